@@ -1,0 +1,225 @@
+"""The one place where dpcore's messages are made and its arguments are checked.
+
+Every message reads "{name} must be {requirement}, got {value}". A value of the wrong kind is a
+TypeError, a value of the right kind outside its range a ValueError.
+"""
+
+from __future__ import annotations
+
+import math
+import reprlib
+from collections.abc import Sequence
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+import numpy as np
+
+_WIDTH = 80
+_TRIALS_END = 2**63
+
+_short = reprlib.Repr()
+_short.maxlist = _short.maxtuple = _short.maxdict = _short.maxset = 8
+_short.maxstring = _short.maxother = _short.maxlong = _WIDTH
+
+
+def show(value: object) -> str:
+    """The value as a message shows it: its repr on one line, at most about 80 characters.
+
+    Args:
+        value: any object; numpy scalars are shown as the plain Python numbers they hold.
+
+    Returns:
+        One line of text.
+
+    Example:
+        >>> import numpy as np
+        >>> show(np.float64(1.5))
+        '1.5'
+    """
+    if isinstance(value, np.generic):
+        # A long double has no Python twin: item() returns it unchanged.
+        plain = value.item()
+        value = plain if not isinstance(plain, np.generic) else float(plain)
+    try:
+        text = " ".join(_short.repr(value).split())
+    except Exception:
+        # Only the message is at stake here: a broken __repr__ must not hide the real complaint.
+        text = f"an object of type {type(value).__name__}"
+    return text if len(text) <= _WIDTH else text[: _WIDTH - 3] + "..."
+
+
+def message(name: str, requirement: str, value: object) -> str:
+    """The text "{name} must be {requirement}, got {value}"."""
+    return f"{name} must be {requirement}, got {show(value)}"
+
+
+def invalid(name: str, requirement: str, value: object) -> ValueError:
+    """A ValueError for a value of the right kind that breaks the requirement."""
+    return ValueError(message(name, requirement, value))
+
+
+def mistyped(name: str, requirement: str, value: object) -> TypeError:
+    """A TypeError for a value of the wrong kind."""
+    return TypeError(message(name, requirement, value))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+def _finite_requirement(
+    low: float | None, high: float | None, open_low: bool, open_high: bool
+) -> str:
+    parts = []
+    if low is not None:
+        parts.append(f"{'above' if open_low else 'at least'} {low:g}")
+    if high is not None:
+        parts.append(f"{'below' if open_high else 'at most'} {high:g}")
+    return " ".join(["a finite number", " and ".join(parts)]).rstrip()
+
+
+def real(
+    name: str,
+    value: Any,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    open_low: bool = False,
+    open_high: bool = False,
+) -> float:
+    """Check a finite real number and return it as a float.
+
+    Args:
+        name: what the message calls the value.
+        value: an int, a float or a numpy scalar of either kind, never a bool.
+        low: smallest value allowed, or None.
+        high: largest value allowed, or None.
+        open_low: True if `low` itself is not allowed.
+        open_high: True if `high` itself is not allowed.
+
+    Returns:
+        The value as a float.
+
+    Raises:
+        TypeError: if the value is not a number of these kinds.
+        ValueError: if it is not finite or outside the range.
+
+    Example:
+        >>> real("scale", 2, low=0.0, open_low=True)
+        2.0
+    """
+    requirement = _finite_requirement(low, high, open_low, open_high)
+    if not _is_number(value):
+        raise mistyped(name, requirement, value)
+    try:
+        number = float(value)
+    except OverflowError:
+        raise invalid(name, requirement, value) from None
+    below = low is not None and (number < low or (open_low and number == low))
+    above = high is not None and (number > high or (open_high and number == high))
+    if not math.isfinite(number) or below or above:
+        raise invalid(name, requirement, value)
+    return number
+
+
+def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
+    """Check an integer in [low, high] and return it as an int.
+
+    Args:
+        name: what the message calls the value.
+        value: an int or a numpy integer, never a bool.
+        low: smallest value allowed.
+        high: largest value allowed, or None for no upper end.
+
+    Returns:
+        The value as an int.
+
+    Raises:
+        TypeError: if the value is not an integer by type.
+        ValueError: if it is outside the range.
+
+    Example:
+        >>> integer("dim", 3, 1)
+        3
+    """
+    span = f"at least {low}" if high is None else f"from {low} to {high}"
+    requirement = f"an integer {span}"
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool):
+        raise mistyped(name, requirement, value)
+    number = int(value)
+    if number < low or (high is not None and number > high):
+        raise invalid(name, requirement, value)
+    return number
+
+
+def count(name: str, value: Any) -> int:
+    """Check a number of trials, which a command line or a configuration may give as a string.
+
+    Args:
+        name: what the message calls the value.
+        value: an int, an integral float, or a string of one such as "1e8"; never a bool.
+
+    Returns:
+        The number as an int, at least 1 and below 2**63.
+
+    Raises:
+        TypeError: if the value is none of these kinds.
+        ValueError: if it is not integral, not a number, or outside the range.
+
+    Example:
+        >>> count("trials", "1e8")
+        100000000
+    """
+    requirement = "a whole number at least 1 and below 2**63"
+    if not (_is_number(value) or isinstance(value, str)):
+        raise mistyped(name, requirement, value)
+    try:
+        # Decimal reads ints, floats and strings alike without rounding: "1e18" stays exact.
+        number = Decimal(int(value)) if isinstance(value, np.integer) else Decimal(_plain(value))
+    except InvalidOperation:
+        raise invalid(name, requirement, value) from None
+    # The range comes first: int() of "1e999999999" would fill the memory.
+    if not number.is_finite() or not 1 <= number < _TRIALS_END or number != int(number):
+        raise invalid(name, requirement, value)
+    return int(number)
+
+
+def _plain(value: Any) -> int | float | str:
+    return float(value) if isinstance(value, np.floating) else value
+
+
+def choice(name: str, value: Any, options: Sequence[str]) -> str:
+    """Check that a string is one of the options and return it.
+
+    Args:
+        name: what the message calls the value.
+        value: the string.
+        options: the strings allowed.
+
+    Returns:
+        The value.
+
+    Raises:
+        TypeError: if the value is not a string.
+        ValueError: if it is not one of the options.
+
+    Example:
+        >>> choice("norm", "l1", ("l1", "l2"))
+        'l1'
+    """
+    requirement = "one of " + ", ".join(repr(option) for option in options)
+    if not isinstance(value, str):
+        raise mistyped(name, requirement, value)
+    if value not in options:
+        raise invalid(name, requirement, value)
+    return value
+
+
+def confidence_level(value: Any, name: str = "confidence") -> float:
+    """Check a probability strictly between 0 and 1, such as a confidence, and return it."""
+    return real(name, value, low=0.0, high=1.0, open_low=True, open_high=True)
+
+
+def delta_level(value: Any, name: str = "delta") -> float:
+    """Check a delta, a probability in [0, 1), and return it."""
+    return real(name, value, low=0.0, high=1.0, open_high=True)

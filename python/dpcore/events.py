@@ -1,0 +1,174 @@
+"""Events: what an audit counts. An event maps outputs to one bool per output."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import choice, invalid, mistyped
+from .records import Pair, Record, frozen_array
+
+SIDES = ("x_prime", "x")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Vote(Record):
+    """A majority vote over the entries of an output: does it look like x' or like x?
+
+    Entry i votes for x' when its output is at or beyond the threshold on the side of x'
+    (``output >= threshold`` where towards is +1, ``<=`` where it is -1); otherwise, and when it
+    is NaN, it votes for x. Entries with towards 0 do not vote. The vote is x' when strictly more
+    than half of the voting entries say so; a tie is a vote for x.
+
+    Args:
+        threshold: threshold of every entry, in the units of the outputs, shape `(dim,)`.
+        towards: where x' lies from x, entry by entry: +1, -1, or 0 where they agree.
+        vote: which vote the event is, "x_prime" or "x" (the complement).
+
+    Raises:
+        TypeError: if an array does not hold real numbers, or `vote` is not a string.
+        ValueError: if the shapes are not one equal dimension, a threshold is not finite, towards
+            has other values, no entry votes, or `vote` is neither of the two.
+
+    Source:
+        Habernal (2022), section 4, the reconstruction attack.
+
+    Example:
+        >>> vote = Vote.between(Pair([0.0, 0.0], [1.0, 1.0]))
+        >>> vote([[0.9, 0.5], [0.9, 0.1]]).tolist()
+        [True, False]
+        >>> print(vote)
+        majority vote for x' (2 of 2 entries vote)
+    """
+
+    threshold: npt.NDArray[np.float64]
+    towards: npt.NDArray[np.int8]
+    vote: str = "x_prime"
+
+    def __post_init__(self) -> None:
+        """Freeze the arrays and check them."""
+        threshold = _vector("threshold", self.threshold)
+        towards = _vector("towards", self.towards)
+        if towards.shape != threshold.shape:
+            raise invalid("towards", f"of shape {threshold.shape} like threshold", towards.shape)
+        if not np.isin(towards, (-1.0, 0.0, 1.0)).all() or not towards.any():
+            raise invalid("towards", "made of -1, 0 and 1 and not all 0", towards)
+        choice("vote", self.vote, SIDES)
+        object.__setattr__(self, "threshold", frozen_array(threshold))
+        object.__setattr__(self, "towards", frozen_array(towards.astype(np.int8)))
+
+    @classmethod
+    def between(cls, pair: Pair, vote: str = "x_prime") -> Vote:
+        """The vote with its thresholds midway between the two inputs.
+
+        The midpoint is ``x/2 + x'/2``: it cannot overflow, and halving is exact except for
+        subnormal inputs, so it is the correctly rounded midpoint (0.5 for 0 and 1).
+
+        Args:
+            pair: two arrays of numbers, one dimension, equal shape, finite.
+            vote: which vote the event is, "x_prime" or "x".
+
+        Returns:
+            The event.
+
+        Raises:
+            TypeError: if the pair does not hold real numbers.
+            ValueError: if the inputs are not of one equal dimension, are empty or not finite, or
+                agree in every entry.
+        """
+        x, x_prime = _vector("x", pair.x), _vector("x_prime", pair.x_prime)
+        if x.shape != x_prime.shape:
+            raise invalid("pair", "two inputs of equal shape", (x.shape, x_prime.shape))
+        towards = (x_prime > x).astype(np.int8) - (x_prime < x).astype(np.int8)
+        if not towards.any():
+            raise invalid("pair", "different in at least one entry", pair)
+        return cls(x / 2.0 + x_prime / 2.0, towards, vote)
+
+    def __call__(self, outputs: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+        """Decide the event for every output.
+
+        Args:
+            outputs: outputs, shape `(size, dim)`; `(size,)` too when dim is 1.
+
+        Returns:
+            One bool per output, shape `(size,)`.
+
+        Raises:
+            TypeError: if the outputs are not real numbers.
+            ValueError: if their shape is another.
+        """
+        dim = self.threshold.size
+        values = np.asarray(outputs)
+        if values.dtype.kind not in "buif":
+            raise mistyped("outputs", "real numbers", outputs)
+        if values.ndim == 1 and dim == 1:
+            values = values[:, np.newaxis]
+        if values.ndim != 2 or values.shape[1] != dim:
+            raise invalid("outputs", f"of shape (size, {dim})", values.shape)
+        beyond = (values >= self.threshold) & (self.towards > 0)
+        beyond |= (values <= self.threshold) & (self.towards < 0)
+        won: npt.NDArray[np.bool_] = 2 * np.count_nonzero(beyond, axis=1) > self.voting
+        return won if self.vote == "x_prime" else ~won
+
+    @property
+    def voting(self) -> int:
+        """Number of entries that vote."""
+        return int(np.count_nonzero(self.towards))
+
+    def __str__(self) -> str:
+        """One line for a report."""
+        side = "x'" if self.vote == "x_prime" else "x"
+        return f"majority vote for {side} ({self.voting} of {self.threshold.size} entries vote)"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The event as plain lists and strings, ready for JSON.
+
+        Example:
+            >>> Vote.between(Pair([0.0], [1.0])).to_dict()
+            {'event': 'Vote', 'threshold': [0.5], 'towards': [1], 'vote': 'x_prime'}
+        """
+        return {
+            "event": "Vote",
+            "threshold": self.threshold.tolist(),
+            "towards": self.towards.tolist(),
+            "vote": self.vote,
+        }
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Vote:
+        """The event that `to_dict` wrote.
+
+        Args:
+            record: a mapping with the keys event, threshold, towards and vote.
+
+        Returns:
+            The event.
+
+        Raises:
+            ValueError: if a key is missing or unknown, or a value is invalid.
+        """
+        keys = {"event", "threshold", "towards", "vote"}
+        if set(record) != keys:
+            raise invalid("record", f"a mapping with the keys {sorted(keys)}", sorted(record))
+        choice("event", record["event"], ("Vote",))
+        return cls(record["threshold"], record["towards"], record["vote"])
+
+
+def _vector(name: str, value: Any) -> npt.NDArray[np.float64]:
+    requirement = "a non-empty vector of finite numbers"
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        # Rows of different lengths have no array.
+        raise invalid(name, requirement, value) from None
+    if array.dtype.kind not in "buif":
+        raise mistyped(name, requirement, value)
+    with np.errstate(over="ignore"):
+        array = array.astype(np.float64)
+    if array.ndim != 1 or array.size == 0 or not np.isfinite(array).all():
+        raise invalid(name, requirement, value)
+    return array

@@ -1,0 +1,74 @@
+"""Ready-made pairs of inputs, and how far apart a pair is."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .errors import choice, integer, invalid, mistyped
+from .records import Pair
+
+NORMS = ("l1", "l2", "linf")
+
+
+def zeros_ones(dim: int) -> Pair:
+    """The pair of the reconstruction attack: all zeros against all ones.
+
+    Args:
+        dim: number of entries, at least 1.
+
+    Returns:
+        `Pair(zeros(dim), ones(dim))` in float64: L1 distance dim, L2 sqrt(dim), Linf 1.
+
+    Raises:
+        TypeError: if `dim` is not an integer.
+        ValueError: if `dim` is below 1.
+
+    Source:
+        Habernal (2022), section 4: D = (0, ..., 0) and D' = (1, ..., 1).
+
+    Example:
+        >>> zeros_ones(2)
+        Pair(x=array([0., 0.]), x_prime=array([1., 1.]), distance=1.0)
+    """
+    dim = integer("dim", dim, 1)
+    return Pair(np.zeros(dim), np.ones(dim))
+
+
+def distance(pair: Pair, norm: str) -> float:
+    """The norm of x' - x, summed without loss and without overflow on the way.
+
+    Args:
+        pair: two arrays of numbers of equal shape.
+        norm: "l1" (sum of absolute differences), "l2" (Euclidean) or "linf" (the largest).
+
+    Returns:
+        The distance in the units of the inputs; inf if it is beyond the range of float64.
+
+    Raises:
+        TypeError: if the pair does not hold arrays of real numbers, or `norm` is not a string.
+        ValueError: if the shapes differ or `norm` is none of the three.
+
+    Example:
+        >>> distance(zeros_ones(4), "l1"), distance(zeros_ones(4), "l2")
+        (4.0, 2.0)
+    """
+    choice("norm", norm, NORMS)
+    x, x_prime = pair.x, pair.x_prime
+    for name, value in (("x", x), ("x_prime", x_prime)):
+        if not isinstance(value, np.ndarray) or value.dtype.kind not in "buif":
+            raise mistyped(name, "an array of real numbers", value)
+    if x.shape != x_prime.shape:
+        raise invalid("pair", "two arrays of equal shape", (x.shape, x_prime.shape))
+    with np.errstate(over="ignore"):
+        gaps = np.abs(x_prime.astype(np.float64) - x.astype(np.float64)).ravel()
+    if norm == "linf":
+        return float(gaps.max(initial=0.0))
+    if norm == "l2":
+        # hypot scales by the largest entry: squares neither overflow nor vanish.
+        return math.hypot(*gaps.tolist())
+    try:
+        return math.fsum(gaps.tolist())
+    except OverflowError:
+        return math.inf

@@ -1,0 +1,363 @@
+"""Systems of the literature, parameterised as published, each with the claim it makes.
+
+A `claim` is what somebody says, not what is true: `sound` tells which claims hold, `fault` what
+is wrong with the others, and `default_pair` is the pair of inputs on which it shows.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from ._systems import Clipped, Sensitive, System, noise_scale
+from .errors import integer
+from .mechanisms import PRIMITIVES, Clip, DPTextNoise, Laplace, Native, Steps
+from .pairs import zeros_ones
+from .records import Pair
+
+
+@dataclass(frozen=True, slots=True)
+class LaplaceMechanism(Sensitive):
+    """The Laplace mechanism: ``x + s``, s Laplace of scale b = sensitivity / epsilon.
+
+    Args:
+        epsilon: the claim; true for inputs at L1 distance at most `sensitivity`.
+        sensitivity: largest L1 distance between neighbours, in the units of x.
+
+    Raises:
+        TypeError: if a field is not a number.
+        ValueError: if a field or the noise scale is not in (0, 1e300].
+
+    Source:
+        Dwork and Roth (2014), theorem 3.6.
+
+    Example:
+        >>> LaplaceMechanism(0.5, sensitivity=2.0).steps(2).noise
+        Laplace(scale=4.0, variant='two_branch')
+    """
+
+    source: ClassVar[str] = (
+        "Dwork and Roth (2014), The Algorithmic Foundations of Differential Privacy, theorem 3.6"
+    )
+    fault: ClassVar[str] = "nothing: the reference that every other system is measured against"
+    sound: ClassVar[bool] = True
+
+    def steps(self, dim: int) -> Steps:
+        """Laplace noise of scale sensitivity / epsilon."""
+        return Steps(Laplace(noise_scale("sensitivity / epsilon", self.sensitivity, self.epsilon)))
+
+
+@dataclass(frozen=True, slots=True)
+class ADePT(Clipped):
+    """ADePT as published: clip in L2 to C, add Laplace noise of scale 2 C / epsilon.
+
+    Laplace noise is calibrated to the L1 distance, and two clipped inputs can be 2 C sqrt(dim)
+    apart in L1: the loss on the default pair is epsilon sqrt(dim).
+
+    Args:
+        epsilon: the claim; true at dim = 1 only.
+        clip: radius C of the L2 ball, in the units of x.
+
+    Raises:
+        TypeError: if a field is not a number.
+        ValueError: if a field or the noise scale is not in (0, 1e300].
+
+    Source:
+        Krishna, Gupta and Dupuy (2021); refuted by Habernal (2021), section 4 and theorem 5.1.
+
+    Example:
+        >>> ADePT(1.0).default_pair(1)
+        Pair(x=array([1.]), x_prime=array([-1.]), distance=1.0)
+    """
+
+    source: ClassVar[str] = (
+        "Krishna, Gupta and Dupuy (2021), ADePT: Auto-encoder based Differentially Private Text "
+        "Transformation, EACL; refuted by Habernal (2021), When differential privacy meets NLP: "
+        "The devil is in the detail, EMNLP, section 4"
+    )
+    fault: ClassVar[str] = "Laplace noise calibrated to the L2 clip: loses epsilon sqrt(dim)"
+    sound: ClassVar[bool] = False
+
+
+@dataclass(frozen=True, slots=True)
+class ADePTClipL1(Clipped):
+    """ADePT repaired by its clip: clip in L1 to C, add Laplace noise of scale 2 C / epsilon.
+
+    Args:
+        epsilon: the claim; true, since two clipped inputs are at most 2 C apart in L1.
+        clip: radius C of the L1 ball, in the units of x.
+
+    Raises:
+        TypeError: if a field is not a number.
+        ValueError: if a field or the noise scale is not in (0, 1e300].
+
+    Source:
+        The remedy of Habernal (2021), section 7; Dwork and Roth (2014), theorem 3.6.
+
+    Example:
+        >>> ADePTClipL1(1.0).steps(4).clip
+        Clip(norm='l1', radius=1.0)
+    """
+
+    ball: ClassVar[str] = "l1"
+    source: ClassVar[str] = (
+        "Habernal (2021), When differential privacy meets NLP: The devil is in the detail, EMNLP "
+        "(section 7: ADePT with its clip in L1)"
+    )
+    fault: ClassVar[str] = "nothing: the clip and the Laplace noise use the same norm"
+    sound: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, slots=True)
+class ADePTScaled(Clipped):
+    """ADePT repaired by its noise: clip in L2 to C, noise of scale 2 C sqrt(dim) / epsilon.
+
+    Args:
+        epsilon: the claim; true, since the L1 diameter of the L2 ball is 2 C sqrt(dim).
+        clip: radius C of the L2 ball, in the units of x.
+
+    Raises:
+        TypeError: if a field is not a number.
+        ValueError: if a field or the noise scale is not in (0, 1e300].
+
+    Source:
+        The remedy of Habernal (2021), section 7; Dwork and Roth (2014), theorem 3.6.
+
+    Example:
+        >>> ADePTScaled(1.0).steps(4).noise.scale
+        4.0
+    """
+
+    source: ClassVar[str] = (
+        "Habernal (2021), When differential privacy meets NLP: The devil is in the detail, EMNLP "
+        "(section 7: ADePT with the noise of theorem 5.1)"
+    )
+    fault: ClassVar[str] = "nothing: the noise grows with sqrt(dim), as the L1 diameter does"
+    sound: ClassVar[bool] = True
+
+    def steps(self, dim: int) -> Steps:
+        """Clip, then Laplace noise of scale 2 C sqrt(dim) / epsilon in every entry."""
+        dim = integer("dim", dim, 1)
+        diameter = 2.0 * self.clip * math.sqrt(dim)
+        scale = noise_scale("2 clip sqrt(dim) / epsilon", diameter, self.epsilon)
+        return Steps(Laplace(scale), clip=Clip(self.ball, self.clip))
+
+
+@dataclass(frozen=True, slots=True)
+class ADePTReference(System):
+    """ADePT as the reference code simplifies it: zeros against ones, Laplace of scale 1 / epsilon.
+
+    The scale takes the distance of the pair in one entry (Linf) for the distance of the whole
+    vector, so the loss is epsilon dim. The real system on its own worst pair loses epsilon
+    sqrt(dim) (`ADePT`); this one is kept to reproduce the published figure.
+
+    Args:
+        epsilon: the claim; true at dim = 1 only.
+
+    Raises:
+        TypeError: if `epsilon` is not a number.
+        ValueError: if `epsilon` or the noise scale is not in (0, 1e300].
+
+    Source:
+        Habernal (2022), figure 1 and its code.
+
+    Example:
+        >>> ADePTReference(10.0).steps(128).noise
+        Laplace(scale=0.1, variant='two_branch')
+    """
+
+    norm: ClassVar[str | None] = "linf"
+    source: ClassVar[str] = (
+        "Habernal (2022), How reparametrization trick broke differentially-private text "
+        "representation learning, ACL, reference code of figure 1"
+    )
+    fault: ClassVar[str] = "noise for the distance of one entry: loses epsilon dim"
+    sound: ClassVar[bool] = False
+
+    @property
+    def sensitivity(self) -> float:
+        """The Linf distance of zeros and ones."""
+        return 1.0
+
+    def default_pair(self, dim: int = 2) -> Pair:
+        """Zeros against ones."""
+        return zeros_ones(dim)
+
+    def steps(self, dim: int) -> Steps:
+        """Laplace noise of scale 1 / epsilon."""
+        return Steps(Laplace(noise_scale("1 / epsilon", 1.0, self.epsilon)))
+
+
+@dataclass(frozen=True, slots=True)
+class DPText(Sensitive):
+    """DPText as published: Laplace noise by a formula whose uniform draw is not centred.
+
+    The noise is never negative, so P(output < x) = 0 and the loss is infinite for any dim.
+
+    Args:
+        epsilon: the claim; false for every epsilon.
+        sensitivity: largest L1 distance between neighbours, in the units of x.
+        nan: what becomes of the undefined half of the draws, see `DPTextNoise`.
+
+    Raises:
+        TypeError: if a field is of the wrong kind.
+        ValueError: if a number or the noise scale is not in (0, 1e300], or `nan` is unknown.
+
+    Source:
+        Beigi, Shu, Guo, Wang and Liu (2019); refuted by Habernal (2022), theorem 3.2.
+
+    Example:
+        >>> DPText(2.0).steps(1).noise
+        DPTextNoise(scale=0.5, nan='zero')
+    """
+
+    nan: str = "zero"
+
+    source: ClassVar[str] = (
+        "Beigi, Shu, Guo, Wang and Liu (2019), I Am Not What I Write: Privacy Preserving Text "
+        "Representation Learning; refuted by Habernal (2022), theorem 3.2, ACL"
+    )
+    fault: ClassVar[str] = "uniform draw on [0, 1) instead of [-1/2, 1/2): loss is infinite"
+    sound: ClassVar[bool] = False
+
+    def steps(self, dim: int) -> Steps:
+        """The faulty noise of scale sensitivity / epsilon."""
+        scale = noise_scale("sensitivity / epsilon", self.sensitivity, self.epsilon)
+        return Steps(DPTextNoise(scale, self.nan))
+
+
+@dataclass(frozen=True, slots=True)
+class DPTextRepaired(Sensitive):
+    """DPText with its uniform draw centred: the Laplace mechanism again.
+
+    Args:
+        epsilon: the claim; true for inputs at L1 distance at most `sensitivity`.
+        sensitivity: largest L1 distance between neighbours, in the units of x.
+
+    Raises:
+        TypeError: if a field is not a number.
+        ValueError: if a field or the noise scale is not in (0, 1e300].
+
+    Source:
+        Habernal (2022), equations 6 and 7.
+
+    Example:
+        >>> DPTextRepaired(2.0).steps(1).noise
+        Laplace(scale=0.5, variant='centred')
+    """
+
+    source: ClassVar[str] = (
+        "Habernal (2022), How reparametrization trick broke differentially-private text "
+        "representation learning, ACL, equations 6 and 7"
+    )
+    fault: ClassVar[str] = "nothing: with the draw on [-1/2, 1/2) the formula gives Laplace noise"
+    sound: ClassVar[bool] = True
+
+    def steps(self, dim: int) -> Steps:
+        """Laplace noise of scale sensitivity / epsilon by the centred formula."""
+        scale = noise_scale("sensitivity / epsilon", self.sensitivity, self.epsilon)
+        return Steps(Laplace(scale, "centred"))
+
+
+@dataclass(frozen=True, slots=True)
+class HalvedOutput(Sensitive):
+    """The reference code's "wrong sensitivity" control: ``(x + s) / 2``, s Laplace, full scale.
+
+    Halving comes after the noise and cannot cost privacy (post-processing), so the claim holds
+    and the control's name is a mistake. `HalfNoise` is what the name promises.
+
+    Args:
+        epsilon: the claim; true for inputs at L1 distance at most `sensitivity`.
+        sensitivity: largest L1 distance between neighbours, in the units of x.
+
+    Raises:
+        TypeError: if a field is not a number.
+        ValueError: if a field or the noise scale is not in (0, 1e300].
+
+    Source:
+        Habernal (2022), code of the sanity check; Dwork and Roth (2014), proposition 2.1
+        (post-processing).
+
+    Example:
+        >>> HalvedOutput(1.0).steps(1).factor
+        0.5
+    """
+
+    source: ClassVar[str] = (
+        "Habernal (2022), How reparametrization trick broke differentially-private text "
+        "representation learning, ACL, reference code (wrong sensitivity)"
+    )
+    fault: ClassVar[str] = "nothing: halving the noisy output is post-processing"
+    sound: ClassVar[bool] = True
+
+    def steps(self, dim: int) -> Steps:
+        """Laplace noise of scale sensitivity / epsilon, then half of everything."""
+        scale = noise_scale("sensitivity / epsilon", self.sensitivity, self.epsilon)
+        return Steps(Laplace(scale), factor=0.5)
+
+
+@dataclass(frozen=True, slots=True)
+class HalfNoise(Sensitive):
+    """The Laplace mechanism with half the noise it needs: b = sensitivity / (2 epsilon).
+
+    Args:
+        epsilon: the claim; the true loss is 2 epsilon.
+        sensitivity: largest L1 distance between neighbours, in the units of x.
+
+    Raises:
+        TypeError: if a field is not a number.
+        ValueError: if a field or the noise scale is not in (0, 1e300].
+
+    Source:
+        A control of this package, built on Dwork and Roth (2014), theorem 3.6.
+
+    Example:
+        >>> HalfNoise(1.0).steps(1).noise.scale
+        0.5
+    """
+
+    source: ClassVar[str] = "dpcore, a control built on Dwork and Roth (2014), theorem 3.6"
+    fault: ClassVar[str] = "half the scale that the sensitivity needs: loses 2 epsilon"
+    sound: ClassVar[bool] = False
+
+    def steps(self, dim: int) -> Steps:
+        """Laplace noise of scale sensitivity / (2 epsilon)."""
+        scale = noise_scale("sensitivity / (2 epsilon)", self.sensitivity / 2.0, self.epsilon)
+        return Steps(Laplace(scale))
+
+
+SYSTEMS: tuple[type[System], ...] = (
+    LaplaceMechanism,
+    ADePT,
+    ADePTClipL1,
+    ADePTScaled,
+    ADePTReference,
+    DPText,
+    DPTextRepaired,
+    HalvedOutput,
+    HalfNoise,
+)
+"""The classes of published systems."""
+
+NATIVE: tuple[type[Native], ...] = PRIMITIVES + SYSTEMS
+"""Every class that the core runs itself."""
+
+
+def is_native(mechanism: Any) -> bool:
+    """True if the core runs this very mechanism.
+
+    Only the exact type counts: a subclass may override what it does, and the core, which reads
+    the fields, would then audit the wrong code.
+
+    Args:
+        mechanism: any object.
+
+    Returns:
+        True for an instance of a class in `NATIVE` itself.
+
+    Example:
+        >>> is_native(Laplace(1.0)), is_native(lambda x, size, rng: x)
+        (True, False)
+    """
+    return type(mechanism) in NATIVE

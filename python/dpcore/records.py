@@ -1,0 +1,199 @@
+"""The records that flow through an audit: a pair of inputs, and four integers.
+
+Records are frozen. Arrays inside are read-only copies; two records are equal when their fields
+are, arrays by dtype, shape and bytes (so that NaN equals itself and 0.0 differs from -0.0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, fields
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from .errors import integer, invalid, real
+
+
+class Record:
+    """Equality, hash, repr and pickling for frozen dataclasses that may hold arrays."""
+
+    __slots__ = ()
+
+    def _values(self, compared: bool = False) -> tuple[Any, ...]:
+        wanted = (f for f in fields(self) if f.compare or not compared)  # type: ignore[arg-type]
+        return tuple(getattr(self, field.name) for field in wanted)
+
+    def __eq__(self, other: object) -> bool:
+        """True for the same class with equal fields."""
+        if type(other) is not type(self):
+            return NotImplemented
+        return all(map(_same, self._values(compared=True), other._values(compared=True)))
+
+    def __hash__(self) -> int:
+        """A hash that agrees with equality; a TypeError if a field cannot be hashed."""
+        return hash((type(self), *map(_key, self._values(compared=True))))
+
+    def __repr__(self) -> str:
+        """The constructor call, long arrays shortened."""
+        names = [field.name for field in fields(self)]  # type: ignore[arg-type]
+        shown = ", ".join(f"{n}={_show(v)}" for n, v in zip(names, self._values(), strict=True))
+        return f"{type(self).__name__}({shown})"
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        """Rebuild through the constructor: a pickled array would come back writeable."""
+        return type(self), self._values()
+
+
+def _key(value: Any) -> Hashable:
+    if type(value) is not np.ndarray:
+        hashed: Hashable = value
+        return hashed
+    # The bytes of an object array are addresses; its elements are what it holds.
+    content = tuple(value.ravel().tolist()) if value.dtype.hasobject else value.tobytes()
+    return value.dtype.str, value.shape, content
+
+
+def _same(left: Any, right: Any) -> bool:
+    if left is right:
+        return True
+    if type(left) is np.ndarray or type(right) is np.ndarray:
+        return type(left) is type(right) and bool(_key(left) == _key(right))
+    answer = left == right
+    # A tensor or a table answers == entry by entry, which decides nothing: identity stays.
+    return bool(answer) if isinstance(answer, (bool, np.bool_)) else False
+
+
+def _show(value: Any) -> str:
+    if type(value) is not np.ndarray:
+        return repr(value)
+    text = np.array2string(value, separator=", ", threshold=8, edgeitems=3, floatmode="unique")
+    text = " ".join(text.split())
+    if value.size > 8:
+        return f"array({text}, shape={value.shape}, dtype={value.dtype})"
+    return f"array({text})" if value.dtype == np.float64 else f"array({text}, dtype={value.dtype})"
+
+
+def _is_numbers(value: Any) -> bool:
+    return type(value) in (list, tuple) and all(isinstance(v, (Real, np.bool_)) for v in value)
+
+
+def frozen_array(array: np.ndarray[Any, np.dtype[Any]]) -> np.ndarray[Any, np.dtype[Any]]:
+    """A read-only, C-contiguous copy with the same dtype."""
+    copy = np.array(array, order="C", copy=True)
+    copy.setflags(write=False)
+    return copy
+
+
+def _frozen_input(name: str, value: Any) -> Any:
+    # Subclasses such as masked arrays mean more than their numbers: they pass untouched.
+    if type(value) in (np.ndarray, np.memmap):
+        return frozen_array(value)
+    if not _is_numbers(value):
+        return value
+    try:
+        return frozen_array(np.array(value, dtype=np.float64))
+    except OverflowError:
+        raise invalid(name, "a list of numbers that float64 can hold", value) from None
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Pair(Record):
+    """Two neighbouring inputs, ordered.
+
+    Args:
+        x: the first input: any object. A list or tuple of numbers becomes a float64 array; an
+            array becomes a read-only copy with its dtype; everything else passes untouched.
+        x_prime: the second input, treated alike.
+        distance: how far apart the inputs are in a metric claim, finite and above 0; 1 for
+            ordinary neighbours.
+
+    Raises:
+        TypeError: if `distance` is not a number.
+        ValueError: if `distance` is not finite or not above 0, or a list holds an integer beyond
+            the range of float64.
+
+    Source:
+        Dwork and Roth (2014), definition 2.4 (neighbours); Chatzikokolakis et al. (2013) for the
+        metric form.
+
+    Example:
+        >>> pair = Pair([0, 0], [1, 1])
+        >>> pair.x.dtype, pair.x.flags.writeable
+        (dtype('float64'), False)
+        >>> pair == Pair([0.0, 0.0], (1, 1))
+        True
+    """
+
+    x: Any
+    x_prime: Any
+    distance: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Freeze the inputs and check the distance."""
+        object.__setattr__(self, "x", _frozen_input("x", self.x))
+        object.__setattr__(self, "x_prime", _frozen_input("x_prime", self.x_prime))
+        distance = real("distance", self.distance, low=0.0, open_low=True)
+        object.__setattr__(self, "distance", distance)
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How often an event happened on each side of a pair.
+
+    Args:
+        k: times the event happened among the outputs on `pair.x`, from 0 to `n`.
+        n: outputs drawn on `pair.x`, at least 1.
+        k_prime: times the event happened among the outputs on `pair.x_prime`.
+        n_prime: outputs drawn on `pair.x_prime`, at least 1.
+
+    Raises:
+        TypeError: if one of them is not an integer (a bool is not).
+        ValueError: if one of them is out of range.
+
+    Example:
+        >>> Counts(3, 10, 1, 10) + Counts(2, 10, 0, 10)
+        Counts(k=5, n=20, k_prime=1, n_prime=20)
+    """
+
+    k: int
+    n: int
+    k_prime: int
+    n_prime: int
+
+    def __post_init__(self) -> None:
+        """Check the ranges and store plain ints."""
+        for k, n in (("k", "n"), ("k_prime", "n_prime")):
+            total = integer(n, getattr(self, n), 1)
+            object.__setattr__(self, n, total)
+            object.__setattr__(self, k, integer(k, getattr(self, k), 0, total))
+
+    def __add__(self, other: object) -> Counts:
+        """Counts of two disjoint sets of draws taken together."""
+        if not isinstance(other, Counts):
+            return NotImplemented
+        return Counts(
+            self.k + other.k,
+            self.n + other.n,
+            self.k_prime + other.k_prime,
+            self.n_prime + other.n_prime,
+        )
+
+    def complement(self) -> Counts:
+        """Counts of the opposite event on the same draws.
+
+        Example:
+            >>> Counts(3, 10, 1, 10).complement()
+            Counts(k=7, n=10, k_prime=9, n_prime=10)
+        """
+        return Counts(self.n - self.k, self.n, self.n_prime - self.k_prime, self.n_prime)
+
+    def swapped(self) -> Counts:
+        """The same counts with the two sides exchanged.
+
+        Example:
+            >>> Counts(3, 10, 1, 20).swapped()
+            Counts(k=1, n=20, k_prime=3, n_prime=10)
+        """
+        return Counts(self.k_prime, self.n_prime, self.k, self.n)

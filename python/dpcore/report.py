@@ -1,0 +1,171 @@
+"""How an audit is shown: text, HTML and a picture."""
+
+from __future__ import annotations
+
+import html as markup
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from .audit_record import Audit
+
+# Okabe and Ito's palette: told apart with any colour vision.
+INK, BLUE, ORANGE, GREEN, RED, GREY = (
+    "#222222", "#0072B2", "#E69F00", "#009E73", "#D55E00", "#8A8A8A",
+)  # fmt: skip
+
+
+def epsilon(value: float | None) -> str:
+    """An epsilon in a report: four decimals, or the word infinite."""
+    if value is None:
+        return "none"
+    return f"{value:.4f}" if math.isfinite(value) else "infinite"
+
+
+def rows(audit: Audit) -> list[tuple[str, str]]:
+    """The report as (label, text) rows, without time and speed."""
+    level = f"{100 * audit.confidence:g} % confidence"
+    unit = "" if audit.pair.distance == 1.0 or audit.delta else " per unit of distance"
+    bound = f"epsilon >= {epsilon(audit.epsilon_lower)}{unit} ({level}, Clopper-Pearson)"
+    table = [
+        ("verdict", audit.verdict),
+        ("claim", _claim(audit)),
+        ("certified", bound),
+        ("estimate", f"{epsilon(audit.epsilon_hat)} (empirical loss, certifies nothing)"),
+    ]
+    if audit.exact is not None:
+        table.append(("closed form", f"{epsilon(audit.exact)} (the loss this attack can see)"))
+    table += [
+        ("witness", f"{audit.event}, {_side(audit.direction)} in the numerator"),
+        ("counts", _counts(audit)),
+        ("pair", f"x = {_short(audit.pair.x)}, x' = {_short(audit.pair.x_prime)}"),
+    ]
+    if audit.nan or audit.nan_prime:
+        table.append(("NaN entries", f"{audit.nan:,} on x, {audit.nan_prime:,} on x'"))
+    table.append(("seed", _seed(audit)))
+    note = explanation(audit)
+    return [*table, ("note", note)] if note else table
+
+
+def explanation(audit: Audit) -> str:
+    """Why a claim was not refuted, as far as the closed form tells; else an empty string."""
+    notes = []
+    if audit.partial:
+        notes.append("interrupted: only the trials shown were counted")
+    if audit.refuted is False and audit.exact is not None and audit.claim is not None:
+        seen, claim = f"{audit.exact:.4g}", f"{audit.claim:g}"
+        if audit.exact <= audit.claim:
+            notes.append(
+                f"the vote sees a loss of {seen} on this pair: it cannot refute a claim of "
+                f"{claim}, whatever the number of trials"
+            )
+        else:
+            notes.append(f"the vote sees a loss of {seen} > {claim}: more trials may refute")
+    return "; ".join(notes)
+
+
+def _claim(audit: Audit) -> str:
+    if audit.claim is None:
+        return "none given"
+    delta = f", delta = {audit.delta:g}" if audit.delta else ""
+    text = f"epsilon <= {audit.claim:g}{delta}"
+    own = audit.own_claim
+    return text if own is None or own == audit.claim else f"{text} (the mechanism's own: {own:g})"
+
+
+def _side(name: str) -> str:
+    return "x'" if name == "x_prime" else "x"
+
+
+def _counts(audit: Audit) -> str:
+    c = audit.counts
+    return f"{c.k:,} of {c.n:,} on x, {c.k_prime:,} of {c.n_prime:,} on x'"
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        edge = {"separator": ", ", "threshold": 6, "edgeitems": 2, "precision": 4}
+        text = " ".join(np.array2string(value, **edge).split())
+        return text if value.size <= 6 else f"{text} ({value.size} entries)"
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _seed(audit: Audit) -> str:
+    trials = " and ".join(f"{start:,} to {stop:,}" for start, stop in audit.ranges)
+    return (
+        f"{audit.seed} (trials {trials}; blocks of {audit.block:,}, {audit.route} route, "
+        f"{audit.pilot:,} pilot draws a side)"
+    )
+
+
+def _time(audit: Audit) -> str:
+    threads = "1 thread" if audit.threads == 1 else f"{audit.threads} threads"
+    return f"{audit.seconds:.3g} s, {audit.draws_per_second:.3g} draws/s on {threads}"
+
+
+def text(audit: Audit) -> str:
+    """The report as lines of text, the last one with time and speed."""
+    lines = [f"  {label:<12} {line}" for label, line in [*rows(audit), ("time", _time(audit))]]
+    return "\n".join([audit.name, *lines])
+
+
+def html(audit: Audit) -> str:
+    """The report as an HTML table for a notebook."""
+    colour = {None: GREY, True: RED, False: GREEN}[audit.refuted]
+    cells = []
+    for label, line in [*rows(audit), ("time", _time(audit))]:
+        style = f"color:{colour};font-weight:bold" if label == "verdict" else ""
+        cells.append(
+            f'<tr><th style="text-align:left">{label}</th>'
+            f'<td style="text-align:left;{style}">{markup.escape(line)}</td></tr>'
+        )
+    caption = f"<caption><b>{markup.escape(audit.name)}</b></caption>"
+    return f"<table>{caption}{''.join(cells)}</table>"
+
+
+def figure(audit: Audit) -> Figure:
+    """The audit as a picture: what is certified, estimated, exact and claimed, on one axis."""
+    from matplotlib.figure import Figure
+
+    picture = Figure(figsize=(7.0, 2.6), layout="constrained")
+    axes = picture.subplots()
+    figures = [audit.epsilon_lower, audit.epsilon_hat, audit.exact, audit.claim]
+    finite = [value for value in figures if value is not None and math.isfinite(value)]
+    right = 1.25 * max([*finite, 0.1])
+    colour = RED if audit.refuted else BLUE
+    axes.barh([2], [audit.epsilon_lower], height=0.5, color=colour)
+    _mark(axes, 1, audit.epsilon_hat, right, INK, "o")
+    labels = {2: "certified", 1: "estimate"}
+    if audit.exact is not None:
+        _mark(axes, 0, audit.exact, right, GREEN, "D")
+        labels[0] = "closed form"
+    if audit.claim is not None:
+        axes.axvline(audit.claim, color=ORANGE, linestyle="--", label=f"claim {audit.claim:g}")
+        axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), frameon=False)
+    axes.text(audit.epsilon_lower, 2, f" {epsilon(audit.epsilon_lower)}", va="center", color=INK)
+    axes.set(xlim=(0, right), ylim=(min(labels) - 0.6, 2.6), xlabel="privacy loss epsilon")
+    axes.set_yticks(list(labels), list(labels.values()))
+    axes.set_title(f"{_wrapped(audit.name)}\n{audit.verdict}", loc="left", fontsize=10)
+    axes.spines[["top", "right"]].set_visible(False)
+    return picture
+
+
+def _wrapped(name: str) -> str:
+    return name if len(name) <= 60 else f"{name[:57]}..."
+
+
+def _mark(axes: Axes, row: float, value: float, right: float, colour: str, marker: str) -> None:
+    """One figure as a point; an infinite one as an arrow that leaves the picture."""
+    if math.isfinite(value):
+        axes.plot([value], [row], marker, color=colour, markersize=7)
+        axes.text(value, row, f"  {epsilon(value)}", va="center", color=INK)
+        return
+    tip = {"arrowstyle": "->", "color": colour, "lw": 1.5}
+    axes.annotate("", (right, row), (0.86 * right, row), arrowprops=tip)
+    axes.text(0.85 * right, row, "infinite", va="center", ha="right", color=INK)

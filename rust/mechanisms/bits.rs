@@ -1,0 +1,28 @@
+//! Fair bits: the mechanism that tells nothing.
+
+use super::{Draw, Monotone};
+use crate::random::Lanes;
+use crate::simd::Simd;
+
+/// Each output entry is 0 or 1 with probability 1/2, whatever the input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RandomBits;
+
+impl Draw for RandomBits {
+    const BLIND: bool = true;
+
+    #[inline(always)]
+    unsafe fn draw<S: Simd>(&self, lanes: &mut Lanes<S>) -> [S::F; 2] {
+        unsafe {
+            let word = lanes.next();
+            [self.value::<S>(word); 2]
+        }
+    }
+}
+
+impl Monotone for RandomBits {
+    #[inline(always)]
+    unsafe fn value<S: Simd>(&self, word: S::U) -> S::F {
+        unsafe { S::selectf(S::top(word), S::splatf(1.0), S::splatf(0.0)) }
+    }
+}

@@ -1,0 +1,58 @@
+//! Uniform noise.
+
+use super::{Draw, LARGEST, Monotone};
+use crate::error::Error;
+use crate::random::Lanes;
+use crate::simd::Simd;
+
+/// low + (high - low) u, u = k/2^52 with k the top 52 bits of one word.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Uniform {
+    low: f64,
+    width: f64,
+}
+
+impl Uniform {
+    /// Noise on [low, high), in the units of the input.
+    ///
+    /// # Errors
+    ///
+    /// Ends that are not finite, above 1e300 in magnitude, or not in order.
+    pub fn new(low: f64, high: f64) -> Result<Self, Error> {
+        for (name, end) in [("low", low), ("high", high)] {
+            if end.is_nan() || end.abs() > LARGEST {
+                return Err(Error::invalid(name, format!("finite and at most {LARGEST:e}"), end));
+            }
+        }
+        if low < high {
+            Ok(Self { low, width: high - low })
+        } else {
+            Err(Error::invalid("low", format!("below high = {high:?}"), low))
+        }
+    }
+}
+
+impl Draw for Uniform {
+    #[inline(always)]
+    unsafe fn draw<S: Simd>(&self, lanes: &mut Lanes<S>) -> [S::F; 2] {
+        unsafe {
+            let word = lanes.next();
+            [self.value::<S>(word); 2]
+        }
+    }
+}
+
+impl Monotone for Uniform {
+    const SHIFT: u32 = 12;
+    const LAST: u64 = (1 << 52) - 1;
+
+    #[inline(always)]
+    unsafe fn value<S: Simd>(&self, word: S::U) -> S::F {
+        unsafe {
+            // The top 52 bits as the fraction of a number in [1, 2).
+            let one_to_two = S::float(S::or(S::shr::<12>(word), S::splat(0x3ff0 << 48)));
+            let u = S::subf(one_to_two, S::splatf(1.0));
+            S::addf(S::mulf(u, S::splatf(self.width)), S::splatf(self.low))
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Random streams: (seed, purpose, side, block) -> 32 interleaved lanes of xoshiro256+.
+//!
+//! Draw i of a block is the next word of lane i mod 32, whatever the instruction set, so the
+//! words do not depend on the width of the registers. xoshiro256+ (Blackman and Vigna, 2021,
+//! "Scrambled linear pseudorandom number generators", ACM TOMS 47) is its authors' choice for
+//! floating-point numbers: only its three lowest bits have low linear complexity, and the
+//! samplers use the top 53 or 52. Against xoshiro256++ it saves two of ten instructions, which
+//! the integer route shows in full (0.15 against 0.20 ns a coordinate on AVX-512).
+
+// Every unsafe block below is made of operations of an instruction set `S`, sound exactly when the
+// CPU has it; each function passes that condition on to its caller in its own `# Safety`.
+#![allow(clippy::undocumented_unsafe_blocks)]
+
+use crate::simd::Simd;
+
+/// Lanes of a stream. Fixed: changing it changes every result ("value-breaking").
+pub const LANES: usize = 32;
+
+/// What a block's draws are used for; different purposes never share a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Purpose {
+    /// Draws on which the event and the direction are chosen.
+    Pilot = 0,
+    /// A second pilot, on which one of several events is chosen.
+    Selection = 1,
+    /// The draws that are counted.
+    Count = 2,
+    /// Plain sampling.
+    Sample = 3,
+}
+
+/// The state of the 32 lanes of one block: word j of lane l is `state[j][l]`.
+#[derive(Clone)]
+#[repr(align(64))]
+pub(crate) struct Stream {
+    state: [[u64; LANES]; 4],
+}
+
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The finaliser of `SplitMix64` (Steele, Lea and Flood, 2014): a bijection of 64-bit words.
+#[inline(always)]
+fn mix(mut z: u64) -> u64 {
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+impl Stream {
+    /// The stream of one block.
+    ///
+    /// Each of the four state words has a hash chain of its own over (seed, purpose and side,
+    /// block, lane): two lanes of any two blocks coincide with probability 2^-256.
+    pub(crate) fn new(seed: u64, purpose: Purpose, side: u8, block: u64) -> Self {
+        let mut state = [[0; LANES]; 4];
+        for (word, lanes) in (1_u64..).zip(state.iter_mut()) {
+            let role = 2 * u64::from(purpose as u8) + u64::from(side);
+            let mut chain = mix(seed.wrapping_add(word.wrapping_mul(GOLDEN)));
+            chain = mix(chain.wrapping_add(role.wrapping_mul(GOLDEN)).wrapping_add(word));
+            chain = mix(chain.wrapping_add(block.wrapping_mul(GOLDEN)).wrapping_add(word));
+            for (lane, slot) in (0_u64..).zip(lanes.iter_mut()) {
+                *slot = mix(chain.wrapping_add((lane + 1).wrapping_mul(GOLDEN)));
+            }
+        }
+        Self { state }
+    }
+
+    /// Loads the `S::WIDTH` lanes of a group into registers.
+    ///
+    /// # Safety
+    ///
+    /// The CPU must have the instruction set `S`, and `group < 32 / S::WIDTH`.
+    #[inline(always)]
+    pub(crate) unsafe fn load<S: Simd>(&self, group: usize) -> Lanes<S> {
+        let at = group * S::WIDTH;
+        unsafe {
+            Lanes {
+                s0: S::load(self.state[0].as_ptr().add(at)),
+                s1: S::load(self.state[1].as_ptr().add(at)),
+                s2: S::load(self.state[2].as_ptr().add(at)),
+                s3: S::load(self.state[3].as_ptr().add(at)),
+            }
+        }
+    }
+
+    /// Puts the lanes back that [`Stream::load`] took.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Stream::load`].
+    #[inline(always)]
+    pub(crate) unsafe fn store<S: Simd>(&mut self, group: usize, lanes: Lanes<S>) {
+        let at = group * S::WIDTH;
+        unsafe {
+            S::store(self.state[0].as_mut_ptr().add(at), lanes.s0);
+            S::store(self.state[1].as_mut_ptr().add(at), lanes.s1);
+            S::store(self.state[2].as_mut_ptr().add(at), lanes.s2);
+            S::store(self.state[3].as_mut_ptr().add(at), lanes.s3);
+        }
+    }
+}
+
+/// A group of lanes in registers.
+#[derive(Clone, Copy)]
+pub(crate) struct Lanes<S: Simd> {
+    s0: S::U,
+    s1: S::U,
+    s2: S::U,
+    s3: S::U,
+}
+
+impl<S: Simd> Lanes<S> {
+    /// The next word of each lane.
+    ///
+    /// # Safety
+    ///
+    /// The CPU must have the instruction set `S`.
+    #[inline(always)]
+    pub(crate) unsafe fn next(&mut self) -> S::U {
+        unsafe {
+            let word = S::add(self.s0, self.s3);
+            let shifted = S::shl::<17>(self.s1);
+            let crossed = S::xor(self.s3, self.s1);
+            let s1 = S::xor3(self.s1, self.s2, self.s0);
+            self.s2 = S::xor3(self.s2, self.s0, shifted);
+            self.s1 = s1;
+            self.s0 = S::xor(self.s0, crossed);
+            self.s3 = S::rotl45(crossed);
+            word
+        }
+    }
+
+    /// The next word of the lanes where `mask` holds; the other lanes keep their place and get 0.
+    ///
+    /// # Safety
+    ///
+    /// The CPU must have the instruction set `S`.
+    #[inline(always)]
+    pub(crate) unsafe fn next_where(&mut self, mask: S::M) -> S::U {
+        unsafe {
+            let mut ahead = *self;
+            let word = ahead.next();
+            self.s0 = S::select(mask, ahead.s0, self.s0);
+            self.s1 = S::select(mask, ahead.s1, self.s1);
+            self.s2 = S::select(mask, ahead.s2, self.s2);
+            self.s3 = S::select(mask, ahead.s3, self.s3);
+            S::select(mask, word, S::splat(0))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simd::Portable;
+
+    /// xoshiro256+ as its authors describe it, one lane.
+    fn step(s: &mut [u64; 4]) -> u64 {
+        let word = s[0].wrapping_add(s[3]);
+        let t = s[1] << 17;
+        s[2] ^= s[0];
+        s[3] ^= s[1];
+        s[1] ^= s[2];
+        s[0] ^= s[3];
+        s[2] ^= t;
+        s[3] = s[3].rotate_left(45);
+        word
+    }
+
+    #[test]
+    fn every_lane_is_xoshiro256_plus() {
+        let stream = Stream::new(7, Purpose::Count, 1, 3);
+        for group in 0..4 {
+            let mut naive: Vec<[u64; 4]> = (group * 8..(group + 1) * 8)
+                .map(|lane| std::array::from_fn(|word| stream.state[word][lane]))
+                .collect();
+            // SAFETY: plain Rust runs everywhere, and group is below 4.
+            let mut lanes = unsafe { stream.load::<Portable>(group) };
+            for _ in 0..1000 {
+                // SAFETY: plain Rust runs everywhere.
+                let words = unsafe { lanes.next() };
+                for (state, word) in naive.iter_mut().zip(words) {
+                    assert_eq!(step(state), word);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn streams_differ_in_each_part_of_their_name() {
+        let first = |seed, purpose, side, block| Stream::new(seed, purpose, side, block).state;
+        let base = first(1, Purpose::Count, 0, 0);
+        assert_eq!(base, first(1, Purpose::Count, 0, 0));
+        for other in [
+            first(2, Purpose::Count, 0, 0),
+            first(1, Purpose::Pilot, 0, 0),
+            first(1, Purpose::Count, 1, 0),
+            first(1, Purpose::Count, 0, 1),
+        ] {
+            assert!(base.iter().flatten().zip(other.iter().flatten()).all(|(a, b)| a != b));
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! The only trial loops: fill an array, or count votes without one.
+//!
+//! A block's draws are made in *tiles* of 64 steps of 32 lanes, which stay in the first-level
+//! cache. On the **sampled route** a tile's outputs are computed, compared with the thresholds
+//! while still in registers, and only one bit of each survives. On the **integer route** the
+//! comparison is pushed back through the sampler: its value is a nondecreasing function of an
+//! integer, so "output >= threshold" is "integer > limit", with the limit found once by bisection
+//! *through the sampler's own floating-point code*. Both give the same bits, hence the same
+//! counts.
+
+mod bits;
+mod cyclic;
+mod integer;
+mod kernel;
+mod output;
+mod sampled;
+mod sweep;
+
+use std::sync::atomic::AtomicBool;
+
+pub use output::Real;
+
+use crate::cpu::Cpu;
+use crate::error::Error;
+use crate::events::{Counted, Vote};
+use crate::mechanisms::{Mechanism, with_monotone, with_noise};
+use crate::pool::each;
+use crate::random::{Purpose, Stream};
+use crate::simd::Simd;
+use cyclic::Cyclic;
+use integer::{CountKeys, Limits};
+use kernel::{Kernel, dispatch};
+use output::FillBlock;
+use sampled::{Compare, CountOutputs};
+
+/// How votes are counted; the counts are the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Route {
+    /// Outputs are computed and compared.
+    Sampled,
+    /// The random integers themselves are compared.
+    Integer,
+}
+
+/// Draws of one mechanism on one input: everything that fixes them.
+#[derive(Clone, Debug)]
+pub struct Job {
+    mechanism: Mechanism,
+    centre: Cyclic<f64>,
+    /// Seed of the whole run.
+    pub seed: u64,
+    /// What the draws are for.
+    pub purpose: Purpose,
+    /// 0: draws on x; 1: draws on x'.
+    pub side: u8,
+    /// Trials in a block; part of what repeats a result.
+    pub block: u64,
+}
+
+impl Job {
+    /// A job on input `x`, a point of dimension at least 1.
+    ///
+    /// # Errors
+    ///
+    /// An empty input or one that is not finite; a block of no trials, or of more draws than fit
+    /// in memory's addresses.
+    pub fn new(
+        mechanism: Mechanism,
+        x: &[f64],
+        (seed, purpose, side): (u64, Purpose, u8),
+        block: u64,
+    ) -> Result<Self, Error> {
+        let centre = Cyclic::new(&mechanism.centre(x)?);
+        let most = (isize::MAX.unsigned_abs() / x.len()) as u64;
+        if block == 0 || block > most {
+            return Err(Error::invalid("block", format!("from 1 to {most}"), block));
+        }
+        Ok(Self { mechanism, centre, seed, purpose, side, block })
+    }
+
+    /// Entries of an output.
+    #[must_use]
+    pub fn dim(&self) -> usize {
+        self.centre.period
+    }
+
+    /// Row ranges (first, end) by block, for the trials `start..stop`.
+    fn blocks(&self, start: u64, stop: u64) -> impl ExactSizeIterator<Item = Rows> + Send + use<> {
+        let block = self.block;
+        let count = if start < stop { (stop - 1) / block - start / block + 1 } else { 0 };
+        (0..count as usize).map(move |index| {
+            let number = start / block + index as u64;
+            Rows {
+                block: number,
+                first: start.saturating_sub(number * block),
+                end: (stop - number * block).min(block),
+            }
+        })
+    }
+
+    /// Whether all coordinates are alike and nothing is done after the noise.
+    fn same(&self) -> bool {
+        self.centre.uniform() && self.mechanism.factor == 1.0
+    }
+
+    fn stream(&self, block: u64) -> Stream {
+        Stream::new(self.seed, self.purpose, self.side, block)
+    }
+}
+
+/// Rows `first..end` of a block.
+#[derive(Clone, Copy, Debug)]
+struct Rows {
+    block: u64,
+    first: u64,
+    end: u64,
+}
+
+/// Fills `out` with the outputs of the trials from `start` on, row by row.
+///
+/// # Errors
+///
+/// `out` is not a whole number of rows, too many trials; [`Error::Interrupted`].
+pub fn sample<T: Real + Sync>(
+    job: &Job,
+    out: &mut [T],
+    start: u64,
+    (cpu, threads): (Cpu, usize),
+    stop: &AtomicBool,
+) -> Result<(), Error> {
+    let dim = job.dim();
+    if !out.len().is_multiple_of(dim) {
+        return Err(Error::invalid("out", format!("a whole number of rows of {dim}"), out.len()));
+    }
+    let rows = (out.len() / dim) as u64;
+    let end = start.checked_add(rows).ok_or_else(|| {
+        Error::invalid("start", "small enough that no trial is beyond 2^64", start)
+    })?;
+    // The iterator hands each worker its own part of `out`.
+    let mut rest = out;
+    let parts = job.blocks(start, end).map(move |rows| {
+        let (part, others) =
+            std::mem::take(&mut rest).split_at_mut((rows.end - rows.first) as usize * dim);
+        rest = others;
+        (rows, part)
+    });
+    with_noise!(job.mechanism.noise, noise => {
+        let same = job.same();
+        let work = |(rows, out): (Rows, &mut [T])| if same {
+            dispatch(cpu, FillBlock::<_, _, true> { noise, job, rows, out });
+        } else {
+            dispatch(cpu, FillBlock::<_, _, false> { noise, job, rows, out });
+        };
+        each(parts, threads, stop, work, |()| ())
+    })
+}
+
+/// Counts the trials `start..stop` whose vote is for x', and the NaN entries of their outputs.
+///
+/// # Errors
+///
+/// A vote of another dimension; the integer route for a noise that has none;
+/// [`Error::Interrupted`].
+pub fn count(
+    job: &Job,
+    vote: &Vote<'_>,
+    (start, stop): (u64, u64),
+    route: Route,
+    (cpu, threads): (Cpu, usize),
+    interrupt: &AtomicBool,
+) -> Result<Counted, Error> {
+    if vote.dim() != job.dim() {
+        let requirement = format!("of the mechanism's dimension {}", job.dim());
+        return Err(Error::invalid("vote", requirement, vote.dim()));
+    }
+    let mut total = Counted::default();
+    let blocks = job.blocks(start, stop);
+    let fold = |counted| total += counted;
+    match route {
+        Route::Sampled => {
+            let compare = Compare::new(vote);
+            let same = job.same() && compare.uniform();
+            with_noise!(job.mechanism.noise, noise => {
+                let compare = &compare;
+                let work = |rows| if same {
+                    dispatch(cpu, CountOutputs::<_, true> { noise, job, compare, rows })
+                } else {
+                    dispatch(cpu, CountOutputs::<_, false> { noise, job, compare, rows })
+                };
+                each(blocks, threads, interrupt, work, fold)
+            })?;
+        }
+        Route::Integer => {
+            let refused = |reason| Error::invalid("route", "\"sampled\" or \"auto\"", reason);
+            with_monotone!(job.mechanism.noise, noise => {
+                let limits = Limits::new(&noise, job, vote);
+                let work = |rows| dispatch(cpu, CountKeys { noise, job, limits: &limits, rows });
+                each(blocks, threads, interrupt, work, fold)
+            }, {
+                let reason = job.mechanism.noise.no_integer_route().unwrap_or_default();
+                Err(refused(format!("integer: {reason}")))
+            })?;
+        }
+    }
+    Ok(total)
+}
+
+/// Counts rows of outputs made elsewhere, at the speed of the widest instruction set.
+///
+/// # Errors
+///
+/// `cpu` is an error.
+pub fn count_outputs(
+    vote: &Vote<'_>,
+    outputs: &[f64],
+    cpu: Result<Cpu, Error>,
+) -> Result<Counted, Error> {
+    Ok(dispatch(cpu?, CountRows { vote, outputs }))
+}
+
+struct CountRows<'a> {
+    vote: &'a Vote<'a>,
+    outputs: &'a [f64],
+}
+
+impl Kernel for CountRows<'_> {
+    type Result = Counted;
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) -> Counted {
+        self.vote.count(self.outputs)
+    }
+}

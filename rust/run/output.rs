@@ -1,0 +1,125 @@
+//! Outputs, and arrays filled with them.
+
+use super::cyclic::Cyclic;
+use super::kernel::Kernel;
+use super::sweep::{Sink, TILE, Tiles, Values, sweep};
+use super::{Job, Rows};
+use crate::mechanisms::Draw;
+use crate::simd::Simd;
+
+/// (centre + noise) * factor, the one place where an output is made.
+///
+/// `SAME` promises that all coordinates are alike and the factor is 1, which saves a load, a
+/// product and keeping track of coordinates; the results are the same.
+#[derive(Clone, Copy)]
+pub(super) struct Output<'a, const SAME: bool> {
+    centre: &'a Cyclic<f64>,
+    first: f64,
+    factor: f64,
+}
+
+impl<'a, const SAME: bool> Output<'a, SAME> {
+    pub(super) fn new(job: &'a Job) -> Self {
+        let (centre, factor) = (&job.centre, job.mechanism.factor);
+        Self { centre, first: centre.first(), factor }
+    }
+
+    /// # Safety
+    ///
+    /// The CPU must have the instruction set `S`.
+    #[inline(always)]
+    pub(super) unsafe fn of<S: Simd>(&self, coordinate: usize, noise: S::F) -> S::F {
+        // SAFETY: the caller vouches for the CPU; `at` has a vector's worth of values.
+        unsafe {
+            if SAME {
+                S::addf(S::splatf(self.first), noise)
+            } else {
+                let sum = S::addf(S::loadf(self.centre.at(coordinate)), noise);
+                S::mulf(sum, S::splatf(self.factor))
+            }
+        }
+    }
+}
+
+/// Stores outputs.
+struct Store<'a, const SAME: bool> {
+    output: Output<'a, SAME>,
+    to: *mut f64,
+}
+
+impl<S: Simd, const SAME: bool> Sink<S, S::F> for Store<'_, SAME> {
+    #[inline(always)]
+    unsafe fn put(&mut self, draw: usize, coordinate: usize, noise: S::F) {
+        // SAFETY: the caller vouches for the CPU and for the room of a whole tile.
+        unsafe {
+            S::storef(self.to.add(draw), self.output.of::<S>(coordinate, noise));
+        }
+    }
+}
+
+/// An output type: f64, or f32 rounded once from it.
+pub trait Real: Copy + Send {
+    /// Rounds.
+    fn from_f64(value: f64) -> Self;
+    /// The same memory, where no conversion is needed.
+    fn as_f64(slice: &mut [Self]) -> Option<&mut [f64]>;
+}
+
+impl Real for f64 {
+    fn from_f64(value: f64) -> Self {
+        value
+    }
+    fn as_f64(slice: &mut [Self]) -> Option<&mut [f64]> {
+        Some(slice)
+    }
+}
+
+impl Real for f32 {
+    #[allow(clippy::cast_possible_truncation)]
+    fn from_f64(value: f64) -> Self {
+        value as Self
+    }
+    fn as_f64(_: &mut [Self]) -> Option<&mut [f64]> {
+        None
+    }
+}
+
+/// Fills one block's rows.
+pub(super) struct FillBlock<'a, N, T, const SAME: bool> {
+    pub(super) noise: N,
+    pub(super) job: &'a Job,
+    pub(super) rows: Rows,
+    pub(super) out: &'a mut [T],
+}
+
+impl<N: Draw, T: Real + Sync, const SAME: bool> Kernel for FillBlock<'_, N, T, SAME> {
+    type Result = ();
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) {
+        let Self { noise, job, rows, out } = self;
+        let dim = job.dim();
+        let output = Output::<SAME>::new(job);
+        let skip = rows.first as usize * dim;
+        let mut stream = job.stream(rows.block);
+        let mut buffer = [0.0; TILE];
+        for part in Tiles::new(rows, dim, N::STEPS) {
+            let used = (part.first_draw + part.from).saturating_sub(skip)
+                ..(part.first_draw + part.to).saturating_sub(skip);
+            let whole = part.from == 0 && part.to == TILE;
+            let direct = T::as_f64(&mut out[used.clone()]).filter(|_| whole);
+            let is_buffer = direct.is_none();
+            let to = direct.map_or(buffer.as_mut_ptr(), <[f64]>::as_mut_ptr);
+            let (mut store, place) = (Store { output, to }, (part.origin, dim));
+            // SAFETY: the caller vouches for the CPU; `to` has room for a whole tile.
+            unsafe {
+                sweep::<S, _>(&Values(noise), &mut stream, part.steps, place, &mut store);
+            }
+            if is_buffer {
+                let values = &buffer[part.from..part.to];
+                for (slot, &value) in out[used].iter_mut().zip(values) {
+                    *slot = T::from_f64(value);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,223 @@
+"""Clopper-Pearson limits against their definition, in 60 digits where doubles give out."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpcore.attacks import choose
+from dpcore.bounds import clopper_pearson, limits
+from dpcore.records import Counts
+
+
+def tail_at_least(k, n, p):
+    """P(Binomial(n, p) >= k), summed from the definition in 60 digits."""
+    term = mp.binomial(n, k) * mp.power(p, k) * mp.power(1 - p, n - k)
+    total = mp.mpf(0)
+    for i in range(k, n + 1):
+        total += term
+        if term < total * mp.mpf(10) ** -40 and i > n * p:
+            break
+        term *= mp.mpf(n - i) / (i + 1) * p / (1 - p)
+    return total
+
+
+def tail_at_most(k, n, p):
+    return tail_at_least(n - k, n, 1 - p)
+
+
+def relative_error(tail, k, n, p, alpha):
+    """How far p is from solving tail(k, n, p) = alpha, by one Newton step in ln p."""
+    with mp.workdps(60):
+        p, alpha = mp.mpf(p), mp.mpf(alpha)
+        here, there = tail(k, n, p), tail(k, n, p * (1 + mp.mpf(10) ** -20))
+        slope = (there - here) * mp.mpf(10) ** 20
+        return float((here - alpha) / slope)
+
+
+@pytest.mark.parametrize(
+    ("k", "n", "alpha"),
+    [
+        (1, 2, 0.025),
+        (3, 10, 0.05),
+        (500, 1000, 1e-12),
+        (1, 10**8, 0.025),
+        (1, 10**8, 5e-5),
+        (120, 10**8, 5e-4),
+        (1000, 10**8, 5e-16),
+        (5, 10**6, 5e-5),
+        (7, 10**10, 0.01),
+        (1, 10**12, 0.025),
+        (300, 10**12, 5e-5),
+    ],
+)
+def test_limits_solve_their_equation(k, n, alpha):
+    low, high = limits(k, n, alpha)
+    assert abs(relative_error(tail_at_least, k, n, low, alpha)) < 1e-12
+    assert abs(relative_error(tail_at_most, k, n, high, alpha)) < 1e-12
+
+
+@pytest.mark.parametrize(("n", "alpha"), [(1, 0.025), (10**8, 5e-5), (10**12, 0.025)])
+def test_closed_forms_at_both_ends(n, alpha):
+    with mp.workdps(60):
+        root = mp.power(mp.mpf(alpha), mp.mpf(1) / n)
+        low, high = limits(n, n, alpha)[0], limits(0, n, alpha)[1]
+        assert abs(float(low / root - 1)) < 1e-15
+        assert abs(float(high / (1 - root) - 1)) < 1e-15
+    assert limits(0, n, alpha)[0] == 0.0
+    assert limits(n, n, alpha)[1] == 1.0
+
+
+@given(st.integers(1, 10**12).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
+def test_limits_enclose_the_estimate_and_mirror(case):
+    k, n = case
+    low, high = limits(k, n, 0.01)
+    assert 0.0 <= low <= k / n <= high <= 1.0
+    mirror_low, mirror_high = limits(n - k, n, 0.01)
+    assert 1.0 - mirror_high == pytest.approx(low, rel=1e-9, abs=1e-15)
+    assert 1.0 - mirror_low == pytest.approx(high, rel=1e-9, abs=1e-15)
+
+
+def test_the_bound_is_the_quotient_of_the_definition():
+    # By bisection on the binomial sums themselves, no beta function anywhere.
+    def solve(tail, k, n, alpha, rising):
+        low, high = 0.0, 1.0
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (middle, high) if (tail(k, n, middle) < alpha) == rising else (low, middle)
+        return low
+
+    alpha = 0.05
+    p_low = solve(tail_at_least, 90, 100, alpha, True)
+    q_high = solve(tail_at_most, 30, 100, alpha, False)
+    counts = Counts(90, 100, 30, 100)
+    assert clopper_pearson(counts, 0.0, 0.9) == pytest.approx(math.log(p_low / q_high), rel=1e-12)
+    expected = math.log((p_low - 0.1) / q_high)
+    assert clopper_pearson(counts, 0.1, 0.9) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("k", "k_prime", "n", "delta", "expected"),
+    [
+        # The Clopper-Pearson column of the method's comparison table: true epsilon .1, .05, 1.
+        (500000, 452419, 10**6, 0.0, 0.0966),
+        (9000, 8561, 10**4, 0.0, 0.0377),
+        (100000, 33109, 10**6, 0.01, 0.9856),
+    ],
+)
+def test_expected_counts_give_the_known_bounds(k, k_prime, n, delta, expected):
+    bound = clopper_pearson(Counts(k, n, k_prime, n), delta, 0.9)
+    assert bound == pytest.approx(expected, abs=6e-4)
+
+
+def test_no_event_on_the_other_side_is_finite():
+    bound = clopper_pearson(Counts(10**8, 10**8, 0, 10**8), 0.0, 0.95)
+    assert bound == pytest.approx(math.log(10**8 / -math.log(0.025)), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "counts", [Counts(0, 10, 0, 10), Counts(0, 10, 10, 10), Counts(5, 10, 5, 10)]
+)
+def test_no_evidence_is_zero(counts):
+    assert clopper_pearson(counts) == 0.0
+
+
+def test_delta_above_the_limit_is_zero():
+    assert clopper_pearson(Counts(900, 1000, 0, 1000), 0.95) == 0.0
+    assert clopper_pearson(Counts(900, 1000, 0, 1000), 0.5) > 0.0
+
+
+SMALL = st.integers(1, 300).flatmap(
+    lambda n: st.builds(Counts, st.integers(0, n), st.just(n), st.integers(0, n), st.just(n))
+)
+
+
+@given(SMALL, st.floats(0.0, 0.9), st.floats(0.01, 0.999))
+def test_monotone_in_counts_delta_and_confidence(counts, delta, confidence):
+    bound = clopper_pearson(counts, delta, confidence)
+    assert bound >= 0.0
+    slack = 1e-12
+    if counts.k < counts.n:
+        more = Counts(counts.k + 1, counts.n, counts.k_prime, counts.n)
+        assert clopper_pearson(more, delta, confidence) >= bound - slack
+    if counts.k_prime < counts.n:
+        more = Counts(counts.k, counts.n, counts.k_prime + 1, counts.n)
+        assert clopper_pearson(more, delta, confidence) <= bound + slack
+    assert clopper_pearson(counts, delta / 2, confidence) >= bound - slack
+    assert clopper_pearson(counts, delta, confidence / 2) >= bound - slack
+
+
+def test_the_bound_misses_no_more_often_than_it_says():
+    # Exact, by enumeration: true ratio p/q = 2, every pair of counts weighed by its probability.
+    n, p, q, confidence = 30, 0.6, 0.3, 0.8
+    weight = [math.comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(n + 1)]
+    weight_prime = [math.comb(n, k) * q**k * (1 - q) ** (n - k) for k in range(n + 1)]
+    miss = sum(
+        weight[k] * weight_prime[j]
+        for k in range(n + 1)
+        for j in range(n + 1)
+        if clopper_pearson(Counts(k, n, j, n), 0.0, confidence) > math.log(2.0)
+    )
+    assert 0.0 < miss <= 1 - confidence
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ((1.0, 0.9), ValueError, "^delta must be a finite number at least 0 and below 1, got 1.0$"),
+        ((-0.1, 0.9), ValueError, "^delta must be a finite number at least 0 and below 1, got -0."),
+        ((0, 1.0), ValueError, "^confidence must be a finite number above 0 and below 1, got 1.0$"),
+        ((0, 0), ValueError, "^confidence must be a finite number above 0 and below 1, got 0$"),
+        ((0, "95"), TypeError, "^confidence must be a finite number above 0 and below 1, got '95'"),
+        ((None, 0.9), TypeError, "^delta must be a finite number at least 0 and below 1, got None"),
+    ],
+)
+def test_bad_arguments(arguments, error, message):
+    with pytest.raises(error, match=message):
+        clopper_pearson(Counts(1, 2, 1, 2), *arguments)
+
+
+def test_bad_limits():
+    with pytest.raises(ValueError, match=r"^k must be an integer from 0 to 3, got 4$"):
+        limits(4, 3, 0.1)
+    with pytest.raises(ValueError, match=r"^alpha must be a finite number above 0 and below 1,"):
+        limits(1, 3, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        (Counts(100, 1000, 900, 1000), ("x_prime", "x_prime")),
+        (Counts(0, 1000, 100, 1000), ("x_prime", "x_prime")),
+        (Counts(100, 1000, 0, 1000), ("x_prime", "x")),
+        (Counts(1000, 1000, 900, 1000), ("x", "x_prime")),
+        (Counts(900, 1000, 1000, 1000), ("x", "x")),
+        # Four zero bounds: the point estimate decides.
+        (Counts(5, 10, 6, 10), ("x", "x")),
+        (Counts(3, 10, 4, 10), ("x_prime", "x_prime")),
+        (Counts(6, 10, 5, 10), ("x", "x_prime")),
+        (Counts(4, 10, 3, 10), ("x_prime", "x")),
+        # A full tie keeps the default.
+        (Counts(5, 10, 5, 10), ("x_prime", "x_prime")),
+        (Counts(0, 10, 0, 10), ("x", "x_prime")),
+        (Counts(5, 10, 10, 20), ("x_prime", "x_prime")),
+    ],
+)
+def test_choose(counts, expected):
+    assert choose(counts, 0.95, 0.0) == expected
+
+
+@given(SMALL)
+def test_choose_follows_the_largest_bound(counts):
+    vote, direction = choose(counts, 0.9, 0.01)
+    ordered = counts if vote == "x_prime" else counts.complement()
+    ordered = ordered if direction == "x" else ordered.swapped()
+    every = [counts, counts.swapped(), counts.complement(), counts.complement().swapped()]
+    best = max(clopper_pearson(c, 0.01, 0.9) for c in every)
+    assert clopper_pearson(ordered, 0.01, 0.9) == best
+    assert np.isfinite(best)

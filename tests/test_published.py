@@ -1,0 +1,246 @@
+"""Mechanisms and published systems: what they state, and what they refuse."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpcore.errors import show
+from dpcore.mechanisms import (
+    PRIMITIVES,
+    Clip,
+    DPTextNoise,
+    Exponential,
+    Gaussian,
+    Identity,
+    Laplace,
+    RandomBits,
+    Steps,
+    Uniform,
+)
+from dpcore.pairs import distance, zeros_ones
+from dpcore.published import (
+    NATIVE,
+    SYSTEMS,
+    ADePT,
+    ADePTClipL1,
+    ADePTReference,
+    ADePTScaled,
+    DPText,
+    DPTextRepaired,
+    HalfNoise,
+    HalvedOutput,
+    LaplaceMechanism,
+    is_native,
+)
+
+POSITIVE = st.floats(1e-100, 1e100)
+DIMS = [1, 2, 3, 8, 32, 49, 128, 1000]
+
+
+@pytest.mark.parametrize(
+    ("system", "dim", "expected"),
+    [
+        (LaplaceMechanism(0.5, 2.0), 3, Steps(Laplace(4.0))),
+        (ADePT(2.0, 3.0), 4, Steps(Laplace(3.0), Clip("l2", 3.0))),
+        (ADePTClipL1(2.0, 3.0), 4, Steps(Laplace(3.0), Clip("l1", 3.0))),
+        (ADePTScaled(2.0, 3.0), 4, Steps(Laplace(6.0), Clip("l2", 3.0))),
+        (ADePTReference(4.0), 128, Steps(Laplace(0.25))),
+        (DPText(0.5, 2.0, "keep"), 3, Steps(DPTextNoise(4.0, "keep"))),
+        (DPTextRepaired(0.5, 2.0), 3, Steps(Laplace(4.0, "centred"))),
+        (HalvedOutput(0.5, 2.0), 3, Steps(Laplace(4.0), factor=0.5)),
+        (HalfNoise(0.5, 2.0), 3, Steps(Laplace(2.0))),
+    ],
+)
+def test_steps_are_those_published(system, dim, expected):
+    assert system.steps(dim) == expected
+    assert system.claim == system.epsilon
+
+
+def test_every_system_is_in_the_table_above_and_states_its_facts():
+    assert len(SYSTEMS) == 9
+    for cls in SYSTEMS:
+        assert cls.fault.startswith("nothing: ") is cls.sound
+        assert "\n" not in cls.fault
+        assert any(year in cls.source for year in ("2014", "2019", "2021", "2022"))
+        assert cls.norm in ("l1", "l2", "linf", None)
+        assert "__dict__" not in dir(cls(1.0))
+    assert {cls for cls in SYSTEMS if cls.sound} == {
+        LaplaceMechanism,
+        ADePTClipL1,
+        ADePTScaled,
+        DPTextRepaired,
+        HalvedOutput,
+    }
+
+
+@pytest.mark.parametrize("dim", DIMS)
+@pytest.mark.parametrize("cls", SYSTEMS)
+def test_default_pairs_are_neighbours_at_the_full_distance(cls, dim):
+    system = cls(1.0) if cls is ADePTReference else cls(1.0, 0.7)
+    pair = system.default_pair(dim)
+    assert pair.x.shape == pair.x_prime.shape == (dim,)
+    norm = cls.norm or system.steps(dim).clip.norm
+    gap = distance(pair, norm)
+    assert gap <= system.sensitivity
+    assert gap == pytest.approx(system.sensitivity, rel=1e-15)
+
+
+@pytest.mark.parametrize("dim", DIMS)
+@pytest.mark.parametrize("cls", [ADePT, ADePTClipL1, ADePTScaled])
+@given(radius=POSITIVE)
+def test_clipped_pairs_lie_on_their_ball_and_not_beyond(cls, dim, radius):
+    system = cls(1.0, radius)
+    clip = system.steps(dim).clip
+    pair = system.default_pair(dim)
+    entries = np.abs(pair.x).tolist()
+    norm = math.fsum(entries) if clip.norm == "l1" else math.hypot(*entries)
+    assert norm <= radius
+    assert norm == pytest.approx(radius, rel=1e-15)
+
+
+def test_scaled_adept_has_noise_for_the_l1_diameter():
+    system = ADePTScaled(1.0, 2.0)
+    pair = system.default_pair(16)
+    loss = distance(pair, "l1") / system.steps(16).noise.scale
+    assert loss == pytest.approx(1.0, rel=1e-15)
+    loss = distance(ADePT(1.0, 2.0).default_pair(16), "l1") / ADePT(1.0, 2.0).steps(16).noise.scale
+    assert loss == pytest.approx(4.0, rel=1e-15)
+
+
+def test_reference_pair_is_zeros_ones():
+    assert ADePTReference(1.0).default_pair(5) == zeros_ones(5)
+
+
+@given(POSITIVE, POSITIVE)
+def test_the_scale_is_sensitivity_over_epsilon(epsilon, sensitivity):
+    assert LaplaceMechanism(epsilon, sensitivity).steps(1).noise.scale == sensitivity / epsilon
+    assert HalfNoise(epsilon, sensitivity).steps(1).noise.scale == sensitivity / 2 / epsilon
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "text"),
+    [
+        (lambda: LaplaceMechanism(0.0), ValueError, "epsilon {}, got 0.0"),
+        (lambda: LaplaceMechanism(math.inf), ValueError, "epsilon {}, got inf"),
+        (lambda: LaplaceMechanism("1"), TypeError, "epsilon {}, got '1'"),
+        (lambda: DPText(1.0, True), TypeError, "sensitivity {}, got True"),
+        (lambda: ADePT(1.0, np.nan), ValueError, "clip {}, got nan"),
+        (lambda: ADePTReference(-1), ValueError, "epsilon {}, got -1"),
+        (
+            lambda: LaplaceMechanism(1e-200, 1e200),
+            ValueError,
+            "noise scale sensitivity / epsilon {}, got inf",
+        ),
+        (
+            lambda: HalvedOutput(1e200, 1e-200),
+            ValueError,
+            "noise scale sensitivity / epsilon {}, got 0.0",
+        ),
+        (
+            lambda: ADePTScaled(1.0, 4e299).steps(4),
+            ValueError,
+            "noise scale 2 clip sqrt(dim) / epsilon {}, got 1.6e+300",
+        ),
+        (lambda: Laplace(-1.0), ValueError, "scale {}, got -1.0"),
+        (lambda: Laplace(2e300), ValueError, "scale {}, got 2e+300"),
+        (lambda: Exponential(0), ValueError, "scale {}, got 0"),
+        (lambda: DPTextNoise(None), TypeError, "scale {}, got None"),
+        (lambda: Gaussian(np.float64(np.nan)), ValueError, "sigma {}, got nan"),
+        (lambda: Gaussian(1j), TypeError, "sigma {}, got 1j"),
+        (lambda: Clip("l2", 0.0), ValueError, "radius {}, got 0.0"),
+        (lambda: Steps(Laplace(1.0), factor=0.0), ValueError, "factor {}, got 0.0"),
+    ],
+)
+def test_bad_scales(make, error, text):
+    with pytest.raises(error) as caught:
+        make()
+    requirement = "must be a finite number above 0 and at most 1e+300"
+    assert str(caught.value) == text.format(requirement)
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "text"),
+    [
+        (
+            lambda: Laplace(1.0, "three"),
+            ValueError,
+            "variant must be one of 'two_branch', 'sign', 'centred', got 'three'",
+        ),
+        (
+            lambda: DPTextNoise(1.0, 0),
+            TypeError,
+            "nan must be one of 'zero', 'resample', 'keep', got 0",
+        ),
+        (
+            lambda: DPText(1.0, nan="drop"),
+            ValueError,
+            "nan must be one of 'zero', 'resample', 'keep', got 'drop'",
+        ),
+        (lambda: Clip("linf", 1.0), ValueError, "norm must be one of 'l1', 'l2', got 'linf'"),
+        (lambda: Uniform(1.0, 1.0), ValueError, "low must be below high = 1.0, got 1.0"),
+        (
+            lambda: Uniform(-1e301, 1.0),
+            ValueError,
+            "low must be a finite number at least -1e+300 and at most 1e+300, got -1e+301",
+        ),
+        (lambda: Steps(1.0), TypeError, "noise must be one of dpcore's primitives, got 1.0"),
+        (
+            lambda: Steps(Identity(), clip=1.0),
+            TypeError,
+            "clip must be a Clip or None, got 1.0",
+        ),
+        (
+            lambda: LaplaceMechanism(1.0).default_pair(0),
+            ValueError,
+            "dim must be an integer at least 1, got 0",
+        ),
+    ],
+)
+def test_bad_fields(make, error, text):
+    with pytest.raises(error) as caught:
+        make()
+    assert str(caught.value) == text
+
+
+def test_numbers_become_floats():
+    assert type(Laplace(np.int64(2)).scale) is float
+    assert Laplace(2) == Laplace(2.0)
+    assert (Uniform(0, 1).low, Uniform(0, 1).high) == (0.0, 1.0)
+    assert type(ADePT(1, 2).clip) is float
+
+
+def test_only_the_exact_types_are_native():
+    class Quiet(Laplace):
+        pass
+
+    natives = [
+        Laplace(1.0),
+        Gaussian(1.0),
+        Exponential(1.0),
+        Uniform(0.0, 1.0),
+        Identity(),
+        RandomBits(),
+        DPTextNoise(1.0),
+        *(cls(1.0) for cls in SYSTEMS),
+    ]
+    assert {type(m) for m in natives} == set(NATIVE)
+    assert NATIVE == PRIMITIVES + SYSTEMS
+    assert all(map(is_native, natives))
+    assert not any(map(is_native, [Quiet(1.0), Laplace, Clip("l1", 1.0), lambda x, size: x, None]))
+    with pytest.raises(TypeError, match=r"^noise must be one of dpcore's primitives, got "):
+        Steps(Quiet(1.0))
+
+
+def test_primitives_are_frozen_hashable_and_do_only_their_noise():
+    for noise in (Laplace(1.0), Identity(), Uniform(0.0, 1.0)):
+        assert noise.steps(7) == Steps(noise, None, 1.0)
+        assert hash(noise) == hash(dataclasses.replace(noise))
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Laplace(1.0).scale = 2.0
+    assert show(Laplace(1.0)) == "Laplace(scale=1.0, variant='two_branch')"

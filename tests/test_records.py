@@ -1,0 +1,304 @@
+"""Records, pairs and the messages of the errors module."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from dpcore import errors
+from dpcore.pairs import distance, zeros_ones
+from dpcore.records import Counts, Pair
+
+ARRAYS = hnp.arrays(
+    st.sampled_from([np.float64, np.float32, np.int64, np.bool_]),
+    hnp.array_shapes(max_dims=2, max_side=4),
+)
+
+
+def test_lists_become_float64_and_the_rest_passes_untouched():
+    graph = {"a": ["b"]}
+    pair = Pair([1, np.float32(2), Fraction(1, 2)], graph)
+    assert pair.x.dtype == np.float64
+    assert pair.x.tolist() == [1.0, 2.0, 0.5]
+    assert pair.x_prime is graph
+    words = ["a", 1]
+    assert Pair(words, "text").x is words
+
+
+def test_masked_arrays_are_not_stripped_of_their_mask():
+    masked = np.ma.masked_array([1.0, 2.0], mask=[True, False])
+    assert Pair(masked, masked).x is masked
+
+
+@given(ARRAYS)
+def test_arrays_are_read_only_copies_with_their_dtype(array):
+    pair = Pair(array, array)
+    assert pair.x is not array
+    assert pair.x.dtype == array.dtype
+    assert not np.shares_memory(pair.x, array)
+    with pytest.raises(ValueError, match="read-only"):
+        pair.x[...] = 0
+
+
+def test_a_pair_does_not_follow_its_source():
+    source = np.zeros(3)
+    pair = Pair(source, source)
+    source[0] = 9.0
+    assert pair.x[0] == 0.0
+
+
+@given(ARRAYS, ARRAYS)
+def test_equality_is_by_dtype_shape_and_bytes_and_agrees_with_hash(left, right):
+    expected = (left.dtype, left.shape, left.tobytes()) == (
+        right.dtype,
+        right.shape,
+        right.tobytes(),
+    )
+    one, other = Pair(left, 1), Pair(right, 1)
+    assert (one == other) is expected
+    assert Pair(left.copy(), 1) == one
+    assert hash(Pair(left.copy(), 1)) == hash(one)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (np.array([0.0]), np.array([-0.0])),
+        (np.array([1.0]), np.array([1])),
+        (np.zeros(2), np.zeros((1, 2))),
+        (np.zeros(1), 0.0),
+    ],
+)
+def test_what_differs_in_bytes_dtype_shape_or_kind_differs(left, right):
+    assert Pair(left, 0) != Pair(right, 0)
+
+
+def test_nan_equals_itself_and_distance_counts():
+    nan = np.array([np.nan])
+    assert Pair(nan, nan) == Pair(nan.copy(), nan.copy())
+    assert Pair(nan, nan) != Pair(nan, nan, distance=2.0)
+    assert Pair([1.0], [2.0]) != Counts(1, 1, 1, 1)
+
+
+def test_object_arrays_compare_by_their_elements():
+    texts = np.array(["a" * 300, None], dtype=object)
+    same = np.array(["a" * 200 + "a" * 100, None], dtype=object)
+    assert Pair(texts, 0) == Pair(same, 0)
+    assert hash(Pair(texts, 0)) == hash(Pair(same, 0))
+
+
+def test_an_object_without_a_yes_or_no_equality_equals_only_itself():
+    class Tensor:
+        def __eq__(self, other):
+            return np.array([True, True])
+
+        __hash__ = None
+
+    tensor = Tensor()
+    assert Pair(tensor, 0) == Pair(tensor, 0)
+    assert Pair(tensor, 0) != Pair(Tensor(), 0)
+
+
+@pytest.mark.parametrize(
+    "rebuild", [copy.copy, copy.deepcopy, lambda p: pickle.loads(pickle.dumps(p))]
+)
+def test_a_rebuilt_pair_is_equal_and_still_read_only(rebuild):
+    pair = Pair([1.0, 2.0], np.arange(2), 3.0)
+    again = rebuild(pair)
+    assert again == pair
+    assert not again.x.flags.writeable
+    assert not again.x_prime.flags.writeable
+
+
+def test_repr_is_short():
+    assert repr(Pair([0, 1], np.array([1]))) == (
+        "Pair(x=array([0., 1.]), x_prime=array([1], dtype=int64), distance=1.0)"
+    )
+    long = repr(Pair(np.zeros(10**6), "t"))
+    assert "shape=(1000000,)" in long
+    assert len(long) < 150
+
+
+def test_records_are_frozen():
+    with pytest.raises(AttributeError):
+        Pair([0.0], [1.0]).distance = 2.0
+    with pytest.raises(AttributeError):
+        Counts(0, 1, 0, 1).k = 1
+
+
+@pytest.mark.parametrize(
+    ("distance", "error", "message"),
+    [
+        (0.0, ValueError, r"^distance must be a finite number above 0, got 0\.0$"),
+        (math.inf, ValueError, r"^distance must be a finite number above 0, got inf$"),
+        (math.nan, ValueError, r"^distance must be a finite number above 0, got nan$"),
+        (True, TypeError, r"^distance must be a finite number above 0, got True$"),
+        ("1", TypeError, r"^distance must be a finite number above 0, got '1'$"),
+    ],
+)
+def test_bad_distance(distance, error, message):
+    with pytest.raises(error, match=message):
+        Pair([0.0], [1.0], distance)
+
+
+def test_a_list_beyond_float64():
+    with pytest.raises(
+        ValueError, match=r"^x must be a list of numbers that float64 can hold, got"
+    ):
+        Pair([10**400], [1.0])
+
+
+COUNTS = st.tuples(st.integers(1, 10**12), st.integers(1, 10**12)).flatmap(
+    lambda n: st.builds(
+        Counts, st.integers(0, n[0]), st.just(n[0]), st.integers(0, n[1]), st.just(n[1])
+    )
+)
+
+
+@given(COUNTS, COUNTS)
+def test_counts_add_swap_and_complement(a, b):
+    total = a + b
+    assert (total.k, total.n_prime) == (a.k + b.k, a.n_prime + b.n_prime)
+    assert a + b == b + a
+    assert a.swapped().swapped() == a == a.complement().complement()
+    assert (a + b).swapped() == a.swapped() + b.swapped()
+    assert (a + b).complement() == a.complement() + b.complement()
+
+
+def test_counts_hold_plain_ints():
+    counts = Counts(np.int32(1), np.int64(2), np.uint8(0), 5)
+    assert [type(v) for v in (counts.k, counts.n, counts.k_prime)] == [int, int, int]
+    with pytest.raises(TypeError):
+        counts + 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "error", "message"),
+    [
+        ((11, 10, 0, 10), ValueError, r"^k must be an integer from 0 to 10, got 11$"),
+        ((0, 10, -1, 10), ValueError, r"^k_prime must be an integer from 0 to 10, got -1$"),
+        ((0, 0, 0, 10), ValueError, r"^n must be an integer at least 1, got 0$"),
+        ((0, 1, 0, 1.0), TypeError, r"^n_prime must be an integer at least 1, got 1\.0$"),
+        ((True, 1, 0, 1), TypeError, r"^k must be an integer from 0 to 1, got True$"),
+        ((np.float64(1), 1, 0, 1), TypeError, r"^k must be an integer from 0 to 1, got 1\.0$"),
+    ],
+)
+def test_bad_counts(fields, error, message):
+    with pytest.raises(error, match=message):
+        Counts(*fields)
+
+
+def test_zeros_ones():
+    pair = zeros_ones(3)
+    assert pair == Pair([0, 0, 0], [1, 1, 1])
+    with pytest.raises(ValueError, match=r"^dim must be an integer at least 1, got 0$"):
+        zeros_ones(0)
+    with pytest.raises(TypeError, match=r"^dim must be an integer at least 1, got 2\.0$"):
+        zeros_ones(2.0)
+
+
+@pytest.mark.parametrize(("norm", "expected"), [("l1", 7.0), ("l2", 5.0), ("linf", 4.0)])
+def test_distance(norm, expected):
+    assert distance(Pair([1.0, 0.0], [4.0, -4.0]), norm) == expected
+
+
+def test_distance_is_careful():
+    huge = Pair([0.0, 0.0], [3e300, 4e300])
+    assert distance(huge, "l2") == pytest.approx(5e300, rel=1e-15)
+    tiny = Pair([0.0, 0.0], [3e-300, 4e-300])
+    assert distance(tiny, "l2") == pytest.approx(5e-300, rel=1e-15)
+    # A running sum would lose every one of the small entries.
+    assert distance(Pair(np.zeros(1001), [1.0] + [1e-16] * 1000), "l1") == 1.0 + 1e-13
+    assert distance(Pair([-1.7e308], [1.7e308]), "linf") == math.inf
+    assert distance(Pair([0.0, 0.0], [1.7e308, 1.7e308]), "l1") == math.inf
+
+
+def test_distance_refuses():
+    with pytest.raises(ValueError, match=r"^norm must be one of 'l1', 'l2', 'linf', got 'l3'$"):
+        distance(zeros_ones(1), "l3")
+    with pytest.raises(ValueError, match=r"^pair must be two arrays of equal shape, got"):
+        distance(Pair([0.0], [0.0, 1.0]), "l1")
+    with pytest.raises(TypeError, match=r"^x must be an array of real numbers, got 'a'$"):
+        distance(Pair("a", "b"), "l1")
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (1, 1),
+        (np.int32(7), 7),
+        (1e8, 10**8),
+        (np.float64(3.0), 3),
+        (np.float32(4.0), 4),
+        ("1e8", 10**8),
+        ("100000", 10**5),
+        (" 2.0 ", 2),
+        ("9223372036854775807", 2**63 - 1),
+        (2**63 - 1, 2**63 - 1),
+    ],
+)
+def test_count(value, expected):
+    number = errors.count("trials", value)
+    assert number == expected
+    assert type(number) is int
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "shown"),
+    [
+        ("abc", ValueError, "'abc'"),
+        ("", ValueError, "''"),
+        ("1.5", ValueError, "'1.5'"),
+        ("1e999999999", ValueError, "'1e999999999'"),
+        ("nan", ValueError, "'nan'"),
+        ("sNaN", ValueError, "'sNaN'"),
+        (1.5, ValueError, "1.5"),
+        (math.inf, ValueError, "inf"),
+        (0, ValueError, "0"),
+        (-1, ValueError, "-1"),
+        (2**63, ValueError, "9223372036854775808"),
+        (True, TypeError, "True"),
+        (np.True_, TypeError, "True"),
+        ([1], TypeError, "[1]"),
+        (None, TypeError, "None"),
+        (b"1", TypeError, "b'1'"),
+        (1j, TypeError, "1j"),
+    ],
+)
+def test_bad_count(value, error, shown):
+    with pytest.raises(error) as caught:
+        errors.count("trials", value)
+    text = f"trials must be a whole number at least 1 and below 2**63, got {shown}"
+    assert str(caught.value) == text
+
+
+def test_real_takes_numpy_scalars_and_huge_integers_fail_cleanly():
+    assert type(errors.real("a", np.float32(0.5))) is float
+    assert errors.real("a", np.int8(-3)) == -3.0
+    with pytest.raises(ValueError, match=r"^a must be a finite number, got 1000"):
+        errors.real("a", 10**400)
+    for value in (None, 1j, "1", True, np.False_, np.zeros(1), np.zeros(())):
+        with pytest.raises(TypeError, match=r"^a must be a finite number, got "):
+            errors.real("a", value)
+
+
+def test_values_are_shown_short_and_on_one_line():
+    class Broken:
+        def __repr__(self):
+            raise RuntimeError
+
+    for value in ("x" * 10**6, list(range(10**6)), np.zeros((50, 50)), 10**5000, Broken()):
+        text = errors.show(value)
+        assert len(text) <= 80
+        assert "\n" not in text
+    assert errors.show(np.float64(-1.0)) == "-1.0"
+    assert errors.show(np.bool_(True)) == "True"
+    assert errors.show(np.longdouble(2.0)) == "2.0"
