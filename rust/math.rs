@@ -31,9 +31,10 @@ const LN2_LOW: f64 = 5.497_923_018_708_371e-14;
 ///
 /// With v = 2^k m, m in [sqrt(1/2), sqrt(2)), f = m - 1 and s = f/(m + 1):
 /// ln v = k ln 2 + f - s (f - z R(z)), z = s^2. f is exact, and it is the largest term whenever
-/// k = 0, so the error of the division is damped by s. The worst error found is below 0.9 ulp
-/// (tests/accuracy.rs, every binade and the neighbourhood of 1); 1.35 ulp is what the integer
-/// route needs to be strictly increasing on this grid.
+/// k = 0, so the error of the division is damped by s. The worst error found is 0.903 ulp, at
+/// 0.70696 (tests/accuracy.rs: all j below 2^24, 1e6 in every other binade, the neighbourhood of
+/// 1, 4e8 points around the worst places); every rounding at its worst would add up to 1.1 there.
+/// 1.35 is what the integer route needs to be strictly increasing on this grid.
 ///
 /// # Safety
 ///
@@ -93,7 +94,8 @@ const COS: [f64; 6] = [
     4.656_003_795_562_93e-7,
 ];
 
-/// Cosine and sine of pi x/2 for |x| <= 1/2 (a quarter turn centred at 0).
+/// Cosine and sine of pi x/2 for |x| <= 1/2 (a quarter turn centred at 0); errors below 1.8 and
+/// 1.5 ulp at 3e5 points (tests/accuracy.rs).
 ///
 /// # Safety
 ///

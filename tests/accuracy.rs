@@ -12,9 +12,9 @@ const LN_ULPS: f64 = 1.0;
 /// ln(j / 2^52) as k ln 2 + 2 artanh((m - 1)/(m + 1)), with relative error below 2^-68.
 fn ln(j: u64) -> Double {
     let v = j as f64;
-    // m in [sqrt(1/2), sqrt(2)): both of these subtractions of exponents are exact.
+    // m in [1, 2), then in [sqrt(1/2), sqrt(2)).
     let mut k = (v.to_bits() >> 52) as i32 - 1023;
-    let mut m = f64::from_bits(v.to_bits() - ((k as u64) << 52));
+    let mut m = f64::from_bits((v.to_bits() & ((1 << 52) - 1)) | 1.0_f64.to_bits());
     if m > std::f64::consts::SQRT_2 {
         (k, m) = (k + 1, m / 2.0);
     }
@@ -81,14 +81,13 @@ fn the_reference_agrees_with_mpmath() {
 fn the_logarithm_is_accurate_in_every_binade_and_around_one() {
     let near_one = (0..=100_000).map(|i| TOP - i);
     let spread = words(99).take(1_000_000).map(|word| (word >> 12) + 1);
-    // The worst places found by the long search below.
-    let known = [WORST];
+    let known = [WORST - 1, WORST, WORST + 1];
     let found = worst(every_binade(20_000).chain(near_one).chain(spread).chain(known));
     assert!(found.0 < LN_ULPS, "{found:?}");
 }
 
-/// The worst point of the long search.
-const WORST: u64 = 1;
+/// The worst point found: 0.903 ulp (of 3.6e8 points in the six worst of 768 slices of [1/4, 1)).
+const WORST: u64 = 3_183_926_522_332_101;
 
 #[test]
 #[ignore = "long: run with --release"]

@@ -56,7 +56,7 @@ def noise_at(
     """The noise at chosen random words; None for a noise that is no function of one word."""
 
 def ln(j: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
-    """ln(j / 2^52) as the samplers compute it, for 1 <= j <= 2^52."""
+    """The logarithm of j / 2^52 as the samplers compute it, for 1 <= j <= 2^52."""
 
 def clip(x: _Vector, norm: str, radius: float) -> npt.NDArray[np.float64]:
     """The point clipped to a ball, as inside a mechanism."""

@@ -9,8 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .errors import integer, invalid, mistyped
-from .events import Vote
+from .errors import (
+    choice,
+    confidence_level,
+    delta_level,
+    integer,
+    invalid,
+    mistyped,
+    real,
+)
+from .events import SIDES, Vote
 from .published import NATIVE, is_native
 from .records import Counts, Pair
 
@@ -72,6 +80,8 @@ def decode(value: Any) -> Any:
         rest = {key: decode(item) for key, item in value.items() if key != "native"}
         return _CLASSES[value["native"]](**rest)
     if "array" in value:
+        if np.dtype(value["dtype"]).kind not in "buif":
+            raise invalid("dtype", "one of real numbers", value["dtype"])
         items = [_WORDS.get(item, item) for item in value["array"]]
         return np.array(items, dtype=np.dtype(value["dtype"])).reshape(value["shape"])
     if value.get("event") == "Vote":
@@ -94,10 +104,31 @@ def audit(cls: type[Audit], record: Mapping[str, Any]) -> Audit:
         values["pair"] = Pair(*(decode(pair[f.name]) for f in fields(Pair)))
         values["counts"] = Counts(**values["counts"])
         values["seed"] = integer("seed", int(values["seed"]), 0, 2**63 - 1)
-        values["ranges"] = tuple((int(start), int(stop)) for start, stop in values["ranges"])
-        values["shape"] = tuple(int(length) for length in values["shape"])
-        values["claim"] = _WORDS.get(values["claim"], values["claim"])
-        values["seconds"] = float(_WORDS.get(values["seconds"], values["seconds"]))
+        values["ranges"] = tuple((start, stop) for start, stop in values["ranges"])
+        values["shape"] = tuple(integer("shape", length, 0) for length in values["shape"])
+        values["seconds"] = float(values["seconds"])
+        _check(values)
         return cls(**values)
-    except (KeyError, TypeError, AttributeError, OverflowError) as error:
+    except (KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise ValueError(f"record must be what Audit.to_dict wrote, got {error!r}") from None
+
+
+def _check(values: Mapping[str, Any]) -> None:
+    """The values that a bound and a verdict rest on, as `audit` itself would have them."""
+    confidence_level(values["confidence"])
+    delta_level(values["delta"])
+    if values["claim"] is not None:
+        real("claim", values["claim"], low=0.0)
+    choice("direction", values["direction"], SIDES)
+    choice("route", values["route"], ("integer", "sampled", "callable"))
+    total = reach = 0
+    for start, stop in values["ranges"]:
+        # In order and disjoint, as they are when they are written.
+        total += integer("stop", stop, integer("start", start, reach) + 1) - start
+        reach = stop
+    for name in ("n", "n_prime"):
+        if getattr(values["counts"], name) != total:
+            raise invalid(f"counts.{name}", f"{total}, the length of the ranges", values["counts"])
+    for name, low in (("block", 1), ("threads", 1), ("end", reach), ("nan", 0), ("nan_prime", 0)):
+        integer(name, values[name], low)
+    integer("pilot", values["pilot"], 0)

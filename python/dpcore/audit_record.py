@@ -224,7 +224,8 @@ class Audit(Record):
             self,
             counts=self.counts + other.counts,
             ranges=ranges,
-            end=max(self.end, other.end),
+            # Of a run that Ctrl-C cut short, the end was never reached and shortened no block.
+            end=max(self, other, key=lambda audit: audit.ranges[-1]).end,
             nan=self.nan + other.nan,
             nan_prime=self.nan_prime + other.nan_prime,
             pilot=max(self.pilot, other.pilot),
@@ -268,7 +269,7 @@ class Audit(Record):
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data: what `from_dict` needs, and the figures that follow."""
-        record = {"format": _json.FORMAT}
+        record: dict[str, Any] = {"format": _json.FORMAT}
         record.update({f.name: _json.encode(getattr(self, f.name)) for f in fields(self)})
         record["seed"] = str(self.seed)
         derived = ("epsilon_lower", "epsilon_hat", "exact", "verdict", "draws_per_second")
@@ -308,7 +309,7 @@ class Audit(Record):
             raise mistyped("text", "a string of JSON", text)
         try:
             record = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ValueError(f"text must be JSON, got {error}") from None
         return cls.from_dict(record)
 

@@ -173,9 +173,9 @@ def _claim_of(mechanism: Any, pair: Pair, claim: float | None) -> float | None:
     own = getattr(mechanism, "claim", None)
     if own is None or callable(own):
         return None
-    norm = getattr(mechanism, "norm", None)
-    if norm is not None:
-        apart, most = distance(pair, norm), float(mechanism.sensitivity)
+    norm, most = getattr(mechanism, "norm", None), getattr(mechanism, "sensitivity", None)
+    if norm is not None and most is not None:
+        apart, most = distance(pair, norm), real("sensitivity of the mechanism", most)
         if apart > most * (1.0 + _SLACK):
             shown = norm.replace("linf", "Linf").replace("l", "L", 1)
             requirement = f"at {shown} distance at most {most!r}"
@@ -197,8 +197,8 @@ def _source_of(
     threads: int | None,
 ) -> tuple[NativeSource | CallableSource, str]:
     if is_native(mechanism):
-        Vote.between(pair)  # the checks of a native mechanism's inputs are those of a vote
-        dim = pair.x.size
+        # The checks of a native mechanism's inputs are those of a vote.
+        dim = Vote.between(pair).threshold.size
         block = block_of(dim) if block is None else integer("block", block, 1, MOST_DRAWS // dim)
         reason = _core.no_integer_route(describe(mechanism, dim))
         if route == "integer" and reason is not None:
@@ -274,20 +274,25 @@ def _count(
     """Count both sides in slices; Ctrl-C keeps the slices that both sides have finished."""
     global _last_interrupt
     start, stop = trials
-    done, totals = 0, [(0, 0), (0, 0)]
+    # One name for both, so that no Ctrl-C can fall between counts and their number of trials.
+    counted = (0, (0, 0), (0, 0))
     with Progress("auditing", stop - start, progress) as bar:
         try:
             for first, end in _slices(start, stop, source.block, source.threads):
-                part = [source.count(event, COUNT, side, first, end) for side in (0, 1)]
-                totals = [(a + c, b + d) for (a, b), (c, d) in zip(totals, part, strict=True)]
-                done = end - start
+                part = source.count(event, COUNT, 0, first, end)
+                part_prime = source.count(event, COUNT, 1, first, end)
+                counted = (end - start, _sum(counted[1], part), _sum(counted[2], part_prime))
                 bar.advance(end - first)
         except KeyboardInterrupt:
             again = time.monotonic() - _last_interrupt < _AGAIN_SECONDS
             _last_interrupt = time.monotonic()
-            if done == 0 or again:
+            if counted[0] == 0 or again:
                 raise
-    return done, totals[0], totals[1]
+    return counted
+
+
+def _sum(first: tuple[int, int], second: tuple[int, int]) -> tuple[int, int]:
+    return first[0] + second[0], first[1] + second[1]
 
 
 def _slices(start: int, stop: int, block: int, threads: int) -> Iterator[tuple[int, int]]:

@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from .audit_record import Audit
 
 # Okabe and Ito's palette: told apart with any colour vision.
-INK, BLUE, ORANGE, GREEN, RED, GREY = (
-    "#222222", "#0072B2", "#E69F00", "#009E73", "#D55E00", "#8A8A8A",
-)  # fmt: skip
+INK, BLUE, GREEN, RED, GREY = "#222222", "#0072B2", "#009E73", "#D55E00", "#6A6A6A"
 
 
 def epsilon(value: float | None) -> str:
@@ -59,7 +57,9 @@ def explanation(audit: Audit) -> str:
         notes.append("interrupted: only the trials shown were counted")
     if audit.refuted is False and audit.exact is not None and audit.claim is not None:
         seen, claim = f"{audit.exact:.4g}", f"{audit.claim:g}"
-        if audit.exact <= audit.claim:
+        # A metric claim with delta is (epsilon D, delta): nothing has been divided by D.
+        apart = audit.pair.distance if audit.delta else 1.0
+        if audit.exact <= audit.claim * apart:
             notes.append(
                 f"the vote sees a loss of {seen} on this pair: it cannot refute a claim of "
                 f"{claim}, whatever the number of trials"
@@ -89,10 +89,10 @@ def _counts(audit: Audit) -> str:
 
 def _short(value: Any) -> str:
     if isinstance(value, np.ndarray):
-        edge = {"separator": ", ", "threshold": 6, "edgeitems": 2, "precision": 4}
+        edge: dict[str, Any] = {"separator": ", ", "threshold": 6, "edgeitems": 2, "precision": 4}
         text = " ".join(np.array2string(value, **edge).split())
         return text if value.size <= 6 else f"{text} ({value.size} entries)"
-    text = repr(value)
+    text = " ".join(repr(value).split())
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
@@ -146,9 +146,9 @@ def figure(audit: Audit) -> Figure:
         _mark(axes, 0, audit.exact, right, GREEN, "D")
         labels[0] = "closed form"
     if audit.claim is not None:
-        axes.axvline(audit.claim, color=ORANGE, linestyle="--", label=f"claim {audit.claim:g}")
+        axes.axvline(audit.claim, color=INK, linestyle="--", label=f"claim {audit.claim:g}")
         axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), frameon=False)
-    axes.text(audit.epsilon_lower, 2, f" {epsilon(audit.epsilon_lower)}", va="center", color=INK)
+    _label(axes, audit.epsilon_lower, 2, epsilon(audit.epsilon_lower))
     axes.set(xlim=(0, right), ylim=(min(labels) - 0.6, 2.6), xlabel="privacy loss epsilon")
     axes.set_yticks(list(labels), list(labels.values()))
     axes.set_title(f"{_wrapped(audit.name)}\n{audit.verdict}", loc="left", fontsize=10)
@@ -157,14 +157,24 @@ def figure(audit: Audit) -> Figure:
 
 
 def _wrapped(name: str) -> str:
+    # A pair of dollars would be read as mathematics.
+    name = name.replace("$", r"\$")
     return name if len(name) <= 60 else f"{name[:57]}..."
+
+
+def _label(axes: Axes, value: float, row: float, words: str) -> None:
+    """Words to the right of a point, on a white ground in case the claim's line runs there."""
+    ground = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
+    axes.annotate(
+        words, (value, row), (7, 0), textcoords="offset points", va="center", color=INK, bbox=ground
+    )
 
 
 def _mark(axes: Axes, row: float, value: float, right: float, colour: str, marker: str) -> None:
     """One figure as a point; an infinite one as an arrow that leaves the picture."""
     if math.isfinite(value):
         axes.plot([value], [row], marker, color=colour, markersize=7)
-        axes.text(value, row, f"  {epsilon(value)}", va="center", color=INK)
+        _label(axes, value, row, epsilon(value))
         return
     tip = {"arrowstyle": "->", "color": colour, "lw": 1.5}
     axes.annotate("", (right, row), (0.86 * right, row), arrowprops=tip)

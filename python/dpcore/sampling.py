@@ -134,6 +134,8 @@ def sample(
     if size * point.size >= MOST_DRAWS // 8:
         raise invalid("size", "small enough that size * dim * 8 bytes can be addressed", size)
     out = _checked_out(out, (size, point.size), dtype)
+    if np.may_share_memory(point, out):
+        point = point.copy()
     run = (seed_of(rng), SAMPLE, 0, block_of(point.size))
     _core.sample(describe(mech, point.size), point, out, run, 0, threads_of(threads))
     return out
@@ -144,7 +146,8 @@ def _checked_out(
 ) -> npt.NDArray[Any]:
     try:
         wanted = np.dtype(dtype)
-    except TypeError:
+    except (TypeError, ValueError, SyntaxError):
+        # numpy evaluates strings such as "f8,(3": any of the three can come out.
         raise mistyped("dtype", "float64 or float32", dtype) from None
     if wanted not in (np.dtype(np.float64), np.dtype(np.float32)):
         raise invalid("dtype", "float64 or float32", dtype)

@@ -5,7 +5,8 @@ use crate::error::Error;
 use crate::random::Lanes;
 use crate::simd::Simd;
 
-/// low + (high - low) u, u = k/2^52 with k the top 52 bits of one word.
+/// low + (high - low) u, u = k/2^52 with k the top 52 bits of one word. The sum is rounded, and may so
+/// reach `high` itself where low is large against the width.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Uniform {
     low: f64,

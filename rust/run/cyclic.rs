@@ -3,17 +3,17 @@
 use crate::simd::WIDEST;
 
 /// A number of 64 bits.
-pub(super) trait Bits: Copy {
+pub(super) trait Word: Copy {
     fn bits(self) -> u64;
 }
 
-impl Bits for u64 {
+impl Word for u64 {
     fn bits(self) -> u64 {
         self
     }
 }
 
-impl Bits for f64 {
+impl Word for f64 {
     fn bits(self) -> u64 {
         self.to_bits()
     }
@@ -27,7 +27,7 @@ pub(super) struct Cyclic<T> {
     pub(super) period: usize,
 }
 
-impl<T: Bits> Cyclic<T> {
+impl<T: Word> Cyclic<T> {
     pub(super) fn new(period: &[T]) -> Self {
         let values = period.iter().copied().cycle().take(period.len() + WIDEST - 1).collect();
         Self { values, period: period.len() }

@@ -1,0 +1,75 @@
+# The commands of the project; CI calls the same targets. `make audit` and `make test` set up all
+# they need on a fresh machine: Python 3.11 or later, a Rust toolchain and the package registries.
+PYTHON ?= python3
+VENV ?= .venv
+OUT ?= out
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+SOURCES := pyproject.toml Cargo.toml Cargo.lock $(shell find rust -name '*.rs')
+# pyo3 builds against this interpreter, and finds it without an activated environment.
+export PYO3_PYTHON := $(abspath $(BIN)/python)
+
+.PHONY: audit test setup lint format rust-test smoke python-test bench wheel clean
+
+# The main job: every published system audited, one table and one picture in $(OUT).
+audit: $(VENV)/package
+	$(BIN)/dpcore reproduce published-systems --out $(OUT)
+
+# Everything that must hold before a change lands; pytest's own summary is the last line.
+test: lint rust-test smoke python-test
+
+setup: $(VENV)/dev
+
+$(VENV)/pip:
+	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("dpcore needs Python 3.11 or later")'
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install --upgrade 'pip>=25.1'
+	touch $@
+
+$(VENV)/package: $(VENV)/pip $(SOURCES)
+	$(PIP) install --constraint constraints.txt --editable .
+	touch $@
+
+$(VENV)/dev: $(VENV)/package constraints.txt
+	$(PIP) install --constraint constraints.txt --group dev
+	touch $@
+
+lint: $(VENV)/dev
+	cargo fmt --check
+	cargo clippy --locked --all-targets -- -D warnings
+	cargo clippy --locked --all-targets --features python -- -D warnings
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+format: $(VENV)/dev
+	cargo fmt
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+rust-test:
+	cargo test --locked --quiet
+
+# A tiny run of the main job, of every experiment and of every benchmark.
+smoke: $(VENV)/dev
+	for name in $$($(BIN)/dpcore reproduce --list --names); do \
+	    $(BIN)/dpcore reproduce $$name --out $(OUT)/smoke --trials 2e4 --no-progress || exit; done
+	$(BIN)/python -m pytest benches -q -o addopts= --benchmark-disable
+	cargo bench --locked --quiet --bench core -- --test
+
+python-test: $(VENV)/dev
+	$(BIN)/python -m pytest -q
+
+# Criterion for the core, pytest-benchmark for the package; ratios are recorded in benches/record.
+bench: $(VENV)/dev
+	cargo bench --locked --bench core
+	$(BIN)/python -m pytest benches -q -o addopts= --benchmark-json=$(OUT)/benchmarks.json \
+	    --benchmark-columns=min,median,rounds --benchmark-sort=min
+	$(BIN)/python benches/record.py $(OUT)/benchmarks.json
+
+wheel: $(VENV)/dev
+	$(BIN)/maturin build --release --locked --out dist
+
+clean:
+	rm -rf $(VENV) $(OUT) dist target

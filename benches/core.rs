@@ -1,0 +1,126 @@
+//! Nanoseconds a draw, on every instruction set of this machine, beside the usual crates.
+//!
+//! `cargo bench` measures; `cargo bench -- --test` runs each once. Every bench checks its answer.
+
+use std::hint::black_box;
+use std::sync::atomic::AtomicBool;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use dpcore::{Counted, Cpu, Job, Mechanism, Noise, Purpose, Route, Vote, run};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use rand_distr::{Distribution, Exp, Normal};
+
+/// Draws of one measurement: a mebibyte of outputs, as an audit's slices have in cache.
+const DRAWS: usize = 1 << 17;
+
+/// Name of the bench, class, parameters, mode, mean of a value.
+type Row = (&'static str, &'static str, &'static [f64], &'static str, f64);
+
+const NOISES: [Row; 8] = [
+    ("identity", "Identity", &[], "", 0.0),
+    ("bits", "RandomBits", &[], "", 0.5),
+    ("uniform", "Uniform", &[0.0, 1.0], "", 0.5),
+    ("laplace", "Laplace", &[1.0], "two_branch", 0.0),
+    ("exponential", "Exponential", &[1.0], "", 1.0),
+    ("gaussian", "Gaussian", &[1.0], "", 0.0),
+    ("dptext zero", "DPTextNoise", &[1.0], "zero", 0.5),
+    ("dptext resample", "DPTextNoise", &[1.0], "resample", 1.0),
+];
+
+fn job(class: &str, parameters: &[f64], mode: &str, dim: usize) -> Job {
+    let noise = Noise::new(class, parameters, mode).unwrap();
+    let mechanism = Mechanism::new(noise, None, 1.0).unwrap();
+    let block = (DRAWS / dim) as u64;
+    Job::new(mechanism, &vec![0.0; dim], (1, Purpose::Count, 0), block).unwrap()
+}
+
+fn expect_mean(values: &[f64], mean: f64) {
+    let found = values.iter().sum::<f64>() / values.len() as f64;
+    // Eight standard errors of a value of variance 2.
+    assert!((found - mean).abs() < 8.0 * (2.0 / values.len() as f64).sqrt(), "{found} {mean}");
+}
+
+fn fill(c: &mut Criterion) {
+    let never = AtomicBool::new(false);
+    let mut out = vec![0.0; DRAWS];
+    for (name, class, parameters, mode, mean) in NOISES {
+        let mut group = c.benchmark_group(format!("fill/{name}"));
+        group.throughput(Throughput::Elements(DRAWS as u64));
+        for cpu in Cpu::present() {
+            let job = job(class, parameters, mode, 128);
+            group.bench_function(cpu.name(), |b| {
+                b.iter(|| run::sample(&job, black_box(&mut out), 0, (cpu, 1), &never).unwrap());
+            });
+            run::sample(&job, &mut out, 0, (cpu, 1), &never).unwrap();
+            expect_mean(&out, mean);
+        }
+        group.finish();
+    }
+}
+
+fn laplace(rng: &mut StdRng) -> f64 {
+    let u = rng.random::<f64>() - 0.5;
+    -u.signum() * (1.0 - 2.0 * u.abs()).ln()
+}
+
+/// What a program without this crate would write.
+fn rivals(c: &mut Criterion) {
+    let mut rng = StdRng::seed_from_u64(1);
+    let mut out = vec![0.0; DRAWS];
+    let exponential = Exp::new(1.0).unwrap();
+    let normal = Normal::new(0.0, 1.0).unwrap();
+    let mut group = c.benchmark_group("rival");
+    group.throughput(Throughput::Elements(DRAWS as u64));
+    group.bench_function("laplace by inversion, rand", |b| {
+        b.iter(|| out.fill_with(|| laplace(&mut rng)));
+    });
+    out.fill_with(|| laplace(&mut rng));
+    expect_mean(&out, 0.0);
+    group.bench_function("exponential, rand_distr", |b| {
+        b.iter(|| out.fill_with(|| exponential.sample(&mut rng)));
+    });
+    out.fill_with(|| exponential.sample(&mut rng));
+    expect_mean(&out, 1.0);
+    group.bench_function("normal, rand_distr", |b| {
+        b.iter(|| out.fill_with(|| normal.sample(&mut rng)));
+    });
+    out.fill_with(|| normal.sample(&mut rng));
+    expect_mean(&out, 0.0);
+    group.finish();
+}
+
+fn count(c: &mut Criterion) {
+    let never = AtomicBool::new(false);
+    for dim in [3, 7, 127, 128, 129] {
+        let job = job("Laplace", &[dim as f64], "two_branch", dim);
+        let (threshold, towards) = (vec![0.5; dim], vec![1; dim]);
+        let vote = Vote::new(&threshold, &towards).unwrap();
+        let trials = 4 * job.block;
+        let mut group = c.benchmark_group(format!("count/{dim}"));
+        group.throughput(Throughput::Elements(trials * dim as u64));
+        let mut answers: Vec<Counted> = Vec::new();
+        for cpu in Cpu::present() {
+            for route in [Route::Sampled, Route::Integer] {
+                let count = || run::count(&job, &vote, (0, trials), route, (cpu, 1), &never);
+                group.bench_function(format!("{route:?}/{}", cpu.name()), |b| {
+                    b.iter(|| black_box(count()));
+                });
+                answers.push(count().unwrap());
+            }
+        }
+        group.finish();
+        assert!(answers.iter().all(|answer| *answer == answers[0]), "{answers:?}");
+        assert!(answers[0].votes > 0 && answers[0].votes < trials / 2, "{answers:?}");
+    }
+}
+
+criterion_group!(
+    name = benches;
+    config = Criterion::default()
+        .sample_size(20)
+        .warm_up_time(std::time::Duration::from_millis(300))
+        .measurement_time(std::time::Duration::from_secs(1));
+    targets = fill, rivals, count
+);
+criterion_main!(benches);

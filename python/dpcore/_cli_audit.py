@@ -1,0 +1,228 @@
+"""The work of `dpcore audit`: from options to an audit, its report and its exit status."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from dataclasses import MISSING, dataclass, fields, replace
+from decimal import Decimal, InvalidOperation
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from . import _cli_user, published
+from ._cli_status import INTERRUPTED, NOT_REFUTED, REFUTED, Usage, say, usage
+from ._systems import System
+from .auditing import Audit, audit
+from .errors import count, invalid
+from .events import Vote
+from .pairs import distance, zeros_ones
+from .published import is_native
+from .records import Pair
+
+SYSTEMS: dict[str, type[System]] = {
+    "laplace": published.LaplaceMechanism,
+    "adept": published.ADePT,
+    "adept-clip-l1": published.ADePTClipL1,
+    "adept-scaled": published.ADePTScaled,
+    "adept-reference": published.ADePTReference,
+    "dptext": published.DPText,
+    "dptext-repaired": published.DPTextRepaired,
+    "halved-output": published.HalvedOutput,
+    "half-noise": published.HalfNoise,
+}
+"""The published systems by the names that the command line gives them."""
+
+_OF_SYSTEMS = ("epsilon", "sensitivity", "clip", "nan")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the command line asks for; None where an option was not given."""
+
+    target: str | None
+    epsilon: float | None
+    sensitivity: float | None
+    clip: float | None
+    nan: str | None
+    dim: int | None
+    x: str | None
+    x_prime: str | None
+    claim: float | None
+    no_claim: bool
+    delta: float
+    confidence: float
+    trials: str
+    start: str
+    seed: int | None
+    route: str
+    block: int | None
+    threads: int | None
+    plot: str | None
+    as_json: bool
+    progress: bool | None
+
+
+def run(asked: Asked) -> int:
+    """Audit what was asked for, print the result, and return the exit status."""
+    if asked.target is None:
+        raise Usage("name a system or FILE.py:FUNCTION (dpcore audit --list shows the systems)")
+    if asked.claim is not None and asked.no_claim:
+        raise Usage("--claim and --no-claim exclude each other")
+    if asked.plot is not None:
+        _check_plot(Path(asked.plot))
+    if _cli_user.is_own(asked.target):
+        path, name = _cli_user.split(asked.target)
+        with _cli_user.at_work(path):
+            mechanism, pair = _own(asked, asked.target, path, name)
+            report = _audit(asked, mechanism, pair)
+    else:
+        mechanism, pair = _system(asked, asked.target)
+        report = _audit(asked, mechanism, pair)
+    _deliver(asked, report)
+    if report.partial:
+        return INTERRUPTED
+    return REFUTED if report.refuted else NOT_REFUTED
+
+
+def _audit(asked: Asked, mechanism: Any, pair: Pair) -> Audit:
+    with usage():
+        report = audit(
+            mechanism,
+            pair,
+            trials=asked.trials,
+            start=_start(asked.start),
+            # Any number here keeps the mechanism's own claim out of an audit without one.
+            claim=0.0 if asked.no_claim else asked.claim,
+            delta=asked.delta,
+            confidence=asked.confidence,
+            rng=asked.seed,
+            route=asked.route,
+            block=asked.block,
+            threads=asked.threads,
+            progress=asked.progress,
+        )
+    return replace(report, claim=None) if asked.no_claim else report
+
+
+def _start(text: str) -> int:
+    with contextlib.suppress(InvalidOperation):
+        if Decimal(text) == 0:
+            return 0
+    try:
+        return count("start", text)
+    except ValueError:
+        raise invalid("start", "a whole number at least 0 and below 2**63", text) from None
+
+
+def _system(asked: Asked, name: str) -> tuple[System, Pair]:
+    """The published system with its options, and the pair to audit it on."""
+    if name not in SYSTEMS:
+        close = get_close_matches(name.lower(), SYSTEMS, n=1)
+        meant = f"did you mean {close[0]}? " if close else ""
+        raise Usage(f"no such system: {name} ({meant}dpcore audit --list shows all)")
+    cls = SYSTEMS[name]
+    known = {field.name: field.default is MISSING for field in fields(cls)}
+    given = {key: getattr(asked, key) for key in _OF_SYSTEMS if getattr(asked, key) is not None}
+    for key in given:
+        if key not in known:
+            options = ", ".join(f"--{key}" for key in known)
+            raise Usage(f"--{key} does not apply to {name} (its options: {options})")
+    for key, needed in known.items():
+        if needed and key not in given:
+            raise Usage(f"{name} needs --{key}")
+    pair = _given_pair(asked)
+    with usage():
+        if pair is not None:
+            Vote.between(pair)
+            if "sensitivity" in known and "sensitivity" not in given:
+                given["sensitivity"] = distance(pair, "l1")
+        system = cls(**given)
+        if pair is None:
+            pair = system.default_pair() if asked.dim is None else system.default_pair(asked.dim)
+    return system, pair
+
+
+def _own(asked: Asked, target: str, path: Path, name: str) -> tuple[Any, Pair]:
+    """A user's mechanism, and the pair to audit it on."""
+    for key in _OF_SYSTEMS:
+        if getattr(asked, key) is not None:
+            raise Usage(f"--{key} does not apply to a mechanism of your own ({target})")
+    pair = _given_pair(asked)
+    mechanism = _cli_user.load(path, name, target)
+    own = getattr(mechanism, "claim", None)
+    if asked.claim is None and not asked.no_claim and (own is None or callable(own)):
+        raise Usage(f"{target} has no claim: give --claim EPSILON, or --no-claim to estimate only")
+    if pair is None:
+        pair = _cli_user.own_pair(mechanism, target, path, asked.dim)
+    if pair is None and asked.dim is not None:
+        with usage():
+            pair = zeros_ones(asked.dim)
+    if pair is None:
+        # dpcore.audit would take 0 against 1, which a claim need not speak of: a silent choice
+        # here could refute in somebody's CI what nobody claimed.
+        choices = "--x and --x-prime, or --dim for zeros against ones"
+        raise Usage(f"{target} has no default_pair: give {choices}")
+    return mechanism, pair
+
+
+def _given_pair(asked: Asked) -> Pair | None:
+    if asked.x is None and asked.x_prime is None:
+        return None
+    if asked.x is None or asked.x_prime is None:
+        raise Usage("--x and --x-prime go together")
+    if asked.dim is not None:
+        raise Usage("--dim does not apply where --x and --x-prime give the pair")
+    with usage():
+        return Pair(_vector("--x", asked.x), _vector("--x-prime", asked.x_prime))
+
+
+def _vector(option: str, text: str) -> Any:
+    if text.startswith("@"):
+        try:
+            return np.load(text[1:], allow_pickle=False)
+        except (OSError, EOFError, ValueError) as error:
+            raise Usage(f"{option} must name an .npy file, got {text} ({error})") from None
+    try:
+        return [float(number) for number in text.split(",")]
+    except ValueError:
+        requirement = "numbers separated by commas, or @FILE.npy"
+        raise Usage(str(invalid(option, requirement, text))) from None
+
+
+def _check_plot(path: Path) -> None:
+    """Complain before the audit: a picture that cannot be saved should not cost an hour."""
+    from matplotlib.backend_bases import FigureCanvasBase
+
+    kinds = sorted(FigureCanvasBase.get_supported_filetypes())
+    if path.suffix.lower().lstrip(".") not in kinds:
+        raise Usage(f"--plot must end in one of .{', .'.join(kinds)}, got {path}")
+    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        raise Usage(f"--plot must name a file in a folder that can be written to, got {path}")
+
+
+def _deliver(asked: Asked, report: Audit) -> None:
+    if asked.as_json:
+        # A callable is kept by name, so that what is printed is just what from_json reads.
+        plain = report if is_native(report.mechanism) else replace(report, mechanism=report.name)
+        sys.stdout.write(plain.to_json() + "\n")
+    else:
+        _print(report)
+    if asked.plot is not None:
+        sys.stdout.flush()
+        report.plot().savefig(asked.plot)
+        say(f"wrote {asked.plot}")
+
+
+def _print(report: Audit) -> None:
+    from rich.console import Console
+
+    console = Console(highlight=False, soft_wrap=True)
+    for number, line in enumerate(str(report).splitlines()):
+        style = "bold" if number == 0 else ""
+        if line.startswith("  verdict "):
+            style = {True: "bold red", False: "bold green", None: "bold yellow"}[report.refuted]
+        console.print(line, style=style, markup=False, emoji=False)

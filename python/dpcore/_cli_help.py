@@ -1,0 +1,75 @@
+"""The long texts of `--help`; in them, `[bold]` and the like are rich markup."""
+
+TOP = """How much privacy does a mechanism really lose?
+
+dpcore attacks a mechanism that claims differential privacy and certifies a
+lower bound on the epsilon that it really has."""
+
+STATUSES = """[bold]Exit status[/bold]
+  0    not refuted (or no claim was tested)
+  1    refuted: the certified bound exceeds the claim
+  2    bad usage
+  3    the mechanism or dpcore failed
+  130  interrupted (Ctrl-C), whatever was counted"""
+
+TOP_END = f"""[bold]Examples[/bold]
+  dpcore audit laplace --epsilon 1 --dim 128 --trials 1e8
+  dpcore audit noisy.py:release --x 0 --x-prime 1 --claim 0.5
+  dpcore reproduce published-systems --out results
+  dpcore info
+
+{STATUSES}"""
+
+AUDIT = """Attack a mechanism and certify a lower bound on its epsilon.
+
+The event and the direction are chosen on pilot draws, then counted on fresh
+ones. The claim is refuted when the bound exceeds it; no audit can show that a
+mechanism is private. Only the report (or the JSON) goes to stdout."""
+
+AUDIT_END = f"""[bold]Examples[/bold]
+  dpcore audit --list
+  dpcore audit laplace --epsilon 1 --dim 128 --trials 1e8
+  dpcore audit adept --epsilon 1 --clip 5 --dim 32 --plot adept.png
+  dpcore audit laplace --epsilon 1 --x 0,0 --x-prime 0.5,-1 --seed 7
+
+  A mechanism of your own, such as this one in noisy.py:
+
+    def release(x, size, rng):  # size outputs, one row each
+        return x + rng.laplace(scale=2.0, size=(size, len(x)))
+
+  dpcore audit noisy.py:release --x 0 --x-prime 1 --claim 0.5
+  dpcore audit noisy.py:release --dim 1 --no-claim --json
+
+  Its attributes claim (a number) and default_pair (a function that returns a
+  dpcore.Pair) stand in for --claim and --x where it has them.
+
+{STATUSES}"""
+
+REPRODUCE = """Remake a figure or table of the papers, by name.
+
+Prints the table and writes NAME.json, NAME.png and NAME.svg. Without a name,
+lists the experiments."""
+
+REPRODUCE_END = """[bold]Examples[/bold]
+  dpcore reproduce
+  dpcore reproduce published-systems --out results
+  dpcore reproduce habernal2022-figure1 --trials 1e5 --seed 1
+
+[bold]Exit status[/bold]
+  0    done, whatever was refuted
+  2    bad usage
+  3    dpcore failed
+  130  interrupted (Ctrl-C); what was done is printed and kept"""
+
+INFO = """Show versions, the CPU path in use, and the number of threads.
+
+The environment variable DPCORE_CPU (baseline, avx2 or avx512) forces a path;
+all paths give the same bits."""
+
+INFO_END = """[bold]Examples[/bold]
+  dpcore info
+  dpcore info --json
+  DPCORE_CPU=baseline dpcore info
+
+[bold]Exit status[/bold]
+  0 shown, 2 bad usage, 3 dpcore failed"""

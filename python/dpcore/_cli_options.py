@@ -1,0 +1,111 @@
+"""The options of the commands: a type, the name where it is not the parameter's, and its help."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+
+def _in(panel: str, text: str, *names: str, metavar: str | None = None, **more: Any) -> Any:
+    return typer.Option(*names, help=text, metavar=metavar, rich_help_panel=panel, **more)
+
+
+_SYSTEM, _INPUTS, _CLAIM = "A published system", "The two inputs", "The claim"
+_RUN, _OUTPUT = "The run", "Output"
+
+Target = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="SYSTEM|FILE.py:FUNCTION",
+        help="A published system, or a mechanism of your own.",
+        show_default=False,
+    ),
+]
+Systems = Annotated[bool, typer.Option("--list", help="List the published systems.")]
+
+Epsilon = Annotated[float | None, _in(_SYSTEM, "The epsilon it is run with, which is its claim.")]
+Sensitivity = Annotated[
+    float | None,
+    _in(
+        _SYSTEM,
+        "L1 sensitivity that the noise is made for. Default: the distance of --x and --x-prime, "
+        "1 without them.",
+    ),
+]
+Clip = Annotated[float | None, _in(_SYSTEM, "Radius of the clip of the ADePT family. Default: 1.")]
+Nan = Annotated[
+    str | None,
+    _in(
+        _SYSTEM,
+        "What dptext makes of an undefined draw: zero, resample or keep. Default: zero.",
+        metavar="MODE",
+    ),
+]
+
+Dim = Annotated[int | None, _in(_INPUTS, "Entries of the default pair. Default: 2 for a system.")]
+X = Annotated[
+    str | None,
+    _in(_INPUTS, "First input: numbers with commas between, or @FILE.npy.", metavar="NUMBERS"),
+]
+XPrime = Annotated[str | None, _in(_INPUTS, "Second input, likewise.", metavar="NUMBERS")]
+
+Claim = Annotated[
+    float | None, _in(_CLAIM, "The epsilon to test. Default: the mechanism's own claim.")
+]
+NoClaim = Annotated[bool, _in(_CLAIM, "Test no claim, only estimate.", "--no-claim")]
+Delta = Annotated[float, _in(_CLAIM, "The delta of the claim.")]
+Confidence = Annotated[float, _in(_CLAIM, "Probability that the bound holds.")]
+
+Trials = Annotated[str, _in(_RUN, "Draws to count on each side, such as 1e8.", metavar="N")]
+Start = Annotated[
+    str,
+    _in(_RUN, "First trial; runs of disjoint trials with one seed can be added.", metavar="N"),
+]
+Seed = Annotated[int | None, _in(_RUN, "Repeats a run. Default: a fresh one, which is reported.")]
+Route = Annotated[
+    str,
+    _in(
+        _RUN,
+        "How a system's votes are counted: auto, integer or sampled; the counts are the same.",
+        metavar="ROUTE",
+    ),
+]
+Block = Annotated[int | None, _in(_RUN, "Trials in a block, part of what repeats a run.")]
+Threads = Annotated[
+    int | None, _in(_RUN, "Number of threads. Default: all cores, 1 for your own mechanism.")
+]
+
+Plot = Annotated[
+    str | None, _in(_OUTPUT, "Save a picture, such as audit.png or .svg.", metavar="FILE")
+]
+Json = Annotated[bool, _in(_OUTPUT, "Print one JSON document, nothing else.", "--json")]
+Progress = Annotated[
+    bool | None,
+    _in(
+        _OUTPUT,
+        "Show a bar on stderr. Default: for long work on a terminal.",
+        "--progress/--no-progress",
+        show_default=False,
+    ),
+]
+Traceback = Annotated[bool, _in(_OUTPUT, "Show the whole traceback of an error.", "--traceback")]
+
+Name = Annotated[
+    str | None,
+    typer.Argument(metavar="NAME", help="The experiment.", show_default=False),
+]
+Names = Annotated[bool, typer.Option("--list", help="List the experiments.")]
+Out = Annotated[
+    str | None, typer.Option(metavar="DIR", help="Folder for the files. Default: results.")
+]
+ExperimentTrials = Annotated[
+    str | None,
+    typer.Option(metavar="N", help="Draws on each side of every audit. Default: its own."),
+]
+ExperimentSeed = Annotated[
+    int | None, typer.Option(help="Default: the one of the published files.")
+]
+ExperimentThreads = Annotated[
+    int | None, typer.Option(help="Number of threads. Default: all cores.")
+]

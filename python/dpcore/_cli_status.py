@@ -1,0 +1,155 @@
+"""How a command ends: its exit status, and what goes to stderr.
+
+A status stands in a CI job, so none of them may come about by accident: 1 says "refuted" and
+nothing else, although it is also what Python itself exits with on any exception.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+
+NOT_REFUTED, REFUTED, USAGE, FAILED, INTERRUPTED = 0, 1, 2, 3, 130
+
+_ARGUMENTS = (
+    "x", "x_prime", "epsilon", "sensitivity", "clip", "nan", "dim", "trials", "start", "claim",
+    "delta", "confidence", "rng", "seed", "route", "block", "threads",
+)  # fmt: skip
+_NAMED = re.compile(rf"^({'|'.join(_ARGUMENTS)})(?= must be )")
+
+
+class Usage(Exception):
+    """The command line asks for something that does not exist or does not fit."""
+
+
+class Failure(Exception):
+    """A user's code failed.
+
+    Args:
+        doing: what failed, such as "noisy.py:laplace".
+        place: the line of the user's file, such as "noisy.py, line 7", or "".
+    """
+
+    def __init__(self, doing: str, place: str = "") -> None:
+        super().__init__(doing)
+        self.doing, self.place = doing, place
+
+
+@contextlib.contextmanager
+def usage() -> Iterator[None]:
+    """Turn what an argument check raises into bad usage, in the words of the command line."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        text = str(error)
+        # Of dpcore's own complaints only these are about what a user's function returned.
+        if text.startswith("outputs of "):
+            raise Failure(text.partition(" must be ")[0].removeprefix("outputs of ")) from error
+        text = _NAMED.sub(lambda found: _option(found[1]), text).replace("claim=", "--claim")
+        raise Usage(text) from error
+
+
+def _option(argument: str) -> str:
+    return "--seed" if argument == "rng" else "--" + argument.replace("_", "-")
+
+
+@contextlib.contextmanager
+def failures(doing: str, file: str) -> Iterator[None]:
+    """Tag whatever a user's code raises, so that it is never taken for dpcore's own.
+
+    Args:
+        doing: what is being done, for the message.
+        file: path of the user's file.
+    """
+    try:
+        yield
+    except (KeyboardInterrupt, Failure):
+        raise
+    except BaseException as error:  # SystemExit too: a mechanism does not choose the status
+        raise Failure(doing, _place(error, file)) from error
+
+
+def _place(error: BaseException, file: str) -> str:
+    lines = [
+        frame.lineno for frame in traceback.extract_tb(error.__traceback__)
+        if os.path.abspath(frame.filename) == os.path.abspath(file)
+    ]  # fmt: skip
+    if isinstance(error, SyntaxError) and error.filename:
+        file, lines = error.filename, [error.lineno]
+    return f"{os.path.basename(file)}, line {lines[-1]}" if lines else ""
+
+
+def guard(work: Callable[[], int], show_traceback: bool = False) -> int:
+    """Run a command and turn everything that it can raise into an exit status.
+
+    Args:
+        work: the command; returns its status.
+        show_traceback: print the whole traceback of an error to stderr.
+
+    Returns:
+        The exit status.
+    """
+    try:
+        status = work()
+        sys.stdout.flush()
+        return status
+    except KeyboardInterrupt:
+        say("interrupted: there is no result")
+        return INTERRUPTED
+    except Usage as error:
+        _trace(error.__cause__, show_traceback)
+        say(f"error: {error}")
+        return USAGE
+    except Failure as error:
+        _trace(error.__cause__, show_traceback)
+        _report_failure(error, show_traceback)
+        return FAILED
+    except BrokenPipeError:
+        _drop_stdout()
+        return FAILED
+    except BaseException as error:
+        _trace(error, show_traceback)
+        say(f"error: dpcore failed: {last_line(error)}")
+        if not show_traceback:
+            say("hint: --traceback shows where, for a report of the bug")
+        _drop_stdout()
+        return FAILED
+
+
+def say(text: str) -> None:
+    """Write a line to stderr, if there is one to write to."""
+    with contextlib.suppress(OSError, ValueError):
+        print(text, file=sys.stderr, flush=True)
+
+
+def last_line(error: BaseException) -> str:
+    """The last line of a traceback: the class and the message."""
+    return " ".join(traceback.format_exception_only(error)[-1].split())
+
+
+def _report_failure(error: Failure, show_traceback: bool) -> None:
+    cause = error.__cause__ or error
+    place = f" ({error.place})" if error.place else ""
+    say(f"error: {error.doing} failed: {last_line(cause)}{place}")
+    say("hint: a mechanism is called as mechanism(x, size, rng) and returns an array of size rows")
+    if not show_traceback:
+        say("hint: --traceback shows the whole traceback")
+
+
+def _trace(error: BaseException | None, wanted: bool) -> None:
+    if wanted and error is not None:
+        with contextlib.suppress(OSError, ValueError):
+            traceback.print_exception(error)
+
+
+def _drop_stdout() -> None:
+    """Forget what could not be written, or Python's last flush would make the status 120."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

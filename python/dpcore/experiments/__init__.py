@@ -1,0 +1,116 @@
+"""The figures and tables of the papers, each remade by name.
+
+An experiment is one file: a frozen `Config` -> `run(config)` -> a frozen `Result` that has
+`plot()`, `to_dict()` and `table()`. Nothing of it is imported before it is asked for.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ..errors import choice
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_MODULES = {
+    "published-systems": "published_systems",
+    "habernal2022-figure1": "habernal2022_figure1",
+    "habernal2022-figure2": "habernal2022_figure2",
+}
+
+NAMES: tuple[str, ...] = tuple(_MODULES)
+"""The names of the experiments."""
+
+
+class Result(Protocol):
+    """What every experiment returns."""
+
+    @property
+    def partial(self) -> bool:
+        """True if Ctrl-C ended the experiment early: it then holds what was done."""
+
+    def plot(self) -> Figure:
+        """The picture."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain data for strict JSON."""
+
+    def table(self) -> str:
+        """The figures as aligned plain text."""
+
+
+def get(name: str) -> Any:
+    """The module of an experiment, imported now.
+
+    Args:
+        name: one of `NAMES`.
+
+    Returns:
+        A module with `Config`, `run` and `Result`.
+
+    Raises:
+        TypeError: if `name` is not a string.
+        ValueError: if it is not one of `NAMES`.
+
+    Example:
+        >>> get("habernal2022-figure1").Config().trials
+        10000000
+    """
+    return importlib.import_module(f".{_MODULES[choice('name', name, NAMES)]}", __name__)
+
+
+def reproduce(
+    name: str,
+    out: str | os.PathLike[str],
+    trials: int | float | str | None = None,
+    seed: int | None = None,
+    threads: int | None = None,
+    progress: bool | None = None,
+) -> Result:
+    """Run an experiment and write `NAME.json`, `NAME.png` and `NAME.svg`.
+
+    Args:
+        name: one of `NAMES`.
+        out: folder for the files, created if it is missing; files of these names are replaced.
+        trials: draws on each side of every audit, or draws in every histogram; None takes the
+            experiment's own number, the paper's where it gives one.
+        seed: int in [0, 2**63); None takes the experiment's own, so that a plain call repeats the
+            published files.
+        threads: number of threads, None for all cores; never changes a result.
+        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+
+    Returns:
+        The experiment's `Result`. After Ctrl-C it holds what was done, with `partial` set, and
+        the files hold the same.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind.
+        ValueError: if a name or a value is out of range.
+        OSError: if the folder or a file cannot be written.
+        KeyboardInterrupt: on Ctrl-C before anything is done.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     result = reproduce("habernal2022-figure2", folder, trials=1000)
+        ...     sorted(os.listdir(folder))
+        ['habernal2022-figure2.json', 'habernal2022-figure2.png', 'habernal2022-figure2.svg']
+    """
+    module = get(name)
+    given = {"trials": trials, "seed": seed}
+    config = module.Config(**{key: value for key, value in given.items() if value is not None})
+    # Before the run: a folder that cannot be made should not cost a minute of counting.
+    folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    result: Result = module.run(config, threads=threads, progress=progress)
+    record = json.dumps(result.to_dict(), allow_nan=False, indent=1)
+    (folder / f"{name}.json").write_text(record + "\n", encoding="utf-8")
+    from ._drawing import save
+
+    save(result.plot(), folder / name)
+    return result

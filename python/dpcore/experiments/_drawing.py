@@ -1,0 +1,46 @@
+"""What the pictures share: colours, text sizes, and how they are written to files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+TEXT, SMALL = 8.0, 7.0
+"""Text sizes in points: readable where the picture is printed at its own width."""
+
+WIDTH = 7.2
+"""Width of a picture in inches: the text width of a two-column page."""
+
+
+def canvas(height: float) -> Figure:
+    """An empty picture of the common width, `height` inches high, that lays itself out."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(WIDTH, height), layout="constrained")
+
+
+def tidy(axes: Axes) -> None:
+    """Thin axes on two sides, small tick labels."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_linewidth(0.6)
+    axes.tick_params(labelsize=SMALL, width=0.6, length=2.5)
+    axes.tick_params(which="minor", length=0)
+
+
+def save(figure: Figure, stem: Path) -> None:
+    """Write `stem`.png and `stem`.svg; one figure always gives the same bytes.
+
+    Args:
+        figure: the picture.
+        stem: path of the files without their endings.
+    """
+    import matplotlib
+
+    figure.savefig(stem.with_name(f"{stem.name}.png"), dpi=250)
+    # A date and random element names would make every SVG differ from the last.
+    with matplotlib.rc_context({"svg.hashsalt": "dpcore"}):
+        figure.savefig(stem.with_name(f"{stem.name}.svg"), metadata={"Date": None})

@@ -1,0 +1,213 @@
+//! The counts: two routes and a plain loop over the sampled rows agree on every seed.
+
+mod tools;
+
+use dpcore::{Clip, Counted, Cpu, Error, Job, Mechanism, Noise, Purpose, Route, Vote};
+use proptest::prelude::*;
+use tools::{NOISES, count, job, noise, plain, rows};
+
+/// Scales over six decades, and extremes.
+fn scale() -> impl Strategy<Value = f64> {
+    prop_oneof![
+        8 => (-3.0..3.0_f64).prop_map(|e| 10.0_f64.powf(e)),
+        1 => Just(1e-300),
+        1 => Just(1e300),
+        1 => Just(5e-324),
+    ]
+}
+
+fn any_noise() -> impl Strategy<Value = Noise> {
+    (0..NOISES.len(), scale(), -2.0..2.0_f64).prop_map(|(row, scale, low)| {
+        let (name, _, mode) = NOISES[row];
+        let parameters = match name {
+            "Identity" | "RandomBits" => vec![],
+            "Uniform" if low + scale > low => vec![low, low + scale],
+            "Uniform" => vec![low, 3.0],
+            _ => vec![scale],
+        };
+        Noise::new(name, &parameters, mode).unwrap()
+    })
+}
+
+fn clip() -> impl Strategy<Value = Option<Clip>> {
+    (0..4, scale()).prop_map(|(kind, radius)| match kind {
+        0 => Clip::new("l1", radius).ok(),
+        1 => Clip::new("l2", radius).ok(),
+        _ => None,
+    })
+}
+
+/// Centres, thresholds and directions of each entry: all alike, few values, or all different.
+fn entries() -> impl Strategy<Value = Vec<(f64, f64, i8)>> {
+    let number = || {
+        prop_oneof![
+            4 => -2.0..2.0_f64,
+            2 => (-2..3_i32).prop_map(f64::from),
+            1 => Just(-0.0),
+            1 => Just(1e308),
+            1 => Just(-1e-310),
+        ]
+    };
+    let threshold = || {
+        prop_oneof![
+            6 => number(),
+            2 => Just(0.5),
+            1 => Just(f64::INFINITY),
+            1 => Just(f64::NEG_INFINITY),
+        ]
+    };
+    let entry = || (number(), threshold(), -1..=1_i8);
+    let alike = (entry(), 1..200_usize).prop_map(|(entry, dim)| vec![entry; dim]);
+    let few = (proptest::collection::vec(entry(), 1..4), 1..200_usize)
+        .prop_map(|(some, dim)| some.into_iter().cycle().take(dim).collect());
+    let single = (proptest::collection::vec(entry(), 1..200), -1..=1_i8).prop_map(|(some, way)| {
+        some.into_iter().map(|(x, t, towards)| (x, t, if towards == 0 { 0 } else { way })).collect()
+    });
+    let different = proptest::collection::vec(entry(), 1..200);
+    prop_oneof![alike, few, single, different]
+        .prop_filter("somebody votes", |entries: &Vec<_>| entries.iter().any(|e| e.2 != 0))
+}
+
+/// What the event says of each row that `sample` makes.
+fn naive(job: &Job, vote: &Vote<'_>, trials: (u64, u64), cpu: Cpu) -> Counted {
+    let rows = rows(job, trials, cpu, 1);
+    let votes = rows.chunks(job.dim()).filter(|row| vote.contains(row)).count() as u64;
+    Counted { votes, nan: rows.iter().filter(|value| value.is_nan()).count() as u64 }
+}
+
+/// Checks that all ways of counting agree, and gives the counts.
+fn agreed(job: &Job, vote: &Vote<'_>, trials: (u64, u64), monotone: bool) -> Counted {
+    let expected = naive(job, vote, trials, Cpu::Baseline);
+    for cpu in Cpu::present() {
+        for threads in [1, 3] {
+            let sampled = count(job, vote, trials, Route::Sampled, (cpu, threads));
+            assert_eq!(sampled, Ok(expected), "sampled, {cpu:?}, {threads}");
+            let integer = count(job, vote, trials, Route::Integer, (cpu, threads));
+            if monotone {
+                assert_eq!(integer, Ok(expected), "integer, {cpu:?}, {threads}");
+            } else {
+                assert!(integer.is_err());
+            }
+        }
+    }
+    expected
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1500))]
+    #[test]
+    fn all_ways_of_counting_agree(
+        noise in any_noise(),
+        clip in clip(),
+        factor in prop_oneof![Just(0.5), Just(1.0), Just(2.0)],
+        entries in entries(),
+        seed in any::<u64>(),
+        (side, block) in (0..2_u8, 1..90_u64),
+        (start, length) in (0..200_u64, 0..150_u64),
+    ) {
+        let x: Vec<f64> = entries.iter().map(|entry| entry.0).collect();
+        let threshold: Vec<f64> = entries.iter().map(|entry| entry.1).collect();
+        let towards: Vec<i8> = entries.iter().map(|entry| entry.2).collect();
+        let mechanism = Mechanism::new(noise, clip, factor).unwrap();
+        let job = Job::new(mechanism, &x, (seed, Purpose::Count, side), block).unwrap();
+        let vote = Vote::new(&threshold, &towards).unwrap();
+        agreed(&job, &vote, (start, start + length), noise.no_integer_route().is_none());
+    }
+
+    #[test]
+    fn thresholds_met_exactly_are_counted_alike(
+        row in 0..NOISES.len(),
+        dim in 1..40_usize,
+        seed in any::<u64>(),
+        towards in -1..=1_i8,
+    ) {
+        // Thresholds that are outputs of the very trials that are counted.
+        let noise = noise(NOISES[row]);
+        let job = Job::new(plain(noise), &vec![0.25; dim], (seed, Purpose::Count, 0), 8).unwrap();
+        let outputs = rows(&job, (0, 3), Cpu::Baseline, 1);
+        let threshold: Vec<f64> =
+            outputs[..dim].iter().map(|t| if t.is_nan() { 0.25 } else { *t }).collect();
+        let towards: Vec<i8> =
+            (0..dim).map(|i| if towards == 0 { 1 - 2 * (i % 2) as i8 } else { towards }).collect();
+        let vote = Vote::new(&threshold, &towards).unwrap();
+        agreed(&job, &vote, (0, 20), noise.no_integer_route().is_none());
+    }
+
+    /// The event of the reversed pair on the reversed streams: what was x is now x'. Odd numbers
+    /// of voters and thresholds that are not met, so that nobody abstains.
+    #[test]
+    fn swapping_sides_and_streams_swaps_the_counts(
+        half in 0..40_usize, seed in any::<u64>(), scale in 0.1..10.0_f64,
+    ) {
+        let dim = 2 * half + 1;
+        let noise = Noise::new("Laplace", &[scale], "sign").unwrap();
+        let of = |x: f64, stream| {
+            Job::new(plain(noise), &vec![x; dim], (seed, Purpose::Count, stream), 64).unwrap()
+        };
+        let threshold = vec![0.5; dim];
+        let (up, down) = (vec![1; dim], vec![-1; dim]);
+        let up = Vote::new(&threshold, &up).unwrap();
+        let down = Vote::new(&threshold, &down).unwrap();
+        // The pair (0, 1) has streams 0 and 1; the pair (1, 0), streams exchanged, the same draws.
+        let counts = |pair: [f64; 2], streams: [u8; 2], vote: &Vote<'_>| {
+            [0, 1].map(|side| agreed(&of(pair[side], streams[side]), vote, (0, 500), true).votes)
+        };
+        let [k, k_prime] = counts([0.0, 1.0], [0, 1], &up);
+        prop_assert_eq!(counts([1.0, 0.0], [1, 0], &up), [k_prime, k]);
+        prop_assert_eq!(counts([1.0, 0.0], [1, 0], &down), [500 - k_prime, 500 - k]);
+    }
+}
+
+#[test]
+fn nan_is_counted_and_votes_for_x() {
+    let keep = plain(noise(NOISES[10]));
+    for dim in [1, 3, 8, 65, 128] {
+        let job = job(keep, &vec![0.0; dim], 100);
+        let threshold = vec![f64::NEG_INFINITY; dim];
+        for way in [1, -1] {
+            // Every number votes for x' when the threshold is infinitely far on the other side.
+            let threshold: Vec<f64> = threshold.iter().map(|t| t * f64::from(way)).collect();
+            let towards = vec![way; dim];
+            let counted = agreed(&job, &Vote::new(&threshold, &towards).unwrap(), (0, 999), true);
+            let share = counted.nan as f64 / (999 * dim) as f64;
+            assert!((share - 0.5).abs() < 0.07, "{dim} {share}");
+            if dim == 1 {
+                assert_eq!(counted.votes, 999 - counted.nan);
+            }
+        }
+    }
+}
+
+#[test]
+fn slices_of_trials_add_up() {
+    for row in NOISES {
+        let job = job(plain(noise(row)), &[0.0, 1.0, 0.5], 37);
+        let vote = Vote::new(&[0.5, 0.25, 0.75], &[1, 1, -1]).unwrap();
+        for cpu in Cpu::present() {
+            let of =
+                |start, stop| count(&job, &vote, (start, stop), Route::Sampled, (cpu, 2)).unwrap();
+            let whole = of(0, 1000);
+            for cut in [0, 1, 36, 37, 38, 74, 500, 999, 1000] {
+                let mut sum = of(0, cut);
+                sum += of(cut, 1000);
+                assert_eq!(sum, whole, "{row:?} {cut}");
+            }
+        }
+    }
+}
+
+#[test]
+fn bad_requests_are_errors() {
+    let name = |error: Result<Counted, Error>| error.unwrap_err().to_string();
+    let vote = Vote::new(&[0.5, 0.5], &[1, 1]).unwrap();
+    let laplace = plain(noise(NOISES[2]));
+    let how = (Cpu::Baseline, 1);
+    let other = count(&job(laplace, &[0.0; 3], 10), &vote, (0, 1), Route::Sampled, how);
+    assert!(name(other).starts_with("vote must be of the mechanism's dimension 3"));
+    let gaussian = job(plain(noise(NOISES[5])), &[0.0; 2], 10);
+    let refused = name(count(&gaussian, &vote, (0, 1), Route::Integer, how));
+    assert!(refused.starts_with("route must be"), "{refused}");
+    // Nothing asked for, nothing counted.
+    let nothing = count(&gaussian, &vote, (5, 5), Route::Sampled, how);
+    assert_eq!(nothing, Ok(Counted::default()));
+}

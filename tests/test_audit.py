@@ -1,0 +1,324 @@
+"""Audits: counts against the closed form, and what the counts may not depend on."""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+import dpcore
+from dpcore import Counts, Gaussian, Laplace, Pair, auditing, published
+from dpcore.exact import vote_log_probabilities
+from dpcore.published import SYSTEMS, HalfNoise, LaplaceMechanism
+
+DIMS = [1, 2, 8, 128]
+NOISES = [
+    Laplace(1.5),
+    Gaussian(1.5),
+    dpcore.Exponential(1.5),
+    dpcore.Uniform(-1.5, 0.9),
+    dpcore.Identity(),
+    dpcore.RandomBits(),
+    *(dpcore.DPTextNoise(1.5, nan) for nan in ("zero", "resample", "keep")),
+]
+EVERY = [*NOISES, *(system(1.0) for system in SYSTEMS), published.DPText(1.0, nan="keep")]
+
+ALPHA = 1e-6 / (4 * len(EVERY) * len(DIMS))
+"""Significance of one of the binomial tests; together they fail by chance once in a million."""
+
+
+def pair_for(mechanism, dim):
+    own = getattr(mechanism, "default_pair", None)
+    return dpcore.pairs.zeros_ones(dim) if own is None else own(dim)
+
+
+def votes(report):
+    """Votes for x' on both sides, whichever vote the audit counted."""
+    c = report.counts
+    return (c.k, c.k_prime) if report.event.vote == "x_prime" else (c.n - c.k, c.n - c.k_prime)
+
+
+def binomial_pvalue(k, n, log_p, log_q):
+    """Two-sided, exact, from the logarithm of whichever probability is small."""
+    if log_p > log_q:
+        k, log_p = n - k, log_q
+    law = stats.binom(n, math.exp(log_p))
+    return min(1.0, 2.0 * min(law.cdf(k), law.sf(k - 1)))
+
+
+def vote_pvalues(report, law):
+    k, k_prime = votes(report)
+    n = report.counts.n
+    return (
+        binomial_pvalue(k, n, law.log_p, law.log_q),
+        binomial_pvalue(k_prime, n, law.log_p_prime, law.log_q_prime),
+    )
+
+
+@pytest.mark.parametrize("mechanism", EVERY, ids=repr)
+@pytest.mark.parametrize("dim", DIMS)
+def test_votes_have_the_law_of_the_closed_form(mechanism, dim):
+    pair = pair_for(mechanism, dim)
+    report = dpcore.audit(mechanism, pair, trials=10**6, rng=dim)
+    law = vote_log_probabilities(mechanism, pair)
+    assert min(vote_pvalues(report, law)) > ALPHA
+    assert report.counts.n == report.counts.n_prime == 10**6
+
+
+@pytest.mark.parametrize("dim", [1, 2, 8])
+@pytest.mark.parametrize("name", ["LaplaceMechanism", "ADePT", "ADePTReference", "HalfNoise"])
+def test_a_scale_three_per_cent_wrong_is_seen(name, dim):
+    """The control of the test above."""
+    cls = getattr(published, name)
+    right, wrong = cls(1.0), cls(1.03)
+    pair = right.default_pair(dim)
+    report = dpcore.audit(wrong, pair, trials=10**6, rng=dim, claim=1.0)
+    assert min(vote_pvalues(report, vote_log_probabilities(right, pair))) < ALPHA
+
+
+def test_impossible_votes_never_happen():
+    report = dpcore.audit(published.DPText(1.0), trials=10**6, rng=1)
+    k, k_prime = votes(report)
+    assert k_prime == 10**6
+    assert 0 < k < 10**6
+    report = dpcore.audit(dpcore.Identity(), dpcore.pairs.zeros_ones(3), trials=1000, claim=1.0)
+    assert votes(report) == (0, 1000)
+    assert report.epsilon_hat == report.exact == math.inf
+    assert 0 < report.epsilon_lower < 20
+
+
+def test_nan_entries_are_counted_on_each_side():
+    mechanism, n = dpcore.DPTextNoise(1.0, "keep"), 10**5
+    report = dpcore.audit(mechanism, dpcore.pairs.zeros_ones(3), trials=n, rng=2)
+    for nan in (report.nan, report.nan_prime):
+        assert stats.binomtest(nan, 3 * n, 0.5).pvalue > 1e-6
+    drawn = [int(np.isnan(report.outputs(side, 0, n)).sum()) for side in ("x", "x_prime")]
+    assert drawn == [report.nan, report.nan_prime]
+    assert dpcore.audit(Laplace(1.0), trials=1000).nan == 0
+
+
+def test_the_figures_are_those_of_the_counts():
+    report = dpcore.audit(HalfNoise(1.0), trials=10**5, rng=3, confidence=0.9)
+    k, k_prime = votes(report)
+    n = 10**5
+    empirical = max(abs(math.log(k / k_prime)), abs(math.log((n - k) / (n - k_prime))))
+    assert report.epsilon_hat == pytest.approx(empirical, rel=1e-12)
+    ordered = report.counts if report.direction == "x" else report.counts.swapped()
+    assert report.bound_counts == ordered
+    assert report.epsilon_lower == dpcore.bounds.clopper_pearson(ordered, 0.0, 0.9)
+    assert (report.verdict, report.refuted) == ("refuted", True)
+    assert report.trials == n
+    assert report.pilot <= n // 100
+
+
+# What the counts may not depend on.
+
+
+def same(left, right):
+    """Equal in everything that is compared but the route."""
+    fields = ("counts", "event", "direction", "nan", "nan_prime", "pilot", "ranges", "seed")
+    for name in fields:
+        assert getattr(left, name) == getattr(right, name), name
+
+
+@pytest.mark.parametrize("mechanism", EVERY, ids=repr)
+@pytest.mark.parametrize("dim", [1, 5, 64])
+def test_threads_and_routes_change_nothing(mechanism, dim):
+    pair = pair_for(mechanism, dim)
+    arguments = {"trials": 300_001, "start": 77, "rng": 4, "block": 1000, "claim": 1.0}
+    one = dpcore.audit(mechanism, pair, threads=1, route="sampled", **arguments)
+    assert one.route == "sampled"
+    for threads in (2, 3):
+        same(one, dpcore.audit(mechanism, pair, threads=threads, route="sampled", **arguments))
+    auto = dpcore.audit(mechanism, pair, **arguments)
+    same(one, auto)
+    assert auto.route == ("sampled" if type(mechanism) is Gaussian else "integer")
+
+
+def test_the_integer_route_is_refused_with_the_reason():
+    with pytest.raises(ValueError, match=r"^route must be 'sampled' or 'auto' here \(.+\), got "):
+        dpcore.audit(Gaussian(1.0), route="integer")
+
+
+def column_noise(x, size, rng):
+    """A twin whose rows depend on the number of rows asked for: shared scale, drawn first."""
+    return x + rng.laplace(0.0, 1.0, (len(x), size)).T
+
+
+def one_block_slices(start, stop, block, threads):
+    while start < stop:
+        end = min(stop, (start // block + 1) * block)
+        yield start, end
+        start = end
+
+
+def whole_slices(start, stop, block, threads):
+    yield start, stop
+
+
+def uneven_slices(start, stop, block, threads):
+    step = 1
+    while start < stop:
+        end = min(stop, (start // block + step) * block)
+        yield start, end
+        start, step = end, step * 2 + 1
+
+
+@pytest.mark.parametrize("mechanism", [Laplace(1.0), Gaussian(1.0), column_noise], ids=str)
+@pytest.mark.parametrize("slices", [one_block_slices, whole_slices, uneven_slices])
+def test_slices_change_nothing(monkeypatch, mechanism, slices):
+    arguments = {"trials": 30_001, "start": 600, "rng": 5, "block": 300}
+    pair = Pair([0.0, 0.0], [1.0, 1.0])
+    usual = dpcore.audit(mechanism, pair, **arguments)
+    monkeypatch.setattr(auditing, "_slices", slices)
+    for threads in (1, 2):
+        same(usual, dpcore.audit(mechanism, pair, threads=threads, **arguments))
+
+
+@given(
+    st.integers(0, 10**6), st.integers(1, 10**6), st.integers(1, 10**5), st.integers(1, 64)
+)
+def test_slices_are_whole_blocks_that_cover_the_range(start, trials, block, threads):
+    stop, seen = start + trials, start
+    for first, end in auditing._slices(start, stop, block, threads):
+        assert first == seen < end <= stop
+        assert first == start or first % block == 0
+        seen = end
+    assert seen == stop
+
+
+@pytest.mark.parametrize("mechanism", [Laplace(1.0), Gaussian(1.0), column_noise], ids=str)
+def test_ranges_added_are_the_whole(mechanism):
+    pair, block, step = Pair([0.0, 0.0], [1.0, 1.0]), 500, 10_000
+    # Equal parts use equal pilots, so that event and direction agree.
+    parts = [
+        dpcore.audit(mechanism, pair, trials=step, start=i * step, rng=6, block=block, claim=1.0)
+        for i in range(3)
+    ]
+    whole = dpcore.audit(mechanism, pair, trials=3 * step, rng=6, block=block, claim=1.0)
+    assert whole.event == parts[0].event
+    assert whole.direction == parts[0].direction
+    merged = parts[2] + parts[0] + parts[1]
+    assert merged.ranges == whole.ranges == ((0, 3 * step),)
+    assert merged.counts == whole.counts
+    assert merged.end == whole.end
+    assert merged.epsilon_lower == whole.epsilon_lower
+    gap = parts[0] + parts[2]
+    assert gap.ranges == ((0, step), (2 * step, 3 * step))
+    assert gap.counts == parts[0].counts + parts[2].counts
+    np.testing.assert_array_equal(
+        gap.outputs("x", 2 * step + 3, 700), whole.outputs("x", 2 * step + 3, 700)
+    )
+    with pytest.raises(ValueError, match="start, size must be within the counted trials"):
+        gap.outputs("x", step - 1, 2)
+
+
+def near_zero(outputs):
+    return np.abs(np.asarray(outputs)).reshape(len(outputs), -1).min(axis=1) < 0.25
+
+
+def any_event(outputs, outputs_prime, pair):
+    return near_zero
+
+
+@pytest.mark.parametrize("mechanism", [Laplace(1.0), Gaussian(1.0), column_noise], ids=str)
+@pytest.mark.parametrize("attack", [None, any_event])
+def test_outputs_are_exactly_those_that_were_counted(mechanism, attack):
+    pair, trials, start = Pair([0.0, 0.0], [1.0, 1.0]), 2345, 1200
+    report = dpcore.audit(
+        mechanism, pair, trials=trials, start=start, rng=7, block=400, attack=attack
+    )
+    sides = {"x": report.counts.k, "x_prime": report.counts.k_prime}
+    for side, k in sides.items():
+        drawn = report.outputs(side, start, trials)
+        assert drawn.shape == (trials, 2)
+        assert int(report.event(drawn).sum()) == k
+        # Any part of them, across blocks and up to the short last one.
+        for first, size in [(1200, 1), (1599, 2), (1300, 1100), (3544, 1), (3400, 145), (1700, 0)]:
+            part = report.outputs(side, first, size)
+            np.testing.assert_array_equal(part, drawn[first - start : first - start + size])
+    for first, size in [(1199, 1), (3545, 1), (0, 0), (1200, 2346)]:
+        with pytest.raises(ValueError, match="start, size must be within the counted trials"):
+            report.outputs("x", first, size)
+    with pytest.raises(ValueError, match="side must be one of 'x', 'x_prime', got 'y'"):
+        report.outputs("y", start, 1)
+
+
+@pytest.mark.parametrize("mechanism", [Laplace(1.0), column_noise], ids=str)
+def test_a_recorded_seed_repeats_the_audit(mechanism):
+    pair = Pair([0.0, 0.0], [1.0, 1.0])
+    fresh = dpcore.audit(mechanism, pair, trials=5000)
+    assert 0 <= fresh.seed < 2**63
+    assert fresh == dpcore.audit(mechanism, pair, trials=5000, rng=fresh.seed)
+    other = dpcore.audit(mechanism, pair, trials=5000)
+    assert (other.seed, other.counts) != (fresh.seed, fresh.counts)
+
+
+def test_a_generator_gives_one_integer():
+    generator = np.random.default_rng(8)
+    first, second = (dpcore.audit(Laplace(1.0), trials=500, rng=generator) for _ in range(2))
+    again = np.random.default_rng(8)
+    assert [first.seed, second.seed] == [int(again.integers(2**63)) for _ in range(2)]
+
+
+def test_sides_and_pilot_use_different_numbers():
+    """Equal inputs up to a rounding: the two sides must still be independent draws."""
+    pair = Pair([0.0], [1e-12])
+    report = dpcore.audit(Laplace(1.0), pair, trials=1000, rng=9)
+    x, x_prime = (report.outputs(side, 0, 1000) for side in ("x", "x_prime"))
+    assert (np.abs(x - x_prime) > 1e-9).all()
+
+
+@settings(max_examples=30)
+@given(
+    seed=st.integers(0, 2**63 - 1),
+    dim=st.integers(1, 70),
+    trials=st.integers(1, 3000),
+    start=st.integers(0, 10**12),
+    block=st.integers(1, 500),
+    threads=st.integers(1, 3),
+    mechanism=st.sampled_from(EVERY),
+    spread=st.floats(-3.0, 3.0),
+)
+def test_any_native_audit_counts_its_outputs(
+    seed, dim, trials, start, block, threads, mechanism, spread
+):
+    x = np.linspace(-1.0, spread, dim)
+    x_prime = x + np.where(np.arange(dim) % 3 == 2, -0.7, 0.4)
+    report = dpcore.audit(
+        mechanism,
+        (x, x_prime),
+        trials=trials,
+        start=start,
+        block=block,
+        threads=threads,
+        rng=seed,
+        claim=1.0,
+    )
+    drawn = [report.outputs(side, start, trials) for side in ("x", "x_prime")]
+    k, k_prime = (int(report.event(outputs).sum()) for outputs in drawn)
+    assert report.counts == Counts(k, trials, k_prime, trials)
+    assert report.nan == np.isnan(drawn[0]).sum()
+
+
+def test_trials_as_people_write_them():
+    counts = {
+        dpcore.audit(Laplace(1.0), trials=trials, rng=1).counts
+        for trials in (10_000, 1e4, "1e4", "10000", np.int32(10_000), np.float32(1e4))
+    }
+    assert len(counts) == 1
+
+
+def test_audits_in_parallel_from_python_threads():
+    def one(seed):
+        return dpcore.audit(LaplaceMechanism(1.0), trials=200_000, rng=seed).counts
+
+    seeds = [1, 2, 3, 4] * 2
+    with ThreadPoolExecutor(4) as pool:
+        counted = list(pool.map(one, seeds))
+    assert counted == [one(seed) for seed in seeds]

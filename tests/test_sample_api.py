@@ -1,0 +1,330 @@
+"""`dpcore.sample`: what it accepts, what it refuses and in which words."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import dpcore
+from dpcore import Gaussian, Laplace, _core, published, sample
+
+NOISE = Laplace(1.0)
+EVERY = [
+    Laplace(1.5),
+    Gaussian(1.5),
+    dpcore.Exponential(1.5),
+    dpcore.Uniform(-1.5, 0.5),
+    dpcore.Identity(),
+    dpcore.RandomBits(),
+    dpcore.DPTextNoise(1.5, "zero"),
+    dpcore.DPTextNoise(1.5, "resample"),
+    dpcore.DPTextNoise(1.5, "keep"),
+    *(system(1.0) for system in published.SYSTEMS),
+]
+
+
+@pytest.mark.parametrize("mechanism", EVERY, ids=repr)
+@pytest.mark.parametrize("dim", [1, 7, 64])
+def test_the_number_of_threads_changes_nothing(mechanism, dim):
+    x = np.linspace(-1.0, 2.0, dim)
+    size = 5 * 2**17 // dim + 3
+    one = sample(mechanism, x, size, rng=1, threads=1)
+    assert one.shape == (size, dim)
+    for threads in (2, 3, None):
+        assert one.tobytes() == sample(mechanism, x, size, rng=1, threads=threads).tobytes()
+
+
+@pytest.mark.parametrize("mechanism", EVERY, ids=repr)
+def test_float32_is_rounded_once_from_float64(mechanism):
+    x = [1.1, -2e7, 3.3e-5]
+    wide = sample(mechanism, x, 5000, rng=2)
+    narrow = sample(mechanism, x, 5000, rng=2, dtype=np.float32)
+    assert narrow.dtype == np.float32
+    np.testing.assert_array_equal(narrow, wide.astype(np.float32))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, "float64", "f4", float])
+def test_out_is_filled_and_returned(dtype):
+    out = np.full((100, 3), 7.0, dtype=dtype)
+    assert sample(NOISE, [0, 1, 2], 100, rng=3, out=out, dtype=dtype) is out
+    np.testing.assert_array_equal(out, sample(NOISE, [0, 1, 2], 100, rng=3, dtype=dtype))
+
+
+def test_a_part_of_a_larger_array_is_filled_and_nothing_else():
+    whole = np.zeros((30, 2))
+    sample(NOISE, [0.0, 1.0], 10, rng=4, out=whole[10:20])
+    assert not whole[:10].any()
+    assert not whole[20:].any()
+    np.testing.assert_array_equal(whole[10:20], sample(NOISE, [0.0, 1.0], 10, rng=4))
+
+
+def test_out_may_hold_the_input():
+    out = np.full((5, 2), 3.0)
+    sample(NOISE, out[0], 5, rng=5, out=out)
+    np.testing.assert_array_equal(out, sample(NOISE, [3.0, 3.0], 5, rng=5))
+
+
+def test_no_outputs():
+    for dim in (1, 4):
+        assert sample(NOISE, np.zeros(dim), 0).shape == (0, dim)
+        empty = np.empty((0, dim))
+        assert sample(NOISE, np.zeros(dim), 0, out=empty) is empty
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        [0, 1],
+        (0.0, 1.0),
+        np.array([0, 1], dtype=np.int8),
+        np.array([False, True]),
+        np.array([0, 1], dtype=np.float16),
+        np.array([0.0, 9.0, 1.0, 9.0])[::2],
+        range(2),
+    ],
+)
+def test_inputs_of_any_real_type_or_layout(x):
+    np.testing.assert_array_equal(sample(NOISE, x, 9, rng=6), sample(NOISE, [0.0, 1.0], 9, rng=6))
+
+
+def test_seeds():
+    first = sample(NOISE, [0.0], 50, rng=7)
+    np.testing.assert_array_equal(first, sample(NOISE, [0.0], 50, rng=np.int64(7)))
+    assert (first != sample(NOISE, [0.0], 50, rng=8)).all()
+    drawn = int(np.random.default_rng(7).integers(2**63))
+    generator = np.random.default_rng(7)
+    once = sample(NOISE, [0.0], 50, rng=generator)
+    np.testing.assert_array_equal(once, sample(NOISE, [0.0], 50, rng=drawn))
+    assert (once != sample(NOISE, [0.0], 50, rng=generator)).all()
+    assert (sample(NOISE, [0.0], 50) != sample(NOISE, [0.0], 50)).all()
+    sample(NOISE, [0.0], 5, rng=2**63 - 1)
+
+
+def test_a_mechanism_is_called_like_a_function():
+    np.testing.assert_array_equal(NOISE([0.0], 5, 9), sample(NOISE, [0.0], 5, rng=9))
+    np.testing.assert_array_equal(NOISE([0.0], 5, rng=9), sample(NOISE, [0.0], 5, rng=9))
+
+
+def not_aligned():
+    return np.zeros(81, dtype=np.uint8)[1:].view(np.float64).reshape(10, 1)
+
+
+def read_only():
+    array = np.zeros((10, 1))
+    array.setflags(write=False)
+    return array
+
+
+VECTOR = "x must be a vector (one dimension) of at least one finite number, got "
+CASES = [
+    ({"x": 0.0}, ValueError, VECTOR + "0.0"),
+    ({"x": np.array(0.0)}, ValueError, VECTOR + "array(0.)"),
+    ({"x": []}, ValueError, VECTOR + "[]"),
+    ({"x": [[0.0]]}, ValueError, VECTOR + "[[0.0]]"),
+    ({"x": [[0.0], [0.0, 1.0]]}, ValueError, VECTOR + "[[0.0], [0.0, 1.0]]"),
+    ({"x": [np.nan]}, ValueError, VECTOR + "[nan]"),
+    ({"x": [np.inf]}, ValueError, VECTOR + "[inf]"),
+    ({"x": ["a"]}, TypeError, VECTOR + "['a']"),
+    ({"x": None}, TypeError, VECTOR + "None"),
+    ({"x": [1j]}, TypeError, VECTOR + "[1j]"),
+    ({"size": -1}, ValueError, "size must be an integer at least 0, got -1"),
+    ({"size": 2.0}, TypeError, "size must be an integer at least 0, got 2.0"),
+    ({"size": True}, TypeError, "size must be an integer at least 0, got True"),
+    ({"size": "3"}, TypeError, "size must be an integer at least 0, got '3'"),
+    (
+        {"size": 2**62},
+        ValueError,
+        "size must be small enough that size * dim * 8 bytes can be addressed, "
+        "got 4611686018427387904",
+    ),
+    ({"rng": -1}, ValueError, f"rng must be an integer from 0 to {2**63 - 1}, got -1"),
+    ({"rng": 2**63}, ValueError, f"rng must be an integer from 0 to {2**63 - 1}, got {2**63}"),
+    (
+        {"rng": True},
+        TypeError,
+        "rng must be None, an int in [0, 2**63) or a numpy.random.Generator, got True",
+    ),
+    (
+        {"rng": 1.0},
+        TypeError,
+        "rng must be None, an int in [0, 2**63) or a numpy.random.Generator, got 1.0",
+    ),
+    ({"threads": 0}, ValueError, "threads must be an integer from 1 to 1024, got 0"),
+    ({"threads": 1025}, ValueError, "threads must be an integer from 1 to 1024, got 1025"),
+    ({"threads": 1.5}, TypeError, "threads must be an integer from 1 to 1024, got 1.5"),
+    ({"dtype": "i8"}, ValueError, "dtype must be float64 or float32, got 'i8'"),
+    ({"dtype": ">f8"}, ValueError, "dtype must be float64 or float32, got '>f8'"),
+    ({"dtype": np.float16}, ValueError, "dtype must be float64 or float32, got "),
+    ({"dtype": "f8,(3"}, TypeError, "dtype must be float64 or float32, got 'f8,(3'"),
+    ({"dtype": "junk"}, TypeError, "dtype must be float64 or float32, got 'junk'"),
+    ({"out": [[0.0]] * 10}, TypeError, "out must be a numpy array, got "),
+    (
+        {"out": np.zeros((9, 1))},
+        ValueError,
+        "out must be of shape (10, 1) and type float64, got ((9, 1), 'float64')",
+    ),
+    (
+        {"out": np.zeros(10)},
+        ValueError,
+        "out must be of shape (10, 1) and type float64, got ((10,), 'float64')",
+    ),
+    (
+        {"out": np.zeros((10, 1), np.float32)},
+        ValueError,
+        "out must be of shape (10, 1) and type float64, got ((10, 1), 'float32')",
+    ),
+    (
+        {"out": np.zeros((10, 1)), "dtype": np.float32},
+        ValueError,
+        "out must be of shape (10, 1) and type float32, got ((10, 1), 'float64')",
+    ),
+    ({"out": np.zeros((20, 1))[::2]}, ValueError, "out must be C-contiguous, aligned and writ"),
+    ({"out": read_only()}, ValueError, "out must be C-contiguous, aligned and writeable, got "),
+    ({"out": not_aligned()}, ValueError, "out must be C-contiguous, aligned and writeable, got "),
+    (
+        {"mech": lambda x, size, rng: x},
+        TypeError,
+        "mech must be a native mechanism (call any other one itself), got ",
+    ),
+    (
+        {"mech": Laplace},
+        TypeError,
+        "mech must be a native mechanism (call any other one itself), got ",
+    ),
+]
+
+
+@pytest.mark.parametrize(("change", "kind", "text"), CASES, ids=[str(i) for i in range(len(CASES))])
+def test_refusals_in_their_exact_words(change, kind, text):
+    arguments = {"mech": NOISE, "x": [0.0], "size": 10} | change
+    with pytest.raises(kind) as caught:
+        sample(**arguments)
+    message = str(caught.value)
+    assert message.startswith(text)
+    assert type(caught.value) is kind
+    # A text that ends in a value is the whole message.
+    assert message == text or text.endswith("got ") or "writ" in text
+
+
+def test_two_dimensions_need_every_stride():
+    out = np.zeros((10, 3)).T
+    with pytest.raises(ValueError, match="C-contiguous"):
+        sample(NOISE, np.zeros(10), 3, out=out)
+    fortran = np.zeros((10, 3), order="F")
+    with pytest.raises(ValueError, match="C-contiguous"):
+        sample(NOISE, np.zeros(3), 10, out=fortran)
+
+
+def test_a_subclass_is_not_native():
+    class Mine(Laplace):
+        pass
+
+    with pytest.raises(TypeError, match="native mechanism"):
+        sample(Mine(1.0), [0.0], 1)
+
+
+def test_sampling_in_parallel_from_python_threads():
+    from concurrent.futures import ThreadPoolExecutor
+
+    def one(seed):
+        return sample(NOISE, [0.0, 1.0], 300_000, rng=seed).tobytes()
+
+    seeds = [1, 2, 3, 4] * 2
+    with ThreadPoolExecutor(4) as pool:
+        drawn = list(pool.map(one, seeds))
+    assert drawn == [one(seed) for seed in seeds]
+
+
+SCRIPT = """
+import hashlib, numpy as np, dpcore
+from dpcore import published
+noises = [dpcore.Laplace(1.5), dpcore.Gaussian(1.5), dpcore.Exponential(1.5),
+          dpcore.Uniform(-1.5, 0.5), dpcore.RandomBits(), dpcore.Identity()]
+noises += [dpcore.DPTextNoise(1.5, nan) for nan in ("zero", "resample", "keep")]
+noises += [system(1.0) for system in published.SYSTEMS]
+digest = hashlib.sha256()
+for noise in noises:
+    for dim in (1, 2, 5, 33):
+        x = np.linspace(-1.0, 1.0, dim)
+        for dtype in ("f8", "f4"):
+            digest.update(dpcore.sample(noise, x, 40_001, rng=11, dtype=dtype).tobytes())
+        for route in ("sampled", "auto"):
+            report = dpcore.audit(noise, (x, x + 0.5), trials=20_001, rng=11, claim=1.0,
+                                  route=route)
+            digest.update(repr((report.counts, report.nan, report.nan_prime)).encode())
+print(dpcore._core.cpu(), digest.hexdigest())
+"""
+
+
+def in_subprocess(code, **environment):
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def test_every_path_of_the_cpu_gives_the_same_bytes():
+    answers = {}
+    for path in _core.cpus():
+        done = in_subprocess(SCRIPT, DPCORE_CPU=path)
+        assert done.returncode == 0, done.stderr
+        name, answers[path] = done.stdout.split()
+        assert name == path
+    assert _core.cpus()[0] == "baseline"
+    assert len(set(answers.values())) == 1, answers
+    assert len(answers["baseline"]) == len(hashlib.sha256().hexdigest())
+
+
+@pytest.mark.parametrize("path", ["avx1024", "AVX2", " "])
+def test_an_unknown_path_is_an_error_of_the_import(path):
+    done = in_subprocess("import dpcore", DPCORE_CPU=path)
+    assert done.returncode == 1
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("ValueError: DPCORE_CPU must be ")
+
+
+def test_a_path_that_this_cpu_lacks_is_an_error_of_the_import():
+    absent = {"baseline", "avx2", "avx512"} - set(_core.cpus())
+    if not absent:
+        pytest.skip("this CPU has every path")
+    for path in absent:
+        done = in_subprocess("import dpcore", DPCORE_CPU=path)
+        assert done.returncode == 1
+        assert "ValueError: DPCORE_CPU must be " in done.stderr
+
+
+def test_ctrl_c_stops_sampling_soon():
+    """A real SIGINT in the middle of one long call."""
+    code = """
+import os, signal, threading, time
+import numpy as np, dpcore
+out = np.empty((2**28, 1), np.float32)  # pages that nobody writes cost nothing
+dpcore.sample(dpcore.Gaussian(1.0), [0.0], 10)
+def interrupt():
+    time.sleep(0.15)
+    global sent
+    sent = time.monotonic()
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=interrupt).start()
+try:
+    dpcore.sample(dpcore.Gaussian(1.0), [0.0], 2**28, out=out, dtype="f4", threads=1)
+    print("finished", 0)
+except KeyboardInterrupt:
+    print("stopped", time.monotonic() - sent)
+# The pool is sound afterwards.
+print(len(dpcore.sample(dpcore.Laplace(1.0), [0.0], 10**6, rng=1)))
+"""
+    done = in_subprocess(code, DPCORE_CPU="baseline")
+    assert done.returncode == 0, done.stderr
+    word, seconds, size = done.stdout.split()
+    assert (word, int(size)) == ("stopped", 10**6)
+    # Looked for ten times a second; the rest is slack for a loaded machine.
+    assert float(seconds) < 2.0

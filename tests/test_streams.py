@@ -1,0 +1,207 @@
+"""Random streams: independence of coordinates, rows, blocks, sides and seeds; injected words.
+
+Tests of independence look at correlations and at pairs of bins; together they have the
+significance ALPHA, and a stream with one draw in fifty copied is the control.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import dpcore
+from dpcore import (
+    DPTextNoise,
+    Exponential,
+    Gaussian,
+    Identity,
+    Laplace,
+    RandomBits,
+    Uniform,
+    _core,
+)
+from dpcore.sampling import COUNT, PILOT, SAMPLE, SELECTION, block_of, describe
+
+ALPHA = 1e-6
+STANDARD = Uniform(-math.sqrt(3.0), math.sqrt(3.0))
+"""Mean 0, variance 1."""
+
+LAGS = [*range(1, 67), 96, 127, 128, 129, 256, 2048, 4096]
+
+
+def correlation_pvalue(left, right):
+    """Of products and of products of squares; both have a normal mean."""
+    z = (left * right).mean() * math.sqrt(left.size)
+    squares = (left**2 - 1.0) * (right**2 - 1.0)
+    z_squares = squares.mean() * math.sqrt(left.size) / 0.8  # Var(u^2) = 9/5 - 1
+    return 2 * min(2 * stats.norm.sf(abs(z)), 2 * stats.norm.sf(abs(z_squares)))
+
+
+def pair_pvalue(left, right, bins=16):
+    """Chi-square of the joint bins of two uniform streams."""
+    cells = [np.floor((v / math.sqrt(12.0) + 0.5) * bins).astype(np.int64) for v in (left, right)]
+    assert 0 <= min(c.min() for c in cells) <= max(c.max() for c in cells) < bins
+    seen = np.bincount(cells[0] * bins + cells[1], minlength=bins * bins)
+    return stats.chisquare(seen).pvalue
+
+
+def lag_pvalues(flat):
+    return [correlation_pvalue(flat[:-lag], flat[lag:]) for lag in LAGS]
+
+
+def draw(size, dim=1, seed=5, purpose=SAMPLE, side=0, block=None, start=0):
+    """Standard noise of any stream, also of those that only audits use."""
+    out = np.empty((size, dim))
+    draws = (seed, purpose, side, block_of(dim) if block is None else block)
+    _core.sample(describe(STANDARD, dim), np.zeros(dim), out, draws, start, 2)
+    return out
+
+
+def test_one_stream_has_no_memory():
+    flat = draw(2**19).ravel()
+    values = lag_pvalues(flat)
+    for lag in (1, 31, 32, 33, 64):
+        runs = flat[: flat.size // (2 * lag) * 2 * lag].reshape(-1, 2, lag)
+        values.append(pair_pvalue(runs[:, 0].ravel(), runs[:, 1].ravel()))
+    assert min(values) > ALPHA / len(values)
+
+
+@pytest.mark.parametrize("lag", [1, 32, 2048])
+def test_a_stream_with_memory_is_seen(lag):
+    rng = np.random.default_rng(1)
+    flat = rng.uniform(-math.sqrt(3.0), math.sqrt(3.0), 2**19)
+    copied = np.flatnonzero(rng.random(flat.size - lag) < 0.02)
+    flat[copied + lag] = flat[copied]
+    assert lag_pvalues(flat)[LAGS.index(lag)] < ALPHA / len(LAGS)
+    assert correlation_pvalue(flat, -flat) < ALPHA
+    sign = np.where(rng.random(flat.size) < 0.5, 1.0, -1.0)
+    assert correlation_pvalue(flat, sign * flat) < ALPHA
+
+
+@pytest.mark.parametrize("dim", [2, 7, 32, 33, 128])
+def test_coordinates_and_rows_are_independent(dim):
+    rows = draw(2**21 // dim, dim)
+    values = []
+    for gap in sorted({1, 2, dim // 2, dim - 1} & set(range(1, dim))):
+        values.append(correlation_pvalue(rows[:, 0], rows[:, gap]))
+        values.append(correlation_pvalue(rows[:, dim - 1], rows[:, dim - 1 - gap]))
+    values += [correlation_pvalue(rows[:-gap, 0], rows[gap:, 0]) for gap in (1, 2, 16, 32)]
+    values += [correlation_pvalue(rows[:-1, 0], rows[1:, dim - 1])]
+    assert min(values) > ALPHA / len(values)
+
+
+def test_blocks_are_independent():
+    blocks = draw(2**20, block=2**15).reshape(32, 2**15)
+    small = draw(2**20, block=64).reshape(-1, 64)
+    values = []
+    for rows in (blocks, small):
+        for gap in (1, 2, 4, 16):
+            values.append(correlation_pvalue(rows[:-gap].ravel(), rows[gap:].ravel()))
+            values.append(correlation_pvalue(rows[:-gap, :-1].ravel(), rows[gap:, 1:].ravel()))
+            values.append(correlation_pvalue(rows[:-gap, 32:].ravel(), rows[gap:, :-32].ravel()))
+    # One row of blocks over all first draws: the seeding, not the generator.
+    first = draw(2**20, block=1, seed=6).ravel()
+    values += lag_pvalues(first)
+    assert min(values) > ALPHA / len(values)
+
+
+def test_purposes_sides_and_seeds_are_independent():
+    streams = [
+        draw(2**17, seed=seed, purpose=purpose, side=side).ravel()
+        for seed in (0, 1, 2, 2**62, 2**63 - 1)
+        for purpose in (PILOT, SELECTION, COUNT, SAMPLE)
+        for side in (0, 1)
+    ]
+    values = [
+        pair
+        for i, left in enumerate(streams)
+        for right in streams[:i]
+        for pair in (correlation_pvalue(left, right), correlation_pvalue(left[32:], right[:-32]))
+    ]
+    assert min(values) > ALPHA / len(values)
+
+
+def test_an_audit_counts_streams_that_sampling_does_not_use():
+    pair = dpcore.Pair([0.0], [0.0 + 1e-9])
+    report = dpcore.audit(STANDARD, pair, trials=1000, rng=5)
+    drawn = report.outputs("x", 0, 1000)
+    np.testing.assert_array_equal(drawn, draw(1000, seed=5, purpose=COUNT))
+    assert not np.isin(drawn, draw(1000, seed=5, purpose=SAMPLE)).any()
+    assert not np.isin(drawn, draw(1000, seed=5, purpose=PILOT)).any()
+
+
+@pytest.mark.parametrize("dim", [1, 3, 32, 100])
+def test_a_range_of_trials_is_part_of_the_whole(dim):
+    whole = draw(500, dim, block=37)
+    for start, stop in [(0, 1), (5, 37), (36, 38), (37, 74), (40, 499), (499, 500)]:
+        part = draw(stop - start, dim, block=37, start=start)
+        np.testing.assert_array_equal(part, whole[start:stop])
+
+
+def at(mechanism, k):
+    """The noise at the uniform k / 2^53, the eleven unused bits once clear and once set."""
+    words = np.array(k, dtype=np.uint64) << np.uint64(11)
+    clear = _core.noise_at(describe(mechanism, 1), words)
+    unused = _core.noise_at(describe(mechanism, 1), words | np.uint64(0x7FF))
+    assert clear.tobytes() == unused.tobytes()
+    return clear
+
+
+LARGEST = 52.0 * math.log(2.0)
+
+
+@pytest.mark.parametrize("variant", ["two_branch", "sign", "centred"])
+@pytest.mark.parametrize("scale", [1.0, 0.3, 1e300, 1e-300])
+def test_laplace_at_its_end_points(variant, scale):
+    ends = at(Laplace(scale, variant), [0, 1, 2, 2**52, 2**53 - 1])
+    assert np.isfinite(ends).all()
+    assert ends[0] == ends[1] == -ends[4]
+    assert abs(ends[0]) == pytest.approx(LARGEST * scale, rel=1e-15)
+    assert round(LARGEST, 2) == 36.04
+    assert ends[1] < ends[2] < ends[3] == 0.0
+
+
+def test_laplace_is_the_printed_formula_and_increasing():
+    rng = np.random.default_rng(2)
+    dense = [np.arange(a, a + 5000) for a in (1, 2**52 - 2500, 2**53 - 5000)]
+    k = np.unique(np.concatenate([*dense, rng.integers(1, 2**53, 50_000)]))
+    u = k / 2.0**53
+    ours = at(Laplace(1.0), k)
+    upper = np.where(u < 0.5, 0.5, u)  # keep the unused branch away from ln 0
+    numpy_formula = np.where(u < 0.5, np.log(2.0 * u), -np.log(2.0 * (1.0 - upper)))
+    np.testing.assert_array_almost_equal_nulp(ours[u != 0.5], numpy_formula[u != 0.5], 2)
+    assert (np.diff(ours) > 0).all()
+
+
+@pytest.mark.parametrize("nan", ["zero", "resample", "keep"])
+def test_dptext_at_its_end_points(nan):
+    """Of the lower half: what the sampler does with the words of the upper one is its law."""
+    noise = at(DPTextNoise(2.0, nan), [0, 1, 2**52 - 2, 2**52 - 1, 2**52])
+    assert noise[0] == 0.0 < noise[1] < 1e-15
+    # u = 1/2 would be +inf as printed: it takes the value of the grid point before it.
+    assert noise[2] < noise[3] == noise[4] == pytest.approx(LARGEST * 2.0, rel=1e-15)
+
+
+def test_exponential_and_uniform_at_their_end_points():
+    noise = at(Exponential(2.0), [0, 1, 2**52, 2**53 - 1])
+    assert np.isfinite(noise).all()
+    assert (noise >= 0.0).all()
+    assert noise.max() <= 2.0 * 53.0 * math.log(2.0) * (1 + 1e-15)
+    noise = at(Uniform(-1.0, 3.0), [0, 2**51, 2**52, 2**53 - 1])
+    assert noise.tolist()[:3] == [-1.0, 0.0, 1.0]
+    assert noise[3] < 3.0
+    # Where the width is small against the ends the sum may round to `high`, never beyond it.
+    for low, high in [(1.0, math.nextafter(1.0, 2.0)), (-1e300, 1e300), (1e9, 1e9 + 1e-6)]:
+        noise = at(Uniform(low, high), [0, 1, 2**52, 2**53 - 1])
+        assert noise.min() == low
+        assert noise.max() <= high
+
+
+def test_noise_that_is_no_monotone_function_of_one_word_has_no_value_at_a_word():
+    words = np.arange(4, dtype=np.uint64) << np.uint64(62)
+    assert _core.noise_at(describe(Gaussian(1.0), 1), words) is None
+    assert _core.noise_at(describe(Identity(), 1), words).tolist() == [0.0] * 4
+    assert _core.noise_at(describe(RandomBits(), 1), words).tolist() == [0.0, 0.0, 1.0, 1.0]
