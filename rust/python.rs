@@ -197,11 +197,8 @@ fn count_outputs(
     let vote = Vote::new(contiguous("threshold", &threshold)?, contiguous("towards", &towards)?)?;
     let slice =
         outputs.as_slice().map_err(|_| PyValueError::new_err("outputs must be C-contiguous"))?;
-    if !slice.len().is_multiple_of(vote.dim()) {
-        let requirement = format!("rows of {}", vote.dim());
-        return Err(Error::invalid("outputs", requirement, slice.len()).into());
-    }
-    let counted = py.detach(|| run::count_outputs(&vote, slice, Cpu::current()))?;
+    let cpu = Cpu::current()?;
+    let counted = py.detach(|| run::count_outputs(&vote, slice, cpu))?;
     Ok((counted.votes, counted.nan))
 }
 
@@ -256,8 +253,9 @@ fn cores() -> usize {
 /// The module. It declares that it needs the GIL: it has not been tried without one.
 #[pymodule(gil_used = true)]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    // A wrong DPCORE_CPU is an error of the import, not of the first draw.
-    Cpu::current()?;
+    // DPCORE_CPU is read now; a wrong one is an error of the first call that draws, because an
+    // import that fails would end the command line with the status of a refuted claim.
+    let _ = Cpu::current();
     module.add("LANES", crate::random::LANES)?;
     module.add("MOST_THREADS", MOST_THREADS)?;
     module.add("NOISES", Noise::NAMES)?;

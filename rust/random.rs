@@ -66,14 +66,14 @@ impl Stream {
         Self { state }
     }
 
-    /// Loads the `S::WIDTH` lanes of a group into registers.
+    /// Loads the lanes `first .. first + S::WIDTH` into registers.
     ///
     /// # Safety
     ///
-    /// The CPU must have the instruction set `S`, and `group < 32 / S::WIDTH`.
+    /// The CPU must have the instruction set `S`, and `first + S::WIDTH <= 32`.
     #[inline(always)]
-    pub(crate) unsafe fn load<S: Simd>(&self, group: usize) -> Lanes<S> {
-        let at = group * S::WIDTH;
+    pub(crate) unsafe fn load<S: Simd>(&self, first: usize) -> Lanes<S> {
+        let at = first;
         unsafe {
             Lanes {
                 s0: S::load(self.state[0].as_ptr().add(at)),
@@ -90,8 +90,8 @@ impl Stream {
     ///
     /// As for [`Stream::load`].
     #[inline(always)]
-    pub(crate) unsafe fn store<S: Simd>(&mut self, group: usize, lanes: Lanes<S>) {
-        let at = group * S::WIDTH;
+    pub(crate) unsafe fn store<S: Simd>(&mut self, first: usize, lanes: Lanes<S>) {
+        let at = first;
         unsafe {
             S::store(self.state[0].as_mut_ptr().add(at), lanes.s0);
             S::store(self.state[1].as_mut_ptr().add(at), lanes.s1);
@@ -176,7 +176,7 @@ mod tests {
                 .map(|lane| std::array::from_fn(|word| stream.state[word][lane]))
                 .collect();
             // SAFETY: plain Rust runs everywhere, and group is below 4.
-            let mut lanes = unsafe { stream.load::<Portable>(group) };
+            let mut lanes = unsafe { stream.load::<Portable>(8 * group) };
             for _ in 0..1000 {
                 // SAFETY: plain Rust runs everywhere.
                 let words = unsafe { lanes.next() };

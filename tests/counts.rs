@@ -2,6 +2,7 @@
 
 mod tools;
 
+use dpcore::run::count_outputs;
 use dpcore::{Clip, Counted, Cpu, Error, Job, Mechanism, Noise, Purpose, Route, Vote};
 use proptest::prelude::*;
 use tools::{NOISES, count, job, noise, plain, rows};
@@ -78,7 +79,9 @@ fn naive(job: &Job, vote: &Vote<'_>, trials: (u64, u64), cpu: Cpu) -> Counted {
 /// Checks that all ways of counting agree, and gives the counts.
 fn agreed(job: &Job, vote: &Vote<'_>, trials: (u64, u64), monotone: bool) -> Counted {
     let expected = naive(job, vote, trials, Cpu::Baseline);
+    let outputs = rows(job, trials, Cpu::Baseline, 1);
     for cpu in Cpu::present() {
+        assert_eq!(count_outputs(vote, &outputs, cpu), Ok(expected), "rows, {cpu:?}");
         for threads in [1, 3] {
             let sampled = count(job, vote, trials, Route::Sampled, (cpu, threads));
             assert_eq!(sampled, Ok(expected), "sampled, {cpu:?}, {threads}");

@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator
 
 NOT_REFUTED, REFUTED, USAGE, FAILED, INTERRUPTED = 0, 1, 2, 3, 130
 
+CALLED = "it is called as mechanism(x, size, rng) and returns an array with size rows"
+
 _ARGUMENTS = (
     "x", "x_prime", "epsilon", "sensitivity", "clip", "nan", "dim", "trials", "start", "claim",
     "delta", "confidence", "rng", "seed", "route", "block", "threads",
@@ -27,16 +29,16 @@ class Usage(Exception):
 
 
 class Failure(Exception):
-    """A user's code failed.
+    """A user's code failed: the message says how, the cause is the exception itself.
 
     Args:
-        doing: what failed, such as "noisy.py:laplace".
-        place: the line of the user's file, such as "noisy.py, line 7", or "".
+        text: one line.
+        hint: what to look at, one line.
     """
 
-    def __init__(self, doing: str, place: str = "") -> None:
-        super().__init__(doing)
-        self.doing, self.place = doing, place
+    def __init__(self, text: str, hint: str) -> None:
+        super().__init__(text)
+        self.hint = hint
 
 
 @contextlib.contextmanager
@@ -48,7 +50,7 @@ def usage() -> Iterator[None]:
         text = str(error)
         # Of dpcore's own complaints only these are about what a user's function returned.
         if text.startswith("outputs of "):
-            raise Failure(text.partition(" must be ")[0].removeprefix("outputs of ")) from error
+            raise Failure(text, CALLED) from error
         text = _NAMED.sub(lambda found: _option(found[1]), text).replace("claim=", "--claim")
         raise Usage(text) from error
 
@@ -58,19 +60,21 @@ def _option(argument: str) -> str:
 
 
 @contextlib.contextmanager
-def failures(doing: str, file: str) -> Iterator[None]:
+def failures(doing: str, file: str, hint: str = CALLED) -> Iterator[None]:
     """Tag whatever a user's code raises, so that it is never taken for dpcore's own.
 
     Args:
         doing: what is being done, for the message.
         file: path of the user's file.
+        hint: what to look at.
     """
     try:
         yield
     except (KeyboardInterrupt, Failure):
         raise
     except BaseException as error:  # SystemExit too: a mechanism does not choose the status
-        raise Failure(doing, _place(error, file)) from error
+        text = f"{doing} failed: {last_line(error)}{_place(error, file)}"
+        raise Failure(text, hint) from error
 
 
 def _place(error: BaseException, file: str) -> str:
@@ -80,7 +84,7 @@ def _place(error: BaseException, file: str) -> str:
     ]  # fmt: skip
     if isinstance(error, SyntaxError) and error.filename:
         file, lines = error.filename, [error.lineno]
-    return f"{os.path.basename(file)}, line {lines[-1]}" if lines else ""
+    return f" ({os.path.basename(file)}, line {lines[-1]})" if lines else ""
 
 
 def guard(work: Callable[[], int], show_traceback: bool = False) -> int:
@@ -98,7 +102,7 @@ def guard(work: Callable[[], int], show_traceback: bool = False) -> int:
         sys.stdout.flush()
         return status
     except KeyboardInterrupt:
-        say("interrupted: there is no result")
+        say("interrupted")
         return INTERRUPTED
     except Usage as error:
         _trace(error.__cause__, show_traceback)
@@ -106,9 +110,12 @@ def guard(work: Callable[[], int], show_traceback: bool = False) -> int:
         return USAGE
     except Failure as error:
         _trace(error.__cause__, show_traceback)
-        _report_failure(error, show_traceback)
+        say(f"error: {error}")
+        say(f"hint: {error.hint}")
+        if not show_traceback:
+            say("hint: --traceback shows the whole traceback")
         return FAILED
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit):  # click and rich leave with 1 on a closed pipe
         _drop_stdout()
         return FAILED
     except BaseException as error:
@@ -129,15 +136,6 @@ def say(text: str) -> None:
 def last_line(error: BaseException) -> str:
     """The last line of a traceback: the class and the message."""
     return " ".join(traceback.format_exception_only(error)[-1].split())
-
-
-def _report_failure(error: Failure, show_traceback: bool) -> None:
-    cause = error.__cause__ or error
-    place = f" ({error.place})" if error.place else ""
-    say(f"error: {error.doing} failed: {last_line(cause)}{place}")
-    say("hint: a mechanism is called as mechanism(x, size, rng) and returns an array of size rows")
-    if not show_traceback:
-        say("hint: --traceback shows the whole traceback")
 
 
 def _trace(error: BaseException | None, wanted: bool) -> None:

@@ -21,6 +21,8 @@ from .errors import mistyped
 from .published import is_native
 from .records import Pair
 
+_IMPORTED = "its own folder is on sys.path, other folders go into PYTHONPATH"
+_ATTRIBUTE = "claim is a number, default_pair a function that returns a dpcore.Pair"
 _MISSING: Any = object()
 _numbers = itertools.count()
 
@@ -80,7 +82,7 @@ def load(path: Path, name: str, label: str) -> Any:
     """
     found: Any = _import(path)
     for part in name.split("."):
-        with failures(label, str(path)):
+        with failures(label, str(path), _ATTRIBUTE):
             inside, found = found, getattr(found, part, _MISSING)
         if found is _MISSING:
             raise Usage(f"{path} has no {name!r}{_suggestion(inside, part)}")
@@ -100,7 +102,7 @@ def _import(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        with failures(f"importing {path}", str(path)):
+        with failures(f"importing {path}", str(path), _IMPORTED):
             spec.loader.exec_module(module)
     except BaseException:
         sys.modules.pop(name, None)
@@ -135,7 +137,7 @@ class Guarded:
             return np.asarray(self._mechanism(x, size, rng))
 
     def __getattr__(self, name: str) -> Any:
-        with failures(f"{self.__qualname__}.{name}", self._file):
+        with failures(f"{self.__qualname__}.{name}", self._file, _ATTRIBUTE):
             value = getattr(self._mechanism, name, _MISSING)
         if value is _MISSING:
             raise AttributeError(name)
@@ -164,7 +166,7 @@ def own_pair(mechanism: Any, label: str, path: Path, dim: int | None) -> Pair | 
     arguments = () if dim is None else (dim,)
     if dim is not None and not _takes(make, dim):
         raise Usage(f"--dim does not apply: default_pair of {label} takes no dim")
-    with failures(f"default_pair of {label}", str(path)):
+    with failures(f"default_pair of {label}", str(path), _ATTRIBUTE):
         pair = make(*arguments)
         if not isinstance(pair, Pair):
             raise mistyped("default_pair()", "a Pair", pair)

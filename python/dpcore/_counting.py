@@ -216,7 +216,8 @@ def call(
     answer = mechanism(x, size, rng)
     try:
         outputs = np.asarray(answer)
-    except ValueError:
+    except (TypeError, ValueError):
+        # Ragged rows, or a tensor that numpy cannot reach.
         raise mistyped(f"outputs of {name_of(mechanism)}", "an array", answer) from None
     if outputs.ndim == 0 or len(outputs) != size:
         requirement = f"an array with {size} rows, one per output"

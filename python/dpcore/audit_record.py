@@ -285,7 +285,8 @@ class Audit(Record):
         """The audit that `to_dict` wrote; derived figures are computed again, not read.
 
         Raises:
-            ValueError: if the record is not of that form.
+            TypeError: if the record is not a mapping.
+            ValueError: if it is not of that form.
         """
         return _json.audit(cls, record)
 
@@ -311,6 +312,8 @@ class Audit(Record):
             record = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise ValueError(f"text must be JSON, got {error}") from None
+        if not isinstance(record, dict):
+            raise invalid("text", "a JSON object", record)
         return cls.from_dict(record)
 
 

@@ -174,7 +174,7 @@ def _claim_of(mechanism: Any, pair: Pair, claim: float | None) -> float | None:
     if own is None or callable(own):
         return None
     norm, most = getattr(mechanism, "norm", None), getattr(mechanism, "sensitivity", None)
-    if norm is not None and most is not None:
+    if isinstance(norm, str) and most is not None:
         apart, most = distance(pair, norm), real("sensitivity of the mechanism", most)
         if apart > most * (1.0 + _SLACK):
             shown = norm.replace("linf", "Linf").replace("l", "L", 1)

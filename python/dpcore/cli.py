@@ -6,7 +6,6 @@ Imported by the entry points alone: `import dpcore` does not pay for typer.
 from __future__ import annotations
 
 import sys
-import traceback as tracebacks
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -19,7 +18,7 @@ from . import _cli_help as texts
 from . import _cli_options as options
 from ._cli_audit import Asked, run
 from ._cli_show import environment, experiment, experiments_list, systems_list
-from ._cli_status import FAILED, INTERRUPTED, NOT_REFUTED, Usage, guard, last_line, say
+from ._cli_status import NOT_REFUTED, USAGE, Usage, guard, say
 
 app = typer.Typer(
     name="dpcore",
@@ -142,28 +141,23 @@ def main(args: Sequence[str] | None = None) -> int:
         2
     """
     words = sys.argv[1:] if args is None else list(args)
+    return guard(lambda: _parse(words))
+
+
+def _parse(words: list[str]) -> int:
+    command = typer.main.get_command(app)
     try:
         # Not standalone: that mode exits with 1, our "refuted", on errors of its own.
-        status = typer.main.get_command(app).main(words, prog_name="dpcore", standalone_mode=False)
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    except SystemExit:  # a pipe that was closed while help was being printed
-        return FAILED
+        status = command.main(words, prog_name="dpcore", standalone_mode=False)
     except Exception as error:
-        return _bad_words(error)
-    return int(status or 0)
-
-
-def _bad_words(error: Exception) -> int:
-    """Show what the parser complains about: its errors know their text and their status."""
-    describe = getattr(error, "format_message", None)
-    if describe is None:
-        tracebacks.print_exception(error)
-        say(f"error: dpcore failed: {last_line(error)}")
-        return FAILED
-    text = " ".join(describe().split())
-    context = getattr(error, "ctx", None)
-    if text:  # there is none where a call without words has shown the help
-        say(f"error: {text}")
-        say(f"hint: {context.command_path if context else 'dpcore'} --help")
-    return int(getattr(error, "exit_code", FAILED))
+        # The parser's own errors know their text and their status.
+        describe = getattr(error, "format_message", None)
+        if describe is None:
+            raise
+        text = " ".join(describe().split())
+        context = getattr(error, "ctx", None)
+        if text:  # there is none where a call without words has shown the help
+            say(f"error: {text}")
+            say(f"hint: {context.command_path if context else 'dpcore'} --help")
+        return USAGE
+    return int(status or NOT_REFUTED)

@@ -42,9 +42,9 @@ class Native:
         Returns:
             Outputs of shape `(size, dim)`.
         """
-        from .sampling import sample
+        from .sampling import fill
 
-        return sample(self, x, size, rng=rng)
+        return fill(self, x, size, rng)
 
     def steps(self, dim: int) -> Steps:
         """What the mechanism does to an input of `dim` entries."""

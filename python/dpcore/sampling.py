@@ -129,6 +129,19 @@ def sample(
     """
     if not is_native(mech):
         raise mistyped("mech", "a native mechanism (call any other one itself)", mech)
+    return fill(mech, x, size, rng, out, dtype, threads)
+
+
+def fill(
+    mech: Native,
+    x: npt.ArrayLike,
+    size: int,
+    rng: Rng = None,
+    out: npt.NDArray[Any] | None = None,
+    dtype: npt.DTypeLike = np.float64,
+    threads: int | None = None,
+) -> npt.NDArray[Any]:
+    """What `sample` does, for whatever describes itself in native steps: subclasses too."""
     point = vector_of("x", x)
     size = integer("size", size, 0)
     if size * point.size >= MOST_DRAWS // 8:

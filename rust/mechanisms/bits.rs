@@ -1,7 +1,6 @@
 //! Fair bits: the mechanism that tells nothing.
 
 use super::{Draw, Monotone};
-use crate::random::Lanes;
 use crate::simd::Simd;
 
 /// Each output entry is 0 or 1 with probability 1/2, whatever the input.
@@ -12,11 +11,8 @@ impl Draw for RandomBits {
     const BLIND: bool = true;
 
     #[inline(always)]
-    unsafe fn draw<S: Simd>(&self, lanes: &mut Lanes<S>) -> [S::F; 2] {
-        unsafe {
-            let word = lanes.next();
-            [self.value::<S>(word); 2]
-        }
+    unsafe fn values<S: Simd>(&self, words: [S::U; 2]) -> [S::F; 2] {
+        unsafe { [self.value::<S>(words[0]); 2] }
     }
 }
 

@@ -59,9 +59,9 @@ faulty! {
 
 impl Draw for DpText {
     #[inline(always)]
-    unsafe fn draw<S: Simd>(&self, lanes: &mut Lanes<S>) -> [S::F; 2] {
+    unsafe fn values<S: Simd>(&self, words: [S::U; 2]) -> [S::F; 2] {
         unsafe {
-            let (word, _) = self.key(lanes);
+            let (word, _) = self.ordered::<S>(words[0]);
             [self.value::<S>(word); 2]
         }
     }
@@ -73,11 +73,10 @@ impl Monotone for DpText {
     /// A word whose value would be NaN becomes word 0, whose value is the same 0: so the whole
     /// sampler is a monotone function of the word that is left.
     #[inline(always)]
-    unsafe fn key<S: Simd>(&self, lanes: &mut Lanes<S>) -> (S::U, S::M) {
+    unsafe fn ordered<S: Simd>(&self, word: S::U) -> (S::U, S::M) {
         unsafe {
-            let word = lanes.next();
             let nan = S::gt(word, S::splat(LAST_NUMBER));
-            (S::select(nan, S::splat(0), word), S::notm(S::gt(word, S::splat(u64::MAX))))
+            (S::select(nan, S::splat(0), word), S::notm(nan))
         }
     }
 
@@ -89,19 +88,7 @@ impl Monotone for DpText {
 
 impl Draw for DpTextResample {
     #[inline(always)]
-    unsafe fn draw<S: Simd>(&self, lanes: &mut Lanes<S>) -> [S::F; 2] {
-        unsafe {
-            let (word, _) = self.key(lanes);
-            [self.value::<S>(word); 2]
-        }
-    }
-}
-
-impl Monotone for DpTextResample {
-    const LAST: u64 = 1 << 52;
-
-    #[inline(always)]
-    unsafe fn key<S: Simd>(&self, lanes: &mut Lanes<S>) -> (S::U, S::M) {
+    unsafe fn word<S: Simd>(&self, lanes: &mut Lanes<S>) -> S::U {
         unsafe {
             let mut word = lanes.next();
             let mut nan = S::gt(word, S::splat(LAST_NUMBER));
@@ -109,9 +96,18 @@ impl Monotone for DpTextResample {
                 word = S::select(nan, lanes.next_where(nan), word);
                 nan = S::gt(word, S::splat(LAST_NUMBER));
             }
-            (word, S::notm(nan))
+            word
         }
     }
+
+    #[inline(always)]
+    unsafe fn values<S: Simd>(&self, words: [S::U; 2]) -> [S::F; 2] {
+        unsafe { [self.value::<S>(words[0]); 2] }
+    }
+}
+
+impl Monotone for DpTextResample {
+    const LAST: u64 = 1 << 52;
 
     #[inline(always)]
     unsafe fn value<S: Simd>(&self, word: S::U) -> S::F {
@@ -123,9 +119,9 @@ impl Draw for DpTextKeep {
     const NAN: bool = true;
 
     #[inline(always)]
-    unsafe fn draw<S: Simd>(&self, lanes: &mut Lanes<S>) -> [S::F; 2] {
+    unsafe fn values<S: Simd>(&self, words: [S::U; 2]) -> [S::F; 2] {
         unsafe {
-            let (word, number) = self.key(lanes);
+            let (word, number) = self.ordered::<S>(words[0]);
             let value = self.value::<S>(S::select(number, word, S::splat(0)));
             [S::selectf(number, value, S::splatf(f64::NAN)); 2]
         }
@@ -136,11 +132,8 @@ impl Monotone for DpTextKeep {
     const LAST: u64 = 1 << 52;
 
     #[inline(always)]
-    unsafe fn key<S: Simd>(&self, lanes: &mut Lanes<S>) -> (S::U, S::M) {
-        unsafe {
-            let word = lanes.next();
-            (word, S::notm(S::gt(word, S::splat(LAST_NUMBER))))
-        }
+    unsafe fn ordered<S: Simd>(&self, word: S::U) -> (S::U, S::M) {
+        unsafe { (word, S::notm(S::gt(word, S::splat(LAST_NUMBER)))) }
     }
 
     #[inline(always)]

@@ -3,7 +3,6 @@
 use super::{Draw, Monotone, positive};
 use crate::error::Error;
 use crate::math::ln_grid;
-use crate::random::Lanes;
 use crate::simd::{Simd, integer};
 
 /// Exp(b): -b ln(1 - u), u = k/2^52 with k the top 52 bits of one word.
@@ -28,11 +27,8 @@ impl Exponential {
 
 impl Draw for Exponential {
     #[inline(always)]
-    unsafe fn draw<S: Simd>(&self, lanes: &mut Lanes<S>) -> [S::F; 2] {
-        unsafe {
-            let word = lanes.next();
-            [self.value::<S>(word); 2]
-        }
+    unsafe fn values<S: Simd>(&self, words: [S::U; 2]) -> [S::F; 2] {
+        unsafe { [self.value::<S>(words[0]); 2] }
     }
 }
 

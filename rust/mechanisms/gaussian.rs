@@ -3,7 +3,6 @@
 use super::{Draw, positive};
 use crate::error::Error;
 use crate::math::{cos_sin_quarter, ln_grid};
-use crate::random::Lanes;
 use crate::simd::{Simd, integer};
 
 /// N(0, sigma^2) by Box and Muller (1958), two values from two words of the same lane:
@@ -32,14 +31,13 @@ impl Draw for Gaussian {
     const STEPS: usize = 2;
 
     #[inline(always)]
-    unsafe fn draw<S: Simd>(&self, lanes: &mut Lanes<S>) -> [S::F; 2] {
+    unsafe fn values<S: Simd>(&self, [first, angle]: [S::U; 2]) -> [S::F; 2] {
         unsafe {
-            let k = integer::<S>(S::shr::<12>(lanes.next()));
+            let k = integer::<S>(S::shr::<12>(first));
             let log = ln_grid::<S>(S::addf(k, S::splatf(1.0)));
             let radius = S::sqrtf(S::mulf(log, S::splatf(-2.0)));
             let radius = S::mulf(radius, S::splatf(self.sigma));
 
-            let angle = lanes.next();
             let fraction = S::and(S::shr::<10>(angle), S::splat((1 << 52) - 1));
             let one_to_two = S::float(S::or(fraction, S::splat(0x3ff0 << 48)));
             let (cos, sin) = cos_sin_quarter::<S>(S::subf(one_to_two, S::splatf(1.5)));
@@ -48,12 +46,12 @@ impl Draw for Gaussian {
             let odd = S::shl::<1>(angle);
             let swap = S::top(odd);
             let sign = S::splat(1 << 63);
-            let first = S::and(S::xor(angle, odd), sign);
-            let second = S::and(angle, sign);
+            let sign_first = S::and(S::xor(angle, odd), sign);
+            let sign_second = S::and(angle, sign);
             let turned = [S::selectf(swap, sin, cos), S::selectf(swap, cos, sin)];
             [
-                S::mulf(radius, S::float(S::xor(S::bits(turned[0]), first))),
-                S::mulf(radius, S::float(S::xor(S::bits(turned[1]), second))),
+                S::mulf(radius, S::float(S::xor(S::bits(turned[0]), sign_first))),
+                S::mulf(radius, S::float(S::xor(S::bits(turned[1]), sign_second))),
             ]
         }
     }

@@ -10,15 +10,20 @@ pub struct Identity;
 
 impl Draw for Identity {
     #[inline(always)]
-    unsafe fn draw<S: Simd>(&self, _: &mut Lanes<S>) -> [S::F; 2] {
-        // -0.0 is the one number that changes nothing when it is added, not even -0.0 itself.
-        unsafe { [S::splatf(-0.0); 2] }
+    unsafe fn word<S: Simd>(&self, _: &mut Lanes<S>) -> S::U {
+        unsafe { S::splat(0) }
+    }
+
+    #[inline(always)]
+    unsafe fn values<S: Simd>(&self, words: [S::U; 2]) -> [S::F; 2] {
+        unsafe { [self.value::<S>(words[0]); 2] }
     }
 }
 
 impl Monotone for Identity {
     #[inline(always)]
     unsafe fn value<S: Simd>(&self, _: S::U) -> S::F {
+        // -0.0 is the one number that changes nothing when it is added, not even -0.0 itself.
         unsafe { S::splatf(-0.0) }
     }
 }

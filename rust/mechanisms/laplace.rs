@@ -3,7 +3,6 @@
 use super::{Draw, Monotone, positive};
 use crate::error::Error;
 use crate::math::ln_grid;
-use crate::random::Lanes;
 use crate::simd::Simd;
 
 /// Laplace(0, b): with u = k/2^53 one uniform draw,
@@ -33,11 +32,8 @@ impl Laplace {
 
 impl Draw for Laplace {
     #[inline(always)]
-    unsafe fn draw<S: Simd>(&self, lanes: &mut Lanes<S>) -> [S::F; 2] {
-        unsafe {
-            let word = lanes.next();
-            [self.value::<S>(word); 2]
-        }
+    unsafe fn values<S: Simd>(&self, words: [S::U; 2]) -> [S::F; 2] {
+        unsafe { [self.value::<S>(words[0]); 2] }
     }
 }
 

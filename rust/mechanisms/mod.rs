@@ -1,7 +1,8 @@
 //! The native mechanisms: output = (centre + noise) * factor, entry by entry.
 //!
-//! A noise is a function of random words, written once over all instruction sets. A *monotone* noise is a
-//! nondecreasing function of one word, which is what the integer route needs (see [`crate::run`]).
+//! A noise is a function of random words, written once over all instruction sets. A *monotone*
+//! noise is a nondecreasing function of one word, which is what the integer route needs (see
+//! [`crate::run`]).
 //! [`Noise`] is the one table: the enum, the names that Python uses, and the dispatch.
 
 // Every unsafe block below is made of operations of an instruction set `S`, sound exactly when the
@@ -35,19 +36,30 @@ pub const LARGEST: f64 = 1e300;
 
 /// A noise distribution as a function of random words.
 pub(crate) trait Draw: Copy + Sync {
-    /// Words taken, and values given, by one call of `draw`: 1 or 2.
+    /// Words that give as many values: 1 or 2.
     const STEPS: usize = 1;
     /// Whether a value can be NaN.
     const NAN: bool = false;
     /// Whether the output ignores the input.
     const BLIND: bool = false;
 
-    /// The next `STEPS` values of each lane (the second is ignored where `STEPS` is 1).
+    /// The next word of each lane that the noise can use.
     ///
     /// # Safety
     ///
     /// The CPU must have the instruction set `S`.
-    unsafe fn draw<S: Simd>(&self, lanes: &mut Lanes<S>) -> [S::F; 2];
+    #[inline(always)]
+    unsafe fn word<S: Simd>(&self, lanes: &mut Lanes<S>) -> S::U {
+        unsafe { lanes.next() }
+    }
+
+    /// The values of `STEPS` successive words of each lane (where it is 1, the second of both is
+    /// ignored).
+    ///
+    /// # Safety
+    ///
+    /// The CPU must have the instruction set `S`.
+    unsafe fn values<S: Simd>(&self, words: [S::U; 2]) -> [S::F; 2];
 }
 
 /// A noise that is a nondecreasing function of one integer, the *key* of a word.
@@ -57,22 +69,18 @@ pub(crate) trait Monotone: Draw {
     /// The largest key.
     const LAST: u64 = (1 << 53) - 1;
 
-    /// The next word of each lane with their lower bits left as they are, and the lanes whose
-    /// value is a number. Compared as integers, words are ordered as their values are.
+    /// Words in whose order, as integers, their values are; and, where values can be NaN, the
+    /// lanes that are numbers.
     ///
     /// # Safety
     ///
     /// The CPU must have the instruction set `S`.
     #[inline(always)]
-    unsafe fn key<S: Simd>(&self, lanes: &mut Lanes<S>) -> (S::U, S::M) {
-        unsafe {
-            let word = lanes.next();
-            let none = S::gt(word, S::splat(u64::MAX));
-            (word, S::notm(none))
-        }
+    unsafe fn ordered<S: Simd>(&self, word: S::U) -> (S::U, S::M) {
+        unsafe { (word, S::top(S::splat(u64::MAX))) }
     }
 
-    /// The values of words that `key` gave.
+    /// The value of a word that is a number's.
     ///
     /// # Safety
     ///

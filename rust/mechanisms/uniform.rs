@@ -2,7 +2,6 @@
 
 use super::{Draw, LARGEST, Monotone};
 use crate::error::Error;
-use crate::random::Lanes;
 use crate::simd::Simd;
 
 /// low + (high - low) u, u = k/2^52 with k the top 52 bits of one word. The sum is rounded, and may so
@@ -35,11 +34,8 @@ impl Uniform {
 
 impl Draw for Uniform {
     #[inline(always)]
-    unsafe fn draw<S: Simd>(&self, lanes: &mut Lanes<S>) -> [S::F; 2] {
-        unsafe {
-            let word = lanes.next();
-            [self.value::<S>(word); 2]
-        }
+    unsafe fn values<S: Simd>(&self, words: [S::U; 2]) -> [S::F; 2] {
+        unsafe { [self.value::<S>(words[0]); 2] }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::bits::{Bits, Counter, put_bits};
 use super::cyclic::Cyclic;
 use super::kernel::Kernel;
-use super::sweep::{Keys, Sink, Tiles, sweep};
+use super::sweep::{Sink, Tiles, sweep_keys};
 use super::{Job, Rows};
 use crate::events::{Counted, Vote};
 use crate::mechanisms::Monotone;
@@ -164,18 +164,18 @@ impl<N: Monotone> Kernel for CountKeys<'_, N> {
         let mut stream = job.stream(rows.block);
         for part in Tiles::new(rows, job.dim(), 1) {
             let (bits, nan) = (&mut counter.bits, &mut counter.nan_bits);
-            let (source, place) = (Keys(noise), (part.origin, job.dim()));
+            let place = (part.origin, job.dim());
             // SAFETY: the caller vouches for the CPU; the bits have room for a whole tile.
             unsafe {
                 if N::NAN {
                     let mut sink = CompareKeys::<true, true, false> { limits, first, bits, nan };
-                    sweep::<S, _>(&source, &mut stream, part.steps, place, &mut sink);
+                    sweep_keys::<S, _>(&noise, &mut stream, part.steps, place, &mut sink);
                 } else if same {
                     let mut sink = CompareKeys::<false, false, true> { limits, first, bits, nan };
-                    sweep::<S, _>(&source, &mut stream, part.steps, place, &mut sink);
+                    sweep_keys::<S, _>(&noise, &mut stream, part.steps, place, &mut sink);
                 } else {
                     let mut sink = CompareKeys::<false, true, false> { limits, first, bits, nan };
-                    sweep::<S, _>(&source, &mut stream, part.steps, place, &mut sink);
+                    sweep_keys::<S, _>(&noise, &mut stream, part.steps, place, &mut sink);
                 }
             }
             counter.take(part);

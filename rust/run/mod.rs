@@ -26,12 +26,11 @@ use crate::events::{Counted, Vote};
 use crate::mechanisms::{Mechanism, with_monotone, with_noise};
 use crate::pool::each;
 use crate::random::{Purpose, Stream};
-use crate::simd::Simd;
 use cyclic::Cyclic;
 use integer::{CountKeys, Limits};
-use kernel::{Kernel, dispatch};
+use kernel::dispatch;
 use output::FillBlock;
-use sampled::{Compare, CountOutputs};
+use sampled::{Compare, CountOutputs, CountRows};
 
 /// How votes are counted; the counts are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -205,28 +204,16 @@ pub fn count(
     Ok(total)
 }
 
-/// Counts rows of outputs made elsewhere, at the speed of the widest instruction set.
+/// Counts the rows of outputs made elsewhere whose vote is for x', and their NaN entries.
 ///
 /// # Errors
 ///
-/// `cpu` is an error.
-pub fn count_outputs(
-    vote: &Vote<'_>,
-    outputs: &[f64],
-    cpu: Result<Cpu, Error>,
-) -> Result<Counted, Error> {
-    Ok(dispatch(cpu?, CountRows { vote, outputs }))
-}
-
-struct CountRows<'a> {
-    vote: &'a Vote<'a>,
-    outputs: &'a [f64],
-}
-
-impl Kernel for CountRows<'_> {
-    type Result = Counted;
-    #[inline(always)]
-    unsafe fn run<S: Simd>(self) -> Counted {
-        self.vote.count(self.outputs)
+/// `outputs` is not a whole number of rows.
+pub fn count_outputs(vote: &Vote<'_>, outputs: &[f64], cpu: Cpu) -> Result<Counted, Error> {
+    let dim = vote.dim();
+    if !outputs.len().is_multiple_of(dim) {
+        let requirement = format!("a whole number of rows of {dim}");
+        return Err(Error::invalid("outputs", requirement, outputs.len()));
     }
+    Ok(dispatch(cpu, CountRows { outputs, compare: &Compare::new(vote), dim }))
 }

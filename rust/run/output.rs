@@ -2,7 +2,7 @@
 
 use super::cyclic::Cyclic;
 use super::kernel::Kernel;
-use super::sweep::{Sink, TILE, Tiles, Values, sweep};
+use super::sweep::{Sink, TILE, Tile, Tiles, sweep_values};
 use super::{Job, Rows};
 use crate::mechanisms::Draw;
 use crate::simd::Simd;
@@ -101,21 +101,22 @@ impl<N: Draw, T: Real + Sync, const SAME: bool> Kernel for FillBlock<'_, N, T, S
         let output = Output::<SAME>::new(job);
         let skip = rows.first as usize * dim;
         let mut stream = job.stream(rows.block);
-        let mut buffer = [0.0; TILE];
+        let (mut words, mut buffer) = (Tile([0; TILE]), Tile([0.0; TILE]));
         for part in Tiles::new(rows, dim, N::STEPS) {
             let used = (part.first_draw + part.from).saturating_sub(skip)
                 ..(part.first_draw + part.to).saturating_sub(skip);
             let whole = part.from == 0 && part.to == TILE;
             let direct = T::as_f64(&mut out[used.clone()]).filter(|_| whole);
             let is_buffer = direct.is_none();
-            let to = direct.map_or(buffer.as_mut_ptr(), <[f64]>::as_mut_ptr);
+            let to = direct.map_or(buffer.0.as_mut_ptr(), <[f64]>::as_mut_ptr);
             let (mut store, place) = (Store { output, to }, (part.origin, dim));
             // SAFETY: the caller vouches for the CPU; `to` has room for a whole tile.
             unsafe {
-                sweep::<S, _>(&Values(noise), &mut stream, part.steps, place, &mut store);
+                let (stream, words) = (&mut stream, &mut words);
+                sweep_values::<S, _>(&noise, stream, words, part.steps, place, &mut store);
             }
             if is_buffer {
-                let values = &buffer[part.from..part.to];
+                let values = &buffer.0[part.from..part.to];
                 for (slot, &value) in out[used].iter_mut().zip(values) {
                     *slot = T::from_f64(value);
                 }

@@ -4,7 +4,7 @@ use super::bits::{Bits, Counter, put_bits};
 use super::cyclic::Cyclic;
 use super::kernel::Kernel;
 use super::output::Output;
-use super::sweep::{Sink, Tiles, Values, sweep};
+use super::sweep::{Sink, TILE, Tile, Tiles, ahead, sweep_values};
 use super::{Job, Rows};
 use crate::events::{Counted, Vote};
 use crate::mechanisms::Draw;
@@ -35,6 +35,21 @@ impl Compare {
         }
     }
 
+    /// Lanes whose output votes for x'.
+    ///
+    /// # Safety
+    ///
+    /// The CPU must have the instruction set `S`, and `coordinate` be below the dimension.
+    #[inline(always)]
+    unsafe fn votes<S: Simd>(&self, coordinate: usize, output: S::F) -> S::M {
+        // SAFETY: the caller vouches for the CPU; `at` has a vector's worth of values.
+        unsafe {
+            let sign = S::load(self.sign.at(coordinate));
+            let towards = S::float(S::xor(S::bits(output), sign));
+            S::gef(towards, S::loadf(self.threshold.at(coordinate)))
+        }
+    }
+
     /// Whether all coordinates are compared alike.
     pub(super) fn uniform(&self) -> bool {
         self.threshold.uniform() && self.sign.uniform()
@@ -58,14 +73,13 @@ impl<S: Simd, const NAN: bool, const SAME: bool> Sink<S, S::F> for CompareOutput
         // SAFETY: the caller vouches for the CPU; `at` has a vector's worth of values.
         unsafe {
             let output = self.output.of::<S>(coordinate, noise);
-            let (threshold, sign) = if SAME {
-                (S::splatf(self.first.0), S::splat(self.first.1))
+            let votes = if SAME {
+                let sign = S::splat(self.first.1);
+                S::gef(S::float(S::xor(S::bits(output), sign)), S::splatf(self.first.0))
             } else {
-                let compare = self.compare;
-                (S::loadf(compare.threshold.at(coordinate)), S::load(compare.sign.at(coordinate)))
+                self.compare.votes::<S>(coordinate, output)
             };
-            let towards = S::float(S::xor(S::bits(output), sign));
-            put_bits::<S>(self.bits, draw, S::mask(S::gef(towards, threshold)));
+            put_bits::<S>(self.bits, draw, S::mask(votes));
             if NAN {
                 put_bits::<S>(self.nan, draw, S::mask(S::nanf(output)));
             }
@@ -89,21 +103,61 @@ impl<N: Draw, const SAME: bool> Kernel for CountOutputs<'_, N, SAME> {
         let output = Output::<SAME>::new(job);
         let first = (compare.threshold.first(), compare.sign.first());
         let mut counter = Counter::new(job.dim(), compare.need, N::NAN);
-        let mut stream = job.stream(rows.block);
+        let (mut stream, mut words) = (job.stream(rows.block), Tile([0; TILE]));
         for part in Tiles::new(rows, job.dim(), N::STEPS) {
             let (bits, nan) = (&mut counter.bits, &mut counter.nan_bits);
-            let (source, place) = (Values(noise), (part.origin, job.dim()));
+            let (place, steps) = ((part.origin, job.dim()), part.steps);
+            let (stream, words) = (&mut stream, &mut words);
             // SAFETY: the caller vouches for the CPU; the bits have room for a whole tile.
             unsafe {
                 if N::NAN {
                     let mut sink =
                         CompareOutputs::<true, SAME> { output, compare, first, bits, nan };
-                    sweep::<S, _>(&source, &mut stream, part.steps, place, &mut sink);
+                    sweep_values::<S, _>(&noise, stream, words, steps, place, &mut sink);
                 } else {
                     let mut sink =
                         CompareOutputs::<false, SAME> { output, compare, first, bits, nan };
-                    sweep::<S, _>(&source, &mut stream, part.steps, place, &mut sink);
+                    sweep_values::<S, _>(&noise, stream, words, steps, place, &mut sink);
                 }
+            }
+            counter.take(part);
+        }
+        counter.counted()
+    }
+}
+
+/// Counts rows of outputs made elsewhere.
+pub(super) struct CountRows<'a> {
+    pub(super) outputs: &'a [f64],
+    pub(super) compare: &'a Compare,
+    pub(super) dim: usize,
+}
+
+impl Kernel for CountRows<'_> {
+    type Result = Counted;
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) -> Counted {
+        let Self { outputs, compare, dim } = self;
+        let rows = Rows { block: 0, first: 0, end: (outputs.len() / dim) as u64 };
+        let mut counter = Counter::new(dim, compare.need, true);
+        let mut rest = Tile([0.0; TILE]);
+        for part in Tiles::new(rows, dim, 1) {
+            let mut from = &outputs[part.first_draw..part.first_draw + part.to];
+            if from.len() < TILE {
+                // The last vector may reach beyond the outputs; its bits there are not counted.
+                rest.0[..from.len()].copy_from_slice(from);
+                from = &rest.0;
+            }
+            let mut coordinate = part.origin;
+            for draw in (0..part.to).step_by(S::WIDTH) {
+                // SAFETY: the caller vouches for the CPU; `from` is a whole tile.
+                unsafe {
+                    let output = S::loadf(from.as_ptr().add(draw));
+                    let votes = compare.votes::<S>(coordinate, output);
+                    put_bits::<S>(&mut counter.bits, draw, S::mask(votes));
+                    put_bits::<S>(&mut counter.nan_bits, draw, S::mask(S::nanf(output)));
+                }
+                coordinate = ahead(coordinate, S::WIDTH, dim);
             }
             counter.take(part);
         }

@@ -9,77 +9,96 @@ use crate::simd::Simd;
 /// Draws in a tile.
 pub(super) const TILE: usize = 64 * TILE_WORDS;
 
-/// What a sweep takes from the lanes: values of a noise, or the integers behind them.
-pub(super) trait Source: Copy {
-    const STEPS: usize;
-    type Item<S: Simd>: Copy;
-    unsafe fn draw<S: Simd>(&self, lanes: &mut Lanes<S>) -> [Self::Item<S>; 2];
-}
-
-#[derive(Clone, Copy)]
-pub(super) struct Values<N>(pub(super) N);
-
-impl<N: Draw> Source for Values<N> {
-    const STEPS: usize = N::STEPS;
-    type Item<S: Simd> = S::F;
-    #[inline(always)]
-    unsafe fn draw<S: Simd>(&self, lanes: &mut Lanes<S>) -> [S::F; 2] {
-        // SAFETY: the caller vouches for the CPU.
-        unsafe { self.0.draw(lanes) }
-    }
-}
-
-#[derive(Clone, Copy)]
-pub(super) struct Keys<N>(pub(super) N);
-
-impl<N: Monotone> Source for Keys<N> {
-    const STEPS: usize = 1;
-    type Item<S: Simd> = (S::U, S::M);
-    #[inline(always)]
-    unsafe fn draw<S: Simd>(&self, lanes: &mut Lanes<S>) -> [(S::U, S::M); 2] {
-        // SAFETY: the caller vouches for the CPU.
-        unsafe { [self.0.key(lanes); 2] }
-    }
-}
-
 /// Where a sweep's items go: number of the first draw in the tile, its coordinate, the item.
 pub(super) trait Sink<S: Simd, I> {
     unsafe fn put(&mut self, draw: usize, coordinate: usize, item: I);
 }
 
-/// Draws `steps` steps of all lanes, a group of `S::WIDTH` lanes at a time.
+/// A tile's words, or outputs, in the first-level cache.
+#[repr(align(64))]
+pub(super) struct Tile<T>(pub(super) [T; TILE]);
+
+/// Draws `steps` steps of all lanes and gives their values to `sink`.
 ///
-/// `origin` is the coordinate of the first draw. Going through the lanes group by group and not
-/// step by step keeps the generator's state in registers for a whole tile.
+/// `origin` is the coordinate of the first draw. Going through the lanes group by group keeps the
+/// generator's state in registers for a whole tile. First all words, then all values: a value's
+/// chain of operations is about 100 cycles long, and the scheduler holds more chains at once when
+/// the generator's instructions do not stand between them (3 % faster on AVX-512, 13 % on AVX2).
 ///
 /// # Safety
 ///
 /// The CPU must have the instruction set `S`; `sink` must be able to take a whole tile.
 #[inline(always)]
-pub(super) unsafe fn sweep<S: Simd, D: Source>(
-    source: &D,
+pub(super) unsafe fn sweep_values<S: Simd, N: Draw>(
+    noise: &N,
+    stream: &mut Stream,
+    words: &mut Tile<u64>,
+    steps: usize,
+    (origin, dim): (usize, usize),
+    sink: &mut impl Sink<S, S::F>,
+) {
+    let to = words.0.as_mut_ptr();
+    // SAFETY: the caller vouches for the CPU and the sink; a tile has room for its words.
+    unsafe {
+        for group in (0..LANES).step_by(S::WIDTH) {
+            let mut lanes: Lanes<S> = stream.load(group);
+            for step in 0..steps {
+                S::store(to.add(step * LANES + group), noise.word(&mut lanes));
+            }
+            stream.store(group, lanes);
+        }
+        let mut coordinate = origin;
+        for first in (0..steps).step_by(N::STEPS) {
+            for lane in (0..LANES).step_by(S::WIDTH) {
+                let at = first * LANES + lane;
+                let second = if N::STEPS == 2 { at + LANES } else { at };
+                let values = noise.values::<S>([S::load(to.add(at)), S::load(to.add(second))]);
+                sink.put(at, coordinate, values[0]);
+                if N::STEPS == 2 {
+                    sink.put(second, ahead(coordinate, LANES, dim), values[1]);
+                }
+                coordinate = ahead(coordinate, S::WIDTH, dim);
+            }
+            if N::STEPS == 2 {
+                coordinate = ahead(coordinate, LANES, dim);
+            }
+        }
+    }
+}
+
+/// Draws `steps` steps of all lanes and gives their integers to `sink`.
+///
+/// # Safety
+///
+/// As for [`sweep_values`].
+#[inline(always)]
+pub(super) unsafe fn sweep_keys<S: Simd, N: Monotone>(
+    noise: &N,
     stream: &mut Stream,
     steps: usize,
     (origin, dim): (usize, usize),
-    sink: &mut impl Sink<S, D::Item<S>>,
+    sink: &mut impl Sink<S, (S::U, S::M)>,
 ) {
-    let advance = LANES % dim;
-    for group in 0..LANES / S::WIDTH {
-        let mut coordinate = (origin + group * S::WIDTH) % dim;
-        // SAFETY: the caller vouches for the CPU and the sink; the groups are the stream's own.
-        unsafe {
+    // SAFETY: the caller vouches for the CPU and the sink.
+    unsafe {
+        for group in (0..LANES).step_by(S::WIDTH) {
+            let mut coordinate = ahead(origin, group, dim);
             let mut lanes: Lanes<S> = stream.load(group);
-            for step in (0..steps).step_by(D::STEPS) {
-                let items = source.draw(&mut lanes);
-                for (next, &item) in items.iter().enumerate().take(D::STEPS) {
-                    sink.put((step + next) * LANES + group * S::WIDTH, coordinate, item);
-                    coordinate += advance;
-                    coordinate -= if coordinate >= dim { dim } else { 0 };
-                }
+            for step in 0..steps {
+                let word = noise.word(&mut lanes);
+                sink.put(step * LANES + group, coordinate, noise.ordered::<S>(word));
+                coordinate = ahead(coordinate, LANES, dim);
             }
             stream.store(group, lanes);
         }
     }
+}
+
+/// The coordinate `by` draws further on.
+#[inline(always)]
+pub(super) fn ahead(coordinate: usize, by: usize, dim: usize) -> usize {
+    let next = coordinate + by % dim;
+    if next >= dim { next - dim } else { next }
 }
 
 /// The part of a tile that a block's rows need: tiles are visited in order.

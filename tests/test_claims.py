@@ -1,0 +1,287 @@
+"""Claims, pairs and distances: what an audit tests, and when it refuses to."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import dpcore
+from dpcore import Gaussian, Laplace, Pair, audit
+from dpcore.bounds import clopper_pearson
+from dpcore.pairs import zeros_ones
+from dpcore.published import (
+    SYSTEMS,
+    ADePT,
+    ADePTReference,
+    DPText,
+    HalfNoise,
+    LaplaceMechanism,
+)
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_a_published_system_brings_claim_and_pair(system):
+    mechanism = system(0.7)
+    report = audit(mechanism, trials=1000, rng=1)
+    assert report.claim == report.own_claim == 0.7
+    assert report.pair == mechanism.default_pair()
+    assert "epsilon <= 0.7\n" in str(report) + "\n"
+    assert "own" not in str(report)
+
+
+def test_an_explicit_claim_wins_and_both_are_shown():
+    report = audit(HalfNoise(1.0), trials=10**5, claim=2.0, rng=1)
+    assert (report.claim, report.own_claim) == (2.0, 1.0)
+    assert report.verdict == "not refuted by this attack"
+    assert "epsilon <= 2 (the mechanism's own: 1)" in str(report)
+    assert audit(HalfNoise(1.0), trials=10**5, rng=1).verdict == "refuted"
+    zero = audit(dpcore.RandomBits(), trials=1000, claim=0, rng=1)
+    assert zero.claim == 0.0
+    assert zero.verdict == "not refuted by this attack"
+
+
+@pytest.mark.parametrize("mechanism", [Laplace(0.01), lambda x, size, rng: rng.normal(size=size)])
+def test_no_claim_is_never_a_pass(mechanism):
+    report = audit(mechanism, trials=1000, rng=1)
+    assert (report.claim, report.refuted, report.verdict) == (None, None, "no claim given")
+    assert "none given" in str(report)
+
+
+def test_a_pair_beyond_the_sensitivity_needs_an_explicit_claim():
+    text = (
+        "pair must be at L1 distance at most 1.0, got 128.0 "
+        "(or give claim=, which is then tested as it stands)"
+    )
+    with pytest.raises(ValueError) as caught:
+        audit(LaplaceMechanism(1.0), zeros_ones(128), trials=1000)
+    assert str(caught.value) == text
+    assert audit(LaplaceMechanism(1.0), zeros_ones(128), trials=1000, claim=1.0).claim == 1.0
+    assert audit(LaplaceMechanism(1.0, 128.0), zeros_ones(128), trials=1000).claim == 1.0
+    with pytest.raises(ValueError, match=r"^pair must be at Linf distance at most 1.0, got 2.0"):
+        audit(ADePTReference(1.0), ([0.0], [2.0]), trials=1000)
+    assert audit(ADePTReference(1.0), zeros_ones(128), trials=1000).claim == 1.0
+    # Clipping makes any two inputs neighbours.
+    assert audit(ADePT(1.0), ([0.0, 0.0], [1e6, 1e6]), trials=1000).claim == 1.0
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3, 7, 49, 1000])
+@pytest.mark.parametrize("sensitivity", [1.0, 0.1, 3.3, 1e-9])
+def test_default_pairs_are_within_their_own_sensitivity(dim, sensitivity):
+    mechanism = DPText(1.0, sensitivity)
+    assert audit(mechanism, mechanism.default_pair(dim), trials=100).claim == 1.0
+
+
+def test_a_rounding_beyond_the_sensitivity_is_let_pass_and_no_more():
+    audit(LaplaceMechanism(1.0), ([0.0], [1.0 + 1e-12]), trials=100)
+    with pytest.raises(ValueError, match="^pair must be at L1 distance"):
+        audit(LaplaceMechanism(1.0), ([0.0], [1.0 + 1e-6]), trials=100)
+
+
+VECTOR = "must be a non-empty vector of finite numbers, got"
+
+
+@pytest.mark.parametrize(
+    ("pair", "kind", "text"),
+    [
+        ("ab", TypeError, r"pair must be a Pair, a tuple \(x, x_prime\) or None, got 'ab'"),
+        ([[0.0], [1.0]], TypeError, "pair must be a Pair, a tuple"),
+        (([0.0],), TypeError, "pair must be a Pair, a tuple"),
+        (([0.0], [1.0, 2.0]), ValueError, "pair must be two inputs of equal shape, got"),
+        (([0.0], [0.0]), ValueError, "pair must be different in at least one entry, got"),
+        (([0.0], [math.nan]), ValueError, f"x_prime {VECTOR}"),
+        (([math.inf], [0.0]), ValueError, f"x {VECTOR}"),
+        (([], []), ValueError, f"x {VECTOR}"),
+        ((0.0, 1.0), ValueError, f"x {VECTOR}"),
+        ((np.zeros((1, 2)), np.ones((1, 2))), ValueError, f"x {VECTOR}"),
+        (("text", "other"), TypeError, f"x {VECTOR}"),
+        ((None, None), TypeError, f"x {VECTOR}"),
+        (([1j], [0.0]), TypeError, f"x {VECTOR}"),
+        (([10**400], [0.0]), ValueError, "x must be a list of numbers that float64 can hold, got"),
+    ],
+)
+def test_pairs_that_a_native_mechanism_refuses(pair, kind, text):
+    with pytest.raises(kind, match=f"^{text}"):
+        audit(Laplace(1.0), pair, trials=100)
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        ([0], [1]),
+        (np.array([0], dtype=np.int8), np.array([1.0], dtype=np.float32)),
+        (np.array([False]), np.array([True])),
+        (range(1), range(1, 2)),
+        ((0.0,), (1.0,)),
+    ],
+)
+def test_pairs_of_any_real_type(pair):
+    expected = audit(Laplace(1.0), ([0.0], [1.0]), trials=1000, rng=3)
+    assert audit(Laplace(1.0), pair, trials=1000, rng=3).counts == expected.counts
+
+
+def test_a_callable_takes_any_two_objects():
+    def length(x, size, rng):
+        return len(x) + rng.laplace(size=size)
+
+    report = audit(
+        length,
+        ("short", {"a", "b"}),
+        trials=1000,
+        attack=lambda a, b, pair: lambda o: o > 3.5,
+        claim=1.0,
+    )
+    assert report.verdict == "refuted"
+    assert "x = 'short'" in str(report)
+    with pytest.raises(TypeError, match="^x must be a non-empty vector"):
+        audit(length, ("short", "longer"), trials=1000)
+
+
+# Metric claims: (epsilon D, delta) at distance D.
+
+
+def test_without_delta_figures_are_per_unit_of_distance():
+    mechanism, far = Laplace(1.0), Pair([0.0], [3.0], distance=3.0)
+    metric = audit(mechanism, far, trials=10**5, claim=1.0, rng=4)
+    plain = audit(mechanism, Pair([0.0], [3.0]), trials=10**5, claim=1.0, rng=4)
+    assert metric.counts == plain.counts
+    assert metric.epsilon_lower == plain.epsilon_lower / 3.0
+    assert metric.epsilon_hat == plain.epsilon_hat / 3.0
+    assert metric.exact == plain.exact / 3.0
+    assert (plain.verdict, metric.verdict) == ("refuted", "not refuted by this attack")
+    assert "per unit of distance" in str(metric)
+    assert "per unit of distance" not in str(plain)
+
+
+def test_with_delta_a_bound_is_never_divided():
+    """A Gaussian with mu = 5 and delta 1e-5: dividing would refute a true claim."""
+    delta = 1e-5
+    far = Pair([0.0], [5.0], distance=5.0)
+    attack = lambda a, b, pair: lambda o: o[:, 0] > 4.0  # noqa: E731
+    arguments = {"trials": 10**6, "delta": delta, "attack": attack, "rng": 5}
+    report = audit(Gaussian(1.0), far, claim=1.0, **arguments)
+    whole = clopper_pearson(report.bound_counts, delta, report.confidence)
+    assert report.epsilon_lower == whole > 5.0
+    # Metric: the claim is (5 x 1, delta) at this distance.
+    assert report.refuted is True
+    assert audit(Gaussian(1.0), far, claim=whole / 5 * 1.001, **arguments).refuted is False
+    assert audit(Gaussian(1.0), far, claim=whole / 5 * 0.999, **arguments).refuted is True
+    assert "per unit of distance" not in str(report)
+
+
+def test_the_note_compares_like_with_like():
+    """With delta the closed form is of the whole pair, the claim per unit of distance."""
+    pair = Pair([0.0], [1.0], distance=2.0)
+    report = audit(Laplace(1.0), pair, trials=1000, claim=0.5, delta=1e-6, rng=6)
+    assert 0.5 < report.exact < 1.0
+    assert report.refuted is False
+    assert "cannot refute" in str(report)
+    closer = audit(Laplace(1.0), pair, trials=100, claim=0.4, delta=1e-6, rng=6)
+    assert "more trials may refute" in str(closer)
+
+
+@pytest.mark.parametrize(
+    ("change", "kind", "text"),
+    [
+        ({"claim": -1.0}, ValueError, "claim must be a finite number at least 0, got -1.0"),
+        ({"claim": math.inf}, ValueError, "claim must be a finite number at least 0, got inf"),
+        ({"claim": "1"}, TypeError, "claim must be a finite number at least 0, got '1'"),
+        ({"claim": True}, TypeError, "claim must be a finite number at least 0, got True"),
+        (
+            {"delta": 1.0},
+            ValueError,
+            "delta must be a finite number at least 0 and below 1, got 1.0",
+        ),
+        (
+            {"delta": -1e-9},
+            ValueError,
+            "delta must be a finite number at least 0 and below 1, got -1e-09",
+        ),
+        (
+            {"confidence": 1.0},
+            ValueError,
+            "confidence must be a finite number above 0 and below 1, got 1.0",
+        ),
+        (
+            {"confidence": 95},
+            ValueError,
+            "confidence must be a finite number above 0 and below 1, got 95",
+        ),
+        (
+            {"trials": 0},
+            ValueError,
+            "trials must be a whole number at least 1 and below 2**63, got 0",
+        ),
+        (
+            {"trials": True},
+            TypeError,
+            "trials must be a whole number at least 1 and below 2**63, got True",
+        ),
+        (
+            {"trials": "abc"},
+            ValueError,
+            "trials must be a whole number at least 1 and below 2**63, got 'abc'",
+        ),
+        (
+            {"trials": 1.5},
+            ValueError,
+            "trials must be a whole number at least 1 and below 2**63, got 1.5",
+        ),
+        (
+            {"trials": 2**63},
+            ValueError,
+            f"trials must be a whole number at least 1 and below 2**63, got {2**63}",
+        ),
+        (
+            {"trials": 2**62, "pair": zeros_ones(3)},
+            ValueError,
+            f"trials must be small enough that trials x dim is below 2**63, got {2**62}",
+        ),
+        (
+            {"trials": 100, "start": 2**63 - 100},
+            ValueError,
+            "trials must be small enough that trials x dim is below 2**63, got 100",
+        ),
+        ({"start": -1}, ValueError, "start must be an integer at least 0, got -1"),
+        ({"start": 0.0}, TypeError, "start must be an integer at least 0, got 0.0"),
+        (
+            {"route": "fast"},
+            ValueError,
+            "route must be one of 'auto', 'integer', 'sampled', got 'fast'",
+        ),
+        ({"block": 0}, ValueError, f"block must be an integer from 1 to {2**63}, got 0"),
+        ({"threads": 0}, ValueError, "threads must be an integer from 1 to 1024, got 0"),
+        (
+            {"rng": "1"},
+            TypeError,
+            "rng must be None, an int in [0, 2**63) or a numpy.random.Generator, got '1'",
+        ),
+        ({"progress": 1}, TypeError, "progress must be True, False or None, got 1"),
+        (
+            {"attack": 3},
+            TypeError,
+            "attack must be a callable (outputs, outputs_prime, pair) -> event, got 3",
+        ),
+        (
+            {"mechanism": 3},
+            TypeError,
+            "mechanism must be a callable (x, size, rng) -> outputs, got 3",
+        ),
+        (
+            {"mechanism": lambda x, size, rng: x, "route": "integer"},
+            ValueError,
+            "route must be 'auto' for a Python callable, got 'integer'",
+        ),
+        (
+            {"mechanism": lambda x, size, rng: rng.normal(size=size), "start": 7, "block": 5},
+            ValueError,
+            "start must be a multiple of block = 5 for a Python callable, got 7",
+        ),
+    ],
+)
+def test_refusals_in_their_exact_words(change, kind, text):
+    with pytest.raises(kind) as caught:
+        audit(**({"mechanism": Laplace(1.0), "trials": 1000} | change))
+    assert str(caught.value) == text
+    assert type(caught.value) is kind

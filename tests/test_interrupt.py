@@ -1,0 +1,273 @@
+"""Ctrl-C: simulated at every line of the counting loop, and a real one in a subprocess."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import dpcore
+from dpcore import Audit, Counts, Laplace, Pair, audit, auditing
+from dpcore._counting import CallableSource, NativeSource
+
+
+def noisy(x, size, rng):
+    return x + rng.laplace(size=(size, 1))
+
+
+SOURCES = {"native": (Laplace(1.0), NativeSource), "callable": (noisy, CallableSource)}
+BLOCK, TRIALS = 100, 1050
+
+
+@pytest.fixture(autouse=True)
+def _long_after_any_other(monkeypatch):
+    monkeypatch.setattr(auditing, "_last_interrupt", -1e9)
+
+
+def one_block_slices(start, stop, block, threads):
+    while start < stop:
+        end = min(stop, (start // block + 1) * block)
+        yield start, end
+        start = end
+
+
+def interrupt_after(monkeypatch, source, calls):
+    """The source's count raises on its call number `calls`, pilot included."""
+    original, made = source.count, []
+
+    def count(self, *arguments):
+        made.append(arguments)
+        if len(made) == calls:
+            raise KeyboardInterrupt
+        return original(self, *arguments)
+
+    monkeypatch.setattr(source, "count", count)
+    monkeypatch.setattr(auditing, "_slices", one_block_slices)
+    return made
+
+
+def run(kind, **change):
+    arguments = {"trials": TRIALS, "block": BLOCK, "rng": 1, "claim": 1.0} | change
+    return audit(SOURCES[kind][0], Pair([0.0], [1.0]), **arguments)
+
+
+def check(report, whole, done):
+    """A partial audit is the whole one, cut off."""
+    assert report.counts.n == report.counts.n_prime == done
+    hits = [
+        int(whole.event(whole.outputs(side, 0, TRIALS)[:done]).sum()) for side in ("x", "x_prime")
+    ]
+    assert report.counts == Counts(hits[0], done, hits[1], done)
+    assert report.ranges == ((0, done),)
+    assert report.end == TRIALS
+    assert report.partial is (done < TRIALS)
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+@pytest.mark.parametrize("slices", [1, 2, 7, 10])
+@pytest.mark.parametrize("side", [0, 1])
+def test_what_both_sides_have_counted_is_kept(monkeypatch, kind, slices, side):
+    whole = run(kind)
+    with monkeypatch.context() as patch:
+        interrupt_after(patch, SOURCES[kind][1], 2 + 2 * slices + side + 1)
+        report = run(kind)
+    check(report, whole, BLOCK * slices)
+    assert report.partial
+    assert "interrupted: only the trials shown were counted" in str(report)
+    assert Audit.from_json(report.to_json()).partial
+    # What was counted can be drawn again, and the rest added later.
+    drawn = report.outputs("x", 0, report.trials)
+    assert int(report.event(drawn).sum()) == report.counts.k
+    rest = run(kind, start=report.trials, trials=TRIALS - report.trials)
+    if (rest.event, rest.direction) == (report.event, report.direction):
+        assert (report + rest).counts == whole.counts
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+@pytest.mark.parametrize("call", [1, 2, 3, 4])
+def test_before_both_sides_have_counted_it_propagates(monkeypatch, kind, call):
+    """Calls 1 and 2 are the pilot, 3 and 4 the first slice."""
+    interrupt_after(monkeypatch, SOURCES[kind][1], call)
+    with pytest.raises(KeyboardInterrupt):
+        run(kind)
+
+
+@pytest.mark.parametrize(("pause", "raises"), [(0.1, True), (1.9, True), (2.1, False)])
+def test_a_second_one_within_two_seconds_raises(monkeypatch, pause, raises):
+    """In a loop of audits the first is kept, the second ends the loop."""
+    now = [1000.0]
+    monkeypatch.setattr(auditing.time, "monotonic", lambda: now[0])
+    made = interrupt_after(monkeypatch, NativeSource, 7)
+    assert run("native").partial
+    now[0] += pause
+    made.clear()
+    if raises:
+        with pytest.raises(KeyboardInterrupt):
+            run("native")
+    else:
+        assert run("native").partial
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+def test_an_interrupt_at_any_line_leaves_equal_counts(monkeypatch, kind):
+    """Python may raise between any two lines of the loop: sums and sizes must stay together."""
+    monkeypatch.setattr(auditing, "_slices", one_block_slices)
+    whole = run(kind)
+    code = auditing._count.__code__
+    outcomes, line = [], 0
+
+    def tracer(frame, what, argument):
+        if frame.f_code is not code:
+            return None
+
+        def local(frame, what, argument):
+            nonlocal seen
+            if what == "line":
+                seen += 1
+                if seen == line:
+                    raise KeyboardInterrupt
+            return local
+
+        return local
+
+    while True:
+        line, seen = line + 1, 0
+        monkeypatch.setattr(auditing, "_last_interrupt", -1e9)
+        before = sys.gettrace()
+        sys.settrace(tracer)
+        try:
+            report = run(kind)
+        except KeyboardInterrupt:
+            outcomes.append(None)
+            continue
+        finally:
+            sys.settrace(before)
+        if seen < line:
+            break  # the loop has no such line: every one was tried
+        check(report, whole, report.trials)
+        outcomes.append(report.trials)
+    kept = [done for done in outcomes if done is not None]
+    assert set(kept) == {*range(BLOCK, TRIALS, BLOCK), TRIALS}
+    assert len(outcomes) > 40
+
+
+def above_half(outputs):
+    return outputs[:, 0] > 0.5
+
+
+def test_merged_partial_audits_draw_what_was_counted(monkeypatch):
+    """The second part ends within the block in which the first was meant to end."""
+
+    def columns(x, size, rng):
+        return x + rng.laplace(size=(2, size)).sum(axis=0)[:, None]
+
+    def attack(outputs, outputs_prime, pair):
+        return above_half
+
+    pair, arguments = Pair([0.0], [1.0]), {"block": BLOCK, "rng": 1, "attack": attack}
+    with monkeypatch.context() as patch:
+        interrupt_after(patch, CallableSource, 2 + 2 + 1)
+        first = audit(columns, pair, trials=199, **arguments)
+    assert first.ranges == ((0, BLOCK),)
+    second = audit(columns, pair, trials=49, start=BLOCK, **arguments)
+    both = first + second
+    assert both.ranges == ((0, 149),)
+    for side, k in (("x", both.counts.k), ("x_prime", both.counts.k_prime)):
+        assert int(both.event(both.outputs(side, 0, 149)).sum()) == k
+        np.testing.assert_array_equal(
+            both.outputs(side, BLOCK, 49), second.outputs(side, BLOCK, 49)
+        )
+
+
+# A real SIGINT.
+
+HEAD = """
+import os, signal, threading, time
+import numpy as np
+import dpcore
+def later(seconds, times=1, gap=0.3):
+    def send():
+        for _ in range(times):
+            time.sleep(seconds if _ == 0 else gap)
+            sent.append(time.monotonic())
+            os.kill(os.getpid(), signal.SIGINT)
+    threading.Thread(target=send, daemon=True).start()
+sent = []
+"""
+
+
+def in_subprocess(code, timeout=60):
+    begun = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-c", HEAD + code],
+        env=os.environ,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+    )
+    assert time.monotonic() - begun < timeout
+    return done
+
+
+@pytest.mark.parametrize("route", ["integer", "sampled"])
+def test_a_real_interrupt_of_a_native_count(route):
+    done = in_subprocess(f"""
+dpcore.audit(dpcore.Laplace(1.0), trials=1000)
+later(1.0)
+report = dpcore.audit(dpcore.Laplace(1.0), dpcore.pairs.zeros_ones(3), trials=10**15, claim=1.0,
+                      route={route!r}, rng=1)
+waited = time.monotonic() - sent[0]
+c = report.counts
+print(report.partial, c.n == c.n_prime > 0, c.n % report.block == 0, waited < 2.0)
+print(len(dpcore.sample(dpcore.Laplace(1.0), [0.0], 10**6)))
+""")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["True", "True", "True", "True", "1000000"]
+
+
+def test_a_real_interrupt_inside_one_count_of_the_core():
+    """One slice that would take hours is left within the tenth of a second that is promised."""
+    done = in_subprocess("""
+from dpcore import auditing
+auditing._slices = lambda start, stop, block, threads: iter([(start, stop)])
+later(0.5)
+try:
+    dpcore.audit(dpcore.Gaussian(1.0), trials=10**14, rng=1)
+except KeyboardInterrupt:
+    print("raised", time.monotonic() - sent[0] < 2.0)
+""")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["raised", "True"]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_real_interrupt_of_a_callable(threads):
+    done = in_subprocess(f"""
+def slow(x, size, rng):
+    time.sleep(0.01)
+    return x + rng.laplace(size=(size, 1))
+later(1.0)
+report = dpcore.audit(slow, trials=10**5, block=100, threads={threads}, rng=1)
+waited = time.monotonic() - sent[0]
+print(report.partial, report.counts.n == report.counts.n_prime > 0, waited < 3.0)
+""")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["True", "True", "True"]
+
+
+def test_two_real_interrupts_end_a_loop_of_audits():
+    done = in_subprocess("""
+later(1.0, times=2, gap=0.8)
+kept = []
+try:
+    while True:
+        kept.append(dpcore.audit(dpcore.Laplace(1.0), trials=10**15, rng=len(kept)))
+except KeyboardInterrupt:
+    print(len(kept), kept[0].partial)
+""")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["1", "True"]

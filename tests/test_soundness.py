@@ -1,0 +1,278 @@
+"""The package's promise: a true claim is refuted at most as often as the confidence allows.
+
+2,000 small audits of each sound mechanism claim exactly the loss that their event can see, at a
+confidence of 90 %. The number that overclaim must pass an exact binomial test of "at most 10 %"
+at the significance ALPHA. The controls break the rules of the certificate one at a time (no
+split of pilot and count, copies of one seed, a point estimate taken for a bound) and must fail
+the very same test.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import dpcore
+from dpcore import Counts, Gaussian, Pair, published
+from dpcore.bounds import clopper_pearson
+from dpcore.published import (
+    ADePT,
+    ADePTClipL1,
+    ADePTReference,
+    ADePTScaled,
+    DPText,
+    DPTextRepaired,
+    HalfNoise,
+    HalvedOutput,
+    LaplaceMechanism,
+)
+
+ALPHA = 1e-4
+AUDITS = 2000
+CONFIDENCE = 0.9
+TRIALS = 400
+CELLS = 500
+
+MOST = int(stats.binom.isf(ALPHA, AUDITS, 1 - CONFIDENCE))
+"""Overclaims in 2,000 audits that chance allows: P(more | 10 %) < ALPHA."""
+
+
+def overclaims(found, true):
+    """How many of the certified bounds exceed the true loss."""
+    return sum(bound > true for bound in found)
+
+
+def test_the_allowance_is_that_of_an_exact_binomial_test():
+    assert stats.binomtest(MOST, AUDITS, 0.1, "greater").pvalue > ALPHA
+    assert stats.binomtest(MOST + 2, AUDITS, 0.1, "greater").pvalue < ALPHA
+    assert 200 < MOST < 260
+
+
+@pytest.mark.parametrize("dim", [1, 2])
+@pytest.mark.parametrize(
+    "system",
+    [LaplaceMechanism, ADePTClipL1, ADePTScaled, DPTextRepaired, HalvedOutput],
+)
+def test_sound_systems_are_not_overclaimed(system, dim):
+    """Of a claim that is exactly what the vote sees: no slack hides a wrong bound."""
+    mechanism = system(1.0)
+    pair = mechanism.default_pair(dim)
+    audits = [
+        dpcore.audit(mechanism, pair, trials=TRIALS, confidence=CONFIDENCE, rng=seed)
+        for seed in range(AUDITS)
+    ]
+    true = audits[0].exact
+    assert 0.5 < true <= 1.0 + 1e-12
+    assert overclaims((audit.epsilon_lower for audit in audits), true) <= MOST
+    # The claim itself, which is no smaller, is then refuted no more often.
+    assert sum(audit.refuted for audit in audits) <= MOST
+    # The audits are not sound by finding nothing: half of them see a third of the loss.
+    assert np.median([audit.epsilon_lower for audit in audits]) > true / 3
+
+
+def test_the_vote_sees_all_of_halved_output():
+    """What makes it the sharpest of the cases above: claim and visible loss agree."""
+    mechanism = HalvedOutput(1.0)
+    assert dpcore.exact.vote_loss(mechanism, mechanism.default_pair(1)) == pytest.approx(1.0)
+
+
+RESPONSE = math.exp(1.0) / (1.0 + math.exp(1.0))
+
+
+def randomised_response(x, size, rng):
+    """Tells a bit, and the truth with probability e / (1 + e): loses exactly 1."""
+    return np.abs(x - (rng.random((size, 1)) > RESPONSE))
+
+
+@pytest.mark.parametrize("trials", [40, TRIALS])
+def test_a_callable_that_loses_exactly_its_claim(trials):
+    audits = [
+        dpcore.audit(
+            randomised_response, trials=trials, confidence=CONFIDENCE, claim=1.0, rng=seed
+        )
+        for seed in range(AUDITS)
+    ]
+    assert sum(audit.refuted for audit in audits) <= MOST
+    assert overclaims((audit.epsilon_lower for audit in audits), 1.0) <= MOST
+
+
+DELTA = 0.05
+
+
+def leaky_response(x, size, rng):
+    """Randomised response that shows its input outright with probability delta."""
+    answers = np.abs(x - (rng.random((size, 1)) > RESPONSE))
+    return np.where(rng.random((size, 1)) < DELTA, 2.0 * x - 0.5, answers)
+
+
+def event_of_delta(outputs, outputs_prime, pair):
+    # On x: never 1.5 and 1 with (1 - delta)/(1 + e); on x' 1.5 always when it leaks.
+    return lambda outputs: outputs[:, 0] >= 1.0
+
+
+def test_delta_is_respected():
+    """On x' the event has (1 - d) e/(1 + e) + d, on x (1 - d)/(1 + e): (1, d) holds exactly."""
+    audits = [
+        dpcore.audit(
+            leaky_response,
+            trials=1000,
+            confidence=CONFIDENCE,
+            claim=1.0,
+            delta=DELTA,
+            attack=event_of_delta,
+            rng=seed,
+        )
+        for seed in range(AUDITS)
+    ]
+    assert sum(audit.refuted for audit in audits) <= MOST
+    # Forgetting delta is a mistake that the same test sees.
+    wrong = (clopper_pearson(audit.bound_counts, 0.0, CONFIDENCE) for audit in audits)
+    assert overclaims(wrong, 1.0) > MOST
+
+
+# Controls: rules broken one at a time.
+
+
+def no_information(x, size, rng):
+    """Loses nothing: one of 500 values whatever the input."""
+    return rng.integers(CELLS, size=(size, 1))
+
+
+def best_cell(outputs, outputs_prime, pair):
+    """The value whose frequency differs most between the two sides."""
+    k, k_prime = (np.bincount(o[:, 0], minlength=CELLS) for o in (outputs, outputs_prime))
+    cell = int(np.argmax(np.abs(np.log(k + 0.5) - np.log(k_prime + 0.5))))
+    return lambda outputs: outputs[:, 0] == cell
+
+
+def test_an_attack_that_searches_is_harmless_because_of_the_split():
+    audits = [
+        dpcore.audit(
+            no_information, trials=2000, confidence=CONFIDENCE, claim=0.0, attack=best_cell, rng=seed
+        )
+        for seed in range(AUDITS)
+    ]
+    assert sum(audit.refuted for audit in audits) <= MOST
+
+
+def test_control_the_same_search_on_the_counted_draws():
+    """Event and direction chosen on the draws that are counted: true loss 0, overclaimed."""
+    found = []
+    for seed in range(AUDITS):
+        rng = np.random.default_rng(seed)
+        outputs, outputs_prime = (no_information(None, 2000, rng) for _ in range(2))
+        event = best_cell(outputs, outputs_prime, None)
+        k, k_prime = int(event(outputs).sum()), int(event(outputs_prime).sum())
+        ordered = Counts(max(k, k_prime), 2000, min(k, k_prime), 2000)
+        found.append(clopper_pearson(ordered, 0.0, CONFIDENCE))
+    assert overclaims(found, 0.0) > AUDITS // 2 > MOST
+
+
+def test_control_copies_of_one_seed_are_no_new_draws():
+    """Ten audits of one seed added by hand: `+` refuses them, this is why."""
+    mechanism = HalvedOutput(1.0)
+    pair = mechanism.default_pair(1)
+    found = []
+    for seed in range(AUDITS):
+        audit = dpcore.audit(mechanism, pair, trials=TRIALS, confidence=CONFIDENCE, rng=seed)
+        c = audit.bound_counts
+        copies = Counts(10 * c.k, 10 * c.n, 10 * c.k_prime, 10 * c.n_prime)
+        found.append(clopper_pearson(copies, 0.0, CONFIDENCE))
+    assert overclaims(found, 1.0) > MOST
+
+
+def test_control_the_point_estimate_is_no_bound():
+    mechanism = HalvedOutput(1.0)
+    pair = mechanism.default_pair(1)
+    found = [
+        dpcore.audit(mechanism, pair, trials=TRIALS, rng=seed).epsilon_hat
+        for seed in range(AUDITS)
+    ]
+    assert overclaims(found, 1.0) > MOST
+
+
+def test_control_a_mechanism_ten_per_cent_worse_than_its_claim():
+    """The test has power: with enough trials a loss of 1.1 is not taken for 1."""
+    mechanism = HalvedOutput(1.1)
+    pair = mechanism.default_pair(1)
+    audits = (
+        dpcore.audit(mechanism, pair, trials=40_000, claim=1.0, confidence=CONFIDENCE, rng=seed)
+        for seed in range(300)
+    )
+    refuted = sum(audit.refuted for audit in audits)
+    assert stats.binomtest(refuted, 300, 1 - CONFIDENCE, "greater").pvalue < ALPHA
+
+
+# Power: what is broken is refuted.
+
+
+@pytest.mark.parametrize(
+    "system",
+    [
+        ADePT(1.0),
+        ADePTReference(1.0),
+        DPText(1.0),
+        DPText(10.0),
+        DPText(1.0, nan="resample"),
+        HalfNoise(1.0),
+        HalfNoise(0.1),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_broken_systems_are_refuted(system, seed):
+    report = dpcore.audit(system, trials=10**6, rng=seed, confidence=0.99)
+    assert report.pair == system.default_pair(2)
+    assert report.verdict == "refuted"
+    # The certificate is tight: it reaches 95 % of what the vote can see, where that is finite.
+    assert report.exact == math.inf or report.epsilon_lower > 0.95 * report.exact - 0.02
+    assert report.epsilon_lower < report.exact
+
+
+def test_every_published_system_that_is_not_sound_is_refuted_above():
+    broken = {cls for cls in published.SYSTEMS if not cls.sound}
+    assert broken == {ADePT, ADePTReference, DPText, HalfNoise}
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-5])
+def test_broken_functions_are_refuted(delta):
+    """Common mistakes, written as anybody writes them."""
+
+    def rounded_up(x, size, rng):
+        return x + np.abs(rng.laplace(size=(size, 1)))
+
+    def std_for_scale(x, size, rng):
+        # numpy's scale is b; a "standard deviation" of 1 is b = 0.707.
+        return x + rng.laplace(0.0, 1.0 / math.sqrt(2.0), size=(size, 1))
+
+    def forgotten(x, size, rng):
+        noise = rng.laplace(size=(size, 1))
+        return x + np.where(rng.random((size, 1)) < 0.3, 0.0, noise)
+
+    for mechanism in (rounded_up, std_for_scale, forgotten):
+        report = dpcore.audit(mechanism, trials=10**6, claim=1.0, delta=delta, rng=1)
+        assert report.verdict == "refuted", mechanism.__name__
+
+
+def test_a_gaussian_keeps_its_delta():
+    """mu = 1 at delta 1e-5 has epsilon 4.377: never refuted there, refuted well below."""
+    pair = Pair([0.0], [1.0])
+
+    def tail(outputs, outputs_prime, pair):
+        return lambda outputs: outputs[:, 0] > 2.0
+
+    arguments = {"trials": 10**6, "delta": 1e-5, "attack": tail, "rng": 1}
+    assert dpcore.audit(Gaussian(1.0), pair, claim=4.377, **arguments).refuted is False
+    assert dpcore.audit(Gaussian(1.0), pair, claim=1.5, **arguments).refuted is True
+
+
+def test_more_trials_certify_more_on_average():
+    means = []
+    for trials in (100, 1000, 10_000):
+        audits = (dpcore.audit(HalfNoise(1.0), trials=trials, rng=seed) for seed in range(50))
+        means.append(np.mean([audit.epsilon_lower for audit in audits]))
+    assert all(a + 0.1 < b for a, b in itertools.pairwise(means))
