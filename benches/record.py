@@ -15,14 +15,23 @@ def table(path: pathlib.Path) -> str:
     report = json.loads(path.read_text())
     machine = report["machine_info"]["cpu"]
     cpu = f"{machine.get('brand_raw', 'unknown CPU')}, {machine.get('count')} cores"
-    lines = [f"# {cpu}", "", f"{report['datetime'][:10]}, dpcore {dpcore.__version__}, path "
-             f"`{dpcore._core.cpu()}`. Fastest of the rounds; ratio to the first row of a group."]
+    lines = [
+        f"# {cpu}",
+        "",
+        f"{report['datetime'][:10]}, dpcore {dpcore.__version__}, path "
+        f"`{dpcore._core.cpu()}`. Fastest of the rounds; ratio to the first row of a group.",
+    ]
     groups: dict[str, list[dict]] = {}
     for bench in report["benchmarks"]:
         groups.setdefault(bench["group"], []).append(bench)
     for name, benches in groups.items():
-        lines += ["", f"## {name}", "", "| contender | ns an operation | seconds | ratio |",
-                  "| --- | ---: | ---: | ---: |"]
+        lines += [
+            "",
+            f"## {name}",
+            "",
+            "| contender | ns an operation | seconds | ratio |",
+            "| --- | ---: | ---: | ---: |",
+        ]
         first = None
         for bench in benches:
             best = bench["stats"]["min"]

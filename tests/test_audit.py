@@ -180,9 +180,7 @@ def test_slices_change_nothing(monkeypatch, mechanism, slices):
         same(usual, dpcore.audit(mechanism, pair, threads=threads, **arguments))
 
 
-@given(
-    st.integers(0, 10**6), st.integers(1, 10**6), st.integers(1, 10**5), st.integers(1, 64)
-)
+@given(st.integers(0, 10**6), st.integers(1, 10**6), st.integers(1, 10**5), st.integers(1, 64))
 def test_slices_are_whole_blocks_that_cover_the_range(start, trials, block, threads):
     stop, seen = start + trials, start
     for first, end in auditing._slices(start, stop, block, threads):

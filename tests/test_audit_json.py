@@ -225,11 +225,13 @@ def test_a_record_with_a_field_missing_is_a_value_error(name):
 
 JUNK = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(
-        st.sampled_from(["native", "array", "dtype", "shape", "event", "repr", "k", "n"]),
-        inner,
-        max_size=4,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["native", "array", "dtype", "shape", "event", "repr", "k", "n"]),
+            inner,
+            max_size=4,
+        )
     ),
     max_leaves=6,
 )

@@ -22,9 +22,7 @@ LIMIT = 60.0
 SIZE = 600_000
 """Five blocks: enough for the pool's threads to be needed."""
 
-METHODS = [
-    name for name in ("fork", "spawn") if name in multiprocessing.get_all_start_methods()
-]
+METHODS = [name for name in ("fork", "spawn") if name in multiprocessing.get_all_start_methods()]
 
 
 def start(method, target, *arguments):
@@ -55,19 +53,19 @@ def finish(*processes):
 
 def use_the_pool():
     """The parent's pool is built and has run before anything is forked."""
-    return dpcore.sample(Laplace(1.0), [0.0], SIZE, rng=1)
+    return dpcore.sample(Laplace(1.0), [0.0], SIZE, rng=1, threads=2)
 
 
 def audit_and_sample(answers, seed):
-    drawn = dpcore.sample(Laplace(1.0), [0.0], SIZE, rng=seed)
-    report = dpcore.audit(published.HalfNoise(1.0), trials=10**6, rng=seed)
+    drawn = dpcore.sample(Laplace(1.0), [0.0], SIZE, rng=seed, threads=2)
+    report = dpcore.audit(published.HalfNoise(1.0), trials=10**6, rng=seed, threads=2)
     answers.put((drawn.sum(), report))
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_children_give_the_parents_bits(method):
     drawn = use_the_pool()
-    report = dpcore.audit(published.HalfNoise(1.0), trials=10**6, rng=1)
+    report = dpcore.audit(published.HalfNoise(1.0), trials=10**6, rng=1, threads=2)
     answers = multiprocessing.get_context(method).Queue()
     children = [start(method, audit_and_sample, answers, 1) for _ in range(2)]
     for _ in children:

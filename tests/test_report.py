@@ -7,7 +7,6 @@ import math
 import re
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 import dpcore
@@ -71,7 +70,10 @@ def test_notes_say_why_a_claim_stands():
         "whatever the number of trials"
     )
     small = audit(published.HalfNoise(1.0), trials=50, rng=1)
-    assert rows(small)["note"] == f"the vote sees a loss of {small.exact:.4g} > 1: more trials may refute"
+    assert (
+        rows(small)["note"]
+        == f"the vote sees a loss of {small.exact:.4g} > 1: more trials may refute"
+    )
     partial = replace(small, partial=True)
     assert rows(partial)["note"].startswith("interrupted: only the trials shown were counted; ")
 
@@ -105,7 +107,7 @@ def test_html_is_escaped():
     page = evil._repr_html_()
     assert "<script>" not in page
     assert "&lt;script&gt;" in page
-    assert page.count("<tr>") == str(PASSED).count("\n") - ("closed form" in str(PASSED))
+    assert page.count("<tr>") == str(evil).count("\n")
     pair = Pair("<b>x</b>", "<i>y</i>")
     assert "<b>x</b>" not in replace(evil, pair=pair)._repr_html_()
     assert "font-weight:bold" in page
@@ -206,7 +208,6 @@ def test_when_a_bar_is_shown(monkeypatch, show, seconds, terminal, drawn):
 def test_a_bar_changes_no_count(capsys):
     quiet = audit(Laplace(1.0), trials=10**6, rng=1, progress=False)
     assert audit(Laplace(1.0), trials=10**6, rng=1, progress=True) == quiet
-    assert np.array_equal(quiet.counts.k, REFUTED.counts.k) is False
     out, err = capsys.readouterr()
     # Never on standard output, and never what was counted so far.
     assert out == ""

@@ -91,9 +91,7 @@ def randomised_response(x, size, rng):
 @pytest.mark.parametrize("trials", [40, TRIALS])
 def test_a_callable_that_loses_exactly_its_claim(trials):
     audits = [
-        dpcore.audit(
-            randomised_response, trials=trials, confidence=CONFIDENCE, claim=1.0, rng=seed
-        )
+        dpcore.audit(randomised_response, trials=trials, confidence=CONFIDENCE, claim=1.0, rng=seed)
         for seed in range(AUDITS)
     ]
     assert sum(audit.refuted for audit in audits) <= MOST
@@ -152,7 +150,12 @@ def best_cell(outputs, outputs_prime, pair):
 def test_an_attack_that_searches_is_harmless_because_of_the_split():
     audits = [
         dpcore.audit(
-            no_information, trials=2000, confidence=CONFIDENCE, claim=0.0, attack=best_cell, rng=seed
+            no_information,
+            trials=2000,
+            confidence=CONFIDENCE,
+            claim=0.0,
+            attack=best_cell,
+            rng=seed,
         )
         for seed in range(AUDITS)
     ]
@@ -189,8 +192,7 @@ def test_control_the_point_estimate_is_no_bound():
     mechanism = HalvedOutput(1.0)
     pair = mechanism.default_pair(1)
     found = [
-        dpcore.audit(mechanism, pair, trials=TRIALS, rng=seed).epsilon_hat
-        for seed in range(AUDITS)
+        dpcore.audit(mechanism, pair, trials=TRIALS, rng=seed).epsilon_hat for seed in range(AUDITS)
     ]
     assert overclaims(found, 1.0) > MOST
 

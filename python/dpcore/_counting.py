@@ -111,9 +111,7 @@ class NativeSource:
         )
         return (votes if event.vote == "x_prime" else stop - start - votes), nan
 
-    def _count_outputs(
-        self, event: Event, purpose: int, side: int, start: int, stop: int
-    ) -> Tally:
+    def _count_outputs(self, event: Event, purpose: int, side: int, start: int, stop: int) -> Tally:
         total = [0, 0]
         for first, end in blocks(start, stop, self.block):
             part = count_rows(event, self.outputs(purpose, side, first, end), "mechanism")

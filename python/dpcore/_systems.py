@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from .errors import integer, real
+from .errors import real
 from .mechanisms import LARGEST, Clip, Laplace, Native, Steps, positive
-from .pairs import distance
+from .pairs import dimension, distance
 from .records import Pair
 
 
@@ -89,7 +89,7 @@ class Sensitive(System):
 
     def default_pair(self, dim: int = 2) -> Pair:
         """Zeros against ``sensitivity / dim`` everywhere: the full L1 distance, never above it."""
-        dim = integer("dim", dim, 1)
+        dim = dimension(dim)
         level = _level("l1", self.sensitivity, dim, float(dim))
         return Pair(np.zeros(dim), np.full(dim, level))
 
@@ -110,7 +110,7 @@ class Clipped(System):
 
     def default_pair(self, dim: int = 2) -> Pair:
         """Opposite corners of the ball: ``+c`` everywhere against ``-c``, with norm C."""
-        dim = integer("dim", dim, 1)
+        dim = dimension(dim)
         share = math.sqrt(dim) if self.ball == "l2" else float(dim)
         level = _level(self.ball, self.clip, dim, share)
         return Pair(np.full(dim, level), np.full(dim, -level))

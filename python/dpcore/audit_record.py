@@ -51,7 +51,7 @@ class Audit(Record):
         partial: True if Ctrl-C ended the audit early.
         shape: shape of one output.
         threads: threads used (not compared).
-        seconds: time taken (not compared).
+        seconds: time taken to count (not compared).
     """
 
     mechanism: Any
@@ -155,8 +155,8 @@ class Audit(Record):
 
     @property
     def draws_per_second(self) -> float:
-        """Noisy numbers drawn a second, both sides and the pilot together."""
-        draws = (self.counts.n + self.counts.n_prime + 2 * self.pilot) * self.elements
+        """Noisy numbers counted a second, both sides together."""
+        draws = (self.counts.n + self.counts.n_prime) * self.elements
         return draws / self.seconds if self.seconds > 0 else math.nan
 
     def outputs(self, side: str, start: int, size: int) -> npt.NDArray[Any]:

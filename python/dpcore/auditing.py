@@ -123,8 +123,8 @@ def audit(
     if start % source.block and isinstance(source, CallableSource):
         requirement = f"a multiple of block = {source.block} for a Python callable"
         raise invalid("start", requirement, start)
-    begun = time.perf_counter()
     event, direction, pilot = _choose(source, pair, attack, trials, confidence, delta)
+    begun = time.perf_counter()
     done, tally, tally_prime = _count(source, event, (start, start + trials), progress)
     counts = Counts(tally[0], done, tally_prime[0], done)
     return Audit(

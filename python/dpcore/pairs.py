@@ -11,6 +11,8 @@ from .records import Pair
 
 NORMS = ("l1", "l2", "linf")
 
+_DIM_END = 2**60
+
 
 def zeros_ones(dim: int) -> Pair:
     """The pair of the reconstruction attack: all zeros against all ones.
@@ -32,8 +34,16 @@ def zeros_ones(dim: int) -> Pair:
         >>> zeros_ones(2)
         Pair(x=array([0., 0.]), x_prime=array([1., 1.]), distance=1.0)
     """
-    dim = integer("dim", dim, 1)
+    dim = dimension(dim)
     return Pair(np.zeros(dim), np.ones(dim))
+
+
+def dimension(dim: int) -> int:
+    """Check the number of entries of a vector of float64: at least 1, below 2**60."""
+    dim = integer("dim", dim, 1)
+    if dim >= _DIM_END:
+        raise invalid("dim", "below 2**60, the largest vector that can be addressed", dim)
+    return dim
 
 
 def distance(pair: Pair, norm: str) -> float:

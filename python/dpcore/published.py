@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ._systems import Clipped, Sensitive, System, noise_scale
-from .errors import integer
 from .mechanisms import PRIMITIVES, Clip, DPTextNoise, Laplace, Native, Steps
-from .pairs import zeros_ones
+from .pairs import dimension, zeros_ones
 from .records import Pair
 
 
@@ -138,7 +137,7 @@ class ADePTScaled(Clipped):
 
     def steps(self, dim: int) -> Steps:
         """Clip, then Laplace noise of scale 2 C sqrt(dim) / epsilon in every entry."""
-        dim = integer("dim", dim, 1)
+        dim = dimension(dim)
         diameter = 2.0 * self.clip * math.sqrt(dim)
         scale = noise_scale("2 clip sqrt(dim) / epsilon", diameter, self.epsilon)
         return Steps(Laplace(scale), clip=Clip(self.ball, self.clip))

@@ -159,8 +159,9 @@ def _checked_out(
 ) -> npt.NDArray[Any]:
     try:
         wanted = np.dtype(dtype)
-    except (TypeError, ValueError, SyntaxError):
-        # numpy evaluates strings such as "f8,(3": any of the three can come out.
+    except Exception:
+        # numpy parses strings such as "f8,(3" as Python and shows objects by their own repr, so
+        # that a SyntaxError or anything else can come out.
         raise mistyped("dtype", "float64 or float32", dtype) from None
     if wanted not in (np.dtype(np.float64), np.dtype(np.float32)):
         raise invalid("dtype", "float64 or float32", dtype)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ..errors import confidence_level, delta_level, integer
+from ..errors import confidence_level, delta_level, integer, invalid
 from ..records import Counts
 
 
@@ -74,6 +74,8 @@ def limits(k: int, n: int, alpha: float) -> tuple[float, float]:
         (0.0, 0.2589)
     """
     n = integer("n", n, 1)
+    if n >= 2**63:
+        raise invalid("n", "below 2**63", n)
     k = integer("k", k, 0, n)
     alpha = confidence_level(alpha, "alpha")
     # The two ends have closed forms, which keep every digit: alpha = low^n at k = n.

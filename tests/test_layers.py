@@ -1,0 +1,303 @@
+"""The shape of the package: layers, the two tables of mechanisms, the stub, what import loads."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import subprocess
+import sys
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dpcore
+from dpcore import _core, mechanisms, published
+from dpcore.sampling import describe
+
+PACKAGE = Path(dpcore.__file__).parent
+
+LAYERS = [
+    ["errors", "_core"],
+    ["records", "progress"],
+    ["pairs", "mechanisms"],
+    ["bounds", "events", "_systems", "_laws"],
+    ["attacks", "published"],
+    ["sampling", "exact"],
+    ["_counting"],
+    ["_json"],
+    ["audit_record"],
+    ["auditing"],
+    ["report"],
+    ["sensitivity", "divergence"],
+    ["experiments", "torch", "text", "adapters"],
+    ["_cli_help", "_cli_options", "_cli_status"],
+    ["_cli_user"],
+    ["_cli_audit"],
+    ["_cli_show"],
+    ["cli"],
+    ["__main__"],
+]
+"""From low to high. A module imports lower ones only; packages count by their folder's name."""
+
+RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
+
+DEFERRED = {
+    # A native mechanism that is called samples itself.
+    ("mechanisms", "sampling"),
+    # An audit that is printed loads its report then.
+    ("audit_record", "report"),
+}
+"""The only imports of a higher module, all of them inside functions."""
+
+
+def top(path):
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return parts[0]
+
+
+def guarded(tree):
+    """Nodes under `if TYPE_CHECKING:`, which never run."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            yield from (inner for child in node.body for inner in ast.walk(child))
+
+
+def imports(source, package=()):
+    """(first name inside dpcore, runs at import) for every import of dpcore in a file.
+
+    `package` is the folder of the file: () for dpcore itself, ("attacks",) for a subpackage.
+    """
+    tree = ast.parse(source)
+    skipped = set(map(id, guarded(tree)))
+    inside = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if id(node) in skipped:
+            continue
+        names = []
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = package[: len(package) - node.level + 1]
+            path = [*base, *(node.module.split(".") if node.module else [])]
+            names = path[:1] or [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "dpcore":
+            names = node.module.split(".")[1:2] or [alias.name for alias in node.names]
+        elif isinstance(node, ast.Import):
+            parts = [alias.name.split(".") for alias in node.names]
+            names = [p[1] if len(p) > 1 else "" for p in parts if p[0] == "dpcore"]
+        for name in names:
+            yield name, id(node) not in inside
+
+
+def test_the_parser_of_imports_sees_every_form():
+    source = """
+from typing import TYPE_CHECKING
+from . import exact, __version__
+from .errors import real
+import dpcore.cli
+from dpcore.report import text
+if TYPE_CHECKING:
+    from .hidden import thing
+def f():
+    from .sampling import sample
+"""
+    assert set(imports(source)) == {
+        ("exact", True),
+        ("__version__", True),
+        ("errors", True),
+        ("cli", True),
+        ("report", True),
+        ("sampling", False),
+    }
+    inner = "from ..records import Pair\nfrom .majority import choose\nfrom .. import errors"
+    assert set(imports(inner, ("attacks",))) == {
+        ("records", True),
+        ("attacks", True),
+        ("errors", True),
+    }
+
+
+FILES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_lower_layers_never_import_higher_ones(path):
+    mine = top(path)
+    assert mine in RANK, f"give {mine} a layer in LAYERS"
+    package = path.relative_to(PACKAGE).parent.parts
+    for name, at_import in imports(path.read_text(), package):
+        if name in (mine, "__version__"):
+            continue
+        if RANK[name] >= RANK[mine]:
+            assert not at_import, f"{mine} imports {name}"
+            assert (mine, name) in DEFERRED, f"{mine} imports {name}"
+
+
+def test_every_deferred_import_is_needed():
+    found = {
+        (top(path), name)
+        for path in FILES
+        for name, at_import in imports(path.read_text())
+        if not at_import
+    }
+    assert found >= DEFERRED
+
+
+def test_the_package_re_exports_and_nothing_else():
+    tree = ast.parse((PACKAGE / "__init__.py").read_text())
+    kinds = {type(node) for node in tree.body}
+    assert kinds == {ast.Expr, ast.ImportFrom, ast.Assign}
+    assert dpcore.__all__ == sorted(dpcore.__all__)
+    assert all(hasattr(dpcore, name) for name in dpcore.__all__)
+    # A file named like a public function would turn it into a module.
+    assert callable(dpcore.audit)
+    assert callable(dpcore.sample)
+    assert not {"audit.py", "sample.py"} & {path.name for path in PACKAGE.iterdir()}
+
+
+# The table of the core and the classes of Python.
+
+
+def example(cls):
+    """An instance with 1.0 for every number and the default for the rest."""
+    values = {}
+    for field in fields(cls):
+        if field.type in ("float", float):
+            values[field.name] = 1.0
+    if cls is dpcore.Uniform:
+        values["high"] = 2.0
+    return cls(**values)
+
+
+@pytest.mark.parametrize("cls", published.NATIVE)
+def test_the_core_accepts_the_description_of_every_class(cls):
+    mechanism = example(cls)
+    description = describe(mechanism, 3)
+    assert description[0] in _core.NOISES
+    out = np.full((5, 3), np.nan)
+    _core.sample(description, np.zeros(3), out, (1, 3, 0, 100), 0, 1)
+    assert np.isfinite(out).all()
+    assert _core.no_integer_route(description) is None or "integer" not in description
+
+
+def test_noises_of_the_core_and_primitives_of_python_are_the_same():
+    assert sorted(_core.NOISES) == sorted(cls.__name__ for cls in mechanisms.PRIMITIVES)
+    assert len(set(_core.NOISES)) == len(_core.NOISES)
+
+
+def test_every_native_class_is_in_the_table():
+    found = {
+        value
+        for module in (mechanisms, published)
+        for value in vars(module).values()
+        if isinstance(value, type)
+        and issubclass(value, mechanisms.Native)
+        and value.__module__ == module.__name__
+        and is_dataclass(value)
+    }
+    assert found == set(published.NATIVE)
+    assert len(set(published.NATIVE)) == len(published.NATIVE)
+
+
+@pytest.mark.parametrize(
+    "description",
+    [
+        ("Nothing", [], "", None, 1.0),
+        ("Laplace", [], "two_branch", None, 1.0),
+        ("Laplace", [1.0, 2.0], "two_branch", None, 1.0),
+        ("Laplace", [-1.0], "two_branch", None, 1.0),
+        ("Laplace", [1.0], "both", None, 1.0),
+        ("Laplace", [1.0], "two_branch", ("l3", 1.0), 1.0),
+        ("Laplace", [1.0], "two_branch", ("l1", 0.0), 1.0),
+        ("Laplace", [1.0], "two_branch", None, 0.0),
+        ("Laplace", [1.0], "two_branch", None, float("nan")),
+        ("Uniform", [1.0, 0.0], "", None, 1.0),
+        ("DPTextNoise", [1.0], "", None, 1.0),
+    ],
+)
+def test_the_core_checks_descriptions_too(description):
+    with pytest.raises(ValueError, match="must be"):
+        _core.sample(description, np.zeros(3), np.empty((5, 3)), (1, 3, 0, 100), 0, 1)
+
+
+# The stub and the binary.
+
+
+def stub():
+    return ast.parse((PACKAGE / "_core.pyi").read_text()).body
+
+
+def public(module):
+    return {name for name in dir(module) if not name.startswith("__")} | {"__version__"}
+
+
+def test_the_stub_names_what_the_binary_has():
+    functions = {node.name for node in stub() if isinstance(node, ast.FunctionDef)}
+    values = {
+        node.target.id
+        for node in stub()
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+    }
+    assert functions | values == public(_core)
+    assert all(callable(getattr(_core, name)) for name in functions)
+    assert not any(callable(getattr(_core, name)) for name in values)
+
+
+@pytest.mark.parametrize(
+    "node", [n for n in stub() if isinstance(n, ast.FunctionDef)], ids=lambda n: n.name
+)
+def test_the_stub_has_the_parameters_of_the_binary(node):
+    names = [argument.arg for argument in node.args.args]
+    signature = inspect.signature(getattr(_core, node.name))
+    assert list(signature.parameters) == names
+    assert all(p.default is p.empty for p in signature.parameters.values())
+    assert ast.get_docstring(node)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("__version__", str), ("LANES", int), ("MOST_THREADS", int), ("NOISES", list)],
+)
+def test_the_stub_has_the_types_of_the_binary(name, kind):
+    assert type(getattr(_core, name)) is kind
+
+
+# What an import loads.
+
+HEAVY = ("scipy", "matplotlib", "typer", "rich", "torch", "IPython", "pandas", "hypothesis")
+
+
+def loaded(code):
+    script = code + "\nimport sys; print(*sorted({name.split('.')[0] for name in sys.modules}))"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+    )
+    return set(done.stdout.split())
+
+
+def test_import_loads_numpy_and_nothing_heavy():
+    names = loaded("import dpcore")
+    assert {"dpcore", "numpy"} <= names
+    assert not names & set(HEAVY)
+    # The control: the same look finds what is loaded.
+    assert "matplotlib" in loaded("import dpcore, matplotlib.figure")
+
+
+def test_an_audit_and_its_report_load_no_plot_and_no_statistics_package():
+    code = """
+import sys, dpcore
+print(dpcore.audit(dpcore.published.HalfNoise(1.0), trials=1000, rng=1))
+assert "scipy.special" in sys.modules and "scipy.stats" not in sys.modules
+"""
+    assert not loaded(code) & {"matplotlib", "typer", "rich", "torch", "IPython"}
+
+
+def test_no_file_is_much_longer_than_the_house_allows():
+    """About 250 lines without the docstrings' examples; 400 is a file that wants splitting."""
+    long = {path.name: len(path.read_text().splitlines()) for path in FILES}
+    assert max(long.values()) <= 400, max(long, key=long.get)

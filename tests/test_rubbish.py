@@ -1,0 +1,354 @@
+"""Rubbish in: a ValueError or a TypeError comes out, or a result, and soon.
+
+Never another exception, a panic of the core, a hang or a crash. (Sizes between what is quick and
+what no machine can hold are left out: an honest MemoryError would be the answer.)
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+import dpcore
+from dpcore import Counts, Laplace, Pair, attacks, bounds, events, exact, pairs, published
+from dpcore.mechanisms import PRIMITIVES, Clip, Steps
+from dpcore.published import NATIVE, SYSTEMS
+
+SECONDS = 5.0
+"""For one call; the longest takes a few milliseconds, the rest is slack for a loaded machine."""
+
+
+class Hostile:
+    """An object that raises wherever it is asked about itself."""
+
+    def __repr__(self):
+        raise RuntimeError("no repr")
+
+    def __eq__(self, other):
+        raise ValueError("no comparison")
+
+    __hash__ = None
+
+    def __bool__(self):
+        raise ValueError("no truth")
+
+    def __len__(self):
+        raise TypeError("no length")
+
+
+class Subclass(float):
+    pass
+
+
+NUMBERS = [
+    0, 1, 2, 3, -1, 2**31, 2**53, 2**62, 2**63, 2**64, -(2**63), 10**400,
+    0.0, -0.0, 0.5, 1.0, 1e-320, 1e-300, 1e300, 1.1e300, 1.7e308, -1.5, math.inf, -math.inf,
+    math.nan, True, False, 1j, Fraction(1, 3), Decimal("0.1"), Subclass(1.0),
+    np.float64(1.0), np.float32(0.1), np.float16("inf"), np.int8(-1), np.uint64(2**64 - 1),
+    np.bool_(True), np.longdouble("1e4000"), np.datetime64("2020"), np.complex64(1j),
+]  # fmt: skip
+OBJECTS = [
+    None, "", "a", "1", "1e8", "1e999999999", "nan", "inf", "l1", "x", "zero", "\ud800", b"1", (),
+    [], {}, set(), [None], ["a"], [[1.0], [1.0, 2.0]], [1.0, 2.0], (0.0, 1.0), [math.nan],
+    [10**400], [10**400, 1.0], range(3), Ellipsis, NotImplemented, object(), Hostile(), float, len,
+    Laplace, Laplace(1.0), lambda *a, **k: None, Pair([0.0], [1.0]), Counts(1, 2, 0, 2),
+    {"event": "Vote"}, events.Vote([0.5], [1.0]), published.ADePT(1.0), "f8", "f8,(3",
+]  # fmt: skip
+ARRAYS = [
+    np.array(1.0), np.zeros(0), np.zeros(3), np.ones(2), np.ones((2, 2)), np.zeros((0, 1)),
+    np.array([math.inf]), np.array([1.7e308, -1.7e308]), np.zeros(3, np.int64),
+    np.zeros(3, np.float32), np.zeros(3, np.complex128), np.array(["a"]), np.array([None]),
+    np.zeros(3, ">f8"), np.zeros(6)[::2], np.zeros((2, 1)).T, np.zeros(2, [("a", "f8")]),
+    np.ma.masked_array([1.0], mask=[True]), np.zeros(100_000), np.array([5e-324, -5e-324]),
+    np.random.default_rng(1), np.dtype("f8"), np.zeros(2, bool),
+]  # fmt: skip
+
+JUNK = st.sampled_from([*NUMBERS, *OBJECTS, *ARRAYS]) | st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=6),
+    lambda inner: st.lists(inner, max_size=4) | st.tuples(inner, inner),
+    max_leaves=5,
+)
+
+SAMPLED = [
+    Laplace(1.0),
+    dpcore.Gaussian(1.0),
+    dpcore.DPTextNoise(1.0, "keep"),
+    published.ADePT(1.0),
+]
+CASES = {
+    "sample": (
+        dpcore.sample,
+        {"mech": Laplace(1.0), "x": [0.0], "size": 3},
+        ["mech", "x", "size", "rng", "out", "dtype", "threads"],
+    ),
+    "audit": (
+        dpcore.audit,
+        {"mechanism": Laplace(1.0), "trials": 200},
+        [
+            "mechanism",
+            "pair",
+            "attack",
+            "trials",
+            "start",
+            "claim",
+            "delta",
+            "confidence",
+            "rng",
+            "route",
+            "block",
+            "threads",
+            "progress",
+        ],
+    ),
+    "audit of a system": (
+        dpcore.audit,
+        {"mechanism": published.HalfNoise(1.0), "trials": 200},
+        ["pair", "start", "claim", "block", "delta"],
+    ),
+    "audit of a callable": (
+        dpcore.audit,
+        {"mechanism": lambda x, size, rng: rng.random((size, 1)), "trials": 200},
+        ["pair", "attack", "start", "claim", "block", "threads", "route"],
+    ),
+    "Pair": (Pair, {"x": 1, "x_prime": 2}, ["x", "x_prime", "distance"]),
+    "Counts": (
+        Counts,
+        {"k": 1, "n": 2, "k_prime": 1, "n_prime": 2},
+        ["k", "n", "k_prime", "n_prime"],
+    ),
+    "Clip": (Clip, {"norm": "l1", "radius": 1.0}, ["norm", "radius"]),
+    "Steps": (Steps, {"noise": Laplace(1.0)}, ["noise", "clip", "factor"]),
+    "Vote": (
+        events.Vote,
+        {"threshold": [0.5], "towards": [1.0]},
+        ["threshold", "towards", "vote"],
+    ),
+    "Vote()": (events.Vote([0.5, 0.5], [1.0, -1.0]), {}, ["outputs"]),
+    "Vote.from_dict": (events.Vote.from_dict, {}, ["record"]),
+    "zeros_ones": (pairs.zeros_ones, {}, ["dim"]),
+    "distance": (pairs.distance, {"pair": Pair([0.0], [1.0]), "norm": "l1"}, ["norm"]),
+    "clopper_pearson": (
+        bounds.clopper_pearson,
+        {"counts": Counts(1, 2, 0, 2)},
+        ["delta", "confidence"],
+    ),
+    "limits": (bounds.limits, {"k": 1, "n": 2, "alpha": 0.1}, ["k", "n", "alpha"]),
+    "choose": (attacks.choose, {"counts": Counts(1, 2, 0, 2)}, ["confidence", "delta"]),
+    "vote_loss": (
+        exact.vote_loss,
+        {"mechanism": Laplace(1.0), "pair": Pair([0.0], [1.0])},
+        ["mechanism"],
+    ),
+    "from_json": (dpcore.Audit.from_json, {}, ["text"]),
+    "from_dict": (dpcore.Audit.from_dict, {}, ["record"]),
+}
+for _cls in NATIVE:
+    _fields = list(_cls.__dataclass_fields__)
+    _start = {"scale": 1.0, "sigma": 1.0, "epsilon": 1.0, "low": 0.0, "high": 1.0}
+    if _fields:
+        _given = {name: value for name, value in _start.items() if name in _fields}
+        CASES[_cls.__name__] = (_cls, _given, _fields)
+for _cls in SYSTEMS:
+    CASES[f"{_cls.__name__}.default_pair"] = (_cls(1.0).default_pair, {}, ["dim"])
+
+WORK = {("sample", "size"): 2**59, ("audit", "trials"): 2**63, ("zeros_ones", "dim"): 2**60}
+"""From a million to here a number asks for work, or for memory, and gets it: not rubbish."""
+
+
+def asks_for_work(case, name, value):
+    end = WORK.get((case, name), WORK["zeros_ones", "dim"] if name == "dim" else None)
+    if end is None:
+        return False
+    if isinstance(value, str):
+        try:
+            value = Decimal(value)
+        except ArithmeticError:
+            return False
+        return value.is_finite() and 10**6 < value < end
+    return isinstance(value, (int, float, np.integer)) and 10**6 < value < end
+
+
+def throw(case, values):
+    """Call with rubbish. Anything but a result, a ValueError or a TypeError is let through."""
+    function, arguments, _ = CASES[case]
+    if any(asks_for_work(case, name, value) for name, value in values.items()):
+        return None
+    positional = () if case not in ("Vote()",) else tuple(values.values())
+    keywords = {} if positional else values
+    begun = time.monotonic()
+    try:
+        result = function(*positional, **(arguments | keywords))
+    except (ValueError, TypeError) as error:
+        assert "panic" not in str(error)
+        result = None
+    assert time.monotonic() - begun < SECONDS, (case, list(values))
+    return result
+
+
+@pytest.mark.filterwarnings("ignore:Data type alias:DeprecationWarning")
+@pytest.mark.parametrize("case", CASES)
+def test_each_piece_of_rubbish_in_each_place(case):
+    for name in CASES[case][2]:
+        for value in [*NUMBERS, *OBJECTS, *ARRAYS]:
+            throw(case, {name: value})
+
+
+@pytest.mark.filterwarnings("ignore:Data type alias:DeprecationWarning")
+@pytest.mark.parametrize("case", CASES)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.differing_executors])
+@given(st.data())
+def test_rubbish_in_several_places_at_once(case, data):
+    names = data.draw(st.lists(st.sampled_from(CASES[case][2]), unique=True, min_size=1))
+    throw(case, {name: data.draw(JUNK) for name in names})
+
+
+@given(st.sampled_from(SAMPLED), JUNK, JUNK)
+def test_rubbish_for_several_mechanisms(mechanism, x, x_prime):
+    for call in (
+        lambda: dpcore.sample(mechanism, x, 3),
+        lambda: mechanism(x, 3),
+        lambda: dpcore.audit(mechanism, (x, x_prime), trials=100, claim=1.0),
+        lambda: dpcore.audit(mechanism, Pair(x, x_prime), trials=100),
+    ):
+        begun = time.monotonic()
+        try:
+            call()
+        except (ValueError, TypeError):
+            pass
+        assert time.monotonic() - begun < SECONDS
+
+
+@given(JUNK)
+@example(None)
+def test_rubbish_from_a_callable(outputs):
+    def mechanism(x, size, rng):
+        return outputs
+
+    begun = time.monotonic()
+    try:
+        dpcore.audit(mechanism, trials=2)
+    except (ValueError, TypeError):
+        pass
+    try:
+        dpcore.audit(Laplace(1.0), trials=100, attack=lambda a, b, pair: lambda o: outputs)
+    except (ValueError, TypeError):
+        pass
+    assert time.monotonic() - begun < SECONDS
+
+
+@given(JUNK, JUNK, JUNK)
+def test_rubbish_as_a_claim_pair_or_sensitivity_of_an_object(claim, pair, sensitivity):
+    class Mine:
+        norm = "l1"
+
+        def __call__(self, x, size, rng):
+            return rng.random((size, 1))
+
+        def default_pair(self):
+            return pair
+
+    Mine.claim, Mine.sensitivity = claim, sensitivity
+    try:
+        dpcore.audit(Mine(), trials=100)
+    except (ValueError, TypeError):
+        pass
+
+
+@pytest.mark.parametrize("cls", [cls for cls in NATIVE if cls.__dataclass_fields__])
+@given(data=st.data())
+@settings(max_examples=40)
+def test_what_is_constructed_can_be_sampled(cls, data):
+    """A description that the constructor lets through never fails in the core."""
+    finite = st.floats(allow_nan=False, allow_infinity=False)
+    values = {
+        name: data.draw(finite, name)
+        for name, field in cls.__dataclass_fields__.items()
+        if field.type == "float"
+    }
+    try:
+        mechanism = cls(**values)
+        drawn = dpcore.sample(mechanism, [0.5, -0.5], 40, rng=1)
+    except ValueError as error:
+        assert "must be" in str(error)
+        return
+    assert drawn.shape == (40, 2)
+    # From an input near 0 the largest noise stays finite, at any scale that is allowed.
+    assert np.isfinite(drawn).all()
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, math.inf, -math.inf, math.nan, 1.0001e300, 10**400])
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (Laplace, "scale"),
+        (dpcore.Gaussian, "sigma"),
+        (dpcore.Exponential, "scale"),
+        (dpcore.DPTextNoise, "scale"),
+        *((system, "epsilon") for system in SYSTEMS),
+    ],
+)
+def test_scales_and_epsilons_out_of_range(make, name, bad):
+    text = f"^{name} must be a finite number above 0 and at most 1e\\+300, got "
+    with pytest.raises(ValueError, match=text):
+        make(bad)
+
+
+@pytest.mark.parametrize("bad", [None, "1", True, [1.0], 1j, np.zeros(1)])
+@pytest.mark.parametrize("make", [*(cls for cls in PRIMITIVES if cls is not dpcore.Uniform)][:3])
+def test_scales_of_the_wrong_kind(make, bad):
+    if not make.__dataclass_fields__:
+        return
+    with pytest.raises(TypeError, match="must be a finite number"):
+        make(bad)
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize(("dim", "kind"), [(0, ValueError), (-1, ValueError), (1.0, TypeError)])
+def test_dimensions_out_of_range(system, dim, kind):
+    with pytest.raises(kind, match=f"^dim must be an integer at least 1, got {dim}$"):
+        system(1.0).default_pair(dim)
+    with pytest.raises(kind, match=f"^dim must be an integer at least 1, got {dim}$"):
+        pairs.zeros_ones(dim)
+
+
+@pytest.mark.parametrize("dim", [2, 3, 1000])
+def test_trials_times_dim_never_overflows(dim):
+    for trials in (2**63 // dim + 1, 2**63 - 1):
+        with pytest.raises(ValueError, match=r"^trials must be small enough that trials x dim is"):
+            dpcore.audit(Laplace(1.0), pairs.zeros_ones(dim), trials=trials)
+    with pytest.raises(ValueError, match="^size must be small enough that size"):
+        dpcore.sample(Laplace(1.0), np.zeros(dim), 2**60)
+
+
+def test_extreme_but_valid_numbers_give_sound_audits():
+    """Noise that swamps the pair, noise that vanishes, inputs at the end of the range."""
+    for mechanism, pair in [
+        (Laplace(1e300), ([0.0], [1.0])),
+        (Laplace(1e-300), ([0.0], [1.0])),
+        (Laplace(5e-324), ([0.0], [5e-324])),
+        (Laplace(1e300), ([-1.7e308], [1.7e308])),
+        (dpcore.Gaussian(1e-300), ([1e300], [-1e300])),
+        (dpcore.Exponential(1e300), ([1.7e308], [0.0])),
+        (dpcore.Uniform(-1e300, 1e300), ([0.0], [1e308])),
+        (published.ADePT(1e-290, 1e-290), ([1e308, 0.0], [-1e308, 0.0])),
+        (published.HalvedOutput(1e-300, 1e-300), ([0.0], [1e-300])),
+    ]:
+        for route in ("sampled", "auto"):
+            report = dpcore.audit(mechanism, pair, trials=2000, claim=1.0, rng=1, route=route)
+            drawn = [report.outputs(side, 0, 2000) for side in ("x", "x_prime")]
+            hits = [int(report.event(outputs).sum()) for outputs in drawn]
+            assert [report.counts.k, report.counts.k_prime] == hits
+            assert str(report)
+            report.plot()
+
+
+def test_an_array_too_large_for_any_memory_is_a_memory_error():
+    with pytest.raises(MemoryError):
+        dpcore.sample(Laplace(1.0), [0.0], 2**59)
