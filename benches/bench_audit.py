@@ -51,7 +51,7 @@ def ours(route: str):
 
 
 def chunked(trials: int, dim: int, bits) -> list[int]:
-    """numpy in chunks that fit the second-level cache."""
+    """Numpy in chunks that fit the second-level cache."""
     rows = max(1, 2**15 // dim)
     votes = []
     for x in (0.0, 1.0):
@@ -71,7 +71,7 @@ def numpy_laplace_in_chunks(trials: int, dim: int):
 
 
 def numpy_threshold_on_random(trials: int, dim: int):
-    """numpy's own integer route: P(x + noise >= 1/2) as a threshold on one uniform draw."""
+    """Numpy's own integer route: P(x + noise >= 1/2) as a threshold on one uniform draw."""
     rng = np.random.default_rng(1)
     miss = {0.0: 1.0 - np.exp(-0.5 / dim) / 2.0, 1.0: np.exp(-0.5 / dim) / 2.0}
     return lambda: chunked(trials, dim, lambda x, size: rng.random((size, dim)) >= miss[x])

@@ -18,10 +18,10 @@ def tiny(pytestconfig: pytest.Config) -> bool:
 
 
 @pytest.fixture
-def race(benchmark, tiny):  # noqa: ANN001, ANN201
+def race(benchmark, tiny):
     """Time one contender of a group; everything it returns is handed back for an assertion."""
 
-    def run(group: str, work, operations: int, rounds: int = 15):  # noqa: ANN001, ANN202
+    def run(group: str, work, operations: int, rounds: int = 15):
         benchmark.group = group
         benchmark.extra_info["operations"] = operations
         return benchmark.pedantic(work, rounds=1 if tiny else rounds, warmup_rounds=not tiny)

@@ -6,6 +6,7 @@ import copy
 import json
 import math
 import pickle
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -115,7 +116,7 @@ def test_of_a_callable_the_name_is_kept():
         assert report.name == again.name == again.mechanism == name
         for figure in ("counts", "epsilon_lower", "epsilon_hat", "verdict", "event", "pair"):
             assert getattr(again, figure) == getattr(report, figure)
-        with pytest.raises(TypeError, match="^mechanism must be the callable itself"):
+        with pytest.raises(TypeError, match=r"^mechanism must be the callable itself"):
             again.outputs("x", 0, 1)
     own = audit(
         noisy, trials=100, attack=lambda a, b, pair: lambda o: o[:, 0] > 0, rng=1, claim=1.0
@@ -148,7 +149,7 @@ def test_what_is_not_an_audit_is_a_value_error(text):
 
 @pytest.mark.parametrize("text", [None, 1, {}, ["x"]])
 def test_json_is_text(text):
-    with pytest.raises(TypeError, match="^text must be a string of JSON, got"):
+    with pytest.raises(TypeError, match=r"^text must be a string of JSON, got"):
         Audit.from_json(text)
 
 
@@ -210,9 +211,9 @@ def test_bytes_are_read_too():
     ],
 )
 def test_a_record_that_was_changed_is_a_value_error(name, value):
-    with pytest.raises(ValueError, match="."):
+    with pytest.raises(ValueError, match=r"."):
         Audit.from_dict(RECORD | {name: value})
-    with pytest.raises(ValueError, match="."):
+    with pytest.raises(ValueError, match=r"."):
         Audit.from_json(json.dumps(RECORD | {name: value}))
 
 
@@ -249,7 +250,7 @@ def test_junk_in_a_record_never_crashes(name, value):
 
 
 def test_a_record_is_a_mapping():
-    with pytest.raises(TypeError, match="^record must be a mapping, got 5"):
+    with pytest.raises(TypeError, match=r"^record must be a mapping, got 5"):
         Audit.from_dict(5)
 
 
@@ -308,18 +309,16 @@ OTHER_EVENT = dpcore.events.Vote.between(Pair([0.0], [3.0]))
 )
 def test_addition_refuses_what_differs(change, text):
     other = replace(SECOND, **change)
-    with pytest.raises(ValueError) as caught:
+    with pytest.raises(ValueError, match=f"^{re.escape(text)}"):
         FIRST + other
-    assert str(caught.value).startswith(text)
 
 
 @pytest.mark.parametrize("start", [0, 100, 900])
 def test_addition_refuses_trials_counted_twice(start):
     overlapping = audit(noisy, claim=1.0, start=start, **STEP)
     text = f"trials of the second audit must be disjoint from ((0, 1000),), got (({start}, "
-    with pytest.raises(ValueError) as caught:
+    with pytest.raises(ValueError, match=f"^{re.escape(text)}"):
         FIRST + replace(overlapping, event=FIRST.event, direction=FIRST.direction)
-    assert str(caught.value).startswith(text)
 
 
 def test_addition_of_something_else_is_a_type_error():
@@ -333,7 +332,7 @@ def test_a_short_last_block_stays_last():
     short = audit(noisy, claim=1.0, **STEP | {"trials": 1050})
     later = audit(noisy, claim=1.0, start=1100, **STEP)
     later = replace(later, event=short.event, direction=short.direction)
-    with pytest.raises(ValueError, match="^end of a range of trials must be a multiple of block"):
+    with pytest.raises(ValueError, match=r"^end of a range of trials must be a multiple of block"):
         short + later
     native = audit(Laplace(1.0), claim=1.0, **STEP | {"trials": 1050})
     follow = audit(Laplace(1.0), claim=1.0, start=1050, **STEP)

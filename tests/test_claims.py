@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -54,9 +55,8 @@ def test_a_pair_beyond_the_sensitivity_needs_an_explicit_claim():
         "pair must be at L1 distance at most 1.0, got 128.0 "
         "(or give claim=, which is then tested as it stands)"
     )
-    with pytest.raises(ValueError) as caught:
+    with pytest.raises(ValueError, match=f"^{re.escape(text)}$"):
         audit(LaplaceMechanism(1.0), zeros_ones(128), trials=1000)
-    assert str(caught.value) == text
     assert audit(LaplaceMechanism(1.0), zeros_ones(128), trials=1000, claim=1.0).claim == 1.0
     assert audit(LaplaceMechanism(1.0, 128.0), zeros_ones(128), trials=1000).claim == 1.0
     with pytest.raises(ValueError, match=r"^pair must be at Linf distance at most 1.0, got 2.0"):
@@ -75,7 +75,7 @@ def test_default_pairs_are_within_their_own_sensitivity(dim, sensitivity):
 
 def test_a_rounding_beyond_the_sensitivity_is_let_pass_and_no_more():
     audit(LaplaceMechanism(1.0), ([0.0], [1.0 + 1e-12]), trials=100)
-    with pytest.raises(ValueError, match="^pair must be at L1 distance"):
+    with pytest.raises(ValueError, match=r"^pair must be at L1 distance"):
         audit(LaplaceMechanism(1.0), ([0.0], [1.0 + 1e-6]), trials=100)
 
 
@@ -134,7 +134,7 @@ def test_a_callable_takes_any_two_objects():
     )
     assert report.verdict == "refuted"
     assert "x = 'short'" in str(report)
-    with pytest.raises(TypeError, match="^x must be a non-empty vector"):
+    with pytest.raises(TypeError, match=r"^x must be a non-empty vector"):
         audit(length, ("short", "longer"), trials=1000)
 
 

@@ -13,6 +13,7 @@ import dpcore
 from dpcore import Laplace, Pair, published
 from dpcore.attacks import MajorityVote
 from dpcore.exact import vote_log_probabilities
+from dpcore.mechanisms import Steps
 from dpcore.published import SYSTEMS
 
 ALPHA = 1e-6
@@ -287,12 +288,23 @@ def test_a_subclass_is_audited_by_its_own_call():
     assert report.exact is None
     assert report.name.endswith("Silent")
 
-    class Louder(published.DPText):
-        """Inherits claim, pair and the native call itself, which must not be taken."""
+    class Quieter(published.DPText):
+        """Inherits the native call, but describes other steps: those are audited."""
 
-    # The inherited call hands over to dpcore.sample, which refuses what is not native.
-    with pytest.raises(TypeError, match="mech must be a native mechanism"):
-        dpcore.audit(Louder(1.0), trials=100)
+        def steps(self, dim):
+            return Steps(Laplace(10.0 * self.sensitivity / self.epsilon))
+
+    report = dpcore.audit(Quieter(1.0), trials=10_000, rng=1)
+    assert report.route == "callable"
+    assert report.verdict == "not refuted by this attack"
+    assert report.epsilon_hat < 0.3
+    assert dpcore.audit(published.DPText(1.0), trials=10_000, rng=1).verdict == "refuted"
+
+    class Renamed(Laplace):
+        """Inherits everything: a subclass of a noise is not taken for the noise."""
+
+    with pytest.raises(TypeError, match=r"^noise must be one of dpcore's primitives, got "):
+        dpcore.audit(Renamed(1.0), trials=100)
 
 
 def test_an_object_with_a_claim_and_a_pair_of_its_own():

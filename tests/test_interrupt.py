@@ -10,7 +10,6 @@ import time
 import numpy as np
 import pytest
 
-import dpcore
 from dpcore import Audit, Counts, Laplace, Pair, audit, auditing
 from dpcore._counting import CallableSource, NativeSource
 

@@ -215,5 +215,5 @@ def test_a_bar_changes_no_count(capsys):
 
 
 def test_progress_is_asked_for_with_a_bool():
-    with pytest.raises(TypeError, match="^progress must be True, False or None, got 'yes'$"):
+    with pytest.raises(TypeError, match=r"^progress must be True, False or None, got 'yes'$"):
         progress.Progress("x", 1, "yes")

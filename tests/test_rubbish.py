@@ -6,6 +6,7 @@ what no machine can hold are left out: an honest MemoryError would be the answer
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from decimal import Decimal
@@ -179,17 +180,13 @@ def throw(case, values):
     """Call with rubbish. Anything but a result, a ValueError or a TypeError is let through."""
     function, arguments, _ = CASES[case]
     if any(asks_for_work(case, name, value) for name, value in values.items()):
-        return None
+        return
     positional = () if case not in ("Vote()",) else tuple(values.values())
     keywords = {} if positional else values
     begun = time.monotonic()
-    try:
-        result = function(*positional, **(arguments | keywords))
-    except (ValueError, TypeError) as error:
-        assert "panic" not in str(error)
-        result = None
+    with contextlib.suppress(ValueError, TypeError):
+        function(*positional, **(arguments | keywords))
     assert time.monotonic() - begun < SECONDS, (case, list(values))
-    return result
 
 
 @pytest.mark.filterwarnings("ignore:Data type alias:DeprecationWarning")
@@ -218,10 +215,8 @@ def test_rubbish_for_several_mechanisms(mechanism, x, x_prime):
         lambda: dpcore.audit(mechanism, Pair(x, x_prime), trials=100),
     ):
         begun = time.monotonic()
-        try:
+        with contextlib.suppress(ValueError, TypeError):
             call()
-        except (ValueError, TypeError):
-            pass
         assert time.monotonic() - begun < SECONDS
 
 
@@ -232,14 +227,10 @@ def test_rubbish_from_a_callable(outputs):
         return outputs
 
     begun = time.monotonic()
-    try:
+    with contextlib.suppress(ValueError, TypeError):
         dpcore.audit(mechanism, trials=2)
-    except (ValueError, TypeError):
-        pass
-    try:
+    with contextlib.suppress(ValueError, TypeError):
         dpcore.audit(Laplace(1.0), trials=100, attack=lambda a, b, pair: lambda o: outputs)
-    except (ValueError, TypeError):
-        pass
     assert time.monotonic() - begun < SECONDS
 
 
@@ -255,10 +246,8 @@ def test_rubbish_as_a_claim_pair_or_sensitivity_of_an_object(claim, pair, sensit
             return pair
 
     Mine.claim, Mine.sensitivity = claim, sensitivity
-    try:
+    with contextlib.suppress(ValueError, TypeError):
         dpcore.audit(Mine(), trials=100)
-    except (ValueError, TypeError):
-        pass
 
 
 @pytest.mark.parametrize("cls", [cls for cls in NATIVE if cls.__dataclass_fields__])
@@ -274,10 +263,11 @@ def test_what_is_constructed_can_be_sampled(cls, data):
     }
     try:
         mechanism = cls(**values)
-        drawn = dpcore.sample(mechanism, [0.5, -0.5], 40, rng=1)
-    except ValueError as error:
-        assert "must be" in str(error)
+        # The noise scale of some systems depends on the dimension.
+        mechanism.steps(2)
+    except ValueError:
         return
+    drawn = dpcore.sample(mechanism, [0.5, -0.5], 40, rng=1)
     assert drawn.shape == (40, 2)
     # From an input near 0 the largest noise stays finite, at any scale that is allowed.
     assert np.isfinite(drawn).all()
@@ -323,7 +313,7 @@ def test_trials_times_dim_never_overflows(dim):
     for trials in (2**63 // dim + 1, 2**63 - 1):
         with pytest.raises(ValueError, match=r"^trials must be small enough that trials x dim is"):
             dpcore.audit(Laplace(1.0), pairs.zeros_ones(dim), trials=trials)
-    with pytest.raises(ValueError, match="^size must be small enough that size"):
+    with pytest.raises(ValueError, match=r"^size must be small enough that size"):
         dpcore.sample(Laplace(1.0), np.zeros(dim), 2**60)
 
 

@@ -120,7 +120,7 @@ def read_only():
     return array
 
 
-VECTOR = "x must be a vector (one dimension) of at least one finite number, got "
+VECTOR = "x must be a non-empty vector of finite numbers, got "
 CASES = [
     ({"x": 0.0}, ValueError, VECTOR + "0.0"),
     ({"x": np.array(0.0)}, ValueError, VECTOR + "array(0.)"),

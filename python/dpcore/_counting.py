@@ -17,11 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from .errors import invalid, mistyped
+from .errors import invalid, mistyped, vector
 from .events import Vote
 from .mechanisms import Native
 from .records import Pair
-from .sampling import PILOT, describe, vector_of
+from .sampling import PILOT, describe
 
 Event = Callable[[npt.NDArray[Any]], npt.NDArray[np.bool_]]
 Tally = tuple[int, int]
@@ -89,7 +89,7 @@ class NativeSource:
         return math.prod(self.shape)
 
     def _place(self, purpose: int, side: int) -> tuple[Any, ...]:
-        point = vector_of("x_prime" if side else "x", self.pair.x_prime if side else self.pair.x)
+        point = vector("x_prime" if side else "x", self.pair.x_prime if side else self.pair.x)
         draws = (self.seed, purpose, side, self.block)
         return describe(self.mechanism, point.size), point, draws
 

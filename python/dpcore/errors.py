@@ -13,6 +13,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 _WIDTH = 80
 _TRIALS_END = 2**63
@@ -213,6 +214,39 @@ def choice(name: str, value: Any, options: Sequence[str]) -> str:
     if value not in options:
         raise invalid(name, requirement, value)
     return value
+
+
+def vector(name: str, value: Any) -> npt.NDArray[np.float64]:
+    """Check a vector of finite numbers and return it as contiguous float64.
+
+    Args:
+        name: what the message calls the value.
+        value: anything that numpy reads as numbers, one dimension, at least one entry.
+
+    Returns:
+        The vector; the value itself where it is one already.
+
+    Raises:
+        TypeError: if it does not hold real numbers.
+        ValueError: if it has another number of dimensions, is empty or not finite.
+
+    Example:
+        >>> vector("x", [1, 2])
+        array([1., 2.])
+    """
+    requirement = "a non-empty vector of finite numbers"
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        # Rows of different lengths have no array.
+        raise invalid(name, requirement, value) from None
+    if array.dtype.kind not in "buif":
+        raise mistyped(name, requirement, value)
+    with np.errstate(over="ignore"):
+        array = array.astype(np.float64, order="C", copy=False)
+    if array.ndim != 1 or array.size == 0 or not np.isfinite(array).all():
+        raise invalid(name, requirement, value)
+    return array
 
 
 def confidence_level(value: Any, name: str = "confidence") -> float:

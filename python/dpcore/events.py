@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .errors import choice, invalid, mistyped
+from .errors import choice, invalid, mistyped, vector
 from .records import Pair, Record, frozen_array
 
 SIDES = ("x_prime", "x")
@@ -51,8 +51,8 @@ class Vote(Record):
 
     def __post_init__(self) -> None:
         """Freeze the arrays and check them."""
-        threshold = _vector("threshold", self.threshold)
-        towards = _vector("towards", self.towards)
+        threshold = vector("threshold", self.threshold)
+        towards = vector("towards", self.towards)
         if towards.shape != threshold.shape:
             raise invalid("towards", f"of shape {threshold.shape} like threshold", towards.shape)
         if not np.isin(towards, (-1.0, 0.0, 1.0)).all() or not towards.any():
@@ -80,7 +80,7 @@ class Vote(Record):
             ValueError: if the inputs are not of one equal dimension, are empty or not finite, or
                 agree in every entry.
         """
-        x, x_prime = _vector("x", pair.x), _vector("x_prime", pair.x_prime)
+        x, x_prime = vector("x", pair.x), vector("x_prime", pair.x_prime)
         if x.shape != x_prime.shape:
             raise invalid("pair", "two inputs of equal shape", (x.shape, x_prime.shape))
         towards = (x_prime > x).astype(np.int8) - (x_prime < x).astype(np.int8)
@@ -156,19 +156,3 @@ class Vote(Record):
             raise invalid("record", f"a mapping with the keys {sorted(keys)}", sorted(record))
         choice("event", record["event"], ("Vote",))
         return cls(record["threshold"], record["towards"], record["vote"])
-
-
-def _vector(name: str, value: Any) -> npt.NDArray[np.float64]:
-    requirement = "a non-empty vector of finite numbers"
-    try:
-        array = np.asarray(value)
-    except ValueError:
-        # Rows of different lengths have no array.
-        raise invalid(name, requirement, value) from None
-    if array.dtype.kind not in "buif":
-        raise mistyped(name, requirement, value)
-    with np.errstate(over="ignore"):
-        array = array.astype(np.float64)
-    if array.ndim != 1 or array.size == 0 or not np.isfinite(array).all():
-        raise invalid(name, requirement, value)
-    return array

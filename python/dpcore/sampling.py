@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from .errors import integer, invalid, mistyped
+from .errors import integer, invalid, mistyped, vector
 from .mechanisms import Native
 from .published import is_native
 
@@ -58,22 +58,6 @@ def threads_of(threads: Any, default: int | None = None) -> int:
 def block_of(elements: int) -> int:
     """Trials in a block of outputs of `elements` numbers; never depends on the machine."""
     return max(1, BLOCK_ELEMENTS // max(1, elements))
-
-
-def vector_of(name: str, value: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """A native mechanism's input as a contiguous float64 vector."""
-    requirement = "a vector (one dimension) of at least one finite number"
-    try:
-        array = np.asarray(value)
-    except ValueError:
-        raise invalid(name, requirement, value) from None
-    if array.dtype.kind not in "buif":
-        raise mistyped(name, requirement, value)
-    with np.errstate(over="ignore"):
-        array = np.ascontiguousarray(array, dtype=np.float64) if array.ndim else array
-    if array.ndim != 1 or array.size == 0 or not np.isfinite(array).all():
-        raise invalid(name, requirement, value)
-    return array
 
 
 def describe(mechanism: Native, dim: int) -> tuple[Any, ...]:
@@ -142,7 +126,7 @@ def fill(
     threads: int | None = None,
 ) -> npt.NDArray[Any]:
     """What `sample` does, for whatever describes itself in native steps: subclasses too."""
-    point = vector_of("x", x)
+    point = vector("x", x)
     size = integer("size", size, 0)
     if size * point.size >= MOST_DRAWS // 8:
         raise invalid("size", "small enough that size * dim * 8 bytes can be addressed", size)
