@@ -145,12 +145,12 @@ pub fn sample<T: Real + Sync>(
     });
     with_noise!(job.mechanism.noise, noise => {
         let same = job.same();
-        let work = |(rows, out): (Rows, &mut [T])| if same {
+        let work = |(): &mut (), (rows, out): (Rows, &mut [T])| if same {
             dispatch(cpu, FillBlock::<_, _, true> { noise, job, rows, out });
         } else {
             dispatch(cpu, FillBlock::<_, _, false> { noise, job, rows, out });
         };
-        each(parts, threads, stop, work, |()| ())
+        each(parts, threads, stop, work, |(), ()| ())
     })
 }
 
@@ -172,36 +172,36 @@ pub fn count(
         let requirement = format!("of the mechanism's dimension {}", job.dim());
         return Err(Error::invalid("vote", requirement, vote.dim()));
     }
-    let mut total = Counted::default();
     let blocks = job.blocks(start, stop);
-    let fold = |counted| total += counted;
+    let merge = |total: &mut Counted, counted| *total += counted;
     match route {
         Route::Sampled => {
             let compare = Compare::new(vote);
             let same = job.same() && compare.uniform();
             with_noise!(job.mechanism.noise, noise => {
                 let compare = &compare;
-                let work = |rows| if same {
+                let work = |total: &mut Counted, rows| *total += if same {
                     dispatch(cpu, CountOutputs::<_, true> { noise, job, compare, rows })
                 } else {
                     dispatch(cpu, CountOutputs::<_, false> { noise, job, compare, rows })
                 };
-                each(blocks, threads, interrupt, work, fold)
-            })?;
+                each(blocks, threads, interrupt, work, merge)
+            })
         }
         Route::Integer => {
             let refused = |reason| Error::invalid("route", "\"sampled\" or \"auto\"", reason);
             with_monotone!(job.mechanism.noise, noise => {
                 let limits = Limits::new(&noise, job, vote);
-                let work = |rows| dispatch(cpu, CountKeys { noise, job, limits: &limits, rows });
-                each(blocks, threads, interrupt, work, fold)
+                let work = |total: &mut Counted, rows| {
+                    *total += dispatch(cpu, CountKeys { noise, job, limits: &limits, rows });
+                };
+                each(blocks, threads, interrupt, work, merge)
             }, {
                 let reason = job.mechanism.noise.no_integer_route().unwrap_or_default();
                 Err(refused(format!("integer: {reason}")))
-            })?;
+            })
         }
     }
-    Ok(total)
 }
 
 /// Counts the rows of outputs made elsewhere whose vote is for x', and their NaN entries.

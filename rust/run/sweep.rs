@@ -125,12 +125,13 @@ pub(super) struct Tiles {
     dim: usize,
     steps_at_once: usize,
     done: usize,
+    origin: usize,
 }
 
 impl Tiles {
     pub(super) fn new(rows: Rows, dim: usize, steps_at_once: usize) -> Self {
         let (skip, draws) = (rows.first as usize * dim, rows.end as usize * dim);
-        Self { skip, draws, dim, steps_at_once, done: 0 }
+        Self { skip, draws, dim, steps_at_once, done: 0, origin: 0 }
     }
 }
 
@@ -142,12 +143,14 @@ impl Iterator for Tiles {
             return None;
         }
         let (done, to) = (self.done, TILE.min(self.draws - self.done));
+        let origin = self.origin;
         self.done += to;
+        self.origin = ahead(origin, TILE, self.dim);
         Some(Part {
             steps: to.div_ceil(LANES).next_multiple_of(self.steps_at_once),
             from: self.skip.saturating_sub(done).min(to),
             to,
-            origin: done % self.dim,
+            origin,
             first_draw: done,
         })
     }
