@@ -74,8 +74,14 @@ impl<S: Simd, const NAN: bool, const SAME: bool> Sink<S, S::F> for CompareOutput
         unsafe {
             let output = self.output.of::<S>(coordinate, noise);
             let votes = if SAME {
-                let sign = S::splat(self.first.1);
-                S::gef(S::float(S::xor(S::bits(output), sign)), S::splatf(self.first.0))
+                // The branch is the same for all draws; one way it saves an operation in 45.
+                let threshold = S::splatf(self.first.0);
+                if self.first.1 == 0 {
+                    S::gef(output, threshold)
+                } else {
+                    let sign = S::splat(self.first.1);
+                    S::gef(S::float(S::xor(S::bits(output), sign)), threshold)
+                }
             } else {
                 self.compare.votes::<S>(coordinate, output)
             };
