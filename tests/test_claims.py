@@ -168,6 +168,7 @@ def test_with_delta_a_bound_is_never_divided():
     assert audit(Gaussian(1.0), far, claim=whole / 5 * 1.001, **arguments).refuted is False
     assert audit(Gaussian(1.0), far, claim=whole / 5 * 0.999, **arguments).refuted is True
     assert "per unit of distance" not in str(report)
+    assert "epsilon <= 1, delta = 1e-05 (metric: epsilon <= 5 at distance 5)" in str(report)
 
 
 def test_the_note_compares_like_with_like():

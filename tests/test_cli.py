@@ -149,6 +149,15 @@ def test_process_bad_usage_of_the_parser_and_of_dpcore(process):
     assert err.startswith("error: --trials must be a whole number")
 
 
+@pytest.mark.parametrize("words", ["info", "audit laplace --epsilon 1"])
+def test_process_with_a_cpu_path_that_is_not_there(process, monkeypatch, words):
+    """The import must not fail: Python would exit with 1, which says "refuted"."""
+    monkeypatch.setenv("DPCORE_CPU", "avx1024")
+    status, out, err = process(words)
+    assert (status, out) == (2, "")
+    assert err.startswith("error: DPCORE_CPU must be one of baseline")
+
+
 def test_process_failed_mechanism(process, own):
     status, out, err = process("audit --dim 1 --claim 1", f"{own}:raising")
     assert (status, out) == (3, "")

@@ -53,7 +53,10 @@ def no_integer_route(description: _Description) -> str | None:
 def noise_at(
     description: _Description, words: npt.NDArray[np.uint64]
 ) -> npt.NDArray[np.float64] | None:
-    """The noise at chosen random words; None for a noise that is no function of one word."""
+    """The noise at chosen random words; None for Gaussian noise, which takes two.
+
+    A word that the sampler would reject gives whatever its formula gives.
+    """
 
 def ln(j: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
     """The logarithm of j / 2^52 as the samplers compute it, for 1 <= j <= 2^52."""

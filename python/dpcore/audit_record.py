@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import numpy.typing as npt
 
 from . import _json, exact
@@ -134,7 +135,7 @@ class Audit(Record):
     def own_claim(self) -> float | None:
         """What the mechanism itself claims, where it says so."""
         own = getattr(self.mechanism, "claim", None)
-        return float(own) if isinstance(own, (int, float)) else None
+        return float(own) if isinstance(own, (int, float, np.integer, np.floating)) else None
 
     @property
     def name(self) -> str:

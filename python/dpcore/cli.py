@@ -18,7 +18,7 @@ from . import _cli_help as texts
 from . import _cli_options as options
 from ._cli_audit import Asked, run
 from ._cli_show import environment, experiment, experiments_list, systems_list
-from ._cli_status import NOT_REFUTED, USAGE, Usage, guard, say
+from ._cli_status import NOT_REFUTED, USAGE, Usage, guard, say, usage
 
 app = typer.Typer(
     name="dpcore",
@@ -115,7 +115,12 @@ def _reproduce(
 @app.command("info", help=texts.INFO, epilog=texts.INFO_END)
 def _info(as_json: options.Json = False) -> None:
     """Show versions, CPU path and threads."""
-    raise typer.Exit(guard(lambda: environment(as_json)))
+
+    def work() -> int:
+        with usage():  # a DPCORE_CPU that this CPU lacks
+            return environment(as_json)
+
+    raise typer.Exit(guard(work))
 
 
 def _alone(what: str, context: typer.Context, *allowed: str) -> None:

@@ -151,11 +151,13 @@ class Exponential(Primitive):
 
 @dataclass(frozen=True, slots=True)
 class Uniform(Primitive):
-    """Additive uniform noise: ``x + s``, s uniform on [low, high).
+    """Additive uniform noise: ``x + s``, s uniform on [low, high].
+
+    s is ``low + (high - low) u`` with u below 1; it reaches `high` only by rounding.
 
     Args:
         low: smallest noise, in the units of x, at least -1e300.
-        high: end of the noise, above `low` and at most 1e300.
+        high: largest noise, above `low` and at most 1e300.
 
     Raises:
         TypeError: if an end is not a number.

@@ -74,6 +74,9 @@ def _claim(audit: Audit) -> str:
         return "none given"
     delta = f", delta = {audit.delta:g}" if audit.delta else ""
     text = f"epsilon <= {audit.claim:g}{delta}"
+    if audit.delta and audit.pair.distance != 1.0:
+        whole = audit.claim * audit.pair.distance
+        text += f" (metric: epsilon <= {whole:g} at distance {audit.pair.distance:g})"
     own = audit.own_claim
     return text if own is None or own == audit.claim else f"{text} (the mechanism's own: {own:g})"
 
@@ -117,7 +120,8 @@ def text(audit: Audit) -> str:
 
 def html(audit: Audit) -> str:
     """The report as an HTML table for a notebook."""
-    colour = {None: GREY, True: RED, False: GREEN}[audit.refuted]
+    # Not green: a claim that stands is not a claim that was proved.
+    colour = {None: GREY, True: RED, False: BLUE}[audit.refuted]
     cells = []
     for label, line in [*rows(audit), ("time", _time(audit))]:
         style = f"color:{colour};font-weight:bold" if label == "verdict" else ""
