@@ -197,8 +197,36 @@ impl Tally {
         if !from.is_multiple_of(64) {
             self.take_bits(tile[first - 1] >> (from % 64), 64 - from % 64);
         }
+        let words = &tile[first..last];
+        match self.dim {
+            // The dimensions whose trials are whole words and end with the tile.
+            128 if self.long.left == 128 => self.take_whole::<2>(words),
+            256 if self.long.left == 256 => self.take_whole::<4>(words),
+            512 if self.long.left == 512 => self.take_whole::<8>(words),
+            _ => self.take_words(words),
+        }
+        if !to.is_multiple_of(64) {
+            self.take_bits(tile[last], to % 64);
+        }
+    }
+
+    /// Takes words of which every `W` are a trial, the first of them at its beginning.
+    #[inline(always)]
+    fn take_whole<const W: usize>(&mut self, words: &[u64]) {
+        let (trials, rest) = words.as_chunks::<W>();
+        for trial in trials {
+            let ones: u32 = trial.iter().map(|word| word.count_ones()).sum();
+            self.hits += u64::from(i64::from(ones) >= self.need);
+        }
+        self.trials += trials.len() as u64;
+        self.take_words(rest);
+    }
+
+    /// Takes whole words.
+    #[inline(always)]
+    fn take_words(&mut self, words: &[u64]) {
         let Long { mut ones, mut left } = self.long;
-        for &word in &tile[first..last] {
+        for &word in words {
             if left > 64 {
                 ones += i64::from(word.count_ones());
                 left -= 64;
@@ -214,9 +242,6 @@ impl Tally {
             }
         }
         self.long = Long { ones, left };
-        if !to.is_multiple_of(64) {
-            self.take_bits(tile[last], to % 64);
-        }
     }
 
     /// Takes the lowest `count` bits of a word, fewer than 64 and so of at most two trials.

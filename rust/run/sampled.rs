@@ -163,7 +163,7 @@ impl Kernel for CountRows<'_> {
                     put_bits::<S>(&mut counter.bits, draw, S::mask(votes));
                     put_bits::<S>(&mut counter.nan_bits, draw, S::mask(S::nanf(output)));
                 }
-                coordinate = ahead(coordinate, S::WIDTH, dim);
+                coordinate = ahead(coordinate, S::WIDTH % dim, dim);
             }
             counter.take(part);
         }

@@ -47,7 +47,7 @@ pub(super) unsafe fn sweep_values<S: Simd, N: Draw>(
             }
             stream.store(group, lanes);
         }
-        let mut coordinate = origin;
+        let (mut coordinate, step, width) = (origin, LANES % dim, S::WIDTH % dim);
         for first in (0..steps).step_by(N::STEPS) {
             for lane in (0..LANES).step_by(S::WIDTH) {
                 let at = first * LANES + lane;
@@ -55,12 +55,12 @@ pub(super) unsafe fn sweep_values<S: Simd, N: Draw>(
                 let values = noise.values::<S>([S::load(to.add(at)), S::load(to.add(second))]);
                 sink.put(at, coordinate, values[0]);
                 if N::STEPS == 2 {
-                    sink.put(second, ahead(coordinate, LANES, dim), values[1]);
+                    sink.put(second, ahead(coordinate, step, dim), values[1]);
                 }
-                coordinate = ahead(coordinate, S::WIDTH, dim);
+                coordinate = ahead(coordinate, width, dim);
             }
             if N::STEPS == 2 {
-                coordinate = ahead(coordinate, LANES, dim);
+                coordinate = ahead(coordinate, step, dim);
             }
         }
     }
@@ -79,25 +79,26 @@ pub(super) unsafe fn sweep_keys<S: Simd, N: Monotone>(
     (origin, dim): (usize, usize),
     sink: &mut impl Sink<S, (S::U, S::M)>,
 ) {
+    let advance = LANES % dim;
     // SAFETY: the caller vouches for the CPU and the sink.
     unsafe {
         for group in (0..LANES).step_by(S::WIDTH) {
-            let mut coordinate = ahead(origin, group, dim);
+            let mut coordinate = ahead(origin, group % dim, dim);
             let mut lanes: Lanes<S> = stream.load(group);
             for step in 0..steps {
                 let word = noise.word(&mut lanes);
                 sink.put(step * LANES + group, coordinate, noise.ordered::<S>(word));
-                coordinate = ahead(coordinate, LANES, dim);
+                coordinate = ahead(coordinate, advance, dim);
             }
             stream.store(group, lanes);
         }
     }
 }
 
-/// The coordinate `by` draws further on.
+/// The coordinate `by` draws further on, where `by` is below `dim`.
 #[inline(always)]
 pub(super) fn ahead(coordinate: usize, by: usize, dim: usize) -> usize {
-    let next = coordinate + by % dim;
+    let next = coordinate + by;
     if next >= dim { next - dim } else { next }
 }
 
@@ -126,12 +127,13 @@ pub(super) struct Tiles {
     steps_at_once: usize,
     done: usize,
     origin: usize,
+    advance: usize,
 }
 
 impl Tiles {
     pub(super) fn new(rows: Rows, dim: usize, steps_at_once: usize) -> Self {
         let (skip, draws) = (rows.first as usize * dim, rows.end as usize * dim);
-        Self { skip, draws, dim, steps_at_once, done: 0, origin: 0 }
+        Self { skip, draws, dim, steps_at_once, done: 0, origin: 0, advance: TILE % dim }
     }
 }
 
@@ -145,7 +147,7 @@ impl Iterator for Tiles {
         let (done, to) = (self.done, TILE.min(self.draws - self.done));
         let origin = self.origin;
         self.done += to;
-        self.origin = ahead(origin, TILE, self.dim);
+        self.origin = ahead(origin, self.advance, self.dim);
         Some(Part {
             steps: to.div_ceil(LANES).next_multiple_of(self.steps_at_once),
             from: self.skip.saturating_sub(done).min(to),
