@@ -9,9 +9,10 @@ from dataclasses import replace
 from typing import Any
 
 from . import _core
-from ._counting import CallableSource, Event, NativeSource, Source, call, generator
+from ._counting import CallableSource, Event, NativeSource, Source, call, generator, name_of
 from .attacks import MajorityVote, choose
 from .audit_record import Audit
+from .bounds import clopper_pearson
 from .errors import choice, confidence_level, count, delta_level, integer, invalid, mistyped, real
 from .events import Vote
 from .pairs import distance, zeros_ones
@@ -249,8 +250,6 @@ def _choose(
 
 
 def _merit(counts: Counts, direction: str, confidence: float, delta: float) -> float:
-    from .bounds import clopper_pearson
-
     return clopper_pearson(counts if direction == "x" else counts.swapped(), delta, confidence)
 
 
@@ -309,6 +308,4 @@ def _slices(start: int, stop: int, block: int, threads: int) -> Iterator[tuple[i
 
 
 def _attack_name(attack: Callable[..., Any]) -> str:
-    from ._counting import name_of
-
     return "MajorityVote" if type(attack) is MajorityVote else name_of(attack)
