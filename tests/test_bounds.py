@@ -12,6 +12,10 @@ from hypothesis import strategies as st
 
 from dpcore.attacks import choose
 from dpcore.bounds import clopper_pearson, limits
+from dpcore.events import Vote
+from dpcore.exact import vote_loss
+from dpcore.mechanisms import Laplace
+from dpcore.pairs import distance
 from dpcore.records import Counts
 
 
@@ -221,3 +225,19 @@ def test_choose_follows_the_largest_bound(counts):
     best = max(clopper_pearson(c, 0.01, 0.9) for c in every)
     assert clopper_pearson(ordered, 0.01, 0.9) == best
     assert np.isfinite(best)
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: clopper_pearson("a"), "counts must be a Counts, got 'a'"),
+        (lambda: choose(3), "counts must be a Counts, got 3"),
+        (lambda: Vote.between("ab"), "pair must be a Pair, got 'ab'"),
+        (lambda: distance(None, "l1"), "pair must be a Pair, got None"),
+        (lambda: vote_loss(Laplace(1.0), (0, 1)), "pair must be a Pair, got (0, 1)"),
+    ],
+)
+def test_what_is_no_record_is_named(call, text):
+    with pytest.raises(TypeError) as caught:
+        call()
+    assert str(caught.value) == text

@@ -205,3 +205,17 @@ def test_noise_that_is_no_monotone_function_of_one_word_has_no_value_at_a_word()
     assert _core.noise_at(describe(Gaussian(1.0), 1), words) is None
     assert _core.noise_at(describe(Identity(), 1), words).tolist() == [0.0] * 4
     assert _core.noise_at(describe(RandomBits(), 1), words).tolist() == [0.0, 0.0, 1.0, 1.0]
+
+
+def test_no_two_calls_of_a_callable_share_a_stream():
+    """Sides, blocks and pilot: every call of one audit starts with another random number."""
+    first = []
+
+    def recording(x, size, rng):
+        first.append(int(rng.integers(2**63)))
+        return x + rng.laplace(size=(size, 1))
+
+    dpcore.audit(recording, ([0.0], [1.0]), claim=1.0, trials=1000, block=100, rng=1)
+    # One probe of the shape, one pilot call and ten blocks on each side.
+    assert len(first) == 1 + 2 + 20
+    assert len(set(first)) == len(first)

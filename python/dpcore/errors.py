@@ -10,10 +10,12 @@ import math
 import reprlib
 from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+
+_Kind = TypeVar("_Kind")
 
 _WIDTH = 80
 _TRIALS_END = 2**63
@@ -247,6 +249,18 @@ def vector(name: str, value: Any) -> npt.NDArray[np.float64]:
     if array.ndim != 1 or array.size == 0 or not np.isfinite(array).all():
         raise invalid(name, requirement, value)
     return array
+
+
+def instance(name: str, value: Any, kind: type[_Kind]) -> _Kind:
+    """Check that a value is of a class and return it.
+
+    Example:
+        >>> instance("x", 1, int)
+        1
+    """
+    if not isinstance(value, kind):
+        raise mistyped(name, f"a {kind.__name__}", value)
+    return value
 
 
 def confidence_level(value: Any, name: str = "confidence") -> float:

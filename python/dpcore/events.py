@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .errors import choice, invalid, mistyped, vector
+from .errors import choice, instance, invalid, mistyped, vector
 from .records import Pair, Record, frozen_array
 
 SIDES = ("x_prime", "x")
@@ -80,6 +80,7 @@ class Vote(Record):
             ValueError: if the inputs are not of one equal dimension, are empty or not finite, or
                 agree in every entry.
         """
+        pair = instance("pair", pair, Pair)
         x, x_prime = vector("x", pair.x), vector("x_prime", pair.x_prime)
         if x.shape != x_prime.shape:
             raise invalid("pair", "two inputs of equal shape", (x.shape, x_prime.shape))

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from .errors import choice, integer, invalid, mistyped
+from .errors import choice, instance, integer, invalid, mistyped
 from .records import Pair
 
 NORMS = ("l1", "l2", "linf")
@@ -65,6 +65,7 @@ def distance(pair: Pair, norm: str) -> float:
         (4.0, 2.0)
     """
     choice("norm", norm, NORMS)
+    pair = instance("pair", pair, Pair)
     x, x_prime = pair.x, pair.x_prime
     for name, value in (("x", x), ("x_prime", x_prime)):
         if not isinstance(value, np.ndarray) or value.dtype.kind not in "buif":

@@ -8,7 +8,7 @@ use crate::simd::{Simd, integer};
 /// N(0, sigma^2) by Box and Muller (1958), two values from two words of the same lane:
 /// r = sqrt(-2 ln u), u = (k + 1)/2^52, and a uniform angle; sigma r cos and sigma r sin.
 ///
-/// Chosen over the ziggurat (what numpy uses) because it has no branch: eight lanes never wait
+/// Chosen over the ziggurat (what numpy uses) because it has no branch: no lane ever waits
 /// for one. The angle's top two bits are its quadrant, the next 52 the place within it. The
 /// largest noise is 8.49 sigma; the mass beyond it, 2e-17, is missing.
 #[derive(Clone, Copy, Debug, PartialEq)]

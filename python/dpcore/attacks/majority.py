@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..bounds import clopper_pearson
+from ..errors import instance
 from ..events import Vote
 from ..records import Counts, Pair
 
@@ -83,7 +84,7 @@ def choose(counts: Counts, confidence: float = 0.95, delta: float = 0.0) -> tupl
         The pair (vote, direction), each "x_prime" or "x".
 
     Raises:
-        TypeError: if `confidence` or `delta` is not a number.
+        TypeError: if `counts` is not a `Counts`, or `confidence` or `delta` not a number.
         ValueError: if one of them is out of range.
 
     Source:
@@ -97,7 +98,7 @@ def choose(counts: Counts, confidence: float = 0.95, delta: float = 0.0) -> tupl
         >>> choose(Counts(500, 1000, 999, 1000))
         ('x', 'x')
     """
-    opposite = counts.complement()
+    opposite = instance("counts", counts, Counts).complement()
     # In the order of preference: max() keeps the first of equals.
     options = {
         ("x_prime", "x_prime"): counts.swapped(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ..errors import confidence_level, delta_level, integer, invalid
+from ..errors import confidence_level, delta_level, instance, integer, invalid
 from ..records import Counts
 
 
@@ -27,7 +27,7 @@ def clopper_pearson(counts: Counts, delta: float = 0.0, confidence: float = 0.95
         The lower limit, finite and at least 0: no event at all on x' still leaves q_high > 0.
 
     Raises:
-        TypeError: if `delta` or `confidence` is not a number.
+        TypeError: if `counts` is not a `Counts`, or `delta` or `confidence` not a number.
         ValueError: if `delta` or `confidence` is out of range.
 
     Source:
@@ -38,7 +38,7 @@ def clopper_pearson(counts: Counts, delta: float = 0.0, confidence: float = 0.95
         >>> round(clopper_pearson(Counts(900, 1000, 100, 1000)), 4)
         1.9897
     """
-    delta = delta_level(delta)
+    counts, delta = instance("counts", counts, Counts), delta_level(delta)
     alpha = (1.0 - confidence_level(confidence)) / 2.0
     p_low = limits(counts.k, counts.n, alpha)[0]
     if p_low <= delta:
