@@ -1,5 +1,47 @@
-"""Bounds: from four integers to a certified lower limit on epsilon."""
+"""Bounds: from four integers to a certified lower limit on epsilon, and what follows from them."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from ..records import Counts
+from ._predicted import predicted
 from .binomial import clopper_pearson, limits
+from .canaries import gaussian_epsilon, one_run, one_run_fdp, one_run_mu
+from .conditioning import conditional
+from .power import detectable
+from .product import every_coordinate
+from .sequential import Martingale, anytime
+from .tradeoff import Band, delta_lower, epsilon_lower_at, mu_lower, tradeoff_band
+from .unconditional import exact
 
-__all__ = ["clopper_pearson", "limits"]
+BOUNDS: Final[dict[str, Callable[[Counts, float, float], float]]] = {
+    "clopper_pearson": clopper_pearson,
+    "exact": exact,
+    "conditional": conditional,
+    "anytime": anytime,
+}
+"""The bounds by name: `(counts, delta, confidence) -> epsilon_lower`."""
+
+__all__ = [
+    "BOUNDS",
+    "Band",
+    "Martingale",
+    "anytime",
+    "clopper_pearson",
+    "conditional",
+    "delta_lower",
+    "detectable",
+    "epsilon_lower_at",
+    "every_coordinate",
+    "exact",
+    "gaussian_epsilon",
+    "limits",
+    "mu_lower",
+    "one_run",
+    "one_run_fdp",
+    "one_run_mu",
+    "predicted",
+    "tradeoff_band",
+]

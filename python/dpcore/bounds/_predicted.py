@@ -1,0 +1,119 @@
+"""What a count is expected to certify, from pilot counts of many events at once.
+
+It chooses among events and certifies nothing, so its quantiles may be approximations.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import confidence_level, count, delta_level, invalid, mistyped
+
+_PILOT_TAIL = 0.01
+_ENOUGH = 10.0
+"""Parameters of a beta law from which Paulson's quantile is off by less than 0.2 %."""
+
+_Floats = npt.NDArray[np.float64]
+
+
+def predicted(
+    k: npt.ArrayLike,
+    n: npt.ArrayLike,
+    k_prime: npt.ArrayLike,
+    n_prime: npt.ArrayLike,
+    trials: int | float | str,
+    delta: float = 0.0,
+    confidence: float = 0.95,
+    *,
+    tail: float = _PILOT_TAIL,
+) -> npt.NDArray[np.float64]:
+    """The Clopper-Pearson bound that fresh draws would give, if the pilot's doubts are justified.
+
+    The true rates are taken to be the pilot's own pessimistic limits, p low and q high, each of
+    which fails with probability `tail`. Then ``trials`` p and ``trials`` q are the counts expected,
+    and the bound on those is the answer, ``max(0, ln((p_low - delta) / q_high))``. An event that
+    looks good on a handful of pilot hits is thus worth little. It only chooses: the quantiles are
+    approximations, and the draws it has seen must not be counted again.
+
+    Args:
+        k: times each event happened among the pilot draws on the numerator's side.
+        n: pilot draws on that side.
+        k_prime: times each event happened on the other side.
+        n_prime: pilot draws on the other side.
+        trials: draws on each side that will be counted.
+        delta: delta of the claim, in [0, 1).
+        confidence: confidence of the audit, strictly between 0 and 1.
+        tail: probability with which each of the pilot's two limits fails; the smaller the more
+            cautious, 0.5 takes the pilot at its word.
+
+    Returns:
+        One bound per event, finite and at least 0, in the shape that the four arrays share.
+
+    Raises:
+        TypeError: if an array does not hold numbers, or another argument is of the wrong kind.
+        ValueError: if a count is not from 0 to its number of draws, or a value is out of range.
+
+    Source:
+        Clopper and Pearson (1934); Paulson (1942), Annals of Mathematical Statistics 13, for the
+        quantiles.
+
+    Example:
+        >>> predicted([500, 3], 1000, [200, 0], 1000, trials=10**6).round(2).tolist()
+        [0.69, 0.0]
+    """
+    hits, draws = _checked("k", k, "n", n)
+    hits_prime, draws_prime = _checked("k_prime", k_prime, "n_prime", n_prime)
+    total, delta = float(count("trials", trials)), delta_level(delta)
+    alpha, tail = (1.0 - confidence_level(confidence)) / 2.0, confidence_level(tail, "tail")
+    p = _limit(hits, draws - hits + 1.0, tail, upper=False)
+    q = _limit(hits_prime + 1.0, draws_prime - hits_prime, tail, upper=True)
+    p, q = np.broadcast_arrays(p, q)
+    p_low = _limit(p * total, total - p * total + 1.0, alpha, upper=False)
+    q_high = _limit(q * total + 1.0, total - q * total, alpha, upper=True)
+    margin = np.maximum(p_low - delta, 0.0)
+    return np.log(np.maximum(margin / q_high, 1.0))
+
+
+def _checked(k_name: str, k: Any, n_name: str, n: Any) -> tuple[_Floats, _Floats]:
+    for name, value in ((k_name, k), (n_name, n)):
+        if np.asarray(value).dtype.kind not in "uif":
+            raise mistyped(name, "an array of numbers", value)
+    hits, draws = np.asarray(k, dtype=np.float64), np.asarray(n, dtype=np.float64)
+    if not (np.isfinite(draws) & (draws >= 1.0)).all():
+        raise invalid(n_name, "at least 1 and finite", n)
+    try:
+        hits, draws = np.broadcast_arrays(hits, draws)
+    except ValueError:
+        raise invalid(k_name, f"of a shape that fits {n_name}, {draws.shape}", hits.shape) from None
+    if not ((hits >= 0.0) & (hits <= draws)).all():
+        raise invalid(k_name, f"from 0 to {n_name} in every entry", k)
+    return hits, draws
+
+
+def _limit(a: _Floats, b: _Floats, alpha: float, *, upper: bool) -> _Floats:
+    """Where the upper (or lower) tail of Beta(a, b) is alpha; 1 at b = 0, 0 at a = 0."""
+    from scipy.special import betainccinv, betaincinv, ndtri
+
+    z = -float(ndtri(alpha)) if upper else float(ndtri(alpha))
+    few = np.minimum(a, b) < max(_ENOUGH, z * z)
+    # The filler keeps the formula defined where the other branch is taken.
+    large = _paulson(np.where(few, 1e3, a), np.where(few, 1e3, b), z)
+    inside = few & (a > 0.0) & (b > 0.0)
+    limit: _Floats = np.where(b <= 0.0, 1.0, np.where(few, 0.0, large))
+    inverse = betainccinv if upper else betaincinv
+    limit[inside] = inverse(a[inside], b[inside], alpha)
+    return limit
+
+
+def _paulson(a: _Floats, b: _Floats, z: float) -> _Floats:
+    """The quantile of Beta(a, b) at normal score z: cube roots of chi-squares are near normal."""
+    s, t = 1.0 / (9.0 * a), 1.0 / (9.0 * b)
+    lead = (1.0 - t) ** 2 - z * z * t
+    middle = (1.0 - s) * (1.0 - t)
+    last = (1.0 - s) ** 2 - z * z * s
+    root = (middle + np.sign(z) * np.sqrt(middle**2 - lead * last)) / lead
+    odds: _Floats = a / b * root**3
+    return odds / (1.0 + odds)

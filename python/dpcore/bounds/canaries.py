@@ -1,0 +1,233 @@
+"""Bounds from one training run: many canaries, each put in or left out by its own coin."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from ..errors import confidence_level, delta_level, integer, real
+
+_MOST_EPSILON = 1e3
+_STEPS = 60
+
+
+def one_run(
+    guesses: int, correct: int, canaries: int, delta: float = 0.0, confidence: float = 0.95
+) -> float:
+    """Certified lower limit on epsilon from guesses about canaries in one run.
+
+    Each of m canaries is in the data with probability 1/2, independently; from the one output an
+    attack guesses r of them, a number fixed in advance, and v guesses are correct. For an
+    (epsilon, delta)-DP mechanism, with W ~ Binomial(r, e^epsilon/(1 + e^epsilon)),
+
+        P(at least v correct) <= P(W >= v) + 2 m delta max over i of P(v > W >= v - i)/i,
+
+    i from 1 to v. The limit is the largest epsilon at which this is at most 1 - confidence.
+    Every epsilon with that property is certified, whether or not the expression rises between
+    them: a mechanism that satisfies a smaller epsilon satisfies this one too.
+
+    The canaries' coins are the only randomness used: one run suffices, and the canaries need not
+    be independent of each other inside the mechanism. Which canaries to guess may depend on the
+    output, how many may not.
+
+    Args:
+        guesses: guesses r made, from 1 to `canaries`; the others are abstentions.
+        correct: guesses v that were right, from 0 to `guesses`.
+        canaries: canaries m whose inclusion was decided by a fair coin.
+        delta: the delta of the claim, in [0, 1).
+        confidence: probability that the limit holds, strictly between 0 and 1.
+
+    Returns:
+        The lower limit, finite and at least 0.
+
+    Raises:
+        TypeError: if a count is not an integer, or `delta` or `confidence` not a number.
+        ValueError: if one of them is out of range.
+
+    Source:
+        Steinke, Nasr and Jagielski (2023), Privacy Auditing with One (1) Training Run, theorem
+        5.2.
+
+    Example:
+        >>> round(one_run(100, 90, 1000), 3), round(one_run(100, 90, 1000, delta=1e-5), 3)
+        (1.631, 1.626)
+    """
+    canaries, guesses, correct = _checked(canaries, guesses, correct)
+    delta, alpha = delta_level(delta), 1.0 - confidence_level(confidence)
+    return _largest(lambda epsilon: _chance(guesses, correct, canaries, epsilon, delta) <= alpha)
+
+
+def _chance(guesses: int, correct: int, canaries: int, epsilon: float, delta: float) -> float:
+    """The ceiling of theorem 5.2 on the probability of that many correct guesses."""
+    from scipy.special import bdtr, bdtrc
+
+    if correct == 0:
+        return 1.0
+    rate = 1.0 / (1.0 + math.exp(-epsilon))
+    chance = float(bdtrc(correct - 1, guesses, rate))
+    if delta > 0.0:
+        i = np.arange(1, correct + 1)
+        # P(v > W >= v - i); W below 0 has probability 0, which bdtr does not say.
+        below = np.where(i == correct, 0.0, bdtr(np.maximum(correct - i - 1, 0), guesses, rate))
+        share = (float(bdtr(correct - 1, guesses, rate)) - below) / i
+        chance += 2.0 * canaries * delta * float(share.max())
+    return min(chance, 1.0)
+
+
+def one_run_mu(guesses: int, correct: int, canaries: int, confidence: float = 0.95) -> float:
+    """Certified lower limit on mu from guesses about canaries in one run, for a Gaussian claim.
+
+    The null is that the mechanism is mu-GDP: its trade-off curve is nowhere below that of N(0, 1)
+    against N(mu, 1). Let p_t be the probability of exactly t correct guesses out of c. Consider a
+    canary and the event that its guess is right and t, ..., c or more are right in all. Flip that
+    canary's coin: the guess is wrong and one fewer is right. By the definition of the trade-off
+    curve f, averaged over canaries (1 - f is concave), for the tails
+
+        r_t = sum over s >= t of s/m p_s,   h_t = sum over s >= t of (c - s)/m p_s:
+        r_t <= 1 - f(h_(t-1)),   so   h_(t-1) >= max(h_t, g(r_t)),   g the inverse of 1 - f,
+
+    and r_(t-1) = r_t + (t - 1)/(c - t + 1) (h_(t-1) - h_t). Suppose P(at least v correct) = tau.
+    Starting from r_v = tau v/m, h_v = tau (c - v)/m and taking equality throughout gives the
+    least r_0 + h_0 that is possible (shown below); it is c/m. If the least is more, the
+    probability is below tau = 1 - confidence, and mu is rejected.
+
+    Why the least: let D_t, E_t be by how much any other r_t, h_t of the same tau exceed these. D_v
+    = -E_v >= 0. By induction D_t >= max(0, t/(c-t) E_t): either E_t >= 0, or the least h_t was
+    left at its h_(t+1), so that E_t >= E_(t+1) and neither D nor D + E has fallen. Hence D_0 + E_0
+    >= 0. A larger tau starts with D_v, E_v >= 0 in just that proportion and ends no lower.
+
+    Args:
+        guesses: guesses c made, from 1 to `canaries`, a number fixed in advance.
+        correct: guesses v that were right, from 0 to `guesses`.
+        canaries: canaries m whose inclusion was decided by a fair coin.
+        confidence: probability that the limit holds, strictly between 0 and 1.
+
+    Returns:
+        The lower limit, finite and at least 0.
+
+    Raises:
+        TypeError: if a count is not an integer, or `confidence` not a number.
+        ValueError: if one of them is out of range.
+
+    Source:
+        Mahloujifar, Melis and Chaudhuri (2025), Auditing f-Differential Privacy in One Run, ICML,
+        algorithm 3 with two choices.
+
+    Example:
+        >>> round(one_run_mu(100, 90, 1000), 3)
+        0.603
+    """
+    canaries, guesses, correct = _checked(canaries, guesses, correct)
+    tau = 1.0 - confidence_level(confidence)
+    return _largest(lambda mu: _least_mass(guesses, correct, canaries, mu, tau))
+
+
+def _least_mass(guesses: int, correct: int, canaries: int, mu: float, tau: float) -> bool:
+    """Whether a tail of probability tau needs more than all probability there is."""
+    from scipy.special import ndtr, ndtri
+
+    r, h = tau * correct / canaries, tau * (guesses - correct) / canaries
+    # What rounding adds in as many steps must not reject.
+    total = guesses / canaries * (1.0 + 1e-9)
+    for t in range(correct - 1, -1, -1):
+        if r + h > total or r >= 1.0:
+            return True
+        needed = float(ndtr(float(ndtri(r)) - mu))
+        if needed <= h:
+            # Neither changes again.
+            return False
+        r, h = r + t / (guesses - t) * (needed - h), needed
+    return r + h > total
+
+
+def one_run_fdp(
+    guesses: int, correct: int, canaries: int, delta: float, confidence: float = 0.95
+) -> float:
+    """The epsilon at delta of the largest Gaussian trade-off curve that one run refutes.
+
+    ``one_run_mu`` gives the mu; the answer solves delta = Phi(mu/2 - epsilon/mu) - e^epsilon
+    Phi(-mu/2 - epsilon/mu). It refutes claims of the form "mu-GDP, and therefore (epsilon,
+    delta)-DP", as the Gaussian mechanism makes them, and is sharper than `one_run` by using the
+    whole curve. It does *not* bound the epsilon of a mechanism that is (epsilon, delta)-DP without
+    being Gaussian: such a mechanism may be correct and its curve still not be above that of mu.
+
+    Args:
+        guesses: guesses made, from 1 to `canaries`, a number fixed in advance.
+        correct: guesses that were right, from 0 to `guesses`.
+        canaries: canaries whose inclusion was decided by a fair coin.
+        delta: the delta of the claim, strictly between 0 and 1.
+        confidence: probability that the limit holds, strictly between 0 and 1.
+
+    Returns:
+        The lower limit on the epsilon of a Gaussian claim, finite and at least 0.
+
+    Raises:
+        TypeError: if a count is not an integer, or `delta` or `confidence` not a number.
+        ValueError: if one of them is out of range.
+
+    Source:
+        Mahloujifar, Melis and Chaudhuri (2025); Dong, Roth and Su (2022), corollary 2.13, for the
+        conversion.
+
+    Example:
+        >>> round(one_run_fdp(100, 90, 1000, delta=1e-5), 3)
+        2.456
+    """
+    delta = real("delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
+    return gaussian_epsilon(one_run_mu(guesses, correct, canaries, confidence), delta)
+
+
+def gaussian_epsilon(mu: float, delta: float) -> float:
+    """The smallest epsilon for which mu-GDP implies (epsilon, delta)-DP, rounded down.
+
+    Args:
+        mu: at least 0.
+        delta: strictly between 0 and 1.
+
+    Returns:
+        Epsilon, at least 0.
+
+    Raises:
+        TypeError: if one of them is not a number.
+        ValueError: if one of them is out of range.
+
+    Source:
+        Balle and Wang (2018), theorem 8; Dong, Roth and Su (2022), corollary 2.13.
+
+    Example:
+        >>> round(gaussian_epsilon(1.0, 1e-5), 3)
+        4.377
+    """
+    from scipy.special import log_ndtr, ndtr
+
+    mu = real("mu", mu, low=0.0)
+    delta = real("delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
+    if mu == 0.0:
+        return 0.0
+
+    def leaks(epsilon: float) -> bool:
+        lost = math.exp(epsilon + float(log_ndtr(-mu / 2.0 - epsilon / mu)))
+        return float(ndtr(mu / 2.0 - epsilon / mu)) - lost > delta
+
+    return _largest(leaks, math.inf)
+
+
+def _checked(canaries: int, guesses: int, correct: int) -> tuple[int, int, int]:
+    canaries = integer("canaries", canaries, 1)
+    guesses = integer("guesses", guesses, 1, canaries)
+    return canaries, guesses, integer("correct", correct, 0, guesses)
+
+
+def _largest(holds: Callable[[float], bool], most: float = _MOST_EPSILON) -> float:
+    """A point where it holds, within rounding of one where it does not; 0 if it does not at 0."""
+    if not holds(0.0):
+        return 0.0
+    low, high = 0.0, 1.0
+    while high < most and holds(high):
+        low, high = high, 2.0 * high
+    for _ in range(_STEPS):
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low

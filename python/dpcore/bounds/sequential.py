@@ -1,0 +1,329 @@
+"""Bounds that hold at every look: a mixture of bets, and a martingale over slices of draws.
+
+The claim is ``p <= e^epsilon q + delta``. For one draw X on the numerator's side and one draw X'
+on the other, a stake v and a centre q0, write s = e^-epsilon. The bet pays
+
+    (1 + v (s X - s delta - q0)) (1 - v (X' - q0)).
+
+The draws are independent, so its mean is the product of the means. Under the claim s p - s delta
+is at most q; with d = q - q0 the mean is at most (1 + v d)(1 - v d) = 1 - v^2 d^2 <= 1. (The
+second factor is positive, so a smaller p only lowers the product.) No factor is negative for
+0 <= v <= min(1/(q0 + s delta), 1/(1 - q0)). A product of bets over draws, and any average of such
+products with weights fixed beforehand, is therefore a supermartingale that starts at 1, and by
+Ville's inequality it ever reaches 1/alpha with probability at most alpha. On n draws a side the
+product depends on the counts alone: it has k factors for X = 1, n - k for X = 0, and so on.
+
+The centre is what makes the bet sharp: up to v^2 it loses the binomial variances of X and X', and
+2 (q - q0)^2, so that a rough q0 is enough. With q0 = 0 and delta = 0 it is (1 + v s)^k (1 - v)^k',
+the mixture over theta of theta^k (1 - theta)^k', which pays for Poisson variances. A bet a^X b^X'
+that nothing is paid on X = X' = 0 for cannot exist for delta > 0: at q = 0, p = delta its mean is
+1 + delta (a - 1).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import confidence_level, delta_level, instance, integer, invalid, mistyped, real
+from ..records import Counts
+
+_Floats = npt.NDArray[np.float64]
+
+_CENTRES = 7
+_STAKES = np.concatenate(([1.0], 1.0 / (1.0 + 2.0 ** np.arange(-4.0, 20.5, 0.5))))
+"""Stakes as parts of the largest one: close to all for clear violations, 1e-6 for 1e12 draws."""
+_PARTS = 2.0 ** np.arange(-4.0, 1.5, 0.5)
+"""Stakes as parts of the predicted one: a prediction from few draws promises too much."""
+_NEVER = -1e200
+"""Log of a factor 0; finite, so that no draw times it is 0."""
+
+
+class _Bets(NamedTuple):
+    """Stakes, centres and log weights of a mixture."""
+
+    stake: _Floats
+    centre: _Floats
+    log_weight: _Floats
+
+
+def anytime(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> float:
+    """Certified lower limit on epsilon that holds at every number of draws at once.
+
+    ``epsilon_lower`` is the largest epsilon whose mixture of bets
+
+        sum over (v, q0) of w (1 + v (s (1 - delta) - q0))^k (1 - v (q0 + s delta))^(n - k)
+                              (1 - v (1 - q0))^k' (1 + v q0)^(n - k'),      s = e^-epsilon,
+
+    reaches 1/(1 - confidence). The centres q0 are 7, evenly spaced in arcsine, of equal weight;
+    the stakes v are 50, evenly spaced in log odds, with weights 1/4, 1/5, ... from the largest
+    down (scaled to 1): few draws call for large stakes, many for small ones. Nothing of this
+    depends on the data. One may look after every draw and stop when it pleases: the limits of all
+    looks hold together with probability `confidence`. Draws must be independent, their numbers on
+    both sides equal at every look, and event and order fixed before the counted draws. For
+    numbers fixed in advance `exact` is sharper.
+
+    In s each product is log-concave, so its minimum over the claims from 0 to epsilon is at an
+    end. With that minimum in its place the sum falls in epsilon, still is below a supermartingale,
+    and the claims rejected are those below one limit. (At delta = 0 each product falls by itself.)
+
+    Args:
+        counts: k of n on the side of the numerator, k' of n on the other.
+        delta: the delta of the claim, in [0, 1).
+        confidence: probability that the limits of all looks hold, strictly between 0 and 1.
+
+    Returns:
+        The lower limit, finite and at least 0.
+
+    Raises:
+        TypeError: if `counts` is not a `Counts`, or `delta` or `confidence` not a number.
+        ValueError: if `delta` or `confidence` is out of range, or the two sides have different
+            numbers of draws.
+
+    Source:
+        Ville (1939); Robbins (1970), Annals of Mathematical Statistics 41, for mixtures; Turner,
+        Ly and Gruenwald (2024), Electronic Journal of Statistics, for bets on two streams that
+        are likelihood ratios against the nearest null.
+
+    Example:
+        >>> round(anytime(Counts(900, 1000, 100, 1000)), 4)
+        1.8492
+    """
+    counts, delta = instance("counts", counts, Counts), delta_level(delta)
+    alpha = 1.0 - confidence_level(confidence)
+    if counts.n != counts.n_prime:
+        raise invalid("n_prime", f"{counts.n} like n at every look", counts.n_prime)
+    seen = _cells_of(counts.k, counts.k_prime, counts.n)
+    bets = _everywhere(delta, 1.0)
+    # What rounding can add to a sum of n logarithms must not certify.
+    goal = math.log(1.0 / alpha) + 1e-9 + 1e-15 * counts.n
+    start = seen @ _log_factors(bets, delta, 1.0)
+
+    def rejects(epsilon: float) -> bool:
+        products = np.minimum(start, seen @ _log_factors(bets, delta, math.exp(-epsilon)))
+        return _log_sum(bets.log_weight + products) >= goal
+
+    return _last(rejects)
+
+
+class Martingale:
+    """The evidence against one claim, multiplied up over slices of draws.
+
+    Each slice is n fresh draws on both sides and an event chosen before them, from earlier slices
+    only; another slice may count another event, in the other order. Its wealth starts at 1 and,
+    if the claim is true, reaches 1/(1 - confidence) at any time with probability at most
+    1 - confidence: one may stop at the first slice that refutes.
+
+    Half of the wealth bets on a mixture over stakes and centres like `anytime`, anew for every
+    event. The other half follows predictions where the caller gives them: a prediction (p, q)
+    fixes the centre at the nearest pair that the claim allows, and parts from 1/16 to twice of
+    the stake that makes the bet a likelihood ratio. One mixture over these parts runs through all
+    slices, so that a change of event costs nothing. Without predictions the two halves are equal.
+
+    Args:
+        claim: the claimed epsilon, at least 0.
+        delta: the delta of the claim, in [0, 1).
+
+    Raises:
+        TypeError: if `claim` or `delta` is not a number.
+        ValueError: if one of them is out of range.
+
+    Source:
+        Ville (1939); Turner, Ly and Gruenwald (2024); Waudby-Smith and Ramdas (2024), JRSS B 86,
+        for stakes learned from earlier draws.
+
+    Example:
+        >>> evidence = Martingale(claim=0.5)
+        >>> round(evidence.update(55, 30, 100), 3)
+        -0.853
+        >>> round(evidence.update(560, 280, 1000, predicted=(0.55, 0.3)), 3)
+        2.851
+        >>> evidence.refuted(0.9)
+        True
+    """
+
+    __slots__ = (
+        "_best",
+        "_bets",
+        "_factors",
+        "_followers",
+        "_learners",
+        "_mixed",
+        "claim",
+        "delta",
+    )
+
+    def __init__(self, claim: float, delta: float = 0.0) -> None:
+        self.claim = real("claim", claim, low=0.0)
+        self.delta = delta_level(delta)
+        self._bets = _everywhere(self.delta, self._s)
+        self._factors = _log_factors(self._bets, self.delta, self._s)
+        self._learners: dict[Hashable, tuple[_Floats, float]] = {}
+        self._mixed = 0.0
+        self._followers = np.full(_PARTS.size, -math.log(_PARTS.size))
+        self._best = 0.0
+
+    def update(
+        self,
+        k: int,
+        k_prime: int,
+        n: int,
+        *,
+        event: Hashable = None,
+        predicted: tuple[float, float] | None = None,
+    ) -> float:
+        """Multiply in the factor of one slice.
+
+        Args:
+            k: times the slice's event happened in its n draws on the numerator's side.
+            k_prime: times it happened in its n draws on the other side.
+            n: draws of the slice on each side, at least 1.
+            event: a label of event and direction. Slices with one label share one mixture; a
+                wrong label costs power, never soundness.
+            predicted: the rates (p, q) of the event as earlier slices or the pilot estimate them,
+                or None.
+
+        Returns:
+            The log of the wealth.
+
+        Raises:
+            TypeError: if a count is not an integer, or a rate not a number.
+            ValueError: if one of them is out of range.
+        """
+        n = integer("n", n, 1)
+        seen = _cells_of(integer("k", k, 0, n), integer("k_prime", k_prime, 0, n), n)
+        step = self._learn(event, seen)
+        self._mixed += step
+        if predicted is None:
+            self._followers += step
+        else:
+            bets = _around(*_rates(predicted), self.delta, self._s)
+            self._followers += seen @ _log_factors(bets, self.delta, self._s)
+        self._best = max(self._best, self.log_wealth)
+        return self.log_wealth
+
+    def _learn(self, event: Hashable, seen: _Floats) -> float:
+        """The growth of the mixture that belongs to the event."""
+        before, old = self._learners.get(event, (np.zeros(4), 0.0))
+        after = before + seen
+        new = _log_sum(self._bets.log_weight + after @ self._factors)
+        self._learners[event] = after, new
+        return new - old
+
+    @property
+    def _s(self) -> float:
+        return math.exp(-self.claim)
+
+    @property
+    def log_wealth(self) -> float:
+        """Log of the wealth now; minus infinity never, for the smallest stakes lose little."""
+        return float(np.logaddexp(self._mixed, _log_sum(self._followers))) - math.log(2.0)
+
+    @property
+    def log_peak(self) -> float:
+        """Log of the largest wealth so far, which is what counts."""
+        return self._best
+
+    def refuted(self, confidence: float = 0.95) -> bool:
+        """True once the wealth has reached 1/(1 - confidence).
+
+        Args:
+            confidence: strictly between 0 and 1, fixed before the first look.
+
+        Returns:
+            Whether the claim is refuted.
+
+        Raises:
+            TypeError: if `confidence` is not a number.
+            ValueError: if it is out of range.
+        """
+        return self.log_peak >= -math.log1p(-confidence_level(confidence)) + 1e-9
+
+    def __repr__(self) -> str:
+        """One line: the claim and the wealth."""
+        found = f"log_wealth={self.log_wealth:.6g}"
+        return f"<Martingale against epsilon={self.claim:g}, delta={self.delta:g}: {found}>"
+
+
+def _cells_of(k: int, k_prime: int, n: int) -> _Floats:
+    return np.array([k, n - k, k_prime, n - k_prime], dtype=np.float64)
+
+
+def _log_factors(bets: _Bets, delta: float, s: float) -> _Floats:
+    """Log of what every bet pays for X = 1, X = 0, X' = 1 and X' = 0, shape (4, bets)."""
+    v, q0 = bets.stake, bets.centre
+    gains = np.stack([v * (s * (1.0 - delta) - q0), -v * (s * delta + q0), -v * (1.0 - q0), v * q0])
+    with np.errstate(divide="ignore"):
+        factors: _Floats = np.maximum(np.log1p(np.maximum(gains, -1.0)), _NEVER)
+    return factors
+
+
+def _largest_stake(centre: _Floats, delta: float, s: float) -> _Floats:
+    with np.errstate(divide="ignore"):
+        most: _Floats = np.minimum(1.0 / (centre + s * delta), 1.0 / (1.0 - centre))
+    return most
+
+
+@lru_cache(maxsize=64)
+def _everywhere(delta: float, s: float) -> _Bets:
+    """The mixture that knows nothing."""
+    centre = np.sin(np.linspace(0.0, math.pi / 2.0, _CENTRES)) ** 2
+    stake = np.outer(_largest_stake(centre, delta, s), _STAKES).ravel()
+    share = 1.0 / (4.0 + np.arange(_STAKES.size))
+    log_weight = np.tile(np.log(share / (_CENTRES * share.sum())), _CENTRES)
+    return _Bets(stake, np.repeat(centre, _STAKES.size), log_weight)
+
+
+def _around(p: float, q: float, delta: float, s: float) -> _Bets:
+    """Parts of the stake that is best if the rates are p and q; none if the claim allows them.
+
+    The centre x maximises the likelihood of (p, q) among the claim's boundary pairs (x/s + delta,
+    x). With the stake (x - q)/(x (1 - x)) the two factors are then the likelihood ratios of the
+    two sides: the derivative of the likelihood is 0 at x.
+    """
+    low, high = q, (p - delta) * s
+    if high <= low:
+        return _Bets(np.zeros(_PARTS.size), np.full(_PARTS.size, 0.5), np.zeros(_PARTS.size))
+    for _ in range(60):
+        x = (low + high) / 2.0
+        r = x / s + delta
+        rising = (p - r) * x * (1.0 - x) > (x - q) * s * r * (1.0 - r)
+        low, high = (x, high) if rising else (low, x)
+    centre = np.full(_PARTS.size, x)
+    stake = (x - q) / (x * (1.0 - x)) * _PARTS
+    stake = np.minimum(stake, 0.98 * _largest_stake(centre, delta, s))
+    return _Bets(stake, centre, np.zeros(_PARTS.size))
+
+
+def _rates(predicted: Any) -> tuple[float, float]:
+    if not isinstance(predicted, (tuple, list)) or len(predicted) != 2:
+        raise mistyped("predicted", "a pair of rates (p, q)", predicted)
+    p, q = (
+        real(f"predicted {name}", rate, low=0.0, high=1.0)
+        for name, rate in zip("pq", predicted, strict=True)
+    )
+    return p, q
+
+
+def _log_sum(values: _Floats) -> float:
+    top = float(values.max())
+    return top + math.log(float(np.exp(values - top).sum()))
+
+
+def _last(rejects: Callable[[float], bool]) -> float:
+    """The largest epsilon rejected, from below; 0 if none is. The rejected ones are an interval."""
+    if not rejects(0.0):
+        return 0.0
+    low, high = 0.0, 1.0
+    # At e^-1024 = 0 no product exceeds 1, so nothing is rejected there.
+    while high < 1024.0 and rejects(high):
+        low, high = high, 2.0 * high
+    for _ in range(60):
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if rejects(middle) else (low, middle)
+    return low

@@ -1,0 +1,335 @@
+"""One event, all notions of privacy: delta(epsilon), mu, and an upper band on the trade-off curve.
+
+Everything here follows from limits that hold at once, p >= p_low and q <= q_high for one event or
+for several fixed in advance, so any number of figures may be read off them together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import (
+    choice,
+    confidence_level,
+    delta_level,
+    instance,
+    integer,
+    invalid,
+    mistyped,
+    vector,
+)
+from ..records import Counts, Record, frozen_array
+from .binomial import clopper_pearson, limits
+
+_Floats = npt.NDArray[np.float64]
+
+METHODS = ("clopper_pearson", "dkw")
+
+
+def delta_lower(
+    counts: Counts, epsilon: npt.ArrayLike, confidence: float = 0.95
+) -> npt.NDArray[np.float64]:
+    """Certified lower limits on delta(epsilon), for every epsilon at once.
+
+    ``delta(epsilon) >= max(0, p_low - e^epsilon q_high)`` with the limits of `clopper_pearson`,
+    each at (1 - confidence)/2. One rectangle serves every epsilon: the whole curve holds with
+    probability `confidence`.
+
+    Args:
+        counts: k of n on the side of the numerator, k' of n' on the other.
+        epsilon: epsilons, any shape, at least 0.
+        confidence: probability that all limits hold, strictly between 0 and 1.
+
+    Returns:
+        One limit per epsilon, in [0, 1), same shape.
+
+    Raises:
+        TypeError: if `counts` is not a `Counts`, or another argument does not hold numbers.
+        ValueError: if an epsilon is negative or not a number, or `confidence` is out of range.
+
+    Source:
+        Kairouz, Oh and Viswanath (2015), theorem 2.4, for the region; Clopper and Pearson (1934).
+
+    Example:
+        >>> delta_lower(Counts(900, 1000, 100, 1000), [0.0, 1.0, 3.0]).round(3).tolist()
+        [0.759, 0.553, 0.0]
+    """
+    p_low, q_high = _rectangle(counts, confidence)
+    order = _array("epsilon", epsilon, 0.0, math.inf)
+    # In logs: e^epsilon may overflow while e^epsilon q_high has been past p_low for long.
+    scaled = np.exp(np.minimum(order + math.log(q_high), 1.0))
+    return np.maximum(0.0, p_low - scaled)
+
+
+def epsilon_lower_at(
+    counts: Counts,
+    delta: npt.ArrayLike,
+    confidence: float = 0.95,
+    bound: Callable[[Counts, float, float], float] = clopper_pearson,
+) -> npt.NDArray[np.float64]:
+    """A certified lower limit on epsilon for each of several deltas.
+
+    With `clopper_pearson` all of them hold at once, as they come from one rectangle. With another
+    bound each holds with probability `confidence`, but not all together.
+
+    Args:
+        counts: k of n on the side of the numerator, k' of n' on the other.
+        delta: deltas, any shape, in [0, 1).
+        confidence: probability that a limit holds, strictly between 0 and 1.
+        bound: ``(counts, delta, confidence) -> epsilon_lower``.
+
+    Returns:
+        One limit per delta, same shape.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind.
+        ValueError: if a value is out of range.
+
+    Source:
+        Lokna et al. (2023), section 4: one pair of limits speaks for every delta.
+
+    Example:
+        >>> epsilon_lower_at(Counts(900, 1000, 100, 1000), [0.0, 0.1]).round(3).tolist()
+        [1.99, 1.869]
+    """
+    levels = _array("delta", delta, 0.0, 1.0)
+    if (levels >= 1.0).any():
+        raise invalid("delta", "below 1 in every entry", delta)
+    found = [bound(counts, float(level), confidence) for level in levels.ravel()]
+    return np.array(found, dtype=np.float64).reshape(levels.shape)
+
+
+def mu_lower(counts: Counts, confidence: float = 0.95) -> float:
+    """Certified lower limit on mu, if the mechanism is mu-GDP for any mu.
+
+    ``mu >= max(0, Phi^-1(p_low) - Phi^-1(q_high))``: a mu-GDP mechanism has type II error at
+    least Phi(Phi^-1(1 - a) - mu) at type I error a.
+
+    Args:
+        counts: k of n on the side of the numerator, k' of n' on the other.
+        confidence: probability that the limit holds, strictly between 0 and 1.
+
+    Returns:
+        The lower limit, finite and at least 0.
+
+    Raises:
+        TypeError: if `counts` is not a `Counts`, or `confidence` not a number.
+        ValueError: if `confidence` is out of range.
+
+    Source:
+        Dong, Roth and Su (2022), JRSS B 84, definition 2.6.
+
+    Example:
+        >>> round(mu_lower(Counts(900, 1000, 100, 1000)), 3)
+        2.347
+    """
+    return _mu(*_rectangle(counts, confidence))
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Band(Record):
+    """Points that lie on or above the trade-off curve f, all of them with one confidence.
+
+    f(a) is the smallest type II error of a test of "the input was x'" against "it was x" at type I
+    error a. That the draws show an error of at most b at a means f(a) <= b: this is an *upper*
+    band on f, a lower band on the ROC curve, and it limits what the mechanism can promise. A lower
+    band on f would be a guarantee of privacy, which no black-box audit can give: some other event
+    may do better.
+
+    Attributes:
+        type_one: upper limits on the type I error, one per threshold.
+        type_two: upper limits on the type II error there.
+        confidence: probability that f lies below all points.
+        method: "clopper_pearson" or "dkw".
+    """
+
+    type_one: npt.NDArray[np.float64]
+    type_two: npt.NDArray[np.float64]
+    confidence: float
+    method: str
+
+    def __post_init__(self) -> None:
+        """Freeze the arrays and check them."""
+        one, two = vector("type_one", self.type_one), vector("type_two", self.type_two)
+        if one.shape != two.shape:
+            raise invalid("type_two", f"of shape {one.shape} like type_one", two.shape)
+        for name, errors in (("type_one", one), ("type_two", two)):
+            if ((errors < 0.0) | (errors > 1.0)).any():
+                raise invalid(name, "from 0 to 1 in every entry", errors)
+            object.__setattr__(self, name, frozen_array(errors))
+        confidence_level(self.confidence)
+        choice("method", self.method, METHODS)
+
+    def at(self, type_one: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """The band as a step function: the least type II error shown at this type I error or less.
+
+        Args:
+            type_one: type I errors, any shape, from 0 to 1.
+
+        Returns:
+            Upper limits on f there, same shape; 1 - a where no point says more, as f(a) <= 1 - a
+            holds for every mechanism.
+
+        Raises:
+            TypeError: if they are not numbers.
+            ValueError: if one is not from 0 to 1.
+        """
+        errors = _array("type_one", type_one, 0.0, 1.0)
+        order = np.argsort(self.type_one, kind="stable")
+        least = np.concatenate(([1.0], np.minimum.accumulate(self.type_two[order])))
+        reached = np.searchsorted(self.type_one[order], errors, side="right")
+        steps: _Floats = np.minimum(least[reached], 1.0 - errors)
+        return steps
+
+    def delta(self, epsilon: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """The privacy profile that the points certify, for every epsilon at once.
+
+        ``delta(epsilon) = max over a of 1 - f(a) - e^epsilon a``, of which the points give
+        a lower limit.
+
+        Args:
+            epsilon: epsilons, any shape, at least 0.
+
+        Returns:
+            One limit per epsilon, in [0, 1], same shape.
+
+        Raises:
+            TypeError: if they are not numbers.
+            ValueError: if one is negative or not a number.
+        """
+        order = _array("epsilon", epsilon, 0.0, math.inf)
+        with np.errstate(divide="ignore"):
+            scaled = np.exp(np.minimum(order[..., np.newaxis] + np.log(self.type_one), 1.0))
+        found: _Floats = np.maximum((1.0 - self.type_two - scaled).max(axis=-1), 0.0)
+        return found
+
+    def epsilon(self, delta: float) -> float:
+        """Certified lower limit on epsilon at a delta, for every delta at once.
+
+        Args:
+            delta: in [0, 1).
+
+        Returns:
+            The limit, at least 0; infinite only if a point has type I error 0.
+
+        Raises:
+            TypeError: if `delta` is not a number.
+            ValueError: if it is out of range.
+        """
+        margin = 1.0 - self.type_two - delta_level(delta)
+        pairs = zip(margin.tolist(), self.type_one.tolist(), strict=True)
+        found = [math.log(m / q) if q > 0.0 else math.inf for m, q in pairs if m > 0.0]
+        return max([0.0, *found])
+
+    @property
+    def mu(self) -> float:
+        """Certified lower limit on mu, if the mechanism is mu-GDP for any mu."""
+        pairs = zip((1.0 - self.type_two).tolist(), self.type_one.tolist(), strict=True)
+        return max(_mu(p_low, q_high) for p_low, q_high in pairs)
+
+
+def tradeoff_band(
+    k: npt.ArrayLike,
+    n: int,
+    k_prime: npt.ArrayLike,
+    n_prime: int,
+    confidence: float = 0.95,
+    method: str = "clopper_pearson",
+) -> Band:
+    """An upper band on the trade-off curve from how often a score exceeds fixed thresholds.
+
+    At each threshold the type I error is q = P(score above | x') <= q_high and the type II error
+    1 - p <= 1 - p_low; f falls, so (q_high, 1 - p_low) lies on or above f. Each of the two sides
+    spends (1 - confidence)/2: over m thresholds by Clopper-Pearson limits at (1 - confidence)/(2m)
+    each, or by the Dvoretzky-Kiefer-Wolfowitz margin sqrt(ln(2/(1 - confidence))/(2n)).
+
+    The thresholds must be fixed before the counted draws, by the pilot; thresholds or a convex
+    hull picked on the counted draws are not covered by "clopper_pearson". ("dkw" covers every
+    threshold there is.)
+
+    Args:
+        k: draws on x with a score above each threshold, thresholds in rising order.
+        n: draws on x.
+        k_prime: the same on x'.
+        n_prime: draws on x'.
+        confidence: probability that all points lie on or above f, strictly between 0 and 1.
+        method: "clopper_pearson" or "dkw".
+
+    Returns:
+        The `Band`.
+
+    Raises:
+        TypeError: if the counts are not integers, or another argument is of the wrong kind.
+        ValueError: if a count is not from 0 to its number of draws, the counts rise, their shapes
+            differ or a value is out of range.
+
+    Source:
+        Dong, Roth and Su (2022), definition 2.1; Massart (1990), Annals of Probability 18, for the
+        one-sided constant of "dkw".
+
+    Example:
+        >>> band = tradeoff_band([900, 500, 90], 1000, [500, 100, 2], 1000)
+        >>> band.at([0.2, 0.6]).round(3).tolist()
+        [0.538, 0.125]
+        >>> round(band.epsilon(0.0), 3), round(band.mu, 3)
+        (2.09, 1.055)
+    """
+    alpha = 1.0 - confidence_level(confidence)
+    choice("method", method, METHODS)
+    n, n_prime = integer("n", n, 1), integer("n_prime", n_prime, 1)
+    hits, hits_prime = _exceedances("k", k, n), _exceedances("k_prime", k_prime, n_prime)
+    if hits.shape != hits_prime.shape:
+        raise invalid("k_prime", f"of shape {hits.shape} like k", hits_prime.shape)
+    if method == "dkw":
+        margin, margin_prime = (math.sqrt(math.log(2.0 / alpha) / (2.0 * m)) for m in (n, n_prime))
+        p_low = np.maximum(hits / n - margin, 0.0)
+        q_high = np.minimum(hits_prime / n_prime + margin_prime, 1.0)
+    else:
+        each = alpha / (2.0 * hits.size)
+        p_low = np.array([limits(h, n, each)[0] for h in hits.tolist()])
+        q_high = np.array([limits(h, n_prime, each)[1] for h in hits_prime.tolist()])
+    return Band(q_high, 1.0 - p_low, confidence, method)
+
+
+def _rectangle(counts: Any, confidence: float) -> tuple[float, float]:
+    counts = instance("counts", counts, Counts)
+    alpha = (1.0 - confidence_level(confidence)) / 2.0
+    p_low = limits(counts.k, counts.n, alpha)[0]
+    return p_low, limits(counts.k_prime, counts.n_prime, alpha)[1]
+
+
+def _mu(p_low: float, q_high: float) -> float:
+    from scipy.special import ndtri
+
+    # Both ends certify nothing or everything; at q_high = 0 no finite mu would be left.
+    if p_low <= q_high:
+        return 0.0
+    return float(ndtri(p_low)) - float(ndtri(q_high))
+
+
+def _array(name: str, value: Any, low: float, high: float) -> _Floats:
+    array = np.asarray(value)
+    if array.dtype.kind not in "uif":
+        raise mistyped(name, "numbers", value)
+    array = array.astype(np.float64)
+    if not ((array >= low) & (array <= high)).all():
+        raise invalid(name, f"from {low:g} to {high:g} in every entry", value)
+    return array
+
+
+def _exceedances(name: str, value: Any, n: int) -> npt.NDArray[np.int64]:
+    array = np.asarray(value)
+    if array.dtype.kind not in "ui":
+        raise mistyped(name, "a vector of integers", value)
+    if array.ndim != 1 or array.size == 0:
+        raise invalid(name, "a non-empty vector", value)
+    counts = array.astype(np.int64)
+    if (counts < 0).any() or (counts > n).any() or (np.diff(counts) > 0).any():
+        raise invalid(name, f"from 0 to {n} and falling with the threshold", value)
+    return counts
