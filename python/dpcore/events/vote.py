@@ -1,4 +1,4 @@
-"""Events: what an audit counts. An event maps outputs to one bool per output."""
+"""The majority vote of the reconstruction attack."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .errors import choice, instance, invalid, mistyped, vector
-from .records import Pair, Record, frozen_array
+from ..errors import choice, instance, invalid, mistyped, vector
+from ..records import Pair, Record, frozen_array
 
 SIDES = ("x_prime", "x")
 

@@ -1,0 +1,95 @@
+"""A score against a threshold: the form of nearly every event that an attack finds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import choice, invalid, mistyped, real
+from ..records import Record
+
+Score = Callable[[npt.NDArray[Any]], npt.NDArray[np.float64]]
+"""outputs -> one real number per output, higher where the output looks more like x."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Above(Record):
+    """The event "the score of the output is at or above the threshold", or below it.
+
+    A score that is NaN is on neither side: such an output is counted in n and never in k.
+
+    Args:
+        score: `outputs -> scores`, shape `(size,)`; higher where an output looks more like x.
+        threshold: in the units of the score. An attack puts it between atoms of the score, where
+            rounding cannot move an output across.
+        side: "above" (``score >= threshold``) or "below" (``score < threshold``).
+
+    Raises:
+        TypeError: if `score` is not callable, `threshold` not a number or `side` not a string.
+        ValueError: if `threshold` is not finite or `side` neither of the two.
+
+    Source:
+        Neyman and Pearson (1933): the best event of given probability is a threshold on the
+        likelihood ratio, and so on any increasing function of it.
+
+    Example:
+        >>> import numpy as np
+        >>> event = Above(lambda outputs: outputs[:, 0], 0.5)
+        >>> event(np.array([[0.2], [0.9]])).tolist()
+        [False, True]
+    """
+
+    score: Score
+    threshold: float
+    side: str = "above"
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        if not callable(self.score):
+            raise mistyped("score", "a callable outputs -> scores", self.score)
+        object.__setattr__(self, "threshold", real("threshold", self.threshold))
+        choice("side", self.side, ("above", "below"))
+
+    def __call__(self, outputs: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+        """Decide the event for every output.
+
+        Args:
+            outputs: outputs, shape `(size, ...)`.
+
+        Returns:
+            One bool per output, shape `(size,)`.
+
+        Raises:
+            ValueError: if the score does not return one real number per output.
+        """
+        scores = scores_of(self.score, outputs)
+        return scores >= self.threshold if self.side == "above" else scores < self.threshold
+
+    def __str__(self) -> str:
+        """One line for a report."""
+        name = score_name(self.score)
+        if name.startswith("[") and name.endswith("]"):
+            # A score of 0 or 1 names what is true where it is 1.
+            return name[1:-1] if self.side == "above" else f"not: {name[1:-1]}"
+        sign = ">=" if self.side == "above" else "<"
+        return f"{name} {sign} {self.threshold:.10g}"
+
+
+def scores_of(score: Score, outputs: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """The scores of outputs, checked: one real number each, shape `(size,)`."""
+    scores = np.asarray(score(outputs))
+    if scores.dtype.kind not in "buif" or scores.shape != (len(outputs),):
+        requirement = f"a function that returns real numbers of shape ({len(outputs)},)"
+        raise invalid("score", requirement, (str(scores.dtype), scores.shape))
+    return scores.astype(np.float64, copy=False)
+
+
+def score_name(score: Any) -> str:
+    """What a report calls a score: its own text, or the name of a plain function."""
+    if isinstance(score, Record):
+        return str(score)
+    return str(getattr(score, "__qualname__", None) or type(score).__qualname__)

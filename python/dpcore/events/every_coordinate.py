@@ -1,0 +1,219 @@
+"""The event "every coordinate lies in its set", counted coordinate by coordinate too."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import instance, integer, invalid, mistyped, vector
+from ..records import Record, frozen_array
+
+_SHOWN = 5
+"""Intervals that a report shows."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Intervals(Record):
+    """A set of real numbers that begins or ends at each of a few edges.
+
+    ``y < edges[0]`` is inside if `below` is true, and at each edge it changes; an edge belongs to
+    what lies above it. One edge makes a half-line. NaN is never inside, infinities may be.
+
+    Args:
+        edges: increasing numbers, in the units of the outputs, at least one.
+        below: whether numbers below the first edge are inside.
+
+    Raises:
+        TypeError: if the edges do not hold real numbers, or `below` is not a bool.
+        ValueError: if the edges are empty, not finite or not increasing.
+
+    Example:
+        >>> import numpy as np
+        >>> inside = Intervals(np.array([0.0, 1.0]), False)
+        >>> inside(np.array([-1.0, 0.0, 0.9, 1.0, np.nan])).tolist()
+        [False, True, True, False, False]
+        >>> print(inside, "or", Intervals(np.array([2.5]), True))
+        0 <= y < 1 or y < 2.5
+    """
+
+    edges: npt.NDArray[np.float64]
+    below: bool
+
+    def __post_init__(self) -> None:
+        """Freeze the edges and check them."""
+        edges = vector("edges", self.edges)
+        if (np.diff(edges) <= 0.0).any():
+            raise invalid("edges", "increasing", edges)
+        if not isinstance(self.below, (bool, np.bool_)):
+            raise mistyped("below", "a bool", self.below)
+        object.__setattr__(self, "edges", frozen_array(edges))
+        object.__setattr__(self, "below", bool(self.below))
+
+    def __call__(self, values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+        """Whether each number is inside, in the shape of the numbers."""
+        first = float(self.edges[0])
+        if self.edges.size == 1:
+            inside: npt.NDArray[np.bool_] = values < first if self.below else values >= first
+            return inside
+        passed = np.searchsorted(self.edges, values, side="right")
+        # NaN is beyond every edge for the search, but it equals nothing.
+        found: npt.NDArray[np.bool_] = ((passed % 2 == 1) != self.below) & (values == values)
+        return found
+
+    def __str__(self) -> str:
+        """The set as inequalities for y."""
+        ends: list[str | None] = [None] if self.below else []
+        ends += [f"{edge:.6g}" for edge in self.edges.tolist()]
+        ends += [None] * (len(ends) % 2)
+        parts = [_span(low, high) for low, high in zip(ends[::2], ends[1::2], strict=True)]
+        if len(parts) > _SHOWN:
+            parts = [*parts[: _SHOWN - 1], f"... ({len(parts)} intervals)"]
+        return " or ".join(parts)
+
+
+def _span(low: str | None, high: str | None) -> str:
+    if low is None:
+        return f"y < {high}"
+    return f"y >= {low}" if high is None else f"{low} <= y < {high}"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class EveryCoordinate(Record):
+    """The event "every coordinate of every group lies in its group's set".
+
+    For a mechanism whose coordinates are independent, and alike within a group, its probability
+    is the product ``prod_g p_g^m_g`` with m_g coordinates in group g, each in its set with
+    probability p_g. `pooled` counts for p_g on all coordinates of the group at once: m_g draws
+    from every output.
+
+    Args:
+        groups: the coordinates of each group, counted from 0 in C order; no coordinate twice.
+        sets: for each group the set, an `Intervals`.
+        dim: number of coordinates of an output.
+
+    Raises:
+        TypeError: if a field is of the wrong kind.
+        ValueError: if there is no group, a group is empty, a coordinate appears twice or is not
+            below `dim`, or the lengths differ.
+
+    Source:
+        Dwork and Roth (2014), theorem 3.6: the loss of independent noise is the sum over the
+        coordinates.
+
+    Example:
+        >>> import numpy as np
+        >>> event = EveryCoordinate(((0, 1),), (Intervals(np.array([0.0]), True),), 2)
+        >>> outputs = np.array([[-1.0, -2.0], [-1.0, 3.0]])
+        >>> event(outputs).tolist(), event.pooled(outputs), event.multiplicities
+        ([True, False], (3,), (2,))
+    """
+
+    groups: tuple[tuple[int, ...], ...]
+    sets: tuple[Intervals, ...]
+    dim: int
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        dim = integer("dim", self.dim, 1)
+        groups = tuple(
+            tuple(integer("groups", column, 0, dim - 1) for column in group)
+            for group in self.groups
+        )
+        columns = [column for group in groups for column in group]
+        if not groups or not all(groups) or len(set(columns)) < len(columns):
+            raise invalid("groups", "not empty and without repetition", self.groups)
+        sets = tuple(instance("sets", one, Intervals) for one in self.sets)
+        if len(sets) != len(groups):
+            raise invalid("sets", f"one for each of {len(groups)} groups", len(sets))
+        object.__setattr__(self, "dim", dim)
+        object.__setattr__(self, "groups", groups)
+        object.__setattr__(self, "sets", sets)
+
+    def __call__(self, outputs: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+        """Decide the joint event for every output.
+
+        Args:
+            outputs: real numbers, shape `(size, ...)` with `dim` entries an output.
+
+        Returns:
+            One bool per output, shape `(size,)`.
+
+        Raises:
+            TypeError: if the outputs are not real numbers.
+            ValueError: if they have another number of entries.
+        """
+        flat = rows(outputs, self.dim)
+        found = np.ones(len(flat), dtype=np.bool_)
+        for group, inside in zip(self.groups, self.sets, strict=True):
+            found &= inside(_columns(flat, group)).all(axis=1)
+        return found
+
+    def pooled(self, outputs: npt.NDArray[Any]) -> tuple[int, ...]:
+        """How many numbers of each group lie in its set, over all outputs and coordinates.
+
+        Args:
+            outputs: real numbers, shape `(size, ...)` with `dim` entries an output.
+
+        Returns:
+            For each group a count from 0 to size times its multiplicity.
+
+        Raises:
+            TypeError: if the outputs are not real numbers.
+            ValueError: if they have another number of entries.
+        """
+        flat = rows(outputs, self.dim)
+        return tuple(
+            int(np.count_nonzero(inside(_columns(flat, group))))
+            for group, inside in zip(self.groups, self.sets, strict=True)
+        )
+
+    @property
+    def multiplicities(self) -> tuple[int, ...]:
+        """Number of coordinates in each group."""
+        return tuple(map(len, self.groups))
+
+    @property
+    def assumption(self) -> str:
+        """What is taken for granted, to be printed with the verdict."""
+        return (
+            "assumed, not tested: the coordinates are independent of each other, and those of one "
+            f"group ({', '.join(map(str, self.multiplicities))} of {self.dim}) have one law"
+        )
+
+    def __str__(self) -> str:
+        """One line for a report."""
+        parts = [
+            f"{one} in {_count(len(group), self.dim)}"
+            for group, one in zip(self.groups, self.sets, strict=True)
+        ]
+        return "; ".join(parts)
+
+
+def _count(size: int, dim: int) -> str:
+    return f"each of {dim} coordinates" if size == dim else f"each of {size} of {dim} coordinates"
+
+
+def rows(outputs: npt.NDArray[Any], dim: int) -> npt.NDArray[Any]:
+    """Outputs as a table of real numbers, shape `(size, dim)`."""
+    values = np.asarray(outputs)
+    if values.dtype.kind not in "buif":
+        raise mistyped("outputs", "real numbers", outputs)
+    flat = values.reshape(len(values), -1) if values.size else values.reshape(len(values), dim)
+    if flat.shape[1] != dim:
+        raise invalid("outputs", f"of shape (size, {dim})", values.shape)
+    return flat
+
+
+def _columns(flat: npt.NDArray[Any], group: tuple[int, ...]) -> npt.NDArray[Any]:
+    """The columns of a group: a view where they are evenly spaced, as they mostly are."""
+    step = group[1] - group[0] if len(group) > 1 else 1
+    spaced = range(group[0], group[-1] + (1 if step > 0 else -1), step or 1)
+    if step > 0 and tuple(spaced) == group:
+        return flat[:, group[0] : group[-1] + 1 : step]
+    return flat[:, list(group)]
+
+
+__all__ = ["EveryCoordinate", "Intervals"]
