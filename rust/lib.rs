@@ -17,6 +17,7 @@ pub mod probe;
 mod python;
 pub mod random;
 pub mod run;
+pub mod score;
 mod simd;
 
 pub use cpu::Cpu;

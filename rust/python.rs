@@ -3,6 +3,8 @@
 // Arrays arrive by value: that is how pyo3 extracts them.
 #![allow(clippy::needless_pass_by_value)]
 
+mod score;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -10,6 +12,7 @@ use std::time::Duration;
 
 use numpy::{
     PyArray1, PyArrayDyn, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArrayDyn,
+    PyUntypedArrayMethods,
 };
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -77,6 +80,37 @@ fn checked(threads: usize) -> Result<usize, Error> {
     }
 }
 
+/// Refuses an array whose rows are not one after the other: `as_slice` takes columns, too.
+fn check_order<'py>(name: &str, array: &impl PyUntypedArrayMethods<'py>) -> PyResult<()> {
+    if array.is_c_contiguous() {
+        return Ok(());
+    }
+    Err(PyValueError::new_err(format!("{name} must be C-contiguous")))
+}
+
+/// The entries of a matrix, row by row.
+fn by_rows<'a, T: numpy::Element>(
+    name: &str,
+    array: &'a PyReadonlyArray2<'_, T>,
+) -> PyResult<&'a [T]> {
+    check_order(name, &**array)?;
+    array.as_slice().map_err(|_| PyValueError::new_err(format!("{name} must be C-contiguous")))
+}
+
+/// Runs short work without the interpreter; a panic is an error.
+fn detached<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce() -> Result<T, Error> + Send,
+) -> PyResult<T> {
+    py.detach(|| guarded(work))
+}
+
+fn guarded<T>(work: impl FnOnce() -> Result<T, Error>) -> PyResult<T> {
+    catch_unwind(AssertUnwindSafe(work))
+        .map_err(|_| PyRuntimeError::new_err("dpcore failed: a bug, please report it"))
+        .and_then(|result| result.map_err(PyErr::from))
+}
+
 /// Work of fewer draws than this (some milliseconds) is not worth a thread that can be told to stop.
 const SHORT: usize = 1 << 21;
 
@@ -87,19 +121,15 @@ fn interruptible<T: Send>(
     work: impl FnOnce(&AtomicBool) -> Result<T, Error> + Send,
 ) -> PyResult<T> {
     let stop = AtomicBool::new(false);
-    let guarded = || {
-        catch_unwind(AssertUnwindSafe(|| work(&stop)))
-            .map_err(|_| PyRuntimeError::new_err("dpcore failed: a bug, please report it"))
-            .and_then(|result| result.map_err(PyErr::from))
-    };
+    let run = || guarded(|| work(&stop));
     if draws < SHORT {
-        return py.detach(guarded);
+        return py.detach(run);
     }
     let (slot, ready) = (Mutex::new(None), Condvar::new());
     let lock = || slot.lock().unwrap_or_else(PoisonError::into_inner);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            let result = guarded();
+            let result = run();
             *lock() = Some(result);
             ready.notify_one();
         });
@@ -153,6 +183,7 @@ fn fill<T: run::Real + Sync + numpy::Element>(
     how: (Cpu, usize),
 ) -> PyResult<()> {
     let mut out = out?;
+    check_order("out", &**out)?;
     let slice =
         out.as_slice_mut().map_err(|_| PyValueError::new_err("out must be C-contiguous"))?;
     interruptible(py, slice.len(), |stop| run::sample(job, slice, start, how, stop))
@@ -195,8 +226,7 @@ fn count_outputs(
     towards: PyReadonlyArray1<'_, i8>,
 ) -> PyResult<(u64, u64)> {
     let vote = Vote::new(contiguous("threshold", &threshold)?, contiguous("towards", &towards)?)?;
-    let slice =
-        outputs.as_slice().map_err(|_| PyValueError::new_err("outputs must be C-contiguous"))?;
+    let slice = by_rows("outputs", &outputs)?;
     let cpu = Cpu::current()?;
     let counted = py.detach(|| run::count_outputs(&vote, slice, cpu))?;
     Ok((counted.votes, counted.nan))
@@ -270,5 +300,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(cpu, module)?)?;
     module.add_function(wrap_pyfunction!(cpus, module)?)?;
     module.add_function(wrap_pyfunction!(cores, module)?)?;
+    score::register(module)?;
     Ok(())
 }

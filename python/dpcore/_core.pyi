@@ -2,6 +2,12 @@
 
 A *description* is (class name, numbers in the order of the fields, mode, (norm, radius) of the
 clip or None, factor); *draws* is (seed, purpose, side, trials per block).
+
+An additive score's *layout* is (transform, edges, offsets, keys): column i has the sorted edges
+`edges[offsets[i]:offsets[i + 1]]`, one bin more than edges and another for NaN; `keys` has what
+each bin adds to a row's pattern, or nothing. Its *table* is (keys, first, groups): the patterns in
+the order of their hash, the k top bits of key * 0x9e3779b97f4a7c15, where the patterns of each
+hash begin (2^k + 1 places), and the group of bin weights that each names.
 """
 
 from typing import Any
@@ -12,6 +18,8 @@ import numpy.typing as npt
 _Description = tuple[str, list[float], str, tuple[str, float] | None, float]
 _Draws = tuple[int, int, int, int]
 _Vector = npt.NDArray[np.float64]
+_Layout = tuple[str, _Vector, npt.NDArray[np.int64], npt.NDArray[np.uint64]]
+_Table = tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32], npt.NDArray[np.uint32]]
 
 __version__: str
 LANES: int
@@ -63,6 +71,56 @@ def ln(j: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
 
 def clip(x: _Vector, norm: str, radius: float) -> npt.NDArray[np.float64]:
     """The point clipped to a ball, as inside a mechanism."""
+
+def score_closer(
+    outputs: npt.NDArray[np.float64],
+    x: _Vector,
+    x_prime: _Vector,
+    norm: str,
+    out: _Vector,
+) -> None:
+    """Fill `out` with how much closer each output is to `x` than to `x_prime`.
+
+    "l1": the sum over entries of |y - x'| - |y - x|, each exactly the distance of x and x' where
+    y lies beyond both. "l2": half the difference of the squared distances. NaN gives NaN.
+    """
+
+def score_additive(
+    outputs: npt.NDArray[np.float64],
+    layout: _Layout,
+    table: _Table,
+    pattern_weights: _Vector,
+    weights: npt.NDArray[np.float64],
+    out: _Vector,
+) -> None:
+    """Fill `out` with each output's pattern weight plus, column after column, its bins' weights.
+
+    `weights` has a row for each group, or none at all. A pattern that is not in the table weighs 0
+    and is in group 0.
+    """
+
+def count_additive(
+    outputs: npt.NDArray[np.float64],
+    layout: _Layout,
+    table: _Table,
+    pattern_counts: npt.NDArray[np.uint64],
+    counts: npt.NDArray[np.uint64],
+) -> None:
+    """Count how often each pattern and each bin of each group occurs.
+
+    `pattern_counts` has one place more than the table, for the patterns that are not in it.
+    """
+
+def pattern_keys(
+    outputs: npt.NDArray[np.float64], layout: _Layout, out: npt.NDArray[np.uint64]
+) -> None:
+    """Fill `out` with the pattern of each output."""
+
+def bin_counts(values: _Vector, edges: _Vector, out: npt.NDArray[np.uint64]) -> None:
+    """Fill `out`, of length `len(edges) + 1`, with how many values have j edges at or below them.
+
+    `edges` are sorted; a value that is NaN is in no bin.
+    """
 
 def cpu() -> str:
     """The instruction set that runs: baseline, avx2 or avx512."""

@@ -13,6 +13,21 @@ pub enum Norm {
     L2,
 }
 
+impl Norm {
+    /// The norm called "l1" or "l2".
+    ///
+    /// # Errors
+    ///
+    /// Another name.
+    pub fn named(name: &str) -> Result<Self, Error> {
+        match name {
+            "l1" => Ok(Self::L1),
+            "l2" => Ok(Self::L2),
+            _ => Err(Error::invalid("norm", "\"l1\" or \"l2\"", name)),
+        }
+    }
+}
+
 /// x -> x min(1, C/|x|): the input is scaled back onto the ball of radius C if it lies outside.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Clip {
@@ -27,12 +42,7 @@ impl Clip {
     ///
     /// Another norm, or a radius that is not a finite number above 0 and at most 1e300.
     pub fn new(norm: &str, radius: f64) -> Result<Self, Error> {
-        let norm = match norm {
-            "l1" => Norm::L1,
-            "l2" => Norm::L2,
-            _ => return Err(Error::invalid("norm", "\"l1\" or \"l2\"", norm)),
-        };
-        Ok(Self { norm, radius: positive("radius", radius)? })
+        Ok(Self { norm: Norm::named(norm)?, radius: positive("radius", radius)? })
     }
 
     /// Clips in place.

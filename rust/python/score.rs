@@ -1,0 +1,159 @@
+//! Scores of arrays of outputs.
+
+use numpy::{
+    PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray1, PyReadwriteArray2, PyUntypedArrayMethods,
+};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use super::{by_rows, check_order, contiguous, detached};
+use crate::mechanisms::Norm;
+use crate::score;
+use crate::score::{Patterns, Transform, Weights};
+
+/// The numbers of an array of outputs, row by row, and how many a row has.
+fn rows<'a>(outputs: &'a PyReadonlyArray2<'_, f64>) -> PyResult<(&'a [f64], usize)> {
+    Ok((by_rows("outputs", outputs)?, outputs.shape()[1]))
+}
+
+fn check_columns(dim: usize, expected: usize) -> PyResult<()> {
+    if dim == expected {
+        return Ok(());
+    }
+    let message = format!("outputs must be rows of {expected}, got rows of {dim}");
+    Err(PyValueError::new_err(message))
+}
+
+fn contiguous_mut<'a, T: numpy::Element>(
+    array: &'a mut PyReadwriteArray1<'_, T>,
+) -> PyResult<&'a mut [T]> {
+    array.as_slice_mut().map_err(|_| PyValueError::new_err("out must be contiguous"))
+}
+
+/// (transform, edges, offsets, keys): the bins of every column.
+#[derive(FromPyObject)]
+struct Layout<'py>(
+    String,
+    PyReadonlyArray1<'py, f64>,
+    PyReadonlyArray1<'py, i64>,
+    PyReadonlyArray1<'py, u64>,
+);
+
+impl Layout<'_> {
+    fn read(&self) -> PyResult<score::Layout<'_>> {
+        Ok(score::Layout {
+            transform: Transform::named(&self.0)?,
+            edges: contiguous("edges", &self.1)?,
+            offsets: contiguous("offsets", &self.2)?,
+            keys: contiguous("keys", &self.3)?,
+        })
+    }
+}
+
+/// (keys, first, groups): the table of patterns.
+#[derive(FromPyObject)]
+struct Table<'py>(
+    PyReadonlyArray1<'py, u64>,
+    PyReadonlyArray1<'py, u32>,
+    PyReadonlyArray1<'py, u32>,
+);
+
+impl Table<'_> {
+    fn read(&self) -> PyResult<Patterns<'_>> {
+        let keys = contiguous("patterns", &self.0)?;
+        Ok(Patterns::new(keys, contiguous("first", &self.1)?, contiguous("groups", &self.2)?)?)
+    }
+}
+
+#[pyfunction]
+fn score_closer(
+    py: Python<'_>,
+    outputs: PyReadonlyArray2<'_, f64>,
+    x: PyReadonlyArray1<'_, f64>,
+    x_prime: PyReadonlyArray1<'_, f64>,
+    norm: &str,
+    mut out: PyReadwriteArray1<'_, f64>,
+) -> PyResult<()> {
+    let (values, dim) = rows(&outputs)?;
+    let (x, x_prime) = (contiguous("x", &x)?, contiguous("x_prime", &x_prime)?);
+    check_columns(dim, x.len())?;
+    let (norm, out) = (Norm::named(norm)?, contiguous_mut(&mut out)?);
+    detached(py, || score::closer(values, x, x_prime, norm, out))
+}
+
+#[pyfunction]
+fn score_additive(
+    py: Python<'_>,
+    outputs: PyReadonlyArray2<'_, f64>,
+    layout: &Bound<'_, PyAny>,
+    table: &Bound<'_, PyAny>,
+    pattern_weights: PyReadonlyArray1<'_, f64>,
+    weights: PyReadonlyArray2<'_, f64>,
+    mut out: PyReadwriteArray1<'_, f64>,
+) -> PyResult<()> {
+    let (values, dim) = rows(&outputs)?;
+    let (layout, table): (Layout<'_>, Table<'_>) = (layout.extract()?, table.extract()?);
+    let (layout, patterns) = (layout.read()?, table.read()?);
+    check_columns(dim, layout.dim())?;
+    let weights = Weights {
+        patterns: contiguous("pattern_weights", &pattern_weights)?,
+        bins: by_rows("weights", &weights)?,
+    };
+    let out = contiguous_mut(&mut out)?;
+    detached(py, || score::score_additive(&layout, &patterns, &weights, values, out))
+}
+
+#[pyfunction]
+fn count_additive(
+    py: Python<'_>,
+    outputs: PyReadonlyArray2<'_, f64>,
+    layout: &Bound<'_, PyAny>,
+    table: &Bound<'_, PyAny>,
+    mut pattern_counts: PyReadwriteArray1<'_, u64>,
+    mut counts: PyReadwriteArray2<'_, u64>,
+) -> PyResult<()> {
+    let (values, dim) = rows(&outputs)?;
+    let (layout, table): (Layout<'_>, Table<'_>) = (layout.extract()?, table.extract()?);
+    let (layout, patterns) = (layout.read()?, table.read()?);
+    check_columns(dim, layout.dim())?;
+    let pattern_counts = contiguous_mut(&mut pattern_counts)?;
+    check_order("counts", &**counts)?;
+    let counts = counts.as_slice_mut();
+    let counts = counts.map_err(|_| PyValueError::new_err("counts must be C-contiguous"))?;
+    detached(py, || score::count_additive(&layout, &patterns, values, counts, pattern_counts))
+}
+
+#[pyfunction]
+fn pattern_keys(
+    py: Python<'_>,
+    outputs: PyReadonlyArray2<'_, f64>,
+    layout: &Bound<'_, PyAny>,
+    mut out: PyReadwriteArray1<'_, u64>,
+) -> PyResult<()> {
+    let (values, dim) = rows(&outputs)?;
+    let layout: Layout<'_> = layout.extract()?;
+    let layout = layout.read()?;
+    check_columns(dim, layout.dim())?;
+    let out = contiguous_mut(&mut out)?;
+    detached(py, || score::pattern_keys(&layout, values, out))
+}
+
+#[pyfunction]
+fn bin_counts(
+    py: Python<'_>,
+    values: PyReadonlyArray1<'_, f64>,
+    edges: PyReadonlyArray1<'_, f64>,
+    mut out: PyReadwriteArray1<'_, u64>,
+) -> PyResult<()> {
+    let (values, edges) = (contiguous("values", &values)?, contiguous("edges", &edges)?);
+    let out = contiguous_mut(&mut out)?;
+    detached(py, || score::bin_counts(values, edges, out))
+}
+
+pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(score_closer, module)?)?;
+    module.add_function(wrap_pyfunction!(score_additive, module)?)?;
+    module.add_function(wrap_pyfunction!(count_additive, module)?)?;
+    module.add_function(wrap_pyfunction!(pattern_keys, module)?)?;
+    module.add_function(wrap_pyfunction!(bin_counts, module)?)
+}

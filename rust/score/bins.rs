@@ -1,0 +1,270 @@
+//! Which bin a value falls into, and how many values fall into each.
+//!
+//! Sorted edges make one bin more than they are; a value's bin is the number of edges at or below
+//! it.
+
+use std::hint::select_unpredictable;
+
+use super::check_sorted;
+use crate::error::Error;
+
+/// Values looked up side by side, so that none waits for another.
+pub(crate) const TILE: usize = 128;
+
+/// Counts how many values fall into each of the `edges.len() + 1` bins; NaN falls into none.
+///
+/// # Errors
+///
+/// Edges out of order or NaN; `out` of another length than one more than the edges.
+pub fn bin_counts(values: &[f64], edges: &[f64], out: &mut [u64]) -> Result<(), Error> {
+    check_sorted("edges", edges)?;
+    if out.len() != edges.len() + 1 {
+        let requirement = format!("of length {}, one more than edges", edges.len() + 1);
+        return Err(Error::invalid("out", requirement, out.len()));
+    }
+    let search = Search::new(edges, values.len());
+    // One place more, for NaN.
+    let mut counts = vec![0_u64; out.len() + 1];
+    let mut bins = [0; TILE];
+    for tile in values.chunks(TILE) {
+        let bins = &mut bins[..tile.len()];
+        search.find(tile, bins);
+        for &bin in &*bins {
+            counts[bin as usize] += 1;
+        }
+    }
+    out.copy_from_slice(&counts[..out.len()]);
+    Ok(())
+}
+
+/// Up to so many edges are all compared.
+const FEW: usize = 4;
+
+/// A search for bins, prepared for many values.
+///
+/// Where edges and values are many, a grid of equal cells says between which edges to search. The
+/// cell of a value is a nondecreasing function of it in floating point too, so an edge in a lower
+/// cell is below the value and one in a higher cell above it: the answer is exact, whatever is
+/// rounded.
+pub(crate) struct Search {
+    /// The edges, then NaN, which is at or below nothing, for searches that run over the end.
+    edges: Vec<f64>,
+    count: usize,
+    grid: Option<Grid>,
+}
+
+impl Search {
+    /// A search among sorted edges, fewer than 2^32, that will be used for about `uses` values.
+    pub(crate) fn new(edges: &[f64], uses: usize) -> Self {
+        let worthwhile = edges.len() > FEW && uses > 16 * edges.len();
+        let grid = if worthwhile { Grid::best(edges) } else { None };
+        let over = grid.as_ref().map_or(1, |grid| grid.most);
+        let mut padded = edges.to_vec();
+        padded.resize(edges.len() + over, f64::NAN);
+        Self { edges: padded, count: edges.len(), grid }
+    }
+
+    /// The bin of NaN, after all others.
+    pub(crate) fn nowhere(&self) -> u32 {
+        self.count as u32 + 1
+    }
+
+    /// The bin of every value; NaN has one of its own, the last.
+    pub(crate) fn find(&self, values: &[f64], bins: &mut [u32]) {
+        match (self.count, &self.grid) {
+            (0, _) => self.few::<0>(values, bins),
+            (1, _) => self.few::<1>(values, bins),
+            (2, _) => self.few::<2>(values, bins),
+            (3, _) => self.few::<3>(values, bins),
+            (FEW, _) => self.few::<FEW>(values, bins),
+            (_, Some(grid)) if grid.most == 1 => self.near::<1>(grid, values, bins),
+            (_, Some(grid)) if grid.most == 2 => self.near::<2>(grid, values, bins),
+            (_, Some(grid)) => {
+                for (&value, bin) in values.iter().zip(&mut *bins) {
+                    *bin = grid.first(value);
+                }
+                self.halve(values, bins, grid.most);
+            }
+            (count, None) => {
+                bins.fill(0);
+                self.halve(values, bins, count);
+            }
+        }
+    }
+
+    /// Compares with the first `N` edges, which are all.
+    fn few<const N: usize>(&self, values: &[f64], bins: &mut [u32]) {
+        let edges: [f64; N] = std::array::from_fn(|i| self.edges[i]);
+        let nowhere = self.nowhere();
+        for (&value, bin) in values.iter().zip(bins) {
+            let below = edges.iter().map(|&edge| u32::from(edge <= value)).sum();
+            *bin = if value.is_nan() { nowhere } else { below };
+        }
+    }
+
+    /// Compares with the `N` edges from the cell's first one on.
+    fn near<const N: usize>(&self, grid: &Grid, values: &[f64], bins: &mut [u32]) {
+        let nowhere = self.nowhere();
+        for (&value, bin) in values.iter().zip(bins) {
+            let first = grid.first(value);
+            let edges = &self.edges[first as usize..first as usize + N];
+            let below = first + edges.iter().map(|&edge| u32::from(edge <= value)).sum::<u32>();
+            *bin = if value.is_nan() { nowhere } else { below };
+        }
+    }
+
+    /// Halves the `size` edges from each bin so far on, with the same steps for every value: one
+    /// that has fewer edges to search finds later ones above it, or NaN.
+    fn halve(&self, values: &[f64], bins: &mut [u32], mut size: usize) {
+        while size > 0 {
+            let half = size.div_ceil(2);
+            for (&value, bin) in values.iter().zip(&mut *bins) {
+                let below = self.edges[*bin as usize + half - 1] <= value;
+                *bin = select_unpredictable(below, *bin + half as u32, *bin);
+            }
+            size -= half;
+        }
+        for (value, bin) in values.iter().zip(bins) {
+            *bin = if value.is_nan() { self.nowhere() } else { *bin };
+        }
+    }
+}
+
+/// Equal cells over a range of numbers; what lies outside is in the end cells.
+struct Grid {
+    low: f64,
+    per_unit: f64,
+    /// Edges in lower cells, by cell.
+    first: Vec<u32>,
+    /// Edges in the fullest cell.
+    most: usize,
+}
+
+const CELLS_PER_EDGE: usize = 4;
+const MOST_CELLS: usize = 1 << 14;
+
+impl Grid {
+    /// A grid over all edges; if far ones make its cells too wide, one that leaves some out.
+    fn best(edges: &[f64]) -> Option<Self> {
+        let (last, part) = (edges.len() - 1, edges.len() / 6);
+        let all = Self::new(edges, 0, last);
+        if all.as_ref().is_some_and(|grid| grid.most <= 2) {
+            return all;
+        }
+        let trimmed = [(part, last), (0, last - part), (part, last - part)];
+        let others = trimmed.into_iter().filter_map(|(low, high)| Self::new(edges, low, high));
+        all.into_iter().chain(others).min_by_key(|grid| grid.most)
+    }
+
+    fn new(edges: &[f64], low: usize, high: usize) -> Option<Self> {
+        let cells = (CELLS_PER_EDGE * edges.len()).min(MOST_CELLS);
+        let (low, width) = (edges[low], edges[high] - edges[low]);
+        let per_unit = cells as f64 / width;
+        if !(per_unit.is_normal() && low.is_finite()) {
+            return None;
+        }
+        let mut grid = Self { low, per_unit, first: vec![0; cells + 2], most: 0 };
+        for &edge in edges {
+            let cell = grid.cell(edge);
+            grid.first[cell + 1] += 1;
+        }
+        grid.most = grid.first.iter().max().map_or(0, |&most| most as usize);
+        for cell in 0..=cells {
+            grid.first[cell + 1] += grid.first[cell];
+        }
+        Some(grid)
+    }
+
+    #[inline(always)]
+    fn cell(&self, value: f64) -> usize {
+        const TWO_52: f64 = 4_503_599_627_370_496.0;
+        let top = (self.first.len() - 2) as f64;
+        let place = (value - self.low) * self.per_unit;
+        let place = if place > 0.0 { place } else { 0.0 };
+        let place = if place < top { place } else { top };
+        // The sum has the nearest whole number in its low bits.
+        (place + TWO_52).to_bits() as u32 as usize
+    }
+
+    #[inline(always)]
+    fn first(&self, value: f64) -> u32 {
+        self.first[self.cell(value)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn naive(edges: &[f64], value: f64) -> usize {
+        edges.iter().filter(|&&edge| edge <= value).count()
+    }
+
+    fn number() -> impl Strategy<Value = f64> {
+        prop_oneof![
+            8 => -4.0..4.0_f64,
+            4 => (-8_i32..8).prop_map(f64::from),
+            1 => any::<f64>(),
+            1 => prop_oneof![Just(f64::NAN), Just(f64::INFINITY), Just(f64::NEG_INFINITY)],
+        ]
+    }
+
+    fn check(edges: &[f64], values: &[f64]) {
+        let mut expected = vec![0; edges.len() + 1];
+        for &value in values.iter().filter(|value| !value.is_nan()) {
+            expected[naive(edges, value)] += 1;
+        }
+        let mut counts = vec![9; edges.len() + 1];
+        bin_counts(values, edges, &mut counts).unwrap();
+        assert_eq!(counts, expected, "{edges:?}");
+        for uses in [0, usize::MAX] {
+            let search = Search::new(edges, uses);
+            let mut bins = vec![0; values.len()];
+            search.find(values, &mut bins);
+            for (&value, bin) in values.iter().zip(bins) {
+                let expected = if value.is_nan() { edges.len() + 1 } else { naive(edges, value) };
+                assert_eq!(bin as usize, expected, "{value} in {edges:?}");
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn bins_are_what_a_plain_loop_finds(
+            mut edges in prop::collection::vec(number(), 0..70),
+            mut values in prop::collection::vec(number(), 0..400),
+        ) {
+            edges.retain(|edge| !edge.is_nan());
+            edges.sort_by(f64::total_cmp);
+            values.extend(edges.clone());
+            check(&edges, &values);
+        }
+    }
+
+    #[test]
+    fn edges_far_off_or_next_to_each_other() {
+        let close: Vec<f64> = (0..40).map(|i| f64::from_bits(1.0_f64.to_bits() + i)).collect();
+        let far: Vec<f64> = (0..40).map(|i| if i < 5 { -1e300 } else { f64::from(i) }).collect();
+        let wide = [f64::MIN, -1.0, 0.0, 1.0, 2.0, 3.0, f64::MAX];
+        let tiny: Vec<f64> = (0..40).map(f64::from_bits).collect();
+        let equal = [1.0; 30];
+        for edges in [&close[..], &far, &wide, &tiny, &equal] {
+            let mut values = edges.to_vec();
+            values.extend([f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 0.5, -0.0]);
+            let many = values.repeat(20);
+            check(edges, &many);
+        }
+    }
+
+    #[test]
+    fn bad_edges_are_named() {
+        let refused = |edges: &[f64], length: usize| {
+            bin_counts(&[0.0], edges, &mut vec![0; length]).unwrap_err().to_string()
+        };
+        assert!(refused(&[1.0, 0.0], 3).starts_with("edges must be numbers in nondecreasing"));
+        assert!(refused(&[0.0, f64::NAN], 3).starts_with("edges must be"));
+        assert!(refused(&[f64::NAN], 2).starts_with("edges must be"));
+        assert!(refused(&[0.0], 1).starts_with("out must be of length 2"));
+    }
+}

@@ -1,0 +1,308 @@
+//! The one pass over outputs that finds every row's bins, pattern and group.
+
+use super::additive::{Column, Layout, Patterns, Transform, Weights, groups};
+use super::bins::TILE;
+use crate::error::Error;
+
+/// Numbers of a tile of long rows.
+const TILE_NUMBERS: usize = 1 << 14;
+
+/// The pattern of every row.
+///
+/// # Errors
+///
+/// A layout or lengths that do not fit.
+pub fn pattern_keys(layout: &Layout<'_>, outputs: &[f64], out: &mut [u64]) -> Result<(), Error> {
+    layout.check(outputs, out.len())?;
+    let mut pass = Pass::new(layout, out.len())?;
+    let (dim, step) = (layout.dim(), pass.step);
+    for (rows, out) in outputs.chunks(step * dim).zip(out.chunks_mut(step)) {
+        pass.read(rows);
+        out.copy_from_slice(&pass.keys[..out.len()]);
+    }
+    Ok(())
+}
+
+/// The score of every row: the weight of its pattern, then those of its bins, added in the order
+/// of the columns.
+///
+/// # Errors
+///
+/// A layout, patterns or lengths that do not fit; a pattern of a group that has no weights.
+pub fn score_additive(
+    layout: &Layout<'_>,
+    patterns: &Patterns<'_>,
+    weights: &Weights<'_>,
+    outputs: &[f64],
+    out: &mut [f64],
+) -> Result<(), Error> {
+    layout.check(outputs, out.len())?;
+    if weights.patterns.len() != patterns.keys.len() {
+        let lengths = (weights.patterns.len(), patterns.keys.len());
+        return Err(Error::invalid("pattern weights", "one for each pattern", lengths));
+    }
+    let groups = groups("weights", weights.bins.len(), layout.bins())?;
+    let mut pass = Pass::new(layout, out.len())?;
+    let (dim, step) = (layout.dim(), pass.step);
+    for (rows, scores) in outputs.chunks(step * dim).zip(out.chunks_mut(step)) {
+        pass.read(rows);
+        pass.place(patterns, scores.len(), groups)?;
+        for (score, &place) in scores.iter_mut().zip(&pass.places) {
+            *score = weights.patterns.get(place).copied().unwrap_or(0.0);
+        }
+        if groups > 0 {
+            pass.add(weights.bins, scores);
+        }
+    }
+    Ok(())
+}
+
+/// Counts how often each bin of each group, and each pattern, occurs; the last pattern count is
+/// that of the rows whose pattern is not in the table.
+///
+/// # Errors
+///
+/// A layout, patterns or lengths that do not fit; a pattern of a group that is not counted.
+pub fn count_additive(
+    layout: &Layout<'_>,
+    patterns: &Patterns<'_>,
+    outputs: &[f64],
+    bins: &mut [u64],
+    pattern_counts: &mut [u64],
+) -> Result<(), Error> {
+    let dim = layout.dim().max(1);
+    layout.check(outputs, outputs.len() / dim)?;
+    if pattern_counts.len() != patterns.keys.len() + 1 {
+        let lengths = (pattern_counts.len(), patterns.keys.len());
+        return Err(Error::invalid("pattern counts", "one more than patterns", lengths));
+    }
+    let groups = groups("counts", bins.len(), layout.bins())?;
+    bins.fill(0);
+    pattern_counts.fill(0);
+    let mut pass = Pass::new(layout, outputs.len() / dim)?;
+    for rows in outputs.chunks(pass.step * dim) {
+        let size = rows.len() / dim;
+        pass.read(rows);
+        pass.place(patterns, size, groups)?;
+        for &place in &pass.places[..size] {
+            pattern_counts[place.min(patterns.keys.len())] += 1;
+        }
+        if groups > 0 {
+            pass.count(bins, size);
+        }
+    }
+    Ok(())
+}
+
+/// Bins, patterns and groups of one tile of rows.
+struct Pass<'a> {
+    transform: Transform,
+    columns: Vec<Column>,
+    /// What each bin adds to the pattern; empty where there are no patterns.
+    bin_keys: &'a [u64],
+    total: usize,
+    /// Rows in a tile.
+    step: usize,
+    /// The rows of a tile, column after column.
+    values: Vec<f64>,
+    bins: Vec<u32>,
+    /// Which columns to compare, in order, so that rows get sorted.
+    network: Vec<(u32, u32)>,
+    keys: Vec<u64>,
+    /// Where each row's pattern is in the table; beyond its end if it is not.
+    places: Vec<usize>,
+    /// Where the bins of each row's group begin.
+    bases: Vec<usize>,
+}
+
+impl<'a> Pass<'a> {
+    fn new(layout: &Layout<'a>, rows: usize) -> Result<Self, Error> {
+        let step = (TILE_NUMBERS / layout.dim()).clamp(8, TILE);
+        Ok(Self {
+            transform: layout.transform,
+            columns: layout.columns(rows)?,
+            bin_keys: layout.keys,
+            total: layout.bins(),
+            step,
+            values: vec![0.0; step * layout.dim()],
+            network: match layout.transform {
+                Transform::Sorted if layout.dim() <= LONGEST_NETWORK => network(layout.dim()),
+                _ => Vec::new(),
+            },
+            bins: vec![0; step * layout.dim()],
+            keys: vec![0; step],
+            places: vec![usize::MAX; step],
+            bases: vec![0; step],
+        })
+    }
+
+    /// Finds the bins and patterns of at most `step` rows.
+    fn read(&mut self, rows: &[f64]) {
+        let dim = self.columns.len();
+        let size = rows.len() / dim;
+        self.load(rows, size);
+        let keys = &mut self.keys[..size];
+        keys.fill(0);
+        let values = self.values.chunks_exact(self.step);
+        let bins = self.bins.chunks_exact_mut(self.step);
+        for ((column, values), bins) in self.columns.iter().zip(values).zip(bins) {
+            let bins = &mut bins[..size];
+            column.search.find(&values[..size], bins);
+            if let Some(bin_keys) = self.bin_keys.get(column.range()) {
+                for (key, &bin) in keys.iter_mut().zip(&*bins) {
+                    *key = key.wrapping_add(bin_keys[bin as usize]);
+                }
+            }
+        }
+    }
+
+    /// Loads the columns of `size` rows.
+    fn load(&mut self, rows: &[f64], size: usize) {
+        let (dim, step) = (self.columns.len(), self.step);
+        for (i, values) in self.values.chunks_exact_mut(step).enumerate() {
+            for (value, row) in values.iter_mut().zip(rows.chunks_exact(dim)) {
+                *value = row[i];
+            }
+        }
+        match self.transform {
+            Transform::Values => {}
+            Transform::Differences => {
+                // From the last to the first: what is subtracted is still an entry of the row.
+                for i in (1..dim).rev() {
+                    let (before, values) = self.values[(i - 1) * step..].split_at_mut(step);
+                    for (value, before) in values[..size].iter_mut().zip(before) {
+                        *value -= *before;
+                    }
+                }
+            }
+            Transform::Sorted => self.sort(size),
+        }
+    }
+
+    /// Sorts each of `size` rows, NaN last.
+    fn sort(&mut self, size: usize) {
+        let (dim, step) = (self.columns.len(), self.step);
+        if dim == 1 {
+            return;
+        }
+        if !self.network.is_empty() && !self.values.iter().any(|value| value.is_nan()) {
+            for &(low, high) in &self.network {
+                let (front, back) = self.values.split_at_mut(high as usize * step);
+                let low = low as usize * step;
+                for (a, b) in front[low..low + size].iter_mut().zip(&mut back[..size]) {
+                    (*a, *b) = if *b < *a { (*b, *a) } else { (*a, *b) };
+                }
+            }
+            return;
+        }
+        let mut row = vec![0.0; dim];
+        for r in 0..size {
+            for (i, entry) in row.iter_mut().enumerate() {
+                let value = self.values[i * step + r];
+                // All NaN alike: one with a sign would come first.
+                *entry = if value.is_nan() { f64::NAN } else { value };
+            }
+            row.sort_unstable_by(f64::total_cmp);
+            for (i, &entry) in row.iter().enumerate() {
+                self.values[i * step + r] = entry;
+            }
+        }
+    }
+
+    /// Finds the patterns of `size` rows in the table, and the groups they name.
+    fn place(&mut self, patterns: &Patterns<'_>, size: usize, groups: usize) -> Result<(), Error> {
+        if patterns.keys.is_empty() {
+            return Ok(());
+        }
+        let mut highest = 0;
+        for row in 0..size {
+            let place = patterns.find(self.keys[row]);
+            let group = place.map_or(0, |place| patterns.groups[place]);
+            self.places[row] = place.unwrap_or(usize::MAX);
+            self.bases[row] = group as usize * self.total;
+            highest = highest.max(group);
+        }
+        // Without groups nothing is weighed or counted by group.
+        if groups > 0 && highest as usize >= groups {
+            return Err(Error::invalid("groups", format!("below {groups}"), highest));
+        }
+        Ok(())
+    }
+
+    /// Adds the weights of the bins, column after column.
+    fn add(&self, weights: &[f64], scores: &mut [f64]) {
+        for (i, column) in self.columns.iter().enumerate() {
+            let bins = &self.bins[i * self.step..];
+            if weights.len() == self.total {
+                let weights = &weights[column.range()];
+                for (score, &bin) in scores.iter_mut().zip(bins) {
+                    *score += weights[bin as usize];
+                }
+            } else {
+                for ((score, &bin), base) in scores.iter_mut().zip(bins).zip(&self.bases) {
+                    *score += weights[base + column.start + bin as usize];
+                }
+            }
+        }
+    }
+
+    /// Counts the bins of `size` rows.
+    fn count(&self, counts: &mut [u64], size: usize) {
+        for (i, column) in self.columns.iter().enumerate() {
+            let bins = &self.bins[i * self.step..i * self.step + size];
+            for (&bin, base) in bins.iter().zip(&self.bases) {
+                counts[base + column.start + bin as usize] += 1;
+            }
+        }
+    }
+}
+
+/// Longer rows are sorted one by one.
+const LONGEST_NETWORK: usize = 256;
+
+/// Batcher's merge-exchange: the comparisons that sort `size` numbers, whatever they are.
+///
+/// Source: Knuth (1998), The Art of Computer Programming 3, section 5.2.2, algorithm M.
+fn network(size: usize) -> Vec<(u32, u32)> {
+    let mut comparisons = Vec::new();
+    let top = size.next_power_of_two() / 2;
+    let mut p = top;
+    while p > 0 {
+        let (mut q, mut r, mut d) = (top, 0, p);
+        loop {
+            let pairs = (0..size.saturating_sub(d)).filter(|i| i & p == r);
+            comparisons.extend(pairs.map(|i| (i as u32, (i + d) as u32)));
+            if q == p {
+                break;
+            }
+            (d, q, r) = (q - p, q / 2, p);
+        }
+        p /= 2;
+    }
+    comparisons
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A network that sorts all rows of zeros and ones sorts all rows (Knuth, section 5.3.4).
+    #[test]
+    fn the_network_sorts() {
+        for size in 1..=12_usize {
+            let comparisons = network(size);
+            for bits in 0..1_u32 << size {
+                let mut row: Vec<u32> = (0..size).map(|i| bits >> i & 1).collect();
+                for &(low, high) in &comparisons {
+                    let (low, high) = (low as usize, high as usize);
+                    if row[high] < row[low] {
+                        row.swap(low, high);
+                    }
+                }
+                assert!(row.is_sorted(), "{size} {bits:b}");
+            }
+        }
+        assert_eq!(network(1), []);
+        assert_eq!(network(16).len(), 63);
+    }
+}
