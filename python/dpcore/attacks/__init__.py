@@ -1,5 +1,70 @@
-"""Attacks: from pilot outputs to the event that an audit then counts on fresh draws."""
+"""Attacks: from pilot outputs to the event that an audit counts."""
 
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import choice
+from ._choosing import ScoreAttack
+from .additive import Additive
+from .auto import Auto
+from .classifier import Classifier
+from .coordinatewise import Coordinatewise
+from .histogram import Histogram
+from .lattice import FloatLattice
 from .majority import MajorityVote, choose
+from .support import Support
+from .threshold import Threshold
+from .timing import Timing
 
-__all__ = ["MajorityVote", "choose"]
+NAMES = {
+    "auto": Auto,
+    "majority": MajorityVote,
+    "threshold": Threshold,
+    "histogram": Histogram,
+    "additive": Additive,
+    "support": Support,
+    "lattice": FloatLattice,
+    "coordinatewise": Coordinatewise,
+    "classifier": Classifier,
+    "timing": Timing,
+}
+"""The attacks by the names that the command line gives them."""
+
+
+def named(name: str) -> Any:
+    """An attack by its short name, with its default settings.
+
+    Args:
+        name: one of `NAMES`.
+
+    Returns:
+        The attack.
+
+    Raises:
+        TypeError: if `name` is not a string.
+        ValueError: if it is none of them.
+
+    Example:
+        >>> named("majority")
+        MajorityVote()
+    """
+    return NAMES[choice("name", name, tuple(NAMES))]()
+
+
+__all__ = [
+    "NAMES",
+    "Additive",
+    "Auto",
+    "Classifier",
+    "Coordinatewise",
+    "FloatLattice",
+    "Histogram",
+    "MajorityVote",
+    "ScoreAttack",
+    "Support",
+    "Threshold",
+    "Timing",
+    "choose",
+    "named",
+]

@@ -1,0 +1,119 @@
+"""Outputs as features for a classifier: values that never jump, and flags for what does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import invalid
+from ..records import Record, frozen_array
+from ._columns import Atoms, Floats, atoms_of, head, known, loose_of, numbers, tolerance_of
+
+_FLAGS: Final = 4
+"""Atoms of one entry that get a flag of their own, the most frequent ones."""
+_FREQUENT: Final = 0.005
+_GRID: Final = 0.618033988749895
+"""The grid to which values are merged has its boundaries at no simple fraction of its width."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Features(Record):
+    """Outputs as features: every entry's value, and flags for its atoms, NaN and infinities.
+
+    A value at a flagged atom, or not finite, is replaced by the entry's `fill`, so that a code
+    such as -1000 for "below" does not drown the numbers beside it; all others are merged on a
+    grid of width `unit`, so that no tree can split numbers that are equal in the reals.
+
+    Args:
+        fill: what replaces a flagged value, for each entry.
+        unit: width of the grid; 0 for whole numbers.
+        entries: which entry each flag belongs to.
+        lows: lower ends of the atoms' intervals; NaN for a flag of NaN.
+        highs: upper ends.
+
+    Raises:
+        ValueError: if the flags' tables have different lengths.
+    """
+
+    fill: Floats
+    unit: float
+    entries: npt.NDArray[np.int64]
+    lows: Floats
+    highs: Floats
+
+    def __post_init__(self) -> None:
+        """Freeze the tables and check that they fit."""
+        for name, kind in (("fill", "f8"), ("entries", "i8"), ("lows", "f8"), ("highs", "f8")):
+            values = frozen_array(np.asarray(getattr(self, name), dtype=kind))
+            object.__setattr__(self, name, values)
+        if not self.entries.shape == self.lows.shape == self.highs.shape:
+            shapes = (self.entries.shape, self.lows.shape, self.highs.shape)
+            raise invalid("entries", "as many as lows and highs", shapes)
+
+    @property
+    def width(self) -> int:
+        """How many features there are."""
+        return int(self.fill.size + self.entries.size)
+
+    def __call__(self, outputs: npt.NDArray[Any]) -> Floats:
+        """The features, finite, shape `(size, width)`: values first, then flags."""
+        rows = numbers(outputs)
+        dim = self.fill.size
+        if rows.shape[1] != dim:
+            raise invalid("outputs", f"of {dim} entries", rows.shape)
+        made = np.empty((len(rows), self.width), order="F")
+        made[:, :dim] = rows
+        for flag, (entry, low, high) in enumerate(
+            zip(self.entries, self.lows, self.highs, strict=True)
+        ):
+            values = rows[:, entry]
+            hit = np.isnan(values) if np.isnan(low) else (values >= low) & (values <= high)
+            made[:, dim + flag] = hit
+            made[hit, entry] = self.fill[entry]
+        for entry in range(dim):
+            values = made[:, entry]
+            values[~np.isfinite(values)] = self.fill[entry]
+            if self.unit > 0.0:
+                np.floor(values / self.unit + _GRID, out=values)
+                values *= self.unit
+        return made
+
+
+def features_of(rows: npt.NDArray[Any], rows_prime: npt.NDArray[Any]) -> Features:
+    """Features for pilot outputs: which entries have atoms, and what stands in for those.
+
+    Args:
+        rows: pilot outputs on x as rows of numbers, shape `(size, entries)`.
+        rows_prime: the same on x'.
+
+    Returns:
+        The features.
+    """
+    sides = head(rows), head(rows_prime)
+    tolerance = tolerance_of(*sides)
+    flags: list[tuple[int, float, float]] = []
+    fill = np.zeros(rows.shape[1])
+    for i in range(rows.shape[1]):
+        values = known(sides[0][:, i], sides[1][:, i])
+        atoms = atoms_of(values, tolerance)
+        rest = values[loose_of(values, atoms)]
+        # Where atoms are all there is, their values are a feature that needs no flags.
+        marked = _frequent(atoms, values.size) if rest.size else []
+        flags += [(i, float(atoms.lows[j]), float(atoms.highs[j])) for j in marked]
+        fill[i] = np.median(rest) if rest.size else np.median(values) if values.size else 0.0
+        column = np.concatenate([side[:, i].astype(np.float64) for side in (rows, rows_prime)])
+        flags += [(i, odd, odd) for odd in (np.nan, -np.inf, np.inf) if _holds(column, odd)]
+    table = np.array(flags, dtype=np.float64).reshape(-1, 3)
+    return Features(fill, tolerance, table[:, 0].astype(np.int64), table[:, 1], table[:, 2])
+
+
+def _frequent(atoms: Atoms, size: int) -> list[int]:
+    order = np.argsort(-atoms.counts, kind="stable")[:_FLAGS]
+    return [int(j) for j in order if atoms.counts[j] >= _FREQUENT * size]
+
+
+def _holds(column: Floats, odd: float) -> bool:
+    return bool(np.isnan(column).any() if np.isnan(odd) else (column == odd).any())

@@ -1,0 +1,110 @@
+"""Outputs that are Python objects: a table of those that the pilot showed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import invalid, mistyped, real
+from ..records import Record, frozen_array
+from ._columns import Floats
+
+_GRID: Final = 0.618033988749895
+"""Floats inside objects are rounded to a grid whose boundaries are at no simple fraction."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Outcomes(Record):
+    """The log ratio of an output that is a Python object; 0 for one that the pilot never saw.
+
+    Args:
+        keys: the objects, hashable, floats in them rounded to the grid.
+        values: the score of each.
+        unit: width of the grid to which floats inside objects are rounded; 0 for none.
+
+    Raises:
+        TypeError: if a key cannot be hashed or `unit` is not a number.
+        ValueError: if there is not one value for each key or `unit` is negative.
+    """
+
+    keys: tuple[Hashable, ...]
+    values: Floats
+    unit: float = 0.0
+
+    merged = True
+
+    def __post_init__(self) -> None:
+        """Freeze the tables and check that they fit."""
+        object.__setattr__(self, "unit", real("unit", self.unit, low=0.0))
+        keys = tuple(_key(_tupled(key), self.unit) for key in self.keys)
+        object.__setattr__(self, "keys", keys)
+        object.__setattr__(self, "values", frozen_array(np.asarray(self.values, np.float64)))
+        if self.values.shape != (len(keys),):
+            raise invalid("values", f"one for each of {len(keys)} keys", self.values.shape)
+
+    def __call__(self, outputs: npt.NDArray[Any]) -> Floats:
+        """The scores, shape `(size,)`."""
+        table = dict(zip(self.keys, self.values.tolist(), strict=True))
+        return np.array([table.get(key, 0.0) for key in keys_of(outputs, self.unit)], np.float64)
+
+    def __str__(self) -> str:
+        """One line for a report."""
+        return f"log ratio of the outcome (one of {len(self.keys)})"
+
+
+def items_of(outputs: npt.NDArray[Any]) -> list[Any]:
+    """Every output as one Python object, a row as a tuple."""
+    if outputs.ndim == 1:
+        return list(outputs.tolist())
+    return [tuple(row) for row in outputs.reshape(len(outputs), -1).tolist()]
+
+
+def keys_of(outputs: npt.NDArray[Any], unit: float) -> Iterable[Hashable]:
+    """What stands for every output in a table; a TypeError for one that cannot be hashed."""
+    for item in items_of(np.asarray(outputs)):
+        yield _key(item, unit)
+
+
+def _key(item: Any, unit: float) -> Hashable:
+    """What stands for an object in the table: itself, its floats rounded to the grid."""
+    if isinstance(item, np.generic):
+        item = item.item()
+    if isinstance(item, complex):
+        return tuple(_key(part, unit) for part in (item.real, item.imag))
+    if isinstance(item, float):
+        # NaN is not equal to itself, and JSON has no infinities: their names stand for them.
+        return _rounded(item, unit) if math.isfinite(item) else str(item)
+    if isinstance(item, tuple):
+        return tuple(_key(part, unit) for part in item)
+    try:
+        hash(item)
+    except TypeError:
+        raise mistyped("outputs", "hashable objects", item) from None
+    return item  # type: ignore[no-any-return]
+
+
+def _rounded(value: float, unit: float) -> float:
+    return math.floor(value / unit + _GRID) * unit if unit > 0.0 else value
+
+
+def largest(items: Iterable[Any]) -> float:
+    """The largest finite magnitude of the floats in objects."""
+    most = 0.0
+    for item in items:
+        if isinstance(item, tuple):
+            most = max(most, largest(item))
+        elif isinstance(item, (float, complex, np.floating, np.complexfloating)):
+            value = complex(item)
+            sizes = abs(value.real), abs(value.imag)
+            most = max(most, *(size for size in sizes if math.isfinite(size)), 0.0)
+    return most
+
+
+def _tupled(key: Any) -> Any:
+    """Lists, as which JSON keeps tuples, as tuples again."""
+    return tuple(map(_tupled, key)) if isinstance(key, (list, tuple)) else key

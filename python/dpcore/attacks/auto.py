@@ -1,0 +1,63 @@
+"""The default: every attack that applies, and of their scores the one that certifies most."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy.typing as npt
+
+from ..errors import mistyped
+from ..events.above import Score
+from ..records import Pair
+from ._choosing import ScoreAttack
+from .additive import Additive
+from .histogram import Histogram
+from .support import Support
+from .threshold import Threshold
+
+_DEFAULT: tuple[ScoreAttack, ...] = (Threshold(), Histogram(), Additive(), Support())
+
+
+@dataclass(frozen=True, slots=True)
+class Auto(ScoreAttack):
+    """A portfolio: the scores of several attacks compete on pilot draws that fitted none of them.
+
+    What it does never depends on what happens to be installed, nor on the machine's speed.
+
+    Args:
+        members: the attacks that take part; add `Classifier()` for outputs whose coordinates
+            depend on each other in ways that no sum over features sees.
+
+    Raises:
+        TypeError: if a member is not one of dpcore's score attacks.
+
+    Source:
+        The split into training, choice and fresh count: Bichsel et al. (2021), section 5.
+
+    Example:
+        >>> import dpcore
+        >>> def geometric(x, size, rng):
+        ...     return x + rng.geometric(0.5, (size, 1)) - rng.geometric(0.5, (size, 1))
+        >>> report = dpcore.audit(geometric, attack=Auto(), trials=10**5, claim=0.5, rng=1)
+        >>> report.verdict, 0.6 < report.epsilon_lower < 0.6932
+        ('refuted', True)
+    """
+
+    members: tuple[ScoreAttack, ...] = _DEFAULT
+
+    def __post_init__(self) -> None:
+        """Check the members."""
+        for member in self.members:
+            if not isinstance(member, ScoreAttack):
+                raise mistyped("members", "attacks that make scores", member)
+
+    def candidates(
+        self, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any], pair: Pair
+    ) -> tuple[Score, ...]:
+        """The scores of every member that applies."""
+        return tuple(
+            score
+            for member in self.members
+            for score in member.candidates(outputs, outputs_prime, pair)
+        )

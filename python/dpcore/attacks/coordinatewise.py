@@ -1,0 +1,280 @@
+"""One event per coordinate, for mechanisms that are declared to treat coordinates independently.
+
+The loss of n independent coordinates with one law is n times the loss of one of them, and every
+output holds n draws of that one coordinate. Nothing in the counted draws proves independence: it
+is declared by whoever asks for this attack, and printed with the verdict. The pilot can only
+disprove it, and is then refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..bounds import predicted
+from ..errors import instance, invalid, vector
+from ..events.every_coordinate import EveryCoordinate, Intervals, rows
+from ..records import Pair
+from ._choosing import TOLERANCE, Floats, Goal, scale_of, thresholds
+from ._independence import refuse_dependent
+
+_BINS: Final = 64
+_WORTH: Final = 1.05
+"""A union of intervals must promise so much more than a half-line before it is preferred."""
+
+_FAINT: Final = 1e-9
+_ROUNDS: Final = 10
+_MOST_ENTRIES: Final = 2**22
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinatewise:
+    """Learns one set per group of like coordinates, for mechanisms *declared* independent.
+
+    Coordinates with equal (x_i, x'_i) form a group; where x_i = x'_i a coordinate says nothing
+    and is left out. For each group the set that promises most is learnt: a half-line, or a union
+    of intervals where that promises clearly more. The event is "every coordinate lies in its
+    set", with probability ``prod_g p_g^m_g``, so that
+
+    ``epsilon >= ln((prod_g p_g^m_g - delta) / prod_g q_g^m_g)``
+
+    and p_g, q_g are counted on m_g coordinates of every output at once.
+
+    Three things are declared by using this attack: the outputs' coordinates are independent of
+    each other given the input, coordinate i depends on x_i alone, and those of one group have one
+    law. A pilot that contradicts them is refused; one that does not proves nothing.
+
+    Source:
+        The sum of the losses of independent coordinates: Dwork and Roth (2014), theorem 3.6.
+
+    Example:
+        >>> rng = np.random.default_rng(1)
+        >>> outputs = rng.laplace(0.0, 2.0, (2000, 8)), 1.0 + rng.laplace(0.0, 2.0, (2000, 8))
+        >>> event = Coordinatewise()(*outputs, Pair(np.zeros(8), np.ones(8)))
+        >>> event.multiplicities, event.sets[0].below
+        ((8,), True)
+    """
+
+    def __call__(
+        self, outputs: npt.ArrayLike, outputs_prime: npt.ArrayLike, pair: Pair
+    ) -> EveryCoordinate:
+        """Choose the event from pilot outputs.
+
+        Args:
+            outputs: pilot outputs on `x`, shape `(size, dim)`.
+            outputs_prime: pilot outputs on `x_prime`, shape `(size', dim)`.
+            pair: the pair they were drawn on, two vectors of `dim` numbers.
+
+        Returns:
+            The event of `choose` for ten times as many draws.
+
+        Raises:
+            TypeError: if outputs or pair do not hold real numbers.
+            ValueError: as for `choose`.
+        """
+        size = len(np.asarray(outputs))
+        return self.choose(outputs, outputs_prime, pair, Goal(10 * max(1, size))).event
+
+    def choose(
+        self, outputs: npt.ArrayLike, outputs_prime: npt.ArrayLike, pair: Pair, goal: Goal
+    ) -> Chosen:
+        """Choose event and direction from pilot outputs.
+
+        Args:
+            outputs: pilot outputs on `x`, shape `(size, dim)`.
+            outputs_prime: pilot outputs on `x_prime`, shape `(size', dim)`.
+            pair: the pair they were drawn on, two vectors of `dim` numbers.
+            goal: what the counted draws are to certify.
+
+        Returns:
+            The event, the side for the numerator and the bound that is expected.
+
+        Raises:
+            TypeError: if outputs or pair do not hold real numbers, or `goal` is no `Goal`.
+            ValueError: if the shapes do not fit, a side has fewer than two outputs, the inputs
+                agree everywhere, the pilot's coordinates are visibly dependent, or those of one
+                group visibly unlike.
+        """
+        goal = instance("goal", goal, Goal)
+        groups, dim = _groups(pair)
+        sides = [_pilot(side, dim) for side in (outputs, outputs_prime)]
+        differing = [group for group, equal in groups if not equal]
+        refuse_dependent(tuple(zip(("x", "x'"), sides, strict=True)), differing)
+        # The groups share the probability of error.
+        shared = replace(goal, confidence=1.0 - (1.0 - goal.confidence) / len(differing))
+        found: list[Chosen] = []
+        for way in ("x", "x_prime"):
+            options = [_options(sides, group, way, shared) for group in differing]
+            found.append(_combined(way, options, differing, dim, goal))
+        return max(found, key=lambda chosen: chosen.merit)
+
+
+class Chosen(NamedTuple):
+    """An event, the side that goes into the numerator, and the bound expected.
+
+    Args:
+        event: what is to be counted.
+        direction: "x" or "x_prime".
+        merit: the bound that the counted draws would certify at the pilot's pessimistic rates.
+    """
+
+    event: EveryCoordinate
+    direction: str
+    merit: float
+
+
+class Options(NamedTuple):
+    """Sets that a group may take.
+
+    Args:
+        log_p: logarithm of a pessimistic lower limit for each set's probability, numerator's side.
+        log_q: logarithm of a pessimistic upper limit on the other side.
+        make: the set of an index.
+    """
+
+    log_p: Floats
+    log_q: Floats
+    make: Callable[[int], Intervals]
+
+
+def _groups(pair: Pair) -> tuple[list[tuple[tuple[int, ...], bool]], int]:
+    """Coordinates with equal inputs, and whether x and x' agree there."""
+    pair = instance("pair", pair, Pair)
+    ends = vector("x", pair.x), vector("x_prime", pair.x_prime)
+    if ends[0].shape != ends[1].shape:
+        raise invalid("pair", "two inputs of equal shape", tuple(end.shape for end in ends))
+    if np.array_equal(*ends):
+        raise invalid("pair", "different in at least one entry", pair)
+    kinds, where = np.unique(np.stack(ends, axis=1), axis=0, return_inverse=True)
+    found = [
+        (tuple(np.flatnonzero(where.ravel() == i).tolist()), bool(kind[0] == kind[1]))
+        for i, kind in enumerate(kinds)
+    ]
+    return found, ends[0].size
+
+
+def _pilot(outputs: npt.ArrayLike, dim: int) -> npt.NDArray[Any]:
+    values = rows(np.asarray(outputs), dim)
+    if len(values) < 2:
+        raise invalid("outputs", "at least two pilot outputs on each side", len(values))
+    return values
+
+
+def _options(
+    sides: Sequence[npt.NDArray[Any]], group: tuple[int, ...], way: str, goal: Goal
+) -> Options:
+    """Sets worth trying for one group: half-lines, then unions of the most telling bins.
+
+    Thresholds and the order of the bins come from the first halves of the pilot, probabilities
+    from the second ones.
+    """
+    fit: list[Floats] = []
+    rest: list[Floats] = []
+    sizes: list[int] = []
+    for side in sides if way == "x" else sides[::-1]:
+        part = side[: max(2, _MOST_ENTRIES // len(group)), list(group)].astype(np.float64)
+        cut = len(part) // 2
+        fit.append(_known(part[:cut]))
+        rest.append(_known(part[cut:]))
+        sizes.append(part[cut:].size)
+    points = thresholds(fit[0], fit[1], TOLERANCE * scale_of(*fit))
+    if points.size == 0:
+        return Options(np.zeros(1), np.zeros(1), lambda _: Intervals(np.zeros(1), True))
+    edges = points[np.unique(np.linspace(0, points.size - 1, _BINS - 1).astype(np.int64))]
+    order = _order(fit[0], fit[1], edges)
+    hits = [_hits(values, points, edges, order) for values in rest]
+    draws = goal.trials * len(group)
+    ratio = predicted(hits[0], sizes[0], hits[1], sizes[1], draws, 0.0, goal.confidence)
+    log_q = -predicted(sizes[0], sizes[0], hits[1], sizes[1], draws, 0.0, goal.confidence)
+    # Where nothing promises anything, what is clearest on the pilot is the best guess.
+    ratio += _FAINT * _clarity(hits[0], hits[1], sizes[0], sizes[1])
+    ratio[2 * points.size :] /= _WORTH
+
+    def make(index: int) -> Intervals:
+        if index < 2 * points.size:
+            return Intervals(points[index % points.size][np.newaxis], index < points.size)
+        members = np.zeros(edges.size + 1, dtype=np.bool_)
+        members[order[: index - 2 * points.size + 1]] = True
+        return Intervals(edges[members[1:] != members[:-1]], bool(members[0]))
+
+    return Options(ratio + log_q, log_q, make)
+
+
+def _clarity(hits: Floats, hits_prime: Floats, size: int, size_prime: int) -> Floats:
+    """Standard errors by which each set is more frequent on the numerator's side."""
+    pooled = (hits + hits_prime + 1.0) / (size + size_prime + 2.0)
+    error = np.sqrt(pooled * (1.0 - pooled) * (1.0 / size + 1.0 / size_prime))
+    clarity: Floats = np.maximum((hits / size - hits_prime / size_prime) / error, 0.0)
+    return clarity
+
+
+def _known(values: Floats) -> Floats:
+    return np.sort(values[~np.isnan(values)])
+
+
+def _order(values: Floats, values_prime: Floats, edges: Floats) -> npt.NDArray[np.intp]:
+    """Bins between the edges, those that speak most for the first side foremost."""
+    held, held_prime = (_bins(side, edges) + 0.5 for side in (values, values_prime))
+    return np.argsort(held_prime / held, kind="stable")
+
+
+def _bins(values: Floats, edges: Floats) -> Floats:
+    passed = np.searchsorted(values, edges)
+    return np.diff(passed, prepend=0, append=values.size).astype(np.float64)
+
+
+def _hits(values: Floats, points: Floats, edges: Floats, order: npt.NDArray[np.intp]) -> Floats:
+    """Hits of every set: below each point, at or above it, in the first bins of the order."""
+    below = np.searchsorted(values, points).astype(np.float64)
+    unions = np.cumsum(_bins(values, edges)[order])[:-1]
+    return np.concatenate([below, values.size - below, unions])
+
+
+def _combined(
+    way: str, options: Sequence[Options], groups: Sequence[tuple[int, ...]], dim: int, goal: Goal
+) -> Chosen:
+    """The best sets of all groups together; without a delta each group's own best."""
+    weights = [float(len(group)) for group in groups]
+    # -1 is "anything": the group is left out.
+    picks = [-1] * len(options)
+    for _ in range(_ROUNDS if goal.delta > 0.0 else 1):
+        before = list(picks)
+        for i, option in enumerate(options):
+            rest = _sums(options, weights, [-1 if j == i else p for j, p in enumerate(picks)])
+            log_p = rest[0] + weights[i] * option.log_p
+            log_q = rest[1] + weights[i] * option.log_q
+            gain = _log_margin(log_p, goal.delta) - log_q
+            best = int(np.argmax(gain))
+            alone = float(_log_margin(np.array(rest[0]), goal.delta)) - rest[1]
+            picks[i] = best if gain[best] > alone else -1
+        if picks == before:
+            break
+    sums = _sums(options, weights, picks)
+    merit = max(0.0, float(_log_margin(np.array(sums[0]), goal.delta)) - sums[1])
+    if max(picks) < 0:
+        picks[0] = int(np.argmax(options[0].log_p - options[0].log_q))
+    used = [i for i, pick in enumerate(picks) if pick >= 0]
+    sets = tuple(options[i].make(picks[i]) for i in used)
+    return Chosen(EveryCoordinate(tuple(groups[i] for i in used), sets, dim), way, merit)
+
+
+def _sums(
+    options: Sequence[Options], weights: Sequence[float], picks: Sequence[int]
+) -> tuple[float, float]:
+    chosen = [(w, o, p) for w, o, p in zip(weights, options, picks, strict=True) if p >= 0]
+    log_p = sum(weight * float(option.log_p[pick]) for weight, option, pick in chosen)
+    return log_p, sum(weight * float(option.log_q[pick]) for weight, option, pick in chosen)
+
+
+def _log_margin(log_p: Floats, delta: float) -> Floats:
+    """ln(e^log_p - delta), minus infinity where nothing is left."""
+    if delta == 0.0:
+        return log_p
+    left = -np.expm1(np.minimum(np.log(delta) - log_p, 0.0))
+    with np.errstate(divide="ignore"):
+        margin: Floats = log_p + np.log(left)
+    return margin

@@ -1,0 +1,288 @@
+"""Histograms: the cells of discrete outputs, in the order of their likelihood ratio."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import instance, integer, invalid
+from ..events.above import Score
+from ..records import Pair, Record, frozen_array
+from ._choosing import TOLERANCE, ScoreAttack
+from ._columns import Floats, numbers
+from ._letters import (
+    Letters,
+    Whole,
+    kind_of,
+    letters_of_real,
+    letters_of_whole,
+    real_columns,
+    regular,
+)
+from ._outcomes import Outcomes, items_of, keys_of, largest
+
+_PSEUDO: Final = (1.0, 32.0)
+"""Outputs that every cell is given beforehand on both sides.
+
+One lets a cell lead that x alone produces a few times; with 32 a rare cell does not lead by luck.
+The choice of the event decides between the two orders.
+"""
+_MOST_CELLS: Final = 2**16
+_FULL: Final = 8
+"""Pilot outputs per cell from which a histogram applies."""
+_FULL_BINNED: Final = 64
+"""The same for bins, which could always be coarser."""
+_FEW: Final = 16
+"""So few cells are always enough."""
+_BINS: Final = (1, 2, 4)
+_HEAD: Final = 2**14
+_RADIX: Final = 2**62
+_TABLE: Final = 2**20
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Cells(Record):
+    """The log ratio of the cell that an output falls into: ``ln((k + a)/(n + a)) - ln(...)'``.
+
+    Cells are rows of letters (see `Letters`); k of n pilot outputs on x, k' of n' on x' lay in a
+    cell, and a shrinks the ratio of rare ones towards 0. An output in no known cell scores 0.
+
+    Args:
+        letters: how outputs become rows of small whole numbers.
+        stops: the columns are numbered in groups, so that 62 bits hold a group; where each ends.
+        ends: where the ladder of each group ends.
+        ladders: for each group the numbers that the pilot shows, increasing, one ladder after
+            the other; the place of a number in its ladder is what the next group continues.
+        values: the score of each number of the last group.
+
+    Raises:
+        TypeError: if `letters` is not a `Letters`.
+        ValueError: if the tables do not fit each other.
+    """
+
+    letters: Letters
+    stops: tuple[int, ...]
+    ends: tuple[int, ...]
+    ladders: Whole
+    values: Floats
+
+    merged = True
+
+    def __post_init__(self) -> None:
+        """Freeze the tables and check that they fit."""
+        instance("letters", self.letters, Letters)
+        for name in ("stops", "ends"):
+            object.__setattr__(self, name, tuple(map(int, getattr(self, name))))
+        for name, kind in (("ladders", np.int64), ("values", np.float64)):
+            table = frozen_array(np.asarray(getattr(self, name), dtype=kind))
+            object.__setattr__(self, name, table)
+        starts = (0, *self.ends)
+        if len(self.ends) != len(self.stops) or starts[-1] != self.ladders.size:
+            raise invalid("ends", f"one for each of {len(self.stops)} stops", self.ends)
+        if not all(first < end for first, end in itertools.pairwise(starts)):
+            raise invalid("ends", "increasing", self.ends)
+        if self.values.shape != (starts[-1] - starts[-2],):
+            raise invalid("values", "one for each cell of the last ladder", self.values.shape)
+
+    def __call__(self, outputs: npt.NDArray[Any]) -> Floats:
+        """The scores, shape `(size,)`."""
+        outputs, strange = regular(self.letters.kind, np.asarray(outputs))
+        scores = np.zeros(len(outputs))
+        ladders = [self.ladders[a:b] for a, b in itertools.pairwise((0, *self.ends))]
+        for part, raw in self.letters.chunks(outputs):
+            code, first = np.zeros(len(raw), dtype=np.int64), 0
+            for stop, ladder in zip(self.stops, ladders, strict=True):
+                code = _find(ladder, self.letters.extend(code, raw, first, stop))
+                first = stop
+            scores[part] = np.where(code >= 0, self.values[code], 0.0)
+        if strange is not None:
+            scores[strange] = 0.0
+        return scores
+
+    def __str__(self) -> str:
+        """One line for a report."""
+        return f"log ratio of the output's cell (one of {self.values.size})"
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram(ScoreAttack):
+    """Counts how often each output occurs on either side and orders the outputs by the ratio.
+
+    For discrete outputs with enough pilot draws this is the likelihood ratio itself, and its best
+    threshold the best event. Outputs may be integers, bools, strings, any hashable objects, rows
+    of these, or floats, which are merged before they are compared: values within a billionth of
+    the largest magnitude are one. Floats that never repeat go into bins by rank, beside the
+    atoms, so that a flag pattern with a value or two is a cell as well.
+
+    It applies where the pilot has on average 8 outputs a cell, 64 where there are bins (16 cells
+    are always few enough). At most 65,536 cells are kept, the most frequent ones.
+
+    Args:
+        bins: bins of equal share for values that do not repeat (from 4 on, two more in either
+            tail); None tries 1, 2 and 4.
+
+    Raises:
+        TypeError: if `bins` is not an integer.
+        ValueError: if it is below 1.
+
+    Source:
+        Neyman and Pearson (1933) for the order of the cells; Gilbert and McMillan (2018),
+        "Property testing for differential privacy", for histograms of outputs.
+
+    Example:
+        >>> import dpcore
+        >>> def leaky(x, size, rng):
+        ...     return np.where(rng.random(size) < 0.5, "no", "yes" if x else "never")
+        >>> report = dpcore.audit(leaky, (1, 0), attack=Histogram(), claim=1.0, rng=1)
+        >>> report.verdict, report.epsilon_lower > 10
+        ('refuted', True)
+    """
+
+    bins: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check the number of bins."""
+        if self.bins is not None:
+            object.__setattr__(self, "bins", integer("bins", self.bins, 1))
+
+    def candidates(
+        self, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any], pair: Pair
+    ) -> tuple[Score, ...]:
+        """Tables of cells fitted on pilot outputs.
+
+        Args:
+            outputs: pilot outputs on `x`, shape `(size, ...)`.
+            outputs_prime: pilot outputs on `x_prime`, shape `(size', ...)`.
+            pair: the pair they were drawn on (not used).
+
+        Returns:
+            Scores, two for each way to make cells; none where the cells are too many.
+
+        Raises:
+            TypeError: if outputs are objects that cannot be hashed.
+        """
+        sides = np.asarray(outputs), np.asarray(outputs_prime)
+        if sides[0].size == 0 or sides[1].size == 0 or sides[0].shape[1:] != sides[1].shape[1:]:
+            return ()
+        kinds = {kind_of(side) for side in sides}
+        if "real" in kinds and kinds <= {"real", "whole"}:
+            return self._of_floats(*sides)
+        if None in kinds or len(kinds) > 1:
+            return _outcomes(*sides)
+        return _cells(sides, letters_of_whole(*sides, str(kinds.pop())), _FULL)
+
+    def _of_floats(self, *sides: npt.NDArray[Any]) -> tuple[Score, ...]:
+        rows = tuple(map(numbers, sides))
+        shown = real_columns(*rows)
+        found: list[Score] = []
+        loose = any(column.loose for column in shown)
+        for bins in _BINS if self.bins is None else (self.bins,):
+            made = _cells(rows, letters_of_real(shown, bins), _FULL_BINNED if bins > 1 else _FULL)
+            # Where no value repeats, one bin is one cell, which says nothing.
+            found += [cells for cells in made if not (loose and cells.values.size == 1)]
+            if not loose:
+                break
+        return tuple(found)
+
+
+def _find(ladder: Whole, code: Whole) -> Whole:
+    """The place of each number in a ladder, -1 for those that are not in it."""
+    place = np.searchsorted(ladder, code)
+    place[place == ladder.size] = 0
+    return np.where(ladder[place] == code, place, -1)
+
+
+def _cells(sides: tuple[npt.NDArray[Any], ...], letters: Letters, full: int) -> tuple[Cells, ...]:
+    """The cells that letters make, in both orders; none if they are too many."""
+    total = sum(map(len, sides))
+    most = max(_FEW, total / full)
+    first = tuple(side[:_HEAD] for side in sides)
+    seen = sum(map(len, first))
+    # If `most` cells were equally likely, the head would show this many.
+    if seen < total and _numbered(first, letters)[2].shape[1] > most * -np.expm1(-seen / most):
+        return ()
+    stops, ladders, counts = _numbered(sides, letters)
+    if counts.shape[1] > most:
+        return ()
+    tables = _log_ratios(counts, [len(side) for side in sides])
+    ends = np.cumsum([ladder.size for ladder in ladders]).tolist()
+    table = np.concatenate(ladders)
+    return tuple(Cells(letters, stops, tuple(ends), table, values) for values in tables)
+
+
+def _numbered(
+    sides: tuple[npt.NDArray[Any], ...], letters: Letters
+) -> tuple[tuple[int, ...], tuple[Whole, ...], Whole]:
+    """Stops and ladders of `Cells`, and the counts of both sides in the last one's cells."""
+    codes = [np.zeros(len(side), dtype=np.int64) for side in sides]
+    stops: list[int] = []
+    ladders: list[Whole] = []
+    columns, stop, kept = letters.sizes.size, 0, 1
+    while True:
+        first, radix = stop, kept
+        while stop < columns and radix * int(letters.sizes[stop]) < _RADIX:
+            radix *= int(letters.sizes[stop])
+            stop += 1
+        for side, code in zip(sides, codes, strict=True):
+            for part, raw in letters.chunks(side):
+                code[part] = letters.extend(code[part], raw, first, stop)
+        keys, counts = _tally(codes, radix)
+        stops.append(stop)
+        ladders.append(keys)
+        if stop == columns:
+            return tuple(stops), tuple(ladders), counts
+        codes, kept = [_find(keys, code) for code in codes], keys.size
+
+
+def _tally(codes: list[Whole], radix: int) -> tuple[Whole, Whole]:
+    """The numbers that occur, the most frequent ones at most, and their counts on both sides."""
+    known = [code[code >= 0] for code in codes]
+    if radix <= _TABLE:
+        counts = np.stack([np.bincount(code, minlength=radix) for code in known])
+        keys = np.flatnonzero(counts.any(axis=0))
+        counts = counts[:, keys]
+    else:
+        each = [np.unique(code, return_counts=True) for code in known]
+        keys = np.union1d(each[0][0], each[1][0])
+        counts = np.zeros((2, keys.size), dtype=np.int64)
+        for row, (own, number) in zip(counts, each, strict=True):
+            row[np.searchsorted(keys, own)] = number
+    if keys.size > _MOST_CELLS:
+        frequent = np.argsort(-counts.sum(axis=0), kind="stable")[:_MOST_CELLS]
+        frequent.sort()
+        keys, counts = keys[frequent], counts[:, frequent]
+    return keys.astype(np.int64), counts.astype(np.int64)
+
+
+def _log_ratios(counts: Whole, sizes: list[int]) -> list[Floats]:
+    """Shrunken log ratios of all cells; one for each order of the cells."""
+    found: list[Floats] = []
+    for a in _PSEUDO:
+        shares = [np.log((k + a) / (n + a)) for k, n in zip(counts, sizes, strict=True)]
+        values = shares[0] - shares[1]
+        if not found or not _same_order(found[0], values):
+            found.append(values)
+    return found
+
+
+def _same_order(first: Floats, second: Floats) -> bool:
+    return bool(np.array_equal(np.argsort(first, kind="stable"), np.argsort(second, kind="stable")))
+
+
+def _outcomes(outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]) -> tuple[Score, ...]:
+    sides = (outputs, outputs_prime)
+    unit = TOLERANCE * max((largest(items_of(side)) for side in sides), default=0.0)
+    tallies = [Counter(keys_of(side, unit)) for side in sides]
+    total = tallies[0] + tallies[1]
+    if len(total) > max(_FEW, total.total() / _FULL):
+        return ()
+    # Sorted by frequency, equal ones as they first occurred.
+    keys = tuple(key for key, _ in total.most_common(_MOST_CELLS))
+    counts = np.array([[tally[key] for key in keys] for tally in tallies], dtype=np.int64)
+    tables = _log_ratios(counts, [len(side) for side in sides])
+    return tuple(Outcomes(keys, values, unit) for values in tables)

@@ -1,0 +1,335 @@
+"""The float lattice: what the lowest bits of value + noise say about the value.
+
+In floating point a sum is rounded to a lattice that depends on the input. From 1.0, noise that
+carries the sum into (-1/2, 1/2) lies in (-3/2, -1/2), so both terms are multiples of 2^-53 and
+the sum, which is exact there, is one too; from 0.0 the sum is the noise itself and has finer bits.
+An output with such bits cannot come from 1.0: the privacy loss is infinite, whatever the scale of
+the noise. Other inputs leave other lattices in other windows, and the pilot shows which.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..events.above import Score
+from ..records import Pair
+from ._bits import FINEST, FinerThan, Floats, LowBits, cells, classes, entries, lowest_bit
+from ._choosing import ScoreAttack
+
+_EVIDENCE: Final = 5.0, 3.5
+"""Standard errors by which shares of fine numbers must differ within bins to be a trace: for any
+cut, and for the few dozen cuts that arithmetic leads one to expect."""
+
+_LEAST_VARIANCE: Final = 4.0, 1.0
+"""Below such a variance of the number of fine outputs, standard errors mean little."""
+
+_AHEAD: Final = 1.0
+"""By how much an unexpected cut must promise more than the best expected one."""
+
+_WIDTHS: Final = 52, 23
+"""Stored bits of the significand of a double and of a single."""
+
+_DEPTH: Final = 12
+"""Bits below the spread of the outputs where low-order bits begin: a law of real numbers hardly
+changes from one multiple of so small a step to the next, so that it cannot make a trace."""
+
+_SHRINK: Final = 2.0
+"""Standard errors by which pilot counts are taken to be worse than they look."""
+
+_OCTAVES: Final = 8
+"""Windows end at most so many powers of two below twice the typical distance from a centre..."""
+
+_ABOVE: Final = 4
+"""...and as many above. A window that should hold less than _ABOVE^2 numbers is not looked at."""
+
+_MOST_GROUPS: Final = 32
+_MOST_ENTRIES: Final = 2**20
+_MOST_CUTS: Final = 40
+_CUTS_A_SIDE: Final = 2
+_SCORES: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class FloatLattice(ScoreAttack):
+    """Looks for lattices in the low-order bits of floating-point outputs.
+
+    For every group of entries with equal inputs the pilot is tabulated by place (windows that end
+    at 0, x_i, x'_i or a power of two away from them) and by the exponent of the lowest set bit.
+    The scores are the cuts "in this window and no multiple of 2^-e" that should certify most, and
+    the log ratio of the whole table. Only a difference of the *shares* of fine numbers within one
+    window counts as a trace, so the attack does not see the real-number law of a mechanism: what
+    it certifies is a finding about the floating-point implementation.
+
+    Without a trace it returns a score that is 0 everywhere, which certifies 0: snapped and
+    discrete mechanisms, and those that round their noise exactly, pass. Outputs that are not
+    floats have no such bits, and the attack does not apply. Float32 outputs, and float32 values
+    kept as doubles, are treated alike: the exponents are those of the numbers. With more than 32
+    different groups of entries all of them are tabulated as one; where the pair does not match
+    the outputs, all of them as one and, up to 32, each for itself.
+
+    Source:
+        Mironov (2012), "On significance of the least significant bits for differential privacy";
+        Haney, Desfontaines, Hartman, Shrestha and Hay (2022), "Precision-based attacks and
+        interval refining"; Sterbenz (1974), theorem 4.3.1, for the exact sum.
+
+    Example:
+        >>> import numpy as np
+        >>> rng = np.random.default_rng(1)
+        >>> outputs = rng.laplace(0.0, 10.0, (2000, 1)), 1.0 + rng.laplace(0.0, 10.0, (2000, 1))
+        >>> print(FloatLattice().candidates(*outputs, Pair([0.0], [1.0]))[0])
+        [entry 0 is in [-0.5, 0.5) and no multiple of 2^-53]
+    """
+
+    def candidates(
+        self, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any], pair: Pair
+    ) -> tuple[Score, ...]:
+        """Cuts and tables fitted on pilot outputs.
+
+        Args:
+            outputs: pilot outputs on `x`, shape `(size, ...)`.
+            outputs_prime: pilot outputs on `x_prime`, shape `(size', ...)`.
+            pair: the pair they were drawn on; its entries are used where they match the outputs'.
+
+        Returns:
+            The scores, most promising first; one that is 0 everywhere if there is no trace; none
+            if the outputs are no floats or have no entries.
+        """
+        outputs, outputs_prime = np.asarray(outputs), np.asarray(outputs_prime)
+        if outputs.dtype.kind != "f" or outputs_prime.dtype.kind != "f" or outputs.size == 0:
+            return ()
+        size = min(len(outputs), len(outputs_prime))
+        found: list[tuple[float, Score]] = []
+        for columns, ends in _groups(outputs, pair):
+            found += _cuts(_tabulate(outputs[:size], outputs_prime[:size], columns, ends))
+        if not found:
+            return (FinerThan(FINEST, -1.0, 1.0),)
+        found.sort(key=lambda item: -item[0])
+        return tuple(score for _, score in found[:_SCORES])
+
+
+class Table(NamedTuple):
+    """Pilot counts of one group, by side, bin and class (see `LowBits`).
+
+    `ends` are x_i and x'_i, or empty where they are unknown.
+    """
+
+    columns: tuple[int, ...]
+    ends: tuple[float, ...]
+    edges: Floats
+    exponents: npt.NDArray[np.int64]
+    counts: npt.NDArray[np.int64]
+
+
+def _groups(
+    outputs: npt.NDArray[Any], pair: Pair
+) -> list[tuple[tuple[int, ...], tuple[float, ...]]]:
+    """Groups of entries that are treated alike, each with its x_i and x'_i."""
+    dim = outputs.size // len(outputs)
+    ends = [_plain(side, dim) for side in (pair.x, pair.x_prime)]
+    if ends[0] is None or ends[1] is None:
+        single = [(i,) for i in range(dim)] if 1 < dim <= _MOST_GROUPS else []
+        return [(group, ()) for group in (tuple(range(dim)), *single)]
+    rows, where = np.unique(np.stack([ends[0], ends[1]]).T, axis=0, return_inverse=True)
+    if len(rows) > _MOST_GROUPS:
+        return [(tuple(range(dim)), ())]
+    return [
+        (tuple(np.flatnonzero(where.ravel() == i).tolist()), tuple(row.tolist()))
+        for i, row in enumerate(rows)
+    ]
+
+
+def _plain(side: Any, dim: int) -> Floats | None:
+    """An input as one finite number per output entry, None if it is no such thing."""
+    if not isinstance(side, np.ndarray) or side.dtype.kind not in "iuf" or side.size != dim:
+        return None
+    values = side.astype(np.float64).ravel()
+    return values if np.isfinite(values).all() else None
+
+
+def _tabulate(
+    outputs: npt.NDArray[Any],
+    outputs_prime: npt.NDArray[Any],
+    columns: tuple[int, ...],
+    ends: tuple[float, ...],
+) -> Table:
+    most = max(1, _MOST_ENTRIES // len(columns))
+    sides = [
+        np.ascontiguousarray(entries(side[:most], columns)).ravel()
+        for side in (outputs, outputs_prime)
+    ]
+    pooled = np.concatenate(sides)
+    edges, exponents = _edges(pooled, (0.0, *ends)), _exponents(lowest_bit(pooled), _spread(pooled))
+    shape = (edges.size + 1, exponents.size + 1)
+    place, size = classes(exponents), shape[0] * shape[1]
+    found = [np.bincount(cells(side, edges, place), minlength=size) for side in sides]
+    counts = np.stack([one.reshape(shape) for one in found])
+    return Table(columns, ends, edges, exponents, counts[:, 1:-1])
+
+
+def _edges(values: Floats, centres: tuple[float, ...]) -> Floats:
+    """Ends of windows: the centres and powers of two away from them."""
+    finite = values[np.isfinite(values)]
+    if finite.size == 0:
+        return np.array([-1.0, 1.0])
+    found = [np.array(centres)]
+    for centre in centres:
+        # Halved, so that no difference overflows.
+        middle = float(np.median(np.abs(finite / 2.0 - centre / 2.0)))
+        power = int(np.frexp(middle)[1]) + 1
+        deep = int(np.clip(np.log2(finite.size / 2.0) - _ABOVE, 3, _OCTAVES))
+        steps = np.ldexp(1.0, np.arange(power - deep, min(power + _ABOVE, 1024)))
+        with np.errstate(over="ignore"):
+            found += [centre - steps, centre + steps]
+    # The outermost windows end where the pilot does.
+    found.append(np.array([finite.min(), np.nextafter(finite.max(), np.inf)]))
+    edges = np.unique(np.concatenate(found))
+    within: Floats = edges[np.isfinite(edges)]
+    return within
+
+
+def _exponents(found: npt.NDArray[np.int64], spread: float) -> npt.NDArray[np.int64]:
+    """Exponents far below the spread that leave a share of the numbers on either side."""
+    if spread <= 0.0:
+        return np.empty(0, dtype=np.int64)
+    kinds, times = np.unique(found, return_counts=True)
+    below = np.cumsum(times) - times
+    worth = (below >= 4) & (found.size - below >= max(4, found.size // 1000))
+    kinds = kinds[worth & (kinds < int(np.frexp(spread)[1]) - _DEPTH)]
+    return kinds[np.linspace(0, kinds.size - 1, min(kinds.size, _MOST_CUTS)).astype(np.int64)]
+
+
+def _spread(values: Floats) -> float:
+    """Half the width of the middle 98 % of the finite numbers."""
+    finite = values[np.isfinite(values)]
+    if finite.size == 0:
+        return 0.0
+    low, high = np.quantile(finite, (0.01, 0.99), method="nearest")
+    return float(high / 2.0 - low / 2.0)
+
+
+def _cuts(table: Table) -> list[tuple[float, Score]]:
+    """The best cuts for either side; the whole table too unless the best of them is clean."""
+    below = table.counts.cumsum(axis=2)[:, :, :-1].astype(np.float64)
+    if below.shape[2] == 0:
+        return []
+    first, last = np.triu_indices(table.edges.size, 1)
+    whole = table.counts.sum(axis=2)[:, :, np.newaxis].astype(np.float64)
+    fine, inside = _between(below, first, last), _between(whole, first, last)
+    trace, variance = _trace(below, whole, first, last)
+    # What the place alone says, by the law of the real numbers, is no merit of a cut.
+    place = np.abs(np.log((inside[0] + 1.0) / (inside[1] + 1.0)))
+    found: list[tuple[float, Score]] = []
+    unclean: dict[float, bool] = {}
+    for side, sign in ((0, 1.0), (1, -1.0)):
+        merit = _promise(fine[side], fine[1 - side]) - place
+        likely = _expected(table, first, last, side)
+        _rule_out(merit, likely, sign * trace, variance)
+        windows, promises = np.argmax(merit, axis=0), np.max(merit, axis=0)
+        for cut in np.argsort(-promises, kind="stable")[:_CUTS_A_SIDE]:
+            if promises[cut] == -np.inf:
+                break
+            window = windows[cut]
+            unclean[float(promises[cut])] = bool(fine[1 - side, window, cut] > 0.0)
+            bins = np.arange(first[window], last[window])
+            if not likely[window, cut]:
+                # Bins at the ends that hold no fine number on this side only cost.
+                bins = bins[below[side, bins, cut] > 0.0]
+            low, high = float(table.edges[bins[0]]), float(table.edges[bins[-1] + 1])
+            for quantifier in ("some", "every")[: len(table.columns)]:
+                exponent = -int(table.exponents[cut])
+                score = FinerThan(exponent, low, high, table.columns, quantifier)
+                found.append((float(promises[cut]), score))
+    if found and unclean[max(unclean)]:
+        found.append((max(unclean), _low_bits(table)))
+    return found
+
+
+def _rule_out(
+    merit: Floats, likely: npt.NDArray[np.bool_], trace: Floats, variance: Floats
+) -> None:
+    """Set the merit of cuts without a trace to minus infinity, in place."""
+    seen = likely & (trace >= _EVIDENCE[1]) & (variance >= _LEAST_VARIANCE[1])
+    best = np.max(merit, initial=-np.inf, where=seen)
+    seen |= (trace >= _EVIDENCE[0]) & (variance >= _LEAST_VARIANCE[0]) & (merit > best + _AHEAD)
+    merit[~seen] = -np.inf
+
+
+def _expected(
+    table: Table, first: npt.NDArray[np.intp], last: npt.NDArray[np.intp], side: int
+) -> npt.NDArray[np.bool_]:
+    """Cuts that arithmetic leads one to expect, shape `(windows, exponents)`.
+
+    Let the finer input be a, the other b. Noise beyond 2^j is a multiple of 2^(j - w), w stored
+    bits of the significand, and with b added it stays one where the sum is below 2^j; from a the
+    same place is reached by smaller noise, with finer bits, within 2^j of a.
+    """
+    found = np.zeros((first.size, table.exponents.size), dtype=np.bool_)
+    if len(table.ends) < 2:
+        return found
+    fine, coarse = table.ends[side], table.ends[1 - side]
+    edges = table.edges
+    powers = np.unique(np.frexp(edges[edges > 0.0])[1] - 1)
+    for power in powers.tolist():
+        reach = float(np.ldexp(1.0, power))
+        low, high = max(-reach, fine - reach), min(reach, fine + reach)
+        for start, stop in ((low, min(high, coarse - reach)), (max(low, coarse + reach), high)):
+            window = (edges[first] == start) & (edges[last] == stop)
+            for width in _WIDTHS:
+                found |= window[:, np.newaxis] & (table.exponents == power - width)
+    return found
+
+
+def _between(counts: Floats, first: npt.NDArray[np.intp], last: npt.NDArray[np.intp]) -> Floats:
+    """Sums over the bins of every window; bins are the last axis but one."""
+    widths = [(0, 0)] * counts.ndim
+    widths[-2] = (1, 0)
+    sums = np.pad(counts.cumsum(axis=-2), widths)
+    between: Floats = sums[..., last, :] - sums[..., first, :]
+    return between
+
+
+def _promise(hits: Floats, hits_prime: Floats) -> Floats:
+    """A rough lower limit for the log ratio of two Poisson rates."""
+    low = np.maximum(hits - _SHRINK * np.sqrt(hits) + 1.0, 1e-3)
+    promise: Floats = np.log(low / (hits_prime + _SHRINK * np.sqrt(hits_prime) + 3.7))
+    return promise
+
+
+def _trace(
+    below: Floats, whole: Floats, first: npt.NDArray[np.intp], last: npt.NDArray[np.intp]
+) -> tuple[Floats, Floats]:
+    """Standard errors by which fine numbers are more frequent on x, given the bins; variances.
+
+    Each bin is a 2 x 2 table with its margins held fixed, so that only the lattice within a bin
+    counts and not how much of the law lies in it.
+
+    Source:
+        Mantel and Haenszel (1959), with their correction of one half.
+    """
+    both, size = below.sum(axis=0), np.maximum(whole.sum(axis=0), 2.0)
+    excess = below[0] - both * whole[0] / size
+    spread = whole[0] * whole[1] * both * (size - both) / (size**2 * (size - 1.0))
+    total, variance = _between(excess, first, last), _between(spread, first, last)
+    trace: Floats = np.sign(total) * np.maximum(np.abs(total) - 0.5, 0.0)
+    trace /= np.sqrt(np.maximum(variance, 1.0))
+    return trace, variance
+
+
+def _low_bits(table: Table) -> LowBits:
+    """The whole table as a score: log ratios of the shares within each bin.
+
+    They are shrunk towards 0 by two standard errors, which leaves many bins without any weight:
+    neighbours with equal weights are joined.
+    """
+    held = table.counts + 0.5
+    share = np.log(held) - np.log(held.sum(axis=2, keepdims=True))
+    ratio = share[0] - share[1]
+    error = _SHRINK * np.sqrt((1.0 / held).sum(axis=0))
+    weights = np.sign(ratio) * np.maximum(np.abs(ratio) - error, 0.0)
+    new = np.append(True, (weights[1:] != weights[:-1]).any(axis=1))
+    edges = table.edges[np.append(new, True)]
+    return LowBits(edges, table.exponents, weights[new], table.columns)

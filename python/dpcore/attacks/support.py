@@ -1,0 +1,214 @@
+"""Outputs that one input can produce and the other cannot: NaN, atoms, ranges, repeats.
+
+A difference of supports is an infinite privacy loss. What the pilot shows is only a hypothesis;
+it is certified like any other event, by a count on fresh draws. That a loss *is* infinite follows
+from a closed form alone, which `infinite` states for native mechanisms.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from ..errors import instance
+from ..events.above import Score
+from ..mechanisms import DPTextNoise, Exponential, Identity, Uniform
+from ..pairs import distance
+from ..published import is_native
+from ..records import Pair
+from ._choosing import ScoreAttack
+from ._columns import atoms_of, both, head, known, tolerance_of
+from ._regions import AtAtoms, Outside, Repeats, Special
+from ._rows import RowMax, RowMin
+
+_ORDER: Final = 8
+"""How far a range reaches beyond the pilot's extreme is judged by its distance to the 8th."""
+_NEAR: Final = 64
+_REACH: Final = 1.381966011250105
+"""Times that distance: no simple fraction, where an unseen atom may sit."""
+_ROOM: Final = 4.0
+"""Tolerances that a range is wider than the values that it holds."""
+_SEEN: Final = 8
+"""Pilot outputs on one side and none on the other that make an atom one-sided."""
+_MOST_ATOMS: Final = 16
+_ROUNDING: Final = 1e-12
+_EVIDENCE: Final = 3.0
+"""Standard errors by which repeats must differ on the pilot to be worth sorting all rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Support(ScoreAttack):
+    """Looks for outputs that only one of the two inputs can produce.
+
+    Hypotheses from the pilot: entries that are NaN or infinite; entries beyond the other side's
+    range, the range widened by a share of the gaps at its end; the extremes of a row; entries
+    that repeat another; entries at values of positive probability that one side alone showed.
+    Each is a score, and each must certify like any event: the answer is a finite bound.
+
+    Source:
+        Habernal (2022), theorem 3.2 (an output that one input cannot produce has infinite loss).
+
+    Example:
+        >>> import dpcore
+        >>> mechanism, pair = dpcore.Uniform(-1.0, 1.0), dpcore.Pair([0.0], [0.01])
+        >>> report = dpcore.audit(mechanism, pair, attack=Support(), claim=1.0, rng=1)
+        >>> report.verdict, report.epsilon_lower > 5
+        ('refuted', True)
+    """
+
+    def candidates(
+        self, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any], pair: Pair
+    ) -> tuple[Score, ...]:
+        """The hypotheses that the pilot suggests.
+
+        Args:
+            outputs: pilot outputs on `x`, shape `(size, ...)`.
+            outputs_prime: pilot outputs on `x_prime`, shape `(size', ...)`.
+            pair: the pair they were drawn on (not used).
+
+        Returns:
+            Scores, each a small whole number or an extreme; none where outputs are not numbers.
+        """
+        rows = both(outputs, outputs_prime)
+        if rows is None:
+            return ()
+        tolerance = tolerance_of(*map(head, rows))
+        found: list[Score] = [Special(kind) for kind in ("nan", "inf") if _occurs(kind, rows)]
+        found += [box for box in (_box(*rows, tolerance), _box(*rows[::-1], tolerance)) if box]
+        if rows[0].shape[1] > 1:
+            found += [RowMin(), RowMax()]
+            found += [Repeats(tolerance)] if _repeats_differ(*rows, tolerance) else []
+        atoms = _one_sided(*rows, tolerance)
+        found += [] if atoms is None else [atoms]
+        return tuple(found) if found else (Special("nan"),)
+
+
+def _occurs(kind: str, rows: tuple[npt.NDArray[Any], ...]) -> bool:
+    if all(side.dtype.kind != "f" for side in rows):
+        return False
+    return any(bool((np.isnan(side) if kind == "nan" else np.isinf(side)).any()) for side in rows)
+
+
+def _box(rows: npt.NDArray[Any], rows_prime: npt.NDArray[Any], tolerance: float) -> Outside | None:
+    """The range of x' in every entry where x leaves it; None where x leaves none."""
+    dim = rows.shape[1]
+    lows, highs = np.full(dim, -np.inf), np.full(dim, np.inf)
+    for i in range(dim):
+        ends = _range(rows_prime[:, i], tolerance)
+        if ends is not None:
+            # Unlike min and max these pass over NaN, without a word where there is nothing else.
+            lows[i] = ends[0] if np.fmin.reduce(rows[:, i]) < ends[0] else -np.inf
+            highs[i] = ends[1] if np.fmax.reduce(rows[:, i]) > ends[1] else np.inf
+    if np.isinf(lows).all() and np.isinf(highs).all():
+        return None
+    return Outside(lows, highs)
+
+
+def _range(column: npt.NDArray[Any], tolerance: float) -> tuple[float, float] | None:
+    """The range of a column, wider than its values by what lies between the outermost ones."""
+    finite = column[np.isfinite(column)] if column.dtype.kind == "f" else column
+    if not finite.size:
+        return None
+    few = np.sort(head(finite))
+    # The outermost of the head bound those of all: only so many values need an order.
+    near = few[min(_NEAR, few.size) - 1], few[max(0, few.size - _NEAR)]
+    lowest = np.sort(finite[finite <= near[0]]).astype(np.float64)
+    highest = np.sort(finite[finite >= near[1]]).astype(np.float64)
+    order = min(_ORDER, lowest.size, highest.size) - 1
+    room = _ROOM * tolerance
+    below = _REACH * float(lowest[order] - lowest[0]) + room
+    above = _REACH * float(highest[-1] - highest[-1 - order]) + room
+    return float(lowest[0]) - below, float(highest[-1]) + above
+
+
+def _repeats_differ(rows: npt.NDArray[Any], rows_prime: npt.NDArray[Any], tolerance: float) -> bool:
+    counts = [Repeats(tolerance)(head(side)) for side in (rows, rows_prime)]
+    for events in (counts, [count > 0 for count in counts]):
+        noise = math.sqrt(sum(float(np.var(event)) / event.size for event in events))
+        if abs(float(np.mean(events[0])) - float(np.mean(events[1]))) > _EVIDENCE * noise:
+            return True
+    return False
+
+
+def _one_sided(
+    rows: npt.NDArray[Any], rows_prime: npt.NDArray[Any], tolerance: float
+) -> AtAtoms | None:
+    """The atoms that one side alone shows, the most frequent ones of each side."""
+    sides = head(rows), head(rows_prime)
+    found: list[tuple[int, int, float, float, int]] = []
+    for i in range(rows.shape[1]):
+        own = [known(side[:, i]) for side in sides]
+        atoms = atoms_of(np.sort(np.concatenate(own)), tolerance)
+        k, k_prime = (
+            np.searchsorted(values, atoms.highs, side="right") - np.searchsorted(values, atoms.lows)
+            for values in own
+        )
+        for sign, mine, other in ((1, k, k_prime), (-1, k_prime, k)):
+            for j in np.flatnonzero((mine >= _SEEN) & (other == 0)):
+                found.append((int(mine[j]), i, float(atoms.lows[j]), float(atoms.highs[j]), sign))
+    found.sort(key=lambda atom: -atom[0])
+    kept = [a for sign in (1, -1) for a in [b for b in found if b[4] == sign][:_MOST_ATOMS]]
+    if not kept:
+        return None
+    _, entries, lows, highs, signs = zip(*kept, strict=True)
+    return AtAtoms(np.array(entries), np.array(lows), np.array(highs), np.array(signs))
+
+
+def infinite(mechanism: Any, pair: Pair) -> str | None:
+    """Why the privacy loss of a native mechanism is infinite on a pair, by its closed form.
+
+    In real numbers: noise that is never negative keeps the output at or above the input, so that
+    ``P(output < max(x_i, x'_i)) = 0`` for one of the two inputs only; bounded noise moves with
+    the input; no noise at all shows it.
+
+    Args:
+        mechanism: any mechanism.
+        pair: two vectors of finite numbers of equal shape.
+
+    Returns:
+        One sentence; None where the loss is finite, or the mechanism is not native.
+
+    Raises:
+        TypeError: if `pair` is not a `Pair` or, for a native mechanism, not of real numbers.
+        ValueError: for a native mechanism, if the inputs are not vectors of one shape.
+
+    Source:
+        Habernal (2022), theorem 3.2.
+
+    Example:
+        >>> import dpcore
+        >>> infinite(dpcore.Exponential(1.0), dpcore.Pair([0.0], [1.0]))
+        'noise that is never negative: an output below 1 in entry 0 is possible on x alone'
+        >>> infinite(dpcore.Laplace(1.0), dpcore.Pair([0.0], [1.0])) is None
+        True
+    """
+    instance("pair", pair, Pair)
+    if not is_native(mechanism) or distance(pair, "linf") == 0.0:
+        return None
+    x, x_prime = (np.asarray(side, dtype=np.float64) for side in (pair.x, pair.x_prime))
+    steps = mechanism.steps(x.size)
+    if steps.clip is not None:
+        x, x_prime = (_core.clip(side, steps.clip.norm, steps.clip.radius) for side in (x, x_prime))
+    entry = int(np.argmax(np.abs(x - x_prime)))
+    # A clip may leave the last bits of two inputs on one ray apart; in real numbers they agree.
+    near = 0.0 if steps.clip is None else _ROUNDING * steps.clip.radius
+    if abs(float(x[entry]) - float(x_prime[entry])) <= near:
+        return None
+    noise = type(steps.noise)
+    if noise is Identity:
+        return "no noise: the output is the input"
+    if noise is Uniform:
+        return f"bounded noise: the ranges of entry {entry} differ between x and x'"
+    if noise not in (Exponential, DPTextNoise):
+        return None
+    side = "x" if x[entry] < x_prime[entry] else "x'"
+    end = steps.factor * max(float(x[entry]), float(x_prime[entry]))
+    return (
+        "noise that is never negative: an output below "
+        f"{end:.10g} in entry {entry} is possible on {side} alone"
+    )

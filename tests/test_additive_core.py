@@ -1,0 +1,282 @@
+"""Additive scores: the core against plain numpy, to the last bit, and the score as a record."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpcore import _core
+from dpcore.attacks._layout import blocks, transformed
+from dpcore.attacks._patterns import hashed
+from dpcore.attacks.additive import AdditiveScore
+
+# The kernel.
+
+VALUES = [-np.inf, -2.0, -1.0, -0.5, -0.0, 0.0, 0.25, 1.0, 3.0, np.inf, np.nan]
+
+
+def places(score, row):
+    """Places of a row's bins among those of all columns, by the definition."""
+    row = transformed(np.array([row]), score.transform)[0]
+    found = []
+    for i, value in enumerate(row):
+        edges = score.edges[score.offsets[i] : score.offsets[i + 1]]
+        bin_ = edges.size + 1 if np.isnan(value) else int(np.sum(edges <= value))
+        found.append(int(score.offsets[i]) + 2 * i + bin_)
+    return found
+
+
+def plain(score, row):
+    """The score of one row, added up in the order that the definition gives."""
+    found = places(score, row)
+    total, group = 0.0, 0
+    if score.keys.size:
+        key = sum(int(score.keys[place]) for place in found)
+        for pattern, number, weight in zip(
+            score.patterns, score.groups, score.pattern_weights, strict=True
+        ):
+            if int(pattern) == key:
+                total, group = float(weight), int(number)
+    if len(score.weights):
+        for place in found:
+            total += float(score.weights[group, place])
+    return total
+
+
+@st.composite
+def scores(draw):
+    """A random score, most of whose edges are values that rows take."""
+    columns = draw(st.integers(1, 4))
+    numbers = st.one_of(st.sampled_from(VALUES[:-1]), st.floats(-3, 3))
+    edges = [sorted(draw(st.lists(numbers, max_size=12))) for _ in range(columns)]
+    offsets = np.cumsum([0, *map(len, edges)])
+    bins = int(offsets[-1]) + 2 * columns
+    random = np.random.default_rng(draw(st.integers(0, 2**32)))
+    keyed, groups = draw(st.booleans()), draw(st.integers(0, 3))
+    patterns = random.permutation(9)[: draw(st.integers(0, 9))] if keyed else np.zeros(0)
+    return AdditiveScore(
+        draw(st.sampled_from(["values", "differences", "sorted"])),
+        np.concatenate(edges) if bins > 2 * columns else np.zeros(0),
+        offsets,
+        random.integers(4, size=bins) if keyed else np.zeros(0),
+        patterns.astype(np.uint64),
+        random.integers(max(1, groups), size=patterns.size).astype(np.uint32),
+        random.normal(size=patterns.size),
+        random.normal(size=(groups, bins)),
+    )
+
+
+@given(score=scores(), data=st.data())
+@settings(max_examples=150)
+def test_scores_are_what_their_definition_says_to_the_last_bit(score, data):
+    columns = score.offsets.size - 1
+    # Sizes about that of a tile of the core, and the empty one.
+    size = data.draw(st.sampled_from([0, 1, 7, 127, 128, 129, 300]))
+    random = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    rows = random.choice(VALUES, size=(size, columns))
+    found = score(rows)
+    assert found.shape == (size,)
+    assert found.dtype == np.float64
+    assert found.tolist() == [plain(score, row) for row in rows]
+
+
+@given(score=scores(), seed=st.integers(0, 2**32))
+@settings(max_examples=60)
+def test_counts_are_those_of_the_places_that_are_scored(score, seed):
+    columns, total = score.offsets.size - 1, score.edges.size + 2 * (score.offsets.size - 1)
+    rows = np.random.default_rng(seed).choice(VALUES, size=(200, columns))
+    core = score.transform, score.edges, score.offsets, score.keys
+    keys = np.empty(200, dtype=np.uint64)
+    _core.pattern_keys(rows, core, keys)
+    order, first = hashed(score.patterns)
+    table = score.patterns[order], first, score.groups[order]
+    seen = np.empty(score.patterns.size + 1, dtype=np.uint64)
+    counts = np.empty((3, total), dtype=np.uint64)
+    _core.count_additive(rows, core, table, seen, counts)
+    expected, expected_seen = np.zeros((3, total)), np.zeros(score.patterns.size + 1)
+    for row, key in zip(rows, keys, strict=True):
+        found = places(score, row)
+        assert key == (sum(int(score.keys[p]) for p in found) if score.keys.size else 0)
+        where = np.flatnonzero(table[0] == key)
+        expected_seen[where[0] if where.size else -1] += 1
+        for place in found:
+            expected[table[2][where[0]] if where.size else 0, place] += 1
+    assert counts.tolist() == expected.tolist()
+    assert seen.tolist() == expected_seen.tolist()
+
+
+@given(
+    edges=st.lists(st.sampled_from(VALUES[:-1]) | st.floats(allow_nan=False), max_size=40),
+    seed=st.integers(0, 2**32),
+)
+def test_bin_counts_are_those_of_searchsorted(edges, seed):
+    edges = np.sort(np.array(edges, dtype=np.float64))
+    values = np.random.default_rng(seed).choice([*VALUES, *edges], size=1000)
+    counts = np.empty(edges.size + 1, dtype=np.uint64)
+    _core.bin_counts(values, edges, counts)
+    known = values[~np.isnan(values)]
+    expected = np.bincount(np.searchsorted(edges, known, side="right"), minlength=edges.size + 1)
+    assert counts.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+def test_closer_is_the_difference_of_the_distances(norm):
+    random = np.random.default_rng(1)
+    x, x_prime, rows = (
+        random.normal(size=(3,)),
+        random.normal(size=(3,)),
+        random.normal(size=(99, 3)),
+    )
+    found = np.empty(99)
+    _core.score_closer(rows, x, x_prime, norm, found)
+    power = 1 if norm == "l1" else 2
+    far, near = (np.sum(np.abs(rows - point) ** power, axis=1) for point in (x_prime, x))
+    assert np.allclose(found, (far - near) / power, rtol=0.0, atol=1e-12)
+    if norm == "l1":
+        # Beyond both inputs a term is their distance, whatever the output: no atom is split.
+        far = np.stack([np.full(3, 7.0) + random.normal(size=3) for _ in range(50)])
+        _core.score_closer(far, x, x_prime, norm, found[:50])
+        assert np.unique(found[:50]).size == 1
+
+
+def core_arguments(**changed):
+    arguments = {
+        "transform": "values",
+        "edges": np.array([0.0, 1.0]),
+        "offsets": np.array([0, 1, 2]),
+        "keys": np.zeros(6, dtype=np.uint64),
+        "patterns": np.zeros(1, dtype=np.uint64),
+        "first": np.array([0, 1, 1], dtype=np.uint32),
+        "groups": np.zeros(1, dtype=np.uint32),
+        "pattern_weights": np.zeros(1),
+        "weights": np.zeros((1, 6)),
+        "rows": np.zeros((3, 2)),
+        "out": np.empty(3),
+    }
+    arguments.update(changed)
+    a = arguments
+    return (
+        a["rows"],
+        (a["transform"], a["edges"], a["offsets"], a["keys"]),
+        (a["patterns"], a["first"], a["groups"]),
+        a["pattern_weights"],
+        a["weights"],
+        a["out"],
+    )
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"transform": "sums"},
+        {"edges": np.array([np.nan, 1.0])},
+        {"edges": np.zeros(3)},
+        {"offsets": np.array([0, 2, 1])},
+        {"offsets": np.array([0, -1, 2])},
+        {"offsets": np.zeros(0, dtype=np.int64)},
+        {"keys": np.zeros(5, dtype=np.uint64)},
+        {"first": np.zeros(2, dtype=np.uint32)},
+        {"first": np.array([0, 1, 2], dtype=np.uint32)},
+        {"groups": np.ones(1, dtype=np.uint32)},
+        {"groups": np.zeros(2, dtype=np.uint32)},
+        {"pattern_weights": np.zeros(2)},
+        {"weights": np.zeros((1, 5))},
+        {"rows": np.zeros((3, 3))},
+        {"rows": np.zeros((2, 3)).T},
+        {"out": np.empty(4)},
+    ],
+)
+def test_the_core_refuses_what_does_not_fit(changed):
+    _core.score_additive(*core_arguments())
+    with pytest.raises(ValueError, match="must be"):
+        _core.score_additive(*core_arguments(**changed))
+
+
+# The score as a record.
+
+
+def small_score(**changed):
+    fields = {
+        "transform": "values",
+        "edges": [0.0, 0.5],
+        "offsets": [0, 1, 2],
+        "keys": [0, 1, 0, 0, 2, 0],
+        "patterns": [1, 3],
+        "groups": [0, 1],
+        "pattern_weights": [0.5, -0.5],
+        "weights": [[1.0, 2.0, 0.0, 0.0, 0.25, 0.0], [0.0] * 6],
+    }
+    fields.update(changed)
+    return AdditiveScore(**fields)
+
+
+def test_a_score_is_a_frozen_record():
+    score = small_score()
+    again = pickle.loads(pickle.dumps(score))
+    assert again == score
+    assert hash(again) == hash(score)
+    assert score != small_score(pattern_weights=[0.5, 0.0])
+    rows = np.array([[-1.0, 0.0], [1.0, 0.0], [1.0, 1.0], [np.nan, np.nan]])
+    assert score(rows).tolist() == again(rows).tolist() == [1.0, 2.5, -0.5, 0.0]
+    with pytest.raises(ValueError, match="read-only"):
+        again.edges[0] = 3.0
+    assert str(score) == "log-likelihood ratio summed over 2 entries and a pattern (2 bins)"
+    flags = small_score(weights=np.zeros((0, 6)))
+    assert str(flags) == "log-likelihood ratio of the pattern of 2 entries"
+    assert flags(rows).tolist() == [0.0, 0.5, -0.5, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("changed", "error"),
+    [
+        ({"transform": "sums"}, ValueError),
+        ({"transform": 1}, TypeError),
+        ({"edges": [1.0, 0.0], "offsets": [0, 2, 2]}, ValueError),
+        ({"edges": ["a", "b"]}, TypeError),
+        ({"edges": [[0.0, 0.5]]}, ValueError),
+        ({"offsets": [0, 1]}, ValueError),
+        ({"offsets": []}, ValueError),
+        ({"keys": [0, 1, 0]}, ValueError),
+        ({"keys": [0, 1, 0, 0, -2, 0]}, ValueError),
+        ({"keys": [0.0, 1.0, 0.0, 0.0, 2.0, 0.0]}, TypeError),
+        ({"patterns": [1, 1]}, ValueError),
+        ({"groups": [0]}, ValueError),
+        ({"groups": [0, 2]}, ValueError),
+        ({"pattern_weights": [0.5]}, ValueError),
+        ({"pattern_weights": [0.5, np.nan]}, ValueError),
+        ({"weights": [[0.0] * 5]}, ValueError),
+        ({"weights": [[np.inf] * 6] * 2}, ValueError),
+    ],
+)
+def test_a_score_that_does_not_fit_together_is_refused(changed, error):
+    with pytest.raises(error, match="must be"):
+        small_score(**changed)
+
+
+def test_outputs_of_every_real_kind_are_scored_alike():
+    score = AdditiveScore("values", [0.5, 2.5], [0, 1, 2], [], [], [], [], [range(6)])
+    rows = np.array([[0, 1], [1, 3], [1, 2]])
+    expected = score(rows.astype(np.float64))
+    for kind in (np.int8, np.uint64, np.float32, np.float16, np.longdouble):
+        assert score(rows.astype(kind)).tolist() == expected.tolist()
+    assert score(np.asfortranarray(rows.astype(np.float64))).tolist() == expected.tolist()
+    assert score(rows[:, :, None]).tolist() == expected.tolist()
+    assert score(rows > 0).tolist() == score((rows > 0).astype(float)).tolist()
+    with pytest.raises(ValueError, match="outputs must be of 2 entries"):
+        score(np.zeros((3, 3)))
+    with pytest.raises(ValueError, match=r"within 2\*\*53"):
+        score(np.full((3, 2), 2**60))
+    with pytest.raises(TypeError, match="real numbers"):
+        score(np.array([["a", "b"]]))
+
+
+def test_long_integer_rows_are_converted_in_parts():
+    rows = np.arange(3 * 2**20, dtype=np.int64).reshape(-1, 3)
+    parts = list(blocks(rows))
+    assert len(parts) > 1
+    assert np.array_equal(np.concatenate([block for _, block in parts]), rows)
+    assert [part.start for part, _ in parts[1:]] == [part.stop for part, _ in parts[:-1]]

@@ -1,0 +1,307 @@
+"""Classifiers: features, what they find, determinism, soundness, the missing extra."""
+
+from __future__ import annotations
+
+import json
+import math
+import pickle
+import sys
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import dpcore
+from dpcore import Pair, _json
+from dpcore.attacks import Classifier, Threshold
+from dpcore.attacks._flags import Features, features_of
+from dpcore.attacks.classifier import Boosted, Linear
+from dpcore.bounds import clopper_pearson
+from dpcore.events import Above
+from dpcore.records import Counts
+
+pytest.importorskip("sklearn")
+
+ALPHA = 1e-4
+AUDITS = 300
+CONFIDENCE = 0.9
+MOST = int(stats.binom.isf(ALPHA, AUDITS, 1 - CONFIDENCE))
+"""Bounds above a true loss in 300 audits at 90 % that chance allows, at the significance ALPHA."""
+
+UNIT = Pair([0.0], [1.0])
+MODELS = ["logistic", "boosting"]
+
+
+def rng(seed=1):
+    return np.random.default_rng(seed)
+
+
+def fitted(outputs, outputs_prime, model="logistic", **settings):
+    return Classifier(model, **settings).candidates(outputs, outputs_prime, UNIT)[0]
+
+
+def agree(x, size, generator):
+    """Two fair bits that agree more often on one input: no entry alone tells anything."""
+    bits = generator.integers(0, 2, (size, 2))
+    same = generator.random(size) < (0.8 if x else 0.2)
+    bits[:, 1] = np.where(same, bits[:, 0], 1 - bits[:, 0])
+    return bits
+
+
+# Features.
+
+
+def test_values_and_flags():
+    continuous = rng(1).normal(size=(2, 2000))
+    outputs = np.stack(
+        [np.where(continuous[0] > 0.5, continuous[0], -1000.0), continuous[1]], axis=1
+    )
+    outputs[3, 1], outputs[4, 1] = np.nan, np.inf
+    features = features_of(outputs, outputs)
+    assert features.entries.tolist() == [0, 1, 1]
+    assert features.width == 5
+    made = features(outputs)
+    assert made.shape == (2000, 5)
+    assert np.isfinite(made).all()
+    released = continuous[0] > 0.5
+    # A code is replaced by the median of the values beside it, and flagged.
+    assert made[~released, 0] == pytest.approx(np.median(continuous[0][released]), abs=1e-5)
+    assert made[released, 0] == pytest.approx(continuous[0][released], abs=2e-6)
+    assert (made[:, 2] == ~released).all()
+    assert np.flatnonzero(made[:, 3]).tolist() == [3]
+    assert np.flatnonzero(made[:, 4]).tolist() == [4]
+
+
+def test_discrete_entries_need_no_flags():
+    bits = rng(2).integers(0, 3, (500, 4))
+    features = features_of(bits, bits)
+    assert features.width == 4
+    assert (features(bits) == bits).all()
+
+
+def test_special_values_that_the_pilot_never_saw_become_the_fill():
+    features = features_of(rng(3).normal(size=(100, 1)), rng(4).normal(size=(100, 1)))
+    made = features(np.array([[np.nan], [np.inf], [-np.inf]]))
+    assert (made == made[0]).all()
+    assert np.isfinite(made).all()
+
+
+def nudged(outputs):
+    step = np.array([1e-16, -1e-16, 2e-16])
+    return outputs * (1.0 + step[np.arange(outputs.size) % 3]).reshape(outputs.shape)
+
+
+def lattice(x, size, generator):
+    return np.asarray(x) + np.round(generator.laplace(0.0, 0.5, (size, 2)), 1)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_rounding_never_reaches_a_model(model):
+    generator = rng(5)
+    sides = [lattice(x, 5000, generator) for x in (0.0, 0.3)]
+    score = fitted(*sides, model=model)
+    for side in sides:
+        assert (score(side) == score(nudged(side))).all()
+    # 0.1 + 0.2 is 0.3 to every tree, and the bound keeps to the law in real numbers.
+    report = dpcore.audit(
+        lattice, (0.0, 0.3), attack=Classifier(model), trials=20_000, claim=1.2, rng=1
+    )
+    assert 0.8 < report.epsilon_lower < 1.2
+
+
+def test_a_tree_on_unmerged_doubles_would_see_the_rounding():
+    """The control: the same trees without merging certify far more than the true loss."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    generator = rng(6)
+    sides = [lattice(x, 4000, generator) for x in (0.0, 0.3)]
+
+    def raw(outputs):
+        return (outputs - np.round(outputs, 1)) * 1e16
+
+    model = HistGradientBoostingClassifier(max_iter=20, random_state=0)
+    model.fit(np.concatenate([raw(side) for side in sides]), np.repeat([1, 0], 4000))
+    fresh = [lattice(x, 20_000, generator) for x in (0.0, 0.3)]
+    hits = [int((model.decision_function(raw(side)) < -1.0).sum()) for side in fresh]
+    assert clopper_pearson(Counts(hits[1], 20_000, hits[0], 20_000), 0.0, 0.9) > 3.0
+
+
+# Models.
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int16, bool])
+def test_the_logistic_score_is_the_fitted_log_odds(dtype):
+    from sklearn.linear_model import LogisticRegression
+
+    generator = rng(7)
+    sides = [(generator.normal(shift, 1.0, (3000, 3)) * 2).astype(dtype) for shift in (0.3, 0.0)]
+    score = fitted(*sides)
+    made = np.concatenate([side.astype(float) for side in sides])
+    scaled = (made - made.mean(axis=0)) / made.std(axis=0)
+    model = LogisticRegression().fit(scaled, np.repeat([1, 0], 3000))
+    expected = model.decision_function(scaled) - model.intercept_[0]
+    assert score(np.concatenate(sides)) == pytest.approx(expected, abs=1e-4)
+
+
+def test_scores_are_finite_and_clipped():
+    sides = rng(8).normal(size=(2, 500, 1)) + np.array([1e6, 0.0])[:, None, None]
+    score = fitted(*sides)
+    far = score(np.array([[1e300], [-1e300], [np.nan]]))
+    assert np.isfinite(far).all()
+    assert sorted(far[:2].tolist()) == [-50.0, 50.0]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_equal_pilots_give_equal_models(model):
+    sides = [agree(x, 12_000, rng(9 + x)) for x in (0, 1)]
+    first, second = (fitted(*sides, model=model) for _ in range(2))
+    fresh = agree(1, 1000, rng(11))
+    assert first(fresh).tobytes() == second(fresh).tobytes()
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_parts_and_layout_do_not_matter(model, monkeypatch):
+    from dpcore.attacks import classifier
+
+    sides = rng(12).normal(size=(2, 2000, 3)) + np.array([0.5, 0.0])[:, None, None]
+    score = fitted(*sides, model=model)
+    whole = score(sides[0])
+    monkeypatch.setattr(classifier, "_CHUNK", 100)
+    assert score(sides[0]).tobytes() == whole.tobytes()
+    assert score(np.asfortranarray(sides[0])).tobytes() == whole.tobytes()
+    assert score(sides[0][:7]).tobytes() == whole[:7].tobytes()
+
+
+def test_no_more_rows_are_trained_on_than_asked_for():
+    sides = rng(13).normal(size=(2, 4000, 2))
+    few = fitted(*sides, rows=200)
+    assert few == fitted(*(side[:100] for side in sides))
+    assert few != fitted(*sides)
+
+
+def test_which_scores_are_made():
+    sides = rng(14).normal(size=(2, 200, 2))
+    made = Classifier().candidates(*sides, UNIT)
+    assert [type(score) for score in made] == [Linear, Boosted]
+    assert all(score.cost > 0 for score in made)
+    assert made[1].cost > made[0].cost
+    text = np.array(["a", "b"])
+    assert Classifier().candidates(text, text, UNIT) == ()
+    with pytest.raises(ValueError, match="one that applies to these outputs"):
+        Classifier()(text, text, UNIT)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_scores_pickle(model):
+    sides = rng(15).normal(size=(2, 500, 2))
+    event = Above(fitted(*sides, model=model), 0.0)
+    again = pickle.loads(pickle.dumps(event))
+    assert (again(sides[0]) == event(sides[0])).all()
+    assert str(again) == str(event)
+
+
+def test_json_keeps_the_regression_and_names_the_trees():
+    sides = rng(16).normal(size=(2, 500, 2))
+    linear, boosted = Classifier().candidates(*sides, UNIT)
+    text = json.dumps(_json.encode(Above(linear, 0.25)), allow_nan=False)
+    assert _json.decode(json.loads(text)) == Above(linear, 0.25)
+    named = json.dumps(_json.encode(Above(boosted, 0.25)), allow_nan=False)
+    assert "log odds of boosted trees on 2 features" in named
+
+
+# What it finds.
+
+
+def test_trees_see_what_depends_on_two_entries_together():
+    settings = {"trials": 20_000, "rng": 1}
+    report = dpcore.audit(agree, (1, 0), attack=Classifier("boosting"), **settings)
+    assert 1.2 < report.epsilon_lower < math.log(4)
+    # The control: no entry, sum, extreme or weighted sum tells the sides apart.
+    for attack in (Threshold(), Classifier("logistic")):
+        assert dpcore.audit(agree, (1, 0), attack=attack, **settings).epsilon_lower < 0.1
+
+
+def test_a_regression_weighs_the_entries_by_what_they_tell():
+    def leaky(x, size, generator):
+        return np.asarray(x) + generator.laplace(0.0, 1.0, (size, 3)) * [1.0, 2.0, 4.0]
+
+    pair = Pair([0.0, 0.0, 0.0], [1.0, 1.0, 1.0])
+    report = dpcore.audit(leaky, pair, attack=Classifier("logistic"), trials=200_000, rng=1)
+    assert 1.1 < report.epsilon_lower < 1.75
+
+
+# Soundness.
+
+
+def null(x, size, generator):
+    return generator.normal(size=(size, 3))
+
+
+def test_a_mechanism_that_ignores_its_input_is_not_overclaimed():
+    attack = Classifier("logistic")
+    reports = [
+        dpcore.audit(null, (0.0, 1.0), attack=attack, trials=1000, confidence=CONFIDENCE, rng=seed)
+        for seed in range(AUDITS)
+    ]
+    assert sum(report.epsilon_lower > 0.0 for report in reports) <= MOST
+
+
+def test_a_model_counted_on_its_own_training_draws_overclaims():
+    """The control: trees that learnt the very draws they are counted on."""
+    over = 0
+    for seed in range(MOST + 1):
+        sides = [null(0, 1000, rng((seed, i))) for i in (0, 1)]
+        event = Above(fitted(*sides, model="boosting"), 0.05)
+        hits = [int(event(side).sum()) for side in sides]
+        over += clopper_pearson(Counts(hits[0], 1000, hits[1], 1000), 0.0, CONFIDENCE) > 0.0
+    assert over == MOST + 1
+
+
+def constant(x, size, generator):
+    return np.full((size, 2), 3.0)
+
+
+def all_nan(x, size, generator):
+    return np.full((size, 2), np.nan)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("mechanism", [constant, all_nan])
+def test_outputs_that_never_differ_certify_nothing(mechanism, model):
+    report = dpcore.audit(mechanism, (0, 1), attack=Classifier(model), trials=1000, rng=1)
+    assert report.epsilon_lower == 0.0
+
+
+# The extra, and bad input.
+
+
+def test_without_scikit_learn_the_message_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    with pytest.raises(ImportError, match=r"pip install dpcore\[classifier\]"):
+        Classifier().candidates(np.zeros((5, 1)), np.ones((5, 1)), UNIT)
+    # What it cannot work on anyway needs no library.
+    assert Classifier().candidates(np.array(["a"]), np.array(["b"]), UNIT) == ()
+
+
+FEATURES = Features([0.0], 0.0, [], [], [])
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: Classifier("forest"), ValueError, "model must be one of 'logistic', 'boosting'"),
+        (lambda: Classifier(None), TypeError, "model must be one of 'logistic', 'boosting'"),
+        (lambda: Classifier(rows=1), ValueError, "rows must be an integer at least 2, got 1"),
+        (lambda: Classifier(rows=1e5), TypeError, "rows must be an integer at least 2, got 1"),
+        (lambda: Linear(None, [1.0]), TypeError, "features must be a Features, got None"),
+        (lambda: Linear(FEATURES, [1.0, 2.0]), ValueError, "weights must be of shape (1,)"),
+        (lambda: Boosted(None, None), TypeError, "features must be a Features, got None"),
+        (lambda: Features([0.0], 0.0, [0], [1.0], []), ValueError, "entries must be as many as"),
+        (lambda: FEATURES(np.zeros((3, 2))), ValueError, "outputs must be of 1 entries"),
+        (lambda: FEATURES(np.array(["a"])), TypeError, "outputs must be real numbers"),
+    ],
+)
+def test_bad_arguments(call, error, text):
+    with pytest.raises(error) as caught:
+        call()
+    assert str(caught.value).startswith(text)

@@ -1,0 +1,326 @@
+"""The float lattice: exact arithmetic, what it catches, what it must leave alone."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import dpcore
+from dpcore.attacks._bits import FINEST, FinerThan, LowBits
+from dpcore.attacks._choosing import Goal, choices
+from dpcore.attacks.lattice import FloatLattice, _expected, _tabulate
+from dpcore.bounds import clopper_pearson
+from dpcore.experiments._floating_systems import SYSTEMS
+from dpcore.records import Pair
+
+ALPHA = 1e-3
+"""Significance of the test that counts false findings; the seeds are fixed."""
+
+PAIR = Pair([0.0], [1.0])
+
+
+def audit(mechanism, pair=PAIR, trials=2 * 10**5, pilot=2**14, seed=1, goal=None):
+    """(certified bound, counts, event) of the attack, by the rules of an audit."""
+    rng = np.random.default_rng(seed)
+    half = pilot // 2
+    first, second = ([mechanism(x, half, rng) for x in (pair.x, pair.x_prime)] for _ in range(2))
+    scores = FloatLattice().candidates(*first, pair)
+    found = max(choices(scores, *second, goal or Goal(trials)), key=lambda choice: choice.merit)
+    hits = [int(found.event(mechanism(x, trials, rng)).sum()) for x in (pair.x, pair.x_prime)]
+    counts = dpcore.Counts(hits[0], trials, hits[1], trials)
+    ordered = counts if found.direction == "x" else counts.swapped()
+    return clopper_pearson(ordered), counts, found.event
+
+
+def laplace(scale):
+    return lambda x, size, rng: x + rng.laplace(0.0, scale, (size, x.size))
+
+
+def normal(sigma):
+    return lambda x, size, rng: x + rng.normal(0.0, sigma, (size, x.size))
+
+
+def legacy(x, size, rng):
+    return x + np.random.RandomState(int(rng.integers(2**32))).laplace(0.0, 10.0, (size, x.size))
+
+
+def native(mechanism):
+    return lambda x, size, rng: dpcore.sample(mechanism, x, size, rng=rng)
+
+
+def single(x, size, rng):
+    noise = rng.laplace(0.0, 10.0, (size, x.size)).astype(np.float32)
+    return x.astype(np.float32) + noise
+
+
+def single_kept_as_double(x, size, rng):
+    return single(x, size, rng).astype(np.float64)
+
+
+def geometric(x, size, rng):
+    return x + (rng.geometric(0.1, (size, x.size)) - rng.geometric(0.1, (size, x.size)))
+
+
+def discrete_normal(x, size, rng):
+    return x + np.rint(rng.normal(0.0, 4.0, (size, x.size))) / 4.0
+
+
+def snapped(x, size, rng):
+    return np.clip(16.0 * np.rint((x + rng.laplace(0.0, 10.0, (size, x.size))) / 16.0), -512, 512)
+
+
+def rounded_once(x, size, rng):
+    """Laplace noise on the lattice 2^-92, added exactly and rounded once, for integer x."""
+    # A whole multiple of 2^-30 and 62 further bits; a long double holds the sum to 64 bits.
+    coarse = np.round(rng.laplace(0.0, 10.0, (size, x.size)) * 2.0**30).astype(np.int64)
+    rest = rng.integers(0, 2**62, (size, x.size)).astype(np.longdouble) / np.longdouble(2.0**62)
+    exact = (coarse + (x * 2.0**30).astype(np.int64)).astype(np.longdouble) + rest
+    return exact.astype(np.float64) / 2.0**30
+
+
+@pytest.mark.parametrize("ends", [(0.0, 1.0), (5.0, 6.0), (-1.0, 1.0), (2.0, 7.0)], ids=str)
+@pytest.mark.parametrize("side", [0, 1])
+def test_expected_cuts_are_never_hit_from_the_coarser_end(ends, side):
+    rng = np.random.default_rng(1)
+    outputs = [end + rng.laplace(0.0, 4.0, (10**5, 1)) for end in ends]
+    table = _tabulate(*outputs, (0,), ends)
+    first, last = np.triu_indices(table.edges.size, 1)
+    places = np.argwhere(_expected(table, first, last, side))
+    cuts = [
+        (table.edges[first[w]], table.edges[last[w]], -int(table.exponents[e])) for w, e in places
+    ]
+    doubles = [cut for cut in cuts if cut[2] > 40]
+    if ends == (0.0, 1.0) and side == 0:
+        assert {(-0.5, 0.5, 53), (-1.0, 0.0, 52)} <= set(doubles)
+    # Cuts are expected where the finer end is no further from zero than the coarser one.
+    assert bool(doubles) == (abs(ends[side]) <= abs(ends[1 - side]))
+    scores = [FinerThan(exponent, low, high) for low, high, exponent in doubles]
+    assert not any(score(outputs[1 - side]).any() for score in scores)
+    assert 2 * sum(score(outputs[side]).any() for score in scores) >= len(doubles)
+
+
+# What is found.
+
+BARE = {
+    "numpy laplace": laplace(10.0),
+    "numpy normal": normal(10.0),
+    "numpy legacy laplace": legacy,
+    "dpcore.Laplace": native(dpcore.Laplace(10.0)),
+    "dpcore.Gaussian": native(dpcore.Gaussian(10.0)),
+    "float32": single,
+    "float32 kept as float64": single_kept_as_double,
+}
+
+
+@pytest.mark.parametrize("name", BARE)
+def test_bare_noise_is_certified_above_six(name):
+    bound, counts, event = audit(BARE[name])
+    assert bound > 6.0
+    assert min(counts.k, counts.k_prime) == 0
+    assert isinstance(event.score, FinerThan)
+
+
+@pytest.mark.parametrize("name", ["numpy laplace", "numpy normal", "float32", "dpcore.Laplace"])
+def test_a_pilot_of_two_thousand_is_enough(name):
+    found = [audit(BARE[name], trials=20_000, pilot=2048, seed=seed)[0] for seed in range(10)]
+    assert sum(bound > 4.0 for bound in found) >= 9
+
+
+@pytest.mark.parametrize("scale", [0.5, 100.0])
+def test_the_scale_does_not_matter(scale):
+    assert audit(laplace(scale), trials=10**6, pilot=2**17)[0] > 6.0
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        Pair([1.0], [0.0]),
+        Pair([5.0], [6.0]),
+        Pair([0.3], [1.3]),
+        Pair([0.1], [0.2]),
+        Pair([-1.0], [1.0]),
+        Pair(np.zeros(8), np.ones(8)),
+        Pair([0.0, 1.0, 7.0], [1.0, 0.0, 7.0]),
+        Pair(np.linspace(0.0, 1.0, 5), np.linspace(1.0, 2.0, 5)),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("mechanism", [laplace(10.0), normal(10.0)], ids=["laplace", "normal"])
+def test_other_pairs_leave_traces_too(pair, mechanism):
+    bound, _, event = audit(mechanism, pair, trials=10**5, pilot=2**16)
+    assert bound > 5.0, str(event)
+
+
+def test_a_pair_that_is_no_array_of_numbers():
+    def mechanism(x, size, rng):
+        return (x == "b") + rng.laplace(0.0, 10.0, size)
+
+    bound, _, _ = audit(mechanism, Pair("a", "b"), pilot=2**15)
+    assert bound > 6.0
+
+
+def test_many_different_entries_are_tabulated_as_one():
+    pair = Pair(np.zeros(40), np.linspace(1.0, 2.0, 40))
+    mechanism = laplace(1.0)
+    rng = np.random.default_rng(1)
+    outputs = mechanism(pair.x, 500, rng), mechanism(pair.x_prime, 500, rng)
+    assert all(len(score.columns) == 40 for score in FloatLattice().candidates(*outputs, pair))
+
+
+def test_traces_on_every_entry_add_up_in_the_table():
+    # No cut is clean here, on no entry; the whole table sees more.
+    def coarser(x, size, rng):
+        # Multiples of 2^-40 half of the time on x, three times out of four on x'.
+        noise = rng.laplace(0.0, 1.0, (size, 8))
+        coarse = np.rint(noise * 2.0**40) / 2.0**40
+        return np.where(rng.random((size, 8)) < 0.5 + 0.25 * x[0], coarse, noise)
+
+    bound, _, event = audit(coarser, Pair([0.0], [1.0]), pilot=2**15)
+    assert isinstance(event.score, LowBits)
+    # Every entry alone tells (1/2) / (1/4).
+    assert bound > 3.0 > math.log(2.0)
+
+
+def test_torch_noise_is_certified():
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    for kind in ("Laplace", "Normal"):
+        for dtype in (torch.float32, torch.float64):
+
+            def mechanism(x, size, rng, kind=kind, dtype=dtype):
+                with torch.random.fork_rng(devices=[]):
+                    torch.manual_seed(int(rng.integers(2**63)))
+                    law = getattr(torch.distributions, kind)(torch.tensor(x, dtype=dtype), 10.0)
+                    return law.sample((size,)).numpy()
+
+            assert audit(mechanism)[0] > 6.0
+
+
+def library(name):
+    system = next(system for system in SYSTEMS if system.name == name)
+    try:
+        return system.build()
+    except ImportError as error:
+        pytest.skip(f"{system.package} cannot be imported: {error}")
+
+
+@pytest.mark.parametrize("name", ["diffprivlib Laplace", "diffprivlib Gaussian"])
+def test_diffprivlib_is_certified(name):
+    # 50,000 calls only: the bound grows with their logarithm, and is above 6 at 100,000.
+    bound, counts, _ = audit(library(name), trials=50_000, pilot=2**13)
+    assert bound > 5.0
+    assert counts.k_prime == 0
+
+
+# What is left alone.
+
+PROTECTED = {
+    "geometric": geometric,
+    "discrete normal": discrete_normal,
+    "snapped": snapped,
+    "rounded once": rounded_once,
+}
+QUIET = (FinerThan(FINEST, -1.0, 1.0),)
+
+
+@pytest.mark.parametrize("name", ["geometric", "discrete normal", "snapped"])
+@pytest.mark.parametrize("pair", [PAIR, Pair([5.0], [6.0]), Pair(np.zeros(4), np.ones(4))], ids=str)
+def test_grids_leave_no_trace(name, pair):
+    rng = np.random.default_rng(1)
+    for size in (500, 5000, 50_000):
+        outputs = [PROTECTED[name](x, size, rng) for x in (pair.x, pair.x_prime)]
+        assert FloatLattice().candidates(*outputs, pair) == QUIET
+
+
+def false_findings(mechanism, pilots=60, size=2000):
+    rng, found = np.random.default_rng(1), 0
+    for _ in range(pilots):
+        outputs = [mechanism(x, size, rng) for x in (PAIR.x, PAIR.x_prime)]
+        found += FloatLattice().candidates(*outputs, PAIR) != QUIET
+    return found
+
+
+def test_exactly_rounded_noise_is_hardly_ever_suspected():
+    # The evidence asked for makes one finding in a hundred pilots rare.
+    assert false_findings(rounded_once) <= binom.ppf(1.0 - ALPHA, 60, 0.01)
+    # The control: the same noise, added in floating point, is found every time.
+    assert false_findings(laplace(10.0)) == 60
+
+
+def test_the_law_alone_is_no_trace():
+    # Half of the outputs lie elsewhere on x', but their low bits are alike.
+    def far(x, size, rng):
+        return rounded_once(30.0 * x, size, rng)
+
+    assert false_findings(far) <= binom.ppf(1.0 - ALPHA, 60, 0.01)
+
+
+@pytest.mark.parametrize("name", PROTECTED)
+def test_protected_noise_is_certified_at_nothing(name):
+    bound, counts, event = audit(PROTECTED[name], trials=10**5)
+    assert bound == 0.0
+    assert event.score == QUIET[0]
+    assert counts.k == counts.k_prime
+
+
+def test_opendp_is_left_alone():
+    assert audit(library("OpenDP make_laplace"), trials=5000, pilot=8192)[0] == 0.0
+
+
+# Awkward outputs.
+
+
+@pytest.mark.parametrize(
+    "outputs",
+    [
+        np.arange(20).reshape(10, 2),
+        np.ones((10, 1), bool),
+        np.array([["a"]] * 10),
+        np.empty((9, 0)),
+    ],
+    ids=["int", "bool", "text", "empty"],
+)
+def test_outputs_without_low_bits_have_no_candidates(outputs):
+    assert FloatLattice().candidates(outputs, outputs, PAIR) == ()
+    with pytest.raises(ValueError, match="attack must be one that applies to these outputs"):
+        FloatLattice()(outputs, outputs, PAIR)
+
+
+@pytest.mark.parametrize(
+    "value", [0.0, 1.0, math.nan, math.inf, -math.inf, 5e-324, 1.7e308, -1.7e308]
+)
+def test_constants_and_extremes_are_no_trace(value):
+    outputs = np.full((50, 2), value)
+    assert FloatLattice().candidates(outputs, -outputs, Pair([0.0, 1e308], [1.0, -1e308])) == QUIET
+    assert str(FloatLattice()(outputs, outputs, PAIR))
+
+
+def test_a_few_outputs_without_a_number_do_no_harm():
+    def holed(x, size, rng):
+        outputs = laplace(10.0)(x, size, rng)
+        outputs[rng.random(outputs.shape) < 0.2] = rng.choice([math.nan, math.inf, -math.inf])
+        return outputs
+
+    assert audit(holed)[0] > 6.0
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e300])
+def test_scales_at_the_ends_of_the_doubles(scale):
+    def mechanism(x, size, rng):
+        return (x + rng.laplace(0.0, 10.0, (size, 1))) * 2.0 ** math.frexp(scale)[1]
+
+    bound, _, event = audit(mechanism)
+    assert bound > 6.0, str(event)
+
+
+def test_through_the_audit():
+    report = dpcore.audit(
+        laplace(10.0), PAIR, attack=FloatLattice(), trials=10**5, claim=0.1, rng=3
+    )
+    assert report.refuted
+    assert report.epsilon_lower > 5.0
+    assert "no multiple of 2^-5" in str(report)
+    assert json.loads(report.to_json())["counts"]["k"] == report.counts.k

@@ -1,0 +1,425 @@
+"""Differences of supports: regions, hypotheses from the pilot, and the closed form."""
+
+from __future__ import annotations
+
+import json
+import math
+import pickle
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import dpcore
+from dpcore import Pair, _json, published
+from dpcore.attacks import Support, support
+from dpcore.attacks._regions import AtAtoms, Outside, Repeats, Special
+from dpcore.attacks._rows import RowMax, RowMin
+from dpcore.attacks.support import infinite
+from dpcore.bounds import clopper_pearson
+from dpcore.events import Above
+from dpcore.mechanisms import PRIMITIVES
+from dpcore.pairs import zeros_ones
+from dpcore.records import Counts
+
+ALPHA = 1e-4
+AUDITS = 300
+CONFIDENCE = 0.9
+MOST = int(stats.binom.isf(ALPHA, AUDITS, 1 - CONFIDENCE))
+"""Bounds above a true loss in 300 audits at 90 % that chance allows, at the significance ALPHA."""
+
+UNIT = Pair([0.0], [1.0])
+
+
+def rng(seed=1):
+    return np.random.default_rng(seed)
+
+
+def found(outputs, outputs_prime):
+    return Support().candidates(outputs, outputs_prime, UNIT)
+
+
+def kinds(scores):
+    return [type(score) for score in scores]
+
+
+def audit(mechanism, pair=(0.0, 1.0), trials=20_000, **settings):
+    return dpcore.audit(mechanism, pair, attack=Support(), trials=trials, rng=1, **settings)
+
+
+# Scores.
+
+
+def test_special_counts():
+    outputs = np.array([[np.nan, np.inf, 1.0], [np.nan, np.nan, 0.0], [-np.inf, np.inf, 0.0]])
+    assert Special("nan")(outputs).tolist() == [1.0, 2.0, 0.0]
+    assert Special("inf")(outputs).tolist() == [1.0, 0.0, 2.0]
+    assert Special("nan")(np.array([1, 2])).tolist() == [0.0, 0.0]
+
+
+def test_outside_counts():
+    score = Outside([0.0, -np.inf, 1.0], [2.0, 5.0, np.inf])
+    outputs = np.array(
+        [[0.0, 5.0, 1.0], [-0.1, 5.1, 0.9], [np.nan, -1e300, np.inf], [np.inf, np.nan, -np.inf]]
+    )
+    assert score(outputs).tolist() == [0.0, 3.0, 0.0, 2.0]
+
+
+def test_repeats_count_entries_less_distinct_values():
+    outputs = rng(1).integers(0, 5, (200, 6)) / 10
+    expected = [6 - len(set(row)) for row in outputs.tolist()]
+    assert Repeats(0.0)(outputs).tolist() == expected
+    moved = outputs + rng(2).integers(-2, 3, outputs.shape) * 1e-16
+    assert Repeats(1e-9)(moved).tolist() == expected
+    assert Repeats(0.0)(moved).tolist() != expected
+    assert Repeats(0.0)(np.array([[np.nan, np.nan, 1.0]])).tolist() == [0.0]
+
+
+def test_at_atoms_counts_with_signs():
+    score = AtAtoms([1, 0, 0], [-0.1, 0.9, 2.0], [0.1, 1.1, 2.0], [1, 1, -1])
+    outputs = np.array([[1.0, 0.0], [2.0, 0.0], [2.0, 5.0], [5.0, 5.0], [1.1, 0.11]])
+    assert score(outputs).tolist() == [2.0, 0.0, -1.0, 0.0, 1.0]
+
+
+SCORES = [
+    Special("nan"),
+    Outside([0.0, -np.inf], [1.0, np.inf]),
+    Outside([0.0, 0.0], [1.0, np.inf]),
+    Repeats(1e-9),
+    AtAtoms([0], [0.5], [0.6], [-1]),
+    AtAtoms([0, 1], [0.5, 0.1], [0.6, 0.2], [-1, 1]),
+]
+
+
+@pytest.mark.parametrize("score", SCORES, ids=str)
+def test_scores_pickle_and_are_kept_by_json(score):
+    event = Above(score, 0.38)
+    assert pickle.loads(pickle.dumps(event)) == event
+    assert hash(pickle.loads(pickle.dumps(event))) == hash(event)
+    text = json.dumps(_json.encode(event), allow_nan=False)
+    assert _json.decode(json.loads(text)) == event
+
+
+def test_scores_read_as_sentences():
+    assert [str(score) for score in SCORES] == [
+        "number of entries that are NaN",
+        "entry 0 is outside [0, 1]",
+        "number of entries outside their ranges (2 of them have one)",
+        "number of entries that repeat another",
+        "entry 0 equals 0.55 (seen on x' alone)",
+        "entries at 2 values seen on one side alone",
+    ]
+
+
+# Hypotheses.
+
+
+def test_which_hypotheses_are_tried():
+    plain = rng(3).normal(size=(2, 5000, 3))
+    assert kinds(found(*plain))[-2:] == [RowMin, RowMax]
+    one = rng(3).normal(size=(2, 5000))
+    assert set(kinds(found(*one))) <= {Outside, Special}
+    odd = plain.copy()
+    odd[0, 3, 1], odd[1, 5, 2] = np.nan, np.inf
+    assert kinds(found(*odd))[:2] == [Special, Special]
+    assert {score.kind for score in found(*odd)[:2]} == {"nan", "inf"}
+    text = np.array(["a", "b"])
+    assert found(text, text) == ()
+    with pytest.raises(ValueError, match="one that applies to these outputs"):
+        Support()(text, text, UNIT)
+
+
+def test_a_range_is_wider_than_the_values_in_it():
+    values = rng(4).exponential(size=4000)
+    low, high = support._range(values, 1e-9)
+    ordered = np.sort(values)
+    assert low == pytest.approx(ordered[0] - 1.381966011 * (ordered[7] - ordered[0]), abs=1e-8)
+    assert high == pytest.approx(ordered[-1] + 1.381966011 * (ordered[-1] - ordered[-8]), abs=1e-8)
+    # An atom at the end has no gaps: only rounding needs room.
+    low, high = support._range(np.array([2.0] * 50 + [3.0] * 50), 1e-9)
+    assert (low, high) == pytest.approx((2.0 - 4e-9, 3.0 + 4e-9), abs=1e-12)
+    assert support._range(np.array([np.nan, np.inf]), 1e-9) is None
+    assert support._range(np.array([5.0]), 0.0) == (5.0, 5.0)
+    assert support._range(np.array([3, 9], dtype=np.int8), 0.0)[0] < 3
+    odd = np.concatenate([values, [np.nan, np.inf, -np.inf]])
+    assert support._range(odd, 1e-9) == support._range(values, 1e-9)
+
+
+def test_a_long_column_has_the_range_of_all_its_values():
+    values = rng(5).normal(size=2**18)
+    values[-1] = -50.0
+    low, _ = support._range(values, 0.0)
+    ordered = np.sort(values)
+    assert low == pytest.approx(-50.0 - 1.381966011 * (ordered[7] + 50.0))
+
+
+def test_a_range_is_kept_only_where_the_other_side_leaves_it():
+    outputs, outputs_prime = rng(6).uniform(size=(2, 3000, 4))
+    outputs[:, 2] -= 0.5
+    boxes = [score for score in found(outputs, outputs_prime) if type(score) is Outside]
+    assert len(boxes) == 2
+    # The first is the range of x', which x leaves downwards, the second that of x.
+    assert np.flatnonzero(boxes[0].lows > -np.inf).tolist() == [2]
+    assert np.flatnonzero(boxes[1].highs < np.inf).tolist() == [2]
+    assert np.isinf(boxes[0].highs).all()
+
+
+def test_bools_and_small_integers():
+    bits = rng(7).random((2, 400, 3)) < 0.5
+    bits[0, :, 1] = True
+    assert AtAtoms in kinds(found(*bits))
+    assert found(*bits.astype(np.uint8))
+
+
+def test_one_sided_atoms():
+    values = np.round(rng(8).normal(size=(2, 4000, 2)), 3) + 1e-5 * rng(9).normal(size=(2, 4000, 2))
+    values[0, :40, 1], values[1, :30, 0], values[1, :7, 1] = 7.0, 8.0, 9.0
+    values[:, 50:80, 0] = 6.0
+    scores = [score for score in found(*values) if type(score) is AtAtoms]
+    # Not the atom that both have, nor the one seen fewer than eight times.
+    assert scores[0].entries.tolist() == [1, 0]
+    assert scores[0].signs.tolist() == [1, -1]
+    assert (scores[0].lows < [7.0, 8.0]).all()
+    assert (scores[0].highs > [7.0, 8.0]).all()
+    assert (scores[0].highs - scores[0].lows < 1e-6).all()
+
+
+def test_the_most_frequent_atoms_are_kept():
+    outputs = np.repeat(np.arange(40.0), np.arange(10, 50))
+    scores = [s for s in found(outputs, outputs + 0.5) if type(s) is AtAtoms]
+    assert scores[0].entries.size == 32
+    assert scores[0].lows.max() > 38
+    assert scores[0].lows.min() > 22
+
+
+# What it finds.
+
+
+def nan_leak(x, size, generator):
+    outputs = generator.normal(size=(size, 3))
+    if x:
+        outputs[generator.random(size) < 0.01, 1] = np.nan
+    return outputs
+
+
+def unnoised(x, size, generator):
+    """Noise forgotten once in fifty: an atom at the input itself."""
+    noisy = x + generator.laplace(0.0, 1.0, size)
+    return np.where(generator.random(size) < 0.02, x, noisy)
+
+
+def twice(x, size, generator):
+    """One noise for two entries on x alone: they agree."""
+    outputs = generator.normal(size=(size, 4))
+    if x:
+        again = generator.random(size) < 0.01
+        outputs[again, 3] = outputs[again, 0]
+    return outputs
+
+
+def jump(x, size, generator):
+    """Far out in one of two directions, which depends on the input, in a random entry."""
+    outputs = generator.uniform(size=(size, 6))
+    far = generator.random(size) < 0.01
+    outputs[far, generator.integers(0, 6, far.sum())] = 1.5 if x else -0.5
+    return outputs
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "words"),
+    [
+        (nan_leak, "entries that are NaN"),
+        (unnoised, "seen on"),
+        (twice, "repeat another"),
+        (jump, "entr"),
+    ],
+)
+def test_rare_differences_of_supports(mechanism, words):
+    report = audit(mechanism, (1.0, 0.0), trials=100_000)
+    assert report.epsilon_lower > 3.0
+    assert words in str(report.event)
+    assert math.isfinite(report.epsilon_lower)
+    # The other way round it is as good.
+    assert audit(mechanism, (0.0, 1.0), trials=100_000).epsilon_lower > 3.0
+
+
+@pytest.mark.parametrize("nan", ["zero", "resample", "keep"])
+def test_dptext(nan):
+    report = audit(dpcore.DPTextNoise(1.0, nan), zeros_ones(4))
+    assert report.epsilon_lower > 6.0
+
+
+def test_finite_losses_are_not_called_more_than_they_are():
+    report = audit(dpcore.Laplace(1.0), UNIT, trials=10**5)
+    assert report.epsilon_lower <= 1.0
+
+
+# Soundness.
+
+
+def null(x, size, generator):
+    outputs = np.round(generator.laplace(0.0, 1.0, (size, 3)), 2)
+    outputs[generator.random(size) < 0.02, 0] = np.nan
+    return outputs
+
+
+def test_a_mechanism_that_ignores_its_input_is_not_overclaimed():
+    reports = [
+        dpcore.audit(null, (0.0, 1.0), attack=Support(), trials=1000, confidence=CONFIDENCE, rng=s)
+        for s in range(AUDITS)
+    ]
+    assert sum(report.epsilon_lower > 0.0 for report in reports) <= MOST
+
+
+def test_hypotheses_confirmed_on_the_draws_that_suggested_them_overclaim():
+    """The control: values seen on one side only, counted where they were seen."""
+    over = 0
+    for seed in range(AUDITS):
+        sides = [np.round(null(0, 1000, rng((seed, i)))[:, 1], 2) for i in (0, 1)]
+        alone = sorted(set(sides[0]) - set(sides[1]))
+        hits = int(np.isin(sides[0], alone).sum())
+        over += clopper_pearson(Counts(hits, 1000, 0, 1000), 0.0, CONFIDENCE) > 0.0
+    assert over > MOST
+
+
+def nudged(outputs):
+    step = np.array([1e-16, -1e-16, 2e-16])
+    return outputs * (1.0 + step[np.arange(outputs.size) % 3]).reshape(outputs.shape)
+
+
+def test_rounding_never_moves_an_output_across_a_hypothesis():
+    generator = rng(10)
+    sides = [x + np.round(generator.laplace(0.0, 1.0, (20_000, 3)), 1) for x in (0.0, 0.3)]
+    scores = [*found(*sides), Repeats(1e-9 * np.abs(sides[0]).max())]
+    assert {Outside, RowMin, RowMax} <= set(kinds(scores))
+    for score in scores:
+        for side in sides:
+            moved = nudged(side)
+            if type(score) in (RowMin, RowMax):
+                assert score(side) == pytest.approx(score(moved), rel=1e-15)
+            else:
+                assert (score(side) == score(moved)).all()
+    # Doubles of x + 0.3 differ from the multiples of 0.1, but no atom is one side's alone.
+    alone = set(sides[1].ravel()) - set(sides[0].ravel())
+    assert np.isin(sides[1], list(alone)).mean() > 0.2
+    assert AtAtoms not in kinds(scores)
+
+
+def constant(x, size, generator):
+    return np.full((size, 2), 3.0)
+
+
+def all_nan(x, size, generator):
+    return np.full((size, 2), np.nan)
+
+
+def all_infinite(x, size, generator):
+    return np.full(size, -np.inf)
+
+
+@pytest.mark.parametrize("mechanism", [constant, all_nan, all_infinite])
+def test_outputs_that_never_differ_certify_nothing(mechanism):
+    assert audit(mechanism, trials=1000).epsilon_lower == 0.0
+
+
+# The closed form.
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "pair", "words"),
+    [
+        (dpcore.Exponential(1.0), Pair([0.0, 2.0], [0.0, 1.0]),
+         "never negative: an output below 2 in entry 1 is possible on x' alone"),
+        (dpcore.DPTextNoise(1.0), UNIT, "below 1 in entry 0 is possible on x alone"),
+        (dpcore.DPTextNoise(1.0, "resample"), UNIT, "below 1 in entry 0 is possible on x alone"),
+        (dpcore.DPTextNoise(1.0, "keep"), UNIT, "below 1 in entry 0 is possible on x alone"),
+        (published.DPText(2.0), zeros_ones(3), "below 1 in entry 0 is possible on x alone"),
+        (dpcore.Uniform(-3.0, 5.0), UNIT, "bounded noise: the ranges of entry 0 differ"),
+        (dpcore.Identity(), UNIT, "no noise: the output is the input"),
+    ],
+)  # fmt: skip
+def test_infinite_losses_and_why(mechanism, pair, words):
+    reason = infinite(mechanism, pair)
+    assert words in reason
+    assert "\n" not in reason
+    # What the closed form says, the attack certifies more of than any small claim.
+    assert audit(mechanism, pair, claim=1.0).epsilon_lower > 5.0
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "pair"),
+    [
+        (dpcore.Laplace(1.0), UNIT),
+        (dpcore.Gaussian(1.0), UNIT),
+        (dpcore.RandomBits(), UNIT),
+        (published.ADePT(1.0), zeros_ones(2)),
+        (published.HalfNoise(1.0), UNIT),
+        (published.DPTextRepaired(1.0), UNIT),
+        # Equal inputs lose nothing, whatever the mechanism.
+        (dpcore.Identity(), Pair([1.0], [1.0])),
+        (dpcore.Exponential(1.0), Pair([1.0, 2.0], [1.0, 2.0])),
+        # A mechanism that the core does not run has no closed form here.
+        (lambda x, size, generator: np.zeros(size), Pair("a", "b")),
+    ],
+)
+def test_finite_losses_have_no_reason(mechanism, pair):
+    assert infinite(mechanism, pair) is None
+
+
+def test_every_primitive_is_decided():
+    decided = {type(m) for m in (
+        dpcore.Laplace(1.0), dpcore.Gaussian(1.0), dpcore.Exponential(1.0),
+        dpcore.Uniform(0.0, 1.0), dpcore.Identity(), dpcore.RandomBits(), dpcore.DPTextNoise(1.0),
+    )}  # fmt: skip
+    assert decided == set(PRIMITIVES)
+
+
+def test_inputs_that_a_clip_makes_one(monkeypatch):
+    """Two points on one ray: clipped they agree in the reals, if not in the last bit."""
+
+    class Clipped:
+        def steps(self, dim):
+            return dpcore.mechanisms.Steps(
+                dpcore.Exponential(1.0), clip=dpcore.mechanisms.Clip("l2", 1.0)
+            )
+
+    monkeypatch.setattr(support, "is_native", lambda mechanism: True)
+    for factor in (2.0, 3.0, 7.7):
+        x = np.array([0.3, 0.7, 1.1])
+        assert infinite(Clipped(), Pair(x * 3.1, x * 3.1 * factor)) is None
+    assert infinite(Clipped(), Pair([0.0, 5.0], [5.0, 0.0])) is not None
+
+
+def test_a_factor_scales_the_end():
+    class Halved:
+        def steps(self, dim):
+            return dpcore.mechanisms.Steps(dpcore.Exponential(1.0), factor=0.5)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(support, "is_native", lambda mechanism: True)
+        assert "below 2 in entry 0" in infinite(Halved(), Pair([1.0], [4.0]))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: infinite(dpcore.Identity(), (0, 1)), TypeError, "pair must be a Pair, got (0, 1)"),
+        (lambda: infinite(dpcore.Identity(), Pair("a", "b")), TypeError, "x must be"),
+        (lambda: infinite(dpcore.Identity(), Pair([0.0], [1.0, 2.0])), ValueError, ""),
+        (lambda: Special("zero"), ValueError, "kind must be one of 'nan', 'inf', got 'zero'"),
+        (lambda: Outside([0.0], [1.0, 2.0]), ValueError, "highs must be of shape (1,)"),
+        (lambda: Outside([2.0], [1.0]), ValueError, "lows must be at most highs"),
+        (lambda: Outside([np.nan], [1.0]), ValueError, "lows must be at most highs"),
+        (lambda: Outside([0.0], [1.0])(np.zeros((2, 2))), ValueError, "outputs must be of 1 ent"),
+        (lambda: Repeats(-1.0), ValueError, "tolerance must be a finite number at least 0"),
+        (lambda: Repeats(None), TypeError, "tolerance must be a finite number at least 0"),
+        (lambda: AtAtoms([0], [0.0, 1.0], [1.0], [1]), ValueError, "lows must be of shape (1,)"),
+        (lambda: AtAtoms([2], [0.0], [1.0], [1])(np.zeros((2, 2))), ValueError,
+         "outputs must be of more than 2 entries"),
+        (lambda: Special("nan")(np.array(["a"])), TypeError, "outputs must be real numbers"),
+    ],
+)  # fmt: skip
+def test_bad_arguments(call, error, text):
+    with pytest.raises(error) as caught:
+        call()
+    assert str(caught.value).startswith(text)
