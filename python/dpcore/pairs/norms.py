@@ -1,4 +1,4 @@
-"""Ready-made pairs of inputs, and how far apart a pair is."""
+"""How far apart the two inputs of a pair are."""
 
 from __future__ import annotations
 
@@ -6,36 +6,12 @@ import math
 
 import numpy as np
 
-from .errors import choice, instance, integer, invalid, mistyped
-from .records import Pair
+from ..errors import choice, instance, integer, invalid, mistyped
+from ..records import Pair
 
 NORMS = ("l1", "l2", "linf")
 
 _DIM_END = 2**60
-
-
-def zeros_ones(dim: int) -> Pair:
-    """The pair of the reconstruction attack: all zeros against all ones.
-
-    Args:
-        dim: number of entries, at least 1.
-
-    Returns:
-        `Pair(zeros(dim), ones(dim))` in float64: L1 distance dim, L2 sqrt(dim), Linf 1.
-
-    Raises:
-        TypeError: if `dim` is not an integer.
-        ValueError: if `dim` is below 1.
-
-    Source:
-        Habernal (2022), section 4: D = (0, ..., 0) and D' = (1, ..., 1).
-
-    Example:
-        >>> zeros_ones(2)
-        Pair(x=array([0., 0.]), x_prime=array([1., 1.]), distance=1.0)
-    """
-    dim = dimension(dim)
-    return Pair(np.zeros(dim), np.ones(dim))
 
 
 def dimension(dim: int) -> int:
@@ -61,7 +37,8 @@ def distance(pair: Pair, norm: str) -> float:
         ValueError: if the shapes differ or `norm` is none of the three.
 
     Example:
-        >>> distance(zeros_ones(4), "l1"), distance(zeros_ones(4), "l2")
+        >>> pair = Pair([0, 0, 0, 0], [1, 1, 1, 1])
+        >>> distance(pair, "l1"), distance(pair, "l2")
         (4.0, 2.0)
     """
     choice("norm", norm, NORMS)

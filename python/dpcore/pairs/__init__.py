@@ -1,0 +1,30 @@
+"""Pairs of inputs: ready-made ones, neighbour relations, and the search for the pair that leaks."""
+
+from .balls import L1, L2, Linf
+from .datasets import AddRemove, Records, Replace
+from .domains import Bounded, Box, Domain, Neighbour
+from .norms import NORMS, dimension, distance
+from .searching import Search, drive, search
+from .usual import WHICH, patterns, zeros_ones
+
+__all__ = [
+    "L1",
+    "L2",
+    "NORMS",
+    "WHICH",
+    "AddRemove",
+    "Bounded",
+    "Box",
+    "Domain",
+    "Linf",
+    "Neighbour",
+    "Records",
+    "Replace",
+    "Search",
+    "dimension",
+    "distance",
+    "drive",
+    "patterns",
+    "search",
+    "zeros_ones",
+]

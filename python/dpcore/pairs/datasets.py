@@ -1,0 +1,258 @@
+"""Neighbouring datasets: one record is replaced, or one is added."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import invalid, mistyped
+from ..records import Pair, Record
+from .domains import Domain
+from .norms import dimension
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Records(Record):
+    """The datasets of a fixed number of records, each one of a few values.
+
+    Args:
+        values: what a record may be: numbers, texts, anything that compares with ``==``.
+        dim: number of records, at least 1.
+
+    Raises:
+        TypeError: if `values` is not a list or tuple, or `dim` not an integer.
+        ValueError: if `values` is empty or `dim` below 1.
+
+    Example:
+        >>> domain = Records(("yes", "no"), 3)
+        >>> domain.contains(("yes", "yes", "no")), domain.contains(("yes", "no"))
+        (True, False)
+    """
+
+    values: tuple[Any, ...]
+    dim: int
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        object.__setattr__(self, "values", _values(self.values))
+        object.__setattr__(self, "dim", dimension(self.dim))
+
+    def draw(self, rng: np.random.Generator) -> tuple[Any, ...]:
+        """A dataset of independent uniform records, as a tuple."""
+        return tuple(self.values[place] for place in rng.integers(len(self.values), size=self.dim))
+
+    def contains(self, x: Any) -> bool:
+        """True if x is a sequence of `dim` such records."""
+        if not isinstance(x, (Sequence, np.ndarray)) or isinstance(x, str) or len(x) != self.dim:
+            return False
+        return all(any(_equal(record, value) for value in self.values) for record in x)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Change(Record):
+    """What both relations share: the values a record may take."""
+
+    values: tuple[Any, ...] | None = None
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        if self.values is not None:
+            object.__setattr__(self, "values", _values(self.values))
+
+    def holds(self, pair: Pair, domain: Domain) -> bool:
+        """True if the two datasets are neighbours of the domain."""
+        raise NotImplementedError
+
+    def _near(self, x: Any, place: int, record: Any) -> Any:
+        """The neighbour of x that has this record at this place."""
+        raise NotImplementedError
+
+    def starts(self, domain: Domain, rng: np.random.Generator) -> Iterator[Pair]:
+        """Datasets of one repeated record, then random ones, with one record changed.
+
+        Args:
+            domain: where datasets lie.
+            rng: draws datasets and records, without end.
+
+        Returns:
+            An iterator of pairs.
+        """
+        for record in self.values or ():
+            x = _level(domain.draw(rng), record)
+            yield from (Pair(x, self._near(x, 0, other)) for other in self.values or ())
+        while True:
+            x = domain.draw(rng)
+            yield Pair(x, self._near(x, self._place(x, rng), self._record(domain, rng)))
+
+    def move(self, pair: Pair, domain: Domain, rng: np.random.Generator) -> Pair:
+        """Change a record that both datasets share, or the one in which they differ.
+
+        Args:
+            pair: where the move starts.
+            domain: where datasets lie.
+            rng: chooses the move.
+
+        Returns:
+            The new pair.
+        """
+        x, x_prime = sorted((pair.x, pair.x_prime), key=len)
+        own = self._record(domain, rng)
+        place = min(_first_difference(x, x_prime), len(x_prime) - 1)
+        match rng.integers(4):
+            case 0:
+                return Pair(x, self._near(x, place, own))
+            case 1:
+                place = self._place(x, rng)
+                return Pair(x, self._near(x, place, own))
+            case 2:
+                x = _put(x, int(rng.integers(len(x))), own)
+            case _:
+                x = _level(x, own)
+        return Pair(x, self._near(x, place, x_prime[place]))
+
+    def _place(self, x: Any, rng: np.random.Generator) -> int:
+        return int(rng.integers(len(x)))
+
+    def _record(self, domain: Domain, rng: np.random.Generator) -> Any:
+        """A record: one of the values, or one that the domain draws."""
+        if self.values is not None:
+            return self.values[int(rng.integers(len(self.values)))]
+        x = domain.draw(rng)
+        return x[int(rng.integers(len(x)))]
+
+
+class Replace(_Change):
+    """Neighbours that have the same number of records and differ in one of them.
+
+    Args:
+        values: the records that a search puts in place of another; None takes records of
+            datasets that the domain draws.
+
+    Raises:
+        TypeError: if `values` is not a list or tuple.
+        ValueError: if it is empty.
+
+    Source:
+        Dwork and Roth (2014), section 2.3; "bounded" in Kifer and Machanavajjhala (2011).
+
+    Example:
+        >>> Replace().holds(Pair(("a", "b"), ("a", "c")), Records(("a", "b", "c"), 2))
+        True
+        >>> Replace().holds(Pair(("a", "b"), ("b", "c")), Records(("a", "b", "c"), 2))
+        False
+    """
+
+    __slots__ = ()
+
+    def holds(self, pair: Pair, domain: Domain) -> bool:
+        """True if both datasets lie in the domain and differ in exactly one record."""
+        if not (domain.contains(pair.x) and domain.contains(pair.x_prime)):
+            return False
+        unequal = [not _equal(a, b) for a, b in zip(pair.x, pair.x_prime, strict=True)]
+        return sum(unequal) == 1
+
+    def _near(self, x: Any, place: int, record: Any) -> Any:
+        return _put(x, place, record)
+
+
+class AddRemove(_Change):
+    """Neighbours of which one has one record more, at any place; the others in the same order.
+
+    Args:
+        values: the records that a search adds; None takes records of datasets that the domain
+            draws.
+
+    Raises:
+        TypeError: if `values` is not a list or tuple.
+        ValueError: if it is empty.
+
+    Source:
+        Dwork and Roth (2014), section 2.3; "unbounded" in Kifer and Machanavajjhala (2011).
+
+    Example:
+        >>> AddRemove().holds(Pair(("a", "b"), ("a", "c", "b")), Records(("a", "b", "c"), 2))
+        True
+    """
+
+    __slots__ = ()
+
+    def holds(self, pair: Pair, domain: Domain) -> bool:
+        """True if one dataset is the other, which lies in the domain, and one record more.
+
+        The added record belongs to the domain if it may stand in the place of another one.
+        """
+        short, long = sorted((pair.x, pair.x_prime), key=len)
+        if not domain.contains(short) or len(long) != len(short) + 1:
+            return False
+        place = _first_difference(short, long)
+        if not _same(short, _without(long, place)):
+            return False
+        return domain.contains(_without(long, 0 if place else len(long) - 1))
+
+    def _near(self, x: Any, place: int, record: Any) -> Any:
+        return _join(x, place, place, [record])
+
+    def _place(self, x: Any, rng: np.random.Generator) -> int:
+        return int(rng.integers(len(x) + 1))
+
+
+def _values(values: Any) -> tuple[Any, ...]:
+    if not isinstance(values, (list, tuple)):
+        raise mistyped("values", "a list or tuple of records", values)
+    if not values:
+        raise invalid("values", "at least one record", values)
+    return tuple(values)
+
+
+def _equal(first: Any, second: Any) -> bool:
+    if isinstance(first, np.ndarray) or isinstance(second, np.ndarray):
+        return bool(np.array_equal(first, second))
+    return bool(first == second)
+
+
+def _same(first: Any, second: Any) -> bool:
+    return len(first) == len(second) and all(map(_equal, first, second))
+
+
+def _first_difference(first: Any, second: Any) -> int:
+    """The first place at which two datasets differ, or the end of the shorter one."""
+    pairs = enumerate(zip(first, second, strict=False))
+    least = min(len(first), len(second))
+    return next((place for place, (a, b) in pairs if not _equal(a, b)), least)
+
+
+def _join(x: Any, stop: int, start: int, records: Sequence[Any]) -> Any:
+    """What x holds up to `stop`, the records, what it holds from `start` on: as x's kind."""
+    if not isinstance(x, np.ndarray):
+        joined = [*x[:stop], *records, *x[start:]]
+        return joined if isinstance(x, list) else tuple(joined)
+    array = np.concatenate([x[:stop], *(np.asarray([record]) for record in records), x[start:]])
+    if array.dtype == x.dtype:
+        return array
+    # A record of another type widens the array only where it must.
+    with np.errstate(invalid="ignore"):
+        narrow = array.astype(x.dtype)
+    return narrow if np.array_equal(narrow, array) else array
+
+
+def _put(x: Any, place: int, record: Any) -> Any:
+    return _join(x, place, place + 1, [record])
+
+
+def _without(x: Any, place: int) -> Any:
+    return _join(x, place, place + 1, [])
+
+
+def _level(x: Any, record: Any) -> Any:
+    """A dataset as long as x that holds one record over and over."""
+    return _join(x, 0, len(x), [record] * len(x))
+
+
+def key(value: Any) -> Hashable:
+    """What tells inputs apart: type, shape and bytes of an array, the text of anything else."""
+    if isinstance(value, np.ndarray) and not value.dtype.hasobject:
+        return value.dtype.str, value.shape, value.tobytes()
+    return repr(value)

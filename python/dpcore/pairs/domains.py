@@ -1,0 +1,124 @@
+"""What a search needs to know: where inputs may lie, and which of them are neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import invalid, mistyped, real
+from ..records import Pair, Record
+from .norms import dimension
+
+
+@runtime_checkable
+class Domain(Protocol):
+    """A set of inputs."""
+
+    @property
+    def dim(self) -> int:
+        """Entries, or records, of one input."""
+
+    def draw(self, rng: np.random.Generator) -> Any:
+        """Some input of the set."""
+
+    def contains(self, x: Any) -> bool:
+        """True if the input belongs to the set."""
+
+
+@runtime_checkable
+class Bounded(Domain, Protocol):
+    """A set of vectors between two bounds."""
+
+    @property
+    def low(self) -> Any:
+        """The smallest entry of an input, a number or one for each entry."""
+
+    @property
+    def high(self) -> Any:
+        """The largest entry of an input, a number or one for each entry."""
+
+    def clip(self, x: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The input of the set that is nearest to a vector."""
+
+
+class Neighbour(Protocol):
+    """A relation "these two inputs differ by what the privacy claim protects"."""
+
+    def holds(self, pair: Pair, domain: Domain) -> bool:
+        """True if the inputs are two different neighbours of the domain."""
+
+    def starts(self, domain: Domain, rng: np.random.Generator) -> Iterator[Pair]:
+        """Pairs worth trying first, those most often worth it in front; not all need hold."""
+
+    def move(self, pair: Pair, domain: Domain, rng: np.random.Generator) -> Pair:
+        """A pair that differs a little from a given one; it need not hold."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Box(Record):
+    """The vectors whose entries lie between two numbers.
+
+    Args:
+        low: smallest entry, finite.
+        high: largest entry, finite and at least `low`.
+        dim: number of entries, at least 1.
+        integers: True if entries are whole numbers; `low` and `high` are then whole, too.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind.
+        ValueError: if a number is not finite, `high` is below `low`, or, for integers, one of
+            them is not a whole number of magnitude at most 2**53.
+
+    Example:
+        >>> box = Box(0, 3, 2, integers=True)
+        >>> box.contains([1, 3]), box.contains([1.5, 3])
+        (True, False)
+        >>> box.clip(np.array([1.6, 7.0]))
+        array([2, 3])
+    """
+
+    low: float
+    high: float
+    dim: int
+    integers: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the fields and store plain numbers."""
+        if not isinstance(self.integers, bool):
+            raise mistyped("integers", "True or False", self.integers)
+        low = real("low", self.low)
+        high = real("high", self.high, low=low)
+        for name, value in (("low", low), ("high", high)):
+            # Beyond 2**53 a float no longer tells neighbouring integers apart.
+            if self.integers and not (value.is_integer() and abs(value) <= 2.0**53):
+                raise invalid(name, "a whole number of magnitude at most 2**53", value)
+            object.__setattr__(self, name, value)
+        if not np.isfinite(high - low):
+            raise invalid("high", "at a finite distance from low", high)
+        object.__setattr__(self, "dim", dimension(self.dim))
+
+    def draw(self, rng: np.random.Generator) -> npt.NDArray[Any]:
+        """A vector with independent uniform entries, shape `(dim,)`; int64 for integers."""
+        if self.integers:
+            return rng.integers(int(self.low), int(self.high), self.dim, endpoint=True)
+        return rng.uniform(self.low, self.high, self.dim)
+
+    def contains(self, x: Any) -> bool:
+        """True if x is a vector of `dim` such entries."""
+        try:
+            array = np.asarray(x)
+        except ValueError:
+            return False
+        if array.dtype.kind not in "buif" or array.shape != (self.dim,):
+            return False
+        inside = bool(((array >= self.low) & (array <= self.high)).all())
+        return inside and not (self.integers and (array != np.rint(array)).any())
+
+    def clip(self, x: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The nearest vector of the box, shape `(dim,)`; int64 for integers."""
+        nearest: npt.NDArray[Any] = np.clip(x, self.low, self.high)
+        return np.rint(nearest).astype(np.int64) if self.integers else nearest

@@ -1,0 +1,248 @@
+"""The search for the pair that leaks most: pilots on many pairs, larger ones on the best."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import count, instance, integer, invalid, mistyped
+from ..records import Pair, Record
+from .datasets import key
+from .domains import Domain, Neighbour
+
+_FEWEST = 8
+"""Pairs in a late round: half of them survivors, half new ones."""
+
+_TRIES = 20
+"""Moves, or draws, for each pair wanted, before a search takes the domain for used up."""
+
+_PARTS = ("holds", "starts", "move")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Search(Record):
+    """A plan: where to look for pairs, in how many rounds, with how many draws in all.
+
+    It holds no state and draws no outputs. `drive` runs it; an auditor that keeps its own order
+    of things calls `start`, `propose` and `schedule` itself.
+
+    Args:
+        domain: where inputs lie.
+        neighbour: which of them are neighbours.
+        rounds: rounds of pilots, at least 1.
+        budget: pilot draws on each side, all pairs and rounds together.
+        candidates: pairs in the first round, at least 1.
+    """
+
+    domain: Domain
+    neighbour: Neighbour
+    rounds: int = 8
+    budget: int = 10**7
+    candidates: int = 64
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        if not isinstance(self.domain, Domain):
+            raise mistyped("domain", "a domain with dim, draw and contains", self.domain)
+        if not all(callable(getattr(self.neighbour, part, None)) for part in _PARTS):
+            requirement = f"a neighbour relation with {', '.join(_PARTS)}"
+            raise mistyped("neighbour", requirement, self.neighbour)
+        for name in ("rounds", "candidates"):
+            object.__setattr__(self, name, integer(name, getattr(self, name), 1))
+        object.__setattr__(self, "budget", count("budget", self.budget))
+        if self.budget < self.rounds * self.candidates:
+            requirement = f"at least rounds x candidates = {self.rounds * self.candidates}"
+            raise invalid("budget", requirement, self.budget)
+
+    def schedule(self) -> tuple[tuple[int, int], ...]:
+        """How many pairs each round tries, and the pilot draws a side for each of them.
+
+        The number of pairs halves from round to round, and every round costs the same.
+
+        Example:
+            >>> from dpcore.pairs import L1, Box
+            >>> Search(Box(0, 1, 1), L1(), rounds=4, budget=64000, candidates=32).schedule()
+            ((32, 500), (16, 1000), (8, 2000), (8, 2000))
+        """
+        least = min(_FEWEST, self.candidates)
+        widths = (max(least, self.candidates >> number) for number in range(self.rounds))
+        return tuple((width, self.budget // (self.rounds * width)) for width in widths)
+
+    def start(self, rng: np.random.Generator) -> list[Pair]:
+        """The pairs of the first round.
+
+        Args:
+            rng: chooses among the combinations and draws the random ones.
+
+        Returns:
+            At most `candidates` distinct neighbours of the domain.
+
+        Raises:
+            TypeError: if `rng` is not a Generator, or the domain does not suit the relation.
+            ValueError: if no neighbours were found.
+        """
+        instance("rng", rng, np.random.Generator)
+        tries = itertools.islice(self.neighbour.starts(self.domain, rng), _TRIES * self.candidates)
+        found = self._distinct(tries, self.candidates, ())
+        if not found:
+            requirement = f"large enough to hold two neighbours by {self.neighbour!r}"
+            raise invalid("domain", requirement, self.domain)
+        return found
+
+    def propose(
+        self,
+        best: Sequence[tuple[Pair, float]],
+        rng: np.random.Generator,
+        most: int = _FEWEST // 2,
+        known: Iterable[Pair] = (),
+    ) -> list[Pair]:
+        """New pairs around the best ones so far.
+
+        Args:
+            best: pairs and their merits, the best first; earlier ones are moved more often.
+            rng: chooses pairs and moves.
+            most: how many proposals are wanted.
+            known: pairs that have been tried, beside those in `best`.
+
+        Returns:
+            At most `most` neighbours of the domain, none of them known.
+
+        Raises:
+            TypeError: if `rng` is not a Generator, or the domain does not suit the relation.
+            ValueError: if `best` is empty.
+        """
+        instance("rng", rng, np.random.Generator)
+        if not best:
+            raise invalid("best", "at least one pair with its merit", best)
+        tried = [*(pair for pair, _ in best), *known]
+        return self._distinct(self._moves(best, rng, _TRIES * most), most, tried)
+
+    def _moves(
+        self, best: Sequence[tuple[Pair, float]], rng: np.random.Generator, tries: int
+    ) -> Iterator[Pair]:
+        for _ in range(tries):
+            # The smaller of two ranks: the best pair gets most of the moves.
+            rank = int(rng.integers(len(best), size=2).min())
+            pair = best[rank][0]
+            # One move climbs; now and then two at once leave a ridge.
+            for _ in range(1 + int(rng.integers(3) == 0)):
+                pair = self.neighbour.move(pair, self.domain, rng)
+            yield pair
+
+    def _distinct(self, pairs: Iterable[Pair], most: int, tried: Iterable[Pair]) -> list[Pair]:
+        """The first pairs that are neighbours and no repetition, in either order."""
+        seen = {_key(pair) for pair in tried}
+        found: list[Pair] = []
+        for pair in pairs:
+            if len(found) == most:
+                break
+            if _key(pair) not in seen and self.neighbour.holds(pair, self.domain):
+                seen.add(_key(pair))
+                found.append(pair)
+        return found
+
+
+def search(
+    domain: Domain,
+    neighbour: Neighbour,
+    *,
+    rounds: int = 8,
+    budget: int | float | str = 10**7,
+    candidates: int = 64,
+) -> Search:
+    """A plan to look for the pair of neighbours on which a mechanism leaks most.
+
+    It starts from the usual patterns, changes of mixed signs, gaps between entries and random
+    pairs; each round keeps the better half, moves entries of the best, and doubles the pilots
+    until few pairs are left. Whatever it finds was chosen on pilot draws: the audit counts that
+    one pair on fresh draws, so a search costs nothing in confidence.
+
+    Args:
+        domain: where inputs lie, such as `Box(low, high, dim)`.
+        neighbour: `L1`, `L2`, `Linf`, `Replace`, `AddRemove`, or an own relation.
+        rounds: rounds of pilots, at least 1.
+        budget: pilot draws on each side, all pairs and rounds together.
+        candidates: pairs in the first round, at least 1.
+
+    Returns:
+        The plan.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind.
+        ValueError: if a number is out of range, or `budget` below `rounds` x `candidates`.
+
+    Source:
+        Jamieson and Talwalkar (2016) for successive halving; Bichsel, Gehr, Drachsler-Cohen,
+        Tsankov and Vechev (2018) for searching the neighbours by a mechanism's own outputs.
+
+    Example:
+        >>> from dpcore.pairs import Box, Linf
+        >>> plan = search(Box(-30, 30, 5), Linf(1.0))
+        >>> pairs = plan.start(np.random.default_rng(1))
+        >>> len(pairs), all(plan.neighbour.holds(pair, plan.domain) for pair in pairs)
+        (64, True)
+    """
+    return Search(domain, neighbour, rounds, count("budget", budget), candidates)
+
+
+def drive(plan: Search, evaluate: Callable[[Pair, int], float], rng: np.random.Generator) -> Pair:
+    """Run a search: evaluate the pairs of every round, keep the better half, propose new ones.
+
+    Only merits of the same round, found on pilots of the same size, are compared, and survivors
+    are evaluated anew: a lucky pilot does not carry a pair to the end.
+
+    Args:
+        plan: the search.
+        evaluate: `(pair, size) -> merit`: what `size` pilot draws a side promise of a pair,
+            such as the bound that an audit would certify; larger is better, never NaN.
+        rng: chooses pairs and moves; the result is a function of it and of the merits.
+
+    Returns:
+        The best pair of the last round.
+
+    Raises:
+        TypeError: if `plan` is not a `Search`, `evaluate` not callable or `rng` not a Generator.
+        ValueError: if a merit is not a number, or the domain holds no neighbours.
+
+    Example:
+        >>> from dpcore.pairs import L1, Box, distance
+        >>> plan = search(Box(0, 9, 1), L1(2.0), rounds=3, candidates=8)
+        >>> best = drive(plan, lambda pair, size: float(pair.x.max()), np.random.default_rng(1))
+        >>> distance(best, "l1") <= 2.0
+        True
+    """
+    instance("plan", plan, Search)
+    if not callable(evaluate):
+        raise mistyped("evaluate", "a callable (pair, size) -> merit", evaluate)
+    pool = plan.start(rng)
+    known = list(pool)
+    rounds = plan.schedule()
+    for number, (_, size) in enumerate(rounds):
+        merits = [(pair, _merit(evaluate(pair, size))) for pair in pool]
+        ranked = sorted(merits, key=lambda found: -found[1])
+        if number + 1 < len(rounds):
+            width = rounds[number + 1][0]
+            best = ranked[: (width + 1) // 2]
+            fresh = plan.propose(best, rng, width - len(best), known)
+            known += fresh
+            pool = [*(pair for pair, _ in best), *fresh]
+    return ranked[0][0]
+
+
+def _merit(value: float) -> float:
+    try:
+        merit = float(value)
+    except (TypeError, ValueError):
+        raise mistyped("merit of a pair", "a real number", value) from None
+    if math.isnan(merit):
+        raise invalid("merit of a pair", "a real number", value)
+    return merit
+
+
+def _key(pair: Pair) -> frozenset[object]:
+    # An audit chooses the side in the numerator: both orders are one pair.
+    return frozenset((key(pair.x), key(pair.x_prime)))

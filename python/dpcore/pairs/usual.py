@@ -1,0 +1,89 @@
+"""Ready-made pairs: zeros against ones, and the patterns that auditors usually try."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import choice
+from ..records import Pair
+from .norms import dimension
+
+Floats = npt.NDArray[np.float64]
+
+WHICH = ("one", "all")
+
+
+def zeros_ones(dim: int) -> Pair:
+    """The pair of the reconstruction attack: all zeros against all ones.
+
+    Args:
+        dim: number of entries, at least 1.
+
+    Returns:
+        `Pair(zeros(dim), ones(dim))` in float64: L1 distance dim, L2 sqrt(dim), Linf 1.
+
+    Raises:
+        TypeError: if `dim` is not an integer.
+        ValueError: if `dim` is below 1.
+
+    Source:
+        Habernal (2022), section 4: D = (0, ..., 0) and D' = (1, ..., 1).
+
+    Example:
+        >>> zeros_ones(2)
+        Pair(x=array([0., 0.]), x_prime=array([1., 1.]), distance=1.0)
+    """
+    dim = dimension(dim)
+    return Pair(np.zeros(dim), np.ones(dim))
+
+
+def patterns(dim: int, which: str = "all") -> tuple[Pair, ...]:
+    """The pairs of query answers that the literature tries, each in one order only.
+
+    From (1, ..., 1): the first entry one up or one down (`which="one"`, at L1 distance 1); and
+    for `which="all"`, at Linf distance 1, also the first entry up and the others down, the first
+    down and the others up, one half up and the other down, all up, all down, and the halves
+    (1, ..., 0, ...) against (0, ..., 1, ...). An audit chooses which input goes into the
+    numerator, so a pair is not listed twice for its two orders; in few dimensions several
+    patterns are one pair, which is listed once.
+
+    Args:
+        dim: number of entries, at least 1.
+        which: "one" if neighbours differ in one entry, "all" if every entry may differ.
+
+    Returns:
+        Pairs of float64 vectors: 2 for "one", at most 8 for "all".
+
+    Raises:
+        TypeError: if `dim` is not an integer or `which` not a string.
+        ValueError: if `dim` is below 1 or `which` neither of the two.
+
+    Source:
+        Ding, Wang, Wang, Zhang and Kifer (2018), the categories of their input selector; Bichsel,
+        Steffen, Bogunovic and Vechev (2021) try the same set.
+
+    Example:
+        >>> [pair.x_prime.tolist() for pair in patterns(3, "one")]
+        [[0.0, 1.0, 1.0], [2.0, 1.0, 1.0]]
+        >>> len(patterns(1)), len(patterns(2)), len(patterns(5))
+        (2, 7, 8)
+    """
+    dim = dimension(dim)
+    choice("which", which, WHICH)
+    first, front = np.arange(dim) == 0, np.arange(dim) < dim // 2
+    ones, zeros = np.ones(dim), np.zeros(dim)
+    found: list[tuple[Floats, Floats]] = [(ones, ones - first), (ones, ones + first)]
+    if which == "all":
+        found += [
+            (ones, zeros + 2.0 * first),
+            (ones, zeros + 2.0 * ~first),
+            (ones, zeros + 2.0 * front),
+            (ones, ones + ones),
+            (ones, zeros),
+            (zeros + front, zeros + ~front),
+        ]
+    distinct: dict[frozenset[bytes], Pair] = {}
+    for x, x_prime in found:
+        distinct.setdefault(frozenset((x.tobytes(), x_prime.tobytes())), Pair(x, x_prime))
+    return tuple(distinct.values())

@@ -1,0 +1,224 @@
+"""The usual pairs, neighbour relations and domains."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpcore import Pair, pairs
+from dpcore.pairs import (
+    L1,
+    L2,
+    NORMS,
+    AddRemove,
+    Box,
+    Linf,
+    Records,
+    Replace,
+    dimension,
+    distance,
+    patterns,
+    zeros_ones,
+)
+
+
+def plain(pair):
+    return pair.x.tolist(), pair.x_prime.tolist()
+
+
+def test_every_public_name_exists():
+    assert all(hasattr(pairs, name) for name in pairs.__all__)
+    # Functions, not the modules that hold them.
+    assert all(callable(getattr(pairs, name)) for name in ("patterns", "search", "distance"))
+    assert NORMS == ("l1", "l2", "linf")
+    assert dimension(3) == 3
+    assert plain(zeros_ones(2)) == ([0.0, 0.0], [1.0, 1.0])
+
+
+def test_the_patterns_in_four_entries():
+    assert [plain(pair) for pair in patterns(4)] == [
+        ([1, 1, 1, 1], [0, 1, 1, 1]),
+        ([1, 1, 1, 1], [2, 1, 1, 1]),
+        ([1, 1, 1, 1], [2, 0, 0, 0]),
+        ([1, 1, 1, 1], [0, 2, 2, 2]),
+        ([1, 1, 1, 1], [2, 2, 0, 0]),
+        ([1, 1, 1, 1], [2, 2, 2, 2]),
+        ([1, 1, 1, 1], [0, 0, 0, 0]),
+        ([1, 1, 0, 0], [0, 0, 1, 1]),
+    ]
+    assert patterns(4, "one") == patterns(4)[:2]
+    assert all(pair.x.dtype == np.float64 for pair in patterns(4))
+
+
+@pytest.mark.parametrize(("dim", "number"), [(1, 2), (2, 7), (3, 7), (4, 8), (5, 8), (10, 8)])
+def test_no_pattern_comes_twice(dim, number):
+    unordered = {frozenset(map(tuple, plain(pair))) for pair in patterns(dim)}
+    assert len(unordered) == len(patterns(dim)) == number
+    assert len(patterns(dim, "one")) == 2
+
+
+@given(st.integers(1, 40))
+def test_patterns_are_at_distance_one(dim):
+    assert all(distance(pair, "l1") == 1.0 for pair in patterns(dim, "one"))
+    assert all(distance(pair, "linf") == 1.0 for pair in patterns(dim))
+
+
+def test_halves_of_an_odd_dimension():
+    assert plain(patterns(5)[7]) == ([1, 1, 0, 0, 0], [0, 0, 1, 1, 1])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "text"),
+    [
+        ((0,), ValueError, "dim must be an integer at least 1, got 0"),
+        ((2.0,), TypeError, "dim must be an integer"),
+        ((True,), TypeError, "dim must be an integer"),
+        ((2, "some"), ValueError, "which must be one of 'one', 'all', got 'some'"),
+        ((2, 1), TypeError, "which must be one of"),
+    ],
+)
+def test_patterns_refuse(arguments, error, text):
+    with pytest.raises(error, match=text):
+        patterns(*arguments)
+
+
+# Boxes.
+
+
+@given(st.floats(-1e6, 1e6), st.floats(0, 1e6), st.integers(1, 6), st.integers(0, 2**32))
+def test_a_box_contains_what_it_draws_and_clips(low, width, dim, seed):
+    rng = np.random.default_rng(seed)
+    box = Box(low, low + width, dim)
+    assert box.contains(box.draw(rng))
+    inside = box.clip(rng.normal(size=dim) * 1e7)
+    assert box.contains(inside)
+    assert np.array_equal(box.clip(inside), inside)
+
+
+@given(st.integers(-50, 50), st.integers(0, 50), st.integers(1, 6), st.integers(0, 2**32))
+def test_a_box_of_integers(low, width, dim, seed):
+    rng = np.random.default_rng(seed)
+    box = Box(low, low + width, dim, integers=True)
+    for x in (box.draw(rng), box.clip(rng.normal(size=dim) * 30)):
+        assert x.dtype == np.int64
+        assert box.contains(x)
+    assert not box.contains(np.full(dim, low + 0.5))
+    assert box == pickle.loads(pickle.dumps(box))
+
+
+def test_what_a_box_does_not_contain():
+    box = Box(0, 1, 2)
+    assert box.contains([0, 1])
+    others = ([0.5], [0.5, 1.1], [0.5, np.nan], "ab", [[0, 1]], [[0], [1, 2]], ["a", "b"], None)
+    assert not any(box.contains(x) for x in others)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "text"),
+    [
+        ((1, 0, 2), ValueError, "high must be a finite number at least 1, got 0"),
+        ((0, np.inf, 2), ValueError, "high must be a finite number"),
+        ((-1e308, 1e308, 2), ValueError, "high must be at a finite distance from low"),
+        (("0", 1, 2), TypeError, "low must be"),
+        ((0, 1, 0), ValueError, "dim must be"),
+        ((0.5, 2, 1, True), ValueError, "low must be a whole number"),
+        ((0, 2.0**54, 1, True), ValueError, "high must be a whole number"),
+        ((0, 2, 1, 1), TypeError, "integers must be True or False"),
+    ],
+)
+def test_boxes_refuse(arguments, error, text):
+    with pytest.raises(error, match=text):
+        Box(*arguments)
+
+
+# Relations, against their definitions.
+
+SPACE = Box(-9, 9, 2)
+
+
+@pytest.mark.parametrize(
+    ("relation", "near", "far"),
+    [
+        (L1(2.0), [1.0, -1.0], [1.0, -1.001]),
+        (L2(5.0), [3.0, -4.0], [3.0, -4.001]),
+        (Linf(2.0), [2.0, -2.0], [0.0, -2.001]),
+    ],
+)
+def test_balls_hold_up_to_their_radius(relation, near, far):
+    assert relation.holds(Pair([0.0, 0.0], near), SPACE)
+    assert relation.holds(Pair(near, [0.0, 0.0]), SPACE)
+    assert not relation.holds(Pair([0.0, 0.0], far), SPACE)
+    # The same input twice is no pair of neighbours, and both must lie in the domain.
+    assert not relation.holds(Pair(near, near), SPACE)
+    assert not relation.holds(Pair([9.0, 9.0], [9.0, 9.5]), SPACE)
+    assert relation == type(relation)(relation.radius)
+    assert pickle.loads(pickle.dumps(relation)) == relation
+    assert repr(relation) == f"{type(relation).__name__}(radius={relation.radius!r})"
+
+
+@pytest.mark.parametrize(
+    ("radius", "error"),
+    [(0.0, ValueError), (-1, ValueError), (np.nan, ValueError), ("1", TypeError)],
+)
+def test_balls_refuse(radius, error):
+    with pytest.raises(error, match="radius must be a finite number above 0"):
+        Linf(radius)
+
+
+def test_replace_and_add_remove_against_a_naive_definition():
+    """All pairs of datasets of two or three records from two values."""
+    domain = Records(("a", "b"), 2)
+    sets = [x for size in (1, 2, 3) for x in itertools.product("ab", repeat=size)]
+    for x, y in itertools.product(sets, repeat=2):
+        replaced = len(x) == len(y) == 2 and sum(a != b for a, b in zip(x, y, strict=True)) == 1
+        short, long = sorted((x, y), key=len)
+        shorter = {long[:place] + long[place + 1 :] for place in range(len(long))}
+        added = len(short) == 2 and short in shorter
+        assert Replace().holds(Pair(x, y), domain) == replaced, (x, y)
+        assert AddRemove().holds(Pair(x, y), domain) == added, (x, y)
+
+
+def test_an_added_record_must_belong_to_the_domain():
+    domain = Records(("a", "b"), 2)
+    for place in range(3):
+        long = ["a", "b"]
+        long.insert(place, "z")
+        assert not AddRemove().holds(Pair(("a", "b"), tuple(long)), domain)
+
+
+def test_datasets_of_numbers_and_of_rows():
+    domain = Box(0, 1, 3)
+    assert Replace().holds(Pair([0, 0, 1], [0, 1, 1]), domain)
+    assert AddRemove().holds(Pair([0, 0, 1], [0, 0, 0.5, 1]), domain)
+    assert not AddRemove().holds(Pair([0, 0, 1], [0, 0, 1.5, 1]), domain)
+
+    class Rows:
+        dim = 2
+
+        def draw(self, rng):
+            return rng.random((2, 3))
+
+        def contains(self, x):
+            return x.shape == (2, 3)
+
+    x = np.zeros((2, 3))
+    other = x.copy()
+    other[1] = 1.0
+    assert Replace().holds(Pair(x, other), Rows())
+    assert AddRemove().holds(Pair(x, np.vstack([x, np.ones(3)])), Rows())
+    assert not Replace().holds(Pair(x, np.ones((2, 3))), Rows())
+
+
+@pytest.mark.parametrize("kind", [Replace, AddRemove, lambda values: Records(values, 2)])
+@pytest.mark.parametrize(
+    ("values", "error", "text"),
+    [("ab", TypeError, "values must be a list or tuple"), ((), ValueError, "at least one record")],
+)
+def test_values_refused(kind, values, error, text):
+    with pytest.raises(error, match=text):
+        kind(values)
