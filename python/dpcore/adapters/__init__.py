@@ -1,0 +1,75 @@
+"""Mechanisms of other packages, found by passing the object itself.
+
+Nothing here imports another package: an object of one can only exist where it is imported.
+
+Example:
+    >>> import numpy as np
+    >>> from scipy import stats
+    >>> mechanism = adapt(stats.laplace(scale=2.0))
+    >>> mechanism, mechanism([0.0, 5.0], 3, np.random.default_rng(1)).shape
+    (ScipyNoise(laplace(scale=2.0)), (3, 2))
+    >>> adapt(print) is None
+    True
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from typing import Any
+
+from ._adapter import Adapter
+from .diffprivlib import DiffPrivLib
+from .opendp import OpenDP
+from .scipy import ScipyNoise
+from .torch import TorchModule, TorchNoise
+
+__all__ = ["DiffPrivLib", "OpenDP", "ScipyNoise", "TorchModule", "TorchNoise", "adapt"]
+
+_KINDS: tuple[tuple[str, str, type[Adapter]], ...] = (
+    ("opendp.mod", "Measurement", OpenDP),
+    ("diffprivlib.mechanisms.base", "DPMachine", DiffPrivLib),
+    ("scipy.stats.distributions", "rv_frozen", ScipyNoise),
+    ("scipy.stats._multivariate", "multi_rv_frozen", ScipyNoise),
+    ("scipy.stats._distribution_infrastructure", "UnivariateDistribution", ScipyNoise),
+    ("torch.distributions.distribution", "Distribution", TorchNoise),
+    ("torch.nn.modules.module", "Module", TorchModule),
+)
+"""Where a class lives, its name, and what makes a mechanism of its instances."""
+
+
+def adapt(obj: Any) -> Any:
+    """The mechanism that an object of another package is, or None.
+
+    Some of these objects can be called, but not as `(x, size, rng)`: ask here first. A torch
+    module whose `forward` cannot be called with one argument is a mechanism already, or none.
+
+    Args:
+        obj: any object.
+
+    Returns:
+        An adapter `(x, size, rng) -> outputs` for an OpenDP measurement, a diffprivlib mechanism,
+        a distribution of scipy or torch (additive noise) or a torch module; None for the rest.
+
+    Example:
+        >>> from scipy import stats
+        >>> adapt(stats.multivariate_normal([0.0, 0.0]))
+        ScipyNoise(multivariate_normal)
+    """
+    for place, name, adapter in _KINDS:
+        kind = getattr(sys.modules.get(place), name, None)
+        if isinstance(kind, type) and isinstance(obj, kind):
+            fits = adapter is not TorchModule or _takes_one(obj)
+            return adapter(obj) if fits else None  # type: ignore[call-arg]
+    return None
+
+
+def _takes_one(module: Any) -> bool:
+    try:
+        inspect.signature(module.forward).bind(0)
+    except TypeError:
+        return False
+    except ValueError:
+        # No signature, no objection.
+        return True
+    return True

@@ -1,0 +1,75 @@
+"""What every adapter says of itself besides being a mechanism."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import invalid, mistyped
+
+
+class Adapter:
+    """A mechanism `(x, size, rng) -> outputs` around an object of another package.
+
+    The object's own code draws: an adapter never replaces its samplers or its generator.
+
+    Attributes:
+        reproducible: True if the outputs follow from `rng`, so that an audit's seed repeats it.
+            Without, the draws are as independent and the bound as valid, but no seed gives the
+            same counts twice.
+        thread_safe: True if several threads may draw at once.
+    """
+
+    __slots__ = ()
+
+    reproducible: ClassVar[bool] = True
+    thread_safe: ClassVar[bool] = False
+
+    @property
+    def stated(self) -> tuple[float, float] | None:
+        """The (epsilon, delta) that the object states itself, or None."""
+        return None
+
+    @property
+    def claim(self) -> float | None:
+        """The epsilon that the object claims with delta 0, or None.
+
+        A statement with delta above 0 is no such claim: tested with delta 0 it would be refuted
+        although it is true. Pass `stated` as claim= and delta= then.
+        """
+        return pure(self.stated)
+
+    @property
+    def name(self) -> str:
+        """What a report calls the mechanism."""
+        return repr(self)
+
+
+def pure(stated: tuple[float, float] | None) -> float | None:
+    """The epsilon of a statement with delta 0, if it says anything; else None."""
+    if stated is None:
+        return None
+    epsilon, delta = stated
+    return epsilon if delta == 0.0 and math.isfinite(epsilon) else None
+
+
+def numbers(x: Any) -> npt.NDArray[Any]:
+    """The input of additive noise as an array of real numbers of any shape."""
+    try:
+        array = np.asarray(x)
+    except ValueError:
+        # Rows of different lengths have no array.
+        raise invalid("x", "an array of real numbers", x) from None
+    if array.dtype.kind not in "buif":
+        raise mistyped("x", "an array of real numbers", x)
+    return array
+
+
+def scalar(x: Any) -> Any:
+    """The plain Python value in a 0-d array or an array of one entry; anything else untouched."""
+    if isinstance(x, np.generic) or (isinstance(x, np.ndarray) and x.ndim < 2 and x.size == 1):
+        return x.item()
+    return x

@@ -1,0 +1,159 @@
+"""diffprivlib's mechanisms as mechanisms."""
+
+from __future__ import annotations
+
+import io
+import math
+import pickle
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import invalid, message
+from ..records import Pair
+from ..repeating import stack
+from ._adapter import Adapter, pure, scalar
+
+_INTEGER = {"Geometric", "GaussianDiscrete"}
+_NUMERIC = {"Laplace", "Gaussian", "Uniform"} | _INTEGER
+_CATEGORICAL = {"Binary", "ExponentialCategorical"}
+"""Families of diffprivlib by class name, subclasses included: on integers, on numbers, and on
+categories any two of which are neighbours."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class DiffPrivLib(Adapter):
+    """A mechanism of diffprivlib, whose `randomise` is called once for every output.
+
+    It draws as it ships: from the operating system, or from the `random_state` it was built with.
+    Neither is seeded from `rng`, so such an audit cannot be repeated from its seed. An array of
+    one entry is passed on as the plain number in it.
+
+    `stated` is the object's own epsilon and delta, for inputs that differ by its sensitivity. It
+    is a `claim` only where an audit can tell which inputs that means: numbers at most
+    `sensitivity` apart, or categories. Mechanisms whose input is fixed when they are built
+    (`Exponential`) or whose output is a function (`Vector`) want `dpcore.repeat` around a
+    function that builds, or evaluates, them.
+
+    Args:
+        mechanism: an instance of a class in `diffprivlib.mechanisms`, or of a transformer.
+
+    Source:
+        Holohan, Braghin, Mac Aonghusa and Levacher (2019), Diffprivlib.
+
+    Example:
+        A mechanism is found by itself, and states what it claims::
+
+            from diffprivlib.mechanisms import Binary, Laplace
+
+            dpcore.audit(Laplace(epsilon=1.0, sensitivity=1.0), trials=10**5)
+            dpcore.audit(Binary(epsilon=1.0, value0="a", value1="b"), attack=is_a)
+    """
+
+    mechanism: Any
+
+    reproducible: ClassVar[bool] = False
+
+    @property
+    def _root(self) -> Any:
+        """The mechanism inside a chain of transformers."""
+        found = self.mechanism
+        while not hasattr(found, "epsilon") and hasattr(found, "parent"):
+            found = found.parent
+        return found
+
+    def _is(self, names: set[str]) -> bool:
+        return bool(names & {kind.__name__ for kind in type(self.mechanism).__mro__})
+
+    @property
+    def stated(self) -> tuple[float, float] | None:
+        """The (epsilon, delta) that the mechanism was built with."""
+        root = self._root
+        return float(root.epsilon), float(root.delta)
+
+    @property
+    def claim(self) -> float | None:
+        """The epsilon of a mechanism on numbers or categories that has delta 0; else None."""
+        return pure(self.stated) if self._is(_NUMERIC | _CATEGORICAL) else None
+
+    @property
+    def norm(self) -> str | None:
+        """The norm "l1" for mechanisms on one number; None for the rest."""
+        return "l1" if self._is(_NUMERIC) else None
+
+    @property
+    def sensitivity(self) -> float | None:
+        """How far apart two inputs are in the claim; None if they are no numbers."""
+        return float(self.mechanism.sensitivity) if self._is(_NUMERIC) else None
+
+    def default_pair(self) -> Pair:
+        """Two inputs at the distance that the claim speaks of.
+
+        Returns:
+            The two values of a `Binary`; numbers at the sensitivity, shape `(1,)`, from the lower
+            bound up where there is one.
+
+        Raises:
+            ValueError: if the mechanism is of another kind.
+        """
+        inner = self.mechanism
+        if self._is({"Binary"}):
+            return Pair(inner.value0, inner.value1)
+        if not self._is(_NUMERIC):
+            raise invalid("pair", f"given for {self.name}", None)
+        low, top = getattr(inner, "lower", 0.0), getattr(inner, "upper", math.inf)
+        if math.isinf(low):
+            low = min(0.0, top - inner.sensitivity)
+        whole = self._is(_INTEGER)
+        low = math.ceil(low) if whole else low
+        ends = np.array([[low], [min(low + inner.sensitivity, top)]])
+        return Pair(*(ends.astype(np.int64) if whole else ends.astype(np.float64)))
+
+    def __repr__(self) -> str:
+        return f"DiffPrivLib({self.mechanism!r})"
+
+    def __call__(self, x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
+        """Randomise `x` `size` times.
+
+        Args:
+            x: a value that the mechanism accepts, or an array with one number in it.
+            size: number of outputs.
+            rng: not used: the mechanism has its own generator.
+
+        Returns:
+            Outputs of shape `(size,)`, or `(size, dim)` for vectors; an object array for strings.
+
+        Raises:
+            ValueError: if the answers have several shapes.
+        """
+        randomise, value = self.mechanism.randomise, scalar(x)
+        return stack([randomise(value) for _ in range(size)], repr(self))
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[bytes]]:
+        """Pickle the mechanism without the system's entropy source, which has no state.
+
+        Raises:
+            TypeError: if the mechanism has a `random_state`: every copy would repeat the draws of
+                the others, and an audit would count them as independent.
+        """
+        buffer = io.BytesIO()
+        _Pickler(buffer).dump(self.mechanism)
+        return _rebuilt, (buffer.getvalue(),)
+
+
+class _Pickler(pickle.Pickler):
+    def reducer_override(self, value: Any) -> Any:
+        if isinstance(value, random.SystemRandom):
+            return type(value), ()
+        if isinstance(value, np.random.RandomState):
+            requirement = "built without random_state to be copied (copies repeat each other)"
+            raise TypeError(message("mechanism", requirement, value))
+        return NotImplemented
+
+
+def _rebuilt(content: bytes) -> DiffPrivLib:
+    return DiffPrivLib(pickle.loads(content))

@@ -1,0 +1,312 @@
+"""Adapters: what they find, the law they draw, what they claim, and that they change nothing."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import dpcore
+from dpcore.adapters import ScipyNoise, TorchModule, TorchNoise, adapt
+from dpcore.adapters._adapter import scalar
+
+ALPHA = 1e-6
+"""Significance of every test of a law; seeds are fixed, so a pass stays one."""
+
+
+def rng(seed=1):
+    return np.random.default_rng(seed)
+
+
+def laplace_ks(outputs, scale):
+    return stats.kstest(np.ravel(outputs), stats.laplace(scale=scale).cdf).pvalue
+
+
+def above(outputs):
+    return np.asarray(outputs).reshape(len(outputs)) >= 0.5
+
+
+def above_half(outputs, outputs_prime, pair):
+    """The simplest attack: the output lies on the side of 1."""
+    return above
+
+
+@pytest.fixture(scope="module")
+def torch():
+    return pytest.importorskip("torch", reason="torch is not installed")
+
+
+# Discovery.
+
+
+def test_nothing_is_imported_by_looking():
+    code = """
+import sys, dpcore.adapters
+assert all(dpcore.adapters.adapt(obj) is None for obj in (1.5, print, None, dpcore.Laplace(1.0)))
+print(*{name.split(".")[0] for name in sys.modules})
+print(*(name for name in sys.modules if name.startswith("scipy.stats")))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    packages, parts = done.stdout.split("\n")[:2]
+    assert "numpy" in packages.split()
+    assert not {"opendp", "diffprivlib", "sklearn", "torch"} & set(packages.split())
+    assert parts == ""
+
+
+@pytest.mark.parametrize("obj", [None, 1.5, print, object(), stats.laplace, dpcore.Laplace(1.0)])
+def test_other_objects_are_left_alone(obj):
+    assert adapt(obj) is None
+
+
+def test_only_a_vector_of_one_entry_is_a_number():
+    for one in (np.array([2.0]), np.array(2.0), np.float64(2.0)):
+        assert type(scalar(one)) is float
+    for other in (np.zeros((1, 1)), np.zeros(2), [2.0], "a"):
+        assert scalar(other) is other
+
+
+def test_an_adapter_is_no_object_of_another_package():
+    assert adapt(adapt(stats.laplace(scale=2.0))) is None
+
+
+# scipy.
+
+
+@pytest.mark.parametrize(
+    ("distribution", "shown"),
+    [
+        (stats.laplace(scale=2.0), "ScipyNoise(laplace(scale=2.0))"),
+        (stats.norm(0.0, 3.0), "ScipyNoise(norm(0.0, 3.0))"),
+        (stats.dlaplace(0.5), "ScipyNoise(dlaplace(0.5))"),
+        (stats.multivariate_normal([0.0, 0.0]), "ScipyNoise(multivariate_normal)"),
+    ],
+)
+def test_distributions_of_scipy_are_found(distribution, shown):
+    found = adapt(distribution)
+    assert type(found) is ScipyNoise
+    assert repr(found) == found.name == shown
+    assert found.claim is None
+    assert found.stated is None
+    assert found.reproducible
+
+
+def test_scipy_adds_noise_of_its_law():
+    x = np.array([3.0, -1.0])
+    outputs = adapt(stats.laplace(scale=2.0))(x, 100_000, rng())
+    assert outputs.shape == (100_000, 2)
+    assert laplace_ks(outputs - x, 2.0) > ALPHA
+    assert laplace_ks(outputs - x, 2.1) < ALPHA
+    # Every entry has a draw of its own.
+    noise = outputs - x
+    assert abs(np.corrcoef(noise.T)[0, 1]) < 5 / np.sqrt(100_000)
+
+
+def test_scipy_draws_from_the_generator_alone():
+    noise = adapt(stats.laplace(scale=2.0))
+    state = np.random.get_state(legacy=False)  # noqa: NPY002
+    assert np.array_equal(noise([0.0], 5, rng()), noise([0.0], 5, rng()))
+    assert not np.array_equal(noise([0.0], 5, rng()), noise([0.0], 5, rng(2)))
+    assert repr(state) == repr(np.random.get_state(legacy=False))  # noqa: NPY002
+
+
+@pytest.mark.parametrize(("x", "shape"), [(0.0, ()), ([0.0], (1,)), (np.zeros((2, 3)), (2, 3))])
+def test_scipy_takes_x_of_any_shape(x, shape):
+    assert adapt(stats.laplace())(x, 4, rng()).shape == (4, *shape)
+    assert adapt(stats.laplace())(x, 1, rng()).shape == (1, *shape)
+
+
+def test_scipy_parameters_may_be_arrays():
+    outputs = adapt(stats.laplace(scale=[1.0, 100.0]))([0.0, 0.0], 50_000, rng())
+    assert laplace_ks(outputs[:, 0], 1.0) > ALPHA
+    assert laplace_ks(outputs[:, 1], 100.0) > ALPHA
+    assert laplace_ks(outputs[:, 1], 1.0) < ALPHA
+
+
+def test_multivariate_noise_draws_the_vector_at_once():
+    noise = adapt(stats.multivariate_normal([0.0, 0.0], [[1.0, 0.9], [0.9, 1.0]]))
+    outputs = noise([5.0, 6.0], 20_000, rng())
+    assert outputs.shape == (20_000, 2)
+    assert abs(np.corrcoef(outputs.T)[0, 1] - 0.9) < 0.02
+    assert noise([5.0, 6.0], 1, rng()).shape == (1, 2)
+    assert adapt(stats.multivariate_normal([0.0]))([5.0], 3, rng()).shape == (3, 1)
+    for x in ([0.0], [0.0, 0.0, 0.0], np.zeros((2, 2))):
+        with pytest.raises(ValueError, match=r"noise of ScipyNoise.* must be of shape"):
+            noise(x, 3, rng())
+
+
+def test_discrete_noise_keeps_integers():
+    outputs = adapt(stats.dlaplace(0.5))(np.array([7]), 1000, rng())
+    assert outputs.dtype.kind == "i"
+    observed = np.bincount(np.minimum(np.abs(outputs[:, 0] - 7), 3), minlength=4)
+    p = stats.dlaplace(0.5).pmf(range(3))
+    expected = [p[0], 2 * p[1], 2 * p[2], 1 - p[0] - 2 * p[1] - 2 * p[2]]
+    assert stats.chisquare(observed, 1000 * np.array(expected)).pvalue > ALPHA
+
+
+def test_scipys_newer_distributions():
+    if not hasattr(stats, "Normal"):
+        pytest.skip("this scipy has no stats.Normal")
+    noise = adapt(stats.Normal(mu=0.0, sigma=2.0))
+    assert repr(noise) == "ScipyNoise(Normal(mu=0.0, sigma=2.0))"
+    outputs = noise([1.0], 100_000, rng())
+    assert stats.kstest(outputs[:, 0], stats.norm(1.0, 2.0).cdf).pvalue > ALPHA
+    assert stats.kstest(outputs[:, 0], stats.norm(1.0, 2.1).cdf).pvalue < ALPHA
+
+
+@pytest.mark.parametrize(
+    ("x", "error"), [("text", TypeError), ([1j], TypeError), ([[1.0], [1.0, 2.0]], ValueError)]
+)
+def test_noise_wants_numbers(x, error):
+    with pytest.raises(error, match="x must be an array of real numbers"):
+        adapt(stats.laplace())(x, 3, rng())
+
+
+def test_scipy_is_audited():
+    pair = ([0.0], [1.0])
+    options = {"attack": above_half, "trials": 100_000, "rng": 1}
+    sound = dpcore.audit(adapt(stats.laplace(scale=1.0)), pair, claim=1.0, **options)
+    assert sound.verdict == "not refuted by this attack"
+    assert sound.epsilon_lower > 0.7
+    broken = dpcore.audit(adapt(stats.laplace(scale=0.5)), pair, claim=1.0, **options)
+    assert broken.verdict == "refuted"
+
+
+def test_scipy_noise_can_be_pickled():
+    noise = adapt(stats.laplace(scale=2.0))
+    again = pickle.loads(pickle.dumps(noise))
+    assert repr(again) == repr(noise)
+    assert np.array_equal(again([0.0], 5, rng()), noise([0.0], 5, rng()))
+
+
+# torch.
+
+
+def test_torch_distributions_are_found(torch):
+    found = adapt(torch.distributions.Laplace(0.0, 2.0))
+    assert type(found) is TorchNoise
+    assert found.name == "TorchNoise(Laplace(loc: 0.0, scale: 2.0))"
+    assert found.reproducible
+    assert not found.thread_safe
+    assert found.claim is None
+
+
+def test_torch_adds_noise_of_its_law(torch):
+    x = np.array([3.0, -1.0])
+    outputs = adapt(torch.distributions.Laplace(0.0, 2.0))(x, 100_000, rng())
+    assert outputs.shape == (100_000, 2)
+    assert laplace_ks(outputs - x, 2.0) > ALPHA
+    assert laplace_ks(outputs - x, 2.1) < ALPHA
+
+
+def test_torch_is_seeded_from_the_generator_and_put_back(torch):
+    noise = adapt(torch.distributions.Laplace(0.0, 2.0))
+    state = torch.random.get_rng_state()
+    first = noise([0.0], 5, rng())
+    assert torch.equal(state, torch.random.get_rng_state())
+    assert np.array_equal(first, noise([0.0], 5, rng()))
+    assert not np.isin(first, noise([0.0], 5, rng(2))).any()
+    generator = rng()
+    assert not np.isin(noise([0.0], 5, generator), noise([0.0], 5, generator)).any()
+
+
+def test_torch_shapes(torch):
+    each = adapt(torch.distributions.Laplace(torch.zeros(2), torch.tensor([1.0, 100.0])))
+    outputs = each([0.0, 0.0], 20_000, rng())
+    assert outputs.shape == (20_000, 2)
+    assert laplace_ks(outputs[:, 1], 100.0) > ALPHA
+    assert laplace_ks(outputs[:, 0], 100.0) < ALPHA
+    whole = adapt(torch.distributions.MultivariateNormal(torch.zeros(2), torch.eye(2)))
+    assert whole([0.0, 0.0], 3, rng()).shape == (3, 2)
+    assert adapt(torch.distributions.Normal(0.0, 1.0))(0.0, 3, rng()).shape == (3,)
+    assert adapt(torch.distributions.Normal(0.0, 1.0))(np.eye(2), 3, rng()).shape == (3, 2, 2)
+    for noise in (each, whole):
+        with pytest.raises(ValueError, match=r"x must be of shape \(\) or \(2,\).*got \(3,\)"):
+            noise([0.0, 0.0, 0.0], 3, rng())
+
+
+def test_torch_keeps_the_wider_type(torch):
+    noise = adapt(torch.distributions.Laplace(0.0, 1.0))
+    assert noise(np.zeros(1), 2, rng()).dtype == np.float64
+    assert noise(torch.zeros(1), 2, rng()).dtype == np.float32
+    assert noise(torch.zeros(1, dtype=torch.bfloat16), 2, rng()).dtype == np.float32
+
+
+def noise_layer(torch, scale):
+    class Noise(torch.nn.Module):
+        def forward(self, x):
+            return x + torch.distributions.Laplace(0.0, scale).sample(x.shape)
+
+    return Noise()
+
+
+def test_a_module_is_run_on_a_batch(torch):
+    found = adapt(noise_layer(torch, 2.0))
+    assert type(found) is TorchModule
+    assert found.name == "TorchModule(Noise())"
+    outputs = found(np.array([3.0, -1.0]), 50_000, rng())
+    assert outputs.shape == (50_000, 2)
+    assert outputs.dtype == np.float32
+    assert laplace_ks(outputs - [3.0, -1.0], 2.0) > ALPHA
+    assert laplace_ks(outputs - [3.0, -1.0], 2.3) < ALPHA
+    assert np.array_equal(outputs, found(np.array([3.0, -1.0]), 50_000, rng()))
+
+
+def test_a_module_keeps_its_mode_and_its_parameters(torch):
+    model = torch.nn.Sequential(torch.nn.Linear(2, 3, dtype=torch.float64), torch.nn.Dropout(0.5))
+    found = adapt(model)
+    trained = found([1.0, 2.0], 100, rng())
+    assert trained.shape == (100, 3)
+    assert trained.dtype == np.float64
+    assert (trained == 0.0).any()
+    assert model.training
+    model.eval()
+    outputs = found([1.0, 2.0], 100, rng())
+    assert (outputs == outputs[0]).all()
+    assert not model.training
+    assert all(parameter.grad is None for parameter in model.parameters())
+
+
+def test_a_module_that_mixes_the_rows_is_refused(torch):
+    norm = torch.nn.BatchNorm1d(2)
+    with pytest.raises(ValueError, match="module must be without a batch norm"):
+        adapt(norm)([0.0, 1.0], 4, rng())
+    assert adapt(norm.eval())([0.0, 1.0], 4, rng()).shape == (4, 2)
+
+
+def test_integers_and_tensors_reach_a_module_as_they_are(torch):
+    embedding = adapt(torch.nn.Embedding(5, 3))
+    assert embedding(np.array([1, 4]), 2, rng()).shape == (2, 2, 3)
+    kinds = []
+
+    class Seen(torch.nn.Module):
+        def forward(self, x):
+            kinds.append(x.dtype)
+            return x
+
+    for x in (torch.zeros(1, dtype=torch.float64), np.zeros(1), np.zeros(1, dtype=np.int64)):
+        adapt(Seen())(x, 2, rng())
+    assert kinds == [torch.float64, torch.float32, torch.int64]
+
+
+def test_a_module_that_is_a_mechanism_already_is_left_alone(torch):
+    class Mechanism(torch.nn.Module):
+        def forward(self, x, size, rng):
+            return rng.laplace(size=(size, len(x)))
+
+    assert adapt(Mechanism()) is None
+
+
+def test_torch_is_audited(torch):
+    options = {"attack": above_half, "trials": 100_000, "rng": 1}
+    for scale, verdict in ((1.0, "not refuted by this attack"), (0.5, "refuted")):
+        for obj in (torch.distributions.Laplace(0.0, scale), noise_layer(torch, scale)):
+            report = dpcore.audit(adapt(obj), ([0.0], [1.0]), claim=1.0, **options)
+            assert report.verdict == verdict
+            again = dpcore.audit(adapt(obj), ([0.0], [1.0]), claim=1.0, **options)
+            assert again.counts == report.counts
