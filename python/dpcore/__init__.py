@@ -4,7 +4,7 @@ Samples differential-privacy mechanisms at hardware speed, attacks them, and ret
 lower bound on epsilon with the evidence behind it.
 """
 
-from . import attacks, bounds, events, exact, pairs, published
+from . import adapters, attacks, bounds, events, exact, pairs, published
 from ._core import __version__
 from .auditing import Audit, audit
 from .mechanisms import (
@@ -16,7 +16,9 @@ from .mechanisms import (
     RandomBits,
     Uniform,
 )
+from .outputs_auditing import OutputsAudit, audit_outputs
 from .records import Counts, Pair
+from .repeating import Raised, repeat
 from .sampling import sample
 
 __all__ = [
@@ -27,16 +29,21 @@ __all__ = [
     "Gaussian",
     "Identity",
     "Laplace",
+    "OutputsAudit",
     "Pair",
+    "Raised",
     "RandomBits",
     "Uniform",
     "__version__",
+    "adapters",
     "attacks",
     "audit",
+    "audit_outputs",
     "bounds",
     "events",
     "exact",
     "pairs",
     "published",
+    "repeat",
     "sample",
 ]

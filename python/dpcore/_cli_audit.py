@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from . import _cli_user, published
+from . import _cli_user, attacks, published
 from ._cli_status import INTERRUPTED, NOT_REFUTED, REFUTED, Usage, say, usage
 from ._systems import System
 from .auditing import Audit, audit
 from .errors import count, invalid
 from .events import Vote
-from .pairs import distance, zeros_ones
+from .pairs import distance, patterns, zeros_ones
 from .published import is_native
 from .records import Pair
 
@@ -55,6 +55,12 @@ class Asked:
     no_claim: bool
     delta: float
     confidence: float
+    attack: str
+    bound: str
+    stop: str
+    floats: bool
+    pilot: int | None
+    patterns: bool
     trials: str
     start: str
     seed: int | None
@@ -62,6 +68,7 @@ class Asked:
     block: int | None
     threads: int | None
     plot: str | None
+    html: str | None
     as_json: bool
     progress: bool | None
 
@@ -74,6 +81,8 @@ def run(asked: Asked) -> int:
         raise Usage("--claim and --no-claim exclude each other")
     if asked.plot is not None:
         _check_plot(Path(asked.plot))
+    if asked.html is not None:
+        _check_folder("--html", Path(asked.html))
     if _cli_user.is_own(asked.target):
         path, name = _cli_user.split(asked.target)
         with _cli_user.at_work(path):
@@ -90,11 +99,21 @@ def run(asked: Asked) -> int:
 
 def _audit(asked: Asked, mechanism: Any, pair: Pair) -> Audit:
     with usage():
+        among: Any = pair
+        if asked.patterns:
+            if asked.dim is None:
+                raise Usage("--patterns needs --dim")
+            among = patterns(asked.dim)
         report = audit(
             mechanism,
-            pair,
+            among,
             trials=asked.trials,
             start=_start(asked.start),
+            attack=attacks.named(asked.attack),
+            bound=asked.bound,
+            stop=asked.stop,
+            floats=asked.floats,
+            pilot=asked.pilot,
             # Any number here keeps the mechanism's own claim out of an audit without one.
             claim=0.0 if asked.no_claim else asked.claim,
             delta=asked.delta,
@@ -200,8 +219,12 @@ def _check_plot(path: Path) -> None:
     kinds = sorted(FigureCanvasBase.get_supported_filetypes())
     if path.suffix.lower().lstrip(".") not in kinds:
         raise Usage(f"--plot must end in one of .{', .'.join(kinds)}, got {path}")
+    _check_folder("--plot", path)
+
+
+def _check_folder(option: str, path: Path) -> None:
     if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        raise Usage(f"--plot must name a file in a folder that can be written to, got {path}")
+        raise Usage(f"{option} must name a file in a folder that can be written to, got {path}")
 
 
 def _deliver(asked: Asked, report: Audit) -> None:
@@ -215,6 +238,9 @@ def _deliver(asked: Asked, report: Audit) -> None:
         sys.stdout.flush()
         report.plot().savefig(asked.plot)
         say(f"wrote {asked.plot}")
+    if asked.html is not None:
+        report.to_html(asked.html)
+        say(f"wrote {asked.html}")
 
 
 def _print(report: Audit) -> None:

@@ -15,6 +15,7 @@ STATUSES = """[bold]Exit status[/bold]
 TOP_END = f"""[bold]Examples[/bold]
   dpcore audit laplace --epsilon 1 --dim 128 --trials 1e8
   dpcore audit noisy.py:release --x 0 --x-prime 1 --claim 0.5
+  dpcore audit-outputs with.npy without.npy --rows independent --claim 1
   dpcore reproduce published-systems --out results
   dpcore info
 
@@ -31,6 +32,8 @@ AUDIT_END = f"""[bold]Examples[/bold]
   dpcore audit laplace --epsilon 1 --dim 128 --trials 1e8
   dpcore audit adept --epsilon 1 --clip 5 --dim 32 --plot adept.png
   dpcore audit laplace --epsilon 1 --x 0,0 --x-prime 0.5,-1 --seed 7
+  dpcore audit half-noise --epsilon 1 --dim 128 --attack coordinatewise
+  dpcore audit half-noise --epsilon 1 --stop refuted --html report.html
 
   A mechanism of your own, such as this one in noisy.py:
 
@@ -42,6 +45,18 @@ AUDIT_END = f"""[bold]Examples[/bold]
 
   Its attributes claim (a number) and default_pair (a function that returns a
   dpcore.Pair) stand in for --claim and --x where it has them.
+
+{STATUSES}"""
+
+OUTPUTS = """Audit outputs that were drawn elsewhere, from two files or one with labels.
+
+Rows that are independent draws are shuffled and split: one part chooses the
+event, the other is counted. Canaries of a single training run are not
+independent: for them the bound of Steinke, Nasr and Jagielski (2023) holds."""
+
+OUTPUTS_END = f"""[bold]Examples[/bold]
+  dpcore audit-outputs with.npy without.npy --rows independent --claim 1
+  dpcore audit-outputs scores.csv --label member --rows one_run --claim 8 --delta 1e-5
 
 {STATUSES}"""
 

@@ -12,7 +12,7 @@ def _in(panel: str, text: str, *names: str, metavar: str | None = None, **more: 
 
 
 _SYSTEM, _INPUTS, _CLAIM = "A published system", "The two inputs", "The claim"
-_RUN, _OUTPUT = "The run", "Output"
+_ATTACK, _RUN, _OUTPUT = "The attack", "The run", "Output"
 
 Target = Annotated[
     str | None,
@@ -57,6 +57,43 @@ NoClaim = Annotated[bool, _in(_CLAIM, "Test no claim, only estimate.", "--no-cla
 Delta = Annotated[float, _in(_CLAIM, "The delta of the claim.")]
 Confidence = Annotated[float, _in(_CLAIM, "Probability that the bound holds.")]
 
+Attack = Annotated[
+    str,
+    _in(
+        _ATTACK,
+        "auto (all that apply), majority, threshold, histogram, additive, support, lattice, "
+        "coordinatewise, classifier or timing.",
+        metavar="NAME",
+    ),
+]
+Bound = Annotated[
+    str,
+    _in(_ATTACK, "clopper_pearson, exact, conditional or anytime.", metavar="NAME"),
+]
+Stop = Annotated[
+    str,
+    _in(
+        _ATTACK,
+        "fixed counts all trials, refuted stops as soon as the claim is refuted.",
+        metavar="RULE",
+    ),
+]
+Floats = Annotated[
+    bool, _in(_ATTACK, "Let what rounding gives away count towards the verdict.", "--floats")
+]
+Pilot = Annotated[
+    int | None,
+    _in(_ATTACK, "Draws a side that choose the event. Default: an eighth of the trials."),
+]
+Patterns = Annotated[
+    bool,
+    _in(
+        _ATTACK,
+        "Choose among the usual pairs of neighbours in --dim entries (all of them change by 1).",
+        "--patterns",
+    ),
+]
+
 Trials = Annotated[str, _in(_RUN, "Draws to count on each side, such as 1e8.", metavar="N")]
 Start = Annotated[
     str,
@@ -79,6 +116,7 @@ Threads = Annotated[
 Plot = Annotated[
     str | None, _in(_OUTPUT, "Save a picture, such as audit.png or .svg.", metavar="FILE")
 ]
+Html = Annotated[str | None, _in(_OUTPUT, "Save the whole report as one page.", metavar="FILE")]
 Json = Annotated[bool, _in(_OUTPUT, "Print one JSON document, nothing else.", "--json")]
 Progress = Annotated[
     bool | None,
@@ -90,6 +128,43 @@ Progress = Annotated[
     ),
 ]
 Traceback = Annotated[bool, _in(_OUTPUT, "Show the whole traceback of an error.", "--traceback")]
+
+Files = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="FILE [FILE]",
+        help="Outputs on x, then outputs on x': .npy, .npz, .csv or .parquet.",
+        show_default=False,
+    ),
+]
+Rows = Annotated[
+    str | None,
+    _in(
+        _CLAIM,
+        "independent (every row drawn anew) or one_run (canaries of one training run): you must "
+        "say which.",
+        metavar="KIND",
+        show_default=False,
+    ),
+]
+OutputsAttack = Annotated[
+    str | None, _in(_ATTACK, "As in dpcore audit. Default: auto.", "--attack", metavar="NAME")
+]
+OutputsBound = Annotated[
+    str | None,
+    _in(_ATTACK, "Default: the one that fits the kind of rows.", "--bound", metavar="NAME"),
+]
+CountShare = Annotated[
+    float | None, _in(_ATTACK, "Share of independent rows that is counted. Default: one half.")
+]
+Guesses = Annotated[
+    str | None,
+    _in(_ATTACK, "Canaries guessed: a number, a share, or IN,OUT. Default: all.", metavar="N"),
+]
+Column = Annotated[list[str], _in(_INPUTS, "Column to read, by name or number; may be repeated.")]
+Label = Annotated[
+    str | None, _in(_INPUTS, "Column of one file that tells the side: 0 or 1, x or x_prime.")
+]
 
 Name = Annotated[
     str | None,

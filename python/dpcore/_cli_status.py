@@ -19,7 +19,8 @@ CALLED = "it is called as mechanism(x, size, rng) and returns an array with size
 
 _ARGUMENTS = (
     "x", "x_prime", "epsilon", "sensitivity", "clip", "nan", "dim", "trials", "start", "claim",
-    "delta", "confidence", "rng", "seed", "route", "block", "threads",
+    "delta", "confidence", "rng", "seed", "route", "block", "threads", "attack", "bound", "stop",
+    "pilot",
 )  # fmt: skip
 _NAMED = re.compile(rf"^({'|'.join(_ARGUMENTS)})(?= must be )")
 

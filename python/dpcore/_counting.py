@@ -1,197 +1,313 @@
 """Where an audit's draws come from: the compiled core, or a Python callable in blocks.
 
-A source answers two questions, `outputs` (draw) and `count` (draw and count), both for a range
-of trials named by (purpose, side, start, stop). Its answers are a pure function of that name and
-of (seed, block), never of threads or slices.
+A source answers for a range of trials named by (purpose, side, start, stop). Its answers are a
+pure function of that name and of (seed, block), never of threads, slices or executors.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Any, Protocol
+import os
+import random
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _core
+from ._tallying import Event, Tally, TallyRows, Watch, fingerprint
 from .errors import invalid, mistyped, vector
 from .events import Vote
 from .mechanisms import Native
 from .records import Pair
-from .sampling import PILOT, describe
+from .sampling import COUNT, describe
 
-Event = Callable[[npt.NDArray[Any]], npt.NDArray[np.bool_]]
-Tally = tuple[int, int]
+_Result = TypeVar("_Result")
+Work = Callable[[npt.NDArray[Any], int], _Result]
+"""What is done with one block: (its outputs, its first trial) -> anything."""
+
+_TASKS = 4
+"""Tasks a thread in one run: enough for an even load, few enough to cost nothing."""
 
 
-class Source(Protocol):
-    """Draws on both sides of a pair."""
+class Place(NamedTuple):
+    """The wanted rows of one block.
+
+    Args:
+        number: of the block.
+        size: rows in its call.
+        first: first row wanted.
+        end: end of the rows wanted.
+    """
+
+    number: int
+    size: int
+    first: int
+    end: int
+
+
+class Draws(Protocol):
+    """What draws one block; it can be pickled if the mechanism can."""
 
     @property
-    def elements(self) -> int:
-        """Numbers in one output."""
+    def block(self) -> int:
+        """Trials in a block."""
 
-    def outputs(self, purpose: int, side: int, start: int, stop: int) -> npt.NDArray[Any]:
-        """Outputs of the trials [start, stop), shape (stop - start, ...)."""
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of one output."""
 
-    def count(self, event: Event, purpose: int, side: int, start: int, stop: int) -> Tally:
-        """Trials in [start, stop) in which the event happened, and NaN entries of outputs."""
+    @property
+    def native(self) -> bool:
+        """True for draws of the compiled core."""
 
-
-def count_rows(event: Event, outputs: npt.NDArray[Any], name: str) -> Tally:
-    """Count an event on outputs, with a complaint that names the event or the mechanism."""
-    if type(event) is Vote:
-        values = vote_rows(event, outputs, name)
-        votes, nan = _core.count_outputs(values, event.threshold, event.towards)
-        return (votes if event.vote == "x_prime" else len(values) - votes), nan
-    happened = np.asarray(event(outputs))
-    if happened.dtype != np.bool_ or happened.shape != outputs.shape[:1]:
-        requirement = f"a function that returns bools of shape ({len(outputs)},)"
-        raise invalid("event", requirement, (str(happened.dtype), happened.shape))
-    nan = int(np.isnan(outputs).sum()) if outputs.dtype.kind == "f" else 0
-    return int(np.count_nonzero(happened)), nan
-
-
-def vote_rows(event: Vote, outputs: npt.NDArray[Any], name: str) -> npt.NDArray[np.float64]:
-    """Outputs as contiguous float64 rows of the vote's dimension."""
-    dim = event.threshold.size
-    if outputs.dtype.kind not in "buif":
-        raise mistyped(f"outputs of {name}", "real numbers", outputs.dtype)
-    if outputs.ndim == 1 and dim == 1:
-        outputs = outputs[:, np.newaxis]
-    if outputs.ndim != 2 or outputs.shape[1] != dim:
-        raise invalid(f"outputs of {name}", f"of shape (size, {dim})", outputs.shape)
-    return np.ascontiguousarray(outputs, dtype=np.float64)
+    def draw(self, purpose: int, side: int, place: Place) -> npt.NDArray[Any]:
+        """The wanted rows of a block."""
 
 
 @dataclass(frozen=True)
-class NativeSource:
+class NativeDraws:
     """Draws of the compiled core."""
 
     mechanism: Native
     pair: Pair
     seed: int
     block: int
-    threads: int
-    route: str
+    native = True
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Shape of one output, which is that of the inputs."""
         return np.shape(self.pair.x)
 
-    @property
-    def elements(self) -> int:
-        """Numbers in one output."""
-        return math.prod(self.shape)
-
-    def _place(self, purpose: int, side: int) -> tuple[Any, ...]:
+    def place(self, purpose: int, side: int) -> tuple[Any, ...]:
+        """What the core needs to know: mechanism, input, names of the draws."""
         point = vector("x_prime" if side else "x", self.pair.x_prime if side else self.pair.x)
         draws = (self.seed, purpose, side, self.block)
         return describe(self.mechanism, point.size), point, draws
 
-    def outputs(self, purpose: int, side: int, start: int, stop: int) -> npt.NDArray[Any]:
-        """Outputs of the trials [start, stop), shape (stop - start, dim)."""
-        description, point, draws = self._place(purpose, side)
-        out = np.empty((stop - start, point.size))
-        _core.sample(description, point, out, draws, start, self.threads)
+    def draw(
+        self, purpose: int, side: int, place: Place, threads: int = 1
+    ) -> npt.NDArray[np.float64]:
+        """The wanted rows of a block, shape `(end - first, dim)`."""
+        description, point, draws = self.place(purpose, side)
+        out = np.empty((place.end - place.first, point.size))
+        start = place.number * self.block + place.first
+        _core.sample(description, point, out, draws, start, threads)
         return out
-
-    def count(self, event: Event, purpose: int, side: int, start: int, stop: int) -> Tally:
-        """Count a vote without ever making outputs; any other event block by block."""
-        if type(event) is not Vote:
-            return self._count_outputs(event, purpose, side, start, stop)
-        description, point, draws = self._place(purpose, side)
-        vote = (event.threshold, event.towards)
-        votes, nan = _core.count(
-            description, point, *vote, draws, (start, stop), self.route, self.threads
-        )
-        return (votes if event.vote == "x_prime" else stop - start - votes), nan
-
-    def _count_outputs(self, event: Event, purpose: int, side: int, start: int, stop: int) -> Tally:
-        total = [0, 0]
-        for first, end in blocks(start, stop, self.block):
-            part = count_rows(event, self.outputs(purpose, side, first, end), "mechanism")
-            total = [total[0] + part[0], total[1] + part[1]]
-        return total[0], total[1]
-
-
-def blocks(start: int, stop: int, block: int) -> Iterator[tuple[int, int]]:
-    """The ranges into which block boundaries cut [start, stop)."""
-    while start < stop:
-        end = min(stop, (start // block + 1) * block)
-        yield start, end
-        start = end
 
 
 @dataclass(frozen=True)
-class CallableSource:
-    """Draws of a Python callable, one call and one generator a block.
-
-    The last block of a run is as short as the run's `end` makes it, so that a slow mechanism is
-    not asked for outputs that nobody counts.
-    """
+class CallableDraws:
+    """Draws of a Python callable, one call and one generator a block."""
 
     mechanism: Callable[..., Any]
     pair: Pair
     seed: int
     block: int
-    threads: int
     shape: tuple[int, ...]
+    native = False
+
+    def draw(self, purpose: int, side: int, place: Place) -> npt.NDArray[Any]:
+        """The wanted rows of a block."""
+        x = self.pair.x_prime if side else self.pair.x
+        rng = generator(self.seed, purpose, side, place.number)
+        outputs = call(self.mechanism, x, place.size, rng)
+        if outputs.shape[1:] != self.shape:
+            wanted = (place.size, *self.shape)
+            name = f"outputs of {name_of(self.mechanism)}"
+            raise invalid(name, f"of shape {wanted} in every call", outputs.shape)
+        return outputs[place.first : place.end]
+
+
+_seeded_in = os.getpid()
+
+
+def _reseed_a_forked_child() -> None:
+    """Global generators that a forked child inherits would repeat those of its siblings."""
+    global _seeded_in
+    if os.getpid() != _seeded_in:
+        _seeded_in = os.getpid()
+        random.seed()
+        np.random.seed()  # noqa: NPY002 (the global one is what a user's code may draw from)
+
+
+class Step(NamedTuple):
+    """One block done: its fingerprint and what the work returned."""
+
+    number: int
+    mark: bytes | None
+    result: Any
+
+
+def do(
+    draws: Draws, work: Work[Any], purpose: int, side: int, places: Sequence[Place]
+) -> list[Step]:
+    """Draw some blocks and do the work on each: what a thread or a process is given."""
+    _reseed_a_forked_child()
+    steps = []
+    for place in places:
+        outputs = draws.draw(purpose, side, place)
+        mark = None if draws.native or place.first else fingerprint(outputs)
+        start = place.number * draws.block + place.first
+        steps.append(Step(place.number, mark, work(outputs, start)))
+    return steps
+
+
+@dataclass
+class Source:
+    """Draws on both sides of a pair, and who makes them.
+
+    Args:
+        draws: what draws one block.
+        threads: workers.
+        end: where the run of counted trials ends: a callable's last block is as short as that
+            makes it, so that a slow mechanism is not asked for outputs that nobody counts.
+        executor: runs the blocks instead of the source's own threads.
+        route: how native votes are counted.
+    """
+
+    draws: NativeDraws | CallableDraws
+    threads: int
     end: int
+    executor: Executor | None = None
+    route: str = "callable"
+    _seen: dict[bytes, tuple[int, int, int]] = field(default_factory=dict, repr=False)
+
+    @property
+    def block(self) -> int:
+        """Trials in a block."""
+        return self.draws.block
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of one output."""
+        return self.draws.shape
 
     @property
     def elements(self) -> int:
         """Numbers in one output."""
         return math.prod(self.shape)
 
-    def _draw(self, purpose: int, side: int, block: int, size: int) -> npt.NDArray[Any]:
-        x = self.pair.x_prime if side else self.pair.x
-        outputs = call(self.mechanism, x, size, generator(self.seed, purpose, side, block))
-        if outputs.shape[1:] != self.shape:
-            wanted = (size, *self.shape)
-            name = f"outputs of {name_of(self.mechanism)}"
-            raise invalid(name, f"of shape {wanted} in every call", outputs.shape)
-        return outputs
+    @property
+    def name(self) -> str:
+        """What complaints call the mechanism."""
+        return "mechanism" if self.draws.native else name_of(self.draws.mechanism)
 
-    def _ranges(self, purpose: int, start: int, stop: int) -> Iterator[tuple[int, int, int, int]]:
-        """(block, rows in its call, first row wanted, end of the rows wanted)."""
-        last = stop if purpose == PILOT else self.end
-        for first, end in blocks(start, stop, self.block):
-            number = first // self.block
+    def places(self, purpose: int, start: int, stop: int) -> list[Place]:
+        """The blocks, and parts of blocks, that make up the trials [start, stop)."""
+        last = self.end if purpose == COUNT else stop
+        found = []
+        while start < stop:
+            number = start // self.block
             origin = number * self.block
-            yield number, min(self.block, last - origin), first - origin, end - origin
+            end = min(stop, origin + self.block)
+            found.append(
+                Place(number, min(self.block, last - origin), start - origin, end - origin)
+            )
+            start = end
+        return found
 
-    def outputs(self, purpose: int, side: int, start: int, stop: int) -> npt.NDArray[Any]:
-        """Outputs of the trials [start, stop), shape (stop - start, ...)."""
-        parts = [
-            self._draw(purpose, side, block, size)[first:end]
-            for block, size, first, end in self._ranges(purpose, start, stop)
-        ]
-        return np.concatenate(parts) if parts else np.empty((0, *self.shape))
-
-    def count(self, event: Event, purpose: int, side: int, start: int, stop: int) -> Tally:
-        """Count an event block by block, on `threads` threads."""
-
-        def one(place: tuple[int, int, int, int]) -> Tally:
-            block, size, first, end = place
-            outputs = self._draw(purpose, side, block, size)[first:end]
-            return count_rows(event, outputs, name_of(self.mechanism))
-
-        places = list(self._ranges(purpose, start, stop))
-        if self.threads == 1 or len(places) == 1:
-            counted = [one(place) for place in places]
+    def run(
+        self, work: Work[_Result], purpose: int, side: int, start: int, stop: int
+    ) -> Iterator[_Result]:
+        """Do the work on every block of [start, stop); results come in the order of blocks."""
+        places = self.places(purpose, start, stop)
+        tasks = [(self.draws, work, purpose, side, part) for part in _parts(places, self.threads)]
+        if self.executor is not None:
+            futures = [self.executor.submit(do, *task) for task in tasks]
+            try:
+                for future in futures:
+                    yield from self._checked(purpose, side, future.result())
+            finally:
+                for future in futures:
+                    future.cancel()
+        elif self.threads == 1 or len(tasks) <= 1:
+            for task in tasks:
+                yield from self._checked(purpose, side, do(*task))
         else:
             with ThreadPoolExecutor(self.threads) as pool:
                 try:
-                    counted = list(pool.map(one, places))
+                    for steps in pool.map(do, *zip(*tasks, strict=True)):
+                        yield from self._checked(purpose, side, steps)
                 except BaseException:
                     pool.shutdown(cancel_futures=True)
                     raise
-        return sum(hits for hits, _ in counted), sum(nan for _, nan in counted)
+
+    def _checked(self, purpose: int, side: int, steps: list[Step]) -> Iterator[Any]:
+        """The results; an error if a block is one that was drawn before."""
+        for number, mark, result in steps:
+            here = (purpose, side, number)
+            if mark is not None and self._seen.setdefault(mark, here) != here:
+                raise replay(self.name, self._seen[mark], here)
+            yield result
+
+    def outputs(self, purpose: int, side: int, start: int, stop: int) -> npt.NDArray[Any]:
+        """Outputs of the trials [start, stop), shape (stop - start, ...)."""
+        if isinstance(self.draws, NativeDraws):
+            place = Place(0, stop, start, stop)
+            return self.draws.draw(purpose, side, place, self.threads)
+        parts = list(self.run(_keep, purpose, side, start, stop))
+        return np.concatenate(parts) if parts else np.empty((0, *self.shape))
+
+    def tally(
+        self,
+        event: Event,
+        purpose: int,
+        side: int,
+        start: int,
+        stop: int,
+        watches: tuple[Watch, ...] = (),
+    ) -> Tally:
+        """Count an event; a native vote without ever making outputs."""
+        if type(event) is Vote and isinstance(self.draws, NativeDraws) and not watches:
+            return self._votes(self.draws, event, purpose, side, start, stop)
+        work = TallyRows(event, self.name, watches)
+        return sum(self.run(work, purpose, side, start, stop), Tally())
+
+    def _votes(
+        self, draws: NativeDraws, event: Vote, purpose: int, side: int, start: int, stop: int
+    ) -> Tally:
+        description, point, names = draws.place(purpose, side)
+        vote = (event.threshold, event.towards)
+        trials, route = (start, stop), self.route
+        votes, nan = _core.count(description, point, *vote, names, trials, route, self.threads)
+        hits = votes if event.vote == "x_prime" else stop - start - votes
+        return Tally(stop - start, (hits,), nan)
+
+
+def _keep(outputs: npt.NDArray[Any], start: int) -> npt.NDArray[Any]:
+    return outputs
+
+
+def _parts(places: list[Place], threads: int) -> Iterator[list[Place]]:
+    """Runs of blocks, a few for each thread; one each where nothing is shared out."""
+    size = max(1, len(places) // (_TASKS * threads))
+    for first in range(0, len(places), size):
+        yield places[first : first + size]
+
+
+def blocks(start: int, stop: int, block: int) -> Iterator[tuple[int, int]]:
+    """The ranges into which block boundaries cut [start, stop)."""
+    edges = [start, *range((start // block + 1) * block, stop, block), stop]
+    return itertools.pairwise(edges) if start < stop else iter(())
+
+
+_PURPOSES = ("pilot", "selection", "count", "sample")
+
+
+def replay(name: str, first: tuple[int, int, int], second: tuple[int, int, int]) -> ValueError:
+    """The complaint about a mechanism that returns the same outputs for two blocks."""
+    said = [
+        f"{_PURPOSES[purpose]} block {number} on {'x_prime' if side else 'x'}"
+        for purpose, side, number in (first, second)
+    ]
+    requirement = "drawn anew in every call from the rng it is given"
+    return invalid(f"outputs of {name}", requirement, f"equal outputs for {said[0]} and {said[1]}")
 
 
 def generator(seed: int, purpose: int, side: int, block: int) -> np.random.Generator:
@@ -202,6 +318,9 @@ def generator(seed: int, purpose: int, side: int, block: int) -> np.random.Gener
 
 def name_of(mechanism: Any) -> str:
     """What a report calls a mechanism that is not one of dpcore's."""
+    own = getattr(mechanism, "name", None)
+    if isinstance(own, str):
+        return own
     name = getattr(mechanism, "__qualname__", None) or type(mechanism).__qualname__
     module = getattr(mechanism, "__module__", None)
     return name if module in (None, "__main__", "builtins") else f"{module}.{name}"

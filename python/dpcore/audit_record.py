@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from . import _json, exact
-from ._counting import CallableSource, NativeSource, name_of
-from .bounds import clopper_pearson
-from .errors import choice, integer, invalid, mistyped
+from . import _certificate, _json, exact
+from ._counting import name_of
+from ._merging import merge
+from .bounds import Band, mu_lower
+from .errors import delta_level, instance, mistyped
 from .events import Vote
+from .findings import Finding, Scored, Slice
 from .published import is_native
 from .records import Counts, Pair, Record
-from .sampling import COUNT
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -50,6 +53,16 @@ class Audit(Record):
         nan_prime: the same on x'.
         pilot: pilot draws on each side, which were not counted.
         partial: True if Ctrl-C ended the audit early.
+        bound: name of the bound in `dpcore.bounds.BOUNDS`, fixed before counting.
+        stop: the stopping rule: "fixed" (n was fixed in advance), "refuted" (looked after every
+            slice), "interrupted" or "looked" (merged after looking). All but the first carry an
+            anytime bound.
+        pooled: counts by group of coordinates, where the event pools them; else empty.
+        floating_point: what was found of rounding in the outputs, or None.
+        floats: True if that finding counts towards the verdict.
+        curve: counts of the event's score at thresholds of the pilot, or None.
+        slices: the pieces of an audit with early stop; else empty.
+        checks: what contradicts the assumptions that rows are independent draws; empty if nothing.
         shape: shape of one output.
         threads: threads used (not compared).
         seconds: time taken to count (not compared).
@@ -73,6 +86,14 @@ class Audit(Record):
     nan_prime: int = 0
     pilot: int = 0
     partial: bool = False
+    bound: str = "clopper_pearson"
+    stop: str = "fixed"
+    pooled: tuple[Counts, ...] = ()
+    floating_point: Finding | None = None
+    floats: bool = False
+    curve: Scored | None = None
+    slices: tuple[Slice, ...] = ()
+    checks: tuple[str, ...] = ()
     shape: tuple[int, ...] = (1,)
     threads: int = field(default=1, compare=False)
     seconds: float = field(default=0.0, compare=False)
@@ -83,25 +104,78 @@ class Audit(Record):
         return self.counts if self.direction == "x" else self.counts.swapped()
 
     @property
-    def _bound(self) -> float:
-        return clopper_pearson(self.bound_counts, self.delta, self.confidence)
-
-    @property
     def epsilon_lower(self) -> float:
         """Certified lower bound on epsilon, at `confidence`.
 
         Per unit of `pair.distance` when delta is 0; for delta > 0 a bound is never divided.
         """
-        return self._bound / self.pair.distance if self.delta == 0.0 else self._bound
+        return self._per_distance(_certificate.certified(self), self.delta)
+
+    def _per_distance(self, bound: float, delta: float) -> float:
+        return bound / self.pair.distance if delta == 0.0 else bound
+
+    def epsilon_lower_at(self, delta: float) -> float:
+        """The certified lower bound on epsilon at another delta, from the same counts.
+
+        With Clopper-Pearson limits the bounds for all delta hold at once: they follow from one
+        pair of limits. Any other bound holds for each delta by itself.
+
+        Args:
+            delta: in [0, 1).
+
+        Returns:
+            The bound, at least 0; per unit of `pair.distance` at delta 0.
+
+        Raises:
+            TypeError: if `delta` is not a number.
+            ValueError: if it is out of range, or the audit's bound has no form for it.
+
+        Example:
+            >>> import dpcore
+            >>> report = dpcore.audit(dpcore.Laplace(0.5), trials=10**5, claim=1.0, rng=1)
+            >>> report.epsilon_lower_at(0.1) < report.epsilon_lower
+            True
+        """
+        delta = delta_level(delta)
+        confidence = _certificate.level(self)
+        return self._per_distance(_certificate.bound_at(self, delta, confidence), delta)
+
+    @property
+    def mu_lower(self) -> float:
+        """Certified lower bound on mu of Gaussian differential privacy, from the event alone.
+
+        A ValueError unless n was fixed in advance.
+        """
+        return mu_lower(_certificate.fixed(self).bound_counts, self.confidence)
+
+    @property
+    def tradeoff(self) -> Band:
+        """The upper confidence band on the trade-off function, from the event's score.
+
+        A ValueError if the event is no threshold on a score, or n was not fixed in advance.
+        """
+        return _certificate.band(_certificate.fixed(self))
+
+    @property
+    def power(self) -> str:
+        """One sentence on what this event would have refuted; empty where there is nothing to say.
+
+        It speaks of the event that was counted, never of events that were not tried.
+        """
+        return _certificate.power_sentence(self)
 
     @property
     def epsilon_hat(self) -> float:
         """The empirical loss (Habernal, 2022, eq. 12): a point estimate, certifies nothing.
 
-        The larger of abs(ln(k/k')) and abs(ln((n-k)/(n'-k'))), inf if one side's cell is empty.
+        The larger of abs(ln(k/k')) and abs(ln((n-k)/(n'-k'))), inf if one side's cell is empty;
+        where coordinates are pooled, the sum of their log ratios.
         """
         cells = (self.counts, self.counts.complement())
         loss = max(_abs_log_ratio(cell) for cell in cells)
+        if self.pooled:
+            groups = zip(self.pooled, self.event.multiplicities, strict=True)
+            loss = abs(sum(many * _log_ratio(c) for c, many in groups))
         return loss / self.pair.distance if self.delta == 0.0 else loss
 
     @property
@@ -123,7 +197,10 @@ class Audit(Record):
         if self.claim is None:
             return None
         # A metric claim is (epsilon D, delta) at distance D: the bound itself is never divided.
-        return self._bound > self.claim * self.pair.distance
+        whole = self.claim * self.pair.distance
+        if self.slices:
+            return _certificate.refuted_by_slices(self, whole)
+        return _certificate.certified(self) > whole
 
     @property
     def verdict(self) -> str:
@@ -182,22 +259,9 @@ class Audit(Record):
             >>> int(report.event(drawn).sum()) == report.counts.k
             True
         """
-        choice("side", side, ("x", "x_prime"))
-        start, size = integer("start", start, 0), integer("size", size, 0)
-        if not any(low <= start and start + size <= high for low, high in self.ranges):
-            raise invalid("start, size", f"within the counted trials {self.ranges}", (start, size))
-        if not callable(self.mechanism):
-            raise mistyped("mechanism", "the callable itself (JSON keeps its name)", self.mechanism)
-        number = 0 if side == "x" else 1
-        if is_native(self.mechanism):
-            native = NativeSource(
-                self.mechanism, self.pair, self.seed, self.block, self.threads, "sampled"
-            )
-            return native.outputs(COUNT, number, start, start + size)
-        source = CallableSource(
-            self.mechanism, self.pair, self.seed, self.block, 1, self.shape, self.end
-        )
-        return source.outputs(COUNT, number, start, start + size)
+        from ._again import drawn_again
+
+        return drawn_again(self, side, start, size)
 
     def __add__(self, other: object) -> Audit:
         """The audit of both ranges of trials.
@@ -212,35 +276,35 @@ class Audit(Record):
         Raises:
             ValueError: if the audits differ in more than their trials, or their trials overlap.
         """
-        if not isinstance(other, Audit):
-            return NotImplemented
-        for name in _MERGE_EQUAL:
-            mine, theirs = getattr(self, name), getattr(other, name)
-            if mine != theirs:
-                raise invalid(f"{name} of the second audit", f"{mine!r} as in the first", theirs)
-        ranges = _union(self.ranges, other.ranges)
-        if self.route == "callable":
-            self._check_block_ends(other)
-        return replace(
-            self,
-            counts=self.counts + other.counts,
-            ranges=ranges,
-            # Of a run that Ctrl-C cut short, the end was never reached and shortened no block.
-            end=max(self, other, key=lambda audit: audit.ranges[-1]).end,
-            nan=self.nan + other.nan,
-            nan_prime=self.nan_prime + other.nan_prime,
-            pilot=max(self.pilot, other.pilot),
-            partial=self.partial or other.partial,
-            seconds=self.seconds + other.seconds,
-        )
+        return merge(self, other) if isinstance(other, Audit) else NotImplemented
 
-    def _check_block_ends(self, other: Audit) -> None:
-        # A callable's short last block need not be a prefix of the whole one.
-        last = max(self.ranges[-1][1], other.ranges[-1][1])
-        for stop in (stop for one in (self, other) for _, stop in one.ranges):
-            if stop % self.block and stop != last:
-                requirement = f"a multiple of block = {self.block} for a Python callable"
-                raise invalid("end of a range of trials", requirement, stop)
+    def merge(self, other: Audit, *, looked: bool = False) -> Audit:
+        """The audit of both ranges of trials; say so if it was decided after looking.
+
+        Args:
+            other: an audit that differs in its trials only.
+            looked: True if the verdict of a part was known when the other was asked for, or the
+                number of parts depends on it: the result then carries the anytime bound alone.
+
+        Returns:
+            The audit.
+
+        Raises:
+            TypeError: if `other` is not an audit.
+            ValueError: if the audits differ in more than their trials, or their trials overlap.
+
+        Example:
+            >>> import dpcore
+            >>> parts = [
+            ...     dpcore.audit(dpcore.Laplace(1.0), trials=10**4, start=start, claim=1.0, rng=1)
+            ...     for start in (0, 10**4)
+            ... ]
+            >>> parts[0].merge(parts[1], looked=True).bound
+            'anytime'
+        """
+        if not isinstance(other, Audit):
+            raise mistyped("other", "an Audit", other)
+        return merge(self, other, "looked" if instance("looked", looked, bool) else "fixed")
 
     def __repr__(self) -> str:
         """One line: what was audited and what came out."""
@@ -258,24 +322,40 @@ class Audit(Record):
 
         return html(self)
 
-    def plot(self) -> Figure:
-        """A picture of the audit: certified bound, estimate, closed form and claim.
+    def plot_tradeoff(self) -> Figure:
+        """A matplotlib figure of `tradeoff`: type II against type I error."""
+        from .report_curves import tradeoff_figure
 
-        Returns:
-            A matplotlib figure.
+        return tradeoff_figure(self)
+
+    def plot_profile(self) -> Figure:
+        """A matplotlib figure of the certified privacy profile: delta against epsilon."""
+        from .report_curves import profile_figure
+
+        return profile_figure(self)
+
+    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
+        """A page that holds the whole report by itself, as text and in the file `path` if given.
+
+        Raises:
+            OSError: if the file cannot be written.
         """
+        from .report_page import page
+
+        text = page(self)
+        if path is not None:
+            Path(path).write_text(text, encoding="utf-8")
+        return text
+
+    def plot(self) -> Figure:
+        """A matplotlib figure of the certified bound, the estimate, the closed form, the claim."""
         from .report import figure
 
         return figure(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data: what `from_dict` needs, and the figures that follow."""
-        record: dict[str, Any] = {"format": _json.FORMAT}
-        record.update({f.name: _json.encode(getattr(self, f.name)) for f in fields(self)})
-        record["seed"] = str(self.seed)
-        derived = ("epsilon_lower", "epsilon_hat", "exact", "verdict", "draws_per_second")
-        record["derived"] = {name: _json.encode(getattr(self, name)) for name in derived}
-        return record
+        return _json.plain(self)
 
     def to_json(self, *, indent: int | None = None) -> str:
         """Strict JSON: the seed as a string, non-finite numbers as "inf", "-inf" and "nan"."""
@@ -307,39 +387,14 @@ class Audit(Record):
             >>> dpcore.Audit.from_json(report.to_json()) == report
             True
         """
-        if not isinstance(text, (str, bytes)):
-            raise mistyped("text", "a string of JSON", text)
-        try:
-            record = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise ValueError(f"text must be JSON, got {error}") from None
-        if not isinstance(record, dict):
-            raise invalid("text", "a JSON object", record)
-        return cls.from_dict(record)
-
-
-_MERGE_EQUAL = (
-    "mechanism", "pair", "attack", "event", "direction", "seed", "block", "claim", "delta",
-    "confidence", "shape",
-)  # fmt: skip
+        return cls.from_dict(_json.parse(text))
 
 
 def _abs_log_ratio(counts: Counts) -> float:
+    return abs(_log_ratio(counts))
+
+
+def _log_ratio(counts: Counts) -> float:
     if counts.k == 0 or counts.k_prime == 0:
-        return 0.0 if counts.k == counts.k_prime else math.inf
-    return abs(math.log(counts.k / counts.n) - math.log(counts.k_prime / counts.n_prime))
-
-
-def _union(
-    first: tuple[tuple[int, int], ...], second: tuple[tuple[int, int], ...]
-) -> tuple[tuple[int, int], ...]:
-    """Disjoint ranges in order, neighbours joined."""
-    joined: list[tuple[int, int]] = []
-    for start, stop in sorted(first + second):
-        if joined and start < joined[-1][1]:
-            raise invalid("trials of the second audit", f"disjoint from {first}", second)
-        if joined and start == joined[-1][1]:
-            joined[-1] = (joined[-1][0], stop)
-        else:
-            joined.append((start, stop))
-    return tuple(joined)
+        return 0.0 if counts.k == counts.k_prime else math.copysign(math.inf, counts.k - 0.5)
+    return math.log(counts.k / counts.n) - math.log(counts.k_prime / counts.n_prime)

@@ -17,6 +17,8 @@ from . import __version__
 from . import _cli_help as texts
 from . import _cli_options as options
 from ._cli_audit import Asked, run
+from ._cli_outputs import AskedOutputs
+from ._cli_outputs import run as run_outputs
 from ._cli_show import environment, experiment, experiments_list, systems_list
 from ._cli_status import NOT_REFUTED, USAGE, Usage, guard, say, usage
 
@@ -64,6 +66,12 @@ def _audit(
     no_claim: options.NoClaim = False,
     delta: options.Delta = 0.0,
     confidence: options.Confidence = 0.95,
+    attack: options.Attack = "auto",
+    bound: options.Bound = "clopper_pearson",
+    stop: options.Stop = "fixed",
+    floats: options.Floats = False,
+    pilot: options.Pilot = None,
+    patterns: options.Patterns = False,
     trials: options.Trials = "1e6",
     start: options.Start = "0",
     seed: options.Seed = None,
@@ -71,6 +79,7 @@ def _audit(
     block: options.Block = None,
     threads: options.Threads = None,
     plot: options.Plot = None,
+    html: options.Html = None,
     as_json: options.Json = False,
     progress: options.Progress = None,
     traceback: options.Traceback = False,
@@ -82,6 +91,36 @@ def _audit(
             _alone("--list", context, "systems", "as_json", "traceback")
             return systems_list(as_json)
         return run(Asked(**{field.name: context.params[field.name] for field in fields(Asked)}))
+
+    raise typer.Exit(guard(work, traceback))
+
+
+@app.command("audit-outputs", help=texts.OUTPUTS, epilog=texts.OUTPUTS_END)
+def _audit_outputs(
+    context: typer.Context,
+    files: options.Files,
+    rows: options.Rows = None,
+    claim: options.Claim = None,
+    no_claim: options.NoClaim = False,
+    delta: options.Delta = 0.0,
+    confidence: options.Confidence = 0.95,
+    attack: options.OutputsAttack = None,
+    bound: options.OutputsBound = None,
+    count_share: options.CountShare = None,
+    guesses: options.Guesses = None,
+    column: options.Column = [],  # noqa: B006 (typer wants a list, and never changes it)
+    label: options.Label = None,
+    seed: options.Seed = None,
+    plot: options.Plot = None,
+    as_json: options.Json = False,
+    traceback: options.Traceback = False,
+) -> None:
+    """Audit outputs that were drawn elsewhere."""
+
+    def work() -> int:
+        given = {field.name: context.params[field.name] for field in fields(AskedOutputs)}
+        given.update(files=tuple(files), column=tuple(column))
+        return run_outputs(AskedOutputs(**given))
 
     raise typer.Exit(guard(work, traceback))
 

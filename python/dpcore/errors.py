@@ -17,6 +17,11 @@ import numpy.typing as npt
 
 _Kind = TypeVar("_Kind")
 
+
+class AssumptionWarning(UserWarning):
+    """What was drawn contradicts an assumption that a bound rests on."""
+
+
 _WIDTH = 80
 _TRIALS_END = 2**63
 

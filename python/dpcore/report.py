@@ -27,9 +27,8 @@ def epsilon(value: float | None) -> str:
 
 def rows(audit: Audit) -> list[tuple[str, str]]:
     """The report as (label, text) rows, without time and speed."""
-    level = f"{100 * audit.confidence:g} % confidence"
     unit = "" if audit.pair.distance == 1.0 or audit.delta else " per unit of distance"
-    bound = f"epsilon >= {epsilon(audit.epsilon_lower)}{unit} ({level}, Clopper-Pearson)"
+    bound = f"epsilon >= {epsilon(audit.epsilon_lower)}{unit} ({how(audit)})"
     table = [
         ("verdict", audit.verdict),
         ("claim", _claim(audit)),
@@ -41,13 +40,63 @@ def rows(audit: Audit) -> list[tuple[str, str]]:
     table += [
         ("witness", f"{audit.event}, {_side(audit.direction)} in the numerator"),
         ("counts", _counts(audit)),
+        *_pooled(audit),
         ("pair", f"x = {_short(audit.pair.x)}, x' = {_short(audit.pair.x_prime)}"),
     ]
     if audit.nan or audit.nan_prime:
         table.append(("NaN entries", f"{audit.nan:,} on x, {audit.nan_prime:,} on x'"))
+    if audit.floating_point is not None:
+        table.append(("rounding", _floats(audit)))
     table.append(("seed", _seed(audit)))
-    note = explanation(audit)
-    return [*table, ("note", note)] if note else table
+    notes = (explanation(audit), audit.power, *audit.checks)
+    return [*table, *(("note", note) for note in notes if note)]
+
+
+BOUND_NAMES = {
+    "clopper_pearson": "Clopper-Pearson",
+    "exact": "exact unconditional test",
+    "conditional": "conditional binomial",
+    "anytime": "anytime valid",
+}
+
+
+def how(audit: Audit) -> str:
+    """Confidence, bound and stopping rule in a few words."""
+    stops = {
+        "refuted": f", test martingale over {_many(len(audit.slices), 'slice')}",
+        "interrupted": ", interrupted",
+        "looked": ", merged after looking",
+    }
+    name = BOUND_NAMES["clopper_pearson" if audit.pooled else audit.bound]
+    split = ", half of it for rounding" if audit.floats else ""
+    return f"{100 * audit.confidence:g} % confidence{split}, {name}{stops.get(audit.stop, '')}"
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
+def _pooled(audit: Audit) -> list[tuple[str, str]]:
+    """What pooled coordinates rest on: the assumption, and the counts of each group."""
+    if not audit.pooled:
+        return []
+    told = [
+        f"{c.k:,} of {c.n:,} on x, {c.k_prime:,} of {c.n_prime:,} on x' (group of {many})"
+        for c, many in zip(audit.pooled, audit.event.multiplicities, strict=True)
+    ]
+    return [("assuming", audit.event.assumption), *(("coordinates", line) for line in told)]
+
+
+def _floats(audit: Audit) -> str:
+    """The floating-point finding in one line."""
+    found = audit.floating_point
+    assert found is not None
+    c = found.counts
+    counted = "counted in the verdict" if audit.floats else "not part of the verdict"
+    return (
+        f"the code as it runs: epsilon >= {epsilon(found.epsilon_lower)} ({counted}): "
+        f"{found.event}; {c.k:,} of {c.n:,} on x, {c.k_prime:,} of {c.n_prime:,} on x'"
+    )
 
 
 def explanation(audit: Audit) -> str:
@@ -59,7 +108,7 @@ def explanation(audit: Audit) -> str:
         seen, claim = f"{audit.exact:.4g}", f"{audit.claim:g}"
         # A metric claim with delta is (epsilon D, delta): nothing has been divided by D.
         apart = audit.pair.distance if audit.delta else 1.0
-        if audit.exact <= audit.claim * apart:
+        if audit.exact <= audit.claim * apart * (1.0 + 1e-12):
             notes.append(
                 f"the vote sees a loss of {seen} on this pair: it cannot refute a claim of "
                 f"{claim}, whatever the number of trials"
@@ -108,7 +157,7 @@ def _seed(audit: Audit) -> str:
 
 
 def _time(audit: Audit) -> str:
-    threads = "1 thread" if audit.threads == 1 else f"{audit.threads} threads"
+    threads = _many(audit.threads, "thread")
     return f"{audit.seconds:.3g} s, {audit.draws_per_second:.3g} draws/s on {threads}"
 
 
@@ -139,7 +188,9 @@ def figure(audit: Audit) -> Figure:
 
     picture = Figure(figsize=(7.0, 2.6), layout="constrained")
     axes = picture.subplots()
-    figures = [audit.epsilon_lower, audit.epsilon_hat, audit.exact, audit.claim]
+    apart = audit.pair.distance if audit.delta else 1.0
+    claim = None if audit.claim is None else audit.claim * apart
+    figures = [audit.epsilon_lower, audit.epsilon_hat, audit.exact, claim]
     finite = [value for value in figures if value is not None and math.isfinite(value)]
     right = 1.25 * max([*finite, 0.1])
     colour = RED if audit.refuted else BLUE
@@ -149,8 +200,8 @@ def figure(audit: Audit) -> Figure:
     if audit.exact is not None:
         _mark(axes, 0, audit.exact, right, GREEN, "D")
         labels[0] = "closed form"
-    if audit.claim is not None:
-        axes.axvline(audit.claim, color=INK, linestyle="--", label=f"claim {audit.claim:g}")
+    if claim is not None:
+        axes.axvline(claim, color=INK, linestyle="--", label=f"claim {claim:g}")
         axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), frameon=False)
     _label(axes, audit.epsilon_lower, 2, epsilon(audit.epsilon_lower))
     axes.set(xlim=(0, right), ylim=(min(labels) - 0.6, 2.6), xlabel="privacy loss epsilon")

@@ -1,0 +1,255 @@
+"""From pilot draws to what is counted: event, direction, and what is watched beside it."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ._counting import Source
+from ._tallying import Event
+from .attacks import FloatLattice, MajorityVote, choose
+from .attacks._choosing import (
+    Choice,
+    Goal,
+    ScoreAttack,
+    best_of_sketches,
+    choices,
+    not_applicable,
+    scale_of,
+    thresholds,
+    tolerance,
+)
+from .attacks._sketch import SketchScores
+from .attacks.auto import Auto
+from .bounds import clopper_pearson
+from .errors import integer, mistyped
+from .events.above import scores_of
+from .records import Counts, Pair, Record
+from .sampling import PILOT, SELECTION
+
+_MOST_TRAINING: Final = 2**21
+_MOST_SCREENED: Final = 2**17
+_MOST_ELEMENTS: Final = 2**26
+"""Numbers kept at once of the draws that train an attack: half a gibibyte a side."""
+_MOST_LATTICE: Final = 2**18
+_FINALISTS: Final = 2
+_CURVE_POINTS: Final = 48
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """What the pilot decided.
+
+    Args:
+        event: what is counted.
+        direction: the side in the numerator.
+        merit: the bound that it is expected to certify; None where that was not estimated.
+        pilot: pilot draws used on each side.
+        thresholds: of the event's score, for the trade-off curve; empty without a score.
+        lattice: the choice for the floating-point finding, or None.
+    """
+
+    event: Event
+    direction: str
+    merit: float | None
+    pilot: int
+    thresholds: npt.NDArray[np.float64]
+    lattice: Choice | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Never(Record):
+    """The event of an attack that found nothing: it does not happen, and certifies 0."""
+
+    def __call__(self, outputs: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+        """False for every output."""
+        return np.zeros(len(outputs), np.bool_)
+
+    def __str__(self) -> str:
+        """One line for a report."""
+        return "no event told the two sides apart on the pilot"
+
+
+def pilot_of(trials: int, pilot: int | None) -> int:
+    """Pilot draws on each side.
+
+    A power of two where the caller did not say, so that audits of about equal size share their
+    event and can be merged.
+    """
+    if pilot is not None:
+        return integer("pilot", pilot, 2)
+    return _power(max(min(max(trials, 128), 2000), trials // 8))
+
+
+def sizes_of(pilot: int, elements: int) -> tuple[int, int]:
+    """Of the pilot draws, those that train an attack and those that choose its event."""
+    most = max(1, min(_MOST_TRAINING, _MOST_ELEMENTS // max(1, elements)))
+    training = min(max(1, 3 * pilot // 8), most)
+    return training, pilot - training
+
+
+def _power(size: int) -> int:
+    return 1 << (max(1, size).bit_length() - 1)
+
+
+def fit(
+    source: Source,
+    pair: Pair,
+    attack: Callable[..., Any],
+    goal: Goal,
+    pilot: int | None = None,
+    lattice: bool = False,
+) -> Fitted:
+    """Event and direction from pilot draws.
+
+    Args:
+        source: where draws come from.
+        pair: the two inputs.
+        attack: any attack.
+        goal: what is to be certified.
+        pilot: pilot draws on each side, None for a share of the goal's trials.
+        lattice: look for a floating-point finding too.
+
+    Returns:
+        What the pilot decided.
+    """
+    if type(attack) is MajorityVote:
+        return _vote(source, pair, attack, goal)
+    training, selection = sizes_of(pilot_of(goal.trials, pilot), source.elements)
+    outputs, outputs_prime = (source.outputs(PILOT, side, 0, training) for side in (0, 1))
+    if not isinstance(attack, ScoreAttack):
+        return _foreign(source, pair, attack, goal, (outputs, outputs_prime))
+    scores = attack.candidates(outputs, outputs_prime, pair)
+    found = None
+    if lattice:
+        few, few_prime = outputs[:_MOST_LATTICE], outputs_prime[:_MOST_LATTICE]
+        found = FloatLattice().candidates(few, few_prime, pair)
+    del outputs, outputs_prime
+    screened = min(selection, _MOST_SCREENED)
+    rest, rest_prime = (source.outputs(SELECTION, side, 0, screened) for side in (0, 1))
+    watched = max(choices(found, rest, rest_prime, goal), key=_merit_of) if found else None
+    if watched is not None and watched.merit <= 0.0:
+        watched = None
+    if not scores:
+        if type(attack) is not Auto:
+            raise not_applicable(attack, rest)
+        return Fitted(Never(), "x", 0.0, training + selection, np.empty(0), watched)
+    chosen = _select(source, scores, (rest, rest_prime), (screened, selection), goal)
+    points = _curve(chosen, rest, rest_prime)
+    merit = chosen.merit
+    return Fitted(chosen.event, chosen.direction, merit, training + selection, points, watched)
+
+
+def _merit_of(choice: Choice) -> float:
+    return choice.merit
+
+
+def _select(
+    source: Source,
+    scores: tuple[Any, ...],
+    screen: tuple[npt.NDArray[Any], npt.NDArray[Any]],
+    sizes: tuple[int, int],
+    goal: Goal,
+) -> Choice:
+    """The best event of the best score: all are screened, the finalists see the whole split."""
+    screened, selection = sizes
+    ranked = sorted(choices(scores, *screen, goal), key=_merit_of, reverse=True)
+    if selection <= screened:
+        return _cheapest(ranked)
+    finalists = tuple(choice.event.score for choice in ranked[:_FINALISTS])
+    edges = tuple(_edges(score, *screen) for score in finalists)
+    work = SketchScores(finalists, edges)
+    sides = []
+    for side in (0, 1):
+        parts = source.run(work, SELECTION, side, 0, selection)
+        sides.append(functools.reduce(_add, parts))
+    scale = scale_of(*screen)
+    final = [
+        best_of_sketches(score, first, second, scale, goal)
+        for score, first, second in zip(finalists, *sides, strict=True)
+    ]
+    return _cheapest(final)
+
+
+_EQUAL: Final = 0.05
+_COST: Final = 20
+
+
+def _cheapest(found: list[Choice]) -> Choice:
+    """Of the choices about as good as the best, the one whose score takes least time."""
+    most = max(map(_merit_of, found))
+    good = [choice for choice in found if choice.merit >= most - _EQUAL * abs(most)]
+    return min(good, key=lambda choice: getattr(choice.event.score, "cost", _COST))
+
+
+def _add(first: tuple[Any, ...], second: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(map(operator.add, first, second))
+
+
+def _edges(
+    score: Any, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]
+) -> npt.NDArray[np.float64]:
+    values = [scores_of(score, side) for side in (outputs, outputs_prime)]
+    low, high = (np.sort(side[~np.isnan(side)]) for side in values)
+    slack = tolerance(score, scale_of(outputs, outputs_prime), low, high)
+    return thresholds(low, high, slack)
+
+
+def _curve(
+    chosen: Choice, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]
+) -> npt.NDArray[np.float64]:
+    """Thresholds of the score at which the trade-off curve will be counted."""
+    score = chosen.event.score
+    edges = _edges(score, outputs, outputs_prime)
+    if edges.size > _CURVE_POINTS:
+        # Half of them evenly over the outputs, half towards the tails, where `edges` is dense.
+        half = _CURVE_POINTS // 2
+        pooled = np.concatenate([scores_of(score, outputs), scores_of(score, outputs_prime)])
+        spread = np.quantile(pooled[np.isfinite(pooled)], np.linspace(0.02, 0.98, half))
+        even = np.searchsorted(edges, spread).clip(0, edges.size - 1)
+        tails = np.linspace(0, edges.size - 1, half).astype(np.intp)
+        edges = edges[np.unique(np.concatenate([even, tails]))]
+    return np.unique(np.append(edges, chosen.event.threshold))
+
+
+def _vote(source: Source, pair: Pair, attack: MajorityVote, goal: Goal) -> Fitted:
+    event = attack.event(pair)
+    size = min(_power(goal.trials // 100), 2**17) if goal.trials >= 100 else 0
+    if size == 0:
+        return Fitted(event, "x_prime", None, 0, np.empty(0))
+    vote, direction = choose(pilot_counts(source, event, size), goal.confidence, goal.delta)
+    return Fitted(replace(event, vote=vote), direction, None, size, np.empty(0))
+
+
+def _foreign(
+    source: Source,
+    pair: Pair,
+    attack: Callable[..., Any],
+    goal: Goal,
+    outputs: tuple[npt.NDArray[Any], npt.NDArray[Any]],
+) -> Fitted:
+    """A user's own attack names the event; the pilot still chooses the order of the sides."""
+    found = attack(*outputs, pair)
+    if not callable(found):
+        raise mistyped("event", "a callable outputs -> bools", found)
+    size = len(outputs[0])
+    counts = pilot_counts(source, found, size)
+
+    def merit(direction: str) -> float:
+        ordered = counts if direction == "x" else counts.swapped()
+        return clopper_pearson(ordered, goal.delta, goal.confidence)
+
+    ordered = max(("x_prime", "x"), key=merit)
+    return Fitted(found, ordered, merit(ordered), size, np.empty(0))
+
+
+def pilot_counts(source: Source, event: Event, size: int) -> Counts:
+    """How often an event happened on the pilot."""
+    hits = [source.tally(event, PILOT, side, 0, size).hits[0] for side in (0, 1)]
+    return Counts(hits[0], size, hits[1], size)

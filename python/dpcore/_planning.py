@@ -1,0 +1,243 @@
+"""The checked arguments of an audit: everything that is settled before anything is counted."""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from . import _core
+from ._counting import CallableDraws, NativeDraws, Source, call, generator
+from ._fitting import pilot_of
+from ._pairing import Asked, asked, settle
+from ._sequential import BLOCK
+from .attacks import Auto, MajorityVote, Timing
+from .attacks._choosing import Goal, ScoreAttack
+from .bounds import BOUNDS
+from .errors import choice, confidence_level, count, delta_level, integer, invalid, mistyped, real
+from .events import Vote
+from .pairs import distance
+from .published import is_native
+from .records import Pair
+from .sampling import MOST_DRAWS, Rng, block_of, describe, seed_of, threads_of
+
+_SLACK: Final = 1e-9
+"""Relative slack of the distance check: a pair at its sensitivity may be a rounding beyond it."""
+
+_LOOP_BLOCK: Final = 4096
+_PROBE: Final = 4
+"""The purpose of the call that only tells the shape of outputs."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The checked arguments of an audit."""
+
+    mechanism: Any
+    wanted: Asked
+    attack: Any
+    trials: int
+    start: int
+    claim: float | None
+    delta: float
+    confidence: float
+    bound: str
+    stop: str
+    floats: bool
+    pilot: int | None
+    seed: int
+    route: str
+    block: int | None
+    threads: int | None
+    executor: Executor | None
+    shape: tuple[int, ...]
+
+    @property
+    def pair(self) -> Pair:
+        """The one pair, once it is settled."""
+        return self.wanted.first
+
+    @property
+    def goal(self) -> Goal:
+        """What is to be certified; in powers of two, so that runs of about equal size agree."""
+        trials = 1 << (self.trials.bit_length() - 1)
+        return Goal(trials, self.delta, self.confidence)
+
+    @property
+    def looks_at_floats(self) -> bool:
+        """Whether the floating-point finding is looked for."""
+        return self.floats or type(self.attack) is Auto
+
+    def source(self, pair: Pair | None = None) -> Source:
+        """Where the draws of a pair come from."""
+        pair = self.pair if pair is None else pair
+        end = self.start + self.trials
+        if is_native(self.mechanism):
+            dim = Vote.between(pair).threshold.size
+            size = self._block(dim)
+            integer("block", size, 1, MOST_DRAWS // dim)
+            draws = NativeDraws(self.mechanism, pair, self.seed, size)
+            threads = threads_of(self.threads)
+            return Source(draws, threads, end, self.executor, self.route)
+        size = self._block(math.prod(self.shape))
+        if self.block is None and hasattr(self.mechanism, "reproducible"):
+            # One call an output: shorter blocks can be shared out, and stopped.
+            size = min(size, _LOOP_BLOCK)
+        mine = CallableDraws(self.mechanism, pair, self.seed, size, self.shape)
+        return Source(mine, self.workers, end, self.executor)
+
+    def _block(self, elements: int) -> int:
+        if self.block is not None:
+            return self.block
+        size = block_of(elements)
+        return min(size, BLOCK) if self.stop == "refuted" else size
+
+    @property
+    def workers(self) -> int:
+        """Threads of a callable; with an executor, what it has."""
+        if self.executor is not None:
+            most = getattr(self.executor, "_max_workers", None)
+            return most if isinstance(most, int) and most > 0 else threads_of(None)
+        return threads_of(self.threads, default=1)
+
+
+def plan_of(
+    mechanism: Any,
+    pair: Any,
+    attack: Any,
+    trials: Any,
+    start: Any,
+    claim: float | None,
+    delta: Any,
+    confidence: Any,
+    bound: Any,
+    stop: Any,
+    floats: Any,
+    pilot: Any,
+    rng: Rng,
+    route: Any,
+    block: Any,
+    threads: Any,
+    executor: Any,
+) -> Plan:
+    """Check every argument before anything is drawn."""
+    trials, start = count("trials", trials), integer("start", start, 0)
+    delta, confidence = delta_level(delta), confidence_level(confidence)
+    choice("route", route, ("auto", "integer", "sampled"))
+    choice("bound", bound, tuple(BOUNDS))
+    choice("stop", stop, ("fixed", "refuted"))
+    if not isinstance(floats, bool):
+        raise mistyped("floats", "True or False", floats)
+    if bound == "conditional" and delta:
+        raise invalid("bound", "another than 'conditional' where delta is above 0", bound)
+    if pilot is not None:
+        integer("pilot", pilot, 2)
+    if block is not None:
+        integer("block", block, 1, 2**40)
+    if executor is not None and not isinstance(executor, Executor):
+        raise mistyped("executor", "a concurrent.futures.Executor or None", executor)
+    mechanism = _adapted(mechanism)
+    attack = _attack_of(attack)
+    wanted = asked(mechanism, pair)
+    seed = seed_of(rng)
+    shape: tuple[int, ...] = ()
+    if is_native(mechanism):
+        route = _native_route(mechanism, wanted.first, route, attack)
+    elif route != "auto":
+        raise invalid("route", "'auto' for a Python callable", route)
+    elif not isinstance(attack, Timing):
+        workers = threads_of(threads, default=1)
+        if workers > 1 and getattr(mechanism, "thread_safe", True) is False:
+            raise invalid("threads", "1 for a mechanism that is not thread-safe", workers)
+        # A stream that nothing else uses: the probe only tells the shape of outputs.
+        shape = call(mechanism, wanted.first.x, 2, generator(seed, _PROBE, 0, 0)).shape[1:]
+    plan = Plan(
+        mechanism, wanted, attack, trials, start, claim, delta, confidence, bound, stop, floats,
+        pilot, seed, route, block, threads, executor, shape,
+    )  # fmt: skip
+    _check_size(plan)
+    return plan
+
+
+def _check_size(plan: Plan) -> None:
+    if isinstance(plan.attack, Timing):
+        return
+    source = plan.source()
+    if (plan.start + plan.trials) * source.elements >= MOST_DRAWS:
+        raise invalid("trials", "small enough that trials x dim is below 2**63", plan.trials)
+    if plan.start % source.block and not source.draws.native:
+        requirement = f"a multiple of block = {source.block} for a Python callable"
+        raise invalid("start", requirement, plan.start)
+    if plan.stop == "refuted" and not isinstance(plan.attack, ScoreAttack):
+        raise invalid("attack", "one that makes scores, where stop is 'refuted'", plan.attack)
+
+
+def _adapted(mechanism: Any) -> Any:
+    if is_native(mechanism):
+        return mechanism
+    from .adapters import adapt
+
+    found = adapt(mechanism)
+    mechanism = mechanism if found is None else found
+    if not callable(mechanism):
+        raise mistyped("mechanism", "a callable (x, size, rng) -> outputs", mechanism)
+    return mechanism
+
+
+def _attack_of(attack: Any) -> Any:
+    if attack is None:
+        return Auto()
+    if isinstance(attack, str):
+        choice("attack", attack, ("auto",))
+        return Auto()
+    if isinstance(attack, Timing):
+        return attack
+    if not callable(attack):
+        raise mistyped("attack", "a callable (outputs, outputs_prime, pair) -> event", attack)
+    return attack
+
+
+def _native_route(mechanism: Any, pair: Pair, route: str, attack: Any) -> str:
+    # The checks of a native mechanism's inputs are those of a vote.
+    dim = Vote.between(pair).threshold.size
+    reason = _core.no_integer_route(describe(mechanism, dim))
+    if type(attack) is not MajorityVote and route == "integer":
+        raise invalid("route", "'sampled' or 'auto' for any attack but MajorityVote", route)
+    if route == "integer" and reason is not None:
+        raise invalid("route", f"'sampled' or 'auto' here ({reason})", route)
+    if route != "auto":
+        return route
+    return "sampled" if reason or type(attack) is not MajorityVote else "integer"
+
+
+def settled(plan: Plan) -> Plan:
+    """The plan with its one pair, and the claim that applies to it."""
+    pair = plan.wanted.pairs[0] if len(plan.wanted.pairs) == 1 else None
+    if pair is None:
+        if not isinstance(plan.attack, ScoreAttack):
+            raise invalid("attack", "one that makes scores, to choose among pairs", plan.attack)
+        pilot = pilot_of(plan.goal.trials, plan.pilot)
+        pair = settle(plan.wanted, plan.source, plan.attack, plan.goal, pilot, plan.seed)
+    claim = _claim_of(plan.mechanism, pair, plan.claim)
+    return replace(plan, wanted=Asked((pair,)), claim=claim)
+
+
+def _claim_of(mechanism: Any, pair: Pair, claim: float | None) -> float | None:
+    """The claim that the audit tests; a mechanism's own only where it applies to the pair."""
+    if claim is not None:
+        return real("claim", claim, low=0.0)
+    own = getattr(mechanism, "claim", None)
+    if own is None or callable(own):
+        return None
+    norm, most = getattr(mechanism, "norm", None), getattr(mechanism, "sensitivity", None)
+    if isinstance(norm, str) and most is not None:
+        apart, most = distance(pair, norm), real("sensitivity of the mechanism", most)
+        if apart > most * (1.0 + _SLACK):
+            shown = norm.replace("linf", "Linf").replace("l", "L", 1)
+            requirement = f"at {shown} distance at most {most!r}"
+            raise ValueError(
+                f"pair must be {requirement}, got {apart!r} (or give claim=, "
+                "which is then tested as it stands)"
+            )
+    return real("claim of the mechanism", own, low=0.0)
