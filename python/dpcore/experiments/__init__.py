@@ -21,6 +21,9 @@ _MODULES = {
     "published-systems": "published_systems",
     "habernal2022-figure1": "habernal2022_figure1",
     "habernal2022-figure2": "habernal2022_figure2",
+    "dp-sniper-table": "dp_sniper_table",
+    "searched-pairs": "searched_pairs",
+    "floating-point": "floating_point",
 }
 
 NAMES: tuple[str, ...] = tuple(_MODULES)

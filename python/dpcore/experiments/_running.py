@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import _json
 from .._core import __version__
+from ..attacks import MajorityVote
 from ..auditing import Audit, audit
 from ..errors import confidence_level, count, integer
 from ..mechanisms import Native
@@ -107,6 +108,8 @@ def _audit(job: Job, config: Any, threads: int | None) -> Audit:
     return audit(
         job.mechanism,
         job.pair,
+        # The experiments remake what the reconstruction attack of the papers sees.
+        attack=MajorityVote(),
         claim=job.claim,
         trials=config.trials,
         confidence=config.confidence,

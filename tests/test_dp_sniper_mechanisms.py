@@ -1,0 +1,445 @@
+"""The benchmark's mechanisms: exact laws, with controls that must fail; the published figures."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpcore.experiments import _dp_sniper_noise as noise
+from dpcore.experiments import _dp_sniper_svt as svt
+from dpcore.experiments import _dp_sniper_truth as truth
+from dpcore.experiments._dp_sniper_mechanisms import BENCHMARKS, all_differ, one_differs
+from dpcore.records import Pair
+
+ALPHA = 1e-4
+"""Significance of every test of a law; the controls, 5 % wrong, must fall below it."""
+
+N = 200_000
+FAR = np.array([30.0, -20.0, 10.0, 45.0])
+"""Queries away from the threshold: near it flags hardly depend on the scale of the noise."""
+
+NAMES = tuple(BENCHMARKS)
+INF = math.inf
+
+# Of the printed table: dimension and element type of an output, and the supremum.
+PRINTED = {
+    "Laplace": ((), "f", 0.1, "0.1"),
+    "TruncatedGeometric": ((), "i", 0.11778, "0.11778"),
+    "NoisyHist1": ((5,), "f", 0.1, "0.1"),
+    "NoisyHist2": ((5,), "f", 10, "10"),
+    "ReportNoisyMax1": ((), "i", 0.0946, "0.0946"),
+    "ReportNoisyMax2": ((), "i", 0.1, "0.1000"),
+    "ReportNoisyMax3": ((), "f", 0.25, "0.2500"),
+    "ReportNoisyMax4": ((), "f", INF, "inf"),
+    "SVT1": ((10,), "i", 0.0885, "0.0885"),
+    "SVT2": ((10,), "i", 0.0882, "0.0882"),
+    "SVT3": ((10,), "f", 0.5, "0.5000"),
+    "SVT4": ((10,), "i", 0.1725, "0.1725"),
+    "SVT5": ((10,), "i", INF, "inf"),
+    "SVT6": ((10,), "i", 0.42, "0.4200"),
+    "RAPPOR": ((20,), "u", 0.30006, "0.30006"),
+    "OneTimeRAPPOR": ((20,), "u", 0.6005, "0.6005"),
+    "LaplaceParallel": ((20,), "f", 0.1, "0.1"),
+    "SVT34Parallel": ((20,), "f", 0.4874, "0.4874"),
+    "PrefixSum": ((10,), "f", 1.0, "1.0"),
+    "NumericalSVT": ((10,), "f", 0.0805, "0.0805"),
+}
+
+
+def draw(mechanism, x, size=N, seed=1):
+    return mechanism(np.asarray(x, dtype=float), size, np.random.default_rng(seed))
+
+
+def ks(values, scale, law=stats.laplace):
+    return stats.kstest(values, law(scale=scale).cdf).pvalue
+
+
+def cells(counts, expected):
+    """Chi-square of counts by cell against probabilities by cell, rare cells taken together."""
+    assert set(counts) <= set(expected)
+    total = sum(counts.values())
+    seen = np.array([counts.get(cell, 0) for cell in expected], dtype=float)
+    wanted = total * np.array(list(expected.values()))
+    assert wanted.sum() == pytest.approx(total, rel=1e-6)
+    rare = wanted < 10
+    seen = np.append(seen[~rare], seen[rare].sum())
+    wanted = np.append(wanted[~rare], wanted[rare].sum())
+    if wanted[-1] == 0:
+        seen, wanted = seen[:-1], wanted[:-1]
+    return stats.chisquare(seen, wanted * total / wanted.sum()).pvalue
+
+
+def runs(flags, cutoff):
+    """Counts of the answers up to the end of each run, and whether the rest says so."""
+    found = Counter()
+    codes = (flags.astype(np.int64) + 1) @ 3 ** np.arange(flags.shape[1])
+    _, first, counts = np.unique(codes, return_index=True, return_counts=True)
+    for row, count in zip(map(tuple, flags[first].tolist()), counts.tolist(), strict=True):
+        run = tuple(flag for flag in row if flag != -1)
+        assert row == run + (-1,) * (len(row) - len(run))
+        assert len(run) == len(row) or (sum(run) == cutoff and run[-1] == 1)
+        found[run] += count
+    return found
+
+
+def noise_of(name, x, scale):
+    """All entries' noise, pooled."""
+    values = (draw(BENCHMARKS[name].mechanism, x, 100_000) - np.asarray(x)).ravel()
+    return lambda w: ks(values, scale * w)
+
+
+def increments_of(x):
+    sums = draw(noise.prefix_sum, x, 100_000)
+    values = (np.diff(sums, axis=1, prepend=0.0) - np.asarray(x)).ravel()
+    return lambda w: ks(values, 10 * w)
+
+
+def flags_of(mechanism, threshold, rho, nu, cutoff=1, queries=FAR):
+    found = runs(draw(mechanism, queries), cutoff)
+    return lambda w: cells(found, truth.flag_cells(queries, threshold, rho * w, nu * w, cutoff))
+
+
+def argmax_of(mechanism, exponential):
+    found = Counter(draw(mechanism, [0, 5, 20, 30, 40]).tolist())
+    point = np.array([0.0, 5, 20, 30, 40])
+    return lambda w: cells(found, dict(enumerate(truth.argmax_cells(point, exponential, 20.0 * w))))
+
+
+def maximum_of(mechanism, exponential):
+    point, values = np.array([0.0, 5, 20, 30, 40]), draw(mechanism, [0, 5, 20, 30, 40])
+    law = stats.expon if exponential else stats.laplace
+
+    def pvalue(w):
+        def cdf(t):
+            return law.cdf((t[:, None] - point) / (20.0 * w)).prod(axis=1)
+
+        return stats.kstest(values, cdf).pvalue
+
+    return pvalue
+
+
+def geometric_of():
+    found = Counter(draw(noise.truncated_geometric, [1]).tolist())
+
+    def pvalue(w):
+        return cells(found, dict(enumerate(truth.geometric_cells(1, (8 / 9) ** (1 / w)))))
+
+    return pvalue
+
+
+def bits_of(mechanism, keep):
+    """Sum of the 20 squared deviations of the bits' frequencies on the input 1."""
+    ones = draw(mechanism, [1]).sum(axis=0, dtype=np.int64)
+    set_bits = np.isin(np.arange(20), [3, 10, 13])
+
+    def pvalue(w):
+        p = np.where(set_bits, keep, 1 - keep) / w
+        return stats.chi2.sf(((ones - N * p) ** 2 / (N * p * (1 - p))).sum(), 20)
+
+    return pvalue
+
+
+def released_of(mechanism, rho, nu, half=slice(None)):
+    """A value released as the first answer: density f(v - x) F(v - T), by a fine sum."""
+    values = draw(mechanism, FAR)[:, half][:, 0]
+    values = values[values != -1000]
+
+    def pvalue(w):
+        grid = np.linspace(-600 * w, 700 * w, 130_001)
+        density = stats.laplace.pdf(grid, 30, nu * w) * stats.laplace.cdf(grid, 1, rho * w)
+        cdf = np.cumsum(density) / density.sum()
+        return stats.kstest(values, lambda v: np.interp(v, grid, cdf)).pvalue
+
+    return pvalue
+
+
+def parallel_flags_of():
+    outputs = draw(svt.svt34_parallel, FAR)
+    found = runs(outputs[:, 4:], 2)
+    return lambda w: cells(found, truth.flag_cells(FAR, 1.0, 40 * w, 40 / 3 * w, 2))
+
+
+def marks_of(mechanism, rho, nu, cutoff, below, stopped, queries=slice(None)):
+    """The flags that a vector of values stands for."""
+    outputs = draw(mechanism, FAR)[:, queries]
+    flags = np.where(outputs == stopped, -1, outputs != below).astype(int)
+    found = runs(flags, cutoff)
+    return lambda w: cells(found, truth.flag_cells(FAR, 1.0, rho * w, nu * w, cutoff))
+
+
+def answers_of():
+    outputs = draw(svt.numerical_svt, FAR)
+    released = (outputs != 0) & (outputs != -1000)
+    values = (outputs - FAR)[released]
+    return lambda w: ks(values, 60 * w)
+
+
+FIRST, X5 = slice(0, 4), [1.0, -3.0, 0.0, 2.0, 7.0]
+
+LAWS = {
+    "Laplace": lambda: noise_of("Laplace", [3.0], 10),
+    "TruncatedGeometric": geometric_of,
+    "NoisyHist1": lambda: noise_of("NoisyHist1", X5, 10),
+    "NoisyHist2": lambda: noise_of("NoisyHist2", X5, 0.1),
+    "ReportNoisyMax1": lambda: argmax_of(noise.report_noisy_max1, False),
+    "ReportNoisyMax2": lambda: argmax_of(noise.report_noisy_max2, True),
+    "ReportNoisyMax3": lambda: maximum_of(noise.report_noisy_max3, False),
+    "ReportNoisyMax4": lambda: maximum_of(noise.report_noisy_max4, True),
+    "SVT1": lambda: flags_of(svt.svt1, 0.5, 20, 40),
+    "SVT2": lambda: flags_of(svt.svt2, 1.0, 20, 40),
+    "SVT3 flags": lambda: marks_of(svt.svt3, 20, 20, 1, -1000, -2000),
+    "SVT3 values": lambda: released_of(svt.svt3, 20, 20),
+    "SVT4": lambda: flags_of(svt.svt4, 1.0, 40, 40 / 3),
+    "SVT5": lambda: flags_of(svt.svt5, 1.0, 20, 0, cutoff=9),
+    "SVT6": lambda: flags_of(svt.svt6, 1.0, 20, 20, cutoff=9),
+    "RAPPOR": lambda: bits_of(noise.rappor, 0.5125),
+    "OneTimeRAPPOR": lambda: bits_of(noise.one_time_rappor, 0.525),
+    "LaplaceParallel": lambda: noise_of("LaplaceParallel", [2.0], 200),
+    "SVT34Parallel flags": parallel_flags_of,
+    "SVT34Parallel marks": lambda: marks_of(svt.svt34_parallel, 20, 40, 2, -1000, -2000, FIRST),
+    "SVT34Parallel values": lambda: released_of(svt.svt34_parallel, 20, 40, FIRST),
+    "PrefixSum": lambda: increments_of(X5),
+    "NumericalSVT flags": lambda: marks_of(svt.numerical_svt, 30, 120, 2, 0, -1000),
+    "NumericalSVT answers": answers_of,
+}
+
+
+def test_every_mechanism_has_a_law():
+    assert {name.split()[0] for name in LAWS} == set(NAMES) == set(PRINTED)
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_law_and_control(name):
+    pvalue = LAWS[name]()
+    assert pvalue(1.0) > ALPHA
+    assert pvalue(1.05) < ALPHA
+    assert pvalue(1 / 1.05) < ALPHA
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "threshold", "rho", "nu", "cutoff"),
+    [
+        (svt.svt1, 0.5, 20, 40, 1),
+        (svt.svt2, 1.0, 20, 40, 1),
+        (lambda *given: (svt.svt3(*given) > -1000) * 1, 1.0, 20, 20, 99),
+        (svt.svt4, 1.0, 40, 40 / 3, 1),
+        (svt.svt5, 1.0, 20, 0, 99),
+        (svt.svt6, 1.0, 20, 20, 99),
+        (lambda *given: svt.svt34_parallel(*given)[:, 1:], 1.0, 40, 40 / 3, 99),
+        (lambda *given: (svt.numerical_svt(*given) != 0) * 1, 1.0, 30, 120, 99),
+    ],
+)
+def test_thresholds(mechanism, threshold, rho, nu, cutoff):
+    query = np.array([0.75])
+    found = runs(draw(mechanism, query, 3_000_000), cutoff)
+    for shift, passes in ((0.0, True), (0.5, False), (-0.5, False)):
+        expected = truth.flag_cells(query, threshold + shift, rho, nu, cutoff)
+        assert bool(cells(found, expected) > ALPHA) is passes
+
+
+def test_the_geometric_table_is_the_law_itself():
+    for center in range(6):
+        table = noise.geometric_table(center, 0.1)
+        counts = np.bincount(table, minlength=6)
+        assert table.size == 17 * 9**4
+        assert counts == pytest.approx(table.size * truth.geometric_cells(center), abs=1e-6)
+
+
+def test_laplace_tail_and_signs():
+    values = noise.laplace_noise(1.0, 4_000_000, np.random.default_rng(3))
+    for scales in (3, 8, 11):
+        expected = values.size * math.exp(-scales)
+        seen = int((np.abs(values) > scales).sum())
+        assert min(stats.poisson.cdf(seen, expected), stats.poisson.sf(seen - 1, expected)) > ALPHA
+    # Signs are independent of sizes and of their neighbours.
+    positive = values > 0
+    large = np.abs(values) > 1
+    table = [[int((positive & large).sum()), int((positive & ~large).sum())],
+             [int((~positive & large).sum()), int((~positive & ~large).sum())]]  # fmt: skip
+    assert stats.chi2_contingency(table).pvalue > ALPHA
+    words = np.packbits(positive[: 8 * (values.size // 8)])
+    assert stats.chisquare(np.bincount(words, minlength=256)).pvalue > ALPHA
+
+
+@pytest.mark.parametrize("name", ["NoisyHist1", "LaplaceParallel", "PrefixSum"])
+def test_entries_are_independent(name):
+    benchmark = BENCHMARKS[name]
+    outputs = draw(benchmark.mechanism, benchmark.pairs[0].x)
+    if name == "PrefixSum":
+        # The sums themselves are the control: what is not independent must be seen.
+        assert largest_correlation(outputs) > 10
+        outputs = np.diff(outputs, axis=1, prepend=0.0)
+    assert largest_correlation(outputs) < stats.norm.isf(ALPHA / 400)
+    assert largest_correlation(np.abs(outputs - outputs.mean(axis=0))) < stats.norm.isf(ALPHA / 400)
+
+
+def largest_correlation(outputs):
+    table = np.corrcoef(outputs, rowvar=False) - np.eye(outputs.shape[1])
+    return np.abs(table).max() * math.sqrt(len(outputs))
+
+
+@pytest.mark.parametrize("name", ["RAPPOR", "OneTimeRAPPOR"])
+def test_bits_are_independent(name):
+    assert largest_correlation(draw(BENCHMARKS[name].mechanism, [2])) < stats.norm.isf(ALPHA / 400)
+
+
+def test_the_two_halves_of_the_parallel_mechanism_are_independent():
+    outputs = draw(svt.svt34_parallel, FAR)
+    table = stats.contingency.crosstab(outputs[:, 0] == -1000, outputs[:, 4]).count
+    assert stats.chi2_contingency(table).pvalue > ALPHA
+    # The control: queries of one half share their noisy threshold.
+    both = outputs[outputs[:, 5] != -1]
+    table = stats.contingency.crosstab(both[:, 4], both[:, 5]).count
+    assert stats.chi2_contingency(table).pvalue < ALPHA
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("size", [0, 1, 2, 777])
+def test_shape_type_determinism_and_a_clean_input(name, size):
+    benchmark, (shape, kind) = BENCHMARKS[name], PRINTED[name][:2]
+    for pair in benchmark.pairs:
+        for x in (pair.x, pair.x_prime):
+            before = x.tobytes()
+            first, again = (draw(benchmark.mechanism, x, size, seed=4) for _ in range(2))
+            assert first.shape == (size, *shape)
+            assert first.dtype.kind == kind
+            assert first.dtype.itemsize == (8 if kind == "f" else 1)
+            assert first.tobytes() == again.tobytes()
+            assert np.isfinite(first).all()
+            assert x.tobytes() == before
+    if size == 777:
+        assert first.tobytes() != draw(benchmark.mechanism, x, size, seed=5).tobytes()
+
+
+@pytest.mark.parametrize("name", ["SVT1", "SVT2", "SVT4", "SVT5", "SVT6"])
+def test_flags_are_flags(name):
+    stops = name in ("SVT1", "SVT2", "SVT4")
+    outputs = draw(BENCHMARKS[name].mechanism, BENCHMARKS[name].pairs[0].x, 20_000)
+    assert set(np.unique(outputs).tolist()) == ({-1, 0, 1} if stops else {0, 1})
+    assert runs(outputs, 1 if stops else 99)
+
+
+@pytest.mark.parametrize(
+    ("name", "columns", "below", "stopped", "cutoff"),
+    [
+        ("SVT3", slice(0, 10), -1000, -2000, 1),
+        ("SVT34Parallel", slice(0, 10), -1000, -2000, 2),
+        ("NumericalSVT", slice(0, 10), 0, -1000, 2),
+    ],
+)
+def test_what_stands_for_below_and_stopped(name, columns, below, stopped, cutoff):
+    outputs = draw(BENCHMARKS[name].mechanism, BENCHMARKS[name].pairs[0].x, 20_000)[:, columns]
+    released = (outputs != below) & (outputs != stopped)
+    assert {below, stopped} <= set(outputs.ravel().tolist())
+    assert not np.isin(outputs[released], [0.0, -1.0, -1000.0, -2000.0]).any()
+    assert len(np.unique(outputs[released])) == released.sum()
+    assert not np.signbit(outputs[outputs == 0.0]).any()
+    earlier = np.cumsum(released, axis=1) - released
+    assert ((outputs == stopped) == (earlier >= cutoff)).all()
+
+
+def murmur3(text, seed):
+    """MurmurHash3 (x86, 32 bits) of less than four bytes, as a signed number."""
+    mask, value = 2**32 - 1, int.from_bytes(text.encode(), "little")
+    value = value * 0xCC9E2D51 & mask
+    value = (value << 15 | value >> 17) * 0x1B873593 & mask
+    value = (seed ^ value) ^ len(text.encode())
+    value = (value ^ value >> 16) * 0x85EBCA6B & mask
+    value = (value ^ value >> 13) * 0xC2B2AE35 & mask
+    value ^= value >> 16
+    return value - 2**32 if value >= 2**31 else value
+
+
+def test_the_bits_of_the_filters():
+    for number, bits in noise.BLOOM.items():
+        assert {murmur3(str(number), seed) % 20 for seed in range(4)} == set(bits)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_suprema(name):
+    benchmark, (_, _, value, printed) = BENCHMARKS[name], PRINTED[name]
+    exact = truth.exact_supremum(name, benchmark.pairs)
+    assert benchmark.supremum == pytest.approx(exact, rel=1e-6)
+    digits = len(printed.partition(".")[2])
+    assert exact == value or abs(exact - value) <= 0.5 * 10.0**-digits + 1e-12
+    # Private means that no pair whatever loses more than the claim.
+    assert not benchmark.private or exact <= benchmark.claim + 1e-9
+    assert benchmark.private or exact > benchmark.claim
+
+
+def test_the_loss_of_a_pair_depends_on_the_direction():
+    pair = BENCHMARKS["SVT4"].pairs[2]
+    one, other = (
+        truth.LOSSES["SVT4"](pair.x, pair.x_prime),
+        truth.LOSSES["SVT4"](pair.x_prime, pair.x),
+    )
+    assert abs(one - other) > 1e-3
+    assert truth.exact_supremum("SVT4", [pair]) == max(one, other)
+    assert truth.exact_supremum("SVT4", [Pair(pair.x_prime, pair.x)]) == max(one, other)
+
+
+def test_a_maximum_with_exponential_noise_gives_away_the_smaller_side():
+    ones, twos = np.ones(5), np.full(5, 2.0)
+    assert truth.maximum(ones, twos, True) == INF
+    assert truth.maximum(twos, ones, True) == pytest.approx(0.05)
+    # Equal starts, but the density begins as a power of the number of largest entries.
+    assert truth.maximum(np.array([1.0, 0.0]), ones[:2], True) == INF
+    assert truth.maximum(ones[:2], np.array([1.0, 0.0]), True) < 1.0
+
+
+def test_every_released_value_contributes_its_worst():
+    # The first value tells most when it is low, the second when it is high.
+    x, x_prime, edges = np.array([1.0, 5.0]), np.array([2.0, 4.0]), np.arange(-80.0, 80.0)
+    mass = np.repeat(truth._density(edges, 20.0), truth._ORDER)
+    loss = truth._run_loss((1, 1), mass, mass, (x, x_prime), edges, 40.0)
+    assert loss == pytest.approx(2 / 40)
+
+
+def test_published_figures_are_consistent():
+    above = set()
+    for name, benchmark in BENCHMARKS.items():
+        assert benchmark.name == name
+        assert 0 < benchmark.oracle_at_1e8 < benchmark.supremum
+        assert benchmark.dp_sniper_best == max(benchmark.dp_sniper)
+        assert all(seconds > 0 for seconds in benchmark.dp_sniper_seconds)
+        assert (benchmark.statdp is None) == (benchmark.statdp_seconds is None)
+        if max(*benchmark.dp_sniper, *(benchmark.statdp or (0,))) > benchmark.supremum:
+            above.add(name)
+    assert above == {"RAPPOR", "NoisyHist2"}
+    assert all(BENCHMARKS[name].note for name in above)
+
+
+def test_pairs():
+    assert [pair.x_prime.tolist() for pair in one_differs(3)] == [[0, 1, 1], [2, 1, 1]]
+    pairs = all_differ(5)
+    assert len(pairs) == 8
+    assert pairs[:2] == one_differs(5)
+    assert [pair.x_prime.tolist() for pair in pairs[2:]] == [
+        [2, 0, 0, 0, 0], [0, 2, 2, 2, 2], [2, 2, 0, 0, 0], [2] * 5, [0] * 5, [0, 0, 1, 1, 1],
+    ]  # fmt: skip
+    assert pairs[7].x.tolist() == [1, 1, 0, 0, 0]
+    assert all((np.abs(pair.x - pair.x_prime) == 1).all() for pair in pairs[2:])
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "x", "error", "message"),
+    [
+        (noise.laplace, [1.0, 2.0], ValueError, r"x must be a vector of one number, got \[1.0, 2"),
+        (noise.laplace, ["a"], TypeError, "x must be a non-empty vector of finite numbers, got"),
+        (noise.truncated_geometric, [1.5], ValueError, "x must be a whole number from 0 to 5, got"),
+        (noise.rappor, [3], ValueError, "x must be 0, 1 or 2, whose filters are known, got"),
+        (svt.svt1, [math.nan], ValueError, "x must be a non-empty vector of finite numbers, got"),
+    ],
+)
+def test_bad_inputs(mechanism, x, error, message):
+    with pytest.raises(error, match=f"^{message}"):
+        mechanism(x, 10, np.random.default_rng(1))
+
+
+def test_an_unknown_name():
+    with pytest.raises(ValueError, match=r"^name must be one of 'Laplace', 'Trunc"):
+        truth.exact_supremum("SVT7", [])
