@@ -1,4 +1,8 @@
-"""Audits: counts against the closed form, and what the counts may not depend on."""
+"""Audits: counts against the closed form, and what the counts may not depend on.
+
+The closed form is that of the majority vote, so `audit` below is an audit with that attack; what
+holds whatever the attack is tested with the default one too.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import dpcore
-from dpcore import Counts, Gaussian, Laplace, Pair, auditing, published
+from dpcore import Counts, Gaussian, Laplace, Pair, _collecting, published
+from dpcore.attacks import MajorityVote
 from dpcore.exact import vote_log_probabilities
 from dpcore.published import SYSTEMS, HalfNoise, LaplaceMechanism
 
@@ -28,8 +33,17 @@ NOISES = [
 ]
 EVERY = [*NOISES, *(system(1.0) for system in SYSTEMS), published.DPText(1.0, nan="keep")]
 
+VOTE = MajorityVote()
+SIDES = ("x", "x_prime")
+ATTACKS = [VOTE, None]
+"""The vote, whose counts have fast routes of their own, and the package's default."""
+
 ALPHA = 1e-6 / (4 * len(EVERY) * len(DIMS))
 """Significance of one of the binomial tests; together they fail by chance once in a million."""
+
+
+def audit(mechanism, pair=None, *, attack=VOTE, **arguments):
+    return dpcore.audit(mechanism, pair, attack=attack, **arguments)
 
 
 def pair_for(mechanism, dim):
@@ -64,7 +78,7 @@ def vote_pvalues(report, law):
 @pytest.mark.parametrize("dim", DIMS)
 def test_votes_have_the_law_of_the_closed_form(mechanism, dim):
     pair = pair_for(mechanism, dim)
-    report = dpcore.audit(mechanism, pair, trials=10**6, rng=dim)
+    report = audit(mechanism, pair, trials=10**6, rng=dim)
     law = vote_log_probabilities(mechanism, pair)
     assert min(vote_pvalues(report, law)) > ALPHA
     assert report.counts.n == report.counts.n_prime == 10**6
@@ -77,16 +91,16 @@ def test_a_scale_three_per_cent_wrong_is_seen(name, dim):
     cls = getattr(published, name)
     right, wrong = cls(1.0), cls(1.03)
     pair = right.default_pair(dim)
-    report = dpcore.audit(wrong, pair, trials=10**6, rng=dim, claim=1.0)
+    report = audit(wrong, pair, trials=10**6, rng=dim, claim=1.0)
     assert min(vote_pvalues(report, vote_log_probabilities(right, pair))) < ALPHA
 
 
 def test_impossible_votes_never_happen():
-    report = dpcore.audit(published.DPText(1.0), trials=10**6, rng=1)
+    report = audit(published.DPText(1.0), trials=10**6, rng=1)
     k, k_prime = votes(report)
     assert k_prime == 10**6
     assert 0 < k < 10**6
-    report = dpcore.audit(dpcore.Identity(), dpcore.pairs.zeros_ones(3), trials=1000, claim=1.0)
+    report = audit(dpcore.Identity(), dpcore.pairs.zeros_ones(3), trials=1000, claim=1.0)
     assert votes(report) == (0, 1000)
     assert report.epsilon_hat == report.exact == math.inf
     assert 0 < report.epsilon_lower < 20
@@ -94,16 +108,16 @@ def test_impossible_votes_never_happen():
 
 def test_nan_entries_are_counted_on_each_side():
     mechanism, n = dpcore.DPTextNoise(1.0, "keep"), 10**5
-    report = dpcore.audit(mechanism, dpcore.pairs.zeros_ones(3), trials=n, rng=2)
+    report = audit(mechanism, dpcore.pairs.zeros_ones(3), trials=n, rng=2)
     for nan in (report.nan, report.nan_prime):
         assert stats.binomtest(nan, 3 * n, 0.5).pvalue > 1e-6
-    drawn = [int(np.isnan(report.outputs(side, 0, n)).sum()) for side in ("x", "x_prime")]
+    drawn = [int(np.isnan(report.outputs(side, 0, n)).sum()) for side in SIDES]
     assert drawn == [report.nan, report.nan_prime]
-    assert dpcore.audit(Laplace(1.0), trials=1000).nan == 0
+    assert audit(Laplace(1.0), trials=1000).nan == 0
 
 
 def test_the_figures_are_those_of_the_counts():
-    report = dpcore.audit(HalfNoise(1.0), trials=10**5, rng=3, confidence=0.9)
+    report = audit(HalfNoise(1.0), trials=10**5, rng=3, confidence=0.9)
     k, k_prime = votes(report)
     n = 10**5
     empirical = max(abs(math.log(k / k_prime)), abs(math.log((n - k) / (n - k_prime))))
@@ -131,18 +145,33 @@ def same(left, right):
 def test_threads_and_routes_change_nothing(mechanism, dim):
     pair = pair_for(mechanism, dim)
     arguments = {"trials": 300_001, "start": 77, "rng": 4, "block": 1000, "claim": 1.0}
-    one = dpcore.audit(mechanism, pair, threads=1, route="sampled", **arguments)
+    one = audit(mechanism, pair, threads=1, route="sampled", **arguments)
     assert one.route == "sampled"
     for threads in (2, 3):
-        same(one, dpcore.audit(mechanism, pair, threads=threads, route="sampled", **arguments))
-    auto = dpcore.audit(mechanism, pair, **arguments)
+        same(one, audit(mechanism, pair, threads=threads, route="sampled", **arguments))
+    auto = audit(mechanism, pair, **arguments)
     same(one, auto)
     assert auto.route == ("sampled" if type(mechanism) is Gaussian else "integer")
 
 
+@pytest.mark.parametrize("mechanism", [Laplace(1.5), Gaussian(1.5), dpcore.RandomBits()], ids=repr)
+@pytest.mark.parametrize("dim", [1, 5])
+def test_threads_change_nothing_with_the_default_attack(mechanism, dim):
+    arguments = {"trials": 20_001, "start": 77, "rng": 4, "block": 1000, "claim": 1.0}
+    pair = dpcore.pairs.zeros_ones(dim)
+    one = dpcore.audit(mechanism, pair, threads=1, **arguments)
+    assert one.route == "sampled"
+    for threads in (2, 3):
+        assert dpcore.audit(mechanism, pair, threads=threads, **arguments) == one
+
+
 def test_the_integer_route_is_refused_with_the_reason():
     with pytest.raises(ValueError, match=r"^route must be 'sampled' or 'auto' here \(.+\), got "):
-        dpcore.audit(Gaussian(1.0), route="integer")
+        audit(Gaussian(1.0), route="integer")
+    # It compares votes with thresholds on random integers, and knows no other event.
+    text = r"^route must be 'sampled' or 'auto' for any attack but MajorityVote, got 'integer'$"
+    with pytest.raises(ValueError, match=text):
+        dpcore.audit(Laplace(1.0), route="integer")
 
 
 def column_noise(x, size, rng):
@@ -170,20 +199,21 @@ def uneven_slices(start, stop, block, threads):
 
 
 @pytest.mark.parametrize("mechanism", [Laplace(1.0), Gaussian(1.0), column_noise], ids=str)
+@pytest.mark.parametrize("attack", ATTACKS, ids=str)
 @pytest.mark.parametrize("slices", [one_block_slices, whole_slices, uneven_slices])
-def test_slices_change_nothing(monkeypatch, mechanism, slices):
-    arguments = {"trials": 30_001, "start": 600, "rng": 5, "block": 300}
+def test_slices_change_nothing(monkeypatch, mechanism, attack, slices):
+    arguments = {"trials": 30_001, "start": 600, "rng": 5, "block": 300, "attack": attack}
     pair = Pair([0.0, 0.0], [1.0, 1.0])
-    usual = dpcore.audit(mechanism, pair, **arguments)
-    monkeypatch.setattr(auditing, "_slices", slices)
+    usual = audit(mechanism, pair, **arguments)
+    monkeypatch.setattr(_collecting, "slices_of", slices)
     for threads in (1, 2):
-        same(usual, dpcore.audit(mechanism, pair, threads=threads, **arguments))
+        assert audit(mechanism, pair, threads=threads, **arguments) == usual
 
 
 @given(st.integers(0, 10**6), st.integers(1, 10**6), st.integers(1, 10**5), st.integers(1, 64))
 def test_slices_are_whole_blocks_that_cover_the_range(start, trials, block, threads):
     stop, seen = start + trials, start
-    for first, end in auditing._slices(start, stop, block, threads):
+    for first, end in _collecting.slices_of(start, stop, block, threads):
         assert first == seen < end <= stop
         assert first == start or first % block == 0
         seen = end
@@ -195,10 +225,10 @@ def test_ranges_added_are_the_whole(mechanism):
     pair, block, step = Pair([0.0, 0.0], [1.0, 1.0]), 500, 10_000
     # Equal parts use equal pilots, so that event and direction agree.
     parts = [
-        dpcore.audit(mechanism, pair, trials=step, start=i * step, rng=6, block=block, claim=1.0)
+        audit(mechanism, pair, trials=step, start=i * step, rng=6, block=block, claim=1.0)
         for i in range(3)
     ]
-    whole = dpcore.audit(mechanism, pair, trials=3 * step, rng=6, block=block, claim=1.0)
+    whole = audit(mechanism, pair, trials=3 * step, rng=6, block=block, claim=1.0)
     assert whole.event == parts[0].event
     assert whole.direction == parts[0].direction
     merged = parts[2] + parts[0] + parts[1]
@@ -216,6 +246,20 @@ def test_ranges_added_are_the_whole(mechanism):
         gap.outputs("x", step - 1, 2)
 
 
+@pytest.mark.parametrize("mechanism", [Laplace(1.0), column_noise], ids=str)
+def test_ranges_added_with_the_default_attack_hold_what_was_counted(mechanism):
+    pair, step = Pair([0.0, 0.0], [1.0, 1.0]), 5000
+    parts = [
+        dpcore.audit(mechanism, pair, trials=step, start=i * step, rng=6, block=500, claim=1.0)
+        for i in range(3)
+    ]
+    merged = parts[2] + parts[0] + parts[1]
+    assert merged.ranges == ((0, 3 * step),)
+    assert merged.counts == parts[0].counts + parts[1].counts + parts[2].counts
+    hits = [int(merged.event(merged.outputs(side, 0, 3 * step)).sum()) for side in SIDES]
+    assert merged.counts == Counts(hits[0], 3 * step, hits[1], 3 * step)
+
+
 def near_zero(outputs):
     return np.abs(np.asarray(outputs)).reshape(len(outputs), -1).min(axis=1) < 0.25
 
@@ -225,13 +269,12 @@ def any_event(outputs, outputs_prime, pair):
 
 
 @pytest.mark.parametrize("mechanism", [Laplace(1.0), Gaussian(1.0), column_noise], ids=str)
-@pytest.mark.parametrize("attack", [None, any_event])
+@pytest.mark.parametrize("attack", [*ATTACKS, any_event])
 def test_outputs_are_exactly_those_that_were_counted(mechanism, attack):
     pair, trials, start = Pair([0.0, 0.0], [1.0, 1.0]), 2345, 1200
-    report = dpcore.audit(
-        mechanism, pair, trials=trials, start=start, rng=7, block=400, attack=attack
-    )
+    report = audit(mechanism, pair, trials=trials, start=start, rng=7, block=400, attack=attack)
     sides = {"x": report.counts.k, "x_prime": report.counts.k_prime}
+    assert max(sides.values()) > 0
     for side, k in sides.items():
         drawn = report.outputs(side, start, trials)
         assert drawn.shape == (trials, 2)
@@ -248,18 +291,19 @@ def test_outputs_are_exactly_those_that_were_counted(mechanism, attack):
 
 
 @pytest.mark.parametrize("mechanism", [Laplace(1.0), column_noise], ids=str)
-def test_a_recorded_seed_repeats_the_audit(mechanism):
+@pytest.mark.parametrize("attack", ATTACKS, ids=str)
+def test_a_recorded_seed_repeats_the_audit(mechanism, attack):
     pair = Pair([0.0, 0.0], [1.0, 1.0])
-    fresh = dpcore.audit(mechanism, pair, trials=5000)
+    fresh = audit(mechanism, pair, trials=5000, attack=attack)
     assert 0 <= fresh.seed < 2**63
-    assert fresh == dpcore.audit(mechanism, pair, trials=5000, rng=fresh.seed)
-    other = dpcore.audit(mechanism, pair, trials=5000)
+    assert fresh == audit(mechanism, pair, trials=5000, attack=attack, rng=fresh.seed)
+    other = audit(mechanism, pair, trials=5000, attack=attack)
     assert (other.seed, other.counts) != (fresh.seed, fresh.counts)
 
 
 def test_a_generator_gives_one_integer():
     generator = np.random.default_rng(8)
-    first, second = (dpcore.audit(Laplace(1.0), trials=500, rng=generator) for _ in range(2))
+    first, second = (audit(Laplace(1.0), trials=500, rng=generator) for _ in range(2))
     again = np.random.default_rng(8)
     assert [first.seed, second.seed] == [int(again.integers(2**63)) for _ in range(2)]
 
@@ -267,8 +311,8 @@ def test_a_generator_gives_one_integer():
 def test_sides_and_pilot_use_different_numbers():
     """Equal inputs up to a rounding: the two sides must still be independent draws."""
     pair = Pair([0.0], [1e-12])
-    report = dpcore.audit(Laplace(1.0), pair, trials=1000, rng=9)
-    x, x_prime = (report.outputs(side, 0, 1000) for side in ("x", "x_prime"))
+    report = audit(Laplace(1.0), pair, trials=1000, rng=9)
+    x, x_prime = (report.outputs(side, 0, 1000) for side in SIDES)
     assert (np.abs(x - x_prime) > 1e-9).all()
 
 
@@ -281,14 +325,15 @@ def test_sides_and_pilot_use_different_numbers():
     block=st.integers(1, 500),
     threads=st.integers(1, 3),
     mechanism=st.sampled_from(EVERY),
+    attack=st.sampled_from(ATTACKS),
     spread=st.floats(-3.0, 3.0),
 )
 def test_any_native_audit_counts_its_outputs(
-    seed, dim, trials, start, block, threads, mechanism, spread
+    seed, dim, trials, start, block, threads, mechanism, attack, spread
 ):
     x = np.linspace(-1.0, spread, dim)
     x_prime = x + np.where(np.arange(dim) % 3 == 2, -0.7, 0.4)
-    report = dpcore.audit(
+    report = audit(
         mechanism,
         (x, x_prime),
         trials=trials,
@@ -297,8 +342,9 @@ def test_any_native_audit_counts_its_outputs(
         threads=threads,
         rng=seed,
         claim=1.0,
+        attack=attack,
     )
-    drawn = [report.outputs(side, start, trials) for side in ("x", "x_prime")]
+    drawn = [report.outputs(side, start, trials) for side in SIDES]
     k, k_prime = (int(report.event(outputs).sum()) for outputs in drawn)
     assert report.counts == Counts(k, trials, k_prime, trials)
     assert report.nan == np.isnan(drawn[0]).sum()
@@ -306,7 +352,7 @@ def test_any_native_audit_counts_its_outputs(
 
 def test_trials_as_people_write_them():
     counts = {
-        dpcore.audit(Laplace(1.0), trials=trials, rng=1).counts
+        audit(Laplace(1.0), trials=trials, rng=1).counts
         for trials in (10_000, 1e4, "1e4", "10000", np.int32(10_000), np.float32(1e4))
     }
     assert len(counts) == 1
@@ -314,7 +360,7 @@ def test_trials_as_people_write_them():
 
 def test_audits_in_parallel_from_python_threads():
     def one(seed):
-        return dpcore.audit(LaplaceMechanism(1.0), trials=200_000, rng=seed).counts
+        return audit(LaplaceMechanism(1.0), trials=200_000, rng=seed).counts
 
     seeds = [1, 2, 3, 4] * 2
     with ThreadPoolExecutor(4) as pool:

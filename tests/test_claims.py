@@ -10,6 +10,7 @@ import pytest
 
 import dpcore
 from dpcore import Gaussian, Laplace, Pair, audit
+from dpcore.attacks import MajorityVote
 from dpcore.bounds import clopper_pearson
 from dpcore.pairs import zeros_ones
 from dpcore.published import (
@@ -33,12 +34,13 @@ def test_a_published_system_brings_claim_and_pair(system):
 
 
 def test_an_explicit_claim_wins_and_both_are_shown():
-    report = audit(HalfNoise(1.0), trials=10**5, claim=2.0, rng=1)
+    # The vote sees 1.66 of the loss of 2: it cannot refute a claim of 2, not even by chance.
+    report = audit(HalfNoise(1.0), trials=10**5, claim=2.0, rng=1, attack=MajorityVote())
     assert (report.claim, report.own_claim) == (2.0, 1.0)
     assert report.verdict == "not refuted by this attack"
     assert "epsilon <= 2 (the mechanism's own: 1)" in str(report)
     assert audit(HalfNoise(1.0), trials=10**5, rng=1).verdict == "refuted"
-    zero = audit(dpcore.RandomBits(), trials=1000, claim=0, rng=1)
+    zero = audit(dpcore.RandomBits(), trials=1000, claim=0, rng=1, attack=MajorityVote())
     assert zero.claim == 0.0
     assert zero.verdict == "not refuted by this attack"
 
@@ -85,7 +87,13 @@ VECTOR = "must be a non-empty vector of finite numbers, got"
 @pytest.mark.parametrize(
     ("pair", "kind", "text"),
     [
-        ("ab", TypeError, r"pair must be a Pair, a tuple \(x, x_prime\) or None, got 'ab'"),
+        (
+            "ab",
+            TypeError,
+            r"pair must be a Pair, a tuple \(x, x_prime\), several Pairs, a pairs.search\(...\) "
+            "or None, got 'ab'",
+        ),
+        ([], ValueError, r"pair must be at least one Pair, got \[\]"),
         ([[0.0], [1.0]], TypeError, "pair must be a Pair, a tuple"),
         (([0.0],), TypeError, "pair must be a Pair, a tuple"),
         (([0.0], [1.0, 2.0]), ValueError, "pair must be two inputs of equal shape, got"),
@@ -134,8 +142,10 @@ def test_a_callable_takes_any_two_objects():
     )
     assert report.verdict == "refuted"
     assert "x = 'short'" in str(report)
+    # The default attack needs outputs alone, the vote thresholds between two vectors.
+    assert audit(length, ("short", "longer"), trials=1000, rng=1, claim=1.0).epsilon_hat > 0.0
     with pytest.raises(TypeError, match=r"^x must be a non-empty vector"):
-        audit(length, ("short", "longer"), trials=1000)
+        audit(length, ("short", "longer"), trials=1000, attack=MajorityVote())
 
 
 # Metric claims: (epsilon D, delta) at distance D.
@@ -143,8 +153,9 @@ def test_a_callable_takes_any_two_objects():
 
 def test_without_delta_figures_are_per_unit_of_distance():
     mechanism, far = Laplace(1.0), Pair([0.0], [3.0], distance=3.0)
-    metric = audit(mechanism, far, trials=10**5, claim=1.0, rng=4)
-    plain = audit(mechanism, Pair([0.0], [3.0]), trials=10**5, claim=1.0, rng=4)
+    arguments = {"trials": 10**5, "claim": 1.0, "rng": 4, "attack": MajorityVote()}
+    metric = audit(mechanism, far, **arguments)
+    plain = audit(mechanism, Pair([0.0], [3.0]), **arguments)
     assert metric.counts == plain.counts
     assert metric.epsilon_lower == plain.epsilon_lower / 3.0
     assert metric.epsilon_hat == plain.epsilon_hat / 3.0
@@ -174,11 +185,12 @@ def test_with_delta_a_bound_is_never_divided():
 def test_the_note_compares_like_with_like():
     """With delta the closed form is of the whole pair, the claim per unit of distance."""
     pair = Pair([0.0], [1.0], distance=2.0)
-    report = audit(Laplace(1.0), pair, trials=1000, claim=0.5, delta=1e-6, rng=6)
+    arguments = {"delta": 1e-6, "rng": 6, "attack": MajorityVote()}
+    report = audit(Laplace(1.0), pair, trials=1000, claim=0.5, **arguments)
     assert 0.5 < report.exact < 1.0
     assert report.refuted is False
     assert "cannot refute" in str(report)
-    closer = audit(Laplace(1.0), pair, trials=100, claim=0.4, delta=1e-6, rng=6)
+    closer = audit(Laplace(1.0), pair, trials=100, claim=0.4, **arguments)
     assert "more trials may refute" in str(closer)
 
 
@@ -251,7 +263,7 @@ def test_the_note_compares_like_with_like():
             ValueError,
             "route must be one of 'auto', 'integer', 'sampled', got 'fast'",
         ),
-        ({"block": 0}, ValueError, f"block must be an integer from 1 to {2**63}, got 0"),
+        ({"block": 0}, ValueError, f"block must be an integer from 1 to {2**40}, got 0"),
         ({"threads": 0}, ValueError, "threads must be an integer from 1 to 1024, got 0"),
         (
             {"rng": "1"},
@@ -263,6 +275,24 @@ def test_the_note_compares_like_with_like():
             {"attack": 3},
             TypeError,
             "attack must be a callable (outputs, outputs_prime, pair) -> event, got 3",
+        ),
+        (
+            {"attack": "best"},
+            ValueError,
+            "attack must be one of 'auto', got 'best'",
+        ),
+        (
+            {"bound": "best"},
+            ValueError,
+            "bound must be one of 'clopper_pearson', 'exact', 'conditional', 'anytime', got 'best'",
+        ),
+        ({"stop": "soon"}, ValueError, "stop must be one of 'fixed', 'refuted', got 'soon'"),
+        ({"floats": 1}, TypeError, "floats must be True or False, got 1"),
+        ({"pilot": 1}, ValueError, "pilot must be an integer at least 2, got 1"),
+        (
+            {"executor": 2},
+            TypeError,
+            "executor must be a concurrent.futures.Executor or None, got 2",
         ),
         (
             {"mechanism": 3},

@@ -1,4 +1,4 @@
-"""Both doors: a native mechanism and a Python function are audited alike; attacks and events."""
+"""Both doors: a native mechanism and a Python function are audited alike."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from scipy import stats
 import dpcore
 from dpcore import Laplace, Pair, published
 from dpcore.attacks import MajorityVote
-from dpcore.exact import vote_log_probabilities
 from dpcore.mechanisms import Steps
 from dpcore.published import SYSTEMS
 
 ALPHA = 1e-6
+VOTE = MajorityVote()
+ATTACKS = [VOTE, None]
 
 
 def clipped(x, clip):
@@ -69,8 +70,8 @@ def side_pvalues(one, other):
 def test_a_numpy_twin_gets_the_same_verdict(system, dim):
     native, trials = system(1.0), 10**5
     pair = native.default_pair(dim)
-    one = dpcore.audit(native, pair, trials=trials, rng=1)
-    other = dpcore.audit(twin(native), pair, trials=trials, rng=2, claim=1.0)
+    one = dpcore.audit(native, pair, trials=trials, rng=1, attack=VOTE)
+    other = dpcore.audit(twin(native), pair, trials=trials, rng=2, claim=1.0, attack=VOTE)
     assert (one.route, other.route) == ("integer", "callable")
     assert one.verdict == other.verdict
     seen = dpcore.exact.vote_loss(native, pair)
@@ -86,20 +87,30 @@ def test_a_twin_five_per_cent_off_is_seen():
     """The control of the test above."""
     native = published.LaplaceMechanism(1.0)
     pair = native.default_pair(1)
-    one = dpcore.audit(native, pair, trials=10**6, rng=1)
+    one = dpcore.audit(native, pair, trials=10**6, rng=1, attack=VOTE)
     off = twin(published.LaplaceMechanism(1.05))
-    other = dpcore.audit(off, pair, trials=10**6, rng=2, claim=1.0)
+    other = dpcore.audit(off, pair, trials=10**6, rng=2, claim=1.0, attack=VOTE)
     assert min(side_pvalues(one, other)) < ALPHA / 36
 
 
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_a_numpy_twin_gets_the_same_verdict_from_the_default_attack(system):
+    """Of claims that it must refute, and of some that are far from what there is to see."""
+    native = system(1.0)
+    pair = native.default_pair(2)
+    for claim, verdict in ((0.2, "refuted"), (20.0, "not refuted by this attack")):
+        for number, mechanism in enumerate((native, twin(native))):
+            report = dpcore.audit(mechanism, pair, trials=20_000, rng=number, claim=claim)
+            assert report.verdict == verdict
+
+
 @pytest.mark.parametrize("dim", [1, 3])
-def test_threads_do_not_change_the_counts_of_a_callable(dim):
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_threads_do_not_change_the_counts_of_a_callable(dim, attack):
     mechanism = twin(published.HalfNoise(1.0))
     pair = Pair(np.zeros(dim), np.ones(dim))
-    audits = [
-        dpcore.audit(mechanism, pair, trials=20_500, rng=3, block=1000, threads=threads)
-        for threads in (1, 2, 3)
-    ]
+    arguments = {"trials": 20_500, "rng": 3, "block": 1000, "attack": attack}
+    audits = [dpcore.audit(mechanism, pair, threads=threads, **arguments) for threads in (1, 2, 3)]
     assert audits[0] == audits[1] == audits[2]
     assert audits[1].threads == 2
 
@@ -124,8 +135,9 @@ def column(x, size, rng):
     return x + rng.laplace(size=(size, 1))
 
 
-def test_one_number_an_output():
-    flat, tall = (dpcore.audit(one, trials=5000, rng=4) for one in (scalar, column))
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_one_number_an_output(attack):
+    flat, tall = (dpcore.audit(one, trials=5000, rng=4, attack=attack) for one in (scalar, column))
     assert flat.shape == ()
     assert tall.shape == (1,)
     # One number an output has blocks of the same size, hence the same draws.
@@ -138,7 +150,7 @@ def test_one_number_an_output():
 @pytest.mark.parametrize(
     "dtype", [np.float32, np.float16, np.int64, np.int8, np.uint8, np.bool_, ">f8"]
 )
-@pytest.mark.parametrize("attack", [None, lambda a, b, pair: lambda o: o[:, 0] > 0])
+@pytest.mark.parametrize("attack", [*ATTACKS, lambda a, b, pair: lambda o: o[:, 0] > 0])
 def test_outputs_of_other_types(dtype, attack):
     def mechanism(x, size, rng):
         return (rng.random((size, 2)) * 2 + x).astype(dtype)
@@ -208,18 +220,36 @@ NAME = r"outputs of test_doors\.returning\.<locals>\.broken must be "
             ValueError,
             r"of shape \((\d+), 2\) in every call, got \(\1, \1\)",
         ),
+        (lambda x, n, r: [[1.0], [1.0, 2.0]] * (n // 2), TypeError, "an array, got"),
+    ],
+)
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_wrong_outputs_are_named(value, kind, text, attack):
+    with pytest.raises(kind, match=f"^{NAME}{text}"):
+        dpcore.audit(
+            returning(value), dpcore.pairs.zeros_ones(2), trials=10_000, rng=1, attack=attack
+        )
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "text"),
+    [
         (lambda x, n, r: np.zeros(n), ValueError, r"of shape \(size, 2\), got \(\d+,\)"),
         (lambda x, n, r: np.zeros((n, 3)), ValueError, r"of shape \(size, 2\), got \(\d+, 3\)"),
         (lambda x, n, r: np.zeros((n, 1, 2)), ValueError, r"of shape \(size, 2\), got"),
         (lambda x, n, r: np.zeros((n, 2)) + 0j, TypeError, r"real numbers, got dtype\('compl"),
         (lambda x, n, r: np.full((n, 2), "a"), TypeError, "real numbers, got dtype"),
-        (lambda x, n, r: [[1.0], [1.0, 2.0]] * (n // 2), TypeError, "an array, got"),
         (lambda x, n, r: np.full((n, 2), None), TypeError, r"real numbers, got dtype\('O'\)"),
     ],
 )
-def test_wrong_outputs_are_named(value, kind, text):
+def test_outputs_that_cannot_vote_are_named(value, kind, text):
+    """A vote needs one number for each entry of the pair; the default attack takes them all."""
+    pair, mechanism = dpcore.pairs.zeros_ones(2), returning(value)
     with pytest.raises(kind, match=f"^{NAME}{text}"):
-        dpcore.audit(returning(value), dpcore.pairs.zeros_ones(2), trials=10_000, rng=1)
+        dpcore.audit(mechanism, pair, trials=10_000, rng=1, attack=VOTE)
+    report = dpcore.audit(mechanism, pair, trials=10_000, rng=1, claim=0.0)
+    # All these outputs are the same on both sides.
+    assert report.epsilon_lower == 0.0
 
 
 class Boom(Exception):
@@ -281,7 +311,7 @@ def test_a_subclass_is_audited_by_its_own_call():
         def __call__(self, x, size, rng=None):
             return np.tile(x, (size, 1))
 
-    report = dpcore.audit(Silent(1.0), trials=10_000, claim=1.0, rng=1)
+    report = dpcore.audit(Silent(1.0), trials=10_000, claim=1.0, rng=1, attack=VOTE)
     assert report.route == "callable"
     assert report.epsilon_hat == math.inf
     assert report.verdict == "refuted"
@@ -294,11 +324,14 @@ def test_a_subclass_is_audited_by_its_own_call():
         def steps(self, dim):
             return Steps(Laplace(10.0 * self.sensitivity / self.epsilon))
 
-    report = dpcore.audit(Quieter(1.0), trials=10_000, rng=1)
+    report = dpcore.audit(Quieter(1.0), trials=10_000, rng=1, attack=VOTE)
     assert report.route == "callable"
     assert report.verdict == "not refuted by this attack"
     assert report.epsilon_hat < 0.3
-    assert dpcore.audit(published.DPText(1.0), trials=10_000, rng=1).verdict == "refuted"
+    for mechanism, verdict in ((Quieter, report.verdict), (published.DPText, "refuted")):
+        for attack in ATTACKS:
+            again = dpcore.audit(mechanism(1.0), trials=10_000, rng=1, attack=attack)
+            assert again.verdict == verdict
 
     class Renamed(Laplace):
         """Inherits everything: a subclass of a noise is not taken for the noise."""
@@ -332,127 +365,3 @@ def test_an_object_with_a_claim_and_a_pair_of_its_own():
         norm = "l1"  # but nothing that says how far neighbours are apart
 
     assert dpcore.audit(Vague(), trials=1000).claim == 0.5
-
-
-# Attacks and events.
-
-
-def threshold_attack(outputs, outputs_prime, pair):
-    cut = float(np.quantile(outputs_prime[:, 0], 0.9))
-    return lambda outputs: outputs[:, 0] > cut
-
-
-@pytest.mark.parametrize("mechanism", [Laplace(0.5), dpcore.Gaussian(0.5), column])
-def test_any_function_can_be_an_attack(mechanism):
-    report = dpcore.audit(mechanism, trials=20_000, attack=threshold_attack, rng=2)
-    assert report.attack.endswith("threshold_attack")
-    assert report.direction == "x_prime"
-    assert stats.binomtest(report.counts.k_prime, 20_000, 0.1).pvalue > 1e-6 or report.pilot < 10**4
-    assert report.epsilon_lower > 0.5
-    assert report.exact is None
-
-
-def test_the_attack_sees_pilot_draws_and_only_those():
-    seen = []
-
-    def attack(outputs, outputs_prime, pair):
-        seen.append((np.array(outputs), np.array(outputs_prime)))
-        return lambda outputs: outputs[:, 0] > 0.5
-
-    for mechanism in (Laplace(1.0), column):
-        seen.clear()
-        report = dpcore.audit(mechanism, trials=4000, attack=attack, rng=3)
-        ((outputs, outputs_prime),) = seen
-        assert outputs.shape == outputs_prime.shape == (report.pilot, 1)
-        for side, pilot in (("x", outputs), ("x_prime", outputs_prime)):
-            assert not np.isin(report.outputs(side, 0, 4000), pilot).any()
-
-
-def test_the_direction_follows_the_pilot():
-    def rare(x, size, rng):
-        return (rng.random(size) < 0.9 - 0.8 * x[0]).astype(float)
-
-    high = dpcore.audit(rare, trials=5000, attack=lambda a, b, p: lambda o: o > 0.5, rng=4)
-    low = dpcore.audit(rare, trials=5000, attack=lambda a, b, p: lambda o: o < 0.5, rng=4)
-    assert (high.direction, low.direction) == ("x", "x_prime")
-    assert high.epsilon_lower > 1.5
-    assert low.epsilon_lower > 1.5
-    swapped = dpcore.audit(
-        rare, ([1.0], [0.0]), trials=5000, attack=lambda a, b, p: lambda o: o > 0.5, rng=4
-    )
-    assert swapped.direction == "x_prime"
-
-
-@pytest.mark.parametrize("attack", [None, lambda a, b, pair: lambda o: np.ones(len(o), bool)])
-def test_a_tie_counts_the_vote_for_x_prime_with_x_prime_in_the_numerator(attack):
-    def constant(x, size, rng):
-        return np.ones((size, 1))
-
-    report = dpcore.audit(constant, trials=1000, attack=attack, claim=0.0)
-    assert report.direction == "x_prime"
-    assert report.epsilon_lower == 0.0
-    assert report.verdict == "not refuted by this attack"
-    if attack is None:
-        assert report.event.vote == "x_prime"
-        tiny = dpcore.audit(constant, trials=99)
-        assert (tiny.pilot, tiny.event.vote, tiny.direction) == (0, "x_prime", "x_prime")
-
-
-def test_the_pilot_of_the_vote_is_at_most_one_per_cent():
-    for trials, pilot in [(99, 0), (100, 1), (12_345, 64), (10**6, 8192), (10**8, 2**17)]:
-        report = dpcore.audit(Laplace(1.0), trials=trials, rng=1)
-        assert report.pilot == pilot <= trials // 100
-
-
-def test_the_vote_of_the_attack_class_is_that_of_the_audit():
-    """MajorityVote called as any attack chooses as the built-in route does, from equal pilots."""
-    mechanism, pair = published.HalfNoise(1.0), dpcore.pairs.zeros_ones(2)
-    report = dpcore.audit(mechanism, pair, trials=10**5, rng=5, claim=1.0)
-    event = MajorityVote()(
-        *(dpcore.sample(mechanism, x, 2000, rng=5) for x in (pair.x, pair.x_prime)), pair
-    )
-    assert event == report.event
-
-    def wrapped(outputs, outputs_prime, pair):
-        return MajorityVote()(outputs, outputs_prime, pair)
-
-    again = dpcore.audit(mechanism, pair, trials=10**5, rng=5, claim=1.0, attack=wrapped)
-    assert again.event == report.event
-    assert again.counts == report.counts
-    assert again.exact == report.exact == pytest.approx(vote_loss(mechanism, pair))
-
-
-def vote_loss(mechanism, pair):
-    law = vote_log_probabilities(mechanism, pair)
-    return max(abs(law.log_p - law.log_p_prime), abs(law.log_q - law.log_q_prime))
-
-
-@pytest.mark.parametrize(
-    ("event", "text"),
-    [
-        (lambda o: o[:, 0], r"\('float64', \(\d+,\)\)"),
-        (lambda o: (o[:, 0] > 0).astype(int), r"\('int64', \(\d+,\)\)"),
-        (lambda o: o > 0, r"\('bool', \(\d+, 1\)\)"),
-        (lambda o: (o[:, 0] > 0)[:-1], r"\('bool', \(\d+,\)\)"),
-        (lambda o: True, r"\('bool', \(\)\)"),
-        (lambda o: None, r"\('object', \(\)\)"),
-    ],
-)
-@pytest.mark.parametrize("mechanism", [Laplace(1.0), column])
-def test_an_event_returns_one_bool_an_output(event, text, mechanism):
-    text = r"^event must be a function that returns bools of shape \(\d+,\), got " + text
-    with pytest.raises(ValueError, match=text):
-        dpcore.audit(mechanism, trials=2000, attack=lambda a, b, pair: event)
-
-
-def test_an_event_may_return_a_list():
-    report = dpcore.audit(
-        Laplace(1.0), trials=500, attack=lambda a, b, pair: lambda o: [v > 0.5 for v in o[:, 0]]
-    )
-    assert 0 < report.counts.k < 500
-
-
-def test_an_attack_returns_an_event():
-    for found in (None, 1, np.ones(3, bool)):
-        with pytest.raises(TypeError, match="event must be a callable outputs -> bools, got"):
-            dpcore.audit(Laplace(1.0), trials=500, attack=lambda a, b, pair, found=found: found)

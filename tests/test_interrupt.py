@@ -6,25 +6,28 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from dpcore import Audit, Counts, Laplace, Pair, audit, auditing
-from dpcore._counting import CallableSource, NativeSource
+import dpcore
+from dpcore import Audit, Counts, Laplace, Pair, _collecting, _sequential, audit, progress
+from dpcore._counting import Source
+from dpcore.attacks import MajorityVote, Threshold
 
 
 def noisy(x, size, rng):
     return x + rng.laplace(size=(size, 1))
 
 
-SOURCES = {"native": (Laplace(1.0), NativeSource), "callable": (noisy, CallableSource)}
+MECHANISMS = {"native": Laplace(1.0), "callable": noisy}
 BLOCK, TRIALS = 100, 1050
 
 
 @pytest.fixture(autouse=True)
 def _long_after_any_other(monkeypatch):
-    monkeypatch.setattr(auditing, "_last_interrupt", -1e9)
+    monkeypatch.setattr(progress, "_last_interrupt", -1e9)
 
 
 def one_block_slices(start, stop, block, threads):
@@ -34,24 +37,26 @@ def one_block_slices(start, stop, block, threads):
         start = end
 
 
-def interrupt_after(monkeypatch, source, calls):
-    """The source's count raises on its call number `calls`, pilot included."""
-    original, made = source.count, []
+def interrupt_after(monkeypatch, calls):
+    """Counting raises on its call number `calls`, pilot included."""
+    original, made = Source.tally, []
 
-    def count(self, *arguments):
+    def tally(self, *arguments):
         made.append(arguments)
         if len(made) == calls:
             raise KeyboardInterrupt
         return original(self, *arguments)
 
-    monkeypatch.setattr(source, "count", count)
-    monkeypatch.setattr(auditing, "_slices", one_block_slices)
+    monkeypatch.setattr(Source, "tally", tally)
+    monkeypatch.setattr(_collecting, "slices_of", one_block_slices)
     return made
 
 
 def run(kind, **change):
-    arguments = {"trials": TRIALS, "block": BLOCK, "rng": 1, "claim": 1.0} | change
-    return audit(SOURCES[kind][0], Pair([0.0], [1.0]), **arguments)
+    """By default with the vote, whose pilot is counted too, one call a side."""
+    arguments = {"trials": TRIALS, "block": BLOCK, "rng": 1, "claim": 1.0}
+    arguments |= {"attack": MajorityVote()} | change
+    return audit(MECHANISMS[kind], Pair([0.0], [1.0]), **arguments)
 
 
 def check(report, whole, done):
@@ -64,15 +69,23 @@ def check(report, whole, done):
     assert report.ranges == ((0, done),)
     assert report.end == TRIALS
     assert report.partial is (done < TRIALS)
+    # The end was not fixed in advance: only a bound that holds at every end may be certified.
+    if report.partial:
+        assert (report.bound, report.stop) == ("anytime", "interrupted")
+        anytime = dpcore.bounds.anytime(report.bound_counts, 0.0, report.confidence)
+        assert report.epsilon_lower == anytime
+        assert anytime <= dpcore.bounds.clopper_pearson(report.bound_counts, 0.0, 0.95)
+    else:
+        assert (report.bound, report.stop) == ("clopper_pearson", "fixed")
 
 
-@pytest.mark.parametrize("kind", SOURCES)
+@pytest.mark.parametrize("kind", MECHANISMS)
 @pytest.mark.parametrize("slices", [1, 2, 7, 10])
 @pytest.mark.parametrize("side", [0, 1])
 def test_what_both_sides_have_counted_is_kept(monkeypatch, kind, slices, side):
     whole = run(kind)
     with monkeypatch.context() as patch:
-        interrupt_after(patch, SOURCES[kind][1], 2 + 2 * slices + side + 1)
+        interrupt_after(patch, 2 + 2 * slices + side + 1)
         report = run(kind)
     check(report, whole, BLOCK * slices)
     assert report.partial
@@ -82,15 +95,49 @@ def test_what_both_sides_have_counted_is_kept(monkeypatch, kind, slices, side):
     drawn = report.outputs("x", 0, report.trials)
     assert int(report.event(drawn).sum()) == report.counts.k
     rest = run(kind, start=report.trials, trials=TRIALS - report.trials)
-    if (rest.event, rest.direction) == (report.event, report.direction):
-        assert (report + rest).counts == whole.counts
+    rest = replace(rest, event=report.event, direction=report.direction)
+    for both in (report + rest, rest + report):
+        assert both.ranges == whole.ranges
+        assert both.counts == report.counts + rest.counts
+        # What was added after an interrupt was added after it: the bound stays.
+        assert both.partial
+        assert (both.bound, both.stop) == ("anytime", "interrupted")
 
 
-@pytest.mark.parametrize("kind", SOURCES)
+@pytest.mark.parametrize("kind", MECHANISMS)
+@pytest.mark.parametrize("slices", [1, 7])
+@pytest.mark.parametrize("side", [0, 1])
+def test_of_the_default_attack_too(monkeypatch, kind, slices, side):
+    """Its pilot is drawn, not counted."""
+    whole = run(kind, attack=None)
+    with monkeypatch.context() as patch:
+        interrupt_after(patch, 2 * slices + side + 1)
+        report = run(kind, attack=None)
+    check(report, whole, BLOCK * slices)
+    assert report.event == whole.event
+    # What rests on a number fixed in advance is not kept.
+    assert whole.curve is not None
+    assert (report.curve, report.floating_point) == (None, None)
+
+
+def test_pooled_coordinates_of_an_interrupted_audit_are_not_used(monkeypatch):
+    """Their bound is one for numbers that were fixed in advance."""
+    arguments = {"attack": dpcore.attacks.Coordinatewise(), "trials": 1000, "block": 100}
+    with monkeypatch.context() as patch:
+        interrupt_after(patch, 2 + 2 * 3 + 1)
+        report = audit(Laplace(1.0), dpcore.pairs.zeros_ones(3), claim=1.0, rng=1, **arguments)
+    assert (report.trials, report.pooled, report.bound) == (300, (), "anytime")
+    drawn = [report.outputs(side, 0, 300) for side in ("x", "x_prime")]
+    k, k_prime = (int(report.event(outputs).sum()) for outputs in drawn)
+    assert report.counts == Counts(k, 300, k_prime, 300)
+    assert report.epsilon_lower == dpcore.bounds.anytime(report.bound_counts, 0.0, 0.95)
+
+
+@pytest.mark.parametrize("kind", MECHANISMS)
 @pytest.mark.parametrize("call", [1, 2, 3, 4])
 def test_before_both_sides_have_counted_it_propagates(monkeypatch, kind, call):
     """Calls 1 and 2 are the pilot, 3 and 4 the first slice."""
-    interrupt_after(monkeypatch, SOURCES[kind][1], call)
+    interrupt_after(monkeypatch, call)
     with pytest.raises(KeyboardInterrupt):
         run(kind)
 
@@ -99,8 +146,8 @@ def test_before_both_sides_have_counted_it_propagates(monkeypatch, kind, call):
 def test_a_second_one_within_two_seconds_raises(monkeypatch, pause, raises):
     """In a loop of audits the first is kept, the second ends the loop."""
     now = [1000.0]
-    monkeypatch.setattr(auditing.time, "monotonic", lambda: now[0])
-    made = interrupt_after(monkeypatch, NativeSource, 7)
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    made = interrupt_after(monkeypatch, 7)
     assert run("native").partial
     now[0] += pause
     made.clear()
@@ -111,16 +158,12 @@ def test_a_second_one_within_two_seconds_raises(monkeypatch, pause, raises):
         assert run("native").partial
 
 
-@pytest.mark.parametrize("kind", SOURCES)
-def test_an_interrupt_at_any_line_leaves_equal_counts(monkeypatch, kind):
-    """Python may raise between any two lines of the loop: sums and sizes must stay together."""
-    monkeypatch.setattr(auditing, "_slices", one_block_slices)
-    whole = run(kind)
-    code = auditing._count.__code__
-    outcomes, line = [], 0
+def interrupted_at_every_line(monkeypatch, codes, work):
+    """What the work returns (None where it raises) if one line after the other is interrupted."""
+    line = 0
 
     def tracer(frame, what, argument):
-        if frame.f_code is not code:
+        if frame.f_code not in codes:
             return None
 
         def local(frame, what, argument):
@@ -135,23 +178,82 @@ def test_an_interrupt_at_any_line_leaves_equal_counts(monkeypatch, kind):
 
     while True:
         line, seen = line + 1, 0
-        monkeypatch.setattr(auditing, "_last_interrupt", -1e9)
+        monkeypatch.setattr(progress, "_last_interrupt", -1e9)
         before = sys.gettrace()
         sys.settrace(tracer)
         try:
-            report = run(kind)
+            report = work()
         except KeyboardInterrupt:
-            outcomes.append(None)
-            continue
+            report = None
         finally:
             sys.settrace(before)
         if seen < line:
-            break  # the loop has no such line: every one was tried
+            return  # there is no such line: every one was tried
+        yield report
+
+
+@pytest.mark.parametrize("kind", MECHANISMS)
+def test_an_interrupt_at_any_line_leaves_equal_counts(monkeypatch, kind):
+    """Python may raise between any two lines of the loop: sums and sizes must stay together."""
+    monkeypatch.setattr(_collecting, "slices_of", one_block_slices)
+    whole = run(kind)
+    codes = {_collecting._count.__code__}
+    outcomes = list(interrupted_at_every_line(monkeypatch, codes, lambda: run(kind)))
+    kept = [report for report in outcomes if report is not None]
+    for report in kept:
         check(report, whole, report.trials)
-        outcomes.append(report.trials)
-    kept = [done for done in outcomes if done is not None]
-    assert set(kept) == {*range(BLOCK, TRIALS, BLOCK), TRIALS}
+    assert {report.trials for report in kept} == {*range(BLOCK, TRIALS, BLOCK), TRIALS}
     assert len(outcomes) > 40
+
+
+# Early stop.
+
+
+def sparse(x, size, rng):
+    """Some entries are NaN."""
+    drawn = x + rng.laplace(size=(size, 1))
+    return np.where(rng.random((size, 1)) < 0.1, np.nan, drawn)
+
+
+def run_early():
+    arguments = {"trials": 600, "block": BLOCK, "rng": 1, "claim": 9.0, "stop": "refuted"}
+    return audit(sparse, Pair([0.0], [1.0]), attack=Threshold("coordinate"), **arguments)
+
+
+def test_an_interrupt_at_any_line_of_early_stop_leaves_whole_slices(monkeypatch):
+    whole = run_early()
+    assert (whole.trials, whole.partial) == (600, False)
+    codes = {getattr(_sequential.Sequence, name).__code__ for name in ("run", "_count", "_keep")}
+    outcomes = list(interrupted_at_every_line(monkeypatch, codes, run_early))
+    kept = [report for report in outcomes if report is not None]
+    for report in kept:
+        assert report.slices == whole.slices[: len(report.slices)]
+        assert report.counts.n == report.counts.n_prime == report.ranges[0][1]
+        assert sum(piece.counts.n for piece in report.slices) == report.trials
+        drawn = [report.outputs(side, 0, report.trials) for side in ("x", "x_prime")]
+        assert [int(np.isnan(one).sum()) for one in drawn] == [report.nan, report.nan_prime]
+        assert (report.bound, report.stop) == ("anytime", "refuted")
+    assert {report.trials for report in kept} == set(range(BLOCK, 601, BLOCK))
+    partial = next(report for report in kept if report.partial)
+    assert replace(Audit.from_json(partial.to_json()), mechanism=sparse) == partial
+    assert len(outcomes) > 40
+
+
+def test_a_second_interrupt_ends_a_loop_of_audits_with_early_stop(monkeypatch):
+    original, made = _sequential.Sequence._count, []
+
+    def count(self, *arguments):
+        made.append(arguments)
+        if len(made) % 3 == 0:
+            raise KeyboardInterrupt
+        return original(self, *arguments)
+
+    monkeypatch.setattr(_sequential.Sequence, "_count", count)
+    first = run_early()
+    assert first.partial
+    assert first.trials == 2 * BLOCK
+    with pytest.raises(KeyboardInterrupt):
+        run_early()
 
 
 def above_half(outputs):
@@ -169,7 +271,7 @@ def test_merged_partial_audits_draw_what_was_counted(monkeypatch):
 
     pair, arguments = Pair([0.0], [1.0]), {"block": BLOCK, "rng": 1, "attack": attack}
     with monkeypatch.context() as patch:
-        interrupt_after(patch, CallableSource, 2 + 2 + 1)
+        interrupt_after(patch, 2 + 2 + 1)
         first = audit(columns, pair, trials=199, **arguments)
     assert first.ranges == ((0, BLOCK),)
     second = audit(columns, pair, trials=49, start=BLOCK, **arguments)
@@ -215,10 +317,11 @@ def in_subprocess(code, timeout=60):
 @pytest.mark.parametrize("route", ["integer", "sampled"])
 def test_a_real_interrupt_of_a_native_count(route):
     done = in_subprocess(f"""
-dpcore.audit(dpcore.Laplace(1.0), trials=1000)
+vote = dpcore.attacks.MajorityVote()
+dpcore.audit(dpcore.Laplace(1.0), trials=1000, attack=vote)
 later(1.0)
 report = dpcore.audit(dpcore.Laplace(1.0), dpcore.pairs.zeros_ones(3), trials=10**15, claim=1.0,
-                      route={route!r}, rng=1)
+                      route={route!r}, rng=1, attack=vote)
 waited = time.monotonic() - sent[0]
 c = report.counts
 print(report.partial, c.n == c.n_prime > 0, c.n % report.block == 0, waited < 2.0)
@@ -231,11 +334,11 @@ print(len(dpcore.sample(dpcore.Laplace(1.0), [0.0], 10**6)))
 def test_a_real_interrupt_inside_one_count_of_the_core():
     """One slice that would take hours is left within the tenth of a second that is promised."""
     done = in_subprocess("""
-from dpcore import auditing
-auditing._slices = lambda start, stop, block, threads: iter([(start, stop)])
+from dpcore import _collecting
+_collecting.slices_of = lambda start, stop, block, threads: iter([(start, stop)])
 later(0.5)
 try:
-    dpcore.audit(dpcore.Gaussian(1.0), trials=10**14, rng=1)
+    dpcore.audit(dpcore.Gaussian(1.0), trials=10**14, rng=1, attack=dpcore.attacks.MajorityVote())
 except KeyboardInterrupt:
     print("raised", time.monotonic() - sent[0] < 2.0)
 """)
@@ -250,7 +353,8 @@ def slow(x, size, rng):
     time.sleep(0.01)
     return x + rng.laplace(size=(size, 1))
 later(1.0)
-report = dpcore.audit(slow, trials=10**5, block=100, threads={threads}, rng=1)
+report = dpcore.audit(slow, trials=10**5, block=100, threads={threads}, rng=1,
+                      attack=dpcore.attacks.MajorityVote())
 waited = time.monotonic() - sent[0]
 print(report.partial, report.counts.n == report.counts.n_prime > 0, waited < 3.0)
 """)
@@ -264,7 +368,8 @@ later(1.0, times=2, gap=0.8)
 kept = []
 try:
     while True:
-        kept.append(dpcore.audit(dpcore.Laplace(1.0), trials=10**15, rng=len(kept)))
+        kept.append(dpcore.audit(dpcore.Laplace(1.0), trials=10**15, rng=len(kept),
+                                 attack=dpcore.attacks.MajorityVote()))
 except KeyboardInterrupt:
     print(len(kept), kept[0].partial)
 """)

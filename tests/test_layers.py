@@ -20,22 +20,34 @@ PACKAGE = Path(dpcore.__file__).parent
 
 LAYERS = [
     ["errors", "_core"],
-    ["records", "progress"],
-    ["pairs", "mechanisms"],
+    ["records", "progress", "_files"],
+    ["pairs", "mechanisms", "repeating"],
     ["bounds", "events", "_systems", "_laws"],
-    ["attacks", "published"],
+    ["published"],
+    ["attacks"],
     ["sampling", "exact"],
+    ["_tallying"],
     ["_counting"],
-    ["_json"],
+    ["findings"],
+    ["_json", "_fitting", "_pairing", "_certificate", "_merging"],
+    ["_sequential"],
     ["audit_record"],
+    ["_planning"],
+    ["_collecting"],
+    ["_stopping", "_timing"],
     ["auditing"],
-    ["report"],
+    ["_again", "report"],
+    ["_repeat", "report_curves"],
+    ["report_page"],
+    ["outputs_record", "_outputs_independent"],
+    ["_outputs_canaries"],
+    ["outputs_auditing"],
     ["sensitivity", "divergence"],
-    ["experiments", "torch", "text", "adapters"],
+    ["experiments", "torch", "text", "adapters", "pytest_plugin"],
     ["_cli_help", "_cli_options", "_cli_status"],
     ["_cli_user"],
     ["_cli_audit"],
-    ["_cli_show"],
+    ["_cli_outputs", "_cli_show"],
     ["cli"],
     ["__main__"],
 ]
@@ -46,8 +58,14 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 DEFERRED = {
     # A native mechanism that is called samples itself.
     ("mechanisms", "sampling"),
-    # An audit that is printed loads its report then.
+    # An audit that is printed, drawn or saved loads its report then.
     ("audit_record", "report"),
+    ("audit_record", "report_curves"),
+    ("audit_record", "report_page"),
+    # One whose draws are wanted again makes them then.
+    ("audit_record", "_again"),
+    # Only what is not native may need an adapter to other people's libraries.
+    ("_planning", "adapters"),
 }
 """The only imports of a higher module, all of them inside functions."""
 
@@ -269,7 +287,10 @@ def test_the_stub_has_the_types_of_the_binary(name, kind):
 
 # What an import loads.
 
-HEAVY = ("scipy", "matplotlib", "typer", "rich", "torch", "IPython", "pandas", "hypothesis")
+HEAVY = (
+    "scipy", "matplotlib", "typer", "rich", "torch", "IPython", "pandas", "pyarrow", "sklearn",
+    "opendp", "diffprivlib", "pytest", "hypothesis",
+)  # fmt: skip
 
 
 def loaded(code):

@@ -11,14 +11,18 @@ import pytest
 
 import dpcore
 from dpcore import Counts, Laplace, Pair, audit, progress, published
+from dpcore.attacks import Coordinatewise, MajorityVote
+from dpcore.findings import Finding
 
-REFUTED = audit(published.DPText(1.0), trials=10**5, rng=1)
-PASSED = audit(published.LaplaceMechanism(1.0), trials=10**5, rng=1)
-UNCLAIMED = audit(dpcore.Identity(), trials=1000, rng=1)
-KEPT = audit(published.DPText(1.0, nan="keep"), trials=10**4, rng=1)
+VOTE = MajorityVote()
+REFUTED = audit(published.DPText(1.0), trials=10**5, rng=1, attack=VOTE)
+PASSED = audit(published.LaplaceMechanism(1.0), trials=10**5, rng=1, attack=VOTE)
+UNCLAIMED = audit(dpcore.Identity(), trials=1000, rng=1, attack=VOTE)
+KEPT = audit(published.DPText(1.0, nan="keep"), trials=10**4, rng=1, attack=VOTE)
+USUAL = audit(published.HalfNoise(1.0), trials=10**4, rng=1)
 
 
-@pytest.mark.parametrize("report", [REFUTED, PASSED, UNCLAIMED, KEPT], ids=lambda r: r.name)
+@pytest.mark.parametrize("report", [REFUTED, PASSED, UNCLAIMED, KEPT, USUAL])
 def test_time_stands_on_the_last_line_and_nowhere_else(report):
     slower = replace(report, seconds=123.0, threads=7)
     lines, slow_lines = str(report).splitlines(), str(slower).splitlines()
@@ -28,12 +32,18 @@ def test_time_stands_on_the_last_line_and_nowhere_else(report):
     assert lines[0] == report.name
     assert all(line.startswith("  ") for line in lines[1:])
     # The same seed prints the same text, the last line apart.
-    again = audit(report.mechanism, trials=report.trials, rng=1)
+    attack = None if report is USUAL else VOTE
+    again = audit(report.mechanism, trials=report.trials, rng=1, attack=attack)
     assert str(again).splitlines()[:-1] == lines[:-1]
 
 
 def rows(report):
     return {line[2:14].strip(): line[15:] for line in str(report).splitlines()[1:]}
+
+
+def notes(report):
+    """There may be several of them."""
+    return [line[15:] for line in str(report).splitlines() if line.startswith("  note ")]
 
 
 def test_what_a_report_says():
@@ -50,7 +60,7 @@ def test_what_a_report_says():
     assert shown["witness"] == "majority vote for x (2 of 2 entries vote), x in the numerator"
     assert shown["pair"] == "x = [0., 0.], x' = [0.5, 0.5]"
     assert shown["seed"].startswith("1 (trials 0 to 100,000; blocks of 65,536, integer route, ")
-    assert "note" not in shown
+    assert notes(REFUTED) == []
     assert "NaN entries" not in shown
     assert rows(KEPT)["NaN entries"] == f"{KEPT.nan:,} on x, {KEPT.nan_prime:,} on x'"
     assert rows(UNCLAIMED)["claim"] == "none given"
@@ -65,22 +75,86 @@ def test_no_report_says_that_a_mechanism_is_private():
 
 def test_notes_say_why_a_claim_stands():
     seen = f"{PASSED.exact:.4g}"
-    assert rows(PASSED)["note"] == (
+    assert notes(PASSED)[0] == (
         f"the vote sees a loss of {seen} on this pair: it cannot refute a claim of 1, "
         "whatever the number of trials"
     )
-    small = audit(published.HalfNoise(1.0), trials=50, rng=1)
+    small = audit(published.HalfNoise(1.0), trials=50, rng=1, attack=VOTE)
     assert (
-        rows(small)["note"]
-        == f"the vote sees a loss of {small.exact:.4g} > 1: more trials may refute"
+        notes(small)[0] == f"the vote sees a loss of {small.exact:.4g} > 1: more trials may refute"
     )
-    partial = replace(small, partial=True)
-    assert rows(partial)["note"].startswith("interrupted: only the trials shown were counted; ")
+    partial = replace(small, partial=True, stop="interrupted", bound="anytime")
+    assert notes(partial)[0].startswith("interrupted: only the trials shown were counted; ")
+    # Another event has no closed form, and the note says nothing of a vote.
+    assert not any("the vote" in note for note in notes(replace(USUAL, claim=50.0)))
+
+
+def test_a_note_says_what_this_event_would_have_refuted_and_no_more():
+    for report in (PASSED, replace(USUAL, claim=50.0)):
+        assert report.verdict == "not refuted by this attack"
+        assert notes(report)[-1] == report.power
+        assert report.power.endswith("says nothing about events that the attack did not try")
+    assert "had this event, of probability" in PASSED.power
+    # Nothing was tested, or there is nothing left to say.
+    for report in (REFUTED, UNCLAIMED):
+        assert report.power == ""
+
+
+def test_the_row_of_the_certificate_names_bound_and_stopping_rule():
+    def certified(report):
+        return re.search(r"\((.*)\)$", rows(report)["certified"])[1]
+
+    assert certified(replace(PASSED, bound="exact")) == "95 % confidence, exact unconditional test"
+    conditional = replace(PASSED, bound="conditional", confidence=0.9)
+    assert certified(conditional) == "90 % confidence, conditional binomial"
+    interrupted = replace(PASSED, bound="anytime", stop="interrupted", partial=True)
+    assert certified(interrupted) == "95 % confidence, anytime valid, interrupted"
+    looked = replace(PASSED, bound="anytime", stop="looked")
+    assert certified(looked) == "95 % confidence, anytime valid, merged after looking"
+    arguments = {"claim": 9.0, "rng": 1, "stop": "refuted", "block": 100}
+    for trials, many in ((100, "1 slice"), (200, "2 slices")):
+        early = audit(published.HalfNoise(1.0), trials=trials, **arguments)
+        words = f"95 % confidence, anytime valid, test martingale over {many}"
+        assert certified(early) == words
+
+
+def test_rounding_has_a_row_of_its_own():
+    event = dpcore.events.Above(len, 0.5)
+    found = Finding(event, "x", Counts(90, 100, 1, 100), 0.0, 0.95)
+    report = replace(PASSED, floating_point=found)
+    assert report.epsilon_lower == PASSED.epsilon_lower
+    assert rows(report)["rounding"] == (
+        f"the code as it runs: epsilon >= {found.epsilon_lower:.4f} (not part of the verdict): "
+        "len >= 0.5; 90 of 100 on x, 1 of 100 on x'"
+    )
+    counted = replace(report, floats=True)
+    assert counted.verdict == "refuted"
+    assert "(counted in the verdict)" in rows(counted)["rounding"]
+    assert "95 % confidence, half of it for rounding, Clopper" in rows(counted)["certified"]
+    assert "rounding" not in rows(PASSED)
+
+
+def test_pooled_coordinates_are_shown_with_what_they_assume():
+    pair = dpcore.pairs.zeros_ones(3)
+    report = audit(Laplace(1.0), pair, trials=1000, claim=9.0, rng=1, attack=Coordinatewise())
+    (c,) = report.pooled
+    shown = rows(report)
+    assert shown["assuming"].startswith("assumed, not tested: the coordinates are independent")
+    assert shown["coordinates"] == (
+        f"{c.k:,} of 3,000 on x, {c.k_prime:,} of 3,000 on x' (group of 3)"
+    )
+    assert not {"assuming", "coordinates"} & set(rows(PASSED))
+
+
+def test_what_contradicts_the_assumptions_is_a_note():
+    said = "counts on x vary more from block to block than those of independent draws would"
+    assert notes(replace(REFUTED, checks=(said,))) == [said]
 
 
 def test_long_inputs_are_shortened():
     pair = dpcore.pairs.zeros_ones(1000)
-    assert rows(audit(Laplace(1.0), pair, trials=100))["pair"].endswith("(1000 entries)")
+    report = audit(Laplace(1.0), pair, trials=100, attack=VOTE)
+    assert rows(report)["pair"].endswith("(1000 entries)")
 
     def mechanism(x, size, rng):
         return rng.normal(size=size)
@@ -129,6 +203,7 @@ STRANGE = [
     replace(PASSED, mechanism="costs $5 and $x^{$"),
     replace(PASSED, mechanism="a" * 500),
     replace(PASSED, mechanism="\\frac{", delta=1e-5),
+    USUAL,
 ]
 
 
@@ -206,8 +281,9 @@ def test_when_a_bar_is_shown(monkeypatch, show, seconds, terminal, drawn):
 
 
 def test_a_bar_changes_no_count(capsys):
-    quiet = audit(Laplace(1.0), trials=10**6, rng=1, progress=False)
-    assert audit(Laplace(1.0), trials=10**6, rng=1, progress=True) == quiet
+    arguments = {"trials": 10**6, "rng": 1, "attack": VOTE}
+    quiet = audit(Laplace(1.0), progress=False, **arguments)
+    assert audit(Laplace(1.0), progress=True, **arguments) == quiet
     out, err = capsys.readouterr()
     # Never on standard output, and never what was counted so far.
     assert out == ""

@@ -83,30 +83,28 @@ SAMPLED = [
     dpcore.DPTextNoise(1.0, "keep"),
     published.ADePT(1.0),
 ]
+ARGUMENTS = [
+    "mechanism", "pair", "attack", "trials", "start", "claim", "delta", "confidence", "bound",
+    "stop", "floats", "pilot", "rng", "route", "block", "threads", "executor", "progress",
+]  # fmt: skip
+VOTE = attacks.MajorityVote()
+REPORT = dpcore.audit(Laplace(1.0), trials=200, rng=1, attack=VOTE)
 CASES = {
     "sample": (
         dpcore.sample,
         {"mech": Laplace(1.0), "x": [0.0], "size": 3},
         ["mech", "x", "size", "rng", "out", "dtype", "threads"],
     ),
-    "audit": (
+    "audit": (dpcore.audit, {"mechanism": Laplace(1.0), "trials": 200}, ARGUMENTS),
+    "audit of votes": (
         dpcore.audit,
-        {"mechanism": Laplace(1.0), "trials": 200},
-        [
-            "mechanism",
-            "pair",
-            "attack",
-            "trials",
-            "start",
-            "claim",
-            "delta",
-            "confidence",
-            "rng",
-            "route",
-            "block",
-            "threads",
-            "progress",
-        ],
+        {"mechanism": Laplace(1.0), "trials": 200, "attack": VOTE},
+        [name for name in ARGUMENTS if name != "attack"],
+    ),
+    "audit with early stop": (
+        dpcore.audit,
+        {"mechanism": Laplace(1.0), "trials": 200, "stop": "refuted", "claim": 1.0},
+        ["pair", "attack", "claim", "delta", "confidence", "bound", "pilot", "block"],
     ),
     "audit of a system": (
         dpcore.audit,
@@ -116,8 +114,15 @@ CASES = {
     "audit of a callable": (
         dpcore.audit,
         {"mechanism": lambda x, size, rng: rng.random((size, 1)), "trials": 200},
-        ["pair", "attack", "start", "claim", "block", "threads", "route"],
+        ["pair", "attack", "start", "claim", "block", "threads", "route", "executor", "pilot"],
     ),
+    "merge": (REPORT.merge, {"other": REPORT}, ["other", "looked"]),
+    "outputs": (
+        REPORT.outputs,
+        {"side": "x", "start": 0, "size": 3},
+        ["side", "start", "size"],
+    ),
+    "epsilon_lower_at": (REPORT.epsilon_lower_at, {}, ["delta"]),
     "Pair": (Pair, {"x": 1, "x_prime": 2}, ["x", "x_prime", "distance"]),
     "Counts": (
         Counts,
@@ -141,6 +146,7 @@ CASES = {
         ["delta", "confidence"],
     ),
     "limits": (bounds.limits, {"k": 1, "n": 2, "alpha": 0.1}, ["k", "n", "alpha"]),
+    "named": (attacks.named, {}, ["name"]),
     "choose": (attacks.choose, {"counts": Counts(1, 2, 0, 2)}, ["confidence", "delta"]),
     "vote_loss": (
         exact.vote_loss,
@@ -159,12 +165,12 @@ for _cls in NATIVE:
 for _cls in SYSTEMS:
     CASES[f"{_cls.__name__}.default_pair"] = (_cls(1.0).default_pair, {}, ["dim"])
 
-WORK = {("sample", "size"): 2**59, ("audit", "trials"): 2**63, ("zeros_ones", "dim"): 2**60}
+WORK = {"size": 2**59, "trials": 2**63, "pilot": math.inf, "dim": 2**60}
 """From a million to here a number asks for work, or for memory, and gets it: not rubbish."""
 
 
-def asks_for_work(case, name, value):
-    end = WORK.get((case, name), WORK["zeros_ones", "dim"] if name == "dim" else None)
+def asks_for_work(name, value):
+    end = WORK.get(name)
     if end is None:
         return False
     if isinstance(value, str):
@@ -179,7 +185,7 @@ def asks_for_work(case, name, value):
 def throw(case, values):
     """Call with rubbish. Anything but a result, a ValueError or a TypeError is let through."""
     function, arguments, _ = CASES[case]
-    if any(asks_for_work(case, name, value) for name, value in values.items()):
+    if any(asks_for_work(name, value) for name, value in values.items()):
         return
     positional = () if case not in ("Vote()",) else tuple(values.values())
     keywords = {} if positional else values
@@ -213,6 +219,7 @@ def test_rubbish_for_several_mechanisms(mechanism, x, x_prime):
         lambda: mechanism(x, 3),
         lambda: dpcore.audit(mechanism, (x, x_prime), trials=100, claim=1.0),
         lambda: dpcore.audit(mechanism, Pair(x, x_prime), trials=100),
+        lambda: dpcore.audit(mechanism, Pair(x, x_prime), trials=100, attack=VOTE),
     ):
         begun = time.monotonic()
         with contextlib.suppress(ValueError, TypeError):
@@ -227,8 +234,9 @@ def test_rubbish_from_a_callable(outputs):
         return outputs
 
     begun = time.monotonic()
-    with contextlib.suppress(ValueError, TypeError):
-        dpcore.audit(mechanism, trials=2)
+    for attack in (None, VOTE):
+        with contextlib.suppress(ValueError, TypeError):
+            dpcore.audit(mechanism, trials=2, attack=attack)
     with contextlib.suppress(ValueError, TypeError):
         dpcore.audit(Laplace(1.0), trials=100, attack=lambda a, b, pair: lambda o: outputs)
     assert time.monotonic() - begun < SECONDS
@@ -317,9 +325,9 @@ def test_trials_times_dim_never_overflows(dim):
         dpcore.sample(Laplace(1.0), np.zeros(dim), 2**60)
 
 
-def test_extreme_but_valid_numbers_give_sound_audits():
-    """Noise that swamps the pair, noise that vanishes, inputs at the end of the range."""
-    for mechanism, pair in [
+@pytest.mark.parametrize(
+    ("mechanism", "pair"),
+    [
         (Laplace(1e300), ([0.0], [1.0])),
         (Laplace(1e-300), ([0.0], [1.0])),
         (Laplace(5e-324), ([0.0], [5e-324])),
@@ -329,14 +337,18 @@ def test_extreme_but_valid_numbers_give_sound_audits():
         (dpcore.Uniform(-1e300, 1e300), ([0.0], [1e308])),
         (published.ADePT(1e-290, 1e-290), ([1e308, 0.0], [-1e308, 0.0])),
         (published.HalvedOutput(1e-300, 1e-300), ([0.0], [1e-300])),
-    ]:
-        for route in ("sampled", "auto"):
-            report = dpcore.audit(mechanism, pair, trials=2000, claim=1.0, rng=1, route=route)
-            drawn = [report.outputs(side, 0, 2000) for side in ("x", "x_prime")]
-            hits = [int(report.event(outputs).sum()) for outputs in drawn]
-            assert [report.counts.k, report.counts.k_prime] == hits
-            assert str(report)
-            report.plot()
+    ],
+)
+@pytest.mark.parametrize(("attack", "route"), [(VOTE, "sampled"), (VOTE, "auto"), (None, "auto")])
+def test_extreme_but_valid_numbers_give_sound_audits(mechanism, pair, attack, route):
+    """Noise that swamps the pair, noise that vanishes, inputs at the end of the range."""
+    arguments = {"trials": 2000, "claim": 1.0, "rng": 1, "attack": attack, "route": route}
+    report = dpcore.audit(mechanism, pair, **arguments)
+    drawn = [report.outputs(side, 0, 2000) for side in ("x", "x_prime")]
+    hits = [int(report.event(outputs).sum()) for outputs in drawn]
+    assert [report.counts.k, report.counts.k_prime] == hits
+    assert str(report)
+    report.plot()
 
 
 def test_an_array_too_large_for_any_memory_is_a_memory_error():

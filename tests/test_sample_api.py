@@ -242,7 +242,7 @@ def test_sampling_in_parallel_from_python_threads():
 
 SCRIPT = """
 import hashlib, numpy as np, dpcore
-from dpcore import published
+from dpcore import attacks, published
 noises = [dpcore.Laplace(1.5), dpcore.Gaussian(1.5), dpcore.Exponential(1.5),
           dpcore.Uniform(-1.5, 0.5), dpcore.RandomBits(), dpcore.Identity()]
 noises += [dpcore.DPTextNoise(1.5, nan) for nan in ("zero", "resample", "keep")]
@@ -255,8 +255,11 @@ for noise in noises:
             digest.update(dpcore.sample(noise, x, 40_001, rng=11, dtype=dtype).tobytes())
         for route in ("sampled", "auto"):
             report = dpcore.audit(noise, (x, x + 0.5), trials=20_001, rng=11, claim=1.0,
-                                  route=route)
+                                  attack=attacks.MajorityVote(), route=route)
             digest.update(repr((report.counts, report.nan, report.nan_prime)).encode())
+    # What the default attack learns, and what it then counts.
+    report = dpcore.audit(noise, (x, x + 0.5), trials=2001, rng=11, claim=1.0)
+    digest.update(repr((report.event, report.counts)).encode())
 print(dpcore._core.cpu(), digest.hexdigest())
 """
 

@@ -23,6 +23,7 @@ from dpcore import (
     Uniform,
     _core,
 )
+from dpcore.attacks import MajorityVote
 from dpcore.sampling import COUNT, PILOT, SAMPLE, SELECTION, block_of, describe
 
 ALPHA = 1e-6
@@ -215,7 +216,18 @@ def test_no_two_calls_of_a_callable_share_a_stream():
         first.append(int(rng.integers(2**63)))
         return x + rng.laplace(size=(size, 1))
 
-    dpcore.audit(recording, ([0.0], [1.0]), claim=1.0, trials=1000, block=100, rng=1)
+    arguments = {"claim": 1.0, "trials": 1000, "block": 100, "rng": 1}
+    dpcore.audit(recording, ([0.0], [1.0]), attack=MajorityVote(), **arguments)
     # One probe of the shape, one pilot call and ten blocks on each side.
     assert len(first) == 1 + 2 + 20
     assert len(set(first)) == len(first)
+    voted = set(first)
+
+    first.clear()
+    report = dpcore.audit(recording, ([0.0], [1.0]), **arguments)
+    # The pilot is drawn in two parts, that the attack learns from and that chooses its event.
+    assert report.pilot > 200
+    assert len(first) > 1 + 4 + 20
+    assert len(set(first)) == len(first)
+    # Whatever the attack, the same draws are counted.
+    assert len(voted & set(first)) >= 20

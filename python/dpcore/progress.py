@@ -9,6 +9,9 @@ from typing import Any
 from .errors import mistyped
 
 _QUIET_SECONDS = 1.0
+_AGAIN_SECONDS = 2.0
+
+_last_interrupt = -_AGAIN_SECONDS
 
 
 class Progress:
@@ -52,6 +55,15 @@ class Progress:
             self._task = self._bar.add_task(self._label, total=self._total)
             self._bar.start()
         self._bar.advance(self._task, done)
+
+
+def interrupted_again() -> bool:
+    """Note a Ctrl-C; True if it is the second one within two seconds, which ends everything."""
+    global _last_interrupt
+    now = time.monotonic()
+    again = now - _last_interrupt < _AGAIN_SECONDS
+    _last_interrupt = now
+    return again
 
 
 def watched() -> bool:

@@ -173,8 +173,9 @@ def alike(pair: Pair, transform: str, columns: int) -> Whole:
         parts.append((own // size).astype(np.float64))
     if transform == "differences":
         parts += [np.concatenate([[np.inf], part[:-1]]) for part in parts]
-    classes: Whole = np.unique(np.stack(parts), axis=1, return_inverse=True)[1].ravel()
-    return classes.astype(np.int64)
+    seen: dict[tuple[float, ...], int] = {}
+    entries = zip(*(part.tolist() for part in parts), strict=True)
+    return np.array([seen.setdefault(entry, len(seen)) for entry in entries])
 
 
 def _numbers_of(side: Any) -> Floats:

@@ -1,0 +1,243 @@
+"""The audit of recorded outputs: of independent runs, or of the canaries of one run."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ._files import Column, read_labelled, read_outputs
+from ._outputs_canaries import doubts_of_coins, guess
+from ._outputs_independent import Array, Sides, count_event, doubts_of_rows
+from .attacks import Auto
+from .errors import (
+    AssumptionWarning,
+    choice,
+    confidence_level,
+    delta_level,
+    invalid,
+    mistyped,
+    real,
+    show,
+)
+from .outputs_record import BOUNDS, ROWS, UNKNOWN, OutputsAudit
+from .records import Pair
+from .sampling import Rng, seed_of
+
+__all__ = ["OutputsAudit", "audit_outputs"]
+
+
+def audit_outputs(
+    outputs: Any,
+    outputs_prime: Any = None,
+    *,
+    rows: str | None = None,
+    claim: float | None = None,
+    delta: float = 0.0,
+    confidence: float = 0.95,
+    attack: Callable[..., Any] | None = None,
+    bound: str | None = None,
+    pair: Pair | tuple[Any, Any] | None = None,
+    count_share: float | None = None,
+    guesses: int | float | tuple[int, int] | None = None,
+    column: Column | Sequence[Column] | None = None,
+    label: Column | None = None,
+    rng: Rng = None,
+) -> OutputsAudit:
+    """Certify a lower bound on epsilon from outputs that were recorded before.
+
+    What the rows are must be said. `rows="independent"`: each row is the output of a run of its
+    own. Both sides are shuffled and cut: a quarter of the rows fits the attack, a quarter chooses
+    its event and direction, and the half that neither has seen is counted. `rows="one_run"`: all
+    rows are scores of canaries from one run, higher where a canary looks more like one that was
+    included; each was included by its own fair coin, `outputs` holds the scores of those that
+    were and `outputs_prime` of the others. The canaries with the highest scores are guessed to be
+    in, as many with the lowest to be out, and the rest is not guessed. How many are guessed must
+    be fixed before the scores are seen; equal scores at a cut are told apart by seeded coins.
+
+    Args:
+        outputs: outputs on `x`, shape `(size, ...)`: an array, a list, or the path of a CSV, npy,
+            npz or parquet file. For one run the scores of the included canaries, shape `(size,)`.
+        outputs_prime: outputs on `x_prime`, shape `(size', ...)`; another number of rows will do.
+        rows: "independent" or "one_run"; there is no default.
+        claim: epsilon that somebody claims, or None.
+        delta: delta of the claim, in [0, 1).
+        confidence: probability that the bound holds, strictly between 0 and 1.
+        attack: for independent rows, `(outputs, outputs_prime, pair) -> event`.
+        bound: "clopper_pearson" (the default) or "exact" for independent rows; "one_run" (the
+            default) or, for a claim made of the Gaussian mechanism, "one_run_fdp" for one run.
+        pair: for independent rows, the two inputs, where the attack is to know them.
+        count_share: share of independent rows that is counted, 0.5 if None; the rest chooses.
+        guesses: for one run, how many canaries are guessed: a number or a share (a float up to
+            1.0) of which half is guessed in and half out, or a tuple (in, out). None is all.
+        column: column or columns of files with several: names, or numbers from 0.
+        label: of one file with the outputs of both sides, the column with 1 or x for those on x
+            and 0 or x_prime for those on x'; `outputs_prime` is then None.
+        rng: None (fresh entropy, recorded), an int in [0, 2**63) or a Generator.
+
+    Returns:
+        The `OutputsAudit`.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind, or `rows` is not given.
+        ValueError: if a value is out of range; if an argument does not belong to such rows; if the
+            two sides have different shapes or too few rows; if a score of a canary is NaN.
+        OSError: if a file cannot be read.
+        ImportError: if a parquet file needs a package that is not installed.
+
+    Warns:
+        AssumptionWarning: if rows are repeated more often than chance allows, or the number of
+            included canaries is not what fair coins give; the result's `doubts` say the same.
+
+    Source:
+        Jagielski, Ullman and Oprea (2020) for independent rows; Steinke, Nasr and Jagielski
+        (2023), theorem 5.2, and Mahloujifar, Melis and Chaudhuri (2025) for one run.
+
+    Example:
+        >>> rng = np.random.default_rng(1)
+        >>> noise = rng.laplace(size=(2, 10_000))
+        >>> report = audit_outputs(noise[0], 2.0 + noise[1], rows="independent", claim=1.0, rng=1)
+        >>> report.verdict, 1.7 < report.epsilon_lower < 2.0
+        ('refuted', True)
+        >>> scores = rng.normal(size=(2, 500))
+        >>> one = audit_outputs(2.0 + scores[0], scores[1], rows="one_run", guesses=100, rng=1)
+        >>> one.guesses, one.canaries, one.epsilon_lower > 2.0
+        (100, 1000, True)
+    """
+    rows = _rows_of(rows)
+    claim = None if claim is None else real("claim", claim, low=0.0)
+    delta, confidence = delta_level(delta), confidence_level(confidence)
+    bound = _bound_of(rows, bound, delta)
+    _no_others(rows, attack=attack, pair=pair, count_share=count_share, guesses=guesses)
+    sides, names = _sides_of(outputs, outputs_prime, column, label)
+    stated: dict[str, Any] = {
+        "names": names, "rows": rows, "claim": claim, "delta": delta, "confidence": confidence,
+        "bound": bound, "seed": seed_of(rng),
+    }  # fmt: skip
+    if rows == "one_run":
+        report = _of_canaries(sides, guesses, stated)
+    else:
+        report = _of_runs(sides, attack, _pair_of(pair), count_share, stated)
+    for doubt in report.doubts:
+        warnings.warn(doubt, AssumptionWarning, stacklevel=2)
+    return report
+
+
+def _of_canaries(sides: Sides, guesses: Any, stated: dict[str, Any]) -> OutputsAudit:
+    found, how = guess(sides, guesses, stated["seed"])
+    return OutputsAudit(**stated, evidence=found, attack=how, doubts=doubts_of_coins(sides))
+
+
+def _of_runs(
+    sides: Sides, attack: Any, pair: Pair, share: float | None, stated: dict[str, Any]
+) -> OutputsAudit:
+    attack = _default_attack() if attack is None else attack
+    if not callable(attack):
+        raise mistyped("attack", "a callable (outputs, outputs_prime, pair) -> event", attack)
+    settings = stated["delta"], stated["confidence"]
+    found = count_event(sides, attack, pair, share, stated["seed"], settings)
+    return OutputsAudit(
+        **stated,
+        evidence=found.counts,
+        attack=found.attack,
+        event=found.event,
+        direction=found.direction,
+        pair=pair,
+        pilot=found.pilot,
+        doubts=doubts_of_rows(sides),
+    )
+
+
+def _default_attack() -> Callable[..., Any]:
+    """The attack of an audit that names none."""
+    return Auto()
+
+
+def _rows_of(rows: Any) -> str:
+    """The kind of rows; a complaint that explains the choice, for it decides what is sound."""
+    if isinstance(rows, str) and rows in ROWS:
+        return rows
+    options = "; ".join(f"{name!r}: {meaning}" for name, meaning in ROWS.items())
+    text = f"rows must be {' or '.join(map(repr, ROWS))}, got {show(rows)} ({options})"
+    raise ValueError(text) if isinstance(rows, str) else TypeError(text)
+
+
+def _bound_of(rows: str, bound: Any, delta: float) -> str:
+    names = list(BOUNDS[rows])
+    found = names[0] if bound is None else choice("bound", bound, names)
+    if found == "one_run_fdp" and delta == 0.0:
+        raise invalid("delta", "above 0 for the bound one_run_fdp", delta)
+    return found
+
+
+def _no_others(rows: str, **given: Any) -> None:
+    """Refuse arguments that mean nothing for such rows."""
+    foreign = ("guesses",) if rows == "independent" else ("attack", "pair", "count_share")
+    for name in foreign:
+        if given[name] is not None:
+            raise invalid(name, f"None where rows = {rows!r}", given[name])
+
+
+def _pair_of(pair: Any) -> Pair:
+    if pair is None:
+        return UNKNOWN
+    if isinstance(pair, tuple) and len(pair) == 2:
+        return Pair(*pair)
+    if not isinstance(pair, Pair):
+        raise mistyped("pair", "a Pair, a tuple (x, x_prime) or None", pair)
+    return pair
+
+
+def _sides_of(
+    outputs: Any, outputs_prime: Any, column: Any, label: Any
+) -> tuple[Sides, tuple[str, str]]:
+    """The outputs on both sides, and what to call them."""
+    if label is not None:
+        if not _is_path(outputs):
+            raise mistyped("outputs", "the path of a file where label is given", outputs)
+        if outputs_prime is not None:
+            raise invalid("outputs_prime", "None where label is given", outputs_prime)
+        sides = read_labelled(outputs, label, column)
+        if not len(sides[0]) or not len(sides[1]):
+            sizes = len(sides[0]), len(sides[1])
+            raise invalid("label", "a column with rows for both sides", sizes)
+        return sides, (Path(outputs).name,) * 2
+    if outputs_prime is None:
+        raise mistyped("outputs_prime", "the outputs on x', or label the name of a column", None)
+    given = {"outputs": outputs, "outputs_prime": outputs_prime}
+    if column is not None and not any(map(_is_path, given.values())):
+        raise invalid("column", "None where outputs are arrays", column)
+    first, second = (_outputs(name, value, column) for name, value in given.items())
+    numbers = {"buif".find(side.dtype.kind) >= 0 for side in (first, second)}
+    if first.shape[1:] != second.shape[1:] or len(numbers) > 1:
+        wanted = f"{first.dtype} of shape (size{''.join(f', {d}' for d in first.shape[1:])})"
+        raise invalid("outputs_prime", f"like outputs, {wanted}", (second.dtype, second.shape))
+    names = (Path(value).name if _is_path(value) else name for name, value in given.items())
+    return (first, second), (next(names), next(names))
+
+
+def _is_path(value: Any) -> bool:
+    return isinstance(value, (str, os.PathLike))
+
+
+def _outputs(name: str, value: Any, column: Any) -> Array:
+    """The outputs of one side as an array with a row for each."""
+    requirement = "an array with one row an output, or the path of a file"
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise invalid(name, "an array without masked entries", value)
+    try:
+        array = read_outputs(value, column) if _is_path(value) else np.asarray(value)
+    except (TypeError, ValueError):
+        if _is_path(value):
+            raise
+        # Rows of different lengths, or a tensor that numpy cannot reach.
+        raise mistyped(name, requirement, value) from None
+    if array.ndim == 0 or array.dtype.kind not in "buifUSO":
+        raise mistyped(name, requirement, value)
+    if len(array) == 0:
+        raise invalid(name, "at least one row", value)
+    return array

@@ -1,0 +1,348 @@
+"""The default audit: a portfolio of attacks, the choice of pair and event, and what is refused."""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+
+import numpy as np
+import pytest
+
+import dpcore
+from dpcore import Audit, Laplace, Pair, pairs
+from dpcore.attacks import Auto, Coordinatewise, MajorityVote, Threshold
+from dpcore.errors import AssumptionWarning
+from dpcore.published import HalfNoise
+
+CLAIMED = {"claim": 1.0, "rng": 1}
+
+
+def noisy(x, size, rng):
+    return x + rng.laplace(0.0, 1.0, (size, len(x)))
+
+
+def test_auto_is_the_default():
+    audits = [
+        dpcore.audit(noisy, attack=attack, trials=10**4, **CLAIMED) for attack in (None, "auto")
+    ]
+    assert audits[0] == audits[1] == dpcore.audit(noisy, attack=Auto(), trials=10**4, **CLAIMED)
+    with pytest.raises(ValueError, match=r"^attack must be one of 'auto', got 'best'$"):
+        dpcore.audit(noisy, attack="best", trials=100, **CLAIMED)
+
+
+@pytest.mark.parametrize("dim", [1, 3])
+def test_auto_nearly_reaches_the_loss_of_the_laplace_mechanism(dim):
+    report = dpcore.audit(noisy, pairs.zeros_ones(dim), trials=10**6, claim=0.9 * dim, rng=2)
+    assert 0.97 * dim - 0.05 * (dim - 1) < report.epsilon_lower < dim
+    assert report.verdict == "refuted"
+
+
+def parity(x, size, rng):
+    """Tells x only in whether two random bits agree."""
+    bits = rng.integers(2, size=(size, 2))
+    keep = rng.random(size) < math.e / (1 + math.e)
+    bits[:, 1] = np.where(keep, bits[:, 0] ^ int(x[0]), bits[:, 0] ^ 1 ^ int(x[0]))
+    return bits
+
+
+def silent(x, size, rng):
+    """NaN more often on x'."""
+    outputs = rng.normal(size=(size, 2))
+    outputs[rng.random(size) < 0.1 * (1 + x[0])] = np.nan
+    return outputs
+
+
+def words(x, size, rng):
+    return np.where(rng.random(size) < 0.2 + 0.4 * x[0], "yes", "no")
+
+
+def things(x, size, rng):
+    outputs = np.empty(size, dtype=object)
+    outputs[:] = [("a", i) for i in rng.binomial(3, 0.3 + 0.4 * x[0], size)]
+    return outputs
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "loss"),
+    [
+        (parity, 1.0),
+        (silent, math.log(2.0)),
+        (words, math.log(3.0)),
+        (things, 3 * math.log(7 / 3)),
+    ],
+)
+def test_auto_finds_what_no_single_threshold_sees(mechanism, loss):
+    report = dpcore.audit(mechanism, trials=10**5, claim=0.0, rng=3)
+    assert 0.85 * loss - 0.1 < report.epsilon_lower < loss + 0.02
+    assert report.refuted
+
+
+# What is counted does not depend on who counts.
+
+
+@pytest.mark.parametrize("kind", ["threads", "processes"])
+def test_an_executor_changes_nothing(kind):
+    arguments = {"trials": 60_000, "block": 4096, **CLAIMED}
+    serial = dpcore.audit(noisy, pairs.zeros_ones(2), **arguments)
+    if kind == "threads":
+        pool = ThreadPoolExecutor(3)
+    else:
+        pool = ProcessPoolExecutor(2, mp_context=get_context("spawn"))
+    with pool:
+        shared = dpcore.audit(noisy, pairs.zeros_ones(2), executor=pool, **arguments)
+    assert shared == serial
+    threaded = dpcore.audit(noisy, pairs.zeros_ones(2), threads=2, **arguments)
+    assert threaded == serial
+
+
+def test_auto_audits_survive_json_and_add_up():
+    parts = [
+        dpcore.audit(Laplace(1.0), trials=10**5, start=start, **CLAIMED) for start in (0, 10**5)
+    ]
+    assert Audit.from_json(parts[0].to_json()) == parts[0]
+    both = parts[0] + parts[1]
+    assert both.counts == parts[0].counts + parts[1].counts
+    assert both.bound == "clopper_pearson"
+    looked = parts[0].merge(parts[1], looked=True)
+    assert (looked.bound, looked.stop) == ("anytime", "looked")
+    assert looked.epsilon_lower < both.epsilon_lower
+    assert Audit.from_json(looked.to_json()) == looked
+
+
+def test_the_counts_are_those_of_the_event_on_the_draws():
+    report = dpcore.audit(noisy, pairs.zeros_ones(2), trials=10**4, **CLAIMED)
+    for side, hits in (("x", report.counts.k), ("x_prime", report.counts.k_prime)):
+        assert int(report.event(report.outputs(side, 0, 10**4)).sum()) == hits
+    curve = report.curve
+    scores = report.event.score(report.outputs("x", 0, 10**4))
+    assert [int((scores >= t).sum()) for t in curve.thresholds] == curve.k.tolist()
+
+
+# Pairs.
+
+
+def test_of_several_pairs_the_one_that_tells_most_is_audited():
+    near, far = Pair([0.0], [0.1]), Pair([0.0], [2.0])
+    report = dpcore.audit(noisy, [near, far, Pair([0.0], [0.5])], trials=10**5, **CLAIMED)
+    assert report.pair == far
+    assert 1.9 < report.epsilon_lower < 2.0
+    assert report == dpcore.audit(noisy, far, trials=10**5, **CLAIMED)
+
+
+def test_pairs_are_compared_per_unit_of_distance():
+    near, far = Pair([0.0], [1.0]), Pair([0.0], [2.0], distance=4.0)
+    assert dpcore.audit(noisy, [far, near], trials=10**5, **CLAIMED).pair == near
+
+
+def test_a_search_finds_the_change_that_tells():
+    def difference(x, size, rng):
+        return (x[0] - x[1] + rng.laplace(0.0, 1.0, size))[:, np.newaxis]
+
+    plan = pairs.search(pairs.Box(-2.0, 2.0, 2), pairs.Linf(1.0))
+    report = dpcore.audit(difference, plan, trials=10**5, claim=1.5, rng=1)
+    assert report.refuted
+    assert 1.85 < report.epsilon_lower < 2.0
+
+
+@pytest.mark.parametrize("wrong", [[], "ab", 3.0, [1, 2, 3], np.zeros(3), {}])
+def test_what_is_no_pair_is_named(wrong):
+    with pytest.raises((TypeError, ValueError), match=r"^pair must be "):
+        dpcore.audit(noisy, wrong, trials=100, **CLAIMED)
+
+
+def test_several_pairs_need_an_attack_that_can_choose():
+    both = [pairs.zeros_ones(1), pairs.zeros_ones(1)]
+    with pytest.raises(ValueError, match=r"^attack must be one that makes scores, to choose"):
+        dpcore.audit(noisy, both, attack=MajorityVote(), trials=100, **CLAIMED)
+
+
+# Bounds.
+
+
+def test_the_bound_is_named_and_recorded():
+    reports = {
+        bound: dpcore.audit(Laplace(1.0), trials=10**5, bound=bound, **CLAIMED)
+        for bound in dpcore.bounds.BOUNDS
+    }
+    assert len({report.counts for report in reports.values()}) == 1
+    for name, report in reports.items():
+        assert report.bound == name
+        assert Audit.from_json(report.to_json()) == report
+    lower = {name: report.epsilon_lower for name, report in reports.items()}
+    assert 0.9 < lower["anytime"] < lower["clopper_pearson"] < lower["exact"] < 1.0
+    with pytest.raises(ValueError, match=r"^bound must be another than 'conditional' where delta"):
+        dpcore.audit(Laplace(1.0), bound="conditional", delta=0.1, trials=100, **CLAIMED)
+    with pytest.raises(ValueError, match=r"^bound must be one of"):
+        dpcore.audit(Laplace(1.0), bound="best", trials=100, **CLAIMED)
+
+
+def test_figures_at_other_deltas_come_from_the_same_counts():
+    report = dpcore.audit(dpcore.Gaussian(1.0), trials=10**6, claim=0.5, rng=1)
+    assert report.epsilon_lower_at(0.0) == report.epsilon_lower
+    lower = [report.epsilon_lower_at(delta) for delta in (0.0, 1e-3, 0.01, 0.1)]
+    assert lower == sorted(lower, reverse=True)
+    # mu = 1 exactly; its profile has delta(1) = 0.1269.
+    assert 0.8 < report.mu_lower < 1.0
+    assert 0.1 < float(report.tradeoff.delta(1.0)) < 0.1269
+
+
+def test_the_sentence_of_power_speaks_of_this_event_only():
+    report = dpcore.audit(Laplace(1.0), trials=10**5, claim=1.0, rng=1)
+    assert report.refuted is False
+    assert "95 % probability" in report.power
+    assert "nothing about events that" in report.power
+    assert report.power in str(report)
+    assert dpcore.audit(Laplace(1.0), trials=10**5, claim=0.5, rng=1).power == ""
+
+
+# Pooled coordinates.
+
+
+def test_coordinatewise_sees_what_the_whole_output_hides():
+    mechanism = HalfNoise(1.0)
+    pair = mechanism.default_pair(128)
+    report = dpcore.audit(mechanism, pair, attack=Coordinatewise(), trials=10**5, rng=1)
+    assert 1.6 < report.epsilon_lower < 2.0
+    assert "assuming" in str(report)
+    assert report.pooled[0].n == 128 * 10**5
+    assert Audit.from_json(report.to_json()) == report
+    assert report.counts.n == 10**5
+
+
+# Floating point.
+
+
+def rounded(x, size, rng):
+    return x + np.round(4.0 * rng.laplace(0.0, 1.0, (size, 1))) / 4.0
+
+
+def test_the_lattice_of_doubles_is_a_finding_of_its_own():
+    report = dpcore.audit(noisy, trials=10**5, claim=1.0, rng=1)
+    assert report.floating_point.epsilon_lower > 5.0
+    assert report.refuted is False
+    assert "not part of the verdict" in str(report)
+    counted = dpcore.audit(noisy, trials=10**5, claim=1.0, rng=1, floats=True)
+    assert counted.refuted is True
+    assert counted.epsilon_lower > 4.0
+    again = Audit.from_json(counted.to_json())
+    assert (again.floating_point, again.refuted) == (counted.floating_point, True)
+    clean = dpcore.audit(rounded, trials=10**5, claim=1.5, rng=1)
+    assert clean.floating_point is None or clean.floating_point.epsilon_lower < 1.5
+
+
+# Assumptions.
+
+
+def replaying(x, size, rng):
+    return x + np.random.default_rng(7).laplace(size=(size, len(x)))
+
+
+def test_a_stream_that_is_replayed_is_an_error():
+    message = r"^outputs of .*replaying must be drawn anew in every call"
+    with pytest.raises(ValueError, match=message):
+        dpcore.audit(replaying, trials=10**5, **CLAIMED)
+
+
+def test_outputs_without_noise_are_no_replay():
+    report = dpcore.audit(lambda x, size, rng: np.tile(x, (size, 1)), trials=10**4, **CLAIMED)
+    assert report.epsilon_lower > 5.0
+
+
+def shared(x, size, rng):
+    """One noise for all rows of a call."""
+    return x + rng.laplace() + 1e-3 * rng.normal(size=(size, 1))
+
+
+def test_rows_that_depend_on_each_other_are_told():
+    with pytest.warns(AssumptionWarning, match="the mechanism's rows depend on each other"):
+        report = dpcore.audit(shared, trials=20_000, block=500, **CLAIMED)
+    assert report.checks
+    assert "no bound holds" in str(report)
+
+
+# Rubbish: an error that names it, or a bound of 0.
+
+
+def test_constant_and_undefined_outputs_certify_nothing():
+    for value in (0.0, np.nan, np.inf):
+        report = dpcore.audit(
+            lambda x, size, rng, value=value: np.full((size, 2), value), trials=1000, **CLAIMED
+        )
+        assert report.epsilon_lower == 0.0
+        assert report.refuted is False
+
+
+def test_outputs_of_changing_shape_are_named():
+    calls = []
+
+    def growing(x, size, rng):
+        calls.append(size)
+        return rng.normal(size=(size, len(calls)))
+
+    with pytest.raises(ValueError, match=r"^outputs of .*growing must be of shape"):
+        dpcore.audit(growing, trials=1000, **CLAIMED)
+
+
+def test_unhashable_outputs_are_named():
+    def lists(x, size, rng):
+        outputs = np.empty(size, dtype=object)
+        outputs[:] = [[1] for _ in range(size)]
+        return outputs
+
+    with pytest.raises(TypeError, match="must be hashable"):
+        dpcore.audit(lists, trials=1000, **CLAIMED)
+
+
+def test_an_attack_that_raises_passes_through():
+    def broken(outputs, outputs_prime, pair):
+        raise ZeroDivisionError("mine")
+
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        dpcore.audit(noisy, attack=broken, trials=1000, **CLAIMED)
+
+
+@pytest.mark.parametrize("answer", [lambda o: o[:, 0], lambda o: o > 0, lambda o: True])
+def test_an_event_must_answer_with_bools(answer):
+    with pytest.raises(ValueError, match=r"^event must be a function that returns bools"):
+        dpcore.audit(noisy, pairs.zeros_ones(2), attack=lambda *_: answer, trials=1000, **CLAIMED)
+
+
+def test_an_attack_that_does_not_apply_is_named():
+    with pytest.raises(ValueError, match=r"^attack must be one that applies to these outputs"):
+        dpcore.audit(words, attack=Threshold(), trials=1000, **CLAIMED)
+
+
+@pytest.mark.parametrize("trials", [1, 2, 10])
+def test_tiny_audits_are_sound(trials):
+    report = dpcore.audit(noisy, trials=trials, **CLAIMED)
+    assert report.epsilon_lower >= 0.0
+    assert report.trials == trials
+
+
+def test_events_that_always_or_never_happen():
+    for answer in (np.zeros, np.ones):
+        report = dpcore.audit(
+            noisy,
+            attack=lambda *_, answer=answer: lambda o: answer(len(o), bool),
+            trials=1000,
+            **CLAIMED,
+        )
+        assert report.epsilon_lower == 0.0
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "error"),
+    [
+        ("pilot", 1, ValueError),
+        ("pilot", 1.5, TypeError),
+        ("floats", 1, TypeError),
+        ("stop", "never", ValueError),
+        ("executor", 3, TypeError),
+        ("bound", None, TypeError),
+        ("attack", 3, TypeError),
+    ],
+)
+def test_wrong_arguments_are_named(name, value, error):
+    with pytest.raises(error, match=f"^{name} must be "):
+        dpcore.audit(noisy, trials=100, **CLAIMED, **{name: value})

@@ -1,0 +1,331 @@
+"""Outputs from files: what is read, and that nothing is dropped in silence."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpcore import _files
+from dpcore._files import read_labelled, read_outputs
+
+ODD = [0.1, -0.0, 1e-310, np.nan, np.inf, -np.inf, 1 / 3, 2.0**53]
+
+
+@pytest.fixture
+def write(tmp_path):
+    def put(text, name="outputs.csv", encoding="utf-8"):
+        path = tmp_path / name
+        path.write_bytes(text.encode(encoding))
+        return path
+
+    return put
+
+
+# CSV.
+
+
+def test_numbers_without_a_header(write):
+    assert read_outputs(write("1.5\n-2\n")).tolist() == [1.5, -2.0]
+    assert read_outputs(write("1,2\n3,4\n")).tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    assert read_outputs(write("1,2\n3,4"), 1).tolist() == [2.0, 4.0]
+    assert read_outputs(write("0.5\n")).shape == (1,)
+
+
+def test_a_header_names_the_columns(write):
+    path = write("score,loss\n1,2\n3,4\n")
+    assert read_outputs(path).tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    assert read_outputs(path, "loss").tolist() == [2.0, 4.0]
+    assert read_outputs(path, ["loss", "score"]).tolist() == [[2.0, 1.0], [4.0, 3.0]]
+    assert read_outputs(path, ["loss", 0]).tolist() == [[2.0, 1.0], [4.0, 3.0]]
+    assert read_outputs(str(path), 0).tolist() == [1.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a;b\r\n1;2\r\n3;4\r\n",
+        "a\tb\n1\t2\n3\t4\n",
+        "\ufeffa,b\n1,2\n3,4\n",
+        '"a","b"\n"1","2"\n3,4\n\n\n',
+        "# a, b\n1, 2\n3, 4\n",
+    ],
+)
+@pytest.mark.parametrize("name", ["x.csv", "x.tsv", "x.TXT"])
+def test_dialects(write, text, name):
+    assert read_outputs(write(text, name), "b").tolist() == [2.0, 4.0]
+    assert read_outputs(write(text, name), "a").tolist() == [1.0, 3.0]
+
+
+@given(st.lists(st.lists(st.floats(), min_size=2, max_size=2), min_size=1, max_size=20))
+def test_every_double_comes_back(tmp_path_factory, rows):
+    path = tmp_path_factory.mktemp("doubles") / "x.csv"
+    path.write_text("a,b\n" + "".join(f"{a!r},{b!r}\n" for a, b in rows))
+    assert np.array_equal(read_outputs(path), np.array(rows), equal_nan=True)
+
+
+def test_what_numpy_and_pandas_write_is_read(tmp_path):
+    import pandas
+
+    table = np.array([ODD, ODD[::-1]]).T
+    np.savetxt(tmp_path / "numpy.csv", table, delimiter=",", header="a,b", fmt="%.17g")
+    kept = table[~np.isnan(table).any(axis=1)]
+    pandas.DataFrame(kept, columns=["a", "b"]).to_csv(tmp_path / "pandas.csv", index=False)
+    assert np.array_equal(read_outputs(tmp_path / "numpy.csv"), table, equal_nan=True)
+    assert np.array_equal(read_outputs(tmp_path / "pandas.csv"), kept)
+
+
+def test_row_numbers_are_no_outputs(tmp_path):
+    import pandas
+
+    frame = pandas.DataFrame({"a": [1.5, 2.5]})
+    frame.to_csv(tmp_path / "numbered.csv")
+    with pytest.raises(ValueError, match=r"column 0 of numbered.csv must have a name, got none"):
+        read_outputs(tmp_path / "numbered.csv")
+    assert read_outputs(tmp_path / "numbered.csv", "a").tolist() == [1.5, 2.5]
+    frame.set_axis([7, 9]).to_parquet(tmp_path / "numbered.parquet")
+    with pytest.raises(ValueError, match=r"column 1 of numbered.parquet must have a name"):
+        read_outputs(tmp_path / "numbered.parquet")
+    assert read_outputs(tmp_path / "numbered.parquet", "a").tolist() == [1.5, 2.5]
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("a,b\n1,2\n3,x\n", "line 3 of outputs.csv, column 'b', must be a number, got 'x'"),
+        ("1,2\n3,x\n", "line 2 of outputs.csv, column 1, must be a number, got 'x'"),
+        # One name among numbers is no header, but a mistake that must not cost a row.
+        ("1,2x\n3,4\n", "line 1 of outputs.csv, column 1, must be a number, got '2x'"),
+        ("a,b\n1,\n", r"line 2 of outputs.csv, column 'b', .* got an empty cell \(write nan where"),
+        ("a,b\n1,NA\n", r"column 'b', .* got 'NA' \(write nan where the output itself is NaN"),
+        ("a\n1\n\n2\n", "line 3 of outputs.csv must hold a row, got nothing"),
+        ("a,b\n1,2\n3\n", "line 3 of outputs.csv must be 2 cells long, got 1"),
+        ("a,b\n1,2\n3,4,5\n", "line 3 of outputs.csv must be 2 cells long, got 3"),
+        ("", "outputs.csv must hold at least one row of outputs, got none"),
+        ("a,b\n", "outputs.csv must hold at least one row of outputs, got none"),
+        ("\n\n", "outputs.csv must hold at least one row"),
+        ('a\n"1\n2', "line 3 of outputs.csv, column 'a', must be a number"),
+        ("a\n0x10\n", "line 2 of outputs.csv, column 'a', must be a number, got '0x10'"),
+    ],
+)
+def test_complaints_name_line_and_column(write, text, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        read_outputs(write(text))
+
+
+def test_a_file_that_is_no_text(write, tmp_path):
+    with pytest.raises(ValueError, match=r"outputs.csv must be text in UTF-8, got "):
+        read_outputs(write("ä\n1\n", encoding="latin-1"))
+    with pytest.raises(ValueError, match=r"a file that ends in one of \.csv, \.tsv"):
+        read_outputs(write("1\n", "outputs.xls"))
+    with pytest.raises(FileNotFoundError):
+        read_outputs(tmp_path / "nothing.csv")
+    with pytest.raises(TypeError, match="path must be the path of a file, got 3"):
+        read_outputs(3)
+
+
+@pytest.mark.parametrize(
+    ("column", "error", "complaint"),
+    [
+        ("c", ValueError, r"column must be one of 'a', 'b' in outputs.csv, got 'c'"),
+        (2, ValueError, "column must be an integer from 0 to 1, got 2"),
+        (-1, ValueError, "column must be an integer from 0 to 1, got -1"),
+        (True, TypeError, "column must be a name or number of a column"),
+        (0.0, TypeError, "column must be a name or number of a column"),
+        ([], ValueError, "column must be at least one column"),
+        (["a", None], TypeError, "column must be a name or number of a column"),
+    ],
+)
+def test_columns_that_do_not_exist(write, column, error, complaint):
+    with pytest.raises(error, match=complaint):
+        read_outputs(write("a,b\n1,2\n"), column)
+
+
+def test_names_that_decide_nothing(write):
+    with pytest.raises(ValueError, match=r"a number, for several columns of outputs\.csv have"):
+        read_outputs(write("a,a\n1,2\n"), "a")
+    with pytest.raises(ValueError, match=r"a number, for outputs\.csv has no names"):
+        read_outputs(write("1,2\n3,4\n"), "a")
+
+
+# Arrays.
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.array(ODD),
+        np.arange(12.0).reshape(3, 4),
+        np.arange(24).reshape(2, 3, 4),
+        np.array([True, False]),
+        np.array([1, 2**62 + 1]),
+        np.array(["yes", "no"]),
+        np.array([0.1], dtype=np.float32),
+    ],
+)
+def test_npy_and_npz_come_back_whole(tmp_path, array):
+    np.save(tmp_path / "x.npy", array)
+    np.savez_compressed(tmp_path / "x.npz", only=array)
+    for name in ("x.npy", "x.npz"):
+        found = read_outputs(tmp_path / name)
+        assert found.dtype == array.dtype
+        assert np.array_equal(found, array, equal_nan=array.dtype.kind == "f")
+
+
+def test_columns_of_arrays(tmp_path):
+    table = np.arange(6.0).reshape(3, 2)
+    np.save(tmp_path / "x.npy", table)
+    assert read_outputs(tmp_path / "x.npy", 1).tolist() == [1.0, 3.0, 5.0]
+    named = np.array([(1.0, 2), (3.0, 4)], dtype=[("score", float), ("side", int)])
+    np.save(tmp_path / "named.npy", named)
+    assert read_outputs(tmp_path / "named.npy", "score").tolist() == [1.0, 3.0]
+    np.savez(tmp_path / "x.npz", a=table, b=np.arange(3), c=np.arange(4))
+    with pytest.raises(ValueError, match=r"arrays of x.npz must be of equal length, got \[3, 4\]"):
+        read_outputs(tmp_path / "x.npz", "a")
+    np.savez(tmp_path / "x.npz", a=table, b=np.arange(3))
+    assert np.array_equal(read_outputs(tmp_path / "x.npz", "a"), table)
+    with pytest.raises(ValueError, match="column must be given where a file holds 2 arrays"):
+        read_outputs(tmp_path / "x.npz")
+    with pytest.raises(ValueError, match="columns must be of equal shape"):
+        read_outputs(tmp_path / "x.npz", ["a", "b"])
+
+
+def test_nothing_is_unpickled(tmp_path):
+    class Trap:
+        def __reduce__(self):
+            return print, ("unpickled",)
+
+    np.save(tmp_path / "x.npy", np.array([Trap()], dtype=object), allow_pickle=True)
+    np.savez(tmp_path / "x.npz", only=np.array([Trap()], dtype=object))
+    for name in ("x.npy", "x.npz"):
+        with pytest.raises(ValueError, match=f"{name} must hold arrays without Python objects"):
+            read_outputs(tmp_path / name)
+
+
+def test_arrays_without_rows(tmp_path):
+    for array in (np.zeros((0, 3)), np.array(1.0)):
+        np.save(tmp_path / "x.npy", array)
+        with pytest.raises(ValueError, match=r"x.npy must be an array with one row an output"):
+            read_outputs(tmp_path / "x.npy")
+    (tmp_path / "x.npy").write_bytes(b"")
+    with pytest.raises(ValueError, match=r"x.npy must hold arrays"):
+        read_outputs(tmp_path / "x.npy")
+    with (tmp_path / "x.npz").open("wb") as file:
+        np.save(file, np.zeros(3))
+    with pytest.raises(ValueError, match=r"x.npz must be an archive of arrays"):
+        read_outputs(tmp_path / "x.npz")
+
+
+# Parquet.
+
+
+def frame(**columns):
+    import pandas
+
+    return pandas.DataFrame(columns)
+
+
+def test_parquet(tmp_path):
+    import pyarrow
+    from pyarrow import parquet
+
+    path = tmp_path / "x.parquet"
+    table = pyarrow.table({"score": ODD, "word": ["a", "b"] * 4, "on": [True, False] * 4})
+    parquet.write_table(table, path)
+    assert np.array_equal(read_outputs(path, "score"), ODD, equal_nan=True)
+    assert read_outputs(path, "word").tolist() == ["a", "b"] * 4
+    assert read_outputs(path, "on").dtype == bool
+
+
+def test_a_null_is_no_nan(tmp_path):
+    import pyarrow
+    from pyarrow import parquet
+
+    path = tmp_path / "x.parquet"
+    table = pyarrow.table({"a": pyarrow.array([1.0, float("nan"), None])})
+    parquet.write_table(table, path)
+    with pytest.raises(ValueError, match=r"row 3 of x.parquet, column 'a', must hold a value"):
+        read_outputs(path)
+    frame(a=[1.0, np.nan]).to_parquet(path)
+    with pytest.raises(ValueError, match=r"row 2 of x.parquet, .* pandas writes NaN as null"):
+        read_outputs(path)
+
+
+@pytest.mark.parametrize("missing", [{"pyarrow.parquet"}, {"pyarrow.parquet", "pandas"}])
+def test_parquet_without_its_packages(tmp_path, monkeypatch, missing):
+    path = tmp_path / "x.parquet"
+    frame(a=[1.0, 2.5]).to_parquet(path)
+    kept = importlib.import_module
+
+    def importing(name):
+        if name in missing:
+            raise ImportError(f"no {name}")
+        return kept(name)
+
+    monkeypatch.setattr(_files, "import_module", importing)
+    if "pandas" not in missing:
+        assert read_outputs(path).tolist() == [1.0, 2.5]
+        return
+    with pytest.raises(ImportError, match=r"reading x.parquet needs pyarrow \(pip install pyarrow"):
+        read_outputs(path)
+
+
+def test_reading_a_csv_imports_neither_package():
+    import subprocess
+
+    code = (
+        "import sys, pathlib, tempfile; from dpcore._files import read_outputs;"
+        "p = pathlib.Path(tempfile.mkdtemp(), 'x.csv'); p.write_text('1\\n'); read_outputs(p);"
+        "assert not {'pandas', 'pyarrow'} & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], timeout=60, check=False)
+    assert done.returncode == 0
+
+
+# One file for both sides.
+
+
+@pytest.mark.parametrize(
+    ("one", "zero"), [("1", "0"), ("x", "x_prime"), ("In", "out"), ("TRUE", "False"), ("1.0", "0")]
+)
+def test_a_label_tells_the_sides(write, one, zero):
+    path = write(f"score,member\n0.5,{one}\n1.5,{zero}\n2.5, {one}\n")
+    x, x_prime = read_labelled(path, "member")
+    assert (x.tolist(), x_prime.tolist()) == ([0.5, 2.5], [1.5])
+    bare = write(f"0.5,{one}\n1.5,{zero}\n", "bare.csv")
+    x, x_prime = read_labelled(bare, 1)
+    assert (x.tolist(), x_prime.tolist()) == ([0.5], [1.5])
+
+
+def test_labels_in_other_files(tmp_path):
+    table = frame(a=[1.0, 2.0, 3.0], b=[4.0, 5.0, 6.0], on=[True, False, True])
+    table.to_parquet(tmp_path / "x.parquet", index=False)
+    np.savez(tmp_path / "x.npz", **{name: table[name].to_numpy() for name in table})
+    np.save(tmp_path / "x.npy", table.to_numpy(dtype=float))
+    for name, label, columns in (
+        ("x.parquet", "on", ["a", "b"]),
+        ("x.npz", "on", ["a", "b"]),
+        ("x.npy", 2, [0, 1]),
+    ):
+        x, x_prime = read_labelled(tmp_path / name, label, columns)
+        assert x.tolist() == [[1.0, 4.0], [3.0, 6.0]]
+        assert x_prime.tolist() == [[2.0, 5.0]]
+
+
+def test_labels_that_are_refused(write):
+    path = write("row,score,member\n0,1.5,1\n1,2.5,0\n")
+    # A row number would tell the sides of a sorted file apart.
+    with pytest.raises(ValueError, match="column must be given where a file has 2 columns beside"):
+        read_labelled(path, "member")
+    with pytest.raises(ValueError, match="column must be another one than the label"):
+        read_labelled(path, "member", ["score", 2])
+    assert read_labelled(path, "member", "score")[0].tolist() == [1.5]
+    with pytest.raises(ValueError, match="column must be one of"):
+        read_labelled(path, "number", "score")
+    bad = write("score,member\n1,1\n2,maybe\n", "bad.csv")
+    with pytest.raises(ValueError, match=r"label in row 2 of bad.csv must be 1, true, in or x, .*"):
+        read_labelled(bad, "member")

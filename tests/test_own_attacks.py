@@ -1,0 +1,139 @@
+"""Attacks and events that a user brings, and the vote as one of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import dpcore
+from dpcore import Laplace, published
+from dpcore.attacks import MajorityVote
+from dpcore.exact import vote_log_probabilities
+
+VOTE = MajorityVote()
+
+
+def column(x, size, rng):
+    return x + rng.laplace(size=(size, 1))
+
+
+def threshold_attack(outputs, outputs_prime, pair):
+    cut = float(np.quantile(outputs_prime[:, 0], 0.9))
+    return lambda outputs: outputs[:, 0] > cut
+
+
+@pytest.mark.parametrize("mechanism", [Laplace(0.5), dpcore.Gaussian(0.5), column])
+def test_any_function_can_be_an_attack(mechanism):
+    report = dpcore.audit(mechanism, trials=20_000, attack=threshold_attack, rng=2)
+    assert report.attack.endswith("threshold_attack")
+    assert report.direction == "x_prime"
+    assert stats.binomtest(report.counts.k_prime, 20_000, 0.1).pvalue > 1e-6 or report.pilot < 10**4
+    assert report.epsilon_lower > 0.5
+    assert report.exact is None
+
+
+def test_the_attack_sees_pilot_draws_and_only_those():
+    seen = []
+
+    def attack(outputs, outputs_prime, pair):
+        seen.append((np.array(outputs), np.array(outputs_prime)))
+        return lambda outputs: outputs[:, 0] > 0.5
+
+    for mechanism in (Laplace(1.0), column):
+        seen.clear()
+        report = dpcore.audit(mechanism, trials=4000, attack=attack, rng=3)
+        ((outputs, outputs_prime),) = seen
+        assert outputs.shape == outputs_prime.shape == (report.pilot, 1)
+        for side, pilot in (("x", outputs), ("x_prime", outputs_prime)):
+            assert not np.isin(report.outputs(side, 0, 4000), pilot).any()
+
+
+def test_the_direction_follows_the_pilot():
+    def rare(x, size, rng):
+        return (rng.random(size) < 0.9 - 0.8 * x[0]).astype(float)
+
+    high = dpcore.audit(rare, trials=5000, attack=lambda a, b, p: lambda o: o > 0.5, rng=4)
+    low = dpcore.audit(rare, trials=5000, attack=lambda a, b, p: lambda o: o < 0.5, rng=4)
+    assert (high.direction, low.direction) == ("x", "x_prime")
+    assert high.epsilon_lower > 1.5
+    assert low.epsilon_lower > 1.5
+    swapped = dpcore.audit(
+        rare, ([1.0], [0.0]), trials=5000, attack=lambda a, b, p: lambda o: o > 0.5, rng=4
+    )
+    assert swapped.direction == "x_prime"
+
+
+@pytest.mark.parametrize("attack", [VOTE, lambda a, b, pair: lambda o: np.ones(len(o), bool)])
+def test_a_tie_counts_the_vote_for_x_prime_with_x_prime_in_the_numerator(attack):
+    def constant(x, size, rng):
+        return np.ones((size, 1))
+
+    report = dpcore.audit(constant, trials=1000, attack=attack, claim=0.0)
+    assert report.direction == "x_prime"
+    assert report.epsilon_lower == 0.0
+    assert report.verdict == "not refuted by this attack"
+    if attack is VOTE:
+        assert report.event.vote == "x_prime"
+        tiny = dpcore.audit(constant, trials=99, attack=VOTE)
+        assert (tiny.pilot, tiny.event.vote, tiny.direction) == (0, "x_prime", "x_prime")
+
+
+def test_the_pilot_of_the_vote_is_at_most_one_per_cent():
+    for trials, pilot in [(127, 0), (128, 1), (12_345, 64), (10**6, 4096), (10**8, 2**17)]:
+        report = dpcore.audit(Laplace(1.0), trials=trials, rng=1, attack=VOTE)
+        assert report.pilot == pilot <= trials // 100
+
+
+def test_the_vote_of_the_attack_class_is_that_of_the_audit():
+    """MajorityVote called as any attack chooses as the built-in route does, from equal pilots."""
+    mechanism, pair = published.HalfNoise(1.0), dpcore.pairs.zeros_ones(2)
+    report = dpcore.audit(mechanism, pair, trials=10**5, rng=5, claim=1.0, attack=VOTE)
+    event = MajorityVote()(
+        *(dpcore.sample(mechanism, x, 2000, rng=5) for x in (pair.x, pair.x_prime)), pair
+    )
+    assert event == report.event
+
+    def wrapped(outputs, outputs_prime, pair):
+        return MajorityVote()(outputs, outputs_prime, pair)
+
+    again = dpcore.audit(mechanism, pair, trials=10**5, rng=5, claim=1.0, attack=wrapped)
+    assert again.event == report.event
+    assert again.counts == report.counts
+    assert again.exact == report.exact == pytest.approx(vote_loss(mechanism, pair))
+
+
+def vote_loss(mechanism, pair):
+    law = vote_log_probabilities(mechanism, pair)
+    return max(abs(law.log_p - law.log_p_prime), abs(law.log_q - law.log_q_prime))
+
+
+@pytest.mark.parametrize(
+    ("event", "text"),
+    [
+        (lambda o: o[:, 0], r"\('float64', \(\d+,\)\)"),
+        (lambda o: (o[:, 0] > 0).astype(int), r"\('int64', \(\d+,\)\)"),
+        (lambda o: o > 0, r"\('bool', \(\d+, 1\)\)"),
+        (lambda o: (o[:, 0] > 0)[:-1], r"\('bool', \(\d+,\)\)"),
+        (lambda o: True, r"\('bool', \(\)\)"),
+        (lambda o: None, r"\('object', \(\)\)"),
+    ],
+)
+@pytest.mark.parametrize("mechanism", [Laplace(1.0), column])
+def test_an_event_returns_one_bool_an_output(event, text, mechanism):
+    text = r"^event must be a function that returns bools of shape \(\d+,\), got " + text
+    with pytest.raises(ValueError, match=text):
+        dpcore.audit(mechanism, trials=2000, attack=lambda a, b, pair: event)
+
+
+def test_an_event_may_return_a_list():
+    report = dpcore.audit(
+        Laplace(1.0), trials=500, attack=lambda a, b, pair: lambda o: [v > 0.5 for v in o[:, 0]]
+    )
+    assert 0 < report.counts.k < 500
+
+
+def test_an_attack_returns_an_event():
+    for found in (None, 1, np.ones(3, bool)):
+        with pytest.raises(TypeError, match="event must be a callable outputs -> bools, got"):
+            dpcore.audit(Laplace(1.0), trials=500, attack=lambda a, b, pair, found=found: found)
