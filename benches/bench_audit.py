@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 import dpcore
+from dpcore.attacks import MajorityVote
 from dpcore.published import LaplaceMechanism
 
 TRIALS = 10**6
+VOTE = MajorityVote()
 
 
 def trials_of(tiny: bool, trials: int = TRIALS) -> int:
@@ -31,8 +33,9 @@ def ours(route: str):
         def work() -> list[int]:
             mechanism, pair = system(dim)
             found = dpcore.audit(
-                mechanism, pair, trials=trials, rng=1, threads=1, route=route, progress=False
-            )
+                mechanism, pair, attack=VOTE, trials=trials, rng=1, threads=1, route=route,
+                progress=False,
+            )  # fmt: skip
             # The vote counted may be either one; votes for x' are wanted here.
             k, k_prime = found.counts.k, found.counts.k_prime
             if found.event.vote == "x":
@@ -124,7 +127,7 @@ def test_threads(race, tiny, threads):
     mechanism, pair = system(128)
     found = race(
         "threads, integer route",
-        lambda: dpcore.audit(mechanism, pair, trials=trials, rng=1, threads=threads),
+        lambda: dpcore.audit(mechanism, pair, attack=VOTE, trials=trials, rng=1, threads=threads),
         2 * 128 * trials,
         5,
     )
@@ -150,7 +153,9 @@ def sampling_alone(trials: int, threads: int):
 
 def audit_of_callable(trials: int, threads: int):
     pair = dpcore.pairs.zeros_ones(128)
-    return lambda: dpcore.audit(mechanism, pair, trials=trials, rng=1, claim=1.0, threads=threads)
+    return lambda: dpcore.audit(
+        mechanism, pair, attack=VOTE, trials=trials, rng=1, claim=1.0, threads=threads
+    )
 
 
 @pytest.mark.parametrize(

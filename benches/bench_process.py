@@ -9,11 +9,12 @@ import pytest
 LARGE = """
 import json, sys, time
 import dpcore
+from dpcore.attacks import MajorityVote
 from dpcore.published import LaplaceMechanism
 mechanism = LaplaceMechanism(1.0)
 begun = time.perf_counter()
-found = dpcore.audit(mechanism, mechanism.default_pair(128), trials=sys.argv[1], rng=1,
-                     route=sys.argv[2])
+found = dpcore.audit(mechanism, mechanism.default_pair(128), attack=MajorityVote(),
+                     trials=sys.argv[1], rng=1, route=sys.argv[2])
 taken = time.perf_counter() - begun
 # Not getrusage, whose peak is inherited from the process that started this one.
 status = dict(line.split(":", 1) for line in open("/proc/self/status"))

@@ -1,7 +1,115 @@
-"""Settings shared by all tests."""
+"""Settings and fixtures shared by all tests."""
 
+import subprocess
+import sys
+
+import pytest
 from hypothesis import settings
+
+from dpcore import cli
 
 # A deadline would measure the machine and the first import of scipy, not the code.
 settings.register_profile("dpcore", deadline=None)
 settings.load_profile("dpcore")
+
+OWN = """
+import os
+import helper_of_noisy
+import numpy as np
+from dpcore import Laplace, Pair
+
+print("a module may print")
+
+def release(x, size, rng):
+    print("a mechanism too")
+    return x + rng.laplace(scale=2.0, size=(size, len(x)))
+
+def flat(x, size, rng):
+    return x[0] + rng.laplace(scale=2.0, size=size)
+
+def raising(x, size, rng):
+    raise ValueError("block must be luckier")
+
+def leaving(x, size, rng):
+    raise SystemExit(0)
+
+def wrong_rows(x, size, rng):
+    return np.zeros((size + 1, 1))
+
+def wrong_shape(x, size, rng):
+    return np.zeros((size, 7))
+
+def words(x, size, rng):
+    return np.array(["a"] * size)
+
+def ragged(x, size, rng):
+    return [[0.0], [0.0, 1.0]] * size
+
+def lazy(x, size, rng):
+    import other_of_noisy
+    return release(x, size, rng)
+
+def slow(x, size, rng):
+    with open(os.environ["CALLS"], "a") as calls:
+        calls.write("x")
+    return release(x, size, rng)
+
+class Claiming:
+    claim = 0.5
+    def default_pair(self):
+        return Pair([0.0], [1.0])
+    def __call__(self, x, size, rng):
+        return release(x, size, rng)
+
+class Broken(Claiming):
+    @property
+    def claim(self):
+        raise ValueError("no claim today")
+
+class Pairless(Claiming):
+    def default_pair(self):
+        return [0.0], [1.0]
+
+class Space:
+    mechanism = Claiming()
+
+claiming, broken, pairless = Claiming(), Broken(), Pairless()
+native = Laplace(0.5)
+number = 3
+"""
+
+
+@pytest.fixture
+def own(tmp_path):
+    """Path of a file with mechanisms of a user."""
+    (tmp_path / "helper_of_noisy.py").write_text("")
+    (tmp_path / "other_of_noisy.py").write_text("")
+    (tmp_path / "noisy.py").write_text(OWN)
+    return str(tmp_path / "noisy.py")
+
+
+@pytest.fixture
+def run(capsys, monkeypatch):
+    """Run the command line here: (status, stdout, stderr)."""
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+
+    def call(words, *more):
+        status = cli.main([*words.split(), *more])
+        printed = capsys.readouterr()
+        return status, printed.out, printed.err
+
+    return call
+
+
+@pytest.fixture
+def process(tmp_path):
+    """Run the command line as a process: (status, stdout, stderr)."""
+
+    def call(words, *more):
+        done = subprocess.run(
+            [sys.executable, "-m", "dpcore", *words.split(), *more],
+            capture_output=True, text=True, timeout=60, cwd=tmp_path, check=False,
+        )  # fmt: skip
+        return done.returncode, done.stdout, done.stderr
+
+    return call

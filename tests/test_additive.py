@@ -140,13 +140,18 @@ def test_nan_and_infinities_are_evidence():
     assert chosen.event(np.array([[np.nan], [0.0]])).sum() == 1
 
 
+def crossed(x, size, random, common):
+    """A flag, and a value whose shift has the flag's sign; what else they say on their own."""
+    flag = random.random(size) < 0.5 + 0.1 * common * x[0]
+    shift = np.where(flag == 1, 1.0, -1.0) * (2.0 * x[0] - 1.0) + common * x[0]
+    return np.stack([flag, shift + random.laplace(size=size)], axis=1)
+
+
 def test_values_given_their_pattern():
-    """A flag tells which sign the value's shift has: neither says anything alone."""
+    """The flag tells which sign the value's shift has: neither says anything alone."""
 
     def mechanism(x, size, random):
-        flag = random.integers(2, size=size)
-        shift = np.where(flag == 1, 1.0, -1.0) * (2.0 * x[0] - 1.0)
-        return np.stack([flag, shift + random.laplace(size=size)], axis=1)
+        return crossed(x, size, random, 0.0)
 
     pair = Pair([0.0, 0.0], [1.0, 0.0])
     found, chosen = certified(Additive(), mechanism, pair, 20_000, 50_000)
@@ -158,6 +163,24 @@ def test_values_given_their_pattern():
     for score in Additive().candidates(*train, pair):
         if len(score.weights) < 2 and score.transform == "values":
             assert best(score, score(rest[0]), score(rest[1]), 1.0, Goal(10**5)).merit < 0.2
+
+
+def test_groups_add_to_what_the_values_say_anyway():
+    pair = Pair([0.0, 0.0], [1.0, 0.0])
+    train = both_sides(lambda x, n, r: crossed(x, n, r, 1.0), pair, 20_000, 1)
+    usual, grouped = (
+        next(s for s in Additive().candidates(*train, pair)
+             if s.patterns.size and s.transform == "values" and few < len(s.weights) < most)
+        for few, most in ((0, 2), (1, 9))
+    )  # fmt: skip
+    # A rare pattern's values count as they do whatever the pattern.
+    assert np.abs(usual.weights).max() > 0.5
+    assert np.array_equal(grouped.weights[0], usual.weights[0])
+    # A group's weights are not far from the log ratio given its flag.
+    rows = np.array([[1.0, -3.0], [1.0, 4.0], [0.0, -3.0], [0.0, 4.0]])
+    gaps = grouped(rows)[::2] - grouped(rows)[1::2]
+    # Shifts from -1 to 2 with the flag, from 1 to 0 without.
+    assert gaps == pytest.approx([6.0, -2.0], abs=0.7)
 
 
 def test_repeated_columns_share_their_bins():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -196,6 +197,17 @@ def test_the_core_refuses_what_does_not_fit(changed):
         _core.score_additive(*core_arguments(**changed))
 
 
+def test_the_core_refuses_columns_for_rows():
+    turned = np.zeros((2, 3)).T
+    with pytest.raises(ValueError, match="C-contiguous"):
+        _core.count_outputs(turned, np.zeros(2), np.ones(2, dtype=np.int8))
+    with pytest.raises(ValueError, match="C-contiguous"):
+        _core.score_closer(turned, np.zeros(2), np.ones(2), "l1", np.empty(3))
+    description = ("Laplace", [1.0], "two_branch", None, 1.0)
+    with pytest.raises(ValueError, match="C-contiguous"):
+        _core.sample(description, np.zeros(2), turned, (1, 3, 0, 100), 0, 1)
+
+
 # The score as a record.
 
 
@@ -272,6 +284,15 @@ def test_outputs_of_every_real_kind_are_scored_alike():
         score(np.full((3, 2), 2**60))
     with pytest.raises(TypeError, match="real numbers"):
         score(np.array([["a", "b"]]))
+
+
+def test_threads_score_with_one_score_at_a_time():
+    score = small_score()
+    rows = np.random.default_rng(1).normal(size=(40_000, 2))
+    expected = score(rows)
+    with ThreadPoolExecutor(4) as pool:
+        parts = list(pool.map(score, np.array_split(rows, 16)))
+    assert np.concatenate(parts).tolist() == expected.tolist()
 
 
 def test_long_integer_rows_are_converted_in_parts():

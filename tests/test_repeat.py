@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import dpcore
-from dpcore import Laplace, Pair, _repeat, audit, published
+from dpcore import Laplace, Pair, _repeat, published
+from dpcore.attacks import MajorityVote
 
 
 def noisy(x, size, rng):
@@ -20,6 +21,11 @@ def noisy(x, size, rng):
 
 def positive(outputs, outputs_prime, pair):
     return lambda drawn: drawn > 0
+
+
+def audit(*arguments, **options):
+    """With the vote, whose reports do not change when the default attack learns something."""
+    return dpcore.audit(*arguments, **{"attack": MajorityVote(), **options})
 
 
 AUDITS = {
@@ -31,7 +37,7 @@ AUDITS = {
         Laplace(1.0), Pair([0.0], [3.0], 3.0), trials=10**4, claim=0.5, delta=1e-3, rng=2**63 - 1
     ),
 }
-PARTIAL = replace(AUDITS["refuted"], partial=True, end=10**6)
+PARTIAL = replace(AUDITS["refuted"], partial=True, stop="interrupted", bound="anytime", end=10**6)
 OWN = audit(
     lambda x, size, rng: rng.normal(size=size),
     Pair("a", {"b": 1}),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from .bounds import BOUNDS, Band, Martingale, detectable, every_coordinate, tradeoff_band
 from .errors import invalid
+from .events import Above
 
 if TYPE_CHECKING:
     from .audit_record import Audit
@@ -23,8 +24,8 @@ def certified(audit: Audit) -> float:
     if not audit.floats or audit.floating_point is None:
         return own
     # Both hold at once with the confidence asked for, so the larger one may be reported.
-    finding = audit.floating_point
-    return max(own, BOUNDS["clopper_pearson"](finding.bound_counts, audit.delta, level(audit)))
+    bound = BOUNDS["clopper_pearson" if audit.stop == "fixed" else "anytime"]
+    return max(own, bound(audit.floating_point.bound_counts, audit.delta, level(audit)))
 
 
 def level(audit: Audit) -> float:
@@ -94,7 +95,7 @@ def fixed(audit: Audit) -> Audit:
 def band(audit: Audit) -> Band:
     """The upper confidence band on the trade-off function."""
     curve = audit.curve
-    if curve is None:
+    if curve is None or not isinstance(audit.event, Above):
         raise invalid("attack", "one whose event is a threshold on a score", audit.attack)
     sides = [(curve.k, curve.n), (curve.k_prime, curve.n_prime)]
     if audit.event.side == "below":

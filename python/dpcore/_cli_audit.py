@@ -17,7 +17,7 @@ from . import _cli_user, attacks, published
 from ._cli_status import INTERRUPTED, NOT_REFUTED, REFUTED, Usage, say, usage
 from ._systems import System
 from .auditing import Audit, audit
-from .errors import count, invalid
+from .errors import choice, count, invalid
 from .events import Vote
 from .pairs import distance, patterns, zeros_ones
 from .published import is_native
@@ -79,6 +79,8 @@ def run(asked: Asked) -> int:
         raise Usage("name a system or FILE.py:FUNCTION (dpcore audit --list shows the systems)")
     if asked.claim is not None and asked.no_claim:
         raise Usage("--claim and --no-claim exclude each other")
+    if asked.stop == "refuted" and asked.no_claim:
+        raise Usage("--stop refuted needs a claim")
     if asked.plot is not None:
         _check_plot(Path(asked.plot))
     if asked.html is not None:
@@ -109,7 +111,7 @@ def _audit(asked: Asked, mechanism: Any, pair: Pair) -> Audit:
             among,
             trials=asked.trials,
             start=_start(asked.start),
-            attack=attacks.named(asked.attack),
+            attack=attacks.named(choice("attack", asked.attack, tuple(attacks.NAMES))),
             bound=asked.bound,
             stop=asked.stop,
             floats=asked.floats,

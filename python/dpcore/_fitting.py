@@ -37,6 +37,7 @@ _MOST_TRAINING: Final = 2**21
 _MOST_SCREENED: Final = 2**17
 _MOST_ELEMENTS: Final = 2**26
 """Numbers kept at once of the draws that train an attack: half a gibibyte a side."""
+_MOST_VOTES: Final = 2**17
 _MOST_LATTICE: Final = 2**18
 _FINALISTS: Final = 2
 _CURVE_POINTS: Final = 48
@@ -87,6 +88,11 @@ def pilot_of(trials: int, pilot: int | None) -> int:
     return _power(max(min(max(trials, 128), 2000), trials // 8))
 
 
+def vote_pilot(trials: int) -> int:
+    """Pilot draws on each side that only choose a vote and a direction: at most 1 per cent."""
+    return min(_power(trials // 100), _MOST_VOTES) if trials >= 100 else 0
+
+
 def sizes_of(pilot: int, elements: int) -> tuple[int, int]:
     """Of the pilot draws, those that train an attack and those that choose its event."""
     most = max(1, min(_MOST_TRAINING, _MOST_ELEMENTS // max(1, elements)))
@@ -120,7 +126,7 @@ def fit(
         What the pilot decided.
     """
     if type(attack) is MajorityVote:
-        return _vote(source, pair, attack, goal)
+        return _vote(source, pair, attack, goal, pilot or 0)
     training, selection = sizes_of(pilot_of(goal.trials, pilot), source.elements)
     outputs, outputs_prime = (source.outputs(PILOT, side, 0, training) for side in (0, 1))
     if not isinstance(attack, ScoreAttack):
@@ -218,9 +224,8 @@ def _curve(
     return np.unique(np.append(edges, chosen.event.threshold))
 
 
-def _vote(source: Source, pair: Pair, attack: MajorityVote, goal: Goal) -> Fitted:
+def _vote(source: Source, pair: Pair, attack: MajorityVote, goal: Goal, size: int) -> Fitted:
     event = attack.event(pair)
-    size = min(_power(goal.trials // 100), 2**17) if goal.trials >= 100 else 0
     if size == 0:
         return Fitted(event, "x_prime", None, 0, np.empty(0))
     vote, direction = choose(pilot_counts(source, event, size), goal.confidence, goal.delta)

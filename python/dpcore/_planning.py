@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from . import _core
 from ._counting import CallableDraws, NativeDraws, Source, call, generator
-from ._fitting import pilot_of
+from ._fitting import pilot_of, vote_pilot
 from ._pairing import Asked, asked, settle
 from ._sequential import BLOCK
 from .attacks import Auto, MajorityVote, Timing
@@ -63,6 +63,13 @@ class Plan:
         """What is to be certified; in powers of two, so that runs of about equal size agree."""
         trials = 1 << (self.trials.bit_length() - 1)
         return Goal(trials, self.delta, self.confidence)
+
+    @property
+    def pilot_size(self) -> int | None:
+        """Pilot draws on each side; None leaves them to the fit."""
+        if self.pilot is None and type(self.attack) is MajorityVote:
+            return vote_pilot(self.trials)
+        return self.pilot
 
     @property
     def looks_at_floats(self) -> bool:

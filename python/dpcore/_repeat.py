@@ -39,8 +39,8 @@ def call(audit: Audit, mechanism: str = "mechanism", pair: str = "pair") -> str:
         >>> report = dpcore.audit(dpcore.Laplace(1.0), trials=1000, claim=1.0, rng=1)
         >>> print(call(report))  # doctest: +NORMALIZE_WHITESPACE
         dpcore.audit(dpcore.Laplace(scale=1.0, variant='two_branch'),
-            dpcore.Pair([0.0], [1.0]), attack=dpcore.attacks.MajorityVote(),
-            trials=1000, claim=1.0, confidence=0.95, rng=1)
+            dpcore.Pair([0.0], [1.0]), attack=dpcore.attacks.Auto(),
+            trials=1000, claim=1.0, confidence=0.95, rng=1, pilot=512)
         >>> eval(call(report)) == report
         True
     """

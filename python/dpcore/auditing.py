@@ -114,5 +114,6 @@ def audit(
     source = chosen.source()
     if plan.stop == "refuted":
         return stopped_early(chosen, source, progress)
-    fitted = fit(source, chosen.pair, plan.attack, plan.goal, plan.pilot, plan.looks_at_floats)
+    pilot, floats = chosen.pilot_size, chosen.looks_at_floats
+    fitted = fit(source, chosen.pair, plan.attack, plan.goal, pilot, floats)
     return counted(chosen, source, fitted, progress)

@@ -150,9 +150,11 @@ def _short(value: Any) -> str:
 
 def _seed(audit: Audit) -> str:
     trials = " and ".join(f"{start:,} to {stop:,}" for start, stop in audit.ranges)
+    own = getattr(audit.mechanism, "reproducible", True) is False
+    unrepeatable = "; the mechanism draws its own randomness, which no seed repeats" if own else ""
     return (
         f"{audit.seed} (trials {trials}; blocks of {audit.block:,}, {audit.route} route, "
-        f"{audit.pilot:,} pilot draws a side)"
+        f"{audit.pilot:,} pilot draws a side{unrepeatable})"
     )
 
 

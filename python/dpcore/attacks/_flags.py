@@ -15,6 +15,10 @@ from ._columns import Atoms, Floats, atoms_of, head, known, loose_of, numbers, t
 _FLAGS: Final = 4
 """Atoms of one entry that get a flag of their own, the most frequent ones."""
 _FREQUENT: Final = 0.005
+_MIXED: Final = 16
+_LOOSE: Final = 4
+"""An entry is an atom or two beside a continuum if so many values, and so many for each atom, are
+no atoms."""
 _GRID: Final = 0.618033988749895
 """The grid to which values are merged has its boundaries at no simple fraction of its width."""
 
@@ -100,10 +104,12 @@ def features_of(rows: npt.NDArray[Any], rows_prime: npt.NDArray[Any]) -> Feature
         values = known(sides[0][:, i], sides[1][:, i])
         atoms = atoms_of(values, tolerance)
         rest = values[loose_of(values, atoms)]
-        # Where atoms are all there is, their values are a feature that needs no flags.
-        marked = _frequent(atoms, values.size) if rest.size else []
+        # Of a discrete law only rare values are no atoms: there the value itself is the feature.
+        mixed = rest.size >= max(_MIXED, _LOOSE * atoms.counts.size)
+        marked = _frequent(atoms, values.size) if mixed else []
         flags += [(i, float(atoms.lows[j]), float(atoms.highs[j])) for j in marked]
-        fill[i] = np.median(rest) if rest.size else np.median(values) if values.size else 0.0
+        beside = rest if mixed else values
+        fill[i] = np.median(beside) if beside.size else 0.0
         column = np.concatenate([side[:, i].astype(np.float64) for side in (rows, rows_prime)])
         flags += [(i, odd, odd) for odd in (np.nan, -np.inf, np.inf) if _holds(column, odd)]
     table = np.array(flags, dtype=np.float64).reshape(-1, 3)

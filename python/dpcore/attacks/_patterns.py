@@ -95,9 +95,13 @@ def _digits(layout: Layout) -> tuple[Whole, Whole]:
     digits = np.zeros(layout.places.shape, dtype=np.int64)
     sizes = []
     for i, places in enumerate(layout.places):
-        symbols, numbered = np.unique(layout.symbols[places[places >= 0]], return_inverse=True)
+        symbols = layout.symbols[places[places >= 0]]
+        if symbols[-1] == 0:
+            # NaN has not been met: it needs no digit of its own.
+            symbols[-1] = symbols[0]
+        different, numbered = np.unique(symbols, return_inverse=True)
         digits[i, : numbered.size] = numbered
-        sizes.append(symbols.size)
+        sizes.append(different.size)
     return digits, np.array(sizes)
 
 

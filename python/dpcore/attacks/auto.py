@@ -56,8 +56,15 @@ class Auto(ScoreAttack):
         self, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any], pair: Pair
     ) -> tuple[Score, ...]:
         """The scores of every member that applies."""
-        return tuple(
-            score
-            for member in self.members
-            for score in member.candidates(outputs, outputs_prime, pair)
-        )
+        found: list[Score] = []
+        for member in self.members:
+            if isinstance(member, Histogram) and outputs.dtype.kind == "f" and self._has(Additive):
+                # Its tables hold the same cells of floats, and are looked up in Rust.
+                continue
+            for score in member.candidates(outputs, outputs_prime, pair):
+                if score not in found:
+                    found.append(score)
+        return tuple(found)
+
+    def _has(self, kind: type[ScoreAttack]) -> bool:
+        return any(isinstance(member, kind) for member in self.members)

@@ -21,7 +21,7 @@ _KEPT: Final = 3
 _SCREENED: Final = 2**22
 """Numbers a side on which the entries are compared; at least `_FEWEST` rows of them."""
 _FEWEST: Final = 1024
-_CAUTION: Final = 3.0
+_CAUTION: Final = 4.0
 """Standard errors taken off an estimated log ratio: the best of many is good by luck, too."""
 
 
@@ -122,8 +122,8 @@ def point(x: Any, shape: tuple[int, ...]) -> Floats | None:
         if array.dtype.kind not in "buif" or not np.isfinite(array).all():
             return None
         return np.broadcast_to(array, shape or (1,)).astype(np.float64).ravel()
-    except (TypeError, ValueError):
-        # Ragged lists, objects that refuse to be arrays, shapes that do not fit.
+    except (TypeError, ValueError, RuntimeError):
+        # Ragged lists, tensors that refuse to be arrays, shapes that do not fit.
         return None
 
 

@@ -26,7 +26,7 @@ def distance(pair: Pair, norm: str) -> float:
     """The norm of x' - x, summed without loss and without overflow on the way.
 
     Args:
-        pair: two arrays of numbers of equal shape.
+        pair: two arrays of numbers of equal shape, or two numbers.
         norm: "l1" (sum of absolute differences), "l2" (Euclidean) or "linf" (the largest).
 
     Returns:
@@ -43,7 +43,11 @@ def distance(pair: Pair, norm: str) -> float:
     """
     choice("norm", norm, NORMS)
     pair = instance("pair", pair, Pair)
-    x, x_prime = pair.x, pair.x_prime
+    # A bare number is a vector of one entry, as mechanisms of other packages take it.
+    x, x_prime = (
+        np.array([float(side)]) if isinstance(side, (int, float)) else side
+        for side in (pair.x, pair.x_prime)
+    )
     for name, value in (("x", x), ("x_prime", x_prime)):
         if not isinstance(value, np.ndarray) or value.dtype.kind not in "buif":
             raise mistyped(name, "an array of real numbers", value)

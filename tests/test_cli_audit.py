@@ -1,0 +1,320 @@
+"""The command line: audits of published systems and of a user's mechanisms."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import numpy as np
+import pytest
+
+import dpcore
+from dpcore import attacks, published
+from dpcore._cli_audit import SYSTEMS
+from dpcore.attacks import MajorityVote
+
+# Published systems.
+
+
+def test_every_system_has_a_name():
+    assert set(SYSTEMS.values()) == set(published.SYSTEMS)
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_every_system_runs(run, name):
+    status, out, _ = run(f"audit {name} --epsilon 1 --trials 1000 --seed 1 --json")
+    report = dpcore.Audit.from_json(out)
+    assert report.mechanism == SYSTEMS[name](1.0)
+    assert report.pair == SYSTEMS[name](1.0).default_pair(2)
+    assert status == (1 if report.refuted else 0)
+    assert json.loads(out) == json.loads(report.to_json())
+
+
+def test_options_reach_the_audit(run):
+    _, out, _ = run(
+        "audit dptext --epsilon 2 --sensitivity 3 --nan resample --dim 4 --trials 2e3 --start 1e3 "
+        "--claim 5 --delta 0.1 --confidence 0.9 --seed 7 --route sampled --block 64 --threads 2 "
+        "--attack majority --bound exact --no-progress --json"
+    )
+    system = published.DPText(2.0, 3.0, "resample")
+    here = dpcore.audit(
+        system, system.default_pair(4), trials=2000, start=1000, claim=5.0, delta=0.1,
+        confidence=0.9, rng=7, route="sampled", block=64, threads=1, attack=MajorityVote(),
+        bound="exact",
+    )  # fmt: skip
+    assert dpcore.Audit.from_json(out) == here
+
+
+def test_options_of_the_default_attack_reach_the_audit(run):
+    words = "audit dptext --epsilon 2 --trials 3e3 --seed 7 --json"
+    system = published.DPText(2.0)
+    arguments = {"trials": 3000, "rng": 7}
+    for more, wanted in (
+        ("", {}),
+        ("--attack auto --pilot 300 --floats", {"pilot": 300, "floats": True}),
+        ("--stop refuted --block 100", {"stop": "refuted", "block": 100}),
+    ):
+        here = dpcore.audit(system, **arguments, **wanted)
+        assert dpcore.Audit.from_json(run(f"{words} {more}")[1]) == here
+
+
+@pytest.mark.parametrize("name", [name for name in attacks.NAMES if name != "timing"])
+def test_every_attack_runs_by_its_name(run, name):
+    if name == "classifier":
+        pytest.importorskip("sklearn")
+    _, out, err = run(f"audit laplace --epsilon 1 --trials 1000 --seed 1 --json --attack {name}")
+    assert err == ""
+    assert dpcore.Audit.from_json(out).attack == type(attacks.named(name)).__name__
+
+
+def test_latencies_of_a_users_mechanism(run, own):
+    words = f"audit {own}:release --dim 1 --no-claim --trials 100 --attack timing --json"
+    report = dpcore.Audit.from_json(run(words)[1])
+    assert (report.attack, report.route, report.bound) == ("Timing", "timed", "conditional")
+
+
+def test_patterns_are_pairs_to_choose_from(run, own):
+    words = f"audit {own}:release --dim 3 --patterns --claim 0.5 --trials 2e4 --seed 1 --json"
+    report = dpcore.Audit.from_json(run(words)[1])
+    assert report.pair in tuple(dpcore.pairs.patterns(3))
+
+
+def test_a_page_is_written(run, tmp_path):
+    page = tmp_path / "audit.html"
+    words = f"audit laplace --epsilon 1 --trials 1000 --seed 1 --html {page}"
+    _, _, err = run(words)
+    assert err == f"wrote {page}\n"
+    assert "LaplaceMechanism" in page.read_text(encoding="utf-8")
+
+
+def test_sensitivity_is_the_distance_of_the_pair(run, tmp_path):
+    for words in ("--x -1,2 --x-prime 1,-3", "--x=-1,2 --x-prime=1,-3"):
+        status, out, _ = run(f"audit laplace --epsilon 1 --trials 100 --json {words}")
+        report = dpcore.Audit.from_json(out)
+        assert status == 0
+        assert report.mechanism == published.LaplaceMechanism(1.0, 7.0)
+        assert report.pair == dpcore.Pair([-1, 2], [1, -3])
+    np.save(tmp_path / "x.npy", np.arange(3.0))
+    more = ("--x", f"@{tmp_path / 'x.npy'}", "--x-prime", "0,1,3")
+    report = dpcore.Audit.from_json(run("audit laplace --epsilon 1 --trials 9 --json", *more)[1])
+    assert report.mechanism.sensitivity == 1.0
+    assert report.pair.x.tolist() == [0.0, 1.0, 2.0]
+
+
+def test_a_pair_beyond_the_sensitivity_needs_a_claim(run):
+    words = "audit laplace --epsilon 1 --sensitivity 1 --x 0 --x-prime 3 --trials 1e4 --seed 1"
+    status, _, err = run(words)
+    assert status == 2
+    assert "or give --claim" in err
+    assert run(f"{words} --claim 3 --attack majority")[0] == 0
+    assert run(f"{words} --claim 1")[0] == 1
+    status, out, _ = run(f"{words} --no-claim --json")
+    assert (status, dpcore.Audit.from_json(out).claim) == (0, None)
+
+
+def test_without_a_claim_nothing_is_refuted(run):
+    status, out, _ = run("audit half-noise --epsilon 1 --dim 1 --trials 1e5 --no-claim")
+    assert status == 0
+    assert "no claim given" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        ("audit", "name a system"),
+        ("audit laplace", "laplace needs --epsilon"),
+        ("audit laplce --epsilon 1", "did you mean laplace"),
+        ("audit laplace --epsilon 1 --clip 1", "--clip does not apply to laplace"),
+        ("audit adept --epsilon 1 --sensitivity 1", "--sensitivity does not apply to adept"),
+        ("audit laplace --epsilon 1 --nan keep", "--nan does not apply"),
+        ("audit dptext --epsilon 1 --nan drop", "--nan must be one of"),
+        ("audit laplace --epsilon 0", "--epsilon must be a finite number above 0"),
+        ("audit laplace --epsilon nan", "--epsilon must be a finite number"),
+        ("audit laplace --epsilon 1 --dim 0", "--dim must be"),
+        ("audit laplace --epsilon 1 --seed -1", "--seed must be"),
+        ("audit laplace --epsilon 1 --start -1", "--start must be a whole number at least 0"),
+        ("audit laplace --epsilon 1 --trials many", "--trials must be"),
+        ("audit laplace --epsilon 1 --trials 1.5", "--trials must be"),
+        ("audit laplace --epsilon 1 --confidence 1", "--confidence must be"),
+        ("audit laplace --epsilon 1 --delta 1", "--delta must be"),
+        ("audit laplace --epsilon 1 --threads 0", "--threads must be"),
+        ("audit laplace --epsilon 1 --block 0", "--block must be"),
+        ("audit laplace --epsilon 1 --route scenic", "--route must be"),
+        ("audit laplace --epsilon 1 --claim -1", "--claim must be"),
+        ("audit laplace --epsilon 1 --attack best", "--attack must be one of 'auto', 'majority'"),
+        ("audit laplace --epsilon 1 --bound best", "--bound must be one of 'clopper_pearson'"),
+        ("audit laplace --epsilon 1 --bound conditional --delta 0.1", "--bound must be another"),
+        ("audit laplace --epsilon 1 --stop soon", "--stop must be one of 'fixed', 'refuted'"),
+        ("audit laplace --epsilon 1 --stop refuted --no-claim", "--stop refuted needs a claim"),
+        ("audit laplace --epsilon 1 --stop refuted --attack majority", "--attack must be one that"),
+        ("audit laplace --epsilon 1 --pilot 1", "--pilot must be an integer at least 2"),
+        ("audit laplace --epsilon 1 --patterns", "--patterns needs --dim"),
+        ("audit laplace --epsilon 1 --route integer", "--route must be 'sampled' or 'auto'"),
+        ("audit laplace --epsilon 1 --html no/such/a.html", "--html must name a file in a folder"),
+        ("audit laplace --epsilon 1 --claim 1 --no-claim", "exclude each other"),
+        ("audit laplace --epsilon 1 --x 1", "go together"),
+        ("audit laplace --epsilon 1 --x 1 --x-prime 2 --dim 1", "--dim does not apply"),
+        ("audit laplace --epsilon 1 --x 1 --x-prime 1", "different in at least one entry"),
+        ("audit laplace --epsilon 1 --x 1 --x-prime 1,2", "equal shape"),
+        ("audit laplace --epsilon 1 --x 1,b --x-prime 1,2", "--x must be numbers"),
+        ("audit laplace --epsilon 1 --x nan --x-prime 1", "--x must be"),
+        ("audit laplace --epsilon 1 --x @no.npy --x-prime 1", "--x must name an .npy file"),
+        ("audit laplace --epsilon 1 --plot a.xyz", "--plot must end in"),
+        ("audit laplace --epsilon 1 --plot no/such/a.png", "--plot must name a file in a folder"),
+        ("audit laplace --epsilon 1 --sped 1", "--sped"),
+        ("audit laplace adept --epsilon 1", "unexpected"),
+        ("audit --list --epsilon 1", "--list only lists"),
+        ("audit --list laplace", "--list only lists"),
+        ("audit nowhere.py:f --claim 1", "no such file: nowhere.py"),
+        ("reproduce nothing", "no such experiment"),
+        ("reproduce --trials 5", "only lists"),
+        ("reproduce published-systems --trials 0", "--trials must be"),
+        ("reproduce published-systems --seed -1", "--seed must be"),
+        ("reproduce published-systems --threads 0", "--threads must be"),
+        ("deduce", "deduce"),
+    ],
+)
+def test_bad_usage_is_2_with_one_line(run, words, complaint):
+    status, out, err = run(words)
+    assert (status, out) == (2, "")
+    assert complaint in err
+    assert err.startswith("error: ")
+    assert "Traceback" not in err
+
+
+# Mechanisms of a user.
+
+
+def test_own_mechanism(run, own):
+    words = "--x 0 --x-prime 1 --seed 1 --trials 1e5"
+    status, out, err = run(f"audit {own}:release {words} --claim 0.6")
+    assert status == 0
+    assert out.startswith(f"{own}:release\n")
+    assert "a module may print" in err
+    assert run(f"audit {own}:release {words} --claim 0.4")[0] == 1
+    assert run(f"audit {own}:flat {words} --claim 0.4")[0] == 1
+    assert run(f"audit {own}:lazy {words} --claim 0.4")[0] == 1
+    assert run(f"audit {own}:release --dim 1 --seed 1 --trials 1e5 --claim 0.4")[0] == 1
+
+
+def test_own_mechanism_as_json(run, own):
+    status, out, _ = run(f"audit {own}:release --dim 1 --seed 1 --trials 1e4 --no-claim --json")
+    report = dpcore.Audit.from_json(out)
+
+    def release(x, size, rng):
+        return x + rng.laplace(scale=2.0, size=(size, len(x)))
+
+    assert status == 0
+    assert report.mechanism == f"{own}:release"
+    assert report.to_json() == out.strip()
+    assert report.counts == dpcore.audit(release, trials=10**4, rng=1, claim=1.0).counts
+
+
+@pytest.mark.parametrize("name", ["claiming", "Space.mechanism"])
+def test_own_claim_and_pair(run, own, name):
+    # The vote sees less than the loss, which is the claim: it cannot refute it by chance.
+    status, out, _ = run(f"audit {own}:{name} --trials 1e4 --attack majority")
+    assert status == 0
+    assert "epsilon <= 0.5" in out
+    status, out, _ = run(f"audit {own}:{name} --trials 1e5 --claim 0.1")
+    assert status == 1
+    assert "(the mechanism's own: 0.5)" in out
+
+
+def test_a_native_mechanism_in_a_users_file_is_run_by_the_core(run, own):
+    words = "--dim 2 --trials 1e4 --claim 9 --attack majority --json"
+    _, out, _ = run(f"audit {own}:native {words}")
+    report = dpcore.Audit.from_json(out)
+    assert report.mechanism == dpcore.Laplace(0.5)
+    assert report.route == "integer"
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "complaint"),
+    [
+        ("release", "--dim 1", "has no claim: give --claim EPSILON"),
+        ("release", "--claim 1", "has no default_pair: give --x and --x-prime"),
+        ("relese", "--dim 1 --claim 1", "did you mean 'release'?"),
+        ("Space.nothing", "--dim 1 --claim 1", "has no 'Space.nothing'"),
+        ("number", "--dim 1 --claim 1", "number must be a callable"),
+        ("Claiming", "", "got a class"),
+        ("release", "--dim 1 --claim 1 --epsilon 1", "--epsilon does not apply to a mechanism"),
+        ("release", "--dim 1 --claim 1 --clip 1", "--clip does not apply to a mechanism"),
+        ("release", "--dim 1 --claim 1 --route integer", "--route must be 'auto'"),
+        ("release", "--dim 1 --claim 1 --start 1", "--start must be a multiple"),
+        ("claiming", "--dim 3", "takes no dim"),
+        ("", "--claim 1", "name the mechanism in the file"),
+    ],
+)
+def test_bad_usage_of_an_own_mechanism(run, own, name, words, complaint):
+    status, out, err = run(f"audit {own}:{name} {words} --trials 1000")
+    assert (status, out) == (2, "")
+    assert complaint in err
+    assert "Traceback" not in err
+
+
+def test_a_file_that_is_not_python(run, tmp_path):
+    (tmp_path / "a.txt").write_text("")
+    assert run(f"audit {tmp_path / 'a.txt'}:f --claim 1")[0] == 2
+    assert run(f"audit {tmp_path}/none.py")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "complaint"),
+    [
+        ("raising", "raising failed: ValueError: block must be luckier"),
+        ("leaving", "leaving failed: SystemExit: 0"),
+        ("wrong_rows", "wrong_rows must be an array with 2 rows, one per output, got (3, 1)"),
+        ("ragged", "ragged failed: ValueError"),
+        ("broken", "broken.claim failed: ValueError: no claim today"),
+        ("pairless", "must be a Pair"),
+    ],
+)
+def test_a_failed_mechanism_is_3(run, own, name, complaint):
+    words = "--claim 1" + (" --dim 1" if name not in ("broken", "pairless") else "")
+    words = words.replace("--claim 1", "") if name == "broken" else words
+    status, out, err = run(f"audit {own}:{name} {words} --trials 1000")
+    assert (status, out) == (3, "")
+    assert complaint in err
+    assert "hint: " in err
+    assert "Traceback" not in err
+    status, _, err = run(f"audit {own}:{name} {words} --trials 1000 --traceback")
+    assert status == 3
+    assert "Traceback (most recent call last)" in err
+
+
+@pytest.mark.parametrize(
+    ("name", "complaint"),
+    [
+        ("wrong_shape", "wrong_shape must be of shape (size, 1), got"),
+        ("words", "words must be real numbers"),
+    ],
+)
+def test_outputs_that_cannot_vote_fail_the_vote_alone(run, own, name, complaint):
+    words = f"audit {own}:{name} --claim 1 --dim 1 --trials 1000"
+    status, out, err = run(f"{words} --attack majority")
+    assert (status, out) == (3, "")
+    assert complaint in err
+    assert "hint: " in err
+    status, out, _ = run(words)
+    assert status == 0
+    assert "not refuted by this attack" in out
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("import nothing_of_that_name", "ModuleNotFoundError: No module named"),
+        ("def f(:", "SyntaxError"),
+        ("import sys; sys.exit(0)", "SystemExit: 0"),
+    ],
+)
+def test_a_failed_import_is_3(run, tmp_path, text, complaint):
+    (tmp_path / "bad.py").write_text(f"\n{text}\n")
+    path, modules = list(sys.path), set(sys.modules)
+    status, out, err = run(f"audit {tmp_path / 'bad.py'}:f --claim 1 --dim 1")
+    assert (status, out) == (3, "")
+    assert complaint in err
+    assert "(bad.py, line 2)" in err
+    assert sys.path == path
+    assert not [name for name in set(sys.modules) - modules if "bad" in name]

@@ -1,0 +1,160 @@
+"""The command line as a process: above all what it exits with."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import dpcore
+
+
+def test_process_not_refuted(process):
+    words = "audit laplace --epsilon 1 --seed 1 --trials 1e5 --attack majority"
+    status, out, err = process(words)
+    assert status == 0
+    assert "not refuted by this attack" in out
+    assert err == ""
+
+
+def test_process_refuted(process):
+    status, out, _ = process("audit half-noise --epsilon 1 --dim 1 --seed 1 --trials 1e5 --json")
+    assert status == 1
+    assert dpcore.Audit.from_json(out).refuted is True
+
+
+def test_process_bad_usage_of_the_parser_and_of_dpcore(process):
+    status, out, err = process("audit laplace --epsilon one")
+    assert (status, out) == (2, "")
+    assert "--epsilon" in err
+    status, out, err = process("audit laplace --epsilon 1 --trials 0")
+    assert (status, out) == (2, "")
+    assert err.startswith("error: --trials must be a whole number")
+
+
+@pytest.mark.parametrize("words", ["info", "audit laplace --epsilon 1"])
+def test_process_with_a_cpu_path_that_is_not_there(process, monkeypatch, words):
+    """The import must not fail: Python would exit with 1, which says "refuted"."""
+    monkeypatch.setenv("DPCORE_CPU", "avx1024")
+    status, out, err = process(words)
+    assert (status, out) == (2, "")
+    assert err.startswith("error: DPCORE_CPU must be one of baseline")
+
+
+def test_process_failed_mechanism(process, own):
+    status, out, err = process("audit --dim 1 --claim 1", f"{own}:raising")
+    assert (status, out) == (3, "")
+    assert "raising failed: ValueError: block must be luckier (noisy.py, line 17)" in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+@pytest.mark.parametrize("words", ["audit laplace --epsilon 1 --trials 100", "--version"])
+def test_process_that_cannot_write_has_failed(words):
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "dpcore", *words.split()]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 3
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a POSIX pipe")
+@pytest.mark.parametrize("words", ["audit laplace --epsilon 1 --trials 100", "--help"])
+def test_process_whose_reader_has_left_has_failed(words):
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "dpcore", *words.split()]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (3, b"")
+
+
+LONG = "--trials 1e12 --seed 1"
+
+
+def interrupted(words, ready, environment=None):
+    """Status and stdout of a process that gets SIGINT once `ready(seconds)` says so."""
+    # A shell that runs tests in the background ignores SIGINT, and children inherit that.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        child = subprocess.Popen(
+            [sys.executable, "-m", "dpcore", *words.split()], stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})},
+        )  # fmt: skip
+    finally:
+        signal.signal(signal.SIGINT, before)
+    begun = time.monotonic()
+    while not ready(time.monotonic() - begun) and child.poll() is None:
+        time.sleep(0.02)
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=30)
+    return child.returncode, out, err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGINT of a POSIX system")
+@pytest.mark.parametrize("as_json", [False, True])
+def test_process_interrupted(as_json):
+    words = f"audit half-noise --epsilon 1 {LONG} --attack majority{' --json' * as_json}"
+    for seconds in (1.5, 4.0, 8.0):  # a busy machine may not have begun to count
+        status, out, err = interrupted(words, lambda passed, limit=seconds: passed > limit)
+        if out:
+            break
+    # Refuted by then, but interrupted comes first.
+    assert status == 130, err
+    if as_json:
+        report = dpcore.Audit.from_json(out)
+        assert report.partial
+        assert report.refuted
+        assert (report.bound, report.stop) == ("anytime", "interrupted")
+        assert 0 < report.counts.n < 10**12
+        assert report.counts.n == report.counts.n_prime
+    else:
+        assert "interrupted: only the trials shown were counted" in out
+        assert re.search(r"counts +[\d,]+ of [\d,]+ on x", out)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGINT of a POSIX system")
+def test_process_interrupted_in_a_users_mechanism(own, tmp_path):
+    calls = tmp_path / "calls"
+
+    def counting(_):
+        return calls.exists() and calls.stat().st_size > 8  # the probe, the pilot, some blocks
+
+    words = f"audit {own}:slow --dim 1 --claim 0.1 {LONG} --attack majority --json"
+    status, out, err = interrupted(words, counting, {"CALLS": str(calls)})
+    assert status == 130, err
+    assert dpcore.Audit.from_json(out).partial
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGINT of a POSIX system")
+def test_process_interrupted_in_the_pilot():
+    words = f"audit half-noise --epsilon 1 {LONG}"
+    status, out, err = interrupted(words, lambda passed: passed > 4.0)
+    assert (status, out) == (130, "")
+    assert err == "interrupted\n"
+
+
+def test_interrupted_before_anything_was_counted(run, monkeypatch):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dpcore._cli_audit.audit", stop)
+    status, out, err = run("audit laplace --epsilon 1 --json")
+    assert (status, out) == (130, "")
+    assert "interrupted" in err
+
+
+def test_a_bug_of_dpcore_is_never_taken_for_refuted(run, monkeypatch):
+    def fail(*_, **__):
+        raise ZeroDivisionError("oh")
+
+    monkeypatch.setattr("dpcore._cli_audit.audit", fail)
+    status, out, err = run("audit laplace --epsilon 1")
+    assert (status, out) == (3, "")
+    assert "dpcore failed: ZeroDivisionError: oh" in err
+    assert "Traceback" not in err
+    assert "Traceback" in run("audit laplace --epsilon 1 --traceback")[2]
