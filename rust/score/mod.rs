@@ -8,7 +8,9 @@
 mod additive;
 mod bins;
 mod closer;
+mod grid;
 mod pass;
+mod sorting;
 
 pub use additive::{Layout, Patterns, Transform, Weights};
 pub use bins::bin_counts;

@@ -107,8 +107,7 @@ struct Pass<'a> {
     /// The rows of a tile, column after column.
     values: Vec<f64>,
     bins: Vec<u32>,
-    /// Which columns to compare, in order, so that rows get sorted.
-    network: Vec<(u32, u32)>,
+    sorting: Sorting,
     keys: Vec<u64>,
     /// Where each row's pattern is in the table; beyond its end if it is not.
     places: Vec<usize>,
@@ -126,9 +125,9 @@ impl<'a> Pass<'a> {
             total: layout.bins(),
             step,
             values: vec![0.0; step * layout.dim()],
-            network: match layout.transform {
-                Transform::Sorted if layout.dim() <= LONGEST_NETWORK => network(layout.dim()),
-                _ => Vec::new(),
+            sorting: match layout.transform {
+                Transform::Sorted => Sorting::new(layout.dim()),
+                _ => Sorting::new(1),
             },
             bins: vec![0; step * layout.dim()],
             keys: vec![0; step],
@@ -176,37 +175,7 @@ impl<'a> Pass<'a> {
                     }
                 }
             }
-            Transform::Sorted => self.sort(size),
-        }
-    }
-
-    /// Sorts each of `size` rows, NaN last.
-    fn sort(&mut self, size: usize) {
-        let (dim, step) = (self.columns.len(), self.step);
-        if dim == 1 {
-            return;
-        }
-        if !self.network.is_empty() && !self.values.iter().any(|value| value.is_nan()) {
-            for &(low, high) in &self.network {
-                let (front, back) = self.values.split_at_mut(high as usize * step);
-                let low = low as usize * step;
-                for (a, b) in front[low..low + size].iter_mut().zip(&mut back[..size]) {
-                    (*a, *b) = if *b < *a { (*b, *a) } else { (*a, *b) };
-                }
-            }
-            return;
-        }
-        let mut row = vec![0.0; dim];
-        for r in 0..size {
-            for (i, entry) in row.iter_mut().enumerate() {
-                let value = self.values[i * step + r];
-                // All NaN alike: one with a sign would come first.
-                *entry = if value.is_nan() { f64::NAN } else { value };
-            }
-            row.sort_unstable_by(f64::total_cmp);
-            for (i, &entry) in row.iter().enumerate() {
-                self.values[i * step + r] = entry;
-            }
+            Transform::Sorted => self.sorting.sort(&mut self.values, step, size),
         }
     }
 

@@ -1,5 +1,52 @@
+//! Rows sorted side by side, each column compared with others in the same order for all rows.
+
 /// Longer rows are sorted one by one.
-const LONGEST_NETWORK: usize = 256;
+const LONGEST: usize = 256;
+
+/// A way to sort rows of one length.
+pub(super) struct Sorting {
+    dim: usize,
+    /// Which columns to compare, in order; empty for rows that are sorted one by one.
+    network: Vec<(u32, u32)>,
+}
+
+impl Sorting {
+    /// For rows of `dim` numbers.
+    pub(super) fn new(dim: usize) -> Self {
+        Self { dim, network: if dim <= LONGEST { network(dim) } else { Vec::new() } }
+    }
+
+    /// Sorts each of the first `size` rows, NaN last.
+    ///
+    /// `values` holds `step` rows, column after column.
+    pub(super) fn sort(&self, values: &mut [f64], step: usize, size: usize) {
+        if self.network.is_empty() || values.iter().any(|value| value.is_nan()) {
+            return self.one_by_one(values, step, size);
+        }
+        for &(low, high) in &self.network {
+            let (front, back) = values.split_at_mut(high as usize * step);
+            let low = low as usize * step;
+            for (a, b) in front[low..low + size].iter_mut().zip(&mut back[..size]) {
+                (*a, *b) = if *b < *a { (*b, *a) } else { (*a, *b) };
+            }
+        }
+    }
+
+    fn one_by_one(&self, values: &mut [f64], step: usize, size: usize) {
+        let mut row = vec![0.0; self.dim];
+        for r in 0..size {
+            for (i, entry) in row.iter_mut().enumerate() {
+                let value = values[i * step + r];
+                // All NaN alike: one with a sign would come first.
+                *entry = if value.is_nan() { f64::NAN } else { value };
+            }
+            row.sort_unstable_by(f64::total_cmp);
+            for (i, &entry) in row.iter().enumerate() {
+                values[i * step + r] = entry;
+            }
+        }
+    }
+}
 
 /// Batcher's merge-exchange: the comparisons that sort `size` numbers, whatever they are.
 ///
