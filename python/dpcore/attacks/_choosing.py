@@ -38,7 +38,7 @@ _DENSE: Final = 48
 _RATIO: Final = 1.06
 
 
-_CAUTION: Final = (0.01, 0.05, 0.2, 0.4)
+_CAUTION: Final = (0.03, 0.1, 0.25, 0.4)
 _STEP: Final = 1000.0
 """Where nothing remains of an event at the first caution, a smaller one ranks it below the rest."""
 
