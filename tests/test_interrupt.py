@@ -350,6 +350,20 @@ except KeyboardInterrupt:
 
 
 @pytest.mark.parametrize("threads", [1, 2])
+def test_a_real_interrupt_of_a_long_pilot(threads):
+    """An eighth of the trials: here there is nothing to keep, but nobody should have to wait."""
+    done = in_subprocess(f"""
+later(4.0)
+try:
+    dpcore.audit(dpcore.Laplace(1.0), trials=10**13, threads={threads}, rng=1)
+except KeyboardInterrupt:
+    print("raised", time.monotonic() - sent[0] < 3.0)
+""")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["raised", "True"]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
 def test_a_real_interrupt_of_a_callable(threads):
     done = in_subprocess(f"""
 def slow(x, size, rng):

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
 
-from ._counting import Source, name_of
+from ._counting import Source, name_of, slices_of
 from ._fitting import Fitted
 from ._planning import Plan
 from ._tallying import Curve, Event, Hits, Tally, Watch
@@ -21,7 +20,6 @@ from .progress import Progress, interrupted_again
 from .records import Counts
 from .sampling import COUNT
 
-_SLICE_SECONDS: Final = 0.4
 _LATTICE_TRIALS: Final = 2**20
 """Trials on which the floating-point finding is counted: what it finds is not rare."""
 _CURVE_TRIALS: Final = 2**22
@@ -173,19 +171,6 @@ def _count(
             if interrupted_again() or so_far[0] == 0:
                 raise
     return so_far
-
-
-def slices_of(start: int, stop: int, block: int, threads: int) -> Iterator[tuple[int, int]]:
-    """Runs of whole blocks, each about as long as _SLICE_SECONDS to count on both sides."""
-    blocks = threads
-    while start < stop:
-        begun = time.perf_counter()
-        end = min(stop, (start // block + blocks) * block)
-        yield start, end
-        taken = time.perf_counter() - begun
-        start = end
-        factor = min(8.0, _SLICE_SECONDS / max(taken, 1e-6))
-        blocks = max(threads, int(blocks * factor) // threads * threads)
 
 
 def _attack_name(attack: Any) -> str:

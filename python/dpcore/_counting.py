@@ -10,6 +10,7 @@ import itertools
 import math
 import os
 import random
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -30,6 +31,7 @@ _Result = TypeVar("_Result")
 Work = Callable[[npt.NDArray[Any], int], _Result]
 """What is done with one block: (its outputs, its first trial) -> anything."""
 
+_SLICE_SECONDS = 0.4
 _TASKS = 4
 """Tasks a thread in one run: enough for an even load, few enough to cost nothing."""
 
@@ -295,6 +297,22 @@ def blocks(start: int, stop: int, block: int) -> Iterator[tuple[int, int]]:
     """The ranges into which block boundaries cut [start, stop)."""
     edges = [start, *range((start // block + 1) * block, stop, block), stop]
     return itertools.pairwise(edges) if start < stop else iter(())
+
+
+def slices_of(start: int, stop: int, block: int, threads: int) -> Iterator[tuple[int, int]]:
+    """Runs of whole blocks, each about as long as _SLICE_SECONDS to work on.
+
+    Ctrl-C waits for the blocks that threads have begun, and a slice has few of them.
+    """
+    blocks = threads
+    while start < stop:
+        begun = time.perf_counter()
+        end = min(stop, (start // block + blocks) * block)
+        yield start, end
+        taken = time.perf_counter() - begun
+        start = end
+        factor = min(8.0, _SLICE_SECONDS / max(taken, 1e-6))
+        blocks = max(threads, int(blocks * factor) // threads * threads)
 
 
 _PURPOSES = ("pilot", "selection", "count", "sample")

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ._counting import Source
+from ._counting import Source, slices_of
 from ._tallying import Event
 from .attacks import FloatLattice, MajorityVote, choose
 from .attacks._choosing import (
@@ -34,11 +34,15 @@ from .records import Counts, Pair, Record
 from .sampling import PILOT, SELECTION
 
 _MOST_TRAINING: Final = 2**21
+_MOST_PILOT: Final = 2**26
+"""Pilot draws a side where the caller did not say."""
 _MOST_SCREENED: Final = 2**17
 _MOST_ELEMENTS: Final = 2**26
 """Numbers kept at once of the draws that train an attack: half a gibibyte a side."""
 _MOST_VOTES: Final = 2**17
 _MOST_LATTICE: Final = 2**18
+"""Numbers a side that the floating-point attack learns from; at least `_FEWEST_LATTICE` rows."""
+_FEWEST_LATTICE: Final = 2**12
 _FINALISTS: Final = 2
 _CURVE_POINTS: Final = 48
 
@@ -85,7 +89,7 @@ def pilot_of(trials: int, pilot: int | None) -> int:
     """
     if pilot is not None:
         return integer("pilot", pilot, 2)
-    return _power(max(min(max(trials, 128), 2000), trials // 8))
+    return min(_power(max(min(max(trials, 128), 2000), trials // 8)), _MOST_PILOT)
 
 
 def vote_pilot(trials: int) -> int:
@@ -131,11 +135,15 @@ def fit(
     outputs, outputs_prime = (source.outputs(PILOT, side, 0, training) for side in (0, 1))
     if not isinstance(attack, ScoreAttack):
         return _foreign(source, pair, attack, goal, (outputs, outputs_prime))
-    scores = attack.candidates(outputs, outputs_prime, pair)
+    # Differences of outputs near the ends of the range of doubles are infinite, and stay so.
+    with np.errstate(over="ignore", invalid="ignore"):
+        scores = attack.candidates(outputs, outputs_prime, pair)
     found = None
     if lattice:
-        few, few_prime = outputs[:_MOST_LATTICE], outputs_prime[:_MOST_LATTICE]
-        found = FloatLattice().candidates(few, few_prime, pair)
+        rows = max(_FEWEST_LATTICE, _MOST_LATTICE // max(1, source.elements))
+        few, few_prime = outputs[:rows], outputs_prime[:rows]
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = FloatLattice().candidates(few, few_prime, pair)
     del outputs, outputs_prime
     screened = min(selection, _MOST_SCREENED)
     rest, rest_prime = (source.outputs(SELECTION, side, 0, screened) for side in (0, 1))
@@ -173,7 +181,11 @@ def _select(
     work = SketchScores(finalists, edges)
     sides = []
     for side in (0, 1):
-        parts = source.run(work, SELECTION, side, 0, selection)
+        parts = (
+            part
+            for first, end in slices_of(0, selection, source.block, source.threads)
+            for part in source.run(work, SELECTION, side, first, end)
+        )
         sides.append(functools.reduce(_add, parts))
     scale = scale_of(*screen)
     final = [

@@ -12,7 +12,7 @@ from ._counting import CallableDraws, NativeDraws, Source, call, generator
 from ._fitting import pilot_of, vote_pilot
 from ._pairing import Asked, asked, settle
 from ._sequential import BLOCK
-from .attacks import Auto, MajorityVote, Timing
+from .attacks import Auto, Coordinatewise, MajorityVote, Timing
 from .attacks._choosing import Goal, ScoreAttack
 from .bounds import BOUNDS
 from .errors import choice, confidence_level, count, delta_level, integer, invalid, mistyped, real
@@ -176,6 +176,12 @@ def _check_size(plan: Plan) -> None:
     if plan.start % source.block and not source.draws.native:
         requirement = f"a multiple of block = {source.block} for a Python callable"
         raise invalid("start", requirement, plan.start)
+    if plan.floats and (plan.stop == "refuted" or not isinstance(plan.attack, ScoreAttack)):
+        requirement = "False but for an attack that makes scores and a fixed number of trials"
+        raise invalid("floats", requirement, plan.floats)
+    fixed_form = plan.stop == "refuted" or isinstance(plan.attack, Coordinatewise)
+    if fixed_form and plan.bound in ("exact", "conditional"):
+        raise invalid("bound", "left alone for stop='refuted' and for Coordinatewise", plan.bound)
     if plan.stop == "refuted" and not isinstance(plan.attack, ScoreAttack):
         raise invalid("attack", "one that makes scores, where stop is 'refuted'", plan.attack)
 

@@ -141,6 +141,7 @@ def scale_of(*arrays: npt.NDArray[Any]) -> float:
     return largest
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def choices(
     scores: Sequence[Score],
     outputs: npt.NDArray[Any],

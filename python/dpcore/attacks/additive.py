@@ -12,7 +12,7 @@ from .. import _core
 from ..errors import choice, integer, invalid, mistyped
 from ..events.above import Score
 from ..records import Pair, Record, frozen_array
-from ._choosing import ScoreAttack
+from ._choosing import ScoreAttack, scale_of
 from ._columns import Floats, both, numbers
 from ._fitted import Fitted, fits
 from ._layout import TRANSFORMS, Words, blocks, exact
@@ -20,6 +20,8 @@ from ._patterns import hashed
 from ._tables import grained
 
 _MOST_BINS: Final = 1024
+_LARGEST: Final = 1e300
+"""Largest output whose differences and gaps are safely finite."""
 
 
 class _Prepared(Record):
@@ -241,7 +243,7 @@ class Additive(ScoreAttack):
     def candidates(
         self, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any], pair: Pair
     ) -> tuple[Score, ...]:
-        """The scores to try; none for outputs that are not numbers.
+        """The scores to try; none for outputs that are not numbers or nearly overflow.
 
         Args:
             outputs: pilot outputs on `x`, shape `(size, ...)`.
@@ -252,7 +254,7 @@ class Additive(ScoreAttack):
             At least one score, if the attack applies.
         """
         rows = both(outputs, outputs_prime)
-        if rows is None or not all(map(exact, rows)):
+        if rows is None or not all(map(exact, rows)) or scale_of(*rows) > _LARGEST:
             return ()
         scores = [AdditiveScore.of(fitted) for fitted in fits(*rows, pair, self.bins)]
         telling = [score for score in scores if score.weights.any() or score.patterns.size]

@@ -114,6 +114,6 @@ def _paulson(a: _Floats, b: _Floats, z: float) -> _Floats:
     lead = (1.0 - t) ** 2 - z * z * t
     middle = (1.0 - s) * (1.0 - t)
     last = (1.0 - s) ** 2 - z * z * s
-    root = (middle + np.sign(z) * np.sqrt(middle**2 - lead * last)) / lead
+    root = (middle + np.sign(z) * np.sqrt(np.maximum(middle**2 - lead * last, 0.0))) / lead
     odds: _Floats = a / b * root**3
     return odds / (1.0 + odds)

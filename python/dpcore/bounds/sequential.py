@@ -264,7 +264,7 @@ def _log_factors(bets: _Bets, delta: float, s: float) -> _Floats:
 
 
 def _largest_stake(centre: _Floats, delta: float, s: float) -> _Floats:
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", over="ignore"):
         most: _Floats = np.minimum(1.0 / (centre + s * delta), 1.0 / (1.0 - centre))
     return most
 

@@ -81,7 +81,9 @@ class Above(Record):
 
 def scores_of(score: Score, outputs: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     """The scores of outputs, checked: one real number each, shape `(size,)`."""
-    scores = np.asarray(score(outputs))
+    # Near the ends of the range of doubles a sum may be infinite: a score like any other.
+    with np.errstate(over="ignore", invalid="ignore"):
+        scores = np.asarray(score(outputs))
     if scores.dtype.kind not in "buif" or scores.shape != (len(outputs),):
         requirement = f"a function that returns real numbers of shape ({len(outputs)},)"
         raise invalid("score", requirement, (str(scores.dtype), scores.shape))
