@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .attacks.support import infinite
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -37,6 +39,10 @@ def rows(audit: Audit) -> list[tuple[str, str]]:
     ]
     if audit.exact is not None:
         table.append(("closed form", f"{epsilon(audit.exact)} (the loss this attack can see)"))
+    elif not isinstance(audit.mechanism, str):
+        reason = infinite(audit.mechanism, audit.pair)
+        if reason is not None:
+            table.append(("closed form", f"infinite loss: {reason}"))
     table += [
         ("witness", f"{audit.event}, {_side(audit.direction)} in the numerator"),
         ("counts", _counts(audit)),
