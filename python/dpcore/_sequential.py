@@ -19,7 +19,7 @@ from .progress import Progress, interrupted_again
 from .records import Counts, Pair
 from .sampling import COUNT, PILOT
 
-BLOCK: Final = 1024
+BLOCK: Final = 256
 """Trials in a block of an audit that stops early: the first look comes after one block."""
 
 _GROWTH: Final = 0.25
