@@ -70,6 +70,7 @@ def test_what_is_asked_of_an_audit(door):
     assert options == {
         "attack": "auto", "trials": 20_000, "claim": 0.1, "confidence": 0.9,
         "bound": "clopper_pearson", "threads": 2, "progress": False,
+        "pilot": 8000,
     }  # fmt: skip
     assert seed == table.cell_seed(7, "SVT1/0")
     assert len({options.get("rng", seed) for _, _, options in door.calls}) == 6
@@ -77,7 +78,7 @@ def test_what_is_asked_of_an_audit(door):
 
 def test_each_mechanism_has_its_own_number_of_trials(door):
     table.run(table.Config(repeats=1, mechanisms=("Laplace", "NumericalSVT")))
-    assert [options["trials"] for _, _, options in door.calls] == [10**9, 10**8]
+    assert [options["trials"] for _, _, options in door.calls] == [4 * 10**8, 10**8]
     assert set(table.TRIALS) == set(BENCHMARKS)
     assert table.Config().mechanisms == tuple(BENCHMARKS)
 
