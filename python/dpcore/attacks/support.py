@@ -159,6 +159,7 @@ def _one_sided(
     return AtAtoms(np.array(entries), np.array(lows), np.array(highs), np.array(signs))
 
 
+@np.errstate(over="ignore")
 def infinite(mechanism: Any, pair: Pair) -> str | None:
     """Why the privacy loss of a native mechanism is infinite on a pair, by its closed form.
 
