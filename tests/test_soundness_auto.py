@@ -2,8 +2,9 @@
 
 DPCORE_AUDITS audits with `attack="auto"` of every mechanism that is truly private, each at the
 exact loss of its pair, at a confidence of 90 % with the `exact` bound: Clopper-Pearson limits miss
-ten times less often than they may and would hide a fault. The refutations must pass an exact binomial test
-of "at most 10 %" at the significance ALPHA. The controls break one rule each and must fail it.
+ten times less often than they may and would hide a fault. The refutations must pass an exact
+binomial test of "at most 10 %" at the significance ALPHA. The controls break one rule each and
+must fail it.
 """
 
 from __future__ import annotations
