@@ -112,7 +112,7 @@ def test_rounding_never_reaches_a_model(model):
         assert (score(side) == score(nudged(side))).all()
     # 0.1 + 0.2 is 0.3 to every tree, and the bound keeps to the law in real numbers.
     report = dpcore.audit(
-        lattice, (0.0, 0.3), attack=Classifier(model), trials=20_000, claim=1.2, rng=1
+        lattice, (0.0, 0.3), attack=Classifier(model), trials=40_000, claim=1.2, rng=1
     )
     assert 0.8 < report.epsilon_lower < 1.2
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import operator
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -11,39 +9,34 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ._counting import Source, slices_of
+from ._counting import Source
+from ._judging import edges_of, merit_of, screen, select
 from ._tallying import Event
-from .attacks import FloatLattice, MajorityVote, choose
+from .attacks import Coordinatewise, FloatLattice, MajorityVote, choose
 from .attacks._choosing import (
     Choice,
     Goal,
     ScoreAttack,
-    best_of_sketches,
     choices,
     not_applicable,
-    scale_of,
-    thresholds,
-    tolerance,
+    sorted_values,
 )
-from .attacks._sketch import SketchScores
 from .attacks.auto import Auto
 from .bounds import clopper_pearson
 from .errors import integer, mistyped
 from .events.above import scores_of
 from .records import Counts, Pair, Record
-from .sampling import PILOT, SELECTION
+from .sampling import PILOT
 
 _MOST_TRAINING: Final = 2**21
 _MOST_PILOT: Final = 2**26
 """Pilot draws a side where the caller did not say."""
-_MOST_SCREENED: Final = 2**17
 _MOST_ELEMENTS: Final = 2**26
 """Numbers kept at once of the draws that train an attack: half a gibibyte a side."""
 _MOST_VOTES: Final = 2**17
 _MOST_LATTICE: Final = 2**18
 """Numbers a side that the floating-point attack learns from; at least `_FEWEST_LATTICE` rows."""
 _FEWEST_LATTICE: Final = 2**12
-_FINALISTS: Final = 2
 _CURVE_POINTS: Final = 48
 
 
@@ -99,9 +92,12 @@ def vote_pilot(trials: int) -> int:
 
 def sizes_of(pilot: int, elements: int) -> tuple[int, int]:
     """Of the pilot draws, those that train an attack and those that choose its event."""
-    most = max(1, min(_MOST_TRAINING, _MOST_ELEMENTS // max(1, elements)))
-    training = min(max(1, 3 * pilot // 8), most)
+    training = min(max(1, pilot // 4), _most_training(elements))
     return training, pilot - training
+
+
+def _most_training(elements: int) -> int:
+    return max(1, min(_MOST_TRAINING, _MOST_ELEMENTS // max(1, elements)))
 
 
 def _power(size: int) -> int:
@@ -131,10 +127,13 @@ def fit(
     """
     if type(attack) is MajorityVote:
         return _vote(source, pair, attack, goal, pilot or 0)
-    training, selection = sizes_of(pilot_of(goal.trials, pilot), source.elements)
-    outputs, outputs_prime = (source.outputs(PILOT, side, 0, training) for side in (0, 1))
+    total = pilot_of(goal.trials, pilot)
+    training, selection = sizes_of(total, source.elements)
     if not isinstance(attack, ScoreAttack):
-        return _foreign(source, pair, attack, goal, (outputs, outputs_prime))
+        size = min(total, _most_training(source.elements))
+        sides = source.outputs(PILOT, 0, 0, size), source.outputs(PILOT, 1, 0, size)
+        return _foreign(source, pair, attack, goal, sides)
+    outputs, outputs_prime = (source.outputs(PILOT, side, 0, training) for side in (0, 1))
     # Differences of outputs near the ends of the range of doubles are infinite, and stay so.
     with np.errstate(over="ignore", invalid="ignore"):
         scores = attack.candidates(outputs, outputs_prime, pair)
@@ -145,78 +144,18 @@ def fit(
         with np.errstate(over="ignore", invalid="ignore"):
             found = FloatLattice().candidates(few, few_prime, pair)
     del outputs, outputs_prime
-    screened = min(selection, _MOST_SCREENED)
-    rest, rest_prime = (source.outputs(SELECTION, side, 0, screened) for side in (0, 1))
-    watched = max(choices(found, rest, rest_prime, goal), key=_merit_of) if found else None
+    rest, rest_prime = screen(source, selection)
+    watched = max(choices(found, rest, rest_prime, goal), key=merit_of) if found else None
     if watched is not None and watched.merit <= 0.0:
         watched = None
     if not scores:
         if type(attack) is not Auto:
             raise not_applicable(attack, rest)
         return Fitted(Never(), "x", 0.0, training + selection, np.empty(0), watched)
-    chosen = _select(source, scores, (rest, rest_prime), (screened, selection), goal)
+    chosen = select(source, scores, (rest, rest_prime), selection, goal)
     points = _curve(chosen, rest, rest_prime)
     merit = chosen.merit
     return Fitted(chosen.event, chosen.direction, merit, training + selection, points, watched)
-
-
-def _merit_of(choice: Choice) -> float:
-    return choice.merit
-
-
-def _select(
-    source: Source,
-    scores: tuple[Any, ...],
-    screen: tuple[npt.NDArray[Any], npt.NDArray[Any]],
-    sizes: tuple[int, int],
-    goal: Goal,
-) -> Choice:
-    """The best event of the best score: all are screened, the finalists see the whole split."""
-    screened, selection = sizes
-    ranked = sorted(choices(scores, *screen, goal), key=_merit_of, reverse=True)
-    if selection <= screened:
-        return _cheapest(ranked)
-    finalists = tuple(choice.event.score for choice in ranked[:_FINALISTS])
-    edges = tuple(_edges(score, *screen) for score in finalists)
-    work = SketchScores(finalists, edges)
-    sides = []
-    for side in (0, 1):
-        parts = (
-            part
-            for first, end in slices_of(0, selection, source.block, source.threads)
-            for part in source.run(work, SELECTION, side, first, end)
-        )
-        sides.append(functools.reduce(_add, parts))
-    scale = scale_of(*screen)
-    final = [
-        best_of_sketches(score, first, second, scale, goal)
-        for score, first, second in zip(finalists, *sides, strict=True)
-    ]
-    return _cheapest(final)
-
-
-_EQUAL: Final = 0.05
-_COST: Final = 20
-
-
-def _cheapest(found: list[Choice]) -> Choice:
-    """Of the choices about as good as the best, the one whose score takes least time."""
-    most = max(map(_merit_of, found))
-    good = [choice for choice in found if choice.merit >= most - _EQUAL * abs(most)]
-    return min(good, key=lambda choice: getattr(choice.event.score, "cost", _COST))
-
-
-def _add(first: tuple[Any, ...], second: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(map(operator.add, first, second))
-
-
-def _edges(
-    score: Any, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]
-) -> npt.NDArray[np.float64]:
-    values = [scores_of(score, side) for side in (outputs, outputs_prime)]
-    low, high = (np.sort(side[~np.isnan(side)]) for side in values)
-    slack = tolerance(score, scale_of(outputs, outputs_prime), low, high)
-    return thresholds(low, high, slack)
 
 
 def _curve(
@@ -224,11 +163,13 @@ def _curve(
 ) -> npt.NDArray[np.float64]:
     """Thresholds of the score at which the trade-off curve will be counted."""
     score = chosen.event.score
-    edges = _edges(score, outputs, outputs_prime)
+    sides = outputs, outputs_prime
+    values = sorted_values(scores_of(score, sides[0])), sorted_values(scores_of(score, sides[1]))
+    edges = edges_of(score, sides, values)
     if edges.size > _CURVE_POINTS:
         # Half of them evenly over the outputs, half towards the tails, where `edges` is dense.
         half = _CURVE_POINTS // 2
-        pooled = np.concatenate([scores_of(score, outputs), scores_of(score, outputs_prime)])
+        pooled = np.concatenate(values)
         spread = np.quantile(pooled[np.isfinite(pooled)], np.linspace(0.02, 0.98, half))
         even = np.searchsorted(edges, spread).clip(0, edges.size - 1)
         tails = np.linspace(0, edges.size - 1, half).astype(np.intp)
@@ -252,10 +193,14 @@ def _foreign(
     outputs: tuple[npt.NDArray[Any], npt.NDArray[Any]],
 ) -> Fitted:
     """A user's own attack names the event; the pilot still chooses the order of the sides."""
+    size = len(outputs[0])
+    if isinstance(attack, Coordinatewise):
+        # The event of all coordinates is too rare for a pilot to tell which side leads.
+        chosen = attack.choose(*outputs, pair, goal)
+        return Fitted(chosen.event, chosen.direction, chosen.merit, size, np.empty(0))
     found = attack(*outputs, pair)
     if not callable(found):
         raise mistyped("event", "a callable outputs -> bools", found)
-    size = len(outputs[0])
     counts = pilot_counts(source, found, size)
 
     def merit(direction: str) -> float:

@@ -10,15 +10,20 @@ from typing import Any, Final
 import numpy as np
 
 from ._counting import Source
-from .attacks._choosing import Goal, ScoreAttack, choices
+from ._judging import screen, select
+from .attacks._choosing import Goal, ScoreAttack
 from .errors import invalid, mistyped
 from .pairs import Search, drive, zeros_ones
 from .records import Pair
-from .sampling import PILOT, SELECTION
+from .sampling import PILOT
 
 _LEAST: Final = 2**11
 _MOST: Final = 2**19
 """Pilot draws a side on one pair in one round of a comparison."""
+_FINAL: Final = 3
+_MOST_FINAL: Final = 2**22
+"""The same where so few pairs are left."""
+_MOST_TRAINING: Final = 2**18
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +90,7 @@ def settle(
     pilot: int,
     seed: int,
 ) -> Pair:
-    """The pair expected to certify most: rounds of pilots, of which the best quarter goes on.
+    """The pair expected to certify most: rounds of pilots, of which the best third goes on.
 
     Args:
         wanted: the pairs to choose from.
@@ -108,20 +113,22 @@ def settle(
         return drive(wanted.search, evaluate, np.random.default_rng((seed, 0)))
     left = list(wanted.pairs)
     while len(left) > 1:
-        # Every round costs a quarter of a pilot in all.
-        size = min(max(_LEAST, pilot // (4 * len(left))), _MOST)
+        # Every round costs half a pilot in all, and only the last ones may be long.
+        most = _MOST if len(left) > _FINAL else _MOST_FINAL
+        size = min(max(_LEAST, pilot // (2 * len(left))), most)
         ranked = sorted(left, key=lambda pair: -evaluate(pair, size))
-        left = ranked[: (len(ranked) + 3) // 4]
+        left = ranked[: (len(ranked) + 2) // 3]
     return left[0]
 
 
 def _merit(source: Source, pair: Pair, attack: ScoreAttack, goal: Goal, size: int) -> float:
-    half = max(1, size // 2)
-    train = [source.outputs(PILOT, side, 0, half) for side in (0, 1)]
-    scores = attack.candidates(train[0], train[1], pair)
+    training = max(1, min(size // 2, _MOST_TRAINING))
+    scores = attack.candidates(
+        source.outputs(PILOT, 0, 0, training), source.outputs(PILOT, 1, 0, training), pair
+    )
     if not scores:
         return -math.inf
-    rest = [source.outputs(SELECTION, side, 0, half) for side in (0, 1)]
-    merit = max(choice.merit for choice in choices(scores, rest[0], rest[1], goal))
+    selection = size - training
+    merit = select(source, scores, screen(source, selection), selection, goal.bolder()).merit
     # A metric claim is per unit of distance, and with delta nothing is ever divided.
     return merit if goal.delta or merit < 0.0 else merit / pair.distance

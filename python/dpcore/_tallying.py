@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
+from .attacks._sketch import binned
 from .errors import invalid, mistyped
-from .events import Vote
+from .events import Above, Vote
 from .events.above import scores_of
 from .records import Record, frozen_array
 
@@ -54,10 +55,12 @@ class Curve(Record):
 
     def __call__(self, outputs: npt.NDArray[Any]) -> tuple[int, ...]:
         """Counts at every threshold; a score that is NaN is above none."""
-        scores = scores_of(self.score, outputs)
-        scores = np.sort(scores[~np.isnan(scores)])
-        below = np.searchsorted(scores, self.thresholds)
-        return tuple((scores.size - below).tolist())
+        return self.of_scores(scores_of(self.score, outputs))
+
+    def of_scores(self, scores: npt.NDArray[np.float64]) -> tuple[int, ...]:
+        """The same from the scores."""
+        counts = binned(scores, self.thresholds)
+        return tuple((counts.sum() - np.cumsum(counts)[:-1]).tolist())
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,14 +127,29 @@ class TallyRows:
 
     def __call__(self, outputs: npt.NDArray[Any], start: int) -> Tally:
         """Count one block's outputs, the first of which is trial `start`."""
-        hits, nan = count_rows(self.event, outputs, self.name)
+        scores = None
+        if type(self.event) is Above:
+            scores = scores_of(self.event.score, outputs)
+            hits: tuple[int, ...] = (int(np.count_nonzero(self.event.of_scores(scores))),)
+            nan = count_nan(outputs)
+        else:
+            hits, nan = count_rows(self.event, outputs, self.name)
         watched, rows = [], []
         for watch in self.watches:
             seen = outputs[: max(0, watch.limit - start)]
-            watched.append(watch.tally(seen) if len(seen) else ())
+            watched.append(self._watched(watch, seen, scores) if len(seen) else ())
             rows.append(len(seen))
         blocks = [(len(outputs), hits[0])]
         return Tally(len(outputs), hits, nan, tuple(watched), tuple(rows), blocks)
+
+    def _watched(
+        self, watch: Watch, seen: npt.NDArray[Any], scores: npt.NDArray[np.float64] | None
+    ) -> tuple[int, ...]:
+        """What a watch counts; the curve of the event's own score needs no second scoring."""
+        event, tally = self.event, watch.tally
+        if scores is None or not isinstance(event, Above) or not isinstance(tally, Curve):
+            return tally(seen)
+        return tally.of_scores(scores[: len(seen)]) if tally.score is event.score else tally(seen)
 
 
 def happened(event: Event, outputs: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
@@ -153,8 +171,12 @@ def count_rows(event: Event, outputs: npt.NDArray[Any], name: str) -> tuple[tupl
     pooled = getattr(event, "pooled", None)
     if pooled is not None:
         hits = (*hits, *pooled(outputs))
-    nan = int(np.isnan(outputs).sum()) if outputs.dtype.kind == "f" else 0
-    return hits, nan
+    return hits, count_nan(outputs)
+
+
+def count_nan(outputs: npt.NDArray[Any]) -> int:
+    """Entries that are NaN."""
+    return int(np.count_nonzero(np.isnan(outputs))) if outputs.dtype.kind == "f" else 0
 
 
 def vote_rows(event: Vote, outputs: npt.NDArray[Any], name: str) -> npt.NDArray[np.float64]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -38,7 +38,9 @@ _DENSE: Final = 48
 _RATIO: Final = 1.06
 
 
-_CAUTION: Final = (0.03, 0.1, 0.25, 0.4)
+_CAUTION: Final = (0.003, 0.03, 0.1, 0.25, 0.4)
+"""Tails of the pilot's limits (see `predicted`). The first is small because the best of hundreds
+of thresholds is looked for, and a rare event is good by luck among so many."""
 _STEP: Final = 1000.0
 """Where nothing remains of an event at the first caution, a smaller one ranks it below the rest."""
 
@@ -51,11 +53,17 @@ class Goal:
         trials: draws a side that will be counted.
         delta: delta of the claim.
         confidence: confidence of the bound.
+        caution: tails of the pilot's limits that are tried until something remains.
     """
 
     trials: int
     delta: float = 0.0
     confidence: float = 0.95
+    caution: tuple[float, ...] = _CAUTION
+
+    def bolder(self) -> Goal:
+        """For a comparison whose winners are judged again on more draws."""
+        return replace(self, caution=_CAUTION[1:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +143,15 @@ def scale_of(*arrays: npt.NDArray[Any]) -> float:
         if array.dtype.kind in "iub" and array.size:
             largest = max(largest, abs(float(array.max())), abs(float(array.min())))
         elif array.dtype.kind == "f" and array.size:
-            finite = array[np.isfinite(array)]
+            # Most arrays hold nothing else, and are not copied then.
+            finite = array if _all_finite(array) else array[np.isfinite(array)]
             if finite.size:
                 largest = max(largest, float(finite.max()), -float(finite.min()))
     return largest
+
+
+def _all_finite(array: npt.NDArray[Any]) -> bool:
+    return math.isfinite(float(array.max())) and math.isfinite(float(array.min()))
 
 
 @np.errstate(over="ignore", invalid="ignore")
@@ -180,12 +193,18 @@ def best(score: Score, values: Floats, values_prime: Floats, scale: float, goal:
     Returns:
         The choice; with merit minus infinity where the score is one cluster of values.
     """
-    none = np.empty(0)
-    sides = Sketch.of(none, values), Sketch.of(none, values_prime)
-    low, high = (np.sort(side[~np.isnan(side)]) for side in (values, values_prime))
+    low, high = sorted_values(values), sorted_values(values_prime)
     points = thresholds(low, high, tolerance(score, scale, low, high))
     below = np.searchsorted(low, points), np.searchsorted(high, points)
-    return _pick(score, points, below, sides, goal)
+    finite, sizes = (low.size, high.size), (values.size, values_prime.size)
+    return _pick(score, points, below, finite, sizes, goal)
+
+
+def sorted_values(values: Floats) -> Floats:
+    """Values in order, without NaN."""
+    found = np.sort(values)
+    # NaN comes last.
+    return found[: found.size - int(np.count_nonzero(np.isnan(found)))]
 
 
 def best_of_sketches(
@@ -196,22 +215,21 @@ def best_of_sketches(
     Args:
         score: the score itself, for the event.
         side: sketch of its values on x.
-        side_prime: sketch of its values on x', with the same edges.
+        side_prime: sketch of its values on x', with the same edges and ends.
         scale: largest magnitude of the outputs.
         goal: what is to be certified.
 
     Returns:
         The choice among the edges and the gaps in both tails.
     """
-    slack = tolerance(score, scale, side.low, side.high, side_prime.low, side_prime.high)
+    ends = side.low, side.high, side_prime.low, side_prime.high
+    slack = tolerance(score, scale, side.edges, *ends)
     lowest = thresholds(side.low, side_prime.low, slack)
     highest = thresholds(side.high, side_prime.high, slack)
-    reach_low = min(side.reach[0], side_prime.reach[0])
-    reach_high = max(side.reach[1], side_prime.reach[1])
-    known = [side.edges, lowest[lowest <= reach_low], highest[highest >= reach_high]]
-    points = np.unique(np.concatenate(known))
+    points = np.unique(np.concatenate([side.edges, lowest, highest]))
     below = side.count_below(points), side_prime.count_below(points)
-    return _pick(score, points, below, (side, side_prime), goal)
+    finite, sizes = (side.finite, side_prime.finite), (side.size, side_prime.size)
+    return _pick(score, points, below, finite, sizes, goal)
 
 
 def tolerance(score: Score, scale: float, *values: Floats) -> float:
@@ -224,21 +242,21 @@ def _pick(
     score: Score,
     points: Floats,
     below: tuple[npt.NDArray[Any], npt.NDArray[Any]],
-    sides: tuple[Sketch, Sketch],
+    finite: tuple[int, int],
+    sizes: tuple[int, int],
     goal: Goal,
 ) -> Choice:
-    sizes = (sides[0].size, sides[1].size)
     if points.size == 0:
         return Choice(Above(score, 0.0), "x", -math.inf, _counts(0, 0, sizes))
-    above = sides[0].finite - below[0], sides[1].finite - below[1]
+    above = finite[0] - below[0], finite[1] - below[1]
     # Rows: above with x in the numerator, above with x', below with x, below with x'.
     hits = np.stack([above[0], above[1], below[0], below[1]])
     draws = np.array([[sizes[0]], [sizes[1]]] * 2)
-    others = np.array([1, 0, 3, 2])
+    against = _beside(hits)[[1, 0, 3, 2]]
     lowered = 0.0
-    for tail in _CAUTION:
+    for tail in goal.caution:
         merits = predicted(
-            hits, draws, hits[others], draws[others],
+            hits, draws, against, draws[[1, 0, 3, 2]],
             goal.trials, goal.delta, goal.confidence, tail=tail,
         )  # fmt: skip
         if merits.max() > 0.0:
@@ -251,6 +269,19 @@ def _pick(
     event = Above(score, float(points[place]), side)
     direction = "x_prime" if which % 2 else "x"
     return Choice(event, direction, float(merits[which, place]), _counts(k, k_prime, sizes))
+
+
+def _beside(hits: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Counts that a threshold's own place among the values did not lower.
+
+    A threshold just beyond the last value of a side counts none of it, and is the better by the
+    luck of that value: one more is counted where the next threshold inwards counts more.
+    """
+    inwards = hits.copy()
+    inwards[:2, 1:] = hits[:2, :-1]
+    inwards[2:, :-1] = hits[2:, 1:]
+    found: npt.NDArray[Any] = np.minimum(np.maximum(inwards, hits), hits + 1)
+    return found
 
 
 def _counts(k: int, k_prime: int, sizes: tuple[int, int]) -> Counts:
@@ -294,5 +325,5 @@ def _ranks(size: int) -> npt.NDArray[np.int64]:
 
 __all__ = [
     "TOLERANCE", "Choice", "Goal", "ScoreAttack", "best", "best_of_sketches", "choices",
-    "not_applicable", "scale_of", "score_name", "thresholds", "tolerance",
+    "not_applicable", "scale_of", "score_name", "sorted_values", "thresholds", "tolerance",
 ]  # fmt: skip

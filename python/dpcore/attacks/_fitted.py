@@ -24,8 +24,9 @@ from ._tables import Runs, clear_runs, even_runs, log_ratios, shrunk, smoothed
 
 Rows = npt.NDArray[Any]
 
-_SAMPLE: Final = 2**16
-"""Rows of each side on which bins are made."""
+_SAMPLE: Final = 2**19
+"""Numbers of each side on which bins are made; at least and at most so many rows."""
+_ROWS: Final = (2**14, 2**16)
 _FEW: Final = 5
 """Columns of so few bins are not smoothed in several ways."""
 _COVERED: Final = 0.5
@@ -59,7 +60,8 @@ class Pilot:
         """Take a sample of both sides."""
         self.sides = rows, rows_prime
         self.pair, self.bins = pair, bins
-        heads = [side[:_SAMPLE] for side in self.sides]
+        most = min(max(_SAMPLE // rows.shape[1], _ROWS[0]), _ROWS[1])
+        heads = [side[:most] for side in self.sides]
         self.slack = Slack(tolerance_of(*heads), scale_of(*heads))
         self.sample = np.concatenate([head.astype(np.float64) for head in heads])
         self.columns = rows.shape[1]

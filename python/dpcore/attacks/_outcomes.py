@@ -37,6 +37,7 @@ class Outcomes(Record):
     unit: float = 0.0
 
     merged = True
+    cost = 2000
 
     def __post_init__(self) -> None:
         """Freeze the tables and check that they fit."""

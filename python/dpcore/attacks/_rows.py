@@ -36,6 +36,8 @@ class Coordinate(Record):
 
     index: int
 
+    cost = 2
+
     def __post_init__(self) -> None:
         """Check the index."""
         object.__setattr__(self, "index", integer("index", self.index, 0))

@@ -2,75 +2,112 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from .. import _core
 from ..events.above import Score, scores_of
 
 Floats = npt.NDArray[np.float64]
 
-_TAIL: Final = 1024
+_TAIL: Final = 2048
+"""Values expected in a tail."""
+_FEWEST: Final = 8
+"""Values of a first look beyond which a tail begins, at least: its place is known that well."""
 
 
-@dataclass(slots=True)
+def binned(values: Floats, edges: Floats) -> npt.NDArray[np.int64]:
+    """How many values lie in each of the bins that increasing edges make; NaN is in none.
+
+    A bin holds its lower edge. Shape `(edges + 1,)`.
+    """
+    counts = np.empty(edges.size + 1, np.uint64)
+    _core.bin_counts(np.ascontiguousarray(values), np.ascontiguousarray(edges), counts)
+    return counts.astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Frame:
+    """What a sketch keeps, fixed before the values that it sketches are seen.
+
+    Args:
+        edges: increasing thresholds at which values are counted.
+        low: values below it are kept.
+        high: values above it are kept.
+    """
+
+    edges: Floats
+    low: float = np.inf
+    high: float = -np.inf
+
+    @classmethod
+    def of(cls, edges: Floats, sides: tuple[Floats, Floats], size: int) -> Frame:
+        """The frame for `size` more values a side, from sorted ones of a first look."""
+        values, values_prime = sides
+        fewest = min(values.size, values_prime.size)
+        rank = _FEWEST + _TAIL * fewest // max(1, size)
+        if 2 * rank >= fewest:
+            return cls(edges)
+        low = min(values[rank], values_prime[rank])
+        return cls(edges, float(low), float(max(values[-1 - rank], values_prime[-1 - rank])))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Sketch:
     """What a threshold needs to know about the scores on one side.
 
     Args:
-        edges: increasing thresholds at which values are counted, fixed beforehand.
+        frame: what is kept.
         size: values seen, NaN among them.
-        below: values below each edge.
-        low: the smallest values, sorted.
-        high: the largest values, sorted.
-        finite: values that are no NaN.
+        counts: values in each bin of the frame.
+        low: the values below the frame's low end, sorted.
+        high: the values above its high end, sorted.
     """
 
-    edges: Floats
-    size: int = 0
-    finite: int = 0
-    below: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    low: Floats = field(default_factory=lambda: np.empty(0))
-    high: Floats = field(default_factory=lambda: np.empty(0))
-
-    def __add__(self, other: Sketch) -> Sketch:
-        """Both together; the edges are the same."""
-        return Sketch(
-            self.edges,
-            self.size + other.size,
-            self.finite + other.finite,
-            self.below + other.below if self.below.size else other.below,
-            np.sort(np.concatenate([self.low, other.low]))[:_TAIL],
-            np.sort(np.concatenate([self.high, other.high]))[-_TAIL:],
-        )
+    frame: Frame
+    size: int
+    counts: npt.NDArray[np.int64]
+    low: Floats
+    high: Floats
 
     @classmethod
-    def of(cls, edges: Floats, values: Floats) -> Sketch:
+    def of(cls, frame: Frame, values: Floats) -> Sketch:
         """The sketch of some values."""
-        known = np.sort(values[~np.isnan(values)])
-        below = np.searchsorted(known, edges).astype(np.int64)
-        return cls(edges, values.size, known.size, below, known[:_TAIL], known[-_TAIL:])
+        low = np.sort(values[values < frame.low])
+        high = np.sort(values[values > frame.high])
+        return cls(frame, values.size, binned(values, frame.edges), low, high)
+
+    @classmethod
+    def total(cls, parts: Sequence[Sketch]) -> Sketch:
+        """All parts together, at least one; they have one frame."""
+        low = np.sort(np.concatenate([part.low for part in parts]))
+        high = np.sort(np.concatenate([part.high for part in parts]))
+        counts = np.sum([part.counts for part in parts], axis=0)
+        return cls(parts[0].frame, sum(part.size for part in parts), counts, low, high)
 
     @property
-    def reach(self) -> tuple[float, float]:
-        """Up to where the low tail, and from where the high tail, is known in full."""
-        if self.finite <= _TAIL:
-            return np.inf, -np.inf
-        return float(self.low[-1]), float(self.high[0])
+    def edges(self) -> Floats:
+        """The frame's edges."""
+        return self.frame.edges
+
+    @property
+    def finite(self) -> int:
+        """Values that are no NaN."""
+        return int(self.counts.sum())
 
     def count_below(self, points: Floats) -> npt.NDArray[np.int64]:
-        """Values below points: edges, or points within a tail's reach."""
-        reach_low, reach_high = self.reach
-        counts = np.empty(points.size, np.int64)
-        at_edge = np.searchsorted(self.edges, points)
-        counts[:] = self.below[np.minimum(at_edge, self.edges.size - 1)] if self.edges.size else 0
-        in_low, in_high = points <= reach_low, points >= reach_high
-        counts[in_low] = np.searchsorted(self.low, points[in_low])
+        """Values below points: edges, or points in a tail."""
+        below = np.cumsum(self.counts)
+        found = below[np.searchsorted(self.edges, points)]
+        in_low, in_high = points <= self.frame.low, points > self.frame.high
+        found[in_low] = np.searchsorted(self.low, points[in_low])
         above = self.high.size - np.searchsorted(self.high, points[in_high])
-        counts[in_high] = self.finite - above
-        return counts
+        found[in_high] = below[-1] - above
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,15 +116,15 @@ class SketchScores:
 
     Args:
         scores: outputs -> values.
-        edges: the edges of each.
+        frames: the frame of each.
     """
 
     scores: tuple[Score, ...]
-    edges: tuple[Floats, ...]
+    frames: tuple[Frame, ...]
 
     def __call__(self, outputs: npt.NDArray[Any], start: int) -> tuple[Sketch, ...]:
         """One sketch for each score."""
         return tuple(
-            Sketch.of(edges, scores_of(score, outputs))
-            for score, edges in zip(self.scores, self.edges, strict=True)
+            Sketch.of(frame, scores_of(score, outputs))
+            for score, frame in zip(self.scores, self.frames, strict=True)
         )

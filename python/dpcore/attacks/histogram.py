@@ -72,6 +72,7 @@ class Cells(Record):
     values: Floats
 
     merged = True
+    cost = 200
 
     def __post_init__(self) -> None:
         """Freeze the tables and check that they fit."""

@@ -66,7 +66,10 @@ class Above(Record):
         Raises:
             ValueError: if the score does not return one real number per output.
         """
-        scores = scores_of(self.score, outputs)
+        return self.of_scores(scores_of(self.score, outputs))
+
+    def of_scores(self, scores: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+        """Decide the event from scores, shape `(size,)`."""
         return scores >= self.threshold if self.side == "above" else scores < self.threshold
 
     def __str__(self) -> str:
