@@ -483,3 +483,22 @@ def test_a_huge_outlier_does_not_make_everything_one_atom():
 def test_atoms_are_looked_for_in_part_of_the_pilot():
     assert len(head(np.zeros((2**18, 1)))) == 2**17
     assert len(head(np.zeros((2**18, 1), np.float32))) == 2**13
+
+
+def test_thresholds_keep_away_from_the_atoms_of_float32():
+    """Sums of float32 meet the atoms of the real law to seven digits only."""
+
+    def released(x, size, generator):
+        noise = np.round(generator.laplace(0.0, 1.0, (size, 1)), 1)
+        return np.float32(x) + noise.astype(np.float32)
+
+    for seed in range(5):
+        audit = dpcore.audit(released, ([0.0], [0.3]), claim=0.3, trials=10**5, rng=seed)
+        threshold = audit.event.threshold
+        if str(audit.event).startswith("entry 0"):
+            assert abs(threshold * 10 - round(threshold * 10)) > 1e-4
+        # Just as in real numbers: the nearest multiple of a tenth decides.
+        for side in ("x", "x_prime"):
+            outputs = audit.outputs(side, 0, 10**5).astype(np.float64)
+            clean = np.round(outputs, 1).astype(np.float32)
+            assert np.array_equal(audit.event(clean), audit.event(outputs.astype(np.float32)))

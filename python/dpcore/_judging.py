@@ -13,7 +13,7 @@ from .attacks._choosing import (
     Goal,
     best_of_sketches,
     choices,
-    scale_of,
+    coarse,
     sorted_values,
     thresholds,
     tolerance,
@@ -105,7 +105,7 @@ def _judged(
             for part in source.run(work, SELECTION, side, first, end)
         ]
         totals.append([Sketch.total(sketches) for sketches in zip(*parts, strict=True)])
-    scale = scale_of(*first_look)
+    scale = coarse(*first_look)
     return [
         best_of_sketches(score, first, second, scale, goal)
         for score, first, second in zip(scores, *totals, strict=True)
@@ -122,4 +122,4 @@ def _cheapest(found: list[Choice]) -> Choice:
 @np.errstate(over="ignore", invalid="ignore")
 def edges_of(score: Any, outputs: Sides, values: tuple[Floats, Floats]) -> Floats:
     """Thresholds between the sorted values of a score on some outputs."""
-    return thresholds(*values, tolerance(score, scale_of(*outputs), *values))
+    return thresholds(*values, tolerance(score, coarse(*outputs), *values))

@@ -29,6 +29,9 @@ The same real number comes out of different sums as doubles that differ in their
 of them, may depend on the input. A threshold inside such a cluster would count the rounding.
 """
 
+_ULPS: Final = 2.0
+"""In types coarser than float64 the tolerance is this many of their own last places."""
+
 _SHARE: Final = 0.381966011250105
 """Where a threshold lies in its gap: not at a simple fraction, where an unseen atom may sit."""
 
@@ -130,6 +133,13 @@ class ScoreAttack:
         return max(choices(scores, rest, rest_prime, goal), key=lambda found: found.merit).event
 
 
+def coarse(*arrays: npt.NDArray[Any]) -> float:
+    """The scale of outputs for `tolerance`: in float32 two last places are as much as that."""
+    kinds = [array.dtype for array in arrays if array.dtype.kind == "f"]
+    places = [_ULPS * float(np.finfo(kind).eps) / TOLERANCE for kind in kinds]
+    return max([1.0, *places]) * scale_of(*arrays)
+
+
 def not_applicable(attack: Any, outputs: npt.NDArray[Any]) -> ValueError:
     """The complaint of an attack that can make nothing of such outputs."""
     shape = (str(outputs.dtype), outputs.shape[1:])
@@ -172,7 +182,7 @@ def choices(
     Returns:
         One choice for each score.
     """
-    scale = scale_of(outputs, outputs_prime)
+    scale = coarse(outputs, outputs_prime)
     return [
         best(score, scores_of(score, outputs), scores_of(score, outputs_prime), scale, goal)
         for score in scores
@@ -186,7 +196,7 @@ def best(score: Score, values: Floats, values_prime: Floats, scale: float, goal:
         score: the score itself, for the event.
         values: its values on x, shape `(size,)`; may hold infinities and NaN.
         values_prime: the same on x'.
-        scale: largest magnitude of the outputs, see `TOLERANCE`; a score with a true attribute
+        scale: magnitude of the outputs, see `coarse`; a score with a true attribute
             `merged` has dealt with rounding itself and is judged on its own scale.
         goal: what is to be certified.
 
@@ -216,7 +226,7 @@ def best_of_sketches(
         score: the score itself, for the event.
         side: sketch of its values on x.
         side_prime: sketch of its values on x', with the same edges and ends.
-        scale: largest magnitude of the outputs.
+        scale: magnitude of the outputs, see `coarse`.
         goal: what is to be certified.
 
     Returns:
@@ -324,6 +334,6 @@ def _ranks(size: int) -> npt.NDArray[np.int64]:
 
 
 __all__ = [
-    "TOLERANCE", "Choice", "Goal", "ScoreAttack", "best", "best_of_sketches", "choices",
+    "TOLERANCE", "Choice", "Goal", "ScoreAttack", "best", "best_of_sketches", "choices", "coarse",
     "not_applicable", "scale_of", "score_name", "sorted_values", "thresholds", "tolerance",
 ]  # fmt: skip

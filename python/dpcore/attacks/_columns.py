@@ -12,12 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import mistyped
-from ._choosing import TOLERANCE, scale_of
+from ._choosing import TOLERANCE, coarse
 
 Floats = npt.NDArray[np.float64]
-
-_ULPS: Final = 2.0
-"""In types coarser than float64 the tolerance is this many of their own last places."""
 
 _LINK: Final = 4.0
 """Values up to this many tolerances apart belong to one cluster, as for thresholds."""
@@ -101,8 +98,7 @@ def tolerance_of(*arrays: npt.NDArray[Any]) -> float:
     kinds = [array.dtype for array in arrays if array.dtype.kind == "f"]
     if not kinds:
         return 0.0
-    share = max(TOLERANCE, *(_ULPS * float(np.finfo(kind).eps) for kind in kinds))
-    return share * scale_of(*arrays)
+    return TOLERANCE * coarse(*arrays)
 
 
 def head(rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
