@@ -1,0 +1,95 @@
+"""Checked vectors and rows, their lengths, and rows brought inside a norm ball."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import invalid, mistyped, vector
+
+Floats = npt.NDArray[np.float64]
+
+
+def vector_of(x: Any, dim: int, name: str = "x") -> Floats:
+    """Check a vector of `dim` finite numbers and return it as float64."""
+    found = vector(name, x)
+    if found.size != dim:
+        raise invalid(name, f"a vector of {dim} entries", x)
+    return found
+
+
+def possible(x: Any, dim: int) -> Floats | None:
+    """The same check as a question: None if x is no vector of `dim` finite numbers."""
+    try:
+        return vector_of(x, dim)
+    except (TypeError, ValueError):
+        return None
+
+
+def rows_of(x: Any) -> Floats:
+    """Check a vector or rows of finite numbers; returns rows as float64, shape `(size, dim)`."""
+    requirement = "a vector or rows of finite numbers, shape (dim,) or (size, dim) with dim >= 1"
+    try:
+        array = np.asarray(x)
+    except ValueError:
+        raise invalid("x", requirement, x) from None
+    if array.dtype.kind not in "buif":
+        raise mistyped("x", requirement, x)
+    if array.ndim not in (1, 2) or array.shape[-1] == 0:
+        raise invalid("x", requirement, x)
+    with np.errstate(over="ignore"):
+        rows = np.ascontiguousarray(array, dtype=np.float64).reshape(-1, array.shape[-1])
+    refuse(np.asarray(~np.isfinite(rows).all(axis=-1)), "finite numbers", rows, array.ndim)
+    return rows
+
+
+def refuse(wrong: npt.NDArray[np.bool_], requirement: str, rows: Floats, ndim: int) -> None:
+    """Raise a ValueError that names the first wrong row, if there is one."""
+    if wrong.any():
+        place = int(np.argmax(wrong))
+        name = "x" if ndim == 1 else f"row {place} of x"
+        raise invalid(name, requirement, rows[place])
+
+
+def lengths(rows: Floats, norm: str) -> Floats:
+    """The norm of each row, shape `(size,)`; inf if it is beyond the range of float64.
+
+    Rows are scaled by a power of two, which is exact: neither squares nor sums overflow or vanish
+    on the way.
+    """
+    sizes = np.abs(rows)
+    largest: Floats = sizes.max(axis=-1)
+    if norm == "linf":
+        return largest
+    exponent = np.frexp(largest)[1]
+    parts = np.ldexp(sizes, -exponent[..., np.newaxis])
+    total = parts.sum(axis=-1) if norm == "l1" else np.sqrt((parts * parts).sum(axis=-1))
+    with np.errstate(over="ignore"):
+        return np.asarray(np.ldexp(total, exponent), dtype=np.float64)
+
+
+def length(x: Floats, norm: str) -> float:
+    """The norm of one vector, as `lengths` has it."""
+    return float(lengths(x[np.newaxis], norm)[0])
+
+
+def normalised(rows: Floats, norm: str) -> Floats:
+    """Rows divided by their norm, none of them zero."""
+    parts = rows / np.abs(rows).max(axis=-1, keepdims=True)
+    return np.asarray(parts / lengths(parts, norm)[:, np.newaxis])
+
+
+def shrunk(rows: Floats, norm: str, radius: float) -> Floats:
+    """Rows times min(1, radius / norm); none ends up outside, so that twice changes nothing."""
+    outside = lengths(rows, norm) > radius
+    if not outside.any():
+        return rows
+    moved = normalised(rows[outside], norm) * radius
+    # Rounding may leave a row some units in the last place outside: one step inwards removes one.
+    while (over := lengths(moved, norm) > radius).any():
+        moved[over] = np.nextafter(moved[over], 0.0)
+    result = rows.copy()
+    result[outside] = moved
+    return result

@@ -1,0 +1,69 @@
+"""What the domains share: membership up to rounding, and a member close to any vector."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..errors import real
+from ..records import Record
+from ._rows import Floats, possible, vector_of
+
+
+class Members(Record):
+    """A set of vectors; a domain says how far outside a vector lies, and what is close to it."""
+
+    __slots__ = ()
+
+    dim: int
+    rounding: ClassVar[float] = 0.0
+
+    def contains(self, x: Any, slack: float = 0.0) -> bool:
+        """True if x is a vector of the domain.
+
+        Args:
+            x: anything; only a vector of `dim` finite numbers can be a member.
+            slack: how far outside still counts, relative to the size of the domain.
+
+        Returns:
+            True or False.
+
+        Raises:
+            TypeError: if `slack` is not a number.
+            ValueError: if `slack` is negative or not finite.
+        """
+        slack = real("slack", slack, low=0.0)
+        member = possible(x, self.dim)
+        return member is not None and self._excess(member) <= max(slack, self.rounding)
+
+    def clip(self, x: Any) -> Floats:
+        """A member close to x: x itself if it is one.
+
+        Args:
+            x: a vector of `dim` finite numbers.
+
+        Returns:
+            The member, float64, shape `(dim,)`.
+
+        Raises:
+            TypeError: if x does not hold real numbers.
+            ValueError: if it is not a vector of `dim` finite numbers.
+        """
+        x = vector_of(x, self.dim)
+        return x if self._excess(x) <= self.rounding else self._nearest(x)
+
+    def _excess(self, x: Floats) -> float:
+        """How far outside x lies, relative to the size of the domain; 0 for a member."""
+        raise NotImplementedError
+
+    def _nearest(self, x: Floats) -> Floats:
+        """A member close to an x that is none."""
+        raise NotImplementedError
+
+
+def unit(dim: int, place: int = 0) -> Floats:
+    """The vector with 1 at a place and zeros elsewhere."""
+    x = np.zeros(dim)
+    x[place] = 1.0
+    return x

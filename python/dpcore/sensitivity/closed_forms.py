@@ -1,0 +1,220 @@
+"""Sensitivities in closed form, each with the pair that attains it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from ..errors import choice, instance, invalid, mistyped, real
+from ..pairs import NORMS, Box, Domain, distance
+from ..records import Pair, Record
+from ._rows import Floats
+from ._sets import unit
+from .domains import Ball, MinMaxRows, OneHot, Simplex, Sphere
+from .histograms import Histogram
+
+AGAINST: Final = ("another", "absent")
+"""What the second input of a pair is: another row, or none, which counts as zeros."""
+
+_SLACK: Final = 1e-12
+"""How far, relatively, the pair may be from attaining the value."""
+
+_Form = tuple[float, Floats, Floats]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Sensitivity(Record):
+    """How far apart two neighbours of a domain can be, and two that are that far apart.
+
+    Making one checks it by the subtraction that anybody can repeat: the pair consists of members
+    and lies at distance `value`, to 1e-12 relative.
+
+    Args:
+        value: the largest distance, in the units of the entries.
+        pair: two neighbours that attain it, vectors of float64.
+        norm: "l1", "l2" or "linf".
+        domain: where inputs lie.
+        against: "another" if the second input is any neighbour, "absent" if it is zeros.
+
+    Raises:
+        TypeError: if a field is of the wrong kind.
+        ValueError: if the pair does not attain the value, one of its inputs is no member, or they
+            are no neighbours.
+
+    Example:
+        >>> found = sensitivity(Ball("l2", 1.0, 4), "l1")
+        >>> found.value, abs(found.pair.x - found.pair.x_prime).sum()
+        (4.0, np.float64(4.0))
+    """
+
+    value: float
+    pair: Pair
+    norm: str
+    domain: Any
+    against: str = "another"
+
+    def __post_init__(self) -> None:
+        """Check that the pair is one of members, and that it attains the value."""
+        object.__setattr__(self, "value", real("value", self.value, low=0.0))
+        choice("against", self.against, AGAINST)
+        if not isinstance(self.domain, Domain):
+            raise mistyped("domain", "one with dim, draw and contains", self.domain)
+        attained = distance(instance("pair", self.pair, Pair), self.norm)
+        if abs(attained - self.value) > _SLACK * self.value:
+            raise invalid("value", f"the {self.norm} distance of its pair, {attained}", self.value)
+        for name in ("x", "x_prime"):
+            if not self.domain.contains(getattr(self.pair, name)):
+                requirement = f"a member of {self.domain!r}"
+                raise invalid(f"pair.{name}", requirement, getattr(self.pair, name))
+        neighbouring = getattr(self.domain, "neighbouring", None)
+        if neighbouring is not None and not neighbouring(self.pair.x, self.pair.x_prime):
+            raise invalid("pair", "one of neighbours", self.pair)
+
+    def __str__(self) -> str:
+        """One line: the value and what attains it."""
+        absent = " against an absent row" if self.against == "absent" else ""
+        return (
+            f"{self.norm} sensitivity {self.value:.12g} of {self.domain!r}{absent}, "
+            f"attained by {show_pair(self.pair)}"
+        )
+
+
+def show_pair(pair: Pair) -> str:
+    """Both inputs on one line, long ones shortened: text in messages."""
+    return " and ".join(f"{name} = {_shown(getattr(pair, name))}" for name in ("x", "x_prime"))
+
+
+def _shown(x: Floats) -> str:
+    text = np.array2string(x, precision=6, separator=", ", threshold=8, edgeitems=2)
+    return " ".join(text.split())
+
+
+def sensitivity(domain: Any, norm: str, *, against: str = "another") -> Sensitivity:
+    """The sensitivity of releasing a member of a domain, and a pair that attains it.
+
+    The largest norm of x - x' over all pairs of members, since any two are neighbours (for
+    `Histogram`: over all pairs whose data differ in one record):
+
+    ========================  ==============  ==============  ==========
+    domain                    l1              l2              linf
+    ========================  ==============  ==============  ==========
+    Box                       d (b - a)       sqrt(d) (b - a) b - a
+    MinMaxRows                d               sqrt(d)         1
+    Ball("l1")                2 C             2 C             2 C
+    Ball("l2")                2 C sqrt(d)     2 C             2 C
+    Ball("linf")              2 C d           2 C sqrt(d)     2 C
+    Simplex, OneHot, d >= 2   2               sqrt(2)         1
+    Sphere                    2 sqrt(d)       2               2
+    Histogram, replace        2               sqrt(2)         1
+    Histogram, add_remove     1               1               1
+    ========================  ==============  ==============  ==========
+
+    Simplex, OneHot and Histogram with replacement have sensitivity 0 at d = 1. Sphere with another
+    norm has the values of the ball of radius 1. A row against an absent one, which adds zeros to
+    a sum, is at most half as far away in a ball: ``against="absent"``.
+
+    Args:
+        domain: a Box, MinMaxRows, Ball, Simplex, Sphere, OneHot or Histogram.
+        norm: "l1" (for Laplace noise), "l2" (for Gaussian noise) or "linf".
+        against: "another" for any two neighbours, "absent" for a row and zeros (balls only).
+
+    Returns:
+        The value and the pair.
+
+    Raises:
+        TypeError: if the domain is none of these, or another argument is not a string.
+        ValueError: if `norm` or `against` is unknown, `against` does not suit the domain, or the
+            value is beyond the range of float64.
+
+    Source:
+        Dwork and Roth (2014), definitions 3.1 and 3.8; the L2 ball in L1 is theorem 5.1 of
+        Habernal (2021).
+
+    Example:
+        >>> sensitivity(Ball("l2", 5.0, 256), "l1").value
+        160.0
+        >>> print(sensitivity(MinMaxRows(3), "l1"))
+        l1 sensitivity 3 of MinMaxRows(dim=3), attained by
+        x = [1., 0., 0.] and x_prime = [0., 1., 1.]
+        >>> sensitivity(Ball("l1", 5.0, 3), "l1", against="absent").value
+        5.0
+    """
+    choice("norm", norm, NORMS)
+    choice("against", against, AGAINST)
+    # Exact types: a subclass could hold other members.
+    form = _FORMS.get(type(domain))
+    if form is None:
+        known = ", ".join(kind.__name__ for kind in _FORMS)
+        raise mistyped("domain", f"one with a closed form ({known})", domain)
+    if against == "absent" and type(domain) is not Ball:
+        requirement = "'another' where the domain is not a Ball"
+        raise invalid("against", requirement, against)
+    value, x, x_prime = form(domain, norm)
+    if against == "absent":
+        value, x_prime = value / 2.0, np.zeros(domain.dim)
+    if not math.isfinite(value):
+        raise invalid("domain", f"one whose {norm} sensitivity float64 can hold", domain)
+    return Sensitivity(value, Pair(x, x_prime), norm, domain, against)
+
+
+def _length_of_ones(dim: int, norm: str) -> float:
+    return {"l1": float(dim), "l2": math.sqrt(dim), "linf": 1.0}[norm]
+
+
+def _box(domain: Box, norm: str) -> _Form:
+    width = domain.high - domain.low
+    low, high = np.full(domain.dim, domain.low), np.full(domain.dim, domain.high)
+    return width * _length_of_ones(domain.dim, norm), low, high
+
+
+def _min_max_rows(domain: MinMaxRows, norm: str) -> _Form:
+    x = unit(domain.dim)
+    return _length_of_ones(domain.dim, norm), x, 1.0 - x
+
+
+def _ball(domain: Ball, norm: str) -> _Form:
+    """Opposite ends of the ball, along one axis or along the diagonal.
+
+    Hoelder: on the unit p-ball the q-norm is at most d^(1/q - 1/p), attained by the diagonal, if
+    q < p, and at most 1, attained by any axis (for p = inf by the diagonal), otherwise.
+    """
+    if NORMS.index(norm) < NORMS.index(domain.norm) or domain.norm == "linf":
+        share = _length_of_ones(domain.dim, norm) / _length_of_ones(domain.dim, domain.norm)
+        # The quotient of sqrt(d) may round up: clipping puts the corner back on the ball.
+        level = domain.radius / _length_of_ones(domain.dim, domain.norm)
+        x = domain.clip(np.full(domain.dim, level))
+    else:
+        share, x = 1.0, domain.radius * unit(domain.dim)
+    return 2.0 * domain.radius * share, x, -x
+
+
+def _sphere(domain: Sphere, norm: str) -> _Form:
+    # Both ends of the ball lie on its surface.
+    return _ball(Ball(domain.norm, 1.0, domain.dim), norm)
+
+
+def _two_units(domain: Simplex | OneHot | Histogram, norm: str) -> _Form:
+    """All of it in one entry against all of it in another; with one entry nothing can differ."""
+    x, x_prime = unit(domain.dim), unit(domain.dim, domain.dim - 1)
+    return (_length_of_ones(2, norm) if domain.dim > 1 else 0.0), x, x_prime
+
+
+def _histogram(domain: Histogram, norm: str) -> _Form:
+    if domain.neighbours == "replace":
+        return _two_units(domain, norm)
+    return 1.0, unit(domain.dim), np.zeros(domain.dim)
+
+
+_FORMS: Final[dict[type, Callable[[Any, str], _Form]]] = {
+    Box: _box,
+    MinMaxRows: _min_max_rows,
+    Ball: _ball,
+    Simplex: _two_units,
+    Sphere: _sphere,
+    OneHot: _two_units,
+    Histogram: _histogram,
+}

@@ -1,0 +1,286 @@
+"""The search for a worst pair: what it must find, piece by piece, and what it must never claim."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpcore.pairs import L1, L2, AddRemove, Box, Linf, Records, Replace, distance
+from dpcore.records import Pair
+from dpcore.sensitivity import (
+    Ball,
+    Histogram,
+    MinMax,
+    MinMaxRows,
+    OneHot,
+    Simplex,
+    Sphere,
+    sensitivity,
+)
+from dpcore.sensitivity._searching import Space
+from dpcore.sensitivity.refuting import Refutation, refute
+
+C = 10.0
+
+PIECES = [("extremes",), ("random", "ascent"), ("random", "scipy")]
+"""No closed-form witness in any of them."""
+
+
+def adept(x):
+    """ADePT's clip in L2 to C."""
+    return x * (C / max(C, float(np.linalg.norm(x))))
+
+
+def identity(x):
+    return x
+
+
+def softmax(x):
+    weights = np.exp(x - x.max())
+    return weights / weights.sum()
+
+
+def by_hand(f, found):
+    """The distance as anybody would check it."""
+    value, value_prime = (np.atleast_1d(f(side)) for side in (found.pair.x, found.pair.x_prime))
+    return distance(Pair(value, value_prime), found.norm)
+
+
+@pytest.mark.parametrize("methods", [None, *PIECES])
+@pytest.mark.parametrize("dim", [2, 32, 255])
+def test_the_l1_sensitivity_of_a_clip_in_l2(dim, methods):
+    domain = Box(-C, C, dim)
+    found = refute(adept, 2 * C, "l1", domain, rng=1, methods=methods)
+    assert found.attained == pytest.approx(2 * C * math.sqrt(dim), rel=1e-6)
+    assert found.attained <= 2 * C * math.sqrt(dim) * (1 + 1e-12)
+    assert found.refuted
+    assert found.attained == by_hand(adept, found)
+    assert domain.contains(found.pair.x)
+    assert domain.contains(found.pair.x_prime)
+    assert 0 < found.evaluations <= 10_000
+    assert methods is None or found.found_by != "the domain's witness"
+
+
+def test_the_right_claim_is_not_refuted():
+    found = refute(adept, 2 * C * math.sqrt(32), "l1", Box(-C, C, 32), rng=1, trials=4000)
+    assert not found.refuted
+    assert "not refuted, nor proved" in str(found)
+
+
+@pytest.mark.parametrize("methods", PIECES)
+@pytest.mark.parametrize("dim", [2, 3, 64])
+def test_min_max_scaling_moves_every_entry(dim, methods):
+    found = refute(MinMax(), 1.0, "l1", Box(-1, 1, dim), rng=2, methods=methods, catch=ValueError)
+    assert found.attained == pytest.approx(dim, rel=1e-6)
+    assert found.refuted
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
+@pytest.mark.parametrize(
+    "domain",
+    [
+        Box(-1, 3, 5), MinMaxRows(5), Ball("l1", 2.0, 5), Ball("l2", 2.0, 5), Ball("linf", 2.0, 5),
+        Simplex(5), Sphere(5), OneHot(5), Histogram(5), Histogram(5, "add_remove"),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_the_search_reaches_the_closed_forms_from_below(domain, norm):
+    value = sensitivity(domain, norm).value
+    found = refute(
+        identity, value, norm, domain, rng=3, trials=2500,
+        methods=("extremes", "random", "ascent", "scipy"),
+    )  # fmt: skip
+    assert not found.refuted
+    assert value * (1 - 1e-6) <= found.attained <= value * (1 + 1e-9)
+    assert refute(identity, value * 0.999, norm, domain, rng=3, trials=400).refuted
+
+
+@pytest.mark.parametrize("rows", [False, True])
+def test_a_nonlinear_map_against_every_vertex(rows):
+    weights = np.random.default_rng(5).normal(size=(3, 8)) * 0.5
+
+    def f(x):
+        return np.tanh(x @ weights.T)
+
+    vertices = f(np.array(list(itertools.product([-1.0, 1.0], repeat=8))))
+    best = max(float(np.abs(vertices - row).sum(axis=1).max()) for row in vertices)
+    for methods in [("random", "ascent"), ("random", "scipy")]:
+        found = refute(f, best, "l1", Box(-1, 1, 8), rng=1, rows=rows, methods=methods)
+        # The maximum lies on an edge, beyond every vertex: 1.0127e-2 more.
+        assert found.attained >= best + 0.0127
+        assert found.attained == pytest.approx(by_hand(f, found), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("f", "expected"),
+    [
+        (np.max, 3.0), (np.median, 3.0), (np.mean, 3.0), (np.sort, 21.0), (np.argmax, 6.0),
+        (lambda x: float(x.sum() > 0), 1.0),
+        # Two entries high and five low against the opposite, from the closed form of each split.
+        (softmax, max(2 * (k / (k + (7 - k) * math.exp(-3))
+                           - k * math.exp(-3) / (k * math.exp(-3) + 7 - k))
+                      for k in range(1, 7))),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("methods", PIECES)
+def test_functions_with_known_sensitivities(f, expected, methods):
+    found = refute(f, 0.1, "l1", Box(-1, 2, 7), rng=4, trials=2500, methods=methods)
+    assert found.attained <= expected * (1 + 1e-9)
+    slack = 3e-3 if f is softmax else 1e-9
+    assert found.attained >= expected * (1 - slack)
+
+
+def test_a_peak_near_the_middle_is_found():
+    found = refute(
+        lambda x: math.exp(-float(x @ x) * 100), 0.5, "l1", Box(-1, 1, 30), rng=1, trials=5000
+    )
+    assert found.attained > 0.99
+
+
+@pytest.mark.parametrize(
+    ("relation", "expected"), [(L1(0.5), 0.5), (L2(0.5), 0.5 * 6**0.5), (Linf(0.5), 3.0)]
+)
+def test_neighbours_of_a_ball_relation(relation, expected):
+    domain = Box(0, 4, 6)
+    found = refute(identity, 1e-3, "l1", domain, neighbour=relation, rng=1, trials=6000)
+    assert found.attained == pytest.approx(expected, rel=1e-6)
+    assert relation.holds(found.pair, domain)
+
+
+def test_vectors_too_far_apart_are_drawn_together_to_the_radius():
+    space = Space(Box(-9, 9, 2), L2(2.5))
+    x, x_prime = space.fit(np.zeros(2), np.array([6.0, 8.0]))
+    assert (x.tolist(), x_prime.tolist()) == ([0.0, 0.0], [1.5, 2.0])
+    assert space.fit(np.zeros(2), np.array([0.5, 0.0]))[1].tolist() == [0.5, 0.0]
+    assert space.fit(np.ones(2), np.ones(2)) is None
+
+
+def test_a_clipped_mean_of_records():
+    domain = Records((0.0, 1.0, 5.0, -9.0), 4)
+
+    def mean(x):
+        return float(np.clip(np.asarray(x), -2, 2).mean())
+
+    for relation in (Replace(), AddRemove()):
+        found = refute(mean, 0.1, "l1", domain, neighbour=relation, rng=1, trials=1000)
+        # Replacing one of four: 4 / 4. Adding one to four equal ones: 2 - (4 * 2 - 2) / 5.
+        expected = 1.0 if isinstance(relation, Replace) else 0.8
+        assert found.attained == pytest.approx(expected, rel=1e-12)
+        assert relation.holds(found.pair, domain)
+
+
+def test_rows_of_vectors_under_replacement():
+    corners = tuple(np.array(row) for row in itertools.product([-5.0, 0.0, 5.0], repeat=2))
+
+    def mean(x):
+        return np.mean([row / max(1.0, float(np.linalg.norm(row))) for row in x], axis=0)
+
+    found = refute(mean, 0.1, "l2", Records(corners, 3), neighbour=Replace(), rng=1, trials=1000)
+    assert found.attained == pytest.approx(2 / 3, rel=1e-12)
+
+
+def test_histograms_have_their_own_neighbours():
+    domain = Histogram(4)
+    found = refute(lambda x: x * [1, 2, 3, 4], 2.0, "l1", domain, rng=1, trials=1000)
+    assert found.attained == 7.0
+    assert domain.neighbouring(found.pair.x, found.pair.x_prime)
+
+
+def test_the_seed_repeats_everything():
+    def f(x):
+        return np.cumsum(np.sin(3 * x))
+
+    domain = Box(-1, 1, 4)
+    first = refute(f, 1.0, "l2", domain, rng=7, trials=1000)
+    assert refute(f, 1.0, "l2", domain, rng=7, trials=1000) == first
+    drawn = refute(f, 1.0, "l2", domain, trials=1000)
+    assert refute(f, 1.0, "l2", domain, rng=drawn.seed, trials=1000) == drawn
+    generator = refute(f, 1.0, "l2", domain, rng=np.random.default_rng(1), trials=1000)
+    assert refute(f, 1.0, "l2", domain, rng=generator.seed, trials=1000) == generator
+    assert refute(f, 1.0, "l2", domain, rng=8, trials=1000).pair != first.pair
+
+
+@settings(max_examples=10)
+@given(st.integers(8, 300), st.integers(0, 10**6))
+def test_the_budget_holds_and_more_of_it_never_hurts_the_bound(trials, seed):
+    calls = []
+
+    def f(x):
+        calls.append(1)
+        return np.sin(5 * x)
+
+    found = refute(f, 1.0, "l1", Box(-1, 1, 3), rng=seed, trials=trials)
+    assert len(calls) == found.evaluations <= trials
+    assert found.attained <= 6.0
+    assert found.attained == by_hand(lambda x: np.sin(5 * x), found)
+
+
+def test_rows_count_one_by_one_and_change_nothing():
+    sizes = []
+
+    def f(x):
+        sizes.append(len(x))
+        return x.max(axis=1)
+
+    found = refute(f, 1.0, "l1", Box(-1, 1, 40), rng=1, rows=True, trials=3000)
+    assert sum(sizes) == found.evaluations <= 3000
+    assert len(sizes) < found.evaluations / 4
+    assert found.attained == 2.0
+
+
+def test_stop_when_refuted():
+    quick = refute(adept, 2 * C, "l1", Box(-C, C, 32), rng=1, stop_when_refuted=True)
+    assert quick.refuted
+    assert quick.evaluations < 1000
+
+
+def test_ctrl_c_returns_what_was_found():
+    calls = []
+
+    def f(x):
+        calls.append(1)
+        if len(calls) == 500:
+            raise KeyboardInterrupt
+        return x
+
+    found = refute(f, 1.0, "l1", Box(0, 1, 9), rng=1)
+    assert found.partial
+    assert found.attained > 1.0
+    assert "ended by Ctrl-C" in str(found)
+
+    def never(x):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        refute(never, 1.0, "l1", Box(0, 1, 9), rng=1)
+
+
+def test_the_record():
+    found = refute(adept, 2 * C, "l1", Box(-C, C, 2), rng=1, trials=500)
+    assert pickle.loads(pickle.dumps(found)) == found
+    assert isinstance(found, Refutation)
+    text = str(found)
+    assert text.startswith("claimed 20, attained 28.28427125 by this pair (a lower bound on the")
+    assert "x = array([" in text
+    assert "\n" not in text
+    long = str(refute(adept, 2 * C, "l1", Box(-C, C, 768), rng=1, trials=500))
+    assert len(long) < 500
+
+
+def test_the_slack_of_a_claim():
+    domain = Box(0, 1, 1)
+    assert not refute(lambda x: x * (1 + 1e-10), 1.0, "l1", domain, rng=1, trials=100).refuted
+    assert refute(lambda x: x * (1 + 1e-8), 1.0, "l1", domain, rng=1, trials=100).refuted
+    assert not refute(lambda x: 0 * x, 0.0, "l1", domain, rng=1, trials=100).refuted
+
+
+def test_huge_outputs_do_not_overflow():
+    found = refute(lambda x: x * 1e200, 1.0, "l2", Box(-1, 1, 4), rng=1, trials=500)
+    assert found.attained == pytest.approx(4e200, rel=1e-12)
+    assert refute(lambda x: x * 1.7e308, 1.0, "l1", Box(-1, 1, 4), rng=1, trials=500).refuted

@@ -1,0 +1,169 @@
+"""What the search says about functions and arguments that it cannot work with; torch modules."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from dpcore.pairs import Box, Records
+from dpcore.sensitivity import MinMax
+from dpcore.sensitivity.refuting import refute
+
+BOX = Box(-1, 1, 3)
+
+
+def identity(x):
+    return x
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("rows", [False, True])
+def test_what_is_not_finite_names_f_and_the_input(value, rows):
+    def spoiled(x):
+        return np.where(x > 0.5, value, x)
+
+    with pytest.raises(ValueError, match=r"spoiled\) on x = array.* must be finite, got array"):
+        refute(spoiled, 1.0, "l1", BOX, rng=1, rows=rows)
+
+
+def test_a_shape_that_changes_names_both():
+    def ragged(x):
+        return np.append(x, x[x > 0])
+
+    with pytest.raises(ValueError, match=r"ragged\) must be of shape \(\d,\), as on the first"):
+        refute(ragged, 1.0, "l1", Box(-1, 2, 3), rng=3)
+
+
+def test_rows_that_are_not_one_for_each_input():
+    with pytest.raises(ValueError, match=r"must be of shape \(\d+, ...\) for inputs of shape"):
+        refute(lambda x: x[:2].sum(axis=0), 1.0, "l1", BOX, rng=1, rows=True)
+
+
+def test_what_f_raises_passes_through():
+    weights = np.ones((4, 4))
+    with pytest.raises(ValueError, match="matmul"):
+        refute(lambda x: weights @ x, 1.0, "l1", BOX, rng=1)
+    with pytest.raises(ValueError, match="x must be a row of at least two different"):
+        refute(MinMax(), 1.0, "l1", BOX, rng=1)
+
+
+def test_rows_on_which_f_is_not_defined_are_left_out():
+    found = refute(MinMax(), 1.0, "l1", BOX, rng=1, rows=True, trials=2000, catch=ValueError)
+    assert found.attained == 3.0
+
+
+def never(x):
+    raise ValueError("not today")
+
+
+def test_f_that_is_defined_nowhere():
+    with pytest.raises(ValueError, match="domain must be large enough to hold two neighbours"):
+        refute(never, 1.0, "l1", BOX, rng=1, catch=ValueError)
+    with pytest.raises(ValueError, match="not today"):
+        refute(never, 1.0, "l1", BOX, rng=1, catch=KeyError)
+
+
+def test_noise_is_no_function():
+    rng = np.random.default_rng(1)
+    with pytest.raises(ValueError, match="must be a function of its input alone, without noise"):
+        refute(lambda x: x + rng.laplace(size=3), 1.0, "l1", BOX, rng=1, trials=200)
+
+
+def test_an_f_that_writes_into_its_input():
+    def doubling(x):
+        x *= 2
+        return x
+
+    assert refute(doubling, 1.0, "linf", BOX, rng=1, trials=500).attained == 4.0
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "text"),
+    [
+        ({"f": 3}, TypeError, "f must be a callable"),
+        ({"f": lambda x: "a"}, TypeError, "must be a number or an array of them, got 'a'"),
+        ({"f": lambda x: x[:0]}, TypeError, "must be a number or an array of them"),
+        ({"f": lambda x: x + 1j}, TypeError, "must be a number or an array of them"),
+        ({"f": lambda x: [[1], [1, 2]]}, TypeError, "must be a number or an array of them"),
+        ({"claimed": -1}, ValueError, "claimed must be a finite number at least 0, got -1"),
+        ({"claimed": np.nan}, ValueError, "claimed must be a finite number at least 0"),
+        ({"claimed": "1"}, TypeError, "claimed must be a finite number at least 0"),
+        ({"norm": "l3"}, ValueError, "norm must be one of 'l1', 'l2', 'linf', got 'l3'"),
+        ({"norm": 1}, TypeError, "norm must be one of"),
+        ({"domain": [0, 1]}, TypeError, "domain must be a domain with dim, draw and contains"),
+        ({"neighbour": "replace"}, TypeError, "neighbour must be a neighbour relation with holds"),
+        ({"rows": 1}, TypeError, "rows must be True or False, got 1"),
+        ({"rows": True, "domain": Records((1, 2), 3)}, ValueError, "rows must be False for"),
+        ({"trials": 7}, ValueError, "trials must be a whole number at least 8, got 7"),
+        ({"trials": 0}, ValueError, "trials must be a whole number"),
+        ({"rng": -1}, ValueError, "rng must be an integer from 0"),
+        ({"rng": "a"}, TypeError, "rng must be None, an int"),
+        ({"methods": "ascent"}, TypeError, "methods must be a list of names, got 'ascent'"),
+        ({"methods": ()}, ValueError, "methods must be at least one name"),
+        ({"methods": ("luck",)}, ValueError, "method must be one of 'witness', .* got 'luck'"),
+        ({"methods": ("torch",)}, TypeError, "f must be a torch module for the method 'torch'"),
+        ({"catch": 3}, TypeError, "catch must be an exception class or a tuple of them, got 3"),
+        ({"catch": KeyboardInterrupt}, TypeError, "catch must be an exception class"),
+    ],
+)
+def test_bad_arguments(change, error, text):
+    arguments = {"f": identity, "claimed": 1.0, "norm": "l1", "domain": BOX, "rng": 1} | change
+    positional = [arguments.pop(name) for name in ("f", "claimed", "norm", "domain")]
+    with pytest.raises(error, match=text):
+        refute(*positional, **arguments)
+
+
+def test_neither_torch_nor_scipy_nor_hypothesis_is_imported_with_the_package():
+    code = (
+        "import sys, dpcore.sensitivity.refuting, dpcore.sensitivity.asserting;"
+        "print([m for m in ('torch', 'scipy', 'hypothesis') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("rows", [False, True])
+def test_gradient_ascent_through_a_module(rows):
+    torch = pytest.importorskip("torch")
+
+    class Encoder(torch.nn.Module):
+        def forward(self, x):
+            return x * (10.0 / torch.linalg.vector_norm(x, dim=-1, keepdim=True)).clamp(max=1.0)
+
+    found = refute(
+        Encoder(), 20.0, "l1", Box(-10, 10, 64), rng=1, rows=rows, methods=("random", "torch"),
+    )  # fmt: skip
+    assert found.attained == pytest.approx(160.0, rel=1e-6)
+    assert found.found_by == "gradient ascent"
+    assert found.f.endswith("Encoder")
+
+
+def test_a_float32_module_and_one_without_gradients():
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(1)
+    net = torch.nn.Sequential(torch.nn.Linear(6, 4), torch.nn.Tanh())
+    found = refute(net, 0.1, "l2", Box(-1, 1, 6), rng=1, trials=4000)
+    alone = refute(net, 0.1, "l2", Box(-1, 1, 6), rng=1, trials=4000, methods=("random", "torch"))
+    assert alone.attained == pytest.approx(found.attained, rel=1e-3)
+    assert alone.attained > refute(
+        net, 0.1, "l2", Box(-1, 1, 6), rng=1, trials=4000, methods=("random",)
+    ).attained  # fmt: skip
+
+    class Counting(torch.nn.Module):
+        def forward(self, x):
+            return (x > 0).sum()
+
+    assert refute(Counting(), 1.0, "l1", Box(-1, 1, 5), rng=1, trials=2000).attained == 5.0
+
+
+def test_a_module_in_train_mode_is_no_function():
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(1)
+    net = torch.nn.Dropout(0.5).train()
+    with pytest.raises(ValueError, match="without noise or memory"):
+        refute(net, 1.0, "l1", Box(-1, 1, 8), rng=1, trials=400)
