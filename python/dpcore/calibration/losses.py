@@ -1,0 +1,217 @@
+"""What the noise of a mechanism really buys on a domain, whatever the mechanism claims."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ..errors import delta_level, instance, invalid, mistyped, real
+from ..mechanisms import (
+    DPTextNoise,
+    Exponential,
+    Gaussian,
+    Identity,
+    Laplace,
+    Primitive,
+    RandomBits,
+    Uniform,
+)
+from ..pairs import Box
+from ..published import is_native
+from ..records import Pair, Record
+from ..sensitivity import OneHot, sensitivity
+from ._images import widest
+from ._profile import epsilon_of, log_delta
+from .normal import ratio
+from .pure import L2Laplace
+from .response import RandomisedResponse
+
+_NO_EPSILON: Final[dict[type[Primitive], str]] = {
+    Identity: "no noise: the output is the input",
+    Exponential: "one-sided noise: an output below one input is impossible there",
+    DPTextNoise: "noise that is never negative: an output below one input is impossible there",
+    Uniform: "bounded noise: an output out of reach of one input is impossible there",
+}
+
+_SHOWN: Final = 1e-5
+"""The delta at which a line of text shows a Gaussian profile."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class RealEpsilon(Record):
+    """The privacy that a noise really gives, with the pair of inputs on which it shows.
+
+    Args:
+        mechanism: what adds the noise.
+        domain: where its inputs lie, and which of them are neighbours.
+        value: the smallest pure epsilon that holds; inf if none does.
+        pair: the worst pair of neighbours.
+        distance: how far apart its inputs are for the noise, after the mechanism's clip.
+        norm: of that distance: "l1", "l2", or "entries" (how many differ).
+        reason: how the value follows, one line.
+        mu: distance over sigma for Gaussian noise, whose profile it fixes; else None.
+
+    Raises:
+        TypeError: if `pair` is not a Pair.
+
+    Example:
+        >>> from dpcore.mechanisms import Gaussian
+        >>> from dpcore.sensitivity import MinMaxRows
+        >>> real = real_epsilon(Gaussian(4.0), MinMaxRows(16))
+        >>> real.value, round(real.epsilon(1e-5), 3), round(real.delta(1.0), 3)
+        (inf, 4.377, 0.127)
+    """
+
+    mechanism: Any
+    domain: Any
+    value: float
+    pair: Pair
+    distance: float
+    norm: str
+    reason: str
+    mu: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check the pair."""
+        instance("pair", self.pair, Pair)
+
+    @property
+    def claim(self) -> float | None:
+        """The epsilon that the mechanism claims, or None."""
+        claim = getattr(self.mechanism, "claim", None)
+        return None if claim is None else float(claim)
+
+    def delta(self, epsilon: float) -> float:
+        """The smallest delta that holds at an epsilon.
+
+        Args:
+            epsilon: at least 0.
+
+        Returns:
+            For Gaussian noise the profile (Balle and Wang, 2018, theorem 8); 0.0 from the pure
+            epsilon on.
+
+        Raises:
+            TypeError: if `epsilon` is not a number.
+            ValueError: if it is negative, or below the pure epsilon of noise that is not Gaussian.
+        """
+        epsilon = real("epsilon", epsilon, low=0.0)
+        if self.mu is not None:
+            return math.exp(log_delta(epsilon, self.mu))
+        if epsilon < self.value:
+            requirement = f"at least the pure epsilon {self.value:g} where noise is not Gaussian"
+            raise invalid("epsilon", requirement, epsilon)
+        return 0.0
+
+    def epsilon(self, delta: float = 0.0) -> float:
+        """The smallest epsilon that holds at a delta.
+
+        Args:
+            delta: in [0, 1).
+
+        Returns:
+            The pure epsilon at delta 0; for Gaussian noise the profile solved for epsilon.
+
+        Raises:
+            TypeError: if `delta` is not a number.
+            ValueError: if it is out of range, or above 0 for noise that is not Gaussian.
+        """
+        delta = delta_level(delta)
+        if delta == 0.0:
+            return self.value
+        if self.mu is None:
+            raise invalid("delta", "0 where noise is not Gaussian", delta)
+        return epsilon_of(self.mu, delta)
+
+    def __str__(self) -> str:
+        """One line: what it buys, what was claimed, and why."""
+        level = f"epsilon {self.value:.6g}"
+        if self.mu is not None:
+            level = f"epsilon {self.epsilon(_SHOWN):.6g} at delta {_SHOWN:g}"
+        claim = "" if self.claim is None else f" (claimed: {self.claim:g})"
+        return f"{level}{claim} for {self.mechanism} on {self.domain}: {self.reason}"
+
+
+def real_epsilon(mechanism: Any, domain: Any) -> RealEpsilon:
+    """The smallest epsilon that a mechanism's noise really gives, any claim of its own aside.
+
+    For Laplace noise in every entry the L1 distance over the scale, for `L2Laplace` the L2
+    distance over the scale, for Gaussian noise a profile of epsilon and delta; inf where some
+    output is possible on one side only. Distances are taken after the mechanism's own clip. It is
+    the law in real numbers; rounding is another matter (see `dpcore.audit`).
+
+    Args:
+        mechanism: native noise, a published system, `L2Laplace` or `RandomisedResponse`.
+        domain: one of `dpcore.sensitivity`'s: any two members are neighbours, or in a `Histogram`
+            those that differ in one record. Inputs within L1 distance 1 of each other, say, are
+            `Ball("l1", 0.5, dim)`.
+
+    Returns:
+        The epsilon, or the profile, with the worst pair.
+
+    Raises:
+        TypeError: if the mechanism or the domain is none of these.
+        ValueError: if the clip leaves a set without a closed form, or entries are no values of a
+            randomised response.
+
+    Source:
+        Dwork and Roth (2014), theorem 3.6; Balle and Wang (2018), theorem 8; for ADePT Habernal
+        (2021), theorem 5.1.
+
+    Example:
+        >>> from dpcore.published import ADePT
+        >>> from dpcore.sensitivity import Ball
+        >>> real = real_epsilon(ADePT(1.0, clip=5.0), Ball("l2", 5.0, 64))
+        >>> round(real.value, 12), real.claim
+        (8.0, 1.0)
+    """
+    if type(mechanism) is L2Laplace:
+        apart, pair = widest(domain, "l2", None)
+        value, reason = _over(apart, mechanism.scale, "l2")
+        return RealEpsilon(mechanism, domain, value, pair, apart, "l2", reason)
+    if type(mechanism) is RandomisedResponse:
+        return _of_response(mechanism, domain)
+    if not is_native(mechanism):
+        requirement = "one of dpcore's, whose noise is known (audit any other)"
+        raise mistyped("mechanism", requirement, mechanism)
+    return _of_steps(mechanism, domain)
+
+
+def _of_steps(mechanism: Any, domain: Any) -> RealEpsilon:
+    # The factor of the steps multiplies after the noise: post-processing, which costs nothing.
+    steps = mechanism.steps(domain.dim) if hasattr(domain, "dim") else mechanism.steps(1)
+    noise = steps.noise
+    norm = "l2" if type(noise) is Gaussian else "l1"
+    apart, pair = widest(domain, norm, steps.clip)
+    value, reason, mu = math.inf, _NO_EPSILON.get(type(noise), ""), None
+    if type(noise) is RandomBits:
+        value, reason = 0.0, "the output does not depend on the input"
+    elif apart == 0.0:
+        value, reason = 0.0, "all inputs agree"
+    elif type(noise) is Laplace:
+        value, reason = _over(apart, noise.scale, norm)
+    elif type(noise) is Gaussian:
+        mu = ratio(noise.sigma, apart)
+        reason = (
+            f"L2 distance {apart:g} over sigma {noise.sigma:g} is mu {mu:g}: no pure epsilon, a "
+            "delta for each"
+        )
+    return RealEpsilon(mechanism, domain, value, pair, apart, norm, reason, mu)
+
+
+def _over(apart: float, scale: float, norm: str) -> tuple[float, str]:
+    return apart / scale, f"{norm.upper()} distance {apart:g} over scale {scale:g}"
+
+
+def _of_response(mechanism: RandomisedResponse, domain: Any) -> RealEpsilon:
+    whole = type(domain) is Box and domain.integers
+    if not whole and type(domain) is not OneHot:
+        requirement = "a Box with integers=True or OneHot for a randomised response"
+        raise mistyped("domain", requirement, domain)
+    pair = sensitivity(domain, "l1").pair
+    # The pair that is farthest apart in L1 differs in every entry that can differ.
+    value = mechanism.loss(pair)
+    apart = float((pair.x != pair.x_prime).sum())
+    reason = f"{apart:g} entries can differ, each with a loss of {mechanism.entry_loss:g}"
+    return RealEpsilon(mechanism, domain, value, pair, apart, "entries", reason)

@@ -1,0 +1,219 @@
+"""Gaussian noise for (epsilon, delta): the classical formula under guard, and the analytic one."""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from .._systems import noise_scale
+from ..errors import choice, confidence_level, delta_level, instance, invalid, real
+from ..mechanisms import Gaussian, positive
+from ..records import Record
+from ._profile import epsilon_of, log_delta, mu_of
+
+FORMULAS = ("classical", "analytic")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class GaussianNoise(Record):
+    """Gaussian noise that was calibrated to (epsilon, delta), and the delta that it really has.
+
+    Args:
+        sigma: standard deviation of the noise, in the units of the input.
+        epsilon: the epsilon declared.
+        delta: the delta declared.
+        sensitivity: largest L2 distance of two neighbours, in the units of the input.
+        true_delta: the smallest delta that holds at that epsilon; never above `delta`.
+        formula: "classical" or "analytic".
+        note: what to know about the choice; empty if nothing.
+
+    Raises:
+        TypeError: if a field is of the wrong kind.
+        ValueError: if a number is out of range or `formula` is neither of the two.
+
+    Example:
+        >>> print(gaussian_analytic(1.0, 1e-5, 1.0))
+        sigma 3.73063 for epsilon 1, delta 1e-05 at L2 sensitivity 1 (analytic)
+    """
+
+    sigma: float
+    epsilon: float
+    delta: float
+    sensitivity: float
+    true_delta: float
+    formula: str
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        for name in ("sigma", "epsilon", "sensitivity"):
+            object.__setattr__(self, name, positive(name, getattr(self, name)))
+        object.__setattr__(self, "delta", confidence_level(self.delta, "delta"))
+        object.__setattr__(self, "true_delta", delta_level(self.true_delta, "true_delta"))
+        choice("formula", self.formula, FORMULAS)
+        instance("note", self.note, str)
+
+    @property
+    def mechanism(self) -> Gaussian:
+        """The native mechanism that adds this noise."""
+        return Gaussian(self.sigma)
+
+    def __str__(self) -> str:
+        """One line, and the note."""
+        line = (
+            f"sigma {self.sigma:.6g} for epsilon {self.epsilon:g}, delta {self.delta:g} at L2 "
+            f"sensitivity {self.sensitivity:g} ({self.formula})"
+        )
+        return f"{line}; {self.note}" if self.note else line
+
+
+def gaussian_delta(sigma: float, epsilon: float, sensitivity: float) -> float:
+    """The smallest delta that Gaussian noise has at an epsilon: its privacy profile.
+
+    ``Phi(D/(2 sigma) - epsilon sigma/D) - e^epsilon Phi(-D/(2 sigma) - epsilon sigma/D)``, D the
+    sensitivity; evaluated in logarithms, to a relative 1e-12 down to 1e-300.
+
+    Args:
+        sigma: standard deviation of the noise, in the units of the input.
+        epsilon: at least 0.
+        sensitivity: largest L2 distance D of two neighbours, in the units of the input, above 0.
+
+    Returns:
+        delta in [0, 1]; 0.0 where it is below the range of float64.
+
+    Raises:
+        TypeError: if an argument is not a number.
+        ValueError: if one is out of range.
+
+    Source:
+        Balle and Wang (2018), theorem 8.
+
+    Example:
+        >>> round(gaussian_delta(1.0, 1.0, 1.0), 6)
+        0.126937
+    """
+    epsilon = real("epsilon", epsilon, low=0.0)
+    return math.exp(log_delta(epsilon, ratio(sigma, sensitivity)))
+
+
+def gaussian_epsilon(sigma: float, delta: float, sensitivity: float) -> float:
+    """The smallest epsilon that Gaussian noise has at a delta: the inverse of `gaussian_delta`.
+
+    Args:
+        sigma: standard deviation of the noise, in the units of the input.
+        delta: in [0, 1).
+        sensitivity: largest L2 distance of two neighbours, in the units of the input, above 0.
+
+    Returns:
+        epsilon, at least 0, to a relative 1e-12; inf at delta 0 and beyond the range of float64.
+
+    Raises:
+        TypeError: if an argument is not a number.
+        ValueError: if one is out of range.
+
+    Source:
+        Balle and Wang (2018), theorem 8, solved for epsilon.
+
+    Example:
+        >>> round(gaussian_epsilon(1.0, 1e-5, 1.0), 3)
+        4.377
+    """
+    delta = delta_level(delta)
+    mu = ratio(sigma, sensitivity)
+    return math.inf if delta == 0.0 else epsilon_of(mu, delta)
+
+
+def ratio(sigma: Any, sensitivity: Any) -> float:
+    """Sensitivity over sigma, checked: the one number that the profile depends on."""
+    mu = positive("sensitivity", sensitivity) / positive("sigma", sigma)
+    return min(mu, sys.float_info.max)
+
+
+def gaussian_classical(epsilon: float, delta: float, sensitivity: float) -> GaussianNoise:
+    """Gaussian noise by the textbook formula, refused where its true delta is above the declared.
+
+    ``sigma = D sqrt(2 ln(1.25 / delta)) / epsilon``, D the sensitivity. The theorem holds for
+    epsilon below 1; from there on the true delta decides, and a note says so.
+
+    Args:
+        epsilon: the epsilon wanted, in (0, 1e300].
+        delta: the delta wanted, in (0, 1).
+        sensitivity: largest L2 distance D of two neighbours, in the units of the input, above 0.
+
+    Returns:
+        The noise, with its true delta.
+
+    Raises:
+        TypeError: if an argument is not a number.
+        ValueError: if one is out of range, or the true delta exceeds the declared one; the
+            message shows it.
+
+    Source:
+        Dwork and Roth (2014), theorem A.1; the true delta: Balle and Wang (2018), theorem 8.
+
+    Example:
+        >>> round(gaussian_classical(0.5, 1e-5, 1.0).sigma, 4)
+        9.6896
+        >>> gaussian_classical(10.0, 1e-5, 1.0)
+        Traceback (most recent call last):
+        ...
+        ValueError: epsilon must be small enough for the classical formula, whose true delta here
+        is 2.27e-05, above the declared 1e-05 (gaussian_analytic has no such limit), got 10.0
+    """
+    epsilon, delta = positive("epsilon", epsilon), confidence_level(delta, "delta")
+    sensitivity = positive("sensitivity", sensitivity)
+    # A difference of logarithms: 1.25 / delta overflows where delta is subnormal.
+    width = sensitivity * math.sqrt(2.0 * (math.log(1.25) - math.log(delta)))
+    sigma = noise_scale("sensitivity sqrt(2 ln(1.25 / delta)) / epsilon", width, epsilon)
+    true_delta = gaussian_delta(sigma, epsilon, sensitivity)
+    if true_delta > delta:
+        requirement = (
+            f"small enough for the classical formula, whose true delta here is {true_delta:.3g}, "
+            f"above the declared {delta:g} (gaussian_analytic has no such limit)"
+        )
+        raise invalid("epsilon", requirement, epsilon)
+    note = ""
+    if epsilon >= 1.0:
+        note = (
+            "the theorem's condition epsilon < 1 is not met; the true delta is "
+            f"{true_delta:.3g}, within the declared {delta:g}"
+        )
+    return GaussianNoise(sigma, epsilon, delta, sensitivity, true_delta, "classical", note)
+
+
+def gaussian_analytic(epsilon: float, delta: float, sensitivity: float) -> GaussianNoise:
+    """The least Gaussian noise for (epsilon, delta), at any epsilon.
+
+    sigma solves ``gaussian_delta(sigma, epsilon, sensitivity) = delta`` to a relative 1e-12 and
+    is rounded up until its delta, as computed, is not above the declared one.
+
+    Args:
+        epsilon: the epsilon wanted, in (0, 1e300].
+        delta: the delta wanted, in (0, 1).
+        sensitivity: largest L2 distance of two neighbours, in the units of the input, above 0.
+
+    Returns:
+        The noise, with its true delta.
+
+    Raises:
+        TypeError: if an argument is not a number.
+        ValueError: if one is out of range.
+
+    Source:
+        Balle and Wang (2018), theorem 8 and algorithm 1, by a bracketed root instead of their
+        two cases.
+
+    Example:
+        >>> round(gaussian_analytic(10.0, 1e-5, 1.0).sigma, 6)
+        0.499889
+    """
+    epsilon = positive("epsilon", epsilon)
+    delta, sensitivity = confidence_level(delta, "delta"), positive("sensitivity", sensitivity)
+    sigma = noise_scale("sensitivity / mu", sensitivity, mu_of(epsilon, delta))
+    step = 2.0**-52
+    while gaussian_delta(sigma, epsilon, sensitivity) > delta:
+        sigma, step = sigma * (1.0 + step), 2.0 * step
+    true_delta = gaussian_delta(sigma, epsilon, sensitivity)
+    return GaussianNoise(sigma, epsilon, delta, sensitivity, true_delta, "analytic")

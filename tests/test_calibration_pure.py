@@ -1,0 +1,184 @@
+"""Noise for pure epsilon: the law of the L2 Laplace mechanism, its loss, and an audit of it."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+import dpcore
+from dpcore import Pair
+from dpcore.attacks import Threshold
+from dpcore.calibration import L2Laplace, l2_laplace, laplace
+
+ALPHA = 1e-6
+"""Significance of each test on samples; seeds are fixed."""
+
+SIZE = 10**5
+
+
+def test_the_scales_are_the_formula():
+    assert laplace(0.5, 3.0) == 6.0
+    assert l2_laplace(0.5, 3.0) == L2Laplace(6.0)
+    assert l2_laplace(0.5, 3.0) != L2Laplace(3.0)
+
+
+def radius_p_value(dim, scale, true_scale, shape=None):
+    noise = L2Laplace(scale)(np.zeros(dim), SIZE, 1)
+    law = stats.gamma(shape or dim, scale=true_scale)
+    return stats.kstest(np.linalg.norm(noise, axis=1), law.cdf).pvalue
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3, 8, 50])
+def test_the_length_is_gamma(dim):
+    assert radius_p_value(dim, 2.5, 2.5) > ALPHA
+    # The controls: 4 % more scale, one dimension more.
+    assert radius_p_value(dim, 2.5, 2.6) < ALPHA
+    assert radius_p_value(dim, 2.5, 2.5, shape=dim + 1) < ALPHA
+
+
+def cap_p_value(noise):
+    """A unit vector's entry t has (1 + t)/2 ~ Beta((dim-1)/2, (dim-1)/2)."""
+    dim = noise.shape[1]
+    entries = noise[:, -1] / np.linalg.norm(noise, axis=1)
+    law = stats.beta((dim - 1) / 2, (dim - 1) / 2)
+    return stats.kstest((1.0 + entries) / 2.0, law.cdf).pvalue
+
+
+@pytest.mark.parametrize("dim", [2, 3, 8])
+def test_the_direction_is_uniform(dim):
+    noise = L2Laplace(1.0)(np.zeros(dim), SIZE, 2)
+    assert cap_p_value(noise) > ALPHA
+    means = noise.mean(axis=0) / (noise.std(axis=0) / np.sqrt(SIZE))
+    assert np.abs(means).max() < stats.norm.isf(ALPHA / 2 / dim)
+    # The control: entries that are each Laplace lie too often near an axis.
+    control = np.random.default_rng(2).laplace(size=(SIZE, dim))
+    assert cap_p_value(control) < ALPHA
+
+
+@pytest.mark.parametrize("dim", [2, 8])
+def test_length_and_direction_are_independent(dim):
+    noise = L2Laplace(1.0)(np.zeros(dim), SIZE, 3)
+    lengths = np.linalg.norm(noise, axis=1)
+    entries = np.abs(noise[:, 0]) / lengths
+    assert stats.spearmanr(lengths, entries).pvalue > ALPHA
+    assert stats.spearmanr(lengths, np.abs(noise[:, 0])).pvalue < ALPHA
+
+
+def test_in_one_dimension_it_is_laplace_noise():
+    noise = L2Laplace(3.0)([10.0], SIZE, 4)[:, 0]
+    assert stats.kstest(noise, stats.laplace(10.0, 3.0).cdf).pvalue > ALPHA
+    assert stats.kstest(noise, stats.laplace(10.0, 3.1).cdf).pvalue < ALPHA
+
+
+def test_calls_repeat_and_move_with_the_input():
+    mechanism = L2Laplace(0.5)
+    first = mechanism([1.0, -2.0], 4, np.random.default_rng(7))
+    assert first.shape == (4, 2)
+    assert (first == mechanism([1.0, -2.0], 4, np.random.default_rng(7))).all()
+    assert np.allclose(first - [1.0, -2.0], mechanism([0.0, 0.0], 4, np.random.default_rng(7)))
+    assert mechanism([0.0], 0, 1).shape == (0, 1)
+    assert pickle.loads(pickle.dumps(mechanism)) == mechanism
+    assert np.isfinite(L2Laplace(1e300)(np.zeros(5), 100, 1)).all()
+
+
+class Zeros(np.random.Generator):
+    """A generator whose first normal draws are zeros."""
+
+    def standard_normal(self, size):
+        drawn = super().standard_normal(size)
+        if np.ndim(drawn) == 2:
+            drawn[::2] = 0.0
+        return drawn
+
+
+def test_a_direction_of_zeros_is_drawn_again():
+    noise = L2Laplace(1.0)([0.0, 0.0], 10, Zeros(np.random.PCG64(1)))
+    assert np.isfinite(noise).all()
+    assert (np.linalg.norm(noise, axis=1) > 0).all()
+
+
+# The privacy loss.
+
+
+def worst(dim, apart=1.0):
+    return Pair(np.zeros(dim), apart * np.full(dim, dim**-0.5))
+
+
+@pytest.mark.parametrize("dim", [1, 2, 8, 1000])
+def test_on_the_line_beyond_x_the_loss_is_exactly_epsilon(dim):
+    mechanism, pair = l2_laplace(0.7, 2.0), worst(dim, 2.0)
+    along = pair.x_prime / 2.0
+    beyond = np.outer([0.0, -1e-9, -1.0, -1e6, -1e200], along)
+    assert mechanism.log_ratio(beyond, pair) == pytest.approx(0.7, rel=1e-12)
+    assert mechanism.log_ratio(pair.x_prime - beyond, pair) == pytest.approx(-0.7, rel=1e-12)
+    assert mechanism.log_ratio([pair.x_prime / 2], pair) == pytest.approx(0.0, abs=1e-15)
+
+
+@given(
+    st.lists(st.floats(-1e3, 1e3), min_size=3, max_size=3),
+    st.lists(st.floats(-1e3, 1e3), min_size=3, max_size=3),
+    st.lists(st.floats(-1e150, 1e150), min_size=3, max_size=3),
+)
+def test_the_loss_is_within_the_distance_and_agrees_with_the_density(x, x_prime, y):
+    found = float(L2Laplace(2.0).log_ratio([y], Pair(x, x_prime))[0])
+    most = math.dist(x, x_prime) / 2.0
+    assert abs(found) <= most * (1 + 1e-12)
+    if max(map(abs, y)) < 1e4:
+        density_ratio = (math.dist(y, x_prime) - math.dist(y, x)) / 2.0
+        assert found == pytest.approx(density_ratio, abs=1e-9)
+
+
+@pytest.mark.parametrize(("dim", "share", "trials"), [(2, 0.9, 2 * 10**5), (8, 0.7, 10**6)])
+def test_an_audit_certifies_most_of_epsilon_and_never_more(dim, share, trials):
+    mechanism, pair = l2_laplace(1.0, 1.0), worst(dim)
+    attack = Threshold(partial(mechanism.log_ratio, pair=pair))
+    report = dpcore.audit(mechanism, pair, attack=attack, trials=trials, claim=1.0, rng=1)
+    assert share < report.epsilon_lower <= 1.0
+    assert report.refuted is False
+    # The control: the same noise against half the claim is refuted.
+    assert dpcore.audit(mechanism, pair, attack=attack, trials=10**5, claim=0.5, rng=1).refuted
+
+
+def test_the_default_attack_finds_most_of_it_in_two_dimensions():
+    report = dpcore.audit(l2_laplace(3.0, 1.0), worst(2), trials=4 * 10**5, claim=3.0, rng=1)
+    assert 0.8 * 3.0 < report.epsilon_lower <= 3.0
+
+
+def test_threads_change_nothing():
+    mechanism, pair = L2Laplace(1.0), worst(2)
+    one, two = (
+        dpcore.audit(mechanism, pair, trials=3 * 10**5, claim=1.0, rng=1, threads=threads)
+        for threads in (1, 2)
+    )
+    assert one == two
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "text"),
+    [
+        (lambda: laplace(0.0, 1.0), ValueError, "epsilon must be"),
+        (lambda: laplace(1.0, 0.0), ValueError, "sensitivity must be"),
+        (lambda: laplace(1.0, "1"), TypeError, "sensitivity must be"),
+        (lambda: laplace(1e-300, 1e300), ValueError, "noise scale sensitivity / epsilon must be"),
+        (lambda: l2_laplace(1.0, -1.0), ValueError, "sensitivity must be"),
+        (lambda: L2Laplace(float("nan")), ValueError, "scale must be"),
+        (lambda: L2Laplace(None), TypeError, "scale must be"),
+        (lambda: L2Laplace(1.0)([[0.0]], 1, 1), ValueError, "x must be"),
+        (lambda: L2Laplace(1.0)([float("nan")], 1, 1), ValueError, "x must be"),
+        (lambda: L2Laplace(1.0)(["a"], 1, 1), TypeError, "x must be"),
+        (lambda: L2Laplace(1.0)([0.0], -1, 1), ValueError, "size must be"),
+        (lambda: L2Laplace(1.0)([0.0], 1, "seed"), TypeError, "rng must be"),
+        (lambda: L2Laplace(1.0).log_ratio([0.0], Pair([0], [1])), ValueError, "outputs must be"),
+        (lambda: L2Laplace(1.0).log_ratio([[0.0]], ([0], [1])), TypeError, "pair must be"),
+    ],
+)
+def test_bad_input_is_refused(call, kind, text):
+    with pytest.raises(kind, match=text):
+        call()
