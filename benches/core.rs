@@ -6,7 +6,8 @@ use std::hint::black_box;
 use std::sync::atomic::AtomicBool;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use dpcore::{Counted, Cpu, Job, Mechanism, Noise, Purpose, Route, Vote, run};
+use dpcore::sensitivity::{Law, Pairs};
+use dpcore::{Counted, Cpu, Job, Mechanism, Noise, Norm, Purpose, Route, Vote, run, sensitivity};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Exp, Normal};
@@ -115,12 +116,36 @@ fn count(c: &mut Criterion) {
     }
 }
 
+/// Pairs of random vectors that are too far apart after clipping.
+fn beyond(c: &mut Criterion) {
+    let never = AtomicBool::new(false);
+    let (dim, count) = (32, DRAWS as u64 / 64);
+    for (name, spread, norm) in
+        [("uniform", 10.0, Norm::L2), ("normal", 0.1, Norm::L2), ("uniform", 10.0, Norm::L1)]
+    {
+        let law = Law::named(name, spread).unwrap();
+        let pairs = Pairs::new(law, (norm, 10.0), dim, 1).unwrap();
+        let mut group = c.benchmark_group(format!("beyond/{name} {norm:?}"));
+        group.throughput(Throughput::Elements(DRAWS as u64));
+        let mut answers = Vec::new();
+        for cpu in Cpu::present() {
+            let beyond = || sensitivity::beyond(&pairs, count, (cpu, 1), &never).unwrap();
+            group.bench_function(cpu.name(), |b| b.iter(|| black_box(beyond())));
+            answers.push(beyond());
+        }
+        group.finish();
+        // All pairs of long vectors, and hardly any of the short ones or in L1.
+        assert!(answers.iter().all(|answer| *answer == answers[0]), "{answers:?}");
+        assert!(answers[0] == if spread > 1.0 && norm == Norm::L2 { count } else { 0 });
+    }
+}
+
 criterion_group!(
     name = benches;
     config = Criterion::default()
         .sample_size(20)
         .warm_up_time(std::time::Duration::from_millis(300))
         .measurement_time(std::time::Duration::from_secs(1));
-    targets = fill, rivals, count
+    targets = fill, rivals, count, beyond
 );
 criterion_main!(benches);

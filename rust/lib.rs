@@ -18,6 +18,7 @@ mod python;
 pub mod random;
 pub mod run;
 pub mod score;
+pub mod sensitivity;
 mod simd;
 
 pub use cpu::Cpu;

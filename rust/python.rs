@@ -4,6 +4,7 @@
 #![allow(clippy::needless_pass_by_value)]
 
 mod score;
+mod sensitivity;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -301,5 +302,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(cpus, module)?)?;
     module.add_function(wrap_pyfunction!(cores, module)?)?;
     score::register(module)?;
+    sensitivity::register(module)?;
     Ok(())
 }

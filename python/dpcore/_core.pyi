@@ -25,6 +25,7 @@ __version__: str
 LANES: int
 MOST_THREADS: int
 NOISES: list[str]
+MOST_PAIR_ENTRIES: int
 
 def sample(
     description: _Description,
@@ -120,6 +121,21 @@ def bin_counts(values: _Vector, edges: _Vector, out: npt.NDArray[np.uint64]) -> 
     """Fill `out`, of length `len(edges) + 1`, with how many values have j edges at or below them.
 
     `edges` are sorted; a value that is NaN is in no bin.
+    """
+
+def pairs_beyond(
+    law: tuple[str, float],
+    clip: tuple[str, float],
+    dim: int,
+    pairs: int,
+    seed: int,
+    threads: int,
+) -> int:
+    """Of `pairs` pairs of random vectors, those more than 2C apart in L1 once clipped to radius C.
+
+    `law` is ("uniform", a) between -a and a, or ("normal", standard deviation), for every entry;
+    `clip` is ("l1" or "l2", C). "More" is more than 2C (1 + 1e-12). The pairs depend on the law,
+    `dim` and `seed` alone.
     """
 
 def cpu() -> str:

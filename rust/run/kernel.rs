@@ -6,7 +6,7 @@ use crate::simd::{Avx2, Avx512};
 use crate::simd::{Portable, Simd};
 
 /// Work on one block, compiled once for each instruction set.
-pub(super) trait Kernel: Sync {
+pub(crate) trait Kernel: Sync {
     type Result: Send;
     /// # Safety
     ///
@@ -29,7 +29,7 @@ unsafe fn run_avx2<K: Kernel>(kernel: K) -> K::Result {
 }
 
 /// Runs a kernel on a path; one that this CPU lacks becomes the baseline, which gives the same.
-pub(super) fn dispatch<K: Kernel>(cpu: Cpu, kernel: K) -> K::Result {
+pub(crate) fn dispatch<K: Kernel>(cpu: Cpu, kernel: K) -> K::Result {
     match cpu {
         // SAFETY: the CPU has just been asked (the answer is kept; it costs some loads).
         #[cfg(target_arch = "x86_64")]

@@ -11,7 +11,7 @@
 mod bits;
 mod cyclic;
 mod integer;
-mod kernel;
+pub(crate) mod kernel;
 mod output;
 mod sampled;
 mod sweep;

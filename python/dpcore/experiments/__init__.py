@@ -24,6 +24,8 @@ _MODULES = {
     "dp-sniper-table": "dp_sniper_table",
     "searched-pairs": "searched_pairs",
     "floating-point": "floating_point",
+    "habernal2021-figure1": "habernal2021_figure1",
+    "sensitivity-table": "sensitivity_table",
 }
 
 NAMES: tuple[str, ...] = tuple(_MODULES)

@@ -1,0 +1,254 @@
+"""The share of pairs that ADePT's noise does not protect: counts, comparison, files."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import threading
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import binomtest
+
+from dpcore import _core
+from dpcore.experiments import habernal2021_figure1 as figure1
+from dpcore.experiments._habernal2021_cost import LAWS, costs, excesses
+from dpcore.experiments._habernal2021_text import p_value, shown
+
+ALPHA = 1e-6
+"""Significance of every statistical test: a fixed seed fails by chance once in a million."""
+
+UNIFORM, TENTH, HUNDREDTH = ("uniform", 10.0), ("normal", 1.0), ("normal", 0.1)
+
+
+def beyond(law, clip="l2", dim=2, pairs=10_000, seed=1, threads=1, radius=10.0):
+    return _core.pairs_beyond(law, (clip, radius), dim, pairs, seed, threads)
+
+
+def by_numpy(rng, law, dim, pairs, norm="l2", limit=20.0):
+    """The same experiment on numpy's random numbers; no clip for the norm None."""
+    sides = []
+    for _ in range(2):
+        kind, spread = law
+        shape = (pairs, dim)
+        x = (
+            rng.uniform(-spread, spread, shape)
+            if kind == "uniform"
+            else rng.normal(0, spread, shape)
+        )
+        if norm is not None:
+            length = np.linalg.norm(x, int(norm[1]), axis=1)
+            x *= np.minimum(1.0, 10.0 / length)[:, None]
+        sides.append(x)
+    return int((np.abs(sides[0] - sides[1]).sum(axis=1) > limit * (1 + 1e-12)).sum())
+
+
+def circle_share():
+    """P(L1 distance of two uniform points of the unit circle > 2).
+
+    The chord has length 2 sin u, u uniform on [0, pi/2], and its direction is at an angle v to the
+    diagonal, uniform on [0, pi/4]: the L1 distance is 2 sin u sqrt(2) cos v.
+    """
+
+    def over(v):
+        return 1.0 - math.asin(min(1.0, 1.0 / (math.sqrt(2.0) * math.cos(v)))) / (math.pi / 2.0)
+
+    return quad(over, 0.0, math.pi / 4.0)[0] / (math.pi / 4.0)
+
+
+def test_two_points_of_a_circle_have_an_exact_share():
+    # Entries of a thousand radii: all but a millionth of the vectors are clipped.
+    pairs = 1_000_000
+    found = beyond(("normal", 1e4), dim=2, pairs=pairs)
+    assert binomtest(found, pairs, circle_share()).pvalue > ALPHA
+    # Negative control: a limit of 2C sqrt(n) would be passed by none, and 2 % more is noticed.
+    assert binomtest(round(1.02 * found), pairs, circle_share()).pvalue < ALPHA
+
+
+@pytest.mark.parametrize(
+    ("law", "dim"), [(UNIFORM, 2), (UNIFORM, 4), (TENTH, 16), (TENTH, 24), (HUNDREDTH, 170)]
+)
+def test_counts_agree_with_numpy(law, dim):
+    pairs = 20_000
+    rng = np.random.default_rng(3)
+    ours = (beyond(law, dim=dim, pairs=pairs), pairs)
+    share = by_numpy(rng, law, dim, pairs) / pairs
+    assert 0.02 < share < 0.99
+    assert p_value(ours, share, pairs) > ALPHA
+
+
+def test_a_wrong_experiment_is_noticed():
+    # Negative controls: no clip at all; the limit 2C sqrt(n), which no pair can pass.
+    pairs, rng = 20_000, np.random.default_rng(4)
+    ours = (beyond(UNIFORM, dim=4, pairs=pairs), pairs)
+    assert p_value(ours, by_numpy(rng, UNIFORM, 4, pairs, norm=None) / pairs, pairs) < ALPHA
+    wrong = by_numpy(rng, UNIFORM, 4, pairs, limit=40.0)
+    assert wrong == 0
+    assert p_value(ours, wrong / pairs, pairs) < ALPHA
+
+
+def test_comparison_values():
+    result = figure1.run(figure1.Config(dims=tuple(figure1.COMPARISON), seed=11))
+    assert result.smallest_p_value > ALPHA
+    compared = [cell for cell in result.cells if cell.compared is not None]
+    assert len(compared) == 21
+    for cell in compared:
+        assert cell.share == pytest.approx(cell.compared, abs=0.02)
+    # Negative control: pairs of another size do not agree with the values of this one.
+    other = figure1.run(figure1.Config(dims=(3, 170), seed=11))
+    for dim, law, known in ((3, "uniform", 0.134), (170, "normal 0.01", 0.037)):
+        cell = other.at(dim, law, "l2")
+        assert p_value((cell.beyond, cell.pairs), known, 10_000) < ALPHA
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3, 24, 255, 4096])
+def test_clipped_in_l1_every_pair_is_protected(dim):
+    pairs = 20_000 if dim < 300 else 500
+    for law in (UNIFORM, TENTH, HUNDREDTH):
+        assert beyond(law, "l1", dim, pairs, threads=2) == 0
+
+
+def test_one_entry_is_always_protected():
+    for law in (UNIFORM, TENTH, ("normal", 100.0)):
+        assert beyond(law, "l2", 1, 100_000) == 0
+
+
+def test_the_seed_alone_decides():
+    for law, dim in ((UNIFORM, 3), (TENTH, 18), (HUNDREDTH, 170)):
+        first = beyond(law, dim=dim, pairs=30_000)
+        assert 0 < first < 30_000
+        assert [beyond(law, dim=dim, pairs=30_000, threads=n) for n in (1, 2, 3)] == [first] * 3
+        assert beyond(law, dim=dim, pairs=30_000, seed=2) != first
+
+
+def test_true_sensitivity_is_attained():
+    rows = excesses(10.0)
+    assert [row.dim for row in rows] == [32, 64, 128, 256, 512, 1024]
+    assert (round(rows[0].factor, 2), rows[-1].factor) == (5.66, 32.0)
+    for row in rows:
+        assert row.factor == pytest.approx(math.sqrt(row.dim), rel=1e-12)
+        assert row.attained == pytest.approx(row.true, rel=1e-12)
+        assert row.claimed == 20.0
+
+
+def test_costs_of_the_remedies():
+    found = {(cost.law, cost.dim, cost.norm): cost for cost in costs(10.0, 2.0, 1)}
+    assert len(found) == 3 * 11 * 2
+    for dim in (1, 16, 1024):
+        assert found["uniform", dim, "l1"].scale == 10.0
+        assert found["uniform", dim, "l2"].scale == pytest.approx(10.0 * math.sqrt(dim))
+        # With the same noise at n = 1, and never more noise to signal, clipping in L1 is no worse.
+        for law in LAWS:
+            assert found[law, dim, "l1"].ratio <= found[law, dim, "l2"].ratio * (1 + 1e-12)
+    # Once all is clipped, the gain is the length over the mean magnitude: sqrt(4/3), sqrt(pi/2).
+    for law, gain in (("uniform", math.sqrt(4 / 3)), ("normal 0.1", math.sqrt(math.pi / 2))):
+        pair = (found[law, 1024, "l2"].ratio, found[law, 1024, "l1"].ratio)
+        assert pair[0] / pair[1] == pytest.approx(gain, rel=0.01)
+    # Noise of variance 2 scale^2 on an entry of variance C^2 / 3, which one entry keeps.
+    assert found["uniform", 1, "l2"].ratio == pytest.approx(math.sqrt(2.0 * 3.0), rel=0.05)
+    # Vectors much shorter than C are not clipped: the whole sqrt(n) is saved.
+    short = (found["normal 0.01", 64, "l2"], found["normal 0.01", 64, "l1"])
+    assert short[0].ratio / short[1].ratio == pytest.approx(8.0, rel=1e-6)
+
+
+def test_text_and_picture():
+    result = figure1.run(figure1.Config(trials=500, dims=(1, 2, 32, 4096), radius=3.0))
+    text = result.table()
+    assert "The true sensitivity is 5.66 to 32 times higher than claimed" in text
+    assert "C = 3," in text
+    assert not any(line != line.rstrip() or len(line) > 100 for line in text.splitlines())
+    assert result.at(4096, "normal 0.01", "l2").share == 1.0
+    panels = result.plot().axes
+    assert [axes.get_xscale() for axes in panels] == ["log"] * 3
+    assert all(axes.get_xlabel() == "entries n of the vector" for axes in panels)
+    assert shown(range(1, 256), [2, 8]) == [2, 8]
+    assert len(shown(range(300, 500), [2])) <= 16
+    # One size without a comparison: no p-value, and a picture all the same.
+    lonely = figure1.run(figure1.Config(trials=100, dims=(3,)))
+    assert lonely.smallest_p_value is None
+    lonely.plot().canvas.draw()
+
+
+def test_ctrl_c_keeps_the_sizes_that_are_done(monkeypatch):
+    real, calls = _core.pairs_beyond, []
+
+    def interrupted(*args):
+        calls.append(args)
+        if len(calls) == 9:
+            raise KeyboardInterrupt
+        return real(*args)
+
+    monkeypatch.setattr(figure1._core, "pairs_beyond", interrupted)
+    result = figure1.run(figure1.Config(trials=100, dims=(2, 3, 4)))
+    assert result.partial
+    assert result.dims == (2,)
+    assert "INTERRUPTED" in result.table()
+    calls[:] = range(8)
+    with pytest.raises(KeyboardInterrupt):
+        figure1.run(figure1.Config(trials=100, dims=(2, 3, 4)))
+
+
+def test_ctrl_c_ends_a_count_in_the_core():
+    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        beyond(TENTH, dim=64, pairs=10**12, threads=2)
+    timer.join()
+
+
+def test_both_clips_have_the_same_pairs_and_no_two_cells_more():
+    result = figure1.run(figure1.Config(trials=10, dims=(2, 3)))
+    seeds = {(cell.dim, cell.law): set() for cell in result.cells}
+    for cell in result.cells:
+        seeds[cell.dim, cell.law].add(cell.seed)
+    assert all(len(found) == 1 for found in seeds.values())
+    assert len(set.union(*seeds.values())) == 6
+
+
+@pytest.mark.parametrize(
+    ("fields", "error", "text"),
+    [
+        ({"trials": 0}, ValueError, "trials must be"),
+        ({"dims": ()}, ValueError, "dims must be not empty"),
+        ({"dims": (2, 2)}, ValueError, "dims must be not empty and without repetition"),
+        ({"dims": (0,)}, ValueError, "dims must be an integer from 1 to 4096, got 0"),
+        ({"dims": (4097,)}, ValueError, "dims must be an integer from 1 to 4096"),
+        ({"dims": (2.0,)}, TypeError, "dims must be an integer"),
+        ({"radius": 0}, ValueError, "radius must be"),
+        ({"radius": -10.0}, ValueError, "radius must be"),
+        ({"radius": math.nan}, ValueError, "radius must be"),
+        ({"epsilon": 0}, ValueError, "epsilon must be"),
+        ({"seed": "1"}, TypeError, "seed must be"),
+    ],
+)
+def test_bad_configurations(fields, error, text):
+    with pytest.raises(error, match=f"^{text}"):
+        figure1.Config(**fields)
+
+
+def test_extreme_units_change_nothing():
+    shares = []
+    for radius in (1e-90, 10.0, 1e90):
+        result = figure1.run(figure1.Config(trials=500, dims=(3, 20), radius=radius))
+        shares.append([cell.share for cell in result.cells])
+        assert all(math.isfinite(cost.ratio) for cost in result.costs)
+    # Equal up to pairs that lie within a rounding of the limit: here none.
+    assert shares[0] == shares[1] == shares[2]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ((("cauchy", 1.0), ("l2", 1.0), 2, 10, 1, 1), "law must be"),
+        ((("normal", 0.0), ("l2", 1.0), 2, 10, 1, 1), "spread must be"),
+        ((("normal", 1.0), ("linf", 1.0), 2, 10, 1, 1), "norm must be"),
+        ((("normal", 1.0), ("l2", 0.0), 2, 10, 1, 1), "radius must be"),
+        ((("normal", 1.0), ("l2", 1.0), 0, 10, 1, 1), "dim must be"),
+        ((("normal", 1.0), ("l2", 1.0), 2, 10, 1, 0), "threads must be"),
+    ],
+)
+def test_the_core_names_bad_arguments(arguments, text):
+    with pytest.raises(ValueError, match=f"^{text}"):
+        _core.pairs_beyond(*arguments)
