@@ -4,7 +4,18 @@ Samples differential-privacy mechanisms at hardware speed, attacks them, and ret
 lower bound on epsilon with the evidence behind it.
 """
 
-from . import adapters, attacks, bounds, events, exact, pairs, published
+from . import (
+    adapters,
+    attacks,
+    bounds,
+    calibration,
+    events,
+    exact,
+    pairs,
+    published,
+    sensitivity,
+    structure,
+)
 from ._core import __version__
 from .auditing import Audit, audit
 from .mechanisms import (
@@ -40,10 +51,13 @@ __all__ = [
     "audit",
     "audit_outputs",
     "bounds",
+    "calibration",
     "events",
     "exact",
     "pairs",
     "published",
     "repeat",
     "sample",
+    "sensitivity",
+    "structure",
 ]

@@ -120,7 +120,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 def _row(benchmark: Benchmark, config: Config, threads: int | None) -> Row:
     dim = len(benchmark.pairs[0].x)
     # A pilot of a tenth of the trials in all, so that small runs stay small.
-    budget = max(2**14, config.trials // 10)
+    budget = max(2**14, 2 * config.trials)
     plan = search(Box(-_REACH, _REACH, dim), Linf(1.0), budget=budget)
     audits = [
         audit(

@@ -1,0 +1,17 @@
+"""Structural checks of a noise layer: is the noise what it is taken for?
+
+`inspect` samples a mechanism and looks for the faults of released code; `fork_reuse` looks for
+noise that a forked child repeats; `FAULTS` are those faults, each with its repaired twin.
+
+Example:
+    >>> import dpcore
+    >>> dpcore.structure.inspect(dpcore.Exponential(1.0), [0.0], rng=1).flagged
+    ('one_sided', 'off_centre')
+"""
+
+from ._records import CHECKS, Check, Inspection
+from .faults import FAULTS, Fault
+from .forking import fork_reuse
+from .inspecting import inspect
+
+__all__ = ["CHECKS", "FAULTS", "Check", "Fault", "Inspection", "fork_reuse", "inspect"]

@@ -1,0 +1,68 @@
+"""Checks that compare the noise at one input with that at others, and in two modes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ._ranks import Floats, two_samples
+from ._records import Check, judged, settled
+from ._seeing import Seen
+
+
+def scale(seen: Seen, level: float) -> Check:
+    """Is the noise larger or smaller at other inputs?
+
+    Differences of two rows are free of the clean vector, whatever it is.
+    """
+    name = "scale"
+    if seen.varying.size == 0:
+        return settled(name, "no noise within a call to look at")
+    if not seen.others:
+        said = f": {', '.join(seen.refused)}" if seen.refused else ""
+        return settled(name, f"no other input to compare with{said}")
+    here = _sizes(seen.first[: len(seen.others[0].outputs)])
+    best, label, ratio = 1.0, "", 1.0
+    for other in seen.others:
+        there = _sizes(other.outputs)
+        p, column = two_samples(here, there, seen.rng)
+        if p <= best:
+            best, label = p, other.label
+            base = float(here[:, column].mean())
+            ratio = float(there[:, column].mean()) / base if base else np.inf
+    labels = ", ".join(other.label for other in seen.others)
+    refused = f" (refused: {', '.join(seen.refused)})" if seen.refused else ""
+    bad = f"the noise depends on the input: at {label} it is {ratio:.4g} times as large{refused}"
+    good = f"the noise is as large at {labels} as at x{refused}"
+    p = best * len(seen.others)
+    return judged(name, p, level, bad, good, at=label, ratio=ratio)
+
+
+def _sizes(outputs: Floats) -> Floats:
+    """Sizes of the differences of disjoint pairs of rows: by coordinate, and their mean."""
+    half = len(outputs) // 2
+    size = np.abs(outputs[0 : 2 * half : 2] - outputs[1 : 2 * half : 2])
+    return np.concatenate([size, size.mean(axis=1, keepdims=True)], axis=1)
+
+
+def modes(seen: Seen, level: float) -> Check:
+    """Is the noise in train mode that in eval mode?"""
+    name, mode = "modes", seen.mode
+    if mode is None:
+        return settled(name, "no train and eval mode")
+    if mode.outputs is None:
+        return settled(name, f"in {mode.here} mode; not run in {mode.there} mode: {mode.why}")
+    if mode.outputs.shape[1] != seen.first.shape[1]:
+        shapes = f"{seen.first.shape[1]} and {mode.outputs.shape[1]}"
+        return settled(name, f"outputs of {shapes} numbers in the two modes", True)
+    noisy = seen.varying.size > 0, bool((mode.outputs != mode.outputs[0]).any())
+    if noisy[0] != noisy[1]:
+        with_noise, without = (mode.here, mode.there)[:: 1 if noisy[0] else -1]
+        return settled(name, f"noise in {with_noise} mode, none in {without} mode", True)
+    if not noisy[0]:
+        return settled(name, "no noise in either mode")
+    first = seen.first[: len(mode.outputs)]
+    values = two_samples(first, mode.outputs, seen.rng)[0]
+    sizes = two_samples(_sizes(first), _sizes(mode.outputs), seen.rng)[0]
+    bad = "outputs have another law in train mode than in eval mode"
+    good = "outputs have the same law in train and eval mode"
+    return judged(name, 2 * min(values, sizes), level, bad, good)

@@ -1,0 +1,111 @@
+"""Tests that hold for every law of the noise: they look at ranks, with ties broken by chance.
+
+Ranks of independent draws are a uniformly random permutation, whatever the law, atoms included.
+The statistics here have lighter tails than the normal ones that their p-values are read from.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+_MIX = np.uint64(0xBF58476D1CE4E5B9)
+
+
+def scores(values: Floats, rng: np.random.Generator) -> Floats:
+    """Ranks of every column, centred and of unit length, as rows, shape `(d, n)`."""
+    rows = np.ascontiguousarray(values.T)
+    order = np.argsort(rows, axis=1)
+    held = np.take_along_axis(rows, order, axis=1)
+    tied = (held[:, 1:] == held[:, :-1]).any(axis=1)
+    if tied.any():
+        # Equal values in the order of their places would tie the columns to each other.
+        chance = rng.random((int(tied.sum()), rows.shape[1]))
+        order[tied] = np.lexsort((chance, rows[tied]), axis=1)
+    n = rows.shape[1]
+    centred = np.arange(n, dtype=np.float64) - (n - 1) / 2
+    length = math.sqrt(n * (n * n - 1) / 12)
+    np.put_along_axis(rows, order, (centred / length)[None], axis=1)
+    return rows
+
+
+def two_sided(z: float) -> float:
+    """Chance of a normal deviate at least this far from 0."""
+    return math.erfc(abs(z) / math.sqrt(2))
+
+
+def largest(z: Floats) -> tuple[float, int]:
+    """P-value of the largest of several deviates (Bonferroni), and its place."""
+    place = int(np.argmax(np.abs(z)))
+    return min(1.0, len(z) * two_sided(float(z[place]))), place
+
+
+def same_rows(first: Floats, second: Floats, rng: np.random.Generator) -> tuple[float, int]:
+    """Is row i of the one tied to row i of the other? Spearman's rank correlation by column."""
+    r = np.einsum("ij,ij->i", scores(first, rng), scores(second, rng))
+    return largest(r * math.sqrt(len(first) - 1))
+
+
+def two_samples(first: Floats, second: Floats, rng: np.random.Generator) -> tuple[float, int]:
+    """Do the columns have one law in both? Wilcoxon's rank sum test by column."""
+    m, n = len(first), len(second)
+    ranks = scores(np.concatenate([first, second]), rng)
+    # The variance of a sum of m draws without replacement from m + n scores of variance 1/(m + n).
+    sigma = math.sqrt(m * n / ((m + n) * (m + n - 1)))
+    return largest(ranks[:, :m].sum(axis=1) / sigma)
+
+
+def pairs_of_columns(values: Floats, rng: np.random.Generator) -> tuple[float, float, float, int]:
+    """Are the columns independent of each other?
+
+    Two statistics: the largest of all rank correlations, and the sum of their squares, which is
+    chi-squared and sees many weak ones (Schott, 2005, Biometrika).
+
+    Returns:
+        The p-value of both together, the largest correlation, the root mean square of all, and
+        the number of pairs.
+    """
+    from scipy.special import gammaincc
+
+    n, d = values.shape
+    ranks = scores(values, rng)
+    r = (ranks @ ranks.T)[np.triu_indices(d, 1)]
+    square = float(r @ r)
+    one, place = largest(r * math.sqrt(n - 1))
+    many = float(gammaincc(len(r) / 2, (n - 1) * square / 2))
+    rms = math.sqrt(square / len(r))
+    return min(1.0, 2 * min(one, many)), float(r[place]), rms, len(r)
+
+
+def at_least(k: int, n: int, p: float) -> float:
+    """Chance that a binomial variable of n trials is k or more."""
+    from scipy.special import betainc
+
+    if k <= 0 or p >= 1.0:
+        return 1.0
+    return float(betainc(k, n - k + 1, p)) if k <= n and p > 0 else 0.0
+
+
+def identities(values: Floats, rng: np.random.Generator) -> npt.NDArray[np.uint64]:
+    """One number for each row, equal for equal rows and, but for chance 2^-60, for no others."""
+    # Adding 0 makes one zero of both; mixing spreads the low bits, which small integers lack.
+    bits = np.ascontiguousarray(values + 0.0).view(np.uint64)
+    bits = (bits ^ (bits >> np.uint64(32))) * _MIX
+    bits ^= bits >> np.uint64(29)
+    weights = rng.integers(0, 2**64, size=bits.shape[1], dtype=np.uint64) | np.uint64(1)
+    mixed: npt.NDArray[np.uint64] = (bits * weights).sum(axis=1, dtype=np.uint64)
+    return mixed
+
+
+def collision(rows: npt.NDArray[np.uint64]) -> float:
+    """An upper guess of the chance that two independent rows are equal.
+
+    Half as much again as seen, and room for what so few rows cannot show.
+    """
+    counts = np.unique(rows, return_counts=True)[1].astype(np.float64)
+    pairs = len(rows) * (len(rows) - 1)
+    return min(1.0, 1.5 * float(counts @ (counts - 1)) / pairs + 40.0 / pairs)

@@ -1,0 +1,304 @@
+"""The structural faults of the literature, each beside its repaired twin.
+
+Every fault is a mechanism that runs, an input on which the fault shows, and the names of the
+checks that must flag it; the twin does the same job with the fault taken out and must pass.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..mechanisms import DPTextNoise, Identity, Laplace
+from ..records import Record, frozen_array
+
+_X = np.array([0.0, 0.25, 1.0, 0.5])
+"""A row as min-max normalisation makes it: its minimum is 0, its maximum 1."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Fault(Record):
+    """A faulty noise layer and its repair.
+
+    Args:
+        name: what the fault is called.
+        mechanism: `(x, size, rng) -> outputs`, with the fault.
+        x: an input, shape `(dim,)`.
+        flagged_by: checks that must find it; "fork" means `fork_reuse`, all others `inspect`.
+        repaired: the mechanism without the fault.
+        what: the fault in one line.
+        source: where it was published, or is explained.
+
+    Example:
+        >>> from dpcore.structure import FAULTS, inspect
+        >>> fault = FAULTS[0]
+        >>> fault.name, inspect(fault.mechanism, fault.x, rng=1)["rank"].flagged
+        ('shared_draw', True)
+        >>> inspect(fault.repaired, fault.x, rng=1).passed
+        True
+    """
+
+    name: str
+    mechanism: Any
+    x: npt.NDArray[np.float64]
+    flagged_by: tuple[str, ...]
+    repaired: Any
+    what: str
+    source: str
+
+    def __post_init__(self) -> None:
+        """Freeze the input."""
+        object.__setattr__(self, "x", frozen_array(self.x))
+
+
+@dataclass(frozen=True, slots=True)
+class SharedDraw:
+    """One Laplace draw for a whole row, of shape `(size, 1)`, broadcast over its entries.
+
+    Args:
+        scale: scale of the noise.
+    """
+
+    scale: float = 1.0
+
+    def __call__(self, x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
+        """Outputs, shape `(size, dim)`."""
+        return np.asarray(x) + rng.laplace(scale=self.scale, size=(size, 1))
+
+
+@dataclass(frozen=True, slots=True)
+class SharedRow:
+    """One draw of the whole vector, broadcast over the rows of a batch.
+
+    Args:
+        scale: scale of the noise.
+    """
+
+    scale: float = 1.0
+
+    def __call__(self, x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
+        """Outputs, shape `(size, dim)`."""
+        noise = rng.laplace(scale=self.scale, size=len(x))
+        return np.tile(np.asarray(x) + noise, (size, 1))
+
+
+@dataclass(frozen=True, slots=True)
+class FixedSeed:
+    """Noise from a generator that every call seeds with the same number.
+
+    Args:
+        scale: scale of the noise.
+        seed: of every call.
+    """
+
+    scale: float = 1.0
+    seed: int = 0
+
+    def __call__(self, x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
+        """Outputs, shape `(size, dim)`."""
+        own = np.random.default_rng(self.seed)
+        return np.asarray(x) + own.laplace(scale=self.scale, size=(size, len(x)))
+
+
+@dataclass(frozen=True, slots=True)
+class RowRange:
+    """Laplace noise scaled by the range of the very row that it is to hide.
+
+    Args:
+        epsilon: what the range is divided by.
+    """
+
+    epsilon: float = 1.0
+
+    def __call__(self, x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
+        """Outputs, shape `(size, dim)`."""
+        scale = (np.max(x) - np.min(x)) / self.epsilon
+        return np.asarray(x) + rng.laplace(scale=scale, size=(size, len(x)))
+
+
+@dataclass(frozen=True, slots=True)
+class Float32Laplace:
+    """Laplace noise as torch draws it in float32, by the inverse law of a 24-bit uniform number.
+
+    u is on the grid of 2^-23 in [2^-23 - 1, 1), and the noise ``-b sgn(u) ln(1 - abs(u))``, at
+    most ``b ln(2^23) = 15.942385 b``.
+
+    Args:
+        scale: scale b of the noise.
+    """
+
+    scale: float = 1.0
+
+    def __call__(self, x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
+        """Outputs, shape `(size, dim)`, float32."""
+        grid = rng.integers(1 - 2**23, 2**23, size=(size, len(x)))
+        u = (grid * 2.0**-23).astype(np.float32)
+        noise = -np.float32(self.scale) * np.sign(u) * np.log1p(-np.abs(u))
+        return np.asarray(x, np.float32) + noise
+
+
+@dataclass(slots=True)
+class TrainingOnly:
+    """A layer that adds noise as dropout does: in train mode, never when it is used.
+
+    Args:
+        training: the mode that the layer is in.
+        scale: scale of the noise.
+    """
+
+    training: bool = True
+    scale: float = 1.0
+
+    def train(self, mode: bool = True) -> TrainingOnly:
+        """Change to train mode, or, with False, to eval mode."""
+        self.training = mode
+        return self
+
+    def eval(self) -> TrainingOnly:
+        """Change to eval mode."""
+        return self.train(False)
+
+    def __call__(self, x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
+        """Outputs, shape `(size, dim)`."""
+        noise = rng.laplace(scale=self.scale, size=(size, len(x)))
+        return np.asarray(x) + float(self.training) * noise
+
+
+class Always(TrainingOnly):
+    """The same layer with its noise in both modes."""
+
+    __slots__ = ()
+
+    def __call__(self, x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
+        """Outputs, shape `(size, dim)`."""
+        return np.asarray(x) + rng.laplace(scale=self.scale, size=(size, len(x)))
+
+
+@dataclass(slots=True)
+class OwnGenerator:
+    """Noise from a generator that was made once, for all calls, as a module makes it on import.
+
+    Args:
+        scale: scale of the noise.
+        generator: the one generator.
+    """
+
+    scale: float = 1.0
+    generator: np.random.Generator = field(default_factory=np.random.default_rng)
+
+    def __call__(self, x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
+        """Outputs, shape `(size, dim)`."""
+        return np.asarray(x) + self.generator.laplace(scale=self.scale, size=(size, len(x)))
+
+
+_DPTEXT = "Beigi et al. (2019), I Am Not What I Write; refuted by Habernal (2022), theorem 3.2"
+_ATTENTION = "Srivastava et al. (2014), Dropout: noise in training alone"
+
+FAULTS: tuple[Fault, ...] = (
+    Fault(
+        "shared_draw",
+        SharedDraw(),
+        _X,
+        ("rank", "correlation", "shared_size"),
+        Laplace(4.0),
+        "one Laplace draw for all coordinates of a row: the differences are exact",
+        "the code released with Lyu, He and Li (2020), Differentially Private Representation for"
+        " NLP: noise of shape (batch, 1)",
+    ),
+    Fault(
+        "dptext",
+        DPTextNoise(1.0),
+        _X,
+        ("one_sided", "atom", "off_centre"),
+        Laplace(1.0, "centred"),
+        "a uniform draw on [0, 1) in a formula for [-1/2, 1/2), undefined values set to 0",
+        _DPTEXT,
+    ),
+    Fault(
+        "dptext_drawn_again",
+        DPTextNoise(1.0, nan="resample"),
+        _X,
+        ("one_sided", "off_centre"),
+        Laplace(1.0, "centred"),
+        "the same formula, undefined values drawn again: never below the input",
+        _DPTEXT,
+    ),
+    Fault(
+        "fixed_seed",
+        FixedSeed(),
+        _X,
+        ("shared_calls",),
+        Laplace(1.0),
+        "a generator seeded with one number in every call: two releases differ by no noise",
+        "Garfinkel and Leclerc (2020), Randomness Concerns When Deploying Differential Privacy",
+    ),
+    Fault(
+        "shared_row",
+        SharedRow(),
+        _X,
+        ("shared_rows",),
+        Laplace(1.0),
+        "one draw of noise for all rows of a batch: their differences are exact",
+        "Kifer et al. (2020), Guidelines for Implementing and Auditing Differentially Private"
+        " Systems",
+    ),
+    Fault(
+        "training_only",
+        TrainingOnly(),
+        _X,
+        ("modes",),
+        Always(),
+        "noise in train mode only, so that what is released has none",
+        _ATTENTION,
+    ),
+    Fault(
+        "no_noise_in_eval",
+        TrainingOnly(training=False),
+        _X,
+        ("no_noise", "modes"),
+        Always(training=False),
+        "the same layer in the mode in which it is used",
+        _ATTENTION,
+    ),
+    Fault(
+        "row_range",
+        RowRange(),
+        _X,
+        ("scale",),
+        Laplace(1.0),
+        "noise scaled by the range of the row itself: its size tells the range",
+        "Nissim, Raskhodnikova and Smith (2007), Smooth Sensitivity",
+    ),
+    Fault(
+        "float32_laplace",
+        Float32Laplace(),
+        _X,
+        ("grid",),
+        Laplace(1.0),
+        "Laplace noise of 24 random bits: few values in the tail, none beyond 15.942385 scales",
+        "Mironov (2012), On Significance of the Least Significant Bits for Differential Privacy;"
+        " torch.distributions.Laplace in float32",
+    ),
+    Fault(
+        "no_noise",
+        Identity(),
+        _X,
+        ("no_noise",),
+        Laplace(1.0),
+        "no noise at all",
+        "Habernal (2022), section 5, the baseline that copies its input",
+    ),
+    Fault(
+        "forked_generator",
+        OwnGenerator(),
+        _X,
+        ("fork",),
+        Laplace(1.0),
+        "a generator made on import: forked workers add the noise of their parent",
+        "CVE-2013-1900: the generator of OpenSSL, copied by the forks of PostgreSQL",
+    ),
+)
+"""All faults, each with the checks that must find it."""

@@ -1,0 +1,249 @@
+"""Noise that a forked child repeats: generators whose state a fork copies."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import select
+import signal
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from importlib import import_module
+from typing import Any, NoReturn
+
+import numpy as np
+
+from .._counting import call
+from ..adapters import TorchModule, TorchNoise
+from ..errors import confidence_level, integer, real
+from ..records import Pair
+from ..repeating import Repeated, stack
+from ..sampling import Rng, seed_of
+from ._ranks import Floats, at_least, collision, identities
+from ._records import Check, judged, settled
+from ._seeing import Layer, plain
+
+_PIECE = 2**16
+
+
+def fork_reuse(
+    mechanism: Any,
+    x: Any = None,
+    *,
+    draws: int = 256,
+    children: int = 2,
+    rng: Rng = None,
+    timeout: float = 60.0,
+    false_alarm: float = 1e-6,
+) -> Check:
+    """Does the noise come again after a fork: in parent and child, or in two children?
+
+    `os.fork` copies the state of every generator in memory: of a module, of numpy's global one, of
+    torch's (Python's `random` seeds itself anew in a child; other instances do not). Workers made
+    by a fork then add the same noise to different people's data, and a subtraction takes it away.
+    The mechanism is called once before the fork (so that whatever it makes on first use exists),
+    then in every child, then in the parent. In the children torch runs on one thread.
+
+    A mechanism that draws from the `rng` it is given cannot repeat itself here: parent and
+    children get generators of different seeds, as they must from whoever forks. What is looked
+    for are mechanisms that draw elsewhere. For the same reason whatever dpcore would seed anew in
+    every call runs as it is shipped, on the state that the fork copied: torch modules and
+    distributions, and functions of `dpcore.repeat` with ``seeded="global"``.
+
+    Only systems with `os.fork` can answer. A child is killed after `timeout` seconds, and none is
+    left behind; a deadlock in a library that does not survive a fork ends so.
+
+    Args:
+        mechanism: as for `inspect`.
+        x: the input; None takes that of the mechanism's default pair, or one 0.
+        draws: outputs in every process, at least 16.
+        children: number of children, at least 1.
+        rng: None, an int in [0, 2**63) or a numpy Generator.
+        timeout: seconds that a child has, above 0.
+        false_alarm: chance, at most, of a flag without a fault.
+
+    Returns:
+        A `Check` called "fork".
+
+    Raises:
+        TypeError: if an argument is of the wrong kind.
+        ValueError: if an argument is out of range.
+        NotImplementedError: where the system cannot fork.
+        RuntimeError: if the mechanism raised in a child, or the child died or ran too long.
+
+    Source:
+        CVE-2013-1900 (PostgreSQL, 2013): the generator of OpenSSL, copied by forks.
+
+    Example:
+        A generator that a module made on import::
+
+            own = np.random.default_rng()
+
+            def released(x, size, rng):
+                return x + own.laplace(size=(size, len(x)))
+
+            print(fork_reuse(released, [0.0]))
+
+        prints "fork: FLAGGED: the noise comes again: parent and child 1 share 256 of 256 rows".
+    """
+    draws, children = integer("draws", draws, 16), integer("children", children, 1)
+    timeout = real("timeout", timeout, low=0.0, open_low=True)
+    false_alarm = confidence_level(false_alarm, "false_alarm")
+    layer = Layer(mechanism, seed_of(rng), None)
+    point = _input(layer.mechanism, x)
+    if not hasattr(os, "fork"):
+        raise NotImplementedError("fork_reuse needs os.fork, which this system does not have")
+    draw = _shipped(layer.mechanism)
+    _rows(layer, draw(point, draws, _generator(layer, 0)))
+    outputs = [
+        _rows(layer, one) for one in _everywhere(layer, draw, point, draws, children, timeout)
+    ]
+    return _compared(outputs, layer.seed, false_alarm)
+
+
+def _input(mechanism: Any, x: Any) -> Any:
+    if x is None:
+        pair = getattr(mechanism, "default_pair", None)
+        found = pair() if callable(pair) else None
+        x = found.x if isinstance(found, Pair) else np.zeros(1)
+    return x if hasattr(x, "detach") else plain("x", x)
+
+
+def _generator(layer: Layer, process: int) -> np.random.Generator:
+    return np.random.default_rng([layer.seed, process])
+
+
+def _shipped(mechanism: Any) -> Callable[[Any, int, np.random.Generator], Any]:
+    """The mechanism without what would seed a global generator for each call."""
+    if isinstance(mechanism, Repeated) and mechanism.seeded == "global":
+        fn = mechanism.fn
+        return lambda x, size, rng: stack([fn(x) for _ in range(size)], mechanism.name)
+    if isinstance(mechanism, TorchNoise):
+        noise = mechanism.distribution
+        whole = bool((*noise.batch_shape, *noise.event_shape))
+        return lambda x, size, rng: np.asarray(
+            noise.sample((size,) if whole else (size, *np.shape(x)))
+        )
+    if isinstance(mechanism, TorchModule):
+        return lambda x, size, rng: _module(mechanism, x, size)
+    return lambda x, size, rng: call(mechanism, x, size, rng)
+
+
+def _module(mechanism: TorchModule, x: Any, size: int) -> Any:
+    torch = import_module("torch")
+    point = mechanism._placed(torch, x)
+    batch = point.unsqueeze(0).repeat(size, *(1 for _ in point.shape))
+    with torch.no_grad():
+        return mechanism.module(batch).detach().cpu().double().numpy()
+
+
+def _rows(layer: Layer, outputs: Any) -> Floats:
+    return plain(f"outputs of {layer.name}", outputs).reshape(len(outputs), -1).astype(np.float64)
+
+
+def _everywhere(
+    layer: Layer, draw: Any, x: Any, size: int, children: int, timeout: float
+) -> list[Any]:
+    """Outputs of the parent, then of every child."""
+    running: list[tuple[int, int]] = []
+    try:
+        for process in range(1, children + 1):
+            running.append(_started(partial(draw, x, size, _generator(layer, process + 1))))
+        # The state is the one that the children were given: the parent draws after the forks.
+        outputs = [draw(x, size, _generator(layer, 1))]
+        deadline = time.monotonic() + timeout
+        outputs += [_heard(pipe, pid, deadline, timeout) for pid, pipe in running]
+        return outputs
+    finally:
+        for pid, pipe in running:
+            os.close(pipe)
+            _ended(pid)
+
+
+def _started(work: Callable[[], Any]) -> tuple[int, int]:
+    """Fork a child that does the work: its process and the end of a pipe to read from."""
+    reading, writing = os.pipe()
+    try:
+        with warnings.catch_warnings():
+            # Newer Pythons warn of forks beside threads, which is what the timeout is for.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            pid = os.fork()
+    except BaseException:
+        os.close(reading)
+        os.close(writing)
+        raise
+    if pid == 0:
+        _child(work, reading, writing)
+    os.close(writing)
+    return pid, reading
+
+
+def _child(work: Callable[[], Any], reading: int, writing: int) -> NoReturn:
+    """Everything that the child does; it never returns into the caller's program."""
+    status = 1
+    try:
+        os.close(reading)
+        try:
+            if "torch" in sys.modules:
+                # The threads of its pool do not survive a fork: waiting for them would not end.
+                sys.modules["torch"].set_num_threads(1)
+            answer = (True, np.asarray(work()))
+        except BaseException as error:
+            answer = (False, f"{type(error).__name__}: {error}")  # type: ignore[assignment]
+        content = memoryview(pickle.dumps(answer))
+        while content:
+            content = content[os.write(writing, content[:_PIECE]) :]
+        status = 0
+    finally:
+        # No exit handlers, no buffers written twice: they are the parent's.
+        os._exit(status)
+
+
+def _heard(pipe: int, pid: int, deadline: float, timeout: float) -> Any:
+    """What a child answers."""
+    parts = []
+    while True:
+        left = deadline - time.monotonic()
+        if left <= 0 or not select.select([pipe], [], [], left)[0]:
+            raise RuntimeError(f"child {pid} must answer within {timeout:g} s, got nothing")
+        part = os.read(pipe, _PIECE)
+        if not part:
+            break
+        parts.append(part)
+    try:
+        fine, answer = pickle.loads(b"".join(parts))
+    except (EOFError, pickle.UnpicklingError):
+        raise RuntimeError(f"child {pid} died before it had answered") from None
+    if not fine:
+        raise RuntimeError(f"the mechanism raised in child {pid}: {answer}")
+    return answer
+
+
+def _ended(pid: int) -> None:
+    """Kill a child, if it still runs, and reap it."""
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+    with suppress(ChildProcessError):
+        os.waitpid(pid, 0)
+
+
+def _compared(outputs: list[Floats], seed: int, false_alarm: float) -> Check:
+    """Flagged if two processes share more rows than chance explains."""
+    size = len(outputs[0])
+    if all((one == one[0]).all() for one in outputs):
+        return settled("fork", "the outputs do not vary: nothing to compare", seed=seed)
+    names = ["parent", *(f"child {place}" for place in range(1, len(outputs)))]
+    ids = identities(np.concatenate(outputs), np.random.default_rng(seed)).reshape(-1, size)
+    chance = max(map(collision, ids))
+    pairs = [(a, b) for a in range(len(ids)) for b in range(a + 1, len(ids))]
+    equal = [int((ids[a] == ids[b]).sum()) for a, b in pairs]
+    worst = int(np.argmax(equal))
+    first, second = (names[place] for place in pairs[worst])
+    p = len(pairs) * at_least(equal[worst], size, chance)
+    figures = f"{first} and {second} share {equal[worst]} of {size} rows"
+    good = f"no noise comes again: {figures}"
+    return judged("fork", p, false_alarm, f"the noise comes again: {figures}", good, seed=seed)

@@ -1,0 +1,125 @@
+"""The inspection of a noise layer: structural checks by sampling."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from ..errors import choice, confidence_level, integer, mistyped
+from ..sampling import Rng, seed_of
+from . import _comparing, _dependence, _law
+from ._records import CHECKS, DETERMINISTIC, Check, Inspection
+from ._seeing import _LEAST, Clean, Layer, Seen, look
+
+_MADE: Final[dict[str, Callable[[Seen, float], Check]]] = {
+    "no_noise": _dependence.no_noise,
+    "shared_rows": _dependence.shared_rows,
+    "shared_calls": _dependence.shared_calls,
+    "rank": _dependence.rank,
+    "correlation": _dependence.correlation,
+    "shared_size": _dependence.shared_size,
+    "one_sided": _law.one_sided,
+    "atom": _law.atom,
+    "off_centre": _law.off_centre,
+    "scale": _comparing.scale,
+    "grid": _law.grid,
+    "range": _law.cut,
+    "modes": _comparing.modes,
+}
+
+
+def inspect(
+    mechanism: Any,
+    x: Any,
+    *,
+    draws: int | None = None,
+    rng: Rng = None,
+    clean: Clean = None,
+    others: Sequence[Any] | None = None,
+    skip: Sequence[str] = (),
+    false_alarm: float = 1e-4,
+) -> Inspection:
+    """Look for faults in the structure of a noise layer, by sampling it.
+
+    The checks:
+
+    - ``no_noise``: outputs equal the clean vector in every draw, in all or some coordinates;
+    - ``shared_rows``, ``shared_calls``: noise used again within a call, or in a second call;
+    - ``rank``: noise in fewer directions than coordinates, such as one draw added to all of them;
+    - ``correlation``, ``shared_size``: dependent coordinates, of which the size alone is meant
+      where a radius is drawn for the whole vector (then ``skip=("shared_size",)``);
+    - ``one_sided``, ``atom``, ``off_centre``: noise never below (above) the clean vector, exactly
+      0 or another value with positive probability, or with another median than 0. Each is
+      flagged only if it is so at all inputs that were tried;
+    - ``scale``: noise that is larger at some inputs than at others;
+    - ``grid``, ``range``: values that come back in the tail, as those of torch's float32 Laplace
+      noise do, which never exceeds 15.942385 scales; noise that ends at a wall, where enough
+      draws reach it;
+    - ``modes``: another law in train mode than in eval mode, for objects that have both, such as
+      torch modules. The other checks look at the mode that the object is in, and leave it there.
+
+    With m checks that have a p-value, each is flagged at ``false_alarm / m``, so that a layer of
+    independent draws of noise that is continuous, or has few values, and symmetric about the clean
+    vector, with a tail no lighter than a Gaussian one, is flagged with probability `false_alarm`
+    at most. A layer that passes is not proved private: `dpcore.audit` counts what it leaks.
+    Outputs that are clamped after the noise do depend on the input: inspect the layer before its
+    clamp.
+
+    Args:
+        mechanism: a native mechanism, a callable ``(x, size, rng) -> outputs``, or an object that
+            `dpcore.adapters` knows, such as a torch module, which is called as it is.
+        x: the input: finite numbers, any shape that the mechanism takes, or a tensor.
+        draws: outputs in each of the two main calls, at least 200; None makes a million
+            numbers, from 1,536 to 262,144 draws. Other inputs and modes are drawn 16,384 times at
+            most.
+        rng: None, an int in [0, 2**63) or a numpy Generator.
+        clean: what the noise is added to: a function of the input, or the vector at x. None takes
+            x itself where an output has as many numbers (a native mechanism's own clip and factor
+            are known). Without it, noise is only compared with itself.
+        others: inputs to compare with; None makes up 2 x, 0 and two shifts of x by ten times the
+            noise, and leaves out those that the mechanism does not take.
+        skip: names of checks that are not made.
+        false_alarm: chance, at most, of any flag without a fault.
+
+    Returns:
+        The `Inspection`: ``str`` is a table, ``flagged`` the names, ``passed`` True without any.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind, or outputs are no real numbers.
+        ValueError: if an argument is out of range, or outputs are not finite or of another shape
+            in every call.
+
+    Source:
+        The faults: Habernal (2022), theorem 3.2 (one-sided noise); Mironov (2012)
+        (floating point); the released code of Lyu, He and Li (2020) (one draw for a whole row).
+
+    Example:
+        >>> import dpcore
+        >>> inspect(dpcore.Laplace(1.0), [0.0, 0.5, 1.0], rng=1).passed
+        True
+        >>> def shared(x, size, rng):
+        ...     return x + rng.laplace(size=(size, 1))
+        >>> found = inspect(shared, [0.0, 0.5, 1.0], rng=1)
+        >>> found.flagged
+        ('rank', 'correlation', 'shared_size')
+        >>> print(found["rank"])
+        rank: FLAGGED: one draw of noise for all 3 coordinates (rank 1): subtracting the row minimum
+        returns the clean vector (largest error ...)
+    """
+    if draws is not None:
+        draws = integer("draws", draws, _LEAST)
+    if isinstance(skip, str) or not isinstance(skip, Sequence):
+        raise mistyped("skip", "a sequence of names of checks", skip)
+    for name in skip:
+        choice("skip", name, CHECKS)
+    if others is not None and not isinstance(others, Sequence):
+        raise mistyped("others", "a sequence of inputs", others)
+    false_alarm = confidence_level(false_alarm, "false_alarm")
+    layer = Layer(mechanism, seed_of(rng), clean)
+    seen = look(layer, x, draws, others, skip)
+    wanted = [name for name in CHECKS if name not in skip]
+    # The number does not depend on what is seen: a check without an answer keeps its share.
+    level = false_alarm / max(1, len([name for name in wanted if name not in DETERMINISTIC]))
+    checks = tuple(_MADE[name](seen, level) for name in wanted)
+    n, d = seen.first.shape
+    return Inspection(layer.name, d, n, layer.seed, false_alarm, level, checks)

@@ -1,0 +1,237 @@
+"""Noise that a forked child repeats."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import threading
+import time
+import warnings
+
+import numpy as np
+import pytest
+
+import dpcore
+from dpcore.structure import FAULTS, fork_reuse
+from dpcore.structure.faults import OwnGenerator
+
+ALPHA = 1e-3
+"""Rate of false alarms at which sound mechanisms are looked at."""
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
+
+X = np.array([0.0, 1.0])
+
+
+def children():
+    """True if this process has a child left, running or not reaped."""
+    try:
+        os.waitpid(-1, os.WNOHANG)
+    except ChildProcessError:
+        return False
+    return True
+
+
+@pytest.fixture(autouse=True)
+def _no_child_is_left():
+    opened = len(os.listdir("/dev/fd"))
+    yield
+    assert not children()
+    assert len(os.listdir("/dev/fd")) == opened
+
+
+def given(x, size, rng):
+    return x + rng.laplace(size=(size, len(x)))
+
+
+def test_a_generator_of_a_module_is_flagged_and_its_twin_passes():
+    fault = next(fault for fault in FAULTS if fault.flagged_by == ("fork",))
+    found = fork_reuse(fault.mechanism, fault.x, rng=1)
+    assert found.name == "fork"
+    assert found.flagged
+    assert found.what == "the noise comes again: parent and child 1 share 256 of 256 rows"
+    twin = fork_reuse(fault.repaired, fault.x, rng=1)
+    assert not twin.flagged
+    assert twin.p_value == 1.0
+
+
+def test_mechanisms_that_draw_from_what_they_are_given_pass():
+    for seed in range(20):
+        for mechanism in (given, dpcore.Laplace(1.0), dpcore.RandomBits()):
+            found = fork_reuse(mechanism, [0.5], rng=seed, draws=64, false_alarm=ALPHA)
+            assert not found.flagged, str(found)
+
+
+def test_global_generators_are_copied_by_a_fork():
+    def of_numpy(x, size, rng):
+        return x + np.random.laplace(size=(size, len(x)))  # noqa: NPY002
+
+    own = random.Random(1)
+
+    def of_python(x, size, rng):
+        return np.array([[own.gauss(0.0, 1.0)] for _ in range(size)])
+
+    once = dpcore.repeat(lambda x: np.random.normal(), seeded="global")  # noqa: NPY002
+    for mechanism in (of_numpy, of_python, once):
+        assert fork_reuse(mechanism, X, rng=1, draws=32).flagged
+    # The control: Python seeds its own global generator anew in a child.
+    python = dpcore.repeat(lambda x: random.gauss(0.0, 1.0), seeded="global")
+    assert not fork_reuse(python, X, rng=1, draws=32).flagged
+
+
+def test_a_generator_that_is_made_on_first_use_is_flagged():
+    made = []
+
+    def lazy(x, size, rng):
+        if not made:
+            made.append(np.random.default_rng())
+        return x + made[0].laplace(size=(size, len(x)))
+
+    assert fork_reuse(lazy, X, rng=1).flagged
+
+
+def test_a_generator_that_knows_of_forks_passes():
+    own = OwnGenerator()
+    process = [os.getpid()]
+
+    def careful(x, size, rng):
+        if process[0] != os.getpid():
+            process[0], own.generator = os.getpid(), np.random.default_rng()
+        return own(x, size, rng)
+
+    assert not fork_reuse(careful, X, rng=1).flagged
+
+
+def test_two_children_alike_are_flagged_though_the_parent_is_not():
+    parent = os.getpid()
+
+    def siblings(x, size, rng):
+        own = rng if os.getpid() == parent else np.random.default_rng(7)
+        return x + own.laplace(size=(size, len(x)))
+
+    found = fork_reuse(siblings, X, rng=1)
+    assert found.flagged
+    assert "child 1 and child 2 share 256 of 256 rows" in found.what
+    # The control: with one child there is no sibling.
+    assert not fork_reuse(siblings, X, rng=1, children=1).flagged
+
+
+def test_a_few_common_values_are_no_reuse():
+    def discrete(x, size, rng):
+        return np.round(x) + rng.geometric(0.9, size=(size, len(x)))
+
+    for seed in range(20):
+        assert not fork_reuse(discrete, X, rng=seed, draws=16, false_alarm=ALPHA).flagged
+
+
+def test_without_noise_nothing_is_compared():
+    found = fork_reuse(dpcore.Identity(), X, rng=1)
+    assert (found.flagged, found.p_value) == (False, None)
+    assert "do not vary" in found.what
+
+
+def test_what_goes_wrong_in_a_child_is_reported():
+    parent = os.getpid()
+
+    def raising(x, size, rng):
+        if os.getpid() != parent:
+            raise ValueError("no luck here")
+        return given(x, size, rng)
+
+    def dying(x, size, rng):
+        if os.getpid() != parent:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return given(x, size, rng)
+
+    def leaving(x, size, rng):
+        if os.getpid() != parent:
+            raise SystemExit(0)
+        return given(x, size, rng)
+
+    for mechanism, text in (
+        (raising, "raised in child [0-9]+: ValueError: no luck here"),
+        (leaving, "raised in child [0-9]+: SystemExit"),
+        (dying, "died before it had answered"),
+    ):
+        with pytest.raises(RuntimeError, match=text):
+            fork_reuse(mechanism, X, rng=1)
+
+
+def test_a_child_that_hangs_is_killed():
+    parent = os.getpid()
+
+    def hanging(x, size, rng):
+        while os.getpid() != parent:
+            time.sleep(60)
+        return given(x, size, rng)
+
+    with pytest.raises(RuntimeError, match=r"must answer within 0\.2 s"):
+        fork_reuse(hanging, X, rng=1, timeout=0.2)
+
+
+def test_an_exception_in_the_parent_passes_and_leaves_no_child():
+    parent, calls = os.getpid(), []
+
+    def second(x, size, rng):
+        calls.append(size)
+        if os.getpid() == parent and len(calls) == 2:
+            raise KeyboardInterrupt
+        return given(x, size, rng)
+
+    with pytest.raises(KeyboardInterrupt):
+        fork_reuse(second, X, rng=1)
+
+
+def test_answers_larger_than_a_pipe_arrive():
+    assert fork_reuse(OwnGenerator(), np.zeros(2000), rng=1, draws=64).flagged
+
+
+def test_other_threads_bring_no_warning():
+    stop = threading.Event()
+    thread = threading.Thread(target=stop.wait)
+    thread.start()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert fork_reuse(OwnGenerator(), X, rng=1).flagged
+    finally:
+        stop.set()
+        thread.join()
+
+
+def test_the_input_of_the_default_pair():
+    seen = []
+
+    class Claiming:
+        def default_pair(self):
+            return dpcore.Pair([3.0, 4.0], [0.0, 0.0])
+
+        def __call__(self, x, size, rng):
+            seen.append(tuple(x))
+            return given(x, size, rng)
+
+    assert not fork_reuse(Claiming(), rng=1).flagged
+    assert set(seen) == {(3.0, 4.0)}
+    assert not fork_reuse(given, rng=1).flagged
+
+
+def test_a_system_without_forks(monkeypatch):
+    monkeypatch.delattr(os, "fork")
+    with pytest.raises(NotImplementedError, match=r"needs os\.fork"):
+        fork_reuse(given, X)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "text"),
+    [
+        ({"draws": 15}, ValueError, "draws must be an integer at least 16"),
+        ({"children": 0}, ValueError, "children must be"),
+        ({"timeout": 0}, ValueError, "timeout must be"),
+        ({"false_alarm": 1.0}, ValueError, "false_alarm must be"),
+        ({"x": "text"}, TypeError, "x must be an array of finite numbers"),
+    ],
+)
+def test_bad_input(change, error, text):
+    with pytest.raises(error, match=text):
+        fork_reuse(given, **{"x": X, "rng": 1, **change})
