@@ -172,9 +172,15 @@ def test_every_deferred_import_is_needed():
 def test_the_package_re_exports_and_nothing_else():
     tree = ast.parse((PACKAGE / "__init__.py").read_text())
     kinds = {type(node) for node in tree.body}
-    assert kinds == {ast.Expr, ast.ImportFrom, ast.Assign}
+    assert kinds == {ast.Expr, ast.ImportFrom, ast.Assign, ast.If, ast.FunctionDef}
+    assert [node.name for node in tree.body if isinstance(node, ast.FunctionDef)] == ["__getattr__"]
+    assert [ast.unparse(node.test) for node in tree.body if isinstance(node, ast.If)] == [
+        "TYPE_CHECKING"
+    ]
     assert dpcore.__all__ == sorted(dpcore.__all__)
     assert all(hasattr(dpcore, name) for name in dpcore.__all__)
+    with pytest.raises(AttributeError, match=r"^module 'dpcore' has no attribute 'nothing'$"):
+        dpcore.nothing  # noqa: B018
     # A file named like a public function would turn it into a module.
     assert callable(dpcore.audit)
     assert callable(dpcore.sample)

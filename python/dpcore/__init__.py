@@ -4,18 +4,9 @@ Samples differential-privacy mechanisms at hardware speed, attacks them, and ret
 lower bound on epsilon with the evidence behind it.
 """
 
-from . import (
-    adapters,
-    attacks,
-    bounds,
-    calibration,
-    events,
-    exact,
-    pairs,
-    published,
-    sensitivity,
-    structure,
-)
+from typing import TYPE_CHECKING, Any
+
+from . import adapters, attacks, bounds, events, exact, pairs, published
 from ._core import __version__
 from .auditing import Audit, audit
 from .mechanisms import (
@@ -31,6 +22,9 @@ from .outputs_auditing import OutputsAudit, audit_outputs
 from .records import Counts, Pair
 from .repeating import Raised, repeat
 from .sampling import sample
+
+if TYPE_CHECKING:
+    from . import calibration, sensitivity, structure
 
 __all__ = [
     "Audit",
@@ -61,3 +55,12 @@ __all__ = [
     "sensitivity",
     "structure",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Subpackages that no audit needs are loaded when they are first named."""
+    if name in ("calibration", "sensitivity", "structure"):
+        from importlib import import_module
+
+        return import_module(f".{name}", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
