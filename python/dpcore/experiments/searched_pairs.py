@@ -119,7 +119,8 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 def _row(benchmark: Benchmark, config: Config, threads: int | None) -> Row:
     dim = len(benchmark.pairs[0].x)
-    # A pilot of a tenth of the trials in all, so that small runs stay small.
+    # Pairs differ by a few per cent of their loss: telling them apart takes as many draws as
+    # certifying one does.
     budget = max(2**14, 2 * config.trials)
     plan = search(Box(-_REACH, _REACH, dim), Linf(1.0), budget=budget)
     audits = [
