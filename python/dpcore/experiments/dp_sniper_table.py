@@ -41,16 +41,16 @@ TRIALS = {
     "ReportNoisyMax4": 2 * 10**8,
     "SVT1": 2 * 10**8,
     "SVT2": 2 * 10**8,
-    "SVT3": 10**8,
+    "SVT3": 9 * 10**7,
     "SVT4": 17 * 10**7,
     "SVT5": 10**8,
     "SVT6": 10**8,
     "RAPPOR": 10**8,
     "OneTimeRAPPOR": 10**8,
     "LaplaceParallel": 10**8,
-    "SVT34Parallel": 4 * 10**7,
+    "SVT34Parallel": 35 * 10**6,
     "PrefixSum": 10**8,
-    "NumericalSVT": 10**8,
+    "NumericalSVT": 8 * 10**7,
 }
 """Trials a side of every mechanism where the configuration gives none."""
 
