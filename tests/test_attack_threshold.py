@@ -2,46 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import math
-import pickle
 
 import numpy as np
 import pytest
-from scipy import stats
+from shared_audits import AUDITS, CONFIDENCE, MOST, UNIT, rng
 
 import dpcore
-from dpcore import Pair, _core, _json
+from dpcore import Pair
 from dpcore.attacks import Threshold
 from dpcore.attacks._choosing import Goal, best, scale_of
-from dpcore.attacks._columns import (
-    atoms_of,
-    both,
-    columns,
-    head,
-    known,
-    loose_of,
-    numbers,
-    tolerance_of,
-)
-from dpcore.attacks._rows import Closer, Coordinate, RowMax, RowMin, RowSum
+from dpcore.attacks._rows import Closer, Coordinate, RowMin, RowSum
 from dpcore.bounds import clopper_pearson
 from dpcore.events import Above
 from dpcore.pairs import zeros_ones
 from dpcore.published import HalfNoise, LaplaceMechanism
 from dpcore.records import Counts
-
-ALPHA = 1e-4
-AUDITS = 300
-CONFIDENCE = 0.9
-MOST = int(stats.binom.isf(ALPHA, AUDITS, 1 - CONFIDENCE))
-"""Bounds above a true loss in 300 audits at 90 % that chance allows, at the significance ALPHA."""
-
-UNIT = Pair([0.0], [1.0])
-
-
-def rng(seed=1):
-    return np.random.default_rng(seed)
 
 
 def names(scores):
@@ -58,97 +34,6 @@ def choose(scores, outputs, outputs_prime, trials=10**6):
 def copies(x, size, generator):
     """20 numbers x + Lap(20): the mechanism whose L1 score has atoms."""
     return np.asarray(x) + generator.laplace(0.0, 20.0, (size, 20))
-
-
-# Scores.
-
-
-@pytest.mark.parametrize("norm", ["l1", "l2"])
-def test_closer_is_the_difference_of_distances(norm):
-    x, x_prime = rng(1).normal(size=(2, 7))
-    x_prime[3] = x[3]
-    outputs = rng(2).normal(size=(500, 7)) * 3
-    power = 1 if norm == "l1" else 2
-    naive = [
-        math.fsum(abs(y - b) ** power - abs(y - a) ** power for y, a, b in zip(row, x, x_prime))  # noqa: B905
-        / power
-        for row in outputs
-    ]
-    assert Closer(norm, x, x_prime)(outputs) == pytest.approx(naive, abs=1e-12)
-
-
-@pytest.mark.parametrize("norm", ["l1", "l2"])
-@pytest.mark.parametrize("dim", [1, 2, 9, 130])
-def test_closer_gives_the_same_bits_with_and_without_the_kernel(norm, dim, monkeypatch):
-    x, x_prime = rng(3).normal(size=(2, dim))
-    x_prime[::3] = x[::3]
-    outputs = rng(4).normal(size=(1234, dim)) * 5
-    outputs[5, 0], outputs[6, -1], outputs[7, 0], outputs[8, 0] = np.nan, np.inf, -np.inf, 1e308
-    score = Closer(norm, x, x_prime)
-    with_kernel = score(outputs)
-    # Rows that are not contiguous take the other way, and so does a build without the kernel.
-    assert score(np.asfortranarray(outputs)).tobytes() == with_kernel.tobytes()
-    monkeypatch.delattr(_core, "score_closer")
-    assert score(outputs).tobytes() == with_kernel.tobytes()
-
-
-def test_closer_counts_infinities_as_far_and_nan_as_unknown():
-    score = Closer("l1", [0.0, 0.0], [1.0, 3.0])
-    outputs = np.array([[-np.inf, -np.inf], [np.inf, np.inf], [np.inf, -np.inf], [np.nan, 0.0]])
-    assert score(outputs)[:3].tolist() == [4.0, -4.0, 2.0]
-    assert np.isnan(score(outputs)[3])
-    assert np.isnan(Closer("l2", [0.0, 0.0], [1.0, 1.0])(outputs[2:])).all()
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.int8, np.int64, bool, np.uint16])
-def test_scores_read_every_kind_of_numbers(dtype):
-    outputs = rng(5).integers(0, 2, (50, 3)).astype(dtype)
-    expected = outputs.astype(np.float64)
-    for score in (Coordinate(2), RowSum(), RowMin(), RowMax(), Closer("l1", [0.0] * 3, [1.0] * 3)):
-        found = score(outputs)
-        assert found.dtype == np.float64
-        assert found.tolist() == score(expected).tolist()
-    assert RowSum()(outputs).tolist() == expected.sum(axis=1).tolist()
-    assert RowMin()(outputs).tolist() == expected.min(axis=1).tolist()
-    assert RowMax()(outputs).tolist() == expected.max(axis=1).tolist()
-    assert Coordinate(2)(outputs).tolist() == expected[:, 2].tolist()
-
-
-def test_rows_of_any_shape():
-    flat = rng(6).normal(size=(40, 6))
-    cube = flat.reshape(40, 2, 3)
-    assert Coordinate(4)(cube).tolist() == flat[:, 4].tolist()
-    assert RowSum()(cube).tolist() == RowSum()(flat).tolist()
-    assert Coordinate(0)(flat[:, 0]).tolist() == flat[:, 0].tolist()
-
-
-def test_nan_in_a_row_is_neither_side():
-    outputs = np.array([[1.0, np.nan], [np.inf, -np.inf], [2.0, 3.0]])
-    for score in (RowSum(), RowMin(), RowMax(), Coordinate(1), Closer("l2", [0, 0], [1, 1])):
-        assert np.isnan(score(outputs)[0])
-        above, below = (Above(score, 0.5, side)(outputs)[0] for side in ("above", "below"))
-        assert not above
-        assert not below
-    assert np.isnan(RowSum()(outputs)[1])
-    assert RowMin()(outputs)[1] == -np.inf
-
-
-SCORES = [
-    Coordinate(3),
-    Closer("l1", [0.0, 1.0], [1.0, 1.0]),
-    Closer("l2", [0.0, 1.0], [1.0, 1.0]),
-    RowSum(),
-    RowMin(),
-    RowMax(),
-]
-
-
-@pytest.mark.parametrize("score", SCORES, ids=str)
-def test_scores_pickle_and_are_kept_by_json(score):
-    assert pickle.loads(pickle.dumps(score)) == score
-    text = json.dumps(_json.encode(Above(score, 0.25, "below")), allow_nan=False)
-    assert _json.decode(json.loads(text)) == Above(score, 0.25, "below")
-    assert hash(pickle.loads(pickle.dumps(score))) == hash(score)
 
 
 # Which scores are tried.
@@ -435,70 +320,3 @@ def test_bad_arguments(call, error, text):
     with pytest.raises(error) as caught:
         call()
     assert str(caught.value).startswith(text)
-
-
-# What all attacks on numbers share: columns, tolerances, atoms.
-
-
-def test_columns():
-    assert columns(np.array(["a"])) is None
-    assert columns(np.array(3.0)) is None
-    assert columns(np.zeros(4)).shape == (4, 1)
-    assert columns(np.zeros((4, 2, 3))).shape == (4, 6)
-    assert both(np.zeros((4, 2)), np.zeros((5, 2)))[1].shape == (5, 2)
-    assert both(np.zeros((4, 2)), np.zeros((5, 3))) is None
-    with pytest.raises(TypeError, match="outputs must be real numbers"):
-        numbers(np.array([None, 1]))
-
-
-def test_the_tolerance_is_absolute_and_follows_the_type():
-    assert tolerance_of(np.array([0.5, -20.0, np.inf, np.nan])) == pytest.approx(2e-8)
-    assert tolerance_of(np.array([5, 7])) == 0.0
-    narrow = tolerance_of(np.array([1.0], np.float32))
-    assert narrow == pytest.approx(2 * np.finfo(np.float32).eps)
-    assert tolerance_of(np.array([1.0]), np.array([1.0], np.float16)) > narrow
-
-
-def test_atoms_are_values_that_repeat_and_stand_apart():
-    generator = rng(15)
-    plain = generator.normal(size=5000)
-    atom = np.full(200, 0.1 + 0.2) + generator.integers(-2, 3, 200) * 1e-16
-    values = known(np.concatenate([plain, atom, [np.nan, np.inf]]))
-    assert values.size == 5200
-    tolerance = tolerance_of(values)
-    atoms = atoms_of(values, tolerance)
-    assert atoms.counts.tolist() == [200]
-    assert atoms.lows[0] < 0.3 < atoms.highs[0] < 0.3 + 1e-6
-    assert loose_of(values, atoms).sum() == 5000
-    assert atoms_of(np.empty(0), 0.0).counts.size == 0
-    assert atoms_of(np.zeros(3), 0.0).counts.size == 0
-    assert atoms_of(np.zeros(4), 0.0).counts.tolist() == [4]
-
-
-def test_a_huge_outlier_does_not_make_everything_one_atom():
-    values = known(np.append(rng(16).normal(size=5000), 1e7))
-    assert atoms_of(values, tolerance_of(values)).counts.sum() < 100
-
-
-def test_atoms_are_looked_for_in_part_of_the_pilot():
-    assert len(head(np.zeros((2**18, 1)))) == 2**17
-    assert len(head(np.zeros((2**18, 1), np.float32))) == 2**13
-
-
-def test_thresholds_keep_away_from_the_atoms_of_float32():
-    """Sums of float32 meet the atoms of the real law to seven digits only."""
-
-    def released(x, size, generator):
-        noise = np.round(generator.laplace(0.0, 1.0, (size, 1)), 1)
-        return np.float32(x) + noise.astype(np.float32)
-
-    for seed in range(5):
-        audit = dpcore.audit(released, ([0.0], [0.3]), claim=0.3, trials=10**5, rng=seed)
-        threshold = audit.event.threshold
-        if str(audit.event).startswith("entry 0"):
-            assert abs(threshold * 10 - round(threshold * 10)) > 1e-4
-        # Just as in real numbers: the nearest multiple of a tenth decides.
-        for side in ("x", "x_prime"):
-            outputs = audit.outputs(side, 0, 10**5).astype(np.float64)
-            clean = np.round(outputs, 1).astype(np.float32)
-            assert np.array_equal(audit.event(clean), audit.event(outputs.astype(np.float32)))

@@ -177,8 +177,27 @@ def test_threads_change_nothing():
         (lambda: L2Laplace(1.0)([0.0], 1, "seed"), TypeError, "rng must be"),
         (lambda: L2Laplace(1.0).log_ratio([0.0], Pair([0], [1])), ValueError, "outputs must be"),
         (lambda: L2Laplace(1.0).log_ratio([[0.0]], ([0], [1])), TypeError, "pair must be"),
+        (lambda: L2Laplace(1.0)([0.0], 10**30, 1), ValueError, "size must be small enough"),
     ],
 )
 def test_bad_input_is_refused(call, kind, text):
     with pytest.raises(kind, match=text):
         call()
+
+
+@pytest.mark.parametrize(
+    ("outputs", "kind"),
+    [
+        ("abc", TypeError),
+        ([["1"]], TypeError),
+        ([[None]], TypeError),
+        ([[1j]], TypeError),
+        ([[1.0], [1.0, 2.0]], ValueError),
+        ([[float("nan")]], ValueError),
+        ([[float("inf")]], ValueError),
+        (np.ma.masked_array([[1.0]], [[True]]), ValueError),
+    ],
+)
+def test_the_loss_of_what_is_no_output(outputs, kind):
+    with pytest.raises(kind, match=r"^outputs must be finite numbers of shape \(size, 1\), got"):
+        L2Laplace(1.0).log_ratio(outputs, Pair([0.0], [1.0]))

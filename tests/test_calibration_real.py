@@ -13,6 +13,7 @@ from dpcore import Exponential, Gaussian, Identity, Laplace, RandomBits, Uniform
 from dpcore.calibration import (
     L2Laplace,
     RandomisedResponse,
+    RealEpsilon,
     gaussian_analytic,
     gaussian_delta,
     l2_laplace,
@@ -204,6 +205,27 @@ class Mine(Laplace):
 def test_bad_input_is_refused(mechanism, domain, kind, text):
     with pytest.raises(kind, match=text):
         real_epsilon(mechanism, domain)
+
+
+@pytest.mark.parametrize(
+    ("change", "kind", "text"),
+    [
+        ({"value": -1.0}, ValueError, "value must be a finite number at least 0, got -1"),
+        ({"value": math.nan}, ValueError, "value must be"),
+        ({"value": None}, TypeError, "value must be"),
+        ({"pair": 3}, TypeError, "pair must be a Pair"),
+        ({"distance": math.inf}, ValueError, "distance must be"),
+        ({"norm": "l3"}, ValueError, "norm must be one of 'l1', 'l2', 'entries'"),
+        ({"reason": 3}, TypeError, "reason must be a str"),
+        ({"mu": -1.0}, ValueError, "mu must be"),
+    ],
+)
+def test_fields_are_checked(change, kind, text):
+    found = real_epsilon(Laplace(1.0), UNIT)
+    assert RealEpsilon(**{name: getattr(found, name) for name in found.__slots__}) == found
+    fields = {name: getattr(found, name) for name in found.__slots__} | change
+    with pytest.raises(kind, match=f"^{text}"):
+        RealEpsilon(**fields)
 
 
 def test_a_refused_domain_really_lies_between():

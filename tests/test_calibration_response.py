@@ -17,6 +17,7 @@ import dpcore
 from dpcore import Pair
 from dpcore.calibration import RandomisedResponse
 
+MASKED = np.ma.masked_array([0, 1], [False, True])
 ALPHA = 1e-6
 """Significance of each test on samples; seeds are fixed."""
 
@@ -138,6 +139,10 @@ def test_the_record():
         (lambda: RandomisedResponse(1.0).loss(Pair([0], [0, 1])), ValueError, "pair must be"),
         (lambda: RandomisedResponse(1.0).loss(Pair([0], [2])), ValueError, "x_prime must be"),
         (lambda: RandomisedResponse(1.0).default_pair(0), ValueError, "dim must be"),
+        (lambda: RandomisedResponse(1.0).default_pair(10**30), ValueError, "dim must be below"),
+        (lambda: RandomisedResponse(1.0).loss(([0], [1])), TypeError, "pair must be a Pair"),
+        (lambda: RandomisedResponse(1.0)(0, 10**30, 1), ValueError, "size must be small enough"),
+        (lambda: RandomisedResponse(1.0)(MASKED, 1, 1), ValueError, "x must be one whole number"),
     ],
 )
 def test_bad_input_is_refused(call, kind, text):

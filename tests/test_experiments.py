@@ -341,36 +341,6 @@ def test_bad_names(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(
-    ("name", "fields", "error", "text"),
-    [
-        ("published-systems", {"trials": 0}, ValueError, "trials must be"),
-        ("published-systems", {"trials": True}, TypeError, "trials must be"),
-        ("published-systems", {"seed": -1}, ValueError, "seed must be"),
-        ("published-systems", {"dims": (1,)}, ValueError, "dims must be an integer at least 2"),
-        ("published-systems", {"dims": ()}, ValueError, "dims must be"),
-        ("published-systems", {"dims": (2, 2)}, ValueError, "dims must be"),
-        ("published-systems", {"epsilon": 0}, ValueError, "epsilon must be"),
-        ("published-systems", {"confidence": 1.0}, ValueError, "confidence must be"),
-        ("habernal2022-figure1", {"dims": (2, 2)}, ValueError, "dims must be"),
-        ("habernal2022-figure1", {"epsilons": ()}, ValueError, "epsilons must be"),
-        ("habernal2022-figure1", {"epsilons": (INF,)}, ValueError, "epsilons must be"),
-        ("habernal2022-figure1", {"mechanisms": ("ADEPT",)}, ValueError, "mechanisms must be"),
-        ("habernal2022-figure2", {"trials": "many"}, ValueError, "trials must be"),
-        ("habernal2022-figure2", {"seed": 1.5}, TypeError, "seed must be"),
-    ],
-)
-def test_bad_configurations(name, fields, error, text):
-    with pytest.raises(error, match=f"^{text}"):
-        get(name).Config(**fields)
-
-
-def test_bad_trials_leave_no_folder(tmp_path):
-    with pytest.raises(ValueError, match=r"^trials must be"):
-        reproduce("published-systems", tmp_path / "out", trials=-1)
-    assert not (tmp_path / "out").exists()
-
-
 def test_nothing_is_imported_before_it_is_asked_for():
     code = (
         "import sys, dpcore.experiments as e\n"

@@ -213,6 +213,8 @@ def test_both_clips_have_the_same_pairs_and_no_two_cells_more():
         ({"trials": 0}, ValueError, "trials must be"),
         ({"dims": ()}, ValueError, "dims must be not empty"),
         ({"dims": (2, 2)}, ValueError, "dims must be not empty and without repetition"),
+        ({"dims": None}, TypeError, "dims must be a list or tuple, got None"),
+        ({"dims": {2, 3}}, TypeError, "dims must be a list or tuple"),
         ({"dims": (0,)}, ValueError, "dims must be an integer from 1 to 4096, got 0"),
         ({"dims": (4097,)}, ValueError, "dims must be an integer from 1 to 4096"),
         ({"dims": (2.0,)}, TypeError, "dims must be an integer"),

@@ -7,57 +7,22 @@ import re
 import shlex
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+import shared_plugin
+from shared_plugin import SHOW, START, shown
 
 import dpcore
-from dpcore import Counts, Pair
-from dpcore.bounds import clopper_pearson
-from dpcore.pytest_plugin import Settings, seed_of, trials_needed
+from dpcore.pytest_plugin import seed_of
 
 pytest_plugins = ["pytester"]
 
+inner = shared_plugin.inner
+
+
 README = Path(__file__).parent.parent / "README.md"
-
-START = """
-import dpcore, pytest
-
-PAIR = dpcore.pairs.zeros_ones(2)
-
-def noisy(x, size, rng):
-    return x + rng.laplace(scale=2.0, size=(size, len(x)))
-
-def broken(x, size, rng):
-    return x + rng.laplace(scale=1.0, size=(size, len(x)))
-
-def show(audit):
-    print("SHOWN", audit.seed, audit.trials, audit.confidence)
-
-"""
-
-
-@pytest.fixture
-def inner(pytester, monkeypatch):
-    """Runs pytest on a file of tests that begins with START."""
-    # Whether the entry point is installed or not, the plugin is loaded exactly once.
-    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
-
-    def run(body, *arguments, subprocess=False):
-        pytester.makepyfile(test_inner=START + body)
-        start = pytester.runpytest_subprocess if subprocess else pytester.runpytest_inprocess
-        return start("-p", "dpcore.pytest_plugin", "-p", "no:cacheprovider", *arguments)
-
-    return run
-
-
-def shown(result):
-    """(seed, trials, confidence) of every audit that was shown."""
-    found = re.findall(r"SHOWN (\d+) (\d+) (\S+)$", result.stdout.str(), re.M)
-    return [(int(seed), int(trials), float(level)) for seed, trials, level in found]
 
 
 def test_a_claim_that_stands(inner):
@@ -197,104 +162,6 @@ def test_it(dp_audit):
     assert "distance=2.0" in rows["or"]
 
 
-SHOW = "def test_it(dp_audit): show(dp_audit(noisy, PAIR, epsilon=1.0))\n"
-NAME = "test_inner.py::test_it"
-
-
-@pytest.mark.parametrize(
-    ("ini", "arguments", "marker", "call", "expected"),
-    [
-        ("", [], "", "", Settings()),
-        ("dp_trials = 1e3", [], "", "", Settings(trials=1000)),
-        ("dp_confidence = 0.9", [], "", "", Settings(confidence=0.9)),
-        ("dp_seed = 5", [], "", "", Settings(seed=5)),
-        ("dp_trials = 1e3", ["--dp-trials", "2000"], "", "", Settings(trials=2000)),
-        ("dp_confidence = 0.9", ["--dp-confidence=.8"], "", "", Settings(confidence=0.8)),
-        ("dp_seed = 5", ["--dp-seed=6"], "", "", Settings(seed=6)),
-        ("", ["--dp-trials=2000"], "trials=3000", "", Settings(trials=3000)),
-        ("", ["--dp-trials=2000"], "confidence=.7, seed=3", "", Settings(2000, 0.7, 3)),
-        ("", ["--dp-trials=2000"], "trials=3000", "trials=4000", Settings(trials=4000)),
-        ("", [], "trials='3e3'", "trials=None, confidence=.6", Settings(3000, 0.6)),
-        ("", [], "seed=3", "rng=None", Settings(seed=3)),
-    ],
-)
-def test_settings_from_weak_to_strong(inner, pytester, ini, arguments, marker, call, expected):
-    pytester.makeini(f"[pytest]\n{ini}\n")
-    mark = f"@pytest.mark.dp({marker})\n" if marker else ""
-    body = f"{mark}{SHOW}".replace("epsilon=1.0", f"epsilon=1.0, {call}")
-    result = inner(body, "-s", "--strict-markers", "--strict-config", *arguments)
-    result.assert_outcomes(passed=1)
-    seed = seed_of(NAME, 1, expected.seed)
-    assert shown(result) == [(seed, expected.trials, expected.confidence)]
-
-
-def test_the_closest_marker_wins(inner):
-    result = inner(
-        """
-pytestmark = pytest.mark.dp(trials=1000, confidence=0.9)
-
-@pytest.mark.dp(trials=2000)
-class TestIt:
-    def test_one(self, dp_audit): show(dp_audit(noisy, PAIR, epsilon=1.0))
-
-    @pytest.mark.dp(trials=3000)
-    def test_two(self, dp_audit): show(dp_audit(noisy, PAIR, epsilon=1.0))
-""",
-        "-s",
-    )
-    assert [one[1:] for one in shown(result)] == [(2000, 0.9), (3000, 0.9)]
-
-
-def test_a_seed_of_ones_own(inner):
-    result = inner(SHOW.replace("epsilon=1.0", "epsilon=1.0, rng=77, threads=2, block=64"), "-s")
-    assert [one[0] for one in shown(result)] == [77]
-
-
-@pytest.mark.parametrize(
-    ("ini", "arguments", "text"),
-    [
-        ("", ["--dp-trials=0"], "--dp-trials must be a whole number at least 1 and below 2**63, "),
-        ("", ["--dp-trials=many"], "--dp-trials must be a whole number at least 1 "),
-        ("", ["--dp-confidence=1"], "--dp-confidence must be a finite number above 0 and below 1,"),
-        ("", ["--dp-confidence=high"], "--dp-confidence must be a finite number above 0 "),
-        ("", ["--dp-confidence=nan"], "--dp-confidence must be a finite number above 0 "),
-        ("", ["--dp-seed=-1"], "--dp-seed must be an integer at least 0, got -1"),
-        ("", ["--dp-seed=1.5"], "--dp-seed must be an integer at least 0, got '1.5'"),
-        ("dp_trials = x", [], "dp_trials must be a whole number at least 1 "),
-        ("dp_confidence = 2", [], "dp_confidence must be a finite number above 0 "),
-        ("dp_seed =", [], "dp_seed must be an integer at least 0, got ''"),
-    ],
-)
-def test_wrong_settings_are_bad_usage(inner, pytester, ini, arguments, text):
-    pytester.makeini(f"[pytest]\n{ini}\n")
-    result = inner(SHOW, *arguments)
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert f"ERROR: {text}" in result.stderr.str()
-
-
-@pytest.mark.parametrize(
-    ("mark", "call", "text"),
-    [
-        ("dp(10)", "epsilon=1.0", "TypeError: marker dp must be given the keywords trials, "),
-        ("dp(trial=10)", "epsilon=1.0", "TypeError: marker dp must be given the keywords trials, "),
-        ("dp(trials=0)", "epsilon=1.0", "ValueError: dp(trials) must be a whole number at least 1"),
-        ("dp(seed=True)", "epsilon=1.0", "TypeError: dp(seed) must be an integer at least 0"),
-        ("dp()", "", "TypeError: * missing 1 required keyword-only argument: 'epsilon'"),
-        ("dp()", "epsilon=None", "TypeError: epsilon must be a finite number at least 0, got None"),
-        ("dp()", "epsilon=-1", "ValueError: epsilon must be a finite number at least 0, got -1"),
-        ("dp()", "epsilon=1, claim=1", "TypeError: claim must be given as epsilon, got 1"),
-        ("dp()", "epsilon=1, delta=None", "TypeError: delta must be a finite number at least 0 "),
-        ("dp()", "epsilon=1, trials=0", "ValueError: trials must be a whole number at least 1"),
-        ("dp()", "epsilon=1, tirals=9", "TypeError: * unexpected keyword argument 'tirals'*"),
-    ],
-)
-def test_wrong_arguments(inner, mark, call, text):
-    body = f"@pytest.mark.{mark}\n" + SHOW.replace("epsilon=1.0", call)
-    result = inner(body)
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines([f"E * {text.replace('[', '[[]')}*"])
-
-
 def test_what_a_mechanism_raises_passes_through(inner):
     result = inner(
         """
@@ -429,52 +296,3 @@ def test_the_example_of_the_readme(inner):
     blocks = re.findall(r"```python\n(.*?)```", README.read_text("utf-8"), flags=re.DOTALL)
     (example,) = (block for block in blocks if "dp_audit" in block)
     inner(example).assert_outcomes(passed=example.count("def test_"))
-
-
-# What a claim that stands would need.
-
-SEEN = replace(
-    dpcore.audit(dpcore.Laplace(1.0), trials=1000, claim=1.0, rng=1, confidence=0.99),
-    direction="x",
-)
-
-
-@pytest.mark.parametrize(
-    ("counts", "claim", "delta", "distance"),
-    [
-        (Counts(600, 1000, 300, 1000), 0.6, 0.0, 1.0),
-        (Counts(600, 1000, 300, 1000), 0.6, 0.05, 1.0),
-        (Counts(600, 1000, 300, 1000), 0.3, 0.0, 2.0),
-        (Counts(600, 1000, 0, 1000), 6.0, 0.0, 1.0),
-        (Counts(999, 1000, 4, 2000), 6.0, 0.0, 1.0),
-    ],
-)
-def test_trials_needed(counts, claim, delta, distance):
-    pair = Pair([0.0], [1.0], distance)
-    found = replace(SEEN, counts=counts, claim=claim, delta=delta, pair=pair)
-    needed = trials_needed(found)
-
-    def refuted(trials):
-        # k down and k' up: never more evidence than the frequencies hold.
-        k, k_prime = counts.k * trials // counts.n, -(-counts.k_prime * trials // counts.n_prime)
-        same = Counts(k, trials, k_prime, trials)
-        return clopper_pearson(same, delta, 0.99) > claim * distance
-
-    assert refuted(needed)
-    assert not refuted(int(0.9 * needed))
-    swapped = replace(found, counts=counts.swapped(), direction="x_prime")
-    assert trials_needed(swapped) == needed
-
-
-@pytest.mark.parametrize(
-    ("counts", "claim", "delta"),
-    [
-        (Counts(600, 1000, 300, 1000), 0.7, 0.0),
-        (Counts(300, 1000, 600, 1000), 0.0, 0.0),
-        (Counts(600, 1000, 300, 1000), 0.6, 0.2),
-        (Counts(0, 1000, 300, 1000), 0.0, 0.0),
-        (Counts(600, 1000, 0, 1000), 40.0, 0.0),
-    ],
-)
-def test_no_number_of_trials_is_enough(counts, claim, delta):
-    assert trials_needed(replace(SEEN, counts=counts, claim=claim, delta=delta)) is None

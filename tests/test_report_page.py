@@ -3,88 +3,25 @@
 from __future__ import annotations
 
 import html
-import http.server
 import itertools
 import json
 import math
 import re
-import shutil
-import subprocess
 import sys
-import threading
 from dataclasses import fields, replace
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from shared_pages import AUDITS, NASTY, PAGES
 
 import dpcore
-from dpcore import Audit, Counts, Laplace, Pair, published, report, report_page
-from dpcore.attacks import MajorityVote
+from dpcore import Audit, Counts, published, report, report_page
 from dpcore.bounds import limits
 from dpcore.report_page import page
 
 SPACE = "{http://www.w3.org/1999/xhtml}"
 SVG = "{http://www.w3.org/2000/svg}"
-
-
-def noisy(x, size, rng):
-    return x + rng.laplace(size=(size, len(x)))
-
-
-def positive(outputs, outputs_prime, pair):
-    return lambda drawn: drawn > 0
-
-
-NASTY = "<script>alert('1')</script> & \"quoted\" $x^{$"
-LONG = Pair(np.arange(40.0), np.arange(40.0) + 0.25)
-
-
-def audit(*arguments, **options):
-    """With the vote, whose reports do not change when the default attack learns something."""
-    return dpcore.audit(*arguments, **{"attack": MajorityVote(), **options})
-
-
-AUDITS = {
-    "refuted": audit(published.DPText(1.0), trials=10**5, rng=1),
-    "not refuted": audit(published.LaplaceMechanism(1.0), trials=10**5, rng=1),
-    "no claim": audit(dpcore.Identity(), trials=1000, rng=1),
-    "nan": audit(published.DPText(1.0, nan="keep"), trials=10**4, rng=1),
-    "distance": audit(Laplace(1.0), Pair([0.0], [3.0], 3.0), trials=10**5, claim=1.0, rng=1),
-    "delta": audit(Laplace(1.0), trials=10**5, claim=1.0, delta=1e-3, rng=1),
-    "delta, distance": audit(
-        Laplace(1.0), Pair([0.0], [3.0], 3.0), trials=10**5, claim=0.5, delta=1e-3, rng=1
-    ),
-    "nothing certified": audit(Laplace(50.0), trials=100, claim=1.0, rng=1),
-    "delta too large": audit(Laplace(1.0), trials=1000, claim=1.0, delta=0.9, rng=1),
-    "callable": audit(noisy, LONG, trials=2000, claim=1.0, rng=1),
-    "no pilot": audit(Laplace(1.0), trials=50, claim=1.0, rng=1),
-    "own objects": audit(
-        lambda x, size, rng: rng.normal(size=size),
-        Pair(NASTY, {"a": 1}),
-        attack=positive,
-        trials=1000,
-        claim=1.0,
-        rng=1,
-    ),
-}
-AUDITS["partial"] = replace(
-    AUDITS["refuted"], partial=True, stop="interrupted", bound="anytime", end=10**6
-)
-AUDITS["nasty name"] = replace(AUDITS["refuted"], mechanism=NASTY * 5 + "\x00\x1b\ud800\uffff")
-LETTERS = "unbreakable" * 40
-AUDITS["large counts"] = replace(
-    AUDITS["nan"],
-    counts=Counts(10**15, 3 * 10**15, 1, 3 * 10**15),
-    ranges=((0, 3 * 10**15),),
-    end=3 * 10**15,
-    nan=10**16,
-    nan_prime=1,
-)
-AUDITS["long words"] = replace(
-    AUDITS["own objects"], mechanism=LETTERS, event=LETTERS, attack=LETTERS, seed=2**63 - 1
-)
-PAGES = {name: page(found) for name, found in AUDITS.items()}
 every = pytest.mark.parametrize("name", AUDITS)
 
 
@@ -377,88 +314,3 @@ def test_the_code_in_the_page_repeats_the_audit():
 def test_counts_of_every_kind_have_a_page():
     for counts in (Counts(0, 10, 0, 10), Counts(10, 10, 0, 10), Counts(0, 10, 10, 10)):
         ElementTree.fromstring(page(replace(AUDITS["refuted"], counts=counts)).encode())
-
-
-# The page in a browser.
-
-BROWSERS = ("google-chrome", "chromium", "chromium-browser")
-BROWSER = next(filter(None, map(shutil.which, BROWSERS)), "")
-MEASURE = """
-addEventListener('load', () => {
-  const found = [...document.querySelectorAll('iframe')].map(frame => {
-    const page = frame.contentDocument, root = page.documentElement;
-    const seen = [...page.querySelectorAll('svg')].filter(svg => svg.clientWidth > 0);
-    const letters = seen.flatMap(svg => [...svg.querySelectorAll('text')]);
-    return {
-      width: root.clientWidth, needed: root.scrollWidth, pictures: seen.length,
-      letters: Math.min(...letters.map(text => text.getBoundingClientRect().height)),
-    };
-  });
-  document.title = JSON.stringify(found);
-});
-"""
-
-
-@pytest.fixture
-def served():
-    """A web server on this machine: `files` is what it has, `asked` what it was asked for."""
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self):
-            server.asked.append(self.path)
-            content = server.files.get(self.path, "").encode()
-            self.send_response(200 if content else 404)
-            self.send_header("Content-Type", "text/html; charset=utf-8")
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, *arguments):
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        server.files, server.asked = {}, []
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
-
-
-def browse(served, pages, folder):
-    """What a browser measures of pages at 360 and at 1200 pixels, two entries a page."""
-    served.files = {f"/{number}": text for number, text in enumerate(pages)}
-    frames = "".join(
-        f'<iframe src="{path}" width="{width}" height="800" style="border: 0"></iframe>'
-        for path in served.files
-        for width in (360, 1200)
-    )
-    icon = '<link rel="icon" href="data:,">'
-    served.files["/all"] = f"<!DOCTYPE html>{icon}<script>{MEASURE}</script>{frames}"
-    address = f"http://127.0.0.1:{served.server_port}/all"
-    command = [BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--dump-dom"]
-    command += [f"--user-data-dir={folder}", "--window-size=1300,900", address]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
-    title = re.search(r"<title>(.*?)</title>", done.stdout, re.S)
-    assert title, done.stderr
-    return json.loads(html.unescape(title[1]))
-
-
-@pytest.mark.skipif(not BROWSER, reason=f"none of {', '.join(BROWSERS)} is on the PATH")
-def test_in_a_browser_nothing_overflows_and_nothing_is_asked_for(served, tmp_path):
-    # The negative control: a line that cannot break, and an image from elsewhere.
-    wide = PAGES["refuted"].replace("<h1>", '<h1 style="white-space: nowrap; width: 2000px">')
-    wide = re.sub(r"<meta http-equiv.*?/>", '<img src="/image" alt="" />', wide, flags=re.S)
-    names = ("refuted", "nasty name", "delta, distance", "nan", "long words", "large counts")
-    pages = [PAGES[name].replace("<details>", '<details open="">') for name in names]
-    found = browse(served, [*pages, wide], tmp_path)
-    assert len(found) == 2 * len(pages) + 2
-    for one, width in zip(found[:-2], (360, 1200) * len(pages), strict=True):
-        assert abs(one["width"] - width) < 20
-        assert one["needed"] <= one["width"]
-        assert one["pictures"] == 1
-        # Pixels of the smallest line of text in a picture.
-        assert one["letters"] >= 10
-    for control in found[-2:]:
-        assert control["needed"] > control["width"]
-    assert set(served.asked) == {*served.files, "/image"}

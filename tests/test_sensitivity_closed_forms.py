@@ -290,7 +290,14 @@ UNITS = Pair([1.0, 0.0], [0.0, 1.0])
             ValueError,
             "domain must be one whose l1 sensitivity float64 can hold",
         ),
-        (lambda: Sensitivity(2, UNITS, "l1", "x"), TypeError, "domain must be one with dim, draw"),
+        (lambda: Sensitivity(2, UNITS, "l1", "x"), TypeError, "domain must be a domain with dim"),
+        # A class has every method of a domain, but no members.
+        (lambda: Sensitivity(2, UNITS, "l1", OneHot), TypeError, "domain must be a domain with"),
+        (
+            lambda: Sensitivity(2, UNITS, "l1", OneHot(2), "absent"),
+            ValueError,
+            "pair.x_prime must be zeros against an absent row, got array",
+        ),
         (lambda: Sensitivity(2, "x", "l1", OneHot(2)), TypeError, "pair must be a Pair"),
         (
             lambda: Sensitivity(2, UNITS, "l1", Ball("l2", 0.9, 2)),

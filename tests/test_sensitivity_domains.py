@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcore.pairs import NORMS, Domain
+from dpcore.pairs import NORMS, Box, Domain, Records
 from dpcore.sensitivity import Ball, Histogram, MinMaxRows, OneHot, Simplex, Sphere
 
 ALPHA = 1e-9
@@ -185,6 +185,7 @@ def test_an_empty_histogram_has_nothing_to_replace():
         Histogram(2).neighbour([0.5, 0], rng)
 
 
+MASKED = np.ma.masked_array([1.0, 0.0], [False, True])
 RADIUS = "radius must be a finite number above 0 and at most 1e.300, got "
 
 
@@ -213,8 +214,42 @@ RADIUS = "radius must be a finite number above 0 and at most 1e.300, got "
         (lambda: Histogram(2, "both"), ValueError, "neighbours must be one of 'replace', 'add_re"),
         (lambda: Sphere(2).contains([1, 0], slack=-1), ValueError, "slack must be a finite number"),
         (lambda: Sphere(2).clip([1, 0, 0]), ValueError, "x must be a vector of 2 entries, got"),
+        (lambda: Sphere(2).clip(MASKED), ValueError, "x must be a non-empty vector of finite"),
+        (lambda: Histogram(2).neighbour([1, 0], 3), TypeError, "rng must be a Generator, got 3"),
     ],
 )
 def test_bad_input(call, error, text):
     with pytest.raises(error, match=f"^{text}"):
         call()
+
+
+@pytest.mark.parametrize(
+    "domain",
+    [*(kind(2) for kind in (MinMaxRows, Simplex, OneHot, Sphere, Histogram)), Ball("l1", 1.0, 2),
+     Box(0, 1, 2), Box(0, 1, 2, integers=True), Records((0, 1), 2)],
+    ids=repr,
+)  # fmt: skip
+def test_every_domain_draws_from_a_generator_only(domain):
+    assert domain.contains(domain.draw(np.random.default_rng(1)))
+    for rng in (None, 1, np.random.RandomState(1)):
+        with pytest.raises(TypeError, match=r"^rng must be a Generator, got"):
+            domain.draw(rng)
+
+
+@pytest.mark.parametrize("box", [Box(0, 1, 3), Box(0, 1, 3, integers=True)], ids=repr)
+@pytest.mark.parametrize(
+    ("x", "error", "text"),
+    [
+        ("abc", TypeError, "x must be a non-empty vector of finite numbers, got 'abc'"),
+        ([1j, 0, 0], TypeError, "x must be a non-empty vector"),
+        ([], ValueError, "x must be a non-empty vector"),
+        ([0, np.nan, 0], ValueError, "x must be a non-empty vector"),
+        ([[0, 0, 0]], ValueError, "x must be a non-empty vector"),
+        ([0, 0], ValueError, "x must be a vector of 3 entries"),
+        (np.ma.masked_array([0.0, 0.5, 1.0], [0, 1, 0]), ValueError, "x must be a non-empty"),
+    ],
+)
+def test_a_box_clips_vectors_of_its_size_only(box, x, error, text):
+    assert not box.contains(x)
+    with pytest.raises(error, match=f"^{text}"):
+        box.clip(x)

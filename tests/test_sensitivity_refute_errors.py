@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from dpcore.pairs import Box, Records
+from dpcore.pairs import L1, Box, Linf, Records
 from dpcore.sensitivity import MinMax
 from dpcore.sensitivity.refuting import refute
 
@@ -17,6 +17,22 @@ BOX = Box(-1, 1, 3)
 
 def identity(x):
     return x
+
+
+def masked(x):
+    return np.ma.masked_array(x, [False, True, False])
+
+
+class Odd:
+    """Everything that a domain has, but a number of entries that is none."""
+
+    dim = "3"
+
+    def draw(self, rng):
+        return np.zeros(3)
+
+    def contains(self, x):
+        return True
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
@@ -105,6 +121,11 @@ def test_an_f_that_writes_into_its_input():
         ({"methods": ()}, ValueError, "methods must be at least one name"),
         ({"methods": ("luck",)}, ValueError, "method must be one of 'witness', .* got 'luck'"),
         ({"methods": ("torch",)}, TypeError, "f must be a torch module for the method 'torch'"),
+        ({"stop_when_refuted": "no"}, TypeError, "stop_when_refuted must be True or False"),
+        ({"domain": Box}, TypeError, "domain must be a domain with dim, draw and contains"),
+        ({"domain": Odd()}, TypeError, "dim must be an integer at least 1, got '3'"),
+        ({"neighbour": L1}, TypeError, "neighbour must be a neighbour relation with holds"),
+        ({"f": masked}, TypeError, r"output of f \(\w+.masked\) must be a number or an array"),
         ({"catch": 3}, TypeError, "catch must be an exception class or a tuple of them, got 3"),
         ({"catch": KeyboardInterrupt}, TypeError, "catch must be an exception class"),
     ],
@@ -114,6 +135,19 @@ def test_bad_arguments(change, error, text):
     positional = [arguments.pop(name) for name in ("f", "claimed", "norm", "domain")]
     with pytest.raises(error, match=text):
         refute(*positional, **arguments)
+
+
+def test_a_domain_without_clip_or_relation_is_searched_by_its_draws():
+    found = refute(lambda x: len(set(x)), 1.0, "l1", Records(tuple("abc"), 3), trials=200, rng=1)
+    assert found.refuted
+    assert found.attained == 2.0
+
+
+@pytest.mark.parametrize("neighbour", [None, Linf(8e307)], ids=repr)
+def test_a_box_almost_as_wide_as_float64_is_searched_without_overflow(neighbour):
+    box = Box(-8e307, 8e307, 2)
+    found = refute(identity, 1.0, "linf", box, neighbour=neighbour, trials=1000, rng=1)
+    assert found.attained == pytest.approx(1.6e308 if neighbour is None else 8e307, rel=1e-9)
 
 
 def test_neither_torch_nor_scipy_nor_hypothesis_is_imported_with_the_package():

@@ -169,6 +169,7 @@ def test_bad_input(call, error, text):
         (np.ones((2, 0)), ValueError, "x must be a vector or rows"),
         (np.ones((2, 2, 2)), ValueError, "x must be a vector or rows"),
         ([[1.0], [1.0, 2.0]], ValueError, "x must be a vector or rows"),
+        (np.ma.masked_array([1.0, 2.0], [0, 1]), ValueError, "x must be a vector or rows"),
     ],
 )
 def test_bad_rows(transform, x, error, text):
@@ -272,6 +273,8 @@ def test_a_transform_of_the_users_own():
             r"transform must be one with range\(dim",
         ),
         (lambda: laplace_scale(1.0, range(3), 4), TypeError, "transform must be one with range"),
+        (lambda: laplace_scale(1.0, Clip, 4), TypeError, "transform must be one with range"),
+        (lambda: declaration(1.0, Sphere, "l1", 4), TypeError, "transform must be one with range"),
         (
             lambda: laplace_scale(1.0, OneHot(1)),
             ValueError,

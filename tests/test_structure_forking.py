@@ -229,10 +229,16 @@ def test_a_system_without_forks(monkeypatch):
         ({"draws": 15}, ValueError, "draws must be an integer at least 16"),
         ({"children": 0}, ValueError, "children must be"),
         ({"timeout": 0}, ValueError, "timeout must be"),
+        (
+            {"timeout": 1e301},
+            ValueError,
+            "timeout must be a finite number above 0 and at most",
+        ),
+        ({"mechanism": lambda x, n, rng: np.zeros((n, 0))}, ValueError, "at least one number"),
         ({"false_alarm": 1.0}, ValueError, "false_alarm must be"),
         ({"x": "text"}, TypeError, "x must be an array of finite numbers"),
     ],
 )
 def test_bad_input(change, error, text):
     with pytest.raises(error, match=text):
-        fork_reuse(given, **{"x": X, "rng": 1, **change})
+        fork_reuse(**{"mechanism": given, "x": X, "rng": 1, **change})

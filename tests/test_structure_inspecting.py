@@ -9,7 +9,9 @@ import pytest
 from scipy import stats
 
 import dpcore
-from dpcore.structure import CHECKS, FAULTS, inspect
+from dpcore.structure import CHECKS, FAULTS, Check, Fault, Inspection, inspect
+
+MASKED = np.ma.masked_array([0.0, 1.0], [False, True])
 
 ALPHA = 1e-6
 """Significance of the tests of false-alarm rates, each on its own."""
@@ -186,6 +188,10 @@ def test_the_record():
         ({"x": []}, ValueError, "x must be a non-empty array"),
         ({"x": [[1.0], [1.0, 2.0]]}, ValueError, "x must be an array of finite numbers"),
         ({"clean": [1.0]}, ValueError, "clean must be as many numbers as one output"),
+        ({"x": MASKED}, ValueError, "x must be an array of finite numbers"),
+        ({"clean": MASKED}, ValueError, "clean must be an array of finite numbers"),
+        ({"skip": CHECKS}, ValueError, "skip must be names that leave a check to make"),
+        ({"mechanism": lambda x, n, rng: MASKED}, ValueError, "array without masked entries"),
         ({"mechanism": 3}, TypeError, "mechanism must be a native mechanism, a callable"),
         ({"mechanism": dpcore.DPTextNoise(1.0, nan="keep")}, ValueError, "NaN or infinite"),
         ({"mechanism": lambda x, n, rng: np.full((n, 2), "a")}, TypeError, "real numbers"),
@@ -197,6 +203,33 @@ def test_bad_input(change, error, text):
     arguments = {"mechanism": laplace, "x": [0.0, 1.0], "rng": 1, **change}
     with pytest.raises(error, match=text):
         inspect(arguments.pop("mechanism"), arguments.pop("x"), **arguments)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: Check("noise", True, "x"), ValueError, "name must be one of 'no_noise', "),
+        (lambda: Check("grid", 1, "x"), TypeError, "flagged must be True or False, got 1"),
+        (lambda: Check("grid", True, None), TypeError, "what must be a str"),
+        (lambda: Check("grid", True, "x", 2.0), ValueError, "p_value must be a finite number at"),
+        (lambda: Check("grid", True, "x", 0.5, (("a",),)), TypeError, "evidence must be a tuple"),
+        (lambda: Inspection("m", 1, 200, 1, 0.1, 0.1, [1]), TypeError, "checks must be a tuple"),
+        (lambda: fault(mechanism=3), TypeError, "mechanism must be a mechanism, got 3"),
+        (lambda: fault(repaired=3), TypeError, "repaired must be a mechanism, got 3"),
+        (lambda: fault(x=[np.nan]), ValueError, "x must be a non-empty vector of finite"),
+        (lambda: fault(flagged_by="rank"), TypeError, "flagged_by must be a tuple of names"),
+        (lambda: fault(flagged_by=()), ValueError, "flagged_by must be at least one name"),
+        (lambda: fault(flagged_by=("luck",)), ValueError, "flagged_by must be one of 'no_noise'"),
+    ],
+)
+def test_fields_are_checked(call, error, text):
+    with pytest.raises(error, match=f"^{text}"):
+        call()
+
+
+def fault(**change):
+    first = FAULTS[0]
+    return Fault(**{name: getattr(first, name) for name in first.__slots__} | change)
 
 
 def test_outputs_of_changing_shape():

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from . import _core
 from ._tallying import Event, Tally, TallyRows, Watch, fingerprint
-from .errors import invalid, mistyped, vector
+from .errors import invalid, masked, mistyped, vector
 from .events import Vote
 from .mechanisms import Native
 from .records import Pair
@@ -349,6 +349,9 @@ def call(
 ) -> npt.NDArray[Any]:
     """One call of a Python mechanism; its own exceptions pass through untouched."""
     answer = mechanism(x, size, rng)
+    if masked(answer):
+        requirement = "an array without masked entries"
+        raise invalid(f"outputs of {name_of(mechanism)}", requirement, answer)
     try:
         outputs = np.asarray(answer)
     except (TypeError, ValueError):

@@ -15,7 +15,17 @@ from ._sequential import BLOCK
 from .attacks import Auto, Coordinatewise, MajorityVote, Timing
 from .attacks._choosing import Goal, ScoreAttack
 from .bounds import BOUNDS
-from .errors import choice, confidence_level, count, delta_level, integer, invalid, mistyped, real
+from .errors import (
+    choice,
+    confidence_level,
+    count,
+    delta_level,
+    flag,
+    integer,
+    invalid,
+    mistyped,
+    real,
+)
 from .events import Vote
 from .pairs import distance
 from .published import is_native
@@ -134,8 +144,7 @@ def plan_of(
     choice("route", route, ("auto", "integer", "sampled"))
     choice("bound", bound, tuple(BOUNDS))
     choice("stop", stop, ("fixed", "refuted"))
-    if not isinstance(floats, bool):
-        raise mistyped("floats", "True or False", floats)
+    flag("floats", floats)
     if bound == "conditional" and delta:
         raise invalid("bound", "another than 'conditional' where delta is above 0", bound)
     if pilot is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import reprlib
+import sys
 from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any, TypeVar
@@ -223,25 +224,61 @@ def choice(name: str, value: Any, options: Sequence[str]) -> str:
     return value
 
 
-def vector(name: str, value: Any) -> npt.NDArray[np.float64]:
-    """Check a vector of finite numbers and return it as contiguous float64.
+def flag(name: str, value: Any) -> bool:
+    """Check a switch, True or False and nothing that merely counts as one, and return it.
 
     Args:
         name: what the message calls the value.
-        value: anything that numpy reads as numbers, one dimension, at least one entry.
+        value: a bool.
 
     Returns:
-        The vector; the value itself where it is one already.
+        The value.
+
+    Raises:
+        TypeError: if the value is not a bool.
+
+    Example:
+        >>> flag("partial", True)
+        True
+    """
+    if not isinstance(value, bool):
+        raise mistyped(name, "True or False", value)
+    return value
+
+
+def masked(value: Any) -> bool:
+    """True for an array of which entries are masked: numpy would go on with what lies below.
+
+    Example:
+        >>> masked(np.ma.masked_array([1.0, 2.0], [False, True])), masked([1.0, 2.0])
+        (True, False)
+    """
+    # Where nobody has imported masked arrays there are none.
+    module = sys.modules.get("numpy.ma")
+    return module is not None and bool(module.is_masked(value))
+
+
+def numeric(name: str, requirement: str, value: Any) -> npt.NDArray[Any]:
+    """Check that a value is read as real numbers, in any shape, and return them as an array.
+
+    Args:
+        name: what the message calls the value.
+        requirement: what the message asks for.
+        value: anything that numpy reads as bools, integers or floats.
+
+    Returns:
+        The array; the value itself where it is one already.
 
     Raises:
         TypeError: if it does not hold real numbers.
-        ValueError: if it has another number of dimensions, is empty or not finite.
+        ValueError: if its rows differ in length, or entries of it are masked.
 
     Example:
-        >>> vector("x", [1, 2])
-        array([1., 2.])
+        >>> numeric("x", "a matrix", [[1, 2], [3, 4]]).shape
+        (2, 2)
     """
-    requirement = "a non-empty vector of finite numbers"
+    if masked(value):
+        raise invalid(name, requirement, value)
     try:
         array = np.asarray(value)
     except ValueError:
@@ -249,10 +286,37 @@ def vector(name: str, value: Any) -> npt.NDArray[np.float64]:
         raise invalid(name, requirement, value) from None
     if array.dtype.kind not in "buif":
         raise mistyped(name, requirement, value)
+    return array
+
+
+def vector(name: str, value: Any, dim: int | None = None) -> npt.NDArray[np.float64]:
+    """Check a vector of finite numbers and return it as contiguous float64.
+
+    Args:
+        name: what the message calls the value.
+        value: anything that numpy reads as numbers, one dimension, at least one entry.
+        dim: number of entries that it must have; None for any.
+
+    Returns:
+        The vector; the value itself where it is one already.
+
+    Raises:
+        TypeError: if it does not hold real numbers.
+        ValueError: if it has another number of dimensions or entries, is empty, not finite or
+            masked.
+
+    Example:
+        >>> vector("x", [1, 2])
+        array([1., 2.])
+    """
+    requirement = "a non-empty vector of finite numbers"
+    array = numeric(name, requirement, value)
     with np.errstate(over="ignore"):
         array = array.astype(np.float64, order="C", copy=False)
     if array.ndim != 1 or array.size == 0 or not np.isfinite(array).all():
         raise invalid(name, requirement, value)
+    if dim is not None and array.size != dim:
+        raise invalid(name, f"a vector of {dim} entries", value)
     return array
 
 

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from .errors import choice, invalid, mistyped
+from .errors import choice, flag, invalid, mistyped
 
 SEEDED = ("rng", "global", "own")
 
@@ -190,8 +190,7 @@ def repeat(
     for kind in kinds:
         if not (isinstance(kind, type) and issubclass(kind, Exception)):
             raise mistyped("catch", "a subclass of Exception, or several", kind)
-    if not isinstance(thread_safe, bool):
-        raise mistyped("thread_safe", "True or False", thread_safe)
+    flag("thread_safe", thread_safe)
     found = _checked_seeding(fn, seeded)
     if thread_safe and found == "global":
         raise invalid("thread_safe", "False with seeded='global'", thread_safe)

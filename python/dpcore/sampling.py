@@ -116,6 +116,14 @@ def sample(
     return fill(mech, x, size, rng, out, dtype, threads)
 
 
+def sized(size: int, dim: int) -> int:
+    """Check a number of outputs of `dim` entries: at least 0, and few enough to be addressed."""
+    size = integer("size", size, 0)
+    if size * dim >= MOST_DRAWS // 8:
+        raise invalid("size", "small enough that size * dim * 8 bytes can be addressed", size)
+    return size
+
+
 def fill(
     mech: Native,
     x: npt.ArrayLike,
@@ -127,9 +135,7 @@ def fill(
 ) -> npt.NDArray[Any]:
     """What `sample` does, for whatever describes itself in native steps: subclasses too."""
     point = vector("x", x)
-    size = integer("size", size, 0)
-    if size * point.size >= MOST_DRAWS // 8:
-        raise invalid("size", "small enough that size * dim * 8 bytes can be addressed", size)
+    size = sized(size, point.size)
     out = _checked_out(out, (size, point.size), dtype)
     if np.may_share_memory(point, out):
         point = point.copy()

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import invalid, mistyped
+from ..errors import numeric
 
 
 class Adapter:
@@ -58,14 +58,7 @@ def pure(stated: tuple[float, float] | None) -> float | None:
 
 def numbers(x: Any) -> npt.NDArray[Any]:
     """The input of additive noise as an array of real numbers of any shape."""
-    try:
-        array = np.asarray(x)
-    except ValueError:
-        # Rows of different lengths have no array.
-        raise invalid("x", "an array of real numbers", x) from None
-    if array.dtype.kind not in "buif":
-        raise mistyped("x", "an array of real numbers", x)
-    return array
+    return numeric("x", "an array of real numbers", x)
 
 
 def scalar(x: Any) -> Any:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ..errors import delta_level, instance, invalid, mistyped, real
+from ..errors import choice, delta_level, instance, invalid, mistyped, real
 from ..mechanisms import (
     DPTextNoise,
     Exponential,
@@ -34,6 +34,8 @@ _NO_EPSILON: Final[dict[type[Primitive], str]] = {
     Uniform: "bounded noise: an output out of reach of one input is impossible there",
 }
 
+_NORMS: Final = ("l1", "l2", "entries")
+
 _SHOWN: Final = 1e-5
 """The delta at which a line of text shows a Gaussian profile."""
 
@@ -53,7 +55,8 @@ class RealEpsilon(Record):
         mu: distance over sigma for Gaussian noise, whose profile it fixes; else None.
 
     Raises:
-        TypeError: if `pair` is not a Pair.
+        TypeError: if a field is of the wrong kind.
+        ValueError: if a number is negative or NaN, or `norm` none of the three.
 
     Example:
         >>> from dpcore.mechanisms import Gaussian
@@ -73,8 +76,15 @@ class RealEpsilon(Record):
     mu: float | None = None
 
     def __post_init__(self) -> None:
-        """Check the pair."""
+        """Check the fields."""
+        if self.value != math.inf:
+            object.__setattr__(self, "value", real("value", self.value, low=0.0))
         instance("pair", self.pair, Pair)
+        object.__setattr__(self, "distance", real("distance", self.distance, low=0.0))
+        choice("norm", self.norm, _NORMS)
+        instance("reason", self.reason, str)
+        if self.mu is not None:
+            object.__setattr__(self, "mu", real("mu", self.mu, low=0.0))
 
     @property
     def claim(self) -> float | None:

@@ -52,6 +52,8 @@ class GaussianNoise(Record):
             object.__setattr__(self, name, positive(name, getattr(self, name)))
         object.__setattr__(self, "delta", confidence_level(self.delta, "delta"))
         object.__setattr__(self, "true_delta", delta_level(self.true_delta, "true_delta"))
+        if self.true_delta > self.delta:
+            raise invalid("true_delta", f"at most delta, {self.delta:g}", self.true_delta)
         choice("formula", self.formula, FORMULAS)
         instance("note", self.note, str)
 

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from .._systems import noise_scale
-from ..errors import instance, integer, invalid, vector
+from ..errors import instance, invalid, numeric, vector
 from ..mechanisms import Rng, positive
 from ..records import Pair, Record
-from ..sampling import seed_of
+from ..sampling import seed_of, sized
 
 Floats = npt.NDArray[np.float64]
 
@@ -113,7 +113,7 @@ class L2Laplace(Record):
         Returns:
             Outputs of shape `(size, dim)`.
         """
-        point, size = vector("x", x), integer("size", size, 0)
+        point, size = vector("x", x), sized(size, np.size(x))
         rng = generator(rng)
         noise = rng.standard_normal((size, point.size))
         lengths = row_norms(noise)
@@ -139,8 +139,8 @@ class L2Laplace(Record):
             One number for each output, within the L2 distance of the pair over `scale`.
 
         Raises:
-            TypeError: if `pair` is not a Pair or does not hold numbers.
-            ValueError: if the shapes do not fit.
+            TypeError: if `pair` is not a Pair, or it or `outputs` do not hold real numbers.
+            ValueError: if the shapes do not fit, or a number is not finite.
 
         Example:
             >>> L2Laplace(0.5).log_ratio([[3.0, 0.0], [-1.0, 0.0]], Pair([1, 0], [0, 0]))
@@ -148,7 +148,10 @@ class L2Laplace(Record):
         """
         pair = instance("pair", pair, Pair)
         x, x_prime = vector("x", pair.x), vector("x_prime", pair.x_prime)
-        ys = np.asarray(outputs, dtype=np.float64)
+        requirement = f"finite numbers of shape (size, {x.size})"
+        ys = numeric("outputs", requirement, outputs).astype(np.float64, copy=False)
+        if not np.isfinite(ys).all():
+            raise invalid("outputs", requirement, outputs)
         if ys.ndim != 2 or x.shape != x_prime.shape or ys.shape[1:] != x.shape:
             raise invalid("outputs", f"of shape (size, {x.size})", ys.shape)
         near, far = ys - x, ys - x_prime

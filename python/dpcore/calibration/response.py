@@ -9,9 +9,11 @@ from typing import Any, ClassVar, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import integer, invalid, mistyped
+from ..errors import instance, integer, invalid, numeric
 from ..mechanisms import Rng, positive
+from ..pairs import dimension
 from ..records import Pair, Record
+from ..sampling import sized
 from .pure import generator
 
 _GRID: Final = 2.0**53
@@ -92,13 +94,14 @@ class RandomisedResponse(Record):
             The largest privacy loss that any output shows.
 
         Raises:
-            TypeError: if an input does not hold numbers.
+            TypeError: if `pair` is not a Pair, or an input does not hold numbers.
             ValueError: if an entry is no value, or the shapes differ.
 
         Example:
             >>> round(RandomisedResponse(0.5).loss(Pair([0, 0, 1], [1, 0, 0])), 12)
             1.0
         """
+        instance("pair", pair, Pair)
         x, x_prime = self._entries("x", pair.x), self._entries("x_prime", pair.x_prime)
         if x.shape != x_prime.shape:
             raise invalid("pair", "two inputs of equal shape", (x.shape, x_prime.shape))
@@ -106,7 +109,7 @@ class RandomisedResponse(Record):
 
     def default_pair(self, dim: int = 1) -> Pair:
         """Two inputs that differ in their first entry, 0 against 1, shape `(dim,)`."""
-        x = np.zeros(integer("dim", dim, 1), dtype=np.int64)
+        x = np.zeros(dimension(dim), dtype=np.int64)
         x_prime = x.copy()
         x_prime[0] = 1
         return Pair(x, x_prime)
@@ -122,7 +125,7 @@ class RandomisedResponse(Record):
         Returns:
             Values of shape `(size,)` for one value, else `(size, dim)`.
         """
-        point, size = self._entries("x", x), integer("size", size, 0)
+        point, size = self._entries("x", x), sized(size, np.size(x))
         rng = generator(rng)
         shape = (size, *point.shape)
         blind = rng.random(shape) < self.blind
@@ -131,12 +134,7 @@ class RandomisedResponse(Record):
 
     def _entries(self, name: str, value: Any) -> Entries:
         requirement = f"one whole number or a vector of them, from 0 to {self.values - 1}"
-        try:
-            array = np.asarray(value)
-        except ValueError:
-            raise invalid(name, requirement, value) from None
-        if array.dtype.kind not in "buif":
-            raise mistyped(name, requirement, value)
+        array = numeric(name, requirement, value)
         inside = (array >= 0) & (array < self.values)
         if array.ndim > 1 or array.size == 0 or not inside.all() or (array % 1 != 0).any():
             raise invalid(name, requirement, value)

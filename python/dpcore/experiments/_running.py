@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -12,7 +12,7 @@ from .. import _json
 from .._core import __version__
 from ..attacks import MajorityVote
 from ..auditing import Audit, audit
-from ..errors import confidence_level, count, integer
+from ..errors import confidence_level, count, integer, invalid, mistyped
 from ..mechanisms import Native
 from ..progress import Progress
 from ..records import Pair
@@ -69,6 +69,23 @@ def check(config: Any) -> None:
     object.__setattr__(config, "seed", integer("seed", config.seed, 0, 2**63 - 1))
     if hasattr(config, "confidence"):
         object.__setattr__(config, "confidence", confidence_level(config.confidence))
+
+
+def own(config: Any, module: str) -> None:
+    """Check that a configuration is that of the experiment in this module."""
+    # By name: whoever replaces the class to change a default still runs the same experiment.
+    if type(config).__module__ != module:
+        raise mistyped("config", f"a Config of {module}", config)
+
+
+def listed(name: str, values: Any, checked: Callable[[Any], Any]) -> tuple[Any, ...]:
+    """Check a list without repetition, entry by entry, and return it as a tuple."""
+    if isinstance(values, str) or not isinstance(values, Sequence):
+        raise mistyped(name, "a list or tuple", values)
+    found = tuple(map(checked, values))
+    if not found or len(set(found)) < len(found):
+        raise invalid(name, "not empty and without repetition", values)
+    return found
 
 
 def run_audits(

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from ..auditing import Audit, audit
 from ..bounds.unconditional import exact
-from ..errors import choice, confidence_level, count, integer, invalid
+from ..errors import choice, confidence_level, count, integer
 from ..progress import Progress
 from ..records import Counts
 from ..sampling import threads_of
 from ._dp_sniper_mechanisms import BENCHMARKS, Benchmark
-from ._running import SEED, cell_seed, record
+from ._running import SEED, cell_seed, listed, own, record
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -94,15 +94,15 @@ class Config:
 
     def __post_init__(self) -> None:
         """Check the fields."""
-        names = tuple(choice("mechanisms", name, tuple(BENCHMARKS)) for name in self.mechanisms)
-        if not names or len(set(names)) < len(names):
-            raise invalid("mechanisms", "not empty and without repetition", self.mechanisms)
+        known = tuple(BENCHMARKS)
         values = {
             "trials": None if self.trials is None else count("trials", self.trials),
             "seed": integer("seed", self.seed, 0, 2**63 - 1),
             "repeats": integer("repeats", self.repeats, 1),
             "confidence": confidence_level(self.confidence),
-            "mechanisms": names,
+            "mechanisms": listed(
+                "mechanisms", self.mechanisms, lambda name: choice("mechanisms", name, known)
+            ),
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -191,6 +191,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     Source:
         The benchmark: Bichsel, Steffen, Bogunovic and Vechev (2021).
     """
+    own(config, __name__)
     begun = time.perf_counter()
     jobs = [(name, repeat) for name in config.mechanisms for repeat in range(config.repeats)]
     done: list[tuple[str, Audit, float]] = []

@@ -18,12 +18,12 @@ from .._core import __version__
 from ..attacks._bits import FINEST, FinerThan
 from ..attacks.lattice import FloatLattice
 from ..auditing import Audit, audit
-from ..errors import choice, invalid
+from ..errors import choice
 from ..progress import Progress
 from ..records import Pair
 from ..report import epsilon
 from ._floating_systems import SYSTEMS, Mechanism, System
-from ._running import SEED, aligned, cell_seed, check, record
+from ._running import SEED, aligned, cell_seed, check, listed, own, record
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -61,9 +61,7 @@ class Config:
     def __post_init__(self) -> None:
         """Check the fields."""
         check(self)
-        names = tuple(choice("systems", name, _NAMES) for name in self.systems)
-        if not names or len(set(names)) < len(names):
-            raise invalid("systems", "not empty and without repetition", self.systems)
+        names = listed("systems", self.systems, lambda name: choice("systems", name, _NAMES))
         object.__setattr__(self, "systems", names)
 
 
@@ -114,6 +112,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         >>> [row.found for row in result.rows]
         [True, False]
     """
+    own(config, __name__)
     begun = time.perf_counter()
     systems = [system for name in config.systems for system in SYSTEMS if system.name == name]
     rows: list[Row] = []

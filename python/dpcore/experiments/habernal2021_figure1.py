@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from .. import _core
 from ..bounds.binomial import limits
-from ..errors import integer, invalid, real
+from ..errors import integer, real
 from ..progress import Progress
 from ..sampling import threads_of
 from ._habernal2021_cost import LAWS, Cost, Excess, costs, excesses
 from ._habernal2021_text import p_value, plain, text
-from ._running import SEED, cell_seed, check, record
+from ._running import SEED, cell_seed, check, listed, own, record
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -73,9 +73,8 @@ class Config:
     def __post_init__(self) -> None:
         """Check the fields."""
         check(self)
-        dims = tuple(integer("dims", dim, 1, _core.MOST_PAIR_ENTRIES) for dim in self.dims)
-        if not dims or len(set(dims)) < len(dims):
-            raise invalid("dims", "not empty and without repetition", self.dims)
+        most = _core.MOST_PAIR_ENTRIES
+        dims = listed("dims", self.dims, lambda dim: integer("dims", dim, 1, most))
         object.__setattr__(self, "dims", dims)
         for name in ("radius", "epsilon"):
             value = real(name, getattr(self, name), low=1.0 / _LARGEST, high=_LARGEST)
@@ -151,6 +150,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         >>> max(cell.share for cell in result.cells if cell.norm == "l1")
         0.0
     """
+    own(config, __name__)
     begun = time.perf_counter()
     done: list[Cell] = []
     partial = False

@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _json
 from ..auditing import Audit
-from ..errors import choice, integer, invalid, real
+from ..errors import choice, integer, real
 from ..exact import VoteLaw, loss, vote_log_probabilities
 from ..mechanisms import Identity, Native, RandomBits
 from ..pairs import zeros_ones
 from ..published import ADePTReference, DPText, HalfNoise, HalvedOutput, LaplaceMechanism
-from ._running import SEED, Job, aligned, check, record, run_audits
+from ._running import SEED, Job, aligned, check, listed, own, record, run_audits
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -79,17 +79,13 @@ class Config:
     def __post_init__(self) -> None:
         """Check the fields."""
         check(self)
-        values: dict[str, tuple[Any, ...]] = {
-            "epsilons": tuple(real("epsilons", e, low=0.0, open_low=True) for e in self.epsilons),
-            "dims": tuple(integer("dims", dim, 1) for dim in self.dims),
-            "mechanisms": tuple(
-                choice("mechanisms", name, tuple(MECHANISMS)) for name in self.mechanisms
-            ),
+        checks: dict[str, Callable[[Any], Any]] = {
+            "epsilons": lambda epsilon: real("epsilons", epsilon, low=0.0, open_low=True),
+            "dims": lambda dim: integer("dims", dim, 1),
+            "mechanisms": lambda name: choice("mechanisms", name, tuple(MECHANISMS)),
         }
-        for name, value in values.items():
-            if not value or len(set(value)) < len(value):
-                raise invalid(name, "not empty and without repetition", value)
-            object.__setattr__(self, name, value)
+        for name, checked in checks.items():
+            object.__setattr__(self, name, listed(name, getattr(self, name), checked))
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +150,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         >>> round(cell.exact, 4), abs(cell.audit.epsilon_hat - cell.exact) < 0.05
         (0.8997, True)
     """
+    own(config, __name__)
     begun = time.perf_counter()
     grid = [
         (name, epsilon, dim)

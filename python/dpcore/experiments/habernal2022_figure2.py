@@ -22,7 +22,7 @@ from .. import _json
 from ..mechanisms import DPTextNoise, Laplace
 from ..progress import Progress
 from ..sampling import sample
-from ._running import SEED, aligned, cell_seed, check, record
+from ._running import SEED, aligned, cell_seed, check, own, record
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -165,6 +165,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         >>> [histogram.below == 0 for histogram in drawn]
         [False, False, False, True, True]
     """
+    own(config, __name__)
     begun = time.perf_counter()
     done: list[Histogram] = []
     with Progress("figure 2", len(LAWS), progress) as bar:

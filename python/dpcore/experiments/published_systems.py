@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..auditing import Audit
-from ..errors import integer, invalid, real
+from ..errors import integer, real
 from ..mechanisms import Laplace
 from ..pairs import distance
 from ..published import SYSTEMS
 from ..report import epsilon
-from ._running import SEED, Job, aligned, check, record, run_audits
+from ._running import SEED, Job, aligned, check, listed, own, record, run_audits
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -58,9 +58,7 @@ class Config:
         check(self)
         level = real("epsilon", self.epsilon, low=0.0, open_low=True)
         object.__setattr__(self, "epsilon", level)
-        dims = tuple(integer("dims", dim, 2) for dim in self.dims)
-        if not dims or len(set(dims)) < len(dims):
-            raise invalid("dims", "not empty and without repetition", self.dims)
+        dims = listed("dims", self.dims, lambda dim: integer("dims", dim, 2))
         object.__setattr__(self, "dims", dims)
 
 
@@ -124,6 +122,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         >>> result.agreement(2)
         (4, 4, 0, 5)
     """
+    own(config, __name__)
     begun = time.perf_counter()
     cells = [(dim, cls(config.epsilon)) for dim in config.dims for cls in SYSTEMS]
     jobs = [

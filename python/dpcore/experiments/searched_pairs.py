@@ -18,7 +18,7 @@ from ..progress import Progress
 from ..report import epsilon
 from ._dp_sniper_mechanisms import BENCHMARKS, Benchmark
 from ._dp_sniper_truth import exact_supremum
-from ._running import SEED, aligned, cell_seed, check, record
+from ._running import SEED, aligned, cell_seed, check, own, record
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -99,6 +99,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         >>> [row.name for row in result.rows]
         ['ReportNoisyMax1', 'SVT1']
     """
+    own(config, __name__)
     begun = time.perf_counter()
     rows: list[Row] = []
     partial = False

@@ -17,6 +17,7 @@ from .. import _json
 from ..errors import integer
 from ..pairs import NORMS, Box
 from ..progress import Progress
+from ..sampling import threads_of
 from ..sensitivity import (
     Ball,
     Histogram,
@@ -28,7 +29,7 @@ from ..sensitivity import (
     sensitivity,
 )
 from ..sensitivity.refuting import Refutation, refute
-from ._running import SEED, aligned, cell_seed, check, record
+from ._running import SEED, aligned, cell_seed, check, own, record
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -182,6 +183,8 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         >>> max(row.error for row in result.rows) < 1e-12, result.above
         (True, 0)
     """
+    own(config, __name__)
+    threads_of(threads)
     begun = time.perf_counter()
     rows: list[Row] = []
     partial = False

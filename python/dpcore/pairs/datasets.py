@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import invalid, mistyped
+from ..errors import instance, invalid, mistyped
 from ..records import Pair, Record
 from .domains import Domain
 from .norms import dimension
@@ -42,6 +42,7 @@ class Records(Record):
 
     def draw(self, rng: np.random.Generator) -> tuple[Any, ...]:
         """A dataset of independent uniform records, as a tuple."""
+        instance("rng", rng, np.random.Generator)
         return tuple(self.values[place] for place in rng.integers(len(self.values), size=self.dim))
 
     def contains(self, x: Any) -> bool:

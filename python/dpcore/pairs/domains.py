@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Final, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import invalid, mistyped, real
+from ..errors import flag, instance, invalid, mistyped, real, vector
 from ..records import Pair, Record
 from .norms import dimension
 
@@ -58,6 +58,31 @@ class Neighbour(Protocol):
         """A pair that differs a little from a given one; it need not hold."""
 
 
+_PARTS: Final = ("holds", "starts", "move")
+
+
+def domain_of(
+    value: Any,
+    name: str = "domain",
+    requirement: str = "a domain with dim, draw and contains",
+) -> Domain:
+    """Check that a value is a domain, an object and not its class, and return it."""
+    # A class has the methods of its objects, too.
+    if isinstance(value, type) or not isinstance(value, Domain):
+        raise mistyped(name, requirement, value)
+    dimension(value.dim)
+    return value
+
+
+def neighbour_of(value: Any) -> Neighbour:
+    """Check that a value is a neighbour relation, an object and not its class, and return it."""
+    parts = [getattr(value, part, None) for part in _PARTS]
+    if isinstance(value, type) or not all(map(callable, parts)):
+        raise mistyped("neighbour", f"a neighbour relation with {', '.join(_PARTS)}", value)
+    relation: Neighbour = value
+    return relation
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Box(Record):
     """The vectors whose entries lie between two numbers.
@@ -88,8 +113,7 @@ class Box(Record):
 
     def __post_init__(self) -> None:
         """Check the fields and store plain numbers."""
-        if not isinstance(self.integers, bool):
-            raise mistyped("integers", "True or False", self.integers)
+        flag("integers", self.integers)
         low = real("low", self.low)
         high = real("high", self.high, low=low)
         for name, value in (("low", low), ("high", high)):
@@ -103,6 +127,7 @@ class Box(Record):
 
     def draw(self, rng: np.random.Generator) -> npt.NDArray[Any]:
         """A vector with independent uniform entries, shape `(dim,)`; int64 for integers."""
+        instance("rng", rng, np.random.Generator)
         if self.integers:
             return rng.integers(int(self.low), int(self.high), self.dim, endpoint=True)
         return rng.uniform(self.low, self.high, self.dim)
@@ -110,15 +135,21 @@ class Box(Record):
     def contains(self, x: Any) -> bool:
         """True if x is a vector of `dim` such entries."""
         try:
-            array = np.asarray(x)
-        except ValueError:
-            return False
-        if array.dtype.kind not in "buif" or array.shape != (self.dim,):
+            array = vector("x", x, self.dim)
+        except (TypeError, ValueError):
             return False
         inside = bool(((array >= self.low) & (array <= self.high)).all())
         return inside and not (self.integers and (array != np.rint(array)).any())
 
-    def clip(self, x: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """The nearest vector of the box, shape `(dim,)`; int64 for integers."""
-        nearest: npt.NDArray[Any] = np.clip(x, self.low, self.high)
+    def clip(self, x: Any) -> npt.NDArray[Any]:
+        """The nearest vector of the box, shape `(dim,)`; int64 for integers.
+
+        Args:
+            x: a vector of `dim` finite numbers.
+
+        Raises:
+            TypeError: if x does not hold real numbers.
+            ValueError: if it is not a vector of `dim` finite numbers.
+        """
+        nearest: npt.NDArray[Any] = np.clip(vector("x", x, self.dim), self.low, self.high)
         return np.rint(nearest).astype(np.int64) if self.integers else nearest

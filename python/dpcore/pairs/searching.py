@@ -12,15 +12,13 @@ import numpy as np
 from ..errors import count, instance, integer, invalid, mistyped
 from ..records import Pair, Record
 from .datasets import key
-from .domains import Domain, Neighbour
+from .domains import Domain, Neighbour, domain_of, neighbour_of
 
 _FEWEST = 8
 """Pairs in a late round: half of them survivors, half new ones."""
 
 _TRIES = 20
 """Moves, or draws, for each pair wanted, before a search takes the domain for used up."""
-
-_PARTS = ("holds", "starts", "move")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -46,11 +44,8 @@ class Search(Record):
 
     def __post_init__(self) -> None:
         """Check the fields."""
-        if not isinstance(self.domain, Domain):
-            raise mistyped("domain", "a domain with dim, draw and contains", self.domain)
-        if not all(callable(getattr(self.neighbour, part, None)) for part in _PARTS):
-            requirement = f"a neighbour relation with {', '.join(_PARTS)}"
-            raise mistyped("neighbour", requirement, self.neighbour)
+        domain_of(self.domain)
+        neighbour_of(self.neighbour)
         for name in ("rounds", "candidates"):
             object.__setattr__(self, name, integer(name, getattr(self, name), 1))
         object.__setattr__(self, "budget", count("budget", self.budget))

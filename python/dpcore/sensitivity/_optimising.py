@@ -22,8 +22,8 @@ _FEW: Final = 16
 _STEP: Final = 2.0**-24
 """Step of a difference quotient, as a share of the domain's width."""
 
-_LARGEST: Final = 1e300
-"""A distance that an optimiser may subtract from another one; beyond it all are alike."""
+_LARGEST: Final = 1e150
+"""A distance that an optimiser may square; beyond it all are alike."""
 
 _STARTS: Final = 8
 """Random pairs from which an optimiser starts, after the best one."""

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import invalid, mistyped, show
+from ..errors import invalid, masked, mistyped, show
 from ..pairs import distance
 from ..records import Pair
 from ..repeating import name_of
@@ -189,7 +189,7 @@ class Probe:
             value = np.asarray(answer)
         except (TypeError, ValueError):
             value = np.asarray(None)
-        if value.dtype.kind not in "buif" or value.size == 0:
+        if value.dtype.kind not in "buif" or value.size == 0 or masked(answer):
             raise mistyped(f"output of f ({self.name})", "a number or an array of them", answer)
         return value.astype(np.float64)
 

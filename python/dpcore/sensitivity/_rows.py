@@ -7,23 +7,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import invalid, mistyped, vector
+from ..errors import invalid, numeric, vector
 
 Floats = npt.NDArray[np.float64]
 
 
-def vector_of(x: Any, dim: int, name: str = "x") -> Floats:
-    """Check a vector of `dim` finite numbers and return it as float64."""
-    found = vector(name, x)
-    if found.size != dim:
-        raise invalid(name, f"a vector of {dim} entries", x)
-    return found
-
-
 def possible(x: Any, dim: int) -> Floats | None:
-    """The same check as a question: None if x is no vector of `dim` finite numbers."""
+    """The vector as float64, or None if x is no vector of `dim` finite numbers."""
     try:
-        return vector_of(x, dim)
+        return vector("x", x, dim)
     except (TypeError, ValueError):
         return None
 
@@ -31,12 +23,7 @@ def possible(x: Any, dim: int) -> Floats | None:
 def rows_of(x: Any) -> Floats:
     """Check a vector or rows of finite numbers; returns rows as float64, shape `(size, dim)`."""
     requirement = "a vector or rows of finite numbers, shape (dim,) or (size, dim) with dim >= 1"
-    try:
-        array = np.asarray(x)
-    except ValueError:
-        raise invalid("x", requirement, x) from None
-    if array.dtype.kind not in "buif":
-        raise mistyped("x", requirement, x)
+    array = numeric("x", requirement, x)
     if array.ndim not in (1, 2) or array.shape[-1] == 0:
         raise invalid("x", requirement, x)
     with np.errstate(over="ignore"):

@@ -30,6 +30,8 @@ _FINEST: Final = 2.0**-30
 _GAIN: Final = 1e-9
 """A round that gains less, relatively, goes on with finer steps."""
 
+_LARGEST: Final = float(np.finfo(np.float64).max)
+
 _BATCH: Final = 64
 """Coordinates moved in one call of an f that takes rows."""
 
@@ -93,7 +95,8 @@ class Space:
         if self.neighbour is None:
             return x, self.clip(x_prime)
         norm, radius = self._ball
-        change = np.asarray(x_prime, dtype=np.float64) - x
+        with np.errstate(over="ignore"):
+            change = np.clip(np.asarray(x_prime, dtype=np.float64) - x, -_LARGEST, _LARGEST)
         apart = distance(Pair(np.zeros(change.size), change), norm)
         x_prime = self.clip(x + change * (radius / apart) if apart > radius else x_prime)
         return (x, x_prime) if self.holds(x, x_prime) else None
@@ -118,7 +121,8 @@ class Space:
         dim = self.domain.dim
         drawn = np.array([self.domain.draw(rng) for _ in range(4)], dtype=np.float64)
         # Twice the largest sum lies outside of any set that these fill.
-        reach = 2.0 * float(np.abs(drawn).sum(axis=1).max()) or 1.0
+        with np.errstate(over="ignore"):
+            reach = min(2.0 * float(np.abs(drawn).sum(axis=1).max()), _LARGEST) or 1.0
         place = np.arange(dim)
         signs = [np.ones(dim), 2.0 * (2 * place < dim) - 1.0, 1.0 - 2.0 * (place % 2)]
         singles = rng.permutation(dim)[: max(1, most // 4)]
@@ -137,8 +141,9 @@ def try_pairs(probe: Probe, pairs: Sequence[Inputs]) -> None:
 
 def try_extremes(probe: Probe, space: Space, rng: np.random.Generator) -> None:
     """The members farthest out, all against all."""
-    if probe.left > 1:
-        probe.farthest(space.extremes(rng, min(_POINTS, probe.left)), 1)
+    points = space.extremes(rng, min(_POINTS, probe.left)) if probe.left > 1 else []
+    if points:
+        probe.farthest(points, 1)
 
 
 def try_random(probe: Probe, space: Space, rng: np.random.Generator) -> None:
@@ -166,7 +171,7 @@ def climb(probe: Probe, space: Space, rng: np.random.Generator, start: Inputs) -
     if not space.moves:
         return _wander(probe, space, rng, start)
     low, high = space.widths(rng)
-    width = np.where(high > low, high - low, 1.0)
+    width = np.where(high > low, np.minimum(high - low, _LARGEST / _COARSEST), 1.0)
     here, step = start, _COARSEST
     value = float(probe.gaps([here])[0])
     while step >= _FINEST:
@@ -221,10 +226,9 @@ def _moved(space: Space, here: Inputs, moves: list[Move]) -> Inputs | None:
     """The pair after some moves, or None if it is the same or no pair of neighbours."""
     sides = [np.array(side, dtype=np.float64) for side in here]
     for side, place, amount in moves:
-        sides[side][place] += amount
-        if side == 0 and not space.free:
-            # Neighbours move together; the other side moves alone.
-            sides[1][place] += amount
+        # Neighbours move together; the other side moves alone.
+        for moved in sides[side:] if not space.free else sides[side : side + 1]:
+            moved[place] = min(max(float(moved[place]) + amount, -_LARGEST), _LARGEST)
     pair = space.fit(*sides)
     if pair is None or all(map(np.array_equal, pair, here)):
         return None

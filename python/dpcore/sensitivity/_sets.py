@@ -6,9 +6,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..errors import real
+from ..errors import instance, real, vector
+from ..pairs import dimension
 from ..records import Record
-from ._rows import Floats, possible, vector_of
+from ._rows import Floats, possible
 
 
 class Members(Record):
@@ -18,6 +19,10 @@ class Members(Record):
 
     dim: int
     rounding: ClassVar[float] = 0.0
+
+    def __post_init__(self) -> None:
+        """Check the dimension."""
+        object.__setattr__(self, "dim", dimension(self.dim))
 
     def contains(self, x: Any, slack: float = 0.0) -> bool:
         """True if x is a vector of the domain.
@@ -50,8 +55,26 @@ class Members(Record):
             TypeError: if x does not hold real numbers.
             ValueError: if it is not a vector of `dim` finite numbers.
         """
-        x = vector_of(x, self.dim)
+        x = vector("x", x, self.dim)
         return x if self._excess(x) <= self.rounding else self._nearest(x)
+
+    def draw(self, rng: np.random.Generator) -> Floats:
+        """A random member: the class says by which law.
+
+        Args:
+            rng: draws it.
+
+        Returns:
+            The member, float64, shape `(dim,)`.
+
+        Raises:
+            TypeError: if `rng` is not a numpy Generator.
+        """
+        return self._drawn(instance("rng", rng, np.random.Generator))
+
+    def _drawn(self, rng: np.random.Generator) -> Floats:
+        """A random member."""
+        raise NotImplementedError
 
     def _excess(self, x: Floats) -> float:
         """How far outside x lies, relative to the size of the domain; 0 for a member."""

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..errors import integer, mistyped, real, show
+from ..errors import flag, integer, real, show
 from ..pairs import Domain, Neighbour
 from ..records import Pair
 from ..sampling import Rng
@@ -107,8 +107,7 @@ def assert_sensitivity(
     """
     bound = real("bound", bound, low=0.0)
     max_examples = integer("max_examples", max_examples, 1)
-    if not isinstance(derandomize, bool):
-        raise mistyped("derandomize", "True or False", derandomize)
+    flag("derandomize", derandomize)
     _hypothesis()
     found = refute(
         f, bound, norm, domain,

@@ -10,7 +10,8 @@ from typing import Any, Final
 import numpy as np
 
 from ..errors import choice, instance, invalid, mistyped, real
-from ..pairs import NORMS, Box, Domain, distance
+from ..pairs import NORMS, Box, distance
+from ..pairs.domains import domain_of
 from ..records import Pair, Record
 from ._rows import Floats
 from ._sets import unit
@@ -61,8 +62,7 @@ class Sensitivity(Record):
         """Check that the pair is one of members, and that it attains the value."""
         object.__setattr__(self, "value", real("value", self.value, low=0.0))
         choice("against", self.against, AGAINST)
-        if not isinstance(self.domain, Domain):
-            raise mistyped("domain", "one with dim, draw and contains", self.domain)
+        domain_of(self.domain)
         attained = distance(instance("pair", self.pair, Pair), self.norm)
         if abs(attained - self.value) > _SLACK * self.value:
             raise invalid("value", f"the {self.norm} distance of its pair, {attained}", self.value)
@@ -70,6 +70,8 @@ class Sensitivity(Record):
             if not self.domain.contains(getattr(self.pair, name)):
                 requirement = f"a member of {self.domain!r}"
                 raise invalid(f"pair.{name}", requirement, getattr(self.pair, name))
+        if self.against == "absent" and self.pair.x_prime.any():
+            raise invalid("pair.x_prime", "zeros against an absent row", self.pair.x_prime)
         neighbouring = getattr(self.domain, "neighbouring", None)
         if neighbouring is not None and not neighbouring(self.pair.x, self.pair.x_prime):
             raise invalid("pair", "one of neighbours", self.pair)

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from ..errors import instance, invalid, message, mistyped, real
 from ..mechanisms import LARGEST, positive
-from ..pairs import Domain, dimension
+from ..pairs import dimension
+from ..pairs.domains import domain_of
 from ..records import Record
 from .closed_forms import Sensitivity, sensitivity, show_pair
 
@@ -143,12 +144,14 @@ def laplace_scale(
 
 def _domain(transform: Any, dim: int | None) -> Any:
     """The domain that a transform ends up in, or the domain itself."""
-    if callable(getattr(transform, "range", None)):
+    # A class has the methods of its objects, too, but no fields.
+    if callable(getattr(transform, "range", None)) and not isinstance(transform, type):
         if dim is None:
             raise mistyped("dim", "the number of entries, which a transform does not know", dim)
         return transform.range(dim)
-    if not isinstance(transform, Domain):
-        raise mistyped("transform", "one with range(dim), such as a Clip, or a domain", transform)
+    domain_of(
+        transform, "transform", "one with range(dim), such as a sensitivity.Clip, or a domain"
+    )
     if dim is not None and dimension(dim) != transform.dim:
         raise invalid("dim", f"that of the domain, {transform.dim}", dim)
     return transform

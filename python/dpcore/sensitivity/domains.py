@@ -45,7 +45,7 @@ class MinMaxRows(Members):
             raise invalid("dim of min-max rows", requirement, dim)
         object.__setattr__(self, "dim", dim)
 
-    def draw(self, rng: np.random.Generator) -> Floats:
+    def _drawn(self, rng: np.random.Generator) -> Floats:
         """Independent uniform entries, a random one of them set to 0 and another to 1."""
         x = rng.uniform(0.0, 1.0, self.dim)
         x[rng.choice(self.dim, 2, replace=False)] = 0.0, 1.0
@@ -98,7 +98,7 @@ class Ball(Members):
         object.__setattr__(self, "radius", positive("radius", self.radius))
         object.__setattr__(self, "dim", dimension(self.dim))
 
-    def draw(self, rng: np.random.Generator) -> Floats:
+    def _drawn(self, rng: np.random.Generator) -> Floats:
         """A vector uniform on the ball, shape `(dim,)`."""
         if self.norm == "linf":
             return rng.uniform(-self.radius, self.radius, self.dim)
@@ -142,7 +142,7 @@ class Sphere(Members):
         object.__setattr__(self, "dim", dimension(self.dim))
         choice("norm", self.norm, NORMS)
 
-    def draw(self, rng: np.random.Generator) -> Floats:
+    def _drawn(self, rng: np.random.Generator) -> Floats:
         """A normalised vector of independent entries, shape `(dim,)`; for L2 it is uniform."""
         return _direction(self.norm, self.dim, rng)
 
@@ -182,11 +182,7 @@ class Simplex(Members):
     rounding: ClassVar[float] = 1e-12
     """Hardly a vector of floats adds up to 1 exactly."""
 
-    def __post_init__(self) -> None:
-        """Check the dimension."""
-        object.__setattr__(self, "dim", dimension(self.dim))
-
-    def draw(self, rng: np.random.Generator) -> Floats:
+    def _drawn(self, rng: np.random.Generator) -> Floats:
         """A uniform probability vector, shape `(dim,)`."""
         return np.abs(_direction("l1", self.dim, rng))
 
@@ -228,11 +224,7 @@ class OneHot(Members):
 
     dim: int
 
-    def __post_init__(self) -> None:
-        """Check the dimension."""
-        object.__setattr__(self, "dim", dimension(self.dim))
-
-    def draw(self, rng: np.random.Generator) -> Floats:
+    def _drawn(self, rng: np.random.Generator) -> Floats:
         """A uniform one of them, shape `(dim,)`."""
         return unit(self.dim, int(rng.integers(self.dim)))
 

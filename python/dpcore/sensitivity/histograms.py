@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..errors import choice, invalid
+from ..errors import choice, instance, invalid, vector
 from ..pairs import dimension
-from ._rows import Floats, vector_of
+from ._rows import Floats
 from ._sets import Members, unit
 
 NEIGHBOURS: Final = ("replace", "add_remove")
@@ -51,7 +51,7 @@ class Histogram(Members):
         object.__setattr__(self, "dim", dimension(self.dim))
         choice("neighbours", self.neighbours, NEIGHBOURS)
 
-    def draw(self, rng: np.random.Generator) -> Floats:
+    def _drawn(self, rng: np.random.Generator) -> Floats:
         """Counts from 0 to 9 in every bin, and one record more, shape `(dim,)`."""
         counts = rng.integers(0, 10, self.dim).astype(np.float64)
         return np.asarray(counts + unit(self.dim, int(rng.integers(self.dim))))
@@ -67,11 +67,13 @@ class Histogram(Members):
             The counts, shape `(dim,)`; x itself where one bin leaves no other choice.
 
         Raises:
+            TypeError: if `rng` is not a numpy Generator.
             ValueError: if x is no histogram of the domain, or has no record to replace.
         """
         if not self.contains(x):
             raise invalid("x", f"a histogram of {self.dim} bins", x)
-        x = vector_of(x, self.dim).copy()
+        instance("rng", rng, np.random.Generator)
+        x = vector("x", x, self.dim).copy()
         filled = np.flatnonzero(x)
         added = unit(self.dim, int(rng.integers(self.dim)))
         if self.neighbours == "add_remove" and (filled.size == 0 or rng.integers(2) == 1):
@@ -85,7 +87,7 @@ class Histogram(Members):
         """True if both are histograms of the domain whose data differ in one record at most."""
         if not (self.contains(x) and self.contains(x_prime)):
             return False
-        gaps = vector_of(x_prime, self.dim) - vector_of(x, self.dim)
+        gaps = vector("x_prime", x_prime, self.dim) - vector("x", x, self.dim)
         most = 2.0 if self.neighbours == "replace" else 1.0
         whole = self.neighbours == "add_remove" or float(gaps.sum()) == 0.0
         return whole and float(np.abs(gaps).sum()) <= most

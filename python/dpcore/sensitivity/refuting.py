@@ -8,8 +8,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..errors import choice, count, invalid, mistyped, real
+from ..errors import choice, count, flag, invalid, mistyped, real
 from ..pairs import NORMS, Domain, Neighbour
+from ..pairs.domains import domain_of, neighbour_of
 from ..progress import interrupted_again
 from ..records import Pair, Record
 from ..sampling import Rng, seed_of
@@ -26,8 +27,6 @@ SLACK: Final = 1e-9
 _FEWEST: Final = 8
 _RESTARTS: Final = 4
 """Random pairs from which the last ascent starts, after the best one."""
-
-_PARTS: Final = ("holds", "starts", "move")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -144,6 +143,7 @@ def refute(
     trials = count("trials", trials)
     if trials < _FEWEST:
         raise invalid("trials", f"a whole number at least {_FEWEST}", trials)
+    flag("stop_when_refuted", stop_when_refuted)
     seed = seed_of(rng)
     space, chosen = space_of(domain, neighbour, rows), _chosen(methods, f)
     probe = probe_of(f, norm, rows, trials, catch)
@@ -162,18 +162,13 @@ def refute(
 
 def space_of(domain: Any, neighbour: Any, rows: Any) -> Space:
     """Where pairs may lie, the arguments checked."""
-    if not isinstance(domain, Domain):
-        raise mistyped("domain", "a domain with dim, draw and contains", domain)
-    if not isinstance(rows, bool):
-        raise mistyped("rows", "True or False", rows)
+    domain_of(domain)
+    flag("rows", rows)
     if rows and not hasattr(domain, "clip"):
         raise invalid("rows", "False for inputs that are no vectors", rows)
     if neighbour is None:
         return Space(domain, OneRecord() if hasattr(domain, "neighbouring") else None)
-    if not all(callable(getattr(neighbour, part, None)) for part in _PARTS):
-        requirement = f"a neighbour relation with {', '.join(_PARTS)}"
-        raise mistyped("neighbour", requirement, neighbour)
-    return Space(domain, neighbour)
+    return Space(domain, neighbour_of(neighbour))
 
 
 def probe_of(f: Any, norm: str, rows: bool, trials: int, catch: Any) -> Probe:

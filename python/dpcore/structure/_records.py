@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import choice
+from ..errors import choice, flag, instance, mistyped, real
 from ..records import Record
 
 CHECKS = (
@@ -41,6 +41,10 @@ class Check(Record):
             the check looks at; None where chance has no part or there was nothing to look at.
         evidence: names and values of the figures.
 
+    Raises:
+        TypeError: if a field is of the wrong kind.
+        ValueError: if `name` is no check, or `p_value` not in [0, 1].
+
     Example:
         >>> from dpcore import Identity
         >>> from dpcore.structure import inspect
@@ -53,6 +57,16 @@ class Check(Record):
     what: str
     p_value: float | None = None
     evidence: tuple[tuple[str, Any], ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        choice("name", self.name, (*CHECKS, "fork"))
+        flag("flagged", self.flagged)
+        instance("what", self.what, str)
+        if self.p_value is not None:
+            object.__setattr__(self, "p_value", real("p_value", self.p_value, low=0.0, high=1.0))
+        if not _all(self.evidence, tuple) or any(len(pair) != 2 for pair in self.evidence):
+            raise mistyped("evidence", "a tuple of names and values", self.evidence)
 
     @property
     def figures(self) -> dict[str, Any]:
@@ -77,6 +91,9 @@ class Inspection(Record):
         level: the p-value at which one check is flagged: `false_alarm` over their number.
         checks: the answers.
 
+    Raises:
+        TypeError: if `checks` is not a tuple of Checks.
+
     Example:
         >>> import dpcore
         >>> found = dpcore.structure.inspect(dpcore.DPTextNoise(1.0), [0.0, 0.5], rng=1)
@@ -91,6 +108,11 @@ class Inspection(Record):
     false_alarm: float
     level: float
     checks: tuple[Check, ...]
+
+    def __post_init__(self) -> None:
+        """Check the answers."""
+        if not _all(self.checks, Check):
+            raise mistyped("checks", "a tuple of Checks", self.checks)
 
     @property
     def flagged(self) -> tuple[str, ...]:
@@ -122,6 +144,10 @@ class Inspection(Record):
             for c in self.checks
         ]
         return "\n".join([head, note, f"  {'':7}  {'check':12}  {'p':>8}  finding", *lines])
+
+
+def _all(values: Any, kind: type) -> bool:
+    return isinstance(values, tuple) and all(isinstance(value, kind) for value in values)
 
 
 def _p(value: float | None) -> str:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from .._counting import call, generator, name_of
 from ..adapters import TorchModule, adapt
-from ..errors import invalid, mistyped
+from ..errors import invalid, mistyped, numeric
 from ..mechanisms import Native
 from ..published import is_native
 from ..sampling import SAMPLE
@@ -214,13 +214,8 @@ def _known(mechanism: Any, x: Any) -> Any:
 
 def plain(name: str, value: Any) -> npt.NDArray[Any]:
     """Real, finite numbers as an array: of a list, an array or a tensor."""
-    try:
-        detached = value.detach().cpu() if hasattr(value, "detach") else value
-        array = np.asarray(detached)
-    except (TypeError, ValueError):
-        raise invalid(name, "an array of finite numbers", value) from None
-    if array.dtype.kind not in "buif":
-        raise mistyped(name, "an array of finite numbers", value)
+    detached = value.detach().cpu() if hasattr(value, "detach") else value
+    array = numeric(name, "an array of finite numbers", detached)
     if not np.isfinite(array).all():
         raise invalid(name, "an array of finite numbers", value)
     return array

@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..mechanisms import DPTextNoise, Identity, Laplace
+from ..errors import choice, invalid, mistyped, vector
+from ..mechanisms import DPTextNoise, Identity, Laplace, Native
 from ..records import Record, frozen_array
+from ._records import CHECKS
 
 _X = np.array([0.0, 0.25, 1.0, 0.5])
 """A row as min-max normalisation makes it: its minimum is 0, its maximum 1."""
@@ -31,6 +33,10 @@ class Fault(Record):
         repaired: the mechanism without the fault.
         what: the fault in one line.
         source: where it was published, or is explained.
+
+    Raises:
+        TypeError: if a field is of the wrong kind.
+        ValueError: if `x` is no vector of finite numbers, or `flagged_by` names no check.
 
     Example:
         >>> from dpcore.structure import FAULTS, inspect
@@ -50,8 +56,17 @@ class Fault(Record):
     source: str
 
     def __post_init__(self) -> None:
-        """Freeze the input."""
-        object.__setattr__(self, "x", frozen_array(self.x))
+        """Check the fields and freeze the input."""
+        for name in ("mechanism", "repaired"):
+            if not (callable(getattr(self, name)) or isinstance(getattr(self, name), Native)):
+                raise mistyped(name, "a mechanism", getattr(self, name))
+        object.__setattr__(self, "x", frozen_array(vector("x", self.x)))
+        if not isinstance(self.flagged_by, tuple):
+            raise mistyped("flagged_by", "a tuple of names of checks", self.flagged_by)
+        if not self.flagged_by:
+            raise invalid("flagged_by", "at least one name", self.flagged_by)
+        for name in self.flagged_by:
+            choice("flagged_by", name, (*CHECKS, "fork"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ import numpy as np
 
 from .._counting import call
 from ..adapters import TorchModule, TorchNoise
-from ..errors import confidence_level, integer, real
+from ..errors import confidence_level, integer, invalid, real
 from ..records import Pair
 from ..repeating import Repeated, stack
 from ..sampling import Rng, seed_of
@@ -28,6 +28,8 @@ from ._records import Check, judged, settled
 from ._seeing import Layer, plain
 
 _PIECE = 2**16
+_LONGEST = 1e6
+"""Seconds; what the system waits for has an end."""
 
 
 def fork_reuse(
@@ -63,7 +65,7 @@ def fork_reuse(
         draws: outputs in every process, at least 16.
         children: number of children, at least 1.
         rng: None, an int in [0, 2**63) or a numpy Generator.
-        timeout: seconds that a child has, above 0.
+        timeout: seconds that a child has, above 0 and at most a million.
         false_alarm: chance, at most, of a flag without a fault.
 
     Returns:
@@ -91,7 +93,7 @@ def fork_reuse(
         prints "fork: FLAGGED: the noise comes again: parent and child 1 share 256 of 256 rows".
     """
     draws, children = integer("draws", draws, 16), integer("children", children, 1)
-    timeout = real("timeout", timeout, low=0.0, open_low=True)
+    timeout = real("timeout", timeout, low=0.0, high=_LONGEST, open_low=True)
     false_alarm = confidence_level(false_alarm, "false_alarm")
     layer = Layer(mechanism, seed_of(rng), None)
     point = _input(layer.mechanism, x)
@@ -142,7 +144,11 @@ def _module(mechanism: TorchModule, x: Any, size: int) -> Any:
 
 
 def _rows(layer: Layer, outputs: Any) -> Floats:
-    return plain(f"outputs of {layer.name}", outputs).reshape(len(outputs), -1).astype(np.float64)
+    name = f"outputs of {layer.name}"
+    rows = plain(name, outputs)
+    if rows.size == 0:
+        raise invalid(name, "rows of at least one number", rows.shape)
+    return rows.reshape(len(rows), -1).astype(np.float64)
 
 
 def _everywhere(

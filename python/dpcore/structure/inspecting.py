@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from ..errors import choice, confidence_level, integer, mistyped
+from ..errors import choice, confidence_level, integer, invalid, mistyped
 from ..sampling import Rng, seed_of
 from . import _comparing, _dependence, _law
 from ._records import CHECKS, DETERMINISTIC, Check, Inspection
@@ -112,6 +112,8 @@ def inspect(
         raise mistyped("skip", "a sequence of names of checks", skip)
     for name in skip:
         choice("skip", name, CHECKS)
+    if set(skip) == set(CHECKS):
+        raise invalid("skip", "names that leave a check to make", skip)
     if others is not None and not isinstance(others, Sequence):
         raise mistyped("others", "a sequence of inputs", others)
     false_alarm = confidence_level(false_alarm, "false_alarm")

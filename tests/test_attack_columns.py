@@ -1,0 +1,85 @@
+"""What all attacks on numbers share: columns, tolerances, atoms."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from shared_audits import rng
+
+import dpcore
+from dpcore.attacks._columns import (
+    atoms_of,
+    both,
+    columns,
+    head,
+    known,
+    loose_of,
+    numbers,
+    tolerance_of,
+)
+
+# What all attacks on numbers share: columns, tolerances, atoms.
+
+
+def test_columns():
+    assert columns(np.array(["a"])) is None
+    assert columns(np.array(3.0)) is None
+    assert columns(np.zeros(4)).shape == (4, 1)
+    assert columns(np.zeros((4, 2, 3))).shape == (4, 6)
+    assert both(np.zeros((4, 2)), np.zeros((5, 2)))[1].shape == (5, 2)
+    assert both(np.zeros((4, 2)), np.zeros((5, 3))) is None
+    with pytest.raises(TypeError, match="outputs must be real numbers"):
+        numbers(np.array([None, 1]))
+
+
+def test_the_tolerance_is_absolute_and_follows_the_type():
+    assert tolerance_of(np.array([0.5, -20.0, np.inf, np.nan])) == pytest.approx(2e-8)
+    assert tolerance_of(np.array([5, 7])) == 0.0
+    narrow = tolerance_of(np.array([1.0], np.float32))
+    assert narrow == pytest.approx(2 * np.finfo(np.float32).eps)
+    assert tolerance_of(np.array([1.0]), np.array([1.0], np.float16)) > narrow
+
+
+def test_atoms_are_values_that_repeat_and_stand_apart():
+    generator = rng(15)
+    plain = generator.normal(size=5000)
+    atom = np.full(200, 0.1 + 0.2) + generator.integers(-2, 3, 200) * 1e-16
+    values = known(np.concatenate([plain, atom, [np.nan, np.inf]]))
+    assert values.size == 5200
+    tolerance = tolerance_of(values)
+    atoms = atoms_of(values, tolerance)
+    assert atoms.counts.tolist() == [200]
+    assert atoms.lows[0] < 0.3 < atoms.highs[0] < 0.3 + 1e-6
+    assert loose_of(values, atoms).sum() == 5000
+    assert atoms_of(np.empty(0), 0.0).counts.size == 0
+    assert atoms_of(np.zeros(3), 0.0).counts.size == 0
+    assert atoms_of(np.zeros(4), 0.0).counts.tolist() == [4]
+
+
+def test_a_huge_outlier_does_not_make_everything_one_atom():
+    values = known(np.append(rng(16).normal(size=5000), 1e7))
+    assert atoms_of(values, tolerance_of(values)).counts.sum() < 100
+
+
+def test_atoms_are_looked_for_in_part_of_the_pilot():
+    assert len(head(np.zeros((2**18, 1)))) == 2**17
+    assert len(head(np.zeros((2**18, 1), np.float32))) == 2**13
+
+
+def test_thresholds_keep_away_from_the_atoms_of_float32():
+    """Sums of float32 meet the atoms of the real law to seven digits only."""
+
+    def released(x, size, generator):
+        noise = np.round(generator.laplace(0.0, 1.0, (size, 1)), 1)
+        return np.float32(x) + noise.astype(np.float32)
+
+    for seed in range(5):
+        audit = dpcore.audit(released, ([0.0], [0.3]), claim=0.3, trials=10**5, rng=seed)
+        threshold = audit.event.threshold
+        if str(audit.event).startswith("entry 0"):
+            assert abs(threshold * 10 - round(threshold * 10)) > 1e-4
+        # Just as in real numbers: the nearest multiple of a tenth decides.
+        for side in ("x", "x_prime"):
+            outputs = audit.outputs(side, 0, 10**5).astype(np.float64)
+            clean = np.round(outputs, 1).astype(np.float32)
+            assert np.array_equal(audit.event(clean), audit.event(outputs.astype(np.float32)))

@@ -1,0 +1,105 @@
+"""The scores of the threshold attack."""
+
+from __future__ import annotations
+
+import json
+import math
+import pickle
+
+import numpy as np
+import pytest
+from shared_audits import rng
+
+from dpcore import _core, _json
+from dpcore.attacks._rows import Closer, Coordinate, RowMax, RowMin, RowSum
+from dpcore.events import Above
+
+# Scores.
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+def test_closer_is_the_difference_of_distances(norm):
+    x, x_prime = rng(1).normal(size=(2, 7))
+    x_prime[3] = x[3]
+    outputs = rng(2).normal(size=(500, 7)) * 3
+    power = 1 if norm == "l1" else 2
+    naive = [
+        math.fsum(abs(y - b) ** power - abs(y - a) ** power for y, a, b in zip(row, x, x_prime))  # noqa: B905
+        / power
+        for row in outputs
+    ]
+    assert Closer(norm, x, x_prime)(outputs) == pytest.approx(naive, abs=1e-12)
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+@pytest.mark.parametrize("dim", [1, 2, 9, 130])
+def test_closer_gives_the_same_bits_with_and_without_the_kernel(norm, dim, monkeypatch):
+    x, x_prime = rng(3).normal(size=(2, dim))
+    x_prime[::3] = x[::3]
+    outputs = rng(4).normal(size=(1234, dim)) * 5
+    outputs[5, 0], outputs[6, -1], outputs[7, 0], outputs[8, 0] = np.nan, np.inf, -np.inf, 1e308
+    score = Closer(norm, x, x_prime)
+    with_kernel = score(outputs)
+    # Rows that are not contiguous take the other way, and so does a build without the kernel.
+    assert score(np.asfortranarray(outputs)).tobytes() == with_kernel.tobytes()
+    monkeypatch.delattr(_core, "score_closer")
+    assert score(outputs).tobytes() == with_kernel.tobytes()
+
+
+def test_closer_counts_infinities_as_far_and_nan_as_unknown():
+    score = Closer("l1", [0.0, 0.0], [1.0, 3.0])
+    outputs = np.array([[-np.inf, -np.inf], [np.inf, np.inf], [np.inf, -np.inf], [np.nan, 0.0]])
+    assert score(outputs)[:3].tolist() == [4.0, -4.0, 2.0]
+    assert np.isnan(score(outputs)[3])
+    assert np.isnan(Closer("l2", [0.0, 0.0], [1.0, 1.0])(outputs[2:])).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int8, np.int64, bool, np.uint16])
+def test_scores_read_every_kind_of_numbers(dtype):
+    outputs = rng(5).integers(0, 2, (50, 3)).astype(dtype)
+    expected = outputs.astype(np.float64)
+    for score in (Coordinate(2), RowSum(), RowMin(), RowMax(), Closer("l1", [0.0] * 3, [1.0] * 3)):
+        found = score(outputs)
+        assert found.dtype == np.float64
+        assert found.tolist() == score(expected).tolist()
+    assert RowSum()(outputs).tolist() == expected.sum(axis=1).tolist()
+    assert RowMin()(outputs).tolist() == expected.min(axis=1).tolist()
+    assert RowMax()(outputs).tolist() == expected.max(axis=1).tolist()
+    assert Coordinate(2)(outputs).tolist() == expected[:, 2].tolist()
+
+
+def test_rows_of_any_shape():
+    flat = rng(6).normal(size=(40, 6))
+    cube = flat.reshape(40, 2, 3)
+    assert Coordinate(4)(cube).tolist() == flat[:, 4].tolist()
+    assert RowSum()(cube).tolist() == RowSum()(flat).tolist()
+    assert Coordinate(0)(flat[:, 0]).tolist() == flat[:, 0].tolist()
+
+
+def test_nan_in_a_row_is_neither_side():
+    outputs = np.array([[1.0, np.nan], [np.inf, -np.inf], [2.0, 3.0]])
+    for score in (RowSum(), RowMin(), RowMax(), Coordinate(1), Closer("l2", [0, 0], [1, 1])):
+        assert np.isnan(score(outputs)[0])
+        above, below = (Above(score, 0.5, side)(outputs)[0] for side in ("above", "below"))
+        assert not above
+        assert not below
+    assert np.isnan(RowSum()(outputs)[1])
+    assert RowMin()(outputs)[1] == -np.inf
+
+
+SCORES = [
+    Coordinate(3),
+    Closer("l1", [0.0, 1.0], [1.0, 1.0]),
+    Closer("l2", [0.0, 1.0], [1.0, 1.0]),
+    RowSum(),
+    RowMin(),
+    RowMax(),
+]
+
+
+@pytest.mark.parametrize("score", SCORES, ids=str)
+def test_scores_pickle_and_are_kept_by_json(score):
+    assert pickle.loads(pickle.dumps(score)) == score
+    text = json.dumps(_json.encode(Above(score, 0.25, "below")), allow_nan=False)
+    assert _json.decode(json.loads(text)) == Above(score, 0.25, "below")
+    assert hash(pickle.loads(pickle.dumps(score))) == hash(score)

@@ -1,0 +1,198 @@
+"""Outputs in files, what the result says, and the command."""
+
+from __future__ import annotations
+
+import json
+import math
+import pickle
+
+import numpy as np
+import pytest
+from shared_outputs import canaries, laplace
+
+from dpcore import Counts, _cli_outputs
+from dpcore._cli_outputs import AskedOutputs
+from dpcore._cli_status import guard
+from dpcore.bounds import one_run
+from dpcore.outputs_auditing import audit_outputs
+from dpcore.outputs_record import Guesses
+
+# Files, shapes, and what the result says.
+
+
+@pytest.fixture
+def files(tmp_path):
+    outputs, outputs_prime = laplace(np.random.default_rng(4), 3000, 2500)
+    np.save(tmp_path / "x.npy", outputs)
+    np.savetxt(tmp_path / "y.csv", 1.0 + outputs_prime, fmt="%.17g", header="score")
+    labelled = np.array([*((v, 1) for v in outputs), *((v, 0) for v in 1.0 + outputs_prime)])
+    np.savetxt(tmp_path / "both.csv", labelled, delimiter=",", header="score,member", fmt="%.17g")
+    return tmp_path, outputs, 1.0 + outputs_prime
+
+
+def test_files_give_what_arrays_give(files):
+    folder, outputs, outputs_prime = files
+    settings = {"rows": "independent", "claim": 1.0, "rng": 1}
+    arrays = audit_outputs(outputs, outputs_prime, **settings)
+    paths = audit_outputs(folder / "x.npy", str(folder / "y.csv"), **settings)
+    label = audit_outputs(folder / "both.csv", label="member", **settings)
+    mixed = audit_outputs(outputs.tolist(), folder / "y.csv", column="score", **settings)
+    assert arrays.refuted
+    for audit in (paths, label, mixed):
+        assert (audit.counts, audit.event, audit.direction) == (
+            arrays.counts, arrays.event, arrays.direction,
+        )  # fmt: skip
+    assert paths.names == ("x.npy", "y.csv")
+    assert paths.name == "x.npy against y.csv"
+    assert label.name == "both.csv"
+
+
+def test_the_report_of_independent_rows():
+    sides = laplace(np.random.default_rng(1), 2000, 1000)
+    audit = audit_outputs(*sides, rows="independent", claim=2.5, rng=1)
+    c, side = audit.counts, {"x": "x", "x_prime": "x'"}[audit.direction]
+    assert str(audit).splitlines() == [
+        "outputs against outputs_prime",
+        "  verdict      not refuted by this attack",
+        "  claim        epsilon <= 2.5",
+        f"  certified    epsilon >= {audit.epsilon_lower:.4f} (95 % confidence, Clopper-Pearson)",
+        f"  estimate     {audit.epsilon_hat:.4f} (certifies nothing)",
+        f"  witness      {audit.event}, {side} in the numerator",
+        f"  counts       {c.k:,} of 1,000 on x, {c.k_prime:,} of 500 on x'",
+        "  rows         independent: each row is an output of its own run, drawn independently of "
+        "all others",
+        "  seed         1 (of the shuffle; 1,000 and 500 rows chose the event)",
+    ]
+    assert repr(audit).startswith("<OutputsAudit of outputs against outputs_prime: not refuted")
+    assert audit.exact is None
+
+
+def test_the_report_of_one_run():
+    outputs, outputs_prime = canaries(np.random.default_rng(1), 1000)
+    audit = audit_outputs(outputs, outputs_prime, rows="one_run", guesses=100, rng=1, delta=1e-6)
+    g = audit.evidence
+    lines = dict(line.strip().split(maxsplit=1) for line in str(audit).splitlines())
+    assert lines["claim"] == "none given"
+    assert lines["witness"] == "the 50 highest scores guessed in, the 50 lowest out"
+    assert lines["counts"] == (
+        f"{audit.correct} of 100 guesses right ({g.correct_in} of 50 in, {g.correct_out} of 50 "
+        "out), 1,000 canaries"
+    )
+    assert lines["seed"] == "1 (decides ties between scores)"
+    assert lines["rows"].startswith("one run: all rows are scores of canaries from a single run")
+
+
+@pytest.mark.parametrize("rows", ["independent", "one_run"])
+def test_json_plot_and_pickle(rows):
+    sides = laplace(np.random.default_rng(1), 1000, 1000)
+    audit = audit_outputs(*sides, rows=rows, claim=0.1, rng=1)
+    record = json.loads(audit.to_json(), parse_constant=lambda name: pytest.fail(name))
+    assert record == audit.to_dict()
+    assert record["format"] == "dpcore.audit_outputs/1"
+    assert record["rows"] == rows
+    assert record["seed"] == "1"
+    assert record["derived"]["epsilon_lower"] == audit.epsilon_lower
+    assert record["derived"]["verdict"] == audit.verdict
+    kind = Counts if rows == "independent" else Guesses
+    assert kind(**record["evidence"]) == audit.evidence
+    title = audit.plot().axes[0].get_title(loc="left")
+    assert audit.verdict in title
+    assert pickle.loads(pickle.dumps(audit)) == audit
+
+
+def test_infinite_estimates_are_strict_json_too():
+    audit = audit_outputs([1.0] * 20, [0.0] * 20, rows="independent", rng=1)
+    assert audit.epsilon_hat == math.inf
+    assert math.isfinite(audit.epsilon_lower)
+    assert json.loads(audit.to_json())["derived"]["epsilon_hat"] == "inf"
+    assert "estimate     infinite" in str(audit)
+    sure = audit_outputs(np.arange(50.0) + 100, np.arange(50.0), rows="one_run", rng=1)
+    assert sure.epsilon_hat == math.inf
+    assert sure.epsilon_lower == one_run(100, 100, 100)
+    null = audit_outputs([1.0] * 20, [1.0] * 20, rows="independent", rng=1)
+    assert (null.epsilon_hat, null.epsilon_lower) == (0.0, 0.0)
+
+
+# The command's work, without its parser.
+
+ASKED = {
+    "rows": "independent", "claim": 0.5, "no_claim": False, "delta": 0.0, "confidence": 0.95,
+    "attack": None, "bound": None, "count_share": None, "guesses": None, "column": (),
+    "label": None, "seed": 1, "plot": None, "as_json": False,
+}  # fmt: skip
+
+
+def command(*names, **change):
+    asked = AskedOutputs(files=tuple(map(str, names)), **{**ASKED, **change})
+    return guard(lambda: _cli_outputs.run(asked))
+
+
+def test_the_command_prints_the_report_and_exits_with_the_verdict(files, capsys):
+    folder = files[0]
+    pair = folder / "x.npy", folder / "y.csv"
+    assert command(*pair) == 1
+    audit = audit_outputs(*pair, rows="independent", claim=0.5, rng=1)
+    assert capsys.readouterr().out == f"{audit}\n"
+    assert command(*pair, claim=9.0) == 0
+    assert command(*pair, claim=None, no_claim=True) == 0
+    assert "no claim given" in capsys.readouterr().out
+    assert command(*pair, attack="threshold", bound="exact", count_share=0.4, as_json=True) == 1
+    record = json.loads(capsys.readouterr().out)
+    assert record["bound"] == "exact"
+    assert record["evidence"]["n"] == 1200
+    plot = folder / "audit.png"
+    assert command(*pair, plot=str(plot)) == 1
+    assert plot.read_bytes()[:4] == b"\x89PNG"
+
+
+@pytest.mark.parametrize("guesses", ["100", "0.02", "60,40", None])
+def test_the_command_for_one_run(tmp_path, capsys, guesses):
+    path = tmp_path / "canaries.csv"
+    included, others = canaries(np.random.default_rng(1), 5000)
+    rows = [f"{score!r},7,in\n" for score in included.tolist()]
+    rows += [f"{score!r},7,out\n" for score in others.tolist()]
+    path.write_text("score,epoch,member\n" + "".join(rows))
+    asked = {"rows": "one_run", "guesses": guesses, "label": "member", "column": ("score",)}
+    assert command(path, claim=0.2, as_json=True, **asked) == 1
+    record = json.loads(capsys.readouterr().out)["evidence"]
+    wanted = {"100": (50, 50), "0.02": (50, 50), "60,40": (60, 40), None: (2500, 2500)}[guesses]
+    assert (record["guessed_in"], record["guessed_out"]) == wanted
+    assert command(path, claim=1.0, **asked) == 0
+
+
+def test_the_command_says_doubts_on_stderr(tmp_path, capsys):
+    smooth = np.random.default_rng(11).laplace(size=5000)
+    np.save(tmp_path / "x.npy", np.tile(smooth, 2))
+    np.save(tmp_path / "y.npy", smooth + 0.001)
+    assert command(tmp_path / "x.npy", tmp_path / "y.npy") == 0
+    shown = capsys.readouterr()
+    doubt = "rows are repeated: each row of outputs occurs 2 times or more"
+    assert shown.err == f"warning: {doubt}\n"
+    assert f"  note         {doubt}\n" in shown.out
+
+
+@pytest.mark.parametrize(
+    ("names", "change", "text"),
+    [
+        ((), {}, "name two files, the outputs on x and those on x' (or one, with --label COLUMN)"),
+        (("x.npy",), {}, "name two files"),
+        (("x.npy", "y.csv"), {"label": "member"}, "name one file where --label is given"),
+        (("x.npy", "y.csv"), {"claim": None}, "give --claim EPSILON, or --no-claim to estimate"),
+        (("x.npy", "y.csv"), {"no_claim": True}, "--claim and --no-claim exclude each other"),
+        (("x.npy", "y.csv"), {"rows": None}, "--rows must be 'independent' or 'one_run', got None"),
+        (("x.npy", "none.csv"), {}, "No such file or directory"),
+        (("x.npy", "x.doc"), {}, "a file that ends in one of .csv"),
+        (("x.npy", "y.csv"), {"attack": "luck"}, "--attack must be one of 'auto'"),
+        (("x.npy", "y.csv"), {"guesses": "3"}, "--guesses must be None where rows"),
+        (("x.npy", "y.csv"), {"rows": "one_run", "guesses": "a,b"}, "--guesses must be a number"),
+        (("x.npy", "y.csv"), {"count_share": 2.0}, "--count-share must be a finite number"),
+        (("x.npy", "y.csv"), {"claim": -1.0}, "--claim must be"),
+        (("x.npy", "y.csv"), {"plot": "x.txt"}, "--plot must end in one of"),
+        (("both.csv",), {"label": "side"}, "column must be one of 'score', 'member' in both.csv"),
+    ],
+)
+def test_bad_usage(files, capsys, names, change, text):
+    assert command(*(files[0] / name for name in names), **change) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert text in shown.err
