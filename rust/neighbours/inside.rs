@@ -1,0 +1,396 @@
+//! The points inside closed balls around every query: one ball for each of its shells.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::distance::{Coordinate, squared};
+use super::exact::{Distances, SMALL, STRIP, Strip};
+use super::frame::{Frame, down, up};
+use super::panel::{Block, Panel, most_of, panel_of};
+use super::products::{Products, Sink, width};
+use super::tree::Tree;
+use super::walks::ascend;
+use super::{Search, block_of, blocks};
+use crate::cpu::Cpu;
+use crate::error::Error;
+use crate::pool::each;
+use crate::run::kernel::dispatch;
+
+/// Points by shell. Query i has the shells `starts[i]..starts[i + 1]` that were asked for and the
+/// places `list = own_starts[i]..own_starts[i + 1]`.
+///
+/// Not inverted: the first `upto[s]` places of the list are within shell s. Inverted: the list
+/// holds the points outside the first shell, and those beyond the first `upto[s]` of them are
+/// outside shell s. Capped: nothing is listed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Inside {
+    /// One more than there are queries.
+    pub own_starts: Vec<i64>,
+    /// Positions in `points`, in the order of (shell, position).
+    pub places: Vec<u32>,
+    /// For every shell.
+    pub upto: Vec<i64>,
+    /// For every query: the points outside are listed, which are fewer.
+    pub inverted: Vec<bool>,
+    /// For every query: the list would have been longer than the cap.
+    pub capped: Vec<bool>,
+    /// Queries that were searched a second time, for the points on the other side.
+    pub rescans: u64,
+}
+
+/// Radii of every query: `squared[starts[i]..starts[i + 1]]`, ascending.
+#[derive(Clone, Copy, Debug)]
+pub struct Shells<'a> {
+    starts: &'a [i64],
+    squared: &'a [f64],
+}
+
+impl<'a> Shells<'a> {
+    /// Radii of `queries` queries.
+    ///
+    /// # Errors
+    ///
+    /// `starts` do not divide `squared` among the queries; radii that do not ascend, or NaN.
+    pub fn new(starts: &'a [i64], squared: &'a [f64], queries: usize) -> Result<Self, Error> {
+        let whole = starts.len() == queries + 1
+            && starts[0] == 0
+            && starts.is_sorted()
+            && starts[queries] == squared.len() as i64;
+        if !whole {
+            let requirement = format!("{} ascending numbers, 0 to len(squared)", queries + 1);
+            return Err(Error::invalid("starts", requirement, starts.len()));
+        }
+        let shells = Self { starts, squared };
+        for i in 0..queries {
+            // `is_sorted` is false where there is a NaN, but for a single one.
+            let own = shells.of(i);
+            if !own.is_sorted() || own.first().is_some_and(|radius| radius.is_nan()) {
+                return Err(Error::invalid("squared", "ascending for every query", own));
+            }
+        }
+        Ok(shells)
+    }
+
+    pub(super) fn of(&self, i: usize) -> &'a [f64] {
+        &self.squared[self.starts[i] as usize..self.starts[i + 1] as usize]
+    }
+}
+
+/// The points within every shell of every query, or outside the first one where that holds more
+/// than half of the points and the list is shorter; at most `cap` of them for a query.
+///
+/// # Errors
+///
+/// Radii for another number of queries; [`Error::Interrupted`].
+pub fn inside<T: Coordinate>(
+    search: Search<'_, T>,
+    shells: Shells<'_>,
+    cap: usize,
+    (cpu, threads): (Cpu, usize),
+    stop: &AtomicBool,
+) -> Result<Inside, Error> {
+    let (queries, points) = (search.queries.len(), search.points.len());
+    if shells.starts.len() != queries + 1 {
+        return Err(Error::invalid(
+            "starts",
+            format!("{} numbers", queries + 1),
+            shells.starts.len(),
+        ));
+    }
+    let few = queries.min(points) < 16;
+    let tree = Tree::of(&search, 1, stop);
+    let few = few || tree.is_some();
+    let frame = if search.sets.dim <= SMALL || few { None } else { Frame::new(&search) };
+    let (frame, tree) = (frame.as_ref(), tree.as_ref());
+    let task = Task { search: &search, shells, frame, tree, cap, cpu, stop };
+    let block = block_of(
+        queries,
+        most_of(search.sets.dim),
+        threads,
+        cap.min(points) * size_of::<(u32, u32)>(),
+    );
+    let work = |own: &mut Own, block: (usize, usize)| {
+        let found = task.block(&mut own.room, block);
+        own.found.push((block.0, found));
+    };
+    let merge = |total: &mut Own, mut own: Own| total.found.append(&mut own.found);
+    let mut found = each(blocks(queries, block), threads, stop, work, merge)?.found;
+    found.sort_unstable_by_key(|&(first, _)| first);
+    let mut all = Inside { own_starts: vec![0], ..Inside::default() };
+    for (_, part) in found {
+        let before = all.places.len() as i64;
+        all.own_starts.extend(part.own_starts.iter().map(|&end| before + end));
+        all.places.extend_from_slice(&part.places);
+        all.upto.extend_from_slice(&part.upto);
+        all.inverted.extend_from_slice(&part.inverted);
+        all.capped.extend_from_slice(&part.capped);
+        all.rescans += part.rescans;
+    }
+    Ok(all)
+}
+
+/// A thread's blocks and its room.
+#[derive(Default)]
+struct Own {
+    found: Vec<(usize, Inside)>,
+    room: Room,
+}
+
+#[derive(Default)]
+struct Room {
+    block: Block,
+    panel: Panel,
+    strip: Strip,
+    lists: Vec<List>,
+    bounds: Vec<f32>,
+    flip: Vec<u64>,
+    marks: Vec<u64>,
+}
+
+/// The points of one query so far. A point's rank is the number of shells that it is outside of.
+#[derive(Default)]
+pub(super) struct List {
+    pub query: usize,
+    pub outside: bool,
+    // (rank, place), in the order of the places; none once there were more than the cap.
+    pub listed: Vec<(u32, u32)>,
+    // Nodes of a tree within the first shell; their points are counted but not yet listed.
+    pub whole: Vec<usize>,
+    // Points of rank 0, of rank 1 up to the last shell, and beyond it. Of the points that need no
+    // list, rank 0 where the outside is listed and the last where the inside is, only some are seen.
+    pub counts: [usize; 3],
+    // The shells in the panel's units, and the bounds for a whole row of products.
+    scaled: Vec<f64>,
+    more: f64,
+}
+
+impl List {
+    pub fn start(&mut self, query: usize, outside: bool) {
+        (self.query, self.outside, self.counts) = (query, outside, [0; 3]);
+        self.listed.clear();
+        self.whole.clear();
+    }
+
+    /// Points of the panel with `low - 2 product` of at most this are to be ranked, or all others:
+    /// what is certainly beyond all shells, or within the first, needs no rank.
+    fn bound(&self, panel: &Panel) -> Option<(f32, bool)> {
+        let (&first, &last) = (self.scaled.first()?, self.scaled.last()?);
+        let begin = down(first - self.more - f64::from(panel.widest));
+        Some(if self.outside { (begin, true) } else { (up(last), false) })
+    }
+
+    #[inline(always)]
+    pub fn put(&mut self, rank: usize, place: u32, shells: usize, cap: usize) {
+        let part = if rank == 0 { 0 } else { 1 + usize::from(rank == shells) };
+        self.counts[part] += 1;
+        let wanted = if self.outside { rank > 0 } else { rank < shells };
+        if wanted && self.listed.len() <= cap {
+            self.listed.push((rank as u32, place));
+        }
+    }
+
+    /// Whether the outside of the first shell is to be listed, from numbers that both kinds of
+    /// list know.
+    fn better_outside(&self, points: usize) -> (bool, usize) {
+        let (first, within) = if self.outside {
+            let first = points - self.counts[1] - self.counts[2];
+            (first, first + self.counts[1])
+        } else {
+            (self.counts[0], self.counts[0] + self.counts[1])
+        };
+        let outside = 2 * first > points && points - first < within;
+        (outside, if outside { points - first } else { within })
+    }
+}
+
+struct Task<'a, T> {
+    search: &'a Search<'a, T>,
+    shells: Shells<'a>,
+    frame: Option<&'a Frame>,
+    tree: Option<&'a Tree>,
+    cap: usize,
+    cpu: Cpu,
+    stop: &'a AtomicBool,
+}
+
+impl<T: Coordinate> Task<'_, T> {
+    /// A block of queries; `own_starts` without the leading 0.
+    fn block(&self, room: &mut Room, (first, last): (usize, usize)) -> Inside {
+        room.lists.resize_with(last - first, List::default);
+        for (query, list) in (first..last).zip(&mut room.lists) {
+            list.start(query, false);
+        }
+        let mut lists = std::mem::take(&mut room.lists);
+        self.search_all(room, &mut lists, true);
+        let points = self.search.points.len();
+        let wrong = |list: &&mut List| {
+            let (outside, length) = list.better_outside(points);
+            outside != list.outside && length <= self.cap
+        };
+        let mut again: Vec<&mut List> = lists.iter_mut().filter(wrong).collect();
+        let mut second: Vec<List> = again.iter_mut().map(|list| std::mem::take(*list)).collect();
+        for list in &mut second {
+            list.start(list.query, !list.outside);
+        }
+        if !second.is_empty() {
+            self.search_all(room, &mut second, false);
+        }
+        let rescans = second.len() as u64;
+        for (list, new) in again.into_iter().zip(second) {
+            *list = new;
+        }
+        let mut found = Inside { rescans, ..Inside::default() };
+        for list in &mut lists {
+            self.finish(list, &mut room.marks, &mut found);
+        }
+        room.lists = lists;
+        found
+    }
+
+    /// Ranks the points for all lists; `choose`: the first panel shows which side to list.
+    fn search_all(&self, room: &mut Room, lists: &mut [List], choose: bool) {
+        let Some(frame) = self.frame else {
+            return self.exactly(room, lists);
+        };
+        let (dim, width) = (self.search.sets.dim, width(self.cpu));
+        let Room { block, panel, bounds, flip, .. } = room;
+        block.fill((frame, self.search, self.cpu), lists.iter().map(|list| list.query), width);
+        for (i, list) in lists.iter_mut().enumerate() {
+            let shells = self.shells.of(list.query).iter();
+            list.scaled.clear();
+            list.scaled.extend(shells.map(|&radius| frame.scaled(radius) - block.less[i]));
+            list.more = block.more[i];
+        }
+        for (start, end) in blocks(self.search.points.len(), panel_of(dim)) {
+            if self.stop.load(Ordering::Relaxed) {
+                return;
+            }
+            panel.fill((frame, self.search, self.cpu), (start, end));
+            let mut run = |lists: &mut [List], chosen: &dyn Fn(&List) -> bool| {
+                bounds.clear();
+                bounds.resize(lists.len().next_multiple_of(width), f32::NAN);
+                flip.clear();
+                flip.resize(lists.len().div_ceil(width), 0);
+                for (i, list) in lists.iter().enumerate().filter(|(_, list)| chosen(list)) {
+                    let Some((bound, outside)) = list.bound(panel) else { continue };
+                    bounds[i] = bound;
+                    flip[i / width] |= u64::from(outside) << (i % width);
+                }
+                let (search, shells, cap) = (self.search, self.shells, self.cap);
+                let sink = &mut Rank { search, shells, cap, panel, lists };
+                let (queries, points, low) = (block.tiles(), &panel.rows[..], &panel.low[..]);
+                let (bounds, flip) = (&mut bounds[..], &flip[..]);
+                Products { dim, queries, points, low, bounds, flip, sink }.run(self.cpu);
+            };
+            run(lists, &|_| true);
+            if choose && start == 0 {
+                let mut any = false;
+                for list in &mut *lists {
+                    if 2 * list.counts[0] > end {
+                        list.start(list.query, true);
+                        any = true;
+                    }
+                }
+                if any {
+                    run(lists, &|list| list.outside);
+                }
+            }
+        }
+    }
+
+    fn exactly(&self, room: &mut Room, lists: &mut [List]) {
+        if let Some(tree) = self.tree {
+            let on = (self.cpu, self.stop);
+            return tree.rank(self.search, (self.shells, self.cap), lists, on);
+        }
+        let mut out = [0.0; STRIP];
+        for (first, last) in blocks(self.search.points.len(), STRIP) {
+            if self.stop.load(Ordering::Relaxed) {
+                return;
+            }
+            room.strip.fill(self.search, (first, last));
+            for list in &mut *lists {
+                let (search, strip) = (self.search, &room.strip);
+                let query = search.query(list.query);
+                dispatch(self.cpu, Distances { search, strip, query, out: &mut out });
+                let shells = self.shells.of(list.query);
+                if shells.is_empty() {
+                    continue;
+                }
+                let end = shells[shells.len() - 1];
+                for (place, &value) in (first..last).zip(&out) {
+                    if list.outside || value <= end {
+                        let rank = shells.partition_point(|&radius| radius < value);
+                        list.put(rank, place as u32, shells.len(), self.cap);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Appends the sorted list.
+    fn finish(&self, list: &mut List, marks: &mut Vec<u64>, found: &mut Inside) {
+        let shells = self.shells.of(list.query).len();
+        let (outside, length) = list.better_outside(self.search.points.len());
+        let capped = length > self.cap || outside != list.outside;
+        let before = found.places.len();
+        if capped || shells == 0 {
+            found.upto.extend((0..shells).map(|_| 0));
+        } else {
+            if let Some(tree) = self.tree {
+                tree.unfold(list);
+            }
+            // Counting sort: ranks of a list are from 0 or 1 to the last of a shell or beyond.
+            let mut ends = vec![0usize; shells + 2];
+            for &(rank, _) in &list.listed {
+                ends[rank as usize + 1] += 1;
+            }
+            for rank in 0..=shells {
+                ends[rank + 1] += ends[rank];
+            }
+            found.upto.extend(ends[1..=shells].iter().map(|&end| end as i64));
+            found.places.resize(before + list.listed.len(), 0);
+            for &(rank, place) in &list.listed {
+                found.places[before + ends[rank as usize]] = place;
+                ends[rank as usize] += 1;
+            }
+            if self.tree.is_some() {
+                // A tree lists the points of a shell in any order.
+                let (mut start, points) = (0, self.search.points.len());
+                for end in ends {
+                    ascend(&mut found.places[before + start..before + end], points, marks);
+                    start = end;
+                }
+            }
+        }
+        found.own_starts.push(found.places.len() as i64);
+        found.inverted.push(outside && !capped);
+        found.capped.push(capped);
+    }
+}
+
+/// Ranks the points of a panel for the queries of a block.
+struct Rank<'a, T> {
+    search: &'a Search<'a, T>,
+    shells: Shells<'a>,
+    cap: usize,
+    panel: &'a Panel,
+    lists: &'a mut [List],
+}
+
+impl<T: Coordinate> Sink for Rank<'_, T> {
+    /// The rank is found by f64 where f32 leaves a doubt.
+    #[inline(always)]
+    fn hit(&mut self, i: usize, j: usize, product: f32, _: &mut [f32]) {
+        let list = &mut self.lists[i];
+        let low = f64::from(self.panel.low[j] - 2.0 * product);
+        let high = low + self.panel.width(j) + list.more;
+        let scaled = &list.scaled[..];
+        let mut rank = scaled.partition_point(|&radius| radius < low);
+        let place = self.panel.start + j;
+        if scaled.get(rank).is_some_and(|&radius| radius < high) {
+            let value = squared(self.search.query(list.query), self.search.point(place));
+            rank = self.shells.of(list.query).partition_point(|&radius| radius < value);
+        }
+        list.put(rank, place as u32, scaled.len(), self.cap);
+    }
+}

@@ -1,0 +1,243 @@
+//! A block of queries and a panel of points, packed for their products.
+
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use super::Search;
+use super::distance::Coordinate;
+use super::frame::{Frame, down, up};
+use crate::cpu::Cpu;
+use crate::run::kernel::{Kernel, dispatch};
+use crate::simd::Simd;
+
+/// Points of a panel: at most 240, and about 2^17 numbers; 4, 6 or 8 at a time are multiplied.
+pub(super) fn panel_of(dim: usize) -> usize {
+    ((1 << 17) / dim).clamp(24, 240).next_multiple_of(24)
+}
+
+/// The most queries of a block: about 1000, and 2^20 numbers.
+pub(super) fn most_of(dim: usize) -> usize {
+    ((1 << 20) / dim).clamp(48, 1008).next_multiple_of(48)
+}
+
+/// Numbers of a line of the cache.
+const LINE: usize = 16;
+
+/// Packs rows one after the other.
+struct Pack<'a, 'b, T, R> {
+    frame: &'b Frame,
+    rows: R,
+    out: &'b mut [f32],
+    norms: &'b mut Vec<f64>,
+    row: PhantomData<&'a [T]>,
+}
+
+impl<'a, T: Coordinate, R: Iterator<Item = &'a [T]> + Sync> Kernel for Pack<'a, '_, T, R> {
+    type Result = ();
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) {
+        let mut rest = self.out;
+        for row in self.rows {
+            let (out, after) = rest.split_at_mut(row.len());
+            self.norms.push(self.frame.pack(row, out));
+            rest = after;
+        }
+    }
+}
+
+fn pack<'a, T: Coordinate>(
+    frame: &Frame,
+    rows: impl ExactSizeIterator<Item = &'a [T]> + Sync,
+    cpu: Cpu,
+    out: &mut Vec<f32>,
+    norms: &mut Vec<f64>,
+) {
+    out.resize(rows.len() * frame.dim(), 0.0);
+    norms.clear();
+    dispatch(cpu, Pack { frame, rows, out, norms, row: PhantomData });
+}
+
+/// A block of queries in f32.
+#[derive(Default)]
+pub(super) struct Block {
+    // Tiles of `width` queries side by side, dim x width each; the last is filled up with zeros.
+    room: Vec<f32>,
+    // Where they are: at a multiple of 64 bytes, so that no load takes two lines of the cache.
+    tiles: Range<usize>,
+    /// a (1 - G) - TINY, and 2 (G a + TINY).
+    pub less: Vec<f64>,
+    pub more: Vec<f64>,
+}
+
+impl Block {
+    pub fn fill<T: Coordinate>(
+        &mut self,
+        (frame, search, cpu): (&Frame, &Search<'_, T>, Cpu),
+        queries: impl ExactSizeIterator<Item = usize> + Sync,
+        width: usize,
+    ) {
+        let (dim, size) = (search.sets.dim, queries.len());
+        let (mut rows, mut norms) = (Vec::new(), Vec::new());
+        pack(frame, queries.map(|i| search.query(i)), cpu, &mut rows, &mut norms);
+        let whole = size.next_multiple_of(width) * dim;
+        self.room.clear();
+        self.room.resize(whole + LINE, 0.0);
+        let first = self.room.as_ptr().align_offset(4 * LINE).min(LINE);
+        self.tiles = first..first + whole;
+        let tiles = &mut self.room[self.tiles.clone()];
+        for (i, row) in rows.chunks_exact(dim).enumerate() {
+            let start = i / width * width * dim + i % width;
+            for (c, &value) in row.iter().enumerate() {
+                tiles[start + c * width] = value;
+            }
+        }
+        self.less.clear();
+        self.less.extend(norms.iter().map(|norm| norm * (1.0 - frame.guard) - frame.tiny));
+        self.more.clear();
+        self.more.extend(norms.iter().map(|norm| 2.0 * (norm * frame.guard + frame.tiny)));
+    }
+}
+
+impl Block {
+    /// The tiles.
+    pub fn tiles(&self) -> &[f32] {
+        &self.room[self.tiles.clone()]
+    }
+}
+
+/// A panel of points in f32.
+///
+/// For query i and point j of the panel, with w = low[j] - 2 product,
+/// `less[i] + w <= s^2 squared <= less[i] + w + (high[j] - low[j]) + more[i]`.
+#[derive(Default)]
+pub(super) struct Panel {
+    /// The first point.
+    pub start: usize,
+    /// Row by row.
+    pub rows: Vec<f32>,
+    norms: Vec<f64>,
+    /// b (1 - G) rounded down and b (1 + G) rounded up.
+    pub low: Vec<f32>,
+    pub high: Vec<f32>,
+    /// The greatest `high - low`, rounded up.
+    pub widest: f32,
+}
+
+impl Panel {
+    pub fn fill<T: Coordinate>(
+        &mut self,
+        (frame, search, cpu): (&Frame, &Search<'_, T>, Cpu),
+        (first, last): (usize, usize),
+    ) {
+        self.start = first;
+        let rows = (first..last).map(|place| search.point(place));
+        pack(frame, rows, cpu, &mut self.rows, &mut self.norms);
+        self.low.clear();
+        self.low.extend(self.norms.iter().map(|norm| down(norm * (1.0 - frame.guard))));
+        self.high.clear();
+        self.high.extend(self.norms.iter().map(|norm| up(norm * (1.0 + frame.guard))));
+        let widths = (0..last - first).map(|j| up(self.width(j)));
+        self.widest = widths.fold(0.0, f32::max);
+    }
+
+    /// `high - low` of a point.
+    #[inline(always)]
+    pub fn width(&self, j: usize) -> f64 {
+        f64::from(self.high[j]) - f64::from(self.low[j])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::Sets;
+    use super::super::distance::squared;
+    use super::super::products::{Products, Sink, width};
+    use super::*;
+
+    struct All(Vec<(usize, usize, f32)>);
+
+    impl Sink for All {
+        fn hit(&mut self, i: usize, j: usize, product: f32, _: &mut [f32]) {
+            self.0.push((i, j, product));
+        }
+    }
+
+    /// Checks every pair of rows; the largest error in units of the guard.
+    fn check(rows: &[f64], dim: usize, cpu: Cpu) -> f64 {
+        let sets = Sets::new(rows, &[], dim).unwrap();
+        let all: Vec<i64> = (0..sets.len() as i64).collect();
+        let search = Search::new(sets, &all, &all).unwrap();
+        let frame = Frame::new(&search).unwrap();
+        let (size, width) = (all.len(), width(cpu));
+        let (mut block, mut panel) = (Block::default(), Panel::default());
+        block.fill((&frame, &search, cpu), 0..size, width);
+        panel.fill((&frame, &search, cpu), (0, size));
+        let mut bounds = vec![f32::NAN; size.next_multiple_of(width)];
+        bounds[..size].fill(f32::INFINITY);
+        let (bounds, flip) = (&mut bounds[..], &vec![0; size.div_ceil(width)][..]);
+        let (queries, points, low) = (block.tiles(), &panel.rows[..], &panel.low[..]);
+        let mut sink = All(Vec::new());
+        Products { dim, queries, points, low, bounds, flip, sink: &mut sink }.run(cpu);
+        assert_eq!(sink.0.len(), size * size);
+        let mut worst = 0.0_f64;
+        for (i, j, product) in sink.0 {
+            let value = frame.scaled(squared(search.query(i), search.point(j)));
+            let least = block.less[i] + f64::from(panel.low[j] - 2.0 * product);
+            let most = least + panel.width(j) + block.more[i];
+            assert!(least <= value && value <= most, "{i} {j}: {value} not in {least}..{most}");
+            let middle = f64::midpoint(least, most);
+            worst = worst.max((value - middle).abs() / (most - least).max(f64::MIN_POSITIVE));
+        }
+        worst
+    }
+
+    #[test]
+    fn the_guard_holds_and_is_not_absurd() {
+        for cpu in Cpu::present() {
+            // One number times ones: every rounding of a sum goes the same way.
+            for (dim, value) in [(1000, 1.0 + 1e-7), (4096, 0.1), (9, 1.0 / 3.0)] {
+                let mut rows = vec![value; 20 * dim];
+                rows[..dim].fill(-value);
+                rows[dim..2 * dim].fill(3.0 * value);
+                let worst = check(&rows, dim, cpu);
+                assert!(worst < 0.5, "{worst}");
+                assert!(dim < 1000 || worst > 1e-3, "{worst}");
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+        #[test]
+        fn the_guard_holds_for_any_magnitudes(
+            dim in 1usize..80,
+            seeds in prop::collection::vec((-1.0f64..1.0, -40i32..40), 80 * 9),
+            near in -30i32..0,
+            offset in -8.0f64..8.0,
+            unit in -300i32..300,
+        ) {
+            let unit = 2.0f64.powi(unit);
+            let mut rows: Vec<f64> = seeds[..8 * dim]
+                .iter()
+                .map(|&(value, power)| (value * 2.0f64.powi(power / 4) + offset.exp2()) * unit)
+                .collect();
+            // A row as it is, one nearly so, and one whose entries differ in magnitude.
+            rows.extend_from_within(..dim);
+            let close: Vec<f64> = rows[..dim]
+                .iter()
+                .zip(&seeds)
+                .map(|(value, seed)| value * (1.0 + seed.0 * 2.0f64.powi(near)))
+                .collect();
+            rows.extend(close);
+            rows.extend(seeds[8 * dim..9 * dim].iter().map(|&(value, power)| {
+                value * 2.0f64.powi(power) * unit
+            }));
+            for cpu in Cpu::present() {
+                check(&rows, dim, cpu);
+            }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Distinct rows of two sets, by hashing.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::Sets;
+use super::distance::Coordinate;
+use crate::error::Error;
+
+/// Which distinct row every row is, numbered in the order of their first occurrence.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pooled {
+    /// Of the rows of the first set, then of the second.
+    pub ids: Vec<u32>,
+    /// Where in the stack each distinct row is first.
+    pub first: Vec<i64>,
+}
+
+const FREE: u32 = u32::MAX;
+
+/// Numbers the distinct rows; -0.0 equals 0.0, and NaN nothing.
+///
+/// # Errors
+///
+/// [`Error::Interrupted`].
+pub fn pool_rows<T: Coordinate>(sets: Sets<'_, T>, stop: &AtomicBool) -> Result<Pooled, Error> {
+    let slots = (2 * sets.len()).next_power_of_two().max(2);
+    let mut table = vec![FREE; slots];
+    let mut hashes: Vec<u64> = Vec::new();
+    let mut pooled = Pooled::default();
+    pooled.ids.reserve_exact(sets.len());
+    for index in 0..sets.len() {
+        if index % 1024 == 0 && stop.load(Ordering::Relaxed) {
+            return Err(Error::Interrupted);
+        }
+        let row = sets.row(index);
+        let hash = hash(row);
+        let mut slot = (hash >> 32) as usize & (slots - 1);
+        let id = loop {
+            let id = table[slot];
+            if id == FREE {
+                let id = pooled.first.len() as u32;
+                table[slot] = id;
+                hashes.push(hash);
+                pooled.first.push(index as i64);
+                break id;
+            }
+            let same = hashes[id as usize] == hash
+                && same(row, sets.row(pooled.first[id as usize] as usize));
+            if same {
+                break id;
+            }
+            slot = (slot + 1) & (slots - 1);
+        };
+        pooled.ids.push(id);
+    }
+    Ok(pooled)
+}
+
+fn same<T: Coordinate>(x: &[T], y: &[T]) -> bool {
+    x.iter().zip(y).all(|(a, b)| a.wide() == b.wide())
+}
+
+/// Four chains of multiplications, so that one need not wait for another, then mixed.
+fn hash<T: Coordinate>(row: &[T]) -> u64 {
+    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mut chains = [1u64, 2, 3, 4];
+    let quads = row.chunks_exact(4);
+    let rest = quads.remainder();
+    let step = |chain: &mut u64, value: T| {
+        // Adding 0.0 turns -0.0 into 0.0.
+        let word = (value.wide() + 0.0).to_bits();
+        *chain = (*chain ^ word ^ (word >> 32)).wrapping_mul(FACTOR).rotate_left(29);
+    };
+    for quad in quads {
+        for (chain, &value) in chains.iter_mut().zip(quad) {
+            step(chain, value);
+        }
+    }
+    for (chain, &value) in chains.iter_mut().zip(rest) {
+        step(chain, value);
+    }
+    let mut hash = row.len() as u64;
+    for chain in chains {
+        hash = (hash ^ chain).wrapping_mul(FACTOR);
+        hash ^= hash >> 32;
+    }
+    hash.wrapping_mul(FACTOR)
+}

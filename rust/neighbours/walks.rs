@@ -1,0 +1,173 @@
+//! Searches of a tree for a block of queries.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::inside::{List, Shells};
+use super::nearest::Top;
+use super::tree::{GROUP, Tree};
+use crate::run::kernel::Kernel;
+use crate::simd::Simd;
+
+/// Adds to `tops` what may be among the nearest of the queries.
+pub(super) struct Near<'a, const D: usize> {
+    pub tree: &'a Tree,
+    pub queries: &'a [[f64; D]],
+    pub tops: &'a mut [Top],
+    pub stop: &'a AtomicBool,
+}
+
+impl<const D: usize> Kernel for Near<'_, D> {
+    type Result = ();
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) {
+        let Self { tree, queries, tops, stop } = self;
+        // Nodes left aside, each with its lower bound.
+        let mut aside: Vec<(f64, usize)> = Vec::new();
+        for (query, top) in queries.iter().zip(tops) {
+            if stop.load(Ordering::Relaxed) {
+                return;
+            }
+            let mut enough = top.depth;
+            aside.push((tree.lower(1, query), 1));
+            while let Some((mut lower, mut node)) = aside.pop() {
+                while node < tree.leaves && lower <= top.bound {
+                    let [left, right] = [2 * node, 2 * node + 1].map(|i| (tree.lower(i, query), i));
+                    let (near, far) = if left.0 <= right.0 { (left, right) } else { (right, left) };
+                    if far.0 <= top.bound {
+                        aside.push(far);
+                    }
+                    (lower, node) = near;
+                }
+                if lower > top.bound {
+                    continue;
+                }
+                tree.scan(node, query, |values, places| {
+                    let bound = top.bound;
+                    let mut near = false;
+                    for &value in values {
+                        near |= value <= bound;
+                    }
+                    if !near {
+                        return;
+                    }
+                    let pairs = values.iter().zip(places).filter(|&(&value, _)| value <= bound);
+                    top.kept.extend(pairs.map(|(&value, &place)| (value, place)));
+                });
+                if top.kept.len() > enough {
+                    top.prune();
+                    enough = top.kept.len() + (top.kept.len() / 4).max(GROUP);
+                }
+            }
+        }
+    }
+}
+
+/// Ranks the points for all lists; what is within the first shell may stay in `whole` nodes.
+pub(super) struct Rank<'a, const D: usize> {
+    pub tree: &'a Tree,
+    pub queries: &'a [[f64; D]],
+    pub lists: &'a mut [List],
+    pub shells: Shells<'a>,
+    pub cap: usize,
+    pub stop: &'a AtomicBool,
+}
+
+impl<const D: usize> Kernel for Rank<'_, D> {
+    type Result = ();
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) {
+        let Self { tree, queries, lists, shells, cap, stop } = self;
+        let mut ahead = Vec::new();
+        for (query, list) in queries.iter().zip(lists) {
+            if stop.load(Ordering::Relaxed) {
+                return;
+            }
+            let shells = shells.of(list.query);
+            let (Some(&first), Some(&end)) = (shells.first(), shells.last()) else { continue };
+            if !list.outside && mostly_within(tree, query, first, &mut ahead) {
+                list.start(list.query, true);
+            }
+            ahead.push(1);
+            while let Some(node) = ahead.pop() {
+                let lower = tree.lower(node, query);
+                // Of a list that is too long already, only the first shell matters: it may turn out
+                // that the outside is to be listed.
+                let full = list.listed.len() > cap;
+                if full && list.outside {
+                    ahead.clear();
+                    break;
+                }
+                let reach = if full { first } else { end };
+                if lower <= first && tree.upper(node, query) <= first {
+                    if !list.outside {
+                        list.counts[0] += tree.range(node).len();
+                        list.whole.push(node);
+                    }
+                } else if lower > reach {
+                    if list.outside {
+                        let places = tree.places(node);
+                        places.for_each(|place| list.put(shells.len(), place, shells.len(), cap));
+                    }
+                } else if node < tree.leaves {
+                    ahead.extend([2 * node + 1, 2 * node]);
+                } else {
+                    tree.scan(node, query, |values, places| {
+                        for (&value, &place) in values.iter().zip(places) {
+                            if value <= reach || (list.outside && value > reach) {
+                                let rank = shells.partition_point(|&radius| radius < value);
+                                list.put(rank, place, shells.len(), cap);
+                            }
+                        }
+                    });
+                }
+            }
+        }
+    }
+}
+
+/// Whether nodes are enough to know that a ball holds more than half of the points.
+#[inline(always)]
+fn mostly_within<const D: usize>(
+    tree: &Tree,
+    query: &[f64; D],
+    radius: f64,
+    ahead: &mut Vec<usize>,
+) -> bool {
+    let (half, mut certain, mut excluded) = (tree.range(1).len() / 2, 0, 0);
+    ahead.push(1);
+    while let Some(node) = ahead.pop() {
+        if tree.lower(node, query) > radius {
+            excluded += tree.range(node).len();
+        } else if tree.upper(node, query) <= radius {
+            certain += tree.range(node).len();
+        } else if node < tree.leaves {
+            ahead.extend([2 * node + 1, 2 * node]);
+        }
+        if certain > half || excluded > half {
+            ahead.clear();
+        }
+    }
+    certain > half
+}
+
+/// Sorts distinct places: by marks, one for every point, where that is less work.
+pub(super) fn ascend(places: &mut [u32], points: usize, marks: &mut Vec<u64>) {
+    if places.len() < 32 + points / 256 {
+        return places.sort_unstable();
+    }
+    marks.clear();
+    marks.resize(points.div_ceil(64), 0);
+    for &place in &*places {
+        marks[place as usize / 64] |= 1 << (place % 64);
+    }
+    let mut rest = places.iter_mut();
+    for (word, &mark) in marks.iter().enumerate() {
+        let mut mark = mark;
+        while mark != 0 {
+            if let Some(place) = rest.next() {
+                *place = word as u32 * 64 + mark.trailing_zeros();
+            }
+            mark &= mark - 1;
+        }
+    }
+}
