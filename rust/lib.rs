@@ -7,10 +7,12 @@
 //! nor the CPU changes a bit of any result.
 
 pub mod cpu;
+pub mod divergence;
 pub mod error;
 pub mod events;
 mod math;
 pub mod mechanisms;
+pub mod neighbours;
 pub mod pool;
 pub mod probe;
 #[cfg(feature = "python")]

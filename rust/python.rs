@@ -3,6 +3,8 @@
 // Arrays arrive by value: that is how pyo3 extracts them.
 #![allow(clippy::needless_pass_by_value)]
 
+mod divergence;
+mod neighbours;
 mod score;
 mod sensitivity;
 
@@ -302,6 +304,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(cpus, module)?)?;
     module.add_function(wrap_pyfunction!(cores, module)?)?;
     score::register(module)?;
+    divergence::register(module)?;
+    neighbours::register(module)?;
     sensitivity::register(module)?;
     Ok(())
 }

@@ -18,8 +18,13 @@ import numpy.typing as npt
 _Description = tuple[str, list[float], str, tuple[str, float] | None, float]
 _Draws = tuple[int, int, int, int]
 _Vector = npt.NDArray[np.float64]
+_Rows = npt.NDArray[np.float32] | npt.NDArray[np.float64]
 _Layout = tuple[str, _Vector, npt.NDArray[np.int64], npt.NDArray[np.uint64]]
 _Table = tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32], npt.NDArray[np.uint32]]
+
+_Ids = npt.NDArray[np.uint32]
+_Places = npt.NDArray[np.int64]
+_Flags = npt.NDArray[np.bool_]
 
 __version__: str
 LANES: int
@@ -136,6 +141,147 @@ def pairs_beyond(
     `law` is ("uniform", a) between -a and a, or ("normal", standard deviation), for every entry;
     `clip` is ("l1" or "l2", C). "More" is more than 2C (1 + 1e-12). The pairs depend on the law,
     `dim` and `seed` alone.
+    """
+
+def log_gamma_ratio(x: _Vector, b: float) -> _Vector:
+    """The difference ln Gamma(x + b) - ln Gamma(x), for x > 0 and x + b > 0."""
+
+def digamma(x: float) -> float:
+    """The logarithmic derivative of Gamma, for x > 0."""
+
+def ball_values(
+    n: _Places,
+    j: _Places,
+    atom: _Flags,
+    weight: _Vector,
+    size_own: int,
+    size_other: int,
+    alphas: _Vector,
+) -> tuple[_Vector, _Vector]:
+    """Divergences and effective numbers of terms from the counts in balls, shape (A,) each.
+
+    Entry i stands for `weight[i]` rows with `n[i]` others of their own set and `j[i]` of the other
+    set (but one, unless `atom[i]`) in their ball.
+    """
+
+def ball_counts(
+    queries: _Ids,
+    other: tuple[_Places, _Ids, _Vector],
+    own: tuple[_Places, _Ids, _Places, _Flags, _Flags],
+    own_points: _Ids,
+    other_points: _Ids,
+    w_own: _Ids,
+    w_other: _Ids,
+    depth: int,
+    rows0: npt.NDArray[Any],
+    rows1: npt.NDArray[Any],
+    first: _Places,
+    threads: int,
+) -> tuple[_Places, _Places, _Flags, int, int]:
+    """n, j and whether the ball is everything, for each query; run-outs and rescans.
+
+    Points are pooled ids. `other` is (starts, ids, squared): the neighbours of each query in the
+    other set, nearest first, tie shells whole. `own` is (starts, ids, upto, inverted, capped):
+    points of its own set, of which the first `upto[s]` of the query are within the distance of
+    entry s of `other`, or those after them beyond it where `inverted`; none where `capped`.
+    `own_points` and `other_points` are all that are searched, `w_own` and `w_other` the copies of
+    every point, `first` where it is among the stacked rows. A ball reaches `depth` copies of the
+    other set; lists that end before (run-outs) and capped ones (rescans) are searched again.
+    """
+
+def ball_replicates(
+    queries: _Ids,
+    other: tuple[_Places, _Ids, _Vector],
+    own: tuple[_Places, _Ids, _Places, _Flags, _Flags],
+    own_points: _Ids,
+    other_points: _Ids,
+    atoms: _Ids,
+    w_own: _Ids,
+    w_other: _Ids,
+    depth: int,
+    alphas: _Vector,
+    rows0: npt.NDArray[Any],
+    rows1: npt.NDArray[Any],
+    first: _Places,
+    threads: int,
+) -> tuple[_Vector, int, int]:
+    """Divergences of replicates, shape (R, A); run-outs and rescans over all of them.
+
+    As `ball_counts`, with `w_own` and `w_other` of shape (R, u). `atoms` are the points of the own
+    set that are no queries.
+    """
+
+def line_ball(
+    values0: _Vector,
+    values1: _Vector,
+    alphas: _Vector,
+    k: int,
+    labels0: _Places | None,
+    units0: int,
+    labels1: _Places | None,
+    units1: int,
+    weights0: _Ids | None,
+    weights1: _Ids | None,
+    threads: int,
+) -> tuple[_Vector, _Vector, list[int], list[float], list[float], float, _Vector]:
+    """Divergences of two sets of numbers in both directions.
+
+    With labels (the group of every row) replicate i lacks group i of set 0, then of set 1; with
+    weights, shape (R, N), rows are present so often. Returns values and effective numbers of
+    terms, both of length 2 A, depths, shares of rows on atoms that the other set lacks, shares on
+    atoms, rows per repeated value, and the replicates' values, of length R 2 A.
+    """
+
+def pool_rows(
+    rows0: _Rows, rows1: _Rows
+) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
+    """Which distinct row every row of either set is, and where each is first in the stack.
+
+    Rows of both sets, float32 or float64, are stacked: row i of `rows1` is row len(rows0) + i.
+    Distinct rows are numbered in the order of their first occurrence. -0.0 equals 0.0.
+    """
+
+def nearest(
+    rows0: _Rows,
+    rows1: _Rows,
+    queries: npt.NDArray[np.int64],
+    points: npt.NDArray[np.int64],
+    depth: int,
+    threads: int,
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32], _Vector, int]:
+    """The `depth` nearest points of every query, and all that are as far as the last.
+
+    Returns (starts, places, squared, rescans). Queries and points are rows of the stack. Those of
+    query i are `starts[i]:starts[i + 1]` in `places` (positions in `points`) and `squared`
+    (squared distances), in the order of (squared, place). `rescans` queries had more candidates
+    than there was room for and were searched in f64; the rest is the same on every CPU.
+    """
+
+def inside(
+    rows0: _Rows,
+    rows1: _Rows,
+    queries: npt.NDArray[np.int64],
+    points: npt.NDArray[np.int64],
+    starts: npt.NDArray[np.int64],
+    squared: _Vector,
+    cap: int,
+    threads: int,
+) -> tuple[
+    npt.NDArray[np.int64],
+    npt.NDArray[np.uint32],
+    npt.NDArray[np.int64],
+    npt.NDArray[np.bool_],
+    npt.NDArray[np.bool_],
+    int,
+]:
+    """The points within each of a query's ascending radii `squared[starts[i]:starts[i + 1]]`.
+
+    Returns (own_starts, places, upto, inverted, capped, rescans). The list of query i,
+    `places[own_starts[i]:own_starts[i + 1]]`, is in the order of (radius, place); its first
+    `upto[s]` are within radius s. Inverted (more than half of the points within the first radius,
+    and fewer outside it than within the last): the list holds the points outside the first
+    radius, and those after the first `upto[s]` are outside radius s. Capped: more than `cap`, none
+    listed. `rescans` queries were searched twice, for the points on the other side.
     """
 
 def cpu() -> str:

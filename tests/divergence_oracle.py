@@ -1,0 +1,238 @@
+"""The common-ball divergence by brute force, for tests: plain loops, gamma functions by mpmath.
+
+`naive_ball` follows the rules one query at a time and shares nothing with the package; `freeze`
+keeps atoms and depths of a sample for data resampled from it. `Lists` makes lists of neighbours by
+sorting all distances, for the core to walk.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cache
+
+import mpmath
+import numpy as np
+
+from dpcore import _core
+
+KAPPA = 5
+LANES = 8
+DIGITS = 30
+
+
+@dataclass(frozen=True)
+class Frozen:
+    """Atoms and depths of a sample: `atoms[a]` is a set of points, None if all points are."""
+
+    atoms: tuple[set | None, set | None]
+    depths: tuple[int, int]
+
+
+def rows_of(rows):
+    """Rows as tuples of floats; -0.0 is 0.0."""
+    rows = np.asarray(rows, float)
+    rows = rows[:, None] if rows.ndim == 1 else rows
+    return [tuple(row) for row in (rows + 0.0).tolist()]
+
+
+def freeze(rows0, rows1, k):
+    """Atoms and depths of both directions."""
+    sets = rows_of(rows0), rows_of(rows1)
+    counts = Counter(sets[0]), Counter(sets[1])
+    atoms = []
+    for a in (0, 1):
+        own, other = counts[a], counts[1 - a]
+        atoms.append({u for u in own | other if max(own[u] - 1, other[u]) >= KAPPA})
+    on = sum(counts[0][u] + counts[1][u] for u in atoms[0] | atoms[1])
+    if on >= 0.99 * (len(sets[0]) + len(sets[1])):
+        atoms = [None, None]
+    sizes = len(sets[0]), len(sets[1])
+    depths = tuple(-(-k * max(sizes[a], sizes[1 - a]) // sizes[a]) for a in (0, 1))
+    return Frozen(tuple(atoms), depths)
+
+
+def distances(y, others):
+    """|y - a| in one dimension, else squares summed in the package's order."""
+    with np.errstate(over="ignore"):
+        gaps = np.array(others) - np.array(y)
+    if len(y) == 1:
+        return np.abs(gaps[:, 0])
+    sums = np.zeros((len(others), LANES))
+    for i in range(len(y)):
+        sums[:, i % LANES] += gaps[:, i] * gaps[:, i]
+    s = sums.T
+    return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))
+
+
+def naive_cells(own, other, atoms, depth):
+    """Rows with each (n, j, atom)."""
+    counts, counts_other = Counter(own), Counter(other)
+    inside = set(counts) | set(counts_other) if atoms is None else atoms
+    rest, rest_other = [y for y in own if y not in inside], [y for y in other if y not in inside]
+    cells = Counter()
+    for y, rows in counts.items():
+        if y in inside:
+            cells[rows - 1, counts_other[y], True] += rows
+        elif len(rest_other) < depth:
+            cells[len(rest) - 1, len(rest_other), True] += rows
+        else:
+            to_other = distances(y, rest_other)
+            radius = np.sort(to_other)[depth - 1]
+            n = int((distances(y, rest) <= radius).sum()) - 1
+            cells[n, int((to_other <= radius).sum()) - 1, False] += rows
+    return cells
+
+
+@cache
+def ratio(x, b):
+    """Gamma(x + b) / Gamma(x)."""
+    return mpmath.gammaprod([x + mpmath.mpf(b)], [x])
+
+
+@cache
+def falling(x, b):
+    """Gamma(x + 1) / Gamma(x - b + 1), 0 where x - b + 1 <= 0."""
+    return ratio(x - mpmath.mpf(b) + 1, b) if x - b + 1 > 0 else mpmath.mpf(0)
+
+
+@cache
+def psi(x):
+    return mpmath.digamma(x)
+
+
+@mpmath.workdps(DIGITS)
+def naive_value(cells, own, other, alpha):
+    """The estimate of one order from all cells."""
+    b = float(alpha) - 1.0
+    if b == 0.0:
+        total = sum(rows * (psi(n + 1) - psi(j + 1)) for (n, j, _), rows in cells.items())
+        return float(total / own - psi(own) + psi(other + 1))
+    unseen = any(atom and j == 0 for _, j, atom in cells)
+    terms = {
+        cell: rows * falling(cell[0], b) / ratio(cell[1] + 1, b) for cell, rows in cells.items()
+    }
+    positive = [(atom and j == 0) for (_, j, atom), term in terms.items() if term > 0]
+    if b > 0 and unseen and all(positive):
+        return np.inf
+    if not positive:
+        return -np.inf
+    mean = sum(terms.values()) / own / falling(own - 1, b) * ratio(other + 1, b)
+    return float(mpmath.log(mean) / b)
+
+
+def naive_ball(rows0, rows1, alphas, k, frozen=None):
+    """Divergences of both directions, shape (2, len(alphas))."""
+    frozen = freeze(rows0, rows1, k) if frozen is None else frozen
+    sets = rows_of(rows0), rows_of(rows1)
+    out = np.empty((2, len(alphas)))
+    for a in (0, 1):
+        own, other = sets[a], sets[1 - a]
+        cells = naive_cells(own, other, frozen.atoms[a], frozen.depths[a])
+        out[a] = [naive_value(cells, len(own), len(other), alpha) for alpha in alphas]
+    return out
+
+
+class Lists:
+    """Lists of both directions by brute force, cut after `entries` neighbours."""
+
+    def __init__(self, rows0, rows1, k, entries=None, cap=10**9, invert="never"):
+        self.rows = rows0, rows1
+        sets = rows_of(rows0), rows_of(rows1)
+        self.ids_of = {}
+        for row in sets[0] + sets[1]:
+            self.ids_of.setdefault(row, len(self.ids_of))
+        self.points = list(self.ids_of)
+        self.samples = [[self.ids_of[row] for row in rows] for rows in sets]
+        stacked = sets[0] + sets[1]
+        self.first = np.array([stacked.index(point) for point in self.points], np.int64)
+        self.frozen = freeze(rows0, rows1, k)
+        self.searched, self.atoms = [], []
+        for a in (0, 1):
+            atom = self.frozen.atoms[a]
+            split = [p for p in self.points if atom is not None and p not in atom]
+            sides = [sorted({self.ids_of[p] for p in split} & set(s)) for s in self.samples]
+            self.searched.append(tuple(np.array(side, np.uint32) for side in sides))
+            atoms = sorted(set(self.samples[a]) - set(sides[a]))
+            self.atoms.append(np.array(atoms, np.uint32))
+        self.how = entries, cap, invert
+
+    def of(self, a):
+        """queries, other, own, own_points, other_points of one direction."""
+        entries, cap, invert = self.how
+        own, other = self.searched[a][a], self.searched[a][1 - a]
+        coordinates = np.array(self.points)
+        starts, ids, squares, own_starts, inside, upto, flags = [0], [], [], [0], [], [], []
+        for query in own:
+            y = coordinates[query]
+            gaps = distances(y, coordinates[other]) if len(other) else np.zeros(0)
+            gaps = gaps**2 if len(y) == 1 else gaps
+            order = np.lexsort((other, gaps))[: len(gaps)]
+            if entries is not None and entries < len(order):
+                order = order[gaps[order] <= gaps[order[entries - 1]]]
+            shells = gaps[order]
+            to_own = distances(y, coordinates[own])
+            to_own = to_own**2 if len(y) == 1 else to_own
+            inverted = len(shells) > 0 and (
+                invert == "always" or (invert == "some" and (to_own <= shells[0]).mean() > 0.5)
+            )
+            near = np.argsort(to_own, kind="stable")
+            chosen = near[to_own[near] > shells[0]] if inverted else near
+            if not inverted and len(shells):
+                chosen = near[to_own[near] <= shells[-1]]
+            capped = len(chosen) > cap
+            chosen = chosen[:0] if capped else chosen
+            ends = [0 if capped else int((to_own[chosen] <= s).sum()) for s in shells]
+            ids += other[order].tolist()
+            squares += shells.tolist()
+            inside += own[chosen].tolist()
+            upto += ends
+            flags.append((inverted, capped))
+            starts.append(len(ids))
+            own_starts.append(len(inside))
+        flags = np.array(flags, bool).reshape(-1, 2)
+        neighbours = np.array(starts), np.array(ids, np.uint32), np.array(squares, float)
+        mine = np.array(own_starts), np.array(inside, np.uint32), np.array(upto, np.int64)
+        kinds = np.ascontiguousarray(flags[:, 0]), np.ascontiguousarray(flags[:, 1])
+        return own, neighbours, (*mine, *kinds), own, other
+
+    def copies(self, a, weights):
+        """Copies of every point in replicates given by weights of rows, shape (R, N)."""
+        out = [np.bincount(self.samples[a], w, len(self.points)) for w in weights]
+        return np.array(out).astype(np.uint32)
+
+    def replicates(self, weights, alphas, threads=2):
+        """Values (R, 2, A), run-outs and rescans."""
+        copies = [self.copies(a, w) for a, w in enumerate(weights)]
+        values, counted = [], np.zeros(2, int)
+        for a in (0, 1):
+            found, *again = _core.ball_replicates(
+                *self.of(a), self.atoms[a], copies[a], copies[1 - a], self.frozen.depths[a],
+                alphas, *self.rows, self.first, threads,
+            )  # fmt: skip
+            values.append(found)
+            counted += again
+        return np.stack(values, 1), *counted
+
+    def base(self, alphas):
+        """Values (2, A) by counts, and what was searched again."""
+        ones = [np.ones((1, len(sample))) for sample in self.samples]
+        copies = [self.copies(a, w)[0] for a, w in enumerate(ones)]
+        values, counted = [], np.zeros(2, int)
+        for a in (0, 1):
+            n, j, whole, *again = _core.ball_counts(
+                *self.of(a), copies[a], copies[1 - a], self.frozen.depths[a],
+                *self.rows, self.first, 2,
+            )  # fmt: skip
+            ids = np.concatenate([self.searched[a][a], self.atoms[a]])
+            atoms = self.atoms[a]
+            found, _ = _core.ball_values(
+                np.concatenate([n, copies[a][atoms].astype(np.int64) - 1]),
+                np.concatenate([j, copies[1 - a][atoms].astype(np.int64)]),
+                np.concatenate([whole, np.ones(len(atoms), bool)]),
+                copies[a][ids].astype(float), len(self.samples[a]), len(self.samples[1 - a]),
+                alphas,
+            )  # fmt: skip
+            values.append(found)
+            counted += again
+        return np.stack(values), *counted
