@@ -24,7 +24,7 @@ from .repeating import Raised, repeat
 from .sampling import sample
 
 if TYPE_CHECKING:
-    from . import calibration, sensitivity, structure
+    from . import calibration, divergence, sensitivity, structure
 
 __all__ = [
     "Audit",
@@ -46,6 +46,7 @@ __all__ = [
     "audit_outputs",
     "bounds",
     "calibration",
+    "divergence",
     "events",
     "exact",
     "pairs",
@@ -59,7 +60,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Subpackages that no audit needs are loaded when they are first named."""
-    if name in ("calibration", "sensitivity", "structure"):
+    if name in ("calibration", "divergence", "sensitivity", "structure"):
         from importlib import import_module
 
         return import_module(f".{name}", __name__)

@@ -48,7 +48,7 @@ class Record:
 
 def _key(value: Any) -> Hashable:
     if type(value) is not np.ndarray:
-        hashed: Hashable = value
+        hashed: Hashable = "nan" if isinstance(value, float) and value != value else value
         return hashed
     # The bytes of an object array are addresses; its elements are what it holds.
     content = tuple(value.ravel().tolist()) if value.dtype.hasobject else value.tobytes()
@@ -60,6 +60,8 @@ def _same(left: Any, right: Any) -> bool:
         return True
     if type(left) is np.ndarray or type(right) is np.ndarray:
         return type(left) is type(right) and bool(_key(left) == _key(right))
+    if isinstance(left, float) and isinstance(right, float) and left != left:
+        return right != right
     answer = left == right
     # A tensor or a table answers == entry by entry, which decides nothing: identity stays.
     return bool(answer) if isinstance(answer, (bool, np.bool_)) else False

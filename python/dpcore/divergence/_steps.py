@@ -1,0 +1,224 @@
+"""The steps from two sets of rows to an `Estimate`."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Final
+
+import numpy as np
+
+from ._ball import ball
+from ._belief import Case, Judged, exact_zero, judge
+from ._checks import Checks, checks
+from ._held_out import HeldOut, hold_out
+from ._paper import paper
+from ._poczos import poczos
+from ._points import Points
+from ._raw import Raw
+from ._record import Beside, Diagnostics, Estimate
+from ._request import CHECKS, DRAWN, FOLDS, HELD_OUT, Request
+from ._score import CrossFit, cross_fit, score_ball
+from .certificates import Certificate, certify
+
+_ENOUGH: Final = 10_000
+_TIMES: Final = 20
+"""Rows of a set that the ball takes at most, or times the rows of the smaller set, whichever is
+more; beside another method the former."""
+
+
+def estimated(request: Request) -> Estimate:
+    """Runs the method, the one beside it, the checks and the certificate, and judges them."""
+    points = request.points
+    fit = _fitted(request)
+    used = _used(request, request.method)
+    raw = _run(request, request.method, used, fit)
+    other, beside = _other(request, fit)
+    held_out = certificate = None
+    if request.checks or request.certified:
+        grouped = any(groups is not None for groups in points.groups)
+        held_out = hold_out(
+            points.unscaled, request.stream(HELD_OUT), request.score, grouped, request.threads
+        )
+    if request.certified:
+        assert held_out is not None
+        certificate = certify(held_out, request.grid, request.confidence)
+    checked = None
+    if request.checks:
+        assert fit is not None
+        checked = checks(points, fit, request.stream(CHECKS), request.confidence)
+    judged = _judged(request, raw, used, beside if other == "score" else None, certificate)
+    notes = (
+        *points.notes,
+        *request.notes,
+        *raw.notes,
+        *_drawn(points, used),
+        *_negative(raw, np.isin(request.grid, request.wanted)),
+        *_above(request, raw, beside if other == "score" else None),
+    )
+    return _record(request, raw, judged, (other, beside), notes, (checked, held_out, certificate))
+
+
+def _used(request: Request, method: str) -> Points:
+    """The rows that a method works on.
+
+    The ball needs not many more rows of one set than of the other: the smaller one decides the
+    error, and a search takes time in proportion to both.
+    """
+    points = request.points
+    if method != "ball" or points.dim == 1 or points.identical:
+        return points
+    enough = max(_ENOUGH, 0 if method != request.method else _TIMES * min(points.sizes))
+    return points.drawn((enough, enough), request.stream(DRAWN))
+
+
+def _run(request: Request, method: str, points: Points, fit: CrossFit | None) -> Raw:
+    grid, k = request.grid, request.k
+    if request.points.identical:
+        return _zero(request)
+    if method == "score":
+        assert fit is not None
+        return score_ball(fit, request.points, grid, k, request.plan, request.threads)
+    drawn = request.plan(points.sizes, points.groups)
+    how = (drawn, request.threads, request.progress)
+    if method == "ball":
+        return ball(points, grid, k, *how)
+    if method == "poczos":
+        return poczos(points, grid, k, *how)
+    literal = method == "paper-literal"
+    return paper(points, grid, k, *how, request.self_neighbour, literal)
+
+
+def _fitted(request: Request) -> CrossFit | None:
+    if not (request.checks or request.method == "score"):
+        return None
+    return cross_fit(request.points, request.stream(FOLDS), request.score, request.threads)
+
+
+def _other(request: Request, fit: CrossFit | None) -> tuple[str, Raw | None]:
+    """The method beside: the score where there is one, the ball beside the score."""
+    if not request.checks:
+        return "", None
+    other = "ball" if request.method == "score" else "score"
+    return other, _run(request, other, _used(request, other), fit)
+
+
+def _judged(
+    request: Request,
+    raw: Raw,
+    used: Points,
+    score: Raw | None,
+    certificate: Certificate | None,
+) -> Judged:
+    if request.points.identical and certificate is None:
+        return exact_zero(request.grid)
+    return judge(
+        Case(
+            alphas=request.grid,
+            raw=raw,
+            sizes=used.sizes,
+            k=request.k,
+            certified=None if certificate is None else certificate.bound,
+            beside=None if score is None else (score.value, score.std_error),
+            inconsistent=request.method.startswith("paper"),
+            asked=np.isin(request.grid, request.wanted),
+        )
+    )
+
+
+def _record(
+    request: Request,
+    raw: Raw,
+    judged: Judged,
+    other: tuple[str, Raw | None],
+    notes: tuple[str, ...],
+    found: tuple[Checks | None, HeldOut | None, Certificate | None],
+) -> Estimate:
+    checked, held_out, certificate = found
+    at = np.searchsorted(request.grid, request.wanted)
+    one = int(np.searchsorted(request.grid, 1.0))
+    beside = None
+    if other[1] is not None:
+        beside = Beside(other[0], other[1].value[:, at], other[1].std_error[:, at])
+    diagnostics = Diagnostics(
+        effective=raw.effective[:, at],
+        unseen_share=raw.unseen_share,
+        atom_share=raw.atom_share,
+        rows_per_atom=raw.rows_per_atom,
+        counted=raw.counted,
+        scale=request.points.scale,
+        replicates=None if raw.replicates is None else raw.replicates[..., at],
+    )
+    return Estimate(
+        belief=judged.belief[:, at],
+        reason=judged.reason,
+        method=request.method,
+        alphas=request.wanted,
+        value=raw.value[:, at],
+        std_error=judged.std_error[:, at],
+        resolved=judged.resolved[:, at],
+        ceiling=raw.ceiling[:, at],
+        alpha_max=judged.alpha_max,
+        kl=raw.value[:, one],
+        sizes=request.points.sizes,
+        dim=request.points.dim,
+        k=request.k,
+        depth=raw.depth,
+        error=request.error,
+        beside=beside,
+        checks=checked,
+        certificate=None if certificate is None else certificate.at(request.wanted),
+        held_out=held_out,
+        stated=request.stated,
+        confidence=request.confidence,
+        diagnostics=diagnostics,
+        notes=notes,
+        seed=request.seed,
+        seconds=time.perf_counter() - request.begun,
+    )
+
+
+def _zero(request: Request) -> Raw:
+    """What every method returns for two equal sets."""
+    shape = (2, len(request.grid))
+    return Raw(
+        value=np.zeros(shape),
+        std_error=np.zeros(shape) if request.error else np.full(shape, np.nan),
+        depth=(request.k, request.k),
+        ceiling=np.full(shape, np.nan),
+        effective=np.full(shape, np.nan),
+        unseen_share=np.zeros(2),
+        atom_share=np.zeros(2),
+        rows_per_atom=np.nan,
+    )
+
+
+def _drawn(points: Points, used: Points) -> tuple[str, ...]:
+    if used.sizes == points.sizes:
+        return ()
+    return (
+        f"the ball is taken on {used.sizes[0]} and {used.sizes[1]} rows drawn at random: the "
+        "smaller set decides the error",
+    )
+
+
+def _above(request: Request, raw: Raw, score: Raw | None) -> tuple[str, ...]:
+    """A word where a local method gives more than the score in many dimensions."""
+    if score is None or request.points.dim <= 2:
+        return ()
+    spread = np.hypot(*(np.nan_to_num(each.std_error, nan=0.0) for each in (raw, score)))
+    if not (raw.value > score.value + 2.0 * spread).any():
+        return ()
+    return (
+        f"{request.method} gives more than the held-out score: either the score is blind to a "
+        "difference, or the narrower law is over-estimated, as local methods do in many dimensions",
+    )
+
+
+def _negative(raw: Raw, at: Any) -> tuple[str, ...]:
+    value = raw.value[:, at]
+    if not (value < 0.0).any():
+        return ()
+    return (
+        f"{int((value < 0.0).sum())} of {value.size} values are negative, down to "
+        f"{value.min():.3g}: kept as they are, though no divergence is below 0",
+    )

@@ -1,0 +1,264 @@
+"""The common ball against its definition, row by row, and its replicates against a fresh search."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+from dpcore.divergence import _ball, _lists
+from dpcore.divergence._ball import ball
+from dpcore.divergence._plan import plan
+from dpcore.divergence._points import points
+
+ALPHAS = np.array([0.5, 1.0, 2.0, 4.0])
+
+
+def run(found, alphas=ALPHAS, k=5, drawn=None):
+    return ball(found, np.asarray(alphas, float), k, drawn, 2, False)
+
+
+def term(alpha, n, j, size_a, size_b):
+    """The averaged weight of one row; psi differences for alpha = 1."""
+    n, j, b = mp.mpf(n), mp.mpf(j), mp.mpf(alpha) - 1
+    if b == 0:
+        return mp.digamma(n + 1) - mp.digamma(j + 1) - mp.digamma(size_a) + mp.digamma(size_b + 1)
+    if n - b + 1 <= 0:
+        return mp.mpf(0)
+    top = mp.gammaprod([n + 1, size_a - b], [n - b + 1, size_a])
+    return top * mp.gammaprod([size_b + 1 + b, j + 1], [size_b + 1, j + 1 + b])
+
+
+def frozen(found, k):
+    """Atoms of both directions and both depths, from the definition."""
+    m, sizes = found.multiplicity, found.sizes
+    atom = [np.maximum(m[a] - 1, m[1 - a]) >= 5 for a in (0, 1)]
+    on = (m[0] + m[1])[atom[0] | atom[1]].sum()
+    if on >= 0.99 * sum(sizes):
+        atom = [np.ones(found.unique, bool)] * 2
+    depth = [math.ceil(k * max(1.0, sizes[1 - a] / sizes[a])) for a in (0, 1)]
+    return atom, depth
+
+
+def naive(found, ids_a, ids_b, atom, depth, alphas):
+    """D(Pa||Pb) for the rows with these pooled ids, by a table of all distances."""
+    loose_a, loose_b = ids_a[~atom[ids_a]], ids_b[~atom[ids_b]]
+    at = found.coordinates(np.arange(found.unique)).astype(np.float64)
+    pairs = []
+    for y in ids_a:
+        if atom[y]:
+            pairs.append(((ids_a == y).sum() - 1, (ids_b == y).sum(), True))
+        elif len(loose_b) < depth:
+            pairs.append((len(loose_a) - 1, len(loose_b), True))
+        else:
+            squared = ((at[loose_b] - at[y]) ** 2).sum(1)
+            radius = np.sort(squared)[depth - 1]
+            inside = (((at[loose_a] - at[y]) ** 2).sum(1) <= radius).sum()
+            pairs.append((inside - 1, (squared <= radius).sum() - 1, False))
+    values, sizes = [], (len(ids_a), len(ids_b))
+    for alpha in alphas:
+        known = {p: term(alpha, int(p[0]), int(p[1]), *sizes) for p in set(pairs)}
+        total = sum(known[p] for p in pairs) / len(pairs)
+        unseen = {p for p in known if p[2] and p[1] == 0}
+        if alpha == 1.0:
+            values.append(float(total))
+        elif alpha > 1.0 and unseen and all(known[p] == 0 for p in known if p not in unseen):
+            values.append(math.inf)
+        else:
+            values.append(float(mp.log(total) / (alpha - 1.0)) if total else -math.inf)
+    return np.array(values)
+
+
+def both(found, alphas, k, kept=(None, None)):
+    """The definition in both directions, on the sample or on rows kept so often."""
+    atom, depth = frozen(found, k)
+    ids = [i if w is None else np.repeat(i, w) for i, w in zip(found.ids, kept, strict=True)]
+    return np.stack([naive(found, ids[a], ids[1 - a], atom[a], depth[a], alphas) for a in (0, 1)])
+
+
+def normal(size, dim, seed, shift=0.0):
+    return np.random.default_rng(seed).normal(size=(size, dim)) + shift
+
+
+def lattice(size, dim, seed, shift=0.0):
+    return np.round(1.5 * normal(size, dim, seed)) + shift
+
+
+SAMPLES = {
+    "plain": lambda: points(normal(70, 3, 1), normal(60, 3, 2, 0.3)),
+    "float32": lambda: points(
+        normal(50, 9, 1).astype(np.float32), normal(60, 9, 2, 0.3).astype(np.float32)
+    ),
+    "unequal": lambda: points(normal(30, 2, 1), normal(140, 2, 2, 0.3)),
+    "wide and narrow": lambda: points(0.05 * normal(70, 2, 1), normal(60, 2, 2)),
+    "lattice": lambda: points(lattice(80, 3, 1), lattice(70, 3, 2, 1.0)),
+    "some atoms": lambda: points(
+        np.concatenate([lattice(60, 2, 1), normal(50, 2, 3)]),
+        np.concatenate([lattice(50, 2, 2, 1.0), normal(40, 2, 4)]),
+    ),
+    "only atoms": lambda: points(
+        np.eye(3), np.eye(3), counts0=[50, 30, 20], counts1=[20, 30, 50]
+    ),
+    "one cell": lambda: points(
+        np.concatenate([np.zeros((40, 2)), normal(20, 2, 1)]),
+        np.concatenate([np.zeros((57, 2)), normal(3, 2, 2)]),
+    ),
+    "nothing off the atoms": lambda: points(
+        np.concatenate([np.zeros((40, 2)), normal(20, 2, 1)]), np.zeros((60, 2))
+    ),
+    "line": lambda: points(normal(70, 1, 1), normal(90, 1, 2, 0.3)),
+    "line with atoms": lambda: points(lattice(80, 1, 1), np.round(normal(70, 1, 2), 1)),
+    "counts": lambda: points(
+        normal(30, 2, 1), normal(30, 2, 2), counts0=np.arange(30) % 4 + 1,
+        groups0=np.arange(30) // 3, counts1=np.arange(30) % 7 + 1,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_the_sample_equals_the_definition(name):
+    found = SAMPLES[name]()
+    raw = run(found)
+    assert raw.value == pytest.approx(both(found, ALPHAS, 5), abs=1e-11)
+    assert raw.depth == tuple(frozen(found, 5)[1])
+    assert np.isnan(raw.std_error).all()
+    assert raw.replicates is None
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize("kind", ["jackknife", "bootstrap", "subsample"])
+@pytest.mark.parametrize("short", [False, True])
+def test_replicates_equal_a_fresh_search(name, kind, short, monkeypatch):
+    if short:
+        # The shortest lists there can be, and balls too full to list.
+        monkeypatch.setattr(_lists, "RUNS_OUT", 1.0)
+        monkeypatch.setattr(_ball, "CAP", 8)
+        monkeypatch.setattr(_ball, "CAP_BYTES", 0)
+    found = SAMPLES[name]()
+    times = None if kind == "jackknife" else 3
+    drawn = plan(kind, found.sizes, found.groups, np.random.default_rng(3), times)
+    raw = run(found, drawn=drawn)
+    weights = drawn.weights(0, drawn.replicates)
+    if raw.replicates is None:
+        # The jackknife in one dimension keeps its standard error only.
+        every = np.stack([both(found, ALPHAS, 5, kept) for kept in zip(*weights, strict=True)])
+        assert raw.std_error == pytest.approx(drawn.std_error(every), abs=1e-10, nan_ok=True)
+        return
+    for i in range(0, drawn.replicates, 7 if kind == "jackknife" else 1):
+        wanted = both(found, ALPHAS, 5, (weights[0][i], weights[1][i]))
+        assert raw.replicates[i] == pytest.approx(wanted, abs=1e-11), i
+    assert np.array_equal(raw.std_error, drawn.std_error(raw.replicates), equal_nan=True)
+    assert np.array_equal(raw.value, run(found).value)
+    # Control: replicates differ from the sample.
+    assert np.abs(raw.replicates[:, :, 1] - raw.value[:, 1]).max() > 1e-3
+
+
+def test_short_lists_are_searched_again_and_counted(monkeypatch):
+    found = SAMPLES["plain"]()
+    drawn = plan("bootstrap", found.sizes, found.groups, np.random.default_rng(3), 3)
+    calm = run(found, drawn=drawn).counted
+    assert calm["run_outs"] == calm["capped"] == 0
+    monkeypatch.setattr(_lists, "RUNS_OUT", 1.0)
+    monkeypatch.setattr(_ball, "CAP", 4)
+    monkeypatch.setattr(_ball, "CAP_BYTES", 0)
+    short = run(found, drawn=drawn).counted
+    assert short["run_outs"] > 0
+    assert short["capped"] > 0
+    assert short["list"] == 6 < calm["list"]
+
+
+def test_blocks_of_queries_change_nothing(monkeypatch):
+    found = SAMPLES["some atoms"]()
+    drawn = plan("jackknife", found.sizes, found.groups, np.random.default_rng(3))
+    whole = run(found, drawn=drawn)
+    monkeypatch.setattr(_lists, "_MOST", 7)
+    parts = run(found, drawn=drawn)
+    assert np.array_equal(whole.value, parts.value)
+    assert np.array_equal(whole.replicates, parts.replicates)
+
+
+def test_golden_values_of_atoms():
+    raw = run(SAMPLES["only atoms"](), k=20)
+    wanted = [0.12763686867994015, 0.25043970435572294, 0.43990872603182174, 0.6028051599791849]
+    assert raw.value[0] == pytest.approx(wanted, abs=1e-12)
+    assert raw.value[1] == pytest.approx(wanted, abs=1e-12)
+    assert raw.atom_share.tolist() == [1.0, 1.0]
+    assert raw.rows_per_atom == pytest.approx(200 / 3)
+    assert raw.unseen_share.tolist() == [0.0, 0.0]
+    by_sum = math.log(sum(m / 100 * (m - 1) / 99 * 101 / (q + 1) for m, q in
+                          [(50, 20), (30, 30), (20, 50)]))  # fmt: skip
+    assert raw.value[0, 2] == pytest.approx(by_sum, abs=1e-12)
+
+
+def test_disjoint_sets_reach_the_ceiling():
+    raw = run(points(normal(60, 2, 1), normal(60, 2, 2, 1e3)), k=4)
+    assert raw.value == pytest.approx(raw.ceiling, abs=1e-12)
+    assert raw.ceiling[0, 1] == pytest.approx(math.log(60 / 4), abs=0.15)
+    # Control: overlapping sets stay below it.
+    assert (run(points(normal(60, 2, 1), normal(60, 2, 2)), k=4).value < raw.ceiling - 1).all()
+
+
+def test_atoms_that_the_other_set_lacks():
+    # Where only such atoms are left for alpha > 1 the value is infinite, never a falling number.
+    found = points(np.repeat(normal(5, 2, 1), 8, 0), np.repeat(normal(5, 2, 2), 8, 0))
+    raw = run(found, [0.5, 2.0], k=8)
+    assert raw.unseen_share.tolist() == [1.0, 1.0]
+    assert np.isfinite(raw.value[:, 0]).all()
+    assert np.isposinf(raw.value[:, 1]).all()
+    mixed = points([[0, 0]] * 30 + [[1, 1]] * 10, [[0, 0]] * 40)
+    assert run(mixed, [2.0]).unseen_share.tolist() == [0.25, 0.0]
+    # A ball with one row of the other set has j = 0, and is no atom.
+    assert run(SAMPLES["plain"](), [2.0], k=1).unseen_share.tolist() == [0.0, 0.0]
+
+
+def test_unequal_sizes_reach_deeper():
+    """At the null, 100 rows against many: the radius grows with the larger set."""
+    raw = run(points(normal(100, 2, 1), normal(5_000, 2, 2)), [1.0, 2.0], k=20)
+    assert raw.depth == (1000, 20)
+    assert np.abs(raw.value).max() < 0.25
+
+
+@pytest.mark.parametrize(
+    ("alphas", "k", "limit"), [([6.5], 5, 6), ([2.0, 70.0], 90, 60), ([71.0], 100, 60)]
+)
+def test_alpha_has_its_limit(alphas, k, limit):
+    found = points(normal(70, 2, 1), normal(60, 2, 2))
+    run(found, [float(limit)], min(k, 60))
+    text = rf"alphas must be at most min\(N0, N1, k \+ 1\) = {limit} for ball, got {alphas[-1]}"
+    with pytest.raises(ValueError, match=text):
+        run(found, alphas, k)
+
+
+def test_notes_say_where_balls_are_not_balls():
+    assert run(SAMPLES["plain"]()).notes == ()
+    assert any("are one cell" in note for note in run(SAMPLES["one cell"]()).notes)
+    few = points(normal(60, 2, 1), np.repeat(normal(20, 2, 2), 3, 0))
+    assert "k = 21 exceeds the 20 distinct rows of y1" in run(few, [2.0], k=21).notes[0]
+    assert run(few, [2.0], k=20).notes == ()
+
+
+def test_the_effective_number_of_terms():
+    raw = run(SAMPLES["plain"]())
+    assert (raw.effective <= np.array([[70.0], [60.0]]) + 1e-9).all()
+    assert (raw.effective >= 1.0).all()
+    # Weights differ more at larger orders.
+    assert (np.diff(raw.effective[:, 1:], axis=1) < 0).all()
+
+
+def test_lists_are_long_enough():
+    """The spec's table: a list of K rows falls short of k with probability below 1e-6."""
+    found = points(normal(900, 2, 1), normal(900, 2, 2))
+    drawn = {
+        kind: plan(kind, found.sizes, found.groups, np.random.default_rng(3))
+        for kind in ("bootstrap", "jackknife", "subsample")
+    }
+    counted = [_lists.length(k, drawn["bootstrap"], 900) for k in (5, 10, 20, 50, 100)]
+    assert counted == [24, 33, 49, 92, 155]
+    distinct = [_lists.length(k, drawn["bootstrap"], 900, single=True) for k in (5, 20, 100)]
+    assert distinct == [26, 60, 212]
+    assert _lists.length(20, None, 900) == 20
+    assert 20 < _lists.length(20, drawn["jackknife"], 900) < 35
+    assert 60 < _lists.length(20, drawn["subsample"], 900) < 90
+    assert _lists.length(20, drawn["bootstrap"], 30) == 30

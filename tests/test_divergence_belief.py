@@ -1,0 +1,222 @@
+"""Which estimates are to be believed: the rules one by one, and data on which methods fail."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dpcore.divergence import kl, renyi
+from dpcore.divergence._belief import (
+    ESTIMATE,
+    REFUTED,
+    SATURATED,
+    UNRESOLVED,
+    Case,
+    judge,
+)
+from dpcore.divergence._raw import Raw
+
+ALPHAS = np.array([1.0, 1.5, 2.0, 4.0])
+
+
+def case(value, spread=0.01, ceiling=4.0, rows=np.nan, **options):
+    shape = (2, len(ALPHAS))
+    raw = Raw(
+        value=np.broadcast_to(np.asarray(value, float), shape).copy(),
+        std_error=np.full(shape, float(spread)),
+        depth=(20, 20),
+        ceiling=np.full(shape, ceiling),
+        effective=np.full(shape, np.nan),
+        unseen_share=np.zeros(2),
+        atom_share=np.zeros(2),
+        rows_per_atom=rows,
+    )
+    return judge(Case(alphas=ALPHAS, raw=raw, sizes=(1000, 1000), k=20, **options))
+
+
+def test_a_small_flat_curve_is_an_estimate_and_no_more():
+    judged = case(0.1)
+    assert (judged.belief == ESTIMATE).all()
+    assert judged.resolved.all()
+    assert judged.alpha_max == (4.0, 4.0)
+    assert "nothing here is certified" in judged.reason
+
+
+def test_a_certificate_above_the_value_comes_first():
+    certified = np.zeros((2, 4))
+    certified[1, 2] = 5.03
+    judged = case(5.0, certified=certified)
+    assert judged.belief[1, 2] == REFUTED
+    assert (judged.belief[0] == SATURATED).all()
+    assert "certifies at least 5.03 for D(P1||P0) at order 2" in judged.reason
+    # Within two standard errors it refutes nothing.
+    certified[1, 2] = 5.02
+    assert case(5.0, spread=0.011, certified=certified).belief[1, 2] == SATURATED
+
+
+def test_within_ln_two_of_the_ceiling_is_saturated():
+    assert (case(4.0 - np.log(2.0) + 1e-9).belief == SATURATED).all()
+    assert (case(4.0 - np.log(2.0) - 1e-9).belief == UNRESOLVED).all()
+    assert (case(np.inf).belief == SATURATED).all()
+
+
+def test_alpha_max_is_where_the_tilted_law_leaves_the_sample():
+    # D = mu^2 alpha / 2 makes alpha psi' - psi = mu^2 alpha^2 / 2 against .4 ln(1000/20) = 1.565.
+    fine = 1.1 ** np.arange(0, 30)
+    for mu, expected in ((0.5, 3.54), (1.0, 1.77)):
+        raw = case(0.0)  # only for its shape of arguments
+        assert raw.resolved.all()
+        value = np.tile(mu**2 * fine / 2.0, (2, 1))
+        shape = value.shape
+        made = Raw(
+            value=value, std_error=np.full(shape, 0.001), depth=(20, 20),
+            ceiling=np.full(shape, 9.0), effective=np.full(shape, np.nan),
+            unseen_share=np.zeros(2), atom_share=np.zeros(2), rows_per_atom=np.nan,
+        )  # fmt: skip
+        judged = judge(Case(alphas=fine, raw=made, sizes=(1000, 1000), k=20))
+        limit = judged.alpha_max[0]
+        assert limit is not None
+        assert limit <= expected < limit * 1.1**2
+        assert np.isnan(judged.std_error[0, fine > limit]).all()
+        assert np.isfinite(judged.std_error[0, fine <= limit]).all()
+
+
+def test_no_order_beyond_a_fifth_of_the_neighbours():
+    few = case(0.1)
+    assert few.alpha_max[0] == 4.0
+    raw = judge(
+        Case(alphas=ALPHAS, raw=_raw(0.1), sizes=(1000, 1000), k=10)  # 1 + 10/5 = 3
+    )
+    assert raw.alpha_max == (2.0, 2.0)
+
+
+def _raw(value):
+    shape = (2, len(ALPHAS))
+    return Raw(
+        value=np.full(shape, value), std_error=np.full(shape, 0.01), depth=(10, 10),
+        ceiling=np.full(shape, 4.0), effective=np.full(shape, np.nan),
+        unseen_share=np.zeros(2), atom_share=np.zeros(2), rows_per_atom=np.nan,
+    )  # fmt: skip
+
+
+def test_few_rows_per_atom():
+    assert (case(0.1, rows=9.9).belief[:, 0] == ESTIMATE).all()
+    assert (case(0.1, rows=9.9).belief[:, 1:] == UNRESOLVED).all()
+    assert (case(0.1, rows=2.9).belief == UNRESOLVED).all()
+    assert (case(0.1, rows=10.0).belief == ESTIMATE).all()
+
+
+def test_a_score_that_sees_more():
+    beside = (np.full((2, 4), 0.2), np.full((2, 4), 0.01))
+    assert (case(0.1, beside=beside).belief == UNRESOLVED).all()
+    assert (case(0.19, beside=beside).belief == ESTIMATE).all()
+
+
+def test_a_value_that_cannot_be_told_from_zero():
+    assert (case(0.039, spread=0.01).belief == ESTIMATE).all()
+    assert (case(0.1, spread=0.03).belief == UNRESOLVED).all()
+    assert (case(-0.1, spread=0.03).belief == UNRESOLVED).all()
+
+
+FAILING = {
+    "wider, d = 5": (5, lambda rng, n: 2.0 * rng.normal(size=(n, 5)), 2000),
+    "wider, d = 20": (20, lambda rng, n: 1.2 * rng.normal(size=(n, 20)), 2000),
+    "mu = 2, d = 384": (384, lambda rng, n: rng.normal(size=(n, 384)) + _first(384, 2.0), 2000),
+    "Cauchy": (1, lambda rng, n: rng.standard_cauchy((n, 1)), 2000),
+}
+
+
+def _first(dim, shift):
+    return shift * (np.arange(dim) == 0)
+
+
+def refused(estimate):
+    """No value believed lies three standard errors below a certified bound."""
+    certified = estimate.certified
+    assert certified is not None
+    spread = np.nan_to_num(estimate.std_error, nan=0.0)
+    believed = estimate.belief == ESTIMATE
+    return bool((believed & (estimate.value + 3.0 * spread < certified)).any())
+
+
+@pytest.mark.parametrize("name", FAILING)
+@pytest.mark.parametrize("method", ["auto", "ball"])
+def test_failing_rows_are_never_believed(name, method):
+    dim, draw, rows = FAILING[name]
+    rng = np.random.default_rng(5)
+    estimate = renyi(
+        draw(rng, rows), rng.normal(size=(rows, dim)), alphas=[2.0, 4.0], method=method,
+        certified=True, rows="independent", rng=1,
+    )  # fmt: skip
+    assert not refused(estimate)
+    assert not estimate.resolved.all()
+    if method == "ball" and dim > 1:
+        # The rule is not idle: the ball does fall short here.
+        certified = estimate.certified
+        assert certified is not None
+        beside = estimate.beside
+        assert beside is not None
+        assert (np.maximum(certified, beside.value) > estimate.value).any()
+
+
+def test_what_the_other_set_never_has_is_saturated_from_order_one_on():
+    rng = np.random.default_rng(7)
+    noise = rng.exponential(size=(2, 4000))
+    # KL(P0||P1) is infinite, for P1 has no mass below 0.5; the other direction is finite.
+    estimate = renyi(noise[0], noise[1] + 0.5, alphas=[0.5, 2.0], rng=1, checks=False)
+    assert estimate.belief[0].tolist() == [ESTIMATE, SATURATED]
+    assert "of the rows of y0 (or their scores) lie beyond all of y1" in estimate.reason
+    assert estimate.belief[1, 0] == ESTIMATE
+    dice = rng.integers(4, size=900), rng.integers(3, size=900)
+    with pytest.warns(UserWarning, match="k = 20 exceeds the 3 distinct rows"):
+        dice = renyi(*dice, alphas=[0.5, 2.0], rng=1)
+    assert dice.belief[0].tolist() == [ESTIMATE, SATURATED]
+    assert "repeated values that y1 does not have" in dice.reason
+    assert dice.belief[1].tolist() == [ESTIMATE, ESTIMATE]
+
+
+def test_disjoint_sets_are_saturated():
+    rng = np.random.default_rng(2)
+    for dim in (1, 3):
+        y0, y1 = rng.normal(size=(2, 300, dim))
+        estimate = renyi(y0, y1 + 100.0, alphas=[2.0, 4.0], method="ball", rng=1)
+        assert not estimate.resolved.any()
+        assert (estimate.belief == SATURATED).all()
+        assert np.isnan(estimate.maximum).all()
+
+
+@pytest.mark.parametrize("dim", [1, 2, 5])
+def test_nulls_of_unequal_size_are_near_zero_or_not_believed(dim):
+    for seed in range(4):
+        rng = np.random.default_rng((seed, dim))
+        y0, y1 = rng.normal(size=(100, dim)), rng.normal(size=(100_000, dim))
+        estimate = renyi(y0, y1, alphas=[1.1, 2.0, 4.0], rng=seed, checks=dim > 2)
+        believed = estimate.resolved
+        assert (np.abs(estimate.value[believed]) <= 0.05).all()
+
+
+def test_the_maximum_needs_both_directions():
+    rng = np.random.default_rng(3)
+    estimate = renyi(rng.normal(size=4000), rng.normal(0.5, 1.0, 4000), alphas=[2.0, 8.0], rng=1)
+    assert estimate.resolved[:, 0].all()
+    assert not estimate.resolved[:, 1].any()
+    assert estimate.maximum[0] == estimate.value[:, 0].max()
+    assert np.isnan(estimate.maximum[1])
+
+
+def test_the_papers_forms_are_never_believed():
+    rng = np.random.default_rng(4)
+    y0, y1 = rng.normal(size=(2, 500, 2))
+    estimate = renyi(y0, y1, alphas=[2.0], method="paper", rng=1)
+    assert not estimate.resolved.any()
+    assert "does not converge" in estimate.reason
+
+
+def test_equal_sets_are_exactly_zero():
+    rows = np.random.default_rng(6).normal(size=(50, 3))
+    for method in ("ball", "score", "poczos", "paper"):
+        estimate = renyi(rows, rows[::-1], alphas=[2.0], method=method, rng=1, checks=False)
+        assert (estimate.value == 0.0).all()
+        assert (estimate.kl == 0.0).all()
+        assert estimate.resolved.all()
+    assert (kl(rows, rows, rng=1, checks=False).value == 0.0).all()

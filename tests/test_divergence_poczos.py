@@ -1,0 +1,203 @@
+"""Poczos and Schneider's estimator against its formula, and resampling against a fresh search."""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+from dpcore.divergence import _lists
+from dpcore.divergence._plan import plan
+from dpcore.divergence._poczos import _log_constants, poczos
+from dpcore.divergence._points import points
+
+ALPHA = 1e-6
+"""Significance of the statistical test."""
+
+ALPHAS = np.array([0.5, 1.0, 1.5, 2.0])
+
+
+def run(y0, y1, alphas=ALPHAS, k=3, drawn=None, **options):
+    return poczos(points(y0, y1, **options), np.asarray(alphas, float), k, drawn, 1, False)
+
+
+def normal(size, dim, seed, shift=0.0):
+    return np.random.default_rng(seed).normal(size=(size, dim)) + shift
+
+
+def naive(y0, y1, alphas, k):
+    """The formula by a full table of distances, D(P0||P1) only."""
+    dim, b = y0.shape[1], [a - 1 for a in alphas]
+    own = np.sqrt(((y0[:, None] - y0[None]) ** 2).sum(2))
+    np.fill_diagonal(own, np.inf)
+    other = np.sqrt(((y0[:, None] - y1[None]) ** 2).sum(2))
+    rho, nu = np.sort(own, 1)[:, k - 1], np.sort(other, 1)[:, k - 1]
+    out = []
+    for order in b:
+        if order == 0:
+            out.append(dim * np.mean(np.log(nu / rho)) + math.log(len(y1) / (len(y0) - 1)))
+            continue
+        constant = mp.gamma(k) ** 2 / (mp.gamma(k - order) * mp.gamma(k + order))
+        ratio = (len(y0) - 1) / len(y1) * (rho / nu) ** dim
+        out.append(float(mp.log(constant * np.mean(ratio**-order))) / order)
+    return np.array(out)
+
+
+X0, X1 = [0, 1, 3, 7], [0.5, 2, 4, 8]
+
+
+@pytest.mark.parametrize(
+    ("k", "alpha", "wanted"),
+    [
+        (1, 1.0, -0.5787519032481507),
+        (2, 1.0, -0.4349108670222604),
+        (2, 1.5, -0.7477199147597328),
+        (2, 0.5, -0.12254168751597938),
+        (3, 2.0, -0.624154309072994),
+    ],
+)
+def test_golden_values(k, alpha, wanted):
+    assert run(X0, X1, [alpha], k).value[0, 0] == pytest.approx(wanted, abs=1e-12)
+    # The other direction is the first one with the sets exchanged.
+    assert run(X1, X0, [alpha], k).value[1, 0] == pytest.approx(wanted, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("k", "alpha", "wanted"), [(5, 2.0, 0.8), (10, 2.0, 0.9), (5, 0.5, 0.94606606353473494)]
+)
+def test_golden_constants(k, alpha, wanted):
+    found = math.exp(_log_constants(k, np.array([alpha - 1.0]))[0])
+    assert found == pytest.approx(wanted, rel=1e-12)
+
+
+def test_the_constant_of_a_large_k_does_not_overflow():
+    found = _log_constants(400, np.array([0.7]))[0]
+    exact = 2 * mp.loggamma(400) - mp.loggamma(399.3) - mp.loggamma(400.7)
+    assert found == pytest.approx(float(exact), rel=1e-9)
+
+
+def test_the_formula_on_a_table_of_all_distances():
+    y0, y1 = normal(60, 3, 1), normal(45, 3, 2, 0.3)
+    raw = run(y0, y1)
+    assert raw.value[0] == pytest.approx(naive(y0, y1, ALPHAS, 3), rel=1e-10)
+    assert raw.value[1] == pytest.approx(naive(y1, y0, ALPHAS, 3), rel=1e-10)
+    assert np.isnan(raw.std_error).all()
+    assert np.isnan(raw.ceiling).all()
+    assert raw.depth == (3, 3)
+    # The weights of alpha = 2 are the ratios themselves.
+    own = np.sort(((y0[:, None] - y0[None]) ** 2).sum(2), 1)[:, 3]
+    other = np.sort(((y0[:, None] - y1[None]) ** 2).sum(2), 1)[:, 2]
+    ratio = (other / own) ** 1.5
+    assert raw.effective[0, 3] == pytest.approx(ratio.sum() ** 2 / (ratio**2).sum(), rel=1e-10)
+    assert raw.effective[:, 1] == pytest.approx([60.0, 45.0], rel=1e-12)
+
+
+def test_a_thousand_dimensions_stay_finite():
+    raw = run(normal(30, 1000, 1), normal(30, 1000, 2), [0.5, 1.0, 2.0])
+    assert np.isfinite(raw.value).all()
+    # A direct power is not: the control.
+    assert (0.3**1000) == 0.0
+
+
+@pytest.mark.parametrize("kind", ["jackknife", "subsample"])
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("short", [False, True])
+def test_replicates_equal_a_fresh_search(kind, grouped, short, monkeypatch):
+    if short:
+        # Lists of barely k entries: nearly every replicate has to search again.
+        monkeypatch.setattr(_lists, "RUNS_OUT", 1.0)
+    y0, y1 = normal(50, 2, 3), normal(41, 2, 4, 0.5)
+    groups = {"groups0": np.arange(50) // 5, "groups1": np.arange(41) // 3} if grouped else {}
+    found = points(y0, y1, **groups)
+    drawn = plan(
+        kind,
+        found.sizes,
+        found.groups,
+        np.random.default_rng(5),
+        6 if kind != "jackknife" else None,
+    )
+    raw = poczos(found, ALPHAS, 3, drawn, 1, False)
+    weights = drawn.weights(0, drawn.replicates)
+    for i, (kept0, kept1) in enumerate(zip(*weights, strict=True)):
+        new0, new1 = np.repeat(y0, kept0, 0), np.repeat(y1, kept1, 0)
+        assert raw.replicates[i, 0] == pytest.approx(naive(new0, new1, ALPHAS, 3), abs=1e-11)
+        assert raw.replicates[i, 1] == pytest.approx(naive(new1, new0, ALPHAS, 3), abs=1e-11)
+    assert np.array_equal(raw.std_error, drawn.std_error(raw.replicates))
+    if short:
+        assert raw.counted["run_outs"] > 0
+    # Control: the replicates are not all the sample again.
+    assert np.ptp(raw.replicates[:, 0, 0]) > 1e-3
+
+
+def test_the_bootstrap_is_refused_with_the_reason():
+    found = points(X0, X1)
+    drawn = plan("bootstrap", found.sizes, found.groups, np.random.default_rng(1), 5)
+    text = r"error must be 'jackknife' or 'subsample' .* distance zero, got 'bootstrap'"
+    with pytest.raises(ValueError, match=text):
+        poczos(found, ALPHAS, 2, drawn, 1, False)
+
+
+@pytest.mark.parametrize(
+    ("alphas", "k", "text"),
+    [
+        ([3.0], 2, r"alphas must be above -1 and below 3 for poczos with k = 2, got 3.0"),
+        ([1.5, 4.5], 3, r"below 4 for poczos with k = 3, got 4.5"),
+    ],
+)
+def test_alpha_has_its_limit(alphas, k, text):
+    run(X0, X1, [alphas[-1] - 0.01 - (alphas[-1] - k - 1)], k)
+    with pytest.raises(ValueError, match=text):
+        run(X0, X1, alphas, k)
+
+
+def test_k_has_its_limit():
+    run(X0, X1, k=3)
+    with pytest.raises(ValueError, match=r"k must be below the rows of both sets, 4, .* got 4"):
+        run(X0, X1, k=4)
+
+
+@pytest.mark.parametrize(
+    ("y0", "y1", "options", "text"),
+    [
+        ([0, 0, 0, 1, 3, 4], [5, 6, 7, 8], {}, r"3 of 6 rows of y0 have"),
+        ([0, 1, 2, 3, 4], [5, 6, 4, 4], {}, r"1 of 5 rows of y0 and 2 of 4 rows of y1 have"),
+        ([0, 1, 2, 3], [5, 6, 7, 8], {"counts1": [1, 1, 1, 2]}, r"2 of 5 rows of y1 have"),
+        # Distinct, but the square of the difference underflows.
+        (
+            [[0, 0], [1e-200, 0], [2e-200, 0], [2, 2]],
+            [[5, 5], [6, 6], [7, 7]],
+            {},
+            r"3 of 4 rows of y0 have",
+        ),
+    ],
+)
+def test_zero_distances_are_refused_and_counted(y0, y1, options, text):
+    with pytest.raises(ValueError, match=r"method must be .*distance zero, .*" + text):
+        run(y0, y1, k=1, alphas=[1.5], **options)
+
+
+def test_notes_warn_of_wild_orders_and_of_high_dimensions():
+    assert run(normal(30, 3, 1), normal(30, 3, 2), k=5).notes == ()
+    wild = run(normal(30, 3, 1), normal(30, 3, 2), [2.0, 3.5, 4.0], k=5).notes
+    assert len(wild) == 1
+    assert "|alpha - 1| >= k / 2 = 2.5: 2 of 3 alphas" in wild[0]
+    high = run(normal(30, 21, 1), normal(30, 21, 2), k=5).notes
+    assert high[0].startswith("WARNING: poczos raises distances to the power 21")
+
+
+def test_it_estimates_normal_divergences():
+    """N(mu, I) against N(0, I) in two dimensions: alpha mu^2 / 2; bias from spec table 1.5."""
+    mu, reps, k = 0.5, 30, 10
+    values = np.array(
+        [run(normal(400, 2, 100 + i, mu / math.sqrt(2)), normal(400, 2, 900 + i), [1.0, 1.5], k)
+         .value[0] for i in range(reps)]
+    )  # fmt: skip
+    z = NormalDist().inv_cdf(1.0 - ALPHA / 2.0)
+    error = z * values.std(0, ddof=1) / math.sqrt(reps)
+    orders = np.array([1.0, 1.5])
+    assert (np.abs(values.mean(0) - orders * mu**2 / 2) < 0.05 + error).all()
+    # Control: the divergences of twice the shift are told apart.
+    assert (np.abs(values.mean(0) - orders * (2 * mu) ** 2 / 2) > 0.05 + error).all()
