@@ -26,6 +26,8 @@ _MODULES = {
     "floating-point": "floating_point",
     "habernal2021-figure1": "habernal2021_figure1",
     "sensitivity-table": "sensitivity_table",
+    "divergence-accuracy": "divergence_accuracy",
+    "renyi-of-mechanisms": "renyi_of_mechanisms",
 }
 
 NAMES: tuple[str, ...] = tuple(_MODULES)
