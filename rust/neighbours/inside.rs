@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::distance::{Coordinate, squared};
-use super::exact::{Distances, SMALL, STRIP, Strip};
+use super::exact::{Distances, STRIP, Strip};
 use super::frame::{Frame, down, up};
 use super::panel::{Block, Panel, most_of, panel_of};
 use super::products::{Products, Sink, width};
@@ -99,7 +99,7 @@ pub fn inside<T: Coordinate>(
     let few = queries.min(points) < 16;
     let tree = Tree::of(&search, 1, stop);
     let few = few || tree.is_some();
-    let frame = if search.sets.dim <= SMALL || few { None } else { Frame::new(&search) };
+    let frame = if few { None } else { Frame::new(&search) };
     let (frame, tree) = (frame.as_ref(), tree.as_ref());
     let task = Task { search: &search, shells, frame, tree, cap, cpu, stop };
     let block = block_of(

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::distance::Coordinate;
-use super::exact::{Chosen, Distances, SMALL, STRIP, Strip};
+use super::exact::{Chosen, Distances, STRIP, Strip};
 use super::frame::{Frame, up};
 use super::panel::{Block, Panel, most_of, panel_of};
 use super::products::{Products, Sink, width};
@@ -51,7 +51,7 @@ pub fn nearest<T: Coordinate>(
     let depth = depth.min(points);
     let tree = Tree::of(&search, depth, stop);
     let few = few || tree.is_some();
-    let frame = if search.sets.dim <= SMALL || few { None } else { Frame::new(&search) };
+    let frame = if few { None } else { Frame::new(&search) };
     let (frame, tree) = (frame.as_ref(), tree.as_ref());
     let task = Task { search: &search, frame, tree, depth, cpu, stop };
     let bytes = (task.most() + depth) * size_of::<Candidate>();

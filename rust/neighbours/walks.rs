@@ -114,7 +114,11 @@ impl<const D: usize> Kernel for Rank<'_, D> {
                     tree.scan(node, query, |values, places| {
                         for (&value, &place) in values.iter().zip(places) {
                             if value <= reach || (list.outside && value > reach) {
-                                let rank = shells.partition_point(|&radius| radius < value);
+                                let rank = match value {
+                                    _ if value <= first => 0,
+                                    _ if value > end => shells.len(),
+                                    _ => shells.partition_point(|&radius| radius < value),
+                                };
                                 list.put(rank, place, shells.len(), cap);
                             }
                         }
