@@ -220,3 +220,32 @@ def test_equal_sets_are_exactly_zero():
         assert (estimate.kl == 0.0).all()
         assert estimate.resolved.all()
     assert (kl(rows, rows, rng=1, checks=False).value == 0.0).all()
+
+
+def test_checks_hold_what_is_certified():
+    rng = np.random.default_rng(8)
+    y0, y1 = rng.normal(size=(2, 1000, 2))
+    estimate = renyi(y0, y1 + 1.0, alphas=[2.0], certified=True, rows="independent", rng=1)
+    assert estimate.checks is not None
+    assert estimate.checks.epsilon_lower == estimate.epsilon(0.0).epsilon_lower > 0.5
+    np.testing.assert_array_equal(estimate.checks.certified, estimate.certified)
+    assert "at delta 0, certified by a held-out event" in str(estimate)
+    silent = renyi(y0, y1, alphas=[2.0], rng=1).checks
+    assert silent is not None
+    assert silent.certified is silent.epsilon_lower is None
+
+
+def test_a_coordinate_that_dwarfs_the_others_is_a_warning():
+    rng = np.random.default_rng(9)
+    y0, y1 = rng.normal(size=(2, 100, 3)) * [1.0, 1.0, 30.0]
+    with pytest.warns(UserWarning, match="variance") as seen:
+        kl(y0, y1, rng=1, checks=False)
+    assert len(seen) == 1
+    kl(y0, y1, rng=1, checks=False, scale="std")
+
+
+def test_warnings_point_at_the_caller():
+    rows = np.random.default_rng(10).normal(size=(30, 1))
+    with pytest.warns(UserWarning, match="rough") as seen:
+        renyi(rows, rows + 0.1, alphas=[2.0], rng=1, checks=False)
+    assert seen[0].filename == __file__

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from ..records import Record
+from ..records import Record, frozen_array
 from ._plan import Labels
 from ._points import Points
 from ._raw import Reals
@@ -47,7 +47,10 @@ class Checks(Record):
         permutations: of the AUC (in each fold) and of the energy distance.
         units: what was permuted in the held-out folds together, rows or groups of each set.
         grouped: True if whole groups were permuted.
-        confidence: of the interval.
+        confidence: of the interval, and of what is certified.
+        certified: certified lower bounds of D_alpha, shape (2, n_alpha); None where not asked for.
+        epsilon_lower: certified lower bound of epsilon at delta = 0 by a held-out event; None where
+            nobody said that rows or groups are independent.
     """
 
     auc: float
@@ -61,17 +64,30 @@ class Checks(Record):
     units: tuple[int, int]
     grouped: bool
     confidence: float
+    certified: Reals | None = None
+    epsilon_lower: float | None = None
+
+    def __post_init__(self) -> None:
+        """Freeze the bounds."""
+        if self.certified is not None:
+            object.__setattr__(self, "certified", frozen_array(self.certified))
 
     def __str__(self) -> str:
-        """Two lines for a report."""
+        """Two or three lines for a report; the bounds of D_alpha are left to the table."""
         what = "groups" if self.grouped else "rows"
         rows0, rows1 = self.energy_rows
+        certified = (
+            ""
+            if self.epsilon_lower is None
+            else f"\nepsilon >= {self.epsilon_lower:.4f} at delta 0, certified by a held-out event "
+            f"({100 * self.confidence:g} %)"
+        )
         return (
             f"held-out AUC {self.auc:.3f} ({100 * self.confidence:g} % interval "
             f"{self.auc_low:.3f} to {self.auc_high:.3f}), p = {self.auc_p:.3g} "
             f"({self.permutations[0]} permutations of {what})\n"
             f"energy distance {self.energy:.3g} on {rows0} and {rows1} rows, "
-            f"p = {self.energy_p:.3g} ({self.permutations[1]} permutations of {what})"
+            f"p = {self.energy_p:.3g} ({self.permutations[1]} permutations of {what}){certified}"
         )
 
 

@@ -97,6 +97,10 @@ class Request:
             notes += (
                 f"no checks: a set of fewer than {_FEWEST_UNITS} rows or groups has no halves",
             )
+        if points.scale is None:
+            # Coordinates that dwarf the others.
+            for note in points.notes:
+                warnings.warn(note, stacklevel=3)
         if error is not None:
             choice("error", error, ERRORS)
             _warn_few(points)
@@ -142,7 +146,7 @@ def _neighbours(given: Any, points: Points) -> int:
     if k > distinct:
         warnings.warn(
             f"k = {k} exceeds the {distinct} distinct rows of a set: balls hold whole ties",
-            stacklevel=5,
+            stacklevel=4,
         )
     return k
 
@@ -152,7 +156,7 @@ def _warn_few(points: Points) -> None:
     if smaller < _FEW_ROWS:
         warnings.warn(
             f"error bars from {smaller} rows are rough: {_FEW_ROWS} or more are needed",
-            stacklevel=5,
+            stacklevel=4,
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -18,7 +19,7 @@ from ._raw import Raw
 from ._record import Beside, Diagnostics, Estimate
 from ._request import CHECKS, DRAWN, FOLDS, HELD_OUT, Request
 from ._score import CrossFit, cross_fit, score_ball
-from .certificates import Certificate, certify
+from .certificates import Certificate, certify, epsilon_lower
 
 _ENOUGH: Final = 10_000
 _TIMES: Final = 20
@@ -45,7 +46,15 @@ def estimated(request: Request) -> Estimate:
     checked = None
     if request.checks:
         assert fit is not None
-        checked = checks(points, fit, request.stream(CHECKS), request.confidence)
+        assert held_out is not None
+        lower = None
+        if request.stated:
+            lower = epsilon_lower(held_out, 0.0, request.confidence)
+        checked = replace(
+            checks(points, fit, request.stream(CHECKS), request.confidence),
+            certified=None if certificate is None else certificate.at(request.wanted).bound,
+            epsilon_lower=lower,
+        )
     judged = _judged(request, raw, used, beside if other == "score" else None, certificate)
     notes = (
         *points.notes,
