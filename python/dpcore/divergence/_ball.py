@@ -14,7 +14,7 @@ from ..errors import invalid
 from ..progress import Progress
 from ..sampling import threads_of
 from ._atoms import Atoms, atoms
-from ._line import line_ball
+from ._line import ceiling, line_ball
 from ._lists import blocks, copies, length
 from ._plan import Labels, Plan
 from ._points import Ids, Points
@@ -100,7 +100,7 @@ def ball(
         value,
         error,
         (sides[0].depth, sides[1].depth),
-        np.stack([_ceiling(points.sizes[side.b], side.depth, alphas) for side in sides]),
+        np.stack([ceiling(points.sizes[side.b], side.depth, alphas) for side in sides]),
         effective,
         np.array([_unseen(cell) for cell in cells]),
         sorted_out.share,
@@ -288,20 +288,6 @@ def _resampled(
                 values[start:stop, side.a] = found
                 shown.advance(stop - start)
     return plan.std_error(values), values
-
-
-def _ceiling(size: int, depth: int, alphas: Reals) -> Reals:
-    """The value if every ball held all rows of the numerator and just the depth of the other."""
-    ends = np.array([size + 1.0, float(depth)])
-    out = np.empty(len(alphas))
-    for i, order in enumerate((alphas - 1.0).tolist()):
-        if order == 0.0:
-            upper, lower = _core.digamma(float(ends[0])), _core.digamma(float(ends[1]))
-            out[i] = upper - lower
-        else:
-            upper, lower = _core.log_gamma_ratio(ends, order)
-            out[i] = (upper - lower) / order
-    return out
 
 
 def _unseen(cell: Arrays) -> float:

@@ -72,7 +72,7 @@ def line_ball(
         error,
         (depth[0], depth[1]),
         np.stack([
-            _ceiling(len(other), reach, alphas)
+            ceiling(len(other), reach, alphas)
             for other, reach in zip(sets[::-1], depth, strict=True)
         ]),
         effective.reshape(shape[1:]),
@@ -91,7 +91,7 @@ def _beyond(values: Reals, others: Reals) -> float:
     return outside / len(values)
 
 
-def _ceiling(size: int, depth: int, alphas: Reals) -> Reals:
+def ceiling(size: int, depth: int, alphas: Reals) -> Reals:
     """The value if every ball held all of the numerator and `depth` rows of the denominator."""
     ends = np.array([size + 1.0, float(depth)])
     out = np.empty(len(alphas))
