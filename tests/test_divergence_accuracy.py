@@ -240,7 +240,8 @@ def test_trials_are_shared_among_the_cases():
     assert accuracy.Config(trials=1).size("n1-one") == (2, 100)
     assert accuracy.Config(trials=10**7).size("n1-one") == (200, 1000)
     assert accuracy.Config(trials=25 * 6000).size("n1-one") == (6, 1000)
-    assert accuracy.Config(rows=5000).size("n20-half") == (50, 5000)
+    assert accuracy.Config(rows=5000).size("n20-half") == (200, 5000)
+    assert accuracy.Config(rows=5000).size("n20-narrower") == (10, 5000)
     assert accuracy.Config(trials=1).other("unequal") == 1000
     assert accuracy.Config(rows=500).other("unequal") == 10_000
     assert accuracy.Config(rows=500).other("n20-half") == 500

@@ -240,24 +240,17 @@ def _infinite(panel: Axes, alphas: Reals, value: Reals) -> None:
 
 def _line(panel: Axes, estimate: Estimate, direction: int) -> None:
     """Gusain and Leith's line above the resolved curve, for the least delta that is seen."""
+    from ._epsilon import SEEN, usable
     from .conversion import line
 
-    alphas, curve = _resolved(estimate, direction)
-    delta = 10.0 / min(estimate.sizes)
+    alphas, curve = usable(estimate, direction)
+    delta = SEEN / min(estimate.sizes)
     if not len(alphas) or not np.isfinite(curve).all() or delta >= 1.0:
         return
     drawn = line(alphas, curve, delta)
     ends = alphas[[0, -1]] if len(alphas) > 1 else alphas[0] * np.array([0.93, 1.07])
     label = f"line above it, for delta = 10/min(N0, N1) = {delta:.2g}"
     panel.plot(ends, drawn.xi + drawn.rho * ends, color=INK, linewidth=1.0, label=label)
-
-
-def _resolved(estimate: Estimate, direction: int) -> tuple[Reals, Reals]:
-    """Orders above one up to the first that is not resolved, and what is converted there."""
-    above = estimate.alphas > 1.0
-    usable = above & np.logical_and.accumulate(estimate.resolved[direction] | ~above)
-    value = np.maximum(estimate.value[direction][usable], 0.0)
-    return estimate.alphas[usable], np.maximum.accumulate(value)
 
 
 def _orders(panel: Axes) -> None:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
+from ._raw import Reals
 from ._record import Epsilon, Estimate
 from .certificates import epsilon_hat, epsilon_lower
 from .conversion import Line, canonne_kamath_steinke, line
+
+SEEN: Final = 10
+"""Rows that a share of delta of the smaller set must hold for the sample to see that delta."""
 
 _NO_ORDER = "no order above one is resolved in both directions: nothing to convert"
 _NOT_STATED = (
@@ -16,7 +22,7 @@ _NOT_STATED = (
 _NO_CHECKS = "epsilon_lower and epsilon_hat need held-out events: checks=True"
 
 
-def figures(estimate: Estimate, delta: float, seen: int) -> Epsilon:
+def figures(estimate: Estimate, delta: float) -> Epsilon:
     """The certified figure, the plug-in of its event, and the converted curve."""
     reasons: list[str] = []
     lower = hat = None
@@ -31,9 +37,9 @@ def figures(estimate: Estimate, delta: float, seen: int) -> Epsilon:
     rdp, alpha, drawn = _converted(estimate, delta)
     if rdp is None:
         reasons.append("epsilon_rdp needs delta above 0" if delta == 0.0 else _NO_ORDER)
-    extrapolated = delta < seen / min(estimate.sizes)
+    extrapolated = delta < SEEN / min(estimate.sizes)
     if extrapolated:
-        least = seen / min(estimate.sizes)
+        least = SEEN / min(estimate.sizes)
         reasons.append(f"extrapolated: this sample sees delta from {least:.2g} on")
     return Epsilon(
         delta=delta,
@@ -48,20 +54,25 @@ def figures(estimate: Estimate, delta: float, seen: int) -> Epsilon:
     )
 
 
+def usable(estimate: Estimate, direction: int) -> tuple[Reals, Reals]:
+    """Orders above one up to the first that is not resolved, and the curve to convert there."""
+    above = estimate.alphas > 1.0
+    kept = above & np.logical_and.accumulate(estimate.resolved[direction] | ~above)
+    # D_alpha never falls with alpha and is never negative.
+    curve = np.maximum.accumulate(np.maximum(estimate.value[direction][kept], 0.0))
+    return estimate.alphas[kept], curve
+
+
 def _converted(estimate: Estimate, delta: float) -> tuple[float | None, float | None, Line | None]:
     """The larger direction of both conversions, from resolved orders above one only."""
     if delta == 0.0:
         return None, None, None
     found: list[tuple[float, float | None, Line]] = []
-    for value, resolved in zip(estimate.value, estimate.resolved, strict=True):
-        above = estimate.alphas > 1.0
-        # Orders beyond the first that is not resolved do not count either.
-        usable = above & np.logical_and.accumulate(resolved | ~above)
-        if not usable.any():
+    for direction in (0, 1):
+        alphas, curve = usable(estimate, direction)
+        if not len(alphas):
             return None, None, None
-        # D_alpha never falls with alpha and is never negative.
-        curve = np.maximum.accumulate(np.maximum(value[usable], 0.0))
-        direct = canonne_kamath_steinke(estimate.alphas[usable], curve, delta)
-        found.append((direct.epsilon, direct.alpha, line(estimate.alphas[usable], curve, delta)))
+        direct = canonne_kamath_steinke(alphas, curve, delta)
+        found.append((direct.epsilon, direct.alpha, line(alphas, curve, delta)))
     rdp, alpha, _ = max(found, key=lambda one: one[0])
     return rdp, alpha, max((one[2] for one in found), key=lambda one: one.epsilon)

@@ -66,7 +66,6 @@ def hold_out(
     rng: np.random.Generator,
     score: Callable[..., Any] | None = None,
     one_per_group: bool = False,
-    threads: int | None = None,
 ) -> HeldOut:
     """Split the rows (or groups) once, fit a score, and count what reaches its thresholds.
 
@@ -83,7 +82,6 @@ def hold_out(
         one_per_group: True splits by group, and takes one random row of each group that chooses
             or is counted: rows of a group may be copies of each other. A set without groups is
             taken row by row. False takes all rows for independent.
-        threads: not used: the work is that of numpy's linear algebra library.
 
     Returns:
         The counts.

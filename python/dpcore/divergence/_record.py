@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from .conversion import Line
 
 Flags = npt.NDArray[np.bool_]
-
-_SEEN: Final = 10
-"""Rows that a share of delta of the smaller set must hold for the sample to see that delta."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -208,7 +205,7 @@ class Estimate(Record):
         """
         from ._epsilon import figures
 
-        return figures(self, delta_level(delta), _SEEN)
+        return figures(self, delta_level(delta))
 
     def plot(self, ax: Any = None) -> Figure:
         """D_alpha with error bars, ceiling, certified bound and line; what is not resolved is grey.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -76,9 +75,9 @@ class Request:
         checks: Any,
         replicates: Any,
         self_neighbour: Any,
+        begun: float,
     ) -> Request:
         """The request, or a ValueError or TypeError that names what is wrong with it."""
-        begun = time.perf_counter()
         method = choice("method", method, METHODS)
         for name, flag in (
             ("certified", certified), ("checks", checks), ("self_neighbour", self_neighbour),

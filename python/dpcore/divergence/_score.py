@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -82,7 +82,6 @@ def cross_fit(
     points: Points,
     rng: np.random.Generator,
     score: Callable[..., Any] | None = None,
-    threads: int | None = None,
 ) -> CrossFit:
     """Split each set (by group, if there are groups) in two and score each half by the other.
 
@@ -93,7 +92,6 @@ def cross_fit(
             with two required arguments fits a score, (train0, train1) -> (rows -> scores); one
             with one required argument is a score fixed in advance, rows -> scores: nothing is
             fitted and no rows are split off.
-        threads: not used: the work is that of numpy's linear algebra library.
 
     Returns:
         The held-out scores. Rows that are equal have equal scores in a fold, since a score is
@@ -141,20 +139,8 @@ def score_ball(
         for fold in fit.folds
     ]
     raw = raws[0] if len(raws) == 1 else _averaged(raws)
-    return Raw(
-        raw.value,
-        raw.std_error,
-        raw.depth,
-        raw.ceiling,
-        raw.effective,
-        raw.unseen_share,
-        raw.atom_share,
-        raw.rows_per_atom,
-        raw.replicates,
-        raw.counted,
-        (NOTE, *fit.notes, *dict.fromkeys(note for each in raws for note in each.notes)),
-        raw.beyond_share,
-    )
+    told = dict.fromkeys(note for each in raws for note in each.notes)
+    return replace(raw, notes=(NOTE, *fit.notes, *told))
 
 
 def is_fixed(score: Callable[..., Any]) -> bool:

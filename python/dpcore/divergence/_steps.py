@@ -37,9 +37,7 @@ def estimated(request: Request) -> Estimate:
     held_out = certificate = None
     if request.checks or request.certified:
         grouped = any(groups is not None for groups in points.groups)
-        held_out = hold_out(
-            points.unscaled, request.stream(HELD_OUT), request.score, grouped, request.threads
-        )
+        held_out = hold_out(points.unscaled, request.stream(HELD_OUT), request.score, grouped)
     if request.certified:
         assert held_out is not None
         certificate = certify(held_out, request.grid, request.confidence)
@@ -100,7 +98,7 @@ def _run(request: Request, method: str, points: Points, fit: CrossFit | None) ->
 def _fitted(request: Request) -> CrossFit | None:
     if not (request.checks or request.method == "score"):
         return None
-    return cross_fit(request.points, request.stream(FOLDS), request.score, request.threads)
+    return cross_fit(request.points, request.stream(FOLDS), request.score)
 
 
 def _other(request: Request, fit: CrossFit | None) -> tuple[str, Raw | None]:
@@ -148,6 +146,8 @@ def _record(
     beside = None
     if other[1] is not None:
         beside = Beside(other[0], other[1].value[:, at], other[1].std_error[:, at])
+    # Those of the jackknife are no draws of the estimate: nothing converges along them.
+    drawn = None if request.error == "jackknife" else raw.replicates
     diagnostics = Diagnostics(
         effective=raw.effective[:, at],
         unseen_share=raw.unseen_share,
@@ -155,7 +155,7 @@ def _record(
         rows_per_atom=raw.rows_per_atom,
         counted=raw.counted,
         scale=request.points.scale,
-        replicates=None if raw.replicates is None else raw.replicates[..., at],
+        replicates=None if drawn is None else drawn[..., at],
     )
     return Estimate(
         belief=judged.belief[:, at],

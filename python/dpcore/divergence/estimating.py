@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -115,6 +116,7 @@ def renyi(
         >>> bool(np.all(np.abs(estimate.value[:, 1] - 1.0) < 0.3))
         True
     """
+    begun = time.perf_counter()
     request = Request.checked(
         points=points(y0, y1, counts0, counts1, groups0, groups1, decimals, scale),
         alphas=alphas,
@@ -131,6 +133,7 @@ def renyi(
         checks=checks,
         replicates=replicates,
         self_neighbour=self_neighbour,
+        begun=begun,
     )
     return estimated(request)
 

@@ -147,7 +147,7 @@ def _apart() -> Case:
     def draw(rng: np.random.Generator, n0: int, n1: int) -> Rows:
         return rng.random((n0, 2)), 10.0 + rng.random((n1, 2))
 
-    return Case("disjoint squares", draw, (_INFINITE, _INFINITE), slow=4, fails=True)
+    return Case("disjoint squares", draw, (_INFINITE, _INFINITE), fails=True)
 
 
 def _scales() -> Case:
@@ -179,15 +179,15 @@ def _cases() -> dict[str, Case]:
         "n2-wider": _normal("N2, mu = .5, P1 has sd 1.5", 2, 0.5, 1.0, 1.5),
         "n5-half": _normal("N5, mu = .5", 5, 0.5),
         "n5-wider": _normal("N5, mu = .5, P1 has sd 1.4", 5, 0.5, 1.0, 1.4),
-        "n20-half": _normal("N20, mu = .5", 20, 0.5, slow=4),
-        "n20-wider": _normal("N20, mu = .5, P1 has sd 1.2", 20, 0.5, 1.0, 1.2, slow=4),
+        "n20-half": _normal("N20, mu = .5", 20, 0.5),
+        "n20-wider": _normal("N20, mu = .5, P1 has sd 1.2", 20, 0.5, 1.0, 1.2),
         "exponential": _exponential(),
         "atom-n2": _with_atom("atom .3 against .1, N2, mu = .5", 2),
-        "atom-n20": _with_atom("atom .3 against .1, N20, mu = .5", 20, slow=4),
+        "atom-n20": _with_atom("atom .3 against .1, N20, mu = .5", 20),
         "atoms-8": _discrete("8 atoms (d = 16)", 8, 16, 3.0),
         "atoms-200": _discrete("200 atoms (d = 16)", 200, 16, 3.0),
         "atoms-1000": _discrete("1,000 atoms (d = 16)", 1000, 16, 2.0, fails=True),
-        "plane-64": _plane("N2, mu = .5, in R^64", 64, 0.5, slow=8),
+        "plane-64": _plane("N2, mu = .5, in R^64", 64, 0.5),
         "plane-384": _plane("N2, mu = 1, in R^384", 384, 1.0, rows=2000, slow=50),
         "same": _same(),
         "null-384": _normal("N384, mu = 0", 384, 0.0, slow=50, **hard),

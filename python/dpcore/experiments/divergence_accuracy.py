@@ -11,16 +11,17 @@ import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from ..divergence import Estimate, renyi
-from ..errors import choice, count, integer, invalid
+from ..errors import choice, count, integer
 from ..progress import Progress
 from ..records import Record, frozen_array
 from ._divergence_accuracy_cases import ALPHAS, CASES, Reals, Rows
-from ._running import SEED, cell_seed, own, record
+from ._running import SEED, cell_seed, listed, own, record
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -83,8 +84,10 @@ class Config:
             "trials": None if self.trials is None else count("trials", self.trials),
             "repetitions": integer("repetitions", self.repetitions, 2),
             "rows": None if self.rows is None else integer("rows", self.rows, _FEWEST),
-            "cases": _names("cases", self.cases, tuple(CASES)),
-            "methods": _names("methods", self.methods, tuple(NEIGHBOURS)),
+            "cases": listed("cases", self.cases, partial(choice, "cases", options=tuple(CASES))),
+            "methods": listed(
+                "methods", self.methods, partial(choice, "methods", options=tuple(NEIGHBOURS))
+            ),
             "certified": integer("certified", self.certified, 0),
             "seed": integer("seed", self.seed, 0, 2**63 - 1),
         }
@@ -106,13 +109,6 @@ class Config:
         """Rows of P1 in a sample of a case; unequal sizes are less so where `trials` is given."""
         ratio = CASES[name].ratio
         return self.size(name)[1] * (ratio if self.trials is None else min(ratio, _UNEQUAL))
-
-
-def _names(name: str, given: Any, known: tuple[str, ...]) -> tuple[str, ...]:
-    names = tuple(choice(name, one, known) for one in given)
-    if not names or len(set(names)) < len(names):
-        raise invalid(name, "not empty and without repetition", given)
-    return names
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
