@@ -330,11 +330,20 @@ def test_a_part_that_was_changed_is_a_value_error(record):
         Audit.from_json(json.dumps(record))
 
 
-@pytest.mark.parametrize("name", [name for name in RECORD if name != "derived"])
+ADDED = ("notes", "neighbour", "randomness")
+
+
+@pytest.mark.parametrize("name", [name for name in RECORD if name not in ("derived", *ADDED)])
 def test_a_record_with_a_field_missing_is_a_value_error(name):
     record = {key: value for key, value in RECORD.items() if key != name}
     with pytest.raises(ValueError, match="must be"):
         Audit.from_dict(record)
+
+
+def test_a_record_from_before_a_field_existed_is_read():
+    record = {key: value for key, value in RECORD.items() if key not in ADDED}
+    found = Audit.from_dict(record)
+    assert (found.notes, found.neighbour, found.randomness) == ((), "", "not known")
 
 
 JUNK = st.recursive(

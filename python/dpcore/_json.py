@@ -24,7 +24,7 @@ from .errors import (
     real,
 )
 from .events import SIDES, Vote
-from .findings import Finding, Scored, Slice
+from .findings import RANDOMNESS, Finding, Scored, Slice
 from .published import NATIVE, is_native
 from .records import Counts, Pair, Record
 
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 FORMAT = "dpcore.audit/2"
 _DECODED = ("mechanism", "event", "floating_point", "curve")
 _WORDS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+_ADDED = ("notes", "neighbour", "randomness")
+"""Fields that records written before they existed do not have."""
 _LOOSE = (Pair, Finding, Slice)
 """Records in which a field may be a mere name."""
 _CLASSES = {cls.__name__: cls for cls in NATIVE}
@@ -166,13 +168,14 @@ def audit(cls: type[Audit], record: Mapping[str, Any]) -> Audit:
     if record.get("format") != FORMAT:
         raise invalid("format", repr(FORMAT), record.get("format"))
     try:
-        values = {f.name: record[f.name] for f in fields(cls)}
+        names = [f.name for f in fields(cls) if f.name in record or f.name not in _ADDED]
+        values = {name: record[name] for name in names}
         values.update({name: decode(values[name]) for name in _DECODED})
         for name, kind in (("pair", Pair), ("counts", Counts)):
             values[name] = instance(name, decode(values[name]), kind)
         values["seed"] = integer("seed", int(values["seed"]), 0, 2**63 - 1)
-        for name in ("pooled", "slices", "checks"):
-            values[name] = _tuples(decode(values[name]))
+        for name in ("pooled", "slices", "checks", "notes"):
+            values[name] = _tuples(decode(values.get(name, [])))
         values["ranges"] = tuple((start, stop) for start, stop in values["ranges"])
         values["shape"] = tuple(integer("shape", length, 0) for length in values["shape"])
         values["seconds"] = float(values["seconds"])
@@ -211,9 +214,11 @@ def _check_more(values: Mapping[str, Any]) -> None:
     counts, event = values["counts"], values["event"]
     for name in ("partial", "floats"):
         instance(name, values[name], bool)
-    for name, kind in (("pooled", Counts), ("slices", Slice), ("checks", str)):
+    for name, kind in (("pooled", Counts), ("slices", Slice), ("checks", str), ("notes", str)):
         for item in instance(name, values[name], tuple):
             instance(name, item, kind)
+    instance("neighbour", values.get("neighbour", ""), str)
+    choice("randomness", values.get("randomness", "not known"), RANDOMNESS)
     if values["floating_point"] is not None:
         instance("floating_point", values["floating_point"], Finding)
     if values["curve"] is not None:

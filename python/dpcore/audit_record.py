@@ -62,7 +62,12 @@ class Audit(Record):
         floats: True if that finding counts towards the verdict.
         curve: counts of the event's score at thresholds of the pilot, or None.
         slices: the pieces of an audit with early stop; else empty.
-        checks: what contradicts the assumptions that rows are independent draws; empty if nothing.
+        checks: what contradicts the assumption that rows are independent draws; empty if nothing.
+            With any the verdict is "invalid: ...": no bound holds.
+        notes: what a reader should know beside the figures; nothing here changes a verdict.
+        neighbour: the relation of neighbours that the pair was checked against, or empty.
+        randomness: whose it is: "seed" (the seed repeats the outputs), "rounding" (up to rounding,
+            not bit for bit), "own" (the seed does not repeat them) or "not known".
         shape: shape of one output.
         threads: threads used (not compared).
         seconds: time taken to count (not compared).
@@ -94,6 +99,9 @@ class Audit(Record):
     curve: Scored | None = None
     slices: tuple[Slice, ...] = ()
     checks: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    neighbour: str = ""
+    randomness: str = "not known"
     shape: tuple[int, ...] = (1,)
     threads: int = field(default=1, compare=False)
     seconds: float = field(default=0.0, compare=False)
@@ -193,8 +201,11 @@ class Audit(Record):
 
     @property
     def refuted(self) -> bool | None:
-        """True if the bound exceeds the claim, False if not, None without a claim."""
-        if self.claim is None:
+        """True if the bound exceeds the claim, False if not, None without a claim or a bound.
+
+        No bound holds where `checks` is not empty.
+        """
+        if self.claim is None or self.checks:
             return None
         # A metric claim is (epsilon D, delta) at distance D: the bound itself is never divided.
         whole = self.claim * self.pair.distance
@@ -205,6 +216,8 @@ class Audit(Record):
     @property
     def verdict(self) -> str:
         """The outcome in words; never that a mechanism is private."""
+        if self.checks:
+            return f"invalid: {self.checks[0]}"
         words = {None: "no claim given", True: "refuted", False: "not refuted by this attack"}
         return words[self.refuted]
 

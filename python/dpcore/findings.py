@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,9 @@ from .bounds import BOUNDS
 from .errors import choice, confidence_level, delta_level, instance, invalid, real
 from .events import SIDES
 from .records import Counts, Pair, Record, frozen_array
+
+RANDOMNESS: Final = ("seed", "rounding", "own", "not known")
+"""Whose randomness it is: what the seed repeats, see `Audit.randomness`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
