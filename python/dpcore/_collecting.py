@@ -45,6 +45,7 @@ def record(plan: Plan, source: Source, fitted: Fitted, counts: Counts, **more: A
         ranges=((plan.start, plan.start + counts.n),),
         end=max(plan.start + plan.trials, counts.n),
         pilot=fitted.pilot,
+        notes=fitted.notes,
         shape=source.shape,
         threads=source.threads,
         floats=plan.floats,
@@ -61,7 +62,7 @@ def counted(plan: Plan, source: Source, fitted: Fitted, progress: bool | None) -
     counts = Counts(tally.hits[0], done, tally_prime.hits[0], done)
     partial = done < plan.trials
     checks = _checks(tally, tally_prime)
-    for said in checks:
+    for said in (*checks, *fitted.notes):
         warnings.warn(said, AssumptionWarning, stacklevel=3)
     watched = _watched(plan, fitted, tally, tally_prime)
     return record(

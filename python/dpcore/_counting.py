@@ -254,7 +254,11 @@ class Source:
             place = Place(0, stop, start, stop)
             return self.draws.draw(purpose, side, place, self.threads)
         parts = list(self.run(_keep, purpose, side, start, stop))
-        return np.concatenate(parts) if parts else np.empty((0, *self.shape))
+        if not parts:
+            return np.empty((0, *self.shape))
+        joined = np.concatenate(parts)
+        # numpy drops what an adapter has said of the format.
+        return joined.view(parts[0].dtype) if parts[0].dtype.metadata else joined
 
     def tally(
         self,

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._counting import Source
-from ._judging import edges_of, merit_of, screen, select
+from ._judging import marks_on, merit_of, screen, select
 from ._tallying import Event
 from .attacks import Coordinatewise, FloatLattice, MajorityVote, choose
 from .attacks._choosing import (
@@ -19,7 +19,6 @@ from .attacks._choosing import (
     ScoreAttack,
     choices,
     not_applicable,
-    sorted_values,
 )
 from .attacks.auto import Auto
 from .bounds import clopper_pearson
@@ -51,6 +50,7 @@ class Fitted:
         pilot: pilot draws used on each side.
         thresholds: of the event's score, for the trade-off curve; empty without a score.
         lattice: the choice for the floating-point finding, or None.
+        notes: what a reader should know of the choice.
     """
 
     event: Event
@@ -59,6 +59,7 @@ class Fitted:
     pilot: int
     thresholds: npt.NDArray[np.float64]
     lattice: Choice | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -153,9 +154,23 @@ def fit(
             raise not_applicable(attack, rest)
         return Fitted(Never(), "x", 0.0, training + selection, np.empty(0), watched)
     chosen = select(source, scores, (rest, rest_prime), selection, goal)
-    points = _curve(chosen, rest, rest_prime)
-    merit = chosen.merit
-    return Fitted(chosen.event, chosen.direction, merit, training + selection, points, watched)
+    told = [one for one in (watched, chosen.rounding) if one is not None]
+    return Fitted(
+        chosen.event,
+        chosen.direction,
+        chosen.merit,
+        training + selection,
+        _curve(chosen, rest, rest_prime),
+        max(told, key=merit_of, default=None),
+        (_ROUNDED,) if chosen.rounding is not None and chosen.merit <= 0.0 else (),
+    )
+
+
+_ROUNDED: Final = (
+    "all that tells the two sides apart is smaller than rounding explains (8 last places of the "
+    "outputs' format): no event is left for the law that was meant; see rounding for the code as "
+    "it runs"
+)
 
 
 def _curve(
@@ -163,9 +178,8 @@ def _curve(
 ) -> npt.NDArray[np.float64]:
     """Thresholds of the score at which the trade-off curve will be counted."""
     score = chosen.event.score
-    sides = outputs, outputs_prime
-    values = sorted_values(scores_of(score, sides[0])), sorted_values(scores_of(score, sides[1]))
-    edges = edges_of(score, sides, values)
+    values = scores_of(score, outputs), scores_of(score, outputs_prime)
+    edges = marks_on(score, (outputs, outputs_prime), values).points
     if edges.size > _CURVE_POINTS:
         # Half of them evenly over the outputs, half towards the tails, where `edges` is dense.
         half = _CURVE_POINTS // 2

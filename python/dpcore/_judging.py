@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -11,14 +12,16 @@ from ._counting import Source, slices_of
 from .attacks._choosing import (
     Choice,
     Goal,
+    Marks,
     best_of_sketches,
     choices,
-    coarse,
+    column_grains,
+    marks_of,
+    rounded_merit,
+    score_grain,
     sorted_values,
-    thresholds,
-    tolerance,
 )
-from .attacks._sketch import Floats, Frame, Sketch, SketchScores
+from .attacks._sketch import Frame, Sketch, SketchScores
 from .events.above import scores_of
 from .sampling import SELECTION
 
@@ -70,6 +73,7 @@ def select(
     rounds = [halfway] if halfway >= 2 * screened else []
     rounds += [selection] if selection > screened else []
     found = choices(scores, *first_look, goal.bolder() if rounds else goal)
+    rounded = max((each.rounding for each in found if each.rounding), key=merit_of, default=None)
     ranked = sorted(found, key=merit_of, reverse=True)
     for size, most in zip(rounds, (_SEMIFINALISTS, _FINALISTS), strict=False):
         # The cheapest of the good ones goes on whatever its place among them, and of scores that
@@ -82,20 +86,23 @@ def select(
         own = goal if size == selection else goal.bolder()
         found = _judged(source, left, first_look, size, own)
         ranked = sorted(found, key=merit_of, reverse=True)
-    return _cheapest(ranked)
+    chosen = _cheapest(ranked)
+    told = rounded is not None and rounded.merit > rounded_merit(chosen.merit)
+    return replace(chosen, rounding=rounded if told else None)
 
 
 def _judged(
     source: Source, scores: tuple[Any, ...], first_look: Sides, size: int, goal: Goal
 ) -> list[Choice]:
     """The best event of each score on the first `size` draws of the split."""
-    frames = []
+    frames, marked = [], []
     for score in scores:
-        sides = (
-            sorted_values(scores_of(score, first_look[0])),
-            sorted_values(scores_of(score, first_look[1])),
+        sides = scores_of(score, first_look[0]), scores_of(score, first_look[1])
+        marks = marks_on(score, first_look, sides)
+        marked.append(marks)
+        frames.append(
+            Frame.of(marks.edges, (sorted_values(sides[0]), sorted_values(sides[1])), size)
         )
-        frames.append(Frame.of(edges_of(score, first_look, sides), sides, size))
     work = SketchScores(scores, tuple(frames))
     totals = []
     for side in (0, 1):
@@ -105,10 +112,9 @@ def _judged(
             for part in source.run(work, SELECTION, side, first, end)
         ]
         totals.append([Sketch.total(sketches) for sketches in zip(*parts, strict=True)])
-    scale = coarse(*first_look)
     return [
-        best_of_sketches(score, first, second, scale, goal)
-        for score, first, second in zip(scores, *totals, strict=True)
+        best_of_sketches(score, first, second, marks, goal)
+        for score, first, second, marks in zip(scores, *totals, marked, strict=True)
     ]
 
 
@@ -120,6 +126,7 @@ def _cheapest(found: list[Choice]) -> Choice:
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def edges_of(score: Any, outputs: Sides, values: tuple[Floats, Floats]) -> Floats:
-    """Thresholds between the sorted values of a score on some outputs."""
-    return thresholds(*values, tolerance(score, coarse(*outputs), *values))
+def marks_on(score: Any, outputs: Sides, values: Sides) -> Marks:
+    """Thresholds between the values of a score on some outputs."""
+    grain = score_grain(score, column_grains(*outputs), *values)
+    return marks_of(sorted_values(values[0]), sorted_values(values[1]), grain)

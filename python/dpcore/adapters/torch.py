@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..attacks._grains import of_format
 from ..errors import invalid, show
 from ._adapter import Adapter, numbers
 
@@ -152,7 +153,9 @@ def _numpy(tensor: Any) -> npt.NDArray[Any]:
     torch = import_module("torch")
     tensor = tensor.detach().cpu()
     # numpy has no bfloat16; float32 holds its values exactly.
-    found: npt.NDArray[Any] = (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy()
+    if tensor.dtype == torch.bfloat16:
+        return of_format(tensor.float().numpy(), "bfloat16")
+    found: npt.NDArray[Any] = tensor.numpy()
     return found
 
 

@@ -18,32 +18,19 @@ from ..errors import invalid
 from ..events import Above
 from ..events.above import Score, score_name, scores_of
 from ..records import Counts, Pair
+from ._columns import both
+from ._grains import EXACT, Grain, grain_of, grains_of
+from ._marks import Marks, marks_of, scale_of, sorted_values, thresholds
 from ._sketch import Sketch
 
 Floats = npt.NDArray[np.float64]
 
-TOLERANCE: Final = 1e-9
-"""Numbers nearer than this share of the pilot's scale are taken for one number.
-
-The same real number comes out of different sums as doubles that differ in their last bits; which
-of them, may depend on the input. A threshold inside such a cluster would count the rounding.
-"""
-
-_ULPS: Final = 2.0
-"""In types coarser than float64 the tolerance is this many of their own last places."""
-
-_SHARE: Final = 0.381966011250105
-"""Where a threshold lies in its gap: not at a simple fraction, where an unseen atom may sit."""
-
-_MOST_THRESHOLDS: Final = 400
-_DENSE: Final = 48
-"""Ranks from either end that are all tried; beyond, they grow by _RATIO."""
-_RATIO: Final = 1.06
-
-
 _CAUTION: Final = (0.003, 0.03, 0.1, 0.25, 0.4)
 """Tails of the pilot's limits (see `predicted`). The first is small because the best of hundreds
 of thresholds is looked for, and a rare event is good by luck among so many."""
+_CLEARLY: Final = 1.1, 0.05
+"""An event that rounding explains is spoken of from so many times the merit of the other, plus
+so much."""
 _STEP: Final = 1000.0
 """Where nothing remains of an event at the first caution, a smaller one ranks it below the rest."""
 
@@ -79,12 +66,15 @@ class Choice:
         merit: the bound that `Goal.trials` draws would certify at the pilot's pessimistic rates;
             below 0 where that is nothing, but the larger the better still.
         counts: what the pilot counted; `counts.k` belongs to x.
+        rounding: the event that would have been chosen had nothing been rounded, where it promises
+            clearly more; what it shows is the code as it runs.
     """
 
     event: Above
     direction: str
     merit: float
     counts: Counts
+    rounding: Choice | None = None
 
 
 class ScoreAttack:
@@ -133,35 +123,33 @@ class ScoreAttack:
         return max(choices(scores, rest, rest_prime, goal), key=lambda found: found.merit).event
 
 
-def coarse(*arrays: npt.NDArray[Any]) -> float:
-    """The scale of outputs for `tolerance`: in float32 two last places are as much as that."""
-    kinds = [array.dtype for array in arrays if array.dtype.kind == "f"]
-    places = [_ULPS * float(np.finfo(kind).eps) / TOLERANCE for kind in kinds]
-    return max([1.0, *places]) * scale_of(*arrays)
+def column_grains(*sides: npt.NDArray[Any]) -> tuple[Grain, ...]:
+    """The grains of the columns of outputs; none for outputs that are not rows of numbers."""
+    rows = both(*map(np.asarray, sides))
+    return () if rows is None else grains_of(*rows)
+
+
+def score_grain(score: Any, grains: Sequence[Grain], values: Floats, values_prime: Floats) -> Grain:
+    """What rounding may move the values of a score by.
+
+    A score with a true attribute `merged` is a function of cells, which were placed with rounding
+    in mind: nothing. One with a method `rounding(grains)` says itself what its columns' grains
+    make of it. Any other is judged by its own values, and by the coarsest of its columns.
+    """
+    if getattr(score, "merged", False):
+        return EXACT
+    rounding = getattr(score, "rounding", None)
+    if rounding is not None and grains:
+        found: Grain = rounding(grains)
+        return found
+    own = grain_of(values, values_prime)
+    return replace(own, absolute=max((grain.typical for grain in grains), default=0.0))
 
 
 def not_applicable(attack: Any, outputs: npt.NDArray[Any]) -> ValueError:
     """The complaint of an attack that can make nothing of such outputs."""
     shape = (str(outputs.dtype), outputs.shape[1:])
     return invalid("attack", f"one that applies to these outputs ({type(attack).__name__})", shape)
-
-
-def scale_of(*arrays: npt.NDArray[Any]) -> float:
-    """The largest finite magnitude in arrays of numbers; 0 for anything else."""
-    largest = 0.0
-    for array in arrays:
-        if array.dtype.kind in "iub" and array.size:
-            largest = max(largest, abs(float(array.max())), abs(float(array.min())))
-        elif array.dtype.kind == "f" and array.size:
-            # Most arrays hold nothing else, and are not copied then.
-            finite = array if _all_finite(array) else array[np.isfinite(array)]
-            if finite.size:
-                largest = max(largest, float(finite.max()), -float(finite.min()))
-    return largest
-
-
-def _all_finite(array: npt.NDArray[Any]) -> bool:
-    return math.isfinite(float(array.max())) and math.isfinite(float(array.min()))
 
 
 @np.errstate(over="ignore", invalid="ignore")
@@ -182,43 +170,37 @@ def choices(
     Returns:
         One choice for each score.
     """
-    scale = coarse(outputs, outputs_prime)
-    return [
-        best(score, scores_of(score, outputs), scores_of(score, outputs_prime), scale, goal)
-        for score in scores
-    ]
+    grains = column_grains(outputs, outputs_prime)
+    found = []
+    for score in scores:
+        values, values_prime = scores_of(score, outputs), scores_of(score, outputs_prime)
+        grain = score_grain(score, grains, values, values_prime)
+        found.append(best(score, values, values_prime, grain, goal))
+    return found
 
 
-def best(score: Score, values: Floats, values_prime: Floats, scale: float, goal: Goal) -> Choice:
+def best(score: Score, values: Floats, values_prime: Floats, grain: Grain, goal: Goal) -> Choice:
     """The best threshold, side and direction for one score.
 
     Args:
         score: the score itself, for the event.
         values: its values on x, shape `(size,)`; may hold infinities and NaN.
         values_prime: the same on x'.
-        scale: magnitude of the outputs, see `coarse`; a score with a true attribute
-            `merged` has dealt with rounding itself and is judged on its own scale.
+        grain: what rounding may move its values by, see `score_grain`.
         goal: what is to be certified.
 
     Returns:
         The choice; with merit minus infinity where the score is one cluster of values.
     """
     low, high = sorted_values(values), sorted_values(values_prime)
-    points = thresholds(low, high, tolerance(score, scale, low, high))
-    below = np.searchsorted(low, points), np.searchsorted(high, points)
+    marks = marks_of(low, high, grain)
+    below = [[np.searchsorted(side, some) for some in marks.all] for side in (low, high)]
     finite, sizes = (low.size, high.size), (values.size, values_prime.size)
-    return _pick(score, points, below, finite, sizes, goal)
-
-
-def sorted_values(values: Floats) -> Floats:
-    """Values in order, without NaN."""
-    found = np.sort(values)
-    # NaN comes last.
-    return found[: found.size - int(np.count_nonzero(np.isnan(found)))]
+    return _pick(score, marks.points, np.array(below), finite, sizes, goal)
 
 
 def best_of_sketches(
-    score: Score, side: Sketch, side_prime: Sketch, scale: float, goal: Goal
+    score: Score, side: Sketch, side_prime: Sketch, marks: Marks, goal: Goal
 ) -> Choice:
     """The best threshold for one score whose values were too many to keep.
 
@@ -226,43 +208,73 @@ def best_of_sketches(
         score: the score itself, for the event.
         side: sketch of its values on x.
         side_prime: sketch of its values on x', with the same edges and ends.
-        scale: magnitude of the outputs, see `coarse`.
+        marks: the thresholds that the edges were made of.
         goal: what is to be certified.
 
     Returns:
-        The choice among the edges and the gaps in both tails.
+        The choice among the marks and the gaps in both tails.
     """
-    ends = side.low, side.high, side_prime.low, side_prime.high
-    slack = tolerance(score, scale, side.edges, *ends)
-    lowest = thresholds(side.low, side_prime.low, slack)
-    highest = thresholds(side.high, side_prime.high, slack)
-    points = np.unique(np.concatenate([side.edges, lowest, highest]))
-    below = side.count_below(points), side_prime.count_below(points)
+    tails = [
+        marks_of(some, some_prime, marks.grain)
+        for some, some_prime in ((side.low, side_prime.low), (side.high, side_prime.high))
+    ]
+    marks = marks.joined(tails)
+    below = [[some.count_below(points) for points in marks.all] for some in (side, side_prime)]
     finite, sizes = (side.finite, side_prime.finite), (side.size, side_prime.size)
-    return _pick(score, points, below, finite, sizes, goal)
-
-
-def tolerance(score: Score, scale: float, *values: Floats) -> float:
-    """How near two values of a score count as one."""
-    own = scale_of(*values)
-    return TOLERANCE * (own if getattr(score, "merged", False) else max(scale, own))
+    return _pick(score, marks.points, np.array(below), finite, sizes, goal)
 
 
 def _pick(
     score: Score,
     points: Floats,
-    below: tuple[npt.NDArray[Any], npt.NDArray[Any]],
+    below: npt.NDArray[np.int64],
     finite: tuple[int, int],
     sizes: tuple[int, int],
     goal: Goal,
 ) -> Choice:
+    """The best of some thresholds.
+
+    Args:
+        score: the score.
+        points: the thresholds.
+        below: values below each less its tolerance, below it, and below it plus its tolerance,
+            on x and on x', shape `(2, 3, m)`.
+        finite: values on either side that are not NaN.
+        sizes: values on either side.
+        goal: what is to be certified.
+    """
     if points.size == 0:
         return Choice(Above(score, 0.0), "x", -math.inf, _counts(0, 0, sizes))
-    above = finite[0] - below[0], finite[1] - below[1]
-    # Rows: above with x in the numerator, above with x', below with x, below with x'.
-    hits = np.stack([above[0], above[1], below[0], below[1]])
+    above = np.array(finite)[:, np.newaxis, np.newaxis] - below
+    # Rows: above with x in the numerator, above with x', below with x, below with x'. Rounding
+    # takes from the numerator and gives to the denominator.
+    worth = np.concatenate([above[:, 2], below[:, 0]])
+    cost = np.concatenate([above[:, 0], below[:, 2]])
+    found = _choice(score, points, worth, cost, below[:, 1], finite, sizes, goal)
+    if np.array_equal(below[:, 0], below[:, 2]):
+        return found
+    plain = np.concatenate([above[:, 1], below[:, 1]])
+    raw = _choice(score, points, plain, plain, below[:, 1], finite, sizes, goal)
+    return replace(found, rounding=raw if raw.merit > rounded_merit(found.merit) else None)
+
+
+def rounded_merit(merit: float) -> float:
+    """What an event must promise beyond the one that stands to be worth a word on rounding."""
+    return _CLEARLY[0] * max(merit, 0.0) + _CLEARLY[1]
+
+
+def _choice(
+    score: Score,
+    points: Floats,
+    hits: npt.NDArray[np.int64],
+    other: npt.NDArray[np.int64],
+    below: npt.NDArray[np.int64],
+    finite: tuple[int, int],
+    sizes: tuple[int, int],
+    goal: Goal,
+) -> Choice:
     draws = np.array([[sizes[0]], [sizes[1]]] * 2)
-    against = _beside(hits)[[1, 0, 3, 2]]
+    against = _beside(other)[[1, 0, 3, 2]]
     lowered = 0.0
     for tail in goal.caution:
         merits = predicted(
@@ -275,7 +287,9 @@ def _pick(
     merits = merits - lowered
     which, place = divmod(int(np.argmax(merits)), points.size)
     side = "above" if which < 2 else "below"
-    k, k_prime = (int(count[place]) for count in (above if which < 2 else below))
+    k, k_prime = (int(low[place]) for low in below)
+    if side == "above":
+        k, k_prime = finite[0] - k, finite[1] - k_prime
     event = Above(score, float(points[place]), side)
     direction = "x_prime" if which % 2 else "x"
     return Choice(event, direction, float(merits[which, place]), _counts(k, k_prime, sizes))
@@ -298,42 +312,8 @@ def _counts(k: int, k_prime: int, sizes: tuple[int, int]) -> Counts:
     return Counts(k, max(1, sizes[0]), k_prime, max(1, sizes[1]))
 
 
-def thresholds(values: Floats, values_prime: Floats, tolerance: float) -> Floats:
-    """Thresholds worth trying: between clusters of equal values, dense in both tails.
-
-    Args:
-        values: sorted values on x, no NaN.
-        values_prime: sorted values on x'.
-        tolerance: values no further apart belong to one cluster.
-
-    Returns:
-        Increasing thresholds, at most a few hundred.
-    """
-    pooled = np.sort(np.concatenate([values, values_prime]))
-    finite = pooled[np.isfinite(pooled)]
-    # Infinities lie beyond every finite value, one unit of scale away.
-    reach = max(1.0, scale_of(finite))
-    pooled = np.clip(pooled, -2.0 * reach, 2.0 * reach)
-    gaps = np.flatnonzero(np.diff(pooled) > 4.0 * tolerance)
-    if gaps.size > _MOST_THRESHOLDS:
-        gaps = np.unique(gaps[_places(np.searchsorted(gaps, _ranks(pooled.size)), gaps.size)])
-    found: Floats = pooled[gaps] + _SHARE * (pooled[gaps + 1] - pooled[gaps])
-    return found
-
-
-def _places(places: npt.NDArray[np.intp], size: int) -> npt.NDArray[np.intp]:
-    return np.minimum(places, size - 1)
-
-
-def _ranks(size: int) -> npt.NDArray[np.int64]:
-    """Ranks from either end: each of the first, then a geometric sequence to the middle."""
-    steps = max(1, int(np.log(max(2.0, size / (2 * _DENSE))) / np.log(_RATIO)))
-    tail = np.geomspace(_DENSE, max(_DENSE, size / 2), steps + 1)
-    ranks = np.concatenate([np.arange(_DENSE), tail]).astype(np.int64)
-    return np.unique(np.concatenate([ranks, size - 2 - ranks]).clip(0, size - 2))
-
-
 __all__ = [
-    "TOLERANCE", "Choice", "Goal", "ScoreAttack", "best", "best_of_sketches", "choices", "coarse",
-    "not_applicable", "scale_of", "score_name", "sorted_values", "thresholds", "tolerance",
+    "Choice", "Goal", "Marks", "ScoreAttack", "best", "best_of_sketches", "choices",
+    "column_grains", "marks_of", "not_applicable", "rounded_merit", "scale_of", "score_grain",
+    "score_name", "sorted_values", "thresholds",
 ]  # fmt: skip

@@ -12,12 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import mistyped
-from ._choosing import TOLERANCE, coarse
+from ._grains import APART, NEAR, Grain, runs, steps_of
 
 Floats = npt.NDArray[np.float64]
-
-_LINK: Final = 4.0
-"""Values up to this many tolerances apart belong to one cluster, as for thresholds."""
 
 _WIDEST: Final = 32.0
 """A cluster of more tolerances than this is a continuum that a huge scale has run together."""
@@ -89,18 +86,6 @@ def chunks(rows: npt.NDArray[Any]) -> Iterator[slice]:
         yield slice(first, first + step)
 
 
-def tolerance_of(*arrays: npt.NDArray[Any]) -> float:
-    """How far apart numbers of these arrays may be and still stand for one real number.
-
-    `TOLERANCE` of the largest magnitude, for float32 and float16 two of their last places.
-    Whole numbers are exact: 0.
-    """
-    kinds = [array.dtype for array in arrays if array.dtype.kind == "f"]
-    if not kinds:
-        return 0.0
-    return TOLERANCE * coarse(*arrays)
-
-
 def head(rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """The first rows, as many as a search for atoms looks at."""
     coarse = rows.dtype.kind == "f" and rows.dtype.itemsize < 8
@@ -113,27 +98,33 @@ def known(*values: npt.NDArray[Any]) -> Floats:
     return np.sort(pooled[np.isfinite(pooled)])
 
 
-def atoms_of(values: Floats, tolerance: float) -> Atoms:
+def atoms_of(values: Floats, grain: Grain) -> Atoms:
     """The atoms among sorted finite values.
 
-    Clusters are runs without a gap above four tolerances; an atom's interval reaches two
-    tolerances beyond its cluster, so that neighbours never touch and rounding never leaves it.
+    Clusters are what rounding does not tell apart (see `steps_of`); an atom's interval reaches a
+    tolerance beyond its cluster, so that neighbours never touch and rounding never leaves it.
 
     Args:
         values: sorted, finite, shape `(size,)`.
-        tolerance: see `tolerance_of`.
+        grain: of the column.
 
     Returns:
         The atoms, in increasing order.
     """
     least = max(_LEAST, values.size // _RAREST)
-    breaks = np.flatnonzero(np.diff(values) > _LINK * tolerance)
-    first = np.concatenate([[0], breaks + 1]).astype(np.intp)[: values.size]
-    last = np.concatenate([breaks, [values.size - 1]]).astype(np.intp)[: values.size]
+    if not values.size:
+        return Atoms(values, values, np.zeros(0, np.int64))
+    steps = steps_of(values, grain)
+    first, last = runs(steps == APART)
     counts = last - first + 1
-    kept = (counts >= least) & (values[last] - values[first] <= _WIDEST * tolerance)
-    lows, highs = values[first[kept]], values[last[kept]]
-    reach = 0.5 * _LINK * tolerance
+    frequent = counts >= least
+    first, last, counts = first[frequent], last[frequent], counts[frequent]
+    lows, highs = values[first], values[last]
+    width, reach = highs - lows, grain.at(np.maximum(np.abs(lows), np.abs(highs)))
+    near = np.cumsum(np.append(0, steps == NEAR))
+    # A run that holds values near each other and is wide is a continuum, not a number.
+    kept = (width <= _WIDEST * reach) | (near[last] == near[first])
+    lows, highs, reach = lows[kept], highs[kept], np.maximum(reach, width * (width > reach))[kept]
     return Atoms(lows - reach, highs + reach, counts[kept].astype(np.int64))
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._columns import Floats
+from ._grains import Grain, cuts_of
 
 Whole = npt.NDArray[np.int64]
 
@@ -27,8 +28,6 @@ _OFTEN: Final = 8
 _HEAVY: Final = 0.005
 """Elsewhere a value with this share of all is an atom, if there are at most _SENTINELS of them."""
 _SENTINELS: Final = 8
-_WIDEST: Final = 32.0
-"""A cluster of more tolerances is a continuum that far outliers have run together."""
 _NEAR: Final = 16.0
 """An atom's bin reaches so many tolerances into a continuum around it."""
 _TAILS: Final = (0.001, 0.003, 0.01, 0.03)
@@ -49,32 +48,19 @@ class Column:
     symbols: Whole
 
 
-@dataclass(frozen=True, slots=True)
-class Slack:
-    """How far apart two numbers may be and still stand for one real number.
-
-    Args:
-        tolerance: in the units of the outputs.
-        scale: the magnitude of outputs that the tolerance is made for.
-    """
-
-    tolerance: float
-    scale: float
-
-
-def column(values: Floats, slack: Slack, bins: int) -> Column:
+def column(values: Floats, grain: Grain, bins: int) -> Column:
     """The bins of a column.
 
     Args:
         values: a sample of its values on both sides, in any order, shape `(size,)`.
-        slack: the rounding to allow for.
+        grain: what rounding may move a value by.
         bins: quantile bins wanted for ordinary values, beside those in the tails.
 
     Returns:
         The bins; at least one, and the one for NaN.
     """
     finite = np.sort(values[np.isfinite(values)])
-    gaps = _gaps(finite, slack)
+    gaps = cuts_of(finite, grain)
     sizes = np.diff(np.concatenate([[0], gaps + 1, [finite.size]]))
     heavy = _heavy(sizes)
     ordinary = int(sizes[~heavy].sum())
@@ -85,7 +71,7 @@ def column(values: Floats, slack: Slack, bins: int) -> Column:
         targets = _levels(bins, ordinary) * ordinary
         if wanted.size:
             wanted[_nearest(reached, targets)] = True
-    inner = _edges(finite, gaps, heavy, wanted, slack.tolerance)
+    inner = _edges(finite, gaps, heavy, wanted, grain)
     # Which cluster begins each bin tells whether the bin is an atom.
     first = np.concatenate([[0], np.flatnonzero(wanted) + 1]).astype(np.intp)
     atoms = heavy[first]
@@ -98,33 +84,16 @@ def _edges(
     gaps: npt.NDArray[np.intp],
     heavy: npt.NDArray[np.bool_],
     wanted: npt.NDArray[np.bool_],
-    tolerance: float,
+    grain: Grain,
 ) -> Floats:
     """An edge in each gap wanted; one beside an atom in a continuum is near the atom."""
     low, high = values[gaps[wanted]], values[gaps[wanted] + 1]
-    reach = np.full(low.shape, _NEAR * tolerance if tolerance > 0.0 else np.inf)
+    reach = np.full(low.shape, np.inf) if grain.exact else _NEAR * grain.at(low)
     before, after = heavy[:-1][wanted], heavy[1:][wanted]
     share = _SHARE * (high - low)
     edges = np.where(before & ~after, low + np.minimum(share, reach), low + share)
     near: Floats = np.where(after & ~before, high - np.minimum(high - low - share, reach), edges)
     return near
-
-
-def _gaps(values: Floats, slack: Slack) -> npt.NDArray[np.intp]:
-    """Places i such that sorted values i and i + 1 are surely two real numbers."""
-    if values.size < 2:
-        return np.zeros(0, dtype=np.intp)
-    steps = np.diff(values)
-    apart = steps > 4.0 * slack.tolerance
-    ends = np.concatenate([[-1], np.flatnonzero(apart), [values.size - 1]])
-    wide = values[ends[1:]] - values[ends[:-1] + 1] > _WIDEST * slack.tolerance
-    if wide.any():
-        # The tolerance of a scale that these values do not have: their own magnitude's instead.
-        inside = np.repeat(wide, np.diff(ends))[:-1]
-        size = np.abs(values)
-        own = np.maximum(np.maximum(size[:-1], size[1:]), np.median(size))
-        apart |= inside & (steps > 4.0 * slack.tolerance * (own / slack.scale))
-    return np.flatnonzero(apart)
 
 
 def _heavy(sizes: Whole) -> npt.NDArray[np.bool_]:

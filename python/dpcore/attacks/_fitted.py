@@ -15,9 +15,9 @@ import numpy.typing as npt
 
 from .. import _core
 from ..records import Pair
-from ._choosing import scale_of
-from ._columns import Floats, tolerance_of
-from ._features import Slack, Whole
+from ._columns import Floats
+from ._features import Whole
+from ._grains import grains_of
 from ._layout import Layout, Words, alike, blocks, layout
 from ._patterns import Coding, Patterns, by_class, by_column, hashed
 from ._tables import Runs, clear_runs, even_runs, log_ratios, shrunk, smoothed
@@ -62,7 +62,7 @@ class Pilot:
         self.pair, self.bins = pair, bins
         most = min(max(_SAMPLE // rows.shape[1], _ROWS[0]), _ROWS[1])
         heads = [side[:most] for side in self.sides]
-        self.slack = Slack(tolerance_of(*heads), scale_of(*heads))
+        self.grains = grains_of(*heads)
         self.sample = np.concatenate([head.astype(np.float64) for head in heads])
         self.columns = rows.shape[1]
         self.own = np.arange(self.columns)
@@ -73,7 +73,7 @@ class Pilot:
         """The layout of a transform with bins by class, made once."""
         key = transform, classes.tobytes()
         if key not in self.layouts:
-            found = layout(self.sample, transform, self.slack, self.bins, classes)
+            found = layout(self.sample, transform, self.grains, self.bins, classes)
             self.layouts[key] = found
         return self.layouts[key]
 

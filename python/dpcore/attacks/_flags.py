@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from ..errors import invalid
 from ..records import Record, frozen_array
-from ._columns import Atoms, Floats, atoms_of, head, known, loose_of, numbers, tolerance_of
+from ._columns import Atoms, Floats, atoms_of, head, known, loose_of, numbers
+from ._grains import Grain, grains_of
 
 _FLAGS: Final = 4
 """Atoms of one entry that get a flag of their own, the most frequent ones."""
@@ -19,6 +20,8 @@ _MIXED: Final = 16
 _LOOSE: Final = 4
 """An entry is an atom or two beside a continuum if so many values, and so many for each atom, are
 no atoms."""
+_WIDE: Final = 4096.0
+"""Tolerances that a cell of the grid is wide, where the numbers are spread enough."""
 _GRID: Final = 0.618033988749895
 """The grid to which values are merged has its boundaries at no simple fraction of its width."""
 
@@ -33,7 +36,7 @@ class Features(Record):
 
     Args:
         fill: what replaces a flagged value, for each entry.
-        unit: width of the grid; 0 for whole numbers.
+        unit: width of the grid of each entry, or of all; 0 for numbers that were never rounded.
         entries: which entry each flag belongs to.
         lows: lower ends of the atoms' intervals; NaN for a flag of NaN.
         highs: upper ends.
@@ -43,7 +46,7 @@ class Features(Record):
     """
 
     fill: Floats
-    unit: float
+    unit: Floats
     entries: npt.NDArray[np.int64]
     lows: Floats
     highs: Floats
@@ -53,6 +56,8 @@ class Features(Record):
         for name, kind in (("fill", "f8"), ("entries", "i8"), ("lows", "f8"), ("highs", "f8")):
             values = frozen_array(np.asarray(getattr(self, name), dtype=kind))
             object.__setattr__(self, name, values)
+        unit = np.broadcast_to(np.asarray(self.unit, dtype=np.float64), self.fill.shape)
+        object.__setattr__(self, "unit", frozen_array(unit))
         if not self.entries.shape == self.lows.shape == self.highs.shape:
             shapes = (self.entries.shape, self.lows.shape, self.highs.shape)
             raise invalid("entries", "as many as lows and highs", shapes)
@@ -80,9 +85,10 @@ class Features(Record):
         for entry in range(dim):
             values = made[:, entry]
             values[~np.isfinite(values)] = self.fill[entry]
-            if self.unit > 0.0:
-                np.floor(values / self.unit + _GRID, out=values)
-                values *= self.unit
+            unit = self.unit[entry]
+            if unit > 0.0:
+                np.floor(values / unit + _GRID, out=values)
+                values *= unit
         return made
 
 
@@ -97,12 +103,12 @@ def features_of(rows: npt.NDArray[Any], rows_prime: npt.NDArray[Any]) -> Feature
         The features.
     """
     sides = head(rows), head(rows_prime)
-    tolerance = tolerance_of(*sides)
+    grains = grains_of(*sides)
     flags: list[tuple[int, float, float]] = []
-    fill = np.zeros(rows.shape[1])
+    fill, unit = np.zeros(rows.shape[1]), np.zeros(rows.shape[1])
     for i in range(rows.shape[1]):
         values = known(sides[0][:, i], sides[1][:, i])
-        atoms = atoms_of(values, tolerance)
+        atoms = atoms_of(values, grains[i])
         rest = values[loose_of(values, atoms)]
         # Of a discrete law only rare values are no atoms: there the value itself is the feature.
         mixed = rest.size >= max(_MIXED, _LOOSE * atoms.counts.size)
@@ -110,10 +116,19 @@ def features_of(rows: npt.NDArray[Any], rows_prime: npt.NDArray[Any]) -> Feature
         flags += [(i, float(atoms.lows[j]), float(atoms.highs[j])) for j in marked]
         beside = rest if mixed else values
         fill[i] = np.median(beside) if beside.size else 0.0
+        unit[i] = _width(beside, grains[i])
         column = np.concatenate([side[:, i].astype(np.float64) for side in (rows, rows_prime)])
         flags += [(i, odd, odd) for odd in (np.nan, -np.inf, np.inf) if _holds(column, odd)]
     table = np.array(flags, dtype=np.float64).reshape(-1, 3)
-    return Features(fill, tolerance, table[:, 0].astype(np.int64), table[:, 1], table[:, 2])
+    return Features(fill, unit, table[:, 0].astype(np.int64), table[:, 1], table[:, 2])
+
+
+def _width(values: Floats, grain: Grain) -> float:
+    """A grid so wide that few numbers lie on a boundary, and so narrow that little is lost."""
+    if grain.exact or not values.size:
+        return 0.0
+    low, high = np.quantile(values, (0.25, 0.75), method="nearest")
+    return float(max(4.0 * grain.typical, min(_WIDE * grain.typical, (high - low) / 32.0)))
 
 
 def _frequent(atoms: Atoms, size: int) -> list[int]:

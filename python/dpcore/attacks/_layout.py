@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -12,7 +13,8 @@ import numpy.typing as npt
 from ..errors import invalid
 from ..records import Pair
 from ._columns import Floats
-from ._features import Column, Slack, Whole, column
+from ._features import Column, Whole, column
+from ._grains import Grain, coarsest, summed
 
 Words = npt.NDArray[np.uint64]
 
@@ -132,7 +134,7 @@ class Layout:
 def layout(
     sample: npt.NDArray[Any],
     transform: str,
-    slack: Slack,
+    grains: Sequence[Grain],
     bins: int,
     classes: Whole,
 ) -> Layout:
@@ -141,19 +143,28 @@ def layout(
     Args:
         sample: outputs of both sides, shape `(size, columns)`.
         transform: one of `TRANSFORMS`.
-        slack: see `column`.
+        grains: of the outputs' columns.
         bins: see `column`.
         classes: the class of every column, shape `(columns,)`.
 
     Returns:
         The layout.
     """
-    values = transformed(sample, transform)
-    made = {
-        int(kind): column(values[:, classes == kind].ravel(), slack, bins)
-        for kind in np.unique(classes)
-    }
+    values, grains = transformed(sample, transform), _moved(grains, transform)
+    made = {}
+    for kind in np.unique(classes):
+        of_kind = coarsest([grains[i] for i in np.flatnonzero(classes == kind).tolist()])
+        made[int(kind)] = column(values[:, classes == kind].ravel(), of_kind, bins)
     return Layout.of(transform, [made[int(kind)] for kind in classes])
+
+
+def _moved(grains: Sequence[Grain], transform: str) -> Sequence[Grain]:
+    """The grains of the columns of a transform."""
+    if transform == "sorted":
+        return [coarsest(grains)] * len(grains)
+    if transform == "differences":
+        return [grains[0], *(summed(pair) for pair in itertools.pairwise(grains))]
+    return grains
 
 
 def alike(pair: Pair, transform: str, columns: int) -> Whole:

@@ -16,16 +16,15 @@ import numpy.typing as npt
 
 from ..errors import choice, invalid, mistyped
 from ..records import Record, frozen_array
-from ._choosing import _SHARE
-from ._columns import Atoms, Floats, atoms_of, head, known, loose_of, numbers, tolerance_of
+from ._columns import Atoms, Floats, atoms_of, head, known, loose_of, numbers
+from ._grains import Grain, cuts_of, grains_of
+from ._marks import SHARE
 
 Whole = npt.NDArray[np.int64]
 
 _KINDS: Final = ("whole", "words", "text", "bytes", "real")
 _WIDEST: Final = 2**16
 """Columns of whole numbers with a longer range are cut into words of 16 bits."""
-_APART: Final = 8.0
-"""Bin edges lie in gaps of at least this many tolerances, clear of every atom's interval."""
 _SPECIAL: Final = 3
 """The last letters of a real column: NaN, minus and plus infinity."""
 _TAILED: Final = 4
@@ -208,12 +207,12 @@ class RealColumn:
     Args:
         values: a sorted sample of both sides, finite.
         atoms: its atoms.
-        tolerance: see `tolerance_of`.
+        grain: what rounding may move a value by.
     """
 
     values: Floats
     atoms: Atoms
-    tolerance: float
+    grain: Grain
 
     @property
     def loose(self) -> bool:
@@ -222,13 +221,13 @@ class RealColumn:
 
     def cuts(self, bins: int) -> Floats:
         """Edges of bins of the values that are no atoms, in gaps between pilot values."""
-        gaps = np.flatnonzero(np.diff(self.values) > _APART * self.tolerance)
+        gaps = cuts_of(self.values, self.grain)
         ranks = np.cumsum(loose_of(self.values, self.atoms))
         if bins < 2 or not gaps.size or not self.loose:
             return np.empty(0)
         at = np.searchsorted(ranks[gaps], ranks[-1] * _shares(bins))
         chosen = gaps[np.unique(at[at < gaps.size])]
-        cuts: Floats = self.values[chosen] + _SHARE * np.diff(self.values)[chosen]
+        cuts: Floats = self.values[chosen] + SHARE * np.diff(self.values)[chosen]
         return cuts
 
     def alphabet(self, bins: int) -> tuple[Floats, Whole, int]:
@@ -259,9 +258,11 @@ def _shares(bins: int) -> Floats:
 def real_columns(rows: npt.NDArray[Any], rows_prime: npt.NDArray[Any]) -> list[RealColumn]:
     """What the pilot shows of every column."""
     first, second = head(rows), head(rows_prime)
-    tolerance = tolerance_of(first, second)
     pooled = (known(first[:, i], second[:, i]) for i in range(rows.shape[1]))
-    return [RealColumn(values, atoms_of(values, tolerance), tolerance) for values in pooled]
+    return [
+        RealColumn(values, atoms_of(values, grain), grain)
+        for values, grain in zip(pooled, grains_of(first, second), strict=True)
+    ]
 
 
 def letters_of_real(shown: Sequence[RealColumn], bins: int) -> Letters:

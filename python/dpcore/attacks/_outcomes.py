@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -13,7 +13,12 @@ import numpy.typing as npt
 from ..errors import invalid, mistyped, real
 from ..records import Record, frozen_array
 from ._columns import Floats
+from ._grains import grain_of
 
+Grid = tuple[float, float]
+"""Width of a cell, and the magnitude up to which it holds; see `Outcomes`."""
+
+_WIDE: Final = 4096.0
 _GRID: Final = 0.618033988749895
 """Floats inside objects are rounded to a grid whose boundaries are at no simple fraction."""
 
@@ -26,6 +31,7 @@ class Outcomes(Record):
         keys: the objects, hashable, floats in them rounded to the grid.
         values: the score of each.
         unit: width of the grid to which floats inside objects are rounded; 0 for none.
+        middle: the grid widens with the magnitude beyond this one, in powers of two.
 
     Raises:
         TypeError: if a key cannot be hashed or `unit` is not a number.
@@ -35,6 +41,7 @@ class Outcomes(Record):
     keys: tuple[Hashable, ...]
     values: Floats
     unit: float = 0.0
+    middle: float = math.inf
 
     merged = True
     cost = 2000
@@ -42,7 +49,8 @@ class Outcomes(Record):
     def __post_init__(self) -> None:
         """Freeze the tables and check that they fit."""
         object.__setattr__(self, "unit", real("unit", self.unit, low=0.0))
-        keys = tuple(_key(_tupled(key), self.unit) for key in self.keys)
+        grid = self.unit, self.middle
+        keys = tuple(_key(_tupled(key), grid) for key in self.keys)
         object.__setattr__(self, "keys", keys)
         object.__setattr__(self, "values", frozen_array(np.asarray(self.values, np.float64)))
         if self.values.shape != (len(keys),):
@@ -51,7 +59,8 @@ class Outcomes(Record):
     def __call__(self, outputs: npt.NDArray[Any]) -> Floats:
         """The scores, shape `(size,)`."""
         table = dict(zip(self.keys, self.values.tolist(), strict=True))
-        return np.array([table.get(key, 0.0) for key in keys_of(outputs, self.unit)], np.float64)
+        keys = keys_of(outputs, (self.unit, self.middle))
+        return np.array([table.get(key, 0.0) for key in keys], np.float64)
 
     def __str__(self) -> str:
         """One line for a report."""
@@ -65,23 +74,23 @@ def items_of(outputs: npt.NDArray[Any]) -> list[Any]:
     return [tuple(row) for row in outputs.reshape(len(outputs), -1).tolist()]
 
 
-def keys_of(outputs: npt.NDArray[Any], unit: float) -> Iterable[Hashable]:
+def keys_of(outputs: npt.NDArray[Any], grid: Grid) -> Iterable[Hashable]:
     """What stands for every output in a table; a TypeError for one that cannot be hashed."""
     for item in items_of(np.asarray(outputs)):
-        yield _key(item, unit)
+        yield _key(item, grid)
 
 
-def _key(item: Any, unit: float) -> Hashable:
+def _key(item: Any, grid: Grid) -> Hashable:
     """What stands for an object in the table: itself, its floats rounded to the grid."""
     if isinstance(item, np.generic):
         item = item.item()
     if isinstance(item, complex):
-        return tuple(_key(part, unit) for part in (item.real, item.imag))
+        return tuple(_key(part, grid) for part in (item.real, item.imag))
     if isinstance(item, float):
         # NaN is not equal to itself, and JSON has no infinities: their names stand for them.
-        return _rounded(item, unit) if math.isfinite(item) else str(item)
+        return _rounded(item, grid) if math.isfinite(item) else str(item)
     if isinstance(item, tuple):
-        return tuple(_key(part, unit) for part in item)
+        return tuple(_key(part, grid) for part in item)
     try:
         hash(item)
     except TypeError:
@@ -89,21 +98,29 @@ def _key(item: Any, unit: float) -> Hashable:
     return item  # type: ignore[no-any-return]
 
 
-def _rounded(value: float, unit: float) -> float:
-    return math.floor(value / unit + _GRID) * unit if unit > 0.0 else value
+def _rounded(value: float, grid: Grid) -> float:
+    unit, middle = grid
+    if unit == 0.0:
+        return value
+    if abs(value) > middle:
+        unit *= 2.0 ** math.frexp(abs(value) / middle)[1]
+    return math.floor(value / unit + _GRID) * unit
 
 
-def largest(items: Iterable[Any]) -> float:
-    """The largest finite magnitude of the floats in objects."""
-    most = 0.0
+def grid_of(sides: Iterable[Iterable[Any]]) -> Grid:
+    """The grid for the floats in objects of both sides: 4,096 tolerances at their middle."""
+    values, values_prime = (np.array(list(_floats(items)), np.float64) for items in sides)
+    grain = grain_of(values, values_prime)
+    return (0.0, math.inf) if grain.exact else (_WIDE * grain.typical, grain.middle or math.inf)
+
+
+def _floats(items: Iterable[Any]) -> Iterator[float]:
     for item in items:
         if isinstance(item, tuple):
-            most = max(most, largest(item))
+            yield from _floats(item)
         elif isinstance(item, (float, complex, np.floating, np.complexfloating)):
-            value = complex(item)
-            sizes = abs(value.real), abs(value.imag)
-            most = max(most, *(size for size in sizes if math.isfinite(size)), 0.0)
-    return most
+            parts = complex(item)
+            yield from (parts.real, parts.imag) if parts.imag else (parts.real,)
 
 
 def _tupled(key: Any) -> Any:

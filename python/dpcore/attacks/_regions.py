@@ -115,10 +115,11 @@ class Repeats(Record):
 
     Args:
         tolerance: entries this near are equal, in the units of the outputs, at least 0.
+        relative: so are entries as near as this share of the larger one, at least 0.
 
     Raises:
-        TypeError: if `tolerance` is not a number.
-        ValueError: if it is negative or not finite.
+        TypeError: if one of them is not a number.
+        ValueError: if one is negative or not finite.
 
     Source:
         Ding, Wang, Wang, Zhang and Kifer (2018), StatDP, for events on relations among entries.
@@ -129,12 +130,14 @@ class Repeats(Record):
     """
 
     tolerance: float
+    relative: float = 0.0
 
     merged = True
 
     def __post_init__(self) -> None:
-        """Check the tolerance."""
-        object.__setattr__(self, "tolerance", real("tolerance", self.tolerance, low=0.0))
+        """Check the tolerances."""
+        for name in ("tolerance", "relative"):
+            object.__setattr__(self, name, real(name, getattr(self, name), low=0.0))
 
     def __call__(self, outputs: npt.NDArray[Any]) -> Floats:
         """The numbers, shape `(size,)`; NaN equals nothing."""
@@ -143,6 +146,10 @@ class Repeats(Record):
         for part in chunks(rows):
             ordered = np.sort(rows[part].astype(np.float64), axis=1)
             near = ordered[:, 1:] <= ordered[:, :-1] + self.tolerance
+            if self.relative:
+                with np.errstate(invalid="ignore"):
+                    reach = self.relative * np.abs(ordered).max(axis=1, initial=0.0)
+                    near |= np.diff(ordered, axis=1) <= reach[:, np.newaxis]
             scores[part] = np.count_nonzero(near, axis=1)
         return scores
 

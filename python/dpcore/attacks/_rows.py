@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ from .. import _core
 from ..errors import choice, integer, invalid, vector
 from ..records import Record, frozen_array
 from ._columns import Floats, chunks, numbers
+from ._grains import Grain, coarsest, summed
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -48,6 +50,10 @@ class Coordinate(Record):
         if self.index >= rows.shape[1]:
             raise invalid("outputs", f"of at least {self.index + 1} entries", rows.shape)
         return rows[:, self.index].astype(np.float64)
+
+    def rounding(self, grains: Sequence[Grain]) -> Grain:
+        """The grain of the entry."""
+        return grains[self.index]
 
     def __str__(self) -> str:
         """One line for a report."""
@@ -107,6 +113,10 @@ class Closer(Record):
         kernel(rows.astype(np.float64, copy=False), self.x, self.x_prime, self.norm, scores)
         return scores
 
+    def rounding(self, grains: Sequence[Grain]) -> Grain:
+        """In L1 the sum of what the entries may move by, in L2 times their distances."""
+        return summed(grains, None if self.norm == "l1" else self.x - self.x_prime)
+
     def _by_columns(self, rows: npt.NDArray[Any], scores: Floats) -> Floats:
         """The kernel's sums in the kernel's order: the same bits, for any layout of the rows."""
         middle, apart = 0.5 * self.x + 0.5 * self.x_prime, self.x - self.x_prime
@@ -145,6 +155,10 @@ class OfRow(Record):
             raise invalid("outputs", "of at least one entry", rows.shape)
         return self._of(rows)
 
+    def rounding(self, grains: Sequence[Grain]) -> Grain:
+        """That of the coarsest entry."""
+        return coarsest(grains)
+
     def _of(self, rows: npt.NDArray[Any]) -> Floats:
         raise NotImplementedError(f"{type(self).__name__} has no _of")
 
@@ -162,6 +176,10 @@ class RowSum(OfRow):
         >>> RowSum()(np.array([[1.0, 2.0], [3.0, 4.0]])).tolist()
         [3.0, 7.0]
     """
+
+    def rounding(self, grains: Sequence[Grain]) -> Grain:
+        """The sum of what the entries may move by."""
+        return summed(grains)
 
     def _of(self, rows: npt.NDArray[Any]) -> Floats:
         scores = np.zeros(len(rows))

@@ -19,7 +19,8 @@ from ..bounds import predicted
 from ..errors import instance, invalid, vector
 from ..events.every_coordinate import EveryCoordinate, Intervals, rows
 from ..records import Pair
-from ._choosing import TOLERANCE, Floats, Goal, scale_of, thresholds
+from ._choosing import Floats, Goal, thresholds
+from ._grains import grain_of
 from ._independence import refuse_dependent
 
 _BINS: Final = 64
@@ -181,7 +182,7 @@ def _options(
         fit.append(_known(part[:cut]))
         rest.append(_known(part[cut:]))
         sizes.append(part[cut:].size)
-    points = thresholds(fit[0], fit[1], TOLERANCE * scale_of(*fit))
+    points = thresholds(fit[0], fit[1], grain_of(*fit))
     if points.size == 0:
         return Options(np.zeros(1), np.zeros(1), lambda _: Intervals(np.zeros(1), True))
     edges = points[np.unique(np.linspace(0, points.size - 1, _BINS - 1).astype(np.int64))]

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ..errors import instance, integer, invalid
 from ..events.above import Score
 from ..records import Pair, Record, frozen_array
-from ._choosing import TOLERANCE, ScoreAttack
+from ._choosing import ScoreAttack
 from ._columns import Floats, numbers
 from ._letters import (
     Letters,
@@ -24,7 +24,7 @@ from ._letters import (
     real_columns,
     regular,
 )
-from ._outcomes import Outcomes, items_of, keys_of, largest
+from ._outcomes import Outcomes, grid_of, items_of, keys_of
 
 _PSEUDO: Final = (1.0, 32.0)
 """Outputs that every cell is given beforehand on both sides.
@@ -116,8 +116,8 @@ class Histogram(ScoreAttack):
 
     For discrete outputs with enough pilot draws this is the likelihood ratio itself, and its best
     threshold the best event. Outputs may be integers, bools, strings, any hashable objects, rows
-    of these, or floats, which are merged before they are compared: values within a billionth of
-    the largest magnitude are one. Floats that never repeat go into bins by rank, beside the
+    of these, or floats, which are merged before they are compared: values that rounding
+    may have made of one number are one. Floats that never repeat go into bins by rank, beside the
     atoms, so that a flag pattern with a value or two is a cell as well.
 
     It applies where the pilot has on average 8 outputs a cell, 64 where there are bins (16 cells
@@ -277,8 +277,8 @@ def _same_order(first: Floats, second: Floats) -> bool:
 
 def _outcomes(outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]) -> tuple[Score, ...]:
     sides = (outputs, outputs_prime)
-    unit = TOLERANCE * max((largest(items_of(side)) for side in sides), default=0.0)
-    tallies = [Counter(keys_of(side, unit)) for side in sides]
+    grid = grid_of(items_of(side) for side in sides)
+    tallies = [Counter(keys_of(side, grid)) for side in sides]
     total = tallies[0] + tallies[1]
     if len(total) > max(_FEW, total.total() / _FULL):
         return ()
@@ -286,4 +286,4 @@ def _outcomes(outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]) -> tup
     keys = tuple(key for key, _ in total.most_common(_MOST_CELLS))
     counts = np.array([[tally[key] for key in keys] for tally in tallies], dtype=np.int64)
     tables = _log_ratios(counts, [len(side) for side in sides])
-    return tuple(Outcomes(keys, values, unit) for values in tables)
+    return tuple(Outcomes(keys, values, *grid) for values in tables)

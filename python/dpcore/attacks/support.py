@@ -8,6 +8,7 @@ from a closed form alone, which `infinite` states for native mechanisms.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -22,7 +23,8 @@ from ..pairs import distance
 from ..published import is_native
 from ..records import Pair
 from ._choosing import ScoreAttack
-from ._columns import atoms_of, both, head, known, tolerance_of
+from ._columns import atoms_of, both, head, known
+from ._grains import PLACES, Grain, coarsest, grains_of
 from ._regions import AtAtoms, Outside, Repeats, Special
 from ._rows import RowMax, RowMin
 
@@ -77,13 +79,13 @@ class Support(ScoreAttack):
         rows = both(outputs, outputs_prime)
         if rows is None:
             return ()
-        tolerance = tolerance_of(*map(head, rows))
+        grains = grains_of(*rows)
         found: list[Score] = [Special(kind) for kind in ("nan", "inf") if _occurs(kind, rows)]
-        found += [box for box in (_box(*rows, tolerance), _box(*rows[::-1], tolerance)) if box]
+        found += [box for box in (_box(*rows, grains), _box(*rows[::-1], grains)) if box]
         if rows[0].shape[1] > 1:
             found += [RowMin(), RowMax()]
-            found += [Repeats(tolerance)] if _repeats_differ(*rows, tolerance) else []
-        atoms = _one_sided(*rows, tolerance)
+            found += [repeats] if _repeats_differ(*rows, repeats := _repeats(grains)) else []
+        atoms = _one_sided(*rows, grains)
         found += [] if atoms is None else [atoms]
         return tuple(found) if found else (Special("nan"),)
 
@@ -94,12 +96,14 @@ def _occurs(kind: str, rows: tuple[npt.NDArray[Any], ...]) -> bool:
     return any(bool((np.isnan(side) if kind == "nan" else np.isinf(side)).any()) for side in rows)
 
 
-def _box(rows: npt.NDArray[Any], rows_prime: npt.NDArray[Any], tolerance: float) -> Outside | None:
+def _box(
+    rows: npt.NDArray[Any], rows_prime: npt.NDArray[Any], grains: Sequence[Grain]
+) -> Outside | None:
     """The range of x' in every entry where x leaves it; None where x leaves none."""
     dim = rows.shape[1]
     lows, highs = np.full(dim, -np.inf), np.full(dim, np.inf)
     for i in range(dim):
-        ends = _range(rows_prime[:, i], tolerance)
+        ends = _range(rows_prime[:, i], grains[i])
         if ends is not None:
             # Unlike min and max these pass over NaN, without a word where there is nothing else.
             lows[i] = ends[0] if np.fmin.reduce(rows[:, i]) < ends[0] else -np.inf
@@ -109,7 +113,7 @@ def _box(rows: npt.NDArray[Any], rows_prime: npt.NDArray[Any], tolerance: float)
     return Outside(lows, highs)
 
 
-def _range(column: npt.NDArray[Any], tolerance: float) -> tuple[float, float] | None:
+def _range(column: npt.NDArray[Any], grain: Grain) -> tuple[float, float] | None:
     """The range of a column, wider than its values by what lies between the outermost ones."""
     finite = column[np.isfinite(column)] if column.dtype.kind == "f" else column
     if not finite.size:
@@ -120,14 +124,20 @@ def _range(column: npt.NDArray[Any], tolerance: float) -> tuple[float, float] | 
     lowest = np.sort(finite[finite <= near[0]]).astype(np.float64)
     highest = np.sort(finite[finite >= near[1]]).astype(np.float64)
     order = min(_ORDER, lowest.size, highest.size) - 1
-    room = _ROOM * tolerance
-    below = _REACH * float(lowest[order] - lowest[0]) + room
-    above = _REACH * float(highest[-1] - highest[-1 - order]) + room
+    below = _REACH * float(lowest[order] - lowest[0]) + _ROOM * float(grain.at(lowest[0]))
+    above = _REACH * float(highest[-1] - highest[-1 - order]) + _ROOM * float(grain.at(highest[-1]))
     return float(lowest[0]) - below, float(highest[-1]) + above
 
 
-def _repeats_differ(rows: npt.NDArray[Any], rows_prime: npt.NDArray[Any], tolerance: float) -> bool:
-    counts = [Repeats(tolerance)(head(side)) for side in (rows, rows_prime)]
+def _repeats(grains: Sequence[Grain]) -> Repeats:
+    """Entries that repeat another, as far as rounding tells."""
+    grain = coarsest(grains)
+    relative = 2.0 * PLACES * 2.0 ** (1 - grain.bits) if grain.bits else 0.0
+    return Repeats(2.0 * grain.typical, relative)
+
+
+def _repeats_differ(rows: npt.NDArray[Any], rows_prime: npt.NDArray[Any], repeats: Repeats) -> bool:
+    counts = [repeats(head(side)) for side in (rows, rows_prime)]
     for events in (counts, [count > 0 for count in counts]):
         noise = math.sqrt(sum(float(np.var(event)) / event.size for event in events))
         if abs(float(np.mean(events[0])) - float(np.mean(events[1]))) > _EVIDENCE * noise:
@@ -136,16 +146,20 @@ def _repeats_differ(rows: npt.NDArray[Any], rows_prime: npt.NDArray[Any], tolera
 
 
 def _one_sided(
-    rows: npt.NDArray[Any], rows_prime: npt.NDArray[Any], tolerance: float
+    rows: npt.NDArray[Any], rows_prime: npt.NDArray[Any], grains: Sequence[Grain]
 ) -> AtAtoms | None:
     """The atoms that one side alone shows, the most frequent ones of each side."""
     sides = head(rows), head(rows_prime)
     found: list[tuple[int, int, float, float, int]] = []
     for i in range(rows.shape[1]):
         own = [known(side[:, i]) for side in sides]
-        atoms = atoms_of(np.sort(np.concatenate(own)), tolerance)
+        atoms = atoms_of(np.sort(np.concatenate(own)), grains[i])
+        # Rounding may have moved the other side's values beside the atom: there must be none in
+        # three times its width.
+        width = atoms.highs - atoms.lows
         k, k_prime = (
-            np.searchsorted(values, atoms.highs, side="right") - np.searchsorted(values, atoms.lows)
+            np.searchsorted(values, atoms.highs + width, side="right")
+            - np.searchsorted(values, atoms.lows - width)
             for values in own
         )
         for sign, mine, other in ((1, k, k_prime), (-1, k_prime, k)):

@@ -12,7 +12,8 @@ from ..errors import choice, integer, mistyped
 from ..events.above import Score
 from ..records import Pair
 from ._choosing import ScoreAttack
-from ._columns import Floats, both, tolerance_of
+from ._columns import Floats, both
+from ._grains import Grain, grains_of
 from ._rows import Closer, Coordinate, OfRow, RowMax, RowMin, RowSum
 
 _NAMES: Final = ("coordinate", "l1", "l2", "min", "max", "sum")
@@ -133,23 +134,22 @@ def _telling(rows: npt.NDArray[Any], rows_prime: npt.NDArray[Any]) -> list[int]:
     if dim == 1:
         return [0]
     most = max(_FEWEST, _SCREENED // dim)
-    tolerance = 2.0 * tolerance_of(rows[:most], rows_prime[:most])
-    merits = np.array(
-        [_separation(rows[:most, i], rows_prime[:most, i], tolerance) for i in range(dim)]
-    )
+    sides = rows[:most], rows_prime[:most]
+    grains = grains_of(*sides)
+    merits = np.array([_separation(sides[0][:, i], sides[1][:, i], grains[i]) for i in range(dim)])
     return [int(i) for i in np.argsort(-merits, kind="stable")[:_KEPT]]
 
 
-def _separation(
-    column: npt.NDArray[Any], column_prime: npt.NDArray[Any], tolerance: float
-) -> float:
+def _separation(column: npt.NDArray[Any], column_prime: npt.NDArray[Any], grain: Grain) -> float:
     """A cautious log ratio of the best half-line, by a normal approximation."""
     sides = [np.sort(side[~np.isnan(side)]) for side in (column, column_prime)]
     if not sides[0].size or not sides[1].size:
         return 0.0
     # Just below an order statistic: all of its atom is above the threshold, on both sides.
     points = np.concatenate([side[_ranks(side.size)] for side in sides]).astype(np.float64)
-    below = [np.searchsorted(side, points - tolerance) for side in sides]
+    with np.errstate(invalid="ignore"):
+        points = points - 2.0 * grain.at(points)
+    below = [np.searchsorted(side, points) for side in sides]
     sizes = len(column), len(column_prime)
     above = [side.size - count for side, count in zip(sides, below, strict=True)]
     return max(_cautious(below, sizes), _cautious(above, sizes))

@@ -270,7 +270,7 @@ def choose_latency(pilot: Timed, trials: int, confidence: float = 0.95) -> tuple
     trials, alpha = count("trials", trials), 1.0 - confidence_level(confidence)
     values = pilot.latencies.astype(np.float64)
     low, high = np.sort(values[pilot.sides]), np.sort(values[~pilot.sides])
-    points = thresholds(low, high, 0.0)
+    points = thresholds(low, high)
     if points.size == 0:
         # One latency only: nothing can be learnt from it.
         return Above(Latency(), float(values[0]) if values.size else 0.0), "x"
