@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpcore.attacks._choosing import Goal, best, scale_of
+from dpcore.attacks._choosing import Goal, choices
 from dpcore.attacks._fitted import fits
 from dpcore.attacks.additive import Additive, AdditiveScore
 from dpcore.bounds import clopper_pearson
@@ -31,10 +31,7 @@ def certified(attack, mechanism, pair, pilot, trials, seed=1):
     train = both_sides(mechanism, pair, pilot, seed)
     rest = both_sides(mechanism, pair, pilot, seed + 1000)
     goal = Goal(trials)
-    found = [
-        best(score, score(rest[0]), score(rest[1]), scale_of(*rest), goal)
-        for score in attack.candidates(*train, pair)
-    ]
+    found = choices(attack.candidates(*train, pair), *rest, goal)
     chosen = max(found, key=lambda choice: choice.merit)
     fresh = both_sides(mechanism, pair, trials, seed + 2000)
     k, k_prime = (int(chosen.event(side).sum()) for side in fresh)
@@ -101,8 +98,7 @@ def test_independent_increments_are_seen_in_the_differences():
     entries = [s for s in Additive().candidates(*both_sides(walk, pair, 50_000, 1), pair)
                if s.transform == "values"]  # fmt: skip
     rest = both_sides(walk, pair, 50_000, 5)
-    assert found > 1.3 * max(best(s, s(rest[0]), s(rest[1]), 1.0, Goal(10**5)).merit
-                             for s in entries)  # fmt: skip
+    assert found > 1.3 * max(choice.merit for choice in choices(entries, *rest, Goal(10**5)))
 
 
 def test_equal_laws_certify_nothing():
@@ -121,8 +117,7 @@ def test_equal_laws_certify_nothing():
     for seed in range(audits):
         outputs = both_sides(mechanism, pair, 500, seed)
         for score in Additive(8).candidates(*outputs, pair):
-            scored = score(outputs[0]), score(outputs[1])
-            choice = best(score, *scored, 1.0, Goal(500))
+            choice = choices([score], *outputs, Goal(500))[0]
             counts = choice.counts if choice.direction == "x" else choice.counts.swapped()
             wrong += clopper_pearson(counts, 0.0, 0.95) > 0.0
     assert stats.binomtest(wrong, 10 * audits, 0.05, alternative="greater").pvalue < ALPHA
@@ -162,7 +157,7 @@ def test_values_given_their_pattern():
     rest = both_sides(mechanism, pair, 20_000, 2)
     for score in Additive().candidates(*train, pair):
         if len(score.weights) < 2 and score.transform == "values":
-            assert best(score, score(rest[0]), score(rest[1]), 1.0, Goal(10**5)).merit < 0.2
+            assert choices([score], *rest, Goal(10**5))[0].merit < 0.2
 
 
 def test_groups_add_to_what_the_values_say_anyway():

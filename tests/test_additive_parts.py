@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcore.attacks._features import Slack, column
+from dpcore.attacks._features import column
+from dpcore.attacks._grains import EXACT, Grain
 from dpcore.attacks._layout import Layout, alike, layout
 from dpcore.attacks._patterns import Part, Patterns, by_class, by_column, hashed
 from dpcore.attacks._tables import clear_runs, even_runs, grained, log_ratios, shrunk, smoothed
@@ -20,7 +21,7 @@ VALUES = [-np.inf, -2.0, -1.0, -0.5, -0.0, 0.0, 0.25, 1.0, 3.0, np.inf, np.nan]
 
 # Bins.
 
-SLACK = Slack(1e-9, 1.0)
+SLACK = Grain(0, absolute=1e-9)
 
 
 def bins_of(found, values):
@@ -41,7 +42,7 @@ def test_a_small_alphabet_is_all_atoms():
 def test_a_sentinel_in_a_continuum_is_an_atom():
     values = np.random.default_rng(1).normal(size=20000)
     values[:600], values[600:1000] = -1000.0, 0.0
-    found = column(values, Slack(1e-6, 1000.0), 32)
+    found = column(values, Grain(0, absolute=1e-6), 32)
     sentinel, zero, rest = symbols_of(found, [-1000.0, 0.0, 0.01])
     assert len({sentinel, zero, 0}) == 3
     assert rest == 0
@@ -52,7 +53,7 @@ def test_a_sentinel_in_a_continuum_is_an_atom():
     assert 32 <= found.edges.size <= 32 + 8 + 4
     # Also where the continuum has a hole around the atom.
     values[1000:] += np.sign(values[1000:])
-    found = column(values, Slack(1e-6, 1000.0), 32)
+    found = column(values, Grain(0, absolute=1e-6), 32)
     assert symbols_of(found, [1e-7, 0.1, -0.1, 0.9]).tolist()[1:] == [0, 0, 0]
     assert symbols_of(found, [1e-7])[0] > 0
 
@@ -61,7 +62,7 @@ def test_few_outputs_and_wide_lattices_have_no_atoms():
     random = np.random.default_rng(1)
     few = column(random.normal(size=20), SLACK, 32)
     assert few.symbols.max() == 0
-    lattice = column(np.round(random.laplace(scale=20.0, size=20000)), Slack(0.0, 200.0), 32)
+    lattice = column(np.round(random.laplace(scale=20.0, size=20000)), EXACT, 32)
     assert lattice.symbols.max() == 0
     assert lattice.edges.size > 20
     # An edge lies between two whole numbers, never on one.
@@ -87,9 +88,8 @@ def test_edges_are_sorted_and_never_near_a_value(values):
 
 def test_outliers_do_not_melt_a_continuum_into_one_atom():
     values = np.random.default_rng(1).standard_cauchy(100_000)
-    scale = np.abs(values).max()
     # Coarse enough for the middle to be one cluster.
-    found = column(values, Slack(1e-7 * scale, scale), 32)
+    found = column(values, Grain(0, absolute=1e-3), 32)
     assert found.edges.size > 30
     assert found.symbols.max() == 0
     shares = np.bincount(bins_of(found, values)) / values.size
@@ -238,7 +238,7 @@ def flags(size, seed, *, linked):
 
 def patterns_of(rows, rows_prime, coding=by_column, **options):
     sample = np.concatenate([rows, rows_prime])
-    found = layout(sample, "values", Slack(0.0, 1.0), 8, np.arange(rows.shape[1]))
+    found = layout(sample, "values", [EXACT] * rows.shape[1], 8, np.arange(rows.shape[1]))
     return Patterns.of(rows, rows_prime, found, coding(found, **options))
 
 

@@ -1,4 +1,4 @@
-"""What all attacks on numbers share: columns, tolerances, atoms."""
+"""What all attacks on numbers share: columns and atoms."""
 
 from __future__ import annotations
 
@@ -15,10 +15,8 @@ from dpcore.attacks._columns import (
     known,
     loose_of,
     numbers,
-    tolerance_of,
 )
-
-# What all attacks on numbers share: columns, tolerances, atoms.
+from dpcore.attacks._grains import EXACT, grain_of
 
 
 def test_columns():
@@ -32,33 +30,24 @@ def test_columns():
         numbers(np.array([None, 1]))
 
 
-def test_the_tolerance_is_absolute_and_follows_the_type():
-    assert tolerance_of(np.array([0.5, -20.0, np.inf, np.nan])) == pytest.approx(2e-8)
-    assert tolerance_of(np.array([5, 7])) == 0.0
-    narrow = tolerance_of(np.array([1.0], np.float32))
-    assert narrow == pytest.approx(2 * np.finfo(np.float32).eps)
-    assert tolerance_of(np.array([1.0]), np.array([1.0], np.float16)) > narrow
-
-
 def test_atoms_are_values_that_repeat_and_stand_apart():
     generator = rng(15)
     plain = generator.normal(size=5000)
     atom = np.full(200, 0.1 + 0.2) + generator.integers(-2, 3, 200) * 1e-16
     values = known(np.concatenate([plain, atom, [np.nan, np.inf]]))
     assert values.size == 5200
-    tolerance = tolerance_of(values)
-    atoms = atoms_of(values, tolerance)
+    atoms = atoms_of(values, grain_of(values, values))
     assert atoms.counts.tolist() == [200]
     assert atoms.lows[0] < 0.3 < atoms.highs[0] < 0.3 + 1e-6
     assert loose_of(values, atoms).sum() == 5000
-    assert atoms_of(np.empty(0), 0.0).counts.size == 0
-    assert atoms_of(np.zeros(3), 0.0).counts.size == 0
-    assert atoms_of(np.zeros(4), 0.0).counts.tolist() == [4]
+    assert atoms_of(np.empty(0), EXACT).counts.size == 0
+    assert atoms_of(np.zeros(3), EXACT).counts.size == 0
+    assert atoms_of(np.zeros(4), EXACT).counts.tolist() == [4]
 
 
 def test_a_huge_outlier_does_not_make_everything_one_atom():
     values = known(np.append(rng(16).normal(size=5000), 1e7))
-    assert atoms_of(values, tolerance_of(values)).counts.sum() < 100
+    assert atoms_of(values, grain_of(values, values)).counts.sum() < 100
 
 
 def test_atoms_are_looked_for_in_part_of_the_pilot():

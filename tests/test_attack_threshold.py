@@ -11,7 +11,7 @@ from shared_audits import AUDITS, CONFIDENCE, MOST, UNIT, rng
 import dpcore
 from dpcore import Pair
 from dpcore.attacks import Threshold
-from dpcore.attacks._choosing import Goal, best, scale_of
+from dpcore.attacks._choosing import Goal, choices
 from dpcore.attacks._rows import Closer, Coordinate, RowMin, RowSum
 from dpcore.bounds import clopper_pearson
 from dpcore.events import Above
@@ -26,9 +26,7 @@ def names(scores):
 
 def choose(scores, outputs, outputs_prime, trials=10**6):
     """The best choice, judged on outputs that the scores have not seen."""
-    scale, goal = scale_of(outputs, outputs_prime), Goal(trials)
-    made = [best(s, s(outputs), s(outputs_prime), scale, goal) for s in scores]
-    return max(made, key=lambda choice: choice.merit)
+    return max(choices(scores, outputs, outputs_prime, Goal(trials)), key=lambda c: c.merit)
 
 
 def copies(x, size, generator):

@@ -23,8 +23,9 @@ from .attacks._choosing import (
 from .attacks.auto import Auto
 from .bounds import clopper_pearson
 from .errors import integer, mistyped
+from .events import Never
 from .events.above import scores_of
-from .records import Counts, Pair, Record
+from .records import Counts, Pair
 from .sampling import PILOT
 
 _MOST_TRAINING: Final = 2**21
@@ -60,19 +61,6 @@ class Fitted:
     thresholds: npt.NDArray[np.float64]
     lattice: Choice | None = None
     notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Never(Record):
-    """The event of an attack that found nothing: it does not happen, and certifies 0."""
-
-    def __call__(self, outputs: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        """False for every output."""
-        return np.zeros(len(outputs), np.bool_)
-
-    def __str__(self) -> str:
-        """One line for a report."""
-        return "no event told the two sides apart on the pilot"
 
 
 def pilot_of(trials: int, pilot: int | None) -> int:
@@ -155,12 +143,13 @@ def fit(
         return Fitted(Never(), "x", 0.0, training + selection, np.empty(0), watched)
     chosen = select(source, scores, (rest, rest_prime), selection, goal)
     told = [one for one in (watched, chosen.rounding) if one is not None]
+    event = chosen.counted
     return Fitted(
-        chosen.event,
+        event,
         chosen.direction,
         chosen.merit,
         training + selection,
-        _curve(chosen, rest, rest_prime),
+        np.empty(0) if type(event) is Never else _curve(chosen, rest, rest_prime),
         max(told, key=merit_of, default=None),
         (_ROUNDED,) if chosen.rounding is not None and chosen.merit <= 0.0 else (),
     )

@@ -127,7 +127,7 @@ def _chosen(
             raise not_applicable(attack, sides[0])
         rest = sides[0][one:stop], sides[1][one_prime:stop_prime]
         best = max(choices(scores, *rest, goal), key=lambda found: found.merit)
-        return best.event, best.direction
+        return best.counted, best.direction
     pilot = sides[0][:stop], sides[1][:stop_prime]
     event = attack(*pilot, pair)
     if not callable(event):

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from ._counting import Source
-from ._fitting import Fitted, Never
+from ._fitting import Fitted
 from ._tallying import happened
 from .attacks._choosing import Choice, Goal, ScoreAttack, choices
 from .bounds import Martingale
+from .events import Never
 from .findings import Slice
 from .progress import Progress, interrupted_again
 from .records import Counts, Pair
@@ -127,7 +128,8 @@ class Sequence:
             return Choice(never, "x", 0.0, Counts(0, 1, 0, 1))  # type: ignore[arg-type]
         goal = Goal(min(trials, 2 * seen), self.delta, self.confidence)
         found = choices(scores, outputs[1::2], outputs_prime[1::2], goal)
-        return max(found, key=lambda choice: choice.merit)
+        best = max(found, key=lambda choice: choice.merit)
+        return replace(best, event=best.counted)  # type: ignore[arg-type]
 
     def _count(self, chosen: Choice, first: int, end: int) -> tuple[Slice, tuple[int, int]]:
         sides = [self.source.outputs(COUNT, side, first, end) for side in (0, 1)]

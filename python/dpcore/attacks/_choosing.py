@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ..bounds import predicted
 from ..errors import invalid
-from ..events import Above
+from ..events import Above, Never
 from ..events.above import Score, score_name, scores_of
 from ..records import Counts, Pair
 from ._columns import both
@@ -64,7 +64,8 @@ class Choice:
         event: what is to be counted.
         direction: "x" or "x_prime".
         merit: the bound that `Goal.trials` draws would certify at the pilot's pessimistic rates;
-            below 0 where that is nothing, but the larger the better still.
+            below 0 where that is nothing, but the larger the better still; minus infinity where
+            the score has no threshold but within rounding: then nothing is counted (`counted`).
         counts: what the pilot counted; `counts.k` belongs to x.
         rounding: the event that would have been chosen had nothing been rounded, where it promises
             clearly more; what it shows is the code as it runs.
@@ -75,6 +76,11 @@ class Choice:
     merit: float
     counts: Counts
     rounding: Choice | None = None
+
+    @property
+    def counted(self) -> Above | Never:
+        """The event, or one that does not happen where there is none."""
+        return Never() if self.merit == -math.inf else self.event
 
 
 class ScoreAttack:
@@ -95,7 +101,7 @@ class ScoreAttack:
 
     def __call__(
         self, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any], pair: Pair
-    ) -> Above:
+    ) -> Above | Never:
         """Choose the event from pilot outputs.
 
         Args:
@@ -120,7 +126,7 @@ class ScoreAttack:
             raise not_applicable(self, outputs)
         rest, rest_prime = outputs[cut:], outputs_prime[cut_prime:]
         goal = Goal(10 * len(outputs))
-        return max(choices(scores, rest, rest_prime, goal), key=lambda found: found.merit).event
+        return max(choices(scores, rest, rest_prime, goal), key=lambda found: found.merit).counted
 
 
 def column_grains(*sides: npt.NDArray[Any]) -> tuple[Grain, ...]:
@@ -285,6 +291,9 @@ def _choice(
             break
         lowered += _STEP
     merits = merits - lowered
+    if lowered == _STEP * len(goal.caution):
+        # Nothing is left of any: what is counted must at least not be a matter of rounding.
+        merits = np.where((hits == other).all(axis=0), merits, -math.inf)
     which, place = divmod(int(np.argmax(merits)), points.size)
     side = "above" if which < 2 else "below"
     k, k_prime = (int(low[place]) for low in below)

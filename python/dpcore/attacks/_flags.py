@@ -20,7 +20,7 @@ _MIXED: Final = 16
 _LOOSE: Final = 4
 """An entry is an atom or two beside a continuum if so many values, and so many for each atom, are
 no atoms."""
-_WIDE: Final = 4096.0
+_WIDE: Final = 256.0
 """Tolerances that a cell of the grid is wide, where the numbers are spread enough."""
 _GRID: Final = 0.618033988749895
 """The grid to which values are merged has its boundaries at no simple fraction of its width."""
@@ -87,8 +87,9 @@ class Features(Record):
             values[~np.isfinite(values)] = self.fill[entry]
             unit = self.unit[entry]
             if unit > 0.0:
-                np.floor(values / unit + _GRID, out=values)
-                values *= unit
+                # Beyond, a number's own last place is wider than the grid.
+                near = np.abs(values) < unit * 2.0**52
+                values[near] = np.floor(values[near] / unit + _GRID) * unit
         return made
 
 

@@ -112,14 +112,14 @@ def grains_of(rows: npt.NDArray[Any], rows_prime: npt.NDArray[Any]) -> tuple[Gra
     sides = rows, rows_prime
     columns = rows.shape[1]
     if all(side.dtype.kind != "f" for side in sides):
-        return (EXACT,) * columns
+        return tuple([EXACT] * columns)
     most = int(np.clip(_SAMPLE // max(1, columns), *_ROWS))
     own = min(stated(side) for side in sides if side.dtype.kind == "f")
     with np.errstate(invalid="ignore", over="ignore"):
         samples = [np.asarray(side[:most], np.float64) for side in sides]
         middles = _middles(np.concatenate([sample[: _ROWS[0]] for sample in samples]))
         full = _use_all_bits(samples) if own == _DOUBLE else np.zeros(columns, np.bool_)
-        found = []
+        found: list[Grain] = []
         for i in range(columns):
             whole = [side[:, i] for side in sides]
             found.append(Grain(own, float(middles[i])) if full[i] else _grain(whole, own, most))
@@ -153,6 +153,8 @@ def summed(grains: Sequence[Grain], weights: Floats | None = None) -> Grain:
 
 def _middles(pooled: Floats) -> Floats:
     """The median magnitude of each column's finite numbers that are not 0; 0 without any."""
+    if not len(pooled):
+        return np.zeros(pooled.shape[1])
     size = np.abs(pooled)
     size[~np.isfinite(size) | (size == 0.0)] = np.nan
     held = np.count_nonzero(~np.isnan(size), axis=0)
@@ -165,7 +167,8 @@ def _middles(pooled: Floats) -> Floats:
 def _use_all_bits(samples: Sequence[Floats]) -> npt.NDArray[np.bool_]:
     """Columns of plain doubles, as most are: on each side some number needs nearly all 53 bits."""
     most = [_significant(np.ascontiguousarray(side)).max(axis=0, initial=0) for side in samples]
-    return np.minimum(most[0], most[1]) >= _DOUBLE - 4
+    full: npt.NDArray[np.bool_] = np.minimum(*most) >= _DOUBLE - 4
+    return full
 
 
 def _significant(values: Floats) -> npt.NDArray[np.int64]:
@@ -180,9 +183,12 @@ def _grain(sides: Sequence[npt.NDArray[Any]], own: int, most: int) -> Grain:
     """The grain of a column that may be coarser than its type."""
     kept = [_distinct(side[:most]) for side in sides]
     pooled = np.union1d(*kept)
-    middle = float(_middles(np.concatenate([_finite(side[:most]) for side in sides])[:, None])[0])
-    if not pooled.size or _all_multiples(sides, pooled, 0, _WHOLE):
+    if _all_multiples(sides, pooled, 0, _WHOLE):
         return EXACT
+    most = most if pooled.size else max(map(len, sides))
+    middle = float(_middles(np.concatenate([_finite(side[:most]) for side in sides])[:, None])[0])
+    if not pooled.size:
+        return Grain(own, middle)
     found = min(_format(values, own) for values in kept)
     if found < own:
         return Grain(found, middle)

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ._grains import APART, EXACT, NEAR, SAME, Grain, steps_of
+from ._grains import APART, EXACT, SAME, Grain, steps_of
 
 Floats = npt.NDArray[np.float64]
 
@@ -74,7 +74,9 @@ class Marks:
         """All of them in order, each once."""
         if self.lows is self.points:
             return self.points
-        return np.unique(np.concatenate(self.all))
+        edges = np.unique(np.concatenate(self.all))
+        found: Floats = edges[np.isfinite(edges)]
+        return found
 
     def joined(self, others: Sequence[Marks]) -> Marks:
         """These thresholds and others."""
@@ -111,17 +113,20 @@ def marks_of(values: Floats, values_prime: Floats, grain: Grain = EXACT) -> Mark
     if gaps.size > _MOST_THRESHOLDS:
         gaps = np.unique(gaps[_places(np.searchsorted(gaps, _ranks(pooled.size)), gaps.size)])
     clean = gaps.size
-    if (steps == NEAR).any():
-        between = np.flatnonzero(steps != SAME)
-        places = _places(np.searchsorted(between, _ranks(pooled.size)), between.size)
-        near = np.unique(between[places])
-        gaps = np.concatenate([gaps, near[steps[near] == NEAR]])
+    if (
+        not grain.exact
+        and (rounded := np.flatnonzero((steps != APART) & (np.diff(pooled) > 0))).size
+    ):
+        places = _places(np.searchsorted(rounded, _ranks(pooled.size)), rounded.size)
+        gaps = np.concatenate([gaps, np.unique(rounded[places])])
     points: Floats = pooled[gaps] + SHARE * (pooled[gaps + 1] - pooled[gaps])
     order = np.argsort(points, kind="stable")
     points = points[order]
     if clean == gaps.size:
         return Marks(points, points, points, grain)
-    tolerance = np.where(order < clean, 0.0, grain.at(points))
+    # Between two copies of one number nothing is left of an event.
+    moved = np.where(steps[gaps[order]] == SAME, np.inf, grain.at(points))
+    tolerance = np.where(order < clean, 0.0, moved)
     return Marks(points, points - tolerance, points + tolerance, grain)
 
 

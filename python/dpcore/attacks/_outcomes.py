@@ -31,7 +31,8 @@ class Outcomes(Record):
         keys: the objects, hashable, floats in them rounded to the grid.
         values: the score of each.
         unit: width of the grid to which floats inside objects are rounded; 0 for none.
-        middle: the grid widens with the magnitude beyond this one, in powers of two.
+        middle: the grid widens with the magnitude beyond this one, in powers of two;
+            0 for one width.
 
     Raises:
         TypeError: if a key cannot be hashed or `unit` is not a number.
@@ -41,14 +42,15 @@ class Outcomes(Record):
     keys: tuple[Hashable, ...]
     values: Floats
     unit: float = 0.0
-    middle: float = math.inf
+    middle: float = 0.0
 
     merged = True
     cost = 2000
 
     def __post_init__(self) -> None:
         """Freeze the tables and check that they fit."""
-        object.__setattr__(self, "unit", real("unit", self.unit, low=0.0))
+        for name in ("unit", "middle"):
+            object.__setattr__(self, name, real(name, getattr(self, name), low=0.0))
         grid = self.unit, self.middle
         keys = tuple(_key(_tupled(key), grid) for key in self.keys)
         object.__setattr__(self, "keys", keys)
@@ -102,7 +104,7 @@ def _rounded(value: float, grid: Grid) -> float:
     unit, middle = grid
     if unit == 0.0:
         return value
-    if abs(value) > middle:
+    if abs(value) > middle > 0.0:
         unit *= 2.0 ** math.frexp(abs(value) / middle)[1]
     return math.floor(value / unit + _GRID) * unit
 
@@ -111,7 +113,7 @@ def grid_of(sides: Iterable[Iterable[Any]]) -> Grid:
     """The grid for the floats in objects of both sides: 4,096 tolerances at their middle."""
     values, values_prime = (np.array(list(_floats(items)), np.float64) for items in sides)
     grain = grain_of(values, values_prime)
-    return (0.0, math.inf) if grain.exact else (_WIDE * grain.typical, grain.middle or math.inf)
+    return (0.0, 0.0) if grain.exact else (_WIDE * grain.typical, grain.middle)
 
 
 def _floats(items: Iterable[Any]) -> Iterator[float]:

@@ -2,6 +2,7 @@
 
 from .above import Above
 from .every_coordinate import EveryCoordinate
+from .never import Never
 from .vote import SIDES, Vote
 
-__all__ = ["SIDES", "Above", "EveryCoordinate", "Vote"]
+__all__ = ["SIDES", "Above", "EveryCoordinate", "Never", "Vote"]

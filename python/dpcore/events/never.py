@@ -1,0 +1,24 @@
+"""The event that does not happen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..records import Record
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Never(Record):
+    """The event of an attack that found nothing: it does not happen, and certifies 0."""
+
+    def __call__(self, outputs: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+        """False for every output."""
+        return np.zeros(len(outputs), np.bool_)
+
+    def __str__(self) -> str:
+        """One line for a report."""
+        return "no event told the two sides apart on the pilot"

@@ -1,0 +1,170 @@
+"""What rounding may move the numbers of a column by: formats, exact columns, runs of one number."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from shared_formats import FORMATS, PLACES, farthest
+
+from dpcore.attacks._grains import (
+    APART,
+    BITS,
+    EXACT,
+    NEAR,
+    SAME,
+    Grain,
+    coarsest,
+    cuts_of,
+    grain_of,
+    grains_of,
+    of_format,
+    stated,
+    steps_of,
+    summed,
+)
+
+RNG = np.random.default_rng(20)
+NOISE = RNG.laplace(size=(2, 20_000))
+
+
+def sides(made, offset=0.0):
+    return made(offset + NOISE[0]), made(offset + 1.0 + NOISE[1])
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("kept_as", [None, np.float64])
+def test_a_format_is_found_whatever_holds_it(name, kept_as):
+    made = sides(FORMATS[name])
+    grain = grain_of(*(side if kept_as is None else side.astype(kept_as) for side in made))
+    assert grain.bits == PLACES[name] == BITS[name]
+    assert grain.middle == pytest.approx(np.median(np.abs(np.concatenate(made))), rel=0.1)
+    last = 2.0 ** -(PLACES[name] - 1)
+    assert grain.at(np.array([1.0, 3.0, -4.0])) == pytest.approx(8 * last * np.array([1, 2, 4]))
+    # Near 0 the tolerance is that of the middle, and a sentinel widens nothing but its own place.
+    assert grain.at(0.0) == grain.typical < 8 * last
+
+
+def test_the_coarser_side_decides():
+    plain, _ = sides(FORMATS["float64"])
+    _, narrow = sides(FORMATS["float32"])
+    assert grain_of(plain, narrow.astype(np.float64)).bits == 24
+    # One number may be short by chance.
+    assert grain_of(plain, np.full(1000, 0.5)).bits == 53
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [331449281.0, 331449282.0],
+        [100.0, 100.5],
+        [200.0, 201.0],
+        np.arange(-50.0, 50.0) / 4,
+        np.append(np.arange(-400.0, 400.0) / 2, [1e12, -2147483648.0]),
+        np.arange(10),
+        np.array([2**62, 2**62 + 1]),
+        np.array([True, False]),
+        [np.nan, np.inf, 7.0],
+        [np.nan],
+        [],
+        [0.0],
+    ],
+)
+def test_what_was_never_rounded_is_exact(values):
+    values = np.asarray(values)
+    assert grain_of(values, values) == EXACT
+    assert EXACT.exact
+    assert EXACT.at(1e9) == 0.0
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [2.9999999996, 3.0, 4.0],
+        np.arange(-50, 50) * 0.1,
+        1e9 + np.arange(-50, 50) * 0.1,
+        3e8 + NOISE[0],
+        1e17 + 1e6 * NOISE[0],
+        np.append(np.round(NOISE[0], 1), 1e12),
+    ],
+)
+def test_what_was_rounded_is_not_exact(values):
+    assert grain_of(np.asarray(values), np.asarray(values)).bits == 53
+
+
+def test_a_rare_number_that_is_not_whole_is_seen_beyond_the_sample():
+    values = np.zeros(100_000)
+    values[-1] = 0.1
+    assert grain_of(values, values).bits == 53
+
+
+def test_each_column_has_its_own_grain():
+    bit, noise = np.repeat([0.0, 1.0], 500), NOISE[0][:1000]
+    rows = np.column_stack([bit, 2.5e9 + noise, noise])
+    grains = grains_of(rows, rows)
+    assert grains[0] == EXACT
+    assert grains[1].typical == pytest.approx(8 * np.spacing(2.5e9))
+    assert grains[2].typical < 1e-14
+
+
+def test_an_adapter_says_which_format_it_converted():
+    few = np.array([100.25, 101.5], np.float32)
+    assert stated(few) == 24
+    told = of_format(few, "bfloat16")
+    assert stated(told) == stated(told[:1]) == stated(told[:, np.newaxis]) == 8
+    assert np.array_equal(told, few)
+    assert grain_of(told, told) == Grain(8, 100.25)
+
+
+def test_grains_of_sums_and_of_the_coarsest():
+    fine, coarse = Grain(53, 1.0), Grain(24, 4.0)
+    assert coarsest([fine, coarse, EXACT]) == Grain(24, 4.0)
+    assert coarsest([EXACT, EXACT]) == EXACT
+    total = summed([fine, coarse])
+    assert total.bits == 53
+    assert total.absolute == fine.typical + coarse.typical
+    weighted = summed([fine, coarse], np.array([0.0, -2.0]))
+    assert weighted.absolute == 2 * coarse.typical
+    # A sum in doubles rounds even what was exact.
+    assert 0.0 < summed([Grain(0, 100.0)]).absolute < 1e-12
+
+
+def test_steps():
+    grain = Grain(53, 1.0)
+    values = np.array([1.0, 1.0, 1.0 + 4e-16, 1.5, 2.0])
+    assert steps_of(values, grain).tolist() == [SAME, SAME, APART, APART]
+    assert steps_of(values, EXACT).tolist() == [SAME, APART, APART, APART]
+    crowd = 1.0 + np.arange(40) * 4e-16
+    assert (steps_of(crowd, grain) == NEAR).all()
+    assert steps_of(np.array([1.0]), grain).size == 0
+
+
+def test_a_long_computation_leaves_one_number_where_nothing_is_near():
+    grain = Grain(53, 1.0)
+    atom = 1.0 + np.array([0.0, 100.0, 900.0]) * np.spacing(1.0)
+    alone = np.concatenate([[0.5], atom, [1.5]])
+    assert steps_of(alone, grain).tolist() == [APART, SAME, SAME, APART]
+    # Exact numbers are never joined, nor are those that others lie near, nor wider runs.
+    assert (steps_of(alone, EXACT) == APART).all()
+    beside = np.insert(alone, 4, 1.0 + 1e5 * np.spacing(1.0))
+    assert (steps_of(beside, grain) == APART).all()
+    wide = np.concatenate([[0.5], 1.0 + np.array([0.0, 3000.0, 6000.0]) * np.spacing(1.0), [1.5]])
+    assert (steps_of(wide, grain) == APART).all()
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_noise_of_64_last_places_is_no_single_number(name):
+    values, _ = sides(FORMATS[name], farthest(name))
+    values = np.unique(values.astype(np.float64))
+    steps = steps_of(values, Grain(PLACES[name], farthest(name)))
+    assert (steps != SAME).all()
+
+
+def test_cuts_lie_apart_or_are_16_tolerances_from_each_other():
+    sparse = np.sort(NOISE[0][:500])
+    assert cuts_of(sparse, Grain(53, 1.0)).size == 499
+    dense = np.unique(FORMATS["bfloat16"](NOISE[0]).astype(np.float64))
+    grain = Grain(8, 1.0)
+    middle = dense[np.abs(dense) < 2.0]
+    places = cuts_of(middle, grain)
+    assert 3 <= places.size <= 4.0 / (16 * grain.typical) + 2
+    assert cuts_of(np.array([1.0]), grain).size == 0
