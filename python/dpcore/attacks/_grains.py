@@ -255,17 +255,22 @@ def steps_of(values: Floats, grain: Grain) -> npt.NDArray[np.int8]:
     gaps = np.diff(values)
     if grain.exact or not gaps.size:
         return np.where(gaps > 0.0, APART, SAME).astype(np.int8)
-    tolerance = grain.at(values)
-    link = 2.0 * np.maximum(tolerance[1:], tolerance[:-1])
-    found = np.where(gaps > link, APART, np.where(gaps > 0.0, NEAR, SAME)).astype(np.int8)
-    wide = gaps > _LONG * link / 2.0
-    if wide.all():
+    found = np.full(gaps.size, APART, np.int8)
+    # Most gaps are wider than any tolerance here, and need no tolerance of their own.
+    close = np.flatnonzero(gaps <= _LONG * grain.at(np.abs(values[[0, -1]]).max()))
+    if not close.size:
         return found
+    tolerance = grain.at(np.maximum(np.abs(values[close]), np.abs(values[close + 1])))
+    apart = gaps[close] > 2.0 * tolerance
+    found[close] = np.where(apart, APART, np.where(gaps[close] > 0.0, NEAR, SAME))
+    wide = np.ones(gaps.size, np.bool_)
+    wide[close] = gaps[close] > _LONG * tolerance
     first, last = runs(wide)
     width = values[last] - values[first]
     beyond = np.concatenate([[np.inf], gaps[wide], [np.inf]])
     alone = np.minimum(beyond[1:], beyond[:-1]) >= _ALONE * width
-    alone &= (width > 0.0) & (width <= _LONG * tolerance[last])
+    alone &= width > 0.0
+    alone[alone] = width[alone] <= _LONG * grain.at(values[last[alone]])
     moved = np.cumsum(np.append(0, gaps > 0.0))
     # Noise of a few hundred last places is such a run as well, but one of many values.
     crowded = moved[last] - moved[first] >= _FEW

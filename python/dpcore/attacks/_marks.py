@@ -108,21 +108,23 @@ def marks_of(values: Floats, values_prime: Floats, grain: Grain = EXACT) -> Mark
     # Infinities lie beyond every finite value, one unit of scale away.
     reach = max(1.0, scale_of(finite))
     pooled = np.clip(pooled, -2.0 * reach, 2.0 * reach)
-    steps = steps_of(pooled, grain)
-    gaps = np.flatnonzero(steps == APART)
+    if grain.exact:
+        steps, gaps = None, np.flatnonzero(pooled[1:] > pooled[:-1])
+    else:
+        steps = steps_of(pooled, grain)
+        gaps = np.flatnonzero(steps == APART)
     if gaps.size > _MOST_THRESHOLDS:
         gaps = np.unique(gaps[_places(np.searchsorted(gaps, _ranks(pooled.size)), gaps.size)])
     clean = gaps.size
-    if (
-        not grain.exact
-        and (rounded := np.flatnonzero((steps != APART) & (np.diff(pooled) > 0))).size
-    ):
-        places = _places(np.searchsorted(rounded, _ranks(pooled.size)), rounded.size)
-        gaps = np.concatenate([gaps, np.unique(rounded[places])])
+    if steps is not None and clean + 1 < pooled.size:
+        rounded = np.flatnonzero(steps != APART)
+        rounded = rounded[pooled[rounded + 1] > pooled[rounded]]
+        places = np.searchsorted(rounded, _ranks(pooled.size))
+        gaps = np.append(gaps, np.unique(rounded[places[places < rounded.size]]))
     points: Floats = pooled[gaps] + SHARE * (pooled[gaps + 1] - pooled[gaps])
     order = np.argsort(points, kind="stable")
     points = points[order]
-    if clean == gaps.size:
+    if steps is None or clean == gaps.size:
         return Marks(points, points, points, grain)
     # Between two copies of one number nothing is left of an event.
     moved = np.where(steps[gaps[order]] == SAME, np.inf, grain.at(points))
