@@ -14,7 +14,7 @@ from dpcore import Counts, _cli_outputs
 from dpcore._cli_outputs import AskedOutputs
 from dpcore._cli_status import guard
 from dpcore.bounds import one_run
-from dpcore.outputs_auditing import audit_outputs
+from dpcore.outputs_auditing import OutputsAudit, audit_outputs
 from dpcore.outputs_record import Guesses
 
 # Files, shapes, and what the result says.
@@ -98,6 +98,8 @@ def test_json_plot_and_pickle(rows):
     title = audit.plot().axes[0].get_title(loc="left")
     assert audit.verdict in title
     assert pickle.loads(pickle.dumps(audit)) == audit
+    assert OutputsAudit.from_json(audit.to_json()) == audit
+    assert OutputsAudit.from_dict(record).verdict == audit.verdict
 
 
 def test_infinite_estimates_are_strict_json_too():
@@ -118,7 +120,7 @@ def test_infinite_estimates_are_strict_json_too():
 ASKED = {
     "rows": "independent", "claim": 0.5, "no_claim": False, "delta": 0.0, "confidence": 0.95,
     "attack": None, "bound": None, "count_share": None, "guesses": None, "column": (),
-    "label": None, "seed": 1, "plot": None, "as_json": False,
+    "label": None, "paired": False, "seed": 1, "plot": None, "as_json": False,
 }  # fmt: skip
 
 
@@ -161,14 +163,29 @@ def test_the_command_for_one_run(tmp_path, capsys, guesses):
 
 
 def test_the_command_says_doubts_on_stderr(tmp_path, capsys):
-    smooth = np.random.default_rng(11).laplace(size=5000)
-    np.save(tmp_path / "x.npy", np.tile(smooth, 2))
-    np.save(tmp_path / "y.npy", smooth + 0.001)
-    assert command(tmp_path / "x.npy", tmp_path / "y.npy") == 0
+    smooth = np.random.default_rng(11).laplace(size=(2, 5000))
+    np.save(tmp_path / "x.npy", np.tile(smooth[0], 2))
+    np.save(tmp_path / "y.npy", smooth[1])
+    assert command(tmp_path / "x.npy", tmp_path / "y.npy") == 3
     shown = capsys.readouterr()
     doubt = "rows are repeated: each row of outputs occurs 2 times or more"
     assert shown.err == f"warning: {doubt}\n"
+    assert f"  verdict      invalid: {doubt}\n" in shown.out
+    assert "  certified    nothing: no bound holds\n" in shown.out
     assert f"  note         {doubt}\n" in shown.out
+    assert command(tmp_path / "y.npy", tmp_path / "x.npy", claim=None, no_claim=True) == 3
+
+
+def test_the_command_takes_paired_rows(tmp_path, capsys):
+    noise = np.random.default_rng(11).laplace(size=5000)
+    np.save(tmp_path / "x.npy", noise)
+    np.save(tmp_path / "y.npy", 1.0 + noise)
+    files = tmp_path / "x.npy", tmp_path / "y.npy"
+    assert command(*files) == 3
+    assert "give paired=True" in capsys.readouterr().err
+    assert command(*files, paired=True) == 1
+    assert "; rows i of both sides come from one seed" in capsys.readouterr().out
+    assert command(*files, paired=True, bound="exact") == 2
 
 
 @pytest.mark.parametrize(

@@ -122,7 +122,8 @@ def _repeated(
     if _spread(times)[0] < _UNLIKELY:
         often = f"each of {found.size:,} rows of {name} occurs about {times.mean():.3g} times"
         return f"rows are repeated: {often}, more evenly than chance has it"
-    rare = np.argsort(times, kind="stable")[:-_MOST_ATOMS]
+    # Atoms of either side belong to both: the censored values of one are rare on the other.
+    rare = ~np.isin(found, np.concatenate([_frequent(keys), _frequent(others)]))
     many = times[rare]
     again, alone = int(np.count_nonzero(many > 1)), int(np.count_nonzero(many == 1))
     meetings = float((many * (many - 1.0)).sum() / 2.0)
@@ -138,6 +139,12 @@ def _repeated(
     if alone <= again and _spread(many)[1] < _UNLIKELY:
         return ""
     return f"rows are repeated: {np.count_nonzero(times > 1):,} rows of {name} occur more than once"
+
+
+def _frequent(keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """The most frequent values, as many as a density may have beside it."""
+    found, times = np.unique(keys, return_counts=True)
+    return found[np.argsort(times, kind="stable")[-_MOST_ATOMS:]]
 
 
 def _spread(times: npt.NDArray[np.int64]) -> tuple[float, float]:
@@ -267,9 +274,17 @@ def _together(one: Array, other: Array) -> float:
     # Chance meetings of rare values are far from normal.
     if one.size * (1.0 - still) * (1.0 - still_other) < _EXPECTED:
         return 0.0
+    # Where both orders mean something (chunks that were sorted, say) they are no random ones.
+    if min(_ordered(ranks), _ordered(others)) > _DEVIATIONS:
+        return 0.0
     apart = others - (np.roll(others, 1) + np.roll(others, -1)) / 2.0
     scale = float((ranks @ ranks) * (apart @ apart)) / (one.size - 1)
     return float(ranks @ apart) / math.sqrt(scale) if scale > 0.0 else 0.0
+
+
+def _ordered(ranks: Floats) -> float:
+    """Standard deviations of the correlation of neighbouring rows from that in a random order."""
+    return float(ranks @ np.roll(ranks, 1)) / float(ranks @ ranks) * math.sqrt(ranks.size)
 
 
 def _ranks(values: Array) -> tuple[Floats, float]:

@@ -27,12 +27,10 @@ def rows(audit: OutputsAudit) -> list[tuple[str, str]]:
     Returns:
         The rows, verdict first.
     """
-    level = f"{100 * audit.confidence:g} % confidence, {_TITLES[audit.bound]}"
-    unit = "" if audit.pair.distance == 1.0 or audit.delta else " per unit of distance"
     return [
         ("verdict", audit.verdict),
         ("claim", _claim(audit)),
-        ("certified", f"epsilon >= {epsilon(audit.epsilon_lower)}{unit} ({level})"),
+        ("certified", _certified(audit)),
         ("estimate", f"{epsilon(audit.epsilon_hat)} (certifies nothing)"),
         ("witness", witness(audit)),
         ("counts", _counts(audit)),
@@ -49,6 +47,14 @@ def witness(audit: OutputsAudit) -> str:
         return audit.attack
     side = "x'" if audit.direction == "x_prime" else "x"
     return f"{audit.event}, {side} in the numerator"
+
+
+def _certified(audit: OutputsAudit) -> str:
+    if audit.doubts:
+        return "nothing: no bound holds"
+    level = f"{100 * audit.confidence:g} % confidence, {_TITLES[audit.bound]}"
+    unit = "" if audit.pair.distance == 1.0 or audit.delta else " per unit of distance"
+    return f"epsilon >= {epsilon(audit.epsilon_lower)}{unit} ({level})"
 
 
 def _claim(audit: OutputsAudit) -> str:
