@@ -142,14 +142,6 @@ def test_columns_and_tensors_of_others():
         audit_outputs(lost, label="odd", **SETTINGS)
 
 
-def test_polars_itself():
-    polars = pytest.importorskip("polars")
-    frame = polars.DataFrame({"score": SCORES, "member": LABELS})
-    want = audit_outputs(SCORES, label=LABELS, **SETTINGS).counts
-    assert audit_outputs(frame, label="member", **SETTINGS).counts == want
-    assert audit_outputs(frame["score"], label=frame["member"], **SETTINGS).counts == want
-
-
 FRAME = pd.DataFrame({"score": SCORES, "member": LABELS})
 
 
