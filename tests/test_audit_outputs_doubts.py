@@ -56,7 +56,8 @@ def test_resampled_rows_are_no_verdict():
     assert overclaims > AUDITS / 3
     fresh = (np.random.default_rng(seed) for seed in range(AUDITS))
     twins = [audited(rng.laplace(size=4000), 1.0 + rng.laplace(size=4000), rng=1) for rng in fresh]
-    assert all(audit.refuted is False for audit in twins)
+    assert all(audit.doubts == () for audit in twins)
+    assert sum(audit.refuted for audit in twins) <= 0.05 * AUDITS
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -63,6 +63,8 @@ _EXPECTED: Final = 25.0
 _FEWEST_PAIRS: Final = 60
 """Seven standard deviations need more than 49 rows."""
 
+_MOST_PAIRS: Final = 2**17
+
 
 def doubts_of_rows(sides: Sides) -> tuple[str, ...]:
     """Repetitions that independent rows do not have.
@@ -249,7 +251,7 @@ def doubts_of_pairs(sides: Sides, event: Any) -> tuple[str, ...]:
     Returns:
         A sentence, if there is something to say.
     """
-    size = min(map(len, sides))
+    size = min(_MOST_PAIRS, *map(len, sides))
     if size < _FEWEST_PAIRS:
         return ()
     hits = [happened(event, side[:size]).astype(np.int8) for side in sides]
