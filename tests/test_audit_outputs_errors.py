@@ -59,7 +59,14 @@ FINE = [float(n) for n in range(8)]
         ({"count_share": "half"}, TypeError, "count_share must be"),
         ({"guesses": 4}, ValueError, "guesses must be None where rows = 'independent', got 4"),
         ({"column": 0}, ValueError, "column must be None where outputs are arrays"),
-        ({"label": "side"}, TypeError, "outputs must be the path of a file where label is given"),
+        ({"label": "side"}, ValueError, "outputs_prime must be None where label is given"),
+        ({"paired": 1}, TypeError, "paired must be True or False, got 1"),
+        ({"paired": True, "bound": "exact"}, ValueError, "bound must be 'clopper_pearson' where"),
+        (
+            {"paired": True, "outputs": FINE[:7]},
+            ValueError,
+            r"outputs must be as many rows on x as on x' where paired = True, got \(7, 8\)",
+        ),
         ({"rng": -1}, ValueError, "rng must be"),
     ],
 )
@@ -85,6 +92,7 @@ def test_independent_rows_refuse(change, error, text):
         ({"count_share": 0.5}, ValueError, "count_share must be None where rows = 'one_run'"),
         ({"bound": "exact"}, ValueError, "bound must be one of 'one_run', 'one_run_fdp'"),
         ({"bound": "one_run_fdp"}, ValueError, "delta must be above 0 for the bound one_run_fdp"),
+        ({"paired": True}, ValueError, "paired must be False where rows = 'one_run'"),
         ({"guesses": 0}, ValueError, "guesses must be an integer from 1 to 16, got 0"),
         ({"guesses": 17}, ValueError, "guesses must be an integer from 1 to 16, got 17"),
         ({"guesses": 1.5}, ValueError, "guesses must be a finite number above 0 and at most 1"),

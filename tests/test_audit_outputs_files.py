@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import json
 import math
 import pickle
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -14,7 +16,8 @@ from dpcore import Counts, _cli_outputs
 from dpcore._cli_outputs import AskedOutputs
 from dpcore._cli_status import guard
 from dpcore.bounds import one_run
-from dpcore.outputs_auditing import audit_outputs
+from dpcore.errors import AssumptionWarning
+from dpcore.outputs_auditing import OutputsAudit, audit_outputs
 from dpcore.outputs_record import Guesses
 
 # Files, shapes, and what the result says.
@@ -98,6 +101,87 @@ def test_json_plot_and_pickle(rows):
     title = audit.plot().axes[0].get_title(loc="left")
     assert audit.verdict in title
     assert pickle.loads(pickle.dumps(audit)) == audit
+    assert OutputsAudit.from_json(audit.to_json()) == audit
+    assert OutputsAudit.from_dict(record).verdict == audit.verdict
+
+
+def test_json_that_was_written_before():
+    """Records without the new field; doubts were in them already, and now leave no verdict."""
+    sides = laplace(np.random.default_rng(1), 1000, 1000)
+    record = audit_outputs(*sides, rows="independent", claim=0.1, rng=1).to_dict()
+    del record["paired"]
+    audit = OutputsAudit.from_json(json.dumps(record))
+    assert audit.refuted
+    assert not audit.paired
+    record["doubts"] = ["rows are repeated"]
+    doubted = OutputsAudit.from_dict(record)
+    assert doubted.refuted is None
+    assert doubted.verdict == "invalid: rows are repeated"
+
+
+def test_an_event_of_ones_own_keeps_its_name_in_json():
+    def attack(outputs, outputs_prime, pair):
+        return lambda rows: rows > 0.0
+
+    sides = laplace(np.random.default_rng(1), 1000, 1000)
+    audit = audit_outputs(*sides, rows="independent", claim=0.1, rng=1, attack=attack)
+    read = OutputsAudit.from_json(audit.to_json())
+    assert read.epsilon_lower == audit.epsilon_lower
+    assert "lambda" in read.event
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "text"),
+    [
+        ({"format": "dpcore.audit/2"}, ValueError, "format must be 'dpcore.audit_outputs/1'"),
+        ({"rows": "both"}, ValueError, "rows must be one of 'independent', 'one_run'"),
+        ({"rows": "one_run"}, ValueError, "record must be what OutputsAudit.to_dict wrote"),
+        ({"bound": "one_run"}, ValueError, "bound must be one of 'clopper_pearson', 'exact'"),
+        ({"bound": "exact", "paired": True}, ValueError, "bound must be 'clopper_pearson' where"),
+        ({"paired": 1}, ValueError, "paired must be a bool, got 1"),
+        ({"direction": None}, ValueError, "direction must be one of"),
+        ({"confidence": 1.0}, ValueError, "confidence must be"),
+        ({"claim": -1.0}, ValueError, "claim must be"),
+        ({"delta": 1.0}, ValueError, "delta must be"),
+        ({"names": ["x"]}, ValueError, "names must be two values"),
+        ({"pilot": ["1", "2"]}, ValueError, "pilot must be a int"),
+        ({"doubts": "one"}, ValueError, "doubts must be a list"),
+        ({"evidence": {"k": 9, "n": 5, "k_prime": 0, "n_prime": 5}}, ValueError, "k must be an"),
+    ],
+)
+def test_json_that_is_refused(change, error, text):
+    sides = laplace(np.random.default_rng(1), 1000, 1000)
+    record = audit_outputs(*sides, rows="independent", claim=0.1, rng=1).to_dict()
+    with pytest.raises(error, match=text):
+        OutputsAudit.from_dict({**record, **change})
+    with pytest.raises(TypeError, match="record must be a mapping"):
+        OutputsAudit.from_dict([record])
+
+
+@pytest.mark.parametrize("rows", ["independent", "one_run"])
+def test_the_page_and_the_table(rows, tmp_path):
+    sides = laplace(np.random.default_rng(1), 1000, 1000)
+    audit = audit_outputs(*sides, rows=rows, claim=0.1, rng=1)
+    page = audit.to_html(tmp_path / "audit.html")
+    assert (tmp_path / "audit.html").read_text(encoding="utf-8") == page
+    xml = ElementTree.fromstring(page.removeprefix("<!DOCTYPE html>"))
+    words = " ".join("".join(xml.itertext()).split())
+    table = audit._repr_html_()
+    for label, line in audit.lines():
+        assert label in words
+        assert line in words
+        assert html.escape(line) in table
+    assert "dpcore.OutputsAudit.from_json reads it" in words
+    assert page.count("<svg") == 2
+
+
+def test_the_page_of_rows_that_no_bound_holds_for():
+    smooth = np.random.default_rng(11).laplace(size=5000)
+    with pytest.warns(AssumptionWarning):
+        audit = audit_outputs(np.tile(smooth, 2), smooth[::-1], rows="independent", claim=1.0)
+    page = audit.to_html()
+    assert "<dt>epsilon certified</dt><dd>none</dd>" in page
+    assert "no bound holds, nothing was tested" in page
 
 
 def test_infinite_estimates_are_strict_json_too():
@@ -118,7 +202,7 @@ def test_infinite_estimates_are_strict_json_too():
 ASKED = {
     "rows": "independent", "claim": 0.5, "no_claim": False, "delta": 0.0, "confidence": 0.95,
     "attack": None, "bound": None, "count_share": None, "guesses": None, "column": (),
-    "label": None, "seed": 1, "plot": None, "as_json": False,
+    "label": None, "paired": False, "seed": 1, "plot": None, "as_json": False,
 }  # fmt: skip
 
 
@@ -161,14 +245,29 @@ def test_the_command_for_one_run(tmp_path, capsys, guesses):
 
 
 def test_the_command_says_doubts_on_stderr(tmp_path, capsys):
-    smooth = np.random.default_rng(11).laplace(size=5000)
-    np.save(tmp_path / "x.npy", np.tile(smooth, 2))
-    np.save(tmp_path / "y.npy", smooth + 0.001)
-    assert command(tmp_path / "x.npy", tmp_path / "y.npy") == 0
+    smooth = np.random.default_rng(11).laplace(size=(2, 5000))
+    np.save(tmp_path / "x.npy", np.tile(smooth[0], 2))
+    np.save(tmp_path / "y.npy", smooth[1])
+    assert command(tmp_path / "x.npy", tmp_path / "y.npy") == 3
     shown = capsys.readouterr()
     doubt = "rows are repeated: each row of outputs occurs 2 times or more"
     assert shown.err == f"warning: {doubt}\n"
+    assert f"  verdict      invalid: {doubt}\n" in shown.out
+    assert "  certified    nothing: no bound holds\n" in shown.out
     assert f"  note         {doubt}\n" in shown.out
+    assert command(tmp_path / "y.npy", tmp_path / "x.npy", claim=None, no_claim=True) == 3
+
+
+def test_the_command_takes_paired_rows(tmp_path, capsys):
+    noise = np.random.default_rng(11).laplace(size=5000)
+    np.save(tmp_path / "x.npy", noise)
+    np.save(tmp_path / "y.npy", 1.0 + noise)
+    files = tmp_path / "x.npy", tmp_path / "y.npy"
+    assert command(*files) == 3
+    assert "give paired=True" in capsys.readouterr().err
+    assert command(*files, paired=True) == 1
+    assert "; rows i of both sides come from one seed" in capsys.readouterr().out
+    assert command(*files, paired=True, bound="exact") == 2
 
 
 @pytest.mark.parametrize(

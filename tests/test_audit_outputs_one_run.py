@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 from shared_outputs import ALPHA, AUDITS, MOST, RESPONSE, canaries, refuted
 
-from dpcore.bounds import one_run
+from dpcore.bounds import guesses_needed, one_run, one_run_fdp
 from dpcore.errors import AssumptionWarning
 from dpcore.outputs_auditing import audit_outputs
 from dpcore.outputs_record import Guesses
@@ -107,3 +107,77 @@ def test_the_gaussian_bound():
     assert plain.bound == "one_run"
     assert plain.epsilon_lower < sharp.epsilon_lower
     assert "of a Gaussian claim" in str(sharp)
+
+
+# What guesses can reach.
+
+
+@pytest.mark.parametrize("guesses", [10, 100, 1000])
+@pytest.mark.parametrize(("delta", "bound"), [(0.0, None), (1e-5, None), (1e-5, "one_run_fdp")])
+def test_the_ceiling_is_what_right_guesses_certify(guesses, delta, bound):
+    settings = {"rows": "one_run", "guesses": guesses, "delta": delta, "bound": bound, "rng": 1}
+    perfect = audit_outputs(np.arange(500.0) + 1000, np.arange(500.0), **settings)
+    assert perfect.correct == guesses
+    assert perfect.ceiling == perfect.epsilon_lower
+    rng = np.random.default_rng(1)
+    audit = audit_outputs(rng.normal(size=500) + 1, rng.normal(size=500), **settings)
+    assert audit.ceiling == perfect.ceiling > audit.epsilon_lower
+    assert audit.guesses_needed is None
+
+
+@pytest.mark.parametrize("claim", [0.0, 0.5, 1.0, 4.0, 8.0])
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("bound", [one_run, one_run_fdp])
+def test_the_guesses_needed_are_the_fewest(claim, delta, bound):
+    if bound is one_run_fdp and delta == 0.0:
+        return
+    needed = guesses_needed(claim, 1000, delta, 0.95, bound)
+    many = max(needed, 1000)
+    assert bound(needed, needed, many, delta=delta, confidence=0.95) > claim
+    fewer = needed - 1
+    assert fewer == 0 or bound(fewer, fewer, many, delta=delta, confidence=0.95) <= claim
+
+
+def test_claims_that_no_number_of_guesses_refutes():
+    assert guesses_needed(8.0, 1000, delta=0.01) is None
+    assert guesses_needed(50.0, 1000) is None
+    with pytest.raises(ValueError, match="claim must be a finite number at least 0"):
+        guesses_needed(-1.0, 1000)
+
+
+@pytest.mark.parametrize(
+    ("claim", "told"),
+    [
+        (8.0, "to refute the claim takes 8,932 guesses (and canaries) or more, all of them right"),
+        (1.0, "to refute the claim takes 10 guesses (and canaries) or more, all of them right"),
+        (50.0, "to refute the claim takes more guesses than any run has"),
+    ],
+)
+def test_the_report_says_what_guesses_can_reach(claim, told):
+    outputs, outputs_prime = canaries(np.random.default_rng(1), 1000)
+    audit = audit_outputs(outputs, outputs_prime, rows="one_run", guesses=100, rng=1, claim=claim)
+    reach = f"100 guesses certify at most epsilon >= {one_run(100, 100, 1000):.4f}; {told}"
+    assert f"  reach        {reach}\n" in str(audit)
+    record = audit.to_dict()["derived"]
+    assert record["ceiling"] == audit.ceiling
+    assert record["guesses_needed"] == audit.guesses_needed
+    without = audit_outputs(outputs, outputs_prime, rows="one_run", guesses=100, rng=1)
+    assert f"  reach        {reach.split(';')[0]}\n" in str(without)
+
+
+def test_independent_rows_make_no_guesses():
+    rng = np.random.default_rng(1)
+    audit = audit_outputs(rng.normal(size=100), rng.normal(size=100), rows="independent", claim=1)
+    assert (audit.ceiling, audit.guesses_needed) == (None, None)
+    assert "reach" not in str(audit)
+
+
+def test_coins_that_are_not_fair_are_no_verdict():
+    scores = np.random.default_rng(1).normal(size=1000)
+    with pytest.warns(AssumptionWarning, match="900 of 1,000 canaries"):
+        audit = audit_outputs(scores[:900] + 2, scores[900:], rows="one_run", claim=0.1, rng=1)
+    assert audit.epsilon_lower > 0.1
+    assert audit.refuted is None
+    assert audit.verdict.startswith("invalid: 900 of 1,000 canaries were included")
+    fair = audit_outputs(scores[:480] + 2, scores[480:], rows="one_run", claim=0.1, rng=1)
+    assert fair.refuted

@@ -20,7 +20,8 @@ PACKAGE = Path(dpcore.__file__).parent
 
 LAYERS = [
     ["errors", "_core"],
-    ["records", "progress", "_files"],
+    ["records", "progress", "_frames"],
+    ["_files"],
     ["pairs", "mechanisms", "repeating"],
     ["bounds", "events", "_systems", "_laws"],
     ["published"],
@@ -39,8 +40,9 @@ LAYERS = [
     ["_again", "report"],
     ["_repeat", "report_curves"],
     ["report_page"],
-    ["outputs_record", "_outputs_independent"],
-    ["_outputs_canaries"],
+    ["_outputs_evidence", "_outputs_sides", "_outputs_doubts", "_outputs_independent"],
+    ["_outputs_json", "_outputs_text", "_outputs_canaries"],
+    ["outputs_record"],
     ["outputs_auditing"],
     ["sensitivity", "divergence"],
     ["calibration"],

@@ -165,6 +165,9 @@ Column = Annotated[list[str], _in(_INPUTS, "Column to read, by name or number; m
 Label = Annotated[
     str | None, _in(_INPUTS, "Column of one file that tells the side: 0 or 1, x or x_prime.")
 ]
+Paired = Annotated[
+    bool, _in(_CLAIM, "Rows i of both sides come from one seed: they stay together.", "--paired")
+]
 
 Name = Annotated[
     str | None,

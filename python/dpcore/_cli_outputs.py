@@ -13,11 +13,11 @@ from typing import Any
 
 from . import attacks
 from ._cli_audit import _check_plot, _print
-from ._cli_status import NOT_REFUTED, REFUTED, Usage, say, usage
+from ._cli_status import FAILED, NOT_REFUTED, REFUTED, Usage, say, usage
 from .errors import AssumptionWarning, choice, invalid
 from .outputs_auditing import OutputsAudit, audit_outputs
 
-_OPTIONS = re.compile(r"^(rows|count_share|guesses|label|column)(?= | must be )")
+_OPTIONS = re.compile(r"^(rows|count_share|guesses|label|column|paired)(?= | must be )")
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,7 @@ class AskedOutputs:
     guesses: str | None
     column: tuple[str, ...]
     label: str | None
+    paired: bool
     seed: int | None
     plot: str | None
     as_json: bool
@@ -64,6 +65,9 @@ def run(asked: AskedOutputs) -> int:
         sys.stdout.flush()
         report.plot().savefig(asked.plot)
         say(f"wrote {asked.plot}")
+    if report.doubts:
+        # No verdict: neither status may stand for rows that no bound holds for.
+        return FAILED
     return REFUTED if report.refuted else NOT_REFUTED
 
 
@@ -83,6 +87,7 @@ def _audit(asked: AskedOutputs) -> OutputsAudit:
             guesses=_guesses(asked.guesses),
             column=[_column(name) for name in asked.column] or None,
             label=None if asked.label is None else _column(asked.label),
+            paired=asked.paired,
             rng=asked.seed,
         )
 

@@ -8,36 +8,14 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TextIO
+from typing import Any, Final, TextIO
 
 import numpy as np
-import numpy.typing as npt
 
-from .errors import integer, invalid, mistyped, show
+from ._frames import MISSING, Array, Column, Table, framed, null, parted, plain, selected
+from .errors import invalid, mistyped, show
 
-Column = str | int
-Array = npt.NDArray[Any]
-
-_ON_X: Final = ("1", "true", "in", "x")
-_ON_X_PRIME: Final = ("0", "false", "out", "x_prime", "x'")
 _DELIMITERS: Final = ",;\t"
-_MISSING: Final = "write nan where the output itself is NaN, and leave out no row"
-_ROW_NUMBERS: Final = "__index_level_"
-"""How pandas names, in a parquet file, the row numbers that had no name."""
-
-
-class Table(NamedTuple):
-    """The columns of a file.
-
-    Args:
-        path: where they were read.
-        names: one for each column; empty where a header leaves it out, None without a header.
-        columns: arrays of equal length, one entry of a column for each output.
-    """
-
-    path: Path
-    names: tuple[str, ...] | None
-    columns: tuple[Array, ...]
 
 
 def read_outputs(
@@ -75,8 +53,7 @@ def read_outputs(
     found = _path(path)
     if found.suffix.lower() == ".npy" and column is None:
         return _rows(found, _loaded(found))
-    table = read_table(found)
-    return _select(table, column, range(len(table.columns)))
+    return selected(read_table(found), column)
 
 
 def read_labelled(
@@ -99,19 +76,7 @@ def read_labelled(
         OSError: if the file cannot be read.
         ImportError: if a parquet file needs a package that is not installed.
     """
-    table = read_table(_path(path), label)
-    place = _place(table, label)
-    others = [number for number in range(len(table.columns)) if number != place]
-    if column is None and len(others) != 1:
-        # Any further column, a row number say, could tell the sides apart by itself.
-        requirement = f"given where a file has {len(others)} columns beside the label"
-        raise invalid("column", requirement, column)
-    outputs = _select(table, column, others)
-    given = () if column is None else _listed(column)
-    if place in [_place(table, one) for one in given]:
-        raise invalid("column", "another one than the label", column)
-    is_x = _are_x(table, place)
-    return outputs[is_x], outputs[~is_x]
+    return parted(read_table(_path(path), label), label, column)
 
 
 def read_table(path: Path, label: Column | None = None) -> Table:
@@ -133,70 +98,6 @@ def _path(path: Any) -> Path:
     if not isinstance(path, (str, os.PathLike)):
         raise mistyped("path", "the path of a file", path)
     return Path(path)
-
-
-def _listed(column: Any) -> list[Column]:
-    wanted = [column] if isinstance(column, (str, int, np.integer)) else column
-    if not isinstance(wanted, (list, tuple)) or any(
-        isinstance(one, bool) or not isinstance(one, (str, int, np.integer)) for one in wanted
-    ):
-        raise mistyped("column", "a name or number of a column, or a list of them", column)
-    if not wanted:
-        raise invalid("column", "at least one column", column)
-    return list(wanted)
-
-
-def _place(table: Table, column: Column) -> int:
-    """The number of a column; an error that lists the names if there is no such column."""
-    if not isinstance(column, str):
-        return integer("column", column, 0, len(table.columns) - 1)
-    if table.names is None:
-        raise invalid("column", f"a number, for {table.path.name} has no names of columns", column)
-    if table.names.count(column) > 1:
-        requirement = f"a number, for several columns of {table.path.name} have this name"
-        raise invalid("column", requirement, column)
-    if column not in table.names:
-        names = ", ".join(map(repr, table.names))
-        raise ValueError(f"column must be one of {names} in {table.path.name}, got {column!r}")
-    return table.names.index(column)
-
-
-def _select(table: Table, column: Any, default: Sequence[int]) -> Array:
-    places = list(default)
-    if column is not None:
-        places = [_place(table, one) for one in _listed(column)]
-    elif table.names is not None:
-        for place in places:
-            if not table.names[place] or table.names[place].startswith(_ROW_NUMBERS):
-                # A row number is no part of an output, and could tell the sides apart.
-                text = f"column {place} of {table.path.name} must have a name, got none"
-                raise ValueError(f"{text} (if it numbers the rows, choose others with column=)")
-    chosen = [table.columns[place] for place in places]
-    if len(chosen) == 1:
-        return chosen[0]
-    if table.path.suffix.lower() == ".npz" and column is None:
-        requirement = f"given where a file holds {len(chosen)} arrays"
-        raise invalid("column", requirement, column)
-    shapes = {one.shape for one in chosen}
-    if len(shapes) > 1:
-        raise invalid("columns", "of equal shape", sorted(shapes))
-    return np.stack(chosen, axis=1)
-
-
-def _are_x(table: Table, place: int) -> npt.NDArray[np.bool_]:
-    """For every row, whether its label says x."""
-    labels, row, which = np.unique(table.columns[place], return_index=True, return_inverse=True)
-    sides = []
-    for label, first in zip(labels.tolist(), row.tolist(), strict=True):
-        text = str(label).strip().lower()
-        # What 1 and 0 look like in a column of floats.
-        text = {"1.0": "1", "0.0": "0"}.get(text, text)
-        if text not in _ON_X + _ON_X_PRIME:
-            requirement = "1, true, in or x, or else 0, false, out or x_prime"
-            raise invalid(f"label in row {first + 1} of {table.path.name}", requirement, label)
-        sides.append(text in _ON_X)
-    found: npt.NDArray[np.bool_] = np.array(sides)[which]
-    return found
 
 
 # CSV.
@@ -237,7 +138,7 @@ def _parsed(path: Path, file: TextIO, label: Column | None) -> Table:
             except ValueError:
                 raise _cell_error(path, line, place, names, cell) from None
     columns = [np.array(texts if place == words else one) for place, one in enumerate(numbers)]
-    return Table(path, names, tuple(columns))
+    return Table(path.name, names, tuple(columns))
 
 
 def _is_header(cells: Iterable[str]) -> bool:
@@ -262,7 +163,7 @@ def _lines(path: Path, reader: Any) -> Iterator[tuple[int, list[str]]]:
             continue
         if empty:
             raise ValueError(
-                f"line {empty} of {path.name} must hold a row, got nothing ({_MISSING})"
+                f"line {empty} of {path.name} must hold a row, got nothing ({MISSING})"
             )
         yield reader.line_num, cells
 
@@ -287,7 +188,7 @@ def _cell_error(
     column = f"column {place}" if names is None else f"column {names[place]!r}"
     hint = "outputs that are words can be given as arrays"
     if not cell.strip() or cell.strip().lower() in ("na", "n/a", "null", "none", "-"):
-        hint = _MISSING
+        hint = MISSING
     found = show(cell) if cell.strip() else "an empty cell"
     return ValueError(
         f"line {line} of {path.name}, {column}, must be a number, got {found} ({hint})"
@@ -317,10 +218,10 @@ def _read_npy(path: Path, label: Column | None) -> Table:
     array = _rows(path, _loaded(path))
     if array.dtype.names is not None:
         names = tuple(array.dtype.names)
-        return Table(path, names, tuple(array[name] for name in names))
+        return Table(path.name, names, tuple(array[name] for name in names))
     if array.ndim == 2:
-        return Table(path, None, tuple(array.T))
-    return Table(path, None, (array,))
+        return Table(path.name, None, tuple(array.T))
+    return Table(path.name, None, (array,))
 
 
 def _read_npz(path: Path, label: Column | None) -> Table:
@@ -334,7 +235,7 @@ def _read_npz(path: Path, label: Column | None) -> Table:
         except ValueError as error:
             text = f"{path.name} must hold arrays without Python objects, got {error}"
             raise ValueError(text) from None
-    return Table(path, names, columns)
+    return Table(path.name, names, columns)
 
 
 # Parquet.
@@ -350,9 +251,9 @@ def _read_parquet(path: Path, label: Column | None) -> Table:
     for name, column in zip(table.column_names, table.columns, strict=True):
         if column.null_count:
             row = column.is_null().to_pylist().index(True)
-            raise _null(path, name, row)
-        columns.append(_plain(column.to_numpy(), column.to_pylist))
-    return Table(path, tuple(table.column_names), tuple(columns))
+            raise null(f"{path.name}, column {name!r},", row)
+        columns.append(plain(column.to_numpy(), column.to_pylist))
+    return Table(path.name, tuple(table.column_names), tuple(columns))
 
 
 def _read_by_pandas(path: Path) -> Table:
@@ -362,25 +263,9 @@ def _read_by_pandas(path: Path) -> Table:
     except ImportError as error:
         text = "needs pyarrow (pip install pyarrow), or pandas with fastparquet"
         raise ImportError(f"reading {path.name} {text}: {error}") from None
-    columns = []
-    for name in frame.columns:
-        values = frame[name]
-        if values.dtype.kind not in "fc" and values.isna().any():
-            raise _null(path, str(name), int(values.isna().to_numpy().argmax()))
-        columns.append(_plain(values.to_numpy(), values.tolist))
-    return Table(path, tuple(map(str, frame.columns)), tuple(columns))
-
-
-def _null(path: Path, name: str, row: int) -> ValueError:
-    # pandas makes no difference between the two, so its files cannot be taken at their word.
-    hint = f"{_MISSING}; pandas writes NaN as null, pyarrow and numpy.save do not"
-    place = f"row {row + 1} of {path.name}, column {name!r},"
-    return ValueError(f"{place} must hold a value, got null ({hint})")
-
-
-def _plain(values: Array, listed: Callable[[], list[Any]]) -> Array:
-    """An object column as an array of what it holds: texts, or rows of equal length."""
-    return np.asarray(listed()) if values.dtype.kind == "O" else values
+    table = framed(frame, path.name)
+    assert table is not None
+    return table
 
 
 _READERS: Final[dict[str, Callable[[Path, Column | None], Table]]] = {

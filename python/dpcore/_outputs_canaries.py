@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from ._outputs_evidence import Guesses
 from ._outputs_independent import Array, Sides
 from .errors import integer, invalid, mistyped, real
-from .outputs_record import Guesses
 
 _COINS: Final = 18
 """Names the stream of the coins that part equal scores."""

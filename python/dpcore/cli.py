@@ -110,6 +110,7 @@ def _audit_outputs(
     guesses: options.Guesses = None,
     column: options.Column = [],  # noqa: B006 (typer wants a list, and never changes it)
     label: options.Label = None,
+    paired: options.Paired = False,
     seed: options.Seed = None,
     plot: options.Plot = None,
     as_json: options.Json = False,

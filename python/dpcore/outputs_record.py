@@ -4,43 +4,21 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from . import _json
-from .bounds import clopper_pearson, exact, one_run, one_run_fdp
-from .errors import integer
+from . import _json, _outputs_json
+from ._outputs_evidence import BOUNDS, ROWS, UNKNOWN, Guesses
+from .bounds import guesses_needed
 from .records import Counts, Pair, Record
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FORMAT: Final = "dpcore.audit_outputs/1"
-
-ROWS: Final = {
-    "independent": "each row is an output of its own run, drawn independently of all others",
-    "one_run": "all rows are scores of canaries from a single run, each of them included or left "
-    "out by its own fair coin",
-}
-"""What can be said about the rows, and what it means."""
-
-BOUNDS: Final[Mapping[str, Mapping[str, Callable[..., float]]]] = {
-    "independent": {"clopper_pearson": clopper_pearson, "exact": exact},
-    "one_run": {"one_run": one_run, "one_run_fdp": one_run_fdp},
-}
-"""The bounds that hold for each kind of rows, with unequal numbers on the two sides too."""
-
-UNKNOWN: Final = Pair("x", "x_prime")
-"""Stands for inputs that nobody gave; an attack that needs them cannot use it."""
-
-_TITLES: Final = {
-    "clopper_pearson": "Clopper-Pearson",
-    "exact": "unconditional exact test",
-    "one_run": "one training run",
-    "one_run_fdp": "one training run, of a Gaussian claim",
-}
-
+__all__ = ["BOUNDS", "ROWS", "UNKNOWN", "Guesses", "OutputsAudit"]
 
 _REVERSED: Final = 0.01
 """Chance below which so few right guesses are no matter of luck."""
@@ -49,54 +27,6 @@ _TURNED: Final = (
     "fewer than half of the guesses are right: higher scores must speak for inclusion (scores "
     "that are turned round after a look need fresh canaries)"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Guesses:
-    """How often it was guessed right which canaries had been included in a run.
-
-    Args:
-        guessed_in: canaries guessed to be included.
-        correct_in: how many of those were.
-        guessed_out: canaries guessed to be left out.
-        correct_out: how many of those were.
-        canaries: all canaries, guessed or not.
-
-    Raises:
-        TypeError: if one of them is not an integer.
-        ValueError: if one of them is out of range, or there is no guess at all.
-
-    Example:
-        >>> found = Guesses(50, 40, 50, 35, 1000)
-        >>> found.guesses, found.correct
-        (100, 75)
-    """
-
-    guessed_in: int
-    correct_in: int
-    guessed_out: int
-    correct_out: int
-    canaries: int
-
-    def __post_init__(self) -> None:
-        """Check the ranges."""
-        integer("canaries", self.canaries, 1)
-        integer("guessed_in", self.guessed_in, 0, self.canaries)
-        # At least one guess in all.
-        low = 0 if self.guessed_in else 1
-        integer("guessed_out", self.guessed_out, low, self.canaries - self.guessed_in)
-        integer("correct_in", self.correct_in, 0, self.guessed_in)
-        integer("correct_out", self.correct_out, 0, self.guessed_out)
-
-    @property
-    def guesses(self) -> int:
-        """Guesses made; the other canaries are abstentions."""
-        return self.guessed_in + self.guessed_out
-
-    @property
-    def correct(self) -> int:
-        """Guesses that were right."""
-        return self.correct_in + self.correct_out
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -117,7 +47,9 @@ class OutputsAudit(Record):
         direction: "x" or "x_prime": the side in the numerator; None for one run.
         pair: the inputs; `UNKNOWN`, the mere names of the sides, where they were not given.
         pilot: rows on x and on x' that chose the event and were not counted.
-        doubts: what in the data speaks against the assumption about the rows.
+        doubts: what in the data contradicts the assumption about the rows. With any no bound
+            holds, and the verdict is "invalid: ...".
+        paired: True if rows i of both sides came from one seed.
     """
 
     names: tuple[str, str]
@@ -134,6 +66,7 @@ class OutputsAudit(Record):
     pair: Pair = UNKNOWN
     pilot: tuple[int, int] = (0, 0)
     doubts: tuple[str, ...] = ()
+    paired: bool = False
 
     @property
     def name(self) -> str:
@@ -163,13 +96,11 @@ class OutputsAudit(Record):
 
     @property
     def _bound(self) -> float:
-        bound = BOUNDS[self.rows][self.bound]
+        level = self.delta, self.confidence
         if isinstance(self.evidence, Guesses):
-            found = self.evidence
-            trio = found.guesses, found.correct, found.canaries
-            return bound(*trio, delta=self.delta, confidence=self.confidence)
+            return self.evidence.bound(self.bound, *level)
         ordered = self.evidence if self.direction == "x" else self.evidence.swapped()
-        return bound(ordered, self.delta, self.confidence)
+        return BOUNDS[self.rows][self.bound](ordered, *level)
 
     @property
     def epsilon_lower(self) -> float:
@@ -195,18 +126,45 @@ class OutputsAudit(Record):
         return loss / self.pair.distance if self.delta == 0.0 else loss
 
     @property
+    def ceiling(self) -> float | None:
+        """The most that so many guesses can certify: all of them right. None without guesses."""
+        if not isinstance(self.evidence, Guesses):
+            return None
+        return self.evidence.ceiling(self.bound, self.delta, self.confidence)
+
+    @property
+    def guesses_needed(self) -> int | None:
+        """The fewest guesses that can refute the claim, all of them right.
+
+        As many canaries at least are needed. None for independent rows, without a claim, and
+        where no number would be enough.
+        """
+        if not isinstance(self.evidence, Guesses) or self.claim is None:
+            return None
+        bound = BOUNDS[self.rows][self.bound]
+        level = self.delta, self.confidence
+        return guesses_needed(self.claim, self.evidence.canaries, *level, bound)
+
+    @property
     def exact(self) -> float | None:
         """None: there is no closed form for outputs from elsewhere."""
         return None
 
     @property
     def refuted(self) -> bool | None:
-        """True if the bound exceeds the claim, False if not, None without a claim."""
-        return None if self.claim is None else self._bound > self.claim * self.pair.distance
+        """True if the bound exceeds the claim, False if not, None without a claim or a bound.
+
+        No bound holds where `doubts` is not empty.
+        """
+        if self.claim is None or self.doubts:
+            return None
+        return self._bound > self.claim * self.pair.distance
 
     @property
     def verdict(self) -> str:
         """The outcome in words; never that a mechanism is private."""
+        if self.doubts:
+            return f"invalid: {self.doubts[0]}"
         words = {None: "no claim given", True: "refuted", False: "not refuted by this attack"}
         return words[self.refuted]
 
@@ -234,49 +192,33 @@ class OutputsAudit(Record):
 
     def lines(self) -> list[tuple[str, str]]:
         """The report as (label, text) rows."""
-        from .report import epsilon
+        from ._outputs_text import rows
 
-        level = f"{100 * self.confidence:g} % confidence, {_TITLES[self.bound]}"
-        unit = "" if self.pair.distance == 1.0 or self.delta else " per unit of distance"
-        estimate = f"{epsilon(self.epsilon_hat)} (certifies nothing)"
-        return [
-            ("verdict", self.verdict),
-            ("claim", self._claim()),
-            ("certified", f"epsilon >= {epsilon(self.epsilon_lower)}{unit} ({level})"),
-            ("estimate", estimate),
-            ("witness", self._witness()),
-            ("counts", self._counts()),
-            ("rows", f"{self.rows.replace('_', ' ')}: {ROWS[self.rows]}"),
-            ("seed", f"{self.seed} ({self._used()})"),
-            *(("note", note) for note in self.notes),
-        ]
+        return rows(self)
 
-    def _claim(self) -> str:
-        if self.claim is None:
-            return "none given"
-        delta = f", delta = {self.delta:g}" if self.delta else ""
-        return f"epsilon <= {self.claim:g}{delta}"
+    def _repr_html_(self) -> str:
+        from .report import as_table
 
-    def _witness(self) -> str:
-        if isinstance(self.evidence, Guesses):
-            return self.attack
-        side = "x'" if self.direction == "x_prime" else "x"
-        return f"{self.event}, {side} in the numerator"
+        return as_table(self.name, self.refuted, self.lines())
 
-    def _counts(self) -> str:
-        c = self.evidence
-        if isinstance(c, Guesses):
-            return (
-                f"{c.correct:,} of {c.guesses:,} guesses right ({c.correct_in:,} of "
-                f"{c.guessed_in:,} in, {c.correct_out:,} of {c.guessed_out:,} out), "
-                f"{c.canaries:,} canaries"
-            )
-        return f"{c.k:,} of {c.n:,} on x, {c.k_prime:,} of {c.n_prime:,} on x'"
+    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
+        """A page that holds the whole report by itself, as text and in the file `path` if given.
 
-    def _used(self) -> str:
-        if self.rows == "one_run":
-            return "decides ties between scores"
-        return f"of the shuffle; {self.pilot[0]:,} and {self.pilot[1]:,} rows chose the event"
+        Args:
+            path: where to write it, or None.
+
+        Returns:
+            The page.
+
+        Raises:
+            OSError: if the file cannot be written.
+        """
+        from .report_page import page_of_outputs
+
+        text = page_of_outputs(self)
+        if path is not None:
+            Path(path).write_text(text, encoding="utf-8")
+        return text
 
     def plot(self) -> Figure:
         """A picture of the audit: certified bound, estimate and claim.
@@ -290,20 +232,50 @@ class OutputsAudit(Record):
         return figure(cast(Any, self))
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain data, and the figures that follow from it."""
-        record: dict[str, Any] = {"format": FORMAT}
-        record.update({f.name: _json.encode(getattr(self, f.name)) for f in fields(self)})
-        evidence = self.evidence
-        record["evidence"] = {f.name: getattr(evidence, f.name) for f in fields(evidence)}
-        record["seed"] = str(self.seed)
-        derived = ("epsilon_lower", "epsilon_hat", "refuted", "verdict")
-        record["derived"] = {name: _json.encode(getattr(self, name)) for name in derived}
-        record["derived"]["witness"] = self._witness()
-        return record
+        """Everything as plain data: what `from_dict` needs, and the figures that follow."""
+        return _outputs_json.plain(self)
 
     def to_json(self, *, indent: int | None = None) -> str:
         """Strict JSON: the seed as a string, non-finite numbers as "inf", "-inf" and "nan"."""
         return json.dumps(self.to_dict(), allow_nan=False, indent=indent)
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> OutputsAudit:
+        """The audit that `to_dict` wrote; derived figures are computed again, not read.
+
+        Args:
+            record: plain data, also as versions before `paired` wrote it.
+
+        Returns:
+            The audit; of an event that JSON cannot hold, its name.
+
+        Raises:
+            TypeError: if the record is not a mapping.
+            ValueError: if it is not of that form.
+        """
+        return _outputs_json.audit(cls, record)
+
+    @classmethod
+    def from_json(cls, text: str) -> OutputsAudit:
+        """The audit that `to_json` wrote.
+
+        Args:
+            text: a JSON object.
+
+        Returns:
+            The audit; of an event that JSON cannot hold, its name.
+
+        Raises:
+            TypeError: if `text` is not a string.
+            ValueError: if it is not JSON of that form.
+
+        Example:
+            >>> import dpcore
+            >>> report = dpcore.audit_outputs([3, 1, 2], [0, -1, 1.5], rows="one_run", rng=1)
+            >>> dpcore.OutputsAudit.from_json(report.to_json()) == report
+            True
+        """
+        return cls.from_dict(_json.parse(text))
 
 
 def _log_ratio(first: int, second: int) -> float:

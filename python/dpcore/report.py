@@ -177,16 +177,21 @@ def text(audit: Audit) -> str:
 
 def html(audit: Audit) -> str:
     """The report as an HTML table for a notebook."""
+    return as_table(audit.name, audit.refuted, [*rows(audit), ("time", _time(audit))])
+
+
+def as_table(name: str, refuted: bool | None, lines: list[tuple[str, str]]) -> str:
+    """Rows of a report as an HTML table, the verdict in its colour."""
     # Not green: a claim that stands is not a claim that was proved.
-    colour = {None: GREY, True: RED, False: BLUE}[audit.refuted]
+    colour = {None: GREY, True: RED, False: BLUE}[refuted]
     cells = []
-    for label, line in [*rows(audit), ("time", _time(audit))]:
+    for label, line in lines:
         style = f"color:{colour};font-weight:bold" if label == "verdict" else ""
         cells.append(
             f'<tr><th style="text-align:left">{label}</th>'
             f'<td style="text-align:left;{style}">{markup.escape(line)}</td></tr>'
         )
-    caption = f"<caption><b>{markup.escape(audit.name)}</b></caption>"
+    caption = f"<caption><b>{markup.escape(name)}</b></caption>"
     return f"<table>{caption}{''.join(cells)}</table>"
 
 

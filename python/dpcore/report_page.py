@@ -12,7 +12,7 @@ import json
 import math
 import platform
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from .audit_record import Audit
+    from .outputs_record import OutputsAudit
 
 WIDE, NARROW = 9.0, 3.7
 """Inches of a picture on a screen and on a telephone: letters must not shrink with the width."""
@@ -44,6 +45,7 @@ _MEANING = {
         "of a black box can."
     ),
 }
+_INVALID = "The draws are not what the bound takes them to be: no bound holds, nothing was tested."
 # Every character that XML 1.0 does not know, and the surrogates that UTF-8 does not.
 _UNKNOWN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -119,6 +121,29 @@ def page(audit: Audit) -> str:
         ("Repeat it", f"<pre><code>{_text(code(audit))}</code></pre>"),
         ("Data", _data(audit)),
     ]
+    return _document(audit, sections, _footer(audit))
+
+
+def page_of_outputs(audit: OutputsAudit) -> str:
+    """The page of an audit of recorded outputs.
+
+    Args:
+        audit: the audit.
+
+    Returns:
+        HTML, one self-contained document, to be written as UTF-8.
+    """
+    # The parts that both pages have read nothing that only one of the records knows.
+    shown = cast(Any, audit)
+    sections = [
+        ("Pictures", _pictures(shown)),
+        ("Report", _table(audit.lines())),
+        ("Data", _data(shown)),
+    ]
+    return _document(shown, sections, _made(shown))
+
+
+def _document(audit: Audit, sections: list[tuple[str, str]], footer: str) -> str:
     body = "\n".join(f"<section>\n<h2>{title}</h2>\n{part}\n</section>" for title, part in sections)
     return f"""<!DOCTYPE html>
 <html lang="en" xmlns="http://www.w3.org/1999/xhtml">
@@ -138,7 +163,7 @@ def page(audit: Audit) -> str:
 {body}
 </main>
 <footer>
-{_footer(audit)}
+{footer}
 </footer>
 </body>
 </html>
@@ -154,12 +179,13 @@ def _head(audit: Audit) -> str:
     # Not green: a claim that stands is not a claim that was proved.
     colour = {None: report.GREY, True: report.RED, False: report.BLUE}[audit.refuted]
     claimed, apart = "epsilon claimed", audit.pair.distance
+    invalid = audit.verdict.startswith("invalid")
     claim = "none" if audit.claim is None else f"{audit.claim:g}"
     if audit.claim is not None and audit.delta and apart != 1.0:
         claimed, claim = f"{claimed} at distance {apart:g}", f"{audit.claim * apart:g}"
     figures = [
         (claimed, claim),
-        ("epsilon certified", report.epsilon(audit.epsilon_lower)),
+        ("epsilon certified", "none" if invalid else report.epsilon(audit.epsilon_lower)),
         ("epsilon estimated", report.epsilon(audit.epsilon_hat)),
         ("confidence", f"{100 * audit.confidence:g} %"),
     ]
@@ -170,7 +196,7 @@ def _head(audit: Audit) -> str:
 <p class="soft">Audit of a claim of differential privacy</p>
 <h1>{_text(audit.name)}</h1>
 <p class="verdict" style="background:{colour}">{_text(audit.verdict)}</p>
-<p>{_MEANING[audit.refuted]}</p>
+<p>{_INVALID if invalid else _MEANING[audit.refuted]}</p>
 <dl class="key">
 {key}
 </dl>
@@ -178,9 +204,13 @@ def _head(audit: Audit) -> str:
 
 
 def _rows(audit: Audit) -> str:
+    return _table(report.rows(audit))
+
+
+def _table(rows: list[tuple[str, str]]) -> str:
     lines = "\n".join(
         f'<tr><th scope="row">{_text(label)}</th><td>{_text(line)}</td></tr>'
-        for label, line in report.rows(audit)
+        for label, line in rows
     )
     return f'<table class="rows">\n<tbody>\n{lines}\n</tbody>\n</table>'
 
@@ -341,16 +371,18 @@ def _data(audit: Audit) -> str:
     # Inside a script nothing is unescaped, so < and & are written as JSON's own escapes.
     inert = record.replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e")
     return (
-        "<details>\n<summary>The audit as JSON (dpcore.Audit.from_json reads it)</summary>\n"
+        f"<details>\n<summary>The audit as JSON (dpcore.{type(audit).__name__}.from_json reads it)"
+        "</summary>\n"
         f"<pre><code>{_text(record)}</code></pre>\n</details>\n"
         f'<script type="application/json" id="audit">\n{inert}\n</script>'
     )
 
 
-def _footer(audit: Audit) -> str:
+def _made(audit: Audit) -> str:
     versions = f"dpcore {__version__}, numpy {np.__version__}, Python {platform.python_version()}"
+    return f'<p class="soft">Seed {audit.seed}. Page made with {_text(versions)}.</p>'
+
+
+def _footer(audit: Audit) -> str:
     time = report.text(audit).splitlines()[-1].strip().removeprefix("time").strip()
-    return (
-        f'<p class="soft">Seed {audit.seed}. Page made with {_text(versions)}.</p>\n'
-        f'<p class="soft">Time: {_text(time)}</p>'
-    )
+    return f'{_made(audit)}\n<p class="soft">Time: {_text(time)}</p>'

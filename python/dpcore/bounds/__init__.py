@@ -8,7 +8,7 @@ from typing import Final
 from ..records import Counts
 from ._predicted import predicted
 from .binomial import clopper_pearson, limits
-from .canaries import gaussian_epsilon, one_run, one_run_fdp, one_run_mu
+from .canaries import gaussian_epsilon, guesses_needed, one_run, one_run_fdp, one_run_mu
 from .conditioning import conditional
 from .power import detectable
 from .product import every_coordinate
@@ -37,6 +37,7 @@ __all__ = [
     "every_coordinate",
     "exact",
     "gaussian_epsilon",
+    "guesses_needed",
     "limits",
     "mu_lower",
     "one_run",

@@ -179,6 +179,62 @@ def one_run_fdp(
     return gaussian_epsilon(one_run_mu(guesses, correct, canaries, confidence), delta)
 
 
+def guesses_needed(
+    claim: float,
+    canaries: int,
+    delta: float = 0.0,
+    confidence: float = 0.95,
+    bound: Callable[..., float] = one_run,
+) -> int | None:
+    """The fewest guesses with which one run can refute a claim: so many, all of them right.
+
+    With delta = 0 they are the smallest r with (e^epsilon/(1 + e^epsilon))^r <= 1 - confidence.
+
+    Args:
+        claim: the epsilon that is claimed, at least 0.
+        canaries: canaries m of the run; as many more are assumed as the guesses need.
+        delta: the delta of the claim, in [0, 1).
+        confidence: probability that the bound holds, strictly between 0 and 1.
+        bound: `one_run` or `one_run_fdp`.
+
+    Returns:
+        The number; None where no number is enough (a delta that is too large), or, with
+        delta > 0, not even a million.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind.
+        ValueError: if it is out of range.
+
+    Source:
+        Steinke, Nasr and Jagielski (2023), theorem 5.2, with every guess right.
+
+    Example:
+        >>> guesses_needed(8.0, 1000), guesses_needed(1.0, 1000, confidence=0.99)
+        (8932, 15)
+    """
+    claim = real("claim", claim, low=0.0)
+    canaries = integer("canaries", canaries, 1)
+    delta, alpha = delta_level(delta), 1.0 - confidence_level(confidence)
+
+    def refutes(guesses: int) -> bool:
+        many = max(canaries, guesses)
+        if bound is not one_run:
+            return bound(guesses, guesses, many, delta=delta, confidence=confidence) > claim
+        # One look at the ceiling instead of a search for the limit.
+        return _chance(guesses, guesses, many, claim, delta) <= alpha
+
+    high, most = 1, 2**20 if delta else 2**52
+    while not refutes(high):
+        high *= 2
+        if high > most:
+            return None
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if refutes(middle) else (middle, high)
+    return high
+
+
 def gaussian_epsilon(mu: float, delta: float) -> float:
     """The smallest epsilon for which mu-GDP implies (epsilon, delta)-DP, rounded down.
 

@@ -1,0 +1,237 @@
+"""Recorded rows that are not independent give no verdict; rows that are, whatever their law, do.
+
+The stated level of all checks together is 1e-6, so that no alarm at all may be seen here.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+
+import numpy as np
+import pytest
+
+from dpcore import _outputs_doubts
+from dpcore._outputs_doubts import doubts_of_pairs, doubts_of_rows
+from dpcore.outputs_auditing import audit_outputs
+
+AUDITS = int(os.environ.get("DPCORE_AUDITS", 20))
+"""Audits of each law; more of them where the time is there."""
+
+
+def audited(*sides, **settings):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return audit_outputs(*sides, **{"rows": "independent", "claim": 1.1, **settings})
+
+
+# 400 rows that were resampled to many: the law is private at 1, the claim a tenth above.
+
+KINDS = {
+    "float64": lambda values: values,
+    "float32": lambda values: values.astype(np.float32),
+    "six decimals": lambda values: np.round(values, 6),
+    "integers": lambda values: np.rint(1e9 * values).astype(np.int64),
+    "wide integers": lambda values: np.rint(1e17 * values).astype(np.int64),
+    "complex": lambda values: values + 1j,
+    "texts": lambda values: np.array([f"{value:.12g}" for value in values]),
+    "beside a constant": lambda values: np.stack([np.zeros(values.size), values], axis=1),
+    "clipped": lambda values: np.clip(values, -1.0, 2.0),
+}
+
+
+def resampled(rng, kind="float64", rows=400, size=4000):
+    for side in (0.0, 1.0):
+        recorded = KINDS[kind](side + rng.laplace(size=rows))
+        yield recorded[rng.integers(rows, size=size)]
+
+
+def test_resampled_rows_are_no_verdict():
+    audits = [audited(*resampled(np.random.default_rng(seed)), rng=seed) for seed in range(AUDITS)]
+    assert all(audit.refuted is None for audit in audits)
+    assert all(audit.verdict.startswith("invalid: rows are repeated: ") for audit in audits)
+    assert "  certified    nothing: no bound holds\n" in str(audits[0])
+    # What the verdicts would be: more are refuted than chance allows.
+    overclaims = sum(audit.epsilon_lower > 1.1 for audit in audits)
+    assert overclaims > AUDITS / 3
+    fresh = (np.random.default_rng(seed) for seed in range(AUDITS))
+    twins = [audited(rng.laplace(size=4000), 1.0 + rng.laplace(size=4000), rng=1) for rng in fresh]
+    assert all(audit.doubts == () for audit in twins)
+    assert sum(audit.refuted for audit in twins) <= 0.05 * AUDITS
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("rows", "size"), [(400, 400), (400, 700), (400, 4000), (50, 4000)])
+def test_resampled_rows_of_many_kinds(kind, rows, size):
+    for seed in range(3):
+        sides = tuple(resampled(np.random.default_rng(seed), kind, rows, size))
+        if rows < size or kind != "clipped":
+            assert len(doubts_of_rows(sides)) == 2, (kind, rows, size)
+
+
+def test_one_resampled_side_is_enough():
+    rng = np.random.default_rng(1)
+    doubts = doubts_of_rows((rng.laplace(size=4000), list(resampled(rng))[1]))
+    assert len(doubts) == 1
+    assert "rows of outputs_prime occur more than once" in doubts[0]
+
+
+def test_rows_that_fill_a_file_by_turns():
+    """`np.resize` and its like: 13 or 14 copies of each, as no law gives them."""
+    sides = [np.resize(np.random.default_rng(seed).laplace(size=300), 4000) for seed in range(2)]
+    told = "each of 300 rows of outputs occurs about 13.3 times, more evenly than chance has it"
+    assert doubts_of_rows(tuple(sides))[0] == f"rows are repeated: {told}"
+    # Of any law: here dice with a thousand sides, all of them thrown 4 or 5 times.
+    dice = np.resize(np.arange(1000), 4500)
+    assert doubts_of_rows((dice, dice)) != ()
+
+
+# What independent rows look like.
+
+TABLE = np.random.default_rng(5).normal(size=(400, 3))
+"""An odd value for each of 400 outcomes, such as the vector of a word."""
+
+LAWS = {
+    "density": lambda rng, size, x: x + rng.laplace(size=size),
+    "float32": lambda rng, size, x: (x + rng.laplace(size=size)).astype(np.float32),
+    "float32, far out": lambda rng, size, x: np.float32(1e4 + x + rng.laplace(size=size)),
+    "float16": lambda rng, size, x: (x + rng.laplace(size=size)).astype(np.float16),
+    "float32 kept as float64": lambda rng, size, x: np.float32(x + rng.laplace(size=size)) * 1.0,
+    "one decimal": lambda rng, size, x: np.round(x + rng.laplace(size=size), 1),
+    "four decimals": lambda rng, size, x: np.round(x + rng.laplace(size=size), 4),
+    "six decimals": lambda rng, size, x: np.round(x + rng.laplace(size=size), 6),
+    "32-bit sampler": lambda rng, size, x: x - np.log(1.0 - rng.integers(2**32, size=size) / 2**32),
+    "float32 uniform": lambda rng, size, x: rng.random(size, dtype=np.float32),
+    "bits": lambda rng, size, x: rng.random(size) < 0.3 + 0.3 * x,
+    "geometric": lambda rng, size, x: x + rng.geometric(0.01, size) - rng.geometric(0.01, size),
+    "a grid of thirds": lambda rng, size, x: (x + rng.geometric(0.01, size)) / 3.0,
+    "a fine grid": lambda rng, size, x: np.pi * (x + rng.geometric(0.0003, size)),
+    "logarithms": lambda rng, size, x: np.log(1000 + x + rng.geometric(0.01, size)),
+    "roots": lambda rng, size, x: np.sqrt(1000 + x + rng.geometric(0.0005, size)),
+    "400 odd values": lambda rng, size, x: TABLE[
+        np.where(rng.random(size) < 0.3, 7 * x, rng.integers(400, size=size)), 0
+    ],
+    "400 odd vectors": lambda rng, size, x: TABLE[rng.integers(400, size=size)],
+    "a generator of 16 bits": lambda rng, size, x: np.sin(rng.integers(2**16, size=size)),
+    "clamped": lambda rng, size, x: np.clip(x + rng.laplace(size=size), -1.0, 1.3),
+    "an atom in a density": lambda rng, size, x: np.where(
+        rng.random(size) < 0.5, 1 / 3, x + rng.laplace(size=size)
+    ),
+    "heavy tail": lambda rng, size, x: x + rng.zipf(1.5, size),
+    "words": lambda rng, size, x: (rng.geometric(0.02, size) + x).astype(str),
+    "rows": lambda rng, size, x: np.stack(
+        [x + rng.geometric(0.1, size), rng.integers(5, size=size), x + rng.laplace(size=size) > 0],
+        axis=1,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_independent_rows_raise_no_doubt(law):
+    for seed in range(AUDITS):
+        rng = np.random.default_rng([seed, 8])
+        size = int(rng.choice([100, 400, 2000, 20_000]))
+        sides = tuple(
+            LAWS[law](rng, int(n), x) for x, n in enumerate((size, rng.choice([100, size])))
+        )
+        middle = np.median(sides[0].reshape(-1)) if sides[0].dtype.kind != "U" else "5"
+        doubts = doubts_of_rows(sides) + doubts_of_pairs(
+            sides, lambda rows, middle=middle: rows.reshape(len(rows), -1)[:, 0] > middle
+        )
+        assert doubts == ()
+
+
+def test_float32_that_meets_itself():
+    """Two hundred thousand values of 2^24: hundreds meet by chance, on both sides alike."""
+    rng = np.random.default_rng(2)
+    sides = tuple((x + rng.laplace(size=200_000)).astype(np.float32) for x in range(2))
+    assert len(np.unique(sides[0])) < 199_900
+    assert doubts_of_rows(sides) == ()
+    # Nor where the other side is far away.
+    assert doubts_of_rows((sides[0], sides[1] + np.float32(100.0))) == ()
+
+
+@pytest.mark.parametrize(
+    "release",
+    [
+        lambda x, rng: np.full(4000, 5.0 + x),
+        lambda x, rng: x / 3.0 + rng.geometric(0.05, 4000),
+        lambda x, rng: np.exp(0.01 * (x / 3.0 + rng.geometric(0.02, 4000))),
+        lambda x, rng: np.stack([np.full(4000, np.pi + x), rng.integers(100, size=4000)], axis=1),
+        lambda x, rng: np.round(rng.laplace(size=4000), 1) + x * 1e-3,
+    ],
+    ids=["the count itself", "half a grid", "curved", "a leak beside noise", "rounded too early"],
+)
+def test_broken_mechanisms_whose_values_repeat_are_refuted(release):
+    """All values of each side are its own, and come again: that alone contradicts nothing."""
+    rng = np.random.default_rng(3)
+    audit = audited(release(0, rng), release(1, rng), claim=2.0, rng=1)
+    assert audit.doubts == ()
+    assert audit.refuted
+
+
+# Sides that go together.
+
+
+def first_column(threshold):
+    return lambda rows: rows.reshape(len(rows), -1)[:, 0] > threshold
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        lambda noise: (noise, 1.0 + noise),
+        lambda noise: (noise, 1.0 - noise),
+        lambda noise: (noise, 1.0 + noise[:1500]),
+        lambda noise: (np.stack([noise**2, noise], 1), np.stack([noise[::-1], 1 + noise], 1)),
+        lambda noise: (np.rint(noise), np.rint(1.0 + noise)),
+        lambda noise: ((noise > 0.0) * 1, (noise > -0.5) * 1),
+        lambda noise: ((noise > 0.0).astype(str), (noise > -0.5).astype(str)),
+        lambda noise: (noise, 1.0 + noise + np.random.default_rng(9).laplace(size=noise.size)),
+    ],
+)
+def test_common_seeds_raise_a_doubt(pairs):
+    sides = pairs(np.random.default_rng(4).laplace(size=2000))
+    event = (lambda rows: rows == "True") if sides[0].dtype.kind == "U" else first_column(0.5)
+    (told,) = doubts_of_pairs(sides, event)
+    assert "go together row by row" in told
+    assert "give paired=True" in told
+    shuffled = np.random.default_rng(5).permutation(sides[0])
+    assert doubts_of_pairs((shuffled, sides[1]), event) == ()
+
+
+def test_hits_that_go_together():
+    """Values of a kind that no rank orders, told apart by the event alone."""
+    rng = np.random.default_rng(6)
+    noise = rng.laplace(size=2000)
+    sides = noise, np.abs(noise) * rng.choice([-1.0, 1.0], size=2000)
+    (told,) = doubts_of_pairs(sides, lambda rows: np.abs(rows) > 1.0)
+    assert told.startswith("hits of the event of outputs and outputs_prime go together")
+
+
+@pytest.mark.parametrize("step", [1, 40])
+def test_sorted_files_do_not_go_together(step):
+    rng = np.random.default_rng(7)
+    for values in (rng.laplace(size=(2, 4000)), rng.integers(5, size=(2, 4000))):
+        sides = tuple(np.sort(side.reshape(step, -1), axis=1).reshape(-1) for side in values)
+        assert doubts_of_pairs(sides, first_column(0.5)) == ()
+        drifting = tuple(side + np.linspace(0, 3, 4000) for side in values)
+        assert doubts_of_pairs(drifting, first_column(0.5)) == ()
+
+
+def test_rare_hits_say_nothing_of_pairs():
+    hits = np.zeros(2000)
+    hits[7] = 1.0
+    assert doubts_of_pairs((hits, hits), first_column(0.5)) == ()
+
+
+def test_the_level_of_pairs():
+    """The statistic is standard normal in a random order, with ties and heavy tails too."""
+    rng = np.random.default_rng(8)
+    columns = rng.laplace(size=400), rng.integers(3, size=400), rng.standard_cauchy(size=400)
+    for one in columns:
+        for other in columns:
+            found = [_outputs_doubts._together(one, rng.permutation(other)) for _ in range(500)]
+            assert abs(np.mean(found)) < 0.2
+            assert 0.85 < np.std(found) < 1.15
+            assert np.abs(found).max() < 5.0
