@@ -13,6 +13,7 @@ from shared_audits import AUDITS, CONFIDENCE, MOST, UNIT, rng
 import dpcore
 from dpcore import _json
 from dpcore.attacks import Support, support
+from dpcore.attacks._choosing import Goal
 from dpcore.attacks._grains import EXACT, Grain
 from dpcore.attacks._regions import AtAtoms, Outside, Repeats, Special
 from dpcore.attacks._rows import RowMax, RowMin
@@ -310,3 +311,38 @@ def all_infinite(x, size, generator):
 @pytest.mark.parametrize("mechanism", [constant, all_nan, all_infinite])
 def test_outputs_that_never_differ_certify_nothing(mechanism):
     assert audit(mechanism, trials=1000).epsilon_lower == 0.0
+
+
+def with_rare_values(both):
+    """Laplace noise, and with probability 1e-4 a value that this side alone has."""
+
+    def mechanism(x, size, generator):
+        outputs = x + generator.laplace(0.0, 1.0, (size, 1))
+        if both or x[0] == 0.0:
+            value = 0.25 if both else 0.25 + x[0]
+            outputs[generator.random(size) < 1e-4] = value
+        return outputs
+
+    return mechanism
+
+
+@pytest.mark.parametrize("pair", [([0.0], [1.0]), ([1.0], [0.0])])
+def test_a_value_of_one_in_ten_thousand_is_found_on_the_whole_pilot(pair):
+    """Its own draws certify 3.1 at best; the noise alone loses 1."""
+    reports = [
+        dpcore.audit(with_rare_values(False), pair, claim=1.1, rng=seed) for seed in range(5)
+    ]
+    assert sorted(report.epsilon_lower for report in reports)[2] > 2.5
+    # The twin, with the same value on both sides.
+    report = dpcore.audit(with_rare_values(True), pair, claim=1.1, rng=3)
+    assert 0.9 < report.epsilon_lower < 1.0
+
+
+def test_one_sided_values_among_many_are_luck():
+    """5,000 values on both sides: some are seen on one alone, and none of them is an event."""
+
+    def mechanism(x, size, generator):
+        return generator.integers(5_000, size=(size, 1)) * 0.1
+
+    outputs = [mechanism(None, 10_000, rng(seed)) for seed in (1, 2)]
+    assert support.rare(*outputs, Goal(10**6)) is None

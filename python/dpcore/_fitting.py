@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ._counting import Source
 from ._judging import marks_on, merit_of, screen, select
 from ._tallying import Event
-from .attacks import Coordinatewise, FloatLattice, MajorityVote, choose
+from .attacks import Coordinatewise, FloatLattice, MajorityVote, Support, choose
 from .attacks._choosing import (
     Choice,
     Goal,
@@ -21,6 +21,7 @@ from .attacks._choosing import (
     not_applicable,
 )
 from .attacks.auto import Auto
+from .attacks.support import MOST_SOUGHT, rare
 from .bounds import clopper_pearson
 from .errors import integer, mistyped
 from .events import Never
@@ -132,8 +133,9 @@ def fit(
         few, few_prime = outputs[:rows], outputs_prime[:rows]
         with np.errstate(over="ignore", invalid="ignore"):
             found = FloatLattice().candidates(few, few_prime, pair)
-    del outputs, outputs_prime
     rest, rest_prime = screen(source, selection)
+    seldom = _rare(attack, (outputs, rest), (outputs_prime, rest_prime), goal)
+    del outputs, outputs_prime
     watched = max(choices(found, rest, rest_prime, goal), key=merit_of) if found else None
     if watched is not None and watched.merit <= 0.0:
         watched = None
@@ -142,6 +144,8 @@ def fit(
             raise not_applicable(attack, rest)
         return Fitted(Never(), "x", 0.0, training + selection, np.empty(0), watched)
     chosen = select(source, scores, (rest, rest_prime), selection, goal)
+    if seldom is not None and seldom.merit > max(0.0, chosen.merit):
+        chosen = seldom
     told = [one for one in (watched, chosen.rounding) if one is not None]
     event = chosen.counted
     return Fitted(
@@ -153,6 +157,18 @@ def fit(
         max(told, key=merit_of, default=None),
         (_ROUNDED,) if chosen.rounding is not None and chosen.merit <= 0.0 else (),
     )
+
+
+def _rare(
+    attack: ScoreAttack, outputs: Sequence[Any], outputs_prime: Sequence[Any], goal: Goal
+) -> Choice | None:
+    """Rare values of one side alone, where the attack looks for such."""
+    looks = isinstance(attack, Support) or (
+        isinstance(attack, Auto) and any(isinstance(one, Support) for one in attack.members)
+    )
+    if not looks or sum(map(np.size, (*outputs, *outputs_prime))) > MOST_SOUGHT:
+        return None
+    return rare(np.concatenate(outputs), np.concatenate(outputs_prime), goal)
 
 
 _ROUNDED: Final = (

@@ -98,7 +98,7 @@ def known(*values: npt.NDArray[Any]) -> Floats:
     return np.sort(pooled[np.isfinite(pooled)])
 
 
-def atoms_of(values: Floats, grain: Grain) -> Atoms:
+def atoms_of(values: Floats, grain: Grain, least: int | None = None) -> Atoms:
     """The atoms among sorted finite values.
 
     Clusters are what rounding does not tell apart (see `steps_of`); an atom's interval reaches a
@@ -107,11 +107,12 @@ def atoms_of(values: Floats, grain: Grain) -> Atoms:
     Args:
         values: sorted, finite, shape `(size,)`.
         grain: of the column.
+        least: how often an atom occurs; None for `_LEAST` times and one in `_RAREST` values.
 
     Returns:
         The atoms, in increasing order.
     """
-    least = max(_LEAST, values.size // _RAREST)
+    least = max(_LEAST, values.size // _RAREST) if least is None else least
     if not values.size:
         return Atoms(values, values, np.zeros(0, np.int64))
     steps = steps_of(values, grain)

@@ -10,21 +10,24 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from .. import _core
+from ..bounds import predicted
 from ..errors import instance
+from ..events import Above
 from ..events.above import Score
 from ..mechanisms import DPTextNoise, Exponential, Identity, Uniform
 from ..pairs import distance
 from ..published import is_native
-from ..records import Pair
-from ._choosing import ScoreAttack
-from ._columns import atoms_of, both, head, known
+from ..records import Counts, Pair
+from ._choosing import Choice, Goal, ScoreAttack
+from ._columns import Atoms, atoms_of, both, head, known
 from ._grains import PLACES, Grain, coarsest, grains_of
+from ._marks import SHARE
 from ._regions import AtAtoms, Outside, Repeats, Special
 from ._rows import RowMax, RowMin
 
@@ -38,6 +41,11 @@ _ROOM: Final = 4.0
 _SEEN: Final = 8
 """Pilot outputs on one side and none on the other that make an atom one-sided."""
 _MOST_ATOMS: Final = 16
+MOST_SOUGHT: Final = 2**19
+"""Numbers on both sides that are looked through for rare values."""
+_RARE: Final = 4
+_LUCK: Final = 0.05
+"""A value seen on one side alone is more than luck where so few others repeat."""
 _ROUNDING: Final = 1e-12
 _EVIDENCE: Final = 3.0
 """Standard errors by which repeats must differ on the pilot to be worth sorting all rows."""
@@ -145,32 +153,114 @@ def _repeats_differ(rows: npt.NDArray[Any], rows_prime: npt.NDArray[Any], repeat
     return False
 
 
+class _Atom(NamedTuple):
+    times: int
+    low: float
+    high: float
+    sign: int
+
+
+def _one_sided_of(
+    rows: npt.NDArray[Any],
+    rows_prime: npt.NDArray[Any],
+    column: int,
+    grain: Grain,
+    least: int | None = None,
+) -> tuple[Atoms, list[_Atom]]:
+    """The atoms of a column, and those that one side alone shows."""
+    own = [known(side[:, column]) for side in (rows, rows_prime)]
+    atoms = atoms_of(np.sort(np.concatenate(own)), grain, least)
+    # Rounding may have moved the other side's values beside the atom: there must be none in
+    # three times its width.
+    width = atoms.highs - atoms.lows
+    k, k_prime = (
+        np.searchsorted(values, atoms.highs + width, side="right")
+        - np.searchsorted(values, atoms.lows - width)
+        for values in own
+    )
+    found = []
+    for sign, mine, other in ((1, k, k_prime), (-1, k_prime, k)):
+        for j in np.flatnonzero((mine >= (least or _SEEN)) & (other == 0)):
+            found.append(_Atom(int(mine[j]), float(atoms.lows[j]), float(atoms.highs[j]), sign))
+    return atoms, found
+
+
 def _one_sided(
     rows: npt.NDArray[Any], rows_prime: npt.NDArray[Any], grains: Sequence[Grain]
 ) -> AtAtoms | None:
     """The atoms that one side alone shows, the most frequent ones of each side."""
     sides = head(rows), head(rows_prime)
-    found: list[tuple[int, int, float, float, int]] = []
-    for i in range(rows.shape[1]):
-        own = [known(side[:, i]) for side in sides]
-        atoms = atoms_of(np.sort(np.concatenate(own)), grains[i])
-        # Rounding may have moved the other side's values beside the atom: there must be none in
-        # three times its width.
-        width = atoms.highs - atoms.lows
-        k, k_prime = (
-            np.searchsorted(values, atoms.highs + width, side="right")
-            - np.searchsorted(values, atoms.lows - width)
-            for values in own
-        )
-        for sign, mine, other in ((1, k, k_prime), (-1, k_prime, k)):
-            for j in np.flatnonzero((mine >= _SEEN) & (other == 0)):
-                found.append((int(mine[j]), i, float(atoms.lows[j]), float(atoms.highs[j]), sign))
-    found.sort(key=lambda atom: -atom[0])
-    kept = [a for sign in (1, -1) for a in [b for b in found if b[4] == sign][:_MOST_ATOMS]]
+    found = [
+        (atom, i) for i in range(rows.shape[1]) for atom in _one_sided_of(*sides, i, grains[i])[1]
+    ]
+    found.sort(key=lambda item: -item[0].times)
+    kept = [
+        one
+        for sign in (1, -1)
+        for one in [item for item in found if item[0].sign == sign][:_MOST_ATOMS]
+    ]
     if not kept:
         return None
-    _, entries, lows, highs, signs = zip(*kept, strict=True)
+    atoms, entries = zip(*kept, strict=True)
+    _, lows, highs, signs = zip(*atoms, strict=True)
     return AtAtoms(np.array(entries), np.array(lows), np.array(highs), np.array(signs))
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def rare(outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any], goal: Goal) -> Choice | None:
+    """Values that one side alone shows a handful of times, sought on a whole pilot.
+
+    Too rare to be found on one part of the pilot and judged on the other: both happens on all of
+    it, with the pilot taken at its word. For that the values that repeat must be few, or one of
+    them would be one-sided by luck.
+
+    Args:
+        outputs: all pilot outputs on x, shape `(size, ...)`.
+        outputs_prime: the same on x'.
+        goal: what is to be certified.
+
+    Returns:
+        The choice; None where nothing is found.
+    """
+    rows = both(outputs, outputs_prime)
+    if rows is None:
+        return None
+    grains = grains_of(*rows)
+    found = [_one_sided_of(*rows, i, grains[i], _RARE) for i in range(rows[0].shape[1])]
+    repeated = sum(atoms.counts.size for atoms, _ in found)
+    options = [
+        _choice_of([(i, atom) for i, (_, atoms) in enumerate(found) for atom in atoms], *option)
+        for option in ((side, repeated, tuple(map(len, rows)), goal) for side in (0, 1))
+    ]
+    return max((one for one in options if one), key=lambda one: one.merit, default=None)
+
+
+def _choice_of(
+    atoms: Sequence[tuple[int, _Atom]],
+    side: int,
+    repeated: int,
+    sizes: tuple[int, ...],
+    goal: Goal,
+) -> Choice | None:
+    """The event that an output holds one of a side's own values; None where they may be luck."""
+    sign = 1 - 2 * side
+    kept = [
+        one
+        for one in atoms
+        if one[1].sign == sign and repeated < _LUCK * 2.0 ** min(one[1].times, 60)
+    ]
+    if not kept:
+        return None
+    entries, values = zip(*kept[:_MOST_ATOMS], strict=True)
+    times, lows, highs, signs = map(np.array, zip(*values, strict=True))
+    score = AtAtoms(np.array(entries), lows, highs, signs)
+    hits = min(int(times.sum()), sizes[side])
+    level = goal.trials, goal.delta, goal.confidence
+    merit = float(predicted(hits, sizes[side], 0, sizes[1 - side], *level, tail=0.5))
+    counts = Counts(hits, sizes[side], 0, sizes[1 - side])
+    if side == 0:
+        return Choice(Above(score, SHARE), "x", merit, counts)
+    return Choice(Above(score, -SHARE, "below"), "x_prime", merit, counts.swapped())
 
 
 @np.errstate(over="ignore")
