@@ -40,11 +40,11 @@ def neighbours(audit: Audit) -> str:
 
 
 def _own(audit: Audit) -> str:
-    """What a mechanism's own claim says of neighbours, where it is the claim that was tested."""
+    """What a mechanism says of neighbours, where its own claim was tested."""
     norm, most = (getattr(audit.mechanism, name, None) for name in ("norm", "sensitivity"))
     if audit.own_claim != audit.claim or norm not in _SHOWN or most is None:
         return ""
-    return f" (the mechanism's own: {_SHOWN[norm]} distance at most {most:g})"
+    return f" (the mechanism speaks of {_SHOWN[norm]} distance at most {most:g})"
 
 
 def _words(found: dict[str, Any]) -> str:

@@ -12,7 +12,8 @@ import numpy as np
 from ._counting import Source
 from ._judging import screen, select
 from .attacks._choosing import Goal, ScoreAttack
-from .errors import flag, invalid, mistyped
+from .errors import flag, invalid, message, mistyped, vector
+from .mechanisms import Native
 from .pairs import Search, drive, zeros_ones
 from .pairs.comparing import same
 from .pairs.domains import neighbour_of
@@ -75,7 +76,8 @@ class Asked:
         """
         if not self.null and same(pair.x, pair.x_prime):
             # Nothing tells equal inputs apart: every mechanism would pass.
-            raise invalid("pair", "two inputs that differ (null=True allows equal ones)", pair)
+            text = message("pair", "different in at least one entry", pair)
+            raise ValueError(f"{text} (null=True allows two equal inputs)")
         if self.neighbour is not None:
             refuse_farther(pair, self.neighbour)
             if pair.distance != 1.0:
@@ -98,8 +100,23 @@ def asked(mechanism: Any, pair: Any, neighbour: Any = None, null: bool = False) 
         neighbour_of(neighbour)
     wanted = replace(_wanted(mechanism, pair), neighbour=neighbour, null=flag("null", null))
     for one in wanted.pairs:
+        if is_native(mechanism):
+            dim_of(one)
         wanted.checked(one)
     return wanted
+
+
+def dim_of(pair: Pair) -> int:
+    """Entries of the inputs of a native mechanism, which are two vectors of one size.
+
+    Raises:
+        TypeError: if an input does not hold real numbers.
+        ValueError: if it is no vector of finite numbers, or the two differ in size.
+    """
+    x, x_prime = vector("x", pair.x), vector("x_prime", pair.x_prime)
+    if x.shape != x_prime.shape:
+        raise invalid("pair", "two inputs of equal shape", (x.shape, x_prime.shape))
+    return x.size
 
 
 def _wanted(mechanism: Any, pair: Any) -> Asked:
@@ -122,9 +139,9 @@ def _wanted(mechanism: Any, pair: Any) -> Asked:
 
 
 def _default(mechanism: Any) -> Pair:
-    """The mechanism's own pair, or 0 against 1 for the package's own noises."""
+    """The mechanism's own pair, or 0 against 1 for the package's noises and their subclasses."""
     make = getattr(mechanism, "default_pair", None)
-    if make is None and not is_native(mechanism):
+    if make is None and not isinstance(mechanism, Native):
         # 0 against 1 may be no neighbours, or as near as makes every mechanism pass.
         requirement = (
             "given for a mechanism without default_pair: two inputs that the claim calls "

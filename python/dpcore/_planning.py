@@ -10,7 +10,7 @@ from typing import Any, Final
 from . import _core
 from ._counting import CallableDraws, NativeDraws, Source, call, generator
 from ._fitting import pilot_of, vote_pilot
-from ._pairing import Asked, asked, settle
+from ._pairing import Asked, asked, dim_of, settle
 from ._sequential import BLOCK
 from .attacks import Auto, Coordinatewise, MajorityVote, Timing
 from .attacks._choosing import Goal, ScoreAttack
@@ -25,7 +25,6 @@ from .errors import (
     invalid,
     mistyped,
     real,
-    vector,
 )
 from .pairs import distance
 from .published import is_native
@@ -96,7 +95,7 @@ class Plan:
         pair = self.pair if pair is None else pair
         end = self.start + self.trials
         if is_native(self.mechanism):
-            dim = _dim_of(pair)
+            dim = dim_of(pair)
             size = self._block(dim)
             integer("block", size, 1, MOST_DRAWS // dim)
             draws = NativeDraws(self.mechanism, pair, self.seed, size)
@@ -246,16 +245,8 @@ def _attack_of(attack: Any) -> Any:
     return attack
 
 
-def _dim_of(pair: Pair) -> int:
-    """Entries of the inputs of a native mechanism, which are two vectors of one size."""
-    x, x_prime = vector("x", pair.x), vector("x_prime", pair.x_prime)
-    if x.shape != x_prime.shape:
-        raise invalid("pair", "two inputs of equal shape", (x.shape, x_prime.shape))
-    return x.size
-
-
 def _native_route(mechanism: Any, pair: Pair, route: str, attack: Any) -> str:
-    dim = _dim_of(pair)
+    dim = dim_of(pair)
     reason = _core.no_integer_route(describe(mechanism, dim))
     if type(attack) is not MajorityVote and route == "integer":
         raise invalid("route", "'sampled' or 'auto' for any attack but MajorityVote", route)
