@@ -140,6 +140,97 @@ def test_opendp_states_what_its_map_says(dp):
     assert fixed.claim is None
 
 
+# What a measurement's privacy map says of neighbours.
+
+
+def opendp_sum(dp, metric, kind=float):
+    """A bounded sum on data sets, by the metric on them."""
+    space = dp.vector_domain(dp.atom_domain(bounds=(0, 1))), metric
+    return space >> dp.t.then_sum() >> dp.m.then_laplace(scale=2.0)
+
+
+def test_opendp_with_neighbours_brings_its_claim(dp):
+    for measurement, pair in (
+        (opendp_laplace(dp, scale=2.0), ([0.0], [1.0])),
+        (opendp_laplace(dp, int, scale=2.0), ([0], [1])),
+        (opendp_vector(dp), ([0.0, 0.0], [0.5, 0.5])),
+        (opendp_vector(dp, int), ([0, 0], [1, 0])),
+    ):
+        found = dpcore.audit(measurement, pair, neighbour=dpcore.pairs.L1(1.0), trials=100, rng=1)
+        assert (found.claim, found.own_claim, found.delta) == (pytest.approx(0.5),) * 2 + (0.0,)
+        assert found.name.endswith((", d_in=1.0)", ", d_in=1)"))
+        assert "neighbours   L1(radius=1.0), which holds" in str(found)
+        # Without a relation nobody knows of which inputs the map should speak.
+        assert dpcore.audit(measurement, pair, trials=100, rng=1).claim is None
+    wide = dpcore.audit(opendp_vector(dp), pair, neighbour=dpcore.pairs.L1(3.0), trials=100)
+    assert wide.claim == pytest.approx(1.5)
+    # Whole numbers at most 1.9 apart are at most 1 apart.
+    whole = OpenDP(opendp_vector(dp, int)).speaking_of(dpcore.pairs.L1(1.9))
+    assert (whole.d_in, whole.claim) == (1, pytest.approx(0.5))
+
+
+def test_the_claim_of_a_measurement_is_tested(dp):
+    """A map that speaks of 1 where the inputs differ by 2 would be refuted; it is refused."""
+    laplace, options = opendp_laplace(dp, scale=0.5), {"attack": above_half, "trials": 2000}
+    near, far = ([0.0], [1.0]), ([0.0], [2.0])
+    unit = dpcore.pairs.L1(1.0)
+    assert dpcore.audit(laplace, near, neighbour=unit, **options).refuted is False
+    with pytest.raises(ValueError, match=r"^pair must be at L1 distance at most 1.0 .*, got 2.0$"):
+        dpcore.audit(laplace, far, neighbour=unit, **options)
+    with pytest.raises(ValueError, match=r"^pair must be at L1 distance at most 1.0, got 2.0 "):
+        dpcore.audit(OpenDP(laplace, d_in=1.0), far, **options)
+    broken = dpcore.audit(laplace, near, neighbour=unit, claim=0.5, **options)
+    # A claim that is given wins, and both are shown.
+    assert (broken.claim, broken.verdict) == (0.5, "refuted")
+
+
+def test_a_map_with_delta_brings_both_numbers(dp):
+    gaussian = dp.m.make_gaussian(
+        dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.l2_distance(T=float), scale=2.0
+    )
+    pair, options = ([0.0], [1.0]), {"neighbour": dpcore.pairs.L2(1.0), "trials": 100, "rng": 1}
+    fixed = dp.c.make_fix_delta(dp.c.make_zCDP_to_approxDP(gaussian), 1e-6)
+    found = dpcore.audit(fixed, pair, **options)
+    assert (found.claim, found.delta) == (fixed.map(1.0)[0], 1e-6)
+    # At a larger delta the claim stays true; at a smaller one it is another.
+    assert dpcore.audit(fixed, pair, delta=1e-3, **options).delta == 1e-3
+    with pytest.raises(ValueError, match=r"^delta must be at least 1e-06, as the measurement"):
+        dpcore.audit(fixed, pair, delta=1e-9, **options)
+    with pytest.raises(ValueError, match=r"^bound must be another than 'conditional'"):
+        dpcore.audit(fixed, pair, bound="conditional", **options)
+    # rho is no epsilon: no claim.
+    assert dpcore.audit(gaussian, pair, **options).claim is None
+
+
+def test_data_sets_of_a_measurement(dp):
+    ends = {"added": ([1, 0, 1], [1, 0]), "replaced": ([1, 0, 1], [1, 0, 0])}
+    added, replaced = dpcore.pairs.AddRemove(), dpcore.pairs.Replace()
+    symmetric = opendp_sum(dp, dp.symmetric_distance())
+    claims = {
+        name: dpcore.audit(symmetric, ends[name], neighbour=one, trials=100, rng=1).claim
+        for name, one in (("added", added), ("replaced", replaced))
+    }
+    # A replaced record is one that is removed and one that is added.
+    assert claims["added"] == pytest.approx(symmetric.map(1))
+    assert claims["replaced"] == pytest.approx(symmetric.map(2))
+    coin = dp.m.make_randomized_response_bool(0.75)
+    found = dpcore.audit(coin, (True, False), neighbour=replaced, trials=1000, rng=1)
+    assert found.claim == pytest.approx(np.log(3.0))
+
+
+def test_a_relation_that_the_metric_does_not_know_is_an_error(dp):
+    vector, pair = opendp_vector(dp), ([0.0, 0.0], [0.5, 0.5])
+    text = r"^neighbour must be L1 for a measurement on L1Distance.*\(or give claim=\), got L2"
+    with pytest.raises(ValueError, match=text):
+        dpcore.audit(vector, pair, neighbour=dpcore.pairs.L2(1.0), trials=100)
+    report = dpcore.audit(vector, pair, neighbour=dpcore.pairs.L2(1.0), claim=1.0, trials=100)
+    assert (report.claim, report.neighbour) == (1.0, "L2(radius=1.0)")
+    with pytest.raises(ValueError, match=r"^distance of neighbours must be d_in = 2.0 of the"):
+        dpcore.audit(OpenDP(vector, d_in=2.0), pair, neighbour=dpcore.pairs.L1(1.0), trials=100)
+    same = dpcore.audit(OpenDP(vector, d_in=1.0), pair, neighbour=dpcore.pairs.L1(1.0), trials=100)
+    assert same.claim == pytest.approx(0.5)
+
+
 def test_opendp_is_audited(dp):
     mechanism = OpenDP(opendp_laplace(dp, scale=0.5), d_in=1.0)
     options = {"attack": above_half, "trials": 2000, "rng": 1}

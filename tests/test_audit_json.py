@@ -116,7 +116,7 @@ def test_of_a_callable_the_name_is_kept():
     ]:
         if name is None:
             continue
-        report = audit(mechanism, trials=100, claim=1.0, rng=1)
+        report = audit(mechanism, ([0.0], [1.0]), trials=100, claim=1.0, rng=1)
         again = Audit.from_json(report.to_json())
         assert report.name == again.name == again.mechanism == name
         for figure in ("counts", "epsilon_lower", "epsilon_hat", "verdict", "event", "pair"):
@@ -124,7 +124,12 @@ def test_of_a_callable_the_name_is_kept():
         with pytest.raises(TypeError, match=r"^mechanism must be the callable itself"):
             again.outputs("x", 0, 1)
     own = audit(
-        noisy, trials=100, attack=lambda a, b, pair: lambda o: o[:, 0] > 0, rng=1, claim=1.0
+        noisy,
+        ([0.0], [1.0]),
+        trials=100,
+        attack=lambda a, b, pair: lambda o: o[:, 0] > 0,
+        rng=1,
+        claim=1.0,
     )
     again = Audit.from_json(own.to_json())
     assert "<lambda>" in again.event
@@ -383,7 +388,7 @@ def test_a_record_is_a_mapping():
 
 
 def test_pickles_and_copies_are_equal():
-    for report in (REPORT, audit(noisy, trials=100, rng=1)):
+    for report in (REPORT, audit(noisy, ([0.0], [1.0]), trials=100, rng=1)):
         for again in (pickle.loads(pickle.dumps(report)), copy.deepcopy(report)):
             assert again == report
             assert hash(again) == hash(report)

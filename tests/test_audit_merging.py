@@ -18,7 +18,7 @@ def noisy(x, size, rng):
     return x + rng.laplace(size=(size, 1))
 
 
-STEP = {"trials": 1000, "block": 100, "rng": 1, "attack": MajorityVote()}
+STEP = {"pair": ([0.0], [1.0]), "trials": 1000, "block": 100, "rng": 1, "attack": MajorityVote()}
 FIRST = audit(noisy, claim=1.0, **STEP)
 SECOND = audit(noisy, claim=1.0, start=1000, **STEP)
 
@@ -185,7 +185,7 @@ def test_pooled_coordinates_add_up_unless_somebody_looked():
 
 
 def test_audits_with_early_stop_do_not_add_up():
-    early = audit(noisy, claim=9.0, trials=1000, rng=1, stop="refuted", block=100)
+    early = audit(noisy, ([0.0], [1.0]), claim=9.0, trials=1000, rng=1, stop="refuted", block=100)
     later = replace(early, ranges=((1000, 2000),))
     with pytest.raises(ValueError, match=r"^audits must be without early stop, to be added, got "):
         early + later

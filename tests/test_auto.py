@@ -16,6 +16,7 @@ from dpcore.errors import AssumptionWarning
 from dpcore.published import HalfNoise
 
 CLAIMED = {"claim": 1.0, "rng": 1}
+UNIT = pairs.zeros_ones(1)
 
 
 def noisy(x, size, rng):
@@ -24,11 +25,12 @@ def noisy(x, size, rng):
 
 def test_auto_is_the_default():
     audits = [
-        dpcore.audit(noisy, attack=attack, trials=10**4, **CLAIMED) for attack in (None, "auto")
+        dpcore.audit(noisy, UNIT, attack=attack, trials=10**4, **CLAIMED)
+        for attack in (None, "auto", Auto())
     ]
-    assert audits[0] == audits[1] == dpcore.audit(noisy, attack=Auto(), trials=10**4, **CLAIMED)
+    assert audits[0] == audits[1] == audits[2]
     with pytest.raises(ValueError, match=r"^attack must be one of 'auto', got 'best'$"):
-        dpcore.audit(noisy, attack="best", trials=100, **CLAIMED)
+        dpcore.audit(noisy, UNIT, attack="best", trials=100, **CLAIMED)
 
 
 @pytest.mark.parametrize("dim", [1, 3])
@@ -73,7 +75,7 @@ def things(x, size, rng):
     ],
 )
 def test_auto_finds_what_no_single_threshold_sees(mechanism, loss):
-    report = dpcore.audit(mechanism, trials=10**5, claim=0.0, rng=3)
+    report = dpcore.audit(mechanism, UNIT, trials=10**5, claim=0.0, rng=3)
     assert 0.85 * loss - 0.1 < report.epsilon_lower < loss + 0.02
     assert report.refuted
 
@@ -218,16 +220,16 @@ def rounded(x, size, rng):
 
 
 def test_the_lattice_of_doubles_is_a_finding_of_its_own():
-    report = dpcore.audit(noisy, trials=10**5, claim=1.0, rng=1)
+    report = dpcore.audit(noisy, UNIT, trials=10**5, claim=1.0, rng=1)
     assert report.floating_point.epsilon_lower > 5.0
     assert report.refuted is False
     assert "not part of the verdict" in str(report)
-    counted = dpcore.audit(noisy, trials=10**5, claim=1.0, rng=1, floats=True)
+    counted = dpcore.audit(noisy, UNIT, trials=10**5, claim=1.0, rng=1, floats=True)
     assert counted.refuted is True
     assert counted.epsilon_lower > 4.0
     again = Audit.from_json(counted.to_json())
     assert (again.floating_point, again.refuted) == (counted.floating_point, True)
-    clean = dpcore.audit(rounded, trials=10**5, claim=1.5, rng=1)
+    clean = dpcore.audit(rounded, UNIT, trials=10**5, claim=1.5, rng=1)
     assert clean.floating_point is None or clean.floating_point.epsilon_lower < 1.5
 
 
@@ -241,11 +243,11 @@ def replaying(x, size, rng):
 def test_a_stream_that_is_replayed_is_an_error():
     message = r"^outputs of .*replaying must be drawn anew in every call"
     with pytest.raises(ValueError, match=message):
-        dpcore.audit(replaying, trials=10**5, **CLAIMED)
+        dpcore.audit(replaying, UNIT, trials=10**5, **CLAIMED)
 
 
 def test_outputs_without_noise_are_no_replay():
-    report = dpcore.audit(lambda x, size, rng: np.tile(x, (size, 1)), trials=10**4, **CLAIMED)
+    report = dpcore.audit(lambda x, size, rng: np.tile(x, (size, 1)), UNIT, trials=10**4, **CLAIMED)
     assert report.epsilon_lower > 5.0
 
 
@@ -256,7 +258,7 @@ def shared(x, size, rng):
 
 def test_rows_that_depend_on_each_other_are_told():
     with pytest.warns(AssumptionWarning, match="the mechanism's rows depend on each other"):
-        report = dpcore.audit(shared, trials=20_000, block=500, **CLAIMED)
+        report = dpcore.audit(shared, UNIT, trials=20_000, block=500, **CLAIMED)
     assert report.checks
     assert "no bound holds" in str(report)
 
@@ -267,7 +269,10 @@ def test_rows_that_depend_on_each_other_are_told():
 def test_constant_and_undefined_outputs_certify_nothing():
     for value in (0.0, np.nan, np.inf):
         report = dpcore.audit(
-            lambda x, size, rng, value=value: np.full((size, 2), value), trials=1000, **CLAIMED
+            lambda x, size, rng, value=value: np.full((size, 2), value),
+            UNIT,
+            trials=1000,
+            **CLAIMED,
         )
         assert report.epsilon_lower == 0.0
         assert report.refuted is False
@@ -281,7 +286,7 @@ def test_outputs_of_changing_shape_are_named():
         return rng.normal(size=(size, len(calls)))
 
     with pytest.raises(ValueError, match=r"^outputs of .*growing must be of shape"):
-        dpcore.audit(growing, trials=1000, **CLAIMED)
+        dpcore.audit(growing, UNIT, trials=1000, **CLAIMED)
 
 
 def test_unhashable_outputs_are_named():
@@ -291,7 +296,7 @@ def test_unhashable_outputs_are_named():
         return outputs
 
     with pytest.raises(TypeError, match="must be hashable"):
-        dpcore.audit(lists, trials=1000, **CLAIMED)
+        dpcore.audit(lists, UNIT, trials=1000, **CLAIMED)
 
 
 def test_an_attack_that_raises_passes_through():
@@ -299,7 +304,7 @@ def test_an_attack_that_raises_passes_through():
         raise ZeroDivisionError("mine")
 
     with pytest.raises(ZeroDivisionError, match="mine"):
-        dpcore.audit(noisy, attack=broken, trials=1000, **CLAIMED)
+        dpcore.audit(noisy, UNIT, attack=broken, trials=1000, **CLAIMED)
 
 
 @pytest.mark.parametrize("answer", [lambda o: o[:, 0], lambda o: o > 0, lambda o: True])
@@ -310,12 +315,12 @@ def test_an_event_must_answer_with_bools(answer):
 
 def test_an_attack_that_does_not_apply_is_named():
     with pytest.raises(ValueError, match=r"^attack must be one that applies to these outputs"):
-        dpcore.audit(words, attack=Threshold(), trials=1000, **CLAIMED)
+        dpcore.audit(words, UNIT, attack=Threshold(), trials=1000, **CLAIMED)
 
 
 @pytest.mark.parametrize("trials", [1, 2, 10])
 def test_tiny_audits_are_sound(trials):
-    report = dpcore.audit(noisy, trials=trials, **CLAIMED)
+    report = dpcore.audit(noisy, UNIT, trials=trials, **CLAIMED)
     assert report.epsilon_lower >= 0.0
     assert report.trials == trials
 
@@ -324,6 +329,7 @@ def test_events_that_always_or_never_happen():
     for answer in (np.zeros, np.ones):
         report = dpcore.audit(
             noisy,
+            UNIT,
             attack=lambda *_, answer=answer: lambda o: answer(len(o), bool),
             trials=1000,
             **CLAIMED,
@@ -345,4 +351,4 @@ def test_events_that_always_or_never_happen():
 )
 def test_wrong_arguments_are_named(name, value, error):
     with pytest.raises(error, match=f"^{name} must be "):
-        dpcore.audit(noisy, trials=100, **CLAIMED, **{name: value})
+        dpcore.audit(noisy, UNIT, trials=100, **CLAIMED, **{name: value})

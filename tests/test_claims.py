@@ -47,7 +47,7 @@ def test_an_explicit_claim_wins_and_both_are_shown():
 
 @pytest.mark.parametrize("mechanism", [Laplace(0.01), lambda x, size, rng: rng.normal(size=size)])
 def test_no_claim_is_never_a_pass(mechanism):
-    report = audit(mechanism, trials=1000, rng=1)
+    report = audit(mechanism, ([0.0], [1.0]), trials=1000, rng=1)
     assert (report.claim, report.refuted, report.verdict) == (None, None, "no claim given")
     assert "none given" in str(report)
 
@@ -194,6 +194,10 @@ def test_the_note_compares_like_with_like():
     assert "more trials may refute" in str(closer)
 
 
+def own(x, size, rng):
+    return rng.normal(size=size)
+
+
 @pytest.mark.parametrize(
     ("change", "kind", "text"),
     [
@@ -281,6 +285,18 @@ def test_the_note_compares_like_with_like():
             ValueError,
             "attack must be one of 'auto', got 'best'",
         ),
+        ({"null": 1}, TypeError, "null must be True or False, got 1"),
+        (
+            {"neighbour": "l1"},
+            TypeError,
+            "neighbour must be a neighbour relation with holds, starts, move, got 'l1'",
+        ),
+        (
+            {"mechanism": own},
+            ValueError,
+            "pair must be given for a mechanism without default_pair: two inputs that the claim "
+            "calls neighbours, as in audit(mechanism, ([0.0], [1.0])), got None",
+        ),
         (
             {"bound": "best"},
             ValueError,
@@ -300,12 +316,12 @@ def test_the_note_compares_like_with_like():
             "mechanism must be a callable (x, size, rng) -> outputs, got 3",
         ),
         (
-            {"mechanism": lambda x, size, rng: x, "route": "integer"},
+            {"mechanism": own, "pair": zeros_ones(1), "route": "integer"},
             ValueError,
             "route must be 'auto' for a Python callable, got 'integer'",
         ),
         (
-            {"mechanism": lambda x, size, rng: rng.normal(size=size), "start": 7, "block": 5},
+            {"mechanism": own, "pair": zeros_ones(1), "start": 7, "block": 5},
             ValueError,
             "start must be a multiple of block = 5 for a Python callable, got 7",
         ),

@@ -68,15 +68,16 @@ def test_every_attack_runs_by_its_name(run, name):
 
 
 def test_latencies_of_a_users_mechanism(run, own):
-    words = f"audit {own}:release --dim 1 --no-claim --trials 100 --attack timing --json"
+    words = f"audit {own}:release --x 0 --x-prime 1 --no-claim --trials 100 --attack timing --json"
     report = dpcore.Audit.from_json(run(words)[1])
     assert (report.attack, report.route, report.bound) == ("Timing", "timed", "conditional")
 
 
 def test_patterns_are_pairs_to_choose_from(run, own):
-    words = f"audit {own}:release --dim 3 --patterns --claim 0.5 --trials 2e4 --seed 1 --json"
-    report = dpcore.Audit.from_json(run(words)[1])
-    assert report.pair in tuple(dpcore.pairs.patterns(3))
+    words = f"audit {own}:release --dim 3 --claim 0.5 --trials 2e4 --seed 1 --json"
+    for which in ("one", "all"):
+        report = dpcore.Audit.from_json(run(f"{words} --patterns {which}")[1])
+        assert report.pair in tuple(dpcore.pairs.patterns(3, which))
 
 
 def test_a_page_is_written(run, tmp_path):
@@ -148,7 +149,7 @@ def test_without_a_claim_nothing_is_refuted(run):
         ("audit laplace --epsilon 1 --stop refuted --no-claim", "--stop refuted needs a claim"),
         ("audit laplace --epsilon 1 --stop refuted --attack majority", "--attack must be one that"),
         ("audit laplace --epsilon 1 --pilot 1", "--pilot must be an integer at least 2"),
-        ("audit laplace --epsilon 1 --patterns", "--patterns needs --dim"),
+        ("audit laplace --epsilon 1 --patterns all", "--patterns needs --dim"),
         ("audit laplace --epsilon 1 --route integer", "--route must be 'sampled' or 'auto'"),
         ("audit laplace --epsilon 1 --html no/such/a.html", "--html must name a file in a folder"),
         ("audit laplace --epsilon 1 --claim 1 --no-claim", "exclude each other"),
@@ -194,11 +195,13 @@ def test_own_mechanism(run, own):
     assert run(f"audit {own}:release {words} --claim 0.4")[0] == 1
     assert run(f"audit {own}:flat {words} --claim 0.4")[0] == 1
     assert run(f"audit {own}:lazy {words} --claim 0.4")[0] == 1
-    assert run(f"audit {own}:release --dim 1 --seed 1 --trials 1e5 --claim 0.4")[0] == 1
+    words = "--x 0,0 --x-prime 1,0 --seed 1 --trials 1e5"
+    assert run(f"audit {own}:release {words} --claim 0.4")[0] == 1
 
 
 def test_own_mechanism_as_json(run, own):
-    status, out, _ = run(f"audit {own}:release --dim 1 --seed 1 --trials 1e4 --no-claim --json")
+    words = "--x 0 --x-prime 1 --seed 1 --trials 1e4"
+    status, out, _ = run(f"audit {own}:release {words} --no-claim --json")
     report = dpcore.Audit.from_json(out)
 
     def release(x, size, rng):
@@ -207,7 +210,7 @@ def test_own_mechanism_as_json(run, own):
     assert status == 0
     assert report.mechanism == f"{own}:release"
     assert report.to_json() == out.strip()
-    assert report.counts == dpcore.audit(release, trials=10**4, rng=1, claim=1.0).counts
+    assert report.counts == dpcore.audit(release, ([0], [1]), trials=10**4, rng=1, claim=1).counts
 
 
 @pytest.mark.parametrize("name", ["claiming", "Space.mechanism"])
@@ -222,7 +225,7 @@ def test_own_claim_and_pair(run, own, name):
 
 
 def test_a_native_mechanism_in_a_users_file_is_run_by_the_core(run, own):
-    words = "--dim 2 --trials 1e4 --claim 9 --attack majority --json"
+    words = "--x 0,0 --x-prime 1,1 --trials 1e4 --claim 9 --attack majority --json"
     _, out, _ = run(f"audit {own}:native {words}")
     report = dpcore.Audit.from_json(out)
     assert report.mechanism == dpcore.Laplace(0.5)
@@ -233,15 +236,17 @@ def test_a_native_mechanism_in_a_users_file_is_run_by_the_core(run, own):
     ("name", "words", "complaint"),
     [
         ("release", "--dim 1", "has no claim: give --claim EPSILON"),
-        ("release", "--claim 1", "has no default_pair: give --x and --x-prime"),
+        ("release", "--claim 1", "has no default_pair: give two inputs that the claim calls neigh"),
+        ("release", "--claim 1 --dim 8", "give two inputs that the claim calls neighbours, --x"),
+        ("native", "--claim 1 --dim 8", "give two inputs that the claim calls neighbours, --x"),
         ("relese", "--dim 1 --claim 1", "did you mean 'release'?"),
         ("Space.nothing", "--dim 1 --claim 1", "has no 'Space.nothing'"),
         ("number", "--dim 1 --claim 1", "number must be a callable"),
         ("Claiming", "", "got a class"),
         ("release", "--dim 1 --claim 1 --epsilon 1", "--epsilon does not apply to a mechanism"),
         ("release", "--dim 1 --claim 1 --clip 1", "--clip does not apply to a mechanism"),
-        ("release", "--dim 1 --claim 1 --route integer", "--route must be 'auto'"),
-        ("release", "--dim 1 --claim 1 --start 1", "--start must be a multiple"),
+        ("release", "--x 0 --x-prime 1 --claim 1 --route integer", "--route must be 'auto'"),
+        ("release", "--x 0 --x-prime 1 --claim 1 --start 1", "--start must be a multiple"),
         ("claiming", "--dim 3", "takes no dim"),
         ("", "--claim 1", "name the mechanism in the file"),
     ],
@@ -271,7 +276,7 @@ def test_a_file_that_is_not_python(run, tmp_path):
     ],
 )
 def test_a_failed_mechanism_is_3(run, own, name, complaint):
-    words = "--claim 1" + (" --dim 1" if name not in ("broken", "pairless") else "")
+    words = "--claim 1" + (" --x 0 --x-prime 1" if name not in ("broken", "pairless") else "")
     words = words.replace("--claim 1", "") if name == "broken" else words
     status, out, err = run(f"audit {own}:{name} {words} --trials 1000")
     assert (status, out) == (3, "")
@@ -291,7 +296,7 @@ def test_a_failed_mechanism_is_3(run, own, name, complaint):
     ],
 )
 def test_outputs_that_cannot_vote_fail_the_vote_alone(run, own, name, complaint):
-    words = f"audit {own}:{name} --claim 1 --dim 1 --trials 1000"
+    words = f"audit {own}:{name} --claim 1 --x 0 --x-prime 1 --trials 1000"
     status, out, err = run(f"{words} --attack majority")
     assert (status, out) == (3, "")
     assert complaint in err

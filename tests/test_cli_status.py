@@ -47,7 +47,7 @@ def test_process_with_a_cpu_path_that_is_not_there(process, monkeypatch, words):
 
 
 def test_process_failed_mechanism(process, own):
-    status, out, err = process("audit --dim 1 --claim 1", f"{own}:raising")
+    status, out, err = process("audit --x 0 --x-prime 1 --claim 1", f"{own}:raising")
     assert (status, out) == (3, "")
     assert "raising failed: ValueError: block must be luckier (noisy.py, line 17)" in err
     assert "Traceback" not in err
@@ -124,7 +124,7 @@ def test_process_interrupted_in_a_users_mechanism(own, tmp_path):
     def counting(_):
         return calls.exists() and calls.stat().st_size > 8  # the probe, the pilot, some blocks
 
-    words = f"audit {own}:slow --dim 1 --claim 0.1 {LONG} --attack majority --json"
+    words = f"audit {own}:slow --x 0 --x-prime 1 --claim 0.1 {LONG} --attack majority --json"
     status, out, err = interrupted(words, counting, {"CALLS": str(calls)})
     assert status == 130, err
     assert dpcore.Audit.from_json(out).partial

@@ -122,7 +122,7 @@ def test_one_thread_is_the_default_for_a_callable():
         names.add(threading.current_thread().name)
         return rng.normal(size=size)
 
-    report = dpcore.audit(mechanism, trials=5000, block=100, rng=1)
+    report = dpcore.audit(mechanism, ([0.0], [1.0]), trials=5000, block=100, rng=1)
     assert report.threads == 1
     assert names == {threading.current_thread().name}
 
@@ -137,7 +137,8 @@ def column(x, size, rng):
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_one_number_an_output(attack):
-    flat, tall = (dpcore.audit(one, trials=5000, rng=4, attack=attack) for one in (scalar, column))
+    options = {"trials": 5000, "rng": 4, "attack": attack}
+    flat, tall = (dpcore.audit(one, ([0.0], [1.0]), **options) for one in (scalar, column))
     assert flat.shape == ()
     assert tall.shape == (1,)
     # One number an output has blocks of the same size, hence the same draws.
@@ -270,7 +271,7 @@ def test_what_a_callable_raises_passes_through(threads, call):
         return rng.normal(size=(size, 1))
 
     with pytest.raises(Boom) as caught:
-        dpcore.audit(mechanism, trials=2000, block=100, threads=threads)
+        dpcore.audit(mechanism, ([0.0], [1.0]), trials=2000, block=100, threads=threads)
     assert caught.value is error
     assert caught.value.__cause__ is None
 
@@ -287,7 +288,7 @@ def test_what_an_attack_or_event_raises_passes_through(where):
 
     for mechanism in (Laplace(1.0), column):
         with pytest.raises(Boom, match=where):
-            dpcore.audit(mechanism, trials=100, attack=attack)
+            dpcore.audit(mechanism, ([0.0], [1.0]), trials=100, attack=attack)
 
 
 def test_a_mechanism_that_is_not_thread_safe_refuses_threads():
@@ -297,11 +298,11 @@ def test_a_mechanism_that_is_not_thread_safe_refuses_threads():
         def __call__(self, x, size, rng):
             return rng.normal(size=size)
 
-    assert dpcore.audit(Unsafe(), trials=100).threads == 1
-    assert dpcore.audit(Unsafe(), trials=100, threads=1).threads == 1
+    assert dpcore.audit(Unsafe(), ([0.0], [1.0]), trials=100).threads == 1
+    assert dpcore.audit(Unsafe(), ([0.0], [1.0]), trials=100, threads=1).threads == 1
     text = "threads must be 1 for a mechanism that is not thread-safe, got 2"
     with pytest.raises(ValueError, match=f"^{text}$"):
-        dpcore.audit(Unsafe(), trials=100, threads=2)
+        dpcore.audit(Unsafe(), ([0.0], [1.0]), trials=100, threads=2)
 
 
 def test_a_subclass_is_audited_by_its_own_call():

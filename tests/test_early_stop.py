@@ -32,7 +32,7 @@ def stopped(mechanism, seed, **more):
         "trials": 8000, "claim": 1.0, "confidence": CONFIDENCE, "rng": seed, "stop": "refuted",
         "block": 40, "pilot": 100, "attack": Threshold("coordinate"), **more,
     }  # fmt: skip
-    return dpcore.audit(mechanism, **arguments)
+    return dpcore.audit(mechanism, ([0.0], [1.0]), **arguments)
 
 
 def test_a_true_claim_is_refuted_as_seldom_as_promised():
@@ -88,7 +88,7 @@ def test_what_an_early_stop_needs():
     with pytest.raises(
         ValueError, match=r"^claim must be given, where stop is 'refuted', got None"
     ):
-        dpcore.audit(response, stop="refuted", trials=100)
+        dpcore.audit(response, ([0.0], [1.0]), stop="refuted", trials=100)
     with pytest.raises(ValueError, match=r"^attack must be one that makes scores, where stop"):
         stopped(response, 1, attack=MajorityVote())
     report = stopped(response, 1)

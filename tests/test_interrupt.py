@@ -371,7 +371,7 @@ def slow(x, size, rng):
     time.sleep(0.01)
     return x + rng.laplace(size=(size, 1))
 later(1.0)
-report = dpcore.audit(slow, trials=10**5, block=100, threads={threads}, rng=1,
+report = dpcore.audit(slow, ([0.0], [1.0]), trials=10**5, block=100, threads={threads}, rng=1,
                       attack=dpcore.attacks.MajorityVote())
 waited = time.monotonic() - sent[0]
 print(report.partial, report.counts.n == report.counts.n_prime > 0, waited < 3.0)

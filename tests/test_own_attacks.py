@@ -18,6 +18,9 @@ def column(x, size, rng):
     return x + rng.laplace(size=(size, 1))
 
 
+UNIT = dpcore.pairs.zeros_ones(1)
+
+
 def threshold_attack(outputs, outputs_prime, pair):
     cut = float(np.quantile(outputs_prime[:, 0], 0.9))
     return lambda outputs: outputs[:, 0] > cut
@@ -25,7 +28,7 @@ def threshold_attack(outputs, outputs_prime, pair):
 
 @pytest.mark.parametrize("mechanism", [Laplace(0.5), dpcore.Gaussian(0.5), column])
 def test_any_function_can_be_an_attack(mechanism):
-    report = dpcore.audit(mechanism, trials=20_000, attack=threshold_attack, rng=2)
+    report = dpcore.audit(mechanism, UNIT, trials=20_000, attack=threshold_attack, rng=2)
     assert report.attack.endswith("threshold_attack")
     assert report.direction == "x_prime"
     assert stats.binomtest(report.counts.k_prime, 20_000, 0.1).pvalue > 1e-6 or report.pilot < 10**4
@@ -42,7 +45,7 @@ def test_the_attack_sees_pilot_draws_and_only_those():
 
     for mechanism in (Laplace(1.0), column):
         seen.clear()
-        report = dpcore.audit(mechanism, trials=4000, attack=attack, rng=3)
+        report = dpcore.audit(mechanism, UNIT, trials=4000, attack=attack, rng=3)
         ((outputs, outputs_prime),) = seen
         assert outputs.shape == outputs_prime.shape == (report.pilot, 1)
         for side, pilot in (("x", outputs), ("x_prime", outputs_prime)):
@@ -53,8 +56,8 @@ def test_the_direction_follows_the_pilot():
     def rare(x, size, rng):
         return (rng.random(size) < 0.9 - 0.8 * x[0]).astype(float)
 
-    high = dpcore.audit(rare, trials=5000, attack=lambda a, b, p: lambda o: o > 0.5, rng=4)
-    low = dpcore.audit(rare, trials=5000, attack=lambda a, b, p: lambda o: o < 0.5, rng=4)
+    high = dpcore.audit(rare, UNIT, trials=5000, attack=lambda a, b, p: lambda o: o > 0.5, rng=4)
+    low = dpcore.audit(rare, UNIT, trials=5000, attack=lambda a, b, p: lambda o: o < 0.5, rng=4)
     assert (high.direction, low.direction) == ("x", "x_prime")
     assert high.epsilon_lower > 1.5
     assert low.epsilon_lower > 1.5
@@ -69,13 +72,13 @@ def test_a_tie_counts_the_vote_for_x_prime_with_x_prime_in_the_numerator(attack)
     def constant(x, size, rng):
         return np.ones((size, 1))
 
-    report = dpcore.audit(constant, trials=1000, attack=attack, claim=0.0)
+    report = dpcore.audit(constant, UNIT, trials=1000, attack=attack, claim=0.0)
     assert report.direction == "x_prime"
     assert report.epsilon_lower == 0.0
     assert report.verdict == "not refuted by this attack"
     if attack is VOTE:
         assert report.event.vote == "x_prime"
-        tiny = dpcore.audit(constant, trials=99, attack=VOTE)
+        tiny = dpcore.audit(constant, UNIT, trials=99, attack=VOTE)
         assert (tiny.pilot, tiny.event.vote, tiny.direction) == (0, "x_prime", "x_prime")
 
 
@@ -125,7 +128,7 @@ def vote_loss(mechanism, pair):
 def test_an_event_returns_one_bool_an_output(event, text, mechanism):
     text = r"^event must be a function that returns bools of shape \(\d+,\), got " + text
     with pytest.raises(ValueError, match=text):
-        dpcore.audit(mechanism, trials=2000, attack=lambda a, b, pair: event)
+        dpcore.audit(mechanism, UNIT, trials=2000, attack=lambda a, b, pair: event)
 
 
 def test_an_event_may_return_a_list():

@@ -41,7 +41,7 @@ def test_every_public_name_exists():
 
 
 def test_the_patterns_in_four_entries():
-    assert [plain(pair) for pair in patterns(4)] == [
+    assert [plain(pair) for pair in patterns(4, "all")] == [
         ([1, 1, 1, 1], [0, 1, 1, 1]),
         ([1, 1, 1, 1], [2, 1, 1, 1]),
         ([1, 1, 1, 1], [2, 0, 0, 0]),
@@ -51,33 +51,34 @@ def test_the_patterns_in_four_entries():
         ([1, 1, 1, 1], [0, 0, 0, 0]),
         ([1, 1, 0, 0], [0, 0, 1, 1]),
     ]
-    assert patterns(4, "one") == patterns(4)[:2]
-    assert all(pair.x.dtype == np.float64 for pair in patterns(4))
+    assert patterns(4, "one") == patterns(4, "all")[:2]
+    assert all(pair.x.dtype == np.float64 for pair in patterns(4, "all"))
 
 
 @pytest.mark.parametrize(("dim", "number"), [(1, 2), (2, 7), (3, 7), (4, 8), (5, 8), (10, 8)])
 def test_no_pattern_comes_twice(dim, number):
-    unordered = {frozenset(map(tuple, plain(pair))) for pair in patterns(dim)}
-    assert len(unordered) == len(patterns(dim)) == number
+    unordered = {frozenset(map(tuple, plain(pair))) for pair in patterns(dim, "all")}
+    assert len(unordered) == len(patterns(dim, "all")) == number
     assert len(patterns(dim, "one")) == 2
 
 
 @given(st.integers(1, 40))
 def test_patterns_are_at_distance_one(dim):
     assert all(distance(pair, "l1") == 1.0 for pair in patterns(dim, "one"))
-    assert all(distance(pair, "linf") == 1.0 for pair in patterns(dim))
+    assert all(distance(pair, "linf") == 1.0 for pair in patterns(dim, "all"))
 
 
 def test_halves_of_an_odd_dimension():
-    assert plain(patterns(5)[7]) == ([1, 1, 0, 0, 0], [0, 0, 1, 1, 1])
+    assert plain(patterns(5, "all")[7]) == ([1, 1, 0, 0, 0], [0, 0, 1, 1, 1])
 
 
 @pytest.mark.parametrize(
     ("arguments", "error", "text"),
     [
-        ((0,), ValueError, "dim must be an integer at least 1, got 0"),
-        ((2.0,), TypeError, "dim must be an integer"),
-        ((True,), TypeError, "dim must be an integer"),
+        ((0, "all"), ValueError, "dim must be an integer at least 1, got 0"),
+        ((2.0, "all"), TypeError, "dim must be an integer"),
+        ((True, "all"), TypeError, "dim must be an integer"),
+        ((2,), TypeError, "missing 1 required positional argument: 'which'"),
         ((2, "some"), ValueError, "which must be one of 'one', 'all', got 'some'"),
         ((2, 1), TypeError, "which must be one of"),
     ],

@@ -62,7 +62,7 @@ def test_the_code_repeats_the_audit(name):
 
 
 def test_the_code_repeats_an_audit_of_a_function():
-    found = audit(noisy, trials=1000, start=0, claim=1.0, rng=3, block=100)
+    found = audit(noisy, ([0.0], [1.0]), trials=1000, start=0, claim=1.0, rng=3, block=100)
     assert f"import {__name__}\n" in _repeat.code(found)
     assert run(found) == found
     assert eval(_repeat.call(found), {"dpcore": dpcore, __name__: sys.modules[__name__]}) == found

@@ -236,7 +236,7 @@ def test_rubbish_from_a_callable(outputs):
     begun = time.monotonic()
     for attack in (None, VOTE):
         with contextlib.suppress(ValueError, TypeError):
-            dpcore.audit(mechanism, trials=2, attack=attack)
+            dpcore.audit(mechanism, ([0.0], [1.0]), trials=2, attack=attack)
     with contextlib.suppress(ValueError, TypeError):
         dpcore.audit(Laplace(1.0), trials=100, attack=lambda a, b, pair: lambda o: outputs)
     assert time.monotonic() - begun < SECONDS

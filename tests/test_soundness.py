@@ -97,6 +97,7 @@ def test_a_callable_that_loses_exactly_its_claim(trials):
     audits = [
         dpcore.audit(
             randomised_response,
+            ([0.0], [1.0]),
             trials=trials,
             confidence=CONFIDENCE,
             claim=1.0,
@@ -128,6 +129,7 @@ def test_delta_is_respected():
     audits = [
         dpcore.audit(
             leaky_response,
+            ([0.0], [1.0]),
             trials=1000,
             confidence=CONFIDENCE,
             claim=1.0,
@@ -162,6 +164,7 @@ def test_an_attack_that_searches_is_harmless_because_of_the_split():
     audits = [
         dpcore.audit(
             no_information,
+            ([0.0], [1.0]),
             trials=2000,
             confidence=CONFIDENCE,
             claim=0.0,
@@ -277,7 +280,9 @@ def test_broken_functions_are_refuted(delta):
         return x + np.where(rng.random((size, 1)) < 0.3, 0.0, noise)
 
     for mechanism in (rounded_up, std_for_scale, forgotten):
-        report = dpcore.audit(mechanism, trials=10**6, claim=1.0, delta=delta, rng=1)
+        report = dpcore.audit(
+            mechanism, ([0.0], [1.0]), trials=10**6, claim=1.0, delta=delta, rng=1
+        )
         assert report.verdict == "refuted", mechanism.__name__
 
 

@@ -11,15 +11,15 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from . import _cli_user, attacks, published
+from ._cli_pairs import given as given_pair
+from ._cli_pairs import relation
 from ._cli_status import INTERRUPTED, NOT_REFUTED, REFUTED, Usage, say, usage
 from ._systems import System
 from .auditing import Audit, audit
 from .errors import choice, count, invalid
 from .events import Vote
-from .pairs import distance, patterns, zeros_ones
+from .pairs import distance
 from .published import is_native
 from .records import Pair
 
@@ -35,6 +35,8 @@ SYSTEMS: dict[str, type[System]] = {
     "half-noise": published.HalfNoise,
 }
 """The published systems by the names that the command line gives them."""
+
+_Pairs = Pair | tuple[Pair, ...]
 
 _OF_SYSTEMS = ("epsilon", "sensitivity", "clip", "nan")
 
@@ -60,7 +62,9 @@ class Asked:
     stop: str
     floats: bool
     pilot: int | None
-    patterns: bool
+    patterns: str | None
+    neighbour: str | None
+    null: bool
     trials: str
     start: str
     seed: int | None
@@ -99,16 +103,14 @@ def run(asked: Asked) -> int:
     return REFUTED if report.refuted else NOT_REFUTED
 
 
-def _audit(asked: Asked, mechanism: Any, pair: Pair) -> Audit:
+def _audit(asked: Asked, mechanism: Any, pair: _Pairs) -> Audit:
+    neighbour = relation(asked.neighbour)
     with usage():
-        among: Any = pair
-        if asked.patterns:
-            if asked.dim is None:
-                raise Usage("--patterns needs --dim")
-            among = patterns(asked.dim)
         report = audit(
             mechanism,
-            among,
+            pair,
+            neighbour=neighbour,
+            null=asked.null,
             trials=asked.trials,
             start=_start(asked.start),
             attack=attacks.named(choice("attack", asked.attack, tuple(attacks.NAMES))),
@@ -139,7 +141,7 @@ def _start(text: str) -> int:
         raise invalid("start", "a whole number at least 0 and below 2**63", text) from None
 
 
-def _system(asked: Asked, name: str) -> tuple[System, Pair]:
+def _system(asked: Asked, name: str) -> tuple[System, _Pairs]:
     """The published system with its options, and the pair to audit it on."""
     if name not in SYSTEMS:
         close = get_close_matches(name.lower(), SYSTEMS, n=1)
@@ -155,9 +157,9 @@ def _system(asked: Asked, name: str) -> tuple[System, Pair]:
     for key, needed in known.items():
         if needed and key not in given:
             raise Usage(f"{name} needs --{key}")
-    pair = _given_pair(asked)
+    pair = given_pair(asked)
     with usage():
-        if pair is not None:
+        if isinstance(pair, Pair) and not asked.null:
             Vote.between(pair)
             if "sensitivity" in known and "sensitivity" not in given:
                 given["sensitivity"] = distance(pair, "l1")
@@ -167,51 +169,27 @@ def _system(asked: Asked, name: str) -> tuple[System, Pair]:
     return system, pair
 
 
-def _own(asked: Asked, target: str, path: Path, name: str) -> tuple[Any, Pair]:
+def _own(asked: Asked, target: str, path: Path, name: str) -> tuple[Any, _Pairs]:
     """A user's mechanism, and the pair to audit it on."""
     for key in _OF_SYSTEMS:
         if getattr(asked, key) is not None:
             raise Usage(f"--{key} does not apply to a mechanism of your own ({target})")
-    pair = _given_pair(asked)
+    pair = given_pair(asked)
     mechanism = _cli_user.load(path, name, target)
     own = getattr(mechanism, "claim", None)
     if asked.claim is None and not asked.no_claim and (own is None or callable(own)):
         raise Usage(f"{target} has no claim: give --claim EPSILON, or --no-claim to estimate only")
     if pair is None:
         pair = _cli_user.own_pair(mechanism, target, path, asked.dim)
-    if pair is None and asked.dim is not None:
-        with usage():
-            pair = zeros_ones(asked.dim)
     if pair is None:
-        # dpcore.audit would take 0 against 1, which a claim need not speak of: a silent choice
-        # here could refute in somebody's CI what nobody claimed.
-        choices = "--x and --x-prime, or --dim for zeros against ones"
-        raise Usage(f"{target} has no default_pair: give {choices}")
+        # A silent choice could refute in somebody's CI what nobody claimed: 0 against 1 need not
+        # be neighbours, and zeros against ones in many entries hardly ever are.
+        raise Usage(
+            f"{target} has no default_pair: give two inputs that the claim calls neighbours, "
+            "--x NUMBERS and --x-prime NUMBERS (or --patterns one --dim D, for claims about one "
+            "entry that changes by 1)"
+        )
     return mechanism, pair
-
-
-def _given_pair(asked: Asked) -> Pair | None:
-    if asked.x is None and asked.x_prime is None:
-        return None
-    if asked.x is None or asked.x_prime is None:
-        raise Usage("--x and --x-prime go together")
-    if asked.dim is not None:
-        raise Usage("--dim does not apply where --x and --x-prime give the pair")
-    with usage():
-        return Pair(_vector("--x", asked.x), _vector("--x-prime", asked.x_prime))
-
-
-def _vector(option: str, text: str) -> Any:
-    if text.startswith("@"):
-        try:
-            return np.load(text[1:], allow_pickle=False)
-        except (OSError, EOFError, ValueError) as error:
-            raise Usage(f"{option} must name an .npy file, got {text} ({error})") from None
-    try:
-        return [float(number) for number in text.split(",")]
-    except ValueError:
-        requirement = "numbers separated by commas, or @FILE.npy"
-        raise Usage(str(invalid(option, requirement, text))) from None
 
 
 def _check_plot(path: Path) -> None:

@@ -41,8 +41,11 @@ AUDIT_END = f"""[bold]Examples[/bold]
         return x + rng.laplace(scale=2.0, size=(size, len(x)))
 
   dpcore audit noisy.py:release --x 0 --x-prime 1 --claim 0.5
-  dpcore audit noisy.py:release --dim 1 --no-claim --json
+  dpcore audit noisy.py:release --x 0,0 --x-prime 1,0 --claim 0.5 --neighbour l1=1
+  dpcore audit noisy.py:release --x 0 --x-prime 1 --no-claim --json
 
+  The two inputs are ones that the claim calls neighbours: zeros against ones in
+  eight entries differ by 8, which a claim about a change by 1 does not cover.
   Its attributes claim (a number) and default_pair (a function that returns a
   dpcore.Pair) stand in for --claim and --x where it has them.
 

@@ -43,12 +43,36 @@ Nan = Annotated[
     ),
 ]
 
-Dim = Annotated[int | None, _in(_INPUTS, "Entries of the default pair. Default: 2 for a system.")]
+Dim = Annotated[
+    int | None,
+    _in(_INPUTS, "Entries of the mechanism's own default pair. Default: 2 for a system."),
+]
 X = Annotated[
     str | None,
     _in(_INPUTS, "First input: numbers with commas between, or @FILE.npy.", metavar="NUMBERS"),
 ]
 XPrime = Annotated[str | None, _in(_INPUTS, "Second input, likewise.", metavar="NUMBERS")]
+Patterns = Annotated[
+    str | None,
+    _in(
+        _INPUTS,
+        "Choose among the usual pairs in --dim entries: one (entry changes by 1) or all (may).",
+        metavar="WHICH",
+    ),
+]
+Neighbour = Annotated[
+    str | None,
+    _in(
+        _INPUTS,
+        "Which inputs the claim speaks of: l1=1, l2=1, linf=1 (or another radius), replace or "
+        "add-remove. A farther pair is refused. Default: the two inputs given.",
+        metavar="RELATION",
+    ),
+]
+Null = Annotated[
+    bool,
+    _in(_INPUTS, "Allow two equal inputs, where all that is found is a false alarm.", "--null"),
+]
 
 Claim = Annotated[
     float | None, _in(_CLAIM, "The epsilon to test. Default: the mechanism's own claim.")
@@ -85,15 +109,6 @@ Pilot = Annotated[
     int | None,
     _in(_ATTACK, "Draws a side that choose the event. Default: an eighth of the trials."),
 ]
-Patterns = Annotated[
-    bool,
-    _in(
-        _ATTACK,
-        "Choose among the usual pairs of neighbours in --dim entries (all of them change by 1).",
-        "--patterns",
-    ),
-]
-
 Trials = Annotated[str, _in(_RUN, "Draws to count on each side, such as 1e8.", metavar="N")]
 Start = Annotated[
     str,

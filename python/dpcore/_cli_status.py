@@ -20,8 +20,10 @@ CALLED = "it is called as mechanism(x, size, rng) and returns an array with size
 _ARGUMENTS = (
     "x", "x_prime", "epsilon", "sensitivity", "clip", "nan", "dim", "trials", "start", "claim",
     "delta", "confidence", "rng", "seed", "route", "block", "threads", "attack", "bound", "stop",
-    "pilot",
+    "pilot", "patterns", "neighbour",
 )  # fmt: skip
+_SHOWN = {"claim=": "--claim", "neighbour=": "--neighbour ", "null=True": "--null"}
+"""What messages say of arguments, in the words of the command line."""
 _NAMED = re.compile(rf"^({'|'.join(_ARGUMENTS)})(?= must be )")
 
 
@@ -52,7 +54,9 @@ def usage() -> Iterator[None]:
         # Of dpcore's own complaints only these are about what a user's function returned.
         if text.startswith("outputs of "):
             raise Failure(text, CALLED) from error
-        text = _NAMED.sub(lambda found: _option(found[1]), text).replace("claim=", "--claim")
+        text = _NAMED.sub(lambda found: _option(found[1]), text)
+        for argument, option in _SHOWN.items():
+            text = text.replace(argument, option)
         raise Usage(text) from error
 
 

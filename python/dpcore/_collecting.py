@@ -32,6 +32,7 @@ def record(plan: Plan, source: Source, fitted: Fitted, counts: Counts, **more: A
     return Audit(
         mechanism=plan.mechanism,
         pair=plan.pair,
+        neighbour=plan.neighbour,
         attack=_attack_name(plan.attack),
         event=fitted.event,
         direction=fitted.direction,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ._distances import neighbours
 from .bounds import BOUNDS
 from .errors import (
     choice,
@@ -25,6 +26,7 @@ from .errors import (
 )
 from .events import SIDES, Vote
 from .findings import RANDOMNESS, Finding, Scored, Slice
+from .pairs import distances
 from .published import NATIVE, is_native
 from .records import Counts, Pair, Record
 
@@ -145,6 +147,9 @@ def plain(audit: Audit) -> dict[str, Any]:
     record.update({f.name: encode(getattr(audit, f.name)) for f in fields(audit)})
     record["seed"] = str(audit.seed)
     record["derived"] = {name: encode(getattr(audit, name)) for name in _DERIVED}
+    apart = distances(audit.pair)
+    record["derived"]["distances"] = {name: encode(value) for name, value in apart.items()} or None
+    record["derived"]["neighbours"] = neighbours(audit)
     return record
 
 

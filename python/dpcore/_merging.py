@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _MERGE_EQUAL = (
     "mechanism", "pair", "attack", "event", "direction", "seed", "block", "claim", "delta",
-    "confidence", "shape", "floats",
+    "confidence", "shape", "floats", "neighbour",
 )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -12,8 +12,13 @@ import numpy as np
 from ._counting import Source
 from ._judging import screen, select
 from .attacks._choosing import Goal, ScoreAttack
-from .errors import invalid, mistyped
+from .errors import flag, invalid, message, mistyped, vector
+from .mechanisms import Native
 from .pairs import Search, drive, zeros_ones
+from .pairs.comparing import same
+from .pairs.domains import neighbour_of
+from .pairs.neighbouring import named, refuse_farther
+from .published import is_native
 from .records import Pair
 from .sampling import PILOT
 
@@ -33,10 +38,14 @@ class Asked:
     Args:
         pairs: one or several; empty for a search.
         search: a plan that proposes pairs, or None.
+        neighbour: the relation that the claim speaks of, or None for "these two inputs".
+        null: True if the two inputs may be equal.
     """
 
     pairs: tuple[Pair, ...]
     search: Search | None = None
+    neighbour: Any = None
+    null: bool = False
 
     @property
     def first(self) -> Pair:
@@ -45,20 +54,74 @@ class Asked:
             return self.search.start(np.random.default_rng(0))[0]
         return self.pairs[0]
 
+    @property
+    def relation(self) -> str:
+        """The relation that the pair was checked against, as text, or empty."""
+        return "" if self.neighbour is None else named(self.neighbour)
 
-def asked(mechanism: Any, pair: Any) -> Asked:
-    """Read the argument `pair` of an audit.
+    def only(self, pair: Pair) -> Asked:
+        """The same with the pair that was chosen; a search chose it by its own relation."""
+        by = self.neighbour
+        if by is None and self.search is not None:
+            by = self.search.neighbour
+        return Asked((pair,), None, by, self.null)
+
+    def checked(self, pair: Pair) -> Pair:
+        """The pair, if its inputs differ and are neighbours.
+
+        Raises:
+            TypeError: if the relation is one of inputs of another kind.
+            ValueError: if the inputs are equal, which `null` allows; farther apart than
+                `neighbour` says; or at a distance of their own, beside `neighbour`.
+        """
+        if not self.null and same(pair.x, pair.x_prime):
+            # Nothing tells equal inputs apart: every mechanism would pass.
+            text = message("pair", "different in at least one entry", pair)
+            raise ValueError(f"{text} (null=True allows two equal inputs)")
+        if self.neighbour is not None:
+            refuse_farther(pair, self.neighbour)
+            if pair.distance != 1.0:
+                # A metric claim speaks of any two inputs, per unit of their distance; one about
+                # neighbours of neighbours alone. A pair cannot stand for both.
+                requirement = "1 where neighbour says which inputs the claim speaks of"
+                raise invalid("distance of the pair", requirement, pair.distance)
+        return pair
+
+
+def asked(mechanism: Any, pair: Any, neighbour: Any = None, null: bool = False) -> Asked:
+    """Read the arguments `pair`, `neighbour` and `null` of an audit.
 
     Raises:
-        TypeError: if it is none of the kinds allowed.
-        ValueError: if it is an empty list.
+        TypeError: if one is none of the kinds allowed.
+        ValueError: if it is an empty list; if there is no pair; if a pair is refused, see
+            `Asked.checked`.
     """
+    if neighbour is not None:
+        neighbour_of(neighbour)
+    wanted = replace(_wanted(mechanism, pair), neighbour=neighbour, null=flag("null", null))
+    for one in wanted.pairs:
+        if is_native(mechanism):
+            dim_of(one)
+        wanted.checked(one)
+    return wanted
+
+
+def dim_of(pair: Pair) -> int:
+    """Entries of the inputs of a native mechanism, which are two vectors of one size.
+
+    Raises:
+        TypeError: if an input does not hold real numbers.
+        ValueError: if it is no vector of finite numbers, or the two differ in size.
+    """
+    x, x_prime = vector("x", pair.x), vector("x_prime", pair.x_prime)
+    if x.shape != x_prime.shape:
+        raise invalid("pair", "two inputs of equal shape", (x.shape, x_prime.shape))
+    return x.size
+
+
+def _wanted(mechanism: Any, pair: Any) -> Asked:
     if pair is None:
-        default = getattr(mechanism, "default_pair", None)
-        found = zeros_ones(1) if default is None else default()
-        if not isinstance(found, Pair):
-            raise mistyped("default_pair()", "a Pair", found)
-        return Asked((found,))
+        return Asked((_default(mechanism),))
     if isinstance(pair, Pair):
         return Asked((pair,))
     if isinstance(pair, Search):
@@ -73,6 +136,22 @@ def asked(mechanism: Any, pair: Any) -> Asked:
             raise invalid("pair", "at least one Pair", pair)
         raise mistyped("pair", _KINDS, pair)
     return Asked(several)
+
+
+def _default(mechanism: Any) -> Pair:
+    """The mechanism's own pair, or 0 against 1 for the package's noises and their subclasses."""
+    make = getattr(mechanism, "default_pair", None)
+    if make is None and not isinstance(mechanism, Native):
+        # 0 against 1 may be no neighbours, or as near as makes every mechanism pass.
+        requirement = (
+            "given for a mechanism without default_pair: two inputs that the claim calls "
+            "neighbours, as in audit(mechanism, ([0.0], [1.0]))"
+        )
+        raise invalid("pair", requirement, None)
+    found = zeros_ones(1) if make is None else make()
+    if not isinstance(found, Pair):
+        raise mistyped("default_pair()", "a Pair", found)
+    return found
 
 
 _KINDS = "a Pair, a tuple (x, x_prime), several Pairs, a pairs.search(...) or None"
@@ -107,7 +186,8 @@ def settle(
         return wanted.pairs[0]
 
     def evaluate(pair: Pair, size: int) -> float:
-        return _merit(source_of(pair), pair, attack, goal, size)
+        # A search proposes as it goes.
+        return _merit(source_of(wanted.checked(pair)), pair, attack, goal, size)
 
     if wanted.search is not None:
         return drive(wanted.search, evaluate, np.random.default_rng((seed, 0)))

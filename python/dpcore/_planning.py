@@ -10,7 +10,7 @@ from typing import Any, Final
 from . import _core
 from ._counting import CallableDraws, NativeDraws, Source, call, generator
 from ._fitting import pilot_of, vote_pilot
-from ._pairing import Asked, asked, settle
+from ._pairing import Asked, asked, dim_of, settle
 from ._sequential import BLOCK
 from .attacks import Auto, Coordinatewise, MajorityVote, Timing
 from .attacks._choosing import Goal, ScoreAttack
@@ -26,7 +26,6 @@ from .errors import (
     mistyped,
     real,
 )
-from .events import Vote
 from .pairs import distance
 from .published import is_native
 from .records import Pair
@@ -69,6 +68,11 @@ class Plan:
         return self.wanted.first
 
     @property
+    def neighbour(self) -> str:
+        """The relation that the pair was checked against, as text, or empty."""
+        return self.wanted.relation
+
+    @property
     def goal(self) -> Goal:
         """What is to be certified; in powers of two, so that runs of about equal size agree."""
         trials = 1 << (self.trials.bit_length() - 1)
@@ -91,7 +95,7 @@ class Plan:
         pair = self.pair if pair is None else pair
         end = self.start + self.trials
         if is_native(self.mechanism):
-            dim = Vote.between(pair).threshold.size
+            dim = dim_of(pair)
             size = self._block(dim)
             integer("block", size, 1, MOST_DRAWS // dim)
             draws = NativeDraws(self.mechanism, pair, self.seed, size)
@@ -122,6 +126,8 @@ class Plan:
 def plan_of(
     mechanism: Any,
     pair: Any,
+    neighbour: Any,
+    null: Any,
     attack: Any,
     trials: Any,
     start: Any,
@@ -141,6 +147,7 @@ def plan_of(
     """Check every argument before anything is drawn."""
     trials, start = count("trials", trials), integer("start", start, 0)
     delta, confidence = delta_level(delta), confidence_level(confidence)
+    mechanism, claim, delta = _stated(_adapted(mechanism), neighbour, claim, delta)
     choice("route", route, ("auto", "integer", "sampled"))
     choice("bound", bound, tuple(BOUNDS))
     choice("stop", stop, ("fixed", "refuted"))
@@ -153,9 +160,8 @@ def plan_of(
         integer("block", block, 1, 2**40)
     if executor is not None and not isinstance(executor, Executor):
         raise mistyped("executor", "a concurrent.futures.Executor or None", executor)
-    mechanism = _adapted(mechanism)
     attack = _attack_of(attack)
-    wanted = asked(mechanism, pair)
+    wanted = asked(mechanism, pair, neighbour, null)
     seed = seed_of(rng)
     shape: tuple[int, ...] = ()
     if is_native(mechanism):
@@ -207,6 +213,25 @@ def _adapted(mechanism: Any) -> Any:
     return mechanism
 
 
+def _stated(
+    mechanism: Any, neighbour: Any, claim: float | None, delta: float
+) -> tuple[Any, float | None, float]:
+    """What a measurement's privacy map says of neighbours, where no claim was given.
+
+    A measure that is no epsilon (and delta) makes no claim.
+    """
+    if claim is not None or neighbour is None or not hasattr(mechanism, "speaking_of"):
+        return mechanism, claim, delta
+    mechanism = mechanism.speaking_of(neighbour)
+    epsilon, least = mechanism.stated or (math.inf, 0.0)
+    if not math.isfinite(epsilon):
+        return mechanism, None, delta
+    if 0.0 < delta < least:
+        # With a larger delta the claim stays true; with a smaller one it is another.
+        raise invalid("delta", f"at least {least!r}, as the measurement states", delta)
+    return mechanism, epsilon, max(delta, least)
+
+
 def _attack_of(attack: Any) -> Any:
     if attack is None:
         return Auto()
@@ -221,8 +246,7 @@ def _attack_of(attack: Any) -> Any:
 
 
 def _native_route(mechanism: Any, pair: Pair, route: str, attack: Any) -> str:
-    # The checks of a native mechanism's inputs are those of a vote.
-    dim = Vote.between(pair).threshold.size
+    dim = dim_of(pair)
     reason = _core.no_integer_route(describe(mechanism, dim))
     if type(attack) is not MajorityVote and route == "integer":
         raise invalid("route", "'sampled' or 'auto' for any attack but MajorityVote", route)
@@ -242,7 +266,7 @@ def settled(plan: Plan) -> Plan:
         pilot = pilot_of(plan.goal.trials, plan.pilot)
         pair = settle(plan.wanted, plan.source, plan.attack, plan.goal, pilot, plan.seed)
     claim = _claim_of(plan.mechanism, pair, plan.claim)
-    return replace(plan, wanted=Asked((pair,)), claim=claim)
+    return replace(plan, wanted=plan.wanted.only(pair), claim=claim)
 
 
 def _claim_of(mechanism: Any, pair: Pair, claim: float | None) -> float | None:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from . import pairs
+from .pairs.comparing import same
 from .published import is_native
 from .sampling import block_of
 
@@ -68,6 +70,8 @@ def code(audit: Audit) -> str:
     lines.append(f"pair = {pair_expression(audit) or _stored(audit)}")
     if attack_expression(audit) is None:
         lines.append(f"attack = ...  # {_comment(audit.attack)}")
+    if audit.neighbour and neighbour_expression(audit) is None:
+        lines.append(f"neighbour = ...  # {_comment(audit.neighbour)}")
     if not _is_one_run(audit):
         lines.append(f"# {_DIFFERENT}")
     calls = []
@@ -97,6 +101,8 @@ def keywords(audit: Audit) -> list[list[str]]:
     common += [f"bound={audit.bound!r}"] if audit.bound not in _IMPLIED else []
     common += ["stop='refuted'"] if audit.stop == "refuted" else []
     common += ["floats=True"] if audit.floats else []
+    common += [f"neighbour={neighbour_expression(audit) or 'neighbour'}"] * bool(audit.neighbour)
+    common += ["null=True"] if same(audit.pair.x, audit.pair.x_prime) else []
     found = []
     for start, stop in audit.ranges:
         trials = [f"trials={stop - start}", *([f"start={start}"] if start else [])]
@@ -114,6 +120,19 @@ def attack_expression(audit: Audit) -> str | None:
     if not hasattr(sys.modules["dpcore"].attacks, name) or "<" in options:
         return None
     return f"dpcore.attacks.{name}({options}" if options else f"dpcore.attacks.{name}()"
+
+
+def neighbour_expression(audit: Audit) -> str | None:
+    """The relation of neighbours as Python, or None where its text does not tell it."""
+    name, _, options = audit.neighbour.partition("(")
+    try:
+        call = ast.parse(audit.neighbour, mode="eval").body
+        known = isinstance(call, ast.Call) and not call.args and name in pairs.__all__
+        for keyword in call.keywords if isinstance(call, ast.Call) else ():
+            ast.literal_eval(keyword.value)
+    except (ValueError, SyntaxError):
+        return None
+    return f"dpcore.pairs.{name}({options}" if known else None
 
 
 def mechanism_expression(mechanism: Any) -> str | None:

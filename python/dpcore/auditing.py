@@ -13,7 +13,7 @@ from ._stopping import stopped_early
 from ._timing import timed
 from .attacks import Timing
 from .audit_record import Audit
-from .pairs import Search
+from .pairs import Neighbour, Search
 from .records import Pair
 from .sampling import Rng
 
@@ -24,6 +24,8 @@ def audit(
     mechanism: Any,
     pair: Pair | tuple[Any, Any] | Iterable[Pair] | Search | None = None,
     *,
+    neighbour: Neighbour | None = None,
+    null: bool = False,
     attack: Callable[..., Any] | str | None = None,
     trials: int | float | str = 10**6,
     start: int = 0,
@@ -55,7 +57,13 @@ def audit(
             measurement, a diffprivlib mechanism, a scipy or torch distribution (added to x).
         pair: two neighbouring inputs, a `Pair` or a tuple; several Pairs, of which the one that
             tells most is audited; a `dpcore.pairs.search(...)`; None takes the mechanism's
-            `default_pair()` where it has one, else zeros against ones in one dimension.
+            `default_pair()`, or [0] against [1] for the package's own noises.
+        neighbour: which inputs the claim speaks of: `dpcore.pairs.L1(1.0)`, `L2`, `Linf`,
+            `Replace`, `AddRemove` or an own relation. Every pair that is tried is checked, and
+            its `distance` must be 1; a mechanism's own claim is held to its own norm and
+            sensitivity besides. An OpenDP measurement then brings its claim, and its delta. None
+            reads the claim as one about the two inputs given.
+        null: allow two equal inputs, on which whatever is found is a false alarm.
         attack: `(outputs, outputs_prime, pair) -> event`, fed with pilot draws; None or "auto"
             is `dpcore.attacks.Auto()`, the portfolio of all that apply.
         trials: draws on each side that are counted: an int, or "1e8", or 1e8.
@@ -87,8 +95,9 @@ def audit(
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if a value is out of range; if the pair is further apart than the mechanism's
-            claim speaks of and no claim was given; if outputs have the wrong shape, or are the
+        ValueError: if a value is out of range; if there is no pair, its inputs are equal, or
+            further apart than `neighbour` says or the mechanism's claim speaks of (where no claim
+            was given); if outputs have the wrong shape, or are the
             same in two blocks; if the attack does not apply to such outputs.
         KeyboardInterrupt: on Ctrl-C before both sides have counted, or on a second one within two
             seconds.
@@ -103,10 +112,19 @@ def audit(
         >>> report = dpcore.audit(dpcore.published.DPText(epsilon=1.0), trials=10**6, rng=1)
         >>> report.verdict, report.epsilon_lower > 8
         ('refuted', True)
+
+        Which inputs are neighbours is part of a claim; a pair beyond it is refused:
+
+        >>> def release(x, size, rng):
+        ...     return x + rng.laplace(scale=1.0, size=(size, len(x)))
+        >>> pair, unit = dpcore.pairs.zeros_ones(8), dpcore.pairs.L1(1.0)
+        >>> dpcore.audit(release, pair, neighbour=unit, claim=1.0)
+        Traceback (most recent call last):
+        ValueError: pair must be at L1 distance at most 1.0 (neighbour=L1(radius=1.0)), got 8.0
     """
     plan = plan_of(
-        mechanism, pair, attack, trials, start, claim, delta, confidence, bound, stop, floats,
-        pilot, rng, route, block, threads, executor,
+        mechanism, pair, neighbour, null, attack, trials, start, claim, delta, confidence, bound,
+        stop, floats, pilot, rng, route, block, threads, executor,
     )  # fmt: skip
     chosen = settled(plan)
     if isinstance(plan.attack, Timing):

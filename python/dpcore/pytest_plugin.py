@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from .errors import confidence_level, count, integer, mistyped, real
+from .errors import confidence_level, count, integer, invalid, mistyped, real
 
 if TYPE_CHECKING:
     from .audit_record import Audit
@@ -116,7 +116,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def dp_audit(request: pytest.FixtureRequest) -> Auditor:
     """Audit a mechanism; the test fails if its claim is refuted.
 
-    dp_audit(mechanism, pair, epsilon=1.0) returns the dpcore.Audit, and dp_audit.refutes(...)
+    dp_audit(mechanism, pair, claim=1.0) returns the dpcore.Audit, and dp_audit.refutes(...)
     fails when the claim is not refuted. Both take the keywords of dpcore.audit.
     """
     node: pytest.Item = request.node
@@ -149,26 +149,28 @@ class Auditor:
         mechanism: Callable[..., Any],
         pair: Pair | tuple[Any, Any] | None = None,
         *,
-        epsilon: float,
+        claim: float | None = None,
         **options: Any,
     ) -> Audit:
         """Audit a mechanism and fail the test if its claim is refuted.
 
         Args:
             mechanism: any mechanism that `dpcore.audit` takes.
-            pair: two neighbouring inputs, or None for the mechanism's own.
-            epsilon: the claim, at least 0.
-            **options: further keywords of `dpcore.audit`: `delta`, `attack`, ... `trials`,
-                `confidence` and `rng` win over the settings where they are not None.
+            pair: two inputs that the claim calls neighbours, or None for the mechanism's own.
+            claim: the epsilon to test, at least 0; None takes the mechanism's own claim, or the
+                one that an OpenDP measurement makes of `neighbour`.
+            **options: further keywords of `dpcore.audit`: `neighbour`, `null`, `delta`, `attack`,
+                ... `trials`, `confidence` and `rng` win over the settings where they are not
+                None; `epsilon` is another name of `claim`.
 
         Returns:
             The audit: not refuted, which does not show that the claim is true.
 
         Raises:
             TypeError: if an argument is of the wrong kind.
-            ValueError: if a value is out of range.
+            ValueError: if a value is out of range, or there is no claim.
         """
-        audit = self._audit(mechanism, pair, epsilon, options)
+        audit = self._audit(mechanism, pair, claim, options)
         if audit.refuted:
             self._fail(audit, "is refuted", [])
         return self._kept(audit)
@@ -178,15 +180,15 @@ class Auditor:
         mechanism: Callable[..., Any],
         pair: Pair | tuple[Any, Any] | None = None,
         *,
-        epsilon: float,
+        claim: float | None = None,
         **options: Any,
     ) -> Audit:
         """Audit a mechanism known to break its claim and fail the test if it is not caught.
 
         Args:
             mechanism: any mechanism that `dpcore.audit` takes.
-            pair: two neighbouring inputs, or None for the mechanism's own.
-            epsilon: the claim, at least 0.
+            pair: two inputs that the claim calls neighbours, or None for the mechanism's own.
+            claim: as in the call itself.
             **options: as in the call itself.
 
         Returns:
@@ -194,19 +196,17 @@ class Auditor:
 
         Raises:
             TypeError: if an argument is of the wrong kind.
-            ValueError: if a value is out of range.
+            ValueError: if a value is out of range, or there is no claim.
         """
-        audit = self._audit(mechanism, pair, epsilon, options)
+        audit = self._audit(mechanism, pair, claim, options)
         if not audit.refuted:
             self._fail(audit, "is not refuted", [("needed", _needed(audit))])
         return self._kept(audit)
 
-    def _audit(self, mechanism: Any, pair: Any, epsilon: Any, options: dict[str, Any]) -> Audit:
+    def _audit(self, mechanism: Any, pair: Any, claim: Any, options: dict[str, Any]) -> Audit:
         from .auditing import audit
 
-        if "claim" in options:
-            raise mistyped("claim", "given as epsilon", options["claim"])
-        claim = real("epsilon", epsilon, low=0.0)
+        claim = _given(claim, options)
         self._calls += 1
         defaults = {
             "trials": self._settings.trials,
@@ -216,7 +216,10 @@ class Auditor:
             "progress": False,
         }
         missing = {name: v for name, v in defaults.items() if options.get(name) is None}
+        options = {name: v for name, v in options.items() if name != "epsilon"}
         found = audit(mechanism, pair, claim=claim, **{**options, **missing})
+        if found.claim is None:
+            raise invalid("claim", "given for a mechanism that makes none itself", None)
         if found.partial:
             # Ctrl-C is meant for the whole run of tests.
             raise KeyboardInterrupt
@@ -239,6 +242,17 @@ class Auditor:
         lines = [f"{_claim(audit)} {outcome}: {_certified(audit)} in {audit.name}"]
         lines += [f"  {label:<12} {text}" for label, text in table]
         pytest.fail("\n".join(lines), pytrace=False)
+
+
+def _given(claim: Any, options: dict[str, Any]) -> float | None:
+    """The claim under either of its two names, or None."""
+    other = options.get("epsilon")
+    if claim is not None and other is not None:
+        requirement = "given once, as claim or as epsilon"
+        raise invalid("claim", requirement, f"claim={claim!r} and epsilon={other!r}")
+    if other is not None:
+        return real("epsilon", other, low=0.0)
+    return None if claim is None else real("claim", claim, low=0.0)
 
 
 def seed_of(nodeid: str, number: int, base: int = 0) -> int:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from . import _distances
 from .attacks.support import infinite
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def rows(audit: Audit) -> list[tuple[str, str]]:
         ("counts", _counts(audit)),
         *_pooled(audit),
         ("pair", f"x = {_short(audit.pair.x)}, x' = {_short(audit.pair.x_prime)}"),
+        *_distances.rows(audit),
     ]
     if audit.nan or audit.nan_prime:
         table.append(("NaN entries", f"{audit.nan:,} on x, {audit.nan_prime:,} on x'"))

@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from ..errors import invalid
+from ..pairs import L1, L2, AddRemove, Linf, Replace
 from ..repeating import stack
 from ._adapter import Adapter, scalar
+
+_NORMS = {"L1Distance": "l1", "L2Distance": "l2", "LInfDistance": "linf", "AbsoluteDistance": "l1"}
+"""Input metrics that are norms; in one entry all norms are one."""
+
+_FARTHEST: dict[str, tuple[tuple[type, float], ...]] = {
+    "L1Distance": ((L1, 1.0),),
+    "L2Distance": ((L2, 1.0),),
+    "LInfDistance": ((Linf, 1.0),),
+    "AbsoluteDistance": ((L1, 1.0), (L2, 1.0), (Linf, 1.0)),
+    # A replaced record is one that is removed and one that is added.
+    "SymmetricDistance": ((AddRemove, 1.0), (Replace, 2.0)),
+    "InsertDeleteDistance": ((AddRemove, 1.0), (Replace, 2.0)),
+    "ChangeOneDistance": ((Replace, 1.0),),
+    "HammingDistance": ((Replace, 1.0),),
+    "DiscreteDistance": ((Replace, 1.0),),
+}
+"""By input metric: relations, and how far apart in it neighbours are for each unit of `most`."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -33,7 +53,8 @@ class OpenDP(Adapter):
         Gaboardi, Hay and Vadhan (2020), A Programming Framework for OpenDP.
 
     Example:
-        A measurement is found by itself; its claim needs the distance::
+        A measurement is found by itself; its claim needs to know which inputs are neighbours, or
+        how far apart they are in its own metric::
 
             import opendp.prelude as dp
 
@@ -41,6 +62,7 @@ class OpenDP(Adapter):
             space = dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float)
             laplace = dp.m.make_laplace(*space, scale=2.0)
             dpcore.audit(laplace, ([0.0], [1.0]), claim=0.5)
+            dpcore.audit(laplace, ([0.0], [1.0]), neighbour=dpcore.pairs.L1(1.0))
             dpcore.audit(dpcore.adapters.OpenDP(laplace, d_in=1.0), ([0.0], [1.0]))
     """
 
@@ -60,6 +82,54 @@ class OpenDP(Adapter):
             return float(found[0]), float(found[1])
         # A curve of (epsilon, delta) is no one statement.
         return (float(found), 0.0) if isinstance(found, (int, float)) else None
+
+    @property
+    def norm(self) -> str | None:
+        """The norm that the input metric is, or None."""
+        return _NORMS.get(self._metric)
+
+    @property
+    def sensitivity(self) -> float | None:
+        """How far apart two inputs are in the claim, where the metric is a norm; else None."""
+        return None if self.d_in is None or self.norm is None else float(self.d_in)
+
+    @property
+    def _metric(self) -> str:
+        return str(self.measurement.input_metric).partition("(")[0]
+
+    def speaking_of(self, neighbour: Any) -> OpenDP:
+        """The measurement with the distance of a relation's neighbours as its `d_in`.
+
+        Args:
+            neighbour: a relation of `dpcore.pairs`.
+
+        Returns:
+            A mechanism of which `stated` is what the privacy map says of these neighbours.
+
+        Raises:
+            ValueError: if the relation says nothing of a distance in the input metric, or another
+                distance than `d_in`.
+
+        Example:
+            The farthest that two neighbours are apart in the measurement's own metric::
+
+                dpcore.adapters.OpenDP(laplace).speaking_of(dpcore.pairs.L1(1.0)).d_in  # 1.0
+        """
+        fitting = _FARTHEST.get(self._metric, ())
+        shares = [share for kind, share in fitting if isinstance(neighbour, kind)]
+        if not shares:
+            kinds = " or ".join(kind.__name__ for kind, _ in fitting) or "left away"
+            metric = self.measurement.input_metric
+            requirement = f"{kinds} for a measurement on {metric} (or give claim=)"
+            raise invalid("neighbour", requirement, neighbour)
+        farthest = neighbour.most * shares[0]
+        if not str(self.measurement.input_distance_type).startswith("f"):
+            # Whole numbers at most 1.5 apart are at most 1 apart.
+            farthest = math.floor(farthest)
+        if self.d_in is not None and self.d_in != farthest:
+            requirement = f"d_in = {self.d_in!r} of the measurement, or left away"
+            raise invalid("distance of neighbours", requirement, farthest)
+        return replace(self, d_in=farthest)
 
     def __repr__(self) -> str:
         meas = self.measurement

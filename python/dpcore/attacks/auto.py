@@ -39,7 +39,8 @@ class Auto(ScoreAttack):
         >>> import dpcore
         >>> def geometric(x, size, rng):
         ...     return x + rng.geometric(0.5, (size, 1)) - rng.geometric(0.5, (size, 1))
-        >>> report = dpcore.audit(geometric, attack=Auto(), trials=10**5, claim=0.5, rng=1)
+        >>> pair = dpcore.Pair([0], [1])
+        >>> report = dpcore.audit(geometric, pair, attack=Auto(), trials=10**5, claim=0.5, rng=1)
         >>> report.verdict, 0.6 < report.epsilon_lower < 0.6932
         ('refuted', True)
     """

@@ -3,7 +3,7 @@
 from .balls import L1, L2, Linf
 from .datasets import AddRemove, Records, Replace
 from .domains import Bounded, Box, Domain, Neighbour
-from .norms import NORMS, dimension, distance
+from .norms import NORMS, dimension, distance, distances
 from .searching import Search, drive, search
 from .usual import WHICH, patterns, zeros_ones
 
@@ -23,6 +23,7 @@ __all__ = [
     "Search",
     "dimension",
     "distance",
+    "distances",
     "drive",
     "patterns",
     "search",

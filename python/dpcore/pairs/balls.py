@@ -12,14 +12,11 @@ import numpy.typing as npt
 
 from ..errors import mistyped, real
 from ..records import Pair, Record
-from .domains import Bounded, Domain
+from .domains import SLACK, Bounded, Domain
 from .norms import distance
 from .usual import patterns
 
 Floats = npt.NDArray[np.float64]
-
-_SLACK: Final = 1e-9
-"""Relative slack of the distance: a neighbour at the radius may be a rounding beyond it."""
 
 _GAPS: Final = (1 / 3, 1 / 12, 1.0)
 """Gaps between entries as shares of the domain's width.
@@ -44,11 +41,30 @@ class _Ball(Record):
         radius = real("radius", self.radius, low=0.0, open_low=True)
         object.__setattr__(self, "radius", radius)
 
+    @property
+    def limit(self) -> str:
+        """What the relation asks of a pair, in words."""
+        return f"at {self.norm.capitalize()} distance at most {self.radius!r}"
+
+    @property
+    def most(self) -> float:
+        """The radius, as the largest value of `apart`."""
+        return self.radius
+
+    def apart(self, pair: Pair) -> float:
+        """The distance of the two inputs in the norm of the class, in the units of the inputs.
+
+        Raises:
+            TypeError: if they are no arrays of real numbers.
+            ValueError: if their shapes differ.
+        """
+        return distance(pair, self.norm)
+
     def holds(self, pair: Pair, domain: Domain) -> bool:
         """True if both inputs lie in the domain, differ, and are at most `radius` apart."""
         if not (domain.contains(pair.x) and domain.contains(pair.x_prime)):
             return False
-        return 0.0 < distance(pair, self.norm) <= self.radius * (1.0 + _SLACK)
+        return 0.0 < distance(pair, self.norm) <= self.radius * (1.0 + SLACK)
 
     def starts(self, domain: Domain, rng: np.random.Generator) -> Iterator[Pair]:
         """The usual patterns, then changes of mixed signs on level and gapped vectors.
@@ -112,7 +128,7 @@ class _Ball(Record):
         room = space.low + np.maximum(-change, 0.0), space.high - np.maximum(change, 0.0)
         x = space.clip(np.clip(base, *room))
         pair = Pair(x, space.clip(x + change))
-        if distance(pair, self.norm) > self.radius * (1.0 + _SLACK):
+        if distance(pair, self.norm) > self.radius * (1.0 + SLACK):
             # Rounding to integers went too far: rounding towards zero cannot.
             return Pair(x, space.clip(x + np.trunc(change)))
         return pair

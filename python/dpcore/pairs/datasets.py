@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..errors import instance, invalid, mistyped
 from ..records import Pair, Record
+from .comparing import added_or_removed, records, replaced, same
 from .domains import Domain
 from .norms import dimension
 
@@ -49,7 +50,7 @@ class Records(Record):
         """True if x is a sequence of `dim` such records."""
         if not isinstance(x, (Sequence, np.ndarray)) or isinstance(x, str) or len(x) != self.dim:
             return False
-        return all(any(_equal(record, value) for value in self.values) for record in x)
+        return all(any(same(record, value) for value in self.values) for record in x)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -62,6 +63,13 @@ class _Change(Record):
         """Check the values."""
         if self.values is not None:
             object.__setattr__(self, "values", _values(self.values))
+
+    most: ClassVar[float] = 1
+    limit: ClassVar[str]
+
+    def apart(self, pair: Pair) -> float:
+        """How many records the two datasets differ in."""
+        raise NotImplementedError
 
     def holds(self, pair: Pair, domain: Domain) -> bool:
         """True if the two datasets are neighbours of the domain."""
@@ -147,12 +155,26 @@ class Replace(_Change):
     """
 
     __slots__ = ()
+    limit = "two data sets of which at most 1 record is replaced"
+
+    def apart(self, pair: Pair) -> float:
+        """In how many places the two datasets differ.
+
+        Raises:
+            TypeError: if the inputs do not consist of records (see `dpcore.pairs.distances`).
+            ValueError: if one has more records than the other.
+        """
+        first, second = _records(pair)
+        if len(first) != len(second):
+            requirement = "two data sets of one size, as Replace() has them"
+            raise invalid("pair", requirement, (len(first), len(second)))
+        return replaced(first, second)
 
     def holds(self, pair: Pair, domain: Domain) -> bool:
         """True if both datasets lie in the domain and differ in exactly one record."""
         if not (domain.contains(pair.x) and domain.contains(pair.x_prime)):
             return False
-        unequal = [not _equal(a, b) for a, b in zip(pair.x, pair.x_prime, strict=True)]
+        unequal = [not same(a, b) for a, b in zip(pair.x, pair.x_prime, strict=True)]
         return sum(unequal) == 1
 
     def _near(self, x: Any, place: int, record: Any) -> Any:
@@ -179,6 +201,15 @@ class AddRemove(_Change):
     """
 
     __slots__ = ()
+    limit = "two data sets of which one has at most 1 record more, the others in the same order"
+
+    def apart(self, pair: Pair) -> float:
+        """How many records must be added or removed to make one dataset the other; inf beyond 200.
+
+        Raises:
+            TypeError: if the inputs do not consist of records (see `dpcore.pairs.distances`).
+        """
+        return added_or_removed(*_records(pair))
 
     def holds(self, pair: Pair, domain: Domain) -> bool:
         """True if one dataset is the other, which lies in the domain, and one record more.
@@ -208,21 +239,22 @@ def _values(values: Any) -> tuple[Any, ...]:
     return tuple(values)
 
 
-def _equal(first: Any, second: Any) -> bool:
-    if isinstance(first, np.ndarray) or isinstance(second, np.ndarray):
-        return bool(np.array_equal(first, second))
-    return bool(first == second)
+def _records(pair: Pair) -> tuple[list[Any], list[Any]]:
+    parts = records(pair)
+    if parts is None:
+        raise mistyped("pair", "two data sets: lists, arrays or texts", (pair.x, pair.x_prime))
+    return parts[1], parts[2]
 
 
 def _same(first: Any, second: Any) -> bool:
-    return len(first) == len(second) and all(map(_equal, first, second))
+    return len(first) == len(second) and all(map(same, first, second))
 
 
 def _first_difference(first: Any, second: Any) -> int:
     """The first place at which two datasets differ, or the end of the shorter one."""
     pairs = enumerate(zip(first, second, strict=False))
     least = min(len(first), len(second))
-    return next((place for place, (a, b) in pairs if not _equal(a, b)), least)
+    return next((place for place, (a, b) in pairs if not same(a, b)), least)
 
 
 def _join(x: Any, stop: int, start: int, records: Sequence[Any]) -> Any:

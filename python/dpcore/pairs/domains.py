@@ -58,6 +58,9 @@ class Neighbour(Protocol):
         """A pair that differs a little from a given one; it need not hold."""
 
 
+SLACK: Final = 1e-9
+"""Relative slack of a distance: a neighbour at the radius may be a rounding beyond it."""
+
 _PARTS: Final = ("holds", "starts", "move")
 
 

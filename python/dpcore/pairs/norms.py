@@ -1,13 +1,13 @@
-"""How far apart the two inputs of a pair are."""
+"""Distances between the two inputs of a pair, and the size of a vector of inputs."""
 
 from __future__ import annotations
 
 import math
-
-import numpy as np
+from typing import Any
 
 from ..errors import choice, instance, integer, invalid, mistyped
 from ..records import Pair
+from .comparing import added_or_removed, gaps, numbers, records, replaced
 
 NORMS = ("l1", "l2", "linf")
 
@@ -43,24 +43,66 @@ def distance(pair: Pair, norm: str) -> float:
     """
     choice("norm", norm, NORMS)
     pair = instance("pair", pair, Pair)
-    # A bare number is a vector of one entry, as mechanisms of other packages take it.
-    x, x_prime = (
-        np.array([float(side)]) if isinstance(side, (int, float)) else side
-        for side in (pair.x, pair.x_prime)
-    )
-    for name, value in (("x", x), ("x_prime", x_prime)):
-        if not isinstance(value, np.ndarray) or value.dtype.kind not in "buif":
-            raise mistyped(name, "an array of real numbers", value)
+    x, x_prime = numbers(pair.x), numbers(pair.x_prime)
+    if x is None or x_prime is None:
+        name, value = ("x", pair.x) if x is None else ("x_prime", pair.x_prime)
+        raise mistyped(name, "an array of real numbers", value)
     if x.shape != x_prime.shape:
         raise invalid("pair", "two arrays of equal shape", (x.shape, x_prime.shape))
-    with np.errstate(over="ignore"):
-        gaps = np.abs(x_prime.astype(np.float64) - x.astype(np.float64)).ravel()
+    apart = gaps(x, x_prime).ravel()
     if norm == "linf":
-        return float(gaps.max(initial=0.0))
+        return float(apart.max(initial=0.0))
     if norm == "l2":
         # hypot scales by the largest entry: squares neither overflow nor vanish.
-        return math.hypot(*gaps.tolist())
+        return math.hypot(*apart.tolist())
     try:
-        return math.fsum(gaps.tolist())
+        return math.fsum(apart.tolist())
     except OverflowError:
         return math.inf
+
+
+def distances(pair: Pair) -> dict[str, Any]:
+    """How far apart two inputs are, by every measure that fits them.
+
+    Args:
+        pair: two inputs of any kind.
+
+    Returns:
+        For numbers of equal shape "l1", "l2", "linf" in the units of the inputs, "changed" of
+        "entries". For arrays of two dimensions or more, for arrays of two lengths, for lists,
+        tuples and texts the "unit" of which they consist (record, word, character, byte), "size"
+        and "size_prime" in that unit, "replaced" where both are equal, and "added_or_removed"
+        (inf beyond 200; not for numbers of equal shape). Empty for inputs of other kinds.
+
+    Raises:
+        TypeError: if `pair` is no `Pair`.
+
+    Example:
+        >>> distances(Pair([0, 0], [1, 0]))
+        {'l1': 1.0, 'l2': 1.0, 'linf': 1.0, 'changed': 1, 'entries': 2}
+        >>> distances(Pair("a good film", "a film"))
+        {'unit': 'word', 'size': 3, 'size_prime': 2, 'added_or_removed': 1}
+    """
+    pair = instance("pair", pair, Pair)
+    x, x_prime = numbers(pair.x), numbers(pair.x_prime)
+    if x is None or x_prime is None or x.shape != x_prime.shape:
+        return _of_records(pair)
+    found: dict[str, Any] = {norm: distance(pair, norm) for norm in NORMS}
+    changed = gaps(x, x_prime) != 0.0
+    found.update(changed=int(changed.sum()), entries=changed.size)
+    if changed.ndim >= 2:
+        rows = changed.any(axis=tuple(range(1, changed.ndim)))
+        found.update(unit="record", size=rows.size, size_prime=rows.size, replaced=int(rows.sum()))
+    return found
+
+
+def _of_records(pair: Pair) -> dict[str, Any]:
+    parts = records(pair)
+    if parts is None:
+        return {}
+    unit, first, second = parts
+    found: dict[str, Any] = {"unit": unit, "size": len(first), "size_prime": len(second)}
+    if len(first) == len(second):
+        found["replaced"] = replaced(first, second)
+    found["added_or_removed"] = added_or_removed(first, second)
+    return found

@@ -38,7 +38,7 @@ def zeros_ones(dim: int) -> Pair:
     return Pair(np.zeros(dim), np.ones(dim))
 
 
-def patterns(dim: int, which: str = "all") -> tuple[Pair, ...]:
+def patterns(dim: int, which: str) -> tuple[Pair, ...]:
     """The pairs of query answers that the literature tries, each in one order only.
 
     From (1, ..., 1): the first entry one up or one down (`which="one"`, at L1 distance 1); and
@@ -50,7 +50,8 @@ def patterns(dim: int, which: str = "all") -> tuple[Pair, ...]:
 
     Args:
         dim: number of entries, at least 1.
-        which: "one" if neighbours differ in one entry, "all" if every entry may differ.
+        which: "one" if neighbours differ in one entry, "all" if every entry may differ. There
+            is no default: at a claim about one entry, all of them refute what is private.
 
     Returns:
         Pairs of float64 vectors: 2 for "one", at most 8 for "all".
@@ -66,8 +67,8 @@ def patterns(dim: int, which: str = "all") -> tuple[Pair, ...]:
     Example:
         >>> [pair.x_prime.tolist() for pair in patterns(3, "one")]
         [[0.0, 1.0, 1.0], [2.0, 1.0, 1.0]]
-        >>> len(patterns(1)), len(patterns(2)), len(patterns(5))
-        (2, 7, 8)
+        >>> [len(patterns(dim, "all")) for dim in (1, 2, 5)]
+        [2, 7, 8]
     """
     dim = dimension(dim)
     choice("which", which, WHICH)

@@ -1,0 +1,204 @@
+"""In what two inputs differ: numbers entry by entry, data sets record by record, texts by words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import masked
+from ..records import Pair
+
+MOST_CHANGES: Final = 200
+"""Added and removed records that are counted; the search costs the square of their number."""
+
+_PLAIN: Final = (str, bytes, int, type(None))
+
+_EXACT: Final = 2**53
+"""Beyond it a float no longer tells neighbouring integers apart."""
+
+
+def same(first: Any, second: Any) -> bool:
+    """True if two inputs are equal: arrays entry by entry, anything else by ``==``.
+
+    NaN equals NaN here: what is asked is whether a mechanism could tell the two apart. Objects
+    that cannot be compared are different.
+
+    Args:
+        first: any object.
+        second: any object.
+
+    Returns:
+        True only for inputs that no function of their values tells apart, the sign of a zero and
+        the type of a number aside.
+
+    Example:
+        >>> same(np.array([1.0, np.nan]), np.array([1.0, np.nan])), same([1, "a"], [1, "b"])
+        (True, False)
+    """
+    if isinstance(first, _PLAIN) and isinstance(second, _PLAIN):
+        return bool(first == second)
+    if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
+        return _same_arrays(first, second)
+    if isinstance(first, (list, tuple)) and isinstance(second, type(first)):
+        return len(first) == len(second) and all(map(same, first, second))
+    if isinstance(first, dict) and isinstance(second, dict):
+        return first.keys() == second.keys() and all(same(first[k], second[k]) for k in first)
+    if isinstance(first, float) and isinstance(second, float) and first != first:
+        return second != second
+    try:
+        if np.shape(first) != np.shape(second):
+            return False
+        answer = first == second
+        # A table answers column by column of every column, a tensor in a tensor.
+        for _ in range(2):
+            answer = answer.all() if hasattr(answer, "all") else answer
+        return bool(answer)
+    except Exception:
+        # What refuses to be compared has not been shown to be equal.
+        return False
+
+
+def _same_arrays(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> bool:
+    if first.shape != second.shape:
+        return False
+    if first.dtype.hasobject or second.dtype.hasobject:
+        return same(first.ravel().tolist(), second.ravel().tolist())
+    inexact = first.dtype.kind in "fc" and second.dtype.kind in "fc"
+    return bool(np.array_equal(first, second, equal_nan=inexact))
+
+
+def numbers(value: Any) -> npt.NDArray[Any] | None:
+    """An input as an array of real numbers, a bare number as a vector of one; None if it is none.
+
+    Args:
+        value: an array, a number, or anything that converts to an array, such as a tensor.
+
+    Returns:
+        The array in its own type, or None.
+    """
+    if isinstance(value, (list, tuple, str, bytes)) or masked(value):
+        return None
+    if not (isinstance(value, (int, float)) or hasattr(value, "__array__")):
+        return None
+    try:
+        array = np.asarray(value)
+        # A whole number beyond every integer type.
+        array = np.asarray(float(value)) if isinstance(value, int) and array.dtype == "O" else array
+    except (TypeError, ValueError, RuntimeError, OverflowError):
+        return None
+    if array.dtype.kind not in "buif":
+        return None
+    return array.reshape(1) if isinstance(value, (int, float)) else array
+
+
+def gaps(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """|second - first| of every entry, 0 where both are NaN or the same infinity.
+
+    Args:
+        first: real numbers.
+        second: real numbers of the same shape.
+
+    Returns:
+        Float64 of the same shape; integers beyond 2**53 are subtracted before they are rounded.
+    """
+    kinds = {first.dtype.kind, second.dtype.kind}
+    if kinds <= set("iu") and any(_beyond(side) for side in (first, second)):
+        pairs = zip(first.ravel().tolist(), second.ravel().tolist(), strict=True)
+        return np.array([float(abs(b - a)) for a, b in pairs]).reshape(first.shape)
+    x, x_prime = first.astype(np.float64), second.astype(np.float64)
+    alike = (x == x_prime) | (np.isnan(x) & np.isnan(x_prime))
+    with np.errstate(over="ignore", invalid="ignore"):
+        found: npt.NDArray[np.float64] = np.where(alike, 0.0, np.abs(x_prime - x))
+    return found
+
+
+def _beyond(array: npt.NDArray[Any]) -> bool:
+    return bool(array.size) and (int(array.max()) > _EXACT or int(array.min()) < -_EXACT)
+
+
+def records(pair: Pair) -> tuple[str, list[Any], list[Any]] | None:
+    """Both inputs as data sets, and what one of their records is called.
+
+    Args:
+        pair: two lists or tuples (of records), arrays (of rows), numbers (one record each), texts
+            (of words, or of characters where the words agree) or byte strings.
+
+    Returns:
+        (the name of a record, those of x, those of x'), or None for other inputs.
+
+    Example:
+        >>> records(Pair("a good film", "a film"))
+        ('word', ['a', 'good', 'film'], ['a', 'film'])
+    """
+    x, x_prime = pair.x, pair.x_prime
+    if isinstance(x, str) and isinstance(x_prime, str):
+        words = x.split(), x_prime.split()
+        if words[0] == words[1]:
+            return "character", list(x), list(x_prime)
+        return "word", *words
+    if isinstance(x, bytes) and isinstance(x_prime, bytes):
+        return "byte", list(x), list(x_prime)
+    rows, rows_prime = _rows(x), _rows(x_prime)
+    return None if rows is None or rows_prime is None else ("record", rows, rows_prime)
+
+
+def _rows(value: Any) -> list[Any] | None:
+    if isinstance(value, (list, tuple)):
+        return list(value)
+    if isinstance(value, (bool, int, float, np.generic)):
+        return [value]
+    if not hasattr(value, "__array__"):
+        return None
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError, RuntimeError):
+        return None
+    return array.tolist() if array.ndim else [array.item()]
+
+
+def replaced(first: Sequence[Any], second: Sequence[Any]) -> int:
+    """In how many places two data sets of one size differ.
+
+    Example:
+        >>> replaced(["a", "b", "c"], ["a", "c", "b"])
+        2
+    """
+    return sum(not same(a, b) for a, b in zip(first, second, strict=True))
+
+
+def added_or_removed(first: Sequence[Any], second: Sequence[Any]) -> float:
+    """How many records must be added or removed to make one data set the other, in order.
+
+    Args:
+        first: a data set.
+        second: another one.
+
+    Returns:
+        The number, or inf beyond `MOST_CHANGES`.
+
+    Source:
+        Myers (1986), An O(ND) difference algorithm, the greedy algorithm of section 4.
+
+    Example:
+        >>> added_or_removed(["a", "b", "c"], ["b", "c", "d"])
+        2
+    """
+    reach = {1: 0}
+    for changes in range(min(MOST_CHANGES, len(first) + len(second)) + 1):
+        for diagonal in range(-changes, changes + 1, 2):
+            left, right = reach.get(diagonal - 1, -1), reach.get(diagonal + 1, -1)
+            place = right if left < right else left + 1
+            while (
+                place < len(first)
+                and place - diagonal < len(second)
+                and same(first[place], second[place - diagonal])
+            ):
+                place += 1
+            reach[diagonal] = place
+            if place >= len(first) and place - diagonal >= len(second):
+                return changes
+    return math.inf
