@@ -44,6 +44,7 @@ _MOST_ATOMS: Final = 16
 MOST_SOUGHT: Final = 2**19
 """Numbers on both sides that are looked through for rare values."""
 _RARE: Final = 4
+_SURE: Final = 2**52
 _LUCK: Final = 0.05
 """A value seen on one side alone is more than luck where so few others repeat."""
 _ROUNDING: Final = 1e-12
@@ -256,7 +257,8 @@ def _choice_of(
     score = AtAtoms(np.array(entries), lows, highs, signs)
     hits = min(int(times.sum()), sizes[side])
     level = goal.trials, goal.delta, goal.confidence
-    merit = float(predicted(hits, sizes[side], 0, sizes[1 - side], *level, tail=0.5))
+    # The hypothesis is that the other side cannot produce it: the pilot has no doubts there.
+    merit = float(predicted(hits, sizes[side], 0, _SURE, *level, tail=0.5))
     counts = Counts(hits, sizes[side], 0, sizes[1 - side])
     if side == 0:
         return Choice(Above(score, SHARE), "x", merit, counts)
