@@ -45,8 +45,10 @@ MOST_SOUGHT: Final = 2**19
 """Numbers on both sides that are looked through for rare values."""
 _RARE: Final = 4
 _SURE: Final = 2**52
+_FEW: Final = 16
 _LUCK: Final = 0.05
-"""A value seen on one side alone is more than luck where so few others repeat."""
+"""A value seen on one side alone is more than luck where few repeat: so many at most, and in all
+this probability that one of them is one-sided though both sides have it."""
 _ROUNDING: Final = 1e-12
 _EVIDENCE: Final = 3.0
 """Standard errors by which repeats must differ on the pilot to be worth sorting all rows."""
@@ -229,6 +231,8 @@ def rare(outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any], goal: Goal)
     grains = grains_of(*rows)
     found = [_one_sided_of(*rows, i, grains[i], _RARE) for i in range(rows[0].shape[1])]
     repeated = sum(atoms.counts.size for atoms, _ in found)
+    if repeated > _FEW:
+        return None
     options = [
         _choice_of([(i, atom) for i, (_, atoms) in enumerate(found) for atom in atoms], *option)
         for option in ((side, repeated, tuple(map(len, rows)), goal) for side in (0, 1))
