@@ -54,7 +54,7 @@ def rows(audit: Audit) -> list[tuple[str, str]]:
     if audit.floating_point is not None:
         table.append(("rounding", _floats(audit)))
     table.append(("seed", _seed(audit)))
-    notes = (explanation(audit), audit.power, *audit.checks)
+    notes = (explanation(audit), audit.power, *audit.notes, *audit.checks)
     return [*table, *(("note", note) for note in notes if note)]
 
 
