@@ -29,6 +29,7 @@ _DISPERSION: Final = 1e-9
 
 def record(plan: Plan, source: Source, fitted: Fitted, counts: Counts, **more: Any) -> Audit:
     """The audit, with what the plan says of it."""
+    notes = (*plan.notes, *more.pop("notes", ()))
     return Audit(
         mechanism=plan.mechanism,
         pair=plan.pair,
@@ -48,6 +49,7 @@ def record(plan: Plan, source: Source, fitted: Fitted, counts: Counts, **more: A
         shape=source.shape,
         threads=source.threads,
         floats=plan.floats,
+        notes=notes,
         **more,
     )
 

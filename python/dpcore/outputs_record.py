@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from . import _json
+from ._next_step import more_rows
 from .bounds import clopper_pearson, exact, one_run, one_run_fdp
 from .errors import integer
 from .records import Counts, Pair, Record
@@ -248,6 +249,7 @@ class OutputsAudit(Record):
             ("counts", self._counts()),
             ("rows", f"{self.rows.replace('_', ' ')}: {ROWS[self.rows]}"),
             ("seed", f"{self.seed} ({self._used()})"),
+            *(("needed", step) for step in (more_rows(self),) if step),
             *(("note", note) for note in self.notes),
         ]
 
