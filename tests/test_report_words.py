@@ -89,7 +89,10 @@ def test_a_claim_that_could_be_refuted_says_how_many_trials_it_needs():
     )
     trials = int(found[1].replace(",", ""))
     assert trials > report.trials
-    many = audit(Laplace(0.8), trials=4 * trials, claim=1.2, rng=2, attack=Threshold())
+    k, k_prime = (
+        count * trials // report.trials for count in (report.counts.k, report.counts.k_prime)
+    )
+    many = replace(report, counts=Counts(k, trials, k_prime, trials))
     assert many.refuted
     assert of(many, "needed") == []
 
