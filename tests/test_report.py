@@ -184,12 +184,13 @@ def test_html_is_escaped():
     assert page.count("<tr>") == str(evil).count("\n")
     pair = Pair("<b>x</b>", "<i>y</i>")
     assert "<b>x</b>" not in replace(evil, pair=pair)._repr_html_()
-    assert "font-weight:bold" in page
 
 
 def test_html_tells_the_verdicts_apart():
     pages = [report._repr_html_() for report in (REFUTED, PASSED, UNCLAIMED)]
     assert len({re.search(r"color:(#\w+)", page).group(1) for page in pages}) == 3
+    # Only a refuted claim is bold: nothing else that an audit says is an outcome.
+    assert ["font-weight:bold" in page for page in pages] == [True, False, False]
 
 
 STRANGE = [

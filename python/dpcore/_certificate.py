@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ._next_step import tells_nothing
 from .bounds import BOUNDS, Band, Martingale, detectable, every_coordinate, tradeoff_band
 from .errors import invalid
 from .events import Above
@@ -13,6 +14,7 @@ from .events import Above
 if TYPE_CHECKING:
     from .audit_record import Audit
 
+_SIDES = {"x": "x", "x_prime": "x'"}
 _BELOW = 10
 _ABOVE = 1.02
 _MOST = 64.0
@@ -20,12 +22,17 @@ _MOST = 64.0
 
 def certified(audit: Audit) -> float:
     """The bound that the verdict rests on, whole (never divided by a distance)."""
-    own = bound_at(audit, audit.delta, level(audit))
+    return certified_at(audit, audit.delta)
+
+
+def certified_at(audit: Audit, delta: float) -> float:
+    """The same at any delta."""
+    own = bound_at(audit, delta, level(audit))
     if not audit.floats or audit.floating_point is None:
         return own
     # Both hold at once with the confidence asked for, so the larger one may be reported.
     bound = BOUNDS["clopper_pearson" if audit.stop == "fixed" else "anytime"]
-    return max(own, bound(audit.floating_point.bound_counts, audit.delta, level(audit)))
+    return max(own, bound(audit.floating_point.bound_counts, delta, level(audit)))
 
 
 def level(audit: Audit) -> float:
@@ -112,7 +119,15 @@ def power_sentence(audit: Audit) -> str:
     if audit.refuted is not False or audit.claim is None or audit.slices or audit.pooled:
         return ""
     counts = audit.bound_counts
-    mass = max(counts.k, 1) / counts.n
+    silent = tells_nothing(counts)
+    if silent:
+        return f"{silent}: it cannot tell the two inputs apart, and says nothing about other events"
+    if counts.k == 0:
+        return (
+            f"this event never happened on {_SIDES[audit.direction]}, where the pilot expected "
+            "more of it than on the other side: it can certify nothing in this direction"
+        )
+    mass = counts.k / counts.n
     whole = audit.claim * audit.pair.distance
     # The exact test would take minutes here; what Clopper-Pearson certifies, it nearly always does.
     bound = BOUNDS["clopper_pearson" if audit.bound == "exact" else audit.bound]

@@ -230,5 +230,6 @@ def _print(report: Audit) -> None:
     for number, line in enumerate(str(report).splitlines()):
         style = "bold" if number == 0 else ""
         if line.startswith("  verdict "):
-            style = {True: "bold red", False: "bold green", None: "bold yellow"}[report.refuted]
+            # A claim that stands is no pass mark: neither green nor bold.
+            style = {True: "bold red", False: "", None: "bold yellow"}[report.refuted]
         console.print(line, style=style, markup=False, emoji=False)

@@ -29,6 +29,7 @@ _DISPERSION: Final = 1e-9
 
 def record(plan: Plan, source: Source, fitted: Fitted, counts: Counts, **more: Any) -> Audit:
     """The audit, with what the plan says of it."""
+    notes = (*plan.notes, *fitted.notes, *more.pop("notes", ()))
     return Audit(
         mechanism=plan.mechanism,
         pair=plan.pair,
@@ -46,10 +47,10 @@ def record(plan: Plan, source: Source, fitted: Fitted, counts: Counts, **more: A
         ranges=((plan.start, plan.start + counts.n),),
         end=max(plan.start + plan.trials, counts.n),
         pilot=fitted.pilot,
-        notes=fitted.notes,
         shape=source.shape,
         threads=source.threads,
         floats=plan.floats,
+        notes=notes,
         **more,
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from ._next_step import more_rows
 from ._outputs_evidence import ROWS, Guesses
 from .report import epsilon
 
@@ -37,6 +38,7 @@ def rows(audit: OutputsAudit) -> list[tuple[str, str]]:
         *_reach(audit),
         ("rows", _kind(audit)),
         ("seed", f"{audit.seed} ({_used(audit)})"),
+        *(("needed", step) for step in (more_rows(audit),) if step),
         *(("note", note) for note in audit.notes),
     ]
 

@@ -1,4 +1,4 @@
-"""An audit of latency: calls one by one, each on a side drawn by a fair coin."""
+"""An audit of output and latency: calls one by one, each on a side drawn by a fair coin."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .sampling import COUNT, PILOT
 
 
 def timed(plan: Plan, timing: Timing) -> Audit:
-    """Time `2 trials` calls; the outcome of a call is its side together with its latency.
+    """Time `2 trials` calls; the event is one of output and latency together.
 
     Args:
         plan: the checked arguments; its bound is replaced by the conditional one, which alone
@@ -61,4 +61,5 @@ def timed(plan: Plan, timing: Timing) -> Audit:
     fitted = Fitted(found.event, found.direction, None, found.pilot, np.empty(0))
     counts = Counts(found.k, calls, found.k_prime, calls)
     seconds = time.perf_counter() - begun
-    return record(plan, source, fitted, counts, bound="conditional", seconds=seconds)
+    notes = found.notes
+    return record(plan, source, fitted, counts, bound="conditional", seconds=seconds, notes=notes)

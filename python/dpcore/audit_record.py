@@ -126,7 +126,8 @@ class Audit(Record):
         """The certified lower bound on epsilon at another delta, from the same counts.
 
         With Clopper-Pearson limits the bounds for all delta hold at once: they follow from one
-        pair of limits. Any other bound holds for each delta by itself.
+        pair of limits. Any other bound holds for each delta by itself. With `floats` the
+        floating-point finding counts here as it does in `epsilon_lower`.
 
         Args:
             delta: in [0, 1).
@@ -145,13 +146,13 @@ class Audit(Record):
             True
         """
         delta = delta_level(delta)
-        confidence = _certificate.level(self)
-        return self._per_distance(_certificate.bound_at(self, delta, confidence), delta)
+        return self._per_distance(_certificate.certified_at(self, delta), delta)
 
     @property
     def mu_lower(self) -> float:
         """Certified lower bound on mu of Gaussian differential privacy, from the event alone.
 
+        It holds at `confidence` by itself, not jointly with what else is certified.
         A ValueError unless n was fixed in advance.
         """
         return mu_lower(_certificate.fixed(self).bound_counts, self.confidence)
@@ -160,6 +161,7 @@ class Audit(Record):
     def tradeoff(self) -> Band:
         """The upper confidence band on the trade-off function, from the event's score.
 
+        It holds at `confidence` as a whole and by itself, not jointly with `epsilon_lower`.
         A ValueError if the event is no threshold on a score, or n was not fixed in advance.
         """
         return _certificate.band(_certificate.fixed(self))

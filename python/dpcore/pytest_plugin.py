@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ._next_step import trials_needed
 from .errors import confidence_level, count, integer, invalid, mistyped, real
 
 if TYPE_CHECKING:
@@ -172,7 +173,7 @@ class Auditor:
         """
         audit = self._audit(mechanism, pair, claim, options)
         if audit.refuted:
-            self._fail(audit, "is refuted", [])
+            self._fail(audit, "is refuted")
         return self._kept(audit)
 
     def refutes(
@@ -200,7 +201,7 @@ class Auditor:
         """
         audit = self._audit(mechanism, pair, claim, options)
         if not audit.refuted:
-            self._fail(audit, "is not refuted", [("needed", _needed(audit))])
+            self._fail(audit, "is not refuted")
         return self._kept(audit)
 
     def _audit(self, mechanism: Any, pair: Any, claim: Any, options: dict[str, Any]) -> Audit:
@@ -232,13 +233,13 @@ class Auditor:
         self._node.add_report_section("call", "dp_audit", f"{audit}\n")
         return audit
 
-    def _fail(self, audit: Audit, outcome: str, more: list[tuple[str, str]]) -> None:
+    def _fail(self, audit: Audit, outcome: str) -> None:
         from ._repeat import call
         from .report import rows
 
         place = f"{self._calls} of {self._node.nodeid}"
         table = [("audit", place), ("mechanism", audit.name), *rows(audit)]
-        table += [*more, ("repeat", _command(self._node)), ("or", call(audit))]
+        table += [("repeat", _command(self._node)), ("or", call(audit))]
         lines = [f"{_claim(audit)} {outcome}: {_certified(audit)} in {audit.name}"]
         lines += [f"  {label:<12} {text}" for label, text in table]
         pytest.fail("\n".join(lines), pytrace=False)
@@ -299,37 +300,4 @@ def _line(audit: Audit) -> str:
     return f"{audit.name}: {found}, seed {audit.seed}"
 
 
-def _needed(audit: Audit) -> str:
-    trials = trials_needed(audit)
-    if trials is None:
-        return "another event, pair or attack: at these frequencies no number of trials is enough"
-    return f"about {trials:,} trials on each side, if the frequencies stay as they are"
-
-
-def trials_needed(audit: Audit) -> int | None:
-    """Trials on each side with which the frequencies of an audit would refute its claim.
-
-    Args:
-        audit: an audit with a claim.
-
-    Returns:
-        The number, rounded up to two digits; None if 10**12 are not enough.
-    """
-    from .bounds import clopper_pearson
-
-    seen = audit.bound_counts
-    claim = (audit.claim or 0.0) * audit.pair.distance
-
-    def enough(trials: int) -> bool:
-        from .records import Counts
-
-        k, k_prime = seen.k * trials // seen.n, -(-seen.k_prime * trials // seen.n_prime)
-        counts = Counts(k, trials, k_prime, trials)
-        return clopper_pearson(counts, audit.delta, audit.confidence) > claim
-
-    for digits in range(12):
-        for leading in range(10, 100):
-            trials: int = leading * 10**digits
-            if enough(trials):
-                return trials
-    return None
+__all__ = ["Auditor", "Settings", "dp_audit", "seed_of", "trials_needed"]

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _distances
+from ._certificate import level
+from ._next_step import next_step
 from .attacks.support import infinite
+from .bounds import clopper_pearson
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,8 +59,19 @@ def rows(audit: Audit) -> list[tuple[str, str]]:
     if audit.floating_point is not None:
         table.append(("rounding", _floats(audit)))
     table.append(("seed", _seed(audit)))
-    notes = (explanation(audit), audit.power, *audit.checks, *audit.notes)
+    needed = next_step(audit)
+    if needed:
+        table.append(("needed", needed))
+    notes = (explanation(audit), by_itself(audit), audit.power, *audit.notes, *audit.checks)
     return [*table, *(("note", note) for note in notes if note)]
+
+
+def by_itself(audit: Audit) -> str:
+    """That the bound and the floating-point finding do not hold jointly, where there are two."""
+    if audit.floating_point is None or audit.floats:
+        return ""
+    certainty = f"{100 * audit.confidence:g} %"
+    return f"the rows certified and rounding hold at {certainty} each by itself, not both at once"
 
 
 BOUND_NAMES = {
@@ -100,9 +114,11 @@ def _floats(audit: Audit) -> str:
     found = audit.floating_point
     assert found is not None
     c = found.counts
+    # Where it counts it has half of the error probability, as the certified bound says.
+    lower = clopper_pearson(found.bound_counts, found.delta, level(audit))
     counted = "counted in the verdict" if audit.floats else "not part of the verdict"
     return (
-        f"the code as it runs: epsilon >= {epsilon(found.epsilon_lower)} ({counted}): "
+        f"the code as it runs: epsilon >= {epsilon(lower)} ({counted}): "
         f"{found.event}; {c.k:,} of {c.n:,} on x, {c.k_prime:,} of {c.n_prime:,} on x'"
     )
 
@@ -188,7 +204,9 @@ def as_table(name: str, refuted: bool | None, lines: list[tuple[str, str]]) -> s
     colour = {None: GREY, True: RED, False: BLUE}[refuted]
     cells = []
     for label, line in lines:
-        style = f"color:{colour};font-weight:bold" if label == "verdict" else ""
+        # Nor bold, unless it is refuted: nothing else that an audit says is an outcome.
+        weight = ";font-weight:bold" if refuted else ""
+        style = f"color:{colour}{weight}" if label == "verdict" else ""
         cells.append(
             f'<tr><th style="text-align:left">{label}</th>'
             f'<td style="text-align:left;{style}">{markup.escape(line)}</td></tr>'

@@ -46,6 +46,10 @@ _MEANING = {
     ),
 }
 _INVALID = "The draws are not what the bound takes them to be: no bound holds, nothing was tested."
+_BY_ITSELF = (
+    '<p class="soft">The certified epsilon holds at {level} by itself, and so does the trade-off '
+    "band, from which the privacy profile follows; not all of them at once.</p>"
+)
 # Every character that XML 1.0 does not know, and the surrogates that UTF-8 does not.
 _UNKNOWN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -61,7 +65,7 @@ h1 { font-size: clamp(1.3rem, 1rem + 2vw, 2rem); line-height: 1.25; margin: 0.5r
 h2 { font-size: 1.25rem; margin: 2.5rem 0 0.75rem }
 h3 { font-size: 1rem; margin: 1.5rem 0 0.5rem }
 .verdict { display: inline-block; margin: 0; padding: 0.3rem 0.9rem; border-radius: 0.4rem;
-  color: #fff; font-size: 1.25rem; font-weight: bold }
+  color: #fff; font-size: 1.25rem }
 .soft { color: var(--soft) }
 .key { display: grid; grid-template-columns: repeat(auto-fit, minmax(9rem, 1fr)); gap: 0.75rem;
   margin: 1.25rem 0 }
@@ -178,6 +182,9 @@ def _text(words: object) -> str:
 def _head(audit: Audit) -> str:
     # Not green: a claim that stands is not a claim that was proved.
     colour = {None: report.GREY, True: report.RED, False: report.BLUE}[audit.refuted]
+    verdict = _text(audit.verdict)
+    if audit.refuted:
+        verdict = f"<strong>{verdict}</strong>"
     claimed, apart = "epsilon claimed", audit.pair.distance
     invalid = audit.verdict.startswith("invalid")
     claim = "none" if audit.claim is None else f"{audit.claim:g}"
@@ -195,7 +202,7 @@ def _head(audit: Audit) -> str:
     return f"""<header>
 <p class="soft">Audit of a claim of differential privacy</p>
 <h1>{_text(audit.name)}</h1>
-<p class="verdict" style="background:{colour}">{_text(audit.verdict)}</p>
+<p class="verdict" style="background:{colour}">{verdict}</p>
 <p>{_INVALID if invalid else _MEANING[audit.refuted]}</p>
 <dl class="key">
 {key}
@@ -309,6 +316,8 @@ def _pictures(audit: Audit) -> str:
         if all(versions):
             inner = "\n".join(versions)
             shown.append(f"<h3>{title}</h3>\n<figure>\n{inner}\n</figure>")
+    if len(shown) > 1:
+        shown.insert(0, _BY_ITSELF.format(level=f"{100 * audit.confidence:g} %"))
     return "\n".join(shown)
 
 

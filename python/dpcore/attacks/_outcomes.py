@@ -76,7 +76,7 @@ def items_of(outputs: npt.NDArray[Any]) -> list[Any]:
     return [tuple(row) for row in outputs.reshape(len(outputs), -1).tolist()]
 
 
-def keys_of(outputs: npt.NDArray[Any], grid: Grid) -> Iterable[Hashable]:
+def keys_of(outputs: npt.NDArray[Any], grid: Grid = (0.0, 0.0)) -> Iterable[Hashable]:
     """What stands for every output in a table; a TypeError for one that cannot be hashed."""
     for item in items_of(np.asarray(outputs)):
         yield _key(item, grid)
