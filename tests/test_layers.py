@@ -20,7 +20,7 @@ PACKAGE = Path(dpcore.__file__).parent
 
 LAYERS = [
     ["errors", "_core"],
-    ["records", "progress", "_files"],
+    ["records", "progress", "_files", "_answers"],
     ["pairs", "mechanisms", "repeating"],
     ["bounds", "events", "_systems", "_laws"],
     ["published"],

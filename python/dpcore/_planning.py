@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 from . import _core
-from ._counting import CallableDraws, NativeDraws, Source, call, generator
+from ._counting import CallableDraws, NativeDraws, Source, generator, shape_of
 from ._fitting import pilot_of, vote_pilot
 from ._pairing import Asked, asked, settle
 from ._sequential import BLOCK
@@ -167,7 +168,7 @@ def plan_of(
         if workers > 1 and getattr(mechanism, "thread_safe", True) is False:
             raise invalid("threads", "1 for a mechanism that is not thread-safe", workers)
         # A stream that nothing else uses: the probe only tells the shape of outputs.
-        shape = call(mechanism, wanted.first.x, 2, generator(seed, _PROBE, 0, 0)).shape[1:]
+        shape = shape_of(mechanism, wanted.first, partial(generator, seed, _PROBE))
     plan = Plan(
         mechanism, wanted, attack, trials, start, claim, delta, confidence, bound, stop, floats,
         pilot, seed, route, block, threads, executor, shape,

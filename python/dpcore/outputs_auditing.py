@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ._answers import objects, rows_of
 from ._files import Column, read_labelled, read_outputs
 from ._outputs_canaries import doubts_of_coins, guess
 from ._outputs_independent import Array, Sides, count_event, doubts_of_rows
@@ -211,13 +212,20 @@ def _sides_of(
     given = {"outputs": outputs, "outputs_prime": outputs_prime}
     if column is not None and not any(map(_is_path, given.values())):
         raise invalid("column", "None where outputs are arrays", column)
-    first, second = (_outputs(name, value, column) for name, value in given.items())
+    first, second = _alike(*(_outputs(name, value, column) for name, value in given.items()))
     numbers = {"buif".find(side.dtype.kind) >= 0 for side in (first, second)}
     if first.shape[1:] != second.shape[1:] or len(numbers) > 1:
         wanted = f"{first.dtype} of shape (size{''.join(f', {d}' for d in first.shape[1:])})"
         raise invalid("outputs_prime", f"like outputs, {wanted}", (second.dtype, second.shape))
     names = (Path(value).name if _is_path(value) else name for name, value in given.items())
     return (first, second), (next(names), next(names))
+
+
+def _alike(first: Array, second: Array) -> Sides:
+    """Both sides as rows of objects where one of them is: lists may be equally long by chance."""
+    if first.shape[1:] != second.shape[1:] and object in (first.dtype, second.dtype):
+        first, second = (one if one.ndim == 1 else objects(one.tolist()) for one in (first, second))
+    return first, second
 
 
 def _is_path(value: Any) -> bool:
@@ -229,14 +237,11 @@ def _outputs(name: str, value: Any, column: Any) -> Array:
     requirement = "an array with one row an output, or the path of a file"
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         raise invalid(name, "an array without masked entries", value)
-    try:
-        array = read_outputs(value, column) if _is_path(value) else np.asarray(value)
-    except (TypeError, ValueError):
-        if _is_path(value):
-            raise
-        # Rows of different lengths, or a tensor that numpy cannot reach.
-        raise mistyped(name, requirement, value) from None
-    if array.ndim == 0 or array.dtype.kind not in "buifUSO":
+    if _is_path(value):
+        array = read_outputs(value, column)
+    else:
+        array = rows_of(name, value, requirement)
+    if array.ndim == 0:
         raise mistyped(name, requirement, value)
     if len(array) == 0:
         raise invalid(name, "at least one row", value)

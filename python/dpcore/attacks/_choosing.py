@@ -18,6 +18,8 @@ from ..errors import invalid
 from ..events import Above
 from ..events.above import Score, score_name, scores_of
 from ..records import Counts, Pair
+from ._parts import remembering
+from ._reading import candidates_of
 from ._sketch import Sketch
 
 Floats = npt.NDArray[np.float64]
@@ -97,6 +99,9 @@ class ScoreAttack:
 
     __slots__ = ()
 
+    parts = True
+    """Whether it is also fitted on the parts of outputs that are no real numbers."""
+
     def candidates(
         self, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any], pair: Pair
     ) -> tuple[Score, ...]:
@@ -125,7 +130,7 @@ class ScoreAttack:
         if cut == 0 or cut_prime == 0:
             sizes = (len(outputs), len(outputs_prime))
             raise invalid("outputs", "at least two pilot outputs on each side", sizes)
-        scores = self.candidates(outputs[:cut], outputs_prime[:cut_prime], pair)
+        scores = candidates_of(self, outputs[:cut], outputs_prime[:cut_prime], pair)
         if not scores:
             raise not_applicable(self, outputs)
         rest, rest_prime = outputs[cut:], outputs_prime[cut_prime:]
@@ -183,10 +188,11 @@ def choices(
         One choice for each score.
     """
     scale = coarse(outputs, outputs_prime)
-    return [
-        best(score, scores_of(score, outputs), scores_of(score, outputs_prime), scale, goal)
-        for score in scores
-    ]
+    with remembering():
+        return [
+            best(score, scores_of(score, outputs), scores_of(score, outputs_prime), scale, goal)
+            for score in scores
+        ]
 
 
 def best(score: Score, values: Floats, values_prime: Floats, scale: float, goal: Goal) -> Choice:

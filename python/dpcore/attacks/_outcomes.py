@@ -10,9 +10,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import invalid, mistyped, real
+from ..errors import invalid, real
 from ..records import Record, frozen_array
 from ._columns import Floats
+from ._objects import frozen
 
 _GRID: Final = 0.618033988749895
 """Floats inside objects are rounded to a grid whose boundaries are at no simple fraction."""
@@ -82,11 +83,9 @@ def _key(item: Any, unit: float) -> Hashable:
         return _rounded(item, unit) if math.isfinite(item) else str(item)
     if isinstance(item, tuple):
         return tuple(_key(part, unit) for part in item)
-    try:
-        hash(item)
-    except TypeError:
-        raise mistyped("outputs", "hashable objects", item) from None
-    return item  # type: ignore[no-any-return]
+    # Lists, arrays, mappings and sets as what can be hashed: tuples may hold floats again.
+    plain = frozen(item)
+    return _key(plain, unit) if isinstance(plain, tuple) else plain
 
 
 def _rounded(value: float, unit: float) -> float:
@@ -97,7 +96,7 @@ def largest(items: Iterable[Any]) -> float:
     """The largest finite magnitude of the floats in objects."""
     most = 0.0
     for item in items:
-        if isinstance(item, tuple):
+        if isinstance(item, (tuple, list)):
             most = max(most, largest(item))
         elif isinstance(item, (float, complex, np.floating, np.complexfloating)):
             value = complex(item)

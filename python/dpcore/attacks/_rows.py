@@ -49,6 +49,10 @@ class Coordinate(Record):
             raise invalid("outputs", f"of at least {self.index + 1} entries", rows.shape)
         return rows[:, self.index].astype(np.float64)
 
+    def alone(self) -> tuple[int, Coordinate]:
+        """The one entry that it looks at, and the score of outputs that have no other."""
+        return self.index, Coordinate(0)
+
     def __str__(self) -> str:
         """One line for a report."""
         return f"entry {self.index}"

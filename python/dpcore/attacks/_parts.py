@@ -1,0 +1,308 @@
+"""Outputs that are no real numbers as columns of real numbers: their parts.
+
+A part is reached by steps (an entry of an array, a field, a place of a sequence, a key of a
+mapping) and measured there: a number's value, a length, a letter, how often a letter occurs. One
+map reads regular arrays and Python objects alike, for a rare None turns a block of strings into
+objects.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import choice, instance
+from ..records import Record
+from ._objects import BYTES, KINDS, NUMBER, OTHER, SEQUENCE, SET, TEXT, Bunch
+from ._texts import Texts
+
+Floats = npt.NDArray[np.float64]
+Node = npt.NDArray[Any] | list[Any]
+"""What many outputs hold at one place: a regular array, or a list of objects."""
+
+STEPS: Final = ("entry", "field", "place", "key")
+MEASURES: Final = (
+    "kind", "value", "real", "imaginary", "word", "length", "letter", "count", "number", "holds", "which",
+)  # fmt: skip
+_CHUNK: Final = 2**18
+"""Numbers that are read at a time: they stay in the cache."""
+_WORD: Final = 32
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Part(Record):
+    """One real number of an output; NaN where the output has no such part.
+
+    Args:
+        steps: how it is reached, pairs of one of `STEPS` and a number, a name or a key; places
+            of a sequence count from its end where they are below 0.
+        measure: one of `MEASURES`.
+        argument: which kind (see `KINDS`), which word of 32 bits, which place of a letter (from the end where it is below
+            0), which letter is counted, which member is looked for, or the table of outcomes.
+
+    Raises:
+        TypeError: if `measure` is not a string.
+        ValueError: if it or a step is none of those known.
+    """
+
+    steps: tuple[tuple[str, Any], ...]
+    measure: str
+    argument: Any = None
+
+    def __post_init__(self) -> None:
+        """Check the names."""
+        choice("measure", self.measure, MEASURES)
+        for kind, _ in self.steps:
+            choice("step", kind, STEPS)
+
+    @property
+    def is_flag(self) -> bool:
+        """True if it is 1 or 0 for what is so or not."""
+        return self.measure in ("kind", "holds")
+
+    def __str__(self) -> str:
+        """What a report calls it, such as "length of field 'name'"."""
+        own, where = self._measured(), [_step_name(*step) for step in reversed(self.steps)]
+        return " of ".join([own, *where] if own else where) or "value"
+
+    def _measured(self) -> str:
+        one = self.argument
+        if self.measure == "value":
+            return ""
+        if self.measure == "letter":
+            end = f"letter {one + 1} from the start" if one >= 0 else f"letter {-one} from the end"
+            return f"code of {end}"
+        named = {
+            "length": "length", "real": "real part", "imaginary": "imaginary part",
+            "number": "number written", "which": "outcome",
+        }  # fmt: skip
+        if self.measure == "kind":
+            return f"being {KINDS[one]}"
+        if self.measure == "count":
+            return f"number of {chr(one)!r}"
+        if self.measure == "word":
+            return f"bits {_WORD * one} to {_WORD * one + _WORD - 1}"
+        return f"holds {one!r}" if self.measure == "holds" else named[self.measure]
+
+
+def _step_name(kind: str, which: Any) -> str:
+    if kind == "place":
+        return f"place {which}" if which >= 0 else f"place {-which} from the end"
+    return f"{kind} {which}" if kind == "entry" else f"{kind} {which!r}"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Parts(Record):
+    """Parts of outputs as columns of real numbers, shape `(size, parts)`.
+
+    Outputs of other kinds than the pilot's are read as well: what they lack is NaN.
+
+    Args:
+        parts: the columns, in their order.
+
+    Raises:
+        TypeError: if one of them is not a `Part`.
+
+    Example:
+        >>> parts = Parts((Part((), "length"), Part((), "letter", -1)))
+        >>> parts(np.array(["ab", "b"])).tolist()
+        [[2.0, 98.0], [1.0, 98.0]]
+    """
+
+    parts: tuple[Part, ...]
+
+    def __post_init__(self) -> None:
+        """Check the parts."""
+        for part in self.parts:
+            instance("parts", part, Part)
+
+    def __call__(self, outputs: npt.NDArray[Any]) -> Floats:
+        """The columns, shape `(size, parts)`; NaN where an output has no such part."""
+        known = getattr(_memory, "known", None)
+        if known is None:
+            return self._read(outputs)
+        key = id(outputs), self
+        if key not in known:
+            # With the array itself, so that its number stays its own.
+            known[key] = outputs, self._read(outputs)
+        found: Floats = known[key][1]
+        return found
+
+    def _read(self, outputs: npt.NDArray[Any]) -> Floats:
+        columns = np.full((len(outputs), len(self.parts)), np.nan)
+        wanted = [(part.steps, part, i) for i, part in enumerate(self.parts)]
+        rows = max(1, _CHUNK // max(1, len(self.parts)))
+        for first in range(0, len(outputs), rows):
+            part = slice(first, first + rows)
+            _fill(outputs[part], wanted, columns[part])
+        return columns
+
+    def names(self) -> list[str]:
+        """What a report calls the columns."""
+        return list(map(str, self.parts))
+
+    def only(self, columns: list[int]) -> Parts:
+        """Some of the parts."""
+        return Parts(tuple(self.parts[i] for i in columns))
+
+
+_memory = threading.local()
+
+
+@contextmanager
+def remembering() -> Iterator[None]:
+    """While several scores of the same arrays are wanted, parts are read once.
+
+    Nothing may write into the arrays in the meantime.
+    """
+    if getattr(_memory, "known", None) is not None:
+        yield
+        return
+    _memory.known = {}
+    try:
+        yield
+    finally:
+        _memory.known = None
+
+
+_Wanted = list[tuple[tuple[tuple[str, Any], ...], Part, int]]
+
+
+def _fill(node: Node, wanted: _Wanted, columns: Floats) -> None:
+    """Read parts of a node into their columns."""
+    node = plain(node)
+    here = [(part, i) for steps, part, i in wanted if not steps]
+    below: dict[tuple[str, Any], _Wanted] = {}
+    for steps, part, i in wanted:
+        if steps:
+            below.setdefault(steps[0], []).append((steps[1:], part, i))
+    bunch = Bunch(node) if isinstance(node, list) else None
+    texts = _regular_texts(node) if here and bunch is None else None
+    for part, i in here:
+        if bunch is not None:
+            _of_objects(bunch, part, columns[:, i])
+        else:
+            _of_array(np.asarray(node), texts, part, columns[:, i])
+    for step, group in below.items():
+        inner = _taken(node, bunch, step)
+        if inner is not None:
+            _fill(inner, group, columns)
+
+
+def plain(node: Node) -> Node:
+    """A one-dimensional array of objects as a list, raw bytes as strings of bytes."""
+    if isinstance(node, list):
+        return node
+    if node.dtype == object and node.ndim == 1:
+        return list(node.tolist())
+    if node.dtype.kind == "V" and node.dtype.names is None and node.dtype.itemsize:
+        return np.ascontiguousarray(node).view(f"S{node.dtype.itemsize}")
+    return node
+
+
+def _regular_texts(node: Node) -> Texts | None:
+    array = np.asarray(node)
+    return Texts.of_array(array) if array.dtype.kind in "US" and array.ndim == 1 else None
+
+
+def _taken(node: Node, bunch: Bunch | None, step: tuple[str, Any]) -> Node | None:
+    """What a step leads to; None where no output has it."""
+    kind, which = step
+    if bunch is not None:
+        if kind == "entry" or (kind == "field" and not isinstance(which, str)):
+            return None
+        return bunch.place(which) if kind == "place" else bunch.key(which)
+    return taken(np.asarray(node), kind, which)
+
+
+def taken(array: npt.NDArray[Any], kind: str, which: Any) -> npt.NDArray[Any] | None:
+    """The same for a regular array."""
+    if kind == "entry" and array.ndim > 1:
+        rows = array.reshape(len(array), -1)
+        return rows[:, which] if which < rows.shape[1] else None
+    names = array.dtype.names or ()
+    if kind == "field" and which in names:
+        return array[which]
+    if kind == "place" and -len(names) <= which < len(names):
+        # A row of fields is a tuple where it came among objects.
+        return array[names[which]]
+    return None
+
+
+def _of_array(array: npt.NDArray[Any], texts: Texts | None, part: Part, out: Floats) -> None:
+    """One measure of a regular array, NaN if it has none such."""
+    if array.ndim != 1:
+        return
+    if part.measure == "kind":
+        kind = {"U": TEXT, "S": BYTES, "V": SEQUENCE}.get(array.dtype.kind, NUMBER)
+        out[:] = kind == part.argument
+    elif texts is not None:
+        out[:] = _of_texts(texts, part)
+    elif array.dtype.kind in "mM" and part.measure == "value":
+        out[:] = np.where(np.isnat(array), np.nan, array.view(np.int64))
+    elif array.dtype.kind in "buifc" and part.measure in ("value", "real"):
+        out[:] = array.real
+    elif array.dtype.kind in "buifc" and part.measure == "imaginary":
+        out[:] = array.imag
+    elif array.dtype.kind in "iumM" and part.measure == "word":
+        out[:] = _word(array.view(np.int64) if array.dtype.kind in "mM" else array, part.argument)
+
+
+def _word(whole: npt.NDArray[Any], number: int) -> npt.NDArray[np.uint64]:
+    """32 bits of whole numbers in two's complement, from bit 32 `number` on."""
+    mask = np.uint64(2**_WORD - 1)
+    if number > 1:
+        return np.where(whole < 0, mask, np.uint64(0))
+    return (whole.astype(np.uint64) >> np.uint64(_WORD * number)) & mask
+
+
+def _of_texts(texts: Texts, part: Part) -> Floats | float:
+    if part.measure == "length":
+        return texts.lengths.astype(np.float64)
+    if part.measure == "letter":
+        return texts.letter(part.argument)
+    if part.measure == "count":
+        return texts.count(part.argument)
+    return texts.numbers() if part.measure == "number" else np.nan
+
+
+def _of_objects(bunch: Bunch, part: Part, out: Floats) -> None:
+    """One measure of Python objects, NaN for those that have none such."""
+    if part.measure == "kind":
+        out[:] = bunch.kinds == part.argument
+    elif part.measure in ("value", "real", "imaginary"):
+        where, values = bunch.numbers()
+        out[where] = values.imag if part.measure == "imaginary" else values.real
+    elif part.measure == "word":
+        where, words = bunch.words(part.argument)
+        out[where] = words
+    elif part.measure == "length":
+        out[:] = bunch.lengths()
+    elif part.measure in ("letter", "count", "number"):
+        for kind in (TEXT, BYTES):
+            where, texts = bunch.texts(kind)
+            if where.size:
+                out[where] = _of_texts(texts, part)
+    elif part.measure == "holds":
+        where, members = bunch.of_kind(SET)
+        out[where] = [part.argument in one for one in members]
+    else:
+        where, found = bunch.of_kind(OTHER)
+        numbers = {key: number for number, key in enumerate(part.argument)}
+        out[where] = [numbers.get(one, -1) if hashable(one) else -1 for one in found]
+
+
+def hashable(item: Any) -> bool:
+    """True for an object that can be looked up in a table."""
+    try:
+        hash(item)
+    except TypeError:
+        return False
+    return True
+
