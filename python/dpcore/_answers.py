@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
+from numbers import Number
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from .errors import mistyped
+from .errors import invalid, masked, mistyped
 
 _EXACT: Final = 2**53
 _PADDING: Final = 8
@@ -57,6 +58,36 @@ def rows_of(
         raise mistyped(name, requirement, answer) from None
 
 
+def outputs_of(
+    name: str, answer: Any, size: int, shape: tuple[int, ...] | None = None
+) -> npt.NDArray[Any]:
+    """What a mechanism answered, checked to have a row for each output.
+
+    Args:
+        name: what messages call the outputs.
+        answer: see `rows_of`.
+        size: how many outputs were asked for.
+        shape: see `rows_of`.
+
+    Returns:
+        The outputs, shape `(size, ...)`.
+
+    Raises:
+        TypeError: if it cannot be read as an array.
+        ValueError: if entries are masked, or there are not so many rows.
+
+    Example:
+        >>> outputs_of("outputs", ["a", None], 2).dtype
+        dtype('O')
+    """
+    if masked(answer):
+        raise invalid(name, "an array without masked entries", answer)
+    outputs = rows_of(name, answer, "an array", shape)
+    if outputs.ndim == 0 or len(outputs) != size:
+        raise invalid(name, f"an array with {size} rows, one per output", outputs.shape)
+    return outputs
+
+
 def objects(rows: Sequence[Any]) -> npt.NDArray[Any]:
     """A 1-d array of objects, one for each row.
 
@@ -86,13 +117,21 @@ def _arranged(
 
 def _plain(rows: Sequence[Any]) -> npt.NDArray[Any] | None:
     """What numpy makes of rows; None where it refuses them, or would change some."""
-    if _is_wasteful(rows):
+    if _is_wasteful(rows) or _is_mixed(rows):
         return None
     try:
         array = np.asarray(rows)
     except (TypeError, ValueError):
         return None
     return array if _is_faithful(rows, array) else None
+
+
+def _is_mixed(rows: Sequence[Any]) -> bool:
+    """True for rows of strings and numbers: numpy takes long to make strings of them all."""
+    if not rows or not isinstance(rows[0], (list, tuple)):
+        return False
+    text = [isinstance(one, (str, bytes)) for one in rows[0]]
+    return any(text) and any(isinstance(one, Number) for one in rows[0])
 
 
 def _is_wasteful(rows: Sequence[Any]) -> bool:
@@ -111,7 +150,8 @@ def _is_faithful(rows: Sequence[Any], array: npt.NDArray[Any]) -> bool:
         wanted = str if kind == "U" else bytes
         leaves = list(_leaves(rows, array.ndim))
         # An array does not tell NULs at the end of a string from its padding.
-        return _all(leaves, (wanted,)) and sum(map(len, leaves)) == int(np.char.str_len(array).sum())
+        held = int(np.char.str_len(array).sum())
+        return _all(leaves, (wanted,)) and sum(map(len, leaves)) == held
     if kind in "fc" and not any(isinstance(row, np.ndarray) for row in rows):
         whole = (one for one in _leaves(rows, array.ndim) if isinstance(one, (int, np.integer)))
         return all(-_EXACT <= one <= _EXACT for one in whole)

@@ -20,9 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from ._answers import rows_of
+from ._answers import outputs_of
 from ._tallying import Event, Tally, TallyRows, Watch, fingerprint
-from .errors import invalid, masked, vector
+from .errors import invalid, vector
 from .events import Vote
 from .mechanisms import Native
 from .records import Pair
@@ -32,9 +32,6 @@ _Result = TypeVar("_Result")
 Work = Callable[[npt.NDArray[Any], int], _Result]
 """What is done with one block: (its outputs, its first trial) -> anything."""
 
-_PROBED = 2
-_PROBED_LISTS = 64
-"""Outputs of the calls that tell the shape of outputs; of lists more."""
 _SLICE_SECONDS = 0.4
 _TASKS = 4
 """Tasks a thread in one run: enough for an even load, few enough to cost nothing."""
@@ -356,41 +353,4 @@ def call(
     shape: tuple[int, ...] | None = None,
 ) -> npt.NDArray[Any]:
     """One call of a Python mechanism; its own exceptions pass through untouched."""
-    return _rows(mechanism, mechanism(x, size, rng), size, shape)
-
-
-def shape_of(
-    mechanism: Callable[..., Any], pair: Pair, rng_of: Callable[[int, int], np.random.Generator]
-) -> tuple[int, ...]:
-    """The shape of one output, from a call that counts for nothing.
-
-    Args:
-        mechanism: a Python mechanism.
-        pair: the two inputs.
-        rng_of: side and number of a call -> its generator.
-
-    Returns:
-        The shape; () for outputs that are Python objects, such as lists of changing length.
-    """
-    answer = mechanism(pair.x, _PROBED, rng_of(0, 0))
-    shape = _rows(mechanism, answer, _PROBED).shape[1:]
-    if shape and isinstance(answer, (list, tuple)):
-        # Two lists may be equally long by chance.
-        for side, x in enumerate((pair.x, pair.x_prime)):
-            more = call(mechanism, x, _PROBED_LISTS, rng_of(side, 1))
-            shape = shape if more.shape[1:] == shape else more.shape[1:]
-    return shape
-
-
-def _rows(
-    mechanism: Callable[..., Any], answer: Any, size: int, shape: tuple[int, ...] | None = None
-) -> npt.NDArray[Any]:
-    """What a mechanism answered as an array with a row for each output."""
-    if masked(answer):
-        requirement = "an array without masked entries"
-        raise invalid(f"outputs of {name_of(mechanism)}", requirement, answer)
-    outputs = rows_of(f"outputs of {name_of(mechanism)}", answer, "an array", shape)
-    if outputs.ndim == 0 or len(outputs) != size:
-        requirement = f"an array with {size} rows, one per output"
-        raise invalid(f"outputs of {name_of(mechanism)}", requirement, outputs.shape)
-    return outputs
+    return outputs_of(f"outputs of {name_of(mechanism)}", mechanism(x, size, rng), size, shape)

@@ -213,8 +213,8 @@ def _sides_of(
     if column is not None and not any(map(_is_path, given.values())):
         raise invalid("column", "None where outputs are arrays", column)
     first, second = _alike(*(_outputs(name, value, column) for name, value in given.items()))
-    numbers = {"buif".find(side.dtype.kind) >= 0 for side in (first, second)}
-    if first.shape[1:] != second.shape[1:] or len(numbers) > 1:
+    kinds = {side.dtype.kind in "buif" for side in (first, second) if side.dtype != object}
+    if first.shape[1:] != second.shape[1:] or len(kinds) > 1:
         wanted = f"{first.dtype} of shape (size{''.join(f', {d}' for d in first.shape[1:])})"
         raise invalid("outputs_prime", f"like outputs, {wanted}", (second.dtype, second.shape))
     names = (Path(value).name if _is_path(value) else name for name, value in given.items())
@@ -237,10 +237,8 @@ def _outputs(name: str, value: Any, column: Any) -> Array:
     requirement = "an array with one row an output, or the path of a file"
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         raise invalid(name, "an array without masked entries", value)
-    if _is_path(value):
-        array = read_outputs(value, column)
-    else:
-        array = rows_of(name, value, requirement)
+    is_path = _is_path(value)
+    array = read_outputs(value, column) if is_path else rows_of(name, value, requirement)
     if array.ndim == 0:
         raise mistyped(name, requirement, value)
     if len(array) == 0:

@@ -172,9 +172,7 @@ def _of_objects(bunch: Bunch, steps: Steps, budget: int, name: str) -> Iterator[
             yield from _explored(items, (*steps, step), budget // len(inner), name)
 
 
-def _inner(
-    bunch: Bunch, kinds: list[int], budget: int
-) -> list[tuple[tuple[str, Any], list[Any]]]:
+def _inner(bunch: Bunch, kinds: list[int], budget: int) -> list[tuple[tuple[str, Any], list[Any]]]:
     """Places of sequences and keys of mappings, as far as the budget goes, and what is there."""
     found: list[tuple[tuple[str, Any], list[Any]]] = []
     if SEQUENCE in kinds:
@@ -240,4 +238,3 @@ def _telling(column: Floats, column_prime: Floats) -> float:
     apart = (counts[0] - share * counts[1]) ** 2 / np.maximum(counts[0] + counts[1], 1.0)
     # The fewer the bins, the less of it is chance.
     return float(apart.sum()) - edges.size
-

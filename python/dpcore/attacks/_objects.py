@@ -22,7 +22,12 @@ from ._texts import Texts
 Floats = npt.NDArray[np.float64]
 Places = npt.NDArray[np.intp]
 
-ABSENT: Final = type("Absent", (), {})
+
+class _Absent:
+    """The class of `ABSENT` alone."""
+
+
+ABSENT: Final = _Absent()
 """Stands where an output has no such place."""
 
 KINDS: Final = ("nothing", "number", "text", "bytes", "sequence", "mapping", "set", "other")
@@ -45,9 +50,9 @@ class Bunch:
     def __init__(self, items: list[Any]) -> None:
         """Sort the items by kind."""
         self.items = items
-        known = {kind: _kind(kind) for kind in set(map(type, items))}
-        kinds = (MISSING if one is ABSENT else known[type(one)] for one in items)
-        self.kinds = np.fromiter(kinds, np.int8, len(items))
+        classes: set[Any] = set(map(type, items))
+        known = {one: _kind(one) for one in classes}
+        self.kinds = np.fromiter(map(known.__getitem__, map(type, items)), np.int8, len(items))
         self._texts: dict[int, tuple[Places, Texts]] = {}
         self._rows: tuple[Places, list[Sequence[Any]]] | None = None
 
@@ -155,7 +160,8 @@ def frozen(item: Any) -> Hashable:
         >>> frozen([1, {"b": {2}}])
         (1, (('b', frozenset({2})),))
     """
-    kind = _kind(type(item))
+    cls: Any = type(item)
+    kind = _kind(cls)
     if kind == SEQUENCE:
         return tuple(map(frozen, listed(item)))
     if kind == SET:
@@ -179,10 +185,10 @@ def mapped(item: Any) -> Mapping[Any, Any]:
 
 
 @functools.lru_cache(maxsize=256)
-def _kind(cls: type) -> int:
+def _kind(cls: Any) -> int:
     """The kind of all objects of a class."""
-    if cls is type(None):
-        return NOTHING
+    if cls in (type(None), _Absent):
+        return NOTHING if cls is type(None) else MISSING
     if issubclass(cls, str):
         return TEXT
     if issubclass(cls, (bytes, bytearray, memoryview)):

@@ -8,6 +8,7 @@ objects.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,7 +29,8 @@ Node = npt.NDArray[Any] | list[Any]
 
 STEPS: Final = ("entry", "field", "place", "key")
 MEASURES: Final = (
-    "kind", "value", "real", "imaginary", "word", "length", "letter", "count", "number", "holds", "which",
+    "kind", "value", "real", "imaginary", "word", "length", "letter", "count", "number", "holds",
+    "which",
 )  # fmt: skip
 _CHUNK: Final = 2**18
 """Numbers that are read at a time: they stay in the cache."""
@@ -43,8 +45,9 @@ class Part(Record):
         steps: how it is reached, pairs of one of `STEPS` and a number, a name or a key; places
             of a sequence count from its end where they are below 0.
         measure: one of `MEASURES`.
-        argument: which kind (see `KINDS`), which word of 32 bits, which place of a letter (from the end where it is below
-            0), which letter is counted, which member is looked for, or the table of outcomes.
+        argument: which kind (see `KINDS`), which word of 32 bits, which place of a letter (from
+            the end where it is below 0), which letter is counted, which member is looked for, or
+            the table of outcomes.
 
     Raises:
         TypeError: if `measure` is not a string.
@@ -223,16 +226,17 @@ def _taken(node: Node, bunch: Bunch | None, step: tuple[str, Any]) -> Node | Non
 
 def taken(array: npt.NDArray[Any], kind: str, which: Any) -> npt.NDArray[Any] | None:
     """The same for a regular array."""
+    found: npt.NDArray[Any] | None
     if kind == "entry" and array.ndim > 1:
-        rows = array.reshape(len(array), -1)
-        return rows[:, which] if which < rows.shape[1] else None
+        rows = array.reshape(len(array), math.prod(array.shape[1:]))
+        found = rows[:, which] if which < rows.shape[1] else None
+        return found
     names = array.dtype.names or ()
-    if kind == "field" and which in names:
-        return array[which]
     if kind == "place" and -len(names) <= which < len(names):
         # A row of fields is a tuple where it came among objects.
-        return array[names[which]]
-    return None
+        kind, which = "field", names[which]
+    found = array[which] if kind == "field" and which in names else None
+    return found
 
 
 def _of_array(array: npt.NDArray[Any], texts: Texts | None, part: Part, out: Floats) -> None:
@@ -305,4 +309,3 @@ def hashable(item: Any) -> bool:
     except TypeError:
         return False
     return True
-

@@ -99,7 +99,9 @@ class OfParts(Record):
         if said != text:
             return said
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        return f"{text}; entries are {', '.join(names[:_NAMED])}{more}"
+        listed = f"parts ({', '.join(names[:_NAMED])}{more})"
+        said = text.replace("entries", listed, 1)
+        return said if said != text else f"{text} of the {listed}"
 
 
 _COST: Final = 20

@@ -58,14 +58,14 @@ class Texts:
         if place >= 0:
             inside = self.lengths > place
             if place >= width:
-                return np.where(inside, np.nan, NO_LETTER)
-            return np.where(inside, self.heads[:, place], NO_LETTER)
+                return _beside(inside, np.nan)
+            return _beside(inside, self.heads[:, place])
         inside = self.lengths >= -place
         if self.tails is not None:
-            return np.where(inside, self.tails[:, min(-place, _END) - 1], NO_LETTER)
+            return _beside(inside, self.tails[:, min(-place, _END) - 1])
         at = np.clip(self.lengths + place, 0, width - 1)
         found = np.take_along_axis(self.heads, at[:, np.newaxis], axis=1)[:, 0]
-        return np.where(inside, found, NO_LETTER)
+        return _beside(inside, found)
 
     def count(self, code: int) -> Floats:
         """How often a letter occurs in each string."""
@@ -76,7 +76,8 @@ class Texts:
         if code == 0:
             # What lies beyond the end is no letter.
             counts = counts - (self.heads.shape[1] - self.lengths)
-        return counts.astype(np.float64)
+        found: Floats = counts.astype(np.float64)
+        return found
 
     def numbers(self, most: int | None = None) -> Floats:
         """The first strings, or all, read as decimal numbers; NaN for those that are none."""
@@ -95,6 +96,11 @@ class Texts:
         kind = f"{'U' if wide else 'S'}{self.heads.shape[1]}"
         strings: list[Any] = np.ascontiguousarray(self.heads).view(kind)[:, 0].tolist()
         return strings
+
+
+def _beside(inside: npt.NDArray[np.bool_], codes: Any) -> Floats:
+    letters: Floats = np.where(inside, codes, NO_LETTER)
+    return letters
 
 
 def _codes(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
