@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from dpcore import _json
 from dpcore._answers import objects, outputs_of, rows_of
 from dpcore.attacks._exploring import parts_of
-from dpcore.attacks._parts import Part, Parts, remembering
+from dpcore.attacks._part import Part
+from dpcore.attacks._parts import Parts, remembering
 from dpcore.attacks._reading import OfParts
 from dpcore.attacks._rows import Coordinate
 from dpcore.events import Above
@@ -285,8 +286,9 @@ def test_parts_are_read_once_while_remembered():
         (Part((), "letter", -2), "code of letter 2 from the end"),
         (Part((("key", "k"),), "count", 98), "number of 'b' of key 'k'"),
         (Part((), "word", 1), "bits 32 to 63"),
-        (Part((("place", 2),), "kind", 0), "being nothing of place 2"),
-        (Part((), "holds", "a"), "holds 'a'"),
+        (Part((("place", 2),), "kind", 0), "place 2 is None"),
+        (Part((), "holds", "a"), "the output holds 'a'"),
+        (Part((("key", "k"),), "kind", 2), "key 'k' is a string"),
         (Part((), "number"), "number written"),
         (Part((), "which", ("a",)), "outcome"),
     ],

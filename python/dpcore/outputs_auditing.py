@@ -61,8 +61,9 @@ def audit_outputs(
     be fixed before the scores are seen; equal scores at a cut are told apart by seeded coins.
 
     Args:
-        outputs: outputs on `x`, shape `(size, ...)`: an array, a list, or the path of a CSV, npy,
-            npz or parquet file. For one run the scores of the included canaries, shape `(size,)`.
+        outputs: outputs on `x`, shape `(size, ...)`: an array or a list of outputs of any kind
+            (numbers, strings, tuples, lists of changing length), or the path of a CSV, npy, npz
+            or parquet file. For one run the scores of the included canaries, shape `(size,)`.
         outputs_prime: outputs on `x_prime`, shape `(size', ...)`; another number of rows will do.
         rows: "independent" or "one_run"; there is no default.
         claim: epsilon that somebody claims, or None.

@@ -10,9 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import mistyped
-from ._objects import BYTES, MAPPING, NUMBER, OTHER, SEQUENCE, SET, TEXT, Bunch, mapped
-from ._parts import Floats, Node, Part, Parts, hashable, plain, taken
-from ._texts import Texts
+from ._measures import hashable
+from ._objects import BYTES, MAPPING, NUMBER, OTHER, SEQUENCE, SET, TEXT, WORD, Bunch, mapped
+from ._part import Part
+from ._parts import Node, Parts, plain, taken
+from ._texts import Floats, Texts
 
 Steps = tuple[tuple[str, Any], ...]
 
@@ -195,7 +197,7 @@ def _of_numbers(bunch: Bunch, steps: Steps) -> Iterator[Part]:
         yield Part(steps, "value")
     bits = bunch.longest()
     if bits > _EXACT:
-        yield from (Part(steps, "word", i) for i in range(min(_WORDS, bits // 32 + 1)))
+        yield from (Part(steps, "word", i) for i in range(min(_WORDS, bits // WORD + 1)))
 
 
 def _of_others(found: list[Any], steps: Steps, name: str) -> Part:

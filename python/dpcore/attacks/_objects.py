@@ -17,9 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import mistyped
-from ._texts import Texts
+from ._texts import Floats, Texts
 
-Floats = npt.NDArray[np.float64]
 Places = npt.NDArray[np.intp]
 
 
@@ -30,13 +29,13 @@ class _Absent:
 ABSENT: Final = _Absent()
 """Stands where an output has no such place."""
 
-KINDS: Final = ("nothing", "number", "text", "bytes", "sequence", "mapping", "set", "other")
-NOTHING, NUMBER, TEXT, BYTES, SEQUENCE, MAPPING, SET, OTHER = range(len(KINDS))
+NOTHING, NUMBER, TEXT, BYTES, SEQUENCE, MAPPING, SET, OTHER = range(8)
+"""The kinds of objects."""
 MISSING: Final = -1
 """The kind of what is absent."""
 
-_WORD: Final = 32
-_MASK: Final = 2**_WORD - 1
+WORD: Final = 32
+"""Bits of a word of a whole number."""
 _EPOCH: Final = datetime.datetime(1970, 1, 1)
 
 
@@ -80,8 +79,8 @@ class Bunch:
         """Where whole numbers are, and 32 of their bits, from bit 32 `number` on."""
         where, found = self.of_kind(NUMBER)
         whole = [i for i, one in enumerate(found) if isinstance(one, Integral)]
-        shift = _WORD * number
-        return where[whole], np.array([float((int(found[i]) >> shift) & _MASK) for i in whole])
+        shift, mask = WORD * number, 2**WORD - 1
+        return where[whole], np.array([float((int(found[i]) >> shift) & mask) for i in whole])
 
     def longest(self) -> int:
         """Bits of the longest whole number."""

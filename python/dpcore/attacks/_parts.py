@@ -18,86 +18,18 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import choice, instance
+from ..errors import instance
 from ..records import Record
-from ._objects import BYTES, KINDS, NUMBER, OTHER, SEQUENCE, SET, TEXT, Bunch
-from ._texts import Texts
+from ._measures import of_array, of_objects
+from ._objects import Bunch
+from ._part import Part
+from ._texts import Floats, Texts
 
-Floats = npt.NDArray[np.float64]
 Node = npt.NDArray[Any] | list[Any]
 """What many outputs hold at one place: a regular array, or a list of objects."""
 
-STEPS: Final = ("entry", "field", "place", "key")
-MEASURES: Final = (
-    "kind", "value", "real", "imaginary", "word", "length", "letter", "count", "number", "holds",
-    "which",
-)  # fmt: skip
 _CHUNK: Final = 2**18
 """Numbers that are read at a time: they stay in the cache."""
-_WORD: Final = 32
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Part(Record):
-    """One real number of an output; NaN where the output has no such part.
-
-    Args:
-        steps: how it is reached, pairs of one of `STEPS` and a number, a name or a key; places
-            of a sequence count from its end where they are below 0.
-        measure: one of `MEASURES`.
-        argument: which kind (see `KINDS`), which word of 32 bits, which place of a letter (from
-            the end where it is below 0), which letter is counted, which member is looked for, or
-            the table of outcomes.
-
-    Raises:
-        TypeError: if `measure` is not a string.
-        ValueError: if it or a step is none of those known.
-    """
-
-    steps: tuple[tuple[str, Any], ...]
-    measure: str
-    argument: Any = None
-
-    def __post_init__(self) -> None:
-        """Check the names."""
-        choice("measure", self.measure, MEASURES)
-        for kind, _ in self.steps:
-            choice("step", kind, STEPS)
-
-    @property
-    def is_flag(self) -> bool:
-        """True if it is 1 or 0 for what is so or not."""
-        return self.measure in ("kind", "holds")
-
-    def __str__(self) -> str:
-        """What a report calls it, such as "length of field 'name'"."""
-        own, where = self._measured(), [_step_name(*step) for step in reversed(self.steps)]
-        return " of ".join([own, *where] if own else where) or "value"
-
-    def _measured(self) -> str:
-        one = self.argument
-        if self.measure == "value":
-            return ""
-        if self.measure == "letter":
-            end = f"letter {one + 1} from the start" if one >= 0 else f"letter {-one} from the end"
-            return f"code of {end}"
-        named = {
-            "length": "length", "real": "real part", "imaginary": "imaginary part",
-            "number": "number written", "which": "outcome",
-        }  # fmt: skip
-        if self.measure == "kind":
-            return f"being {KINDS[one]}"
-        if self.measure == "count":
-            return f"number of {chr(one)!r}"
-        if self.measure == "word":
-            return f"bits {_WORD * one} to {_WORD * one + _WORD - 1}"
-        return f"holds {one!r}" if self.measure == "holds" else named[self.measure]
-
-
-def _step_name(kind: str, which: Any) -> str:
-    if kind == "place":
-        return f"place {which}" if which >= 0 else f"place {-which} from the end"
-    return f"{kind} {which}" if kind == "entry" else f"{kind} {which!r}"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -189,9 +121,9 @@ def _fill(node: Node, wanted: _Wanted, columns: Floats) -> None:
     texts = _regular_texts(node) if here and bunch is None else None
     for part, i in here:
         if bunch is not None:
-            _of_objects(bunch, part, columns[:, i])
+            of_objects(bunch, part, columns[:, i])
         else:
-            _of_array(np.asarray(node), texts, part, columns[:, i])
+            of_array(np.asarray(node), texts, part, columns[:, i])
     for step, group in below.items():
         inner = _taken(node, bunch, step)
         if inner is not None:
@@ -237,75 +169,3 @@ def taken(array: npt.NDArray[Any], kind: str, which: Any) -> npt.NDArray[Any] | 
         kind, which = "field", names[which]
     found = array[which] if kind == "field" and which in names else None
     return found
-
-
-def _of_array(array: npt.NDArray[Any], texts: Texts | None, part: Part, out: Floats) -> None:
-    """One measure of a regular array, NaN if it has none such."""
-    if array.ndim != 1:
-        return
-    if part.measure == "kind":
-        kind = {"U": TEXT, "S": BYTES, "V": SEQUENCE}.get(array.dtype.kind, NUMBER)
-        out[:] = kind == part.argument
-    elif texts is not None:
-        out[:] = _of_texts(texts, part)
-    elif array.dtype.kind in "mM" and part.measure == "value":
-        out[:] = np.where(np.isnat(array), np.nan, array.view(np.int64))
-    elif array.dtype.kind in "buifc" and part.measure in ("value", "real"):
-        out[:] = array.real
-    elif array.dtype.kind in "buifc" and part.measure == "imaginary":
-        out[:] = array.imag
-    elif array.dtype.kind in "iumM" and part.measure == "word":
-        out[:] = _word(array.view(np.int64) if array.dtype.kind in "mM" else array, part.argument)
-
-
-def _word(whole: npt.NDArray[Any], number: int) -> npt.NDArray[np.uint64]:
-    """32 bits of whole numbers in two's complement, from bit 32 `number` on."""
-    mask = np.uint64(2**_WORD - 1)
-    if number > 1:
-        return np.where(whole < 0, mask, np.uint64(0))
-    return (whole.astype(np.uint64) >> np.uint64(_WORD * number)) & mask
-
-
-def _of_texts(texts: Texts, part: Part) -> Floats | float:
-    if part.measure == "length":
-        return texts.lengths.astype(np.float64)
-    if part.measure == "letter":
-        return texts.letter(part.argument)
-    if part.measure == "count":
-        return texts.count(part.argument)
-    return texts.numbers() if part.measure == "number" else np.nan
-
-
-def _of_objects(bunch: Bunch, part: Part, out: Floats) -> None:
-    """One measure of Python objects, NaN for those that have none such."""
-    if part.measure == "kind":
-        out[:] = bunch.kinds == part.argument
-    elif part.measure in ("value", "real", "imaginary"):
-        where, values = bunch.numbers()
-        out[where] = values.imag if part.measure == "imaginary" else values.real
-    elif part.measure == "word":
-        where, words = bunch.words(part.argument)
-        out[where] = words
-    elif part.measure == "length":
-        out[:] = bunch.lengths()
-    elif part.measure in ("letter", "count", "number"):
-        for kind in (TEXT, BYTES):
-            where, texts = bunch.texts(kind)
-            if where.size:
-                out[where] = _of_texts(texts, part)
-    elif part.measure == "holds":
-        where, members = bunch.of_kind(SET)
-        out[where] = [part.argument in one for one in members]
-    else:
-        where, found = bunch.of_kind(OTHER)
-        numbers = {key: number for number, key in enumerate(part.argument)}
-        out[where] = [numbers.get(one, -1) if hashable(one) else -1 for one in found]
-
-
-def hashable(item: Any) -> bool:
-    """True for an object that can be looked up in a table."""
-    try:
-        hash(item)
-    except TypeError:
-        return False
-    return True

@@ -13,7 +13,8 @@ from ..errors import instance, mistyped
 from ..events.above import Score, score_name, scores_of
 from ..records import Pair, Record
 from ._exploring import parts_of, ranked
-from ._parts import Floats, Parts
+from ._parts import Parts
+from ._texts import Floats
 
 _NOTHING: Final = Pair(None, None)
 """What an attack is told of the inputs beside parts: they are no numbers of the same kind."""
@@ -52,7 +53,7 @@ class OfParts(Record):
         TypeError: if `parts` is not a `Parts` or `score` not callable.
 
     Example:
-        >>> from dpcore.attacks._parts import Part
+        >>> from dpcore.attacks._part import Part
         >>> score = OfParts(Parts((Part((), "length"),)), lambda columns: columns[:, 0])
         >>> score(np.array(["a", "abc"])).tolist()
         [1.0, 3.0]
