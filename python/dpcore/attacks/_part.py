@@ -28,9 +28,9 @@ class Part(Record):
         steps: how it is reached, pairs of one of `STEPS` and a number, a name or a key; places
             of a sequence count from its end where they are below 0.
         measure: one of `MEASURES`.
-        argument: which kind (its number in `_NAMED`), which word of 32 bits, which place of a letter (from
-            the end where it is below 0), which letter is counted, which member is looked for, or
-            the table of outcomes.
+        argument: which kind (its number in `_objects`), which word of 32 bits, which place of a
+            letter (from the end where it is below 0), which letter is counted, which member is
+            looked for, or the table of outcomes.
 
     Raises:
         TypeError: if `measure` is not a string.
