@@ -286,9 +286,18 @@ def test_the_order_of_chunks_does_not_matter(monkeypatch):
 TABLES = Letters("whole", [0], [2], [], [], [])
 
 
+class Opaque:
+    """Neither a container nor hashable."""
+
+    __hash__ = None
+
+    def __repr__(self):
+        return "Opaque()"
+
+
 def unhashable():
     outputs = np.empty(40, dtype=object)
-    outputs[:] = [[1, 2]] * 40
+    outputs[:] = [Opaque()] * 40
     return outputs
 
 
@@ -298,10 +307,10 @@ def unhashable():
         (lambda: Histogram(0), ValueError, "bins must be an integer at least 1, got 0"),
         (lambda: Histogram(2.0), TypeError, "bins must be an integer at least 1, got 2.0"),
         (lambda: fitted(unhashable(), unhashable()), TypeError,
-         "outputs must be hashable objects, got [1, 2]"),
+         "outputs must be hashable objects, got Opaque()"),
         (lambda: Outcomes(("a",), [1.0, 2.0]), ValueError, "values must be one for each of 1 keys"),
         (lambda: Outcomes(("a",), [1.0], -1), ValueError, "unit must be a finite number at"),
-        (lambda: Outcomes(({},), [1.0]), TypeError, "outputs must be hashable objects, got {}"),
+        (lambda: Outcomes((Opaque(),), [1.0]), TypeError, "outputs must be hashable objects, got"),
         (lambda: Letters("signs", [0], [2], [], [], []), ValueError, "kind must be one of 'whole'"),
         (lambda: Cells(None, (1,), (2,), [0, 1], [0.0, 1.0]), TypeError, "letters must be a"),
         (lambda: Cells(TABLES, (1,), (2,), [0, 1], [0.0]), ValueError, "values must be one for"),

@@ -27,6 +27,13 @@ def test_rows_must_be_said():
 FINE = [float(n) for n in range(8)]
 
 
+class Unreachable:
+    """A tensor on a device that numpy does not reach."""
+
+    def __array__(self, dtype=None, copy=None):
+        raise TypeError("copy it to the host first")
+
+
 @pytest.mark.parametrize(
     ("change", "error", "text"),
     [
@@ -34,8 +41,8 @@ FINE = [float(n) for n in range(8)]
         ({"outputs_prime": FINE[:3]}, ValueError, r"at least 4 rows on each side, got \(8, 3\)"),
         ({"outputs": []}, ValueError, "outputs must be at least one row"),
         ({"outputs": 1.0}, TypeError, "outputs must be an array with one row an output"),
-        ({"outputs": [[1.0], [2.0, 3.0]]}, TypeError, "outputs must be an array with one row"),
-        ({"outputs": np.ones(8) * 1j}, TypeError, "outputs must be an array"),
+        ({"outputs": Unreachable()}, TypeError, "outputs must be an array with one row"),
+        ({"outputs": np.ones(8) * 1j}, ValueError, "outputs_prime must be like outputs"),
         ({"outputs": np.ma.masked_less(FINE, 3)}, ValueError, "without masked entries"),
         (
             {"outputs_prime": np.ones((8, 2))},

@@ -270,7 +270,7 @@ def test_a_file_that_is_not_python(run, tmp_path):
         ("raising", "raising failed: ValueError: block must be luckier"),
         ("leaving", "leaving failed: SystemExit: 0"),
         ("wrong_rows", "wrong_rows must be an array with 2 rows, one per output, got (3, 1)"),
-        ("ragged", "ragged failed: ValueError"),
+        ("ragged", "ragged must be an array with 2 rows, one per output, got (4,)"),
         ("broken", "broken.claim failed: ValueError: no claim today"),
         ("pairless", "must be a Pair"),
     ],

@@ -20,7 +20,7 @@ PACKAGE = Path(dpcore.__file__).parent
 
 LAYERS = [
     ["errors", "_core"],
-    ["records", "progress", "_frames"],
+    ["records", "progress", "_frames", "_answers"],
     ["_files"],
     ["pairs", "mechanisms", "repeating"],
     ["bounds", "events", "_systems", "_laws", "_distances"],

@@ -14,7 +14,6 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ._cli_status import Usage, failures
 from .errors import mistyped
@@ -131,10 +130,14 @@ class Guarded:
         self._mechanism, self._file = mechanism, file
         self.__qualname__, self.__module__ = label, "__main__"
 
-    def __call__(self, x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
-        """Outputs as an array: a tensor that cannot become one is the mechanism's failure too."""
+    def __call__(self, x: Any, size: int, rng: np.random.Generator) -> Any:
+        """Outputs as an array: a tensor that cannot become one is the mechanism's failure too.
+
+        Lists stay as they are: only an audit knows how to keep what numpy would change.
+        """
         with failures(self.__qualname__, self._file):
-            return np.asarray(self._mechanism(x, size, rng))
+            answer = self._mechanism(x, size, rng)
+            return answer if isinstance(answer, (list, tuple)) else np.asarray(answer)
 
     def __getattr__(self, name: str) -> Any:
         with failures(f"{self.__qualname__}.{name}", self._file, _ATTRIBUTE):

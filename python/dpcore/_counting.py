@@ -20,8 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
+from ._answers import outputs_of
 from ._tallying import Event, Tally, TallyRows, Watch, fingerprint
-from .errors import invalid, masked, mistyped, vector
+from .errors import invalid, vector
 from .events import Vote
 from .mechanisms import Native
 from .records import Pair
@@ -118,7 +119,7 @@ class CallableDraws:
         """The wanted rows of a block."""
         x = self.pair.x_prime if side else self.pair.x
         rng = generator(self.seed, purpose, side, place.number)
-        outputs = call(self.mechanism, x, place.size, rng)
+        outputs = call(self.mechanism, x, place.size, rng, self.shape)
         if outputs.shape[1:] != self.shape:
             wanted = (place.size, *self.shape)
             name = f"outputs of {name_of(self.mechanism)}"
@@ -349,19 +350,11 @@ def name_of(mechanism: Any) -> str:
 
 
 def call(
-    mechanism: Callable[..., Any], x: Any, size: int, rng: np.random.Generator
+    mechanism: Callable[..., Any],
+    x: Any,
+    size: int,
+    rng: np.random.Generator,
+    shape: tuple[int, ...] | None = None,
 ) -> npt.NDArray[Any]:
     """One call of a Python mechanism; its own exceptions pass through untouched."""
-    answer = mechanism(x, size, rng)
-    if masked(answer):
-        requirement = "an array without masked entries"
-        raise invalid(f"outputs of {name_of(mechanism)}", requirement, answer)
-    try:
-        outputs = np.asarray(answer)
-    except (TypeError, ValueError):
-        # Ragged rows, or a tensor that numpy cannot reach.
-        raise mistyped(f"outputs of {name_of(mechanism)}", "an array", answer) from None
-    if outputs.ndim == 0 or len(outputs) != size:
-        requirement = f"an array with {size} rows, one per output"
-        raise invalid(f"outputs of {name_of(mechanism)}", requirement, outputs.shape)
-    return outputs
+    return outputs_of(f"outputs of {name_of(mechanism)}", mechanism(x, size, rng), size, shape)

@@ -20,6 +20,7 @@ from .attacks._choosing import (
     choices,
     not_applicable,
 )
+from .attacks._reading import candidates_of
 from .attacks.auto import Auto
 from .attacks.support import MOST_SOUGHT, rare
 from .bounds import clopper_pearson
@@ -126,7 +127,8 @@ def fit(
     outputs, outputs_prime = (source.outputs(PILOT, side, 0, training) for side in (0, 1))
     # Differences of outputs near the ends of the range of doubles are infinite, and stay so.
     with np.errstate(over="ignore", invalid="ignore"):
-        scores = attack.candidates(outputs, outputs_prime, pair)
+        name = f"outputs of {source.name}"
+        scores = candidates_of(attack, outputs, outputs_prime, pair, name)
     found = None
     if lattice:
         rows = max(_FEWEST_LATTICE, _MOST_LATTICE // max(1, source.elements))
@@ -140,7 +142,7 @@ def fit(
     if watched is not None and watched.merit <= 0.0:
         watched = None
     if not scores:
-        if type(attack) is not Auto:
+        if type(attack) is not Auto or rest.size:
             raise not_applicable(attack, rest)
         return Fitted(Never(), "x", 0.0, training + selection, np.empty(0), watched)
     chosen = select(source, scores, (rest, rest_prime), selection, goal)

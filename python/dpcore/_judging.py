@@ -17,6 +17,7 @@ from .attacks._choosing import (
     choices,
     column_grains,
     marks_of,
+    part_grains,
     rounded_merit,
     score_grain,
     sorted_values,
@@ -128,5 +129,6 @@ def _cheapest(found: list[Choice]) -> Choice:
 @np.errstate(over="ignore", invalid="ignore")
 def marks_on(score: Any, outputs: Sides, values: Sides) -> Marks:
     """Thresholds between the values of a score on some outputs."""
-    grain = score_grain(score, column_grains(*outputs), *values)
+    grains = part_grains(score, *outputs) or column_grains(*outputs)
+    grain = score_grain(score, grains, *values)
     return marks_of(sorted_values(values[0]), sorted_values(values[1]), grain)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from ._counting import name_of
 from ._tallying import happened
 from .attacks._choosing import Goal, ScoreAttack, choices, not_applicable
+from .attacks._reading import candidates_of
 from .bounds import clopper_pearson
 from .errors import invalid, mistyped, real
 from .records import Counts, Pair
@@ -114,7 +115,7 @@ def _chosen(
     """Event and direction from the rows before the second cuts."""
     (one, stop), (one_prime, stop_prime) = cuts
     if isinstance(attack, ScoreAttack):
-        scores = attack.candidates(sides[0][:one], sides[1][:one_prime], pair)
+        scores = candidates_of(attack, sides[0][:one], sides[1][:one_prime], pair)
         if not scores:
             raise not_applicable(attack, sides[0])
         rest = sides[0][one:stop], sides[1][one_prime:stop_prime]

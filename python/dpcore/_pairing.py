@@ -12,6 +12,7 @@ import numpy as np
 from ._counting import Source
 from ._judging import screen, select
 from .attacks._choosing import Goal, ScoreAttack
+from .attacks._reading import candidates_of
 from .errors import flag, invalid, message, mistyped, vector
 from .mechanisms import Native
 from .pairs import Search, drive, zeros_ones
@@ -203,9 +204,8 @@ def settle(
 
 def _merit(source: Source, pair: Pair, attack: ScoreAttack, goal: Goal, size: int) -> float:
     training = max(1, min(size // 2, _MOST_TRAINING))
-    scores = attack.candidates(
-        source.outputs(PILOT, 0, 0, training), source.outputs(PILOT, 1, 0, training), pair
-    )
+    sides = source.outputs(PILOT, 0, 0, training), source.outputs(PILOT, 1, 0, training)
+    scores = candidates_of(attack, *sides, pair, f"outputs of {source.name}")
     if not scores:
         return -math.inf
     selection = size - training

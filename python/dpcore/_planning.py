@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from . import _core
-from ._counting import CallableDraws, NativeDraws, Source, call, generator
+from ._answers import outputs_of
+from ._counting import CallableDraws, NativeDraws, Source, call, generator, name_of
 from ._fitting import pilot_of, vote_pilot
 from ._pairing import Asked, asked, dim_of, settle
 from ._sequential import BLOCK
@@ -41,7 +42,10 @@ FEWEST_PILOT: Final = 32
 """Pilot draws a side below which a broken claim passes by the pilot's bad luck: with Laplace noise
 of loss 1, 10 % of audits with 16 certified 0, with 2 most of them; with 24 nearly what any did."""
 _PROBE: Final = 4
-"""The purpose of the call that only tells the shape of outputs."""
+"""The purpose of the calls that only tell the shape of outputs."""
+_PROBED: Final = 2
+_PROBED_LISTS: Final = 64
+"""Outputs of such a call; of lists, whose lengths may differ, more."""
 
 
 @dataclass(frozen=True)
@@ -187,14 +191,26 @@ def plan_of(
         workers = threads_of(threads, default=1)
         if workers > 1 and getattr(mechanism, "thread_safe", True) is False:
             raise invalid("threads", "1 for a mechanism that is not thread-safe", workers)
-        # A stream that nothing else uses: the probe only tells the shape of outputs.
-        shape = call(mechanism, wanted.first.x, 2, generator(seed, _PROBE, 0, 0)).shape[1:]
+        shape = _shape_of(mechanism, wanted.first, seed)
     plan = Plan(
         mechanism, wanted, attack, trials, start, claim, delta, confidence, bound, stop, floats,
         pilot, seed, route, block, threads, executor, shape,
     )  # fmt: skip
     _check_size(plan)
     return plan
+
+
+def _shape_of(mechanism: Any, pair: Pair, seed: int) -> tuple[int, ...]:
+    """The shape of one output; () for Python objects, such as lists of changing length."""
+    # Streams that nothing else uses: these calls only tell the shape.
+    answer = mechanism(pair.x, _PROBED, generator(seed, _PROBE, 0, 0))
+    shape = outputs_of(f"outputs of {name_of(mechanism)}", answer, _PROBED).shape[1:]
+    if shape and isinstance(answer, (list, tuple)):
+        # Two lists may be equally long by chance.
+        for side, x in enumerate((pair.x, pair.x_prime)):
+            more = call(mechanism, x, _PROBED_LISTS, generator(seed, _PROBE, side, 1))
+            shape = shape if more.shape[1:] == shape else ()
+    return shape
 
 
 def _check_size(plan: Plan) -> None:

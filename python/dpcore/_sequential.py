@@ -12,7 +12,8 @@ import numpy.typing as npt
 from ._counting import Source
 from ._fitting import Fitted
 from ._tallying import happened
-from .attacks._choosing import Choice, Goal, ScoreAttack, choices
+from .attacks._choosing import Choice, Goal, ScoreAttack, choices, not_applicable
+from .attacks._reading import candidates_of
 from .bounds import Martingale
 from .events import Never
 from .findings import Slice
@@ -122,8 +123,12 @@ class Sequence:
         outputs, outputs_prime = (
             np.concatenate([piece[side] for piece in self._kept]) for side in (0, 1)
         )
-        scores = self.attack.candidates(outputs[::2], outputs_prime[::2], self.pair)
+        halves = outputs[::2], outputs_prime[::2]
+        name = f"outputs of {self.source.name}"
+        scores = candidates_of(self.attack, *halves, self.pair, name)
         if not scores:
+            if outputs.size:
+                raise not_applicable(self.attack, outputs)
             never = Never()
             return Choice(never, "x", 0.0, Counts(0, 1, 0, 1))  # type: ignore[arg-type]
         goal = Goal(min(trials, 2 * seen), self.delta, self.confidence)

@@ -53,7 +53,8 @@ def audit(
 
     Args:
         mechanism: a native mechanism; any callable `(x, size, rng) -> outputs` with outputs of
-            shape `(size, ...)`, drawn from the numpy Generator `rng` alone; an OpenDP
+            shape `(size, ...)` (or a list of `size` outputs of any kind: strings, tuples, lists
+            of changing length), drawn from the numpy Generator `rng` alone; an OpenDP
             measurement, a diffprivlib mechanism, a scipy or torch distribution (added to x).
         pair: two neighbouring inputs, a `Pair` or a tuple; several Pairs, of which the one that
             tells most is audited; a `dpcore.pairs.search(...)`; None takes the mechanism's

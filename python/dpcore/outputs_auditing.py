@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ._files import read_outputs
+from ._answers import objects, rows_of
 from ._frames import Column, framed
 from ._outputs_canaries import doubts_of_coins, guess
 from ._outputs_doubts import doubts_of_pairs, doubts_of_rows
@@ -68,8 +68,9 @@ def audit_outputs(
     Clopper-Pearson, which hold under any dependence between the sides, make the bound.
 
     Args:
-        outputs: outputs on `x`, shape `(size, ...)`: an array, a list, a pandas or polars frame
-            or Series, a torch tensor, or the path of a CSV, npy, npz or parquet file. For one run
+        outputs: outputs on `x`, shape `(size, ...)`: an array or a list of outputs of any kind
+            (numbers, strings, tuples, lists of changing length), a pandas or polars frame or
+            Series, a torch tensor, or the path of a CSV, npy, npz or parquet file. For one run
             the scores of the included canaries, shape `(size,)`. With `label` those of both sides.
         outputs_prime: outputs on `x_prime`, shape `(size', ...)`; another number of rows will do.
         rows: "independent" or "one_run"; there is no default.
@@ -227,7 +228,7 @@ def _sides_of(
         if outputs_prime is not None:
             raise invalid("outputs_prime", "None where label is given", outputs_prime)
         sides = by_label(outputs, label, column)
-        first, second = (_outputs("outputs", side, None) for side in sides)
+        first, second = (_outputs("outputs", side) for side in sides)
         return (first, second), (called(outputs, "outputs"),) * 2
     if outputs_prime is None:
         requirement = "the outputs on x', or label= the labels of outputs"
@@ -235,30 +236,31 @@ def _sides_of(
     given = {"outputs": outputs, "outputs_prime": outputs_prime}
     if column is not None and not any(is_path(one) or framed(one) for one in given.values()):
         raise invalid("column", "None where outputs are arrays", column)
-    first, second = (
-        _outputs(name, read(value, column, name), None) for name, value in given.items()
+    first, second = _alike(
+        *(_outputs(name, read(value, column, name)) for name, value in given.items())
     )
     refuse_labels((first, second))
-    numbers = {"buif".find(side.dtype.kind) >= 0 for side in (first, second)}
-    if first.shape[1:] != second.shape[1:] or len(numbers) > 1:
+    kinds = {side.dtype.kind in "buif" for side in (first, second) if side.dtype != object}
+    if first.shape[1:] != second.shape[1:] or len(kinds) > 1:
         wanted = f"{first.dtype} of shape (size{''.join(f', {d}' for d in first.shape[1:])})"
         raise invalid("outputs_prime", f"like outputs, {wanted}", (second.dtype, second.shape))
     return (first, second), (called(outputs, "outputs"), called(outputs_prime, "outputs_prime"))
 
 
-def _outputs(name: str, value: Any, column: Any) -> Array:
+def _alike(first: Array, second: Array) -> Sides:
+    """Both sides as rows of objects where one of them is: lists may be equally long by chance."""
+    if first.shape[1:] != second.shape[1:] and object in (first.dtype, second.dtype):
+        first, second = (one if one.ndim == 1 else objects(one.tolist()) for one in (first, second))
+    return first, second
+
+
+def _outputs(name: str, value: Any) -> Array:
     """The outputs of one side as an array with a row for each."""
     requirement = "an array with one row an output, or the path of a file"
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         raise invalid(name, "an array without masked entries", value)
-    try:
-        array = read_outputs(value, column) if is_path(value) else np.asarray(value)
-    except (TypeError, ValueError):
-        if is_path(value):
-            raise
-        # Rows of different lengths, or a tensor that numpy cannot reach.
-        raise mistyped(name, requirement, value) from None
-    if array.ndim == 0 or array.dtype.kind not in "buifUSO":
+    array = rows_of(name, value, requirement)
+    if array.ndim == 0:
         raise mistyped(name, requirement, value)
     if len(array) == 0:
         raise invalid(name, "at least one row", value)

@@ -17,6 +17,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from ._answers import objects
 from .errors import choice, flag, invalid, mistyped
 
 SEEDED = ("rng", "global", "own")
@@ -290,7 +291,7 @@ def stack(answers: list[Any], name: str) -> npt.NDArray[Any]:
     rows = any(_is_row(answer) for answer in answers)
     numeric = all(isinstance(answer, _NUMBERS) or _is_numbers(answer) for answer in answers)
     if not (rows or numeric):
-        return _objects([_hashable(answer, name) for answer in answers])
+        return objects([_hashable(answer, name) for answer in answers])
     arrays = [_array(answer, name) for answer in answers]
     shapes = list(dict.fromkeys(array.shape for array in arrays))
     if len(shapes) > 1:
@@ -318,22 +319,14 @@ def symbols(answers: list[Any], name: str) -> npt.NDArray[Any]:
         >>> symbols([np.float64(0.5), np.array([1, 2]), "a"], "f").tolist()
         [0.5, (1, 2), 'a']
     """
-    return _objects([_hashable(_symbol(answer), name) for answer in answers])
-
-
-def _objects(answers: list[Any]) -> npt.NDArray[Any]:
-    array = np.empty(len(answers), dtype=object)
-    # By element: a list of equally long tuples would be read as a table.
-    for place, answer in enumerate(answers):
-        array[place] = answer
-    return array
+    return objects([_hashable(_symbol(answer), name) for answer in answers])
 
 
 def _numbers(answers: list[Any], kinds: set[type]) -> npt.NDArray[Any]:
     array = np.array(answers)
     if array.dtype.kind == "f" and all(issubclass(kind, (int, np.integer)) for kind in kinds):
         # Integers that no one integer type holds would be rounded.
-        return _objects(answers)
+        return objects(answers)
     return array
 
 

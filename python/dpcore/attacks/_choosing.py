@@ -21,6 +21,8 @@ from ..records import Counts, Pair
 from ._columns import both
 from ._grains import EXACT, Grain, grain_of, grains_of
 from ._marks import Marks, marks_of, scale_of, sorted_values, thresholds
+from ._parts import remembering
+from ._reading import OfParts, candidates_of
 from ._sketch import Sketch
 
 Floats = npt.NDArray[np.float64]
@@ -93,6 +95,9 @@ class ScoreAttack:
 
     __slots__ = ()
 
+    parts = True
+    """Whether it is also fitted on the parts of outputs that are no real numbers."""
+
     def candidates(
         self, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any], pair: Pair
     ) -> tuple[Score, ...]:
@@ -121,7 +126,7 @@ class ScoreAttack:
         if cut == 0 or cut_prime == 0:
             sizes = (len(outputs), len(outputs_prime))
             raise invalid("outputs", "at least two pilot outputs on each side", sizes)
-        scores = self.candidates(outputs[:cut], outputs_prime[:cut_prime], pair)
+        scores = candidates_of(self, outputs[:cut], outputs_prime[:cut_prime], pair)
         if not scores:
             raise not_applicable(self, outputs)
         rest, rest_prime = outputs[cut:], outputs_prime[cut_prime:]
@@ -133,6 +138,11 @@ def column_grains(*sides: npt.NDArray[Any]) -> tuple[Grain, ...]:
     """The grains of the columns of outputs; none for outputs that are not rows of numbers."""
     rows = both(*map(np.asarray, sides))
     return () if rows is None else grains_of(*rows)
+
+
+def part_grains(score: Any, *sides: npt.NDArray[Any]) -> tuple[Grain, ...]:
+    """The grains of the parts that a score reads; none for a score of outputs as they are."""
+    return column_grains(*map(score.parts, sides)) if isinstance(score, OfParts) else ()
 
 
 def score_grain(score: Any, grains: Sequence[Grain], values: Floats, values_prime: Floats) -> Grain:
@@ -178,10 +188,12 @@ def choices(
     """
     grains = column_grains(outputs, outputs_prime)
     found = []
-    for score in scores:
-        values, values_prime = scores_of(score, outputs), scores_of(score, outputs_prime)
-        grain = score_grain(score, grains, values, values_prime)
-        found.append(best(score, values, values_prime, grain, goal))
+    with remembering():
+        for score in scores:
+            values, values_prime = scores_of(score, outputs), scores_of(score, outputs_prime)
+            own = part_grains(score, outputs, outputs_prime) or grains
+            grain = score_grain(score, own, values, values_prime)
+            found.append(best(score, values, values_prime, grain, goal))
     return found
 
 

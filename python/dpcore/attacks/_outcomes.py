@@ -10,10 +10,11 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import invalid, mistyped, real
+from ..errors import invalid, real
 from ..records import Record, frozen_array
 from ._columns import Floats
 from ._grains import grain_of
+from ._objects import frozen
 
 Grid = tuple[float, float]
 """Width of a cell, and the magnitude up to which it holds; see `Outcomes`."""
@@ -93,11 +94,9 @@ def _key(item: Any, grid: Grid) -> Hashable:
         return _rounded(item, grid) if math.isfinite(item) else str(item)
     if isinstance(item, tuple):
         return tuple(_key(part, grid) for part in item)
-    try:
-        hash(item)
-    except TypeError:
-        raise mistyped("outputs", "hashable objects", item) from None
-    return item  # type: ignore[no-any-return]
+    # Lists, arrays, mappings and sets as what can be hashed: tuples may hold floats again.
+    plain = frozen(item)
+    return _key(plain, grid) if isinstance(plain, tuple) else plain
 
 
 def _rounded(value: float, grid: Grid) -> float:
@@ -118,7 +117,7 @@ def grid_of(sides: Iterable[Iterable[Any]]) -> Grid:
 
 def _floats(items: Iterable[Any]) -> Iterator[float]:
     for item in items:
-        if isinstance(item, tuple):
+        if isinstance(item, (tuple, list)):
             yield from _floats(item)
         elif isinstance(item, (float, complex, np.floating, np.complexfloating)):
             parts = complex(item)

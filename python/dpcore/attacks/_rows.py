@@ -55,6 +55,10 @@ class Coordinate(Record):
         """The grain of the entry."""
         return grains[self.index]
 
+    def alone(self) -> tuple[int, Coordinate]:
+        """The one entry that it looks at, and the score of outputs that have no other."""
+        return self.index, Coordinate(0)
+
     def __str__(self) -> str:
         """One line for a report."""
         return f"entry {self.index}"

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from .. import _core
 from ..events.above import Score, scores_of
+from ._parts import remembering
 
 Floats = npt.NDArray[np.float64]
 
@@ -124,7 +125,8 @@ class SketchScores:
 
     def __call__(self, outputs: npt.NDArray[Any], start: int) -> tuple[Sketch, ...]:
         """One sketch for each score."""
-        return tuple(
-            Sketch.of(frame, scores_of(score, outputs))
-            for score, frame in zip(self.scores, self.frames, strict=True)
-        )
+        with remembering():
+            return tuple(
+                Sketch.of(frame, scores_of(score, outputs))
+                for score, frame in zip(self.scores, self.frames, strict=True)
+            )

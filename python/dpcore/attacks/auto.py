@@ -23,6 +23,10 @@ _DEFAULT: tuple[ScoreAttack, ...] = (Threshold(), Histogram(), Additive(), Suppo
 class Auto(ScoreAttack):
     """A portfolio: the scores of several attacks compete on pilot draws that fitted none of them.
 
+    Outputs that are no real numbers are tried as they are and by their parts: real and imaginary
+    parts, fields, places of sequences, keys of mappings, lengths, the letters at both ends of
+    strings and how often each occurs. Objects without parts are compared whole.
+
     What it does never depends on what happens to be installed, nor on the machine's speed.
 
     Args:

@@ -58,6 +58,11 @@ class Threshold(ScoreAttack):
 
     score: str | int | Score | None = None
 
+    @property
+    def parts(self) -> bool:  # type: ignore[override]
+        """A function is one of outputs, an index one of an entry: parts are for the names."""
+        return self.score is None or isinstance(self.score, str)
+
     def __post_init__(self) -> None:
         """Check the score."""
         if self.score is None or callable(self.score):
