@@ -10,6 +10,7 @@ from ._next_step import tells_nothing
 from .bounds import BOUNDS, Band, Martingale, detectable, every_coordinate, tradeoff_band
 from .errors import invalid
 from .events import Above
+from .records import Counts
 
 if TYPE_CHECKING:
     from .audit_record import Audit
@@ -148,3 +149,18 @@ def power_sentence(audit: Audit) -> str:
 def refuted_by_slices(audit: Audit, epsilon: float) -> bool:
     """Whether the martingale against the claim itself has crossed."""
     return wealth(audit, epsilon, audit.delta) >= -math.log1p(-audit.confidence)
+
+
+def empirical_loss(audit: Audit) -> float:
+    """The point estimate, whole: from the counts alone, or from those of pooled coordinates."""
+    if audit.pooled:
+        groups = zip(audit.pooled, audit.event.multiplicities, strict=True)
+        return abs(sum(many * _log_ratio(c) for c, many in groups))
+    cells = (audit.counts, audit.counts.complement())
+    return max(abs(_log_ratio(cell)) for cell in cells)
+
+
+def _log_ratio(counts: Counts) -> float:
+    if counts.k == 0 or counts.k_prime == 0:
+        return 0.0 if counts.k == counts.k_prime else math.copysign(math.inf, counts.k - 0.5)
+    return math.log(counts.k / counts.n) - math.log(counts.k_prime / counts.n_prime)

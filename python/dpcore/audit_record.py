@@ -181,12 +181,7 @@ class Audit(Record):
         The larger of abs(ln(k/k')) and abs(ln((n-k)/(n'-k'))), inf if one side's cell is empty;
         where coordinates are pooled, the sum of their log ratios.
         """
-        cells = (self.counts, self.counts.complement())
-        loss = max(_abs_log_ratio(cell) for cell in cells)
-        if self.pooled:
-            groups = zip(self.pooled, self.event.multiplicities, strict=True)
-            loss = abs(sum(many * _log_ratio(c) for c, many in groups))
-        return loss / self.pair.distance if self.delta == 0.0 else loss
+        return self._per_distance(_certificate.empirical_loss(self), self.delta)
 
     @property
     def exact(self) -> float | None:
@@ -403,13 +398,3 @@ class Audit(Record):
             True
         """
         return cls.from_dict(_json.parse(text))
-
-
-def _abs_log_ratio(counts: Counts) -> float:
-    return abs(_log_ratio(counts))
-
-
-def _log_ratio(counts: Counts) -> float:
-    if counts.k == 0 or counts.k_prime == 0:
-        return 0.0 if counts.k == counts.k_prime else math.copysign(math.inf, counts.k - 0.5)
-    return math.log(counts.k / counts.n) - math.log(counts.k_prime / counts.n_prime)
