@@ -12,6 +12,7 @@ import numpy.typing as npt
 from ._counting import Source
 from ._judging import edges_of, merit_of, screen, select
 from ._tallying import Event
+from ._types import types_apart
 from .attacks import Coordinatewise, FloatLattice, MajorityVote, choose
 from .attacks._choosing import (
     Choice,
@@ -21,10 +22,11 @@ from .attacks._choosing import (
     not_applicable,
     sorted_values,
 )
+from .attacks._regions import NegativeZeros
 from .attacks.auto import Auto
 from .bounds import clopper_pearson
 from .errors import integer, mistyped
-from .events.above import scores_of
+from .events.above import Score, scores_of
 from .records import Counts, Pair, Record
 from .sampling import PILOT
 
@@ -51,6 +53,7 @@ class Fitted:
         pilot: pilot draws used on each side.
         thresholds: of the event's score, for the trade-off curve; empty without a score.
         lattice: the choice for the floating-point finding, or None.
+        notes: what a reader should know of the outputs beside the event.
     """
 
     event: Event
@@ -59,6 +62,7 @@ class Fitted:
     pilot: int
     thresholds: npt.NDArray[np.float64]
     lattice: Choice | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -137,25 +141,38 @@ def fit(
     # Differences of outputs near the ends of the range of doubles are infinite, and stay so.
     with np.errstate(over="ignore", invalid="ignore"):
         scores = attack.candidates(outputs, outputs_prime, pair)
-    found = None
+    found: tuple[Score, ...] = ()
     if lattice:
         rows = max(_FEWEST_LATTICE, _MOST_LATTICE // max(1, source.elements))
         few, few_prime = outputs[:rows], outputs_prime[:rows]
         with np.errstate(over="ignore", invalid="ignore"):
-            found = FloatLattice().candidates(few, few_prime, pair)
+            found = (*FloatLattice().candidates(few, few_prime, pair), *_signed(few, few_prime))
+    notes = types_apart(outputs, outputs_prime)
     del outputs, outputs_prime
     rest, rest_prime = screen(source, selection)
+    if types_apart(rest, rest_prime) != notes:
+        # A type that changes from call to call may do so on both sides.
+        notes = ()
     watched = max(choices(found, rest, rest_prime, goal), key=merit_of) if found else None
     if watched is not None and watched.merit <= 0.0:
         watched = None
     if not scores:
         if type(attack) is not Auto:
             raise not_applicable(attack, rest)
-        return Fitted(Never(), "x", 0.0, training + selection, np.empty(0), watched)
+        return Fitted(Never(), "x", 0.0, training + selection, np.empty(0), watched, notes)
     chosen = select(source, scores, (rest, rest_prime), selection, goal)
     points = _curve(chosen, rest, rest_prime)
-    merit = chosen.merit
-    return Fitted(chosen.event, chosen.direction, merit, training + selection, points, watched)
+    event, direction, merit = chosen.event, chosen.direction, chosen.merit
+    return Fitted(event, direction, merit, training + selection, points, watched, notes)
+
+
+def _signed(
+    outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]
+) -> tuple[NegativeZeros, ...]:
+    """The score of -0.0, where there is one among the outputs."""
+    sides = [side for side in (outputs, outputs_prime) if side.dtype.kind == "f"]
+    seen = any(bool((np.signbit(side) & (side == 0.0)).any()) for side in sides)
+    return (NegativeZeros(),) if seen else ()
 
 
 def _curve(

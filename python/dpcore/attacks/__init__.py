@@ -13,6 +13,8 @@ from .coordinatewise import Coordinatewise
 from .histogram import Histogram
 from .lattice import FloatLattice
 from .majority import MajorityVote, choose
+from .products import Products
+from .residues import Residues
 from .support import Support
 from .threshold import Threshold
 from .timing import Timing
@@ -23,6 +25,8 @@ NAMES = {
     "threshold": Threshold,
     "histogram": Histogram,
     "additive": Additive,
+    "products": Products,
+    "residues": Residues,
     "support": Support,
     "lattice": FloatLattice,
     "coordinatewise": Coordinatewise,
@@ -61,6 +65,8 @@ __all__ = [
     "FloatLattice",
     "Histogram",
     "MajorityVote",
+    "Products",
+    "Residues",
     "ScoreAttack",
     "Support",
     "Threshold",

@@ -13,10 +13,19 @@ from ..records import Pair
 from ._choosing import ScoreAttack
 from .additive import Additive
 from .histogram import Histogram
+from .products import Products
+from .residues import Residues
 from .support import Support
 from .threshold import Threshold
 
-_DEFAULT: tuple[ScoreAttack, ...] = (Threshold(), Histogram(), Additive(), Support())
+_DEFAULT: tuple[ScoreAttack, ...] = (
+    Threshold(),
+    Histogram(),
+    Additive(),
+    Support(),
+    Products(),
+    Residues(),
+)
 
 
 @dataclass(frozen=True, slots=True)
