@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ._counting import Source
+from ._counting import Place, Source
 from ._judging import edges_of, merit_of, screen, select
 from ._tallying import Event
 from ._types import types_apart
@@ -28,7 +28,7 @@ from .bounds import clopper_pearson
 from .errors import integer, mistyped
 from .events.above import Score, scores_of
 from .records import Counts, Pair, Record
-from .sampling import PILOT
+from .sampling import PILOT, PROBE
 
 _MOST_TRAINING: Final = 2**21
 _MOST_PILOT: Final = 2**26
@@ -40,6 +40,9 @@ _MOST_LATTICE: Final = 2**18
 """Numbers a side that the floating-point attack learns from; at least `_FEWEST_LATTICE` rows."""
 _FEWEST_LATTICE: Final = 2**12
 _CURVE_POINTS: Final = 48
+_TYPED_CALLS: Final = 20
+"""Short calls on each side that must show the types that the pilot showed: where a type is a
+matter of chance, all of them do in at most one audit of 2^40."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,12 +150,10 @@ def fit(
         few, few_prime = outputs[:rows], outputs_prime[:rows]
         with np.errstate(over="ignore", invalid="ignore"):
             found = (*FloatLattice().candidates(few, few_prime, pair), *_signed(few, few_prime))
-    notes = types_apart(outputs, outputs_prime)
+    types = types_apart(outputs, outputs_prime)
     del outputs, outputs_prime
     rest, rest_prime = screen(source, selection)
-    if types_apart(rest, rest_prime) != notes:
-        # A type that changes from call to call may do so on both sides.
-        notes = ()
+    notes = types if types and _stay_apart(source, types) else ()
     watched = max(choices(found, rest, rest_prime, goal), key=merit_of) if found else None
     if watched is not None and watched.merit <= 0.0:
         watched = None
@@ -164,6 +165,15 @@ def fit(
     points = _curve(chosen, rest, rest_prime)
     event, direction, merit = chosen.event, chosen.direction, chosen.merit
     return Fitted(event, direction, merit, training + selection, points, watched, notes)
+
+
+def _stay_apart(source: Source, types: tuple[str, ...]) -> bool:
+    """Whether a difference of types is the input's: a type may change from call to call."""
+    for number in range(1, _TYPED_CALLS + 1):
+        place = Place(number, 2, 0, 2)
+        if types_apart(*(source.draws.draw(PROBE, side, place) for side in (0, 1))) != types:
+            return False
+    return True
 
 
 def _signed(

@@ -30,14 +30,12 @@ from .events import Vote
 from .pairs import distance
 from .published import is_native
 from .records import Pair
-from .sampling import MOST_DRAWS, Rng, block_of, describe, seed_of, threads_of
+from .sampling import MOST_DRAWS, PROBE, Rng, block_of, describe, seed_of, threads_of
 
 _SLACK: Final = 1e-9
 """Relative slack of the distance check: a pair at its sensitivity may be a rounding beyond it."""
 
 _LOOP_BLOCK: Final = 4096
-_PROBE: Final = 4
-"""The purpose of the call that only tells the shape of outputs."""
 
 
 @dataclass(frozen=True)
@@ -167,7 +165,7 @@ def plan_of(
         if workers > 1 and getattr(mechanism, "thread_safe", True) is False:
             raise invalid("threads", "1 for a mechanism that is not thread-safe", workers)
         # A stream that nothing else uses: the probe only tells the shape of outputs.
-        shape = call(mechanism, wanted.first.x, 2, generator(seed, _PROBE, 0, 0)).shape[1:]
+        shape = call(mechanism, wanted.first.x, 2, generator(seed, PROBE, 0, 0)).shape[1:]
     plan = Plan(
         mechanism, wanted, attack, trials, start, claim, delta, confidence, bound, stop, floats,
         pilot, seed, route, block, threads, executor, shape,

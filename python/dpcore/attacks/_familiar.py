@@ -7,8 +7,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-_ROWS: Final = 2**12
-_OFTEN: Final = 16
+_ROWS: Final = 2**13
+_OFTEN: Final = 8
 
 
 def familiar(rows: npt.NDArray[Any], rows_prime: npt.NDArray[Any]) -> bool:
@@ -22,7 +22,7 @@ def familiar(rows: npt.NDArray[Any], rows_prime: npt.NDArray[Any]) -> bool:
         rows_prime: the same on x'.
 
     Returns:
-        True if the first rows of both sides hold a row 16 times on average, or more.
+        True if the first rows of both sides hold a row 8 times on average, or more.
     """
     some = np.concatenate([rows[:_ROWS], rows_prime[:_ROWS]])
     few = some[:: max(1, len(some) // 64)]
