@@ -97,7 +97,7 @@ def test_control_two_thirds_of_the_loss_are_refuted_often():
 def candidates(mechanism, size=2**14, seed=3):
     rng = np.random.default_rng(seed)
     sides = (mechanism(x, size, rng) for x in (UNIT.x, UNIT.x_prime))
-    return Products().candidates(*sides, UNIT)
+    return Products().telling(*sides)
 
 
 @pytest.mark.parametrize("width", [2, 20, 64, 200])
@@ -208,7 +208,7 @@ def test_nan_and_infinities_do_not_hide_a_pair():
     ids=["constant", "one column", "nan", "strings", "empty", "objects"],
 )
 def test_it_does_not_apply_to_constants_and_other_kinds(outputs):
-    assert Products().candidates(outputs, outputs, UNIT) == ()
+    assert Products().telling(outputs, outputs) == ()
 
 
 def test_rows_are_familiar_only_where_they_come_again_and_again():
@@ -262,3 +262,9 @@ def test_it_is_one_of_the_attacks_and_takes_part_in_auto():
         dpcore.audit(
             lambda x, n, rng: rng.random(n), Pair([0.0], [1.0]), attack=Products(), trials=100
         )
+
+
+def test_by_name_it_certifies_nothing_where_nothing_tells():
+    pair = Pair([0.0, 0.0], [1.0, 1.0])
+    report = dpcore.audit(dpcore.Laplace(9.0), pair, attack=Products(), trials=1000, claim=1, rng=1)
+    assert report.epsilon_lower == 0.0

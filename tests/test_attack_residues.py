@@ -76,7 +76,7 @@ def test_every_modulus_is_found_and_no_multiple_of_it(modulus):
         return outputs
 
     rng = np.random.default_rng(3)
-    scores = Residues().candidates(*(stepped(x, 2**15, rng) for x in (UNIT.x, UNIT.x_prime)), UNIT)
+    scores = Residues().telling(*(stepped(x, 2**15, rng) for x in (UNIT.x, UNIT.x_prime)))
     assert [score.modulus for score in scores] == [modulus]
 
 
@@ -126,7 +126,7 @@ def test_numbers_that_say_nothing_have_no_scores(columns):
     for seed in range(20):
         rng = np.random.default_rng(seed)
         sides = (rng.integers(-5000, 5000, (2**13, columns)) for _ in range(2))
-        assert Residues().candidates(*sides, UNIT) == ()
+        assert Residues().telling(*sides) == ()
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_numbers_that_say_nothing_have_no_scores(columns):
 )
 def test_it_does_not_apply_to_other_numbers_nor_to_few(made):
     rng = np.random.default_rng(1)
-    assert Residues().candidates(made(rng, 0), made(rng, 1), UNIT) == ()
+    assert Residues().telling(made(rng, 0), made(rng, 1)) == ()
 
 
 def test_a_sentinel_does_not_hide_the_parity_of_the_rest():
@@ -227,3 +227,9 @@ def test_a_record_comes_back_from_json_and_counts_the_same():
 def test_it_is_one_of_the_attacks_and_takes_part_in_auto():
     assert named("residues") == Residues() == NAMES["residues"]()
     assert Residues() in Auto().members
+
+
+def test_by_name_it_certifies_nothing_where_nothing_tells():
+    report = dpcore.audit(dpcore.Laplace(1.0), attack=Residues(), trials=1000, claim=1.0, rng=1)
+    assert report.epsilon_lower == 0.0
+    assert Residues().candidates(np.full((9, 1), "a"), np.full((9, 1), "a"), UNIT) == ()

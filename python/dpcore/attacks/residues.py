@@ -18,6 +18,7 @@ from ..records import Pair
 from ._choosing import ScoreAttack
 from ._columns import Floats, both
 from ._familiar import familiar
+from ._regions import Special
 from ._residue_ratio import MODULI, ResidueRatio, Rows, Whole, residues_of
 from ._tables import log_ratios, smoothed
 
@@ -68,12 +69,30 @@ class Residues(ScoreAttack):
     def candidates(
         self, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any], pair: Pair
     ) -> tuple[Score, ...]:
-        """The scores that the pilot suggests.
+        """The scores that the pilot suggests, or one that says nothing.
 
         Args:
             outputs: pilot outputs on `x`, shape `(size, ...)`.
             outputs_prime: pilot outputs on `x_prime`, shape `(size', ...)`.
             pair: the pair they were drawn on (not used).
+
+        Returns:
+            What `telling` finds; the number of NaN where that is nothing, which certifies 0; none
+            where the attack does not apply.
+        """
+        rows = both(outputs, outputs_prime)
+        if rows is None:
+            return ()
+        return self.telling(outputs, outputs_prime) or (Special("nan"),)
+
+    def telling(
+        self, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]
+    ) -> tuple[Score, ...]:
+        """The scores that the pilot suggests.
+
+        Args:
+            outputs: pilot outputs on `x`, shape `(size, ...)`.
+            outputs_prime: pilot outputs on `x_prime`, shape `(size', ...)`.
 
         Returns:
             At most three scores; none where no residue tells the sides apart.
