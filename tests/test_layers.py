@@ -19,7 +19,7 @@ from dpcore.sampling import describe
 PACKAGE = Path(dpcore.__file__).parent
 
 LAYERS = [
-    ["errors", "_core"],
+    ["errors", "_core", "_types"],
     ["records", "progress", "_frames", "_answers"],
     ["_files"],
     ["pairs", "mechanisms", "repeating"],

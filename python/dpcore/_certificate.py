@@ -155,7 +155,7 @@ def empirical_loss(audit: Audit) -> float:
     """The point estimate, whole: from the counts alone, or from those of pooled coordinates."""
     if audit.pooled:
         groups = zip(audit.pooled, audit.event.multiplicities, strict=True)
-        return abs(sum(many * _log_ratio(c) for c, many in groups))
+        return abs(float(sum(many * _log_ratio(c) for c, many in groups)))
     cells = (audit.counts, audit.counts.complement())
     return max(abs(_log_ratio(cell)) for cell in cells)
 

@@ -85,8 +85,8 @@ Attack = Annotated[
     str,
     _in(
         _ATTACK,
-        "auto (all that apply), majority, threshold, histogram, additive, support, lattice, "
-        "coordinatewise, classifier or timing.",
+        "auto (all that apply), majority, threshold, histogram, additive, support, products, "
+        "residues, lattice, coordinatewise, classifier or timing.",
         metavar="NAME",
     ),
 ]

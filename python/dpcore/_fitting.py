@@ -9,9 +9,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ._counting import Source
+from ._counting import Place, Source
 from ._judging import marks_on, merit_of, screen, select
 from ._tallying import Event
+from ._types import types_apart
 from .attacks import Coordinatewise, FloatLattice, MajorityVote, Support, choose
 from .attacks._choosing import (
     Choice,
@@ -21,14 +22,15 @@ from .attacks._choosing import (
     not_applicable,
 )
 from .attacks._reading import candidates_of
+from .attacks._regions import NegativeZeros
 from .attacks.auto import Auto
 from .attacks.support import MOST_SOUGHT, rare
 from .bounds import clopper_pearson
 from .errors import integer, mistyped
 from .events import Never
-from .events.above import scores_of
+from .events.above import Score, scores_of
 from .records import Counts, Pair
-from .sampling import PILOT
+from .sampling import PILOT, PROBE
 
 _MOST_TRAINING: Final = 2**21
 _MOST_PILOT: Final = 2**26
@@ -40,6 +42,9 @@ _MOST_LATTICE: Final = 2**18
 """Numbers a side that the floating-point attack learns from; at least `_FEWEST_LATTICE` rows."""
 _FEWEST_LATTICE: Final = 2**12
 _CURVE_POINTS: Final = 48
+_TYPED_CALLS: Final = 20
+"""Short calls on each side that must show the types that the pilot showed: where a type is a
+matter of chance, all of them do in at most one audit of 2^40."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +58,7 @@ class Fitted:
         pilot: pilot draws used on each side.
         thresholds: of the event's score, for the trade-off curve; empty without a score.
         lattice: the choice for the floating-point finding, or None.
-        notes: what a reader should know of the choice.
+        notes: what a reader should know of the outputs, and of the choice.
     """
 
     event: Event
@@ -129,26 +134,30 @@ def fit(
     with np.errstate(over="ignore", invalid="ignore"):
         name = f"outputs of {source.name}"
         scores = candidates_of(attack, outputs, outputs_prime, pair, name)
-    found = None
+    found: tuple[Score, ...] = ()
     if lattice:
         rows = max(_FEWEST_LATTICE, _MOST_LATTICE // max(1, source.elements))
         few, few_prime = outputs[:rows], outputs_prime[:rows]
         with np.errstate(over="ignore", invalid="ignore"):
-            found = FloatLattice().candidates(few, few_prime, pair)
+            found = (*FloatLattice().candidates(few, few_prime, pair), *_signed(few, few_prime))
+    types = types_apart(outputs, outputs_prime)
     rest, rest_prime = screen(source, selection)
     seldom = _rare(attack, (outputs, rest), (outputs_prime, rest_prime), goal)
     del outputs, outputs_prime
+    notes = types if types and _stay_apart(source, types) else ()
     watched = max(choices(found, rest, rest_prime, goal), key=merit_of) if found else None
     if watched is not None and watched.merit <= 0.0:
         watched = None
     if not scores:
         if type(attack) is not Auto or rest.size:
             raise not_applicable(attack, rest)
-        return Fitted(Never(), "x", 0.0, training + selection, np.empty(0), watched)
+        return Fitted(Never(), "x", 0.0, training + selection, np.empty(0), watched, notes)
     chosen = select(source, scores, (rest, rest_prime), selection, goal)
     if seldom is not None and seldom.merit > max(0.0, chosen.merit):
         chosen = seldom
     told = [one for one in (watched, chosen.rounding) if one is not None]
+    if chosen.rounding is not None and chosen.merit <= 0.0:
+        notes = (*notes, _ROUNDED)
     event = chosen.counted
     return Fitted(
         event,
@@ -157,7 +166,7 @@ def fit(
         training + selection,
         np.empty(0) if type(event) is Never else _curve(chosen, rest, rest_prime),
         max(told, key=merit_of, default=None),
-        (_ROUNDED,) if chosen.rounding is not None and chosen.merit <= 0.0 else (),
+        notes,
     )
 
 
@@ -178,6 +187,24 @@ _ROUNDED: Final = (
     "outputs' format): no event is left for the law that was meant; see rounding for the code as "
     "it runs"
 )
+
+
+def _stay_apart(source: Source, types: tuple[str, ...]) -> bool:
+    """Whether a difference of types is the input's: a type may change from call to call."""
+    for number in range(1, _TYPED_CALLS + 1):
+        place = Place(number, 2, 0, 2)
+        if types_apart(*(source.draws.draw(PROBE, side, place) for side in (0, 1))) != types:
+            return False
+    return True
+
+
+def _signed(
+    outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]
+) -> tuple[NegativeZeros, ...]:
+    """The score of -0.0, where there is one among the outputs."""
+    sides = [side for side in (outputs, outputs_prime) if side.dtype.kind == "f"]
+    seen = any(bool((np.signbit(side) & (side == 0.0)).any()) for side in sides)
+    return (NegativeZeros(),) if seen else ()
 
 
 def _curve(

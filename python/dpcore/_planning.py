@@ -32,7 +32,7 @@ from .errors import (
 from .pairs import distance
 from .published import is_native
 from .records import Pair
-from .sampling import MOST_DRAWS, Rng, block_of, describe, seed_of, threads_of
+from .sampling import MOST_DRAWS, PROBE, Rng, block_of, describe, seed_of, threads_of
 
 _SLACK: Final = 1e-9
 """Relative slack of the distance check: a pair at its sensitivity may be a rounding beyond it."""
@@ -41,8 +41,6 @@ _LOOP_BLOCK: Final = 4096
 FEWEST_PILOT: Final = 32
 """Pilot draws a side below which a broken claim passes by the pilot's bad luck: with Laplace noise
 of loss 1, 10 % of audits with 16 certified 0, with 2 most of them; with 24 nearly what any did."""
-_PROBE: Final = 4
-"""The purpose of the calls that only tell the shape of outputs."""
 _PROBED: Final = 2
 _PROBED_LISTS: Final = 64
 """Outputs of such a call; of lists, whose lengths may differ, more."""
@@ -203,12 +201,12 @@ def plan_of(
 def _shape_of(mechanism: Any, pair: Pair, seed: int) -> tuple[int, ...]:
     """The shape of one output; () for Python objects, such as lists of changing length."""
     # Streams that nothing else uses: these calls only tell the shape.
-    answer = mechanism(pair.x, _PROBED, generator(seed, _PROBE, 0, 0))
+    answer = mechanism(pair.x, _PROBED, generator(seed, PROBE, 0, 0))
     shape = outputs_of(f"outputs of {name_of(mechanism)}", answer, _PROBED).shape[1:]
     if shape and isinstance(answer, (list, tuple)):
         # Two lists may be equally long by chance.
         for side, x in enumerate((pair.x, pair.x_prime)):
-            more = call(mechanism, x, _PROBED_LISTS, generator(seed, _PROBE, side, 1))
+            more = call(mechanism, x, _PROBED_LISTS, generator(seed, PROBE, side, 1))
             shape = shape if more.shape[1:] == shape else ()
     return shape
 

@@ -20,6 +20,7 @@ PILOT: Final = 0
 SELECTION: Final = 1
 COUNT: Final = 2
 SAMPLE: Final = 3
+PROBE: Final = 4
 """What draws are for: different purposes never share a random number."""
 
 BLOCK_ELEMENTS: Final = 2**17

@@ -13,6 +13,8 @@ from .coordinatewise import Coordinatewise
 from .histogram import Histogram
 from .lattice import FloatLattice
 from .majority import MajorityVote, choose
+from .products import Products
+from .residues import Residues
 from .support import Support
 from .threshold import Threshold
 from .timing import Timing
@@ -24,6 +26,8 @@ NAMES = {
     "histogram": Histogram,
     "additive": Additive,
     "support": Support,
+    "products": Products,
+    "residues": Residues,
     "lattice": FloatLattice,
     "coordinatewise": Coordinatewise,
     "classifier": Classifier,
@@ -61,6 +65,8 @@ __all__ = [
     "FloatLattice",
     "Histogram",
     "MajorityVote",
+    "Products",
+    "Residues",
     "ScoreAttack",
     "Support",
     "Threshold",

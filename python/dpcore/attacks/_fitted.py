@@ -26,7 +26,7 @@ Rows = npt.NDArray[Any]
 
 _SAMPLE: Final = 2**19
 """Numbers of each side on which bins are made; at least and at most so many rows."""
-_ROWS: Final = (2**14, 2**16)
+_ROWS: Final = (2**12, 2**16)
 _FEW: Final = 5
 """Columns of so few bins are not smoothed in several ways."""
 _COVERED: Final = 0.5

@@ -53,6 +53,36 @@ class Special(Record):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
+class NegativeZeros(Record):
+    """How many entries of the output are -0.0, which equals 0.0 and is not the same bits.
+
+    Whoever sees the output as it is printed or stored sees the sign; whoever compares numbers
+    does not. So it belongs to what is found of the code as it runs, beside the rounding.
+
+    Source:
+        IEEE 754-2019, section 6.3, the sign of a zero.
+
+    Example:
+        >>> NegativeZeros()(np.array([[-0.0, 0.0], [-0.0, -0.0]])).tolist()
+        [1.0, 2.0]
+    """
+
+    merged = True
+
+    def __call__(self, outputs: npt.NDArray[Any]) -> Floats:
+        """The numbers, shape `(size,)`; 0 for outputs that are no floats."""
+        rows = numbers(outputs)
+        if rows.dtype.kind != "f":
+            return np.zeros(len(rows))
+        counts: Floats = np.count_nonzero((rows == 0.0) & np.signbit(rows), axis=1).astype(float)
+        return counts
+
+    def __str__(self) -> str:
+        """One line for a report."""
+        return "number of entries that are -0.0"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Outside(Record):
     """How many entries of the output lie outside their range.
 

@@ -13,10 +13,19 @@ from ..records import Pair
 from ._choosing import ScoreAttack
 from .additive import Additive
 from .histogram import Histogram
+from .products import Products
+from .residues import Residues
 from .support import Support
 from .threshold import Threshold
 
-_DEFAULT: tuple[ScoreAttack, ...] = (Threshold(), Histogram(), Additive(), Support())
+_DEFAULT: tuple[ScoreAttack, ...] = (
+    Threshold(),
+    Histogram(),
+    Additive(),
+    Support(),
+    Products(),
+    Residues(),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +75,12 @@ class Auto(ScoreAttack):
             if isinstance(member, Histogram) and outputs.dtype.kind == "f" and self._has(Additive):
                 # Its tables hold the same cells of floats, and are looked up in Rust.
                 continue
-            for score in member.candidates(outputs, outputs_prime, pair):
-                if score not in found:
-                    found.append(score)
+            if isinstance(member, (Products, Residues)):
+                # Without the score that they fall back on: here others have one.
+                scores = member.telling(outputs, outputs_prime)
+            else:
+                scores = member.candidates(outputs, outputs_prime, pair)
+            found += [score for score in scores if score not in found]
         return tuple(found)
 
     def _has(self, kind: type[ScoreAttack]) -> bool:

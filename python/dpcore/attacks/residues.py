@@ -1,0 +1,227 @@
+"""Whole numbers modulo 2 to 16: what their last digits say, whatever the numbers are.
+
+An even number on x and an odd one on x' are no further apart than any two others, and no
+threshold, bin or moment tells them apart where there are too many numbers for a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ..events.above import Score
+from ..records import Pair
+from ._choosing import ScoreAttack
+from ._columns import Floats, both
+from ._familiar import familiar
+from ._regions import Special
+from ._residue_ratio import MODULI, ResidueRatio, Rows, Whole, residues_of
+from ._tables import log_ratios, smoothed
+
+_COMMON: Final = 720720
+"""A multiple of them all: residues modulo it have all the others."""
+_ELEMENTS: Final = 2**18
+_ROWS: Final = (2**12, 2**15)
+"""Numbers a side that are counted; at least and at most so many rows."""
+_MOST_COLUMNS: Final = 64
+_ALPHABET: Final = 64
+"""Columns of a shorter range have a bin for each number in other scores."""
+_FEWEST: Final = 0.5
+"""Share of a column's entries that are whole, at least; the others are infinities and NaN."""
+_SCORES: Final = 3
+_CHANCE: Final = 16.0
+"""Minus the logarithm of the chance that a modulus of a column, which says nothing, is taken."""
+_AHEAD: Final = 1.05
+"""By how much the larger of two moduli must be more telling than the smaller."""
+
+
+@dataclass(frozen=True, slots=True)
+class Residues(ScoreAttack):
+    """Looks at whole numbers modulo 2 to 16: each column, all of them together, and their sum.
+
+    For every modulus and column the pilot's counts of residues are compared between the sides;
+    where Pearson's statistic exceeds what chance allows, the log ratios of the counts are the
+    score, of a smaller modulus rather than of a multiple that tells no more. It applies to
+    integers and to floats that are whole on the pilot where they are finite: the first 64 columns
+    whose numbers span 64 or more, and the sum of all; unless there are so few different outputs
+    that a table of them says as much.
+
+    Source:
+        Neyman and Pearson (1933) for the likelihood ratio; Pearson (1900) for the comparison.
+
+    Example:
+        >>> import dpcore
+        >>> def even(x, size, rng):
+        ...     odd = (rng.random((size, 1)) < 0.1) ^ bool(x[0])
+        ...     return 2 * rng.integers(-10**6, 10**6, (size, 1)) + odd
+        >>> pair = dpcore.Pair([0.0], [1.0])
+        >>> report = dpcore.audit(
+        ...     even, pair, attack=Residues(), trials=10**5, claim=1.0, rng=1
+        ... )
+        >>> report.verdict, 2.1 < report.epsilon_lower < 2.1973
+        ('refuted', True)
+    """
+
+    def candidates(
+        self, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any], pair: Pair
+    ) -> tuple[Score, ...]:
+        """The scores that the pilot suggests, or one that says nothing.
+
+        Args:
+            outputs: pilot outputs on `x`, shape `(size, ...)`.
+            outputs_prime: pilot outputs on `x_prime`, shape `(size', ...)`.
+            pair: the pair they were drawn on (not used).
+
+        Returns:
+            What `telling` finds; the number of NaN where that is nothing, which certifies 0; none
+            where the attack does not apply.
+        """
+        rows = both(outputs, outputs_prime)
+        if rows is None:
+            return ()
+        return self.telling(outputs, outputs_prime) or (Special("nan"),)
+
+    def telling(
+        self, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]
+    ) -> tuple[Score, ...]:
+        """The scores that the pilot suggests.
+
+        Args:
+            outputs: pilot outputs on `x`, shape `(size, ...)`.
+            outputs_prime: pilot outputs on `x_prime`, shape `(size', ...)`.
+
+        Returns:
+            At most three scores; none where no residue tells the sides apart.
+        """
+        rows = both(outputs, outputs_prime)
+        if rows is None:
+            return ()
+        most = min(max(_ELEMENTS // rows[0].shape[1], _ROWS[0]), _ROWS[1])
+        sides = [side[:most] for side in rows]
+        if not all(map(_whole, sides)) or familiar(*sides):
+            return ()
+        found: list[tuple[float, ResidueRatio]] = []
+        wide = _wide(sides)
+        if wide.size:
+            found += _of_columns([residues_of(side[:, wide], _COMMON) for side in sides], wide)
+        if sides[0].shape[1] > 1:
+            found += _of_sum([_sums(side) for side in sides])
+        found.sort(key=lambda item: -item[0])
+        return tuple(score for _, score in found[:_SCORES])
+
+
+def _whole(rows: Rows) -> bool:
+    """Whether numbers are whole where they are finite; a few of them tell at once if not."""
+    if rows.dtype.kind != "f":
+        return True
+    for part in (rows[:64], rows):
+        whole = residues_of(part, 2) >= 0
+        if not (whole | ~np.isfinite(part)).all() or whole.mean() < _FEWEST:
+            return False
+    return True
+
+
+def _wide(sides: list[Rows]) -> Whole:
+    """The first columns with more numbers than others scores have bins for."""
+    if sides[0].dtype.kind == "b":
+        return np.zeros(0, dtype=np.int64)
+    with np.errstate(invalid="ignore"):
+        ends = [(np.fmin.reduce(side, axis=0), np.fmax.reduce(side, axis=0)) for side in sides]
+        low = np.minimum(ends[0][0].astype(np.float64), ends[1][0].astype(np.float64))
+        high = np.maximum(ends[0][1].astype(np.float64), ends[1][1].astype(np.float64))
+        return np.flatnonzero(high - low >= _ALPHABET)[:_MOST_COLUMNS]
+
+
+def _sums(rows: Rows) -> Whole:
+    """A number with the residues of each row's sum, shape `(size, 1)`."""
+    if rows.dtype.kind in "biu" and rows.dtype.itemsize < 8:
+        found: Whole = rows.astype(np.int64)
+    else:
+        found = np.maximum(residues_of(rows, _COMMON), 0)
+    sums: Whole = found.sum(axis=1, keepdims=True)
+    return sums
+
+
+def _of_columns(sides: list[Whole], wide: Whole) -> Iterator[tuple[float, ResidueRatio]]:
+    """The most telling modulus of all columns together, and of the most telling one."""
+    tables = [_Table.of(sides, modulus) for modulus in MODULI]
+    best = tables[_smallest([table.total for table in tables])]
+    for used in {int(best.telling.sum()): best.telling, 1: best.worth == best.worth.max()}.values():
+        if best.telling[used].all() and used.any():
+            weights = best.weights()[used]
+            yield float(best.worth[used].sum()), ResidueRatio(best.modulus, wide[used], weights)
+
+
+def _of_sum(sides: list[Whole]) -> Iterator[tuple[float, ResidueRatio]]:
+    """The most telling modulus of the sum."""
+    tables = [_Table.of(sides, modulus) for modulus in MODULI]
+    best = tables[_smallest([table.total for table in tables])]
+    if best.telling.any():
+        none = np.zeros(0, dtype=np.int64)
+        yield best.total, ResidueRatio(best.modulus, none, best.weights(), summed=True)
+
+
+def _smallest(worth: list[float]) -> int:
+    """The first of those about as telling as the best: a multiple of a modulus tells no less."""
+    return next(i for i, one in enumerate(worth) if one * _AHEAD >= max(worth))
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """How often each residue occurs in each column.
+
+    Args:
+        modulus: the modulus.
+        k: counts on x, shape `(columns, modulus)`.
+        k_prime: counts on x'.
+        worth: estimated divergence between the sides of each column, in both directions, less
+            what chance adds to it; 0 where it may be chance altogether, shape `(columns,)`.
+    """
+
+    modulus: int
+    k: Floats
+    k_prime: Floats
+    worth: Floats
+
+    @classmethod
+    def of(cls, sides: list[Whole], modulus: int) -> _Table:
+        """The table of residues modulo a multiple of the modulus, shape `(size, columns)`."""
+        k, k_prime = (_counts(side, modulus) for side in sides)
+        n, n_prime = (np.maximum(side.sum(axis=1, keepdims=True), 1.0) for side in (k, k_prime))
+        ratios, variances = log_ratios(k, k_prime, n, n_prime)
+        freedom = modulus - 1
+        # Laurent and Massart (2000), lemma 1: the tail of the chi-square law.
+        chance = freedom + 2.0 * np.sqrt(_CHANCE * freedom) + 2.0 * _CHANCE
+        beyond = (ratios**2 / variances).sum(axis=1) > chance
+        worth = ((k / n - k_prime / n_prime) * ratios - (1.0 / n + 1.0 / n_prime)).sum(axis=1)
+        return cls(modulus, k, k_prime, np.where(beyond, np.maximum(worth, 0.0), 0.0))
+
+    @property
+    def total(self) -> float:
+        """What all columns together tell."""
+        return float(self.worth.sum())
+
+    @property
+    def telling(self) -> npt.NDArray[np.bool_]:
+        """Which columns differ beyond chance."""
+        return self.worth > 0.0
+
+    def weights(self) -> Floats:
+        """Log ratios, shrunk by how much of them is noise, shape `(columns, modulus)`."""
+        n, n_prime = (side.sum(axis=1, keepdims=True) for side in (self.k, self.k_prime))
+        return smoothed(self.k, self.k_prime, n, n_prime, None)
+
+
+def _counts(residues: Whole, modulus: int) -> Floats:
+    """How often each residue occurs in each column; what has none is left out."""
+    columns = residues.shape[1]
+    flat = residues % modulus + modulus * np.arange(columns)
+    counts = np.bincount(flat[residues >= 0], minlength=modulus * columns)
+    return counts.reshape(columns, modulus).astype(np.float64)
+
+
+__all__ = ["MODULI", "ResidueRatio", "Residues"]

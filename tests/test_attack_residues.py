@@ -1,0 +1,235 @@
+"""Residues of whole numbers: what they see, that they stay sound, and their arithmetic."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from shared_audits import AUDITS, CONFIDENCE, MOST
+from shared_pairs_of_columns import LOSS, UNIT, odd, secret, told
+
+import dpcore
+from dpcore.attacks import NAMES, Auto, Residues, named
+from dpcore.attacks._residue_ratio import MODULI, ResidueRatio, residues_of
+
+PARITY = 2.936
+"""What the event "the number is even" certifies with 10^6 trials at 95 %."""
+
+
+def certified(mechanism, trials=10**6, attack=None):
+    report = dpcore.audit(mechanism, UNIT, attack=attack, trials=trials, claim=1.0, rng=11)
+    return report.epsilon_lower
+
+
+def test_the_figure_is_what_a_hand_written_event_certifies():
+    assert told(odd(), lambda outputs: outputs[:, 0] % 2 == 0) == pytest.approx(PARITY, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    "turned",
+    [
+        {},
+        {"dtype": np.float64},
+        {"offset": 12345},
+        {"sign": -1},
+        {"offset": 2**52, "dtype": np.float64},
+        {"offset": 2**62},
+        {"scale": 1e12},
+    ],
+    ids=str,
+)
+def test_the_parity_of_a_whole_number_is_seen(turned):
+    """Before: 0."""
+    assert certified(odd(**turned), 10**6 if not turned else 2 * 10**5) > 0.9 * PARITY
+
+
+@pytest.mark.parametrize("column", [0, 7])
+def test_the_parity_of_one_column_of_many_is_seen_wherever_it_is(column):
+    def among(x, size, rng):
+        outputs = rng.integers(-1000, 1000, (size, 8))
+        outputs[:, column] = odd()(x, size, rng)[:, 0]
+        return outputs
+
+    assert certified(among, 2 * 10**5) > 0.9 * PARITY
+
+
+@pytest.mark.parametrize("shuffled", [False, True], ids=["in order", "shuffled"])
+def test_the_parity_of_a_sum_is_seen(shuffled):
+    """The last column makes the sum even or odd; each column, and each pair, says nothing."""
+
+    def balanced(x, size, rng):
+        outputs = rng.integers(0, 1000, (size, 6))
+        outputs[:, -1] += (outputs.sum(axis=1) + secret(x, size, rng)) % 2
+        return outputs[:, [3, 5, 0, 1, 4, 2]] if shuffled else outputs
+
+    assert certified(balanced, 2 * 10**5) > 0.9 * PARITY
+
+
+@pytest.mark.parametrize("modulus", MODULI)
+def test_every_modulus_is_found_and_no_multiple_of_it(modulus):
+    """Multiples of m come more often on x'; of a divisor they come less often than that."""
+
+    def stepped(x, size, rng):
+        outputs = rng.integers(-(10**6), 10**6, (size, 1))
+        outputs -= np.where(rng.random((size, 1)) < 0.5 * x[0], outputs % modulus, 0)
+        return outputs
+
+    rng = np.random.default_rng(3)
+    scores = Residues().telling(*(stepped(x, 2**15, rng) for x in (UNIT.x, UNIT.x_prime)))
+    assert [score.modulus for score in scores] == [modulus]
+
+
+def test_columns_that_each_tell_a_little_are_added():
+    def several(x, size, rng):
+        wide = 2 * rng.integers(-(10**6), 10**6, (size, 5))
+        return wide + (rng.random((size, 5)) < 0.4 + 0.2 * x[0])
+
+    # All five even: five times the loss ln 1.5 of one, or ln(.6 / .4)^5 = 2.03.
+    assert certified(several, 2 * 10**5) > 0.9 * 5 * math.log(1.5)
+
+
+def noisy_count(x, size, rng):
+    """Two-sided geometric noise of scale 50 on a count: loses 1 / 50 a unit."""
+    noise = rng.geometric(1.0 - math.exp(-1.0 / 50.0), (2, size, 1))
+    return (x + noise[0] - noise[1]).astype(np.int64)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "loss"), [(odd(), LOSS), (noisy_count, 1.0 / 50.0)], ids=["odd", "count"]
+)
+def test_a_true_claim_is_refuted_as_seldom_as_promised(mechanism, loss):
+    """At the exact loss with the exact bound at 90 %: significance 1e-4."""
+    refuted = [
+        dpcore.audit(
+            mechanism, UNIT, trials=400, claim=loss, confidence=CONFIDENCE, bound="exact", rng=seed
+        ).refuted
+        for seed in range(AUDITS)
+    ]
+    assert sum(refuted) <= MOST
+
+
+def test_control_two_thirds_of_the_loss_are_refuted_often():
+    refuted = [
+        dpcore.audit(
+            odd(), UNIT, trials=2000, claim=LOSS * 2 / 3,
+            confidence=CONFIDENCE, bound="exact", rng=seed,
+        ).refuted
+        for seed in range(20)
+    ]  # fmt: skip
+    assert sum(refuted) > 15
+
+
+@pytest.mark.parametrize("columns", [1, 20])
+def test_numbers_that_say_nothing_have_no_scores(columns):
+    """At most 15 moduli of 21 columns in 20 pilots, each by chance below 1e-7."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        sides = (rng.integers(-5000, 5000, (2**13, columns)) for _ in range(2))
+        assert Residues().telling(*sides) == ()
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda rng, shift: shift + rng.laplace(size=(500, 1)),
+        lambda rng, shift: np.where(rng.random((500, 1)) < 0.5, 0.5, 2 * rng.integers(999) + shift),
+        lambda rng, shift: 1e300 + np.zeros((500, 1)),
+        lambda rng, shift: np.full((500, 1), "a"),
+        lambda rng, shift: np.full((500, 1), np.nan),
+        lambda rng, shift: rng.integers(0, 5, (500, 1)) + shift,
+        lambda rng, shift: np.zeros((500, 0), dtype=int),
+    ],
+    ids=["reals", "halves", "beyond 2^53", "strings", "nan", "few", "empty"],
+)
+def test_it_does_not_apply_to_other_numbers_nor_to_few(made):
+    rng = np.random.default_rng(1)
+    assert Residues().telling(made(rng, 0), made(rng, 1)) == ()
+
+
+def test_a_sentinel_does_not_hide_the_parity_of_the_rest():
+    def missing(x, size, rng):
+        outputs = odd(dtype=np.float64)(x, size, rng)
+        outputs[rng.random(size) < 0.2] = np.nan
+        outputs[rng.random(size) < 0.1] = -np.inf
+        return outputs
+
+    assert certified(missing, 2 * 10**5) > 0.9 * PARITY
+
+
+NUMBERS = [0, 1, -1, 7, -7, 16, 720721, -(2**31), 2**52 + 1, 2**62 + 3, -(2**63)]
+
+
+@pytest.mark.parametrize("modulus", [2, 3, 7, 16])
+def test_residues_are_those_of_pythons_integers(modulus):
+    whole = np.array(NUMBERS, dtype=np.int64)
+    assert residues_of(whole, modulus).tolist() == [n % modulus for n in NUMBERS]
+    small = [n for n in NUMBERS if abs(n) < 2**53]
+    assert residues_of(np.array(small, dtype=float), modulus).tolist() == [
+        n % modulus for n in small
+    ]
+    large = [2**64 - 1, 2**63, 5]
+    assert residues_of(np.array(large, np.uint64), modulus).tolist() == [n % modulus for n in large]
+    none = [0.5, np.nan, np.inf, -np.inf, 2.0**53, -1e300]
+    assert residues_of(np.array(none), modulus).tolist() == [-1] * len(none)
+    assert residues_of(np.array([True, False]), modulus).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("summed", [False, True], ids=["entries", "sum"])
+@pytest.mark.parametrize("dtype", ["i8", "f8", "i1", "u8"])
+def test_scores_are_what_a_loop_says(summed, dtype):
+    rows = np.random.default_rng(4).integers(0, 100, (200, 4)).astype(dtype)
+    if dtype == "f8":
+        rows[:20, 0], rows[10:30, 2], rows[40, 3] = np.nan, 0.5, np.inf
+    weights = np.arange(5.0 if summed else 10.0).reshape(-1, 5) - 2.0
+    entries = [] if summed else [0, 2]
+    found = ResidueRatio(5, entries, weights, summed)(rows)
+
+    def one(value, table):
+        return table[int(value) % 5] if math.isfinite(value) and value == int(value) else 0.0
+
+    for row, score in zip(rows.tolist(), found, strict=True):
+        known = [int(v) for v in row if math.isfinite(v) and v == int(v)]
+        naive = weights[0][sum(known) % 5] if summed else one(row[0], weights[0]) + one(
+            row[2], weights[1])  # fmt: skip
+        assert score == naive
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"modulus": 1}, "modulus must be"),
+        ({"modulus": 17}, "modulus must be"),
+        ({"entries": []}, "entries must be places"),
+        ({"entries": [-1]}, "entries must be places"),
+        ({"weights": [[1.0]]}, "weights must be finite and of shape"),
+        ({"weights": [[1.0, np.inf]]}, "weights must be finite"),
+    ],
+)
+def test_tables_that_do_not_fit_are_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        ResidueRatio(**{"modulus": 2, "entries": [0], "weights": [[1.0, -1.0]]} | change)
+
+
+def test_too_few_entries_are_refused():
+    with pytest.raises(ValueError, match="outputs must be of at least 4 entries"):
+        ResidueRatio(2, [3], [[1.0, -1.0]])(np.zeros((5, 2), dtype=int))
+
+
+def test_a_record_comes_back_from_json_and_counts_the_same():
+    report = dpcore.audit(odd(), UNIT, trials=20000, claim=1.0, rng=1)
+    assert isinstance(report.event.score, ResidueRatio)
+    back = dpcore.Audit.from_json(report.to_json())
+    assert back.event == report.event
+    assert int(back.event(report.outputs("x", 0, 20000)).sum()) == report.counts.k
+
+
+def test_it_is_one_of_the_attacks_and_takes_part_in_auto():
+    assert named("residues") == Residues() == NAMES["residues"]()
+    assert Residues() in Auto().members
+
+
+def test_by_name_it_certifies_nothing_where_nothing_tells():
+    report = dpcore.audit(dpcore.Laplace(1.0), attack=Residues(), trials=1000, claim=1.0, rng=1)
+    assert report.epsilon_lower == 0.0
+    assert Residues().candidates(np.full((9, 1), "a"), np.full((9, 1), "a"), UNIT) == ()
