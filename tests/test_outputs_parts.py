@@ -110,7 +110,8 @@ def test_early_stop_learns_from_parts():
 
 def test_the_most_telling_of_several_pairs():
     pairs = [dpcore.Pair([0.0], [0.0]), dpcore.Pair(*PAIR)]
-    report = dpcore.audit(Leaky("first letter", 2.2), pairs, claim=1.0, trials=TRIALS, rng=1)
+    mechanism = Leaky("first letter", 2.2)
+    report = dpcore.audit(mechanism, pairs, null=True, claim=1.0, trials=TRIALS, rng=1)
     assert report.pair == pairs[1]
     assert report.refuted
 
@@ -312,5 +313,6 @@ def test_strings_of_one_million_audits_take_seconds():
 
 def test_no_length_tells_more_than_it_does():
     """The control of `lengths`: the same lists on both sides."""
-    same = dpcore.audit(Leaky("lengths", 3.0), ([0.0], [0.0]), claim=0.0, trials=5000, rng=1)
+    equal = ([0.0], [0.0])
+    same = dpcore.audit(Leaky("lengths", 3.0), equal, null=True, claim=0.0, trials=5000, rng=1)
     assert same.epsilon_lower == 0.0
