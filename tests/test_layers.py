@@ -20,15 +20,15 @@ PACKAGE = Path(dpcore.__file__).parent
 
 LAYERS = [
     ["errors", "_core"],
-    ["records", "progress", "_files"],
+    ["records", "progress", "_files", "_seeding"],
     ["pairs", "mechanisms", "repeating"],
     ["bounds", "events", "_systems", "_laws"],
     ["published"],
     ["attacks"],
     ["sampling", "exact"],
-    ["_tallying"],
+    ["_tallying", "_replay", "_calling"],
     ["_counting"],
-    ["findings", "_judging"],
+    ["findings", "_judging", "_randomness"],
     ["_json", "_fitting", "_pairing", "_certificate", "_merging"],
     ["_sequential"],
     ["audit_record"],

@@ -1,0 +1,157 @@
+"""The global generators of Python, numpy and torch: seeded from a stream, and put back.
+
+Each is given a full state, 624 words of 32 bits, not a seed: of seeds of 32 bits, which is all
+that torch's own generator of the CPU keeps, some are equal in every 10^5 blocks.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import random
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import AssumptionWarning
+
+_GLOBAL: Any = np.random
+"""numpy's global generator: its stubs leave out half of the functions."""
+
+_WORDS: Final = 624
+"""Words of 32 bits in the state of a Mersenne twister."""
+_FIRST: Final = 24
+"""Bytes before the words in torch's state: 8 of the seed, `left`, `seeded`, 8 of `next`."""
+
+
+@contextmanager
+def seeded_globals(rng: np.random.Generator) -> Iterator[None]:
+    """Seed the global generators of Python, numpy and torch, and put them back as they were.
+
+    torch's only where torch has been imported.
+
+    Args:
+        rng: where their states come from.
+    """
+    python, bits, state = (
+        random.getstate(),
+        _GLOBAL.get_bit_generator(),
+        _GLOBAL.get_state(legacy=False),
+    )
+    random.setstate((3, (*_words(rng).tolist(), _WORDS), None))
+    # Exchanged, not seeded anew: the user's own bit generator need not be one that can be.
+    _GLOBAL.set_bit_generator(_twister(rng))
+    try:
+        if "torch" in sys.modules:
+            with seeded_torch(rng):
+                yield
+        else:
+            yield
+    finally:
+        random.setstate(python)
+        _GLOBAL.set_bit_generator(bits)
+        # The exchange forgets the second normal of a pair that was waiting.
+        _GLOBAL.set_state(state)
+
+
+@contextmanager
+def seeded_torch(rng: np.random.Generator) -> Iterator[None]:
+    """Seed torch's default generators, each from words of its own, and put them back.
+
+    Those of CUDA keep 64 bits of a seed and count from there (Philox).
+
+    Args:
+        rng: where their states come from.
+    """
+    generators = torch_generators()
+    states = [generator.get_state() for generator in generators]
+    for generator in generators:
+        if generator.device.type == "cpu":
+            _fill_torch(generator, _words(rng))
+        else:
+            generator.manual_seed(int(rng.integers(2**64, dtype=np.uint64)))
+    try:
+        yield
+    finally:
+        for generator, state in zip(generators, states, strict=True):
+            generator.set_state(state)
+
+
+_seeded_in = os.getpid()
+
+
+def reseed_a_forked_child() -> None:
+    """Give a forked child global generators of its own: its siblings inherit the same ones."""
+    global _seeded_in
+    if os.getpid() != _seeded_in:
+        _seeded_in = os.getpid()
+        random.seed()
+        _GLOBAL.seed()
+        for one in torch_generators():
+            one.seed()
+
+
+def torch_generators() -> list[Any]:
+    """The default generators of torch, of the CPU and of every device in use; none without torch."""
+    torch: Any = sys.modules.get("torch")
+    # A module that is still being imported, or stands in for torch, has none.
+    found = [torch.default_generator] if hasattr(torch, "default_generator") else []
+    if found and torch.cuda.is_initialized():
+        found += torch.cuda.default_generators
+    return found
+
+
+def _words(rng: np.random.Generator) -> npt.NDArray[np.uint32]:
+    return rng.integers(2**32, size=_WORDS, dtype=np.uint32)
+
+
+def _twister(rng: np.random.Generator) -> np.random.MT19937:
+    twister = np.random.MT19937(0)
+    twister.state = {
+        "bit_generator": "MT19937",
+        "state": {"key": _words(rng), "pos": _WORDS},
+    }
+    return twister
+
+
+def _fill_torch(generator: Any, words: npt.NDArray[np.uint32]) -> None:
+    """Give torch's twister a whole state, as `manual_seed` leaves it: all words used up."""
+    if not _torch_layout_known():
+        generator.manual_seed(int.from_bytes(words[:2].tobytes(), sys.byteorder))
+        return
+    torch: Any = sys.modules["torch"]
+    state = torch.Generator().manual_seed(0).get_state()
+    # Each word of 32 bits has a place of 64.
+    held = state.numpy()[_FIRST : _FIRST + 8 * _WORDS].view(np.uint64)
+    held[:] = words
+    generator.set_state(state)
+
+
+@functools.cache
+def _torch_layout_known() -> bool:
+    """Whether the words of torch's twister lie where this file puts them.
+
+    They follow from the first by the recursion that every implementation seeds with, so that a
+    state of another layout is told at once.
+    """
+    torch: Any = sys.modules["torch"]
+    state = torch.Generator().manual_seed(_FIRST).get_state().numpy()
+    held = state[_FIRST : _FIRST + 8 * _WORDS].view(np.uint64).tolist() if state.size > 5e3 else []
+    word, expected = _FIRST, [_FIRST]
+    for place in range(1, _WORDS):
+        word = (1812433253 * (word ^ (word >> 30)) + place) % 2**32
+        expected.append(word)
+    known: bool = held == expected
+    if not known:
+        warnings.warn(
+            "this torch keeps the state of its generator otherwise than was known: blocks are "
+            "seeded with 32 bits, and of 10^5 blocks some may be equal",
+            AssumptionWarning,
+            stacklevel=2,
+        )
+    return known
