@@ -48,6 +48,7 @@ def record(plan: Plan, source: Source, fitted: Fitted, counts: Counts, **more: A
         shape=source.shape,
         threads=source.threads,
         floats=plan.floats,
+        randomness=plan.randomness,
         **more,
     )
 

@@ -11,6 +11,7 @@ from . import _core
 from ._counting import CallableDraws, NativeDraws, Source, call, generator
 from ._fitting import pilot_of, vote_pilot
 from ._pairing import Asked, asked, settle
+from ._randomness import PROBE, runs_in, shared_globals, whose
 from ._sequential import BLOCK
 from .attacks import Auto, Coordinatewise, MajorityVote, Timing
 from .attacks._choosing import Goal, ScoreAttack
@@ -36,13 +37,15 @@ _SLACK: Final = 1e-9
 """Relative slack of the distance check: a pair at its sensitivity may be a rounding beyond it."""
 
 _LOOP_BLOCK: Final = 4096
-_PROBE: Final = 4
-"""The purpose of the call that only tells the shape of outputs."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The checked arguments of an audit."""
+    """The checked arguments of an audit.
+
+    `randomness` is whose it is (see `Audit`); with `globals` the global generators are seeded for
+    every block.
+    """
 
     mechanism: Any
     wanted: Asked
@@ -62,6 +65,8 @@ class Plan:
     threads: int | None
     executor: Executor | None
     shape: tuple[int, ...]
+    randomness: str = "not known"
+    globals: bool = False
 
     @property
     def pair(self) -> Pair:
@@ -101,7 +106,8 @@ class Plan:
         if self.block is None and hasattr(self.mechanism, "reproducible"):
             # One call an output: shorter blocks can be shared out, and stopped.
             size = min(size, _LOOP_BLOCK)
-        mine = CallableDraws(self.mechanism, pair, self.seed, size, self.shape)
+        what = self.mechanism, pair, self.seed, size
+        mine = CallableDraws(*what, self.shape, self.globals)
         return Source(mine, self.workers, end, self.executor)
 
     def _block(self, elements: int) -> int:
@@ -163,17 +169,48 @@ def plan_of(
     elif route != "auto":
         raise invalid("route", "'auto' for a Python callable", route)
     elif not isinstance(attack, Timing):
-        workers = threads_of(threads, default=1)
-        if workers > 1 and getattr(mechanism, "thread_safe", True) is False:
-            raise invalid("threads", "1 for a mechanism that is not thread-safe", workers)
+        if getattr(mechanism, "thread_safe", True) is False:
+            _refuse_threads(threads, executor, "that is not thread-safe")
         # A stream that nothing else uses: the probe only tells the shape of outputs.
-        shape = call(mechanism, wanted.first.x, 2, generator(seed, _PROBE, 0, 0)).shape[1:]
+        shape = call(mechanism, wanted.first.x, 2, generator(seed, PROBE, 0, 0)).shape[1:]
     plan = Plan(
         mechanism, wanted, attack, trials, start, claim, delta, confidence, bound, stop, floats,
         pilot, seed, route, block, threads, executor, shape,
     )  # fmt: skip
     _check_size(plan)
-    return plan
+    return _probed(plan)
+
+
+def _probed(plan: Plan) -> Plan:
+    """The plan with whose randomness it is, which may refuse threads and processes."""
+    mechanism, executor = plan.mechanism, plan.executor
+    if is_native(mechanism):
+        return replace(plan, randomness="seed")
+    own = getattr(mechanism, "reproducible", True) is False
+    if isinstance(plan.attack, Timing):
+        return replace(plan, randomness="own") if own else plan
+    draws, trials = plan.source(plan.wanted.first).draws, plan.start + plan.trials
+    assert isinstance(draws, CallableDraws)
+    found = "own" if own else whose(draws, trials)
+    if found != "own":
+        return replace(plan, randomness=found)
+    if getattr(mechanism, "thread_safe", None) is not True:
+        what = "with randomness of its own and no thread_safe = True"
+        _refuse_threads(plan.threads, executor, what)
+    if executor is None or runs_in(executor) != "processes":
+        return replace(plan, randomness=found)
+    return replace(plan, randomness=found, globals=shared_globals(draws, trials, executor))
+
+
+def _refuse_threads(threads: int | None, executor: Executor | None, what: str) -> None:
+    """Refuse more threads than one, the package's own or those of an executor."""
+    workers = threads_of(threads, default=1)
+    if executor is None and workers > 1:
+        raise invalid("threads", f"1 for a mechanism {what}", workers)
+    if executor is None or getattr(executor, "_max_workers", 2) == 1:
+        return
+    if runs_in(executor) == "threads":
+        raise invalid("executor", f"None or one of processes for a mechanism {what}", executor)
 
 
 def _check_size(plan: Plan) -> None:

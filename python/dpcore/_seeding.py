@@ -7,12 +7,14 @@ that torch's own generator of the CPU keeps, some are equal in every 10^5 blocks
 from __future__ import annotations
 
 import functools
+import gc
 import os
 import random
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -38,11 +40,7 @@ def seeded_globals(rng: np.random.Generator) -> Iterator[None]:
     Args:
         rng: where their states come from.
     """
-    python, bits, state = (
-        random.getstate(),
-        _GLOBAL.get_bit_generator(),
-        _GLOBAL.get_state(legacy=False),
-    )
+    python, state = random.getstate(), _global_state()
     random.setstate((3, (*_words(rng).tolist(), _WORDS), None))
     # Exchanged, not seeded anew: the user's own bit generator need not be one that can be.
     _GLOBAL.set_bit_generator(_twister(rng))
@@ -54,9 +52,7 @@ def seeded_globals(rng: np.random.Generator) -> Iterator[None]:
             yield
     finally:
         random.setstate(python)
-        _GLOBAL.set_bit_generator(bits)
-        # The exchange forgets the second normal of a pair that was waiting.
-        _GLOBAL.set_state(state)
+        _set_global_state(state)
 
 
 @contextmanager
@@ -97,7 +93,7 @@ def reseed_a_forked_child() -> None:
 
 
 def torch_generators() -> list[Any]:
-    """The default generators of torch, of the CPU and of every device in use; none without torch."""
+    """The default generators of torch, of the CPU and of devices in use; none without torch."""
     torch: Any = sys.modules.get("torch")
     # A module that is still being imported, or stands in for torch, has none.
     found = [torch.default_generator] if hasattr(torch, "default_generator") else []
@@ -155,3 +151,95 @@ def _torch_layout_known() -> bool:
             stacklevel=2,
         )
     return known
+
+
+_Draw = Callable[..., Any]
+
+
+class Generators:
+    """Generators of this process whose states are looked at, and put back in the end.
+
+    Args:
+        states: of each generator a function that reads its state and one that sets it; one that
+            cannot be read is left out.
+    """
+
+    def __init__(self, states: list[tuple[Callable[[], Any], Callable[[Any], Any]]]) -> None:
+        self._states = [one for one in states if _readable(one[0])]
+        self._first = self._kept = self._read()
+
+    @classmethod
+    def defaults(cls) -> Generators:
+        """The global ones of Python, numpy and torch."""
+        states = [(random.getstate, random.setstate), (_global_state, _set_global_state)]
+        return cls(states + [(one.get_state, one.set_state) for one in torch_generators()])
+
+    @classmethod
+    def everywhere(cls) -> Generators:
+        """The global ones, and all others that Python's collector of garbage knows of."""
+        found = cls.defaults()._states
+        torch: Any = sys.modules.get("torch")
+        of_torch = getattr(torch, "Generator", ())
+        for thing in gc.get_objects():
+            if isinstance(thing, np.random.Generator):
+                bits: Any = thing.bit_generator
+                found.append((partial(getattr, bits, "state"), partial(setattr, bits, "state")))
+            elif isinstance(thing, np.random.RandomState):
+                found.append((partial(thing.get_state, legacy=False), thing.set_state))
+            elif isinstance(thing, random.Random) and not isinstance(thing, random.SystemRandom):
+                found.append((thing.getstate, thing.setstate))
+            elif of_torch and type(thing) is dict:
+                # The collector does not know torch's, but the dicts that hold them.
+                held = [one for one in thing.values() if type(one) is of_torch]
+                found += [(one.get_state, one.set_state) for one in held]
+        return cls(found)
+
+    def _read(self) -> list[Any]:
+        return [get() for get, _ in self._states]
+
+    def _set(self, states: list[Any]) -> None:
+        for (_, put), state in zip(self._states, states, strict=True):
+            put(state)
+
+    def kept(self, draw: _Draw) -> _Draw:
+        """The same draws; the states before each are kept."""
+
+        def drawn(*arguments: Any) -> Any:
+            self._kept = self._read()
+            return draw(*arguments)
+
+        return drawn
+
+    def put_back(self, draw: _Draw) -> _Draw:
+        """The same draws, each from the states that were kept."""
+
+        def drawn(*arguments: Any) -> Any:
+            self._set(self._kept)
+            return draw(*arguments)
+
+        return drawn
+
+    def __enter__(self) -> Generators:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._set(self._first)
+
+
+def _readable(get: Callable[[], Any]) -> bool:
+    try:
+        get()
+    except Exception:
+        # A user's own bit generator need not have a state.
+        return False
+    return True
+
+
+def _global_state() -> tuple[Any, Any]:
+    return _GLOBAL.get_bit_generator(), _GLOBAL.get_state(legacy=False)
+
+
+def _set_global_state(state: tuple[Any, Any]) -> None:
+    _GLOBAL.set_bit_generator(state[0])
+    # The exchange forgets the second normal of a pair that was waiting.
+    _GLOBAL.set_state(state[1])

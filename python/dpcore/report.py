@@ -66,6 +66,15 @@ BOUND_NAMES = {
 }
 
 
+REPEATED = {
+    "seed": "",
+    "rounding": "the seed repeats the outputs up to rounding, not bit for bit",
+    "own": "the mechanism draws its own randomness, which no seed repeats",
+    "not known": "",
+}
+"""What the seed does not repeat, by `Audit.randomness`; of what is not known nothing is said."""
+
+
 def how(audit: Audit) -> str:
     """Confidence, bound and stopping rule in a few words."""
     stops = {
@@ -156,11 +165,10 @@ def _short(value: Any) -> str:
 
 def _seed(audit: Audit) -> str:
     trials = " and ".join(f"{start:,} to {stop:,}" for start, stop in audit.ranges)
-    own = getattr(audit.mechanism, "reproducible", True) is False
-    unrepeatable = "; the mechanism draws its own randomness, which no seed repeats" if own else ""
+    repeated = REPEATED[audit.randomness]
     return (
         f"{audit.seed} (trials {trials}; blocks of {audit.block:,}, {audit.route} route, "
-        f"{audit.pilot:,} pilot draws a side{unrepeatable})"
+        f"{audit.pilot:,} pilot draws a side{'; ' if repeated else ''}{repeated})"
     )
 
 
