@@ -30,11 +30,10 @@ PROBE: Final = 4
 """The purpose of draws that nobody counts or learns from."""
 
 _FEWEST: Final = 64
-_MOST: Final = 2**16
-"""Rows drawn twice: at least so many where they say anything, and at most."""
+"""Rows drawn twice, first of all: enough for whatever has many values."""
+_MOST: Final = ((2**16, 32), (2**8, 8))
+"""At most so many rows, and one in so many trials; whichever of these allows more."""
 _GROWTH: Final = 4
-_SHARE: Final = 32
-"""One in so many trials may be spent on them."""
 _PLACES: Final = 8.0
 """Last places within which two numbers differ by rounding alone."""
 
@@ -47,7 +46,7 @@ def whose(draws: CallableDraws, trials: int) -> str:
 
     Args:
         draws: the mechanism's draws.
-        trials: that the audit reaches to; one in 32 may be spent here.
+        trials: that the audit reaches to; they limit the rows drawn here.
 
     Returns:
         "seed" if the same generator gives the same outputs bit for bit, "rounding" if they differ
@@ -142,7 +141,7 @@ def _compared(first: Draw, second: Draw, block: int, trials: int) -> str:
     Rows that agree count as equal, within rounding too, so that noise below the last places is
     not taken for a seed's.
     """
-    most = min(_MOST, max(_FEWEST, trials // _SHARE))
+    most = max(_FEWEST, *(min(rows, trials // share) for rows, share in _MOST))
     found, drawn, number, collisions = "seed", 0, 0, Collisions()
     odd = None
     while drawn < most:

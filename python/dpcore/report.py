@@ -70,9 +70,9 @@ REPEATED = {
     "seed": "",
     "rounding": "the seed repeats the outputs up to rounding, not bit for bit",
     "own": "the mechanism draws its own randomness, which no seed repeats",
-    "not known": "",
+    "not known": "whether the seed repeats the outputs is not known",
 }
-"""What the seed does not repeat, by `Audit.randomness`; of what is not known nothing is said."""
+"""What the seed repeats of a callable's draws, by `Audit.randomness`."""
 
 
 def how(audit: Audit) -> str:
@@ -165,7 +165,7 @@ def _short(value: Any) -> str:
 
 def _seed(audit: Audit) -> str:
     trials = " and ".join(f"{start:,} to {stop:,}" for start, stop in audit.ranges)
-    repeated = REPEATED[audit.randomness]
+    repeated = REPEATED[audit.randomness if audit.route == "callable" else "seed"]
     return (
         f"{audit.seed} (trials {trials}; blocks of {audit.block:,}, {audit.route} route, "
         f"{audit.pilot:,} pilot draws a side{'; ' if repeated else ''}{repeated})"
