@@ -168,6 +168,8 @@ def _compared(first: Draw, second: Draw, block: int, trials: int) -> str:
 def _collisions(outputs: npt.NDArray[Any]) -> Collisions:
     """Disjoint pairs of neighbouring rows, and how many agree within rounding."""
     pairs = len(outputs) // 2
+    if pairs == 0:
+        return Collisions()
     agreed = _agree(outputs[: 2 * pairs : 2], outputs[1 : 2 * pairs : 2])
     return Collisions(pairs, int(np.count_nonzero(agreed)))
 

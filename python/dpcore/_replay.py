@@ -32,9 +32,10 @@ _BLOCKS: Final = 20.0 * math.log(2.0)
 """Logarithm of the number of blocks for which marks are long enough."""
 _MOST_BLOCKS: Final = 2**20
 """Blocks remembered: later ones are compared with these alone."""
-_PILOT_BYTES: Final = 2**19
-_PILOT_ROWS: Final = 2**13
-"""Bytes and rows of a pilot block in which pairs of rows are compared."""
+_PILOT_ROWS: Final = 2**15
+"""Rows of a pilot block in which pairs are compared: limits of s need no more."""
+_WIDE: Final = 64
+"""Bytes beyond which a row is made one number."""
 _RUNS: Final = 4
 """Runs of equal blocks that are followed at once."""
 
@@ -94,8 +95,7 @@ def mark_of(outputs: npt.NDArray[Any], needed: float, pilot: bool) -> Mark:
     size = len(outputs)
     rungs = list(_rungs(size, needed))
     looked = rungs[-1] if rungs else 0
-    width = max(1, outputs.itemsize * math.prod(outputs.shape[1:]))
-    paired = min(size, _PILOT_ROWS, max(2, _PILOT_BYTES // width)) if pilot else 0
+    paired = min(size, _PILOT_ROWS) if pilot else 0
     rows = encoded(outputs[: max(looked, paired)]) if looked or paired else None
     if rows is None:
         return Mark(size, {}, Collisions())
@@ -125,14 +125,15 @@ def collisions_of(rows: npt.NDArray[np.uint8]) -> Collisions:
 
 
 def encoded(outputs: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
-    """Outputs as rows of bytes, equal only where the outputs are.
+    """Outputs as rows of bytes that are equal where the outputs are, and (almost) only there.
 
     Args:
         outputs: shape `(size, ...)`, any type.
 
     Returns:
-        Shape `(size, width)`; NaN is equal to itself, and 0.0 not to -0.0. None for objects that
-        cannot be pickled. The width does not depend on the lengths of strings.
+        Shape `(size, width)`, 8 for what is wide; NaN is equal to itself, and 0.0 not to -0.0.
+        None for objects that cannot be pickled. The width does not depend on the lengths of
+        strings.
     """
     size, entries = len(outputs), math.prod(outputs.shape[1:])
     if outputs.dtype.names is not None:
@@ -146,7 +147,27 @@ def encoded(outputs: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
         return _spelt(np.ascontiguousarray(outputs).reshape(size, entries))
     if size == 0 or outputs.dtype.itemsize * entries == 0:
         return np.empty((size, 0), np.uint8)
-    return np.ascontiguousarray(outputs).reshape(size, entries).view(np.uint8)
+    rows = np.ascontiguousarray(outputs).reshape(size, entries).view(np.uint8)
+    wide = rows.shape[1] > _WIDE and rows.shape[1] % 8 == 0
+    return _folded(rows.view(np.uint64)).view(np.uint8) if wide else rows
+
+
+def _folded(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """A number of 64 bits for every row of words: a fifth of the time of a hash of all bytes.
+
+    A product keeps no more bits of a word than lie above its lowest one, and numbers such as 1.0
+    have only high ones: these are mixed into the low ones first.
+    """
+    mixed = words >> np.uint64(32)
+    mixed ^= words
+    folded: npt.NDArray[np.uint64] = mixed @ _multipliers(words.shape[1])
+    return folded.reshape(-1, 1)
+
+
+@functools.lru_cache(maxsize=8)
+def _multipliers(width: int) -> npt.NDArray[np.uint64]:
+    """Odd numbers, the same on every machine."""
+    return np.random.PCG64(width).random_raw(width) | np.uint64(1)
 
 
 def _pickled(outputs: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
