@@ -117,40 +117,42 @@ def _twister(rng: np.random.Generator) -> np.random.MT19937:
 
 def _fill_torch(generator: Any, words: npt.NDArray[np.uint32]) -> None:
     """Give torch's twister a whole state, as `manual_seed` leaves it: all words used up."""
-    if not _torch_layout_known():
+    seeded = _torch_state()
+    if seeded is None:
         generator.manual_seed(int.from_bytes(words[:2].tobytes(), sys.byteorder))
         return
-    torch: Any = sys.modules["torch"]
-    state = torch.Generator().manual_seed(0).get_state()
-    # Each word of 32 bits has a place of 64.
-    held = state.numpy()[_FIRST : _FIRST + 8 * _WORDS].view(np.uint64)
-    held[:] = words
-    generator.set_state(state)
+    state = seeded.copy()
+    _words_in(state)[:] = words
+    generator.set_state(sys.modules["torch"].from_numpy(state))
+
+
+def _words_in(state: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:
+    """The words in torch's state: each of 32 bits has a place of 64."""
+    return state[_FIRST : _FIRST + 8 * _WORDS].view(np.uint64)
 
 
 @functools.cache
-def _torch_layout_known() -> bool:
-    """Whether the words of torch's twister lie where this file puts them.
+def _torch_state() -> npt.NDArray[np.uint8] | None:
+    """A state of torch's twister after `manual_seed`; None if its words lie elsewhere than here.
 
     They follow from the first by the recursion that every implementation seeds with, so that a
     state of another layout is told at once.
     """
     torch: Any = sys.modules["torch"]
-    state = torch.Generator().manual_seed(_FIRST).get_state().numpy()
-    held = state[_FIRST : _FIRST + 8 * _WORDS].view(np.uint64).tolist() if state.size > 5e3 else []
+    state: npt.NDArray[np.uint8] = torch.Generator().manual_seed(_FIRST).get_state().numpy().copy()
     word, expected = _FIRST, [_FIRST]
     for place in range(1, _WORDS):
         word = (1812433253 * (word ^ (word >> 30)) + place) % 2**32
         expected.append(word)
-    known: bool = held == expected
-    if not known:
-        warnings.warn(
-            "this torch keeps the state of its generator otherwise than was known: blocks are "
-            "seeded with 32 bits, and of 10^5 blocks some may be equal",
-            AssumptionWarning,
-            stacklevel=2,
-        )
-    return known
+    if state.size >= _FIRST + 8 * _WORDS and _words_in(state).tolist() == expected:
+        return state
+    warnings.warn(
+        "this torch keeps the state of its generator otherwise than was known: blocks are seeded "
+        "with 32 bits, and of 10^5 blocks some may be equal",
+        AssumptionWarning,
+        stacklevel=2,
+    )
+    return None
 
 
 _Draw = Callable[..., Any]
@@ -181,14 +183,16 @@ class Generators:
         torch: Any = sys.modules.get("torch")
         of_torch = getattr(torch, "Generator", ())
         for thing in gc.get_objects():
-            if isinstance(thing, np.random.Generator):
+            # By type: isinstance asks the thing itself for its class, and some would warn.
+            kind = type(thing)
+            if issubclass(kind, np.random.Generator):
                 bits: Any = thing.bit_generator
                 found.append((partial(getattr, bits, "state"), partial(setattr, bits, "state")))
-            elif isinstance(thing, np.random.RandomState):
+            elif issubclass(kind, np.random.RandomState):
                 found.append((partial(thing.get_state, legacy=False), thing.set_state))
-            elif isinstance(thing, random.Random) and not isinstance(thing, random.SystemRandom):
+            elif issubclass(kind, random.Random) and not issubclass(kind, random.SystemRandom):
                 found.append((thing.getstate, thing.setstate))
-            elif of_torch and type(thing) is dict:
+            elif of_torch and kind is dict:
                 # The collector does not know torch's, but the dicts that hold them.
                 held = [one for one in thing.values() if type(one) is of_torch]
                 found += [(one.get_state, one.set_state) for one in held]
