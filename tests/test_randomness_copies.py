@@ -96,12 +96,20 @@ def pool():
         yield found
 
 
+class OneSide(Own):
+    """Noise on x' alone."""
+
+    def __call__(self, x, size, rng):
+        return x[0] * self.rng.random((size, 1))
+
+
 COPIED = [
     Own(np.random.default_rng(0)),
     Own(np.random.default_rng(0), 1.0),
     Own(np.random.RandomState(0)),
     Own(random.Random(0)),
     Congruential(),
+    OneSide(np.random.default_rng(0)),
     partial(given, np.random.default_rng(0)),
     by_the_module,
     by_the_modules_python,

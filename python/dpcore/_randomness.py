@@ -92,14 +92,12 @@ def shared_globals(draws: CallableDraws, trials: int, executor: Executor) -> boo
     """
     with Generators.everywhere() as every:
         # Copies as processes would have them; what they share with the original is put back.
-        first, second = (
-            _drawn_by(replace(draws, mechanism=twin), 0) for twin in _copies(draws.mechanism)
-        )
-        if not _repeats(every.kept(first), every.put_back(second), draws, trials):
+        twins = [replace(draws, mechanism=twin) for twin in _copies(draws.mechanism)]
+        found = _with_states(every, twins[0], twins[1], trials)
+        if not found & {"seed", "rounding"}:
             return False
     with Generators.defaults() as known:
-        draw = _drawn_by(draws, 0)
-        if _repeats(known.kept(draw), known.put_back(draw), draws, trials):
+        if "own" not in _with_states(known, draws, draws, trials):
             return True
     requirement = (
         f"None for {name_of(draws.mechanism)}, which draws from a generator of its own that every "
@@ -108,8 +106,19 @@ def shared_globals(draws: CallableDraws, trials: int, executor: Executor) -> boo
     raise invalid("executor", requirement, executor)
 
 
-def _repeats(first: Draw, second: Draw, draws: CallableDraws, trials: int) -> bool:
-    return _compared(first, second, draws.block, trials) in ("seed", "rounding")
+def _with_states(
+    generators: Generators, first: CallableDraws, second: CallableDraws, trials: int
+) -> set[str]:
+    """How two compare on each side, when the second draws from the states that the first had."""
+    return {
+        _compared(
+            generators.kept(_drawn_by(first, side)),
+            generators.put_back(_drawn_by(second, side)),
+            first.block,
+            trials,
+        )
+        for side in (0, 1)
+    }
 
 
 def _copies(mechanism: Any) -> tuple[Any, Any]:
