@@ -26,6 +26,9 @@ def drawn_again(audit: Audit, side: str, start: int, size: int) -> npt.NDArray[A
         raise mistyped("mechanism", "the callable itself (JSON keeps its name)", mechanism)
     if audit.route == "timed":
         raise invalid("attack", "another than Timing: latencies do not repeat", audit.attack)
+    if audit.randomness == "own":
+        requirement = "of a mechanism whose outputs the seed repeats"
+        raise invalid("audit", requirement, f"one of {audit.name}, which draws its own randomness")
     name = (mechanism, audit.pair, audit.seed, audit.block)
     draws: NativeDraws | CallableDraws
     draws = NativeDraws(*name) if is_native(mechanism) else CallableDraws(*name, audit.shape)

@@ -51,6 +51,7 @@ def record(plan: Plan, source: Source, fitted: Fitted, counts: Counts, **more: A
         threads=source.threads,
         floats=plan.floats,
         notes=notes,
+        randomness=plan.randomness,
         **more,
     )
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
-import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -20,8 +19,12 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from ._answers import outputs_of
-from ._tallying import Event, Tally, TallyRows, Watch, fingerprint
+from ._calling import call as call
+from ._calling import generator as generator
+from ._calling import name_of as name_of
+from ._replay import Mark, Replays, Where, mark_of
+from ._seeding import reseed_a_forked_child, seeded_globals
+from ._tallying import Event, Tally, TallyRows, Watch
 from .errors import invalid, vector
 from .events import Vote
 from .mechanisms import Native
@@ -106,20 +109,34 @@ class NativeDraws:
 
 @dataclass(frozen=True)
 class CallableDraws:
-    """Draws of a Python callable, one call and one generator a block."""
+    """Draws of a Python callable, one call and one generator a block.
+
+    Args:
+        mechanism: the callable.
+        pair: the two inputs.
+        seed: of all generators.
+        block: trials in a block.
+        shape: of one output.
+        globals: seed the global generators of Python, numpy and torch for every block as well.
+    """
 
     mechanism: Callable[..., Any]
     pair: Pair
     seed: int
     block: int
     shape: tuple[int, ...]
+    globals: bool = False
     native = False
 
     def draw(self, purpose: int, side: int, place: Place) -> npt.NDArray[Any]:
         """The wanted rows of a block."""
         x = self.pair.x_prime if side else self.pair.x
-        rng = generator(self.seed, purpose, side, place.number)
-        outputs = call(self.mechanism, x, place.size, rng, self.shape)
+        stream = purpose, side, place.number
+        rng = generator(self.seed, *stream)
+        # A stream of their own: the mechanism's draws from rng are the same with and without.
+        seeded = seeded_globals(generator(self.seed, *stream, _GLOBALS)) if self.globals else None
+        with seeded or nullcontext():
+            outputs = call(self.mechanism, x, place.size, rng, self.shape)
         if outputs.shape[1:] != self.shape:
             wanted = (place.size, *self.shape)
             name = f"outputs of {name_of(self.mechanism)}"
@@ -127,35 +144,45 @@ class CallableDraws:
         return outputs[place.first : place.end]
 
 
-_seeded_in = os.getpid()
-
-
-def _reseed_a_forked_child() -> None:
-    """Global generators that a forked child inherits would repeat those of its siblings."""
-    global _seeded_in
-    if os.getpid() != _seeded_in:
-        _seeded_in = os.getpid()
-        random.seed()
-        np.random.seed()  # noqa: NPY002 (the global one is what a user's code may draw from)
+_GLOBALS = 1
+"""The last number of the streams from which global generators are seeded."""
 
 
 class Step(NamedTuple):
-    """One block done: its fingerprint and what the work returned."""
+    """One block done: what tells its outputs again and what the work returned."""
 
     number: int
-    mark: bytes | None
+    mark: Mark | None
     result: Any
 
 
 def do(
-    draws: Draws, work: Work[Any], purpose: int, side: int, places: Sequence[Place]
+    draws: Draws,
+    work: Work[Any],
+    purpose: int,
+    side: int,
+    places: Sequence[Place],
+    needed: float,
 ) -> list[Step]:
-    """Draw some blocks and do the work on each: what a thread or a process is given."""
-    _reseed_a_forked_child()
+    """Draw some blocks and do the work on each: what a thread or a process is given.
+
+    Args:
+        draws: what draws one block.
+        work: what is done with its outputs.
+        purpose: of the draws.
+        side: 0 for x, 1 for x'.
+        places: the wanted rows.
+        needed: rows of a block that tell it again, see `Replays.needed`.
+
+    Returns:
+        One step a block.
+    """
+    reseed_a_forked_child()
     steps = []
     for place in places:
         outputs = draws.draw(purpose, side, place)
-        mark = None if draws.native or place.first else fingerprint(outputs)
+        marked = not draws.native and place.first == 0
+        mark = mark_of(outputs, needed, purpose != COUNT) if marked else None
         start = place.number * draws.block + place.first
         steps.append(Step(place.number, mark, work(outputs, start)))
     return steps
@@ -179,7 +206,7 @@ class Source:
     end: int
     executor: Executor | None = None
     route: str = "callable"
-    _seen: dict[bytes, tuple[int, int, int]] = field(default_factory=dict, repr=False)
+    _replays: Replays = field(default_factory=Replays, repr=False)
 
     @property
     def block(self) -> int:
@@ -220,7 +247,9 @@ class Source:
     ) -> Iterator[_Result]:
         """Do the work on every block of [start, stop); results come in the order of blocks."""
         places = self.places(purpose, start, stop)
-        tasks = [(self.draws, work, purpose, side, part) for part in _parts(places, self.threads)]
+        needed = self._replays.needed(purpose, side)
+        parts = _parts(places, self.threads)
+        tasks = [(self.draws, work, purpose, side, part, needed) for part in parts]
         if self.executor is not None:
             futures = [self.executor.submit(do, *task) for task in tasks]
             try:
@@ -245,8 +274,9 @@ class Source:
         """The results; an error if a block is one that was drawn before."""
         for number, mark, result in steps:
             here = (purpose, side, number)
-            if mark is not None and self._seen.setdefault(mark, here) != here:
-                raise replay(self.name, self._seen[mark], here)
+            there = None if mark is None else self._replays.earlier(here, mark)
+            if there is not None:
+                raise replay(self.name, there, here)
             yield result
 
     def outputs(self, purpose: int, side: int, start: int, stop: int) -> npt.NDArray[Any]:
@@ -323,7 +353,7 @@ def slices_of(start: int, stop: int, block: int, threads: int) -> Iterator[tuple
 _PURPOSES = ("pilot", "selection", "count", "sample")
 
 
-def replay(name: str, first: tuple[int, int, int], second: tuple[int, int, int]) -> ValueError:
+def replay(name: str, first: Where, second: Where) -> ValueError:
     """The complaint about a mechanism that returns the same outputs for two blocks."""
     said = [
         f"{_PURPOSES[purpose]} block {number} on {'x_prime' if side else 'x'}"
@@ -331,30 +361,3 @@ def replay(name: str, first: tuple[int, int, int], second: tuple[int, int, int])
     ]
     requirement = "drawn anew in every call from the rng it is given"
     return invalid(f"outputs of {name}", requirement, f"equal outputs for {said[0]} and {said[1]}")
-
-
-def generator(seed: int, purpose: int, side: int, block: int) -> np.random.Generator:
-    """The generator of one block of a Python callable."""
-    sequence = np.random.SeedSequence(seed, spawn_key=(purpose, side, block))
-    return np.random.Generator(np.random.PCG64(sequence))
-
-
-def name_of(mechanism: Any) -> str:
-    """What a report calls a mechanism that is not one of dpcore's."""
-    own = getattr(mechanism, "name", None)
-    if isinstance(own, str):
-        return own
-    name = getattr(mechanism, "__qualname__", None) or type(mechanism).__qualname__
-    module = getattr(mechanism, "__module__", None)
-    return name if module in (None, "__main__", "builtins") else f"{module}.{name}"
-
-
-def call(
-    mechanism: Callable[..., Any],
-    x: Any,
-    size: int,
-    rng: np.random.Generator,
-    shape: tuple[int, ...] | None = None,
-) -> npt.NDArray[Any]:
-    """One call of a Python mechanism; its own exceptions pass through untouched."""
-    return outputs_of(f"outputs of {name_of(mechanism)}", mechanism(x, size, rng), size, shape)

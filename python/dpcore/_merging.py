@@ -19,6 +19,9 @@ _MERGE_EQUAL = (
     "confidence", "shape", "floats", "neighbour",
 )  # fmt: skip
 
+_TELLING = ("own", "rounding", "seed", "not known")
+"""What is known of either audit's randomness is known of both; the worst wins."""
+
 
 def merge(first: Audit, second: Audit, stop: str = "fixed") -> Audit:
     """The audit of both ranges of trials.
@@ -66,6 +69,7 @@ def merge(first: Audit, second: Audit, stop: str = "fixed") -> Audit:
         pooled=tuple(map(Counts.__add__, first.pooled, second.pooled)) if pooled else (),
         floating_point=_finding(early.floating_point, late.floating_point),
         curve=_curve(early.curve, late.curve),
+        randomness=min((first.randomness, second.randomness), key=_TELLING.index),
         checks=tuple(dict.fromkeys(early.checks + late.checks)),
     )
 

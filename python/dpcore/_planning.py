@@ -13,6 +13,7 @@ from ._answers import outputs_of
 from ._counting import CallableDraws, NativeDraws, Source, call, generator, name_of
 from ._fitting import pilot_of, vote_pilot
 from ._pairing import Asked, asked, dim_of, settle
+from ._randomness import runs_in, shared_globals, whose
 from ._sequential import BLOCK
 from .attacks import Auto, Coordinatewise, MajorityVote, Timing
 from .attacks._choosing import Goal, ScoreAttack
@@ -48,7 +49,11 @@ _PROBED_LISTS: Final = 64
 
 @dataclass(frozen=True)
 class Plan:
-    """The checked arguments of an audit."""
+    """The checked arguments of an audit.
+
+    `randomness` is whose it is (see `Audit`); with `globals` the global generators are seeded for
+    every block.
+    """
 
     mechanism: Any
     wanted: Asked
@@ -68,6 +73,8 @@ class Plan:
     threads: int | None
     executor: Executor | None
     shape: tuple[int, ...]
+    randomness: str = "not known"
+    globals: bool = False
 
     @property
     def pair(self) -> Pair:
@@ -122,7 +129,8 @@ class Plan:
         if self.block is None and hasattr(self.mechanism, "reproducible"):
             # One call an output: shorter blocks can be shared out, and stopped.
             size = min(size, _LOOP_BLOCK)
-        mine = CallableDraws(self.mechanism, pair, self.seed, size, self.shape)
+        what = self.mechanism, pair, self.seed, size
+        mine = CallableDraws(*what, self.shape, self.globals)
         return Source(mine, self.workers, end, self.executor)
 
     def _block(self, elements: int) -> int:
@@ -186,16 +194,47 @@ def plan_of(
     elif route != "auto":
         raise invalid("route", "'auto' for a Python callable", route)
     elif not isinstance(attack, Timing):
-        workers = threads_of(threads, default=1)
-        if workers > 1 and getattr(mechanism, "thread_safe", True) is False:
-            raise invalid("threads", "1 for a mechanism that is not thread-safe", workers)
+        if getattr(mechanism, "thread_safe", True) is False:
+            _refuse_threads(threads, executor, "that is not thread-safe")
         shape = _shape_of(mechanism, wanted.first, seed)
     plan = Plan(
         mechanism, wanted, attack, trials, start, claim, delta, confidence, bound, stop, floats,
         pilot, seed, route, block, threads, executor, shape,
     )  # fmt: skip
     _check_size(plan)
-    return plan
+    return _probed(plan)
+
+
+def _probed(plan: Plan) -> Plan:
+    """The plan with whose randomness it is, which may refuse threads and processes."""
+    mechanism, executor = plan.mechanism, plan.executor
+    if is_native(mechanism):
+        return replace(plan, randomness="seed")
+    own = getattr(mechanism, "reproducible", True) is False
+    if isinstance(plan.attack, Timing):
+        return replace(plan, randomness="own") if own else plan
+    draws, trials = plan.source(plan.wanted.first).draws, plan.start + plan.trials
+    assert isinstance(draws, CallableDraws)
+    found = "own" if own else whose(draws, trials)
+    if found != "own":
+        return replace(plan, randomness=found)
+    if getattr(mechanism, "thread_safe", None) is not True:
+        what = "with randomness of its own and no thread_safe = True"
+        _refuse_threads(plan.threads, executor, what)
+    if executor is None or runs_in(executor) != "processes":
+        return replace(plan, randomness=found)
+    return replace(plan, randomness=found, globals=shared_globals(draws, trials, executor))
+
+
+def _refuse_threads(threads: int | None, executor: Executor | None, what: str) -> None:
+    """Refuse more threads than one, the package's own or those of an executor."""
+    workers = threads_of(threads, default=1)
+    if executor is None and workers > 1:
+        raise invalid("threads", f"1 for a mechanism {what}", workers)
+    if executor is None or getattr(executor, "_max_workers", 2) == 1:
+        return
+    if runs_in(executor) == "threads":
+        raise invalid("executor", f"None or one of processes for a mechanism {what}", executor)
 
 
 def _shape_of(mechanism: Any, pair: Pair, seed: int) -> tuple[int, ...]:

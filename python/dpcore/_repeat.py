@@ -34,7 +34,8 @@ def call(audit: Audit, mechanism: str = "mechanism", pair: str = "pair") -> str:
         pair: what stands for the pair where it is too long to write out, or any object.
 
     Returns:
-        Python source; audits of several ranges of trials are added.
+        Python source; audits of several ranges of trials are added. It gives the same counts
+        unless `Audit.randomness` says that they are not the seed's.
 
     Example:
         >>> import dpcore
@@ -59,7 +60,8 @@ def code(audit: Audit) -> str:
 
     Returns:
         Python source. What a record cannot hold (a lambda, an attack's own options) is left as
-        `...` with a comment that names it; a long pair is read from the audit's JSON.
+        `...` with a comment that names it; a long pair is read from the audit's JSON. A comment
+        says where the seed does not repeat the draws.
     """
     mechanism = mechanism_expression(audit.mechanism)
     imports = ["import dpcore"]
@@ -74,6 +76,8 @@ def code(audit: Audit) -> str:
         lines.append(f"neighbour = ...  # {_comment(audit.neighbour)}")
     if not _is_one_run(audit):
         lines.append(f"# {_DIFFERENT}")
+    if audit.randomness in _UNREPEATED:
+        lines.append(f"# {_UNREPEATED[audit.randomness]}")
     calls = []
     for arguments in keywords(audit):
         body = "".join(f"    {argument},\n" for argument in ["mechanism", "pair", *arguments])
@@ -85,6 +89,15 @@ _DIFFERENT = (
     "Not one whole run: the same trials again, but event and direction may be chosen on other "
     "pilot draws."
 )
+
+
+_UNREPEATED = {
+    "own": (
+        "The mechanism draws its own randomness: the seed does not repeat it, and the counts will "
+        "be others."
+    ),
+    "rounding": "The outputs repeat up to rounding, not bit for bit: counts may differ slightly.",
+}
 
 
 def keywords(audit: Audit) -> list[list[str]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,10 +17,6 @@ from .events.above import scores_of
 from .records import Record, frozen_array
 
 Event = Callable[[npt.NDArray[Any]], npt.NDArray[np.bool_]]
-
-_PREFIX = 256
-_DISTINCT = 32
-"""So many distinct numbers among the first ones of a block do not come again by chance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,16 +184,3 @@ def vote_rows(event: Vote, outputs: npt.NDArray[Any], name: str) -> npt.NDArray[
     if outputs.ndim != 2 or outputs.shape[1] != dim:
         raise invalid(f"outputs of {name}", f"of shape (size, {dim})", outputs.shape)
     return np.ascontiguousarray(outputs, dtype=np.float64)
-
-
-def fingerprint(outputs: npt.NDArray[Any]) -> bytes | None:
-    """What tells a block of outputs again; None where an equal block could come by chance."""
-    if outputs.dtype.kind not in "fiu" or len(outputs) < 2:
-        return None
-    if np.array_equal(outputs[0], outputs[1]):
-        # Without noise, or one noise for all rows: not a matter of streams.
-        return None
-    first = np.ascontiguousarray(outputs).reshape(-1)[:_PREFIX]
-    if np.unique(first).size < _DISTINCT:
-        return None
-    return hashlib.blake2b(first.tobytes(), digest_size=16).digest()

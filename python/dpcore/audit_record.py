@@ -248,7 +248,7 @@ class Audit(Record):
         return draws / self.seconds if self.seconds > 0 else math.nan
 
     def outputs(self, side: str, start: int, size: int) -> npt.NDArray[Any]:
-        """Draw again exactly what was counted.
+        """Draw again exactly what was counted (up to rounding, where `randomness` says so).
 
         Args:
             side: "x" or "x_prime".
@@ -260,7 +260,8 @@ class Audit(Record):
 
         Raises:
             TypeError: if an argument is of the wrong kind, or the mechanism is only a name.
-            ValueError: if the trials were not counted by this audit.
+            ValueError: if the trials were not counted by this audit, or its mechanism draws its
+                own randomness, which the seed does not repeat.
 
         Example:
             >>> import dpcore

@@ -85,9 +85,14 @@ def audit(
         route: how native votes are counted: "integer" compares random integers, "sampled" makes
             every output; both give the same counts. "auto" takes the faster one that exists.
         block: trials in a block, part of what repeats a result; None is 2**17 numbers' worth.
-        threads: None is all cores for native mechanisms and 1 for callables.
+        threads: None is all cores for native mechanisms and 1 for callables. A callable with
+            `thread_safe = False`, or with randomness of its own and no `thread_safe = True`,
+            refuses more, and executors of threads.
         executor: any `concurrent.futures.Executor` that draws and counts the blocks; in a
-            process pool mechanism and event must be picklable. The counts are the same.
+            process pool mechanism and event must be picklable. The counts are the same. Where a
+            callable draws from the global generators of Python, numpy or torch, every process has
+            them seeded anew for each block; from another generator of its own it is refused, for
+            every process would repeat its draws.
         progress: show a bar; None shows it for long work on a terminal or in a notebook.
 
     Returns:
@@ -98,8 +103,9 @@ def audit(
         TypeError: if an argument is of the wrong kind.
         ValueError: if a value is out of range; if there is no pair, its inputs are equal, or
             further apart than `neighbour` says or the mechanism's claim speaks of (where no claim
-            was given); if outputs have the wrong shape, or are the
-            same in two blocks; if the attack does not apply to such outputs.
+            was given); if outputs have the wrong shape, or come again in another block where
+            chance is excluded; if threads or processes would share or repeat the mechanism's own
+            randomness; if the attack does not apply to such outputs.
         KeyboardInterrupt: on Ctrl-C before both sides have counted, or on a second one within two
             seconds.
 

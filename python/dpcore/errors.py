@@ -20,7 +20,7 @@ _Kind = TypeVar("_Kind")
 
 
 class AssumptionWarning(UserWarning):
-    """What was drawn contradicts an assumption that a bound rests on."""
+    """What was drawn contradicts an assumption that a bound, or its repetition, rests on."""
 
 
 _WIDTH = 80

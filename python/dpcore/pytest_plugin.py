@@ -3,7 +3,8 @@
 The plugin loads with pytest wherever dpcore is installed, so it loads nothing that `import dpcore`
 does not load; reports are imported when a test asks for them. An audit in a test is deterministic:
 its seed is made from the test's id, so that a test which passes once passes always, and a correct
-mechanism fails for no more than 1 - confidence of all tests that could be written.
+mechanism fails for no more than 1 - confidence of all tests that could be written. Of a mechanism
+that draws its own randomness no seed decides the outcome: a run of tests warns of it once.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import contextlib
 import hashlib
 import os
 import shlex
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
@@ -19,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ._next_step import trials_needed
-from .errors import confidence_level, count, integer, invalid, mistyped, real
+from .errors import AssumptionWarning, confidence_level, count, integer, invalid, mistyped, real
 
 if TYPE_CHECKING:
     from .audit_record import Audit
@@ -53,6 +55,8 @@ _HELP = {
     "seed": "a number that changes the seeds of all audits made by dp_audit (default 0)",
 }
 _SETTINGS = pytest.StashKey[Settings]()
+_WARNED = pytest.StashKey[bool]()
+"""Whether this run has warned of a mechanism that no seed repeats."""
 
 
 def _setting(name: str, label: str, value: Any) -> Any:
@@ -224,9 +228,21 @@ class Auditor:
         if found.partial:
             # Ctrl-C is meant for the whole run of tests.
             raise KeyboardInterrupt
+        self._warn(found)
         # For -v and for JUnit's XML.
         self._node.user_properties.append(("dp_audit", _line(found)))
         return found
+
+    def _warn(self, found: Audit) -> None:
+        """Warn once a run that outcomes are not fixed: the same holds of all audits like it."""
+        stash = self._node.config.stash
+        if found.randomness == "own" and not stash.get(_WARNED, False):
+            stash[_WARNED] = True
+            text = (
+                f"{found.name} draws its own randomness: no seed repeats the audit in "
+                f"{self._node.nodeid}, which may pass now and fail then (said once a run)"
+            )
+            warnings.warn(text, AssumptionWarning, stacklevel=4)
 
     def _kept(self, audit: Audit) -> Audit:
         """The audit of a test that goes on; -rP prints its report, as a failure prints it too."""

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import inspect
 import math
-import random
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -18,14 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ._answers import objects
+from ._seeding import seeded_globals
 from .errors import choice, flag, invalid, mistyped
 
 SEEDED = ("rng", "global", "own")
 
 _NUMBERS = (bool, int, float, complex, np.number, np.bool_)
-
-_GLOBAL: Any = np.random
-"""The global generator: numpy's stubs leave out half of its functions."""
 
 _Style = Literal["position", "keyword"]
 
@@ -100,7 +96,7 @@ class Repeated:
             ValueError: if the answers have several shapes.
         """
         if self.seeded == "global":
-            with _seeded_globals(rng):
+            with seeded_globals(rng):
                 answers = self._answers(self.fn, x, size)
         else:
             answers = self._answers(self._bound(rng), x, size)
@@ -150,8 +146,9 @@ def repeat(
             one without default, receives the numpy Generator.
         seeded: where the randomness of `fn` comes from; None looks at its signature.
             "rng": the generator it is passed.
-            "global": Python's `random` and `numpy.random`, which are seeded from the generator
-            for each call of the mechanism and put back afterwards.
+            "global": Python's `random`, `numpy.random` and, where torch has been imported, torch's
+            default generators, which are seeded from the generator for each call of the mechanism
+            and put back afterwards.
             "own": itself; it is called as `fn(x)`.
         catch: a class of exceptions, or several, that are outcomes; any other passes through.
         thread_safe: True allows more threads than one; never with "global".
@@ -245,26 +242,6 @@ def _style(fn: Callable[..., Any]) -> _Style | None:
     # Kinds 0 and 1 are the positional ones.
     needed = [p for p in parameters if p.kind <= 1 and p.default is p.empty]
     return "position" if len(needed) > 1 else None
-
-
-@contextmanager
-def _seeded_globals(rng: np.random.Generator) -> Iterator[None]:
-    """Seed the global generators of Python and numpy, and put them back as they were."""
-    python, bits, state = (
-        random.getstate(),
-        _GLOBAL.get_bit_generator(),
-        _GLOBAL.get_state(legacy=False),
-    )
-    random.seed(int(rng.integers(2**63)))
-    # Exchanged, not seeded anew: the user's own bit generator need not be one that can be.
-    _GLOBAL.set_bit_generator(np.random.MT19937(int(rng.integers(2**63))))
-    try:
-        yield
-    finally:
-        random.setstate(python)
-        _GLOBAL.set_bit_generator(bits)
-        # The exchange forgets the second normal of a pair that was waiting.
-        _GLOBAL.set_state(state)
 
 
 def stack(answers: list[Any], name: str) -> npt.NDArray[Any]:

@@ -82,6 +82,15 @@ BOUND_NAMES = {
 }
 
 
+REPEATED = {
+    "seed": "",
+    "rounding": "the seed repeats the outputs up to rounding, not bit for bit",
+    "own": "the mechanism draws its own randomness, which no seed repeats",
+    "not known": "whether the seed repeats the outputs is not known",
+}
+"""What the seed repeats of a callable's draws, by `Audit.randomness`."""
+
+
 def how(audit: Audit) -> str:
     """Confidence, bound and stopping rule in a few words."""
     stops = {
@@ -174,11 +183,10 @@ def _short(value: Any) -> str:
 
 def _seed(audit: Audit) -> str:
     trials = " and ".join(f"{start:,} to {stop:,}" for start, stop in audit.ranges)
-    own = getattr(audit.mechanism, "reproducible", True) is False
-    unrepeatable = "; the mechanism draws its own randomness, which no seed repeats" if own else ""
+    repeated = REPEATED[audit.randomness if audit.route == "callable" else "seed"]
     return (
         f"{audit.seed} (trials {trials}; blocks of {audit.block:,}, {audit.route} route, "
-        f"{audit.pilot:,} pilot draws a side{unrepeatable})"
+        f"{audit.pilot:,} pilot draws a side{'; ' if repeated else ''}{repeated})"
     )
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import chain
@@ -12,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .._seeding import seeded_torch
 from ..attacks._grains import of_format
 from ..errors import invalid, show
 from ._adapter import Adapter, numbers
@@ -25,8 +24,8 @@ class TorchNoise(Adapter):
     of x in its batch and event dimensions together. The noise has the distribution's dtype
     (float32 unless its parameters say otherwise); the sum is torch's, on x as it is.
 
-    torch's default generators are seeded from `rng` for each call and put back afterwards. The
-    one of the CPU keeps 32 bits of a seed.
+    torch's default generators are given a whole state from `rng` for each call and put back
+    afterwards; those of CUDA, which count from a seed, one of 64 bits.
 
     Args:
         distribution: the distribution.
@@ -68,7 +67,7 @@ class TorchNoise(Adapter):
         if own not in ((), tuple(point.shape)):
             requirement = f"of shape () or {own} like {self.name}"
             raise invalid("x", requirement, tuple(point.shape))
-        with _seeded(rng):
+        with seeded_torch(rng):
             noise = self.distribution.sample((size,) if own else (size, *point.shape))
         return _numpy(point.to(noise.device) + noise)
 
@@ -130,7 +129,7 @@ class TorchModule(Adapter):
                 raise invalid("module", requirement, layer)
         point = self._placed(torch, x)
         batch = point.unsqueeze(0).repeat(size, *(1 for _ in point.shape))
-        with _seeded(rng), torch.no_grad():
+        with seeded_torch(rng), torch.no_grad():
             return _numpy(self.module(batch))
 
     def _placed(self, torch: Any, x: Any) -> Any:
@@ -157,20 +156,3 @@ def _numpy(tensor: Any) -> npt.NDArray[Any]:
         return of_format(tensor.float().numpy(), "bfloat16")
     found: npt.NDArray[Any] = tensor.numpy()
     return found
-
-
-@contextmanager
-def _seeded(rng: np.random.Generator) -> Iterator[None]:
-    """Seed torch's default generators, each from a number of its own, and put them back."""
-    torch = import_module("torch")
-    generators = [torch.default_generator]
-    if torch.cuda.is_initialized():
-        generators += torch.cuda.default_generators
-    states = [generator.get_state() for generator in generators]
-    for generator in generators:
-        generator.manual_seed(int(rng.integers(2**63)))
-    try:
-        yield
-    finally:
-        for generator, state in zip(generators, states, strict=True):
-            generator.set_state(state)

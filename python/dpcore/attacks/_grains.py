@@ -118,7 +118,7 @@ def grains_of(rows: npt.NDArray[Any], rows_prime: npt.NDArray[Any]) -> tuple[Gra
     with np.errstate(invalid="ignore", over="ignore"):
         samples = [np.asarray(side[:most], np.float64) for side in sides]
         middles = _middles(np.concatenate([sample[: _ROWS[0]] for sample in samples]))
-        full = _use_all_bits(samples) if own == _DOUBLE else np.zeros(columns, np.bool_)
+        full = _use_all_bits(samples, own)
         found: list[Grain] = []
         for i in range(columns):
             whole = [side[:, i] for side in sides]
@@ -164,10 +164,11 @@ def _middles(pooled: Floats) -> Floats:
     return np.where(held > 0, found, 0.0)
 
 
-def _use_all_bits(samples: Sequence[Floats]) -> npt.NDArray[np.bool_]:
-    """Columns of plain doubles, as most are: on each side some number needs nearly all 53 bits."""
+def _use_all_bits(samples: Sequence[Floats], own: int) -> npt.NDArray[np.bool_]:
+    """Columns as most are: some number of each side needs all bits, and not all are whole."""
     most = [_significant(np.ascontiguousarray(side)).max(axis=0, initial=0) for side in samples]
-    full: npt.NDArray[np.bool_] = np.minimum(*most) >= _DOUBLE - 4
+    broken = [(side != np.rint(side)).any(axis=0) for side in samples]
+    full: npt.NDArray[np.bool_] = (np.minimum(*most) >= own) & (broken[0] | broken[1])
     return full
 
 

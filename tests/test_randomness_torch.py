@@ -1,0 +1,161 @@
+"""Whose randomness torch has: whole states, its global generator, and generators of modules."""
+
+from __future__ import annotations
+
+import random
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+import numpy as np
+import pytest
+from scipy import stats
+from shared_randomness import audited
+
+import dpcore
+from dpcore._seeding import Generators, seeded_globals, seeded_torch
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+MODULE = torch.Generator().manual_seed(3)
+
+
+def rng(seed=1):
+    return np.random.default_rng(seed)
+
+
+def globally(x, size, rng):
+    return torch.from_numpy(np.array(x)) + torch.randn(size, 1)
+
+
+def by_the_module(x, size, rng):
+    return torch.from_numpy(np.array(x)) + torch.randn(size, 1, generator=MODULE)
+
+
+class Noise(torch.nn.Module):
+    """A layer of noise, of torch's generator or of its own."""
+
+    def __init__(self, own=False):
+        super().__init__()
+        self.own = torch.Generator().manual_seed(0) if own else None
+
+    def forward(self, x):
+        return x + torch.randn(x.shape, generator=self.own)
+
+
+@pytest.fixture(scope="module")
+def pool():
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as found:
+        yield found
+
+
+# States.
+
+
+def test_no_two_of_200_000_streams_are_equal():
+    """Of seeds of 32 bits about five pairs would be."""
+    source, seen = rng(), set()
+    for _ in range(200_000):
+        with seeded_torch(source):
+            seen.add(torch.randint(2**62, (1,)).item())
+    assert len(seen) == 200_000
+    seeds = rng().integers(2**32, size=200_000)
+    assert len(np.unique(seeds)) < 200_000
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_state_gives_the_laws_of_torch(dtype):
+    """Over many states and along one: 10^-6 each; and a scale 2 % off is seen."""
+    first, source = [], rng(7)
+    for _ in range(5000):
+        with seeded_torch(source):
+            first.append((torch.rand((), dtype=dtype).item(), torch.randn((), dtype=dtype).item()))
+    uniform, normal = np.array(first).T
+    assert stats.kstest(uniform, "uniform").pvalue > 1e-6
+    assert stats.kstest(normal, "norm").pvalue > 1e-6
+    with seeded_torch(source):
+        # More than the 624 words of a state.
+        along = torch.randn(1_000_001, dtype=dtype).numpy()
+    assert stats.kstest(along, "norm").pvalue > 1e-6
+    assert stats.kstest(1.02 * along, "norm").pvalue < 1e-6
+
+
+def test_the_generator_is_put_back():
+    torch.manual_seed(5)
+    torch.randn(3)
+    state = torch.random.get_rng_state()
+    with seeded_torch(rng()):
+        torch.randn(3)
+    assert torch.equal(state, torch.random.get_rng_state())
+    with Generators.defaults():
+        torch.randn(3)
+    assert torch.equal(state, torch.random.get_rng_state())
+
+
+def test_repeat_seeds_the_global_generators_of_all_three():
+    def drawn(x):
+        return random.random(), np.random.random(), torch.rand(()).item()  # noqa: NPY002
+
+    mechanism = dpcore.repeat(drawn, seeded="global")
+    first = mechanism(0, 3, rng())
+    assert np.array_equal(first, mechanism(0, 3, rng()))
+    assert not np.isin(first, mechanism(0, 3, rng(2))).any()
+    with seeded_globals(rng()):
+        assert tuple(first[0]) == drawn(0)
+
+
+# Whose it is.
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "expected"),
+    [
+        (torch.distributions.Laplace(0.0, 2.0), "seed"),
+        (Noise(), "seed"),
+        (Noise(own=True), "own"),
+        (globally, "own"),
+        (by_the_module, "own"),
+        (dpcore.repeat(lambda x: torch.randn(()).item(), seeded="global"), "seed"),
+    ],
+)
+def test_whose_randomness_torch_has(mechanism, expected):
+    assert audited(mechanism, trials=4000).randomness == expected
+
+
+@pytest.mark.parametrize("mechanism", [Noise(own=True), by_the_module])
+def test_generators_of_torch_are_refused_in_processes(pool, mechanism):
+    with pytest.raises(ValueError, match=r"^executor must be None for .*generator of its own"):
+        audited(mechanism, executor=pool, trials=4000)
+
+
+def test_the_global_generator_of_torch_is_seeded_in_processes(pool):
+    options = {"executor": pool, "block": 500, "trials": 8000, "claim": 3.0}
+    first, again = (audited(globally, **options) for _ in range(2))
+    assert first.counts == again.counts
+    assert first.refuted is False
+    alone = audited(Noise(), **{**options, "executor": None})
+    assert audited(Noise(), **options).counts == alone.counts
+
+
+# Memory.
+
+
+class Refilled:
+    """One tensor for all calls of a size, seen by numpy without a copy."""
+
+    def __init__(self):
+        self.tensors = {}
+
+    def __call__(self, x, size, rng):
+        tensor = self.tensors.setdefault(size, torch.empty(size, 1, dtype=torch.float64))
+        tensor.copy_(torch.from_numpy(x + rng.laplace(size=(size, 1))))
+        return tensor.numpy()
+
+
+def laplace(x, size, rng):
+    return x + rng.laplace(size=(size, 1))
+
+
+@pytest.mark.parametrize("stop", ["fixed", "refuted"])
+def test_a_tensor_that_numpy_sees_is_copied(stop):
+    options = {"attack": "auto", "stop": stop, "block": 256, "trials": 4096, "claim": 1.5}
+    assert audited(Refilled(), **options).counts == audited(laplace, **options).counts
