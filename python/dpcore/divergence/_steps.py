@@ -10,14 +10,16 @@ import numpy as np
 
 from ._ball import ball
 from ._belief import Case, Judged, exact_zero, judge
+from ._beyond import beyond
 from ._checks import Checks, checks
 from ._held_out import HeldOut, hold_out
+from ._needed import fitting_note
 from ._paper import paper
 from ._poczos import poczos
 from ._points import Points
 from ._raw import Raw
 from ._record import Beside, Diagnostics, Estimate
-from ._request import CHECKS, DRAWN, FOLDS, HELD_OUT, Request
+from ._request import BEYOND, CHECKS, DRAWN, FOLDS, HELD_OUT, Request
 from ._score import CrossFit, cross_fit, score_ball
 from .certificates import Certificate, certify, epsilon_lower
 
@@ -53,12 +55,14 @@ def estimated(request: Request) -> Estimate:
             certified=None if certificate is None else certificate.at(request.wanted).bound,
             epsilon_lower=lower,
         )
-    judged = _judged(request, raw, used, beside if other == "score" else None, certificate)
+    seen = (other, beside), checked, certificate, _outside(request, fit)
+    judged = _judged(request, raw, used, *seen)
     notes = (
         *points.notes,
         *request.notes,
         *raw.notes,
         *_drawn(points, used),
+        *_few(request, fit),
         *_negative(raw, np.isin(request.grid, request.wanted)),
         *_above(request, raw, beside if other == "score" else None),
     )
@@ -113,11 +117,15 @@ def _judged(
     request: Request,
     raw: Raw,
     used: Points,
-    score: Raw | None,
+    other: tuple[str, Raw | None],
+    checked: Checks | None,
     certificate: Certificate | None,
+    outside: tuple[str | None, str | None],
 ) -> Judged:
     if request.points.identical and certificate is None:
         return exact_zero(request.grid)
+    name, raw_beside = other
+    figures = None if raw_beside is None else (raw_beside.value, raw_beside.std_error)
     return judge(
         Case(
             alphas=request.grid,
@@ -125,11 +133,34 @@ def _judged(
             sizes=used.sizes,
             k=request.k,
             certified=None if certificate is None else certificate.bound,
-            beside=None if score is None else (score.value, score.std_error),
+            beside=figures if name == "score" else None,
+            above=figures if name == "ball" else None,
+            energy_p=np.nan if checked is None else checked.energy_p,
+            outside=outside,
+            dim=request.points.dim,
+            fitted=request.method == "score",
             inconsistent=request.method.startswith("paper"),
             asked=np.isin(request.grid, request.wanted),
         )
     )
+
+
+def _outside(request: Request, fit: CrossFit | None) -> tuple[str | None, str | None]:
+    """What of each set lies beyond the other one, in words."""
+    if request.points.identical:
+        return None, None
+    scores = fit if request.method == "score" else None
+    rng = request.stream(BEYOND)
+    first, second = beyond(request.points, scores, rng, request.threads)
+    return (None if first is None else str(first)), (None if second is None else str(second))
+
+
+def _few(request: Request, fit: CrossFit | None) -> tuple[str, ...]:
+    """A word where a score is fitted on too few rows to see much."""
+    rows, dim = min(request.points.sizes), request.points.dim
+    if request.method != "score" or fit is None or fit.kind != "logistic" or rows >= 2 * dim:
+        return ()
+    return (fitting_note(rows, dim, request.k),)
 
 
 def _record(
