@@ -11,7 +11,7 @@ Units are counted: the groups of a set that has any, else its distinct rows.
   C(M - m + e - 1, e - 1) / C(M + e - 1, e - 1). At most `RARE`, shared by all ends, is too small.
   A normal law moved by its standard deviation, whose ratio grows, is not blamed: m is M/12.
 - Apart: units of y0 farther from y1 than three times the largest distance of a row of y1 from the
-  next. Too many exceed two limits, which equal laws pass with a probability of at most `RARE`: that of
+  next. Too many exceed two limits, which equal laws pass with a chance of at most `RARE`: that of
   a binomial number with the probability .01 + 1/(n1 + 1), and p^m, p being the share of y0 among
   all units. Units may come in clumps, such as rare words; hence the former.
 """

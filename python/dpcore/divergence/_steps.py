@@ -12,6 +12,7 @@ from ._ball import ball
 from ._belief import Case, Judged, exact_zero, judge
 from ._beyond import beyond
 from ._checks import Checks, checks
+from ._group_sizes import size_p_value, two_laws
 from ._held_out import HeldOut, hold_out
 from ._needed import fitting_note
 from ._paper import paper
@@ -19,7 +20,7 @@ from ._poczos import poczos
 from ._points import Points
 from ._raw import Raw
 from ._record import Beside, Diagnostics, Estimate
-from ._request import BEYOND, CHECKS, DRAWN, FOLDS, HELD_OUT, Request
+from ._request import BEYOND, CHECKS, DRAWN, FOLDS, GROUPS, HELD_OUT, Request
 from ._score import CrossFit, cross_fit, score_ball
 from .certificates import Certificate, certify, epsilon_lower
 
@@ -43,7 +44,7 @@ def estimated(request: Request) -> Estimate:
     if request.certified:
         assert held_out is not None
         certificate = certify(held_out, request.grid, request.confidence)
-    checked = None
+    checked, size_p = None, size_p_value(points, request.stream(GROUPS))
     if request.checks:
         assert fit is not None
         assert held_out is not None
@@ -54,6 +55,7 @@ def estimated(request: Request) -> Estimate:
             checks(points, fit, request.stream(CHECKS), request.confidence),
             certified=None if certificate is None else certificate.at(request.wanted).bound,
             epsilon_lower=lower,
+            size_p=size_p,
         )
     seen = (other, beside), checked, certificate, _outside(request, fit)
     judged = _judged(request, raw, used, *seen)
@@ -63,6 +65,7 @@ def estimated(request: Request) -> Estimate:
         *raw.notes,
         *_drawn(points, used),
         *_few(request, fit),
+        *two_laws(size_p),
         *_negative(raw, np.isin(request.grid, request.wanted)),
         *_above(request, raw, beside if other == "score" else None),
     )
