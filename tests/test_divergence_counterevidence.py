@@ -202,6 +202,21 @@ def test_groups_beyond_are_counted_once():
     assert beyond(alone, None, rng, 1)[0] is not None
 
 
+@pytest.mark.parametrize("blind", [False, True])
+def test_rows_of_one_group_are_no_evidence_against_an_estimate(blind):
+    """Near copies raise the ball and stand apart: one row of each group is held against both."""
+    rng = np.random.default_rng(8)
+    y0, y1 = (
+        parity(rng, 1000, 30, sign) if blind else rng.normal(size=(1000, 30)) for sign in (1, -1)
+    )
+    y0, y1 = (np.repeat(y, 5, axis=0) + 0.01 * rng.normal(size=(5000, 30)) for y in (y0, y1))
+    groups = np.arange(5000) // 5
+    told = renyi(y0, y1, alphas=[1.1], groups0=groups, groups1=groups, rng=1).reason
+    # The control: a score that is blind is found out by the ball of single rows too.
+    assert ("the ball gives" in told) == blind
+    assert "farther" not in told
+
+
 def test_how_many_rows_are_needed_is_said():
     rng = np.random.default_rng(6)
     few = rng.normal(size=(2, 30, 384))

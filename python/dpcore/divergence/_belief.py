@@ -83,7 +83,8 @@ class Case:
         k: neighbours asked for.
         certified: certified lower bounds, shape (2, n_alpha), or None.
         beside: value and standard error of a method whose target is never larger, or None.
-        above: value and standard error of a method that may see what this one is blind to, or None.
+        above: value and standard error of a method that may see what this one is blind to, or None;
+            of one row of each group, since balls count the others of a group as neighbours.
         energy_p: p-value of the energy test of P0 = P1; NaN where it was not made.
         outside: for each direction what of the numerator lies beyond the denominator, in words.
         dim: coordinates of a row.

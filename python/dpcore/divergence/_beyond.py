@@ -11,9 +11,10 @@ Units are counted: the groups of a set that has any, else its distinct rows.
   C(M - m + e - 1, e - 1) / C(M + e - 1, e - 1). At most `RARE`, shared by all ends, is too small.
   A normal law moved by its standard deviation, whose ratio grows, is not blamed: m is M/12.
 - Apart: units of y0 farther from y1 than three times the largest distance of a row of y1 from the
-  next. Too many exceed two limits, which equal laws pass with a chance of at most `RARE`: that of
-  a binomial number with the probability .01 + 1/(n1 + 1), and p^m, p being the share of y0 among
-  all units. Units may come in clumps, such as rare words; hence the former.
+  next; on a line only those between its ends. Too many exceed two limits, which equal laws pass
+  with a chance of at most `RARE`: that of a binomial number with the probability .01 + 1/(n1 + 1),
+  and p^m, p being the share of y0 among all units. Units may come in clumps, such as rare words;
+  hence the former.
 """
 
 from __future__ import annotations
@@ -82,7 +83,9 @@ def beyond(
         For D(P0||P1) and for D(P1||P0) what there is too much of, or None.
     """
     most = _SORTED if points.dim == 1 else _SEARCHED
-    few = points.drawn((most, most), rng)
+    # Rows of a group are near each other: the next one must be of another group.
+    alone = points if points.units == points.sizes else points.single(rng)
+    few = alone.drawn((most, most), rng)
     found = []
     for side in (0, 1):
         seen = _in_coordinates(points, side)
@@ -110,11 +113,12 @@ def edge_p_value(beyond: int, within: int, others: int) -> float:
 
 def allowed(units: int, others: int, level: float = RARE) -> int:
     """Units of a set that may lie apart from the other one, which has `others` units."""
-    from scipy.stats import binom
+    from scipy.special import bdtrc
 
     share = min(1.0, _SHARE + 1.0 / (others + 1))
-    by_chance = np.log(level) / np.log(units / (units + others))
-    return int(max(binom.isf(level, units, share), min(by_chance, units)))
+    by_share = int(np.argmax(bdtrc(np.arange(units + 1.0), units, share) <= level))
+    by_chance = int(np.log(level) / np.log(units / (units + others)))
+    return max(by_share, min(by_chance, units))
 
 
 def _in_coordinates(points: Points, side: int) -> Beyond | None:
@@ -174,6 +178,12 @@ def _apart(points: Points, side: int, threads: int) -> Beyond | None:
     if min(len(own), len(others)) < 2:
         return None
     largest = float(_nearest(points, others, others, threads).max())
+    if points.dim == 1:
+        # Its ends have a rule of their own, which knows how a tail grows thin.
+        values, ends = points.coordinates(own)[:, 0], points.rows[1 - side]
+        own = own[(values > ends.min()) & (values < ends.max())]
+    if not len(own):
+        return None
     far = own[_nearest(points, own, others, threads) > _FARTHER**2 * largest]
     if len(far) <= _FEW:
         return None

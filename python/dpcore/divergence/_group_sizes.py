@@ -13,7 +13,7 @@ import numpy as np
 
 from ._checks import distances, permutation_p
 from ._plan import Labels
-from ._points import Points
+from ._points import Points, one_of_each
 from ._raw import Reals
 
 LEVEL: Final = 0.01
@@ -64,9 +64,7 @@ def two_laws(p: float | None) -> tuple[str, ...]:
 def _p_value(
     points: Points, side: int, groups: Labels, sizes: Labels, rng: np.random.Generator
 ) -> float:
-    order = rng.permutation(len(groups))
-    # The first row of each group in a random order.
-    single = order[np.unique(groups[order], return_index=True)[1]]
+    single = one_of_each(groups, rng)
     if len(single) > _GROUPS:
         kept = rng.choice(len(single), _GROUPS, replace=False)
         single, sizes = single[kept], sizes[kept]

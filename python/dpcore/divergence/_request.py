@@ -30,7 +30,7 @@ _ATOMS: Final = 0.99
 _PLANE: Final = 2
 """Up to this many dimensions, or with this share of rows on atoms, "auto" takes the ball."""
 
-PLAN, FOLDS, HELD_OUT, CHECKS, DRAWN, BEYOND, GROUPS = range(7)
+PLAN, FOLDS, HELD_OUT, CHECKS, DRAWN, BEYOND, GROUPS, SINGLE = range(8)
 """What random numbers are for: each has a stream of its own."""
 
 

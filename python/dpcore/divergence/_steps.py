@@ -20,10 +20,11 @@ from ._poczos import poczos
 from ._points import Points
 from ._raw import Raw
 from ._record import Beside, Diagnostics, Estimate
-from ._request import BEYOND, CHECKS, DRAWN, FOLDS, GROUPS, HELD_OUT, Request
+from ._request import BEYOND, CHECKS, DRAWN, FOLDS, GROUPS, HELD_OUT, SINGLE, Request
 from ._score import CrossFit, cross_fit, score_ball
 from .certificates import Certificate, certify, epsilon_lower
 
+_FEWEST_GROUPS: Final = 40
 _ENOUGH: Final = 10_000
 _TIMES: Final = 20
 """Rows of a set that the ball takes at most, or times the rows of the smaller set, whichever is
@@ -57,7 +58,9 @@ def estimated(request: Request) -> Estimate:
             epsilon_lower=lower,
             size_p=size_p,
         )
-    seen = (other, beside), checked, certificate, _outside(request, fit)
+    above = _seeing_more(request, beside, size_p) if other == "ball" else None
+    compared = beside if other == "score" else None, above
+    seen = compared, checked, certificate, _outside(request, fit)
     judged = _judged(request, raw, used, *seen)
     notes = (
         *points.notes,
@@ -120,15 +123,14 @@ def _judged(
     request: Request,
     raw: Raw,
     used: Points,
-    other: tuple[str, Raw | None],
+    compared: tuple[Raw | None, Raw | None],
     checked: Checks | None,
     certificate: Certificate | None,
     outside: tuple[str | None, str | None],
 ) -> Judged:
     if request.points.identical and certificate is None:
         return exact_zero(request.grid)
-    name, raw_beside = other
-    figures = None if raw_beside is None else (raw_beside.value, raw_beside.std_error)
+    beside, above = (None if each is None else (each.value, each.std_error) for each in compared)
     return judge(
         Case(
             alphas=request.grid,
@@ -136,8 +138,8 @@ def _judged(
             sizes=used.sizes,
             k=request.k,
             certified=None if certificate is None else certificate.bound,
-            beside=figures if name == "score" else None,
-            above=figures if name == "ball" else None,
+            beside=beside,
+            above=above,
             energy_p=np.nan if checked is None else checked.energy_p,
             outside=outside,
             dim=request.points.dim,
@@ -146,6 +148,20 @@ def _judged(
             asked=np.isin(request.grid, request.wanted),
         )
     )
+
+
+def _seeing_more(request: Request, ball: Raw | None, size_p: float | None) -> Raw | None:
+    """The ball that a score is held against: of one row of each group, if these have one law.
+
+    The rows of a group are near each other: as neighbours they raise the ball above its target.
+    """
+    points = request.points
+    if ball is None or points.identical or points.units == points.sizes:
+        return ball
+    if two_laws(size_p) or min(points.units) < max(request.grid[-1], _FEWEST_GROUPS):
+        return None
+    few = replace(request, points=points.single(request.stream(SINGLE)))
+    return _run(few, "ball", _used(few, "ball"), None)
 
 
 def _outside(request: Request, fit: CrossFit | None) -> tuple[str | None, str | None]:
