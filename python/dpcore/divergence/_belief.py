@@ -8,10 +8,13 @@ The first rule that applies names the belief of an order and a direction:
    more than 1 % of the numerator's rows are repeated values that the other set does not have, or in
    one dimension more than 5 % of them lie beyond all rows of the other set (from order one on: no
    sample tells how rare they are there).
-3. "not resolved at this alpha": the order is beyond `alpha_max`; or the method beside it, which
-   estimates something never larger, lies above it by more than two standard errors; or repeated
-   values have too few rows; or the value differs from 0 by less than four standard errors, and
-   these are above .0125; or the method does not converge.
+3. "not resolved at this alpha": the order is beyond `alpha_max`; or the method beside it lies
+   above it, by more than two joint standard errors if it estimates something never larger (the
+   score), by more than three else (the ball); or the energy test rejects P0 = P1 at the level
+   `ENERGY_LEVEL`, and the value less two standard errors is not above 0; or, from order one on,
+   rows lie beyond the other set as `_beyond` counts them; or repeated values have too few rows; or
+   the value differs from 0 by less than four standard errors, and these are above .0125; or the
+   method does not converge.
 4. "estimate only".
 
 `alpha_max` is the largest order up to which (i) alpha - 1 <= k/5 and (ii) alpha psi' - psi <=
@@ -28,6 +31,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from ._needed import SHARE, SHARP, TOLD, to_tell, too_few
 from ._raw import Raw, Reals
 
 REFUTED: Final = "refuted by its own certificate"
@@ -38,17 +42,19 @@ ESTIMATE: Final = "estimate only"
 DIRECTIONS: Final = ("D(P0||P1)", "D(P1||P0)")
 
 _APART: Final = 2.0
-"""Standard errors by which a certificate or the other method must lie above."""
+"""Standard errors by which a certificate or a held-out score must lie above; and half of the
+interval that "calls a value 0" for the energy test."""
 
-_TOLD: Final = 4.0
-_SHARP: Final = 0.0125
-"""A value within `_TOLD` standard errors of 0 is resolved only if these are at most `_SHARP`."""
+_ABOVE: Final = 3.0
+"""Joint standard errors by which the ball must lie above a score, which it may also exceed by its
+bias where there are many coordinates."""
+
+ENERGY_LEVEL: Final = 0.01
 
 _UNSEEN: Final = 0.01
 _BEYOND, _EXTREMES = 0.05, 6.0
 """Of two equal laws 2/(N + 1) of the rows lie beyond the N others; three times that is allowed."""
 
-_SHARE: Final = 0.4
 _PER_ORDER: Final = 5.0
 _ROWS_ABOVE_ONE, _ROWS_AT_ALL = 10.0, 3.0
 
@@ -77,6 +83,12 @@ class Case:
         k: neighbours asked for.
         certified: certified lower bounds, shape (2, n_alpha), or None.
         beside: value and standard error of a method whose target is never larger, or None.
+        above: value and standard error of a method that may see what this one is blind to, or None;
+            of one row of each group, since balls count the others of a group as neighbours.
+        energy_p: p-value of the energy test of P0 = P1; NaN where it was not made.
+        outside: for each direction what of the numerator lies beyond the denominator, in words.
+        dim: coordinates of a row.
+        fitted: True if the estimate rests on a fitted score.
         inconsistent: True for a method that does not converge to a divergence.
         asked: which orders the caller asked for, shape (n_alpha,): the reason speaks of these.
     """
@@ -87,6 +99,11 @@ class Case:
     k: int
     certified: Reals | None = None
     beside: tuple[Reals, Reals] | None = None
+    above: tuple[Reals, Reals] | None = None
+    energy_p: float = np.nan
+    outside: tuple[str | None, str | None] = (None, None)
+    dim: int = 1
+    fitted: bool = False
     inconsistent: bool = False
     asked: Mask | None = None
 
@@ -135,7 +152,7 @@ def _alpha_max(case: Case, direction: int) -> float | None:
         # At order one the derivative is the KL divergence itself.
         slope = np.where(alphas == 1.0, value, slope)
         within = (alphas - 1.0 <= case.k / _PER_ORDER) & (
-            alphas * slope - psi <= _SHARE * np.log(rows)
+            alphas * slope - psi <= SHARE * np.log(rows)
         )
     kept = alphas[np.logical_and.accumulate(within)]
     return float(kept[-1]) if len(kept) else None
@@ -152,11 +169,9 @@ def _causes(case: Case, beyond: Mask, spread: Reals) -> list[tuple[Mask, str]]:
             above_one & (rows < _ROWS_ABOVE_ONE) | (rows < _ROWS_AT_ALL),
             f"repeated values have {rows:.3g} rows each: 3 are needed, 10 for orders above one",
         ),
-        (
-            (spread > _SHARP) & (np.abs(value) < _TOLD * spread),
-            "the standard error is too large to tell the value from 0",
-        ),
     ]
+    causes += _contradicted(case, spread)
+    causes.append(_blurred(case, spread))
     if case.beside is not None:
         other, error = case.beside
         apart = np.hypot(spread, np.nan_to_num(error, nan=0.0))
@@ -167,6 +182,60 @@ def _causes(case: Case, beyond: Mask, spread: Reals) -> list[tuple[Mask, str]]:
         text = "this form does not converge to a Renyi divergence, however many the rows"
         causes.insert(0, (np.ones(value.shape, bool), text))
     return causes
+
+
+def _contradicted(case: Case, spread: Reals) -> list[tuple[Mask, str]]:
+    """What was found beside the estimate and speaks against it."""
+    value, causes = case.raw.value, []
+    if case.above is not None:
+        other, error = case.above
+        apart = np.hypot(*(_usual(case, each) for each in (case.raw.std_error, error)))
+        mask = other > value + _ABOVE * apart
+        causes.append((mask, _blind(case, mask)))
+    if case.energy_p <= ENERGY_LEVEL:
+        text = (
+            f"the energy test tells the sets apart (p = {case.energy_p:.3g}), where the value is 0 "
+            "within two standard errors"
+        )
+        causes.append((value <= _APART * spread, text))
+    for i, seen in enumerate(case.outside):
+        mask = np.zeros(value.shape, bool)
+        mask[i] = (case.alphas >= 1.0) & (seen is not None)
+        causes.append((mask, f"{seen}: no sample tells how rare they are there"))
+    return causes
+
+
+def _usual(case: Case, error: Reals) -> Reals:
+    """Standard errors; where none were asked for, those of equal laws, roughly and from above."""
+    if np.isfinite(error).any():
+        return np.nan_to_num(error, nan=0.0, posinf=0.0)
+    rough = np.sqrt(np.maximum(case.alphas, 1.0) * sum(1.0 / size for size in case.sizes))
+    return np.broadcast_to(rough, error.shape)
+
+
+def _blind(case: Case, mask: Mask) -> str:
+    if not mask.any() or case.above is None:
+        return ""
+    i, j = min(np.argwhere(mask), key=lambda where: (where[1], where[0]))
+    other, error = (each[i, j] for each in case.above)
+    told = "" if np.isnan(error) else f" +- {error:.3g}"
+    return (
+        f"the ball gives {other:.4g}{told} where the score gives {case.raw.value[i, j]:.3g}: the "
+        "score may be blind to a difference"
+    )
+
+
+def _blurred(case: Case, spread: Reals) -> tuple[Mask, str]:
+    """Values that cannot be told from 0, and how many rows would tell the first of them."""
+    value = case.raw.value
+    mask = (spread > SHARP) & (np.abs(value) < TOLD * spread)
+    text = "the standard error is too large to tell the value from 0"
+    asked = mask if case.asked is None else mask & case.asked
+    if asked.any():
+        i, j = min(np.argwhere(asked), key=lambda where: (where[1], where[0]))
+        rows = to_tell(float(value[i, j]), float(spread[i, j]), min(case.sizes))
+        text += f" (about {rows:,} rows of each set would)"
+    return mask, text
 
 
 def _reason(
@@ -211,6 +280,8 @@ def _too_far(case: Case, i: int, j: int) -> str:
     unseen = _unseen(case, i)
     if unseen is not None:
         return f"{unseen}: no sample tells how rare they are, and {DIRECTIONS[i]} may be infinite"
+    if case.raw.ceiling[i, j] <= np.log(2.0):
+        return too_few(case.sizes, case.dim, case.k, case.fitted)
     return (
         f"{_named(i, case.alphas[j])} is {case.raw.value[i, j]:.3g}, as large as "
         f"{case.sizes[0]} and {case.sizes[1]} rows can show: the sets lie farther apart than "

@@ -51,6 +51,9 @@ class Checks(Record):
         certified: certified lower bounds of D_alpha, shape (2, n_alpha); None where not asked for.
         epsilon_lower: certified lower bound of epsilon at delta = 0 by a held-out event; None where
             nobody said that rows or groups are independent.
+        size_p: permutation p-value of "the sizes of groups do not depend on their values"; None
+            without groups of several sizes. Where they do, what is certified and what is
+            estimated speak of two laws: of one random row of each group, and of all rows.
     """
 
     auc: float
@@ -66,6 +69,7 @@ class Checks(Record):
     confidence: float
     certified: Reals | None = None
     epsilon_lower: float | None = None
+    size_p: float | None = None
 
     def __post_init__(self) -> None:
         """Freeze the bounds."""
@@ -82,12 +86,18 @@ class Checks(Record):
             else f"\nepsilon >= {self.epsilon_lower:.4f} at delta 0, certified by a held-out event "
             f"({100 * self.confidence:g} %)"
         )
+        sizes = (
+            ""
+            if self.size_p is None
+            else f"\nsizes of groups against their values: p = {self.size_p:.3g}"
+        )
         return (
             f"held-out AUC {self.auc:.3f} ({100 * self.confidence:g} % interval "
             f"{self.auc_low:.3f} to {self.auc_high:.3f}), p = {self.auc_p:.3g} "
             f"({self.permutations[0]} permutations of {what})\n"
             f"energy distance {self.energy:.3g} on {rows0} and {rows1} rows, "
             f"p = {self.energy_p:.3g} ({self.permutations[1]} permutations of {what}){certified}"
+            f"{sizes}"
         )
 
 
@@ -200,7 +210,7 @@ class _Units:
             drawn = self._alone(permutations, rng)
         if sided == 2:
             drawn = np.abs(drawn)
-        return _share(drawn)
+        return permutation_p(drawn)
 
     def _alone(self, permutations: int, rng: np.random.Generator) -> Reals:
         """The centred AUC as it is and for permuted rows, shape (1 + permutations,).
@@ -250,7 +260,7 @@ def _levels(counts: Labels) -> Labels:
     return np.unique(level.astype(np.int64), return_inverse=True)[1]
 
 
-def _share(drawn: Reals) -> float:
+def permutation_p(drawn: Reals) -> float:
     """(1 + #)/(1 + B) for values whose first is the observed one; rounding counts as a tie."""
     least = drawn[0] - _ROUNDING * max(1.0, abs(float(drawn[0])))
     return (1.0 + float(np.count_nonzero(drawn[1:] >= least))) / len(drawn)
@@ -284,14 +294,14 @@ def _energy_test(points: Points, rng: np.random.Generator) -> tuple[float, float
     drawn = [_drawn(n, g, rng) for n, g in zip(points.sizes, points.groups, strict=True)]
     (rows0, unit0), (rows1, unit1) = drawn
     ids = np.concatenate([points.ids[0][rows0], points.ids[1][rows1]])
-    distances = _distances(points.coordinates(ids).astype(np.float64))
+    between = distances(points.coordinates(ids).astype(np.float64))
     unit = np.concatenate([unit0, unit1 + unit0.max() + 1])
     here = np.arange(unit.max() + 1) <= unit0.max()
     labels = np.stack([here, *(rng.permutation(here) for _ in range(ENERGY_PERMUTATIONS))])
-    values = _energies(distances, labels[:, unit].T)
+    values = _energies(between, labels[:, unit].T)
     return (
         max(0.0, float(values[0])),
-        _share(values / max(distances.max(), 1e-300)),
+        permutation_p(values / max(between.max(), 1e-300)),
         (
             len(rows0),
             len(rows1),
@@ -321,7 +331,7 @@ def _drawn(size: int, groups: Labels | None, rng: np.random.Generator) -> tuple[
     return rows[kept], number[kept]
 
 
-def _distances(rows: Reals) -> Reals:
+def distances(rows: Reals) -> Reals:
     """Euclidean distances between rows, by their products after centring."""
     rows = rows - np.mean(rows, axis=0)
     squares = np.einsum("ij,ij->i", rows, rows)

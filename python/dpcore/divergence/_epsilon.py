@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+from ._group_sizes import two_laws
 from ._raw import Reals
 from ._record import Epsilon, Estimate
 from .certificates import epsilon_hat, epsilon_lower
@@ -18,6 +19,10 @@ _NO_ORDER = "no order above one is resolved in both directions: nothing to conve
 _NOT_STATED = (
     "epsilon_lower needs rows='independent', or groups0 and groups1: only independent rows or "
     "groups can be counted"
+)
+_TWO_LAWS = (
+    "sizes of groups depend on values: epsilon_lower and epsilon_hat speak of one random row of "
+    "each group, epsilon_rdp of all rows"
 )
 _NO_CHECKS = "epsilon_lower and epsilon_hat need held-out events: checks=True"
 
@@ -34,6 +39,8 @@ def figures(estimate: Estimate, delta: float) -> Epsilon:
             lower = epsilon_lower(estimate.held_out, delta, estimate.confidence)
         else:
             reasons.append(_NOT_STATED)
+    if estimate.checks is not None and two_laws(estimate.checks.size_p):
+        reasons.append(_TWO_LAWS)
     rdp, alpha, drawn = _converted(estimate, delta)
     if rdp is None:
         reasons.append("epsilon_rdp needs delta above 0" if delta == 0.0 else _NO_ORDER)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ..errors import invalid
 from ..records import Record, frozen_array
 from ._plan import Labels
-from ._points import Points
+from ._points import Points, one_of_each
 from ._raw import Reals
 from ._score import Score, is_fixed, learn, most_trained, scored
 
@@ -156,10 +156,8 @@ class _Parts:
         place = rng.permutation(units)
         single = np.ones(size, bool)
         if labels is not None:
-            # The first row of each group in a random order.
-            order = rng.permutation(size)
             single[:] = False
-            single[order[np.unique(labels[order], return_index=True)[1]]] = True
+            single[one_of_each(labels, rng)] = True
             place = place[labels]
         counted = place >= units // 2
         other = np.flatnonzero(~counted)

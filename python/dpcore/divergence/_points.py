@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -93,13 +93,30 @@ class Points:
         """At most so many sample rows of each set, drawn at random; the same points if all fit."""
         if self.sizes[0] <= most[0] and self.sizes[1] <= most[1]:
             return self
+        sizes = (min(pair) for pair in zip(most, self.sizes, strict=True))
+        kept = [
+            np.sort(rng.choice(self.sizes[side], size, replace=False))
+            for side, size in enumerate(sizes)
+        ]
+        return self._taken(kept)
+
+    def single(self, rng: np.random.Generator) -> Points:
+        """One random row of each group; all rows of a set without groups."""
+        kept = [
+            np.arange(size) if groups is None else np.sort(one_of_each(groups, rng))
+            for size, groups in zip(self.sizes, self.groups, strict=True)
+        ]
+        return self._taken(kept)
+
+    def _taken(self, kept: Sequence[Labels]) -> Points:
+        """Some sample rows of each set."""
         rows, groups = [], []
         for side in (0, 1):
-            size = min(most[side], self.sizes[side])
-            kept = np.sort(rng.choice(self.sizes[side], size, replace=False))
             given = self.groups[side]
-            rows.append(np.ascontiguousarray(self.sample(side)[kept]))
-            groups.append(None if given is None else np.unique(given[kept], return_inverse=True)[1])
+            rows.append(np.ascontiguousarray(self.sample(side)[kept[side]]))
+            groups.append(
+                None if given is None else np.unique(given[kept[side]], return_inverse=True)[1]
+            )
         both = rows[0], rows[1]
         return replace(
             self,
@@ -232,6 +249,13 @@ def points(
         scale,
         notes,
     )
+
+
+def one_of_each(groups: Labels, rng: np.random.Generator) -> Labels:
+    """One random row of each group, in the order of the groups."""
+    # The first row of each group in a random order.
+    order = rng.permutation(len(groups))
+    return np.asarray(order[np.unique(groups[order], return_index=True)[1]])
 
 
 def _rows(name: str, value: Any) -> Rows:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..errors import choice, confidence_level, integer, invalid, mistyped
 from ..sampling import seed_of, threads_of
+from ._needed import to_see
 from ._plan import ERRORS, Labels, Plan, plan
 from ._points import Points
 from ._raw import Reals
@@ -29,7 +30,7 @@ _ATOMS: Final = 0.99
 _PLANE: Final = 2
 """Up to this many dimensions, or with this share of rows on atoms, "auto" takes the ball."""
 
-PLAN, FOLDS, HELD_OUT, CHECKS, DRAWN = range(5)
+PLAN, FOLDS, HELD_OUT, CHECKS, DRAWN, BEYOND, GROUPS, SINGLE = range(8)
 """What random numbers are for: each has a stream of its own."""
 
 
@@ -102,7 +103,7 @@ class Request:
                 warnings.warn(note, stacklevel=3)
         if error is not None:
             choice("error", error, ERRORS)
-            _warn_few(points)
+            _warn_few(points, k, _resolved(method, points) == "score" and score is None)
         return cls(
             points=points, wanted=wanted, grid=grid, k=k, method=_resolved(method, points),
             error=error, certified=certified, stated=stated,
@@ -150,13 +151,17 @@ def _neighbours(given: Any, points: Points) -> int:
     return k
 
 
-def _warn_few(points: Points) -> None:
+def _warn_few(points: Points, k: int, fitted: bool) -> None:
     smaller = min(points.sizes)
-    if smaller < _FEW_ROWS:
-        warnings.warn(
-            f"error bars from {smaller} rows are rough: {_FEW_ROWS} or more are needed",
-            stacklevel=4,
+    if smaller >= _FEW_ROWS:
+        return
+    told = f"error bars from {smaller} rows are rough: {_FEW_ROWS} or more are needed"
+    if fitted:
+        told += (
+            f", and {to_see(points.dim, k, fitted):,} for a fitted score of {points.dim:,} numbers "
+            "to see half of one nat"
         )
+    warnings.warn(told, stacklevel=4)
 
 
 def _stated(rows: Any, points: Points, certified: bool) -> bool:

@@ -10,17 +10,21 @@ import numpy as np
 
 from ._ball import ball
 from ._belief import Case, Judged, exact_zero, judge
+from ._beyond import beyond
 from ._checks import Checks, checks
+from ._group_sizes import size_p_value, two_laws
 from ._held_out import HeldOut, hold_out
+from ._needed import fitting_note
 from ._paper import paper
 from ._poczos import poczos
 from ._points import Points
 from ._raw import Raw
 from ._record import Beside, Diagnostics, Estimate
-from ._request import CHECKS, DRAWN, FOLDS, HELD_OUT, Request
+from ._request import BEYOND, CHECKS, DRAWN, FOLDS, GROUPS, HELD_OUT, SINGLE, Request
 from ._score import CrossFit, cross_fit, score_ball
 from .certificates import Certificate, certify, epsilon_lower
 
+_FEWEST_GROUPS: Final = 40
 _ENOUGH: Final = 10_000
 _TIMES: Final = 20
 """Rows of a set that the ball takes at most, or times the rows of the smaller set, whichever is
@@ -41,7 +45,7 @@ def estimated(request: Request) -> Estimate:
     if request.certified:
         assert held_out is not None
         certificate = certify(held_out, request.grid, request.confidence)
-    checked = None
+    checked, size_p = None, size_p_value(points, request.stream(GROUPS))
     if request.checks:
         assert fit is not None
         assert held_out is not None
@@ -52,13 +56,19 @@ def estimated(request: Request) -> Estimate:
             checks(points, fit, request.stream(CHECKS), request.confidence),
             certified=None if certificate is None else certificate.at(request.wanted).bound,
             epsilon_lower=lower,
+            size_p=size_p,
         )
-    judged = _judged(request, raw, used, beside if other == "score" else None, certificate)
+    above = _seeing_more(request, beside, size_p) if other == "ball" else None
+    compared = beside if other == "score" else None, above
+    seen = compared, checked, certificate, _outside(request, fit)
+    judged = _judged(request, raw, used, *seen)
     notes = (
         *points.notes,
         *request.notes,
         *raw.notes,
         *_drawn(points, used),
+        *_few(request, fit),
+        *two_laws(size_p),
         *_negative(raw, np.isin(request.grid, request.wanted)),
         *_above(request, raw, beside if other == "score" else None),
     )
@@ -113,11 +123,14 @@ def _judged(
     request: Request,
     raw: Raw,
     used: Points,
-    score: Raw | None,
+    compared: tuple[Raw | None, Raw | None],
+    checked: Checks | None,
     certificate: Certificate | None,
+    outside: tuple[str | None, str | None],
 ) -> Judged:
     if request.points.identical and certificate is None:
         return exact_zero(request.grid)
+    beside, above = (None if each is None else (each.value, each.std_error) for each in compared)
     return judge(
         Case(
             alphas=request.grid,
@@ -125,11 +138,48 @@ def _judged(
             sizes=used.sizes,
             k=request.k,
             certified=None if certificate is None else certificate.bound,
-            beside=None if score is None else (score.value, score.std_error),
+            beside=beside,
+            above=above,
+            energy_p=np.nan if checked is None else checked.energy_p,
+            outside=outside,
+            dim=request.points.dim,
+            fitted=request.method == "score",
             inconsistent=request.method.startswith("paper"),
             asked=np.isin(request.grid, request.wanted),
         )
     )
+
+
+def _seeing_more(request: Request, ball: Raw | None, size_p: float | None) -> Raw | None:
+    """The ball that a score is held against: of one row of each group, if these have one law.
+
+    The rows of a group are near each other: as neighbours they raise the ball above its target.
+    """
+    points = request.points
+    if ball is None or points.identical or points.units == points.sizes:
+        return ball
+    if two_laws(size_p) or min(points.units) < max(request.grid[-1], _FEWEST_GROUPS):
+        return None
+    few = replace(request, points=points.single(request.stream(SINGLE)))
+    return _run(few, "ball", _used(few, "ball"), None)
+
+
+def _outside(request: Request, fit: CrossFit | None) -> tuple[str | None, str | None]:
+    """What of each set lies beyond the other one, in words."""
+    if request.points.identical:
+        return None, None
+    scores = fit if request.method == "score" else None
+    rng = request.stream(BEYOND)
+    first, second = beyond(request.points, scores, rng, request.threads)
+    return (None if first is None else str(first)), (None if second is None else str(second))
+
+
+def _few(request: Request, fit: CrossFit | None) -> tuple[str, ...]:
+    """A word where a score is fitted on too few rows to see much."""
+    rows, dim = min(request.points.sizes), request.points.dim
+    if request.method != "score" or fit is None or fit.kind != "logistic" or rows >= 2 * dim:
+        return ()
+    return (fitting_note(rows, dim, request.k),)
 
 
 def _record(

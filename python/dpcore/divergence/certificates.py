@@ -75,7 +75,7 @@ class Certificate(Record):
         )
 
     def __str__(self) -> str:
-        """One line for each direction."""
+        """One line for each direction, and one on the law where groups were counted."""
         lines = []
         for side, (event, counts) in enumerate(zip(self.events, self.counts, strict=True)):
             what = f"D(P{side}||P{1 - side})"
@@ -83,6 +83,8 @@ class Certificate(Record):
                 f"{what}: event {event}, {counts.k} of {counts.n} against "
                 f"{counts.k_prime} of {counts.n_prime}; {len(self.bins[side]) or 'no'} bins"
             )
+        if self.one_per_group:
+            lines.append("of the law of one random row of each group, in which groups weigh alike")
         return "\n".join(lines)
 
 

@@ -180,7 +180,12 @@ def grid(seen: Seen, level: float) -> Check:
         f" {float(largest[-1]) / scale:.4g} mean sizes)"
     )
     good = f"{equal} of the {tail} largest of {size.size:,} draws repeat another"
+    bad, good = bad + _around(seen), good + _around(seen)
     return judged(name, p, level, bad, good, equal=equal, small=small, draws=size.size)
+
+
+def _around(seen: Seen) -> str:
+    return f" (measured from {seen.around})" if seen.around else ""
 
 
 def _pooled(seen: Seen) -> Floats:
@@ -236,6 +241,7 @@ def cut(seen: Seen, level: float) -> Check:
     allowed = 0.5 / _gaussian_share(k, n)
     p = float(betainc(k // 2, k // 2, min(1.0, share * allowed)))
     figures = _tails(noise)
+    figures += _around(seen)
     bad = f"the noise ends at a wall: {figures}; the {k} largest draws crowd there"
     return judged(name, p, level, bad, f"no wall: {figures}", share=share, largest=float(top[0]))
 

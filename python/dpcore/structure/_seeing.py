@@ -72,6 +72,7 @@ class Seen:
         refused: labels of inputs, invented here, that the mechanism did not take, and why.
         mode: the other mode of a layer that has two.
         rng: breaks ties and chooses coordinates.
+        around: what `clean` is, in words, where it is not the user's input or vector.
     """
 
     first: Floats
@@ -82,6 +83,7 @@ class Seen:
     refused: tuple[str, ...]
     mode: Mode | None
     rng: np.random.Generator = field(repr=False)
+    around: str = ""
 
     @cached_property
     def varying(self) -> npt.NDArray[np.intp]:
@@ -138,6 +140,7 @@ class Layer:
         self.name = repr(mechanism) if is_native(mechanism) else name_of(self.mechanism)
         self.seed = seed
         self._clean = clean
+        self.guessed = clean is None and not is_native(mechanism)
         self._calls = 0
         self._kind: np.dtype[Any] | None = None
         self._shape: tuple[int, ...] | None = None

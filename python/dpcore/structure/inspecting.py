@@ -8,8 +8,9 @@ from typing import Any, Final
 from ..errors import choice, confidence_level, integer, invalid, mistyped
 from ..sampling import Rng, seed_of
 from . import _comparing, _dependence, _law
+from ._centre import centred
 from ._records import CHECKS, DETERMINISTIC, Check, Inspection
-from ._seeing import _LEAST, Clean, Layer, Seen, look
+from ._seeing import _LEAST, Clean, Layer, Seen, look, plain
 
 _MADE: Final[dict[str, Callable[[Seen, float], Check]]] = {
     "no_noise": _dependence.no_noise,
@@ -75,7 +76,9 @@ def inspect(
         rng: None, an int in [0, 2**63) or a numpy Generator.
         clean: what the noise is added to: a function of the input, or the vector at x. None takes
             x itself where an output has as many numbers (a native mechanism's own clip and factor
-            are known). Without it, noise is only compared with itself.
+            are known). Without it, noise is only compared with itself. Where x is not the median of
+            the outputs, as behind a clip, `grid` and `range` measure from what the outputs show:
+            x cut off at a wall, or else 0 at the input 0.
         others: inputs to compare with; None makes up 2 x, 0 and two shifts of x by ten times the
             noise, and leaves out those that the mechanism does not take.
         skip: names of checks that are not made.
@@ -119,9 +122,14 @@ def inspect(
     false_alarm = confidence_level(false_alarm, "false_alarm")
     layer = Layer(mechanism, seed_of(rng), clean)
     seen = look(layer, x, draws, others, skip)
+    tails = {"grid", "range"}
+    if layer.guessed and not tails <= set(skip):
+        tail = centred(layer, x if hasattr(x, "detach") else plain("x", x), seen)
+    else:
+        tail = seen
     wanted = [name for name in CHECKS if name not in skip]
     # The number does not depend on what is seen: a check without an answer keeps its share.
     level = false_alarm / max(1, len([name for name in wanted if name not in DETERMINISTIC]))
-    checks = tuple(_MADE[name](seen, level) for name in wanted)
+    checks = tuple(_MADE[name](tail if name in tails else seen, level) for name in wanted)
     n, d = seen.first.shape
     return Inspection(layer.name, d, n, layer.seed, false_alarm, level, checks)
