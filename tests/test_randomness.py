@@ -115,7 +115,7 @@ BASE = np.random.default_rng(5).normal((0.0, 1e6), size=(64, 2))
         (BASE, BASE * (1.0 + 2.0**-51), "rounding"),
         (BASE, BASE + np.array([2.0**-50, 0.0]), "rounding"),
         (BASE, BASE + np.array([1e-9, 0.0]), "own"),
-        (BASE, BASE + np.array([0.0, 1e-9]), "rounding"),
+        (BASE, BASE + np.array([0.0, 5e-10]), "rounding"),
         (BASE.astype("f4").astype("f8"), BASE.astype("f4") * np.float32(1 + 2**-22), "rounding"),
         (np.rint(BASE), np.rint(BASE) + np.array([0.0, 1.0]), "own"),
         (np.array([0.0, np.nan]), np.array([-0.0, np.nan]), "rounding"),

@@ -196,6 +196,7 @@ def throw(case, values):
 
 
 @pytest.mark.filterwarnings("ignore:Data type alias:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:pilot=2:dpcore.errors.AssumptionWarning")
 @pytest.mark.parametrize("case", CASES)
 def test_each_piece_of_rubbish_in_each_place(case):
     for name in CASES[case][2]:
@@ -204,6 +205,7 @@ def test_each_piece_of_rubbish_in_each_place(case):
 
 
 @pytest.mark.filterwarnings("ignore:Data type alias:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:pilot=2:dpcore.errors.AssumptionWarning")
 @pytest.mark.parametrize("case", CASES)
 @settings(max_examples=60, suppress_health_check=[HealthCheck.differing_executors])
 @given(st.data())
@@ -340,6 +342,7 @@ def test_trials_times_dim_never_overflows(dim):
     ],
 )
 @pytest.mark.parametrize(("attack", "route"), [(VOTE, "sampled"), (VOTE, "auto"), (None, "auto")])
+@pytest.mark.filterwarnings("ignore:all that tells:dpcore.errors.AssumptionWarning")
 def test_extreme_but_valid_numbers_give_sound_audits(mechanism, pair, attack, route):
     """Noise that swamps the pair, noise that vanishes, inputs at the end of the range."""
     arguments = {"trials": 2000, "claim": 1.0, "rng": 1, "attack": attack, "route": route}

@@ -208,8 +208,9 @@ def _agree(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> npt.NDArray[np
         if one is None or other is None or one.shape != other.shape:
             return np.full(len(outputs), not known)
         return np.asarray((one == other).all(axis=1), np.bool_)
+    grains = grains_of(numbers, others)
+    numbers, others = numbers.astype(np.float64), others.astype(np.float64)
     with np.errstate(all="ignore"):
-        grains = grains_of(numbers, others)
         size = np.maximum(np.abs(numbers), np.abs(others))
         tolerance = np.stack([grain.at(size[:, i]) for i, grain in enumerate(grains)], axis=1)
         near = np.abs(numbers - others) <= tolerance
@@ -217,17 +218,14 @@ def _agree(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> npt.NDArray[np
     return np.asarray(near.all(axis=1), np.bool_)
 
 
-def _floats(outputs: npt.NDArray[Any]) -> npt.NDArray[np.float64] | None:
-    """Outputs as columns of doubles, or None where they are no floats."""
+def _floats(outputs: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
+    """Outputs as columns of floats, or None where they are no floats."""
     kind = outputs.dtype.kind
-    if kind == "O":
-        kind = "f" if all(isinstance(one, float) for one in outputs.ravel().tolist()) else "O"
+    if kind == "O" and all(isinstance(one, float) for one in outputs.ravel().tolist()):
+        outputs, kind = outputs.astype(np.float64), "f"
     if kind == "c":
         outputs, kind = np.stack([outputs.real, outputs.imag], axis=-1), "f"
-    if kind != "f":
-        return None
-    width = int(np.prod(outputs.shape[1:]))
-    return outputs.reshape(len(outputs), width).astype(np.float64)
+    return outputs.reshape(len(outputs), int(np.prod(outputs.shape[1:]))) if kind == "f" else None
 
 
 _PROCESS: Final = uuid.uuid4().hex

@@ -62,8 +62,7 @@ class Audit(Record):
         floats: True if that finding counts towards the verdict.
         curve: counts of the event's score at thresholds of the pilot, or None.
         slices: the pieces of an audit with early stop; else empty.
-        checks: what contradicts the assumption that rows are independent draws; empty if nothing.
-            With any the verdict is "invalid: ...": no bound holds.
+        checks: what contradicts that rows are independent draws: then no bound holds.
         notes: what a reader should know beside the figures; nothing here changes a verdict.
         neighbour: the relation of neighbours that the pair was checked against, or empty.
         randomness: whose it is: "seed" (the seed repeats the outputs), "rounding" (up to rounding,
