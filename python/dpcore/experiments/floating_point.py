@@ -15,10 +15,10 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 from .._core import __version__
-from ..attacks._bits import FINEST, FinerThan
 from ..attacks.lattice import FloatLattice
 from ..auditing import Audit, audit
 from ..errors import choice
+from ..events import Never
 from ..progress import Progress
 from ..records import Pair
 from ..report import epsilon
@@ -238,8 +238,7 @@ def _event(row: Row) -> str:
     """What was counted, in words."""
     if row.audit is None:
         return row.missing
-    score = getattr(row.audit.event, "score", None)
-    if isinstance(score, FinerThan) and score.exponent == FINEST:
+    if type(row.audit.event) is Never:
         return "none: the pilot shows no trace"
     return str(row.audit.event)
 
