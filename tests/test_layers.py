@@ -26,6 +26,7 @@ LAYERS = [
     ["published"],
     ["attacks"],
     ["sampling", "exact"],
+    ["_rows"],
     ["_tallying"],
     ["_counting"],
     ["findings", "_judging"],

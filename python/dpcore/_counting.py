@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
+from ._rows import Calls, Same, probe, same_rows
 from ._tallying import Event, Tally, TallyRows, Watch, fingerprint
 from .errors import invalid, masked, mistyped, vector
 from .events import Vote
@@ -32,6 +33,8 @@ Work = Callable[[npt.NDArray[Any], int], _Result]
 """What is done with one block: (its outputs, its first trial) -> anything."""
 
 _SLICE_SECONDS = 0.4
+_SHORT_CALLS = 5
+"""The purpose of calls that are only compared with each other."""
 _TASKS = 4
 """Tasks a thread in one run: enough for an even load, few enough to cost nothing."""
 
@@ -139,10 +142,11 @@ def _reseed_a_forked_child() -> None:
 
 
 class Step(NamedTuple):
-    """One block done: its fingerprint and what the work returned."""
+    """One block done: its fingerprint, what all its rows share, and what the work returned."""
 
     number: int
     mark: bytes | None
+    same: Same | None
     result: Any
 
 
@@ -156,7 +160,8 @@ def do(
         outputs = draws.draw(purpose, side, place)
         mark = None if draws.native or place.first else fingerprint(outputs)
         start = place.number * draws.block + place.first
-        steps.append(Step(place.number, mark, work(outputs, start)))
+        same = None if draws.native else same_rows(outputs)
+        steps.append(Step(place.number, mark, same, work(outputs, start)))
     return steps
 
 
@@ -171,6 +176,7 @@ class Source:
             makes it, so that a slow mechanism is not asked for outputs that nobody counts.
         executor: runs the blocks instead of the source's own threads.
         route: how native votes are counted.
+        start: where the run of counted trials begins.
     """
 
     draws: NativeDraws | CallableDraws
@@ -178,7 +184,9 @@ class Source:
     end: int
     executor: Executor | None = None
     route: str = "callable"
+    start: int = 0
     _seen: dict[bytes, tuple[int, int, int]] = field(default_factory=dict, repr=False)
+    _calls: Calls | None = field(default=None, repr=False)
 
     @property
     def block(self) -> int:
@@ -242,11 +250,30 @@ class Source:
 
     def _checked(self, purpose: int, side: int, steps: list[Step]) -> Iterator[Any]:
         """The results; an error if a block is one that was drawn before."""
-        for number, mark, result in steps:
+        for number, mark, same, result in steps:
             here = (purpose, side, number)
             if mark is not None and self._seen.setdefault(mark, here) != here:
                 raise replay(self.name, self._seen[mark], here)
+            if not self.draws.native:
+                self._calls = self._calls or Calls(self.name)
+                self._calls.see(side, same)
             yield result
+
+    def doubts(self) -> tuple[str, ...]:
+        """What a few short calls say against independent rows; native draws need none.
+
+        Raises:
+            ValueError: if one output stands in all rows of a call, another in those of another.
+        """
+        draws = self.draws
+        # Where each output has a call of its own, no call is shared.
+        if isinstance(draws, NativeDraws) or hasattr(draws.mechanism, "reproducible"):
+            return ()
+
+        def draw(side: int, number: int, rows: int) -> npt.NDArray[Any]:
+            return draws.draw(_SHORT_CALLS, side, Place(number, rows, 0, rows))
+
+        return probe(draw, self.name, self.end - self.start, self.block)
 
     def outputs(self, purpose: int, side: int, start: int, stop: int) -> npt.NDArray[Any]:
         """Outputs of the trials [start, stop), shape (stop - start, ...)."""
@@ -268,8 +295,12 @@ class Source:
         """Count an event; a native vote without ever making outputs."""
         if type(event) is Vote and isinstance(self.draws, NativeDraws) and not watches:
             return self._votes(self.draws, event, purpose, side, start, stop)
-        work = TallyRows(event, self.name, watches)
-        return sum(self.run(work, purpose, side, start, stop), Tally())
+        watched = purpose == COUNT and not self.draws.native
+        work = TallyRows(event, self.name, watches, self.start if watched else None)
+        total = Tally()
+        for part in self.run(work, purpose, side, start, stop):
+            total += part
+        return total
 
     def _votes(
         self, draws: NativeDraws, event: Vote, purpose: int, side: int, start: int, stop: int

@@ -82,14 +82,17 @@ def audit(
         progress: show a bar; None shows it for long work on a terminal or in a notebook.
 
     Returns:
-        The `Audit`. After Ctrl-C, once both sides have counted something, it holds what was
-        counted, with `partial` set and the anytime bound.
+        The `Audit`. Where rows turn out not to be independent, `checks` says why, the verdict is
+        "invalid: ..." and a `dpcore.errors.AssumptionWarning` is given. After Ctrl-C, once both
+        sides have counted something, it holds what was counted, with `partial` set and the anytime
+        bound.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
         ValueError: if a value is out of range; if the pair is further apart than the mechanism's
-            claim speaks of and no claim was given; if outputs have the wrong shape, or are the
-            same in two blocks; if the attack does not apply to such outputs.
+            claim speaks of and no claim was given; if outputs have the wrong shape, are the same
+            in two blocks, or the same in all rows of one call and others in those of another; if
+            the attack does not apply to such outputs.
         KeyboardInterrupt: on Ctrl-C before both sides have counted, or on a second one within two
             seconds.
 
@@ -112,8 +115,9 @@ def audit(
     if isinstance(plan.attack, Timing):
         return timed(chosen, plan.attack)
     source = chosen.source()
+    doubted = source.doubts()
     if plan.stop == "refuted":
-        return stopped_early(chosen, source, progress)
+        return stopped_early(chosen, source, progress, doubted)
     pilot, floats = chosen.pilot_size, chosen.looks_at_floats
     fitted = fit(source, chosen.pair, plan.attack, plan.goal, pilot, floats)
-    return counted(chosen, source, fitted, progress)
+    return counted(chosen, source, fitted, progress, doubted)
