@@ -113,7 +113,7 @@ class Audit(Record):
 
     @property
     def epsilon_lower(self) -> float:
-        """Certified lower bound on epsilon, at `confidence`.
+        """Certified lower bound on epsilon, at `confidence`; 0 where `checks` is not empty.
 
         Per unit of `pair.distance` when delta is 0; for delta > 0 a bound is never divided.
         """
@@ -152,7 +152,7 @@ class Audit(Record):
     def mu_lower(self) -> float:
         """Certified lower bound on mu of Gaussian differential privacy, from the event alone.
 
-        A ValueError unless n was fixed in advance.
+        A ValueError unless n was fixed in advance, or where `checks` is not empty.
         """
         return mu_lower(_certificate.fixed(self).bound_counts, self.confidence)
 
@@ -160,7 +160,8 @@ class Audit(Record):
     def tradeoff(self) -> Band:
         """The upper confidence band on the trade-off function, from the event's score.
 
-        A ValueError if the event is no threshold on a score, or n was not fixed in advance.
+        A ValueError if the event is no threshold on a score, n was not fixed in advance or
+        `checks` is not empty.
         """
         return _certificate.band(_certificate.fixed(self))
 
@@ -321,7 +322,8 @@ class Audit(Record):
 
     def __repr__(self) -> str:
         """One line: what was audited and what came out."""
-        found = f"{self.verdict}, epsilon_lower={self.epsilon_lower:.6g}"
+        bound = "" if self.checks else f", epsilon_lower={self.epsilon_lower:.6g}"
+        found = self.verdict + bound
         return f"<Audit of {self.name}: {found}, seed={self.seed}>"
 
     def __str__(self) -> str:

@@ -44,6 +44,10 @@ _MEANING = {
         "of a black box can."
     ),
 }
+_INVALID = (
+    "No bound holds: the rows that were counted are not independent draws, which every bound takes "
+    "for granted. The claim was not tested."
+)
 # Every character that XML 1.0 does not know, and the surrogates that UTF-8 does not.
 _UNKNOWN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -159,7 +163,7 @@ def _head(audit: Audit) -> str:
         claimed, claim = f"{claimed} at distance {apart:g}", f"{audit.claim * apart:g}"
     figures = [
         (claimed, claim),
-        ("epsilon certified", report.epsilon(audit.epsilon_lower)),
+        ("epsilon certified", _certified(audit)),
         ("epsilon estimated", report.epsilon(audit.epsilon_hat)),
         ("confidence", f"{100 * audit.confidence:g} %"),
     ]
@@ -170,11 +174,15 @@ def _head(audit: Audit) -> str:
 <p class="soft">Audit of a claim of differential privacy</p>
 <h1>{_text(audit.name)}</h1>
 <p class="verdict" style="background:{colour}">{_text(audit.verdict)}</p>
-<p>{_MEANING[audit.refuted]}</p>
+<p>{_INVALID if audit.checks else _MEANING[audit.refuted]}</p>
 <dl class="key">
 {key}
 </dl>
 </header>"""
+
+
+def _certified(audit: Audit) -> str:
+    return "none" if audit.checks else report.epsilon(audit.epsilon_lower)
 
 
 def _rows(audit: Audit) -> str:
@@ -215,6 +223,9 @@ def _proof(audit: Audit) -> str:
         if audit.pilot
         else "by rule, without a look at any draw"
     )
+    if audit.checks:
+        reasons = "\n".join(f"<li>{_text(said)}</li>" for said in audit.checks)
+        return f"<p>{_INVALID}</p>\n<ol>\n{reasons}\n</ol>"
     steps = [
         f"The event E and the side of the numerator, {up}, were chosen {pilot}.",
         f"On fresh draws E happened {counts.k:,} times in {counts.n:,} on {up} and "
@@ -285,7 +296,7 @@ def _pictures(audit: Audit) -> str:
 def _described(audit: Audit) -> str:
     """What a picture shows, for those who cannot see it."""
     parts = [
-        f"certified {report.epsilon(audit.epsilon_lower)}",
+        f"certified {_certified(audit)}",
         f"estimate {report.epsilon(audit.epsilon_hat)}",
     ]
     if audit.exact is not None:

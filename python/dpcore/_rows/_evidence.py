@@ -121,9 +121,9 @@ def _varying(side: str, where: str, chance: float) -> str:
     )
 
 
-def varying_calls(side: str, chance: float) -> str:
+def varying_calls(chance: float) -> str:
     """The sentence on columns that vary more between calls than within them."""
     return (
-        f"outputs on {side} vary more from call to call than those of independent draws would "
+        f"outputs vary more from call to call than those of independent draws would "
         f"(p-value {chance:.1e}): {_CONSEQUENCE}"
     )

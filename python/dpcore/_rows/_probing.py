@@ -11,19 +11,19 @@ from typing import Final
 
 import numpy as np
 
-from ._calls import FEWEST, Same, by_chance, first_difference, one_output, same_rows
+from ._calls import FEWEST, by_chance, first_difference, one_output, same_rows
 from ._evidence import varying_calls
 from ._parts import Array, sequences
 
-_CALLS: Final = 12
-_MORE: Final = 36
+_CALLS: Final = 6
+_MORE: Final = 18
 """Calls on each side; more of them, and longer, where those were equal throughout."""
 _SHARE: Final = 600
-"""A first call has one row for so many trials: together they are 2 per cent of an audit."""
+"""A first call has one row for so many trials: together they are 1 per cent of an audit."""
+_COMPARED: Final = 16
+"""Rows in a call, at least: with fewer nothing can be told between calls and within them."""
 _CHANCE: Final = 1e-15
-_COMPARED: Final = 8
-"""Rows in a call from which columns are compared between calls."""
-_VARIATION: Final = 1e-13
+_VARIATION: Final = 1e-11
 _PEAKED: Final = 3.0
 """Fourth moment of ranks beyond which so few rows do not follow the chi-square's tail."""
 
@@ -46,45 +46,46 @@ def probe(draw: Draw, name: str, trials: int, block: int) -> tuple[str, ...]:
     Raises:
         ValueError: if a call has one value in all its rows, and another call another.
     """
+    if block < 2:
+        return ()
     longest = min(FEWEST, block)
-    rows = max(2, min(longest, trials // _SHARE))
-    found = []
-    for side in (0, 1) if block > 1 else ():
-        outputs = [draw(side, number, rows) for number in range(_CALLS)]
-        same = list(map(same_rows, outputs))
-        if all(call is not None for call in same):
-            _refuse([call for call in same if call is not None], name)
-            more = [same_rows(draw(side, _CALLS + number, longest)) for number in range(_MORE)]
-            if all(call is not None for call in more):
-                _refuse([call for call in more if call is not None], name)
-        chance = _between(outputs) if rows >= _COMPARED else 1.0
-        if chance < _VARIATION:
-            found.append(varying_calls("x'" if side else "x", chance))
-    return tuple(found)
+    rows = min(longest, max(_COMPARED, trials // _SHARE))
+    first = [[draw(side, number, rows) for number in range(_CALLS)] for side in (0, 1)]
+    for side, outputs in enumerate(first):
+        if _refuse(outputs, name):
+            _refuse([draw(side, _CALLS + number, longest) for number in range(_MORE)], name)
+    chance = _between(first) if rows >= _COMPARED else 1.0
+    return (varying_calls(chance),) if chance < _VARIATION else ()
 
 
-def _refuse(calls: list[Same], name: str) -> None:
-    """Complain of calls that are equal throughout but not to each other."""
-    if len({tuple(map(len, call.columns)) for call in calls}) > 1:
-        return
+def _refuse(outputs: list[Array], name: str) -> bool:
+    """Complain of calls that are equal throughout but not to each other; True where all are."""
+    calls = [call for call in map(same_rows, outputs) if call is not None]
+    shapes = {tuple(map(len, call.columns)) for call in calls}
+    if len(calls) < len(outputs) or len(shapes) > 1:
+        return False
     column = first_difference(calls)
     if column is not None and by_chance(calls, column) < _CHANCE:
         raise one_output(name, calls[0], column)
+    return True
 
 
-def _between(outputs: list[Array]) -> float:
-    """The least p-value of Kruskal and Wallis over a few columns, the calls as groups."""
+def _between(sides: list[list[Array]]) -> float:
+    """The least p-value of Kruskal and Wallis over a few columns, the calls as groups.
+
+    The statistics of both sides are added: with so few rows neither says much by itself.
+    """
     from scipy.special import chdtrc
 
-    whole = np.concatenate(outputs)
-    rows, groups = len(whole), len(outputs)
-    least = 1.0
-    for ranks in sequences(whole)[0]:
-        centred = ranks - ranks.mean()
-        second = float((centred**2).sum())
-        if second <= 1e-9 * rows or rows * float((centred**4).sum()) > _PEAKED * second**2:
-            continue
-        sums = centred.reshape(groups, -1).sum(axis=1)
-        statistic = (rows - 1) * float((sums**2).sum()) / (rows / groups) / second
-        least = min(least, float(chdtrc(groups - 1, statistic)))
-    return least
+    found: dict[int, tuple[float, int]] = {}
+    for outputs in sides:
+        groups = len(outputs)
+        for column, ranks in enumerate(sequences(np.concatenate(outputs))[0]):
+            rows, centred = len(ranks), ranks - ranks.mean()
+            second = float((centred**2).sum())
+            if second > 0.0 and rows * float((centred**4).sum()) <= _PEAKED * second**2:
+                sums = centred.reshape(groups, -1).sum(axis=1)
+                own = (rows - 1) * float((sums**2).sum()) / (rows / groups) / second
+                statistic, freedom = found.get(column, (0.0, 0))
+                found[column] = statistic + own, freedom + groups - 1
+    return min((float(chdtrc(free, own)) for own, free in found.values()), default=1.0)
