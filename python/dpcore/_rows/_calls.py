@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ._parts import Array, alike, parts
+from ._parts import Array, alike, differ, parts
 
 FEWEST: Final = 32
 """Rows in a call from which two equal throughout, but different, exclude chance."""
@@ -62,26 +62,6 @@ def _same_columns(table: Array) -> npt.NDArray[np.bool_]:
         first = np.broadcast_to(part[0], part.shape)
         same[places] = alike(part, first).all(axis=0)
     return same
-
-
-def differ(first: Array, second: Array, slack: float | None) -> npt.NDArray[np.bool_]:
-    """Which entries differ by more than rounding.
-
-    Args:
-        first: values of one kind.
-        second: as many.
-        slack: relative difference that says nothing; None is the one that a computation in this
-            format may show when it runs again (54 last places of float32, 8,192 of float64).
-    """
-    apart = ~alike(first, second)
-    if first.dtype.kind != "f" or second.dtype.kind != "f" or not apart.any():
-        return apart
-    eps = max(float(np.finfo(first.dtype).eps), float(np.finfo(second.dtype).eps))
-    slack = eps**0.75 if slack is None else slack
-    with np.errstate(all="ignore"):
-        near = np.abs(first - second) <= slack * np.maximum(np.abs(first), np.abs(second))
-    different: npt.NDArray[np.bool_] = apart & ~near
-    return different
 
 
 _OTHER_SIZE: Final = 1 / 16

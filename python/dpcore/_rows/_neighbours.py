@@ -105,7 +105,9 @@ def _add_equal(sums: npt.NDArray[np.float64], codes: npt.NDArray[np.intp]) -> No
         if 2 * lag < n:
             equal = np.count_nonzero(codes[lag:] == codes[:-lag])
             equal += np.count_nonzero(codes[:lag] == codes[-lag:])
-            sums[:, lag - 1] = equal - mean, max(variance, 0.0), min(mean, n - mean)
+            # Of two values, one rare, equal pairs change by twos: as often as rare ones meet.
+            told = min(mean, n - mean, variance / 4.0)
+            sums[:, lag - 1] = equal - mean, max(variance, 0.0), told
 
 
 _THRESHOLDS: Final = np.full(_LAGS, _SIGMAS_ELSEWHERE)

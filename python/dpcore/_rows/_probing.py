@@ -17,6 +17,7 @@ from ._parts import Array, sequences
 
 _CALLS: Final = 6
 _MORE: Final = 18
+_MORE_ROWS: Final = 512
 """Calls on each side; more of them, and longer, where those were equal throughout."""
 _SHARE: Final = 600
 """A first call has one row for so many trials: together they are 1 per cent of an audit."""
@@ -53,7 +54,8 @@ def probe(draw: Draw, name: str, trials: int, block: int) -> tuple[str, ...]:
     first = [[draw(side, number, rows) for number in range(_CALLS)] for side in (0, 1)]
     for side, outputs in enumerate(first):
         if _refuse(outputs, name):
-            _refuse([draw(side, _CALLS + number, longest) for number in range(_MORE)], name)
+            more = max(_MORE, _MORE_ROWS // longest)
+            _refuse([draw(side, _CALLS + number, longest) for number in range(more)], name)
     chance = _between(first) if rows >= _COMPARED else 1.0
     return (varying_calls(chance),) if chance < _VARIATION else ()
 
