@@ -270,7 +270,8 @@ def test_sub_blocks_cover_a_block():
         edges = cut(rows)
         assert (edges[0], edges[-1]) == (0, rows)
         assert all(end > start for start, end in itertools.pairwise(edges))
-    assert len(cut(2**17)) == 17
+    assert len(cut(2**17)) == len(cut(2**17, 15 * 2**17)) == 17
+    assert len(cut(2**17, 16 * 2**17)) == 5
 
 
 def test_pearson_by_hand():

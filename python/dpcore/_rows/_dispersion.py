@@ -12,14 +12,17 @@ Blocks = Sequence[tuple[int, int]]
 """Trials and hits of sub-blocks, in their order."""
 
 _PIECES: Final = 16
+_FEW: Final = 4
+"""Sub-blocks of the first sixteen blocks, and of any later one: there are enough by then."""
 _SHORTEST: Final = 64
 _EXPECTED: Final = 25.0
 """Hits and misses expected in a pool: with 5 a nominal 1e-9 is 8e-7, with 25 about 3e-8."""
 
 
-def cut(rows: int) -> list[int]:
-    """The edges of a block's sub-blocks: 16, or fewer of at least 64 trials."""
-    pieces = max(1, min(_PIECES, rows // _SHORTEST))
+def cut(rows: int, start: int = 0) -> list[int]:
+    """The edges of a block's sub-blocks: 16 (later 4), or fewer of at least 64 trials."""
+    most = _PIECES if start < _PIECES * rows else _FEW
+    pieces = max(1, min(most, rows // _SHORTEST))
     return [rows * piece // pieces for piece in range(pieces + 1)]
 
 

@@ -48,7 +48,7 @@ class Evidence:
             hits: how often the event happened in the rows `first .. end`.
             answers: whether it happened in each of the first rows, up to an end.
         """
-        edges = cut(len(outputs))
+        edges = cut(len(outputs), start)
         counts = [(b - a, hits(a, b)) for a, b in itertools.pairwise(edges)]
         rows = looked_at(start, len(outputs))
         return cls(counts, neighbours(outputs[:rows], answers(rows)) if rows else None)

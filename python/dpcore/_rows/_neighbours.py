@@ -62,10 +62,9 @@ def neighbours(outputs: Array, answers: npt.NDArray[np.bool_]) -> Sums | None:
     if rows < _FEWEST:
         return None
     ranks, codes = sequences(outputs)
-    scores = np.zeros((1 + MOST_COLUMNS, rows))
-    scores[: 1 + len(ranks)] = [answers, *ranks]
+    scores = np.array([answers, *ranks], dtype=np.float64)
     sums = np.zeros((3, 2 + MOST_COLUMNS, _LAGS))
-    _add_products(sums[:, 1:], scores - scores.mean(axis=1, keepdims=True))
+    _add_products(sums[:, 1 : 1 + len(scores)], scores - scores.mean(axis=1, keepdims=True))
     _add_equal(sums[:, 0], codes)
     return np.rint(sums / _UNIT).astype(np.int64)
 
@@ -74,11 +73,13 @@ def _add_products(sums: npt.NDArray[np.float64], scores: npt.NDArray[np.float64]
     """Sums of v_i v_(i+L) for all lags at once, by their Fourier transform."""
     rows = scores.shape[1]
     lags = min(_LAGS, (rows - 1) // 2)
-    second, fourth = (scores**2).sum(axis=1), (scores**4).sum(axis=1)
+    squares = scores * scores
+    second, fourth = squares.sum(axis=1), (squares * squares).sum(axis=1)
     # Of a constant there is nothing to say; everywhere else S2 becomes n.
     varies = second > 1e-9 * rows
     scale = np.where(varies, rows / np.where(varies, second, 1.0), 0.0)
-    power = np.abs(np.fft.rfft(scores, axis=1)) ** 2
+    waves = np.fft.rfft(scores, axis=1)
+    power = waves.real * waves.real + waves.imag * waves.imag
     products = scale[:, None] * np.fft.irfft(power, rows, axis=1)[:, 1 : lags + 1]
     fourth = fourth * scale**2
     n = float(rows)
@@ -95,6 +96,8 @@ def _add_equal(sums: npt.NDArray[np.float64], codes: npt.NDArray[np.intp]) -> No
     n = float(len(codes))
     counts = np.bincount(codes).astype(np.float64)
     two, three = counts * (counts - 1), counts * (counts - 1) * (counts - 2)
+    if not two.any():
+        return
     pair = two.sum() / (n * (n - 1))
     triple = three.sum() / (n * (n - 1) * (n - 2))
     four = (three * (counts - 3)).sum() + two.sum() ** 2 - (two**2).sum()

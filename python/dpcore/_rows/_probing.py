@@ -84,8 +84,9 @@ def _between(sides: list[list[Array]]) -> float:
         groups = len(outputs)
         for column, ranks in enumerate(sequences(np.concatenate(outputs))[0]):
             rows, centred = len(ranks), ranks - ranks.mean()
-            second = float((centred**2).sum())
-            if second > 0.0 and rows * float((centred**4).sum()) <= _PEAKED * second**2:
+            squares = centred * centred
+            second, fourth = float(squares.sum()), float((squares * squares).sum())
+            if second > 0.0 and rows * fourth <= _PEAKED * second**2:
                 sums = centred.reshape(groups, -1).sum(axis=1)
                 own = (rows - 1) * float((sums**2).sum()) / (rows / groups) / second
                 statistic, freedom = found.get(column, (0.0, 0))
