@@ -32,13 +32,14 @@ _SIGMAS_ELSEWHERE: Final = 8.0
 """Standard deviations that speak at distances 1, 2, 4, 8 ..., and at any other."""
 _PAIRS: Final = 25.0
 """Equal (and unequal) pairs expected, below which nothing is said."""
-_UNIT: Final = 2.0**-16
+_UNIT: Final = 2.0**-24
 """Sums are kept as whole multiples of this, so that no order of adding changes them."""
 
 Sums = npt.NDArray[np.int64]
-"""Excess over the mean, variance and pairs expected, by sequence and lag; shape `(3, 6, 256)`.
+"""Excess over the mean, variance and what the pairs are told from; shape `(3, 6, 256)`.
 
-The sequences: equal rows, hits of the event, ranks of at most four columns.
+By sequence (equal rows, hits of the event, ranks of at most four columns) and lag. The last is
+the number of pairs expected for equal rows; for scores the sum of the fourth powers of products.
 """
 
 
@@ -70,25 +71,25 @@ def neighbours(outputs: Array, answers: npt.NDArray[np.bool_]) -> Sums | None:
 
 
 def _add_products(sums: npt.NDArray[np.float64], scores: npt.NDArray[np.float64]) -> None:
-    """Sums of v_i v_(i+L) for all lags at once, by their Fourier transform."""
+    """Sums of v_i v_(i+L) for all lags at once, by their Fourier transform.
+
+    Scores keep their own scale in every call: brought to one variance, the few hits of a rare
+    event, met by chance, would outweigh all calls in which another event was counted.
+    """
     rows = scores.shape[1]
     lags = min(_LAGS, (rows - 1) // 2)
     squares = scores * scores
     second, fourth = squares.sum(axis=1), (squares * squares).sum(axis=1)
-    # Of a constant there is nothing to say; everywhere else S2 becomes n.
-    varies = second > 1e-9 * rows
-    scale = np.where(varies, rows / np.where(varies, second, 1.0), 0.0)
     waves = np.fft.rfft(scores, axis=1)
     power = waves.real * waves.real + waves.imag * waves.imag
-    products = scale[:, None] * np.fft.irfft(power, rows, axis=1)[:, 1 : lags + 1]
-    fourth = fourth * scale**2
+    products = np.fft.irfft(power, rows, axis=1)[:, 1 : lags + 1]
     n = float(rows)
-    variance = (n * n - fourth) / (n - 1) + (n * n - 2 * fourth) / ((n - 1) * (n - 2))
-    variance -= (n / (n - 1)) ** 2
-    sums[0, varies, :lags] = products[varies] + n / (n - 1)
-    sums[1, varies, :lags] = variance[varies, None]
-    # A value of probability q, rare, has n/S4 = q/n: its pairs are expected n q^2 times.
-    sums[2, varies, :lags] = (n**3 / np.maximum(fourth[varies], 1.0) ** 2)[:, None]
+    mean = -second / (n - 1)
+    variance = (second**2 - fourth) / (n - 1)
+    variance += (second**2 - 2 * fourth) / ((n - 1) * (n - 2)) - mean**2
+    sums[0, :, :lags] = products - mean[:, None]
+    sums[1, :, :lags] = np.maximum(variance, 0.0)[:, None]
+    sums[2, :, :lags] = (fourth**2 / n)[:, None]
 
 
 def _add_equal(sums: npt.NDArray[np.float64], codes: npt.NDArray[np.intp]) -> None:
@@ -117,6 +118,17 @@ _THRESHOLDS: Final = np.full(_LAGS, _SIGMAS_ELSEWHERE)
 _THRESHOLDS[np.array(_DOUBLING) - 1] = _SIGMAS
 
 
+def deviations(sums: Sums) -> npt.NDArray[np.float64]:
+    """Excess in standard deviations, by sequence and lag; 0 where nothing can be told."""
+    excess, variance, rest = sums * _UNIT
+    # For n scores of which few, a share q, are large the ratio is n q^2: their pairs expected.
+    fourth = np.where(rest > 0.0, rest, 1.0)
+    pairs = np.where(rest > 0.0, variance**2 / fourth, 0.0)
+    pairs[0] = rest[0]
+    told = (pairs >= _PAIRS) & (variance > 0.0)
+    return np.where(told, excess / np.sqrt(np.where(told, variance, 1.0)), 0.0)
+
+
 def farthest(sums: Sums) -> tuple[int, float] | None:
     """The lag at which rows are least like independent ones, if that excludes chance.
 
@@ -127,9 +139,7 @@ def farthest(sums: Sums) -> tuple[int, float] | None:
         The lag and by how many standard deviations rows are more alike than independent ones
         (less, if negative); None where all is well.
     """
-    excess, variance, pairs = sums * _UNIT
-    told = (pairs >= _PAIRS) & (variance > 0.0)
-    sigmas = np.where(told, excess / np.sqrt(np.where(told, variance, 1.0)), 0.0)
+    sigmas = deviations(sums)
     beyond = np.abs(sigmas) / _THRESHOLDS
     sequence, place = np.unravel_index(int(np.argmax(beyond)), beyond.shape)
     if beyond[sequence, place] < 1.0:

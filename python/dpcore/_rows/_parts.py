@@ -53,9 +53,9 @@ def sequences(outputs: Array) -> tuple[list[npt.NDArray[np.float64]], npt.NDArra
         outputs: outputs of any dtype, shape `(size, ...)`.
 
     Returns:
-        For at most `MOST_COLUMNS` columns the rank of each row (ties share the mean of theirs;
-        of what has no order, 1 for the commonest value and 0 for others); and a number for each
-        row, the same where these columns are.
+        For at most `MOST_COLUMNS` columns the rank of each row, as a share of the rows (ties have
+        the mean of theirs; of what has no order, 1 for the commonest value and 0 for others); and
+        a number for each row, the same where these columns are.
     """
     columns = [table[:, place] for table in parts(outputs) for place in _spread(table.shape[1])]
     if len(columns) > MOST_COLUMNS:
@@ -64,7 +64,7 @@ def sequences(outputs: Array) -> tuple[list[npt.NDArray[np.float64]], npt.NDArra
     for number, column in enumerate(columns):
         codes, counts, ordered = _coded(column)
         if ordered:
-            ranks = (np.cumsum(counts) - 0.5 * (counts + 1))[codes]
+            ranks = ((np.cumsum(counts) - 0.5 * (counts + 1)) / len(column))[codes]
         else:
             ranks = (codes == int(np.argmax(counts))).astype(np.float64)
         scores.append(ranks)
