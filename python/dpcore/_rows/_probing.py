@@ -86,7 +86,8 @@ def _between(sides: list[list[Array]]) -> float:
             rows, centred = len(ranks), ranks - ranks.mean()
             squares = centred * centred
             second, fourth = float(squares.sum()), float((squares * squares).sum())
-            if second > 0.0 and rows * fourth <= _PEAKED * second**2:
+            # A constant has a variance by rounding alone.
+            if second > 1e-9 and rows * fourth <= _PEAKED * second**2:
                 sums = centred.reshape(groups, -1).sum(axis=1)
                 own = (rows - 1) * float((sums**2).sum()) / (rows / groups) / second
                 statistic, freedom = found.get(column, (0.0, 0))
