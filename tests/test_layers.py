@@ -27,6 +27,7 @@ LAYERS = [
     ["published"],
     ["attacks"],
     ["sampling", "exact"],
+    ["_rows"],
     ["_tallying", "_replay", "_calling"],
     ["_counting"],
     ["findings", "_judging", "_randomness"],

@@ -22,12 +22,17 @@ _MOST = 64.0
 
 
 def certified(audit: Audit) -> float:
-    """The bound that the verdict rests on, whole (never divided by a distance)."""
+    """The bound that the verdict rests on, whole (never divided by a distance).
+
+    Where a check of the rows failed it is 0, which holds whatever the mechanism does.
+    """
     return certified_at(audit, audit.delta)
 
 
 def certified_at(audit: Audit, delta: float) -> float:
     """The same at any delta."""
+    if audit.checks:
+        return 0.0
     own = bound_at(audit, delta, level(audit))
     if not audit.floats or audit.floating_point is None:
         return own
@@ -42,7 +47,9 @@ def level(audit: Audit) -> float:
 
 
 def bound_at(audit: Audit, delta: float, confidence: float) -> float:
-    """The audit's own bound at any delta."""
+    """The audit's own bound at any delta; 0 where no bound holds."""
+    if audit.checks:
+        return 0.0
     if audit.slices:
         return _sequential(audit, delta, confidence)
     if audit.pooled:
@@ -94,7 +101,9 @@ def _grid(claim: float) -> Iterator[float]:
 
 
 def fixed(audit: Audit) -> Audit:
-    """The audit itself, if its number of trials was fixed in advance."""
+    """The audit itself, if its rows are independent and their number was fixed in advance."""
+    if audit.checks:
+        raise invalid("checks", "empty for what rests on independent rows", audit.checks[0])
     if audit.stop != "fixed":
         raise invalid("stop", "'fixed' for what rests on limits at a fixed n", audit.stop)
     return audit

@@ -14,7 +14,7 @@ from typing import Any
 from . import _cli_user, attacks, published
 from ._cli_pairs import given as given_pair
 from ._cli_pairs import relation
-from ._cli_status import INTERRUPTED, NOT_REFUTED, REFUTED, Usage, say, usage
+from ._cli_status import INTERRUPTED, NO_VERDICT, NOT_REFUTED, REFUTED, Usage, say, usage
 from ._systems import System
 from .auditing import Audit, audit
 from .errors import choice, count, invalid
@@ -100,6 +100,8 @@ def run(asked: Asked) -> int:
     _deliver(asked, report)
     if report.partial:
         return INTERRUPTED
+    if report.checks:
+        return NO_VERDICT
     return REFUTED if report.refuted else NOT_REFUTED
 
 

@@ -9,7 +9,7 @@ STATUSES = """[bold]Exit status[/bold]
   0    not refuted (or no claim was tested)
   1    refuted: the certified bound exceeds the claim
   2    bad usage
-  3    the mechanism or dpcore failed
+  3    no verdict: rows are not independent, or the mechanism or dpcore failed
   130  interrupted (Ctrl-C), whatever was counted"""
 
 TOP_END = f"""[bold]Examples[/bold]

@@ -13,7 +13,7 @@ from typing import Any
 
 from . import attacks
 from ._cli_audit import _check_plot, _print
-from ._cli_status import FAILED, NOT_REFUTED, REFUTED, Usage, say, usage
+from ._cli_status import NO_VERDICT, NOT_REFUTED, REFUTED, Usage, say, usage
 from .errors import AssumptionWarning, choice, invalid
 from .outputs_auditing import OutputsAudit, audit_outputs
 
@@ -67,7 +67,7 @@ def run(asked: AskedOutputs) -> int:
         say(f"wrote {asked.plot}")
     if report.doubts:
         # No verdict: neither status may stand for rows that no bound holds for.
-        return FAILED
+        return NO_VERDICT
     return REFUTED if report.refuted else NOT_REFUTED
 
 

@@ -13,7 +13,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 
-NOT_REFUTED, REFUTED, USAGE, FAILED, INTERRUPTED = 0, 1, 2, 3, 130
+NOT_REFUTED, REFUTED, USAGE, NO_VERDICT, INTERRUPTED = 0, 1, 2, 3, 130
 
 CALLED = "it is called as mechanism(x, size, rng) and returns an array with size rows"
 
@@ -119,17 +119,17 @@ def guard(work: Callable[[], int], show_traceback: bool = False) -> int:
         say(f"hint: {error.hint}")
         if not show_traceback:
             say("hint: --traceback shows the whole traceback")
-        return FAILED
+        return NO_VERDICT
     except (BrokenPipeError, SystemExit):  # click and rich leave with 1 on a closed pipe
         _drop_stdout()
-        return FAILED
+        return NO_VERDICT
     except BaseException as error:
         _trace(error, show_traceback)
         say(f"error: dpcore failed: {last_line(error)}")
         if not show_traceback:
             say("hint: --traceback shows where, for a report of the bug")
         _drop_stdout()
-        return FAILED
+        return NO_VERDICT
 
 
 def say(text: str) -> None:

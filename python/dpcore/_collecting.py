@@ -11,6 +11,7 @@ import numpy as np
 from ._counting import Source, name_of, slices_of
 from ._fitting import Fitted
 from ._planning import Plan
+from ._rows import doubts
 from ._tallying import Curve, Event, Hits, Tally, Watch
 from .attacks import NAMES
 from .audit_record import Audit
@@ -23,8 +24,6 @@ from .sampling import COUNT
 _LATTICE_TRIALS: Final = 2**20
 """Trials on which the floating-point finding is counted: what it finds is not rare."""
 _CURVE_TRIALS: Final = 2**22
-_DISPERSION: Final = 1e-9
-"""p-value below which counts vary too much from block to block for independent rows."""
 
 
 def record(plan: Plan, source: Source, fitted: Fitted, counts: Counts, **more: Any) -> Audit:
@@ -56,17 +55,22 @@ def record(plan: Plan, source: Source, fitted: Fitted, counts: Counts, **more: A
     )
 
 
-def counted(plan: Plan, source: Source, fitted: Fitted, progress: bool | None) -> Audit:
-    """Count the event on fresh draws, all trials."""
+def counted(
+    plan: Plan,
+    source: Source,
+    fitted: Fitted,
+    progress: bool | None,
+    doubted: tuple[str, ...] = (),
+) -> Audit:
+    """Count the event on fresh draws, all trials; `doubted` is what is known to be wrong."""
     begun = time.perf_counter()
     trials = (plan.start, plan.start + plan.trials)
     watches = _watches(plan, fitted)
     done, tally, tally_prime = _count(source, fitted.event, trials, progress, watches)
     counts = Counts(tally.hits[0], done, tally_prime.hits[0], done)
     partial = done < plan.trials
-    checks = _checks(tally, tally_prime)
-    for said in (*checks, *fitted.notes):
-        warnings.warn(said, AssumptionWarning, stacklevel=3)
+    checks = doubted + doubts([[tally.evidence], [tally_prime.evidence]])
+    warn_of((*checks, *fitted.notes))
     watched = _watched(plan, fitted, tally, tally_prime)
     return record(
         plan,
@@ -84,6 +88,13 @@ def counted(plan: Plan, source: Source, fitted: Fitted, progress: bool | None) -
         checks=checks,
         seconds=time.perf_counter() - begun,
     )
+
+
+def warn_of(checks: tuple[str, ...]) -> None:
+    """Warn of each check, for scripts that never print the report."""
+    for said in checks:
+        # As if it came from the line that called dpcore.audit.
+        warnings.warn(said, AssumptionWarning, stacklevel=4)
 
 
 def _watches(plan: Plan, fitted: Fitted) -> tuple[Watch, ...]:
@@ -127,30 +138,6 @@ def _pooled(event: Event, tally: Tally, tally_prime: Tally) -> tuple[Counts, ...
             tally.hits[1:], tally_prime.hits[1:], multiplicities, strict=True
         )
     )
-
-
-def _checks(tally: Tally, tally_prime: Tally) -> tuple[str, ...]:
-    """What contradicts that rows are independent draws of one law."""
-    return tuple(
-        f"counts on {side} vary more from block to block than those of independent draws would "
-        f"(p-value {found:.1e}): the mechanism's rows depend on each other, and no bound holds"
-        for side, found in (("x", _dispersion(tally)), ("x'", _dispersion(tally_prime)))
-        if found < _DISPERSION
-    )
-
-
-def _dispersion(tally: Tally) -> float:
-    """p-value of Pearson's test that all blocks have one probability."""
-    if len(tally.blocks) < 2:
-        return 1.0
-    sizes, hits = np.array(tally.blocks, dtype=np.float64).T
-    rate = hits.sum() / sizes.sum()
-    spread = sizes * rate * (1.0 - rate)
-    if spread.min() < 5.0:
-        return 1.0
-    from scipy.special import chdtrc
-
-    return float(chdtrc(len(sizes) - 1, float(((hits - sizes * rate) ** 2 / spread).sum())))
 
 
 def _count(

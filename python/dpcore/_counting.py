@@ -23,6 +23,7 @@ from ._calling import call as call
 from ._calling import generator as generator
 from ._calling import name_of as name_of
 from ._replay import Mark, Replays, Where, mark_of
+from ._rows import Calls, Same, probe, same_rows
 from ._seeding import reseed_a_forked_child, seeded_globals
 from ._tallying import Event, Tally, TallyRows, Watch
 from .errors import invalid, vector
@@ -36,6 +37,8 @@ Work = Callable[[npt.NDArray[Any], int], _Result]
 """What is done with one block: (its outputs, its first trial) -> anything."""
 
 _SLICE_SECONDS = 0.4
+_SHORT_CALLS = 5
+"""The purpose of calls that are only compared with each other."""
 _TASKS = 4
 """Tasks a thread in one run: enough for an even load, few enough to cost nothing."""
 
@@ -149,10 +152,11 @@ _GLOBALS = 1
 
 
 class Step(NamedTuple):
-    """One block done: what tells its outputs again and what the work returned."""
+    """One block done: what tells its outputs again, what all its rows share, and the result."""
 
     number: int
     mark: Mark | None
+    same: Same | None
     result: Any
 
 
@@ -184,7 +188,8 @@ def do(
         marked = not draws.native and place.first == 0
         mark = mark_of(outputs, needed, purpose != COUNT) if marked else None
         start = place.number * draws.block + place.first
-        steps.append(Step(place.number, mark, work(outputs, start)))
+        same = None if draws.native else same_rows(outputs)
+        steps.append(Step(place.number, mark, same, work(outputs, start)))
     return steps
 
 
@@ -199,6 +204,7 @@ class Source:
             makes it, so that a slow mechanism is not asked for outputs that nobody counts.
         executor: runs the blocks instead of the source's own threads.
         route: how native votes are counted.
+        start: where the run of counted trials begins.
     """
 
     draws: NativeDraws | CallableDraws
@@ -206,7 +212,9 @@ class Source:
     end: int
     executor: Executor | None = None
     route: str = "callable"
+    start: int = 0
     _replays: Replays = field(default_factory=Replays, repr=False)
+    _calls: Calls | None = field(default=None, repr=False)
 
     @property
     def block(self) -> int:
@@ -272,12 +280,31 @@ class Source:
 
     def _checked(self, purpose: int, side: int, steps: list[Step]) -> Iterator[Any]:
         """The results; an error if a block is one that was drawn before."""
-        for number, mark, result in steps:
+        for number, mark, same, result in steps:
             here = (purpose, side, number)
             there = None if mark is None else self._replays.earlier(here, mark)
             if there is not None:
                 raise replay(self.name, there, here)
+            if not self.draws.native:
+                self._calls = self._calls or Calls(self.name)
+                self._calls.see(side, same)
             yield result
+
+    def doubts(self) -> tuple[str, ...]:
+        """What a few short calls say against independent rows; native draws need none.
+
+        Raises:
+            ValueError: if one output stands in all rows of a call, another in those of another.
+        """
+        draws = self.draws
+        # Where each output has a call of its own, no call is shared.
+        if isinstance(draws, NativeDraws) or hasattr(draws.mechanism, "reproducible"):
+            return ()
+
+        def draw(side: int, number: int, rows: int) -> npt.NDArray[Any]:
+            return draws.draw(_SHORT_CALLS, side, Place(number, rows, 0, rows))
+
+        return probe(draw, self.name, self.end - self.start, self.block)
 
     def outputs(self, purpose: int, side: int, start: int, stop: int) -> npt.NDArray[Any]:
         """Outputs of the trials [start, stop), shape (stop - start, ...)."""
@@ -303,8 +330,12 @@ class Source:
         """Count an event; a native vote without ever making outputs."""
         if type(event) is Vote and isinstance(self.draws, NativeDraws) and not watches:
             return self._votes(self.draws, event, purpose, side, start, stop)
-        work = TallyRows(event, self.name, watches)
-        return sum(self.run(work, purpose, side, start, stop), Tally())
+        watched = purpose == COUNT and not self.draws.native
+        work = TallyRows(event, self.name, watches, self.start if watched else None)
+        total = Tally()
+        for part in self.run(work, purpose, side, start, stop):
+            total += part
+        return total
 
     def _votes(
         self, draws: NativeDraws, event: Vote, purpose: int, side: int, start: int, stop: int

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ._rows import blocks_apart
 from .errors import invalid
 from .findings import Finding, Scored
 from .records import Counts
@@ -70,8 +71,17 @@ def merge(first: Audit, second: Audit, stop: str = "fixed") -> Audit:
         floating_point=_finding(early.floating_point, late.floating_point),
         curve=_curve(early.curve, late.curve),
         randomness=min((first.randomness, second.randomness), key=_TELLING.index),
-        checks=tuple(dict.fromkeys(early.checks + late.checks)),
+        checks=tuple(dict.fromkeys(early.checks + late.checks + _apart(early, late))),
     )
+
+
+def _apart(first: Audit, second: Audit) -> tuple[str, ...]:
+    """What two counts of one event say against one law; the compiled core's rows need no look."""
+    if first.route != "callable":
+        return ()
+    one, other = first.counts, second.counts
+    sides = [(one.n, one.k), (other.n, other.k)], [(c.n_prime, c.k_prime) for c in (one, other)]
+    return blocks_apart(sides)
 
 
 def _finding(first: Finding | None, second: Finding | None) -> Finding | None:

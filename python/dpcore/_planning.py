@@ -124,14 +124,14 @@ class Plan:
             integer("block", size, 1, MOST_DRAWS // dim)
             draws = NativeDraws(self.mechanism, pair, self.seed, size)
             threads = threads_of(self.threads)
-            return Source(draws, threads, end, self.executor, self.route)
+            return Source(draws, threads, end, self.executor, self.route, self.start)
         size = self._block(math.prod(self.shape))
         if self.block is None and hasattr(self.mechanism, "reproducible"):
             # One call an output: shorter blocks can be shared out, and stopped.
             size = min(size, _LOOP_BLOCK)
         what = self.mechanism, pair, self.seed, size
         mine = CallableDraws(*what, self.shape, self.globals)
-        return Source(mine, self.workers, end, self.executor)
+        return Source(mine, self.workers, end, self.executor, start=self.start)
 
     def _block(self, elements: int) -> int:
         if self.block is not None:

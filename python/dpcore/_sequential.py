@@ -9,8 +9,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ._counting import Source
+from ._counting import Source, blocks
 from ._fitting import Fitted
+from ._rows import Evidence, doubts
 from ._tallying import happened
 from .attacks._choosing import Choice, Goal, ScoreAttack, choices, not_applicable
 from .attacks._reading import candidates_of
@@ -57,6 +58,7 @@ class Sequence:
     done: int = 0
     # One list for both, so that no Ctrl-C can fall between a slice and its NaN.
     _counted: list[tuple[Slice, tuple[int, int]]] = field(default_factory=list)
+    _evidence: dict[int, list[Evidence]] = field(default_factory=dict)
     _kept: list[tuple[Outputs, Outputs]] = field(default_factory=list)
     _fitted_at: float = 0.0
 
@@ -69,6 +71,11 @@ class Sequence:
     def nan(self) -> tuple[int, int]:
         """Entries of the counted outputs that were NaN, on both sides."""
         return sum(nan[0] for _, nan in self._counted), sum(nan[1] for _, nan in self._counted)
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What contradicts that the rows are independent."""
+        return doubts([[pair[side] for pair in self._evidence.values()] for side in (0, 1)])
 
     def run(self, trials: tuple[int, int], progress: bool | None) -> bool:
         """Count slices until the claim is refuted or the trials are used up.
@@ -93,7 +100,7 @@ class Sequence:
                     label += before is not None and _named(before) != _named(chosen)
                     first = start + self.done
                     end = min(stop, first + self._size())
-                    piece, nan = self._count(chosen, first, end)
+                    piece, nan = self._count(chosen, first, end, label)
                     counts = piece.bound_counts
                     martingale.update(
                         counts.k, counts.k_prime, counts.n, event=label, predicted=piece.guess
@@ -136,12 +143,17 @@ class Sequence:
         best = max(found, key=lambda choice: choice.merit)
         return replace(best, event=best.counted)  # type: ignore[arg-type]
 
-    def _count(self, chosen: Choice, first: int, end: int) -> tuple[Slice, tuple[int, int]]:
+    def _count(
+        self, chosen: Choice, first: int, end: int, label: int
+    ) -> tuple[Slice, tuple[int, int]]:
         sides = [self.source.outputs(COUNT, side, first, end) for side in (0, 1)]
-        hits = [int(np.count_nonzero(happened(chosen.event, outputs))) for outputs in sides]
+        answers = [happened(chosen.event, outputs) for outputs in sides]
+        hits = [int(np.count_nonzero(one)) for one in answers]
         nan, nan_prime = (
             int(np.isnan(outputs).sum()) if outputs.dtype.kind == "f" else 0 for outputs in sides
         )
+        if not self.source.draws.native:
+            self._look(sides, answers, first, label)
         self._keep(sides[0], sides[1])
         size = end - first
         counts = Counts(hits[0], size, hits[1], size)
@@ -152,6 +164,17 @@ class Sequence:
         )
         piece = Slice(self.pair, chosen.event, chosen.direction, counts, guess)
         return piece, (nan, nan_prime)
+
+    def _look(
+        self, sides: list[Outputs], answers: list[npt.NDArray[np.bool_]], first: int, label: int
+    ) -> None:
+        """See, call by call, whether rows are independent; an event's hits by themselves."""
+        seen = self._evidence.setdefault(label, [Evidence(), Evidence()])
+        for begin, stop in blocks(first, first + len(sides[0]), self.source.block):
+            rows = slice(begin - first, stop - first)
+            since = begin - self.source.start
+            for side, outputs in enumerate(sides):
+                seen[side] += Evidence.of_answers(outputs[rows], since, answers[side][rows])
 
     def _keep(self, outputs: Outputs, outputs_prime: Outputs) -> None:
         self._kept.append((outputs, outputs_prime))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from ._collecting import record
+from ._collecting import record, warn_of
 from ._counting import Source
 from ._planning import Plan
 from ._sequential import BLOCK, Sequence, last, total
@@ -14,8 +14,10 @@ from .audit_record import Audit
 from .errors import invalid
 
 
-def stopped_early(plan: Plan, source: Source, progress: bool | None) -> Audit:
-    """Look after every slice; stop when the claim is refuted."""
+def stopped_early(
+    plan: Plan, source: Source, progress: bool | None, doubted: tuple[str, ...] = ()
+) -> Audit:
+    """Look after every slice; stop when the claim is refuted. `doubted` is known to be wrong."""
     if plan.claim is None:
         raise invalid("claim", "given, where stop is 'refuted'", None)
     if not isinstance(plan.attack, ScoreAttack):
@@ -25,6 +27,8 @@ def stopped_early(plan: Plan, source: Source, progress: bool | None) -> Audit:
     pilot = plan.pilot if plan.pilot is not None else min(plan.trials, BLOCK)
     course = Sequence(source, plan.pair, plan.attack, whole, plan.delta, plan.confidence, pilot)
     partial = course.run((plan.start, plan.start + plan.trials), progress)
+    checks = doubted + course.doubts
+    warn_of(checks)
     return record(
         plan,
         source,
@@ -36,5 +40,6 @@ def stopped_early(plan: Plan, source: Source, progress: bool | None) -> Audit:
         bound="anytime",
         stop="refuted",
         slices=course.slices,
+        checks=checks,
         seconds=time.perf_counter() - begun,
     )

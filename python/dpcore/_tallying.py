@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
+from ._rows import Evidence
 from .attacks._sketch import binned
 from .errors import invalid, mistyped
 from .events import Above, Vote
@@ -78,7 +79,7 @@ class Tally:
         hits: of the event; then, for an event that pools coordinates, one count a group.
         nan: entries of outputs that were NaN.
         watched: counts of every watch, and the trials they come from.
-        blocks: trials and hits of each block by itself.
+        evidence: what says whether the rows are independent.
     """
 
     rows: int = 0
@@ -86,18 +87,25 @@ class Tally:
     nan: int = 0
     watched: tuple[tuple[int, ...], ...] = ()
     watched_rows: tuple[int, ...] = ()
-    blocks: list[tuple[int, int]] = field(default_factory=list)
+    evidence: Evidence = field(default_factory=Evidence)
+
+    def __iadd__(self, other: Tally) -> Tally:
+        """Take in the counts of later trials."""
+        both = tuple(map(_sum, self.watched, other.watched))
+        self.watched = both if self.rows else other.watched
+        self.rows += other.rows
+        self.hits = _sum(self.hits, other.hits)
+        self.nan += other.nan
+        self.watched_rows = _sum(self.watched_rows, other.watched_rows)
+        self.evidence += other.evidence
+        return self
 
     def __add__(self, other: Tally) -> Tally:
         """The counts of both."""
-        return Tally(
-            self.rows + other.rows,
-            _sum(self.hits, other.hits),
-            self.nan + other.nan,
-            tuple(map(_sum, self.watched, other.watched)) if self.rows else other.watched,
-            _sum(self.watched_rows, other.watched_rows),
-            self.blocks + other.blocks,
-        )
+        both = Tally()
+        both += self
+        both += other
+        return both
 
 
 def _sum(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
@@ -114,28 +122,43 @@ class TallyRows:
         event: what is counted.
         name: what complaints call the mechanism.
         watches: counted beside it.
+        origin: first trial of the audit, from which on rows are compared; None compares none.
     """
 
     event: Event
     name: str
     watches: tuple[Watch, ...] = ()
+    origin: int | None = None
 
     def __call__(self, outputs: npt.NDArray[Any], start: int) -> Tally:
         """Count one block's outputs, the first of which is trial `start`."""
-        scores = None
+        scores = answers = None
         if type(self.event) is Above:
             scores = scores_of(self.event.score, outputs)
-            hits: tuple[int, ...] = (int(np.count_nonzero(self.event.of_scores(scores))),)
-            nan = count_nan(outputs)
-        else:
-            hits, nan = count_rows(self.event, outputs, self.name)
+            answers = self.event.of_scores(scores)
+        elif type(self.event) is not Vote:
+            answers = happened(self.event, outputs)
+        hits, nan = count_rows(self.event, outputs, self.name, answers)
         watched, rows = [], []
         for watch in self.watches:
             seen = outputs[: max(0, watch.limit - start)]
             watched.append(self._watched(watch, seen, scores) if len(seen) else ())
             rows.append(len(seen))
-        blocks = [(len(outputs), hits[0])]
-        return Tally(len(outputs), hits, nan, tuple(watched), tuple(rows), blocks)
+        evidence = Evidence() if self.origin is None else self._evidence(outputs, start, answers)
+        return Tally(len(outputs), hits, nan, tuple(watched), tuple(rows), evidence)
+
+    def _evidence(
+        self, outputs: npt.NDArray[Any], start: int, answers: npt.NDArray[np.bool_] | None
+    ) -> Evidence:
+        """What the rows of a block say of their independence; a vote has no answers yet."""
+        event, since = self.event, start - (self.origin or 0)
+        if answers is not None:
+            return Evidence.of_answers(outputs, since, answers)
+
+        def hits(first: int, end: int) -> int:
+            return count_rows(event, outputs[first:end], self.name)[0][0]
+
+        return Evidence.of(outputs, since, hits, lambda end: event(outputs[:end]))
 
     def _watched(
         self, watch: Watch, seen: npt.NDArray[Any], scores: npt.NDArray[np.float64] | None
@@ -156,13 +179,19 @@ def happened(event: Event, outputs: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     return answers
 
 
-def count_rows(event: Event, outputs: npt.NDArray[Any], name: str) -> tuple[tuple[int, ...], int]:
+def count_rows(
+    event: Event,
+    outputs: npt.NDArray[Any],
+    name: str,
+    answers: npt.NDArray[np.bool_] | None = None,
+) -> tuple[tuple[int, ...], int]:
     """Count an event on outputs, with a complaint that names the event or the mechanism."""
     if type(event) is Vote:
         values = vote_rows(event, outputs, name)
         votes, nan = _core.count_outputs(values, event.threshold, event.towards)
         return ((votes if event.vote == "x_prime" else len(values) - votes),), nan
-    hits = (int(np.count_nonzero(happened(event, outputs))),)
+    answers = happened(event, outputs) if answers is None else answers
+    hits = (int(np.count_nonzero(answers)),)
     pooled = getattr(event, "pooled", None)
     if pooled is not None:
         hits = (*hits, *pooled(outputs))

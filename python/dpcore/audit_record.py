@@ -65,8 +65,7 @@ class Audit(Record):
         checks: what contradicts that rows are independent draws: then no bound holds.
         notes: what a reader should know beside the figures; nothing here changes a verdict.
         neighbour: the relation of neighbours that the pair was checked against, or empty.
-        randomness: whose it is: "seed" (the seed repeats the outputs), "rounding" (up to rounding,
-            not bit for bit), "own" (the seed does not repeat them) or "not known".
+        randomness: "seed" (repeats the outputs), "rounding" (not bit for bit), "own", "not known".
         shape: shape of one output.
         threads: threads used (not compared).
         seconds: time taken to count (not compared).
@@ -112,7 +111,7 @@ class Audit(Record):
 
     @property
     def epsilon_lower(self) -> float:
-        """Certified lower bound on epsilon, at `confidence`.
+        """Certified lower bound on epsilon, at `confidence`; 0 where `checks` is not empty.
 
         Per unit of `pair.distance` when delta is 0; for delta > 0 a bound is never divided.
         """
@@ -152,7 +151,7 @@ class Audit(Record):
         """Certified lower bound on mu of Gaussian differential privacy, from the event alone.
 
         It holds at `confidence` by itself, not jointly with what else is certified.
-        A ValueError unless n was fixed in advance.
+        A ValueError unless n was fixed in advance, or where `checks` is not empty.
         """
         return mu_lower(_certificate.fixed(self).bound_counts, self.confidence)
 
@@ -161,7 +160,7 @@ class Audit(Record):
         """The upper confidence band on the trade-off function, from the event's score.
 
         It holds at `confidence` as a whole and by itself, not jointly with `epsilon_lower`.
-        A ValueError if the event is no threshold on a score, or n was not fixed in advance.
+        A ValueError if the event is no threshold on a score, or as for `mu_lower`.
         """
         return _certificate.band(_certificate.fixed(self))
 
@@ -318,7 +317,8 @@ class Audit(Record):
 
     def __repr__(self) -> str:
         """One line: what was audited and what came out."""
-        found = f"{self.verdict}, epsilon_lower={self.epsilon_lower:.6g}"
+        bound = "" if self.checks else f", epsilon_lower={self.epsilon_lower:.6g}"
+        found = self.verdict + bound
         return f"<Audit of {self.name}: {found}, seed={self.seed}>"
 
     def __str__(self) -> str:

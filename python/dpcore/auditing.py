@@ -96,16 +96,19 @@ def audit(
         progress: show a bar; None shows it for long work on a terminal or in a notebook.
 
     Returns:
-        The `Audit`. After Ctrl-C, once both sides have counted something, it holds what was
-        counted, with `partial` set and the anytime bound.
+        The `Audit`. Where rows turn out not to be independent, `checks` says why, the verdict is
+        "invalid: ..." and a `dpcore.errors.AssumptionWarning` is given. After Ctrl-C, once both
+        sides have counted something, it holds what was counted, with `partial` set and the anytime
+        bound.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
         ValueError: if a value is out of range; if there is no pair, its inputs are equal, or
             further apart than `neighbour` says or the mechanism's claim speaks of (where no claim
-            was given); if outputs have the wrong shape, or come again in another block where
-            chance is excluded; if threads or processes would share or repeat the mechanism's own
-            randomness; if the attack does not apply to such outputs.
+            was given); if outputs have the wrong shape, come again in another block where chance
+            is excluded, or are the same in all rows of one call and others in those of another;
+            if threads or processes would share or repeat the mechanism's own randomness; if the
+            attack does not apply to such outputs.
         KeyboardInterrupt: on Ctrl-C before both sides have counted, or on a second one within two
             seconds.
 
@@ -137,8 +140,9 @@ def audit(
     if isinstance(plan.attack, Timing):
         return timed(chosen, plan.attack)
     source = chosen.source()
+    doubted = source.doubts()
     if plan.stop == "refuted":
-        return stopped_early(chosen, source, progress)
+        return stopped_early(chosen, source, progress, doubted)
     pilot, floats = chosen.pilot_size, chosen.looks_at_floats
     fitted = fit(source, chosen.pair, plan.attack, plan.goal, pilot, floats)
-    return counted(chosen, source, fitted, progress)
+    return counted(chosen, source, fitted, progress, doubted)

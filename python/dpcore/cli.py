@@ -180,8 +180,8 @@ def main(args: Sequence[str] | None = None) -> int:
         args: the words after `dpcore`; None takes those of the process.
 
     Returns:
-        The exit status: 0 not refuted, 1 refuted, 2 bad usage, 3 the mechanism or dpcore failed,
-        130 interrupted.
+        The exit status: 0 not refuted, 1 refuted, 2 bad usage, 3 no verdict (rows that are
+        not independent, or the mechanism or dpcore failed), 130 interrupted.
 
     Example:
         >>> main(["audit", "half-noise", "--epsilon", "1", "--dim", "0"])

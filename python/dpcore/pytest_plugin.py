@@ -157,7 +157,7 @@ class Auditor:
         claim: float | None = None,
         **options: Any,
     ) -> Audit:
-        """Audit a mechanism and fail the test if its claim is refuted.
+        """Audit a mechanism and fail the test if its claim is refuted, or could not be tested.
 
         Args:
             mechanism: any mechanism that `dpcore.audit` takes.
@@ -176,6 +176,8 @@ class Auditor:
             ValueError: if a value is out of range, or there is no claim.
         """
         audit = self._audit(mechanism, pair, claim, options)
+        if audit.checks:
+            self._fail(audit, "was not tested")
         if audit.refuted:
             self._fail(audit, "is refuted")
         return self._kept(audit)
@@ -204,6 +206,8 @@ class Auditor:
             ValueError: if a value is out of range, or there is no claim.
         """
         audit = self._audit(mechanism, pair, claim, options)
+        if audit.checks:
+            self._fail(audit, "was not tested")
         if not audit.refuted:
             self._fail(audit, "is not refuted")
         return self._kept(audit)
@@ -256,7 +260,8 @@ class Auditor:
         place = f"{self._calls} of {self._node.nodeid}"
         table = [("audit", place), ("mechanism", audit.name), *rows(audit)]
         table += [("repeat", _command(self._node)), ("or", call(audit))]
-        lines = [f"{_claim(audit)} {outcome}: {_certified(audit)} in {audit.name}"]
+        found = audit.verdict if audit.checks else _certified(audit)
+        lines = [f"{_claim(audit)} {outcome}: {found} in {audit.name}"]
         lines += [f"  {label:<12} {text}" for label, text in table]
         pytest.fail("\n".join(lines), pytrace=False)
 
@@ -312,7 +317,8 @@ def _certified(audit: Audit) -> str:
 
 def _line(audit: Audit) -> str:
     level = f"{100 * audit.confidence:g} % confidence"
-    found = f"{_claim(audit)} {audit.verdict}, {_certified(audit)} at {level}"
+    found = f"{_claim(audit)} {audit.verdict}"
+    found += "" if audit.checks else f", {_certified(audit)} at {level}"
     return f"{audit.name}: {found}, seed {audit.seed}"
 
 

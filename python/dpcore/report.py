@@ -35,6 +35,8 @@ def rows(audit: Audit) -> list[tuple[str, str]]:
     """The report as (label, text) rows, without time and speed."""
     unit = "" if audit.pair.distance == 1.0 or audit.delta else " per unit of distance"
     bound = f"epsilon >= {epsilon(audit.epsilon_lower)}{unit} ({how(audit)})"
+    if audit.checks:
+        bound = NOTHING
     table = [
         ("verdict", audit.verdict),
         ("claim", _claim(audit)),
@@ -56,7 +58,7 @@ def rows(audit: Audit) -> list[tuple[str, str]]:
     ]
     if audit.nan or audit.nan_prime:
         table.append(("NaN entries", f"{audit.nan:,} on x, {audit.nan_prime:,} on x'"))
-    if audit.floating_point is not None:
+    if audit.floating_point is not None and not audit.checks:
         table.append(("rounding", _floats(audit)))
     table.append(("seed", _seed(audit)))
     needed = next_step(audit)
@@ -68,11 +70,14 @@ def rows(audit: Audit) -> list[tuple[str, str]]:
 
 def by_itself(audit: Audit) -> str:
     """That the bound and the floating-point finding do not hold jointly, where there are two."""
-    if audit.floating_point is None or audit.floats:
+    if audit.floating_point is None or audit.floats or audit.checks:
         return ""
     certainty = f"{100 * audit.confidence:g} %"
     return f"the rows certified and rounding hold at {certainty} each by itself, not both at once"
 
+
+NOTHING = "nothing: no bound holds, for the rows are not independent draws"
+"""What an audit certifies that a check of its rows made invalid."""
 
 BOUND_NAMES = {
     "clopper_pearson": "Clopper-Pearson",
@@ -235,7 +240,8 @@ def figure(audit: Audit) -> Figure:
     finite = [value for value in figures if value is not None and math.isfinite(value)]
     right = 1.25 * max([*finite, 0.1])
     colour = RED if audit.refuted else BLUE
-    axes.barh([2], [audit.epsilon_lower], height=0.5, color=colour)
+    if not audit.checks:
+        axes.barh([2], [audit.epsilon_lower], height=0.5, color=colour)
     _mark(axes, 1, audit.epsilon_hat, right, INK, "o")
     labels = {2: "certified", 1: "estimate"}
     if audit.exact is not None:
@@ -244,10 +250,12 @@ def figure(audit: Audit) -> Figure:
     if claim is not None:
         axes.axvline(claim, color=INK, linestyle="--", label=f"claim {claim:g}")
         axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), frameon=False)
-    _label(axes, audit.epsilon_lower, 2, epsilon(audit.epsilon_lower))
+    certified = "no bound holds" if audit.checks else epsilon(audit.epsilon_lower)
+    _label(axes, audit.epsilon_lower, 2, certified)
     axes.set(xlim=(0, right), ylim=(min(labels) - 0.6, 2.6), xlabel="privacy loss epsilon")
     axes.set_yticks(list(labels), list(labels.values()))
-    axes.set_title(f"{_wrapped(audit.name)}\n{audit.verdict}", loc="left", fontsize=10)
+    verdict = "invalid: no bound holds" if audit.checks else audit.verdict
+    axes.set_title(f"{_wrapped(audit.name)}\n{verdict}", loc="left", fontsize=10)
     axes.spines[["top", "right"]].set_visible(False)
     return picture
 

@@ -210,6 +210,10 @@ def _head(audit: Audit) -> str:
 </header>"""
 
 
+def _certified(audit: Audit) -> str:
+    return "none" if audit.checks else report.epsilon(audit.epsilon_lower)
+
+
 def _rows(audit: Audit) -> str:
     return _table(report.rows(audit))
 
@@ -252,6 +256,9 @@ def _proof(audit: Audit) -> str:
         if audit.pilot
         else "by rule, without a look at any draw"
     )
+    if audit.checks:
+        reasons = "\n".join(f"<li>{_text(said)}</li>" for said in audit.checks)
+        return f"<p>{_INVALID}</p>\n<ol>\n{reasons}\n</ol>"
     steps = [
         f"The event E and the side of the numerator, {up}, were chosen {pilot}.",
         f"On fresh draws E happened {counts.k:,} times in {counts.n:,} on {up} and "
@@ -324,7 +331,7 @@ def _pictures(audit: Audit) -> str:
 def _described(audit: Audit) -> str:
     """What a picture shows, for those who cannot see it."""
     parts = [
-        f"certified {report.epsilon(audit.epsilon_lower)}",
+        f"certified {_certified(audit)}",
         f"estimate {report.epsilon(audit.epsilon_hat)}",
     ]
     if audit.exact is not None:

@@ -1,0 +1,204 @@
+"""Where a check says that no bound holds, nothing shows one: report, page, command, pytest."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import shared_plugin
+
+import dpcore
+from dpcore import Counts, Laplace, Pair
+from dpcore.errors import AssumptionWarning
+from dpcore.findings import Finding
+
+pytest_plugins = ["pytester"]
+
+inner = shared_plugin.inner
+
+
+def fresh(x, size, rng):
+    return x + rng.laplace(size=(size, len(x)))
+
+
+def in_twos(x, size, rng):
+    return x + np.repeat(fresh(x, -(-size // 2), rng), 2, axis=0)[:size] - x
+
+
+def made(mechanism):
+    """An audit that refutes its claim, or would if its rows were independent."""
+    return dpcore.audit(mechanism, Pair([0.0], [1.0]), claim=0.1, trials=20_000, rng=1)
+
+
+@pytest.fixture(scope="module")
+def bad():
+    with pytest.warns(AssumptionWarning):
+        report = made(in_twos)
+    event = report.event
+    found = Finding(event, "x", Counts(900, 1000, 10, 1000), 0.0, 0.95)
+    return replace(report, floating_point=found)
+
+
+def test_every_figure_that_certifies(bad):
+    good = made(fresh)
+    assert good.refuted is True
+    assert good.epsilon_lower > 0.5
+    assert (bad.refuted, bad.epsilon_lower, bad.epsilon_lower_at(0.1)) == (None, 0.0, 0.0)
+    assert bad.power == ""
+    assert replace(bad, floats=True).epsilon_lower == 0.0
+    for name in ("mu_lower", "tradeoff"):
+        assert getattr(good, name) is not None
+        with pytest.raises(ValueError, match=r"^checks must be empty for what rests on ind"):
+            getattr(bad, name)
+    assert "epsilon_lower" not in repr(bad)
+    assert "epsilon_lower" in repr(good)
+
+
+def test_counts_stay_what_they_are(bad):
+    """Only what follows from independence falls: replacing the checks brings all of it back."""
+    assert replace(bad, checks=()).epsilon_lower > 0.5
+    assert bad.epsilon_hat == replace(bad, checks=()).epsilon_hat
+
+
+def test_the_report(bad):
+    for shown in (str(bad), bad._repr_html_()):
+        assert "epsilon &gt;=" not in shown
+        assert "epsilon >=" not in shown
+        assert "nothing: no bound holds" in shown
+        assert "invalid: outputs on x that stand next to each other" in shown
+    assert "epsilon >=" in str(made(fresh))
+    assert "epsilon >=" in str(replace(bad, checks=()))
+
+
+def test_the_picture(bad):
+    pytest.importorskip("matplotlib")
+    axes = bad.plot().axes[0]
+    assert not axes.patches
+    assert axes.get_title(loc="left").endswith("invalid: no bound holds")
+    assert "no bound holds" in [text.get_text() for text in axes.texts]
+    assert made(fresh).plot().axes[0].patches
+    for name in ("plot_tradeoff", "plot_profile"):
+        with pytest.raises(ValueError, match=r"^checks must be empty"):
+            getattr(bad, name)()
+
+
+def test_the_page(bad):
+    pytest.importorskip("matplotlib")
+    page = bad.to_html()
+    head = page[: page.index("<section>")]
+    assert "<dt>epsilon certified</dt><dd>none</dd>" in head
+    assert "The claim was not tested." in head
+    assert "epsilon &gt;=" not in page
+    assert "so epsilon" not in page
+    assert "Certified</h3>" not in page
+    assert "Trade-off curve" not in page
+    good = made(fresh).to_html()
+    assert "so epsilon &gt;= ln(" in good
+    assert "Trade-off curve" in good
+
+
+def test_json_keeps_it(bad):
+    plain = replace(bad, mechanism="in_twos")
+    again = dpcore.Audit.from_json(plain.to_json())
+    assert again.checks == bad.checks
+    assert again.verdict == bad.verdict
+    assert again.refuted is None
+    assert again.to_dict()["derived"]["epsilon_lower"] == 0.0
+
+
+FILE = """
+import numpy as np
+
+def fresh(x, size, rng):
+    return x + rng.laplace(size=(size, len(x)))
+
+def in_twos(x, size, rng):
+    return np.repeat(fresh(x, -(-size // 2), rng), 2, axis=0)[:size]
+
+def one_noise(x, size, rng):
+    return np.tile(x + rng.laplace(size=len(x)), (size, 1))
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "status"),
+    [
+        ("fresh", "--claim 2", 0),
+        ("fresh", "--claim 0.1", 1),
+        ("in_twos", "--claim 2", 3),
+        ("in_twos", "--claim 0.1", 3),
+        ("in_twos", "--claim 0.1 --stop refuted", 3),
+        ("in_twos", "--no-claim", 3),
+    ],
+)
+@pytest.mark.filterwarnings("default::dpcore.errors.AssumptionWarning")
+def test_the_exit_status(run, tmp_path, name, more, status):
+    (tmp_path / "mine.py").write_text(FILE)
+    words = f"--x 0 --x-prime 1 --trials 2e4 --seed 1 {more}"
+    found, out, _ = run("audit", f"{tmp_path}/mine.py:{name}", *words.split())
+    assert found == status
+    assert ("verdict      invalid: " in out) == (status == 3)
+    assert ("epsilon >=" in out) == (status != 3)
+
+
+def test_one_noise_on_the_command_line(run, tmp_path):
+    (tmp_path / "mine.py").write_text(FILE)
+    words = "--x 0 --x-prime 1 --trials 2e4 --seed 1 --claim 1"
+    status, out, err = run("audit", f"{tmp_path}/mine.py:one_noise", *words.split())
+    assert (status, out) == (3, "")
+    assert "one_noise must be drawn anew for every row of a call" in err
+    assert "size=(size, len(x))" in err
+
+
+def test_the_exit_status_of_json(run, tmp_path):
+    (tmp_path / "mine.py").write_text(FILE)
+    words = "--x 0 --x-prime 1 --trials 2e4 --seed 1 --claim 1 --json"
+    with pytest.warns(AssumptionWarning):
+        status, out, _ = run("audit", f"{tmp_path}/mine.py:in_twos", *words.split())
+    assert status == 3
+    assert dpcore.Audit.from_json(out).checks
+
+
+TESTS = """
+import numpy as np
+
+def in_twos(x, size, rng):
+    return np.repeat(noisy(x, -(-size // 2), rng), 2, axis=0)[:size]
+
+def one_noise(x, size, rng):
+    return np.tile(x + rng.laplace(size=len(x)), (size, 1))
+
+def test_call(dp_audit): dp_audit({name}, PAIR, epsilon={epsilon})
+def test_refutes(dp_audit): dp_audit.refutes({name}, PAIR, epsilon={epsilon})
+"""
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 9.0])
+def test_no_test_passes(inner, epsilon):
+    """Neither the test of a claim nor the test that a broken mechanism is caught."""
+    options = "-W", "ignore::dpcore.errors.AssumptionWarning"
+    result = inner(TESTS.replace("{name}", "in_twos").replace("{epsilon}", str(epsilon)), *options)
+    result.assert_outcomes(failed=2)
+    said = f"epsilon <= {epsilon:g} was not tested: invalid: outputs on x that stand next to"
+    assert len(re.findall(f"^{re.escape(said)}", result.stdout.str(), re.M)) == 2
+    result = inner(TESTS.replace("{name}", "one_noise").replace("{epsilon}", str(epsilon)))
+    result.assert_outcomes(failed=2)
+    assert "must be drawn anew for every row of a call" in result.stdout.str()
+    # The twin: one of the two passes, as the claim stands or falls.
+    result = inner(TESTS.replace("{name}", "noisy").replace("{epsilon}", str(epsilon)))
+    result.assert_outcomes(failed=1, passed=1)
+
+
+def test_the_summary_shows_no_bound(inner):
+    body = TESTS.replace("{name}", "in_twos").replace("{epsilon}", "1.0")
+    options = "-v", "-W", "ignore::dpcore.errors.AssumptionWarning"
+    summary = inner(body, *options).stdout.str().partition("audits by dpcore")[2]
+    assert "epsilon <= 1 invalid: outputs on x" in summary
+    assert "certified epsilon" not in summary
+
+
+def test_experiments_do_not_take_it_for_a_refutation(bad):
+    assert bad.refuted is not True
+    assert made(Laplace(1.0)).refuted is True

@@ -1,0 +1,322 @@
+"""The statistics behind the checks of rows, against enumeration and brute force."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpcore._rows import Calls, _dispersion, _neighbours, same_rows
+from dpcore._rows._calls import Same, by_chance, first_difference
+from dpcore._rows._dispersion import cut, dispersion
+from dpcore._rows._neighbours import deviations, farthest, looked_at, neighbours
+from dpcore._rows._parts import parts, sequences
+
+
+def rng(seed=1):
+    return np.random.default_rng(seed)
+
+
+# What is equal in all rows.
+
+
+def objects(*values):
+    array = np.empty(len(values), object)
+    array[:] = values
+    return array
+
+
+def records(*values):
+    return np.array(list(values), [("label", "U3"), ("value", "f8")])
+
+
+NAN = float("nan")
+ROWS = {
+    "numbers": (np.array([[1.0, 2.0], [1.0, 3.0]]), [True, False]),
+    "nan": (np.array([[NAN, 1.0], [NAN, NAN]]), [True, False]),
+    "zeros": (np.array([0.0, -0.0]), [True]),
+    "bools": (np.array([True, True]), [True]),
+    "complex": (np.array([1 + 2j, 1 + 3j]), [True, False]),
+    "strings": (np.array(["ab", "ab", "b"]), [False]),
+    "words": (np.array([["a", "b"], ["a", "c"]]), [True, False]),
+    "bytes": (np.array([b"a", b"a"]), [True]),
+    "dates": (np.array(["2020-01-01", "2020-01-01"], "M8[D]"), [True]),
+    "records": (records(("a", 1.0), ("a", NAN), ("a", NAN)), [True, False]),
+    "nan in records": (records(("a", NAN), ("b", NAN)), [False, True]),
+    "tuples": (objects((1, "a"), (1, "a")), [True]),
+    "nan objects": (objects(NAN, float("nan")), [True]),
+    "lists": (objects([1, 2], [1, 2]), [True]),
+    "arrays": (objects(np.zeros(2), np.zeros(2)), [False]),
+    "nothing": (objects(None, None), [True]),
+    "deep": (np.ones((2, 2, 2)), [True] * 4),
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_columns_that_are_equal_throughout(name):
+    outputs, expected = ROWS[name]
+    same = same_rows(outputs)
+    found = [] if same is None else np.concatenate(same.columns).tolist()
+    assert found == (expected if any(expected) else [])
+
+
+def test_rows_that_say_nothing():
+    assert same_rows(np.zeros((1, 3))) is None
+    assert same_rows(np.zeros((0, 3))) is None
+    assert same_rows(np.zeros((5, 0))) is None
+    assert same_rows(rng().normal(size=(99, 3))) is None
+    late = np.zeros(1000)
+    late[-1] = 1.0
+    assert same_rows(late) is None
+
+
+class Odd:
+    """Neither hashes nor compares nor prints."""
+
+    __hash__ = None
+
+    def __eq__(self, other):
+        raise RuntimeError("no")
+
+    def __repr__(self):
+        raise RuntimeError("no")
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_every_kind_has_an_order_to_look_at(name):
+    outputs = np.tile(ROWS[name][0], (50, *[1] * (ROWS[name][0].ndim - 1)))
+    ranks, codes = sequences(outputs)
+    assert all(len(r) == len(outputs) for r in ranks)
+    assert len(codes) == len(outputs)
+    assert neighbours(outputs, np.arange(len(outputs)) % 2 == 0) is not None
+
+
+def test_odd_objects_never_crash():
+    odd = objects(*[Odd() for _ in range(40)])
+    assert same_rows(odd) is None
+    assert len(set(sequences(odd)[1].tolist())) == 40
+    assert neighbours(odd, np.zeros(40, bool)) is not None
+
+
+def test_parts_keep_every_number():
+    assert [p.shape for p in parts(np.zeros((4, 2, 3), complex))] == [(4, 6), (4, 6)]
+    nested = np.zeros(4, [("a", [("b", "i4", 3), ("c", "U2")])])
+    assert [p.shape for p in parts(nested)] == [(4, 3), (4, 1)]
+
+
+# One noise for a call.
+
+
+def call(value, rows=32):
+    return Same(rows, (np.array([True]),), (np.array([value]),))
+
+
+def seen(*calls, name="mine", side=0):
+    book = Calls(name)
+    for one in calls:
+        book.see(side, one)
+
+
+@pytest.mark.parametrize("pair", [(0.0, 1.0), ("a", "b"), (False, True), (3e8, 3e8 + 0.1)])
+def test_two_calls_that_differ(pair):
+    with pytest.raises(ValueError, match=r"^outputs of mine must be drawn anew for every row"):
+        seen(*map(call, pair))
+    # The twins: one value, too few rows, the two sides.
+    seen(call(pair[0]), call(pair[0]))
+    seen(call(pair[0], 31), call(pair[1], 31))
+    book = Calls("mine")
+    book.see(0, call(pair[0]))
+    book.see(1, call(pair[1]))
+
+
+def test_rounding_is_no_difference():
+    seen(call(1.0), call(1.0 + 2**-45))
+    seen(call(np.float32(1.0)), call(np.float32(1.0 + 2**-20)))
+    # Calls of two sizes may be summed in two ways, in few bits.
+    seen(call(1.0), call(1.01, 64))
+    with pytest.raises(ValueError, match="drawn anew"):
+        seen(call(1.0), call(1.01))
+    with pytest.raises(ValueError, match="drawn anew"):
+        seen(call(1.0), call(1.5, 64))
+
+
+def test_more_calls_and_columns_want_longer_calls():
+    """Of a million calls two may be equal throughout by chance in 10**-8, not with 32 rows."""
+    book = Calls("mine")
+    book._seen = 10**6
+    book.see(0, call(0.0))
+    book.see(0, call(1.0))
+    longer = Calls("mine")
+    longer._seen = 10**6
+    longer.see(0, call(0.0, 36))
+    with pytest.raises(ValueError, match="drawn anew"):
+        longer.see(0, call(1.0, 36))
+
+
+@pytest.mark.parametrize("counts", [(1, 1), (2, 1), (2, 2), (1, 1, 1)])
+def test_the_chance_of_calls_equal_throughout(counts):
+    """Against all orders of the rows of a few short calls."""
+    rows = 2
+    values = [value for value, count in enumerate(counts) for _ in range(count)]
+    calls = [call(float(value), rows) for value in values]
+    orders = list(itertools.permutations(np.repeat(values, rows).tolist()))
+    pure = sum(all(o[i] == o[i + 1] for i in range(0, len(o), rows)) for o in orders)
+    assert by_chance(calls, 0) == pytest.approx(pure / len(orders))
+
+
+def test_the_first_column_that_differs():
+    both = (np.array([True, False]), np.array([True]))
+    first = Same(9, both, (np.array([1.0, 2.0]), np.array(["a"])))
+    second = Same(9, both, (np.array([1.0, 3.0]), np.array(["b"])))
+    assert first_difference([first, second]) == 2
+    assert first_difference([first, first]) is None
+
+
+# Neighbours.
+
+
+def moments(values, lag, statistic):
+    """Mean and variance over all orders, by brute force."""
+    found = [statistic(np.array(order), lag) for order in itertools.permutations(values)]
+    return np.mean(found), np.var(found)
+
+
+def equal_pairs(order, lag):
+    return float((order == np.roll(order, lag)).sum())
+
+
+def products(order, lag):
+    centred = order - order.mean()
+    return float((centred * np.roll(centred, lag)).sum())
+
+
+@pytest.mark.parametrize("values", [[0, 0, 0, 1, 1, 1, 1, 1], [0, 0, 1, 1, 2, 2, 3, 4]])
+@pytest.mark.parametrize("lag", [1, 2, 3])
+def test_moments_over_all_permutations(values, lag):
+    order = np.array(values)[rng().permutation(8)]
+    excess, variance, _ = neighbours(order, order > 0) * _neighbours._UNIT
+    mean, spread = moments(values, lag, equal_pairs)
+    assert variance[0, lag - 1] == pytest.approx(spread, abs=1e-4)
+    assert excess[0, lag - 1] == pytest.approx(equal_pairs(order, lag) - mean, abs=1e-4)
+    hits = np.array(values) > 0
+    mean, spread = moments(hits.astype(float), lag, products)
+    assert variance[1, lag - 1] == pytest.approx(spread, abs=1e-4)
+    mine = products((order > 0).astype(float), lag)
+    assert excess[1, lag - 1] == pytest.approx(mine - mean, abs=1e-4)
+
+
+def sigmas(outputs, answers):
+    found = deviations(neighbours(outputs, answers))
+    return found[found != 0.0]
+
+
+LAWS = {
+    "continuous": lambda r: r.normal(size=(1500, 2)),
+    "coin": lambda r: r.random(1500) < 0.5,
+    "rare": lambda r: r.random(1500) < 0.14,
+    "kept word": lambda r: r.random(1500) < 0.987,
+    "many": lambda r: r.integers(12, size=1500),
+    "peaked": lambda r: np.round(3 * r.standard_cauchy(size=1500)),
+}
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_independent_rows_are_normal_out_to_four_and_a_half(law):
+    """Of 200 calls: beyond 5.5 standard deviations no lag of any sequence, about 1e5 figures."""
+    drawn = rng(5)
+    calls = [LAWS[law](drawn) for _ in range(200)]
+    found = [sigmas(o, o.reshape(1500, -1)[:, 0] > 0) for o in calls]
+    together = np.concatenate(found)
+    assert np.abs(together).max(initial=0.0) < 5.6
+    if law == "kept word":
+        # 25 unequal pairs are expected there, but they come in twos: nothing is said of them.
+        assert together.size == 0
+    else:
+        assert together.size > 50_000
+        assert 0.97 < together.var() < 1.03
+
+
+def test_a_rare_event_does_not_outweigh_a_common_one():
+    """Two hits that meet by chance, in a call of their own, beside a call with many."""
+    drawn = rng(4)
+    common = neighbours(drawn.normal(size=1000), drawn.random(1000) < 0.4)
+    rare = neighbours(drawn.normal(size=1000), np.isin(np.arange(1000), (300, 301)))
+    assert farthest(rare) is None
+    assert farthest(common + rare) is None
+    assert np.abs(deviations(common + rare)).max() < 5.0
+
+
+def test_what_has_no_answer():
+    assert neighbours(np.zeros(7), np.zeros(7, bool)) is None
+    for quiet in (np.zeros(2000), np.arange(2000) == 5, np.full(2000, np.nan)):
+        found = neighbours(quiet, np.zeros(2000, bool))
+        assert farthest(found) is None
+    # A rare value that comes in one run speaks only from 25 pairs expected on.
+    run = np.zeros(2000)
+    run[:100] = 1.0
+    assert farthest(neighbours(run, run > 0)) is None
+    run[:400] = 1.0
+    assert farthest(neighbours(run, run > 0)) is not None
+
+
+def test_the_rows_that_are_looked_at_do_not_depend_on_blocks():
+    for block in (1, 7, 500, 2**17, 2**20):
+        starts = range(0, 4000, block)
+        assert sum(looked_at(start, min(block, 4000 - start)) for start in starts) == 2048
+    assert looked_at(2**19, 2**17) == 1024
+    assert looked_at(2**17, 2**17) == 0
+
+
+# Dispersion.
+
+
+def test_sub_blocks_cover_a_block():
+    for rows in (1, 63, 64, 131, 1000, 2**17 + 1):
+        edges = cut(rows)
+        assert (edges[0], edges[-1]) == (0, rows)
+        assert all(end > start for start, end in itertools.pairwise(edges))
+    assert len(cut(2**17)) == len(cut(2**17, 15 * 2**17)) == 17
+    assert len(cut(2**17, 16 * 2**17)) == 5
+
+
+def test_pearson_by_hand():
+    blocks = [(100, 40), (100, 60)]
+    expected = stats.chi2.sf(8.0, 1)
+    assert dispersion([blocks]) == pytest.approx(expected)
+    # Two strata with a law each: statistics and degrees of freedom add up.
+    rows = [[(100, 40), (100, 60)], [(200, 20), (200, 60)]]
+    own = 8.0 + 2 * 20**2 / (200 * 0.2 * 0.8)
+    assert dispersion(rows) == pytest.approx(stats.chi2.sf(own, 2))
+    assert dispersion([]) == dispersion([[]]) == dispersion([[(100, 40)]]) == 1.0
+
+
+def test_small_sub_blocks_are_pooled():
+    many = [(2, 1)] * 500 + [(1, 1)]
+    pools = _dispersion._pools(many)
+    assert pools.sum(axis=0).tolist() == [1001, 501]
+    assert (pools[:, 0] >= 2 * _dispersion._EXPECTED).all()
+    # Neither a hit nor a miss that is rare decides alone.
+    assert dispersion([[(1000, 0)] * 20]) == dispersion([[(1000, 1000)] * 20]) == 1.0
+    assert dispersion([[(1000, 0)] * 20 + [(1000, 49)]]) == 1.0
+
+
+@pytest.mark.parametrize(("rate", "rows", "blocks"), [(0.5, 8192, 8), (0.01, 6000, 16)])
+def test_the_level_of_dispersion(rate, rows, blocks):
+    """At 1e-3, the resolutions together: below ten times that; P(17 of 800 | 1 %) is 4e-3."""
+    drawn, alarms = rng(3), 0
+    sizes = np.tile(np.diff(cut(rows)), blocks)
+    for _ in range(800):
+        hits = drawn.binomial(sizes, rate)
+        alarms += dispersion([list(zip(sizes.tolist(), hits.tolist(), strict=True))]) < 1e-3
+    assert alarms <= 17
+
+
+def test_pearson_sees_slow_changes_better_when_pools_are_joined():
+    rates = 0.5 + 0.02 * np.sign(np.arange(512) - 256)
+    hits = rng(2).binomial(128, rates)
+    fine = float(stats.chi2.sf(((hits - 64) ** 2 / 32).sum(), 511))
+    assert dispersion([[(128, int(k)) for k in hits]]) < 1e-9 < fine
+    assert math.isfinite(fine)
