@@ -60,16 +60,15 @@ def counted(
     source: Source,
     fitted: Fitted,
     progress: bool | None,
-    doubted: tuple[str, ...] = (),
 ) -> Audit:
-    """Count the event on fresh draws, all trials; `doubted` is what is known to be wrong."""
+    """Count the event on fresh draws, all trials."""
     begun = time.perf_counter()
     trials = (plan.start, plan.start + plan.trials)
     watches = _watches(plan, fitted)
     done, tally, tally_prime = _count(source, fitted.event, trials, progress, watches)
     counts = Counts(tally.hits[0], done, tally_prime.hits[0], done)
     partial = done < plan.trials
-    checks = doubted + doubts([[tally.evidence], [tally_prime.evidence]])
+    checks = plan.doubted + doubts([[tally.evidence], [tally_prime.evidence]])
     warn_of((*checks, *fitted.notes))
     watched = _watched(plan, fitted, tally, tally_prime)
     return record(

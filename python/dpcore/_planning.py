@@ -75,6 +75,7 @@ class Plan:
     shape: tuple[int, ...]
     randomness: str = "not known"
     globals: bool = False
+    doubted: tuple[str, ...] = ()
 
     @property
     def pair(self) -> Pair:
@@ -206,14 +207,18 @@ def plan_of(
 
 
 def _probed(plan: Plan) -> Plan:
-    """The plan with whose randomness it is, which may refuse threads and processes."""
+    """The plan with what a few calls show: dependent rows, and whose randomness it is.
+
+    Either may be refused: one noise for all rows, randomness that threads or processes share.
+    """
     mechanism, executor = plan.mechanism, plan.executor
     if is_native(mechanism):
         return replace(plan, randomness="seed")
     own = getattr(mechanism, "reproducible", True) is False
     if isinstance(plan.attack, Timing):
         return replace(plan, randomness="own") if own else plan
-    draws, trials = plan.source(plan.wanted.first).draws, plan.start + plan.trials
+    source, trials = plan.source(plan.wanted.first), plan.start + plan.trials
+    draws, plan = source.draws, replace(plan, doubted=source.doubts())
     assert isinstance(draws, CallableDraws)
     found = "own" if own else whose(draws, trials)
     if found != "own":

@@ -14,10 +14,8 @@ from .audit_record import Audit
 from .errors import invalid
 
 
-def stopped_early(
-    plan: Plan, source: Source, progress: bool | None, doubted: tuple[str, ...] = ()
-) -> Audit:
-    """Look after every slice; stop when the claim is refuted. `doubted` is known to be wrong."""
+def stopped_early(plan: Plan, source: Source, progress: bool | None) -> Audit:
+    """Look after every slice; stop when the claim is refuted."""
     if plan.claim is None:
         raise invalid("claim", "given, where stop is 'refuted'", None)
     if not isinstance(plan.attack, ScoreAttack):
@@ -27,7 +25,7 @@ def stopped_early(
     pilot = plan.pilot if plan.pilot is not None else min(plan.trials, BLOCK)
     course = Sequence(source, plan.pair, plan.attack, whole, plan.delta, plan.confidence, pilot)
     partial = course.run((plan.start, plan.start + plan.trials), progress)
-    checks = doubted + course.doubts
+    checks = plan.doubted + course.doubts
     warn_of(checks)
     return record(
         plan,

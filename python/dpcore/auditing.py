@@ -140,9 +140,8 @@ def audit(
     if isinstance(plan.attack, Timing):
         return timed(chosen, plan.attack)
     source = chosen.source()
-    doubted = source.doubts()
     if plan.stop == "refuted":
-        return stopped_early(chosen, source, progress, doubted)
+        return stopped_early(chosen, source, progress)
     pilot, floats = chosen.pilot_size, chosen.looks_at_floats
     fitted = fit(source, chosen.pair, plan.attack, plan.goal, pilot, floats)
-    return counted(chosen, source, fitted, progress, doubted)
+    return counted(chosen, source, fitted, progress)

@@ -45,7 +45,7 @@ _MEANING = {
         "of a black box can."
     ),
 }
-_INVALID = "The draws are not what the bound takes them to be: no bound holds, nothing was tested."
+_INVALID = "No bound holds: the draws are not what it takes them to be. The claim was not tested."
 _BY_ITSELF = (
     '<p class="soft">The certified epsilon holds at {level} by itself, and so does the trade-off '
     "band, from which the privacy profile follows; not all of them at once.</p>"
@@ -210,10 +210,6 @@ def _head(audit: Audit) -> str:
 </header>"""
 
 
-def _certified(audit: Audit) -> str:
-    return "none" if audit.checks else report.epsilon(audit.epsilon_lower)
-
-
 def _rows(audit: Audit) -> str:
     return _table(report.rows(audit))
 
@@ -331,7 +327,7 @@ def _pictures(audit: Audit) -> str:
 def _described(audit: Audit) -> str:
     """What a picture shows, for those who cannot see it."""
     parts = [
-        f"certified {_certified(audit)}",
+        f"certified {'none' if audit.checks else report.epsilon(audit.epsilon_lower)}",
         f"estimate {report.epsilon(audit.epsilon_hat)}",
     ]
     if audit.exact is not None:
