@@ -141,7 +141,23 @@ def test_where_rounding_explains_everything_a_warning_says_so():
     assert dpcore.Audit.from_json(report.to_json()).notes == report.notes
 
 
+def test_an_early_stop_has_the_same_warning():
+    with pytest.warns(AssumptionWarning, match="smaller than rounding explains"):
+        report = dpcore.audit(means(0.0), (0, 1), claim=1.0, trials=2000, stop="refuted", rng=1)
+    assert not report.refuted
+    assert "smaller than rounding explains" in str(report)
+
+
 def test_with_floats_the_rounding_finding_counts():
     with pytest.warns(AssumptionWarning, match="smaller than rounding explains"):
         report = dpcore.audit(means(0.0), (0, 1), claim=1.0, trials=10**5, floats=True, rng=1)
     assert report.refuted
+
+
+def test_recorded_outputs_have_the_same_warning():
+    values = [means(0.0)(x, 4000, None) for x in (0, 1)]
+    with pytest.warns(AssumptionWarning, match="smaller than rounding explains"):
+        report = dpcore.audit_outputs(*values, rows="independent", claim=1.0, rng=1)
+    assert (report.epsilon_lower, report.verdict) == (0.0, "not refuted by this attack")
+    assert "smaller than rounding explains" in str(report)
+    assert dpcore.OutputsAudit.from_json(report.to_json()) == report

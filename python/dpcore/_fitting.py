@@ -20,6 +20,7 @@ from .attacks._choosing import (
     ScoreAttack,
     choices,
     not_applicable,
+    remarks_on,
 )
 from .attacks._reading import candidates_of
 from .attacks._regions import NegativeZeros
@@ -156,8 +157,7 @@ def fit(
     if seldom is not None and seldom.merit > max(0.0, chosen.merit):
         chosen = seldom
     told = [one for one in (watched, chosen.rounding) if one is not None]
-    if chosen.rounding is not None and chosen.merit <= 0.0:
-        notes = (*notes, _ROUNDED)
+    notes = (*notes, *remarks_on([chosen]))
     event = chosen.counted
     return Fitted(
         event,
@@ -180,13 +180,6 @@ def _rare(
     if not looks or sum(map(np.size, (*outputs, *outputs_prime))) > MOST_SOUGHT:
         return None
     return rare(np.concatenate(outputs), np.concatenate(outputs_prime), goal)
-
-
-_ROUNDED: Final = (
-    "all that tells the two sides apart is smaller than rounding explains (8 last places of the "
-    "outputs' format): no event is left for the law that was meant; see rounding for the code as "
-    "it runs"
-)
 
 
 def _stay_apart(source: Source, types: tuple[str, ...]) -> bool:

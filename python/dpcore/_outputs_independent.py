@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ._counting import name_of
 from ._tallying import happened
-from .attacks._choosing import Goal, ScoreAttack, choices, not_applicable
+from .attacks._choosing import Goal, ScoreAttack, choices, not_applicable, remarks_on
 from .attacks._reading import candidates_of
 from .bounds import clopper_pearson
 from .errors import invalid, mistyped, real
@@ -35,6 +35,7 @@ class Counted(NamedTuple):
         event: the event.
         direction: the side in the numerator.
         pilot: rows of each side that fitted and chose.
+        remarks: what a reader should know of the choice.
     """
 
     counts: Counts
@@ -42,6 +43,7 @@ class Counted(NamedTuple):
     event: Any
     direction: str
     pilot: tuple[int, int]
+    remarks: tuple[str, ...] = ()
 
 
 def count_event(
@@ -87,11 +89,11 @@ def count_event(
     )
     left = sizes[0] - cuts[0][1], sizes[1] - cuts[1][1]
     goal = Goal(min(left), *settings)
-    event, direction = _chosen(attack, pair, (first, second), cuts, goal)
+    event, direction, remarks = _chosen(attack, pair, (first, second), cuts, goal)
     rest = first[cuts[0][1] :], second[cuts[1][1] :]
     hits, hits_prime = (int(np.count_nonzero(happened(event, side))) for side in rest)
     counts = Counts(hits, left[0], hits_prime, left[1])
-    return Counted(counts, name_of(attack), event, direction, (cuts[0][1], cuts[1][1]))
+    return Counted(counts, name_of(attack), event, direction, (cuts[0][1], cuts[1][1]), remarks)
 
 
 def _cuts(size: int, share: float) -> tuple[int, int]:
@@ -111,16 +113,17 @@ def _chosen(
     sides: Sides,
     cuts: list[tuple[int, int]],
     goal: Goal,
-) -> tuple[Any, str]:
-    """Event and direction from the rows before the second cuts."""
+) -> tuple[Any, str, tuple[str, ...]]:
+    """Event, direction and remarks from the rows before the second cuts."""
     (one, stop), (one_prime, stop_prime) = cuts
     if isinstance(attack, ScoreAttack):
         scores = candidates_of(attack, sides[0][:one], sides[1][:one_prime], pair)
         if not scores:
             raise not_applicable(attack, sides[0])
         rest = sides[0][one:stop], sides[1][one_prime:stop_prime]
-        best = max(choices(scores, *rest, goal), key=lambda found: found.merit)
-        return best.counted, best.direction
+        found = choices(scores, *rest, goal)
+        best = max(found, key=lambda choice: choice.merit)
+        return best.counted, best.direction, remarks_on(found)
     pilot = sides[0][:stop], sides[1][:stop_prime]
     event = attack(*pilot, pair)
     if not callable(event):
@@ -131,4 +134,4 @@ def _chosen(
         way: clopper_pearson(ordered, goal.delta, goal.confidence)
         for way, ordered in (("x_prime", counts.swapped()), ("x", counts))
     }
-    return event, max(merits, key=lambda way: merits[way])
+    return event, max(merits, key=lambda way: merits[way]), ()

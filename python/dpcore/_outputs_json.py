@@ -29,7 +29,7 @@ FORMAT: Final = "dpcore.audit_outputs/1"
 _DERIVED: Final = (
     "epsilon_lower", "epsilon_hat", "ceiling", "guesses_needed", "refuted", "verdict",
 )  # fmt: skip
-_ADDED: Final = ("paired",)
+_ADDED: Final = ("paired", "remarks")
 """Fields that records written before they existed do not have."""
 
 
@@ -57,8 +57,8 @@ def audit(cls: type[OutputsAudit], record: Mapping[str, Any]) -> OutputsAudit:
         values["pair"] = instance("pair", _json.decode(values["pair"]), Pair)
         values["event"] = _json.decode(values["event"])
         values["seed"] = integer("seed", int(values["seed"]), 0, 2**63 - 1)
-        for name in ("names", "pilot", "doubts"):
-            values[name] = tuple(instance(name, values[name], list))
+        for name in ("names", "pilot", "doubts", "remarks"):
+            values[name] = tuple(instance(name, values.get(name, []), list))
         kind = Guesses if choice("rows", values["rows"], tuple(ROWS)) == "one_run" else Counts
         values["evidence"] = kind(**values["evidence"])
         _check(values)
@@ -79,7 +79,8 @@ def _check(values: Mapping[str, Any]) -> None:
         choice("direction", values["direction"], SIDES)
     if instance("paired", values.get("paired", False), bool) and bound != "clopper_pearson":
         raise invalid("bound", "'clopper_pearson' where rows are paired", bound)
-    for name, kind, many in (("names", str, 2), ("pilot", int, 2), ("doubts", str, None)):
+    lists = (("names", str, 2), ("pilot", int, 2), ("doubts", str, None), ("remarks", str, None))
+    for name, kind, many in lists:
         for item in values[name]:
             instance(name, item, kind)
         if many is not None and len(values[name]) != many:

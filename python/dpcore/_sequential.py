@@ -13,7 +13,14 @@ from ._counting import Source, blocks
 from ._fitting import Fitted
 from ._rows import Evidence, doubts
 from ._tallying import happened
-from .attacks._choosing import Choice, Goal, ScoreAttack, choices, not_applicable
+from .attacks._choosing import (
+    Choice,
+    Goal,
+    ScoreAttack,
+    choices,
+    not_applicable,
+    remarks_on,
+)
 from .attacks._reading import candidates_of
 from .bounds import Martingale
 from .events import Never
@@ -61,6 +68,7 @@ class Sequence:
     _evidence: dict[int, list[Evidence]] = field(default_factory=dict)
     _kept: list[tuple[Outputs, Outputs]] = field(default_factory=list)
     _fitted_at: float = 0.0
+    remarks: tuple[str, ...] = ()
 
     @property
     def slices(self) -> tuple[Slice, ...]:
@@ -140,7 +148,7 @@ class Sequence:
             return Choice(never, "x", 0.0, Counts(0, 1, 0, 1))  # type: ignore[arg-type]
         goal = Goal(min(trials, 2 * seen), self.delta, self.confidence)
         found = choices(scores, outputs[1::2], outputs_prime[1::2], goal)
-        best = max(found, key=lambda choice: choice.merit)
+        best, self.remarks = max(found, key=lambda choice: choice.merit), remarks_on(found)
         return replace(best, event=best.counted)  # type: ignore[arg-type]
 
     def _count(

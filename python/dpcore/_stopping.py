@@ -26,11 +26,11 @@ def stopped_early(plan: Plan, source: Source, progress: bool | None) -> Audit:
     course = Sequence(source, plan.pair, plan.attack, whole, plan.delta, plan.confidence, pilot)
     partial = course.run((plan.start, plan.start + plan.trials), progress)
     checks = plan.doubted + course.doubts
-    warn_of(checks)
+    warn_of((*checks, *course.remarks))
     return record(
         plan,
         source,
-        replace(last(course.slices), pilot=pilot),
+        replace(last(course.slices), pilot=pilot, notes=course.remarks),
         total(course.slices),
         nan=course.nan[0],
         nan_prime=course.nan[1],

@@ -138,8 +138,8 @@ def audit_outputs(
         report = _of_canaries(sides, guesses, stated)
     else:
         report = _of_runs(sides, attack, _pair_of(pair), count_share, stated)
-    for doubt in report.doubts:
-        warnings.warn(doubt, AssumptionWarning, stacklevel=2)
+    for said in (*report.doubts, *report.remarks):
+        warnings.warn(said, AssumptionWarning, stacklevel=2)
     return report
 
 
@@ -166,6 +166,7 @@ def _of_runs(
         direction=found.direction,
         pair=pair,
         pilot=found.pilot,
+        remarks=found.remarks,
         doubts=doubts,
     )
 

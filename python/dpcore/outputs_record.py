@@ -50,6 +50,7 @@ class OutputsAudit(Record):
         doubts: what in the data contradicts the assumption about the rows. With any no bound
             holds, and the verdict is "invalid: ...".
         paired: True if rows i of both sides came from one seed.
+        remarks: what a reader should know of the choice of the event; nothing here is a doubt.
     """
 
     names: tuple[str, str]
@@ -67,6 +68,7 @@ class OutputsAudit(Record):
     pilot: tuple[int, int] = (0, 0)
     doubts: tuple[str, ...] = ()
     paired: bool = False
+    remarks: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -173,7 +175,7 @@ class OutputsAudit(Record):
         """What a reader should know: the doubts, and scores that look the wrong way round."""
         found = self.evidence
         if isinstance(found, Counts):
-            return self.doubts
+            return (*self.doubts, *self.remarks)
         short = found.guesses / 2.0 - found.correct
         # The chance of so few under fair guesses (Hoeffding, 1963).
         if short <= 0.0 or math.exp(-2.0 * short**2 / found.guesses) >= _REVERSED:

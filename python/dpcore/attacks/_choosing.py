@@ -33,6 +33,12 @@ of thresholds is looked for, and a rare event is good by luck among so many."""
 _CLEARLY: Final = 1.1, 0.05
 """An event that rounding explains is spoken of from so many times the merit of the other, plus
 so much."""
+ROUNDED: Final = (
+    "all that tells the two sides apart is smaller than rounding explains (8 last places of the "
+    "outputs' format): no event is left for the law that was meant; see rounding for the code as "
+    "it runs"
+)
+"""What a reader is told where rounding has left no event."""
 _STEP: Final = 1000.0
 """Where nothing remains of an event at the first caution, a smaller one ranks it below the rest."""
 
@@ -276,6 +282,12 @@ def _pick(
     return replace(found, rounding=raw if raw.merit > rounded_merit(found.merit) else None)
 
 
+def remarks_on(found: Sequence[Choice]) -> tuple[str, ...]:
+    """What a reader is told of choices of which the best one is to be counted."""
+    nothing = max(choice.merit for choice in found) <= 0.0
+    return (ROUNDED,) if nothing and any(choice.rounding for choice in found) else ()
+
+
 def rounded_merit(merit: float) -> float:
     """What an event must promise beyond the one that stands to be worth a word on rounding."""
     return _CLEARLY[0] * max(merit, 0.0) + _CLEARLY[1]
@@ -334,7 +346,7 @@ def _counts(k: int, k_prime: int, sizes: tuple[int, int]) -> Counts:
 
 
 __all__ = [
-    "Choice", "Goal", "Marks", "ScoreAttack", "best", "best_of_sketches", "choices",
-    "column_grains", "marks_of", "not_applicable", "rounded_merit", "scale_of", "score_grain",
-    "score_name", "sorted_values", "thresholds",
+    "ROUNDED", "Choice", "Goal", "Marks", "ScoreAttack", "best", "best_of_sketches", "choices",
+    "column_grains", "marks_of", "not_applicable", "remarks_on", "rounded_merit", "scale_of",
+    "score_grain", "score_name", "sorted_values", "thresholds",
 ]  # fmt: skip
