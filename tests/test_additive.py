@@ -220,8 +220,8 @@ def test_every_fit_fits_together():
 @pytest.mark.parametrize(
     "outputs",
     [
-        np.array([["a"], ["b"]] * 20),
-        np.array([None, (1, 2)] * 20, dtype=object),
+        np.array([["a"]] * 40),
+        np.array([None] * 40, dtype=object),
         np.zeros((40, 0)),
         np.full((40, 2), 2**60),
         np.zeros(40, dtype=np.complex128),
@@ -231,6 +231,12 @@ def test_other_outputs_are_not_for_this_attack(outputs):
     assert Additive().candidates(outputs, outputs, zeros_ones(1)) == ()
     with pytest.raises(ValueError, match="attack must be one that applies"):
         Additive()(outputs, outputs, zeros_ones(1))
+
+
+def test_it_is_fitted_on_the_parts_of_outputs_that_are_no_numbers():
+    outputs = np.array([["a"], ["b"]] * 20)
+    assert Additive().candidates(outputs, outputs, zeros_ones(1)) == ()
+    assert Additive()(outputs, outputs, zeros_ones(1))(outputs).shape == (40,)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 30])

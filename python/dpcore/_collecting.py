@@ -28,7 +28,7 @@ _CURVE_TRIALS: Final = 2**22
 
 def record(plan: Plan, source: Source, fitted: Fitted, counts: Counts, **more: Any) -> Audit:
     """The audit, with what the plan says of it."""
-    notes = (*plan.notes, *fitted.notes, *more.pop("notes", ()))
+    notes = (*plan.notes, *fitted.notes, *fitted.remarks, *more.pop("notes", ()))
     return Audit(
         mechanism=plan.mechanism,
         pair=plan.pair,
@@ -69,7 +69,7 @@ def counted(
     counts = Counts(tally.hits[0], done, tally_prime.hits[0], done)
     partial = done < plan.trials
     checks = plan.doubted + doubts([[tally.evidence], [tally_prime.evidence]])
-    warn_of((*checks, *fitted.notes))
+    warn_of((*checks, *fitted.remarks))
     watched = _watched(plan, fitted, tally, tally_prime)
     return record(
         plan,

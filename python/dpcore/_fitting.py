@@ -59,7 +59,8 @@ class Fitted:
         pilot: pilot draws used on each side.
         thresholds: of the event's score, for the trade-off curve; empty without a score.
         lattice: the choice for the floating-point finding, or None.
-        notes: what a reader should know of the outputs, and of the choice.
+        notes: what a reader should know of the outputs.
+        remarks: what a script should hear of the choice too.
     """
 
     event: Event
@@ -69,6 +70,7 @@ class Fitted:
     thresholds: npt.NDArray[np.float64]
     lattice: Choice | None = None
     notes: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
 def pilot_of(trials: int, pilot: int | None) -> int:
@@ -157,7 +159,6 @@ def fit(
     if seldom is not None and seldom.merit > max(0.0, chosen.merit):
         chosen = seldom
     told = [one for one in (watched, chosen.rounding) if one is not None]
-    notes = (*notes, *remarks_on([chosen]))
     event = chosen.counted
     return Fitted(
         event,
@@ -167,6 +168,7 @@ def fit(
         np.empty(0) if type(event) is Never else _curve(chosen, rest, rest_prime),
         max(told, key=merit_of, default=None),
         notes,
+        remarks_on([chosen]),
     )
 
 

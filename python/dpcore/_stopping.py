@@ -30,7 +30,7 @@ def stopped_early(plan: Plan, source: Source, progress: bool | None) -> Audit:
     return record(
         plan,
         source,
-        replace(last(course.slices), pilot=pilot, notes=course.remarks),
+        replace(last(course.slices), pilot=pilot, remarks=course.remarks),
         total(course.slices),
         nan=course.nan[0],
         nan_prime=course.nan[1],
