@@ -133,7 +133,6 @@ def one_noise(x, size, rng):
         ("in_twos", "--no-claim", 3),
     ],
 )
-@pytest.mark.filterwarnings("default::dpcore.errors.AssumptionWarning")
 def test_the_exit_status(run, tmp_path, name, more, status):
     (tmp_path / "mine.py").write_text(FILE)
     words = f"--x 0 --x-prime 1 --trials 2e4 --seed 1 {more}"

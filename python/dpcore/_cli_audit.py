@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import warnings
 from dataclasses import MISSING, dataclass, fields, replace
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
@@ -17,7 +18,7 @@ from ._cli_pairs import relation
 from ._cli_status import INTERRUPTED, NO_VERDICT, NOT_REFUTED, REFUTED, Usage, say, usage
 from ._systems import System
 from .auditing import Audit, audit
-from .errors import choice, count, invalid
+from .errors import AssumptionWarning, choice, count, invalid
 from .events import Vote
 from .pairs import distance
 from .published import is_native
@@ -107,7 +108,9 @@ def run(asked: Asked) -> int:
 
 def _audit(asked: Asked, mechanism: Any, pair: _Pairs) -> Audit:
     neighbour = relation(asked.neighbour)
-    with usage():
+    with usage(), warnings.catch_warnings():
+        # The report says the same, in its own words.
+        warnings.simplefilter("ignore", AssumptionWarning)
         report = audit(
             mechanism,
             pair,
