@@ -208,6 +208,8 @@ def _agree(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> npt.NDArray[np
         if one is None or other is None or one.shape != other.shape:
             return np.full(len(outputs), not known)
         return np.asarray((one == other).all(axis=1), np.bool_)
+    if not numbers.shape[1]:
+        return np.ones(len(numbers), np.bool_)
     grains = grains_of(numbers, others)
     numbers, others = numbers.astype(np.float64), others.astype(np.float64)
     with np.errstate(all="ignore"):

@@ -171,6 +171,11 @@ class OutputsAudit(Record):
         return words[self.refuted]
 
     @property
+    def checks(self) -> tuple[str, ...]:
+        """The doubts, by the name that they have in an `Audit`."""
+        return self.doubts
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What a reader should know: the doubts, and scores that look the wrong way round."""
         found = self.evidence
