@@ -240,9 +240,11 @@ def _all_multiples(
     for values in (sample, *sides):
         if values.dtype.kind != "f":
             continue
-        numbers = np.asarray(values, np.float64) / step
-        numbers = numbers[np.isfinite(numbers)]
-        if (numbers != np.rint(numbers)).any() or (np.abs(numbers) > limit).any():
+        numbers = values if step == 1.0 else np.asarray(values, np.float64) / step
+        # NaN differs from itself.
+        if np.isfinite(numbers[numbers != np.rint(numbers)]).any():
+            return False
+        if limit < np.inf and (np.abs(numbers[np.isfinite(numbers)]) > limit).any():
             return False
     return True
 
