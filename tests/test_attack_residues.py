@@ -233,3 +233,9 @@ def test_by_name_it_certifies_nothing_where_nothing_tells():
     report = dpcore.audit(dpcore.Laplace(1.0), attack=Residues(), trials=1000, claim=1.0, rng=1)
     assert report.epsilon_lower == 0.0
     assert Residues().candidates(np.full((9, 1), "a"), np.full((9, 1), "a"), UNIT) == ()
+
+
+def test_half_precision_raises_no_warning():
+    """2^53, up to which doubles hold whole numbers, is infinite in float16."""
+    halves = np.random.default_rng(7).laplace(size=(64, 1)).astype(np.float16)
+    assert not (residues_of(halves, 2) >= 0).all()

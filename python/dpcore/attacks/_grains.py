@@ -240,7 +240,8 @@ def _all_multiples(
     for values in (sample, *sides):
         if values.dtype.kind != "f":
             continue
-        numbers = values if step == 1.0 else np.asarray(values, np.float64) / step
+        numbers = np.asarray(values, np.float64)
+        numbers = numbers if step == 1.0 else numbers / step
         # NaN differs from itself.
         if np.isfinite(numbers[numbers != np.rint(numbers)]).any():
             return False

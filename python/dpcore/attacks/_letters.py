@@ -129,6 +129,7 @@ def regular(
         filled = np.where(fits, outputs, wanted() if kind in ("text", "bytes") else 0)
         outputs = np.array(filled.tolist()).reshape(outputs.shape)
     elif kind in ("whole", "words") and outputs.dtype.kind == "f":
+        outputs = outputs.astype(np.float64)
         with np.errstate(invalid="ignore"):
             fits = (np.abs(outputs) < _EXACT) & (outputs == np.rint(outputs))
         outputs = np.where(fits, outputs, 0.0).astype(np.int64)

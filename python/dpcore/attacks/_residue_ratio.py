@@ -125,6 +125,8 @@ def residues_of(rows: Rows, modulus: int) -> Whole:
 
 def whole_floats(rows: Rows) -> npt.NDArray[np.bool_]:
     """Which floats are whole numbers below 2^53: beyond, all of them are, by rounding."""
+    # In float16 the limit itself would overflow.
+    rows = np.asarray(rows, np.float64)
     with np.errstate(invalid="ignore"):
         whole: npt.NDArray[np.bool_] = (np.abs(rows) < _EXACT) & (rows == np.rint(rows))
     return whole
