@@ -137,12 +137,7 @@ def fit(
     with np.errstate(over="ignore", invalid="ignore"):
         name = f"outputs of {source.name}"
         scores = candidates_of(attack, outputs, outputs_prime, pair, name)
-    found: tuple[Score, ...] = ()
-    if lattice:
-        rows = max(_FEWEST_LATTICE, _MOST_LATTICE // max(1, source.elements))
-        few, few_prime = outputs[:rows], outputs_prime[:rows]
-        with np.errstate(over="ignore", invalid="ignore"):
-            found = (*FloatLattice().candidates(few, few_prime, pair), *_signed(few, few_prime))
+    found = _floating(source, outputs, outputs_prime, pair) if lattice else ()
     types = types_apart(outputs, outputs_prime)
     rest, rest_prime = screen(source, selection)
     seldom = _rare(attack, (outputs, rest), (outputs_prime, rest_prime), goal)
@@ -170,6 +165,16 @@ def fit(
         notes,
         remarks_on([chosen]),
     )
+
+
+def _floating(
+    source: Source, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any], pair: Pair
+) -> tuple[Score, ...]:
+    """Scores of what floats show beside their values: their last bits, the sign of zero."""
+    rows = max(_FEWEST_LATTICE, _MOST_LATTICE // max(1, source.elements))
+    few, few_prime = outputs[:rows], outputs_prime[:rows]
+    with np.errstate(over="ignore", invalid="ignore"):
+        return (*FloatLattice().candidates(few, few_prime, pair), *_signed(few, few_prime))
 
 
 def _rare(
