@@ -257,3 +257,9 @@ def test_the_score_is_a_record():
 def test_bad_arguments_are_named(run, kind, text):
     with pytest.raises(kind, match=text):
         run()
+
+
+@pytest.mark.parametrize("clock", [time.time, lambda: "now"])
+def test_a_clock_that_counts_no_whole_nanoseconds_is_refused(clock):
+    with pytest.raises(TypeError, match=r"^clock must be a function that returns whole nanosec"):
+        time_calls(abs, Pair(-1, 1), 3, np.random.default_rng(1), clock)

@@ -316,3 +316,14 @@ def test_no_length_tells_more_than_it_does():
     equal = ([0.0], [0.0])
     same = dpcore.audit(Leaky("lengths", 3.0), equal, null=True, claim=0.0, trials=5000, rng=1)
     assert same.epsilon_lower == 0.0
+
+
+def test_lists_that_contain_themselves_are_an_error():
+    def endless(x, size, rng):
+        rows = [[1.0] for _ in range(size)]
+        for row in rows:
+            row.append(row)
+        return rows
+
+    with pytest.raises(TypeError, match=r"^outputs must be objects that do not contain themselves"):
+        dpcore.audit(endless, PAIR, claim=1.0, trials=300, rng=1)

@@ -113,7 +113,11 @@ def time_calls(
     finally:
         if collecting:
             gc.enable()
-    return Timed(sides, np.array(stops, np.int64) - np.array(starts, np.int64), outputs)
+    ticks = np.array([starts, stops])
+    if ticks.dtype.kind not in "iu":
+        # A clock that counts seconds would show no latency at all.
+        raise mistyped("clock", "a function that returns whole nanoseconds", stops[0])
+    return Timed(sides, np.diff(ticks.astype(np.int64), axis=0)[0], outputs)
 
 
 def _kept(output: Any) -> Any:

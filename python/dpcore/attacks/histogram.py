@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import instance, integer, invalid
+from ..errors import instance, integer, invalid, mistyped
 from ..events.above import Score
 from ..records import Pair, Record, frozen_array
 from ._choosing import ScoreAttack
@@ -277,8 +277,11 @@ def _same_order(first: Floats, second: Floats) -> bool:
 
 def _outcomes(outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]) -> tuple[Score, ...]:
     sides = (outputs, outputs_prime)
-    grid = grid_of(items_of(side) for side in sides)
-    tallies = [Counter(keys_of(side, grid)) for side in sides]
+    try:
+        grid = grid_of(items_of(side) for side in sides)
+        tallies = [Counter(keys_of(side, grid)) for side in sides]
+    except RecursionError:
+        raise mistyped("outputs", "objects that do not contain themselves", outputs[0]) from None
     total = tallies[0] + tallies[1]
     if len(total) > max(_FEW, total.total() / _FULL):
         return ()
