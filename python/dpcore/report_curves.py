@@ -80,6 +80,6 @@ def profile_figure(audit: Audit) -> Figure:
         f"Privacy profile: no (epsilon, delta) below the line holds ({100 * audit.confidence:g} %)"
     )
     axes.set_title(title, loc="left", fontsize=10)
-    axes.legend(frameon=False, loc="upper right")
+    axes.legend(loc="best", frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
     return picture
