@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpcore.attacks._choosing import Goal, choices
-from dpcore.attacks._fitted import fits
 from dpcore.attacks.additive import Additive, AdditiveScore
+from dpcore.attacks.choosing.choice import Goal, choices
+from dpcore.attacks.scores.fitted import fits
 from dpcore.bounds import clopper_pearson
 from dpcore.pairs import zeros_ones
 from dpcore.records import Counts, Pair

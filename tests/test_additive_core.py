@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpcore import _core
-from dpcore.attacks._layout import blocks, transformed
-from dpcore.attacks._patterns import hashed
 from dpcore.attacks.additive import AdditiveScore
+from dpcore.attacks.scores.layout import blocks, transformed
+from dpcore.attacks.scores.patterns import hashed
 
 # The kernel.
 

@@ -9,12 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcore.attacks._features import column
-from dpcore.attacks._grains import EXACT, Grain
-from dpcore.attacks._layout import Layout, alike, layout
-from dpcore.attacks._patterns import Part, Patterns, by_class, by_column, hashed
-from dpcore.attacks._tables import clear_runs, even_runs, grained, log_ratios, shrunk, smoothed
 from dpcore.attacks.additive import Additive, AdditiveScore
+from dpcore.attacks.choosing.grains import EXACT, Grain
+from dpcore.attacks.scores.features import column
+from dpcore.attacks.scores.layout import Layout, alike, layout
+from dpcore.attacks.scores.patterns import Part, Patterns, by_class, by_column, hashed
+from dpcore.attacks.scores.tables import (
+    clear_runs,
+    even_runs,
+    grained,
+    log_ratios,
+    shrunk,
+    smoothed,
+)
 from dpcore.records import Pair
 
 VALUES = [-np.inf, -2.0, -1.0, -0.5, -0.0, 0.0, 0.25, 1.0, 3.0, np.inf, np.nan]

@@ -12,13 +12,14 @@ import pytest
 from scipy import stats
 
 import dpcore
-from dpcore import Pair, _json
+from dpcore import Pair
 from dpcore.attacks import Classifier, Threshold
-from dpcore.attacks._flags import Features, features_of
 from dpcore.attacks.classifier import Boosted, Linear
+from dpcore.attacks.scores.flags import Features, features_of
 from dpcore.bounds import clopper_pearson
 from dpcore.events import Above
 from dpcore.records import Counts
+from dpcore.report.text import encoding as _json
 
 pytest.importorskip("sklearn")
 

@@ -7,16 +7,8 @@ import pytest
 from shared_audits import rng
 
 import dpcore
-from dpcore.attacks._columns import (
-    atoms_of,
-    both,
-    columns,
-    head,
-    known,
-    loose_of,
-    numbers,
-)
-from dpcore.attacks._grains import EXACT, grain_of
+from dpcore.attacks.choosing.grains import EXACT, grain_of
+from dpcore.attacks.scores.columns import atoms_of, both, columns, head, known, loose_of, numbers
 
 
 def test_columns():

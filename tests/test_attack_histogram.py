@@ -12,16 +12,16 @@ from shared_audits import AUDITS, CONFIDENCE, MOST, UNIT, rng
 from shared_histograms import check, fitted
 
 import dpcore
-from dpcore import _json
 from dpcore.attacks import Histogram
-from dpcore.attacks import _letters as letters_module
 from dpcore.attacks import histogram as histogram_module
-from dpcore.attacks._letters import Letters, letters_of_real, letters_of_whole, real_columns
-from dpcore.attacks._outcomes import Outcomes
 from dpcore.attacks.histogram import Cells
+from dpcore.attacks.scores import letters as letters_module
+from dpcore.attacks.scores.letters import Letters, letters_of_real, letters_of_whole, real_columns
+from dpcore.attacks.scores.outcomes import Outcomes
 from dpcore.bounds import clopper_pearson
 from dpcore.events import Above
 from dpcore.records import Counts
+from dpcore.report.text import encoding as _json
 
 # When it applies.
 

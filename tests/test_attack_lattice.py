@@ -10,11 +10,11 @@ import pytest
 from scipy.stats import binom
 
 import dpcore
-from dpcore.attacks._bits import FINEST, FinerThan, LowBits
-from dpcore.attacks._choosing import Goal, choices
+from dpcore.attacks.choosing.bits import FINEST, FinerThan, LowBits
+from dpcore.attacks.choosing.choice import Goal, choices
 from dpcore.attacks.lattice import FloatLattice, _expected, _tabulate
 from dpcore.bounds import clopper_pearson
-from dpcore.experiments._floating_systems import SYSTEMS
+from dpcore.experiments.floating_point.systems import SYSTEMS
 from dpcore.records import Pair
 
 ALPHA = 1e-3

@@ -11,7 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcore.attacks._bits import FINEST, FinerThan, LowBits, cells, classes, finer, lowest_bit
+from dpcore.attacks.choosing.bits import (
+    FINEST,
+    FinerThan,
+    LowBits,
+    cells,
+    classes,
+    finer,
+    lowest_bit,
+)
 
 WORDS = st.integers(0, 2**64 - 1)
 

@@ -12,9 +12,9 @@ from shared_pairs_of_columns import LOSS, UNIT, correlated, likelihood, told, tw
 import dpcore
 from dpcore import Pair
 from dpcore.attacks import NAMES, Auto, Products, Threshold, named
-from dpcore.attacks._familiar import familiar
-from dpcore.attacks._quadratic import SignProducts, ValueProducts
 from dpcore.attacks.products import MOST_COLUMNS
+from dpcore.attacks.scores.familiar import familiar
+from dpcore.attacks.scores.quadratic import SignProducts, ValueProducts
 
 XOR, CORRELATED = 2.935, 7.93
 """What the score of somebody who knows the pair certifies with 10^6 trials at 95 %."""

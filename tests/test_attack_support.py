@@ -11,16 +11,16 @@ import pytest
 from shared_audits import AUDITS, CONFIDENCE, MOST, UNIT, rng
 
 import dpcore
-from dpcore import _json
 from dpcore.attacks import Support, support
-from dpcore.attacks._choosing import Goal
-from dpcore.attacks._grains import EXACT, Grain
-from dpcore.attacks._regions import AtAtoms, Outside, Repeats, Special
-from dpcore.attacks._rows import RowMax, RowMin
+from dpcore.attacks.choosing.choice import Goal
+from dpcore.attacks.choosing.grains import EXACT, Grain
+from dpcore.attacks.scores.regions import AtAtoms, Outside, Repeats, Special
+from dpcore.attacks.scores.rows import RowMax, RowMin
 from dpcore.bounds import clopper_pearson
 from dpcore.events import Above
 from dpcore.pairs import zeros_ones
 from dpcore.records import Counts
+from dpcore.report.text import encoding as _json
 
 
 def found(outputs, outputs_prime):

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from shared_audits import rng
 
-from dpcore import _core, _json
-from dpcore.attacks._rows import Closer, Coordinate, RowMax, RowMin, RowSum
+from dpcore import _core
+from dpcore.attacks.scores.rows import Closer, Coordinate, RowMax, RowMin, RowSum
 from dpcore.events import Above
+from dpcore.report.text import encoding as _json
 
 # Scores.
 

@@ -11,14 +11,7 @@ import pytest
 from scipy.special import betaincinv
 from scipy.stats import binom
 
-from dpcore.attacks.timing import (
-    Latency,
-    Timed,
-    Timing,
-    audit_timing,
-    choose_latency,
-    time_calls,
-)
+from dpcore.attacks.timing import Latency, Timed, Timing, audit_timing, choose_latency, time_calls
 from dpcore.bounds.conditioning import conditional
 from dpcore.events import Above
 from dpcore.records import Counts, Pair

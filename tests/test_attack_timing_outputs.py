@@ -12,8 +12,8 @@ from scipy.stats import binom
 import dpcore
 from dpcore import Audit, Pair
 from dpcore.attacks import Timing
-from dpcore.attacks._rows import Coordinate, RowSum
-from dpcore.attacks._timed_columns import (
+from dpcore.attacks.scores.rows import Coordinate, RowSum
+from dpcore.attacks.timed.columns import (
     ExcessLatency,
     Latency,
     OutcomeCode,

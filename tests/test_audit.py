@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import dpcore
-from dpcore import Counts, Gaussian, Laplace, Pair, _collecting, published
+from dpcore import Counts, Gaussian, Laplace, Pair, published
 from dpcore.attacks import MajorityVote
+from dpcore.auditing.run import collecting as _collecting
 from dpcore.exact import vote_log_probabilities
 from dpcore.published import SYSTEMS, HalfNoise, LaplaceMechanism
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 import dpcore
 from dpcore import Audit, Counts, Gaussian, Laplace, Pair, audit, published
 from dpcore.attacks import Coordinatewise, MajorityVote
-from dpcore.findings import Finding, Scored
 from dpcore.published import SYSTEMS
+from dpcore.results.findings import Finding, Scored
 
 
 def noisy(x, size, rng):

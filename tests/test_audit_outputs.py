@@ -23,11 +23,12 @@ from shared_outputs import (
     refuted,
 )
 
-from dpcore import Counts, Pair, _outputs_independent
+from dpcore import Counts, Pair
 from dpcore.attacks import MajorityVote, Threshold
+from dpcore.auditing.run.recorded import independent as _outputs_independent
+from dpcore.auditing.run.recorded.run import audit_outputs
 from dpcore.bounds import clopper_pearson
 from dpcore.errors import AssumptionWarning
-from dpcore.outputs_auditing import audit_outputs
 
 
 def test_the_allowance_is_that_of_an_exact_binomial_test():

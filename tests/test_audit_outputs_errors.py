@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dpcore.attacks import MajorityVote, Threshold
-from dpcore.outputs_auditing import audit_outputs
-from dpcore.outputs_record import BOUNDS, Guesses
+from dpcore.auditing.run.recorded.run import audit_outputs
+from dpcore.results.recorded import BOUNDS, Guesses
 
 # What is refused.
 

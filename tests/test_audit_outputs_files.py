@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 from shared_outputs import canaries, laplace
 
-from dpcore import Counts, _cli_outputs
-from dpcore._cli_outputs import AskedOutputs
-from dpcore._cli_status import guard
+from dpcore import Counts
+from dpcore.auditing.run.recorded.run import OutputsAudit, audit_outputs
 from dpcore.bounds import one_run
+from dpcore.cli import outputs as _cli_outputs
+from dpcore.cli.outputs import AskedOutputs
+from dpcore.cli.status import guard
 from dpcore.errors import AssumptionWarning
-from dpcore.outputs_auditing import OutputsAudit, audit_outputs
-from dpcore.outputs_record import Guesses
+from dpcore.results.recorded import Guesses
 
 # Files, shapes, and what the result says.
 

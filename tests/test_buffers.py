@@ -11,7 +11,7 @@ from shared_randomness import (
     noise,
 )
 
-from dpcore._calling import call
+from dpcore.mechanisms.callables import call
 
 
 class Buffer:

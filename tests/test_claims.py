@@ -13,14 +13,7 @@ from dpcore import Gaussian, Laplace, Pair, audit
 from dpcore.attacks import MajorityVote
 from dpcore.bounds import clopper_pearson
 from dpcore.pairs import zeros_ones
-from dpcore.published import (
-    SYSTEMS,
-    ADePT,
-    ADePTReference,
-    DPText,
-    HalfNoise,
-    LaplaceMechanism,
-)
+from dpcore.published import SYSTEMS, ADePT, ADePTReference, DPText, HalfNoise, LaplaceMechanism
 
 
 @pytest.mark.parametrize("system", SYSTEMS)

@@ -10,8 +10,8 @@ import pytest
 
 import dpcore
 from dpcore import attacks, published
-from dpcore._cli_audit import SYSTEMS
 from dpcore.attacks import MajorityVote
+from dpcore.cli.audits import SYSTEMS
 
 # Published systems.
 

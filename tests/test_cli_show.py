@@ -12,7 +12,7 @@ import pytest
 
 import dpcore
 from dpcore import _core, attacks
-from dpcore._cli_audit import SYSTEMS, Asked
+from dpcore.cli.audits import SYSTEMS, Asked
 
 
 def plain(text):

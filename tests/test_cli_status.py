@@ -142,7 +142,7 @@ def test_interrupted_before_anything_was_counted(run, monkeypatch):
     def stop(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dpcore._cli_audit.audit", stop)
+    monkeypatch.setattr("dpcore.cli.audits.audit", stop)
     status, out, err = run("audit laplace --epsilon 1 --json")
     assert (status, out) == (130, "")
     assert "interrupted" in err
@@ -152,7 +152,7 @@ def test_a_bug_of_dpcore_is_never_taken_for_refuted(run, monkeypatch):
     def fail(*_, **__):
         raise ZeroDivisionError("oh")
 
-    monkeypatch.setattr("dpcore._cli_audit.audit", fail)
+    monkeypatch.setattr("dpcore.cli.audits.audit", fail)
     status, out, err = run("audit laplace --epsilon 1")
     assert (status, out) == (3, "")
     assert "dpcore failed: ZeroDivisionError: oh" in err

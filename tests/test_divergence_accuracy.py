@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from dpcore.experiments import divergence_accuracy as accuracy
-from dpcore.experiments._divergence_accuracy_cases import ALPHAS, CASES
-from dpcore.experiments._divergence_accuracy_published import PUBLISHED
+from dpcore.experiments.divergence_accuracy.cases import ALPHAS, CASES
+from dpcore.experiments.divergence_accuracy.published import PUBLISHED
 
 RECORD = json.loads(
     (Path(__file__).parent / "reference" / "divergence_accuracy.json").read_text(encoding="utf-8")

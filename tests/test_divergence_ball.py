@@ -8,10 +8,11 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from dpcore.divergence import _ball, _lists
-from dpcore.divergence._ball import ball
-from dpcore.divergence._plan import plan
-from dpcore.divergence._points import points
+from dpcore.divergence.estimators import ball as _ball
+from dpcore.divergence.estimators.ball import ball
+from dpcore.divergence.points import lists as _lists
+from dpcore.divergence.points.points import points
+from dpcore.divergence.points.replicates import plan
 
 ALPHAS = np.array([0.5, 1.0, 2.0, 4.0])
 

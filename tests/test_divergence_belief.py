@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from dpcore.divergence import kl, renyi
-from dpcore.divergence._belief import (
+from dpcore.divergence.raw import Raw
+from dpcore.divergence.reliability.belief import (
     ESTIMATE,
     REFUTED,
     SATURATED,
@@ -14,7 +15,6 @@ from dpcore.divergence._belief import (
     Case,
     judge,
 )
-from dpcore.divergence._raw import Raw
 
 ALPHAS = np.array([1.0, 1.5, 2.0, 4.0])
 

@@ -16,10 +16,11 @@ import pytest
 from scipy import stats
 
 from dpcore.bounds import clopper_pearson, limits
-from dpcore.divergence import _choosing, _logistic
-from dpcore.divergence._held_out import HeldOut, hold_out
-from dpcore.divergence._points import points
 from dpcore.divergence.certificates import certify, epsilon_hat, epsilon_lower
+from dpcore.divergence.estimators import logistic as _logistic
+from dpcore.divergence.points.points import points
+from dpcore.divergence.reliability import choosing as _choosing
+from dpcore.divergence.reliability.held_out import HeldOut, hold_out
 from dpcore.records import Counts
 
 ALPHA = 1e-4
@@ -326,8 +327,8 @@ def test_one_row_of_each_group_is_chosen_on_and_counted():
 
 
 def test_rows_beyond_what_a_fit_takes_choose(monkeypatch):
-    monkeypatch.setattr("dpcore.divergence._score.TRAINED", 20)
-    monkeypatch.setattr("dpcore.divergence._held_out.most_trained", lambda dim: 20)
+    monkeypatch.setattr("dpcore.divergence.estimators.score.TRAINED", 20)
+    monkeypatch.setattr("dpcore.divergence.reliability.held_out.most_trained", lambda dim: 20)
     held = hold_out(points(np.arange(400.0), np.arange(400.0) + 0.5), np.random.default_rng(0))
     assert held.trained_rows == (20, 20)
     assert (held.chosen_rows, held.counted_rows) == ((150, 150), (200, 200))

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpcore.divergence import _checks
-from dpcore.divergence._checks import checks
-from dpcore.divergence._points import points
-from dpcore.divergence._score import CrossFit, Fold, cross_fit
+from dpcore.divergence.estimators.score import CrossFit, Fold, cross_fit
+from dpcore.divergence.points.points import points
+from dpcore.divergence.reliability import checks as _checks
+from dpcore.divergence.reliability.checks import checks
 
 ALPHA = 1e-4
 LEVEL = 0.05

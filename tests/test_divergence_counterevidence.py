@@ -9,12 +9,12 @@ import pytest
 from scipy import stats
 
 from dpcore.divergence import renyi
-from dpcore.divergence._belief import ESTIMATE, SATURATED, UNRESOLVED, Case, judge
-from dpcore.divergence._beyond import RARE, allowed, beyond, edge_p_value
-from dpcore.divergence._needed import to_see, to_tell
-from dpcore.divergence._points import points
-from dpcore.divergence._raw import Raw
-from dpcore.divergence._score import cross_fit
+from dpcore.divergence.estimators.score import cross_fit
+from dpcore.divergence.points.points import points
+from dpcore.divergence.raw import Raw
+from dpcore.divergence.reliability.belief import ESTIMATE, SATURATED, UNRESOLVED, Case, judge
+from dpcore.divergence.reliability.beyond import RARE, allowed, beyond, edge_p_value
+from dpcore.divergence.reliability.needed import to_see, to_tell
 
 ALPHAS = np.array([0.5, 1.0, 2.0])
 

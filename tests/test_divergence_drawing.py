@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from dpcore.divergence._belief import ESTIMATE, REFUTED, SATURATED, UNRESOLVED
-from dpcore.divergence._drawing import draw, draw_convergence
-from dpcore.divergence._record import Beside, Diagnostics, Estimate
 from dpcore.divergence.certificates import Certificate
 from dpcore.divergence.conversion import line
+from dpcore.divergence.record import Beside, Diagnostics, Estimate
+from dpcore.divergence.reliability.belief import ESTIMATE, REFUTED, SATURATED, UNRESOLVED
+from dpcore.divergence.report.drawing import draw, draw_convergence
 from dpcore.records import Counts
 
 GRID = np.sort(np.append(1.1 ** np.arange(1, 37), 1.0))

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpcore.divergence import _group_sizes, renyi
-from dpcore.divergence._group_sizes import LEVEL, size_p_value
-from dpcore.divergence._points import points
+from dpcore.divergence import renyi
+from dpcore.divergence.points.points import points
+from dpcore.divergence.reliability import group_sizes as _group_sizes
+from dpcore.divergence.reliability.group_sizes import LEVEL, size_p_value
 
 ALPHA = 1e-4
 

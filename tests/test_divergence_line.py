@@ -7,8 +7,8 @@ import pytest
 from divergence_oracle import freeze, naive_ball
 
 from dpcore import _core
-from dpcore.divergence._line import line_ball
-from dpcore.divergence._plan import plan
+from dpcore.divergence.points.line import line_ball
+from dpcore.divergence.points.replicates import plan
 
 ALPHA = 1e-4
 """Significance of each statistical test; 3.9 standard errors on both sides."""

@@ -8,11 +8,11 @@ import warnings
 import numpy as np
 import pytest
 
-from dpcore.divergence import _lists
-from dpcore.divergence._finding import Finder
-from dpcore.divergence._paper import paper
-from dpcore.divergence._plan import plan
-from dpcore.divergence._points import points
+from dpcore.divergence.estimators.paper import paper
+from dpcore.divergence.points import lists as _lists
+from dpcore.divergence.points.finding import Finder
+from dpcore.divergence.points.points import points
+from dpcore.divergence.points.replicates import plan
 
 ALPHAS = np.array([0.5, 1.0, 2.0])
 

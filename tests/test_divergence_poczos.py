@@ -9,10 +9,10 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from dpcore.divergence import _lists
-from dpcore.divergence._plan import plan
-from dpcore.divergence._poczos import _log_constants, poczos
-from dpcore.divergence._points import points
+from dpcore.divergence.estimators.poczos import _log_constants, poczos
+from dpcore.divergence.points import lists as _lists
+from dpcore.divergence.points.points import points
+from dpcore.divergence.points.replicates import plan
 
 ALPHA = 1e-6
 """Significance of the statistical test."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpcore.divergence._atoms import atoms
-from dpcore.divergence._points import points
+from dpcore.divergence.points.atoms import atoms
+from dpcore.divergence.points.points import points
 
 
 def normal(*shape, seed=0):

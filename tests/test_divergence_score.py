@@ -8,11 +8,12 @@ import pickle
 import numpy as np
 import pytest
 
-from dpcore.divergence import _logistic, _score
-from dpcore.divergence._line import line_ball
-from dpcore.divergence._plan import plan
-from dpcore.divergence._points import points
-from dpcore.divergence._score import NOTE, cross_fit, score_ball
+from dpcore.divergence.estimators import logistic as _logistic
+from dpcore.divergence.estimators import score as _score
+from dpcore.divergence.estimators.score import NOTE, cross_fit, score_ball
+from dpcore.divergence.points.line import line_ball
+from dpcore.divergence.points.points import points
+from dpcore.divergence.points.replicates import plan
 
 ALPHAS = np.array([1.0, 2.0, 4.0])
 

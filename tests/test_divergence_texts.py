@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from dpcore.divergence import renyi
-from dpcore.divergence._belief import ESTIMATE
+from dpcore.divergence.reliability.belief import ESTIMATE
 
 NEOPLASMS = "1"
 

@@ -10,10 +10,8 @@ import pytest
 from scipy import stats
 from shared_benchmarks import NAMES, PRINTED
 
-from dpcore.experiments import _dp_sniper_noise as noise
-from dpcore.experiments import _dp_sniper_svt as svt
-from dpcore.experiments import _dp_sniper_truth as truth
-from dpcore.experiments._dp_sniper_mechanisms import BENCHMARKS, all_differ, one_differs
+from dpcore.experiments.dp_sniper_table import noise, svt, truth
+from dpcore.experiments.dp_sniper_table.mechanisms import BENCHMARKS, all_differ, one_differs
 
 ALPHA = 1e-4
 """Significance of every test of a law; the controls, 5 % wrong, must fall below it."""

@@ -11,7 +11,7 @@ import pytest
 from dpcore.bounds import clopper_pearson
 from dpcore.bounds.unconditional import exact
 from dpcore.experiments import dp_sniper_table as table
-from dpcore.experiments._dp_sniper_mechanisms import BENCHMARKS
+from dpcore.experiments.dp_sniper_table.mechanisms import BENCHMARKS
 from dpcore.records import Counts
 
 

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpcore._laws import log_votes
 from dpcore.exact import VoteLaw, _unequal_majority, loss, vote_log_probabilities, vote_loss
 from dpcore.mechanisms import (
     DPTextNoise,
@@ -22,6 +21,7 @@ from dpcore.mechanisms import (
     RandomBits,
     Uniform,
 )
+from dpcore.mechanisms.laws import log_votes
 from dpcore.pairs import zeros_ones
 from dpcore.published import (
     ADePT,

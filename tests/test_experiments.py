@@ -12,7 +12,8 @@ from functools import partial
 import pytest
 
 from dpcore import Audit, experiments
-from dpcore.experiments import _running, get, habernal2022_figure2, reproduce
+from dpcore.experiments import get, habernal2022_figure2, reproduce
+from dpcore.experiments import running as _running
 from dpcore.published import SYSTEMS
 
 SMALL = 20_000

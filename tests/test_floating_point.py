@@ -9,9 +9,10 @@ import math
 import pytest
 
 from dpcore.events import Never
-from dpcore.experiments import _floating_systems, floating_point
-from dpcore.experiments._floating_systems import EPSILON, GAUSSIAN, SCALE, SYSTEMS
+from dpcore.experiments import floating_point
 from dpcore.experiments.floating_point import Config, Result, Row, run
+from dpcore.experiments.floating_point import systems as _floating_systems
+from dpcore.experiments.floating_point.systems import EPSILON, GAUSSIAN, SCALE, SYSTEMS
 
 OURS = tuple(system.name for system in SYSTEMS if system.package in ("", "numpy"))
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from shared_formats import FORMATS, PLACES, farthest
 
-from dpcore.attacks._grains import (
+from dpcore.attacks.choosing.grains import (
     APART,
     BITS,
     EXACT,

@@ -14,8 +14,8 @@ from scipy.stats import binomtest
 
 from dpcore import _core
 from dpcore.experiments import habernal2021_figure1 as figure1
-from dpcore.experiments._habernal2021_cost import LAWS, costs, excesses
-from dpcore.experiments._habernal2021_text import p_value, shown
+from dpcore.experiments.habernal2021_figure1.cost import LAWS, costs, excesses
+from dpcore.experiments.habernal2021_figure1.text import p_value, shown
 
 ALPHA = 1e-6
 """Significance of every statistical test: a fixed seed fails by chance once in a million."""

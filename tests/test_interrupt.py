@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 
 import dpcore
-from dpcore import Audit, Counts, Laplace, Pair, _collecting, _sequential, audit, progress
-from dpcore._counting import Source
+from dpcore import Audit, Counts, Laplace, Pair, audit, progress
 from dpcore.attacks import MajorityVote, Threshold
+from dpcore.auditing.run import collecting as _collecting
+from dpcore.auditing.run import sequential as _sequential
+from dpcore.sampling.drawing.sources import Source
 
 
 def noisy(x, size, rng):

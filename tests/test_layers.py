@@ -14,7 +14,7 @@ import pytest
 
 import dpcore
 from dpcore import _core, mechanisms, published
-from dpcore.sampling import describe
+from dpcore.sampling.drawing.drawing import describe
 
 PACKAGE = Path(dpcore.__file__).parent
 
@@ -125,7 +125,7 @@ from typing import TYPE_CHECKING
 from . import exact, __version__
 from .errors import real
 import dpcore.cli
-from dpcore.report import text
+from dpcore.report.text import text
 if TYPE_CHECKING:
     from .hidden import thing
 def f():

@@ -9,9 +9,9 @@ import pytest
 
 import dpcore
 from dpcore import Audit, Laplace, Pair, audit, pairs
-from dpcore._repeat import call, code
 from dpcore.pairs import L1, L2, AddRemove, Box, Linf, Replace
 from dpcore.published import ADePT, LaplaceMechanism
+from dpcore.report.text.script import call, code
 
 FEW = {"trials": 1000, "rng": 1}
 

@@ -14,14 +14,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpcore import _json
-from dpcore._answers import objects, outputs_of, rows_of
-from dpcore.attacks._exploring import parts_of
-from dpcore.attacks._part import Part
-from dpcore.attacks._parts import Parts, remembering
-from dpcore.attacks._reading import OfParts
-from dpcore.attacks._rows import Coordinate
+from dpcore.attacks.reading.candidates import OfParts
+from dpcore.attacks.reading.exploring import parts_of
+from dpcore.attacks.reading.part import Part
+from dpcore.attacks.reading.parts import Parts, remembering
+from dpcore.attacks.scores.rows import Coordinate
 from dpcore.events import Above
+from dpcore.mechanisms.answers import objects, outputs_of, rows_of
+from dpcore.report.text import encoding as _json
 
 # Answers as rows.
 

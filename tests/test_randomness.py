@@ -33,10 +33,10 @@ from shared_randomness import (
 
 import dpcore
 from dpcore import Audit
-from dpcore._counting import CallableDraws
-from dpcore._randomness import compare, whose
-from dpcore._repeat import code
+from dpcore.auditing.run.randomness import compare, whose
 from dpcore.records import Pair
+from dpcore.report.text.script import code
+from dpcore.sampling.drawing.sources import CallableDraws
 
 pytest_plugins = ["pytester"]
 

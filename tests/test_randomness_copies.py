@@ -28,8 +28,8 @@ from shared_randomness import (
 )
 
 import dpcore
-from dpcore._randomness import runs_in
-from dpcore._seeding import Generators, seeded_globals
+from dpcore.auditing.run.randomness import runs_in
+from dpcore.streams.generators import Generators, seeded_globals
 
 # Threads.
 

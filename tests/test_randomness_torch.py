@@ -12,7 +12,7 @@ from scipy import stats
 from shared_randomness import audited
 
 import dpcore
-from dpcore._seeding import Generators, seeded_globals, seeded_torch
+from dpcore.streams.generators import Generators, seeded_globals, seeded_torch
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 

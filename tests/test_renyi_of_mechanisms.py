@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from dpcore.divergence import closed_forms
-from dpcore.experiments import _renyi_cases as cases
 from dpcore.experiments import renyi_of_mechanisms as experiment
+from dpcore.experiments.renyi_of_mechanisms import cases
 
 TRIALS = 3000
 ALPHA = 1e-6
@@ -175,7 +175,7 @@ def test_text_record_and_picture(result):
 
 
 def test_rows_depend_on_the_seed_alone(result):
-    from dpcore.experiments._renyi_text import plain
+    from dpcore.experiments.renyi_of_mechanisms.text import plain
 
     again = experiment._row("gaussian", result.config, 1)
     assert plain(again) == plain(result.rows[1])

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import dpcore
-from dpcore import Laplace, Pair, _repeat, published
+from dpcore import Laplace, Pair, published
 from dpcore.attacks import MajorityVote
+from dpcore.report.text import script as _repeat
 
 
 def noisy(x, size, rng):

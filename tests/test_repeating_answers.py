@@ -7,7 +7,7 @@ import pytest
 from shared_audits import rng
 
 import dpcore
-from dpcore.repeating import repeat
+from dpcore.mechanisms.repeating import repeat
 
 # What answers become.
 

@@ -11,10 +11,10 @@ import pytest
 
 import dpcore
 from dpcore import Counts, Laplace, Pair, audit, cli, published
-from dpcore._next_step import more_rows, next_step
 from dpcore.attacks import Coordinatewise, MajorityVote, Threshold
 from dpcore.errors import AssumptionWarning
-from dpcore.report import rows
+from dpcore.report.text.next_step import more_rows, next_step
+from dpcore.report.text.text import rows
 
 PAIR = Pair(0.0, 1.0)
 STANDING = audit(Laplace(0.8), trials=10**4, claim=1.4, rng=1)

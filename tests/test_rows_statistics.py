@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpcore._rows import Calls, _dispersion, _neighbours, same_rows
-from dpcore._rows._calls import Same, by_chance, first_difference
-from dpcore._rows._dispersion import cut, dispersion
-from dpcore._rows._neighbours import deviations, farthest, looked_at, neighbours
-from dpcore._rows._parts import parts, sequences
+from dpcore.sampling.drawing.rows import Calls, same_rows
+from dpcore.sampling.drawing.rows import dispersion as _dispersion
+from dpcore.sampling.drawing.rows import neighbours as _neighbours
+from dpcore.sampling.drawing.rows.calls import Same, by_chance, first_difference
+from dpcore.sampling.drawing.rows.dispersion import cut, dispersion
+from dpcore.sampling.drawing.rows.neighbours import deviations, farthest, looked_at, neighbours
+from dpcore.sampling.drawing.rows.parts import parts, sequences
 
 
 def rng(seed=1):

@@ -7,8 +7,8 @@ import pytest
 
 import dpcore
 from dpcore import Pair
-from dpcore._types import types_apart
-from dpcore.attacks._regions import NegativeZeros
+from dpcore.attacks.scores.regions import NegativeZeros
+from dpcore.auditing.run.answer_types import types_apart
 
 UNIT = Pair([0.0], [1.0])
 

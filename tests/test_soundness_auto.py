@@ -23,10 +23,10 @@ from scipy import stats
 import dpcore
 from dpcore import Counts, Pair
 from dpcore.attacks import Histogram
-from dpcore.attacks._choosing import Goal, choices
+from dpcore.attacks.choosing.choice import Goal, choices
 from dpcore.bounds import exact
-from dpcore.experiments._dp_sniper_mechanisms import BENCHMARKS
-from dpcore.experiments._dp_sniper_truth import exact_supremum
+from dpcore.experiments.dp_sniper_table.mechanisms import BENCHMARKS
+from dpcore.experiments.dp_sniper_table.truth import exact_supremum
 
 ALPHA = 1e-4
 AUDITS = int(os.environ.get("DPCORE_AUDITS", "400"))

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from . import adapters, attacks, bounds, events, exact, pairs, published
 from ._core import __version__
-from .auditing import Audit, audit
-from .mechanisms import (
+from .auditing.recorded.run import OutputsAudit, audit_outputs
+from .auditing.run import Audit, audit
+from .mechanisms.noise import (
     DPTextNoise,
     Exponential,
     Gaussian,
@@ -18,10 +19,9 @@ from .mechanisms import (
     RandomBits,
     Uniform,
 )
-from .outputs_auditing import OutputsAudit, audit_outputs
+from .mechanisms.repeating import Raised, repeat
 from .records import Counts, Pair
-from .repeating import Raised, repeat
-from .sampling import sample
+from .sampling.drawing import sample
 
 if TYPE_CHECKING:
     from . import calibration, divergence, sensitivity, structure

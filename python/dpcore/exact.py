@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ._laws import Logs, log_complement, log_votes
 from .events import Vote
-from .mechanisms import Clip, Native, RandomBits
+from .mechanisms.laws import Logs, log_complement, log_votes
+from .mechanisms.noise import Clip, Native, RandomBits
 from .published import is_native
 from .records import Pair
 

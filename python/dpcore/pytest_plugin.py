@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ._next_step import trials_needed
 from .errors import AssumptionWarning, confidence_level, count, integer, invalid, mistyped, real
+from .report.next_step import trials_needed
 
 if TYPE_CHECKING:
-    from .audit_record import Audit
     from .records import Pair
+    from .results.audits import Audit
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +213,7 @@ class Auditor:
         return self._kept(audit)
 
     def _audit(self, mechanism: Any, pair: Any, claim: Any, options: dict[str, Any]) -> Audit:
-        from .auditing import audit
+        from .auditing.run import audit
 
         claim = _given(claim, options)
         self._calls += 1
@@ -254,8 +254,8 @@ class Auditor:
         return audit
 
     def _fail(self, audit: Audit, outcome: str) -> None:
-        from ._repeat import call
-        from .report import rows
+        from .report.script import call
+        from .report.text import rows
 
         place = f"{self._calls} of {self._node.nodeid}"
         table = [("audit", place), ("mechanism", audit.name), *rows(audit)]

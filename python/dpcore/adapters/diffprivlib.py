@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import invalid, message
+from ..mechanisms.repeating import stack
 from ..records import Pair
-from ..repeating import stack
 from ._adapter import Adapter, pure, scalar
 
 _INTEGER = {"Geometric", "GaussianDiscrete"}

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import invalid
+from ..mechanisms.repeating import stack
 from ..pairs import L1, L2, AddRemove, Linf, Replace
-from ..repeating import stack
 from ._adapter import Adapter, scalar
 
 _NORMS = {"L1Distance": "l1", "L2Distance": "l2", "LInfDistance": "linf", "AbsoluteDistance": "l1"}

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._seeding import seeded_torch
-from ..attacks._grains import of_format
+from ..attacks.choosing.grains import of_format
 from ..errors import invalid, show
+from ..streams.generators import seeded_torch
 from ._adapter import Adapter, numbers
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import choice
-from ._choosing import ScoreAttack
 from .additive import Additive
 from .auto import Auto
+from .choosing.choice import ScoreAttack
 from .classifier import Classifier
 from .coordinatewise import Coordinatewise
 from .histogram import Histogram

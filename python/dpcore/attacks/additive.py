@@ -12,12 +12,12 @@ from .. import _core
 from ..errors import choice, integer, invalid, mistyped
 from ..events.above import Score
 from ..records import Pair, Record, frozen_array
-from ._choosing import ScoreAttack, scale_of
-from ._columns import Floats, both, numbers
-from ._fitted import Fitted, fits
-from ._layout import TRANSFORMS, Words, blocks, exact
-from ._patterns import hashed
-from ._tables import grained
+from .choosing.choice import ScoreAttack, scale_of
+from .scores.columns import Floats, both, numbers
+from .scores.fitted import Fitted, fits
+from .scores.layout import TRANSFORMS, Words, blocks, exact
+from .scores.patterns import hashed
+from .scores.tables import grained
 
 _MOST_BINS: Final = 1024
 _LARGEST: Final = 1e300

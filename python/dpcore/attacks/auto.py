@@ -10,8 +10,8 @@ import numpy.typing as npt
 from ..errors import mistyped
 from ..events.above import Score
 from ..records import Pair
-from ._choosing import ScoreAttack
 from .additive import Additive
+from .choosing.choice import ScoreAttack
 from .histogram import Histogram
 from .products import Products
 from .residues import Residues

@@ -14,9 +14,9 @@ import numpy.typing as npt
 from ..errors import choice, instance, integer, invalid
 from ..events.above import Score
 from ..records import Pair, Record, frozen_array
-from ._choosing import ScoreAttack
-from ._columns import Floats, both, numbers
-from ._flags import Features, features_of
+from .choosing.choice import ScoreAttack
+from .scores.columns import Floats, both, numbers
+from .scores.flags import Features, features_of
 
 _MODELS: Final = ("logistic", "boosting", "auto")
 _MOST_ODDS: Final = 50.0

@@ -19,9 +19,9 @@ from ..bounds import predicted
 from ..errors import instance, invalid, vector
 from ..events.every_coordinate import EveryCoordinate, Intervals, rows
 from ..records import Pair
-from ._choosing import Floats, Goal, thresholds
-from ._grains import grain_of
-from ._independence import refuse_dependent
+from .choosing.choice import Floats, Goal, thresholds
+from .choosing.grains import grain_of
+from .scores.independence import refuse_dependent
 
 _BINS: Final = 64
 _WORTH: Final = 1.05

@@ -13,9 +13,9 @@ import numpy.typing as npt
 from ..errors import instance, integer, invalid, mistyped
 from ..events.above import Score
 from ..records import Pair, Record, frozen_array
-from ._choosing import ScoreAttack
-from ._columns import Floats, numbers
-from ._letters import (
+from .choosing.choice import ScoreAttack
+from .scores.columns import Floats, numbers
+from .scores.letters import (
     Letters,
     Whole,
     kind_of,
@@ -24,7 +24,7 @@ from ._letters import (
     real_columns,
     regular,
 )
-from ._outcomes import Outcomes, grid_of, items_of, keys_of
+from .scores.outcomes import Outcomes, grid_of, items_of, keys_of
 
 _PSEUDO: Final = (1.0, 32.0)
 """Outputs that every cell is given beforehand on both sides.

@@ -15,12 +15,12 @@ import numpy.typing as npt
 
 from ..events.above import Score
 from ..records import Pair
-from ._choosing import ScoreAttack
-from ._columns import Floats, both
-from ._familiar import familiar
-from ._moments import MOST_COLUMNS, Frame, Moments, frame_of
-from ._quadratic import SignProducts, ValueProducts, Whole, centred, signs_of
-from ._regions import Special
+from .choosing.choice import ScoreAttack
+from .scores.columns import Floats, both
+from .scores.familiar import familiar
+from .scores.moments import MOST_COLUMNS, Frame, Moments, frame_of
+from .scores.quadratic import SignProducts, ValueProducts, Whole, centred, signs_of
+from .scores.regions import Special
 
 Rows = npt.NDArray[Any]
 

@@ -15,12 +15,12 @@ import numpy.typing as npt
 
 from ..events.above import Score
 from ..records import Pair
-from ._choosing import ScoreAttack
-from ._columns import Floats, both
-from ._familiar import familiar
-from ._regions import Special
-from ._residue_ratio import MODULI, ResidueRatio, Rows, Whole, residues_of
-from ._tables import log_ratios, smoothed
+from .choosing.choice import ScoreAttack
+from .scores.columns import Floats, both
+from .scores.familiar import familiar
+from .scores.regions import Special
+from .scores.residue_ratio import MODULI, ResidueRatio, Rows, Whole, residues_of
+from .scores.tables import log_ratios, smoothed
 
 _COMMON: Final = 720720
 """A multiple of them all: residues modulo it have all the others."""

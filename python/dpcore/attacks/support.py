@@ -20,16 +20,16 @@ from ..bounds import predicted
 from ..errors import instance
 from ..events import Above
 from ..events.above import Score
-from ..mechanisms import DPTextNoise, Exponential, Identity, Uniform
+from ..mechanisms.noise import DPTextNoise, Exponential, Identity, Uniform
 from ..pairs import distance
 from ..published import is_native
 from ..records import Counts, Pair
-from ._choosing import Choice, Goal, ScoreAttack
-from ._columns import Atoms, atoms_of, both, head, known
-from ._grains import PLACES, Grain, coarsest, grains_of
-from ._marks import SHARE
-from ._regions import AtAtoms, Outside, Repeats, Special
-from ._rows import RowMax, RowMin
+from .choosing.choice import Choice, Goal, ScoreAttack
+from .choosing.grains import PLACES, Grain, coarsest, grains_of
+from .choosing.marks import SHARE
+from .scores.columns import Atoms, atoms_of, both, head, known
+from .scores.regions import AtAtoms, Outside, Repeats, Special
+from .scores.rows import RowMax, RowMin
 
 _ORDER: Final = 8
 """How far a range reaches beyond the pilot's extreme is judged by its distance to the 8th."""

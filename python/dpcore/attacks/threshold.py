@@ -11,10 +11,10 @@ import numpy.typing as npt
 from ..errors import choice, integer, mistyped
 from ..events.above import Score
 from ..records import Pair
-from ._choosing import ScoreAttack
-from ._columns import Floats, both
-from ._grains import Grain, grains_of
-from ._rows import Closer, Coordinate, OfRow, RowMax, RowMin, RowSum
+from .choosing.choice import ScoreAttack
+from .choosing.grains import Grain, grains_of
+from .scores.columns import Floats, both
+from .scores.rows import Closer, Coordinate, OfRow, RowMax, RowMin, RowSum
 
 _NAMES: Final = ("coordinate", "l1", "l2", "min", "max", "sum")
 _KEPT: Final = 3

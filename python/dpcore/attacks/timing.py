@@ -33,9 +33,9 @@ import numpy as np
 from ..errors import choice, confidence_level, count, integer, mistyped
 from ..events import Above
 from ..records import Pair
-from ._timed_calls import Clock, Timed, time_calls
-from ._timed_choosing import choose_latency, choose_timed
-from ._timed_columns import Latency, Rows
+from .timed.calls import Clock, Timed, time_calls
+from .timed.choosing import choose_latency, choose_timed
+from .timed.columns import Latency, Rows
 
 CLOCKS: Final = ("perf_counter_ns", "process_time_ns", "thread_time_ns")
 """Clocks of the module `time` that count nanoseconds."""

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Final
 
 from ..records import Counts
-from ._predicted import predicted
 from .binomial import clopper_pearson, limits
 from .canaries import gaussian_epsilon, guesses_needed, one_run, one_run_fdp, one_run_mu
 from .conditioning import conditional
 from .power import detectable
+from .predicted import predicted
 from .product import every_coordinate
 from .sequential import Martingale, anytime
 from .tradeoff import Band, delta_lower, epsilon_lower_at, mu_lower, tradeoff_band

@@ -6,18 +6,10 @@ import math
 from typing import Any, Final
 
 from ..errors import invalid, mistyped
-from ..mechanisms import Clip
+from ..mechanisms.noise import Clip
 from ..pairs import Box, distance
 from ..records import Pair
-from ..sensitivity import (
-    Ball,
-    Histogram,
-    MinMaxRows,
-    OneHot,
-    Simplex,
-    Sphere,
-    sensitivity,
-)
+from ..sensitivity import Ball, Histogram, MinMaxRows, OneHot, Simplex, Sphere, sensitivity
 
 _SLACK: Final = 1e-12
 

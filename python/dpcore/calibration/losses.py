@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ..errors import choice, delta_level, instance, invalid, mistyped, real
-from ..mechanisms import (
+from ..mechanisms.noise import (
     DPTextNoise,
     Exponential,
     Gaussian,

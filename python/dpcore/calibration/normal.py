@@ -7,9 +7,9 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from .._systems import noise_scale
 from ..errors import choice, confidence_level, delta_level, instance, invalid, real
-from ..mechanisms import Gaussian, positive
+from ..mechanisms.noise import Gaussian, positive
+from ..mechanisms.systems import noise_scale
 from ..records import Record
 from ._profile import epsilon_of, log_delta, mu_of
 

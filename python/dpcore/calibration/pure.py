@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from .._systems import noise_scale
 from ..errors import instance, invalid, numeric, vector
-from ..mechanisms import Rng, positive
+from ..mechanisms.noise import Rng, positive
+from ..mechanisms.systems import noise_scale
 from ..records import Pair, Record
-from ..sampling import seed_of, sized
+from ..sampling.drawing import seed_of, sized
 
 Floats = npt.NDArray[np.float64]
 

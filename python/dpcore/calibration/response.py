@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import instance, integer, invalid, numeric
-from ..mechanisms import Rng, positive
+from ..mechanisms.noise import Rng, positive
 from ..pairs import dimension
 from ..records import Pair, Record
-from ..sampling import sized
+from ..sampling.drawing import sized
 from .pure import generator
 
 _GRID: Final = 2.0**53

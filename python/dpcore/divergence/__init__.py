@@ -1,9 +1,9 @@
 """Renyi and KL divergence between two samples, with what is known of their reliability."""
 
 from . import closed_forms
-from ._record import Beside, Diagnostics, Epsilon, Estimate
 from .conversion import Converted, Line, canonne_kamath_steinke, line
 from .estimating import METHODS, kl, renyi
+from .record import Beside, Diagnostics, Epsilon, Estimate
 
 __all__ = [
     "METHODS",

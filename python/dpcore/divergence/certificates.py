@@ -16,9 +16,9 @@ import numpy as np
 from ..bounds import clopper_pearson, limits, predicted
 from ..errors import confidence_level, delta_level, instance, invalid
 from ..records import Counts, Record, frozen_array
-from ._choosing import best_bins, best_event, event_bound
-from ._held_out import HeldOut
-from ._raw import Reals
+from .raw import Reals
+from .reliability.choosing import best_bins, best_event, event_bound
+from .reliability.held_out import HeldOut
 
 _BINS_SHARE: Final = 0.5
 """Share of the failure probability that bins take, where they are worth counting at all."""

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import integer, invalid, real
-from ..mechanisms import positive
-from ._families import (
+from ..mechanisms.noise import positive
+from .families import (
     atoms,
     between,
     diagonal,
@@ -30,7 +30,7 @@ from ._families import (
     side,
     weights,
 )
-from ._orders import (
+from .orders import (
     by_order,
     by_part,
     coordinates,
@@ -41,7 +41,7 @@ from ._orders import (
     probabilities,
     same_length,
 )
-from ._raw import Reals
+from .raw import Reals
 
 
 def gaussian(

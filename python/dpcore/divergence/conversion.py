@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from ..errors import confidence_level, invalid, mistyped
 from ..records import Record
-from ._raw import Reals
+from .raw import Reals
 
 _Point = tuple[float, float]
 

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import mistyped
-from ..sampling import Rng
-from ._points import points
-from ._record import Estimate
-from ._request import KL_ONLY, METHODS, Request
-from ._steps import estimated
+from ..sampling.drawing import Rng
+from .points.points import points
+from .record import Estimate
+from .request import KL_ONLY, METHODS, Request
+from .steps import estimated
 
 __all__ = ["METHODS", "kl", "renyi"]
 

@@ -117,7 +117,7 @@ def reproduce(
     result: Result = module.run(config, threads=threads, progress=progress)
     record = json.dumps(result.to_dict(), allow_nan=False, indent=1)
     (folder / f"{name}.json").write_text(record + "\n", encoding="utf-8")
-    from ._drawing import save
+    from .drawing import save
 
     save(result.plot(), folder / name)
     return result

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import invalid, masked, mistyped, show
+from ..mechanisms.repeating import name_of
 from ..pairs import distance
 from ..records import Pair
-from ..repeating import name_of
 from ._rows import Floats, lengths
 
 Inputs = tuple[Any, Any]

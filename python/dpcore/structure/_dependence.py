@@ -8,14 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._ranks import (
-    Floats,
-    at_least,
-    collision,
-    identities,
-    pairs_of_columns,
-    same_rows,
-)
+from ._ranks import Floats, at_least, collision, identities, pairs_of_columns, same_rows
 from ._records import Check, judged, settled
 from ._seeing import Seen
 

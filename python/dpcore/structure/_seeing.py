@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._counting import call, generator, name_of
 from ..adapters import TorchModule, adapt
 from ..errors import invalid, mistyped, numeric
-from ..mechanisms import Native
+from ..mechanisms.callables import call, generator, name_of
+from ..mechanisms.noise import Native
 from ..published import is_native
-from ..sampling import SAMPLE
+from ..sampling.drawing import SAMPLE
 from ._ranks import Floats
 
 _ELEMENTS = 2**20

@@ -17,12 +17,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from .._counting import call
 from ..adapters import TorchModule, TorchNoise
 from ..errors import confidence_level, integer, invalid, real
+from ..mechanisms.callables import call
+from ..mechanisms.repeating import Repeated, stack
 from ..records import Pair
-from ..repeating import Repeated, stack
-from ..sampling import Rng, seed_of
+from ..sampling.drawing import Rng, seed_of
 from ._ranks import Floats, at_least, collision, identities
 from ._records import Check, judged, settled
 from ._seeing import Layer, plain

@@ -1,0 +1,332 @@
+"""How far apart two numbers of one column may be and still stand for one real number.
+
+The same real number comes out of different sums as floats that differ in their last places; which
+of them, may depend on the input. Every column is judged by itself: by the format that its numbers
+were rounded to, at the magnitude that the number has or, near 0, that its terms have. Numbers that
+were never rounded (integers, multiples of a fixed step) are told apart however near they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from .bits import lowest_bit
+
+Floats = npt.NDArray[np.float64]
+
+PLACES: Final = 8.0
+"""Last places within which two computations of one real number are taken to agree."""
+
+BITS: Final = {"bfloat16": 8, "float16": 11, "float32": 24, "float64": 53}
+"""Significant bits of the formats, the leading one among them."""
+
+_DOUBLE: Final = 53
+_CERTAIN: Final = 40
+"""A format or a step is believed where chance would need so many bits of luck."""
+_GROWN: Final = 24
+"""The same for last places that grow with the magnitude, one number giving at most `_MOST`: a
+sentinel such as -2147483648 is a multiple of large powers of two by itself."""
+_MOST: Final = 8
+_LARGEST_HALF: Final = 65504.0
+_SAMPLE: Final = 2**18
+_ROWS: Final = (512, 4096)
+"""Numbers a side that a format is read off; at least and at most so many rows."""
+_WHOLE: Final = 2.0**53
+
+_LONG: Final = 512.0
+"""Tolerances that a long computation may spread one number over, where nothing else is near..."""
+_ALONE: Final = 1000.0
+"""...which means so many times the width of the run."""
+_FEW: Final = 16
+_SEVERAL: Final = 3
+"""A run of more than so many values is one number only where there are so many runs."""
+_CELL: Final = 16.0
+
+SAME, NEAR, APART = 0, 1, 2
+"""What a step between neighbouring values is, see `steps_of`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grain:
+    """What rounding may move a number of one column by.
+
+    Args:
+        bits: significant bits of the column's format; 0 for numbers that were never rounded.
+        middle: median magnitude of its numbers that are not 0: near 0 a sum carries the rounding
+            of its terms.
+        absolute: what is added at every magnitude, in the units of the column.
+    """
+
+    bits: int
+    middle: float = 0.0
+    absolute: float = 0.0
+
+    @property
+    def exact(self) -> bool:
+        """True where nothing was rounded."""
+        return self.bits == 0 and self.absolute == 0.0
+
+    def at(self, values: Any) -> Any:
+        """The tolerance at each value, in the shape of the values."""
+        size = np.maximum(np.abs(values), self.middle)
+        if self.bits == 0:
+            return np.full_like(size, self.absolute)
+        # Beyond the largest double nothing lies.
+        last = np.spacing(np.minimum(size, np.finfo(np.float64).max))
+        with np.errstate(over="ignore"):
+            tolerance = self.absolute + PLACES * 2.0 ** (_DOUBLE - self.bits) * last
+        return tolerance
+
+    @property
+    def typical(self) -> float:
+        """The tolerance at the middle."""
+        return float(self.at(self.middle))
+
+
+EXACT: Final = Grain(0)
+
+
+def stated(array: npt.NDArray[Any]) -> int:
+    """Significant bits of an array's numbers: of the format that an adapter converted, or its own.
+
+    An adapter says so in the metadata of the dtype (see `of_format`).
+    """
+    said: dict[str, str] = dict(array.dtype.metadata or {})
+    return BITS.get(said.get("format", array.dtype.name), _DOUBLE)
+
+
+def of_format(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
+    """The same numbers, with a word on the format that they were converted from."""
+    kind: Any = np.dtype
+    told: npt.NDArray[Any] = array.view(kind(array.dtype, metadata={"format": name}))
+    return told
+
+
+def grains_of(rows: npt.NDArray[Any], rows_prime: npt.NDArray[Any]) -> tuple[Grain, ...]:
+    """The grain of every column of two sets of rows of numbers, shape `(size, columns)` each."""
+    sides = rows, rows_prime
+    columns = rows.shape[1]
+    if all(side.dtype.kind != "f" for side in sides):
+        return tuple([EXACT] * columns)
+    most = int(np.clip(_SAMPLE // max(1, columns), *_ROWS))
+    own = min(stated(side) for side in sides if side.dtype.kind == "f")
+    with np.errstate(invalid="ignore", over="ignore"):
+        samples = [np.asarray(side[:most], np.float64) for side in sides]
+        middles = _middles(np.concatenate([sample[: _ROWS[0]] for sample in samples]))
+        full = _use_all_bits(samples, own)
+        found: list[Grain] = []
+        for i in range(columns):
+            whole = [side[:, i] for side in sides]
+            found.append(Grain(own, float(middles[i])) if full[i] else _grain(whole, own, most))
+    return tuple(found)
+
+
+def grain_of(values: npt.NDArray[Any], values_prime: npt.NDArray[Any]) -> Grain:
+    """The grain of one column, values of any number on either side."""
+    if not values.size and not values_prime.size:
+        return EXACT
+    return grains_of(values[:, np.newaxis], values_prime[:, np.newaxis])[0]
+
+
+def coarsest(grains: Sequence[Grain]) -> Grain:
+    """One grain for numbers of several columns."""
+    rounded = [grain.bits for grain in grains if grain.bits]
+    return Grain(
+        min(rounded, default=0),
+        max((grain.middle for grain in grains), default=0.0),
+        max((grain.absolute for grain in grains), default=0.0),
+    )
+
+
+def summed(grains: Sequence[Grain], weights: Floats | None = None) -> Grain:
+    """The grain of a sum of columns computed in doubles: what all of them can move it by."""
+    places = [PLACES * float(np.spacing(grain.middle)) for grain in grains]
+    each = np.maximum([grain.typical for grain in grains], places)
+    total = each.sum() if weights is None else (np.abs(weights) * each).sum()
+    return Grain(_DOUBLE, 0.0, float(total))
+
+
+def _middles(pooled: Floats) -> Floats:
+    """The median magnitude of each column's finite numbers that are not 0; 0 without any."""
+    if not len(pooled):
+        return np.zeros(pooled.shape[1])
+    size = np.abs(pooled)
+    size[~np.isfinite(size) | (size == 0.0)] = np.nan
+    held = np.count_nonzero(~np.isnan(size), axis=0)
+    # NaN sorts last: the median of the rest stands at half their number.
+    size.sort(axis=0)
+    found = np.take_along_axis(size, np.maximum(held - 1, 0)[np.newaxis] // 2, axis=0)[0]
+    return np.where(held > 0, found, 0.0)
+
+
+def _use_all_bits(samples: Sequence[Floats], own: int) -> npt.NDArray[np.bool_]:
+    """Columns as most are: some number of each side needs all bits, and not all are whole."""
+    most = [_significant(np.ascontiguousarray(side)).max(axis=0, initial=0) for side in samples]
+    broken = [(side != np.rint(side)).any(axis=0) for side in samples]
+    full: npt.NDArray[np.bool_] = (np.minimum(*most) >= own) & (broken[0] | broken[1])
+    return full
+
+
+def _significant(values: Floats) -> npt.NDArray[np.int64]:
+    """Significant bits that each number needs; 0 for 0, NaN and infinities."""
+    lowest = lowest_bit(values.ravel()).reshape(values.shape)
+    highest = np.frexp(np.where(np.isfinite(values), values, 0.0))[1].astype(np.int64) - 1
+    needed: npt.NDArray[np.int64] = np.where(lowest < 1024, highest - lowest + 1, 0)
+    return needed
+
+
+def _grain(sides: Sequence[npt.NDArray[Any]], own: int, most: int) -> Grain:
+    """The grain of a column that may be coarser than its type."""
+    kept = [_distinct(side[:most]) for side in sides]
+    pooled = np.union1d(*kept)
+    if _all_multiples(sides, pooled, 0, _WHOLE):
+        return EXACT
+    most = most if pooled.size else max(map(len, sides))
+    middle = float(_middles(np.concatenate([_finite(side[:most]) for side in sides])[:, None])[0])
+    if not pooled.size:
+        return Grain(own, middle)
+    found = min(_format(values, own) for values in kept)
+    if found < own:
+        return Grain(found, middle)
+    # A step that leaves bits of the format unused at the largest number was not made by rounding.
+    step = int(lowest_bit(np.ascontiguousarray(pooled)).min())
+    used = int(np.frexp(np.abs(pooled).max())[1]) - step
+    if (own - used) * pooled.size >= _CERTAIN and _all_multiples(sides, pooled, step, np.inf):
+        return EXACT
+    return Grain(own, middle)
+
+
+def _finite(values: npt.NDArray[Any]) -> Floats:
+    numbers = np.asarray(values, np.float64)
+    return numbers[np.isfinite(numbers)]
+
+
+def _distinct(values: npt.NDArray[Any]) -> Floats:
+    """The different finite numbers that are not 0."""
+    found = np.unique(_finite(values))
+    kept: Floats = found[found != 0.0]
+    return kept
+
+
+def _format(values: Floats, own: int) -> int:
+    """Bits of the narrowest format that surely rounded these numbers; `own` if there is none."""
+    if not values.size:
+        return own
+    needed = _significant(values)
+    lowest = lowest_bit(values)
+    # Multiples of one step would fill all bits from it up to their highest.
+    filled = needed + lowest - lowest.min()
+    for bits in sorted(BITS.values()):
+        if bits >= own:
+            break
+        if bits == BITS["float16"] and np.abs(values).max() > _LARGEST_HALF:
+            continue
+        grown = np.clip(filled - bits, 0, _MOST).sum()
+        if needed.max() <= bits and (own - bits) * values.size >= _CERTAIN and grown >= _GROWN:
+            return bits
+    return own
+
+
+def _all_multiples(
+    sides: Sequence[npt.NDArray[Any]], sample: Floats, exponent: int, limit: float
+) -> bool:
+    """Whether all finite numbers are multiples of 2^exponent, those of a sample first."""
+    step = 2.0 ** max(exponent, -1022)
+    for values in (sample, *sides):
+        if values.dtype.kind != "f":
+            continue
+        numbers = np.asarray(values, np.float64)
+        numbers = numbers if step == 1.0 else numbers / step
+        # NaN differs from itself.
+        if np.isfinite(numbers[numbers != np.rint(numbers)]).any():
+            return False
+        if limit < np.inf and (np.abs(numbers[np.isfinite(numbers)]) > limit).any():
+            return False
+    return True
+
+
+def steps_of(values: Floats, grain: Grain) -> npt.NDArray[np.int8]:
+    """What each step between neighbouring sorted finite values is, shape `(size - 1,)`.
+
+    `SAME`: one number; equal, or in a run at most 4,096 last places wide that nothing is near, as
+    a long computation leaves it. `NEAR`: within what rounding may have moved them by. `APART`.
+    """
+    gaps = np.diff(values)
+    if grain.exact or not gaps.size:
+        return np.where(gaps > 0.0, APART, SAME).astype(np.int8)
+    found = np.full(gaps.size, APART, np.int8)
+    # Most gaps are wider than any tolerance here, and need no tolerance of their own.
+    close = np.flatnonzero(gaps <= _LONG * grain.at(np.abs(values[[0, -1]]).max()))
+    if not close.size:
+        return found
+    tolerance = grain.at(np.maximum(np.abs(values[close]), np.abs(values[close + 1])))
+    apart = gaps[close] > 2.0 * tolerance
+    found[close] = np.where(apart, APART, np.where(gaps[close] > 0.0, NEAR, SAME))
+    wide = np.ones(gaps.size, np.bool_)
+    wide[close] = gaps[close] > _LONG * tolerance
+    first, last = runs(wide)
+    width = values[last] - values[first]
+    beyond = np.concatenate([[np.inf], gaps[wide], [np.inf]])
+    alone = np.minimum(beyond[1:], beyond[:-1]) >= _ALONE * width
+    alone &= width > 0.0
+    alone[alone] = width[alone] <= _LONG * grain.at(values[last[alone]])
+    moved = np.cumsum(np.append(0, gaps > 0.0))
+    # Noise of a few hundred last places is such a run as well, but one of many values.
+    crowded = moved[last] - moved[first] >= _FEW
+    if np.count_nonzero(alone) < _SEVERAL:
+        alone &= ~crowded
+    for i in np.flatnonzero(alone):
+        found[first[i] : last[i]] = SAME
+    return found
+
+
+def runs(breaks: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """First and last places of the runs that breaks between neighbours leave."""
+    ends = np.flatnonzero(breaks)
+    return np.append(0, ends + 1), np.append(ends, breaks.size)
+
+
+def cuts_of(values: Floats, grain: Grain) -> npt.NDArray[np.intp]:
+    """Places i such that an edge between sorted values i and i + 1 splits no real number.
+
+    Where values lie so close that nothing is apart, edges are at least 16 tolerances from each
+    other, so that rounding moves few values from bin to bin.
+    """
+    if values.size < 2:
+        return np.zeros(0, np.intp)
+    steps = steps_of(values, grain)
+    if not (steps == NEAR).any():
+        return np.flatnonzero(steps == APART)
+    # How many cells of a continuum lie below each value; a run too narrow for two has no cut.
+    each = np.diff(values) / (_CELL * grain.at(0.5 * values[1:] + 0.5 * values[:-1]))
+    passed = np.cumsum(np.where(steps == APART, 0.0, each))
+    first, last = runs(steps == APART)
+    start = np.repeat(np.append(0.0, passed)[first], last - first + 1)[1:]
+    inside = passed - start
+    grown = np.floor(inside) > np.floor(np.append(0.0, passed)[:-1] - start)
+    return np.flatnonzero((steps == APART) | ((steps == NEAR) & grown))
+
+
+__all__ = [
+    "APART",
+    "BITS",
+    "EXACT",
+    "NEAR",
+    "PLACES",
+    "SAME",
+    "Grain",
+    "coarsest",
+    "cuts_of",
+    "grain_of",
+    "grains_of",
+    "of_format",
+    "runs",
+    "stated",
+    "steps_of",
+    "summed",
+]  # fmt: skip

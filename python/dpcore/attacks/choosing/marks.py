@@ -1,0 +1,151 @@
+"""Thresholds worth trying between the values of a score, and what rounding leaves of each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from .grains import APART, EXACT, SAME, Grain, steps_of
+
+Floats = npt.NDArray[np.float64]
+
+SHARE: Final = 0.381966011250105
+"""Where a threshold lies in its gap: not at a simple fraction, where an unseen atom may sit."""
+
+_MOST_THRESHOLDS: Final = 400
+_DENSE: Final = 48
+"""Ranks from either end that are all tried; beyond, they grow by _RATIO."""
+_RATIO: Final = 1.06
+
+
+def sorted_values(values: Floats) -> Floats:
+    """Values in order, without NaN."""
+    found = np.sort(values)
+    # NaN comes last.
+    return found[: found.size - int(np.count_nonzero(np.isnan(found)))]
+
+
+def scale_of(*arrays: npt.NDArray[Any]) -> float:
+    """The largest finite magnitude in arrays of numbers; 0 for anything else."""
+    largest = 0.0
+    for array in arrays:
+        if array.dtype.kind in "iub" and array.size:
+            largest = max(largest, abs(float(array.max())), abs(float(array.min())))
+        elif array.dtype.kind == "f" and array.size:
+            # Most arrays hold nothing else, and are not copied then.
+            finite = array if _all_finite(array) else array[np.isfinite(array)]
+            if finite.size:
+                largest = max(largest, float(finite.max()), -float(finite.min()))
+    return largest
+
+
+def _all_finite(array: npt.NDArray[Any]) -> bool:
+    return math.isfinite(float(array.max())) and math.isfinite(float(array.min()))
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """Thresholds, and how far rounding may have moved a value across each.
+
+    Args:
+        points: thresholds, increasing, shape `(m,)`.
+        lows: each less the tolerance there, or the threshold itself where it lies in a gap.
+        highs: each plus the tolerance.
+        grain: of the score.
+    """
+
+    points: Floats
+    lows: Floats
+    highs: Floats
+    grain: Grain
+
+    @property
+    def all(self) -> tuple[Floats, Floats, Floats]:
+        """Lows, points and highs."""
+        return self.lows, self.points, self.highs
+
+    @property
+    def edges(self) -> Floats:
+        """All of them in order, each once."""
+        if self.lows is self.points:
+            return self.points
+        edges = np.unique(np.concatenate(self.all))
+        found: Floats = edges[np.isfinite(edges)]
+        return found
+
+    def joined(self, others: Sequence[Marks]) -> Marks:
+        """These thresholds and others."""
+        parts = [self, *others]
+        points = np.concatenate([part.points for part in parts])
+        points, first = np.unique(points, return_index=True)
+        if all(part.lows is part.points for part in parts):
+            return Marks(points, points, points, self.grain)
+        lows = np.concatenate([part.lows for part in parts])[first]
+        return Marks(points, lows, np.concatenate([p.highs for p in parts])[first], self.grain)
+
+
+def marks_of(values: Floats, values_prime: Floats, grain: Grain = EXACT) -> Marks:
+    """Thresholds worth trying: between numbers that are surely two, dense in both tails.
+
+    Where values lie too close for that, some between them are tried as well: an event is worth
+    what is left of it when every value has moved by its tolerance against it.
+
+    Args:
+        values: sorted values on x, no NaN.
+        values_prime: sorted values on x'.
+        grain: what rounding may move a value by.
+
+    Returns:
+        At most a few hundred thresholds.
+    """
+    pooled = np.sort(np.concatenate([values, values_prime]))
+    finite = pooled[np.isfinite(pooled)]
+    # Infinities lie beyond every finite value, one unit of scale away.
+    reach = max(1.0, scale_of(finite))
+    pooled = np.clip(pooled, -2.0 * reach, 2.0 * reach)
+    if grain.exact:
+        steps, gaps = None, np.flatnonzero(pooled[1:] > pooled[:-1])
+    else:
+        steps = steps_of(pooled, grain)
+        gaps = np.flatnonzero(steps == APART)
+    if gaps.size > _MOST_THRESHOLDS:
+        gaps = np.unique(gaps[_places(np.searchsorted(gaps, _ranks(pooled.size)), gaps.size)])
+    clean = gaps.size
+    if steps is not None and clean + 1 < pooled.size:
+        rounded = np.flatnonzero(steps != APART)
+        rounded = rounded[pooled[rounded + 1] > pooled[rounded]]
+        places = np.searchsorted(rounded, _ranks(pooled.size))
+        gaps = np.append(gaps, np.unique(rounded[places[places < rounded.size]]))
+    points: Floats = pooled[gaps] + SHARE * (pooled[gaps + 1] - pooled[gaps])
+    order = np.argsort(points, kind="stable")
+    points = points[order]
+    if steps is None or clean == gaps.size:
+        return Marks(points, points, points, grain)
+    # Between two copies of one number nothing is left of an event.
+    moved = np.where(steps[gaps[order]] == SAME, np.inf, grain.at(points))
+    tolerance = np.where(order < clean, 0.0, moved)
+    return Marks(points, points - tolerance, points + tolerance, grain)
+
+
+def thresholds(values: Floats, values_prime: Floats, grain: Grain = EXACT) -> Floats:
+    """The thresholds of `marks_of` that lie in wide gaps; all of them where none does."""
+    marks = marks_of(values, values_prime, grain)
+    clean: Floats = marks.points[marks.lows == marks.points]
+    return clean if clean.size else marks.points
+
+
+def _places(places: npt.NDArray[np.intp], size: int) -> npt.NDArray[np.intp]:
+    return np.minimum(places, size - 1)
+
+
+def _ranks(size: int) -> npt.NDArray[np.int64]:
+    """Ranks from either end: each of the first, then a geometric sequence to the middle."""
+    steps = max(1, int(np.log(max(2.0, size / (2 * _DENSE))) / np.log(_RATIO)))
+    tail = np.geomspace(_DENSE, max(_DENSE, size / 2), steps + 1)
+    ranks = np.concatenate([np.arange(_DENSE), tail]).astype(np.int64)
+    return np.unique(np.concatenate([ranks, size - 2 - ranks]).clip(0, size - 2))

@@ -1,0 +1,1 @@
+"""Outputs of any kind as parts that scores can read: places, fields, letters, lengths."""

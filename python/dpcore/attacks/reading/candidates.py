@@ -1,0 +1,167 @@
+"""Score attacks on outputs of any kind: on the outputs themselves, and on their parts."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import instance, mistyped
+from ...events.above import Score, score_name, scores_of
+from ...records import Pair, Record
+from .exploring import parts_of, ranked
+from .parts import Parts
+from .texts import Floats
+
+_NOTHING: Final = Pair(None, None)
+"""What an attack is told of the inputs beside parts: they are no numbers of the same kind."""
+_TRAINED: Final = 2**23
+"""Numbers a side of the parts that an attack is fitted on."""
+_COMPARED: Final = 2**18
+"""Objects a side that are compared whole."""
+_ALONE: Final = 2
+"""Parts that an attack is also fitted on by themselves."""
+_NAMED: Final = 3
+"""Parts that a report names."""
+
+
+class Attack(Protocol):
+    """What is asked of a score attack here."""
+
+    @property
+    def parts(self) -> bool:
+        """Whether it is also fitted on the parts of outputs that are no real numbers."""
+
+    def candidates(
+        self, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any], pair: Pair
+    ) -> tuple[Score, ...]:
+        """Scores fitted on pilot outputs."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class OfParts(Record):
+    """A score of what outputs are made of: ``score(parts(outputs))``.
+
+    Args:
+        parts: outputs -> columns of real numbers.
+        score: parts -> one real number per output.
+
+    Raises:
+        TypeError: if `parts` is not a `Parts` or `score` not callable.
+
+    Example:
+        >>> from dpcore.attacks._part import Part
+        >>> score = OfParts(Parts((Part((), "length"),)), lambda columns: columns[:, 0])
+        >>> score(np.array(["a", "abc"])).tolist()
+        [1.0, 3.0]
+    """
+
+    parts: Parts
+    score: Any
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        instance("parts", self.parts, Parts)
+        if not callable(self.score):
+            raise mistyped("score", "a callable parts -> scores", self.score)
+
+    @property
+    def merged(self) -> bool:
+        """Whether the score has dealt with rounding itself."""
+        return bool(getattr(self.score, "merged", False))
+
+    @property
+    def cost(self) -> int:
+        """Nanoseconds per output on a usual machine, about."""
+        return int(getattr(self.score, "cost", _COST)) + _COST * len(self.parts.parts)
+
+    def __getattr__(self, name: str) -> Any:
+        """Whatever else is asked of a score, the inner one knows."""
+        if name.startswith("_") or name in ("parts", "score"):
+            raise AttributeError(name)
+        return getattr(self.score, name)
+
+    def __call__(self, outputs: npt.NDArray[Any]) -> Floats:
+        """The scores of outputs of any kind, shape `(size,)`."""
+        return scores_of(self.score, self.parts(np.asarray(outputs)))
+
+    def __str__(self) -> str:
+        """One line for a report, which names the parts."""
+        names, text = self.parts.names(), score_name(self.score)
+        if text == "entry 0" and self.parts.parts[0].is_flag:
+            return f"[{names[0]}]"
+        said = _ENTRY.sub(lambda found: names[int(found[1])], text)
+        if len(names) == 1:
+            said = said.replace("the output's cell", f"the cell of {names[0]}")
+            return said.replace("the output", names[0])
+        if said != text:
+            return said
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        listed = f"parts ({', '.join(names[:_NAMED])}{more})"
+        said = text.replace("entries", listed, 1)
+        return said if said != text else f"{text} of the {listed}"
+
+
+_COST: Final = 20
+_ENTRY: Final = re.compile(r"\bentry (\d+)\b")
+
+
+def candidates_of(
+    attack: Attack,
+    outputs: npt.ArrayLike,
+    outputs_prime: npt.ArrayLike,
+    pair: Pair,
+    name: str = "outputs",
+) -> tuple[Score, ...]:
+    """The scores that an attack makes of pilot outputs of any kind.
+
+    Args:
+        attack: a score attack.
+        outputs: pilot outputs on `x`, shape `(size, ...)`.
+        outputs_prime: pilot outputs on `x_prime`, shape `(size', ...)`.
+        pair: the pair they were drawn on.
+        name: what complaints call the outputs.
+
+    Returns:
+        Its candidates for the outputs themselves and, where those are no real numbers, for their
+        parts; none where the attack does not apply.
+
+    Raises:
+        TypeError: if the outputs hold objects that have no parts and do not repeat.
+    """
+    sides = np.asarray(outputs), np.asarray(outputs_prime)
+    regular = all(side.dtype.kind in "buif" for side in sides)
+    if regular or not attack.parts or not all(side.size for side in sides):
+        return attack.candidates(*sides, pair)
+    parts = parts_of(*sides, name)
+    whole = [side if side.dtype.kind in "USmM" else side[:_COMPARED] for side in sides]
+    found = attack.candidates(whole[0], whole[1], pair)
+    if not parts.parts:
+        return found
+    most = max(1, _TRAINED // len(parts.parts))
+    columns = parts(sides[0][:most]), parts(sides[1][:most])
+    made = [_narrowed(parts, one) for one in attack.candidates(*columns, _NOTHING)]
+    # A sum over many parts carries the noise of all, and one of them may say everything.
+    for i in ranked(*columns)[:_ALONE] if len(parts.parts) > 1 else ():
+        single = columns[0][:, [i]], columns[1][:, [i]]
+        alone = parts.only([i])
+        made += [OfParts(alone, one) for one in attack.candidates(*single, _NOTHING)]
+    # A user's own score is one of outputs, never of their parts.
+    own = {id(one) for one in found}
+    made = [one for one in made if id(one.score) not in own]
+    return tuple(dict.fromkeys([*found, *made]))
+
+
+def _narrowed(parts: Parts, score: Score) -> OfParts:
+    """The score of parts; where it looks at one of them, of that one alone."""
+    alone = getattr(score, "alone", None)
+    if alone is None:
+        return OfParts(parts, score)
+    entry, inner = alone()
+    return OfParts(parts.only([entry]), inner)
+
+
+__all__ = ["OfParts", "candidates_of"]

@@ -1,0 +1,227 @@
+"""Python objects by their kinds: the numbers, texts and places that many of them hold.
+
+A `Bunch` is one place of many outputs at once: what every output has there, or `ABSENT`. It is
+sorted by kind once, so that each measure is a pass over the items of one kind alone.
+"""
+
+from __future__ import annotations
+
+import datetime
+import functools
+from collections.abc import Hashable, Mapping, Sequence, Set
+from dataclasses import fields, is_dataclass
+from numbers import Integral, Number
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import mistyped
+from .texts import Floats, Texts
+
+Places = npt.NDArray[np.intp]
+
+
+class _Absent:
+    """The class of `ABSENT` alone."""
+
+
+ABSENT: Final = _Absent()
+"""Stands where an output has no such place."""
+
+NOTHING, NUMBER, TEXT, BYTES, SEQUENCE, MAPPING, SET, OTHER = range(8)
+"""The kinds of objects."""
+MISSING: Final = -1
+"""The kind of what is absent."""
+
+WORD: Final = 32
+"""Bits of a word of a whole number."""
+_EPOCH: Final = datetime.datetime(1970, 1, 1)
+
+
+class Bunch:
+    """What many outputs hold at one place.
+
+    Args:
+        items: one object an output, `ABSENT` where it has none.
+    """
+
+    def __init__(self, items: list[Any]) -> None:
+        """Sort the items by kind."""
+        self.items = items
+        classes: set[Any] = set(map(type, items))
+        known = {one: _kind(one) for one in classes}
+        self.kinds = np.fromiter(map(known.__getitem__, map(type, items)), np.int8, len(items))
+        self._texts: dict[int, tuple[Places, Texts]] = {}
+        self._rows: tuple[Places, list[Sequence[Any]]] | None = None
+
+    def present(self) -> list[int]:
+        """The kinds that occur, what is absent among them."""
+        return [int(kind) for kind in np.unique(self.kinds)]
+
+    def of_kind(self, kind: int) -> tuple[Places, list[Any]]:
+        """Where the items of a kind are, and they themselves."""
+        where = np.flatnonzero(self.kinds == kind)
+        if where.size == len(self.items):
+            return where, self.items
+        return where, [self.items[place] for place in where]
+
+    def numbers(self) -> tuple[Places, npt.NDArray[np.complex128] | Floats]:
+        """Where numbers are, and they as floats: complex ones only if there are such."""
+        where, found = self.of_kind(NUMBER)
+        try:
+            return where, np.array(found, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            values = np.array([_complex(one) for one in found], dtype=np.complex128)
+        return where, values if values.imag.any() else values.real
+
+    def words(self, number: int) -> tuple[Places, Floats]:
+        """Where whole numbers are, and 32 of their bits, from bit 32 `number` on."""
+        where, found = self.of_kind(NUMBER)
+        whole = [i for i, one in enumerate(found) if isinstance(one, Integral)]
+        shift, mask = WORD * number, 2**WORD - 1
+        return where[whole], np.array([float((int(found[i]) >> shift) & mask) for i in whole])
+
+    def longest(self) -> int:
+        """Bits of the longest whole number."""
+        found = self.of_kind(NUMBER)[1]
+        return max((int(one).bit_length() for one in found if isinstance(one, Integral)), default=0)
+
+    def texts(self, kind: int) -> tuple[Places, Texts]:
+        """Where strings (or bytes) are, and they themselves."""
+        if kind not in self._texts:
+            where, found = self.of_kind(kind)
+            plain = list(map(bytes, found)) if kind == BYTES else found
+            self._texts[kind] = where, Texts.of_items(plain, kind == BYTES)
+        return self._texts[kind]
+
+    def rows(self) -> tuple[Places, list[Sequence[Any]]]:
+        """Where sequences are, and they themselves, arrays as lists of their entries."""
+        if self._rows is None:
+            where, found = self.of_kind(SEQUENCE)
+            self._rows = where, [one if type(one) in _PLAIN else listed(one) for one in found]
+        return self._rows
+
+    def place(self, number: int) -> list[Any]:
+        """The entries at one place of the sequences, from their ends where it is below 0."""
+        where, rows = self.rows()
+        least = number + 1 if number >= 0 else -number
+        return self._spread(where, [r[number] if len(r) >= least else ABSENT for r in rows])
+
+    def key(self, key: Any) -> list[Any]:
+        """What the mappings hold under a key."""
+        where, found = self.of_kind(MAPPING)
+        return self._spread(where, [mapped(one).get(key, ABSENT) for one in found])
+
+    def _spread(self, where: Places, found: list[Any]) -> list[Any]:
+        if len(found) == len(self.items):
+            return found
+        spread: list[Any] = [ABSENT] * len(self.items)
+        for place, item in zip(where.tolist(), found, strict=True):
+            spread[place] = item
+        return spread
+
+    def lengths(self) -> Floats:
+        """Characters, entries or members of every item; NaN where it has none."""
+        lengths = np.full(len(self.items), np.nan)
+        for kind in (TEXT, BYTES, SEQUENCE, MAPPING, SET):
+            where, found = self.rows() if kind == SEQUENCE else self.of_kind(kind)
+            if kind == MAPPING:
+                found = list(map(mapped, found))
+            lengths[where] = list(map(len, found))
+        return lengths
+
+
+_PLAIN: Final = (list, tuple)
+
+
+def listed(item: Any) -> Sequence[Any]:
+    """A sequence or an array as a list of its entries."""
+    if hasattr(item, "__array__"):
+        array = np.asarray(item)
+        # A structured scalar is one row of fields.
+        return tuple(array.item()) if array.dtype.names and not array.ndim else _flat(array)
+    return list(item)
+
+
+def _flat(array: npt.NDArray[Any]) -> list[Any]:
+    flat: list[Any] = array.ravel().tolist()
+    return flat
+
+
+def frozen(item: Any) -> Hashable:
+    """An object as one that can be hashed, equal where the objects are.
+
+    Raises:
+        TypeError: if it has no parts that can.
+
+    Example:
+        >>> frozen([1, {"b": {2}}])
+        (1, (('b', frozenset({2})),))
+    """
+    cls: Any = type(item)
+    kind = _kind(cls)
+    if kind == SEQUENCE:
+        return tuple(map(frozen, listed(item)))
+    if kind == SET:
+        return frozenset(item)
+    if kind == BYTES:
+        return bytes(item)
+    try:
+        hash(item)
+    except TypeError:
+        if kind != MAPPING:
+            raise mistyped("outputs", "hashable objects", item) from None
+        return tuple(sorted(((key, frozen(one)) for key, one in mapped(item).items()), key=repr))
+    return item  # type: ignore[no-any-return]
+
+
+def mapped(item: Any) -> Mapping[Any, Any]:
+    """A mapping, or the fields of a dataclass."""
+    if isinstance(item, Mapping):
+        return item
+    return {field.name: getattr(item, field.name, ABSENT) for field in fields(item)}
+
+
+@functools.lru_cache(maxsize=256)
+def _kind(cls: Any) -> int:
+    """The kind of all objects of a class."""
+    if cls in (type(None), _Absent):
+        return NOTHING if cls is type(None) else MISSING
+    if issubclass(cls, str):
+        return TEXT
+    if issubclass(cls, (bytes, bytearray, memoryview)):
+        return BYTES
+    if issubclass(cls, (Number, np.bool_, np.datetime64, *_TIMES)):
+        return NUMBER
+    if issubclass(cls, Mapping) or is_dataclass(cls):
+        return MAPPING
+    if issubclass(cls, Set):
+        return SET
+    return SEQUENCE if issubclass(cls, Sequence) or hasattr(cls, "__array__") else OTHER
+
+
+_TIMES: Final = (datetime.date, datetime.timedelta, np.timedelta64)
+
+
+def _complex(item: Any) -> complex:
+    """A number of any kind; what float64 cannot hold is infinite, what is none NaN."""
+    try:
+        return complex(item)
+    except OverflowError:
+        return complex(np.inf if item > 0 else -np.inf)
+    except (TypeError, ValueError):
+        return complex(_seconds(item))
+
+
+def _seconds(item: Any) -> float:
+    """A time as seconds from the start of 1970, or a time span in seconds; NaN for others."""
+    if isinstance(item, (np.datetime64, np.timedelta64)):
+        return float("nan") if np.isnat(item) else float(item.astype(np.int64))
+    if isinstance(item, datetime.timedelta):
+        return item.total_seconds()
+    if isinstance(item, datetime.datetime):
+        return (item.replace(tzinfo=None) - _EPOCH).total_seconds()
+    if isinstance(item, datetime.date):
+        return float((item - _EPOCH.date()).days) * 86400.0
+    return float("nan")

@@ -1,0 +1,137 @@
+"""Outputs as columns of numbers, and which of their values are atoms.
+
+Floating-point outputs are merged here before anything asks whether two of them are equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import mistyped
+from ..choosing.grains import APART, NEAR, Grain, runs, steps_of
+
+Floats = npt.NDArray[np.float64]
+
+_WIDEST: Final = 32.0
+"""A cluster of more tolerances than this is a continuum that a huge scale has run together."""
+
+_LEAST: Final = 4
+_RAREST: Final = 2**14
+"""An atom has at least `_LEAST` of the values, and one in `_RAREST`."""
+
+_CHUNK: Final = 2**17
+"""Numbers that stay in the cache."""
+
+_MOST_ROWS: Final = 2**17
+_MOST_COARSE_ROWS: Final = 2**13
+"""Rows of a pilot that are searched for atoms; with more, float32 values meet by chance."""
+
+
+class Atoms(NamedTuple):
+    """Values of positive probability: intervals that no other value is near.
+
+    Args:
+        lows: lower ends, increasing, shape `(atoms,)`.
+        highs: upper ends, each below the next lower end.
+        counts: how many of the values lie in each.
+    """
+
+    lows: Floats
+    highs: Floats
+    counts: npt.NDArray[np.int64]
+
+
+def columns(outputs: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
+    """Outputs as rows of numbers, shape `(size, entries)`; None for other kinds of outputs."""
+    outputs = np.asarray(outputs)
+    if outputs.dtype.kind not in "buif" or outputs.ndim == 0:
+        return None
+    size = len(outputs)
+    if outputs.ndim == 1:
+        return outputs[:, np.newaxis]
+    if outputs.ndim == 2:
+        return outputs
+    return outputs.reshape(size, int(np.prod(outputs.shape[1:])))
+
+
+def numbers(outputs: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Outputs as rows of numbers, shape `(size, entries)`; a TypeError for other kinds."""
+    rows = columns(outputs)
+    if rows is None:
+        raise mistyped("outputs", "real numbers", np.asarray(outputs).dtype)
+    return rows
+
+
+def both(
+    outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any]] | None:
+    """The rows of numbers of both sides; None unless they are numbers of equal width.
+
+    A pilot without outputs or entries has nothing to fit: None as well.
+    """
+    rows, rows_prime = columns(outputs), columns(outputs_prime)
+    if rows is None or rows_prime is None or rows.shape[1] != rows_prime.shape[1]:
+        return None
+    return (rows, rows_prime) if rows.size and rows_prime.size else None
+
+
+def chunks(rows: npt.NDArray[Any]) -> Iterator[slice]:
+    """Slices of rows that stay in the cache."""
+    step = max(1, _CHUNK // max(1, rows.shape[1]))
+    for first in range(0, len(rows), step):
+        yield slice(first, first + step)
+
+
+def head(rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The first rows, as many as a search for atoms looks at."""
+    coarse = rows.dtype.kind == "f" and rows.dtype.itemsize < 8
+    return rows[: _MOST_COARSE_ROWS if coarse else _MOST_ROWS]
+
+
+def known(*values: npt.NDArray[Any]) -> Floats:
+    """All finite values, sorted, as float64."""
+    pooled = np.concatenate([side.astype(np.float64).ravel() for side in values])
+    return np.sort(pooled[np.isfinite(pooled)])
+
+
+def atoms_of(values: Floats, grain: Grain, least: int | None = None) -> Atoms:
+    """The atoms among sorted finite values.
+
+    Clusters are what rounding does not tell apart (see `steps_of`); an atom's interval reaches a
+    tolerance beyond its cluster, so that neighbours never touch and rounding never leaves it.
+
+    Args:
+        values: sorted, finite, shape `(size,)`.
+        grain: of the column.
+        least: how often an atom occurs; None for `_LEAST` times and one in `_RAREST` values.
+
+    Returns:
+        The atoms, in increasing order.
+    """
+    least = max(_LEAST, values.size // _RAREST) if least is None else least
+    if not values.size:
+        return Atoms(values, values, np.zeros(0, np.int64))
+    steps = steps_of(values, grain)
+    first, last = runs(steps == APART)
+    counts = last - first + 1
+    frequent = counts >= least
+    first, last, counts = first[frequent], last[frequent], counts[frequent]
+    lows, highs = values[first], values[last]
+    width, reach = highs - lows, grain.at(np.maximum(np.abs(lows), np.abs(highs)))
+    near = np.cumsum(np.append(0, steps == NEAR))
+    # A run that holds values near each other and is wide is a continuum, not a number.
+    kept = (width <= _WIDEST * reach) | (near[last] == near[first])
+    lows, highs, reach = lows[kept], highs[kept], np.maximum(reach, width * (width > reach))[kept]
+    return Atoms(lows - reach, highs + reach, counts[kept].astype(np.int64))
+
+
+def loose_of(values: Floats, atoms: Atoms) -> npt.NDArray[np.bool_]:
+    """Which values lie at no atom."""
+    place = np.searchsorted(atoms.lows, values, side="right") - 1
+    loose: npt.NDArray[np.bool_] = place < 0
+    loose[~loose] = values[~loose] > atoms.highs[place[~loose]]
+    return loose

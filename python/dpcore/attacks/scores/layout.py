@@ -1,0 +1,199 @@
+"""All columns of an output with their bins, in the form that the core reads."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import invalid
+from ...records import Pair
+from ..choosing.grains import Grain, coarsest, summed
+from .columns import Floats
+from .features import Column, Whole, column
+
+Words = npt.NDArray[np.uint64]
+
+TRANSFORMS: Final = ("values", "differences", "sorted")
+_EXACT: Final = 2**53
+_CHUNK: Final = 2**20
+"""Numbers that are converted to float64 at a time."""
+
+
+def blocks(rows: npt.NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
+    """Rows of real numbers in parts that the core can read: C-contiguous float64.
+
+    Raises:
+        ValueError: if a whole number is beyond 2**53, where float64 would round it.
+    """
+    if rows.dtype == np.float64 and rows.flags.c_contiguous:
+        yield slice(0, len(rows)), rows
+        return
+    step = max(1, _CHUNK // max(1, rows.shape[1]))
+    for start in range(0, len(rows), step):
+        part = rows[start : start + step]
+        if not exact(part):
+            raise invalid("outputs", "within 2**53 where they are whole numbers", part)
+        yield slice(start, start + len(part)), np.ascontiguousarray(part, dtype=np.float64)
+
+
+def exact(rows: npt.NDArray[Any]) -> bool:
+    """Whether float64 holds these numbers without rounding whole ones."""
+    if rows.dtype.kind not in "iu" or rows.dtype.itemsize < 8 or rows.size == 0:
+        return True
+    return int(rows.max()) <= _EXACT and int(rows.min()) >= -_EXACT
+
+
+def transformed(rows: npt.NDArray[Any], transform: str) -> Floats:
+    """The columns of a sample of rows, as the core computes them."""
+    columns = rows.astype(np.float64)
+    with np.errstate(invalid="ignore", over="ignore"):
+        if transform == "differences":
+            columns[:, 1:] = columns[:, 1:] - columns[:, :-1]
+        elif transform == "sorted":
+            columns.sort(axis=1)
+    return columns
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The bins of all columns in the form of the core (see `_core.score_additive`).
+
+    Args:
+        transform: one of `TRANSFORMS`.
+        edges: edges, column after column.
+        offsets: where each column's edges begin and end, shape `(columns + 1,)`.
+        symbols: of every bin, shape `(edges + 2 columns,)`; see `Column`.
+        places: where each column's bins are among all, shape `(columns, most bins of a column)`;
+            -1 after a column's last.
+    """
+
+    transform: str
+    edges: Floats
+    offsets: Whole
+    symbols: Whole
+    places: Whole
+
+    @classmethod
+    def of(cls, transform: str, columns: list[Column]) -> Layout:
+        """The layout of these columns."""
+        edges = np.concatenate([found.edges for found in columns]).astype(np.float64)
+        offsets = np.cumsum([0, *(found.edges.size for found in columns)]).astype(np.int64)
+        symbols = np.concatenate([found.symbols for found in columns])
+        sizes = np.array([found.symbols.size for found in columns])
+        ranks = np.arange(sizes.max())
+        starts = np.cumsum(sizes) - sizes
+        places = np.where(ranks < sizes[:, None], starts[:, None] + ranks, -1)
+        return cls(transform, edges, offsets, symbols, places)
+
+    def core(self, keys: Words) -> tuple[str, Floats, Whole, Words]:
+        """The core's arguments, with what each bin adds to a pattern (or nothing)."""
+        return self.transform, self.edges, self.offsets, keys
+
+    def ordinary(self) -> npt.NDArray[np.bool_]:
+        """Which bins hold ordinary values, in the form of `places`."""
+        ordinary: npt.NDArray[np.bool_] = (self.spread(self.symbols) == 0) & (self.places >= 0)
+        return ordinary
+
+    def valued(self) -> npt.NDArray[np.bool_]:
+        """Which columns have ordinary values in more than one bin, that of NaN apart."""
+        ordinary = self.ordinary()
+        # The last bin is that of NaN: an ordinary one where NaN has not been met.
+        last = (self.places >= 0).sum(axis=1, keepdims=True) - 1
+        nan = np.take_along_axis(ordinary, last, axis=1)[:, 0]
+        valued: npt.NDArray[np.bool_] = ordinary.sum(axis=1) - nan > 1
+        return valued
+
+    def bins(self, sample: npt.NDArray[Any]) -> Whole:
+        """The bins of a sample's rows, each column's numbered from 0, shape of the rows."""
+        values = transformed(sample, self.transform)
+        bins = np.empty(values.shape, dtype=np.int64)
+        for i, entries in enumerate(values.T):
+            edges = self.edges[self.offsets[i] : self.offsets[i + 1]]
+            found = np.searchsorted(edges, entries, side="right")
+            bins[:, i] = np.where(np.isnan(entries), edges.size + 1, found)
+        return bins
+
+    def spread(self, flat: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Numbers of all bins as `(..., columns, bins)`, 0 after a column's last bin."""
+        spread: npt.NDArray[Any] = np.where(self.places >= 0, flat[..., self.places], 0)
+        return spread
+
+    def flat(self, spread: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The opposite of `spread`."""
+        held = self.places >= 0
+        flat = np.zeros((*spread.shape[:-2], self.symbols.size))
+        flat[..., self.places[held]] = spread[..., held]
+        return flat
+
+
+def layout(
+    sample: npt.NDArray[Any],
+    transform: str,
+    grains: Sequence[Grain],
+    bins: int,
+    classes: Whole,
+) -> Layout:
+    """The layout of a sample's columns; those of one class have the same bins.
+
+    Args:
+        sample: outputs of both sides, shape `(size, columns)`.
+        transform: one of `TRANSFORMS`.
+        grains: of the outputs' columns.
+        bins: see `column`.
+        classes: the class of every column, shape `(columns,)`.
+
+    Returns:
+        The layout.
+    """
+    values, grains = transformed(sample, transform), _moved(grains, transform)
+    made = {}
+    for kind in np.unique(classes):
+        of_kind = coarsest([grains[i] for i in np.flatnonzero(classes == kind).tolist()])
+        made[int(kind)] = column(values[:, classes == kind].ravel(), of_kind, bins)
+    return Layout.of(transform, [made[int(kind)] for kind in classes])
+
+
+def _moved(grains: Sequence[Grain], transform: str) -> Sequence[Grain]:
+    """The grains of the columns of a transform."""
+    if transform == "sorted":
+        return [coarsest(grains)] * len(grains)
+    if transform == "differences":
+        return [grains[0], *(summed(pair) for pair in itertools.pairwise(grains))]
+    return grains
+
+
+def alike(pair: Pair, transform: str, columns: int) -> Whole:
+    """Classes of columns that the inputs treat alike, shape `(columns,)`.
+
+    Two entries of the output are alike when the entries of the inputs behind them are: the same
+    numbers in x, and in x'. Inputs of one entry, or whose number of entries divides the columns,
+    are taken to be repeated. Other inputs tell nothing: every column is a class of its own.
+    """
+    own = np.arange(columns)
+    inputs = [_numbers_of(side) for side in (pair.x, pair.x_prime)]
+    size = inputs[0].size
+    if size == 0 or inputs[1].size != size or columns % size or transform == "sorted":
+        return own
+    parts = [np.tile(side, columns // size) for side in inputs]
+    if size > 1:
+        parts.append((own // size).astype(np.float64))
+    if transform == "differences":
+        parts += [np.concatenate([[np.inf], part[:-1]]) for part in parts]
+    seen: dict[tuple[float, ...], int] = {}
+    entries = zip(*(part.tolist() for part in parts), strict=True)
+    return np.array([seen.setdefault(entry, len(seen)) for entry in entries])
+
+
+def _numbers_of(side: Any) -> Floats:
+    """An input's numbers in a row; none if it does not hold numbers."""
+    try:
+        entries = np.asarray(side).ravel()
+    except ValueError:
+        # Rows of different lengths have no array.
+        return np.zeros(0)
+    return entries.astype(np.float64) if entries.dtype.kind in "buif" else np.zeros(0)

@@ -1,0 +1,277 @@
+"""Outputs of any regular kind as rows of small whole numbers, one per column: their letters.
+
+Whole numbers, characters of strings and bytes are letters as they stand. A real number's letter
+says which atom it is, or between which bin edges it lies: rounding never changes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import choice, invalid, mistyped
+from ...records import Record, frozen_array
+from ..choosing.grains import Grain, cuts_of, grains_of
+from ..choosing.marks import SHARE
+from .columns import Atoms, Floats, atoms_of, head, known, loose_of, numbers
+
+Whole = npt.NDArray[np.int64]
+
+_KINDS: Final = ("whole", "words", "text", "bytes", "real")
+_WIDEST: Final = 2**16
+"""Columns of whole numbers with a longer range are cut into words of 16 bits."""
+_SPECIAL: Final = 3
+"""The last letters of a real column: NaN, minus and plus infinity."""
+_TAILED: Final = 4
+_CHUNK: Final = 2**17
+_EXACT: Final = 2.0**53
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Letters(Record):
+    """Outputs as letters: one small whole number for each column, -1 for a value never seen.
+
+    Args:
+        kind: "whole" (integers, bools, dates; a letter is the value less the smallest one),
+            "words" (the same in four columns of 16 bits each), "text" and "bytes" (a column for
+            every character), "real" (a letter is the interval between edges).
+        lows: smallest letter of each column, shape `(columns,)`.
+        sizes: letters that each column has.
+        edges: edges of all real columns, one after the other, increasing in each.
+        labels: letters of the intervals that they cut, one more than edges in each column.
+        stops: where each column's edges end.
+
+    Raises:
+        TypeError: if `kind` is not a string.
+        ValueError: if it is none of the five.
+    """
+
+    kind: str
+    lows: Whole
+    sizes: Whole
+    edges: Floats
+    labels: Whole
+    stops: Whole
+
+    def __post_init__(self) -> None:
+        """Freeze the tables."""
+        choice("kind", self.kind, _KINDS)
+        for name in ("lows", "sizes", "labels", "stops"):
+            whole = np.asarray(getattr(self, name), dtype=np.int64)
+            object.__setattr__(self, name, frozen_array(whole))
+        edges = np.asarray(self.edges, dtype=np.float64)
+        object.__setattr__(self, "edges", frozen_array(edges))
+
+    def chunks(self, outputs: npt.NDArray[Any]) -> Iterator[tuple[slice, npt.NDArray[Any]]]:
+        """Slices of rows that stay in the cache, and their raw columns."""
+        step = max(1, _CHUNK // max(1, self.sizes.size))
+        for first in range(0, len(outputs), step):
+            part = slice(first, first + step)
+            yield part, self._raw(outputs[part])
+
+    def _raw(self, outputs: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        raw = raw_columns(self.kind, outputs, self.sizes.size)
+        if raw.shape[1] != self.sizes.size:
+            raise invalid("outputs", f"of {self.sizes.size} columns, as the pilot's", raw.shape)
+        return raw
+
+    def extend(self, code: Whole, raw: npt.NDArray[Any], first: int, stop: int) -> Whole:
+        """Numbers of rows, continued by the letters of some columns; -1 if one is unknown."""
+        unknown = code < 0
+        for column in range(first, stop):
+            letter = self._letter(raw[:, column], column)
+            size = int(self.sizes[column])
+            # Read without a sign, what is below the range is beyond it.
+            unknown |= letter.view(np.uint64) >= size
+            code = code * size
+            code += letter
+        code[unknown] = -1
+        return code
+
+    def _letter(self, values: npt.NDArray[Any], column: int) -> Whole:
+        if self.kind != "real":
+            letter: Whole = values.astype(np.int64)
+            letter -= self.lows[column]
+            return letter
+        first = int(self.stops[column - 1]) if column else 0
+        edges = self.edges[first : self.stops[column]]
+        values = np.ascontiguousarray(values, dtype=np.float64)
+        letter = self.labels[first + column + np.searchsorted(edges, values, side="right")]
+        odd = np.flatnonzero(~np.isfinite(values))
+        if odd.size:
+            kind = np.where(np.isnan(values[odd]), 0, np.where(values[odd] < 0.0, 1, 2))
+            letter[odd] = self.sizes[column] - _SPECIAL + kind
+        return letter
+
+
+def kind_of(outputs: npt.NDArray[Any]) -> str | None:
+    """Which kind of letters an array has; None for objects and everything irregular."""
+    kinds = {"b": "whole", "i": "whole", "u": "whole", "m": "whole", "M": "whole"}
+    kinds |= {"f": "real", "U": "text", "S": "bytes"}
+    return kinds.get(outputs.dtype.kind)
+
+
+def regular(
+    kind: str, outputs: npt.NDArray[Any]
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
+    """Outputs in the pilot's kind, and where they are not of it; None if they all are.
+
+    A rare None or NaN changes the type of a whole array of strings or whole numbers.
+    """
+    if outputs.dtype == object:
+        wanted = {"text": str, "bytes": bytes, "real": Real}.get(kind, Integral)
+        fits = np.frompyfunc(lambda item: isinstance(item, wanted), 1, 1)(outputs).astype(bool)
+        filled = np.where(fits, outputs, wanted() if kind in ("text", "bytes") else 0)
+        outputs = np.array(filled.tolist()).reshape(outputs.shape)
+    elif kind in ("whole", "words") and outputs.dtype.kind == "f":
+        outputs = outputs.astype(np.float64)
+        with np.errstate(invalid="ignore"):
+            fits = (np.abs(outputs) < _EXACT) & (outputs == np.rint(outputs))
+        outputs = np.where(fits, outputs, 0.0).astype(np.int64)
+    else:
+        return outputs, None
+    return outputs, ~fits.reshape(len(outputs), -1).all(axis=1)
+
+
+def raw_columns(kind: str, outputs: npt.NDArray[Any], width: int) -> npt.NDArray[Any]:
+    """The columns from which letters are made, shape `(size, columns)`.
+
+    Args:
+        kind: see `Letters`.
+        outputs: outputs, shape `(size, ...)`.
+        width: columns wanted; strings are padded to them.
+
+    Returns:
+        Numbers; a row of -1 for strings that are too long.
+
+    Raises:
+        TypeError: if the outputs are of another kind.
+    """
+    found = kind_of(outputs)
+    allowed = {"real": ("real", "whole"), "words": ("whole",)}.get(kind, (kind,))
+    if found not in allowed:
+        named = {"real": "numbers", "text": "strings", "bytes": "byte strings"}
+        raise mistyped("outputs", named.get(kind, "whole numbers"), outputs.dtype)
+    if found in ("text", "bytes"):
+        return _characters(outputs.reshape(len(outputs), -1), width)
+    if outputs.dtype.kind in "mM":
+        outputs = outputs.view(np.int64)
+    rows = numbers(outputs)
+    if kind != "words":
+        return rows
+    return np.ascontiguousarray(rows, dtype=np.int64).view(np.uint16)
+
+
+def _characters(rows: npt.NDArray[Any], width: int) -> npt.NDArray[Any]:
+    code = rows.dtype.kind
+    each = max(1, width // max(1, rows.shape[1]))
+    fitted = np.ascontiguousarray(rows.astype(f"{code}{each}"))
+    raw = fitted.view(np.uint32 if code == "U" else np.uint8).reshape(len(rows), -1)
+    if rows.dtype.itemsize > fitted.dtype.itemsize:
+        long = (fitted != rows).any(axis=1)
+        raw = np.where(long[:, np.newaxis], np.int64(-1), raw.astype(np.int64))
+    return raw
+
+
+def letters_of_whole(
+    outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any], kind: str
+) -> Letters:
+    """The letters of pilot outputs that are whole numbers, strings or bytes."""
+    width = max(map(_width, (outputs, outputs_prime)))
+    sides = [raw_columns(kind, side, width) for side in (outputs, outputs_prime)]
+    # Plain ints: the difference of two int64 need not be one.
+    low = [min(map(int, ends)) for ends in zip(*(side.min(axis=0) for side in sides), strict=True)]
+    high = [max(map(int, ends)) for ends in zip(*(side.max(axis=0) for side in sides), strict=True)]
+    size = [last - first + 1 for first, last in zip(low, high, strict=True)]
+    if max(size, default=0) > _WIDEST and kind == "whole":
+        return letters_of_whole(outputs, outputs_prime, "words")
+    none = np.empty(0, dtype=np.int64)
+    return Letters(kind, np.array(low), np.array(size), np.empty(0), none, none)
+
+
+def _width(outputs: npt.NDArray[Any]) -> int:
+    entries = outputs.size // max(1, len(outputs))
+    return entries * {"U": outputs.dtype.itemsize // 4, "S": outputs.dtype.itemsize}.get(
+        outputs.dtype.kind, 1
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RealColumn:
+    """What the pilot shows of one column of real numbers.
+
+    Args:
+        values: a sorted sample of both sides, finite.
+        atoms: its atoms.
+        grain: what rounding may move a value by.
+    """
+
+    values: Floats
+    atoms: Atoms
+    grain: Grain
+
+    @property
+    def loose(self) -> bool:
+        """True if some values are no atoms."""
+        return int(self.atoms.counts.sum()) < self.values.size
+
+    def cuts(self, bins: int) -> Floats:
+        """Edges of bins of the values that are no atoms, in gaps between pilot values."""
+        gaps = cuts_of(self.values, self.grain)
+        ranks = np.cumsum(loose_of(self.values, self.atoms))
+        if bins < 2 or not gaps.size or not self.loose:
+            return np.empty(0)
+        at = np.searchsorted(ranks[gaps], ranks[-1] * _shares(bins))
+        chosen = gaps[np.unique(at[at < gaps.size])]
+        cuts: Floats = self.values[chosen] + SHARE * np.diff(self.values)[chosen]
+        return cuts
+
+    def alphabet(self, bins: int) -> tuple[Floats, Whole, int]:
+        """Edges, letters of the intervals between them, and the number of letters."""
+        cuts, atoms = self.cuts(bins), self.atoms
+        # An interval that starts at `low` and stops after `high`.
+        ends = np.nextafter(atoms.highs, np.inf)
+        edges = np.sort(np.concatenate([cuts, atoms.lows, ends]))
+        starts = np.concatenate([[-np.inf], edges])
+        labels = np.searchsorted(cuts, starts, side="right")
+        if atoms.lows.size:
+            place = np.searchsorted(atoms.lows, starts, side="right") - 1
+            inside = (place >= 0) & (starts < ends[place])
+            labels = np.where(inside, cuts.size + 1 + place, labels)
+        return edges, labels.astype(np.int64), cuts.size + 1 + atoms.lows.size + _SPECIAL
+
+
+def _shares(bins: int) -> Floats:
+    """Shares of the values below each edge: equal bins, from four on with finer ones in the tails.
+
+    Where noise is added in the wrong place, the tails tell most.
+    """
+    inner = np.arange(1, bins) / bins
+    tails = np.array([1.0 / (4 * bins), 1.0 / (16 * bins)]) if bins >= _TAILED else np.empty(0)
+    return np.sort(np.concatenate([inner, tails, 1.0 - tails]))
+
+
+def real_columns(rows: npt.NDArray[Any], rows_prime: npt.NDArray[Any]) -> list[RealColumn]:
+    """What the pilot shows of every column."""
+    first, second = head(rows), head(rows_prime)
+    pooled = (known(first[:, i], second[:, i]) for i in range(rows.shape[1]))
+    return [
+        RealColumn(values, atoms_of(values, grain), grain)
+        for values, grain in zip(pooled, grains_of(first, second), strict=True)
+    ]
+
+
+def letters_of_real(shown: Sequence[RealColumn], bins: int) -> Letters:
+    """Letters of real columns: their atoms, and bins of all other values."""
+    made = [column.alphabet(bins) for column in shown]
+    edges, labels, sizes = zip(*made, strict=True)
+    stops = np.cumsum([part.size for part in edges])
+    lows = np.zeros(len(made), dtype=np.int64)
+    return Letters(
+        "real", lows, np.array(sizes), np.concatenate(edges), np.concatenate(labels), stops
+    )

@@ -1,0 +1,273 @@
+"""Patterns: what the symbols of a row's columns say together.
+
+A pattern's key is the sum of what its columns' bins add, below 2**52 so that every reader of JSON
+can hold it. Digits of one number where they fit; else random bits, with which two patterns may
+in principle agree: they are scored as one, which costs nothing but sharpness.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ... import _core
+from .columns import Floats
+from .features import Whole
+from .layout import Layout, Words, blocks
+from .tables import log_ratios, shrunk
+
+_BITS: Final = 52
+_HASH: Final = np.uint64(0x9E3779B97F4A7C15)
+_MOST_PATTERNS: Final = 2**20
+_MOST_GROUPS: Final = 255
+_GROUP: Final = 1000
+"""Pilot outputs, both sides together, that give a pattern bin weights of its own."""
+_SAMPLE: Final = 2**15
+"""Outputs of each side on which dependence is looked for."""
+_DEVIATIONS: Final = 6.0
+"""Two columns depend on each other when chi-square is so many deviations above its mean."""
+_QUARTERS: Final = 4
+_MOST_LINKED: Final = 64
+"""Columns among which dependence is looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Coding:
+    """How bins add up to a pattern's key.
+
+    Args:
+        keys: what every bin adds, shape `(bins,)`.
+        radices: the value of each column's digit, shape `(columns,)`; None if the key holds no
+            digits of columns.
+        sizes: how many digits each column has.
+    """
+
+    keys: Words
+    radices: Whole | None
+    sizes: Whole
+
+    def digits(self, keys: Words) -> Whole:
+        """The columns' digits in patterns, shape `(patterns, columns)`; with radices only."""
+        assert self.radices is not None
+        digits: Whole = keys.astype(np.int64)[:, None] // self.radices % self.sizes
+        return digits
+
+
+def by_column(layout: Layout) -> Coding:
+    """Patterns that say which symbol each column has."""
+    digits, sizes = _digits(layout)
+    radices = [1]
+    for size in sizes[:-1]:
+        radices.append(radices[-1] * int(size))
+    if radices[-1] * int(sizes[-1]) <= 2**_BITS:
+        keys = layout.flat(digits * np.array(radices)[:, None]).astype(np.uint64)
+        return Coding(keys, np.array(radices), sizes)
+    random = np.random.Generator(np.random.PCG64(len(sizes)))
+    most = 2 ** (_BITS - len(sizes).bit_length())
+    drawn = random.integers(most, size=(len(sizes), int(sizes.max())))
+    keys = layout.flat(np.take_along_axis(drawn, digits, axis=1)).astype(np.uint64)
+    return Coding(keys, None, sizes)
+
+
+def by_class(layout: Layout, classes: Whole) -> Coding | None:
+    """Patterns that say how many columns of each class have each symbol; None if that is too long.
+
+    What is lost is the order of the columns in a class, which carries nothing where they are
+    exchangeable.
+    """
+    digits, sizes = _digits(layout)
+    radix, adds = 1, np.zeros(digits.shape)
+    for kind in np.unique(classes):
+        members = np.flatnonzero(classes == kind)
+        for digit in range(1, int(sizes[members[0]])):
+            adds[members] += np.where(digits[members] == digit, radix, 0)
+            radix *= members.size + 1
+            if radix > 2**_BITS:
+                return None
+    return Coding(layout.flat(adds).astype(np.uint64), None, sizes)
+
+
+def _digits(layout: Layout) -> tuple[Whole, Whole]:
+    """Symbols of each column numbered from 0, in the form of `Layout.places`; their numbers."""
+    digits = np.zeros(layout.places.shape, dtype=np.int64)
+    sizes = []
+    for i, places in enumerate(layout.places):
+        symbols = layout.symbols[places[places >= 0]]
+        if symbols[-1] == 0:
+            # NaN has not been met: it needs no digit of its own.
+            symbols[-1] = symbols[0]
+        different, numbered = np.unique(symbols, return_inverse=True)
+        digits[i, : numbered.size] = numbered
+        sizes.append(different.size)
+    return digits, np.array(sizes)
+
+
+class Part(NamedTuple):
+    """Columns that depend on each other, and on no others.
+
+    Args:
+        columns: those of them that have symbols; None stands for all columns of a pattern whose
+            key holds no digits.
+        valued: whether ordinary values depend on them.
+    """
+
+    columns: Whole | None
+    valued: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Patterns:
+    """The patterns of a pilot, and how often each occurs.
+
+    Args:
+        coding: how they are numbered.
+        keys: the patterns, increasing.
+        k: how often each occurs on x.
+        k_prime: how often on x'.
+        parts: sets of columns that do not depend on each other.
+        sizes: outputs on x and on x'.
+    """
+
+    coding: Coding
+    keys: Words
+    k: Floats
+    k_prime: Floats
+    parts: list[Part]
+    sizes: tuple[int, int]
+
+    @classmethod
+    def of(
+        cls, rows: npt.NDArray[Any], rows_prime: npt.NDArray[Any], layout: Layout, coding: Coding
+    ) -> Patterns:
+        """The patterns of a pilot; those met once are left out."""
+        sides = [_keys_of(side, layout, coding) for side in (rows, rows_prime)]
+        found = [np.unique(side, return_counts=True) for side in sides]
+        keys = np.union1d(found[0][0], found[1][0])
+        counts = np.zeros((2, keys.size))
+        for side, (some, times) in enumerate(found):
+            counts[side, np.searchsorted(keys, some)] = times
+        often = np.flatnonzero(counts.sum(axis=0) >= 2)
+        if often.size > _MOST_PATTERNS:
+            most = np.argpartition(counts[:, often].sum(axis=0), -_MOST_PATTERNS)[-_MOST_PATTERNS:]
+            often = often[np.sort(most)]
+        parts = _parts(coding, layout, [side[:_SAMPLE] for side in (rows, rows_prime)])
+        k, k_prime = counts[:, often]
+        return cls(coding, keys[often], k, k_prime, parts, (len(rows), len(rows_prime)))
+
+    def covered(self) -> float:
+        """The share of the pilot that has one of these patterns."""
+        return float((self.k.sum() + self.k_prime.sum()) / sum(self.sizes))
+
+    def weights(self) -> Floats:
+        """A weight for every pattern: the sum of those of its independent parts."""
+        weights = np.zeros(self.keys.size)
+        for part in self.parts:
+            which = self._restricted(part.columns)
+            k, k_prime = (np.bincount(which, side) for side in (self.k, self.k_prime))
+            ratios, variances = log_ratios(k, k_prime, *self.sizes)
+            weights += shrunk(ratios, variances)[which]
+        return weights
+
+    def groups(self) -> tuple[Whole, int]:
+        """Which bin weights each pattern uses, and how many there are.
+
+        The parts that values depend on have groups; 0 is that of all rare ones.
+        """
+        parts = [part.columns for part in self.parts if part.valued]
+        if not parts:
+            return np.zeros(self.keys.size, dtype=np.int64), 1
+        known = [part for part in parts if part is not None]
+        which = self._restricted(np.concatenate(known) if known else None)
+        seen = np.bincount(which, self.k + self.k_prime)
+        order = np.argsort(-seen, kind="stable")[:_MOST_GROUPS]
+        order = order[seen[order] >= _GROUP]
+        numbers = np.zeros(seen.size, dtype=np.int64)
+        numbers[order] = np.arange(1, order.size + 1)
+        return numbers[which], order.size + 1
+
+    def _restricted(self, columns: Whole | None) -> Whole:
+        """Patterns numbered by what they say of some columns (None: of all)."""
+        if columns is None or self.coding.radices is None:
+            return np.arange(self.keys.size)
+        said = self.coding.digits(self.keys)[:, columns] * self.coding.radices[columns]
+        which: Whole = np.unique(said.sum(axis=1), return_inverse=True)[1]
+        return which
+
+
+def _parts(coding: Coding, layout: Layout, samples: list[npt.NDArray[Any]]) -> list[Part]:
+    """Sets of columns that do not depend on each other on either side, with any symbols."""
+    live, valued = coding.sizes > 1, layout.valued()
+    either = np.flatnonzero(live | valued)
+    if coding.radices is None or either.size > _MOST_LINKED:
+        return [Part(None, bool(valued.any()))]
+    letters, sizes = _letters(layout)
+    linked = np.zeros((either.size, either.size), dtype=np.bool_)
+    for sample in samples:
+        found = np.take_along_axis(letters, layout.bins(sample).T, axis=1)
+        linked |= _dependent(found[either], sizes[either])
+    parts = [either[part] for part in _components(linked)]
+    return [Part(part[live[part]], bool(valued[part].any())) for part in parts if live[part].any()]
+
+
+def _letters(layout: Layout) -> tuple[Whole, Whole]:
+    """A column's bins as letters, its symbols and quarters of its ordinary bins; and how many."""
+    ordinary = layout.ordinary()
+    rank = np.cumsum(ordinary, axis=1) - 1
+    total = np.maximum(ordinary.sum(axis=1, keepdims=True), 1)
+    letters = np.where(
+        ordinary, rank * _QUARTERS // total, _QUARTERS + layout.spread(layout.symbols)
+    )
+    return letters, letters.max(axis=1) + 1
+
+
+def _keys_of(rows: npt.NDArray[Any], layout: Layout, coding: Coding) -> Words:
+    keys = np.empty(len(rows), dtype=np.uint64)
+    for part, block in blocks(rows):
+        _core.pattern_keys(block, layout.core(coding.keys), keys[part])
+    return keys
+
+
+def _dependent(columns: Whole, sizes: Whole) -> npt.NDArray[np.bool_]:
+    """Which pairs of columns depend on each other, by chi-square over cells that are not rare.
+
+    Args:
+        columns: letters, shape `(columns, size)`.
+        sizes: how many letters each column has.
+    """
+    linked = np.zeros((sizes.size, sizes.size), dtype=np.bool_)
+    total = max(1, columns.shape[1])
+    single = [
+        np.bincount(found, minlength=size) for found, size in zip(columns, sizes, strict=True)
+    ]
+    for i in range(sizes.size):
+        for j in range(i):
+            both = columns[i] * sizes[j] + columns[j]
+            joint = np.bincount(both, minlength=int(sizes[i] * sizes[j]))
+            expected = np.outer(single[i], single[j]).ravel() / total
+            terms = (joint - expected) ** 2 / np.maximum(expected, 1.0)
+            freedom = float(np.count_nonzero(single[i]) - 1) * (np.count_nonzero(single[j]) - 1)
+            limit = freedom + _DEVIATIONS * np.sqrt(2.0 * freedom)
+            linked[i, j] = terms[expected >= 1.0].sum() > limit
+    return linked
+
+
+def _components(linked: npt.NDArray[np.bool_]) -> list[Whole]:
+    """Connected components of a graph, each as increasing places."""
+    linked = linked | linked.T | np.eye(len(linked), dtype=np.bool_)
+    # The smallest place that each can reach, passed on from neighbour to neighbour.
+    firsts = np.arange(len(linked))
+    for _ in range(len(linked)):
+        firsts = np.where(linked, firsts, len(linked)).min(axis=1, initial=len(linked))
+    return [np.flatnonzero(firsts == first) for first in np.unique(firsts)]
+
+
+def hashed(keys: Words) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.uint32]]:
+    """The order of patterns in the core's table, and where the patterns of each hash begin."""
+    bits = max(1, int(keys.size).bit_length())
+    hashes = (keys * _HASH) >> np.uint64(64 - bits)
+    order = np.argsort(hashes, kind="stable")
+    every = np.arange(2**bits + 1, dtype=np.uint64)
+    return order, np.searchsorted(hashes[order], every).astype(np.uint32)

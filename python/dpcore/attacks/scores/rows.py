@@ -1,0 +1,242 @@
+"""Simple scores of rows of numbers: one entry, a distance, a sum, an extreme."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ... import _core
+from ...errors import choice, integer, invalid, vector
+from ...records import Record, frozen_array
+from ..choosing.grains import Grain, coarsest, summed
+from .columns import Floats, chunks, numbers
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Coordinate(Record):
+    """One entry of the output.
+
+    Args:
+        index: which one, from 0, in the row-major order of the output's entries.
+
+    Raises:
+        TypeError: if `index` is not an integer.
+        ValueError: if it is negative.
+
+    Source:
+        Ding, Wang, Wang, Zhang and Kifer (2018), StatDP, section 5, half-lines on one entry.
+
+    Example:
+        >>> import numpy as np
+        >>> Coordinate(1)(np.array([[1.0, 2.0], [3.0, 4.0]])).tolist()
+        [2.0, 4.0]
+    """
+
+    index: int
+
+    cost = 2
+
+    def __post_init__(self) -> None:
+        """Check the index."""
+        object.__setattr__(self, "index", integer("index", self.index, 0))
+
+    def __call__(self, outputs: npt.NDArray[Any]) -> Floats:
+        """The entry of every output, shape `(size,)`; NaN stays NaN."""
+        rows = numbers(outputs)
+        if self.index >= rows.shape[1]:
+            raise invalid("outputs", f"of at least {self.index + 1} entries", rows.shape)
+        return rows[:, self.index].astype(np.float64)
+
+    def rounding(self, grains: Sequence[Grain]) -> Grain:
+        """The grain of the entry."""
+        return grains[self.index]
+
+    def alone(self) -> tuple[int, Coordinate]:
+        """The one entry that it looks at, and the score of outputs that have no other."""
+        return self.index, Coordinate(0)
+
+    def __str__(self) -> str:
+        """One line for a report."""
+        return f"entry {self.index}"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Closer(Record):
+    """How much closer an output is to x than to x'.
+
+    ``sum(abs(y - x') - abs(y - x))`` for "l1": up to a factor the log-likelihood ratio of equal
+    Laplace noise in every entry. Half the difference of the squared distances for "l2",
+    ``sum((x - x') (y - (x + x')/2))``: that of Gaussian noise. In L1 an entry beyond both inputs
+    adds exactly their distance, so that rounding cannot split these atoms, and an infinite one
+    counts like any other so far out. NaN in any entry makes the score NaN.
+
+    Args:
+        norm: "l1" or "l2".
+        x: the first input, shape `(entries,)`.
+        x_prime: the second input, of the same shape.
+
+    Raises:
+        TypeError: if `norm` is not a string, or an input does not hold real numbers.
+        ValueError: if `norm` is neither of the two or the inputs are not two vectors of finite
+            numbers of one length.
+
+    Source:
+        Neyman and Pearson (1933) for the likelihood ratio as the best score.
+
+    Example:
+        >>> import numpy as np
+        >>> Closer("l1", [0.0, 0.0], [1.0, 1.0])(np.array([[-3.0, 0.5], [2.0, 2.0]])).tolist()
+        [1.0, -2.0]
+    """
+
+    norm: str
+    x: Floats
+    x_prime: Floats
+
+    def __post_init__(self) -> None:
+        """Check the norm and freeze the inputs."""
+        choice("norm", self.norm, ("l1", "l2"))
+        for name in ("x", "x_prime"):
+            object.__setattr__(self, name, frozen_array(vector(name, getattr(self, name))))
+        if self.x.size != self.x_prime.size:
+            raise invalid("x_prime", f"of {self.x.size} entries, as x is", self.x_prime)
+
+    def __call__(self, outputs: npt.NDArray[Any]) -> Floats:
+        """The scores, shape `(size,)`."""
+        rows = numbers(outputs)
+        if rows.shape[1] != self.x.size:
+            raise invalid("outputs", f"of {self.x.size} entries", rows.shape)
+        scores = np.zeros(len(rows))
+        kernel = getattr(_core, "score_closer", None)
+        if kernel is None or not rows.flags.c_contiguous:
+            return self._by_columns(rows, scores)
+        kernel(rows.astype(np.float64, copy=False), self.x, self.x_prime, self.norm, scores)
+        return scores
+
+    def rounding(self, grains: Sequence[Grain]) -> Grain:
+        """In L1 the sum of what the entries may move by, in L2 times their distances."""
+        return summed(grains, None if self.norm == "l1" else self.x - self.x_prime)
+
+    def _by_columns(self, rows: npt.NDArray[Any], scores: Floats) -> Floats:
+        """The kernel's sums in the kernel's order: the same bits, for any layout of the rows."""
+        middle, apart = 0.5 * self.x + 0.5 * self.x_prime, self.x - self.x_prime
+        # Infinite entries may cancel, and large ones overflow: NaN and infinities by intention.
+        with np.errstate(invalid="ignore", over="ignore"):
+            for part in chunks(rows):
+                for i in range(rows.shape[1]):
+                    term = rows[part, i].astype(np.float64) - middle[i]
+                    scores[part] += self._term(term, float(apart[i]))
+        return scores
+
+    def _term(self, above: Floats, apart: float) -> Floats:
+        """What one entry adds, from how far it lies above the middle of x_i and x'_i."""
+        if self.norm == "l1":
+            beyond = np.clip(2.0 * above, -abs(apart), abs(apart))
+            return beyond if apart >= 0.0 else -beyond
+        if apart == 0.0:
+            # Zero times infinity would be NaN; NaN itself must stay.
+            return np.where(np.isnan(above), above, 0.0)
+        return apart * above
+
+    def __str__(self) -> str:
+        """One line for a report."""
+        return f"closer to x than to x' in {self.norm.upper()}"
+
+
+class OfRow(Record):
+    """A score that is one number for a row of numbers."""
+
+    __slots__ = ()
+
+    def __call__(self, outputs: npt.NDArray[Any]) -> Floats:
+        """The number for every output, shape `(size,)`; NaN where an entry is NaN."""
+        rows = numbers(outputs)
+        if rows.shape[1] == 0:
+            raise invalid("outputs", "of at least one entry", rows.shape)
+        return self._of(rows)
+
+    def rounding(self, grains: Sequence[Grain]) -> Grain:
+        """That of the coarsest entry."""
+        return coarsest(grains)
+
+    def _of(self, rows: npt.NDArray[Any]) -> Floats:
+        raise NotImplementedError(f"{type(self).__name__} has no _of")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class RowSum(OfRow):
+    """The sum of the entries, in their order; NaN if one is, or if infinities cancel.
+
+    Source:
+        Neyman and Pearson (1933): the best score where equal Gaussian noise hides a shift that is
+        the same in every entry.
+
+    Example:
+        >>> import numpy as np
+        >>> RowSum()(np.array([[1.0, 2.0], [3.0, 4.0]])).tolist()
+        [3.0, 7.0]
+    """
+
+    def rounding(self, grains: Sequence[Grain]) -> Grain:
+        """The sum of what the entries may move by."""
+        return summed(grains)
+
+    def _of(self, rows: npt.NDArray[Any]) -> Floats:
+        scores = np.zeros(len(rows))
+        with np.errstate(invalid="ignore", over="ignore"):
+            for part in chunks(rows):
+                for i in range(rows.shape[1]):
+                    scores[part] += rows[part, i]
+        return scores
+
+    def __str__(self) -> str:
+        """One line for a report."""
+        return "sum of the entries"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class RowMin(OfRow):
+    """The smallest entry; NaN if one is.
+
+    Source:
+        Habernal (2022), theorem 3.2: noise that is never negative shows in the smallest entry.
+
+    Example:
+        >>> import numpy as np
+        >>> RowMin()(np.array([[1.0, 2.0], [3.0, -4.0]])).tolist()
+        [1.0, -4.0]
+    """
+
+    def _of(self, rows: npt.NDArray[Any]) -> Floats:
+        smallest: Floats = rows.min(axis=1).astype(np.float64)
+        return smallest
+
+    def __str__(self) -> str:
+        """One line for a report."""
+        return "smallest entry"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class RowMax(OfRow):
+    """The largest entry; NaN if one is.
+
+    Source:
+        As `RowMin`, for noise that is never positive.
+
+    Example:
+        >>> import numpy as np
+        >>> RowMax()(np.array([[1.0, 2.0], [3.0, -4.0]])).tolist()
+        [2.0, 3.0]
+    """
+
+    def _of(self, rows: npt.NDArray[Any]) -> Floats:
+        largest: Floats = rows.max(axis=1).astype(np.float64)
+        return largest
+
+    def __str__(self) -> str:
+        """One line for a report."""
+        return "largest entry"

@@ -1,0 +1,1 @@
+"""Scores that read how long a call took beside its output."""

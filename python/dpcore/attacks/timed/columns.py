@@ -1,0 +1,297 @@
+"""Timed calls as rows, and the columns that scores of output and latency are made of.
+
+A row holds the numbers of one output and, last, its latency in nanoseconds. An output that is no
+row of numbers is one entry of an array of objects, beside its latency.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import integer, invalid, vector
+from ...records import Record, frozen_array
+from ..scores.columns import Floats
+from ..scores.outcomes import keys_of
+
+Rows = npt.NDArray[Any]
+
+_MOST_NAMED = 4
+"""Columns that a report names one by one."""
+
+
+def rows_of(outputs: Sequence[Any], latencies: npt.NDArray[np.int64], like: Rows | None) -> Rows:
+    """Timed calls as rows.
+
+    Args:
+        outputs: what the calls returned, in order.
+        latencies: nanoseconds, shape `(calls,)`.
+        like: the rows of the pilot, for calls that are to be counted.
+
+    Returns:
+        Numbers of shape `(calls, entries + 1)`; or objects of shape `(calls, 2)`. An output that
+        is no row of numbers among a pilot's that were is a row of NaN.
+    """
+    if like is None or like.dtype != object:
+        numbers = _numbers(outputs, None if like is None else like.shape[1] - 1)
+        if numbers is not None:
+            return np.column_stack([numbers, latencies.astype(np.float64)])
+    rows = np.empty((len(outputs), 2), dtype=object)
+    rows[:, 0] = np.fromiter(map(_hashable, outputs), dtype=object, count=len(outputs))
+    rows[:, 1] = latencies
+    return rows
+
+
+def _numbers(outputs: Sequence[Any], width: int | None) -> Floats | None:
+    """Outputs as rows of numbers; None if they are not, and no width was asked for."""
+    try:
+        array = np.asarray(outputs)
+        wide = array.size // max(1, len(outputs))
+        if array.dtype.kind in "buif" and width in (None, wide):
+            return array.reshape(len(outputs), wide).astype(np.float64)
+    except (TypeError, ValueError, RuntimeError):
+        # Outputs of changing lengths, or tensors that refuse to be arrays.
+        pass
+    if width is None:
+        return None
+    rows = np.full((len(outputs), width), np.nan)
+    for row, output in zip(rows, outputs, strict=True):
+        one = _numbers([output], None)
+        if one is not None and one.size == width:
+            row[:] = one[0]
+    return rows
+
+
+def _hashable(output: Any) -> Hashable:
+    """An output as something that can be compared whole: an array or list as a tuple."""
+    if isinstance(output, (np.ndarray, np.generic)):
+        output = output.tolist()
+    if isinstance(output, (list, tuple)):
+        # The one row of a call is the output itself.
+        return _hashable(output[0]) if len(output) == 1 else tuple(map(_hashable, output))
+    return output  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Latency(Record):
+    """The latency itself, in nanoseconds.
+
+    Example:
+        >>> Latency()(np.array([1200, 900])).tolist()
+        [1200.0, 900.0]
+        >>> Latency()(np.array([[0.5, 1200.0], [0.1, 900.0]])).tolist()
+        [1200.0, 900.0]
+    """
+
+    merged = True
+
+    def __call__(self, rows: Rows) -> Floats:
+        """The latencies as doubles.
+
+        Args:
+            rows: latencies in nanoseconds, shape `(size,)`; or timed rows, whose last column
+                they are.
+
+        Returns:
+            The same, shape `(size,)`.
+        """
+        rows = np.asarray(rows)
+        return (rows if rows.ndim == 1 else rows[:, -1]).astype(np.float64)
+
+    def __str__(self) -> str:
+        """One line for a report."""
+        return "latency in ns"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class OutputEntry(Record):
+    """One number of the output of a timed call.
+
+    Args:
+        index: which one, from 0, in the row-major order of the output's entries.
+    """
+
+    index: int
+
+    merged = True
+
+    def __post_init__(self) -> None:
+        """Check the index."""
+        object.__setattr__(self, "index", integer("index", self.index, 0))
+
+    def __call__(self, rows: Rows) -> Floats:
+        """The entry of every row, shape `(size,)`."""
+        if self.index + 1 >= rows.shape[1]:
+            raise invalid("rows", f"of at least {self.index + 2} columns", rows.shape)
+        return rows[:, self.index].astype(np.float64)
+
+    def __str__(self) -> str:
+        """One line for a report."""
+        return f"entry {self.index} of the output"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class OutcomeCode(Record):
+    """The number of an output that is compared whole: its place among those of the pilot.
+
+    Args:
+        keys: outputs that the pilot showed, hashable; every other one has the number -1.
+    """
+
+    keys: tuple[Hashable, ...]
+
+    merged = True
+
+    def __call__(self, rows: Rows) -> Floats:
+        """The number of every output, shape `(size,)`."""
+        table = {key: float(place) for place, key in enumerate(self.keys)}
+        return np.array([table.get(key, -1.0) for key in keys_of(rows[:, 0])], np.float64)
+
+    def __str__(self) -> str:
+        """One line for a report."""
+        return "the output"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class OutputDistance(Record):
+    """How far an output is from an input: the L1 distance, the size of noise that was added.
+
+    Args:
+        side: "x" or "x'", for the report.
+        point: the input, one number for each entry of an output.
+    """
+
+    side: str
+    point: Floats
+
+    merged = True
+
+    def __post_init__(self) -> None:
+        """Freeze the input."""
+        object.__setattr__(self, "point", frozen_array(vector("point", self.point)))
+
+    def __call__(self, rows: Rows) -> Floats:
+        """The distance of every output, shape `(size,)`."""
+        apart = np.zeros(len(rows))
+        for entry, value in zip(rows[:, :-1].T, self.point, strict=True):
+            apart += np.abs(entry - value)
+        return apart
+
+    def __str__(self) -> str:
+        """One line for a report."""
+        return f"the output's distance from {self.side}"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class OutputGroup(Record):
+    """Which of a few groups of equal size an output is in.
+
+    Args:
+        column: what the outputs are grouped by, `rows -> numbers`.
+        edges: between the groups, increasing.
+    """
+
+    column: Any
+    edges: Floats
+
+    merged = True
+
+    def __post_init__(self) -> None:
+        """Freeze the edges."""
+        object.__setattr__(self, "edges", frozen_array(np.asarray(self.edges, np.float64)))
+
+    def __call__(self, rows: Rows) -> Floats:
+        """The number of every output's group, shape `(size,)`."""
+        groups: Floats = np.searchsorted(self.edges, self.column(rows), side="right").astype(float)
+        return groups
+
+    def __str__(self) -> str:
+        """One line for a report."""
+        return f"{self.edges.size + 1} groups by {self.column}"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ExcessLatency(Record):
+    """The latency less the usual one of such an output on one side, in nanoseconds.
+
+    Args:
+        side: "x" or "x'": the side on which it would be usual.
+        column: what the usual latency depends on, `rows -> numbers`.
+        places: values of the column, increasing.
+        usual: the usual latency at each, in nanoseconds; straight lines in between.
+    """
+
+    side: str
+    column: Any
+    places: Floats
+    usual: Floats
+
+    merged = True
+
+    def __post_init__(self) -> None:
+        """Freeze the curve and check it."""
+        for name in ("places", "usual"):
+            curve = np.asarray(getattr(self, name), np.float64)
+            object.__setattr__(self, name, frozen_array(curve))
+        if self.places.size == 0 or self.places.shape != self.usual.shape:
+            raise invalid("usual", "one latency for each of the places", self.usual.shape)
+
+    def __call__(self, rows: Rows) -> Floats:
+        """The excess of every call, shape `(size,)`; NaN where the column is."""
+        usual = np.interp(self.column(rows), self.places, self.usual)
+        excess: Floats = Latency()(rows) - usual
+        return excess
+
+    def __str__(self) -> str:
+        """One line for a report."""
+        return f"latency in ns less the usual one on {self.side} at {self.column}"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class TimedScore(Record):
+    """A score of columns made of output and latency.
+
+    Args:
+        columns: what is made of the rows, each `rows -> numbers`.
+        score: the score of these columns, `(size, columns) -> numbers`.
+    """
+
+    columns: tuple[Any, ...]
+    score: Any
+
+    merged = True
+
+    def __call__(self, rows: Rows) -> Floats:
+        """The scores, shape `(size,)`."""
+        scores: Floats = self.score(table_of(self.columns, rows))
+        return scores
+
+    def __str__(self) -> str:
+        """One line for a report."""
+        index = getattr(self.score, "index", None)
+        if index is None:
+            return f"latency and output: {self.score} of {_listed(self.columns)}"
+        column = self.columns[index]
+        about = {ExcessLatency: "latency and output: ", Latency: ""}
+        return f"{about.get(type(column), 'output alone: ')}{column}"
+
+
+def _listed(columns: Sequence[Any]) -> str:
+    """Columns in a few words: two excesses differ only in the side that they speak of."""
+    named = [str(column) for column in columns if not isinstance(column, ExcessLatency)]
+    excesses = [column for column in columns if isinstance(column, ExcessLatency)]
+    if excesses:
+        by = str(excesses[0].column).removesuffix(f" from {excesses[0].side}")
+        named.append(f"its excess over the usual one on either side at {by}")
+    if len(named) > _MOST_NAMED:
+        named[1:-1] = ["..."]
+    return ", ".join(named)
+
+
+def table_of(columns: Sequence[Any], rows: Rows) -> Floats:
+    """The columns made of timed rows, shape `(size, columns)`."""
+    return np.column_stack([column(rows) for column in columns])

@@ -1,0 +1,172 @@
+"""Counting fresh draws, and the record of what was counted."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import Any, Final
+
+import numpy as np
+
+from ..attacks import NAMES
+from ..errors import AssumptionWarning
+from ..mechanisms.callables import name_of
+from ..progress import Progress, interrupted_again
+from ..records import Counts
+from ..results.audits import Audit
+from ..results.findings import Finding, Scored
+from ..sampling.drawing import COUNT
+from ..sampling.rows import doubts
+from ..sampling.sources import Source, slices_of
+from ..sampling.tally import Curve, Event, Hits, Tally, Watch
+from .fitting import Fitted
+from .request import Plan
+
+_LATTICE_TRIALS: Final = 2**20
+"""Trials on which the floating-point finding is counted: what it finds is not rare."""
+_CURVE_TRIALS: Final = 2**22
+
+
+def record(plan: Plan, source: Source, fitted: Fitted, counts: Counts, **more: Any) -> Audit:
+    """The audit, with what the plan says of it."""
+    notes = (*plan.notes, *fitted.notes, *fitted.remarks, *more.pop("notes", ()))
+    return Audit(
+        mechanism=plan.mechanism,
+        pair=plan.pair,
+        neighbour=plan.neighbour,
+        attack=_attack_name(plan.attack),
+        event=fitted.event,
+        direction=fitted.direction,
+        counts=counts,
+        claim=plan.claim,
+        delta=plan.delta,
+        confidence=plan.confidence,
+        seed=plan.seed,
+        block=source.block,
+        route=source.route,
+        ranges=((plan.start, plan.start + counts.n),),
+        end=max(plan.start + plan.trials, counts.n),
+        pilot=fitted.pilot,
+        shape=source.shape,
+        threads=source.threads,
+        floats=plan.floats,
+        notes=notes,
+        randomness=plan.randomness,
+        **more,
+    )
+
+
+def counted(
+    plan: Plan,
+    source: Source,
+    fitted: Fitted,
+    progress: bool | None,
+) -> Audit:
+    """Count the event on fresh draws, all trials."""
+    begun = time.perf_counter()
+    trials = (plan.start, plan.start + plan.trials)
+    watches = _watches(plan, fitted)
+    done, tally, tally_prime = _count(source, fitted.event, trials, progress, watches)
+    counts = Counts(tally.hits[0], done, tally_prime.hits[0], done)
+    partial = done < plan.trials
+    checks = plan.doubted + doubts([[tally.evidence], [tally_prime.evidence]])
+    warn_of((*checks, *fitted.remarks))
+    watched = _watched(plan, fitted, tally, tally_prime)
+    return record(
+        plan,
+        source,
+        fitted,
+        counts,
+        nan=tally.nan,
+        nan_prime=tally_prime.nan,
+        partial=partial,
+        bound="anytime" if partial else plan.bound,
+        stop="interrupted" if partial else "fixed",
+        pooled=() if partial else _pooled(fitted.event, tally, tally_prime),
+        floating_point=watched[0],
+        curve=watched[1],
+        checks=checks,
+        seconds=time.perf_counter() - begun,
+    )
+
+
+def warn_of(checks: tuple[str, ...]) -> None:
+    """Warn of each check, for scripts that never print the report."""
+    for said in checks:
+        # As if it came from the line that called dpcore.audit.
+        warnings.warn(said, AssumptionWarning, stacklevel=4)
+
+
+def _watches(plan: Plan, fitted: Fitted) -> tuple[Watch, ...]:
+    """What is counted beside the event: the lattice's, then the curve of the score."""
+    watches = []
+    if fitted.lattice is not None:
+        limit = plan.start + min(plan.trials, _LATTICE_TRIALS)
+        watches.append(Watch(Hits(fitted.lattice.event), limit))
+    if fitted.thresholds.size:
+        curve = Curve(fitted.event.score, fitted.thresholds)  # type: ignore[attr-defined]
+        watches.append(Watch(curve, plan.start + min(plan.trials, _CURVE_TRIALS)))
+    return tuple(watches)
+
+
+def _watched(
+    plan: Plan, fitted: Fitted, tally: Tally, tally_prime: Tally
+) -> tuple[Finding | None, Scored | None]:
+    finding = curve = None
+    limits = {"lattice": _LATTICE_TRIALS, "curve": _CURVE_TRIALS}
+    names = ["lattice"] * (fitted.lattice is not None) + ["curve"] * bool(fitted.thresholds.size)
+    for i, name in enumerate(names):
+        k, k_prime = tally.watched[i], tally_prime.watched[i]
+        n, n_prime = tally.watched_rows[i], tally_prime.watched_rows[i]
+        if n == 0 or n_prime == 0 or n != max(0, min(plan.trials, limits[name])):
+            # Cut short by Ctrl-C: n was not fixed in advance, and the finding has no other bound.
+            continue
+        if name == "curve":
+            curve = Scored(fitted.thresholds, np.array(k), n, np.array(k_prime), n_prime)
+        elif fitted.lattice is not None:
+            event, direction = fitted.lattice.event, fitted.lattice.direction
+            counts = Counts(k[0], n, k_prime[0], n_prime)
+            finding = Finding(event, direction, counts, plan.delta, plan.confidence)
+    return finding, curve
+
+
+def _pooled(event: Event, tally: Tally, tally_prime: Tally) -> tuple[Counts, ...]:
+    multiplicities = getattr(event, "multiplicities", ())
+    return tuple(
+        Counts(k, tally.rows * entries, k_prime, tally_prime.rows * entries)
+        for k, k_prime, entries in zip(
+            tally.hits[1:], tally_prime.hits[1:], multiplicities, strict=True
+        )
+    )
+
+
+def _count(
+    source: Source,
+    event: Event,
+    trials: tuple[int, int],
+    progress: bool | None,
+    watches: tuple[Watch, ...] = (),
+) -> tuple[int, Tally, Tally]:
+    """Count both sides in slices; Ctrl-C keeps the slices that both sides have finished."""
+    start, stop = trials
+    # One name for both, so that no Ctrl-C can fall between counts and their number of trials.
+    so_far = (0, Tally(), Tally())
+    with Progress("auditing", stop - start, progress) as bar:
+        try:
+            for first, end in slices_of(start, stop, source.block, source.threads):
+                part = source.tally(event, COUNT, 0, first, end, watches)
+                part_prime = source.tally(event, COUNT, 1, first, end, watches)
+                so_far = (end - start, so_far[1] + part, so_far[2] + part_prime)
+                bar.advance(end - first)
+        except KeyboardInterrupt:
+            if interrupted_again() or so_far[0] == 0:
+                raise
+    return so_far
+
+
+def _attack_name(attack: Any) -> str:
+    """The attack's class, and its options where they are not the default."""
+    if type(attack) not in NAMES.values():
+        return name_of(attack)
+    name = type(attack).__name__
+    return name if attack == type(attack)() else repr(attack)

@@ -1,0 +1,134 @@
+"""Which of an attack's scores, and which threshold on it: rounds on ever more pilot draws."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ..attacks.choosing.choice import (
+    Choice,
+    Goal,
+    Marks,
+    best_of_sketches,
+    choices,
+    column_grains,
+    marks_of,
+    part_grains,
+    rounded_merit,
+    score_grain,
+    sorted_values,
+)
+from ..attacks.choosing.sketch import Frame, Sketch, SketchScores
+from ..events.above import scores_of
+from ..sampling.drawing import SELECTION
+from ..sampling.sources import Source, slices_of
+
+Sides = tuple[npt.NDArray[Any], npt.NDArray[Any]]
+"""Outputs on x and on x'."""
+
+_SCREENED: Final = 2**21
+"""Numbers a side on which all scores are compared; at least and at most so many rows."""
+_SCREENED_ROWS: Final = (2**15, 2**17)
+_SEMIFINALISTS: Final = 6
+_MOST_HALFWAY: Final = 2**20
+_FINALISTS: Final = 2
+_EQUAL: Final = 0.01
+"""Scores whose merit is within this share of the best are as good."""
+_COST: Final = 20
+"""What a score costs that does not say: see `AdditiveScore.cost`."""
+
+
+def screen(source: Source, selection: int) -> Sides:
+    """The first outputs of the split that chooses among scores."""
+    rows = max(_SCREENED // max(1, source.elements), _SCREENED_ROWS[0])
+    rows = min(rows, _SCREENED_ROWS[1], selection)
+    return source.outputs(SELECTION, 0, 0, rows), source.outputs(SELECTION, 1, 0, rows)
+
+
+def merit_of(choice: Choice) -> float:
+    """The merit, as a key."""
+    return choice.merit
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def select(
+    source: Source, scores: tuple[Any, ...], first_look: Sides, selection: int, goal: Goal
+) -> Choice:
+    """The best event of the best score: rounds on ever more of the split, for ever fewer scores.
+
+    A faint difference between two good scores does not show on the draws of the first round, nor
+    does a rare event: the few that go on must be chosen on more.
+
+    Args:
+        source: where draws come from.
+        scores: at least one.
+        first_look: the first outputs of the split (see `screen`).
+        selection: draws a side in the whole split.
+        goal: what is to be certified.
+    """
+    screened = len(first_look[0])
+    halfway = min(_MOST_HALFWAY, selection // 4)
+    rounds = [halfway] if halfway >= 2 * screened else []
+    rounds += [selection] if selection > screened else []
+    found = choices(scores, *first_look, goal.bolder() if rounds else goal)
+    rounded = max((each.rounding for each in found if each.rounding), key=merit_of, default=None)
+    ranked = sorted(found, key=merit_of, reverse=True)
+    for size, most in zip(rounds, (_SEMIFINALISTS, _FINALISTS), strict=False):
+        # The cheapest of the good ones goes on whatever its place among them, and of scores that
+        # chose the same outputs one is enough.
+        first = _cheapest(ranked)
+        different = {first.counts: first}
+        for choice in ranked:
+            different.setdefault(choice.counts, choice)
+        left = tuple(choice.event.score for choice in list(different.values())[:most])
+        own = goal if size == selection else goal.bolder()
+        found = _judged(source, left, first_look, size, own)
+        ranked = sorted(found, key=merit_of, reverse=True)
+    chosen = _cheapest(ranked)
+    told = rounded is not None and rounded.merit > rounded_merit(chosen.merit)
+    return replace(chosen, rounding=rounded if told else None)
+
+
+def _judged(
+    source: Source, scores: tuple[Any, ...], first_look: Sides, size: int, goal: Goal
+) -> list[Choice]:
+    """The best event of each score on the first `size` draws of the split."""
+    frames, marked = [], []
+    for score in scores:
+        sides = scores_of(score, first_look[0]), scores_of(score, first_look[1])
+        marks = marks_on(score, first_look, sides)
+        marked.append(marks)
+        frames.append(
+            Frame.of(marks.edges, (sorted_values(sides[0]), sorted_values(sides[1])), size)
+        )
+    work = SketchScores(scores, tuple(frames))
+    totals = []
+    for side in (0, 1):
+        parts = [
+            part
+            for first, end in slices_of(0, size, source.block, source.threads)
+            for part in source.run(work, SELECTION, side, first, end)
+        ]
+        totals.append([Sketch.total(sketches) for sketches in zip(*parts, strict=True)])
+    return [
+        best_of_sketches(score, first, second, marks, goal)
+        for score, first, second, marks in zip(scores, *totals, marked, strict=True)
+    ]
+
+
+def _cheapest(found: list[Choice]) -> Choice:
+    """Of the choices about as good as the best, the one whose score takes least time."""
+    most = max(map(merit_of, found))
+    good = [choice for choice in found if choice.merit >= most - _EQUAL * abs(most)]
+    return min(good, key=lambda choice: getattr(choice.event.score, "cost", _COST))
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def marks_on(score: Any, outputs: Sides, values: Sides) -> Marks:
+    """Thresholds between the values of a score on some outputs."""
+    grains = part_grains(score, *outputs) or column_grains(*outputs)
+    grain = score_grain(score, grains, *values)
+    return marks_of(sorted_values(values[0]), sorted_values(values[1]), grain)

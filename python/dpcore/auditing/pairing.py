@@ -1,0 +1,214 @@
+"""Which pair is audited: the one given, or the most telling of several, found on pilots."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from ..attacks.choosing.choice import Goal, ScoreAttack
+from ..attacks.reading.candidates import candidates_of
+from ..errors import flag, invalid, message, mistyped, vector
+from ..mechanisms.noise import Native
+from ..pairs import Search, drive, zeros_ones
+from ..pairs.comparing import same
+from ..pairs.domains import neighbour_of
+from ..pairs.neighbouring import named, refuse_farther
+from ..published import is_native
+from ..records import Pair
+from ..sampling.drawing import PILOT
+from ..sampling.sources import Source
+from .judging import screen, select
+
+_LEAST: Final = 2**11
+_MOST: Final = 2**19
+"""Pilot draws a side on one pair in one round of a comparison."""
+_FINAL: Final = 3
+_MOST_FINAL: Final = 2**22
+"""The same where so few pairs are left."""
+_MOST_TRAINING: Final = 2**18
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The pairs that an audit may choose from.
+
+    Args:
+        pairs: one or several; empty for a search.
+        search: a plan that proposes pairs, or None.
+        neighbour: the relation that the claim speaks of, or None for "these two inputs".
+        null: True if the two inputs may be equal.
+    """
+
+    pairs: tuple[Pair, ...]
+    search: Search | None = None
+    neighbour: Any = None
+    null: bool = False
+
+    @property
+    def first(self) -> Pair:
+        """A pair to learn the shape of outputs from."""
+        if self.search is not None:
+            return self.search.start(np.random.default_rng(0))[0]
+        return self.pairs[0]
+
+    @property
+    def relation(self) -> str:
+        """The relation that the pair was checked against, as text, or empty."""
+        return "" if self.neighbour is None else named(self.neighbour)
+
+    def only(self, pair: Pair) -> Asked:
+        """The same with the pair that was chosen; a search chose it by its own relation."""
+        by = self.neighbour
+        if by is None and self.search is not None:
+            by = self.search.neighbour
+        return Asked((pair,), None, by, self.null)
+
+    def checked(self, pair: Pair) -> Pair:
+        """The pair, if its inputs differ and are neighbours.
+
+        Raises:
+            TypeError: if the relation is one of inputs of another kind.
+            ValueError: if the inputs are equal, which `null` allows; farther apart than
+                `neighbour` says; or at a distance of their own, beside `neighbour`.
+        """
+        if not self.null and same(pair.x, pair.x_prime):
+            # Nothing tells equal inputs apart: every mechanism would pass.
+            text = message("pair", "different in at least one entry", pair)
+            raise ValueError(f"{text} (null=True allows two equal inputs)")
+        if self.neighbour is not None:
+            refuse_farther(pair, self.neighbour)
+            if pair.distance != 1.0:
+                # A metric claim speaks of any two inputs, per unit of their distance; one about
+                # neighbours of neighbours alone. A pair cannot stand for both.
+                requirement = "1 where neighbour says which inputs the claim speaks of"
+                raise invalid("distance of the pair", requirement, pair.distance)
+        return pair
+
+
+def asked(mechanism: Any, pair: Any, neighbour: Any = None, null: bool = False) -> Asked:
+    """Read the arguments `pair`, `neighbour` and `null` of an audit.
+
+    Raises:
+        TypeError: if one is none of the kinds allowed.
+        ValueError: if it is an empty list; if there is no pair; if a pair is refused, see
+            `Asked.checked`.
+    """
+    if neighbour is not None:
+        neighbour_of(neighbour)
+    wanted = replace(_wanted(mechanism, pair), neighbour=neighbour, null=flag("null", null))
+    for one in wanted.pairs:
+        if is_native(mechanism):
+            dim_of(one)
+        wanted.checked(one)
+    return wanted
+
+
+def dim_of(pair: Pair) -> int:
+    """Entries of the inputs of a native mechanism, which are two vectors of one size.
+
+    Raises:
+        TypeError: if an input does not hold real numbers.
+        ValueError: if it is no vector of finite numbers, or the two differ in size.
+    """
+    x, x_prime = vector("x", pair.x), vector("x_prime", pair.x_prime)
+    if x.shape != x_prime.shape:
+        raise invalid("pair", "two inputs of equal shape", (x.shape, x_prime.shape))
+    return x.size
+
+
+def _wanted(mechanism: Any, pair: Any) -> Asked:
+    if pair is None:
+        return Asked((_default(mechanism),))
+    if isinstance(pair, Pair):
+        return Asked((pair,))
+    if isinstance(pair, Search):
+        return Asked((), pair)
+    if isinstance(pair, tuple) and len(pair) == 2 and not isinstance(pair[0], Pair):
+        return Asked((Pair(*pair),))
+    several = tuple(pair) if isinstance(pair, Iterable) and not _is_data(pair) else ()
+    if not all(isinstance(one, Pair) for one in several) or (_is_data(pair) and not several):
+        raise mistyped("pair", _KINDS, pair)
+    if not several:
+        if isinstance(pair, Iterable):
+            raise invalid("pair", "at least one Pair", pair)
+        raise mistyped("pair", _KINDS, pair)
+    return Asked(several)
+
+
+def _default(mechanism: Any) -> Pair:
+    """The mechanism's own pair, or 0 against 1 for the package's noises and their subclasses."""
+    make = getattr(mechanism, "default_pair", None)
+    if make is None and not isinstance(mechanism, Native):
+        # 0 against 1 may be no neighbours, or as near as makes every mechanism pass.
+        requirement = (
+            "given for a mechanism without default_pair: two inputs that the claim calls "
+            "neighbours, as in audit(mechanism, ([0.0], [1.0]))"
+        )
+        raise invalid("pair", requirement, None)
+    found = zeros_ones(1) if make is None else make()
+    if not isinstance(found, Pair):
+        raise mistyped("default_pair()", "a Pair", found)
+    return found
+
+
+_KINDS = "a Pair, a tuple (x, x_prime), several Pairs, a pairs.search(...) or None"
+
+
+def _is_data(value: Any) -> bool:
+    return isinstance(value, (str, bytes, dict, np.ndarray))
+
+
+def settle(
+    wanted: Asked,
+    source_of: Callable[[Pair], Source],
+    attack: ScoreAttack,
+    goal: Goal,
+    pilot: int,
+    seed: int,
+) -> Pair:
+    """The pair expected to certify most: rounds of pilots, of which the best third goes on.
+
+    Args:
+        wanted: the pairs to choose from.
+        source_of: makes the source of a pair.
+        attack: fitted anew on every pair.
+        goal: what is to be certified.
+        pilot: pilot draws a side that the last round may use.
+        seed: of the search.
+
+    Returns:
+        One pair. Nothing that was drawn here is counted.
+    """
+    if len(wanted.pairs) == 1:
+        return wanted.pairs[0]
+
+    def evaluate(pair: Pair, size: int) -> float:
+        # A search proposes as it goes.
+        return _merit(source_of(wanted.checked(pair)), pair, attack, goal, size)
+
+    if wanted.search is not None:
+        return drive(wanted.search, evaluate, np.random.default_rng((seed, 0)))
+    left = list(wanted.pairs)
+    while len(left) > 1:
+        # Every round costs half a pilot in all, and only the last ones may be long.
+        most = _MOST if len(left) > _FINAL else _MOST_FINAL
+        size = min(max(_LEAST, pilot // (2 * len(left))), most)
+        ranked = sorted(left, key=lambda pair: -evaluate(pair, size))
+        left = ranked[: (len(ranked) + 2) // 3]
+    return left[0]
+
+
+def _merit(source: Source, pair: Pair, attack: ScoreAttack, goal: Goal, size: int) -> float:
+    training = max(1, min(size // 2, _MOST_TRAINING))
+    sides = source.outputs(PILOT, 0, 0, training), source.outputs(PILOT, 1, 0, training)
+    scores = candidates_of(attack, *sides, pair, f"outputs of {source.name}")
+    if not scores:
+        return -math.inf
+    selection = size - training
+    merit = select(source, scores, screen(source, selection), selection, goal.bolder()).merit
+    # A metric claim is per unit of distance, and with delta nothing is ever divided.
+    return merit if goal.delta or merit < 0.0 else merit / pair.distance

@@ -1,0 +1,297 @@
+"""What contradicts the independence of recorded rows: repetitions, and sides that go together.
+
+Recorded rows may be in any order (sorted files are fine), so nothing is read from the order of one
+side. All checks together alarm on independent rows with probability below 1e-6:
+
+- *Evenness.* Independent draws of any law give their values unequal numbers of copies: that 30
+  values or more have even (threefold, ...) numbers each has probability below 2^-29; numbers of
+  copies that vary too little are told at 1e-9 (equal probabilities vary least).
+- *Repetition.* Values of many digits that come again on one side, more often than chance meetings
+  on the grid of their digits, and never on the other side. Let twins be the rows of one side that
+  have an equal row there. On a law with loss at most epsilon the other side meets those values
+  e^-epsilon times as often, so that it misses 60 expected meetings with probability exp(-60/e) =
+  3e-10 at epsilon 1. Where the sides differ by more, laws on a grid and laws with unequal
+  probabilities are still told apart from resampled rows; a generator with few states is not, and
+  no bound holds for it either.
+- *Pairs.* Row i of one side against row i of the other: seven standard deviations of a random
+  permutation, 3e-12 for each column (64 at most) and for the event.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ...sampling.tally import happened
+
+Array = npt.NDArray[Any]
+Sides = tuple[Array, Array]
+Floats = npt.NDArray[np.float64]
+
+_FEW_DISTINCT: Final = 30
+"""Values of which less is said: all of them have even numbers with probability 2^-29 here."""
+
+_UNLIKELY: Final = 1e-9
+"""Level of a test of evenness."""
+
+_TWINS: Final = 60.0
+"""Meetings that the other side should have had."""
+
+_MET: Final = 0.01
+"""Share of them that says that the values belong to both sides."""
+
+_MOST_ATOMS: Final = 4
+"""Repeated values that a law may have beside a density, by clipping or censoring."""
+
+_MOST_BITS: Final = 32
+"""Bits of the coarsest of continuous samplers: one word."""
+
+_PEAKS: Final = 8.0
+"""A density meets itself so much more often than a uniform one between its quartiles, at most."""
+
+_ODD: Final = np.uint64(0x9E3779B97F4A7C15)
+"""2^64 over the golden ratio, a multiplier that spreads bits (Knuth, 1998, section 6.4)."""
+
+_CHARACTERS: Final = 64
+_COLUMNS: Final = 64
+_GAPS: Final = 256
+_DEVIATIONS: Final = 7.0
+_EXPECTED: Final = 25.0
+_FEWEST_PAIRS: Final = 60
+"""Seven standard deviations need more than 49 rows."""
+
+_MOST_PAIRS: Final = 2**17
+
+
+def doubts_of_rows(sides: Sides) -> tuple[str, ...]:
+    """Repetitions that independent rows do not have.
+
+    Args:
+        sides: outputs on x and on x', numbers or texts, shapes `(size, ...)`, `(size', ...)`.
+
+    Returns:
+        A sentence for each side with something to say; none for outputs of other kinds.
+    """
+    if any(side.dtype.kind not in "buifcUS" or side.size == 0 for side in sides):
+        return ()
+    tables = [_matrix(side) for side in sides]
+    keys = _keys(tables)
+    names = ("outputs", "outputs_prime")
+    found = (_repeated(names[this], tables[this], keys[this], keys[1 - this]) for this in range(2))
+    return tuple(sentence for sentence in found if sentence)
+
+
+def _matrix(side: Array) -> Array:
+    """The rows as columns of numbers or of texts."""
+    flat = side.reshape(len(side), -1)
+    return np.hstack([flat.real, flat.imag]) if side.dtype.kind == "c" else flat
+
+
+def _keys(tables: list[Array]) -> list[npt.NDArray[np.uint64]]:
+    """A hash of every row: two unequal rows share one with probability 2^-64."""
+    both = np.concatenate(tables)
+    numbers: Array
+    if both.dtype.kind in "US":
+        numbers = np.unique(both, return_inverse=True)[1].reshape(both.shape).astype(np.int64)
+    elif both.dtype.kind == "f":
+        # Adding 0.0 makes equal what compares equal: -0.0 and 0.0.
+        numbers = both.astype(np.float64) + 0.0
+    else:
+        numbers = both.astype(np.int64)
+    keys = np.zeros(len(both), dtype=np.uint64)
+    for column in numbers.T:
+        keys = (keys ^ np.ascontiguousarray(column).view(np.uint64)) * _ODD
+        keys ^= keys >> np.uint64(29)
+    return [keys[: len(tables[0])], keys[len(tables[0]) :]]
+
+
+def _repeated(
+    name: str,
+    table: Array,
+    keys: npt.NDArray[np.uint64],
+    others: npt.NDArray[np.uint64],
+) -> str:
+    """What is odd about the repetitions of one side, or an empty string."""
+    found, first, times = np.unique(keys, return_index=True, return_counts=True)
+    if found.size < _FEW_DISTINCT or found.size == keys.size:
+        return ""
+    copies = int(np.gcd.reduce(times))
+    if copies > 1:
+        return f"rows are repeated: each row of {name} occurs {copies} times or more"
+    if _spread(times)[0] < _UNLIKELY:
+        often = f"each of {found.size:,} rows of {name} occurs about {times.mean():.3g} times"
+        return f"rows are repeated: {often}, more evenly than chance has it"
+    # Atoms of either side belong to both: the censored values of one are rare on the other.
+    rare = ~np.isin(found, np.concatenate([_frequent(keys), _frequent(others)]))
+    many = times[rare]
+    again, alone = int(np.count_nonzero(many > 1)), int(np.count_nonzero(many == 1))
+    meetings = float((many * (many - 1.0)).sum() / 2.0)
+    bits = min(_MOST_BITS, _bits(table[first]))
+    by_chance = _PEAKS * len(keys) ** 2 / 2.0 / 2.0**bits
+    if meetings <= by_chance + _DEVIATIONS * math.sqrt(by_chance):
+        return ""
+    twins = float(many[many > 1].sum()) * len(others) / len(keys)
+    met = int(np.count_nonzero(np.isin(others, found[rare])))
+    if twins < _TWINS or met > _MET * twins:
+        return ""
+    # A law with values of its own that come again has unequal probabilities, as a rule.
+    if alone <= again and _spread(many)[1] < _UNLIKELY:
+        return ""
+    return f"rows are repeated: {np.count_nonzero(times > 1):,} rows of {name} occur more than once"
+
+
+def _frequent(keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """The most frequent values, as many as a density may have beside it."""
+    found, times = np.unique(keys, return_counts=True)
+    return found[np.argsort(times, kind="stable")[-_MOST_ATOMS:]]
+
+
+def _spread(times: npt.NDArray[np.int64]) -> tuple[float, float]:
+    """The chances of so little, and of so much, variance if all values are equally probable.
+
+    Numbers of copies are Poisson numbers above 0, given their mean; the variance over values is
+    taken for a multiple of a chi-square with the same two moments.
+    """
+    from scipy.special import chdtr, chdtrc, lambertw
+
+    mean = float(times.mean())
+    rate = mean + float(lambertw(-mean * math.exp(-mean)).real) if mean < 500.0 else mean
+    variance, fourth = rate, rate + 3.0 * rate**2
+    if rate < 40.0:
+        k = np.arange(1.0, 200.0)
+        weights = np.exp(np.cumsum(np.log(max(rate, 1e-12) / k)))
+        weights /= weights.sum()
+        variance, fourth = (float(weights @ (k - mean) ** power) for power in (2, 4))
+    if variance <= 0.0:
+        return 1.0, 1.0
+    freedom = 2.0 * times.size * variance**2 / (fourth - variance**2)
+    seen = freedom * float(times.var()) / variance
+    return float(chdtr(freedom, seen)), float(chdtrc(freedom, seen))
+
+
+# How many values the digits of a row could make.
+
+
+def _bits(rows: Array) -> float:
+    """The log2 of how many rows the digits between the quartiles could write."""
+    if rows.dtype.kind in "US":
+        # As many as the characters of each place can be combined.
+        narrow = np.ascontiguousarray(rows.astype(f"U{_CHARACTERS}"))
+        codes = narrow.view(np.uint32).reshape(len(rows), -1)
+        ordered = np.sort(codes, axis=0)
+        return float(np.log2(1.0 + (np.diff(ordered, axis=0) > 0).sum(axis=0)).sum())
+    total = 0.0
+    for column in rows.T:
+        total += _column_bits(column)
+        if total >= _MOST_BITS:
+            break
+    return total
+
+
+def _column_bits(column: Array) -> float:
+    """The log2 of the number of steps between the quartiles of the distinct values."""
+    values = np.unique(column[np.isfinite(column)])
+    if values.size < 3:
+        return math.log2(max(1, values.size))
+    low, high = values[values.size // 4], values[(3 * values.size) // 4]
+    if values.dtype.kind in "bui":
+        step = float(np.gcd.reduce(np.diff(values.astype(np.int64))))
+        return math.log2(max(1.0, (float(high) - float(low)) / max(1.0, abs(step))))
+    values = values.astype(np.float64)
+    step = max(_last_place(values, float(max(abs(low), abs(high)))), _grid(values))
+    return math.log2(max(1.0, (float(high) - float(low)) / step))
+
+
+def _last_place(values: Floats, at: float) -> float:
+    """The last place at some magnitude, of the coarsest binary format that holds all values."""
+    mantissas = (values[values != 0.0].view(np.uint64) & np.uint64(2**52 - 1)) | np.uint64(2**52)
+    spare = int((mantissas & (~mantissas + np.uint64(1))).min())
+    return float(np.spacing(at)) * spare
+
+
+def _grid(values: Floats) -> float:
+    """The step of which all gaps are multiples, by Euclid's algorithm; 0 if there is none.
+
+    A step below 2^-26 of the range counts for none: so fine a grid is as good as a density.
+    """
+    some = values[:: math.ceil(values.size / _GAPS)]
+    span = float(some[-1] - some[0])
+    rounding = 2.0**-38 * span + 64.0 * float(np.spacing(np.abs(some).max()))
+    least = max(2.0**-26 * span, 2.0**10 * rounding)
+    step = 0.0
+    if not math.isfinite(span):
+        return 0.0
+    for gap in np.diff(some).tolist():
+        larger, smaller = max(step, gap), min(step, gap)
+        while smaller > rounding:
+            rest = math.fmod(larger, smaller)
+            larger, smaller = smaller, (0.0 if smaller - rest <= rounding else rest)
+        step = larger
+        if step < least:
+            return 0.0
+    return step
+
+
+# Sides that go together.
+
+
+def doubts_of_pairs(sides: Sides, event: Any) -> tuple[str, ...]:
+    """Rows i of both sides that go together, as with common seeds.
+
+    Each row is compared with the row of the same number less the mean of that row's neighbours:
+    so files that were sorted, or drift, do not seem paired.
+
+    Args:
+        sides: outputs on x and on x', in the order in which they were recorded.
+        event: what is counted, `outputs -> bool`.
+
+    Returns:
+        A sentence, if there is something to say.
+    """
+    size = min(_MOST_PAIRS, *map(len, sides))
+    if size < _FEWEST_PAIRS:
+        return ()
+    hits = [happened(event, side[:size]).astype(np.int8) for side in sides]
+    compared: list[tuple[str, Array, Array]] = [("hits of the event", hits[0], hits[1])]
+    if all(side.dtype.kind in "buifcUS" for side in sides):
+        first, second = (_matrix(side[:size]) for side in sides)
+        for place in range(min(first.shape[1], _COLUMNS)):
+            what = f"values in column {place}" if first.shape[1] > 1 else "values"
+            compared.append((what, first[:, place], second[:, place]))
+    for what, one, other in compared:
+        found = _together(one, other)
+        if abs(found) > _DEVIATIONS:
+            told = f"{what} of outputs and outputs_prime go together row by row"
+            return (f"{told} ({found:.1f} standard deviations): give paired=True",)
+    return ()
+
+
+def _together(one: Array, other: Array) -> float:
+    """Standard deviations from what a random order of the rows gives; 0 where it says nothing."""
+    ranks, still = _ranks(one)
+    others, still_other = _ranks(other)
+    # Chance meetings of rare values are far from normal.
+    if one.size * (1.0 - still) * (1.0 - still_other) < _EXPECTED:
+        return 0.0
+    # Where both orders mean something (chunks that were sorted, say) they are no random ones.
+    if min(_ordered(ranks), _ordered(others)) > _DEVIATIONS:
+        return 0.0
+    apart = others - (np.roll(others, 1) + np.roll(others, -1)) / 2.0
+    scale = float((ranks @ ranks) * (apart @ apart)) / (one.size - 1)
+    return float(ranks @ apart) / math.sqrt(scale) if scale > 0.0 else 0.0
+
+
+def _ordered(ranks: Floats) -> float:
+    """Standard deviations of the correlation of neighbouring rows from that in a random order."""
+    return float(ranks @ np.roll(ranks, 1)) / float(ranks @ ranks) * math.sqrt(ranks.size)
+
+
+def _ranks(values: Array) -> tuple[Floats, float]:
+    """Centred middle ranks, and the share of the most frequent value."""
+    _, where, times = np.unique(values, return_inverse=True, return_counts=True)
+    middles = np.cumsum(times) - (times - 1.0) / 2.0
+    ranks: Floats = middles[where] - (values.size + 1.0) / 2.0
+    return ranks, float(times.max() / values.size)

@@ -1,0 +1,225 @@
+"""Tables of outputs, from files or from frames: which columns are outputs, which tells the side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import integer, invalid, mistyped
+
+Column = str | int
+Array = npt.NDArray[Any]
+
+MISSING: Final = "write nan where the output itself is NaN, and leave out no row"
+
+_ON_X: Final = ("1", "true", "in", "x")
+_ON_X_PRIME: Final = ("0", "false", "out", "x_prime", "x'")
+_LABELS: Final = "1, true, in or x, or else 0, false, out or x_prime"
+_ROW_NUMBERS: Final = "__index_level_"
+"""How pandas names, in a parquet file, the row numbers that had no name."""
+
+
+class Table(NamedTuple):
+    """Columns of equal length.
+
+    Args:
+        name: of the file, or of the argument that held the frame.
+        names: one for each column; empty where a header leaves it out, None without a header.
+        columns: arrays of equal length, one entry of a column for each output.
+    """
+
+    name: str
+    names: tuple[str, ...] | None
+    columns: tuple[Array, ...]
+
+
+def selected(table: Table, column: Any = None, default: Sequence[int] | None = None) -> Array:
+    """The outputs in a table.
+
+    Args:
+        table: the columns.
+        column: name or number of a column, or a list of them; None takes those of `default`.
+        default: numbers of columns; None is all.
+
+    Returns:
+        One column as it is, shape `(size,)`; several as `(size, columns)`.
+
+    Raises:
+        TypeError: if `column` is of the wrong kind.
+        ValueError: if there is no such column, or columns do not fit together.
+    """
+    places = list(range(len(table.columns)) if default is None else default)
+    if column is not None:
+        places = [_place(table, one) for one in _listed(column)]
+    elif table.names is not None:
+        for place in places:
+            if not table.names[place] or table.names[place].startswith(_ROW_NUMBERS):
+                # A row number is no part of an output, and could tell the sides apart.
+                text = f"column {place} of {table.name} must have a name, got none"
+                raise ValueError(f"{text} (if it numbers the rows, choose others with column=)")
+    chosen = [table.columns[place] for place in places]
+    if len(chosen) == 1:
+        return chosen[0]
+    if table.name.lower().endswith(".npz") and column is None:
+        requirement = f"given where a file holds {len(chosen)} arrays"
+        raise invalid("column", requirement, column)
+    shapes = {one.shape for one in chosen}
+    if len(shapes) > 1:
+        raise invalid("columns", "of equal shape", sorted(shapes))
+    if len({one.dtype.kind in "buifc" for one in chosen}) > 1:
+        # Beside texts numpy would make texts of the numbers.
+        chosen = [one.astype(object) for one in chosen]
+    return np.stack(chosen, axis=1)
+
+
+def parted(table: Table, label: Column, column: Any = None) -> tuple[Array, Array]:
+    """The outputs on x and those on x' in a table with a column that tells them apart.
+
+    Args:
+        table: the columns.
+        label: the column with 1, true, in or x for outputs on x, and 0, false, out or x_prime
+            for outputs on x'.
+        column: the columns of the output; None only where there is one beside the label.
+
+    Returns:
+        Both, in the order of the table.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind.
+        ValueError: if there is no such column, or a label is none of these.
+    """
+    place = _place(table, label)
+    others = [number for number in range(len(table.columns)) if number != place]
+    if column is None and len(others) != 1:
+        # Any further column, a row number say, could tell the sides apart by itself.
+        requirement = f"given where a file has {len(others)} columns beside the label"
+        raise invalid("column", requirement, column)
+    outputs = selected(table, column, others)
+    given = () if column is None else _listed(column)
+    if place in [_place(table, one) for one in given]:
+        raise invalid("column", "another one than the label", column)
+    is_x = are_x(table.columns[place], f" of {table.name}")
+    return outputs[is_x], outputs[~is_x]
+
+
+def are_x(labels: Array, place: str = "") -> npt.NDArray[np.bool_]:
+    """For every row, whether its label says x.
+
+    Args:
+        labels: bools, numbers or texts, shape `(size,)`.
+        place: where they stand, for the message.
+
+    Returns:
+        Bools, shape `(size,)`.
+
+    Raises:
+        ValueError: if a label is none of those known; the message names its row.
+
+    Example:
+        >>> are_x(np.array(["x", "x_prime", "x"])).tolist()
+        [True, False, True]
+    """
+    # Objects of several kinds, as pandas keeps missing labels, have no order.
+    plain = labels.astype(str) if labels.dtype.kind in "OS" else labels
+    found, row, which = np.unique(plain, return_index=True, return_inverse=True)
+    sides = []
+    for label, first in zip(found.tolist(), row.tolist(), strict=True):
+        text = str(label).strip().lower()
+        # What 1 and 0 look like in a column of floats.
+        text = {"1.0": "1", "0.0": "0"}.get(text, text)
+        if text not in _ON_X + _ON_X_PRIME:
+            raise invalid(f"label in row {first + 1}{place}", _LABELS, label)
+        sides.append(text in _ON_X)
+    answer: npt.NDArray[np.bool_] = np.array(sides, dtype=bool)[which.ravel()]
+    return answer
+
+
+def _listed(column: Any) -> list[Column]:
+    wanted = [column] if isinstance(column, (str, int, np.integer)) else column
+    if not isinstance(wanted, (list, tuple)) or any(
+        isinstance(one, bool) or not isinstance(one, (str, int, np.integer)) for one in wanted
+    ):
+        raise mistyped("column", "a name or number of a column, or a list of them", column)
+    if not wanted:
+        raise invalid("column", "at least one column", column)
+    return list(wanted)
+
+
+def _place(table: Table, column: Column) -> int:
+    """The number of a column; an error that lists the names if there is no such column."""
+    if not isinstance(column, str):
+        return integer("column", column, 0, len(table.columns) - 1)
+    if table.names is None:
+        raise invalid("column", f"a number, for {table.name} has no names of columns", column)
+    if table.names.count(column) > 1:
+        requirement = f"a number, for several columns of {table.name} have this name"
+        raise invalid("column", requirement, column)
+    if column not in table.names:
+        names = ", ".join(map(repr, table.names))
+        raise ValueError(f"column must be one of {names} in {table.name}, got {column!r}")
+    return table.names.index(column)
+
+
+# Frames, known by what they can do: none of their libraries is imported.
+
+
+def framed(value: Any, name: str = "outputs") -> Table | None:
+    """The columns of a pandas or polars frame or of a structured array; of anything else None.
+
+    Args:
+        value: anything.
+        name: what messages call it.
+
+    Returns:
+        The table, or None.
+
+    Raises:
+        ValueError: if a value is missing.
+    """
+    if isinstance(value, np.ndarray):
+        fields = value.dtype.names
+        return Table(name, fields, tuple(value[one] for one in fields)) if fields else None
+    labels = getattr(value, "columns", None)
+    if labels is None or not hasattr(value, "__getitem__") or not hasattr(value, "to_numpy"):
+        return None
+    columns = (series(value[label], f"{name}, column {str(label)!r},") for label in labels)
+    return Table(name, tuple(map(str, labels)), tuple(columns))
+
+
+def series(values: Any, name: str) -> Array:
+    """A column of a frame as an array, without missing values.
+
+    Args:
+        values: a pandas or polars Series, or a column of a frame.
+        name: what messages call it.
+
+    Returns:
+        Its values, shape `(size,)`.
+
+    Raises:
+        ValueError: if a value is missing; a NaN of numpy's floats is a value.
+    """
+    if hasattr(values, "null_count"):  # polars, where NaN is no null
+        lost = values.is_null().to_numpy() if values.null_count() else None
+    elif isinstance(values.dtype, np.dtype) and values.dtype.kind in "fc":
+        lost = None
+    else:
+        lost = values.isna().to_numpy()
+    if lost is not None and lost.any():
+        raise null(name, int(lost.argmax()))
+    return plain(values.to_numpy(), values.to_list)
+
+
+def null(name: str, row: int) -> ValueError:
+    """The complaint about a missing value."""
+    # pandas makes no difference between the two, so its files cannot be taken at their word.
+    hint = f"{MISSING}; pandas writes NaN as null, pyarrow and numpy.save do not"
+    return ValueError(f"row {row + 1} of {name} must hold a value, got null ({hint})")
+
+
+def plain(values: Array, listed: Callable[[], list[Any]]) -> Array:
+    """An object column as an array of what it holds: texts, or rows of equal length."""
+    return np.asarray(listed()) if values.dtype.kind == "O" else values

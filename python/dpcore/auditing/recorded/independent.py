@@ -1,0 +1,137 @@
+"""Recorded outputs of independent runs: shuffled, cut, and counted where nobody has looked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ...attacks.choosing.choice import Goal, ScoreAttack, choices, not_applicable, remarks_on
+from ...attacks.reading.candidates import candidates_of
+from ...bounds import clopper_pearson
+from ...errors import invalid, mistyped, real
+from ...mechanisms.callables import name_of
+from ...records import Counts, Pair
+from ...sampling.tally import happened
+
+Array = npt.NDArray[Any]
+Sides = tuple[Array, Array]
+
+_FEWEST: Final = 4
+"""Rows on each side: to fit, to choose, and two to count."""
+
+_SHUFFLE: Final = 17
+"""Names the streams of shuffles: with the side two numbers, where those of draws have three."""
+
+
+class Counted(NamedTuple):
+    """What was counted, and what chose it.
+
+    Args:
+        counts: of the event, on the rows that chose nothing.
+        attack: name of the attack.
+        event: the event.
+        direction: the side in the numerator.
+        pilot: rows of each side that fitted and chose.
+        remarks: what a reader should know of the choice.
+    """
+
+    counts: Counts
+    attack: str
+    event: Any
+    direction: str
+    pilot: tuple[int, int]
+    remarks: tuple[str, ...] = ()
+
+
+def count_event(
+    sides: Sides,
+    attack: Callable[..., Any],
+    pair: Pair,
+    share: float | None,
+    seed: int,
+    settings: tuple[float, float],
+    paired: bool = False,
+) -> Counted:
+    """Choose an event on some rows and count it on the others.
+
+    Args:
+        sides: outputs on x and on x', shapes `(size, ...)` and `(size', ...)`.
+        attack: `(outputs, outputs_prime, pair) -> event`.
+        pair: what the attack is told of the inputs.
+        share: share of the rows that is counted; None is a half.
+        seed: of the shuffle.
+        settings: delta and confidence of the bound.
+        paired: rows i of both sides are not independent of each other. They stay together then:
+            what is counted must be independent of all that has chosen the event.
+
+    Returns:
+        The counts and the event.
+
+    Raises:
+        TypeError: if the attack does not return an event, or `share` is no number.
+        ValueError: if there are too few rows, or unequal numbers of paired ones; if `share` is
+            out of range; if the attack does not apply to such outputs.
+    """
+    share = real("count_share", 0.5 if share is None else share, low=0.0, high=1.0,
+                 open_low=True, open_high=True)  # fmt: skip
+    sizes = len(sides[0]), len(sides[1])
+    if min(sizes) < _FEWEST:
+        raise invalid("outputs", f"at least {_FEWEST} rows on each side", sizes)
+    if paired and sizes[0] != sizes[1]:
+        raise invalid("outputs", "as many rows on x as on x' where paired = True", sizes)
+    cuts = [_cuts(size, share) for size in sizes]
+    # Rows that were sorted, or came in the order of their runs, are exchangeable after this.
+    first, second = (
+        _shuffled(side, seed, 0 if paired else number) for number, side in enumerate(sides)
+    )
+    left = sizes[0] - cuts[0][1], sizes[1] - cuts[1][1]
+    goal = Goal(min(left), *settings)
+    event, direction, remarks = _chosen(attack, pair, (first, second), cuts, goal)
+    rest = first[cuts[0][1] :], second[cuts[1][1] :]
+    hits, hits_prime = (int(np.count_nonzero(happened(event, side))) for side in rest)
+    counts = Counts(hits, left[0], hits_prime, left[1])
+    return Counted(counts, name_of(attack), event, direction, (cuts[0][1], cuts[1][1]), remarks)
+
+
+def _cuts(size: int, share: float) -> tuple[int, int]:
+    """Where the rows that choose begin, and those that are counted."""
+    pilot = min(max(2, size - round(size * share)), size - 1)
+    return pilot // 2, pilot
+
+
+def _shuffled(outputs: Array, seed: int, side: int) -> Array:
+    sequence = np.random.SeedSequence(seed, spawn_key=(_SHUFFLE, side))
+    return outputs[np.random.Generator(np.random.PCG64(sequence)).permutation(len(outputs))]
+
+
+def _chosen(
+    attack: Callable[..., Any],
+    pair: Pair,
+    sides: Sides,
+    cuts: list[tuple[int, int]],
+    goal: Goal,
+) -> tuple[Any, str, tuple[str, ...]]:
+    """Event, direction and remarks from the rows before the second cuts."""
+    (one, stop), (one_prime, stop_prime) = cuts
+    if isinstance(attack, ScoreAttack):
+        scores = candidates_of(attack, sides[0][:one], sides[1][:one_prime], pair)
+        if not scores:
+            raise not_applicable(attack, sides[0])
+        rest = sides[0][one:stop], sides[1][one_prime:stop_prime]
+        found = choices(scores, *rest, goal)
+        best = max(found, key=lambda choice: choice.merit)
+        return best.counted, best.direction, remarks_on(found)
+    pilot = sides[0][:stop], sides[1][:stop_prime]
+    event = attack(*pilot, pair)
+    if not callable(event):
+        raise mistyped("event", "a callable outputs -> bools", event)
+    hits, hits_prime = (int(np.count_nonzero(happened(event, side))) for side in pilot)
+    counts = Counts(hits, stop, hits_prime, stop_prime)
+    merits = {
+        way: clopper_pearson(ordered, goal.delta, goal.confidence)
+        for way, ordered in (("x_prime", counts.swapped()), ("x", counts))
+    }
+    return event, max(merits, key=lambda way: merits[way]), ()

@@ -1,0 +1,169 @@
+"""The two sides of recorded outputs: as they were given, or told apart by labels."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import invalid, masked, mistyped
+from .files import read_labelled, read_outputs
+from .frames import Column, Table, are_x, framed, parted, selected, series
+
+Array = npt.NDArray[Any]
+Sides = tuple[Array, Array]
+
+_MANY: Final = 20
+"""Distinct numbers beside 0 and 1 that make scores of them: no law is so unlike the other."""
+
+_LABEL: Final = "a column's name or number, or labels, one for each row of outputs"
+
+
+def is_path(value: Any) -> bool:
+    """True for what names a file."""
+    return isinstance(value, (str, os.PathLike))
+
+
+def called(value: Any, otherwise: str) -> str:
+    """What reports call outputs: the name of their file, or of the argument."""
+    return Path(value).name if is_path(value) else otherwise
+
+
+def read(value: Any, column: Any, name: str = "outputs") -> Any:
+    """The outputs of one side, as an array wherever they are in a file, a frame or a tensor.
+
+    Args:
+        value: a path, a pandas or polars frame or Series, a torch tensor, or anything else.
+        column: the columns to take from a file or a frame, or None.
+        name: what messages call it.
+
+    Returns:
+        The array; anything else as it is.
+
+    Raises:
+        TypeError: if `column` is of the wrong kind.
+        ValueError: if the file or the frame holds something else, or `value` has no columns.
+        OSError: if the file cannot be read.
+    """
+    if is_path(value):
+        return read_outputs(value, column)
+    table = None if isinstance(value, np.ndarray) and column is None else framed(value, name)
+    if table is not None:
+        return selected(table, column)
+    return _untied(value, name)
+
+
+def by_label(outputs: Any, label: Any, column: Any) -> Sides:
+    """The outputs on x and those on x', told apart by labels.
+
+    Args:
+        outputs: of both sides: a path, a frame, an array, ...
+        label: the name or number of a column of `outputs`, or an array of labels for its rows.
+        column: the columns of the output, or None.
+
+    Returns:
+        Both sides, each in the order of the rows.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind.
+        ValueError: if there is no such column; if labels are missing, unknown, of another number
+            than the rows, or all of one side.
+    """
+    if isinstance(label, (str, int, np.integer)) and not isinstance(label, bool):
+        sides = _by_column(outputs, label if isinstance(label, str) else int(label), column)
+    else:
+        rows = _rows(outputs, column)
+        is_x = are_x(_labels(label, outputs, len(rows)))
+        sides = rows[is_x], rows[~is_x]
+    if not len(sides[0]) or not len(sides[1]):
+        sizes = len(sides[0]), len(sides[1])
+        raise invalid("label", "a column with rows for both sides", sizes)
+    return sides
+
+
+def _by_column(outputs: Any, label: Column, column: Any) -> Sides:
+    if is_path(outputs):
+        return read_labelled(outputs, label, column)
+    table = framed(outputs)
+    if table is None and isinstance(outputs, np.ndarray) and outputs.ndim == 2:
+        table = Table("outputs", None, tuple(outputs.T))
+    if table is None:
+        raise mistyped("outputs", "a file, a frame or a matrix where label is a column", outputs)
+    return parted(table, label, column)
+
+
+def _rows(outputs: Any, column: Any) -> Array:
+    """The outputs of both sides as an array."""
+    found = read(outputs, column)
+    try:
+        rows = np.asarray(found)
+    except ValueError:
+        # Rows of different lengths.
+        raise mistyped("outputs", "an array with one row an output", outputs) from None
+    if rows.ndim == 0:
+        raise mistyped("outputs", "an array with one row an output", outputs)
+    return rows
+
+
+def _labels(label: Any, outputs: Any, size: int) -> Array:
+    """A label for each row, shape `(size,)`."""
+    if masked(label):
+        raise invalid("label", "labels without masked entries", label)
+    index: Any = getattr(label, "index", None)
+    other: Any = getattr(outputs, "index", None)
+    if hasattr(index, "equals") and hasattr(other, "equals") and not other.equals(index):
+        # One of them was sorted or filtered: by place, labels would meet the wrong outputs.
+        raise invalid("label", "labels with the index of outputs", index)
+    found = read(label, None, "label")
+    try:
+        array = np.asarray(found)
+    except ValueError:
+        raise mistyped("label", _LABEL, label) from None
+    flat = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+    if flat.ndim != 1 or flat.dtype.kind not in "buifUSO":
+        raise mistyped("label", _LABEL, label)
+    if len(flat) != size:
+        raise invalid("label", f"one for each of the {size:,} rows of outputs", flat.shape)
+    return flat
+
+
+def _untied(value: Any, name: str) -> Any:
+    """A Series or a torch tensor as an array, without gradient or device."""
+    if hasattr(value, "detach") and hasattr(value, "cpu"):
+        tensor = value.detach().cpu()
+        # numpy has no bfloat16; float32 holds its values exactly.
+        return (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()
+    is_series = hasattr(value, "to_numpy") and hasattr(value, "dtype")
+    return series(value, name) if is_series else value
+
+
+def refuse_labels(sides: Sides) -> None:
+    """Refuse scores beside their labels, the order of arguments in scikit-learn.
+
+    Taken for outputs on x', labels certify next to nothing: .07 where the scores give 1.62.
+
+    Args:
+        sides: what was given as outputs on x and on x'.
+
+    Raises:
+        ValueError: if one side is of bools and the other is not; or if one is 0 and 1 and the
+            other, of equal length, many distinct numbers.
+    """
+    for name, side, other in (("outputs_prime", *sides[::-1]), ("outputs", *sides)):
+        if _are_labels(side, other):
+            which = "on x'" if name == "outputs_prime" else "on x"
+            raise invalid(name, f"outputs {which} (label= is for labels)", side)
+
+
+def _are_labels(side: Array, other: Array) -> bool:
+    if side.dtype.kind == "b" or other.dtype.kind == "b":
+        return side.dtype.kind == "b" != other.dtype.kind
+    known = [one.dtype.kind in "uif" for one in (side, other)]
+    if not all(known) or len(side) != len(other) or side.size != len(side):
+        return False
+    if np.unique(side).tolist() != [0, 1]:
+        return False
+    return len(np.unique(other, axis=0)) >= min(_MANY, len(other) // 2 + 1)

@@ -1,0 +1,147 @@
+"""The audit: attack a mechanism, count on fresh draws, certify a lower bound on epsilon."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import Executor
+from typing import Any
+
+from ..attacks import Timing
+from ..pairs import Neighbour, Search
+from ..records import Pair
+from ..results.audits import Audit
+from ..sampling.drawing import Rng
+from .collecting import counted
+from .fitting import fit
+from .request import plan_of, settled
+from .stopping import stopped_early
+from .timed import timed
+
+__all__ = ["Audit", "audit"]
+
+
+def audit(
+    mechanism: Any,
+    pair: Pair | tuple[Any, Any] | Iterable[Pair] | Search | None = None,
+    *,
+    neighbour: Neighbour | None = None,
+    null: bool = False,
+    attack: Callable[..., Any] | str | None = None,
+    trials: int | float | str = 10**6,
+    start: int = 0,
+    claim: float | None = None,
+    delta: float = 0.0,
+    confidence: float = 0.95,
+    bound: str = "clopper_pearson",
+    stop: str = "fixed",
+    floats: bool = False,
+    pilot: int | None = None,
+    rng: Rng = None,
+    route: str = "auto",
+    block: int | None = None,
+    threads: int | None = None,
+    executor: Executor | None = None,
+    progress: bool | None = None,
+) -> Audit:
+    """Attack a mechanism and certify a lower bound on the privacy loss that it really has.
+
+    Outputs are drawn on both inputs of a pair of neighbours, and an event is counted on each
+    side. Pair, event and direction (which side goes into the numerator) are fixed on separate
+    pilot draws before the fresh draws are made and counted; `n = n' = trials` exactly. The result
+    says *refuted* when the certified bound exceeds the claim; it can never say that a mechanism
+    is private.
+
+    Args:
+        mechanism: a native mechanism; any callable `(x, size, rng) -> outputs` with outputs of
+            shape `(size, ...)` (or a list of `size` outputs of any kind: strings, tuples, lists
+            of changing length), drawn from the numpy Generator `rng` alone; an OpenDP
+            measurement, a diffprivlib mechanism, a scipy or torch distribution (added to x).
+        pair: two neighbouring inputs, a `Pair` or a tuple; several Pairs, of which the one that
+            tells most is audited; a `dpcore.pairs.search(...)`; None takes the mechanism's
+            `default_pair()`, or [0] against [1] for the package's own noises.
+        neighbour: which inputs the claim speaks of: `dpcore.pairs.L1(1.0)`, `L2`, `Linf`,
+            `Replace`, `AddRemove` or an own relation. Every pair that is tried is checked, and
+            its `distance` must be 1; a mechanism's own claim is held to its own norm and
+            sensitivity besides. An OpenDP measurement then brings its claim, and its delta. None
+            reads the claim as one about the two inputs given.
+        null: allow two equal inputs, on which whatever is found is a false alarm.
+        attack: `(outputs, outputs_prime, pair) -> event`, fed with pilot draws; None or "auto"
+            is `dpcore.attacks.Auto()`, the portfolio of all that apply.
+        trials: draws on each side that are counted: an int, or "1e8", or 1e8.
+        start: first trial; audits of disjoint ranges of trials with one seed can be added.
+        claim: epsilon that somebody claims; None takes the mechanism's own claim where it has
+            one. Without any claim the verdict is "no claim given".
+        delta: delta of the claim, in [0, 1).
+        confidence: probability that the bound holds, strictly between 0 and 1.
+        bound: "clopper_pearson", "exact" (less conservative), "conditional" (delta 0 only) or
+            "anytime"; fixed here, before anything is counted.
+        stop: "fixed" counts all trials; "refuted" looks after every slice and stops as soon as
+            the claim is refuted, on an anytime bound.
+        floats: True lets the floating-point finding count towards bound and verdict; each of the
+            two then has half of the error probability.
+        pilot: draws on each side that choose pair and event and are not counted; None is about
+            an eighth of the trials. Rare events need many.
+        rng: None (fresh entropy, recorded), an int in [0, 2**63) or a Generator.
+        route: how native votes are counted: "integer" compares random integers, "sampled" makes
+            every output; both give the same counts. "auto" takes the faster one that exists.
+        block: trials in a block, part of what repeats a result; None is 2**17 numbers' worth.
+        threads: None is all cores for native mechanisms and 1 for callables. A callable with
+            `thread_safe = False`, or with randomness of its own and no `thread_safe = True`,
+            refuses more, and executors of threads.
+        executor: any `concurrent.futures.Executor` that draws and counts the blocks; in a
+            process pool mechanism and event must be picklable. The counts are the same. Where a
+            callable draws from the global generators of Python, numpy or torch, every process has
+            them seeded anew for each block; from another generator of its own it is refused, for
+            every process would repeat its draws.
+        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+
+    Returns:
+        The `Audit`. Where rows turn out not to be independent, `checks` says why, the verdict is
+        "invalid: ..." and a `dpcore.errors.AssumptionWarning` is given. After Ctrl-C, once both
+        sides have counted something, it holds what was counted, with `partial` set and the anytime
+        bound.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind.
+        ValueError: if a value is out of range; if there is no pair, its inputs are equal, or
+            further apart than `neighbour` says or the mechanism's claim speaks of (where no claim
+            was given); if outputs have the wrong shape, come again in another block where chance
+            is excluded, or are the same in all rows of one call and others in those of another;
+            if threads or processes would share or repeat the mechanism's own randomness; if the
+            attack does not apply to such outputs.
+        KeyboardInterrupt: on Ctrl-C before both sides have counted, or on a second one within two
+            seconds.
+
+    Source:
+        Jagielski, Ullman and Oprea (2020) (certification by Clopper-Pearson limits on fresh
+        draws); Bichsel et al. (2021), section 5 (an event learnt on separate draws); the majority
+        vote: Habernal (2022), section 4.
+
+    Example:
+        >>> import dpcore
+        >>> report = dpcore.audit(dpcore.published.DPText(epsilon=1.0), trials=10**6, rng=1)
+        >>> report.verdict, report.epsilon_lower > 8
+        ('refuted', True)
+
+        Which inputs are neighbours is part of a claim; a pair beyond it is refused:
+
+        >>> def release(x, size, rng):
+        ...     return x + rng.laplace(scale=1.0, size=(size, len(x)))
+        >>> pair, unit = dpcore.pairs.zeros_ones(8), dpcore.pairs.L1(1.0)
+        >>> dpcore.audit(release, pair, neighbour=unit, claim=1.0)
+        Traceback (most recent call last):
+        ValueError: pair must be at L1 distance at most 1.0 (neighbour=L1(radius=1.0)), got 8.0
+    """
+    plan = plan_of(
+        mechanism, pair, neighbour, null, attack, trials, start, claim, delta, confidence, bound,
+        stop, floats, pilot, rng, route, block, threads, executor,
+    )  # fmt: skip
+    chosen = settled(plan)
+    if isinstance(plan.attack, Timing):
+        return timed(chosen, plan.attack)
+    source = chosen.source()
+    if plan.stop == "refuted":
+        return stopped_early(chosen, source, progress)
+    pilot, floats = chosen.pilot_size, chosen.looks_at_floats
+    fitted = fit(source, chosen.pair, plan.attack, plan.goal, pilot, floats)
+    return counted(chosen, source, fitted, progress)

@@ -1,0 +1,203 @@
+"""Early stop: slices whose event was learnt from earlier ones, one test martingale over all."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ..attacks.choosing.choice import Choice, Goal, ScoreAttack, choices, not_applicable, remarks_on
+from ..attacks.reading.candidates import candidates_of
+from ..bounds import Martingale
+from ..events import Never
+from ..progress import Progress, interrupted_again
+from ..records import Counts, Pair
+from ..results.findings import Slice
+from ..sampling.drawing import COUNT, PILOT
+from ..sampling.rows import Evidence, doubts
+from ..sampling.sources import Source, blocks
+from ..sampling.tally import happened
+from .fitting import Fitted
+
+BLOCK: Final = 256
+"""Trials in a block of an audit that stops early: the first look comes after one block."""
+
+_GROWTH: Final = 0.25
+"""A slice is this share of all trials before it, but at least a block."""
+_REFIT: Final = 1.5
+_MOST_KEPT: Final = 2**25
+"""Numbers kept of earlier slices to learn from, on each side."""
+
+Outputs = npt.NDArray[Any]
+
+
+@dataclass
+class Sequence:
+    """The course of an audit with early stop.
+
+    Args:
+        source: where draws come from.
+        pair: the two inputs.
+        attack: learns the event of each slice.
+        claim: the epsilon tested, at the pair's whole distance.
+        delta: delta of the claim.
+        confidence: the martingale stops at wealth 1 / (1 - confidence).
+        pilot: draws on each side to learn the first event from.
+    """
+
+    source: Source
+    pair: Pair
+    attack: ScoreAttack
+    claim: float
+    delta: float
+    confidence: float
+    pilot: int
+    done: int = 0
+    # One list for both, so that no Ctrl-C can fall between a slice and its NaN.
+    _counted: list[tuple[Slice, tuple[int, int]]] = field(default_factory=list)
+    _evidence: dict[int, list[Evidence]] = field(default_factory=dict)
+    _kept: list[tuple[Outputs, Outputs]] = field(default_factory=list)
+    _fitted_at: float = 0.0
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def slices(self) -> tuple[Slice, ...]:
+        """What was counted."""
+        return tuple(piece for piece, _ in self._counted)
+
+    @property
+    def nan(self) -> tuple[int, int]:
+        """Entries of the counted outputs that were NaN, on both sides."""
+        return sum(nan[0] for _, nan in self._counted), sum(nan[1] for _, nan in self._counted)
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What contradicts that the rows are independent."""
+        return doubts([[pair[side] for pair in self._evidence.values()] for side in (0, 1)])
+
+    def run(self, trials: tuple[int, int], progress: bool | None) -> bool:
+        """Count slices until the claim is refuted or the trials are used up.
+
+        Args:
+            trials: first trial and the end.
+            progress: show a bar.
+
+        Returns:
+            True if Ctrl-C ended it.
+        """
+        start, stop = trials
+        martingale = Martingale(self.claim, self.delta)
+        goal = -math.log1p(-self.confidence)
+        chosen: Choice | None = None
+        label = 0
+        with Progress("auditing until refuted", stop - start, progress) as bar:
+            try:
+                self._learn_from_pilot()
+                while self.done < stop - start and martingale.log_wealth < goal:
+                    before, chosen = chosen, self._choose(chosen, stop - start)
+                    label += before is not None and _named(before) != _named(chosen)
+                    first = start + self.done
+                    end = min(stop, first + self._size())
+                    piece, nan = self._count(chosen, first, end, label)
+                    counts = piece.bound_counts
+                    martingale.update(
+                        counts.k, counts.k_prime, counts.n, event=label, predicted=piece.guess
+                    )
+                    self._counted.append((piece, nan))
+                    self.done += end - first
+                    bar.advance(end - first)
+            except KeyboardInterrupt:
+                if interrupted_again() or not self._counted:
+                    raise
+                return True
+        return False
+
+    def _size(self) -> int:
+        block = self.source.block
+        return max(1, int(_GROWTH * self.done) // block) * block
+
+    def _learn_from_pilot(self) -> None:
+        sides = [self.source.outputs(PILOT, side, 0, self.pilot) for side in (0, 1)]
+        self._kept.append((sides[0], sides[1]))
+
+    def _choose(self, chosen: Choice | None, trials: int) -> Choice:
+        seen = self.pilot + self.done
+        if chosen is not None and seen < _REFIT * self._fitted_at:
+            return chosen
+        self._fitted_at = seen
+        outputs, outputs_prime = (
+            np.concatenate([piece[side] for piece in self._kept]) for side in (0, 1)
+        )
+        halves = outputs[::2], outputs_prime[::2]
+        name = f"outputs of {self.source.name}"
+        scores = candidates_of(self.attack, *halves, self.pair, name)
+        if not scores:
+            if outputs.size:
+                raise not_applicable(self.attack, outputs)
+            never = Never()
+            return Choice(never, "x", 0.0, Counts(0, 1, 0, 1))  # type: ignore[arg-type]
+        goal = Goal(min(trials, 2 * seen), self.delta, self.confidence)
+        found = choices(scores, outputs[1::2], outputs_prime[1::2], goal)
+        best, self.remarks = max(found, key=lambda choice: choice.merit), remarks_on(found)
+        return replace(best, event=best.counted)  # type: ignore[arg-type]
+
+    def _count(
+        self, chosen: Choice, first: int, end: int, label: int
+    ) -> tuple[Slice, tuple[int, int]]:
+        sides = [self.source.outputs(COUNT, side, first, end) for side in (0, 1)]
+        answers = [happened(chosen.event, outputs) for outputs in sides]
+        hits = [int(np.count_nonzero(one)) for one in answers]
+        nan, nan_prime = (
+            int(np.isnan(outputs).sum()) if outputs.dtype.kind == "f" else 0 for outputs in sides
+        )
+        if not self.source.draws.native:
+            self._look(sides, answers, first, label)
+        self._keep(sides[0], sides[1])
+        size = end - first
+        counts = Counts(hits[0], size, hits[1], size)
+        ordered = chosen.counts if chosen.direction == "x" else chosen.counts.swapped()
+        guess = (
+            (ordered.k + 0.5) / (ordered.n + 1.0),
+            (ordered.k_prime + 0.5) / (ordered.n_prime + 1.0),
+        )
+        piece = Slice(self.pair, chosen.event, chosen.direction, counts, guess)
+        return piece, (nan, nan_prime)
+
+    def _look(
+        self, sides: list[Outputs], answers: list[npt.NDArray[np.bool_]], first: int, label: int
+    ) -> None:
+        """See, call by call, whether rows are independent; an event's hits by themselves."""
+        seen = self._evidence.setdefault(label, [Evidence(), Evidence()])
+        for begin, stop in blocks(first, first + len(sides[0]), self.source.block):
+            rows = slice(begin - first, stop - first)
+            since = begin - self.source.start
+            for side, outputs in enumerate(sides):
+                seen[side] += Evidence.of_answers(outputs[rows], since, answers[side][rows])
+
+    def _keep(self, outputs: Outputs, outputs_prime: Outputs) -> None:
+        self._kept.append((outputs, outputs_prime))
+        while len(self._kept) > 1 and sum(piece[0].size for piece in self._kept) > _MOST_KEPT:
+            self._kept.pop(0)
+
+
+def _named(choice: Choice) -> tuple[Any, str]:
+    return choice.event, choice.direction
+
+
+def total(slices: tuple[Slice, ...]) -> Counts:
+    """The counts of all slices, whatever their events: for the record only."""
+    hits = [sum(getattr(piece.counts, name) for piece in slices) for name in ("k", "k_prime")]
+    size = sum(piece.counts.n for piece in slices)
+    return Counts(hits[0], size, hits[1], size)
+
+
+def last(slices: tuple[Slice, ...]) -> Fitted:
+    """The latest event, as what the pilot decided."""
+    piece = slices[-1]
+    return Fitted(piece.event, piece.direction, None, 0, np.empty(0))
+
+
+__all__ = ["BLOCK", "Sequence", "last", "total"]

@@ -1,0 +1,66 @@
+"""An audit of output and latency: calls one by one, each on a side drawn by a fair coin."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from ..attacks.timing import Timing, audit_timing
+from ..errors import invalid
+from ..mechanisms.callables import generator
+from ..records import Counts
+from ..results.audits import Audit
+from ..sampling.drawing import COUNT, PILOT
+from ..sampling.sources import CallableDraws, Source
+from .collecting import record
+from .fitting import Fitted
+from .request import Plan
+
+
+def timed(plan: Plan, timing: Timing) -> Audit:
+    """Time `2 trials` calls; the event is one of output and latency together.
+
+    Args:
+        plan: the checked arguments; its bound is replaced by the conditional one, which alone
+            allows for sides drawn by coin.
+        timing: the attack.
+
+    Returns:
+        The audit. Its counts are calls on a side that hit the event, of all calls.
+
+    Raises:
+        ValueError: if the plan asks for a delta, for early stop, for several pairs or for more
+            than one thread.
+    """
+    if plan.delta:
+        raise invalid("delta", "0 for Timing, whose bound has no form for it", plan.delta)
+    if plan.stop != "fixed" or plan.executor is not None or plan.start:
+        asked = (plan.stop, plan.executor, plan.start)
+        raise invalid("stop, executor, start", "left alone for Timing", asked)
+    if plan.workers != 1:
+        raise invalid("threads", "1 for Timing", plan.workers)
+    begun = time.perf_counter()
+    rng = generator(plan.seed, COUNT, 0, 0)
+
+    def call(x: Any) -> Any:
+        return plan.mechanism(x, 1, rng)
+
+    calls = 2 * plan.trials
+    found = audit_timing(
+        call,
+        plan.pair,
+        calls,
+        generator(plan.seed, PILOT, 0, 0),
+        timing=timing,
+        pilot=None if plan.pilot is None else 2 * plan.pilot,
+        confidence=plan.confidence,
+    )
+    draws = CallableDraws(plan.mechanism, plan.pair, plan.seed, 1, ())
+    source = Source(draws, 1, calls, route="timed")
+    fitted = Fitted(found.event, found.direction, None, found.pilot, np.empty(0))
+    counts = Counts(found.k, calls, found.k_prime, calls)
+    seconds = time.perf_counter() - begun
+    notes = found.notes
+    return record(plan, source, fitted, counts, bound="conditional", seconds=seconds, notes=notes)

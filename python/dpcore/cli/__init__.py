@@ -1,0 +1,5 @@
+"""The command line: `dpcore audit`, `dpcore reproduce` and `dpcore info`."""
+
+from .app import app, main
+
+__all__ = ["app", "main"]

@@ -1,0 +1,93 @@
+"""The options of `dpcore audit` about its two inputs: which they are, and who are neighbours."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..errors import choice, invalid
+from ..pairs import L1, L2, WHICH, AddRemove, Linf, Neighbour, Replace, patterns
+from ..records import Pair
+from .status import Usage, usage
+
+_BALLS = {"l1": L1, "l2": L2, "linf": Linf}
+_DATASETS = {"replace": Replace, "add-remove": AddRemove}
+
+
+class Inputs(Protocol):
+    """The options about the inputs; None where one was not given."""
+
+    @property
+    def dim(self) -> int | None:
+        """Entries of a default pair."""
+
+    @property
+    def x(self) -> str | None:
+        """The first input."""
+
+    @property
+    def x_prime(self) -> str | None:
+        """The second one."""
+
+    @property
+    def patterns(self) -> str | None:
+        """Which of the usual pairs to choose from."""
+
+
+def relation(text: str | None) -> Neighbour | None:
+    """The relation that `--neighbour` names.
+
+    Args:
+        text: "l1=1", "l2=1", "linf=1" (any radius), "replace", "add-remove", or None.
+
+    Returns:
+        A relation of `dpcore.pairs`, or None for None.
+
+    Raises:
+        Usage: for any other text.
+    """
+    if text is None:
+        return None
+    name, given, radius = text.lower().partition("=")
+    if name in _DATASETS and not given:
+        return _DATASETS[name]()
+    try:
+        return _BALLS[name](float(radius))
+    except (KeyError, ValueError):
+        requirement = "l1=RADIUS, l2=RADIUS, linf=RADIUS, replace or add-remove"
+        raise Usage(str(invalid("--neighbour", requirement, text))) from None
+
+
+def given(asked: Inputs) -> Pair | tuple[Pair, ...] | None:
+    """The pair of `--x` and `--x-prime`, or those of `--patterns`; None without either.
+
+    Raises:
+        Usage: if options are missing or exclude each other, or are no such inputs.
+    """
+    if asked.patterns is not None:
+        if asked.dim is None or asked.x is not None or asked.x_prime is not None:
+            raise Usage("--patterns needs --dim, and no other inputs")
+        with usage():
+            return patterns(asked.dim, choice("patterns", asked.patterns, WHICH))
+    if asked.x is None and asked.x_prime is None:
+        return None
+    if asked.x is None or asked.x_prime is None:
+        raise Usage("--x and --x-prime go together")
+    if asked.dim is not None:
+        raise Usage("--dim does not apply where --x and --x-prime give the pair")
+    with usage():
+        return Pair(_vector("--x", asked.x), _vector("--x-prime", asked.x_prime))
+
+
+def _vector(option: str, text: str) -> Any:
+    if text.startswith("@"):
+        try:
+            return np.load(text[1:], allow_pickle=False)
+        except (OSError, EOFError, ValueError) as error:
+            raise Usage(f"{option} must name an .npy file, got {text} ({error})") from None
+    try:
+        return [float(number) for number in text.split(",")]
+    except ValueError:
+        requirement = "numbers separated by commas, or @FILE.npy"
+        raise Usage(str(invalid(option, requirement, text))) from None

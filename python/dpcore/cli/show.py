@@ -1,0 +1,138 @@
+"""What the command line shows besides audits: lists, experiments, and the environment."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import platform
+import sys
+import textwrap
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import __version__, _core, experiments
+from ..sampling.drawing import threads_of
+from .audits import SYSTEMS
+from .status import INTERRUPTED, NOT_REFUTED, Usage, usage
+
+
+def systems_list(as_json: bool) -> int:
+    """Print the published systems."""
+    if as_json:
+        print(json.dumps([_facts(name) for name in SYSTEMS]))
+        return NOT_REFUTED
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("name, class", "claim\nnorm", "sound?", "fault, source", show_lines=True)
+    for name in SYSTEMS:
+        facts = _facts(name)
+        options = "\n".join(facts["options"])
+        table.add_row(
+            Text.assemble((name, "bold"), "\n", facts["class"], "\n", (options, "dim")),
+            _norm(facts["norm"]),
+            Text("yes", "green") if facts["sound"] else Text("no", "red"),
+            Text.assemble(facts["fault"], "\n", (facts["source"], "dim")),
+        )
+    Console(highlight=False).print(table)
+    print(
+        "claim norm: inputs at most the sensitivity apart in it are neighbours\n"
+        "(any: every two inputs are, since the system clips them)"
+    )
+    return NOT_REFUTED
+
+
+def _facts(name: str) -> dict[str, Any]:
+    cls = SYSTEMS[name]
+    return {
+        "name": name,
+        "class": cls.__name__,
+        "norm": cls.norm,
+        "sound": cls.sound,
+        "fault": cls.fault,
+        "source": cls.source,
+        "options": [f"--{field.name}" for field in fields(cls)],
+    }
+
+
+def _norm(norm: str | None) -> str:
+    return "any" if norm is None else norm.replace("l", "L", 1)
+
+
+def experiments_list(as_json: bool) -> int:
+    """Print the experiments."""
+    about = {name: (inspect.getdoc(experiments.get(name)) or "") for name in experiments.NAMES}
+    about = {name: " ".join(text.partition("\n\n")[0].split()) for name, text in about.items()}
+    if as_json:
+        print(json.dumps([{"name": name, "about": text} for name, text in about.items()]))
+        return NOT_REFUTED
+    for name, text in about.items():
+        wrapped = textwrap.fill(f"{name:<22} {text}", 80, subsequent_indent=" " * 23)
+        print(wrapped)
+    return NOT_REFUTED
+
+
+def experiment(
+    name: str,
+    out: Path,
+    trials: str | None,
+    seed: int | None,
+    threads: int | None,
+    progress: bool | None,
+    as_json: bool,
+) -> int:
+    """Run an experiment, print its table and the files that it wrote."""
+    if name not in experiments.NAMES:
+        raise Usage(f"no such experiment: {name} (there are {', '.join(experiments.NAMES)})")
+    given = {"trials": trials, "seed": seed}
+    with usage():
+        # Checked here, so that an error of the run itself is not taken for bad usage.
+        experiments.get(name).Config(**{k: v for k, v in given.items() if v is not None})
+        threads_of(threads)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Usage(f"--out must be a folder that can be written to, got {out}: {error}") from error
+    result = experiments.reproduce(name, out, trials, seed, threads, progress)
+    files = "\n".join(str(path) for path in sorted(out.glob(f"{name}.*")))
+    if as_json:
+        print(json.dumps(result.to_dict(), allow_nan=False))
+        print(f"wrote\n{files}", file=sys.stderr)
+    else:
+        print(f"{result.table()}\n\nwrote\n{files}")
+    return INTERRUPTED if result.partial else NOT_REFUTED
+
+
+def environment(as_json: bool) -> int:
+    """Print versions, the CPU path and the number of threads."""
+    forced = os.environ.get("DPCORE_CPU")
+    found = {
+        "version": __version__,
+        "cpu": _core.cpu(),
+        "cpus": _core.cpus(),
+        "DPCORE_CPU": forced,
+        "threads": _core.cores(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "platform": platform.platform(),
+    }
+    if as_json:
+        print(json.dumps(found))
+        return NOT_REFUTED
+    shown = {
+        "dpcore": found["version"],
+        "CPU path": f"{found['cpu']} (this CPU has {', '.join(_core.cpus())})",
+        "DPCORE_CPU": forced or "not set",
+        "threads": found["threads"],
+        "Python": found["python"],
+        "numpy": found["numpy"],
+        "platform": found["platform"],
+    }
+    for label, value in shown.items():
+        print(f"{label:<11} {value}")
+    return NOT_REFUTED

@@ -1,0 +1,184 @@
+"""A user's own mechanism: a callable in a Python file, named as `path/to/file.py:function`."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import inspect
+import itertools
+import sys
+from collections.abc import Callable, Iterator
+from difflib import get_close_matches
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from ..errors import mistyped
+from ..published import is_native
+from ..records import Pair
+from .status import Usage, failures
+
+_IMPORTED = "its own folder is on sys.path, other folders go into PYTHONPATH"
+_ATTRIBUTE = "claim is a number, default_pair a function that returns a dpcore.Pair"
+_MISSING: Any = object()
+_numbers = itertools.count()
+
+
+def is_own(target: str) -> bool:
+    """True if a target names a file rather than a system."""
+    return ":" in target or target.endswith(".py") or "/" in target or "\\" in target
+
+
+def split(target: str) -> tuple[Path, str]:
+    """The file and the name in it.
+
+    Raises:
+        Usage: if there is no such Python file, or no name.
+    """
+    file, _, name = (target, "", "") if target.endswith(".py") else target.rpartition(":")
+    if not file:
+        file, name = name, ""
+    path = Path(file)
+    if not path.is_file():
+        raise Usage(f"no such file: {file}")
+    if path.suffix != ".py":
+        raise Usage(f"{file} is not a Python file (NAME.py)")
+    if not name:
+        raise Usage(f"name the mechanism in the file: {file}:FUNCTION")
+    return path, name
+
+
+@contextlib.contextmanager
+def at_work(path: Path) -> Iterator[None]:
+    """While a user's code runs: its folder is on sys.path, and what it prints goes to stderr."""
+    folder = str(path.resolve().parent)
+    sys.path.insert(0, folder)
+    try:
+        # stdout is for the report: one print in a mechanism would break the JSON.
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        with contextlib.suppress(ValueError):
+            sys.path.remove(folder)
+
+
+def load(path: Path, name: str, label: str) -> Any:
+    """Import the file and find the mechanism.
+
+    Args:
+        path: the file.
+        name: the attribute, dots allowed.
+        label: what messages and reports call the mechanism.
+
+    Returns:
+        The object itself where the core runs it; any other callable as a `Guarded`.
+
+    Raises:
+        Usage: if there is no such attribute, or it is not a mechanism.
+        Failure: if the import raises.
+    """
+    found: Any = _import(path)
+    for part in name.split("."):
+        with failures(label, str(path), _ATTRIBUTE):
+            inside, found = found, getattr(found, part, _MISSING)
+        if found is _MISSING:
+            raise Usage(f"{path} has no {name!r}{_suggestion(inside, part)}")
+    if inspect.isclass(found):
+        raise Usage(f"{label} must be a function or an object, got a class: name an instance of it")
+    if not callable(found):
+        raise Usage(str(mistyped(label, "a callable (x, size, rng) -> outputs", found)))
+    return found if is_native(found) else Guarded(found, label, str(path))
+
+
+def _import(path: Path) -> ModuleType:
+    # A name that nothing else has: the file may be called random.py.
+    name = f"_dpcore_user_{next(_numbers)}_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise Usage(f"{path} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        with failures(f"importing {path}", str(path), _IMPORTED):
+            spec.loader.exec_module(module)
+    except BaseException:
+        sys.modules.pop(name, None)
+        raise
+    return module
+
+
+def _suggestion(inside: Any, part: str) -> str:
+    names = [name for name in dir(inside) if not name.startswith("_")]
+    close = get_close_matches(part, names, n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+class Guarded:
+    """A user's mechanism whose exceptions are told apart from dpcore's own.
+
+    Everything else, such as `claim`, `default_pair` and `thread_safe`, is the mechanism's.
+
+    Args:
+        mechanism: the user's callable.
+        label: what reports call it.
+        file: path of the user's file.
+    """
+
+    def __init__(self, mechanism: Callable[..., Any], label: str, file: str) -> None:
+        self._mechanism, self._file = mechanism, file
+        self.__qualname__, self.__module__ = label, "__main__"
+
+    def __call__(self, x: Any, size: int, rng: np.random.Generator) -> Any:
+        """Outputs as an array: a tensor that cannot become one is the mechanism's failure too.
+
+        Lists stay as they are: only an audit knows how to keep what numpy would change.
+        """
+        with failures(self.__qualname__, self._file):
+            answer = self._mechanism(x, size, rng)
+            return answer if isinstance(answer, (list, tuple)) else np.asarray(answer)
+
+    def __getattr__(self, name: str) -> Any:
+        with failures(f"{self.__qualname__}.{name}", self._file, _ATTRIBUTE):
+            value = getattr(self._mechanism, name, _MISSING)
+        if value is _MISSING:
+            raise AttributeError(name)
+        return value
+
+
+def own_pair(mechanism: Any, label: str, path: Path, dim: int | None) -> Pair | None:
+    """The mechanism's default pair.
+
+    Args:
+        mechanism: what `load` returned.
+        label: what messages call it.
+        path: the user's file.
+        dim: number of entries, or None for the mechanism's own.
+
+    Returns:
+        The pair, or None if the mechanism has none.
+
+    Raises:
+        Usage: if `dim` is given and the default pair does not take it.
+        Failure: if it raises or returns no `Pair`.
+    """
+    make = getattr(mechanism, "default_pair", None)
+    if make is None:
+        return None
+    arguments = () if dim is None else (dim,)
+    if dim is not None and not _takes(make, dim):
+        raise Usage(f"--dim does not apply: default_pair of {label} takes no dim")
+    with failures(f"default_pair of {label}", str(path), _ATTRIBUTE):
+        pair = make(*arguments)
+        if not isinstance(pair, Pair):
+            raise mistyped("default_pair()", "a Pair", pair)
+    return pair
+
+
+def _takes(make: Callable[..., Any], dim: int) -> bool:
+    try:
+        inspect.signature(make).bind(dim)
+    except (TypeError, ValueError):
+        return False
+    return True

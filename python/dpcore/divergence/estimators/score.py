@@ -1,0 +1,272 @@
+"""A score fitted on one half of the rows and evaluated on the other, and its divergence.
+
+A score makes any rows one-dimensional, and the divergence of its values is at most that of the
+rows (data processing). Here the halves swap roles once, so that every row is held out once.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from ...errors import invalid, mistyped
+from ..points.line import line_ball
+from ..points.points import Points, Rows
+from ..points.replicates import Labels, Plan
+from ..raw import Raw, Reals
+from . import logistic as _logistic
+
+Score = Callable[[Rows], Any]
+MakePlan = Callable[[tuple[int, int], tuple[Labels | None, Labels | None]], Plan | None]
+
+TRAINED: Final = 2**16
+"""Rows of a set that a score is fitted on, at most; fewer where they have many columns."""
+_NUMBERS: Final = 2**24
+_FEWEST: Final = 2**12
+
+NOTE: Final = "estimates the divergence of a score, at most D_alpha (data processing)"
+
+_SCORE = "a callable: rows -> scores, or (train0, train1) -> (rows -> scores)"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fold:
+    """Held-out sample rows and their scores.
+
+    Args:
+        rows: numbers of the sample rows of each set, ascending.
+        values: their scores, higher = more like set 0.
+        trained: rows of each set that the score was fitted on, (0, 0) if it was fixed.
+    """
+
+    rows: tuple[Labels, Labels]
+    values: tuple[Reals, Reals]
+    trained: tuple[int, int]
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Held-out sample rows of each set."""
+        return len(self.rows[0]), len(self.rows[1])
+
+    def groups(self, points: Points) -> tuple[Labels | None, Labels | None]:
+        """The groups of the rows, numbered from 0 without gaps."""
+        found = [
+            None if g is None else np.unique(g[rows], return_inverse=True)[1]
+            for g, rows in zip(points.groups, self.rows, strict=True)
+        ]
+        return found[0], found[1]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CrossFit:
+    """Scores of rows that they were not fitted on.
+
+    Args:
+        folds: two, each scored by what the other taught; one with all rows for a fixed score.
+        kind: "logistic" for the built-in score, "fitted" for the caller's fitting function,
+            "fixed" for a score fixed in advance.
+        notes: sentences for the reader.
+    """
+
+    folds: tuple[Fold, ...]
+    kind: str
+    notes: tuple[str, ...] = ()
+
+
+def cross_fit(
+    points: Points,
+    rng: np.random.Generator,
+    score: Callable[..., Any] | None = None,
+) -> CrossFit:
+    """Split each set (by group, if there are groups) in two and score each half by the other.
+
+    Args:
+        points: both sets, at least 4 rows and 4 groups each unless the score is fixed.
+        rng: splits, and draws training rows where there are too many.
+        score: None for a logistic regression on the coordinates and the squared length. A callable
+            with two required arguments fits a score, (train0, train1) -> (rows -> scores); one
+            with one required argument is a score fixed in advance, rows -> scores: nothing is
+            fitted and no rows are split off.
+
+    Returns:
+        The held-out scores. Rows that are equal have equal scores in a fold, since a score is
+        asked about distinct points only.
+
+    Raises:
+        TypeError: if `score` is not of these kinds or does not return real numbers.
+        ValueError: if it does not return one finite number a row, or a set is too small to split.
+    """
+    if score is not None and is_fixed(score):
+        everything = np.arange(points.sizes[0]), np.arange(points.sizes[1])
+        return CrossFit((scored(points, everything, score, (0, 0)),), "fixed")
+    halves0 = split("y0", points.sizes[0], points.groups[0], 2, rng)
+    halves1 = split("y1", points.sizes[1], points.groups[1], 2, rng)
+    folds = []
+    for held, taught in ((0, 1), (1, 0)):
+        fitted, trained = learn(points, (halves0[taught], halves1[taught]), rng, score)
+        folds.append(scored(points, (halves0[held], halves1[held]), fitted, trained))
+    kind = "logistic" if score is None else "fitted"
+    return CrossFit(tuple(folds), kind, fitting_notes(points, folds))
+
+
+def score_ball(
+    fit: CrossFit,
+    points: Points,
+    alphas: Reals,
+    k: int,
+    make_plan: MakePlan,
+    threads: int | None = None,
+) -> Raw:
+    """The ball estimate of the held-out scores, averaged over the folds.
+
+    Standard errors are sqrt(se_1^2 + se_2^2)/2: given the scores, the folds are independent.
+
+    Args:
+        fit: held-out scores.
+        points: the sets that they belong to.
+        alphas: orders, ascending.
+        k: neighbours.
+        make_plan: sizes and groups of a fold -> its plan.
+        threads: for the ball.
+    """
+    raws = [
+        line_ball(*fold.values, alphas, k, make_plan(fold.sizes, fold.groups(points)), threads)
+        for fold in fit.folds
+    ]
+    raw = raws[0] if len(raws) == 1 else _averaged(raws)
+    told = dict.fromkeys(note for each in raws for note in each.notes)
+    return replace(raw, notes=(NOTE, *fit.notes, *told))
+
+
+def is_fixed(score: Callable[..., Any]) -> bool:
+    """True for rows -> scores, False for (train0, train1) -> (rows -> scores)."""
+    if not callable(score):
+        raise mistyped("score", f"None or {_SCORE}", score)
+    if isinstance(score, np.ufunc):
+        return score.nin == 1
+    try:
+        parameters = inspect.signature(score).parameters.values()
+    except ValueError:
+        # Callables written in C may hide their signature: the plain case.
+        return True
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    required = sum(p.default is p.empty for p in positional)
+    # f(rows, scale=1.0) and f(*arguments) take one.
+    if not required and (positional or any(p.kind == p.VAR_POSITIONAL for p in parameters)):
+        required = 1
+    if required not in (1, 2):
+        raise mistyped("score", f"{_SCORE}; one with {required} required arguments", score)
+    return required == 1
+
+
+def split(
+    name: str, size: int, groups: Labels | None, parts: int, rng: np.random.Generator
+) -> list[Labels]:
+    """Rows dealt at random into parts of equal numbers of units (rows, or groups)."""
+    units = size if groups is None else int(groups.max()) + 1
+    if units < 2 * parts:
+        kind = "rows" if groups is None else "groups"
+        raise invalid(name, f"of at least {2 * parts} {kind} to be split for a score", units)
+    dealt = rng.permutation(units) % parts
+    part = dealt if groups is None else dealt[groups]
+    return [np.flatnonzero(part == i) for i in range(parts)]
+
+
+def learn(
+    points: Points,
+    rows: tuple[Labels, Labels],
+    rng: np.random.Generator,
+    score: Callable[..., Any] | None,
+) -> tuple[Score, tuple[int, int]]:
+    """A score fitted on sample rows, and how many rows of each set it was fitted on."""
+    most = most_trained(points.dim)
+    drawn = [r if len(r) <= most else np.sort(rng.choice(r, most, replace=False)) for r in rows]
+    train0, train1 = (points.coordinates(points.ids[side][drawn[side]]) for side in (0, 1))
+    fitted = (score or _logistic.fit)(train0, train1)
+    if not callable(fitted):
+        raise mistyped("score", "a fitting function that returns a callable", fitted)
+    return fitted, (len(drawn[0]), len(drawn[1]))
+
+
+def most_trained(dim: int) -> int:
+    """Rows of a set that a score of `dim` columns is fitted on, at most."""
+    return min(TRAINED, max(_FEWEST, _NUMBERS // dim))
+
+
+def scored(
+    points: Points, rows: tuple[Labels, Labels], score: Score, trained: tuple[int, int]
+) -> Fold:
+    """The scores of sample rows, each distinct point scored once."""
+    ids = [points.ids[side][rows[side]] for side in (0, 1)]
+    wanted = np.zeros(points.unique, bool)
+    wanted[ids[0]] = wanted[ids[1]] = True
+    distinct = np.flatnonzero(wanted)
+    values = np.empty(points.unique)
+    values[distinct] = _checked(score, points, distinct)
+    return Fold(rows, (values[ids[0]], values[ids[1]]), trained)
+
+
+def _checked(score: Score, points: Points, ids: Labels) -> Reals:
+    """What a score says about points, in blocks that bound the memory."""
+    step = max(1, _NUMBERS // points.dim)
+    found = []
+    for start in range(0, len(ids), step):
+        rows = points.coordinates(ids[start : start + step])
+        told = np.asarray(score(rows))
+        requirement = f"a callable that returns one finite number a row, shape ({len(rows)},)"
+        if told.dtype.kind not in "buif":
+            raise mistyped("score", requirement, told)
+        if told.shape != (len(rows),):
+            raise invalid("score", requirement, f"shape {told.shape}")
+        if not np.isfinite(told).all():
+            row = int(np.flatnonzero(~np.isfinite(told))[0])
+            raise invalid("score", requirement, f"{told[row]} for {rows[row]}")
+        found.append(told.astype(np.float64))
+    # 0.0 and -0.0 are one score.
+    return np.concatenate(found) + 0.0
+
+
+def fitting_notes(points: Points, folds: list[Fold]) -> tuple[str, ...]:
+    """What to tell of the training rows, if some were left out."""
+    most = most_trained(points.dim)
+    if max(max(fold.trained) for fold in folds) < most:
+        return ()
+    return (f"the score is fitted on at most {most} rows of a set, drawn at random",)
+
+
+def _averaged(raws: list[Raw]) -> Raw:
+    first, second = raws
+    with np.errstate(invalid="ignore"):
+        value = (first.value + second.value) / 2.0
+        # A fold whose every term is unseen in the denominator decides, whatever the other says.
+        value[np.isposinf(first.value) | np.isposinf(second.value)] = math.inf
+        std_error = np.sqrt(first.std_error**2 + second.std_error**2) / 2.0
+    per_atom = [raw.rows_per_atom for raw in raws if not math.isnan(raw.rows_per_atom)]
+    names = dict.fromkeys([*first.counted, *second.counted])
+    return Raw(
+        value=value,
+        std_error=std_error,
+        depth=(max(first.depth[0], second.depth[0]), max(first.depth[1], second.depth[1])),
+        ceiling=np.minimum(first.ceiling, second.ceiling),
+        effective=first.effective + second.effective,
+        unseen_share=(first.unseen_share + second.unseen_share) / 2.0,
+        atom_share=(first.atom_share + second.atom_share) / 2.0,
+        rows_per_atom=min(per_atom, default=math.nan),
+        replicates=_joined(first, second),
+        counted={name: sum(raw.counted.get(name, 0) for raw in raws) for name in names},
+        beyond_share=(first.beyond_share + second.beyond_share) / 2.0,
+    )
+
+
+def _joined(first: Raw, second: Raw) -> Reals | None:
+    """Replicates of the average: fold by fold where both have the same number of them."""
+    if first.replicates is None or second.replicates is None:
+        return None
+    number = min(len(first.replicates), len(second.replicates))
+    with np.errstate(invalid="ignore"):
+        return np.asarray((first.replicates[:number] + second.replicates[:number]) / 2.0)

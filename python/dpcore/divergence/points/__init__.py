@@ -1,0 +1,1 @@
+"""The rows that estimators see: pooled, scaled, searched, and resampled."""

@@ -1,0 +1,369 @@
+"""Two sets of rows, checked, and their distinct points under one numbering."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ... import _core
+from ...errors import choice, integer, invalid, mistyped
+from .replicates import Labels
+from .scaling import apart, scaled
+
+Rows = npt.NDArray[np.floating[Any]]
+"""float32 or float64."""
+
+Ids = npt.NDArray[np.uint32]
+
+SCALES = ("std", "whiten")
+
+_LARGEST = 1e150
+"""Squares of differences up to this size add up to a finite number."""
+
+_EXACT = 2**53
+_MOST_ROWS = 2**31 - 1
+_BLOCK = 2**20
+
+
+class Pool:
+    """The distinct points of both sets under one numbering, found when first asked for.
+
+    Args:
+        rows: the rows before scaling.
+        counts: how often each row was seen, or None for once.
+    """
+
+    def __init__(self, rows: tuple[Rows, Rows], counts: tuple[Labels | None, Labels | None]):
+        self.rows, self._counts = rows, counts
+
+    @cached_property
+    def found(self) -> tuple[tuple[Ids, Ids], tuple[Labels, Labels], Labels]:
+        """Pooled id of every sample row, sample rows of each set at each point, first places."""
+        ids0, ids1, first = _core.pool_rows(*self.rows)
+        ids = _repeated(ids0, self._counts[0]), _repeated(ids1, self._counts[1])
+        counted = [np.bincount(side, minlength=len(first)) for side in ids]
+        return ids, (counted[0], counted[1]), first
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Points:
+    """Rows of both sets and the distinct points among them.
+
+    A *pooled id* is the number of a distinct point of both sets together, in the order of first
+    occurrence: the rows of y0, then those of y1. A *sample row* is a row repeated by its count.
+
+    Args:
+        rows: the rows as given (after rounding and scaling), shapes (n0, d) and (n1, d), both
+            float32 or both float64, C-contiguous.
+        pool: the distinct points among them.
+        sizes: sample rows of each set.
+        groups: the caller's group of every sample row, integers from 0 without gaps, or None.
+        scale: what the coordinates were scaled by: None, "std" or "whiten".
+        notes: sentences for the reader.
+    """
+
+    rows: tuple[Rows, Rows]
+    pool: Pool
+    sizes: tuple[int, int]
+    groups: tuple[Labels | None, Labels | None]
+    scale: str | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def ids(self) -> tuple[Ids, Ids]:
+        """Pooled id of every sample row, shapes (N0,) and (N1,)."""
+        return self.pool.found[0]
+
+    @property
+    def multiplicity(self) -> tuple[Labels, Labels]:
+        """Sample rows of each set at each point, shapes (u,) and (u,)."""
+        return self.pool.found[1]
+
+    @property
+    def first(self) -> Labels:
+        """Where each point first stands in the rows of y0 followed by those of y1, shape (u,)."""
+        return self.pool.found[2]
+
+    def drawn(self, most: tuple[int, int], rng: np.random.Generator) -> Points:
+        """At most so many sample rows of each set, drawn at random; the same points if all fit."""
+        if self.sizes[0] <= most[0] and self.sizes[1] <= most[1]:
+            return self
+        sizes = (min(pair) for pair in zip(most, self.sizes, strict=True))
+        kept = [
+            np.sort(rng.choice(self.sizes[side], size, replace=False))
+            for side, size in enumerate(sizes)
+        ]
+        return self._taken(kept)
+
+    def single(self, rng: np.random.Generator) -> Points:
+        """One random row of each group; all rows of a set without groups."""
+        kept = [
+            np.arange(size) if groups is None else np.sort(one_of_each(groups, rng))
+            for size, groups in zip(self.sizes, self.groups, strict=True)
+        ]
+        return self._taken(kept)
+
+    def _taken(self, kept: Sequence[Labels]) -> Points:
+        """Some sample rows of each set."""
+        rows, groups = [], []
+        for side in (0, 1):
+            given = self.groups[side]
+            rows.append(np.ascontiguousarray(self.sample(side)[kept[side]]))
+            groups.append(
+                None if given is None else np.unique(given[kept[side]], return_inverse=True)[1]
+            )
+        both = rows[0], rows[1]
+        return replace(
+            self,
+            rows=both,
+            pool=Pool(both, (None, None)),
+            sizes=(len(both[0]), len(both[1])),
+            groups=(groups[0], groups[1]),
+        )
+
+    @property
+    def units(self) -> tuple[int, int]:
+        """Rows of each set that stand alone, or its groups."""
+        first, second = (
+            size if groups is None else int(groups.max()) + 1
+            for size, groups in zip(self.sizes, self.groups, strict=True)
+        )
+        return first, second
+
+    @property
+    def unscaled(self) -> Points:
+        """The same points before scaling."""
+        return self if self.scale is None else replace(self, rows=self.pool.rows, scale=None)
+
+    @property
+    def dim(self) -> int:
+        """Number of columns."""
+        return int(self.rows[0].shape[1])
+
+    @property
+    def unique(self) -> int:
+        """Number of distinct points of both sets together."""
+        return len(self.first)
+
+    @property
+    def identical(self) -> bool:
+        """True if both sets hold the same points equally often."""
+        if self.sizes[0] != self.sizes[1] or _unlike(self.rows):
+            return False
+        return np.array_equal(*self.multiplicity)
+
+    def distinct(self, enough: int) -> int:
+        """Distinct points of the set with fewer of them, or `enough` if there are that many."""
+        # Most sets show it in their first rows; pooling a million costs a third of a second.
+        some = (np.unique(rows[: 4 * enough], axis=0) for rows in self.rows)
+        if all(len(rows) >= enough for rows in some):
+            return enough
+        return min(enough, *(int(np.count_nonzero(m)) for m in self.multiplicity))
+
+    def coordinates(self, ids: npt.NDArray[Any]) -> Rows:
+        """Rows of the points with these pooled ids, shape (len(ids), d), a copy."""
+        places, size = self.first[ids], len(self.rows[0])
+        out: Rows = np.empty((len(places), self.dim), self.rows[0].dtype)
+        left = places < size
+        out[left] = self.rows[0][places[left]]
+        out[~left] = self.rows[1][places[~left] - size]
+        return out
+
+    def sample(self, side: int) -> Rows:
+        """The sample rows of a set, shape (N, d): the rows themselves where none has a count."""
+        rows = self.rows[side]
+        # Whitened in different places, equal rows may differ in their last bits.
+        same = self.sizes[side] == len(rows) and self.scale != "whiten"
+        return rows if same else self.coordinates(self.ids[side])
+
+
+def points(
+    y0: Any,
+    y1: Any,
+    counts0: Any = None,
+    counts1: Any = None,
+    groups0: Any = None,
+    groups1: Any = None,
+    decimals: int | None = None,
+    scale: str | None = None,
+) -> Points:
+    """Check two sets of rows and find the distinct points among them.
+
+    float32 and float64 arrays in C order are used as they are, without a copy; if only one of the
+    sets is float32 it becomes float64. Integers and bools become float64 where that is exact,
+    float16 becomes float32. Points are compared before scaling, so that scaling never tells equal
+    rows apart.
+
+    Args:
+        y0: first set, shape (n0, d), or (n0,) for n0 rows of one number; anything that numpy
+            reads as numbers.
+        y1: second set, of the same d.
+        counts0: how often each row of y0 was seen, positive integers, shape (n0,); None for once.
+        counts1: the same for y1.
+        groups0: one hashable label for each row of y0; rows that share a label stay together in
+            every resampling. None for rows on their own.
+        groups1: the same for y1; labels of the two sets have nothing to do with each other.
+        decimals: decimals to round coordinates to before equal rows are sought; None for none.
+        scale: None, "std" (every column over its standard deviation in all sample rows of both
+            sets; a constant column stays as it is) or "whiten" (the covariance of all sample rows
+            of both sets becomes the identity; directions in which no row differs are dropped,
+            which a note says). Whitening rests on LAPACK and so repeats to rounding only.
+
+    Returns:
+        The points.
+
+    Raises:
+        TypeError: if rows do not hold real numbers, or are masked, or counts, groups, decimals or
+            scale are of the wrong kind.
+        ValueError: if a set is empty or has no column, the dimensions differ, a number is NaN,
+            infinite, beyond 1e150 or an integer beyond 2^53, if counts or groups do not fit the
+            rows, or if there are too few distinct points to whiten.
+    """
+    both = _alike(_rows("y0", y0), _rows("y1", y1))
+    if decimals is not None:
+        places = integer("decimals", decimals, -300, 300)
+        both = _rounded("y0", both[0], places), _rounded("y1", both[1], places)
+    if scale is not None:
+        choice("scale", scale, SCALES)
+    sizes = len(both[0]), len(both[1])
+    counts = _counts("counts0", counts0, sizes[0]), _counts("counts1", counts1, sizes[1])
+    groups = _labels("groups0", groups0, sizes[0]), _labels("groups1", groups1, sizes[1])
+    pool = Pool(both, counts)
+    seen = [size if c is None else int(c.sum()) for size, c in zip(sizes, counts, strict=True)]
+    notes = apart(both, counts) if scale is None else ()
+    if scale is not None:
+        both, notes = scaled(both, counts, scale, len(pool.found[2]))
+    return Points(
+        both,
+        pool,
+        (seen[0], seen[1]),
+        (
+            None if groups[0] is None else _repeated(groups[0], counts[0]),
+            None if groups[1] is None else _repeated(groups[1], counts[1]),
+        ),
+        scale,
+        notes,
+    )
+
+
+def one_of_each(groups: Labels, rng: np.random.Generator) -> Labels:
+    """One random row of each group, in the order of the groups."""
+    # The first row of each group in a random order.
+    order = rng.permutation(len(groups))
+    return np.asarray(order[np.unique(groups[order], return_index=True)[1]])
+
+
+def _rows(name: str, value: Any) -> Rows:
+    """The rows of a set as a C-contiguous array of finite float32 or float64."""
+    requirement = "rows of real numbers, shape (n, d) or (n,), as float64, float32 or integers"
+    if np.ma.is_masked(value):
+        raise mistyped(name, requirement + ", none of them masked", value)
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        # Rows of different lengths have no array.
+        raise invalid(name, requirement, value) from None
+    kind, size = array.dtype.kind, array.dtype.itemsize
+    if kind not in "buif" or (kind == "f" and size > 8):
+        raise mistyped(name, requirement, value)
+    if array.ndim == 1:
+        array = array[:, None]
+    if array.ndim != 2 or 0 in array.shape:
+        raise invalid(name, "at least one row of at least one number, shape (n, d)", value)
+    if kind in "ui" and not (int(array.min()) >= -_EXACT and int(array.max()) <= _EXACT):
+        largest = max(int(array.max()), int(array.min()), key=abs)
+        raise invalid(name, "integers of at most 2^53, which float64 holds exactly", largest)
+    wanted = np.float32 if kind == "f" and size < 8 else np.float64
+    rows: Rows = np.ascontiguousarray(array, wanted)
+    _finite(name, rows)
+    return rows
+
+
+def _unlike(rows: tuple[Rows, Rows]) -> bool:
+    """True if the extremes already tell the two sets apart."""
+    least, most = ([f(side) for side in rows] for f in (np.min, np.max))
+    return bool(least[0] != least[1] or most[0] != most[1])
+
+
+def _blocks(rows: Rows) -> Iterator[tuple[int, Rows]]:
+    step = max(1, _BLOCK // rows.shape[1])
+    for start in range(0, len(rows), step):
+        yield start, rows[start : start + step]
+
+
+def _finite(name: str, rows: Rows) -> None:
+    """Refuse rows with NaN, infinity or numbers whose squares overflow."""
+    largest = min(_LARGEST, float(np.finfo(rows.dtype).max))
+    # Comparing extremes takes no memory, and a NaN makes the comparison false.
+    if all(b.min() >= -largest and b.max() <= largest for _, b in _blocks(rows)):
+        return
+    bad = [start + np.nonzero(~(np.abs(b) <= largest).all(1))[0] for start, b in _blocks(rows)]
+    where = np.concatenate(bad)
+    row = rows[where[0]]
+    told = f"({len(where)} of {len(rows)} rows are not, the first is row {where[0]})"
+    worst = row[~(np.abs(row) <= largest)][0]
+    raise invalid(name, f"finite and at most 1e150 in every row {told}", worst)
+
+
+def _alike(rows0: Rows, rows1: Rows) -> tuple[Rows, Rows]:
+    if rows0.shape[1] != rows1.shape[1]:
+        raise invalid("y1", f"of as many columns as y0, {rows0.shape[1]}", rows1.shape[1])
+    if rows0.dtype != rows1.dtype:
+        return rows0.astype(np.float64, copy=False), rows1.astype(np.float64, copy=False)
+    return rows0, rows1
+
+
+def _rounded(name: str, rows: Rows, decimals: int) -> Rows:
+    with np.errstate(over="ignore", invalid="ignore"):
+        out: Rows = np.round(rows, decimals)
+        # Turns -0.0 into 0.0.
+        out += 0.0
+    if not all(np.isfinite(b.min()) and np.isfinite(b.max()) for _, b in _blocks(out)):
+        requirement = f"so small that the {rows.dtype} numbers of {name} can be rounded"
+        raise invalid("decimals", requirement, decimals)
+    return out
+
+
+def _counts(name: str, value: Any, size: int) -> Labels | None:
+    if value is None:
+        return None
+    requirement = f"positive integers, one for each of the {size} rows"
+    array = np.asarray(value)
+    if array.dtype.kind not in "ui":
+        raise mistyped(name, requirement, value)
+    if array.shape != (size,) or int(array.min()) < 1:
+        raise invalid(name, requirement, value)
+    # In Python's integers, since a sum of int64 may wrap around.
+    if int(array.max()) > _MOST_ROWS or sum(map(int, array)) > _MOST_ROWS:
+        raise invalid(name, f"of a sum of at most {_MOST_ROWS}", value)
+    return array.astype(np.int64)
+
+
+def _labels(name: str, value: Any, size: int) -> Labels | None:
+    """Labels as integers from 0 in the order of first occurrence."""
+    if value is None:
+        return None
+    requirement = f"hashable labels, one for each of the {size} rows"
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise mistyped(name, requirement, value)
+    # Tensors iterate as tensors, which are hashed by identity.
+    given: list[Hashable] = np.asarray(value).tolist() if hasattr(value, "__array__") else [*value]
+    if len(given) != size:
+        raise invalid(name, requirement, f"{len(given)} labels")
+    numbers: dict[Hashable, int] = {}
+    try:
+        labels = [numbers.setdefault(label, len(numbers)) for label in given]
+    except TypeError:
+        raise mistyped(name, requirement, value) from None
+    if any(label != label for label in numbers):
+        raise invalid(name, f"{requirement}, none of them NaN", value)
+    return np.array(labels, np.int64)
+
+
+def _repeated(values: npt.NDArray[Any], counts: Labels | None) -> npt.NDArray[Any]:
+    return values if counts is None else np.repeat(values, counts)

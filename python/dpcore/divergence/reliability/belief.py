@@ -1,0 +1,294 @@
+"""How much of an estimate to believe: four words, decided by rules that are stated here.
+
+The first rule that applies names the belief of an order and a direction:
+
+1. "refuted by its own certificate": a certified lower bound lies above the value by more than two
+   standard errors.
+2. "saturated": the value is within ln 2 of its ceiling (balls hold half of the numerator), or
+   more than 1 % of the numerator's rows are repeated values that the other set does not have, or in
+   one dimension more than 5 % of them lie beyond all rows of the other set (from order one on: no
+   sample tells how rare they are there).
+3. "not resolved at this alpha": the order is beyond `alpha_max`; or the method beside it lies
+   above it, by more than two joint standard errors if it estimates something never larger (the
+   score), by more than three else (the ball); or the energy test rejects P0 = P1 at the level
+   `ENERGY_LEVEL`, and the value less two standard errors is not above 0; or, from order one on,
+   rows lie beyond the other set as `_beyond` counts them; or repeated values have too few rows; or
+   the value differs from 0 by less than four standard errors, and these are above .0125; or the
+   method does not converge.
+4. "estimate only".
+
+`alpha_max` is the largest order up to which (i) alpha - 1 <= k/5 and (ii) alpha psi' - psi <=
+.4 ln(N/depth), where psi = (alpha - 1) D: the left side of (ii) is the divergence from the tilted
+law to the denominator, and an average over N rows needs N above its exponential (Chatterjee and
+Diaconis 2018).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ..raw import Raw, Reals
+from .needed import SHARE, SHARP, TOLD, to_tell, too_few
+
+REFUTED: Final = "refuted by its own certificate"
+SATURATED: Final = "saturated"
+UNRESOLVED: Final = "not resolved at this alpha"
+ESTIMATE: Final = "estimate only"
+
+DIRECTIONS: Final = ("D(P0||P1)", "D(P1||P0)")
+
+_APART: Final = 2.0
+"""Standard errors by which a certificate or a held-out score must lie above; and half of the
+interval that "calls a value 0" for the energy test."""
+
+_ABOVE: Final = 3.0
+"""Joint standard errors by which the ball must lie above a score, which it may also exceed by its
+bias where there are many coordinates."""
+
+ENERGY_LEVEL: Final = 0.01
+
+_UNSEEN: Final = 0.01
+_BEYOND, _EXTREMES = 0.05, 6.0
+"""Of two equal laws 2/(N + 1) of the rows lie beyond the N others; three times that is allowed."""
+
+_PER_ORDER: Final = 5.0
+_ROWS_ABOVE_ONE, _ROWS_AT_ALL = 10.0, 3.0
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Judged:
+    """The belief in every value, and what follows from it."""
+
+    belief: npt.NDArray[np.str_]
+    resolved: Mask
+    reason: str
+    alpha_max: tuple[float | None, float | None]
+    std_error: Reals
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Case:
+    """All that a belief rests on, on one grid of orders that holds 1.
+
+    Args:
+        alphas: orders, ascending.
+        raw: what the method returned.
+        sizes: rows of the two sets.
+        k: neighbours asked for.
+        certified: certified lower bounds, shape (2, n_alpha), or None.
+        beside: value and standard error of a method whose target is never larger, or None.
+        above: value and standard error of a method that may see what this one is blind to, or None;
+            of one row of each group, since balls count the others of a group as neighbours.
+        energy_p: p-value of the energy test of P0 = P1; NaN where it was not made.
+        outside: for each direction what of the numerator lies beyond the denominator, in words.
+        dim: coordinates of a row.
+        fitted: True if the estimate rests on a fitted score.
+        inconsistent: True for a method that does not converge to a divergence.
+        asked: which orders the caller asked for, shape (n_alpha,): the reason speaks of these.
+    """
+
+    alphas: Reals
+    raw: Raw
+    sizes: tuple[int, int]
+    k: int
+    certified: Reals | None = None
+    beside: tuple[Reals, Reals] | None = None
+    above: tuple[Reals, Reals] | None = None
+    energy_p: float = np.nan
+    outside: tuple[str | None, str | None] = (None, None)
+    dim: int = 1
+    fitted: bool = False
+    inconsistent: bool = False
+    asked: Mask | None = None
+
+
+def judge(case: Case) -> Judged:
+    """Belief by belief, in the order of the rules."""
+    value, spread = case.raw.value, np.nan_to_num(case.raw.std_error, nan=0.0, posinf=0.0)
+    largest = tuple(_alpha_max(case, direction) for direction in (0, 1))
+    beyond = np.stack([case.alphas > (0.0 if top is None else top) for top in largest])
+    refuted = np.zeros(value.shape, bool)
+    if case.certified is not None:
+        # A bound of 0 says nothing, though it is above a negative value.
+        refuted = (case.certified > value + _APART * spread) & (case.certified > 0.0)
+    unseen = np.array([_unseen(case, direction) is not None for direction in (0, 1)])
+    saturated = (value > case.raw.ceiling - np.log(2.0)) | np.isposinf(value)
+    saturated |= unseen[:, None] & (case.alphas >= 1.0)
+    causes = _causes(case, beyond, spread)
+    unresolved = np.logical_or.reduce([mask for mask, _ in causes])
+    chosen = [refuted, saturated, unresolved]
+    belief = np.select(chosen, [REFUTED, SATURATED, UNRESOLVED], ESTIMATE)
+    resolved = belief == ESTIMATE
+    return Judged(
+        belief=belief,
+        resolved=resolved,
+        reason=_reason(case, refuted, saturated & ~refuted, causes, resolved),
+        alpha_max=(largest[0], largest[1]),
+        std_error=np.where(beyond, np.nan, case.raw.std_error),
+    )
+
+
+def exact_zero(alphas: Reals) -> Judged:
+    """The two sets are the same rows equally often: every divergence between them is 0."""
+    shape = (2, len(alphas))
+    top = float(alphas[-1])
+    reason = "the two sets hold the same rows equally often, so every divergence of them is 0"
+    resolved = np.ones(shape, bool)
+    return Judged(np.full(shape, ESTIMATE), resolved, reason, (top, top), np.zeros(shape))
+
+
+def _alpha_max(case: Case, direction: int) -> float | None:
+    alphas, value = case.alphas, case.raw.value[direction]
+    rows = case.sizes[1 - direction] / case.raw.depth[direction]
+    with np.errstate(invalid="ignore"):
+        psi = np.where(alphas == 1.0, 0.0, (alphas - 1.0) * value)
+        slope = np.gradient(psi, alphas) if len(alphas) > 1 else value
+        # At order one the derivative is the KL divergence itself.
+        slope = np.where(alphas == 1.0, value, slope)
+        within = (alphas - 1.0 <= case.k / _PER_ORDER) & (
+            alphas * slope - psi <= SHARE * np.log(rows)
+        )
+    kept = alphas[np.logical_and.accumulate(within)]
+    return float(kept[-1]) if len(kept) else None
+
+
+def _causes(case: Case, beyond: Mask, spread: Reals) -> list[tuple[Mask, str]]:
+    """Why a value may not be resolved: where, and in words."""
+    value, above_one = case.raw.value, np.broadcast_to(case.alphas > 1.0, beyond.shape)
+    rows = case.raw.rows_per_atom
+    causes = [
+        (beyond, "the order is beyond alpha_max: too few rows decide its average"),
+        (~np.isfinite(value), "the value is not finite"),
+        (
+            above_one & (rows < _ROWS_ABOVE_ONE) | (rows < _ROWS_AT_ALL),
+            f"repeated values have {rows:.3g} rows each: 3 are needed, 10 for orders above one",
+        ),
+    ]
+    causes += _contradicted(case, spread)
+    causes.append(_blurred(case, spread))
+    if case.beside is not None:
+        other, error = case.beside
+        apart = np.hypot(spread, np.nan_to_num(error, nan=0.0))
+        causes.append(
+            (other > value + _APART * apart, "a held-out score sees more than this method does")
+        )
+    if case.inconsistent:
+        text = "this form does not converge to a Renyi divergence, however many the rows"
+        causes.insert(0, (np.ones(value.shape, bool), text))
+    return causes
+
+
+def _contradicted(case: Case, spread: Reals) -> list[tuple[Mask, str]]:
+    """What was found beside the estimate and speaks against it."""
+    value, causes = case.raw.value, []
+    if case.above is not None:
+        other, error = case.above
+        apart = np.hypot(*(_usual(case, each) for each in (case.raw.std_error, error)))
+        mask = other > value + _ABOVE * apart
+        causes.append((mask, _blind(case, mask)))
+    if case.energy_p <= ENERGY_LEVEL:
+        text = (
+            f"the energy test tells the sets apart (p = {case.energy_p:.3g}), where the value is 0 "
+            "within two standard errors"
+        )
+        causes.append((value <= _APART * spread, text))
+    for i, seen in enumerate(case.outside):
+        mask = np.zeros(value.shape, bool)
+        mask[i] = (case.alphas >= 1.0) & (seen is not None)
+        causes.append((mask, f"{seen}: no sample tells how rare they are there"))
+    return causes
+
+
+def _usual(case: Case, error: Reals) -> Reals:
+    """Standard errors; where none were asked for, those of equal laws, roughly and from above."""
+    if np.isfinite(error).any():
+        return np.nan_to_num(error, nan=0.0, posinf=0.0)
+    rough = np.sqrt(np.maximum(case.alphas, 1.0) * sum(1.0 / size for size in case.sizes))
+    return np.broadcast_to(rough, error.shape)
+
+
+def _blind(case: Case, mask: Mask) -> str:
+    if not mask.any() or case.above is None:
+        return ""
+    i, j = min(np.argwhere(mask), key=lambda where: (where[1], where[0]))
+    other, error = (each[i, j] for each in case.above)
+    told = "" if np.isnan(error) else f" +- {error:.3g}"
+    return (
+        f"the ball gives {other:.4g}{told} where the score gives {case.raw.value[i, j]:.3g}: the "
+        "score may be blind to a difference"
+    )
+
+
+def _blurred(case: Case, spread: Reals) -> tuple[Mask, str]:
+    """Values that cannot be told from 0, and how many rows would tell the first of them."""
+    value = case.raw.value
+    mask = (spread > SHARP) & (np.abs(value) < TOLD * spread)
+    text = "the standard error is too large to tell the value from 0"
+    asked = mask if case.asked is None else mask & case.asked
+    if asked.any():
+        i, j = min(np.argwhere(asked), key=lambda where: (where[1], where[0]))
+        rows = to_tell(float(value[i, j]), float(spread[i, j]), min(case.sizes))
+        text += f" (about {rows:,} rows of each set would)"
+    return mask, text
+
+
+def _reason(
+    case: Case,
+    refuted: Mask,
+    saturated: Mask,
+    causes: list[tuple[Mask, str]],
+    resolved: Mask,
+) -> str:
+    """One sentence on the first rule that applies to any order that was asked for."""
+    asked = np.ones(len(case.alphas), bool) if case.asked is None else case.asked
+    if (refuted & asked).any():
+        assert case.certified is not None
+        gap = np.where(refuted & asked, case.certified - case.raw.value, -np.inf)
+        i, j = np.unravel_index(np.argmax(gap), gap.shape)
+        return (
+            f"a held-out event certifies at least {case.certified[i, j]:.3g} for "
+            f"{_named(int(i), case.alphas[j])}, where the estimate is {case.raw.value[i, j]:.3g}"
+        )
+    if (saturated & asked).any():
+        i, j = np.argwhere(saturated & asked)[0]
+        return _too_far(case, int(i), int(j))
+    if resolved[:, asked].all():
+        return "every order is resolved, which makes no bound of it: nothing here is certified"
+    # The cause of the lowest order that is not resolved.
+    i, j = min(np.argwhere(~resolved & asked), key=lambda where: (where[1], where[0]))
+    text = next(text for mask, text in causes if mask[i, j])
+    return f"from {_named(int(i), case.alphas[j])} on, {text}"
+
+
+def _unseen(case: Case, i: int) -> str | None:
+    """What of the numerator the denominator has nothing of, in words; None if it is little."""
+    share, beyond = case.raw.unseen_share[i], case.raw.beyond_share[i]
+    if share > _UNSEEN:
+        return f"{share:.1%} of the rows of y{i} are repeated values that y{1 - i} does not have"
+    if beyond > _BEYOND + _EXTREMES / (case.sizes[1 - i] + 1):
+        return f"{beyond:.1%} of the rows of y{i} (or their scores) lie beyond all of y{1 - i}"
+    return None
+
+
+def _too_far(case: Case, i: int, j: int) -> str:
+    unseen = _unseen(case, i)
+    if unseen is not None:
+        return f"{unseen}: no sample tells how rare they are, and {DIRECTIONS[i]} may be infinite"
+    if case.raw.ceiling[i, j] <= np.log(2.0):
+        return too_few(case.sizes, case.dim, case.k, case.fitted)
+    return (
+        f"{_named(i, case.alphas[j])} is {case.raw.value[i, j]:.3g}, as large as "
+        f"{case.sizes[0]} and {case.sizes[1]} rows can show: the sets lie farther apart than "
+        "this sample can tell"
+    )
+
+
+def _named(direction: int, alpha: float) -> str:
+    order = "KL" if alpha == 1.0 else f"order {alpha:.4g}"
+    return f"{DIRECTIONS[direction]} at {order}"

@@ -1,0 +1,1 @@
+"""How an estimate is shown: text and pictures."""

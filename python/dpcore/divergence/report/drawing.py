@@ -1,0 +1,285 @@
+"""Pictures of an estimate: the curve with what is known about it, and how replicates converge."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from ...errors import invalid
+from ...report.text import BLUE, GREEN, GREY, INK, RED
+from ..reliability.belief import DIRECTIONS, ESTIMATE, REFUTED, SATURATED, UNRESOLVED
+from .text import runs
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from ..raw import Reals
+    from ..record import Estimate
+
+_TEXT, _SMALL = 8.0, 7.0
+_WIDTH, _HEIGHT = 7.2, 3.5
+"""Inches: the text width of a two-column page."""
+
+_SHADES: Final = {
+    REFUTED: ("refuted by its\nown certificate", 0.34),
+    SATURATED: ("saturated", 0.26),
+    UNRESOLVED: ("not resolved", 0.16),
+}
+_TICKS: Final = (0.5, 1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128)
+_NARROW: Final = 0.16
+"""A range below this share of the axis has no room for words across it."""
+
+
+def draw(estimate: Estimate, ax: Any = None) -> Figure:
+    """D_alpha in both directions; what is not resolved is grey."""
+    figure, axes = _panels(ax, 2)
+    edges = _edges(estimate.alphas)
+    low, high = _limits(estimate)
+    for direction, panel in enumerate(axes):
+        panel.set_xscale("log")
+        panel.set(xlim=(edges[0], edges[-1]), ylim=(low, high))
+        _shade(panel, estimate, direction, edges)
+        _ceiling(panel, estimate, direction)
+        _others(panel, estimate, direction)
+        _curve(panel, estimate, direction)
+        _line(panel, estimate, direction)
+        _orders(panel)
+        panel.set_title(DIRECTIONS[direction], loc="left", fontsize=_TEXT)
+        panel.set_xlabel("order alpha (1 is KL)", fontsize=_TEXT)
+        panel.axhline(0.0, color=GREY, linewidth=0.5, zorder=1)
+    axes[0].set_ylabel("nats", fontsize=_TEXT)
+    _finish(figure, axes, ax is None)
+    if ax is None:
+        n0, n1 = estimate.sizes
+        title = f"Estimate by {estimate.method}: {n0:,} and {n1:,} rows, d = {estimate.dim:,}"
+        figure.suptitle(f"{title}, k = {estimate.k}", fontsize=_TEXT + 1, x=0.01, ha="left")
+    return figure
+
+
+def draw_convergence(estimate: Estimate, ax: Any = None) -> Figure:
+    """Running mean and standard deviation over the first n replicates.
+
+    Where both have settled there are replicates enough: this is how Gusain and Leith (2025)
+    choose their number. Three orders are shown at most, those with finite replicates only.
+    """
+    values = estimate.diagnostics.replicates
+    if values is None:
+        need = "'bootstrap' or 'subsample' for this picture: only their replicates are kept"
+        raise invalid("error", need, estimate.error)
+    shown = _followed(estimate, values)
+    if not shown:
+        raise invalid("replicates", "finite at one order at least", "none such")
+    figure, axes = _panels(ax, 2)
+    count = np.arange(1, len(values) + 1)
+    for i, colour in zip(shown, (BLUE, RED, GREEN), strict=False):
+        for direction, dashes in enumerate(("-", (0, (4, 1.5)))):
+            mean, spread = _running(values[:, direction, i])
+            label = f"{DIRECTIONS[direction]}, order {estimate.alphas[i]:.4g}"
+            style: dict[str, Any] = {"color": colour, "linestyle": dashes, "linewidth": 1.0}
+            axes[0].plot(count, mean, label=label, **style)
+            axes[1].plot(count[1:], spread[1:], **style)
+    for panel, words in zip(axes, ("running mean", "running standard deviation"), strict=True):
+        panel.set_title(f"{words} (nats)", loc="left", fontsize=_TEXT)
+        panel.set_xlabel(f"{estimate.error} replicates", fontsize=_TEXT)
+        panel.set_xlim(1, max(len(values), 2))
+    axes[1].set_ylim(bottom=0.0)
+    _finish(figure, axes, ax is None)
+    return figure
+
+
+def _panels(ax: Any, number: int) -> tuple[Figure, list[Axes]]:
+    """The figure and its panels: those given, or new ones."""
+    if ax is not None:
+        given = list(np.ravel(np.array(ax, dtype=object)))
+        if len(given) != number:
+            raise invalid("ax", f"{number} axes", len(given))
+        return given[0].figure, given
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(_WIDTH, _HEIGHT), layout="constrained")
+    return figure, list(figure.subplots(1, number))
+
+
+def _finish(figure: Figure, axes: list[Axes], own: bool) -> None:
+    """Thin axes, and one legend for all panels."""
+    handles: dict[str, Any] = {}
+    for panel in axes:
+        panel.spines[["top", "right"]].set_visible(False)
+        panel.tick_params(labelsize=_SMALL, width=0.6, length=2.5)
+        panel.tick_params(which="minor", length=0)
+        for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
+            handles.setdefault(label, handle)
+    options: dict[str, Any] = {"frameon": False, "fontsize": _SMALL}
+    where: Any = figure if own else axes[0]
+    place = {"loc": "outside lower center", "ncols": 3} if own else {"loc": "best"}
+    where.legend(list(handles.values()), list(handles), **place, **options)
+
+
+def _edges(alphas: Reals) -> Reals:
+    """Where the stretch of each order ends: half way to its neighbours, on the log scale."""
+    logs = np.log(alphas)
+    inner = (logs[1:] + logs[:-1]) / 2.0
+    widest = np.diff(logs).max() / 2.0 if len(logs) > 1 else math.log(1.5)
+    edge = min(max(widest, 0.02), 0.35)
+    return np.asarray(np.exp(np.concatenate([[logs[0] - edge], inner, [logs[-1] + edge]])))
+
+
+def _limits(estimate: Estimate) -> tuple[float, float]:
+    """Common limits that hold every finite value and error bar."""
+    values = [estimate.value + sign * np.nan_to_num(estimate.std_error) for sign in (-1, 1)]
+    if estimate.certified is not None:
+        values.append(estimate.certified)
+    if estimate.beside is not None:
+        other = estimate.beside
+        values.append(other.value + np.nan_to_num(other.std_error))
+    every = np.concatenate([value.ravel() for value in values])
+    finite = every[np.isfinite(every)]
+    low, high = min([0.0, *finite]), max([0.0, *finite])
+    ceiling = estimate.ceiling[np.isfinite(estimate.ceiling)]
+    if (len(ceiling) and ceiling.max() <= 2.0 * high) or not high:
+        high = max([high, *ceiling])
+    room = 0.08 * (high - low) or 1.0
+    return low - room, high + 3.0 * room
+
+
+def _shade(panel: Axes, estimate: Estimate, direction: int, edges: Reals) -> None:
+    """Grey behind every order that is not resolved, with the reason in words."""
+    whole = math.log(edges[-1] / edges[0])
+    for word, start, stop in runs(estimate.belief[direction]):
+        if word == ESTIMATE:
+            continue
+        words, shade = _SHADES[word]
+        left, right = edges[start], edges[stop]
+        panel.axvspan(left, right, color=GREY, alpha=shade, linewidth=0, zorder=0)
+        narrow = math.log(right / left) < _NARROW * whole
+        panel.text(
+            math.sqrt(left * right), 0.94, words.replace("\n", " ") if narrow else words,
+            transform=panel.get_xaxis_transform(), rotation=90 if narrow else 0,
+            ha="center", va="top", fontsize=_SMALL, color=INK,
+        )  # fmt: skip
+
+
+def _ceiling(panel: Axes, estimate: Estimate, direction: int) -> None:
+    """What the method gives at most; in words where it lies above the picture."""
+    ceiling = estimate.ceiling[direction]
+    if not np.isfinite(ceiling).any():
+        return
+    if np.nanmin(ceiling) <= panel.get_ylim()[1]:
+        panel.plot(estimate.alphas, ceiling, color=INK, linestyle=":", linewidth=1.0)
+        panel.lines[-1].set_label("ceiling: every ball holds all rows")
+        if len(ceiling) == 1:
+            panel.lines[-1].set_marker("_")
+        return
+    least = np.nanmin(estimate.ceiling)
+    _word(panel, f"ceiling from {least:.3g} up: above this picture")
+
+
+def _word(panel: Axes, words: str) -> None:
+    """Words in the legend that stand for nothing drawn."""
+    panel.plot([], [], linestyle="none", label=words)
+
+
+def _others(panel: Axes, estimate: Estimate, direction: int) -> None:
+    """The certified lower bound, and the other method's estimate."""
+    alphas = estimate.alphas
+    single = len(alphas) == 1
+    if estimate.certified is not None:
+        label = f"certified from below, {100 * estimate.confidence:g} %"
+        marker = "^" if single else ""
+        panel.plot(
+            alphas, estimate.certified[direction], marker=marker, color=GREEN, label=label,
+            linestyle="-", linewidth=1.4, markersize=5,
+        )  # fmt: skip
+    if estimate.beside is not None:
+        other = estimate.beside
+        value, error = other.value[direction], np.nan_to_num(other.std_error[direction])
+        panel.errorbar(
+            alphas * (1.03 if single else 1.0), value, error, color=RED, label=f"{other.method}, "
+            "beside", linewidth=1.0, linestyle=(0, (4, 1.5)), elinewidth=0.5,
+            marker="s" if single else "", markersize=3.5,
+        )  # fmt: skip
+
+
+def _curve(panel: Axes, estimate: Estimate, direction: int) -> None:
+    """Values with error bars: filled where resolved, hollow elsewhere, arrows where infinite."""
+    alphas, value = estimate.alphas, estimate.value[direction]
+    error, resolved = estimate.std_error[direction], estimate.resolved[direction]
+    panel.plot(alphas, np.where(np.isfinite(value), value, np.nan), color=BLUE, linewidth=0.6)
+    hollow: dict[str, Any] = {"markerfacecolor": "white", "markeredgewidth": 0.8}
+    for mask, label, face in (
+        (resolved, f"{estimate.method}, +- standard error", {}),
+        (~resolved, f"{estimate.method}, not resolved", hollow),
+    ):
+        kept = mask & np.isfinite(value)
+        if kept.any():
+            panel.errorbar(
+                alphas[kept], value[kept], np.nan_to_num(error[kept]), fmt="o", color=BLUE,
+                markersize=3.2, elinewidth=0.8, label=label, **face,
+            )  # fmt: skip
+    if (value[np.isfinite(value)] < 0.0).any():
+        _word(panel, "below 0: raw values, kept")
+    _infinite(panel, alphas, value)
+
+
+def _infinite(panel: Axes, alphas: Reals, value: Reals) -> None:
+    low, high = panel.get_ylim()
+    for mask, marker, height, words in (
+        (np.isposinf(value), "^", high, "+inf"),
+        (np.isneginf(value), "v", low, "-inf"),
+    ):
+        if mask.any():
+            inside = height - math.copysign(0.03 * (high - low), height - (low + high) / 2.0)
+            panel.plot(
+                alphas[mask], np.full(mask.sum(), inside), marker, color=BLUE, markersize=4.5,
+                label=words, clip_on=False, zorder=4,
+            )  # fmt: skip
+
+
+def _line(panel: Axes, estimate: Estimate, direction: int) -> None:
+    """Gusain and Leith's line above the resolved curve, for the least delta that is seen."""
+    from ..conversion import line
+    from ..epsilon import SEEN, usable
+
+    alphas, curve = usable(estimate, direction)
+    delta = SEEN / min(estimate.sizes)
+    if not len(alphas) or not np.isfinite(curve).all() or delta >= 1.0:
+        return
+    drawn = line(alphas, curve, delta)
+    ends = alphas[[0, -1]] if len(alphas) > 1 else alphas[0] * np.array([0.93, 1.07])
+    label = f"line above it, for delta = 10/min(N0, N1) = {delta:.2g}"
+    panel.plot(ends, drawn.xi + drawn.rho * ends, color=INK, linewidth=1.0, label=label)
+
+
+def _orders(panel: Axes) -> None:
+    """Ticks at round orders: as many as the axis has room for."""
+    from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
+
+    low, high = panel.get_xlim()
+    panel.xaxis.set_major_locator(FixedLocator([a for a in _TICKS if low <= a <= high]))
+    panel.xaxis.set_minor_locator(NullLocator())
+    panel.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+
+
+def _followed(estimate: Estimate, values: Reals) -> list[int]:
+    """Up to three orders with finite replicates: the lowest, near 2, and the highest resolved."""
+    finite = np.isfinite(values).all(axis=(0, 1))
+    wanted = np.flatnonzero(finite & estimate.resolved.any(axis=0))
+    if not len(wanted):
+        wanted = np.flatnonzero(finite)
+    if not len(wanted):
+        return []
+    two = wanted[np.argmin(np.abs(estimate.alphas[wanted] - 2.0))]
+    return sorted({int(wanted[0]), int(two), int(wanted[-1])})
+
+
+def _running(values: Reals) -> tuple[Reals, Reals]:
+    """Mean and standard deviation (one less in the divisor) of the first 1, 2, ... values."""
+    count = np.arange(1, len(values) + 1)
+    # Deviations from the first value: squares of the values themselves would cancel.
+    shifted = values - values[0]
+    mean = np.cumsum(shifted) / count
+    squares = np.maximum(np.cumsum(shifted**2) - count * mean**2, 0.0)
+    return values[0] + mean, np.sqrt(squares / np.maximum(count - 1, 1))

@@ -1,0 +1,276 @@
+"""Estimates as text: belief first, then the curve, what was tested beside it, and the seed."""
+
+from __future__ import annotations
+
+import itertools
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from ..reliability.belief import DIRECTIONS, ESTIMATE, REFUTED, SATURATED, UNRESOLVED
+
+if TYPE_CHECKING:
+    from ..raw import Reals
+    from ..record import Epsilon, Estimate
+
+_WIDTH: Final = 100
+_LABEL: Final = 15
+"""Columns that a label and the blanks around it take."""
+
+MOST: Final = 12
+"""Orders that a table shows in full; of more it shows about ten."""
+
+_ALWAYS: Final = (1.0, 2.0, 4.0, 8.0, 16.0)
+_MARKS: Final = {REFUTED: "!", SATURATED: "^", UNRESOLVED: "?", ESTIMATE: ""}
+_NEGATIVE: Final = "-"
+
+
+def estimate_text(estimate: Estimate) -> str:
+    """The report of an estimate, at most 100 columns wide; its last line is the time."""
+    shown = thinned(estimate)
+    rows = [("belief", line) for line in belief_lines(estimate)]
+    rows.append(("reason", estimate.reason))
+    parts = [_labelled(rows), "", _heading(estimate, shown), _table(estimate, shown)]
+    marks = _legend(estimate, shown)
+    return "\n".join([*parts, *marks, "", _labelled([*_rows(estimate, shown), _time(estimate)])])
+
+
+def epsilon_text(epsilon: Epsilon) -> str:
+    """Three figures, each with what it is, and the reasons for what is missing."""
+    certified = f"certified, {100 * epsilon.confidence:g} % confidence: held-out event"
+    rows = [
+        ("epsilon_lower", _figure(epsilon.epsilon_lower), certified),
+        ("epsilon_hat", _figure(epsilon.epsilon_hat), "estimate: plug-in of the same event"),
+        ("epsilon_rdp", _figure(epsilon.epsilon_rdp), _converted(epsilon)),
+    ]
+    if epsilon.line is not None:
+        drawn = epsilon.line
+        words = f"conversion of the line {drawn.xi:.4g} + {drawn.rho:.4g} alpha above the curve"
+        rows.append(("  its line", _figure(drawn.epsilon), words))
+    flag = " (EXTRAPOLATED)" if epsilon.extrapolated else ""
+    lines = [f"epsilon at delta = {epsilon.delta:g}{flag}"]
+    for label, figure, words in rows:
+        head = f"  {label:<13} {figure:>8}  "
+        lines += textwrap.wrap(words, _WIDTH, initial_indent=head, subsequent_indent=" " * 26)
+    for reason in epsilon.reasons:
+        lines += textwrap.wrap(reason, _WIDTH, initial_indent="  ", subsequent_indent="    ")
+    return "\n".join(lines)
+
+
+def _converted(epsilon: Epsilon) -> str:
+    words = "estimate: conversion of the curve, neither an upper nor a lower bound"
+    return words if epsilon.alpha is None else f"{words}; order {_order(epsilon.alpha)} decided"
+
+
+def _figure(value: float | None) -> str:
+    if value is None:
+        return "none"
+    return f"{value:.4f}" if np.isfinite(value) else "infinite"
+
+
+def belief_lines(estimate: Estimate) -> list[str]:
+    """The belief by direction and ranges of orders; one line if both directions agree."""
+    told = [_ranges(estimate, direction) for direction in (0, 1)]
+    if told[0] == told[1]:
+        return [f"both directions: {told[0]}"]
+    return [f"{name}: {text}" for name, text in zip(DIRECTIONS, told, strict=True)]
+
+
+def _ranges(estimate: Estimate, direction: int) -> str:
+    found: dict[str, list[str]] = {}
+    for word, start, stop in runs(estimate.belief[direction]):
+        first, last = (_order(estimate.alphas[i]) for i in (start, stop - 1))
+        found.setdefault(word, []).append(first if first == last else f"{first} to {last}")
+    if len(found) == 1 and len(estimate.alphas) > 1:
+        return f"{next(iter(found))}, at every order"
+    spans = {word: ", ".join(each) for word, each in found.items()}
+    # One order alone has no blank in its text.
+    return "; ".join(f"{word}, order{'s'[: ' ' in s]} {s}" for word, s in spans.items())
+
+
+def runs(words: Sequence[str]) -> list[tuple[str, int, int]]:
+    """Runs of one belief along the orders: (belief, start, stop)."""
+    found: list[tuple[str, int, int]] = []
+    for i, word in enumerate(map(str, words)):
+        if found and found[-1][0] == word:
+            found[-1] = (word, found[-1][1], i + 1)
+        else:
+            found.append((word, i, i + 1))
+    return found
+
+
+def thinned(estimate: Estimate) -> list[int]:
+    """Positions of the orders that a table shows: all, or about ten of many.
+
+    Always the first and the last, order 1, and what is nearest to alpha_max of each direction and
+    to 2, 4, 8 and 16.
+    """
+    alphas = estimate.alphas
+    if len(alphas) <= MOST:
+        return list(range(len(alphas)))
+    wanted = [a for a in _ALWAYS if alphas[0] <= a <= alphas[-1]]
+    wanted += [top for top in estimate.alpha_max if top is not None]
+    kept = {0, len(alphas) - 1, *(int(np.argmin(np.abs(alphas - a))) for a in wanted)}
+    while len(kept) < MOST - 2:
+        # The middle of the widest gap.
+        ordered = sorted(kept)
+        gap, start = max((b - a, a) for a, b in itertools.pairwise(ordered))
+        kept.add(start + gap // 2)
+    return sorted(kept)
+
+
+def _heading(estimate: Estimate, shown: Sequence[int]) -> str:
+    some = len(shown) < len(estimate.alphas)
+    orders = f"; {len(shown)} of {len(estimate.alphas)} orders" if some else ""
+    return f"  Estimates in nats by the method {estimate.method}, +- standard error{orders}"
+
+
+def _table(estimate: Estimate, shown: Sequence[int]) -> str:
+    """One row for each order; a direction takes its value, error, mark, ceiling, certificate."""
+    columns = [["order", *(_order(estimate.alphas[i]) for i in shown)]]
+    for direction, name in enumerate(DIRECTIONS):
+        parts = [
+            [_number(estimate.value[direction, i]) for i in shown],
+            [_error(estimate.std_error[direction, i]) for i in shown],
+            [_mark(estimate, direction, i) for i in shown],
+        ]
+        columns.append([name, *_joined(parts)])
+        if not np.isnan(estimate.ceiling[direction][shown]).all():
+            columns.append(["ceiling", *(_number(estimate.ceiling[direction, i]) for i in shown)])
+        if estimate.certified is not None:
+            bounds = estimate.certified[direction]
+            columns.append(["certified", *(_number(bounds[i]) for i in shown)])
+    widths = [max(map(len, column)) for column in columns]
+    return "\n".join(
+        "  " + "  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)).rstrip()
+        for row in zip(*columns, strict=True)
+    )
+
+
+def _joined(parts: Sequence[Sequence[str]]) -> list[str]:
+    """Value, error and mark of each row, each kind in a column of its own; empty kinds left out."""
+    filled = [part for part in parts if any(part)]
+    widths = [max(map(len, part)) for part in filled]
+    rows = []
+    for row in zip(*filled, strict=True):
+        first, *rest = zip(row, widths, strict=True)
+        rows.append(" ".join([first[0].rjust(first[1]), *(c.ljust(w) for c, w in rest)]))
+    return rows
+
+
+def _mark(estimate: Estimate, direction: int, i: int) -> str:
+    negative = estimate.value[direction, i] < 0.0
+    return _MARKS[str(estimate.belief[direction, i])] + (_NEGATIVE if negative else "")
+
+
+def _legend(estimate: Estimate, shown: Sequence[int]) -> list[str]:
+    """What the marks in the table mean, those that occur."""
+    words = {str(word) for word in np.unique(estimate.belief[:, shown])}
+    told = [f"{mark} {word}" for word, mark in _MARKS.items() if mark and word in words]
+    if (estimate.value[:, shown] < 0.0).any():
+        told.append(f"{_NEGATIVE} negative: raw value kept")
+    lines: list[str] = []
+    for item in told:
+        if lines and len(lines[-1]) + len(item) + 2 <= _WIDTH:
+            lines[-1] += f"; {item}"
+        else:
+            lines.append(f"  {item}")
+    return lines
+
+
+def _rows(estimate: Estimate, shown: Sequence[int]) -> list[tuple[str, str]]:
+    """Everything below the table, as (label, text)."""
+    rows = []
+    if 1.0 not in estimate.alphas:
+        rows.append(("KL", " and ".join(map(_number, estimate.kl)) + " (D_1 in both directions)"))
+    tops = ["none" if top is None else _order(top) for top in estimate.alpha_max]
+    rows.append(("alpha_max", f"{tops[0]} and {tops[1]}: the largest order that N rows decide"))
+    if estimate.beside is not None:
+        rows += [("beside", line) for line in _beside(estimate, shown)]
+    if estimate.checks is not None:
+        rows += [("checks", line) for line in str(estimate.checks).splitlines()]
+    if estimate.certificate is not None:
+        rows += [("certificate", line) for line in str(estimate.certificate).splitlines()]
+    rows += [("note", note) for note in estimate.notes]
+    rows += [("sample", _sample(estimate)), ("method", _method(estimate))]
+    rows.append(("seed", str(estimate.seed)))
+    return rows
+
+
+def _beside(estimate: Estimate, shown: Sequence[int]) -> list[str]:
+    """The other method at the first, a middle and the last order that the table resolves."""
+    other = estimate.beside
+    assert other is not None
+    top = [i for i in shown if estimate.resolved[:, i].any()] or list(shown)
+    picked = sorted({top[0], top[len(top) // 2], top[-1]})
+    lines = []
+    for i in picked:
+        both = [
+            f"{_number(value[i])} {_error(error[i])}".strip()
+            for value, error in zip(other.value, other.std_error, strict=True)
+        ]
+        lines.append(f"{other.method} at order {_order(estimate.alphas[i])}: {' and '.join(both)}")
+    return lines
+
+
+def _sample(estimate: Estimate) -> str:
+    seen = estimate.diagnostics
+    n0, n1 = estimate.sizes
+    told = [f"{n0:,} and {n1:,} rows of {estimate.dim:,} coordinate{'s'[: estimate.dim > 1]}"]
+    if seen.scale is not None:
+        told.append(f"scale {seen.scale}")
+    if seen.atom_share.any():
+        shares = _shares(seen.atom_share)
+        told.append(f"{shares} of them on repeated values")
+    if seen.unseen_share.any():
+        shares = _shares(seen.unseen_share)
+        told.append(f"{shares} on repeated values that the other set lacks")
+    return ", ".join(told)
+
+
+def _shares(shares: Reals) -> str:
+    # A rounding error around no share at all may have a sign.
+    return " and ".join(f"{100 * abs(share):.3g} %" for share in shares)
+
+
+def _method(estimate: Estimate) -> str:
+    error = "no standard errors" if estimate.error is None else f"{estimate.error} standard errors"
+    reach = "" if not any(estimate.depth) else f", balls reach {estimate.depth[0]:,}"
+    if reach and estimate.depth[1] != estimate.depth[0]:
+        reach += f" and {estimate.depth[1]:,}"
+    reach += " rows of the other set" if reach else ""
+    counted = [
+        f"{n:,} {what.replace('_', ' ')}" for what, n in estimate.diagnostics.counted.items()
+    ]
+    return ", ".join([f"{estimate.method}, k = {estimate.k}{reach}", error, *counted])
+
+
+def _time(estimate: Estimate) -> tuple[str, str]:
+    return "time", f"{estimate.seconds:.3g} s"
+
+
+def _order(alpha: float) -> str:
+    return f"{alpha:.4g}"
+
+
+def _number(value: float) -> str:
+    if not np.isfinite(value):
+        return "" if np.isnan(value) else f"{value:+}"
+    return f"{value:.3g}" if abs(value) >= 1000.0 else f"{value:.3f}"
+
+
+def _error(value: float) -> str:
+    return f"+- {_number(value)}" if np.isfinite(value) else ""
+
+
+def _labelled(rows: Sequence[tuple[str, str]]) -> str:
+    """Rows of (label, text), wrapped; a label that repeats is printed once."""
+    lines, last = [], None
+    for label, text in rows:
+        head = f"  {label if label != last or label == 'note' else '':<{_LABEL - 2}}"
+        wrapped = textwrap.wrap(text, _WIDTH, initial_indent=head, subsequent_indent=" " * _LABEL)
+        lines += wrapped or [head.rstrip()]
+        last = label
+    return "\n".join(lines)

@@ -1,0 +1,283 @@
+"""The steps from two sets of rows to an `Estimate`."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+
+from .certificates import Certificate, certify, epsilon_lower
+from .estimators.ball import ball
+from .estimators.paper import paper
+from .estimators.poczos import poczos
+from .estimators.score import CrossFit, cross_fit, score_ball
+from .points.points import Points
+from .raw import Raw
+from .record import Beside, Diagnostics, Estimate
+from .reliability.belief import Case, Judged, exact_zero, judge
+from .reliability.beyond import beyond
+from .reliability.checks import Checks, checks
+from .reliability.group_sizes import size_p_value, two_laws
+from .reliability.held_out import HeldOut, hold_out
+from .reliability.needed import fitting_note
+from .request import BEYOND, CHECKS, DRAWN, FOLDS, GROUPS, HELD_OUT, SINGLE, Request
+
+_FEWEST_GROUPS: Final = 40
+_ENOUGH: Final = 10_000
+_TIMES: Final = 20
+"""Rows of a set that the ball takes at most, or times the rows of the smaller set, whichever is
+more; beside another method the former."""
+
+
+def estimated(request: Request) -> Estimate:
+    """Runs the method, the one beside it, the checks and the certificate, and judges them."""
+    points = request.points
+    fit = _fitted(request)
+    used = _used(request, request.method)
+    raw = _run(request, request.method, used, fit)
+    other, beside = _other(request, fit)
+    held_out = certificate = None
+    if request.checks or request.certified:
+        grouped = any(groups is not None for groups in points.groups)
+        held_out = hold_out(points.unscaled, request.stream(HELD_OUT), request.score, grouped)
+    if request.certified:
+        assert held_out is not None
+        certificate = certify(held_out, request.grid, request.confidence)
+    checked, size_p = None, size_p_value(points, request.stream(GROUPS))
+    if request.checks:
+        assert fit is not None
+        assert held_out is not None
+        lower = None
+        if request.stated:
+            lower = epsilon_lower(held_out, 0.0, request.confidence)
+        checked = replace(
+            checks(points, fit, request.stream(CHECKS), request.confidence),
+            certified=None if certificate is None else certificate.at(request.wanted).bound,
+            epsilon_lower=lower,
+            size_p=size_p,
+        )
+    above = _seeing_more(request, beside, size_p) if other == "ball" else None
+    compared = beside if other == "score" else None, above
+    seen = compared, checked, certificate, _outside(request, fit)
+    judged = _judged(request, raw, used, *seen)
+    notes = (
+        *points.notes,
+        *request.notes,
+        *raw.notes,
+        *_drawn(points, used),
+        *_few(request, fit),
+        *two_laws(size_p),
+        *_negative(raw, np.isin(request.grid, request.wanted)),
+        *_above(request, raw, beside if other == "score" else None),
+    )
+    return _record(request, raw, judged, (other, beside), notes, (checked, held_out, certificate))
+
+
+def _used(request: Request, method: str) -> Points:
+    """The rows that a method works on.
+
+    The ball needs not many more rows of one set than of the other: the smaller one decides the
+    error, and a search takes time in proportion to both.
+    """
+    points = request.points
+    if method != "ball" or points.dim == 1 or points.identical:
+        return points
+    enough = max(_ENOUGH, 0 if method != request.method else _TIMES * min(points.sizes))
+    return points.drawn((enough, enough), request.stream(DRAWN))
+
+
+def _run(request: Request, method: str, points: Points, fit: CrossFit | None) -> Raw:
+    grid, k = request.grid, request.k
+    if request.points.identical:
+        return _zero(request)
+    if method == "score":
+        assert fit is not None
+        return score_ball(fit, request.points, grid, k, request.plan, request.threads)
+    drawn = request.plan(points.sizes, points.groups)
+    how = (drawn, request.threads, request.progress)
+    if method == "ball":
+        return ball(points, grid, k, *how)
+    if method == "poczos":
+        return poczos(points, grid, k, *how)
+    literal = method == "paper-literal"
+    return paper(points, grid, k, *how, request.self_neighbour, literal)
+
+
+def _fitted(request: Request) -> CrossFit | None:
+    if not (request.checks or request.method == "score"):
+        return None
+    return cross_fit(request.points, request.stream(FOLDS), request.score)
+
+
+def _other(request: Request, fit: CrossFit | None) -> tuple[str, Raw | None]:
+    """The method beside: the score where there is one, the ball beside the score."""
+    if not request.checks:
+        return "", None
+    other = "ball" if request.method == "score" else "score"
+    return other, _run(request, other, _used(request, other), fit)
+
+
+def _judged(
+    request: Request,
+    raw: Raw,
+    used: Points,
+    compared: tuple[Raw | None, Raw | None],
+    checked: Checks | None,
+    certificate: Certificate | None,
+    outside: tuple[str | None, str | None],
+) -> Judged:
+    if request.points.identical and certificate is None:
+        return exact_zero(request.grid)
+    beside, above = (None if each is None else (each.value, each.std_error) for each in compared)
+    return judge(
+        Case(
+            alphas=request.grid,
+            raw=raw,
+            sizes=used.sizes,
+            k=request.k,
+            certified=None if certificate is None else certificate.bound,
+            beside=beside,
+            above=above,
+            energy_p=np.nan if checked is None else checked.energy_p,
+            outside=outside,
+            dim=request.points.dim,
+            fitted=request.method == "score",
+            inconsistent=request.method.startswith("paper"),
+            asked=np.isin(request.grid, request.wanted),
+        )
+    )
+
+
+def _seeing_more(request: Request, ball: Raw | None, size_p: float | None) -> Raw | None:
+    """The ball that a score is held against: of one row of each group, if these have one law.
+
+    The rows of a group are near each other: as neighbours they raise the ball above its target.
+    """
+    points = request.points
+    if ball is None or points.identical or points.units == points.sizes:
+        return ball
+    if two_laws(size_p) or min(points.units) < max(request.grid[-1], _FEWEST_GROUPS):
+        return None
+    few = replace(request, points=points.single(request.stream(SINGLE)))
+    return _run(few, "ball", _used(few, "ball"), None)
+
+
+def _outside(request: Request, fit: CrossFit | None) -> tuple[str | None, str | None]:
+    """What of each set lies beyond the other one, in words."""
+    if request.points.identical:
+        return None, None
+    scores = fit if request.method == "score" else None
+    rng = request.stream(BEYOND)
+    first, second = beyond(request.points, scores, rng, request.threads)
+    return (None if first is None else str(first)), (None if second is None else str(second))
+
+
+def _few(request: Request, fit: CrossFit | None) -> tuple[str, ...]:
+    """A word where a score is fitted on too few rows to see much."""
+    rows, dim = min(request.points.sizes), request.points.dim
+    if request.method != "score" or fit is None or fit.kind != "logistic" or rows >= 2 * dim:
+        return ()
+    return (fitting_note(rows, dim, request.k),)
+
+
+def _record(
+    request: Request,
+    raw: Raw,
+    judged: Judged,
+    other: tuple[str, Raw | None],
+    notes: tuple[str, ...],
+    found: tuple[Checks | None, HeldOut | None, Certificate | None],
+) -> Estimate:
+    checked, held_out, certificate = found
+    at = np.searchsorted(request.grid, request.wanted)
+    one = int(np.searchsorted(request.grid, 1.0))
+    beside = None
+    if other[1] is not None:
+        beside = Beside(other[0], other[1].value[:, at], other[1].std_error[:, at])
+    # Those of the jackknife are no draws of the estimate: nothing converges along them.
+    drawn = None if request.error == "jackknife" else raw.replicates
+    diagnostics = Diagnostics(
+        effective=raw.effective[:, at],
+        unseen_share=raw.unseen_share,
+        atom_share=raw.atom_share,
+        rows_per_atom=raw.rows_per_atom,
+        counted=raw.counted,
+        scale=request.points.scale,
+        replicates=None if drawn is None else drawn[..., at],
+    )
+    return Estimate(
+        belief=judged.belief[:, at],
+        reason=judged.reason,
+        method=request.method,
+        alphas=request.wanted,
+        value=raw.value[:, at],
+        std_error=judged.std_error[:, at],
+        resolved=judged.resolved[:, at],
+        ceiling=raw.ceiling[:, at],
+        alpha_max=judged.alpha_max,
+        kl=raw.value[:, one],
+        sizes=request.points.sizes,
+        dim=request.points.dim,
+        k=request.k,
+        depth=raw.depth,
+        error=request.error,
+        beside=beside,
+        checks=checked,
+        certificate=None if certificate is None else certificate.at(request.wanted),
+        held_out=held_out,
+        stated=request.stated,
+        confidence=request.confidence,
+        diagnostics=diagnostics,
+        notes=notes,
+        seed=request.seed,
+        seconds=time.perf_counter() - request.begun,
+    )
+
+
+def _zero(request: Request) -> Raw:
+    """What every method returns for two equal sets."""
+    shape = (2, len(request.grid))
+    return Raw(
+        value=np.zeros(shape),
+        std_error=np.zeros(shape) if request.error else np.full(shape, np.nan),
+        depth=(request.k, request.k),
+        ceiling=np.full(shape, np.nan),
+        effective=np.full(shape, np.nan),
+        unseen_share=np.zeros(2),
+        atom_share=np.zeros(2),
+        rows_per_atom=np.nan,
+    )
+
+
+def _drawn(points: Points, used: Points) -> tuple[str, ...]:
+    if used.sizes == points.sizes:
+        return ()
+    return (
+        f"the ball is taken on {used.sizes[0]} and {used.sizes[1]} rows drawn at random: the "
+        "smaller set decides the error",
+    )
+
+
+def _above(request: Request, raw: Raw, score: Raw | None) -> tuple[str, ...]:
+    """A word where a local method gives more than the score in many dimensions."""
+    if score is None or request.points.dim <= 2:
+        return ()
+    spread = np.hypot(*(np.nan_to_num(each.std_error, nan=0.0) for each in (raw, score)))
+    if not (raw.value > score.value + 2.0 * spread).any():
+        return ()
+    return (
+        f"{request.method} gives more than the held-out score: either the score is blind to a "
+        "difference, or the narrower law is over-estimated, as local methods do in many dimensions",
+    )
+
+
+def _negative(raw: Raw, at: Any) -> tuple[str, ...]:
+    value = raw.value[:, at]
+    if not (value < 0.0).any():
+        return ()
+    return (
+        f"{int((value < 0.0).sum())} of {value.size} values are negative, down to "
+        f"{value.min():.3g}: kept as they are, though no divergence is below 0",
+    )

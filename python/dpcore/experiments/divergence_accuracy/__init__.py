@@ -1,0 +1,5 @@
+"""How far estimated divergences are from the truth, case by case and method by method."""
+
+from .experiment import NAME, NEIGHBOURS, Cell, Config, Result, Trusted, estimate, run
+
+__all__ = ["NAME", "NEIGHBOURS", "Cell", "Config", "Result", "Trusted", "estimate", "run"]

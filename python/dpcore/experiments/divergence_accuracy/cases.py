@@ -1,0 +1,215 @@
+"""Pairs of laws with known divergences: samplers, the truth in both directions, and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ...divergence import closed_forms
+from .published import PUBLISHED, Published
+
+Reals = npt.NDArray[np.float64]
+Truth = tuple[tuple[float, ...], tuple[float, ...]]
+Rows = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
+
+ALPHAS: Final = (1.0, 2.0, 4.0)
+"""The orders of the table; the first is the KL divergence."""
+
+_INFINITE: Final = (np.inf,) * len(ALPHAS)
+_FAR: Final = 40.0
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One pair of laws.
+
+    Args:
+        title: what the table says.
+        draw: (generator, rows of P0, rows of P1) -> the two samples.
+        truth: D(P0||P1) and D(P1||P0) at `ALPHAS`, in nats; inf where it is.
+        rows: rows a side of the published figures that are nearest, or our choice.
+        slow: the number of repetitions is divided by this.
+        fails: True where a method is known to mislead: certificates and belief are shown too.
+        ratio: rows of P1 for each row of P0.
+        published: figures of others.
+    """
+
+    title: str
+    draw: Callable[[np.random.Generator, int, int], Rows]
+    truth: Truth
+    rows: int = 1000
+    slow: int = 1
+    fails: bool = False
+    ratio: int = 1
+    published: tuple[Published, ...] = ()
+
+    @property
+    def null(self) -> bool:
+        """True if both laws are the same."""
+        return not any(map(any, self.truth))
+
+
+def _both(form: Callable[..., Reals], first: tuple[Any, ...], second: tuple[Any, ...]) -> Truth:
+    """A closed form in both directions."""
+    forward, back = form(ALPHAS, *first, *second), form(ALPHAS, *second, *first)
+    return tuple(map(float, forward)), tuple(map(float, back))
+
+
+def _normal(
+    title: str, dim: int, shift: float, wide0: float = 1.0, wide1: float = 1.0, **more: Any
+) -> Case:
+    """N(shift e, wide0^2 I) against N(0, wide1^2 I), e a unit vector."""
+    mean = np.zeros(dim)
+    mean[0] = shift
+
+    def draw(rng: np.random.Generator, n0: int, n1: int) -> Rows:
+        return mean + wide0 * rng.normal(size=(n0, dim)), wide1 * rng.normal(size=(n1, dim))
+
+    truth = _both(closed_forms.gaussian, (mean, wide0), (np.zeros(dim), wide1))
+    return Case(title, draw, truth, **more)
+
+
+def _exponential() -> Case:
+    def draw(rng: np.random.Generator, n0: int, n1: int) -> Rows:
+        return rng.exponential(1 / 1.5, size=(n0, 1)), rng.exponential(size=(n1, 1))
+
+    truth = _both(closed_forms.exponential, (1.5,), (1.0,))
+    return Case("Exp(1.5) against Exp(1)", draw, truth)
+
+
+def _with_atom(title: str, dim: int, **more: Any) -> Case:
+    """The origin with probability .3 against .1, the rest normal and shifted by 1/2."""
+    mean = np.zeros(dim)
+    mean[0] = 0.5
+
+    def draw(rng: np.random.Generator, n0: int, n1: int) -> Rows:
+        y0, y1 = mean + rng.normal(size=(n0, dim)), rng.normal(size=(n1, dim))
+        y0[rng.random(n0) < 0.3] = 0.0
+        y1[rng.random(n1) < 0.1] = 0.0
+        return y0, y1
+
+    rest = _both(closed_forms.gaussian, (mean, 1.0), (np.zeros(dim), 1.0))
+    weights = ((0.3, 0.1), (0.1, 0.3))
+    there, back = (
+        tuple(map(float, closed_forms.mixture_with_atom(ALPHAS, *pair, inside)))
+        for pair, inside in zip(weights, rest, strict=True)
+    )
+    return Case(title, draw, (there, back), **more)
+
+
+def _discrete(title: str, atoms: int, dim: int, spread: float, **more: Any) -> Case:
+    """Two Dirichlet laws on the same points, of which we draw our own."""
+    fixed = np.random.default_rng((atoms, dim))
+    points = fixed.normal(size=(atoms, dim))
+    p, q = fixed.dirichlet(np.full(atoms, spread), 2)
+
+    def draw(rng: np.random.Generator, n0: int, n1: int) -> Rows:
+        return points[rng.choice(atoms, n0, p=p)], points[rng.choice(atoms, n1, p=q)]
+
+    return Case(title, draw, _both(closed_forms.discrete, (p,), (q,)), **more)
+
+
+def _plane(title: str, dim: int, shift: float, **more: Any) -> Case:
+    """A normal law of two dimensions in a space of many, turned at random."""
+    frame = np.linalg.qr(np.random.default_rng(dim).normal(size=(dim, 2)))[0].T
+    flat = _normal(title, 2, shift, **more)
+
+    def draw(rng: np.random.Generator, n0: int, n1: int) -> Rows:
+        y0, y1 = flat.draw(rng, n0, n1)
+        return y0 @ frame, y1 @ frame
+
+    return Case(title, draw, flat.truth, **more)
+
+
+def _cauchy() -> Case:
+    """Heavy tails against light ones: infinite one way, by quadrature the other way."""
+
+    def draw(rng: np.random.Generator, n0: int, n1: int) -> Rows:
+        return rng.standard_cauchy(size=(n0, 1)), rng.normal(size=(n1, 1))
+
+    x = np.linspace(-_FAR, _FAR, 200_001)
+    normal = -0.5 * x**2 - 0.5 * np.log(2 * np.pi)
+    ratio = normal + np.log(np.pi) + np.log1p(x**2)
+    step = x[1] - x[0]
+    # The trapezoidal rule: its error for these smooth integrands is below rounding.
+    found = [float(np.sum(np.exp(normal) * ratio) * step)]
+    for alpha in ALPHAS[1:]:
+        mean = np.sum(np.exp(normal + (alpha - 1.0) * ratio)) * step
+        found.append(float(np.log(mean) / (alpha - 1.0)))
+    return Case("Cauchy against N(0, 1)", draw, (_INFINITE, tuple(found)), 2000, 4, fails=True)
+
+
+def _apart() -> Case:
+    def draw(rng: np.random.Generator, n0: int, n1: int) -> Rows:
+        return rng.random((n0, 2)), 10.0 + rng.random((n1, 2))
+
+    return Case("disjoint squares", draw, (_INFINITE, _INFINITE), fails=True)
+
+
+def _scales() -> Case:
+    wide = np.array([1.0, 30.0, 30.0, 30.0, 30.0])
+
+    def draw(rng: np.random.Generator, n0: int, n1: int) -> Rows:
+        y0, y1 = wide * rng.normal(size=(n0, 5)), wide * rng.normal(size=(n1, 5))
+        y0[:, 0] += 1.0
+        return y0, y1
+
+    truth = _both(closed_forms.gaussian, (1.0, 1.0), (0.0, 1.0))
+    title = "N5, mu = 1, other sd 30"
+    return Case(title, draw, truth, 2000, 8, fails=True)
+
+
+def _same() -> Case:
+    def draw(rng: np.random.Generator, n0: int, n1: int) -> Rows:
+        return np.ones((n0, 8)), np.ones((n1, 8))
+
+    zero = (0.0,) * len(ALPHAS)
+    return Case("one text in every row (d = 8)", draw, (zero, zero), slow=50)
+
+
+def _cases() -> dict[str, Case]:
+    hard: dict[str, Any] = {"rows": 2000, "fails": True}
+    return {
+        "n1-half": _normal("N1, mu = .5", 1, 0.5),
+        "n1-one": _normal("N1, mu = 1", 1, 1.0),
+        "n2-wider": _normal("N2, mu = .5, P1 has sd 1.5", 2, 0.5, 1.0, 1.5),
+        "n5-half": _normal("N5, mu = .5", 5, 0.5),
+        "n5-wider": _normal("N5, mu = .5, P1 has sd 1.4", 5, 0.5, 1.0, 1.4),
+        "n20-half": _normal("N20, mu = .5", 20, 0.5),
+        "n20-wider": _normal("N20, mu = .5, P1 has sd 1.2", 20, 0.5, 1.0, 1.2),
+        "exponential": _exponential(),
+        "atom-n2": _with_atom("atom .3 against .1, N2, mu = .5", 2),
+        "atom-n20": _with_atom("atom .3 against .1, N20, mu = .5", 20),
+        "atoms-8": _discrete("8 atoms (d = 16)", 8, 16, 3.0),
+        "atoms-200": _discrete("200 atoms (d = 16)", 200, 16, 3.0),
+        "atoms-1000": _discrete("1,000 atoms (d = 16)", 1000, 16, 2.0, fails=True),
+        "plane-64": _plane("N2, mu = .5, in R^64", 64, 0.5),
+        "plane-384": _plane("N2, mu = 1, in R^384", 384, 1.0, rows=2000, slow=50),
+        "same": _same(),
+        "null-384": _normal("N384, mu = 0", 384, 0.0, slow=50, **hard),
+        "n384-one": _normal("N384, mu = 1", 384, 1.0, slow=50, **hard),
+        "n384-two": _normal("N384, mu = 2", 384, 2.0, slow=50, **hard),
+        "n5-narrower": _normal("N5, P0 has sd 2", 5, 0.0, 2.0, slow=8, **hard),
+        "n20-narrower": _normal("N20, P0 has sd 1.2", 20, 0.0, 1.2, slow=20, **hard),
+        "cauchy": _cauchy(),
+        "disjoint": _apart(),
+        "scales": _scales(),
+        "unequal": _normal(
+            "N2, mu = 0, 100 times the rows", 2, 0.0, rows=100, ratio=100, slow=50, fails=True
+        ),
+    }
+
+
+def _dressed() -> dict[str, Case]:
+    """The cases with the figures of others."""
+    return {
+        name: replace(case, published=PUBLISHED.get(name, ())) for name, case in _cases().items()
+    }
+
+
+CASES: Final[dict[str, Case]] = _dressed()
+"""Every pair of laws of the table by its name."""

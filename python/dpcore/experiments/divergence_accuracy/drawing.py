@@ -1,0 +1,127 @@
+"""The picture of the accuracy of divergences."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from ...report.text import BLUE, GREEN, GREY, INK, RED
+from ..drawing import SMALL, TEXT, canvas, tidy
+from .cases import ALPHAS, CASES
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from .experiment import Cell, Result
+
+_STYLES: Final[dict[str, tuple[str, str]]] = {
+    "ball": (BLUE, "o"),
+    "score": (GREEN, "s"),
+    "poczos": ("#CC79A7", "D"),
+    "paper": (RED, "^"),
+    "paper-literal": (GREY, "v"),
+}
+_LINEAR: Final = 0.1
+_EDGE: Final = 300.0
+_OUTER: Final = 110.0
+"""Where an infinite bias is marked, beyond every finite one that is drawn."""
+
+_GAP: Final = 0.8
+
+
+def figure(result: Result) -> Figure:
+    """Bias and its spread: a line for each case and direction, a panel for each order."""
+    names = _ordered(result)
+    lines = [(name, direction) for name in names for direction in (0, 1)]
+    places = _places(lines)
+    bottom = min(places.values())
+    picture = canvas(1.5 + 0.125 * (2.2 - bottom))
+    panels = np.atleast_1d(picture.subplots(1, len(ALPHAS), sharey=True))
+    methods = result.config.methods
+    for i, (panel, alpha) in enumerate(zip(panels, ALPHAS, strict=True)):
+        for cell in result.cells:
+            for direction in (0, 1):
+                shift = 0.7 * (methods.index(cell.method) / max(len(methods) - 1, 1) - 0.5)
+                _mark(panel, cell, direction, i, places[cell.case, direction] - shift)
+        _axis(panel, bottom)
+        for name in names:
+            if CASES[name].fails:
+                top, low = places[name, 0] + 0.5, places[name, 1] - 0.5
+                panel.axhspan(low, top, color=RED, alpha=0.06, linewidth=0)
+        panel.set_title("KL" if alpha == 1.0 else f"order {alpha:g}", loc="left", fontsize=TEXT)
+        panel.set_xlabel("mean minus truth (nats)", fontsize=SMALL)
+    panels[0].set_yticks(list(places.values()), [_label(*line) for line in lines])
+    panels[0].tick_params(axis="y", length=0, labelsize=SMALL - 0.5)
+    picture.legend(
+        handles=_legend(methods), loc="outside upper center", ncols=3, frameon=False,
+        fontsize=SMALL,
+    )  # fmt: skip
+    return picture
+
+
+def _ordered(result: Result) -> list[str]:
+    """The failing cases last."""
+    names = list(dict.fromkeys(cell.case for cell in result.cells))
+    return sorted(names, key=lambda name: CASES[name].fails)
+
+
+def _places(lines: list[tuple[str, int]]) -> dict[tuple[str, int], float]:
+    """Heights from 0 down, with a gap between cases."""
+    return {line: -(i + _GAP * (i // 2)) for i, line in enumerate(lines)}
+
+
+def _label(name: str, direction: int) -> str:
+    return "reversed" if direction else CASES[name].title.replace("against", "vs")
+
+
+def _mark(panel: Axes, cell: Cell, direction: int, i: int, place: float) -> None:
+    """A point with one standard deviation; at the edge where the bias is infinite."""
+    colour, marker = _STYLES[cell.method]
+    if cell.refused is not None:
+        return
+    bias, spread = cell.bias[direction, i], np.nan_to_num(cell.spread[direction, i])
+    if cell.infinite[direction, i] > len(cell.values) // 2:
+        # Most values are infinite: so is the bias, unless the truth is infinite too.
+        most = np.median(cell.values[:, direction, i])
+        with np.errstate(invalid="ignore"):
+            bias = 0.0 if most == cell.truth[direction, i] else most - cell.truth[direction, i]
+        spread = 0.0
+    style: dict[str, Any] = {"color": colour, "marker": marker, "markersize": 2.4}
+    if abs(bias) >= _OUTER:
+        edge = np.sign(bias) * (_EDGE * 0.8 if np.isinf(bias) else _OUTER)
+        face = "white" if np.isinf(bias) else colour
+        panel.plot([edge], [place], **style, markerfacecolor=face, clip_on=False, linestyle="none")
+        return
+    if np.isfinite(bias):
+        panel.errorbar([bias], [place], xerr=[spread], elinewidth=0.6, linestyle="none", **style)
+
+
+def _axis(panel: Axes, bottom: float) -> None:
+    from matplotlib.ticker import FixedLocator, NullLocator
+
+    panel.set_xscale("symlog", linthresh=_LINEAR, linscale=1.0)
+    panel.set(xlim=(-_EDGE, _EDGE), ylim=(bottom - 0.8, 0.8))
+    panel.xaxis.set_major_locator(FixedLocator([-10, -1, -0.1, 0, 0.1, 1, 10]))
+    panel.xaxis.set_minor_locator(NullLocator())
+    panel.set_xticklabels(["-10", "-1", "-.1", "0", ".1", "1", "10"])
+    panel.axvline(0.0, color=INK, linewidth=0.6, zorder=1)
+    for edge in (-_OUTER * 1.25, _OUTER * 1.25):
+        panel.axvline(edge, color=GREY, linewidth=0.4, linestyle=":", zorder=1)
+    tidy(panel)
+
+
+def _legend(methods: tuple[str, ...]) -> list[Any]:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    def point(method: str, **more: Any) -> Line2D:
+        colour, marker = _STYLES[method]
+        return Line2D([], [], color=colour, marker=marker, markersize=4, linestyle="none", **more)
+
+    handles: list[Any] = [point(method, label=method) for method in methods]
+    hollow = {"markerfacecolor": "white", "label": "hollow at the edge: infinitely far off"}
+    handles.append(point(methods[0], **hollow))
+    handles.append(Patch(color=RED, alpha=0.12, label="rows on which the ball or others fail"))
+    return handles

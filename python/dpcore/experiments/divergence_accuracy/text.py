@@ -1,0 +1,200 @@
+"""The accuracy of divergences as text and as plain data."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...divergence.reliability.belief import DIRECTIONS
+from ...report import encoding as _json
+from ..running import aligned
+from .cases import ALPHAS, CASES
+from .published import Published
+
+if TYPE_CHECKING:
+    from .experiment import Cell, Result, Trusted
+
+_HEAD = ("", *(f"order {alpha:g}" for alpha in ALPHAS), "published", "rows")
+_WORDS = """\
+Bias: mean minus truth, and the standard deviation of one estimate in brackets.
+*: the truth is infinite, the mean itself is shown. n inf: n estimates are not finite, left out.
+published: biases of D(P0||P1), *: means. Laws on many atoms are our own draws, not the published.
+Nd: normal law of d dimensions around 0; mu: length of the shift of P0; sd 1 where none is said."""
+_CERTIFIED = """\
+The failing cases with certificates: "estimate only" must not be said of a value more than three
+standard errors below its certified bound, or more than .05 from 0 where both laws are the same."""
+
+
+def text(result: Result) -> str:
+    """A block for each case and direction, then what certificates said of the failing ones."""
+    config = result.config
+    title = (
+        "Accuracy of estimated divergences in nats: KL (order 1), orders 2 and 4; "
+        f"seed {config.seed}"
+    )
+    parts = [title]
+    if result.partial:
+        parts.append("INTERRUPTED: only the cases that were done are shown")
+    parts.append(_WORDS)
+    lines, heads = _lines(result)
+    table = aligned([_HEAD, *lines], left=(0, 4)).splitlines()
+    shown = [table[0]]
+    for i, line in enumerate(table[1:]):
+        shown += ["", heads[i]] if i in heads else []
+        shown.append(line)
+    parts.append("\n".join(shown))
+    if result.trusted:
+        rows = [_CERTIFIED_HEAD, *(row for one in result.trusted for row in _trusted(one))]
+        parts += [_CERTIFIED, aligned(rows, left=(0, 1, 2))]
+        parts.append(f"Misleading values: {result.misleading}.")
+    refused = {cell.refused for cell in result.cells if cell.refused}
+    if refused:
+        told = textwrap.fill(f"refused: {min(refused)}", 96, subsequent_indent="  ")
+        parts.append(told)
+    return "\n\n".join(parts)
+
+
+def _lines(result: Result) -> tuple[list[tuple[str, ...]], dict[int, str]]:
+    """The rows of the table, and the headings by the row that they stand before."""
+    lines: list[tuple[str, ...]] = []
+    heads: dict[int, str] = {}
+    for name in dict.fromkeys(cell.case for cell in result.cells):
+        case = CASES[name]
+        repetitions, rows = result.config.size(name)
+        for direction, words in enumerate(DIRECTIONS):
+            truth = " / ".join(f"{value:.4g}" for value in case.truth[direction])
+            sizes = f"{rows:,} and {result.config.other(name):,} rows, {repetitions} times"
+            heads[len(lines)] = f"{case.title}: {words} = {truth}; {sizes}"
+            lines += [_line(c, direction) for c in result.cells if c.case == name]
+    return lines, heads
+
+
+def _line(cell: Cell, direction: int) -> tuple[str, ...]:
+    head = f"  {cell.method}"
+    known = [p for p in CASES[cell.case].published if p.method == cell.method and not direction]
+    told, rows = (_published(known[0]), f"{known[0].rows:,}") if known else ("", "")
+    if cell.refused is not None:
+        return (head, "refused", "", "", told, rows)
+    return (head, *(_figure(cell, direction, i) for i in range(len(ALPHAS))), told, rows)
+
+
+def _figure(cell: Cell, direction: int, i: int) -> str:
+    mean, spread = cell.mean[direction, i], cell.spread[direction, i]
+    infinite, bias = int(cell.infinite[direction, i]), cell.bias[direction, i]
+    if np.isnan(mean):
+        return f"{infinite} inf"
+    known = np.isfinite(cell.truth[direction, i])
+    words = f"{bias:+.3f}" if known else f"*{mean:.3f}"
+    words += f" ({spread:.3f})" if np.isfinite(spread) else ""
+    return f"{words} {infinite} inf" if infinite else words
+
+
+def _published(known: Published) -> str:
+    figures = [
+        "none" if value is None else f"{value:+.3g}" if known.biased else f"{value:.3g}"
+        for value in known.figures
+    ]
+    return ("" if known.biased else "*") + "/".join(figures)
+
+
+_CERTIFIED_HEAD = (
+    "case",
+    "method",
+    "direction",
+    "order",
+    "value",
+    "certified",
+    "orders resolved",
+    "misleading",
+)
+
+
+def _trusted(one: Trusted) -> list[tuple[str, ...]]:
+    """Both directions at the order nearest to two."""
+    found = one.estimate
+    assert found.certified is not None
+    i = int(np.argmin(np.abs(found.alphas - 2.0)))
+    return [
+        (
+            one.case,
+            found.method,
+            DIRECTIONS[direction],
+            f"{found.alphas[i]:.3g}",
+            f"{found.value[direction, i]:.3f}",
+            f"{found.certified[direction, i]:.3f}",
+            f"{found.resolved[direction].sum()} of {len(found.alphas)}",
+            str(one.misleading) if direction == 0 else "",
+        )
+        for direction in (0, 1)
+    ]
+
+
+def plain(result: Result) -> dict[str, Any]:
+    """Cells, published figures and certified estimates as plain data."""
+    names = dict.fromkeys(cell.case for cell in result.cells)
+    return {
+        "alphas": list(ALPHAS),
+        "misleading": result.misleading,
+        "cases": [_case(name) for name in names],
+        "cells": [_cell(cell) for cell in result.cells],
+        "certified": [_estimate(one) for one in result.trusted],
+    }
+
+
+def _numbers(array: Any) -> Any:
+    """Nested lists of floats, infinite and missing ones as words."""
+    if isinstance(array, (list, tuple)):
+        return [_numbers(item) for item in array]
+    return array if isinstance(array, (int, str)) or array is None else _json.number(array)
+
+
+def _case(name: str) -> dict[str, Any]:
+    case = CASES[name]
+    return {
+        "case": name,
+        "title": case.title,
+        "truth": _numbers(case.truth),
+        "published": [
+            {
+                "method": known.method,
+                "rows": known.rows,
+                "source": known.source,
+                "kind": "bias" if known.biased else "mean",
+                "figures": _numbers(known.figures),
+                "spread": _numbers(known.spread),
+            }
+            for known in case.published
+        ],
+    }
+
+
+def _cell(cell: Cell) -> dict[str, Any]:
+    return {
+        "case": cell.case,
+        "method": cell.method,
+        "rows": list(cell.rows),
+        "repetitions": len(cell.values),
+        "refused": cell.refused,
+        "mean": _numbers(cell.mean.tolist()),
+        "bias": _numbers(cell.bias.tolist()),
+        "spread": _numbers(cell.spread.tolist()),
+        "not_finite": cell.infinite.tolist(),
+    }
+
+
+def _estimate(one: Trusted) -> dict[str, Any]:
+    found = one.estimate
+    assert found.certified is not None
+    return {
+        "case": one.case,
+        "method": found.method,
+        "alphas": found.alphas.tolist(),
+        "value": _numbers(found.value.tolist()),
+        "std_error": _numbers(found.std_error.tolist()),
+        "certified": _numbers(found.certified.tolist()),
+        "belief": found.belief.tolist(),
+        "misleading": one.misleading,
+        "seed": str(found.seed),
+    }

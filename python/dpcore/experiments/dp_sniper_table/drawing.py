@@ -1,0 +1,96 @@
+"""The picture of the benchmark: every bound as a multiple of DP-Sniper's."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from ...report.text import BLUE, GREY, INK, RED
+from ..drawing import SMALL, TEXT, canvas, tidy
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from .experiment import Result, Row
+
+_LEFT, _RIGHT = 0.5, 16.0
+_COLUMNS = (("certified", 0.0), ("DP-Sniper", 0.34), ("true loss", 0.7))
+"""Heads of the figures beside the panel, and where they stand in their own panel."""
+
+
+def figure(result: Result) -> Figure:
+    """A row for each mechanism: certified, true loss, both over DP-Sniper's better bound."""
+    rows = result.rows
+    picture = canvas(1.3 + 0.2 * len(rows))
+    axes, beside = picture.subplots(1, 2, sharey=True, width_ratios=(2.8, 1.0))
+    beside.set_axis_off()
+    axes.set_xscale("log")
+    axes.axvline(1.0, color=GREY, linestyle="--", linewidth=1.0, zorder=1)
+    for place, row in enumerate(reversed(rows)):
+        _marks(axes, place, row)
+        _figures(beside, place, row)
+    for head, spot in _COLUMNS:
+        beside.text(spot, len(rows) - 0.3, head, va="bottom", color=INK, fontsize=SMALL)
+    axes.set_yticks(range(len(rows)), [row.name for row in reversed(rows)])
+    axes.set(xlim=(_LEFT, _RIGHT), ylim=(-0.7, len(rows) - 0.3))
+    _ticks(axes)
+    tidy(axes)
+    axes.tick_params(axis="y", length=0)
+    label = "privacy loss, as a multiple of DP-Sniper's better bound (*: above the true loss)"
+    axes.set_xlabel(label, fontsize=TEXT)
+    picture.legend(
+        handles=_legend(), loc="outside upper center", ncols=4, frameon=False, fontsize=SMALL
+    )
+    return picture
+
+
+def _marks(axes: Axes, place: int, row: Row) -> None:
+    known, unit = row.benchmark, row.benchmark.dp_sniper_best
+    ratio, truth = row.certified / unit, known.supremum / unit
+    colour = BLUE if row.reached else RED
+    axes.plot([1.0, min(max(ratio, _LEFT), _RIGHT)], [place, place], color=colour, linewidth=1.2)
+    axes.plot([_LEFT, _RIGHT], [place, place], color=GREY, linewidth=0.2, zorder=0.5)
+    if math.isfinite(truth):
+        style: dict[str, Any] = {"markerfacecolor": "white", "markeredgecolor": INK}
+        axes.plot([truth], [place], "D", markersize=5.5, markeredgewidth=0.9, zorder=2, **style)
+    else:
+        tip = {"arrowstyle": "-|>", "color": INK, "lw": 0.8, "shrinkA": 0, "shrinkB": 0}
+        axes.annotate("", (_RIGHT, place), (0.8 * _RIGHT, place), arrowprops=tip)
+    if ratio < _LEFT:
+        # Off the picture, which begins at half: a left-pointing mark, and the figure beside it.
+        axes.plot([1.04 * _LEFT], [place], "<", color=colour, markersize=5, zorder=3)
+    else:
+        axes.plot([ratio], [place], "o", color=colour, markersize=4, zorder=3)
+
+
+def _figures(beside: Axes, place: int, row: Row) -> None:
+    known = row.benchmark
+    figures = (row.certified, known.dp_sniper_best, known.supremum)
+    colours = (BLUE if row.reached else RED, INK, INK)
+    for (_, spot), value, colour in zip(_COLUMNS, figures, colours, strict=True):
+        star = "*" if value > known.supremum else ""
+        words = f"{value:.4f}{star}" if math.isfinite(value) else "infinite"
+        beside.text(spot, place, words, va="center", color=colour, fontsize=SMALL)
+
+
+def _ticks(axes: Axes) -> None:
+    from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
+
+    axes.xaxis.set_major_locator(FixedLocator([0.5, 0.7, 1, 1.5, 2, 3, 5, 10]))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+
+
+def _legend() -> list[Any]:
+    from matplotlib.lines import Line2D
+
+    mark: dict[str, Any] = {"linestyle": "none"}
+    hollow: dict[str, Any] = {"markerfacecolor": "white", "markeredgecolor": INK, "markersize": 5.5}
+    arrow: dict[str, Any] = {"color": INK, "markersize": 11, "markeredgewidth": 0.4}
+    return [
+        Line2D([], [], marker="o", color=BLUE, markersize=4, label="certified, at least", **mark),
+        Line2D([], [], marker="o", color=RED, markersize=4, label="certified, below", **mark),
+        Line2D([], [], marker="D", label="true loss", **hollow, **mark),
+        Line2D([], [], marker=r"$\rightarrow$", label="infinite", **arrow, **mark),
+    ]

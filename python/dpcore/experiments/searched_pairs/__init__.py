@@ -1,0 +1,5 @@
+"""Where a search for the pair of inputs certifies more than the field's usual pairs can."""
+
+from .experiment import MECHANISMS, NAME, Config, Result, Row, run
+
+__all__ = ["MECHANISMS", "NAME", "Config", "Result", "Row", "run"]

@@ -1,0 +1,235 @@
+"""Where a search for the pair of inputs certifies more than the field's usual pairs can.
+
+The patterns of StatDP and DP-Sniper do not reach the worst pair of every mechanism: an auditor
+that stays with them cannot certify what the mechanism loses, with any number of trials.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from ...auditing.run import Audit, audit
+from ...pairs import Box, Linf, distance, search
+from ...progress import Progress
+from ...report.text import epsilon
+from ..dp_sniper_table.mechanisms import BENCHMARKS, Benchmark
+from ..dp_sniper_table.truth import exact_supremum
+from ..running import SEED, aligned, cell_seed, check, own, record
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+NAME = "searched-pairs"
+MECHANISMS: Final = ("ReportNoisyMax1", "SVT1")
+_REACH: Final = 30.0
+"""Queries are searched in [-30, 30]: beyond it the change of one query no longer tells."""
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """What to audit, and how long.
+
+    Args:
+        trials: draws on each side of every audit.
+        seed: int in [0, 2**63); every audit gets its own seed derived from it.
+        confidence: probability that a bound holds, for each bound on its own.
+        bound: name of the bound.
+
+    Raises:
+        TypeError: if a field is of the wrong kind.
+        ValueError: if a value is out of range.
+
+    Example:
+        >>> Config(trials="1e6").trials
+        1000000
+    """
+
+    trials: int = 10**8
+    seed: int = SEED
+    confidence: float = 0.9
+    bound: str = "exact"
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        check(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One mechanism: audited on the usual pairs, and on a pair that was searched for.
+
+    Args:
+        name: of the mechanism.
+        usual: the audit on the best of the patterns.
+        searched: the audit on the pair that the search found.
+    """
+
+    name: str
+    usual: Audit
+    searched: Audit
+
+    def supremum(self, report: Audit) -> float:
+        """The exact loss on the pair of one of the two audits."""
+        return exact_supremum(self.name, (report.pair,))
+
+
+def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
+    """Audit every mechanism twice.
+
+    Args:
+        config: what to audit, and how long.
+        threads: number of threads, None for two.
+        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+
+    Returns:
+        The result, one row for each mechanism.
+
+    Raises:
+        KeyboardInterrupt: on Ctrl-C before the first mechanism is done.
+
+    Source:
+        The patterns: Ding et al. (2018), section 5.2, as extended by Bichsel et al. (2021).
+
+    Example:
+        >>> result = run(Config(trials=20_000))
+        >>> [row.name for row in result.rows]
+        ['ReportNoisyMax1', 'SVT1']
+    """
+    own(config, __name__)
+    begun = time.perf_counter()
+    rows: list[Row] = []
+    partial = False
+    with Progress("searched pairs", len(MECHANISMS), progress) as bar:
+        try:
+            for name in MECHANISMS:
+                rows.append(_row(BENCHMARKS[name], config, threads))
+                bar.advance(1)
+                if rows[-1].usual.partial or rows[-1].searched.partial:
+                    break
+        except KeyboardInterrupt:
+            if not rows:
+                raise
+            partial = True
+    partial = partial or rows[-1].searched.partial or rows[-1].usual.partial
+    return Result(config, tuple(rows), partial, time.perf_counter() - begun)
+
+
+def _row(benchmark: Benchmark, config: Config, threads: int | None) -> Row:
+    dim = len(benchmark.pairs[0].x)
+    # Pairs differ by a few per cent of their loss: telling them apart takes as many draws as
+    # certifying one does.
+    budget = max(2**14, 2 * config.trials)
+    plan = search(Box(-_REACH, _REACH, dim), Linf(1.0), budget=budget)
+    audits = [
+        audit(
+            benchmark.mechanism,
+            pair,
+            claim=benchmark.claim,
+            trials=config.trials,
+            confidence=config.confidence,
+            bound=config.bound,
+            rng=cell_seed(config.seed, f"{benchmark.name}/{kind}"),
+            threads=2 if threads is None else threads,
+            progress=False,
+        )
+        for kind, pair in (("usual", benchmark.pairs), ("searched", plan))
+    ]
+    return Row(benchmark.name, *audits)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The audits, mechanism by mechanism.
+
+    Args:
+        config: what was asked for.
+        rows: one for each mechanism.
+        partial: True if Ctrl-C ended the run early.
+        seconds: time taken (not compared).
+    """
+
+    config: Config
+    rows: tuple[Row, ...]
+    partial: bool = False
+    seconds: float = field(default=0.0, compare=False)
+
+    def table(self) -> str:
+        """The figures as text."""
+        config = self.config
+        head = ("mechanism", "claim", "pairs", "certified", "exact loss", "pair")
+        lines = [head]
+        for row in self.rows:
+            for kind, report in (("usual", row.usual), ("searched", row.searched)):
+                lines.append(
+                    (
+                        row.name,
+                        f"{report.claim:g}",
+                        kind,
+                        epsilon(report.epsilon_lower),
+                        epsilon(row.supremum(report)),
+                        _shown(report),
+                    )
+                )
+        note = "INTERRUPTED: only what was counted is shown\n" if self.partial else ""
+        return (
+            f"{note}Searched pairs: {config.trials:,} trials a side, seed {config.seed}, "
+            f"{100 * config.confidence:g} % confidence ({config.bound})\n\n"
+            + aligned(lines, left=(0, 2, 5))
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain data for strict JSON."""
+        rows = [
+            {
+                "mechanism": row.name,
+                **{
+                    kind: {**report.to_dict(), "exact_loss": row.supremum(report)}
+                    for kind, report in (("usual", row.usual), ("searched", row.searched))
+                },
+            }
+            for row in self.rows
+        ]
+        return {**record(NAME, self), "rows": rows}
+
+    def plot(self) -> Figure:
+        """Certified bounds on both pairs of every mechanism, the exact loss on each beside them."""
+        from ...report.text import BLUE, GREY, INK
+        from ..drawing import SMALL, TEXT, canvas, tidy
+
+        picture = canvas(0.9 + 0.9 * len(self.rows))
+        axes = picture.subplots()
+        ticks: dict[float, str] = {}
+        for place, row in enumerate(reversed(self.rows)):
+            for shift, kind, report in (
+                (0.2, "usual", row.usual),
+                (-0.2, "searched", row.searched),
+            ):
+                at = place + shift
+                ticks[at] = f"{row.name}, {kind} pair"
+                axes.barh(at, report.epsilon_lower, height=0.34, color=BLUE)
+                axes.plot([row.supremum(report)], [at], "D", color=INK, markersize=4.0)
+                text = epsilon(report.epsilon_lower)
+                axes.text(0.002, at, text, va="center", color="white", fontsize=SMALL)
+        claim = self.rows[0].usual.claim or 0.0
+        axes.axvline(claim, color=GREY, linestyle="--", linewidth=1.0)
+        axes.set_yticks(list(ticks), list(ticks.values()))
+        axes.set_xlim(0.0, 1.1 * claim)
+        axes.set_xlabel(
+            "certified epsilon (bar), exact loss on that pair (diamond), claim (line)",
+            fontsize=TEXT,
+        )
+        tidy(axes)
+        return picture
+
+
+def _shown(report: Audit) -> str:
+    """The pair in few characters: x, and where x' differs from it."""
+    x, change = report.pair.x, report.pair.x_prime - report.pair.x
+    edge: dict[str, Any] = {"precision": 2, "suppress_small": True, "separator": " "}
+    apart = distance(report.pair, "linf")
+    steps = np.array2string(change, **edge).replace("\n", "")
+    return f"{np.array2string(x, **edge)} change {steps} (Linf {apart:.3g})".replace("\n", "")

@@ -1,0 +1,302 @@
+"""Every sensitivity in closed form: attained by its pair, and found from below by a search.
+
+The pair is checked by one subtraction. The search knows the domain only by what is in it: it is
+not given the pair, and no closed form. What it finds is a lower bound on the sensitivity.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import integer
+from ...pairs import NORMS, Box
+from ...progress import Progress
+from ...report import encoding as _json
+from ...sampling.drawing import threads_of
+from ...sensitivity import (
+    Ball,
+    Histogram,
+    MinMaxRows,
+    OneHot,
+    Sensitivity,
+    Simplex,
+    Sphere,
+    sensitivity,
+)
+from ...sensitivity.refuting import Refutation, refute
+from ..running import SEED, aligned, cell_seed, check, own, record
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+NAME = "sensitivity-table"
+
+RADIUS: Final = 10.0
+LOW, HIGH = -1.0, 1.0
+"""C of the balls, a and b of the box."""
+
+_METHODS: Final = ("extremes", "random", "ascent", "scipy")
+"""All searches but the domain's own pair."""
+
+_FEWEST: Final = 8
+_MOST_ENTRIES: Final = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One domain of the table.
+
+    Args:
+        title: what the table says.
+        build: the class, and its arguments before and after the number of entries.
+        formulas: the closed forms in L1, L2 and Linf, d the number of entries.
+    """
+
+    title: str
+    build: tuple[Any, tuple[Any, ...], dict[str, Any]]
+    formulas: tuple[str, str, str]
+
+    def domain(self, dim: int) -> Any:
+        """The domain with vectors of `dim` entries."""
+        kind, before, named = self.build
+        return kind(*before, dim, **named)
+
+
+_TWO = ("2", "sqrt(2)", "1")
+
+ENTRIES: Final[dict[str, Entry]] = {
+    "box": Entry("box [a, b]", (Box, (LOW, HIGH), {}), ("d (b - a)", "sqrt(d) (b - a)", "b - a")),
+    "min_max": Entry("min-max rows", (MinMaxRows, (), {}), ("d", "sqrt(d)", "1")),
+    "l1_ball": Entry("L1 ball", (Ball, ("l1", RADIUS), {}), ("2 C", "2 C", "2 C")),
+    "l2_ball": Entry("L2 ball", (Ball, ("l2", RADIUS), {}), ("2 C sqrt(d)", "2 C", "2 C")),
+    "linf_ball": Entry("Linf ball", (Ball, ("linf", RADIUS), {}), ("2 C d", "2 C sqrt(d)", "2 C")),
+    "simplex": Entry("simplex", (Simplex, (), {}), _TWO),
+    "one_hot": Entry("one-hot", (OneHot, (), {}), _TWO),
+    "sphere": Entry("unit sphere", (Sphere, (), {}), ("2 sqrt(d)", "2", "2")),
+    "replace": Entry("histogram, replace", (Histogram, (), {"neighbours": "replace"}), _TWO),
+    "add_remove": Entry(
+        "histogram, add/remove", (Histogram, (), {"neighbours": "add_remove"}), ("1", "1", "1")
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """How long to search, on vectors of what size.
+
+    Args:
+        trials: inputs that all searches may look at together; each gets an equal part, at least 8.
+        dim: entries of a vector, from 2 to 1024.
+        seed: int in [0, 2**63); every search gets its own seed derived from it.
+
+    Raises:
+        TypeError: if a field is of the wrong kind.
+        ValueError: if a value is out of range.
+
+    Example:
+        >>> Config(trials="1e6", dim=32).dim
+        32
+    """
+
+    trials: int = 200_000
+    dim: int = 8
+    seed: int = SEED
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        check(self)
+        object.__setattr__(self, "dim", integer("dim", self.dim, 2, _MOST_ENTRIES))
+
+    @property
+    def share(self) -> int:
+        """Inputs that one search may look at."""
+        return max(_FEWEST, self.trials // (len(ENTRIES) * len(NORMS)))
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One domain and norm.
+
+    Args:
+        name: key in `ENTRIES`.
+        closed: the closed form and the pair that attains it.
+        found: what the search found: a lower bound.
+    """
+
+    name: str
+    closed: Sensitivity
+    found: Refutation
+
+    @property
+    def norm(self) -> str:
+        """The norm: "l1", "l2" or "linf"."""
+        return self.closed.norm
+
+    @property
+    def formula(self) -> str:
+        """The closed form as text."""
+        return ENTRIES[self.name].formulas[NORMS.index(self.norm)]
+
+    @property
+    def attained(self) -> float:
+        """The distance of the closed form's own pair, by one subtraction."""
+        gap = np.abs(self.closed.pair.x - self.closed.pair.x_prime)
+        return float(np.linalg.norm(gap, {"l1": 1, "l2": 2, "linf": np.inf}[self.norm]))
+
+    @property
+    def error(self) -> float:
+        """Relative difference of the pair's distance and the closed form."""
+        return abs(self.attained / self.closed.value - 1.0)
+
+    @property
+    def reached(self) -> float:
+        """The search's share of the closed form: at most 1 but for rounding."""
+        return self.found.attained / self.closed.value
+
+
+def identity(x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """What is searched: a release of the input itself."""
+    return x
+
+
+def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
+    """Check every closed form and search for its value.
+
+    Args:
+        config: how long to search, on vectors of what size.
+        threads: not used: a search runs on one thread.
+        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+
+    Returns:
+        The result, one row for each domain and norm; after Ctrl-C, those that were done.
+
+    Raises:
+        KeyboardInterrupt: on Ctrl-C before the first search has found a pair.
+
+    Example:
+        >>> result = run(Config(trials=3000, dim=4))
+        >>> max(row.error for row in result.rows) < 1e-12, result.above
+        (True, 0)
+    """
+    own(config, __name__)
+    threads_of(threads)
+    begun = time.perf_counter()
+    rows: list[Row] = []
+    partial = False
+    with Progress("sensitivities", len(ENTRIES) * len(NORMS), progress) as bar:
+        try:
+            for name, norm in ((name, norm) for name in ENTRIES for norm in NORMS):
+                rows.append(_row(name, norm, config))
+                if rows[-1].found.partial:
+                    partial = True
+                    break
+                bar.advance(1)
+        except KeyboardInterrupt:
+            if not rows:
+                raise
+            partial = True
+    return Result(config, tuple(rows), partial, time.perf_counter() - begun)
+
+
+def _row(name: str, norm: str, config: Config) -> Row:
+    domain = ENTRIES[name].domain(config.dim)
+    closed = sensitivity(domain, norm)
+    seed = cell_seed(config.seed, f"{name}/{norm}/{config.dim}")
+    found = refute(
+        identity, closed.value, norm, domain,
+        rows=True, trials=config.share, rng=seed, methods=_METHODS,
+    )  # fmt: skip
+    return Row(name, closed, found)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The rows, domain by domain.
+
+    Args:
+        config: what was asked for.
+        rows: one for each domain and norm.
+        partial: True if Ctrl-C ended the run early.
+        seconds: time taken (not compared).
+    """
+
+    config: Config
+    rows: tuple[Row, ...]
+    partial: bool = False
+    seconds: float = field(default=0.0, compare=False)
+
+    @property
+    def above(self) -> int:
+        """Searches that found more than the closed form: 0 if the closed forms hold."""
+        return sum(row.found.refuted for row in self.rows)
+
+    def table(self) -> str:
+        """The figures as text."""
+        config = self.config
+        head = (
+            "domain",
+            "norm",
+            "closed form",
+            "value",
+            "by its pair",
+            "off by",
+            "search",
+            "share",
+        )
+        lines = [head]
+        for row in self.rows:
+            value, attained = f"{row.closed.value:.6g}", f"{row.attained:.6g}"
+            found = (f"{row.found.attained:.6g}", f"{100.0 * row.reached:.2f} %")
+            error = f"{row.error:.0e}" if row.error else "0"
+            title = ENTRIES[row.name].title
+            lines.append((title, row.norm, row.formula, value, attained, error, *found))
+        title = (
+            f"Sensitivities in closed form: d = {config.dim}, C = {RADIUS:g}, a = {LOW:g}, "
+            f"b = {HIGH:g}; each searched for among\n{config.share:,} inputs, without its pair, "
+            f"seed {config.seed}"
+        )
+        least = min((row.reached for row in self.rows), default=0.0)
+        note = (
+            f"Above the closed form: {self.above} of {len(self.rows)} searches; the least found "
+            f"{100.0 * least:.2f} % of it.\nWhat a search finds is a lower bound."
+        )
+        parts = [title, aligned(lines, left=(0, 1, 2)), note]
+        if self.partial:
+            parts.insert(1, "INTERRUPTED: only what was searched is shown")
+        return "\n\n".join(parts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain data for strict JSON."""
+        return {**record(NAME, self), "above": self.above, "rows": [_plain(r) for r in self.rows]}
+
+    def plot(self) -> Figure:
+        """Closed forms, their pairs and what the searches found, on one logarithmic axis.
+
+        Returns:
+            A matplotlib figure.
+        """
+        from .drawing import figure
+
+        return figure(self)
+
+
+def _plain(row: Row) -> dict[str, Any]:
+    return {
+        "domain": row.name,
+        "dim": row.closed.domain.dim,
+        "norm": row.norm,
+        "formula": row.formula,
+        "value": row.closed.value,
+        "pair": [_json.encode(x) for x in (row.closed.pair.x, row.closed.pair.x_prime)],
+        "attained_by_pair": row.attained,
+        "attained_by_search": row.found.attained,
+        "search_pair": [_json.encode(x) for x in (row.found.pair.x, row.found.pair.x_prime)],
+        "found_by": row.found.found_by,
+        "evaluations": row.found.evaluations,
+        "seed": str(row.found.seed),
+    }

@@ -1,0 +1,37 @@
+"""What runs: native noise, published systems' common part, and users' callables."""
+
+from .noise import (
+    LARGEST,
+    PRIMITIVES,
+    Clip,
+    DPTextNoise,
+    Exponential,
+    Gaussian,
+    Identity,
+    Laplace,
+    Native,
+    Primitive,
+    RandomBits,
+    Rng,
+    Steps,
+    Uniform,
+    positive,
+)
+
+__all__ = [
+    "LARGEST",
+    "PRIMITIVES",
+    "Clip",
+    "DPTextNoise",
+    "Exponential",
+    "Gaussian",
+    "Identity",
+    "Laplace",
+    "Native",
+    "Primitive",
+    "RandomBits",
+    "Rng",
+    "Steps",
+    "Uniform",
+    "positive",
+]

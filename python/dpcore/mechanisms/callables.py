@@ -1,0 +1,88 @@
+"""One call of a user's mechanism: its generator, its name, and outputs that are ours alone."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .answers import outputs_of
+
+
+def generator(seed: int, purpose: int, side: int, block: int, *further: int) -> np.random.Generator:
+    """The generator of one block of a Python callable, or a further one of that block."""
+    sequence = np.random.SeedSequence(seed, spawn_key=(purpose, side, block, *further))
+    return np.random.Generator(np.random.PCG64(sequence))
+
+
+def name_of(mechanism: Any) -> str:
+    """What a report calls a mechanism that is not one of dpcore's."""
+    own = getattr(mechanism, "name", None)
+    if isinstance(own, str):
+        return own
+    name = getattr(mechanism, "__qualname__", None) or type(mechanism).__qualname__
+    module = getattr(mechanism, "__module__", None)
+    return name if module in (None, "__main__", "builtins") else f"{module}.{name}"
+
+
+def call(
+    mechanism: Callable[..., Any],
+    x: Any,
+    size: int,
+    rng: np.random.Generator,
+    shape: tuple[int, ...] | None = None,
+) -> npt.NDArray[Any]:
+    """One call of a Python mechanism; its own exceptions pass through untouched.
+
+    The outputs are the caller's alone: a buffer that the mechanism may fill again is copied.
+    """
+    name = f"outputs of {name_of(mechanism)}"
+    # No name for the answer itself, as `_held_elsewhere` wants it.
+    outputs = outputs_of(name, mechanism(x, size, rng), size, shape)
+    return outputs.copy() if _held_elsewhere(outputs) else outputs
+
+
+def _held_elsewhere(outputs: npt.NDArray[Any]) -> bool:
+    """Whether anybody else may hold the memory of an array, as far as Python can count.
+
+    What is alone is not copied: a copy costs 2 % of drawing Laplace noise, but 12 % of drawing
+    uniform numbers. In doubt the answer is True.
+
+    Args:
+        outputs: held by one name of the caller.
+    """
+    if type(outputs) is not np.ndarray or _holders(outputs) > _ALONE[0]:
+        return True
+    if outputs.base is None:
+        return not outputs.flags.owndata
+    base = outputs.base
+    # numpy lets a view point to the array that owns the memory, never to another view.
+    owner = type(base) is np.ndarray and base.flags.owndata
+    return not owner or _holders(base) > _ALONE[1]
+
+
+def _holders(array: npt.NDArray[Any]) -> int:
+    return sys.getrefcount(array)
+
+
+def _alone() -> tuple[int, int]:
+    """What `_holders` says to `_held_elsewhere` of an array that is alone, and of its base.
+
+    Counted, not known: which references of the interpreter are among them has changed.
+    """
+
+    def seen(outputs: npt.NDArray[Any]) -> tuple[int, int]:
+        base = outputs.base
+        return _holders(outputs), _holders(base)  # type: ignore[arg-type]
+
+    def called() -> tuple[int, int]:
+        outputs = np.empty(2)[:1]
+        return seen(outputs)
+
+    return called()
+
+
+_ALONE = _alone()

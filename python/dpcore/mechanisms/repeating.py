@@ -1,0 +1,346 @@
+"""A function of one answer as a mechanism of many: call it once for every output.
+
+What it returns decides the array: numbers and arrays of one shape are stacked, anything else that
+can be hashed (strings, tuples, None) is a symbol in a 1-d object array.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import choice, flag, invalid, mistyped
+from ..streams.generators import seeded_globals
+from .answers import objects
+
+SEEDED = ("rng", "global", "own")
+
+_NUMBERS = (bool, int, float, complex, np.number, np.bool_)
+
+_Style = Literal["position", "keyword"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Raised:
+    """The outcome "an exception was raised", which an audit counts like any other output.
+
+    It holds the name of the exception's class and nothing else: not the message, which would
+    make a new symbol of every value that it quotes. Two of them are equal, and sorted, by that
+    name; symbols of several kinds are sorted with ``key=repr``.
+
+    Args:
+        name: name of the class, such as "ValueError".
+
+    Example:
+        >>> Raised("ValueError") == Raised("ValueError"), Raised("KeyError") < Raised("ValueError")
+        (True, True)
+        >>> sorted([1.5, Raised("ValueError"), "a"], key=repr)
+        ['a', 1.5, Raised('ValueError')]
+    """
+
+    name: str
+
+    def __repr__(self) -> str:
+        return f"Raised({self.name!r})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Repeated:
+    """A mechanism that calls a function once for every output; `repeat` makes it.
+
+    Args:
+        fn: the function, `fn(x)` or `fn(x, rng)`.
+        seeded: where its randomness comes from, "rng", "global" or "own".
+        catch: exceptions that are outcomes.
+        thread_safe: True if the function may run in several threads at once.
+    """
+
+    fn: Callable[..., Any]
+    seeded: str
+    catch: tuple[type[Exception], ...] = ()
+    thread_safe: bool = False
+
+    @property
+    def reproducible(self) -> bool:
+        """True if the outputs follow from the generator, so that an audit's seed repeats it."""
+        return self.seeded != "own"
+
+    @property
+    def name(self) -> str:
+        """What a report calls it."""
+        return f"repeat({name_of(self.fn)})"
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __call__(self, x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
+        """Call the function `size` times on `x`.
+
+        Args:
+            x: the input, passed on as it is.
+            size: number of outputs.
+            rng: a numpy Generator.
+
+        Returns:
+            The answers stacked, shape `(size, ...)`; with `catch` an object array of symbols,
+            shape `(size,)`.
+
+        Raises:
+            TypeError: if an answer is neither a number, an array nor hashable.
+            ValueError: if the answers have several shapes.
+        """
+        if self.seeded == "global":
+            with seeded_globals(rng):
+                answers = self._answers(self.fn, x, size)
+        else:
+            answers = self._answers(self._bound(rng), x, size)
+        return (symbols if self.catch else stack)(answers, name_of(self.fn))
+
+    def _bound(self, rng: np.random.Generator) -> Callable[[Any], Any]:
+        if self.seeded == "own":
+            return self.fn
+        fn = self.fn
+        if _style(fn) == "keyword":
+            return lambda x: fn(x, rng=rng)
+        return lambda x: fn(x, rng)
+
+    def _answers(self, fn: Callable[[Any], Any], x: Any, size: int) -> list[Any]:
+        if not self.catch:
+            return [fn(x) for _ in range(size)]
+        answers = []
+        for _ in range(size):
+            try:
+                answers.append(fn(x))
+            except self.catch as error:
+                answers.append(Raised(type(error).__name__))
+        return answers
+
+
+def repeat(
+    fn: Callable[..., Any],
+    *,
+    seeded: str | None = None,
+    catch: type[Exception] | Sequence[type[Exception]] = (),
+    thread_safe: bool = False,
+) -> Repeated:
+    """Make a mechanism of a function that returns one output per call.
+
+    Numbers are stacked into an array of shape `(size,)`; arrays, lists and tuples of numbers,
+    which must have one shape, into `(size, ...)`. Strings, other tuples, None and whatever else
+    can be hashed become symbols: a 1-d object array. With `catch` the outputs are always symbols,
+    so that a number and a caught exception can stand in one array: arrays and lists are then
+    nested tuples, numpy numbers plain Python ones, and a caught exception is `Raised(class name)`.
+
+    A function that draws its own entropy (a secure generator, OpenDP, a device) is audited as it
+    is. Its draws are independent, so the bound holds, but no seed repeats such an audit:
+    `reproducible` is False.
+
+    Args:
+        fn: `fn(x)` or `fn(x, rng)`; a parameter after the first that is called `rng`, or a second
+            one without default, receives the numpy Generator.
+        seeded: where the randomness of `fn` comes from; None looks at its signature.
+            "rng": the generator it is passed.
+            "global": Python's `random`, `numpy.random` and, where torch has been imported, torch's
+            default generators, which are seeded from the generator for each call of the mechanism
+            and put back afterwards.
+            "own": itself; it is called as `fn(x)`.
+        catch: a class of exceptions, or several, that are outcomes; any other passes through.
+        thread_safe: True allows more threads than one; never with "global".
+
+    Returns:
+        The mechanism `(x, size, rng) -> outputs`. It can be pickled if `fn` can.
+
+    Raises:
+        TypeError: if `fn` is not callable, or `catch` holds something else than exceptions.
+        ValueError: if `fn` takes neither `(x)` nor `(x, rng)`, or `seeded` is unknown, or
+            needed because `fn` shows no signature, or contradicts the rest.
+
+    Example:
+        >>> import numpy as np
+        >>> def noisy(x, rng):
+        ...     return x[0] + rng.laplace()
+        >>> mechanism = repeat(noisy)
+        >>> mechanism([0.0], 3, np.random.default_rng(1)).shape
+        (3,)
+        >>> import random
+        >>> coin = repeat(lambda x: random.random() < 0.5, seeded="global")
+        >>> coin(None, 3, np.random.default_rng(1)).dtype
+        dtype('bool')
+        >>> def root(x, rng):
+        ...     noise = x + rng.choice([-1.0, 1.0])
+        ...     if noise < 0:
+        ...         raise ValueError("negative")
+        ...     return noise
+        >>> sorted(set(repeat(root, catch=ValueError)(0.0, 99, np.random.default_rng(1))), key=repr)
+        [1.0, Raised('ValueError')]
+    """
+    if not callable(fn):
+        raise mistyped("fn", "a callable fn(x) or fn(x, rng)", fn)
+    if seeded is not None:
+        choice("seeded", seeded, SEEDED)
+    kinds = tuple(catch) if isinstance(catch, (tuple, list)) else (catch,)
+    for kind in kinds:
+        if not (isinstance(kind, type) and issubclass(kind, Exception)):
+            raise mistyped("catch", "a subclass of Exception, or several", kind)
+    flag("thread_safe", thread_safe)
+    found = _checked_seeding(fn, seeded)
+    if thread_safe and found == "global":
+        raise invalid("thread_safe", "False with seeded='global'", thread_safe)
+    return Repeated(fn, found, kinds, thread_safe)
+
+
+def name_of(fn: Any) -> str:
+    """The dotted name of a function, as messages and reports show it."""
+    name = getattr(fn, "__qualname__", None) or type(fn).__qualname__
+    module = getattr(fn, "__module__", None)
+    return str(name if module in (None, "__main__", "builtins") else f"{module}.{name}")
+
+
+def _checked_seeding(fn: Callable[..., Any], seeded: str | None) -> str:
+    """Where the randomness comes from, once the signature has been seen to allow it."""
+    try:
+        signature = inspect.signature(fn)
+    except (TypeError, ValueError):
+        # Some compiled functions show none.
+        if seeded is None:
+            requirement = f"one of {SEEDED} for a function that shows no signature"
+            raise invalid("seeded", requirement, seeded) from None
+        return seeded
+    style = _style(fn)
+    found = seeded or ("own" if style is None else "rng")
+    try:
+        if found != "rng":
+            signature.bind(0)
+        elif style == "keyword":
+            signature.bind(0, rng=0)
+        else:
+            signature.bind(0, 0)
+    except TypeError:
+        takes = "fn(x) or fn(x, rng)" if seeded is None else f"one that seeded={seeded!r} can call"
+        raise ValueError(f"fn must be {takes}, got {name_of(fn)}{signature}") from None
+    rest = any(p.kind is p.VAR_POSITIONAL for p in signature.parameters.values())
+    if seeded is None and style is None and rest:
+        raise invalid("seeded", f"one of {SEEDED} for a function of *args", seeded)
+    return found
+
+
+def _style(fn: Callable[..., Any]) -> _Style | None:
+    """How a function takes the generator: by its place, by its name, or not at all."""
+    try:
+        parameters = list(inspect.signature(fn).parameters.values())
+    except (TypeError, ValueError):
+        return "position"
+    for place, parameter in enumerate(parameters):
+        if parameter.name == "rng" and place > 0 and parameter.kind is not parameter.VAR_KEYWORD:
+            return "position" if place == 1 and parameter.kind <= 1 else "keyword"
+    # Kinds 0 and 1 are the positional ones.
+    needed = [p for p in parameters if p.kind <= 1 and p.default is p.empty]
+    return "position" if len(needed) > 1 else None
+
+
+def stack(answers: list[Any], name: str) -> npt.NDArray[Any]:
+    """One array of all answers of a function.
+
+    Args:
+        answers: what the calls returned.
+        name: what messages call the function.
+
+    Returns:
+        An array with one row an answer: numbers, rows of numbers, or a 1-d object array.
+
+    Raises:
+        TypeError: if an answer is neither a number, an array nor hashable.
+        ValueError: if the answers have several shapes.
+
+    Example:
+        >>> stack([1.5, 2.0], "f"), stack(["a", None], "f"), stack([[1, 2], (3, 4)], "f").shape
+        (array([1.5, 2. ]), array(['a', None], dtype=object), (2, 2))
+    """
+    kinds = set(map(type, answers))
+    if all(issubclass(kind, _NUMBERS) for kind in kinds):
+        return _numbers(answers, kinds)
+    rows = any(_is_row(answer) for answer in answers)
+    numeric = all(isinstance(answer, _NUMBERS) or _is_numbers(answer) for answer in answers)
+    if not (rows or numeric):
+        return objects([_hashable(answer, name) for answer in answers])
+    arrays = [_array(answer, name) for answer in answers]
+    shapes = list(dict.fromkeys(array.shape for array in arrays))
+    if len(shapes) > 1:
+        shown = " and ".join(map(str, shapes[:2]))
+        raise ValueError(f"answers of {name} must be of one shape in every call, got {shown}")
+    return np.stack(arrays)
+
+
+def symbols(answers: list[Any], name: str) -> npt.NDArray[Any]:
+    """A 1-d object array with one hashable symbol an answer.
+
+    Args:
+        answers: what the calls returned.
+        name: what messages call the function.
+
+    Returns:
+        Shape `(size,)`: arrays and lists as nested tuples, numpy numbers as Python's, every NaN
+        as `math.nan` itself, so that it can be found again in a table.
+
+    Raises:
+        TypeError: if an answer is not hashable even so.
+
+    Example:
+        >>> import numpy as np
+        >>> symbols([np.float64(0.5), np.array([1, 2]), "a"], "f").tolist()
+        [0.5, (1, 2), 'a']
+    """
+    return objects([_hashable(_symbol(answer), name) for answer in answers])
+
+
+def _numbers(answers: list[Any], kinds: set[type]) -> npt.NDArray[Any]:
+    array = np.array(answers)
+    if array.dtype.kind == "f" and all(issubclass(kind, (int, np.integer)) for kind in kinds):
+        # Integers that no one integer type holds would be rounded.
+        return objects(answers)
+    return array
+
+
+def _is_row(answer: Any) -> bool:
+    return isinstance(answer, list) or (
+        hasattr(answer, "__array__") and not isinstance(answer, np.generic)
+    )
+
+
+def _is_numbers(answer: Any) -> bool:
+    return isinstance(answer, tuple) and all(isinstance(entry, _NUMBERS) for entry in answer)
+
+
+def _array(answer: Any, name: str) -> npt.NDArray[Any]:
+    try:
+        array = np.asarray(answer)
+    except (TypeError, ValueError):
+        requirement = "numbers, arrays of one shape or hashable values"
+        raise mistyped(f"answers of {name}", requirement, answer) from None
+    # numpy would write numbers between strings as strings, and cut NULs off their ends.
+    return np.asarray(answer, dtype=object) if array.dtype.kind in "US" else array
+
+
+def _symbol(answer: Any) -> Any:
+    if isinstance(answer, (list, tuple)):
+        return tuple(map(_symbol, answer))
+    if _is_row(answer):
+        return _symbol(np.asarray(answer).tolist())
+    if isinstance(answer, np.generic):
+        answer = answer.item()
+    return math.nan if isinstance(answer, float) and answer != answer else answer
+
+
+def _hashable(answer: Any, name: str) -> Any:
+    try:
+        hash(answer)
+    except TypeError:
+        requirement = "numbers, arrays of one shape or hashable values"
+        raise mistyped(f"answers of {name}", requirement, answer) from None
+    return answer

@@ -1,0 +1,1 @@
+"""How a result is shown and stored: text, pictures, pages, code, JSON."""

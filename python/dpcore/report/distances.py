@@ -1,0 +1,73 @@
+"""How far apart the inputs of an audit are, and which inputs its claim speaks of: in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..pairs import distances
+from ..pairs.comparing import MOST_CHANGES, same
+
+if TYPE_CHECKING:
+    from ..results.audits import Audit
+
+_SHOWN = {"l1": "L1", "l2": "L2", "linf": "Linf"}
+
+
+def rows(audit: Audit) -> list[tuple[str, str]]:
+    """The rows of a report about the pair: its distances, and whose neighbours they are."""
+    found = [("distances", _words(distances(audit.pair))), ("neighbours", neighbours(audit))]
+    return [(label, text) for label, text in found if text]
+
+
+def neighbours(audit: Audit) -> str:
+    """Which inputs the claim of an audit calls neighbours, in one sentence; empty without a claim.
+
+    Args:
+        audit: the audit.
+
+    Returns:
+        The relation that the pair was checked against; without one, that the claim is read as one
+        about these two inputs.
+    """
+    if same(audit.pair.x, audit.pair.x_prime):
+        return "the two inputs are equal: whatever is found is a false alarm"
+    if audit.neighbour:
+        return f"{audit.neighbour}, which holds for this pair"
+    if audit.claim is None:
+        return ""
+    apart = "" if audit.pair.distance == 1.0 else f", at distance {audit.pair.distance:g}"
+    return f"not given: the claim is read as one about these two inputs{apart}{_own(audit)}"
+
+
+def _own(audit: Audit) -> str:
+    """What a mechanism says of neighbours, where its own claim was tested."""
+    norm, most = (getattr(audit.mechanism, name, None) for name in ("norm", "sensitivity"))
+    if audit.own_claim != audit.claim or norm not in _SHOWN or most is None:
+        return ""
+    return f" (the mechanism speaks of {_SHOWN[norm]} distance at most {most:g})"
+
+
+def _words(found: dict[str, Any]) -> str:
+    parts = [f"{shown} {found[norm]:.6g}" for norm, shown in _SHOWN.items() if norm in found]
+    if "changed" in found:
+        parts.append(f"{found['changed']:,} of {_many(found['entries'], 'entry')} changed")
+    if "replaced" in found:
+        parts.append(f"{found['replaced']:,} of {_many(found['size'], found['unit'])} replaced")
+    if "added_or_removed" in found:
+        parts.append(_changes(found))
+    return ", ".join(parts)
+
+
+def _changes(found: dict[str, Any]) -> str:
+    number = found["added_or_removed"]
+    shown = f"{number:,}" if number <= MOST_CHANGES else f"more than {MOST_CHANGES}"
+    if "replaced" in found:
+        return f"or {shown} added or removed"
+    sizes = f"{found['size']:,} on x, {found['size_prime']:,} on x'"
+    unit = found["unit"] if number == 1 else f"{found['unit']}s"
+    return f"{shown} {unit} added or removed ({sizes})"
+
+
+def _many(number: int, what: str) -> str:
+    plural = f"{what[:-1]}ies" if what.endswith("y") else f"{what}s"
+    return f"{number:,} {what if number == 1 else plural}"

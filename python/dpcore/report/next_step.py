@@ -1,0 +1,133 @@
+"""What to do about a claim that was not refuted: more trials, another pair, another attack."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from ..records import Counts
+
+if TYPE_CHECKING:
+    from ..results.audits import Audit
+    from ..results.recorded import OutputsAudit
+
+_PAIR: Final = "another pair of neighbours (dpcore.pairs.search looks for one)"
+
+
+def next_step(audit: Audit) -> str:
+    """One sentence on what would refute a claim that stands; empty where there is no such claim.
+
+    Args:
+        audit: the audit.
+
+    Returns:
+        The sentence, with the audit's own figures.
+    """
+    if audit.refuted is not False:
+        return ""
+    elsewhere = f"{_PAIR} or another attack ({_attacks(audit)})"
+    if tells_nothing(audit.counts) and not audit.pooled:
+        return f"{elsewhere}: with this event no number of trials is enough"
+    trials = None if audit.pooled or _seen_too_little(audit) else trials_needed(audit)
+    if trials is None and not audit.pooled and _turned(audit):
+        return (
+            f"a larger pilot than {audit.pilot:,} draws a side, for it chose the wrong direction; "
+            f"or {elsewhere}"
+        )
+    if trials is None:
+        more = "" if audit.pooled else ": at these frequencies no number of trials is enough"
+        return f"{elsewhere}{more}"
+    if audit.route == "timed":
+        # Of a side; the counts are of calls on both.
+        trials = -(-trials // 2)
+    if trials <= audit.trials:
+        return (
+            f'a fresh audit with bound="clopper_pearson" and {audit.trials:,} trials fixed in '
+            f"advance, if the frequencies stay as they are; or {elsewhere}"
+        )
+    return (
+        f"about {trials:,} trials on each side, if the frequencies stay as they are; or {elsewhere}"
+    )
+
+
+def more_rows(audit: OutputsAudit) -> str:
+    """The same for recorded outputs with rows of their own: more of them, or another attack.
+
+    Args:
+        audit: the audit.
+
+    Returns:
+        The sentence; empty where no claim stands, or for canaries of one run.
+    """
+    if audit.refuted is not False or audit.counts is None:
+        return ""
+    seen = audit.counts if audit.direction == "x" else audit.counts.swapped()
+    claim = (audit.claim or 0.0) * audit.pair.distance
+    rows = _draws_needed(seen, claim, audit.delta, audit.confidence)
+    elsewhere = "outputs of another pair of neighbours, or another attack"
+    if rows is None:
+        return f"{elsewhere}: at these frequencies no number of rows is enough"
+    return (
+        f"about {rows:,} counted rows on each side, if the frequencies stay as they are; "
+        f"or {elsewhere}"
+    )
+
+
+def tells_nothing(counts: Counts) -> str:
+    """Why an event that always happened, or never, tells nothing; else an empty string."""
+    if counts.k == 0 and counts.k_prime == 0:
+        return "this event happened in no draw on either side"
+    if counts.k == counts.n and counts.k_prime == counts.n_prime:
+        return "this event happened in every draw on both sides"
+    return ""
+
+
+def _seen_too_little(audit: Audit) -> bool:
+    """Whether the closed form says that this event cannot refute the claim at all."""
+    claim = (audit.claim or 0.0) * (audit.pair.distance if audit.delta else 1.0)
+    return audit.exact is not None and audit.exact <= claim * (1.0 + 1e-12)
+
+
+def _turned(audit: Audit) -> bool:
+    """Whether the other direction would refute the claim."""
+    other = "x_prime" if audit.direction == "x" else "x"
+    return trials_needed(replace(audit, direction=other)) is not None
+
+
+def _attacks(audit: Audit) -> str:
+    """Attacks that were not the one that was tried, the likeliest to see more first."""
+    if audit.route == "timed":
+        return "auto, on outputs alone"
+    usual = ["auto", "Coordinatewise", "Classifier"] if audit.elements > 1 else ["auto"]
+    tried = audit.attack.partition("(")[0].lower()
+    found = [name for name in usual if name.lower() != tried]
+    return ", ".join(found) if found else "one of your own"
+
+
+def trials_needed(audit: Audit) -> int | None:
+    """Trials on each side with which the frequencies of an audit would refute its claim.
+
+    Args:
+        audit: an audit with a claim.
+
+    Returns:
+        The number, rounded up to two digits; None if 10**12 are not enough.
+    """
+    claim = (audit.claim or 0.0) * audit.pair.distance
+    return _draws_needed(audit.bound_counts, claim, audit.delta, audit.confidence)
+
+
+def _draws_needed(seen: Counts, claim: float, delta: float, confidence: float) -> int | None:
+    from ..bounds import clopper_pearson
+
+    def enough(trials: int) -> bool:
+        k, k_prime = seen.k * trials // seen.n, -(-seen.k_prime * trials // seen.n_prime)
+        counts = Counts(k, trials, k_prime, trials)
+        return clopper_pearson(counts, delta, confidence) > claim
+
+    for digits in range(12):
+        for leading in range(10, 100):
+            trials: int = leading * 10**digits
+            if enough(trials):
+                return trials
+    return None

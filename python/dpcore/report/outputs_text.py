@@ -1,0 +1,106 @@
+"""The report of an audit of recorded outputs, as rows of text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from ..results.guesses import ROWS, Guesses
+from .next_step import more_rows
+from .text import epsilon
+
+if TYPE_CHECKING:
+    from ..results.recorded import OutputsAudit
+
+_TITLES: Final = {
+    "clopper_pearson": "Clopper-Pearson",
+    "exact": "unconditional exact test",
+    "one_run": "one training run",
+    "one_run_fdp": "one training run, of a Gaussian claim",
+}
+
+
+def rows(audit: OutputsAudit) -> list[tuple[str, str]]:
+    """The report as (label, text) rows.
+
+    Args:
+        audit: the audit.
+
+    Returns:
+        The rows, verdict first.
+    """
+    return [
+        ("verdict", audit.verdict),
+        ("claim", _claim(audit)),
+        ("certified", _certified(audit)),
+        ("estimate", f"{epsilon(audit.epsilon_hat)} (certifies nothing)"),
+        ("witness", witness(audit)),
+        ("counts", _counts(audit)),
+        *_reach(audit),
+        ("rows", _kind(audit)),
+        ("seed", f"{audit.seed} ({_used(audit)})"),
+        *(("needed", step) for step in (more_rows(audit),) if step),
+        *(("note", note) for note in audit.notes),
+    ]
+
+
+def witness(audit: OutputsAudit) -> str:
+    """What was counted, in words."""
+    if isinstance(audit.evidence, Guesses):
+        return audit.attack
+    side = "x'" if audit.direction == "x_prime" else "x"
+    return f"{audit.event}, {side} in the numerator"
+
+
+def _certified(audit: OutputsAudit) -> str:
+    if audit.doubts:
+        return "nothing: no bound holds"
+    level = f"{100 * audit.confidence:g} % confidence, {_TITLES[audit.bound]}"
+    unit = "" if audit.pair.distance == 1.0 or audit.delta else " per unit of distance"
+    return f"epsilon >= {epsilon(audit.epsilon_lower)}{unit} ({level})"
+
+
+def _claim(audit: OutputsAudit) -> str:
+    if audit.claim is None:
+        return "none given"
+    delta = f", delta = {audit.delta:g}" if audit.delta else ""
+    return f"epsilon <= {audit.claim:g}{delta}"
+
+
+def _counts(audit: OutputsAudit) -> str:
+    c = audit.evidence
+    if isinstance(c, Guesses):
+        return (
+            f"{c.correct:,} of {c.guesses:,} guesses right ({c.correct_in:,} of "
+            f"{c.guessed_in:,} in, {c.correct_out:,} of {c.guessed_out:,} out), "
+            f"{c.canaries:,} canaries"
+        )
+    return f"{c.k:,} of {c.n:,} on x, {c.k_prime:,} of {c.n_prime:,} on x'"
+
+
+def _reach(audit: OutputsAudit) -> list[tuple[str, str]]:
+    """What guesses can show at best: without it a large claim seems to have withstood a test."""
+    if audit.ceiling is None:
+        return []
+    told = f"{audit.guesses:,} guesses certify at most epsilon >= {epsilon(audit.ceiling)}"
+    if audit.claim is not None:
+        needed = audit.guesses_needed
+        many = "more guesses than any run has" if needed is None else _many(needed)
+        told += f"; to refute the claim takes {many}"
+    return [("reach", told)]
+
+
+def _many(guesses: int) -> str:
+    if guesses == 1:
+        return "1 right guess"
+    return f"{guesses:,} guesses (and canaries) or more, all of them right"
+
+
+def _kind(audit: OutputsAudit) -> str:
+    paired = "; rows i of both sides come from one seed" if audit.paired else ""
+    return f"{audit.rows.replace('_', ' ')}: {ROWS[audit.rows]}{paired}"
+
+
+def _used(audit: OutputsAudit) -> str:
+    if audit.rows == "one_run":
+        return "decides ties between scores"
+    return f"of the shuffle; {audit.pilot[0]:,} and {audit.pilot[1]:,} rows chose the event"

@@ -1,0 +1,400 @@
+"""An audit as one self-contained HTML page: verdict, evidence, proof, pictures, data.
+
+The page asks the network for nothing (and forbids itself to), needs no script, and is well-formed
+XML too. One audit always gives the same page, the lines with times apart.
+"""
+
+from __future__ import annotations
+
+import html
+import io
+import json
+import math
+import platform
+import re
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from .._core import __version__
+from ..bounds import limits
+from . import text as report
+from .script import code
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from ..results.audits import Audit
+    from ..results.recorded import OutputsAudit
+
+WIDE, NARROW = 9.0, 3.7
+"""Inches of a picture on a screen and on a telephone: letters must not shrink with the width."""
+
+_PICTURES = (
+    ("plot", "Certified, estimated, claimed", 2.8),
+    ("plot_tradeoff", "Trade-off curve", 4.2),
+    ("plot_profile", "Privacy profile", 4.2),
+)
+"""Method of an audit, heading, height in inches on a screen."""
+
+_MEANING = {
+    None: "No claim was given, so none was tested.",
+    True: "The mechanism loses more privacy than it claims. The counts below are the evidence.",
+    False: (
+        "This attack did not refute the claim. That does not show that the claim is true: no audit "
+        "of a black box can."
+    ),
+}
+_INVALID = "No bound holds: the draws are not what it takes them to be. The claim was not tested."
+_BY_ITSELF = (
+    '<p class="soft">The certified epsilon holds at {level} by itself, and so does the trade-off '
+    "band, from which the privacy profile follows; not all of them at once.</p>"
+)
+# Every character that XML 1.0 does not know, and the surrogates that UTF-8 does not.
+_UNKNOWN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+_STYLE = """
+:root { color-scheme: light dark; --ink: #222; --soft: #595959; --line: #d0d0d0; --ground: #fff;
+  --panel: #f5f5f5 }
+@media (prefers-color-scheme: dark) { :root { --ink: #e8e8e8; --soft: #b0b0b0; --line: #444;
+  --ground: #181818; --panel: #242424 } }
+* { box-sizing: border-box }
+body { margin: 0 auto; max-width: 60rem; padding: 1rem 1rem 3rem; color: var(--ink);
+  background: var(--ground); font: 1rem/1.5 system-ui, sans-serif; overflow-wrap: anywhere }
+h1 { font-size: clamp(1.3rem, 1rem + 2vw, 2rem); line-height: 1.25; margin: 0.5rem 0 1rem }
+h2 { font-size: 1.25rem; margin: 2.5rem 0 0.75rem }
+h3 { font-size: 1rem; margin: 1.5rem 0 0.5rem }
+.verdict { display: inline-block; margin: 0; padding: 0.3rem 0.9rem; border-radius: 0.4rem;
+  color: #fff; font-size: 1.25rem }
+.soft { color: var(--soft) }
+.key { display: grid; grid-template-columns: repeat(auto-fit, minmax(9rem, 1fr)); gap: 0.75rem;
+  margin: 1.25rem 0 }
+.key div { background: var(--panel); border-radius: 0.4rem; padding: 0.6rem 0.9rem }
+.key dt { color: var(--soft); font-size: 0.875rem }
+.key dd { margin: 0; font-size: 1.35rem; font-variant-numeric: tabular-nums }
+table { border-collapse: collapse; width: 100% }
+th, td { border-top: 1px solid var(--line); padding: 0.4rem 0.75rem 0.4rem 0; text-align: left;
+  vertical-align: top }
+tr > :last-child { padding-right: 0 }
+.rows th { width: 8rem; font-weight: normal; color: var(--soft); overflow-wrap: normal }
+.counts { font-variant-numeric: tabular-nums; overflow-wrap: normal }
+.counts td, .counts thead th + th { text-align: right; white-space: nowrap }
+.scroll { overflow-x: auto }
+figure { margin: 0; padding: 0.5rem; background: #fff; border: 1px solid var(--line);
+  border-radius: 0.4rem }
+svg { display: block; width: 100%; height: auto }
+svg * { stroke-linejoin: round; stroke-linecap: butt }
+.narrow { display: none }
+pre { margin: 0; padding: 0.75rem 0.9rem; background: var(--panel); border-radius: 0.4rem;
+  font: 0.875rem/1.5 ui-monospace, monospace; white-space: pre-wrap }
+li { margin: 0.4rem 0 }
+summary { cursor: pointer; margin-bottom: 0.5rem }
+@media (max-width: 40rem) {
+  .wide { display: none }
+  .narrow { display: block }
+  .rows th, .rows td { display: block; width: auto; padding-right: 0 }
+  .rows td { border-top: 0; padding-top: 0 }
+  .rows th { padding-bottom: 0; font-size: 0.875rem }
+  .counts { font-size: 0.875rem }
+  pre { font-size: 0.75rem; padding: 0.6rem }
+}
+"""
+
+
+def page(audit: Audit) -> str:
+    """The page of an audit.
+
+    Args:
+        audit: the audit.
+
+    Returns:
+        HTML, one self-contained document, to be written as UTF-8.
+
+    Example:
+        >>> import dpcore
+        >>> audit = dpcore.audit(dpcore.Laplace(1.0), trials=1000, claim=1.0, rng=1)
+        >>> text = page(audit)
+        >>> text.splitlines()[0], "not refuted by this attack" in text
+        ('<!DOCTYPE html>', True)
+    """
+    sections = [
+        ("Pictures", _pictures(audit)),
+        ("Report", _rows(audit)),
+        ("Counts", _counts(audit)),
+        ("How the bound is proved", _proof(audit)),
+        ("Repeat it", f"<pre><code>{_text(code(audit))}</code></pre>"),
+        ("Data", _data(audit)),
+    ]
+    return _document(audit, sections, _footer(audit))
+
+
+def page_of_outputs(audit: OutputsAudit) -> str:
+    """The page of an audit of recorded outputs.
+
+    Args:
+        audit: the audit.
+
+    Returns:
+        HTML, one self-contained document, to be written as UTF-8.
+    """
+    # The parts that both pages have read nothing that only one of the records knows.
+    shown = cast(Any, audit)
+    sections = [
+        ("Pictures", _pictures(shown)),
+        ("Report", _table(audit.lines())),
+        ("Data", _data(shown)),
+    ]
+    return _document(shown, sections, _made(shown))
+
+
+def _document(audit: Audit, sections: list[tuple[str, str]], footer: str) -> str:
+    body = "\n".join(f"<section>\n<h2>{title}</h2>\n{part}\n</section>" for title, part in sections)
+    return f"""<!DOCTYPE html>
+<html lang="en" xmlns="http://www.w3.org/1999/xhtml">
+<head>
+<meta charset="utf-8" />
+<meta name="viewport" content="width=device-width, initial-scale=1" />
+<meta name="color-scheme" content="light dark" />
+<meta http-equiv="Content-Security-Policy"
+ content="default-src 'none'; style-src 'unsafe-inline'; img-src data:" />
+<link rel="icon" href="data:," />
+<title>{_text(f"{audit.name}: {audit.verdict}")}</title>
+<style>{_STYLE}</style>
+</head>
+<body>
+<main>
+{_head(audit)}
+{body}
+</main>
+<footer>
+{footer}
+</footer>
+</body>
+</html>
+"""
+
+
+def _text(words: object) -> str:
+    """Words for an element or an attribute; what XML cannot hold becomes U+FFFD."""
+    return html.escape(_UNKNOWN.sub("\ufffd", str(words)))
+
+
+def _head(audit: Audit) -> str:
+    # Not green: a claim that stands is not a claim that was proved.
+    colour = {None: report.GREY, True: report.RED, False: report.BLUE}[audit.refuted]
+    verdict = _text(audit.verdict)
+    if audit.refuted:
+        verdict = f"<strong>{verdict}</strong>"
+    claimed, apart = "epsilon claimed", audit.pair.distance
+    invalid = audit.verdict.startswith("invalid")
+    claim = "none" if audit.claim is None else f"{audit.claim:g}"
+    if audit.claim is not None and audit.delta and apart != 1.0:
+        claimed, claim = f"{claimed} at distance {apart:g}", f"{audit.claim * apart:g}"
+    figures = [
+        (claimed, claim),
+        ("epsilon certified", "none" if invalid else report.epsilon(audit.epsilon_lower)),
+        ("epsilon estimated", report.epsilon(audit.epsilon_hat)),
+        ("confidence", f"{100 * audit.confidence:g} %"),
+    ]
+    if audit.delta:
+        figures.insert(1, ("delta of the claim", f"{audit.delta:g}"))
+    key = "\n".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in figures)
+    return f"""<header>
+<p class="soft">Audit of a claim of differential privacy</p>
+<h1>{_text(audit.name)}</h1>
+<p class="verdict" style="background:{colour}">{verdict}</p>
+<p>{_INVALID if invalid else _MEANING[audit.refuted]}</p>
+<dl class="key">
+{key}
+</dl>
+</header>"""
+
+
+def _rows(audit: Audit) -> str:
+    return _table(report.rows(audit))
+
+
+def _table(rows: list[tuple[str, str]]) -> str:
+    lines = "\n".join(
+        f'<tr><th scope="row">{_text(label)}</th><td>{_text(line)}</td></tr>'
+        for label, line in rows
+    )
+    return f'<table class="rows">\n<tbody>\n{lines}\n</tbody>\n</table>'
+
+
+def _counts(audit: Audit) -> str:
+    c = audit.counts
+    table = [
+        ("event happened", f"{c.k:,}", f"{c.k_prime:,}"),
+        ("draws", f"{c.n:,}", f"{c.n_prime:,}"),
+        ("share", f"{c.k / c.n:.6g}", f"{c.k_prime / c.n_prime:.6g}"),
+    ]
+    if audit.nan or audit.nan_prime:
+        table.append(("NaN entries", f"{audit.nan:,}", f"{audit.nan_prime:,}"))
+    lines = "\n".join(
+        f'<tr><th scope="row">{label}</th><td>{on_x}</td><td>{on_x_prime}</td></tr>'
+        for label, on_x, on_x_prime in table
+    )
+    head = "".join(f'<th scope="col">{_text(side)}</th>' for side in ("input", "x", "x'"))
+    return (
+        f"<p>The event: {_text(audit.event)}.</p>\n"
+        f'<div class="scroll">\n<table class="counts">\n<thead><tr>{head}</tr></thead>\n'
+        f"<tbody>\n{lines}\n</tbody>\n</table>\n</div>"
+    )
+
+
+def _proof(audit: Audit) -> str:
+    """The four steps from pilot draws to the bound, with the numbers of this audit."""
+    counts, level = audit.bound_counts, f"{100 * audit.confidence:g} %"
+    up, down = ("x", "x'") if audit.direction == "x" else ("x'", "x")
+    pilot = (
+        f"on {audit.pilot:,} pilot draws a side, which were then thrown away"
+        if audit.pilot
+        else "by rule, without a look at any draw"
+    )
+    if audit.checks:
+        reasons = "\n".join(f"<li>{_text(said)}</li>" for said in audit.checks)
+        return f"<p>{_INVALID}</p>\n<ol>\n{reasons}\n</ol>"
+    steps = [
+        f"The event E and the side of the numerator, {up}, were chosen {pilot}.",
+        f"On fresh draws E happened {counts.k:,} times in {counts.n:,} on {up} and "
+        f"{counts.k_prime:,} times in {counts.n_prime:,} on {down}.",
+        *_quotient(audit, up, down, level),
+    ]
+    if audit.claim is not None:
+        steps.append(_comparison(audit))
+    shown = "\n".join(f"<li>{_text(step)}</li>" for step in steps)
+    return (
+        f"<ol>\n{shown}\n</ol>\n"
+        '<p class="soft">The draws are taken to be independent. The statement is about this audit '
+        "on its own, not about the best of many.</p>"
+    )
+
+
+def _quotient(audit: Audit, up: str, down: str, level: str) -> list[str]:
+    """The two limits and their quotient, where these are what the audit's bound rests on."""
+    counts, alpha = audit.bound_counts, (1.0 - audit.confidence) / 2.0
+    p_low = limits(counts.k, counts.n, alpha)[0]
+    q_high = limits(counts.k_prime, counts.n_prime, alpha)[1]
+    value = math.log((p_low - audit.delta) / q_high) if p_low > audit.delta else -math.inf
+    apart = 1.0 if audit.delta else audit.pair.distance
+    if not math.isclose(max(0.0, value) / apart, audit.epsilon_lower, rel_tol=1e-9, abs_tol=1e-12):
+        # Another bound than the quotient of two limits.
+        return [f"With {level} confidence epsilon >= {report.epsilon(audit.epsilon_lower)}."]
+    top = f"({p_low:.6g} - {audit.delta:g})" if audit.delta else f"{p_low:.6g}"
+    limit = (
+        f"With probability at least {level} both hold: P(E | {up}) >= {p_low:.6g} and "
+        f"P(E | {down}) <= {q_high:.6g}, the one-sided Clopper-Pearson limits at {alpha:.6g} each."
+    )
+    law = (
+        f"(epsilon, delta)-differential privacy says P(E | {up}) <= e^epsilon P(E | {down}) + "
+        f"delta, so epsilon >= ln({top} / {q_high:.6g})"
+    )
+    if value <= 0.0:
+        return [limit, f"{law}, which is not above 0: nothing is certified."]
+    result = f" = {value:.4f}"
+    if apart != 1.0:
+        result += f"; over the distance {apart:g} that is {report.epsilon(audit.epsilon_lower)}"
+    return [limit, f"{law}{result}."]
+
+
+def _comparison(audit: Audit) -> str:
+    claim, apart = audit.claim or 0.0, audit.pair.distance
+    claimed = f"the claim {claim:g}"
+    if audit.delta and apart != 1.0:
+        claimed += f" x distance {apart:g} = {claim * apart:g}"
+    relation = "exceeds" if audit.refuted else "does not exceed"
+    return f"The certified {report.epsilon(audit.epsilon_lower)} {relation} {claimed}."
+
+
+def _pictures(audit: Audit) -> str:
+    shown = []
+    for name, title, height in _PICTURES:
+        words = _described(audit) if name == "plot" else audit.name
+        versions = []
+        for kind, size in (("wide", (WIDE, height)), ("narrow", (NARROW, min(height, 3.4)))):
+            drawing = _svg(audit, name, size, f"{name}-{kind}")
+            start = f'<svg class="{kind}" role="img" aria-label="{_text(f"{title}. {words}")}" '
+            versions.append(drawing.replace("<svg ", start, 1))
+        if all(versions):
+            inner = "\n".join(versions)
+            shown.append(f"<h3>{title}</h3>\n<figure>\n{inner}\n</figure>")
+    if len(shown) > 1:
+        shown.insert(0, _BY_ITSELF.format(level=f"{100 * audit.confidence:g} %"))
+    return "\n".join(shown)
+
+
+def _described(audit: Audit) -> str:
+    """What a picture shows, for those who cannot see it."""
+    parts = [
+        f"certified {'none' if audit.checks else report.epsilon(audit.epsilon_lower)}",
+        f"estimate {report.epsilon(audit.epsilon_hat)}",
+    ]
+    if audit.exact is not None:
+        parts.append(f"closed form {report.epsilon(audit.exact)}")
+    parts.append("no claim" if audit.claim is None else f"claim {audit.claim:g}")
+    return f"Epsilon: {', '.join(parts)}."
+
+
+def _svg(audit: Audit, name: str, size: tuple[float, float], prefix: str) -> str:
+    """One picture as an SVG element, or nothing where the audit has no such picture."""
+    import matplotlib
+
+    draw: Any = getattr(audit, name, None)
+    if draw is None:
+        return ""
+    with matplotlib.rc_context():
+        # A user's own style, such as white on black, would not fit the page.
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "dpcore"})
+        try:
+            figure: Figure = draw()
+        except ValueError:
+            return ""
+        figure.set_size_inches(size)
+        if len(figure.axes) == 1:
+            # The page says above what the title says, in letters that wrap.
+            for side in ("left", "center", "right"):
+                figure.axes[0].set_title("", loc=side)
+        return _element(figure, prefix)
+
+
+def _element(figure: Figure, prefix: str) -> str:
+    file = io.StringIO()
+    # Date and version would make every page differ from the last.
+    nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+    figure.savefig(file, format="svg", metadata=nothing)
+    drawing = file.getvalue()[file.getvalue().index("<svg ") :]
+    # Its style would speak to the whole page, which has the same line.
+    drawing = re.sub(r"<style.*?</style>", "", drawing, flags=re.DOTALL)
+    # Names are unique in a page, and every picture begins with figure_1.
+    drawing = re.sub(r' id="', f' id="{prefix}-', drawing)
+    drawing = re.sub(r'(href="|url\()#', rf"\1#{prefix}-", drawing)
+    return _UNKNOWN.sub("\ufffd", drawing.strip())
+
+
+def _data(audit: Audit) -> str:
+    # One line for each field, so that two audits can be compared line by line.
+    fields = [
+        f"{json.dumps(name)}: {json.dumps(value, allow_nan=False)}"
+        for name, value in audit.to_dict().items()
+    ]
+    record = "{\n" + ",\n".join(fields) + "\n}"
+    # Inside a script nothing is unescaped, so < and & are written as JSON's own escapes.
+    inert = record.replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e")
+    return (
+        f"<details>\n<summary>The audit as JSON (dpcore.{type(audit).__name__}.from_json reads it)"
+        "</summary>\n"
+        f"<pre><code>{_text(record)}</code></pre>\n</details>\n"
+        f'<script type="application/json" id="audit">\n{inert}\n</script>'
+    )
+
+
+def _made(audit: Audit) -> str:
+    versions = f"dpcore {__version__}, numpy {np.__version__}, Python {platform.python_version()}"
+    return f'<p class="soft">Seed {audit.seed}. Page made with {_text(versions)}.</p>'
+
+
+def _footer(audit: Audit) -> str:
+    time = report.text(audit).splitlines()[-1].strip().removeprefix("time").strip()
+    return f'{_made(audit)}\n<p class="soft">Time: {_text(time)}</p>'

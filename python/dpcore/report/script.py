@@ -1,0 +1,214 @@
+"""The Python code that repeats an audit."""
+
+from __future__ import annotations
+
+import ast
+import math
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import pairs
+from ..pairs.comparing import same
+from ..published import is_native
+from ..sampling.drawing import block_of
+
+if TYPE_CHECKING:
+    from ..results.audits import Audit
+
+_MOST_ENTRIES = 16
+"""Entries of an array that are written out; beyond, a reader is helped by its name alone."""
+
+
+_IMPLIED = ("clopper_pearson", "anytime")
+"""Bounds that need no argument: the default, and the one of whatever was not fixed in advance."""
+
+
+def call(audit: Audit, mechanism: str = "mechanism", pair: str = "pair") -> str:
+    """The call of `dpcore.audit` that repeats an audit, on one line.
+
+    Args:
+        audit: the audit.
+        mechanism: what stands for the mechanism where no expression gives it, such as a lambda.
+        pair: what stands for the pair where it is too long to write out, or any object.
+
+    Returns:
+        Python source; audits of several ranges of trials are added. It gives the same counts
+        unless `Audit.randomness` says that they are not the seed's.
+
+    Example:
+        >>> import dpcore
+        >>> report = dpcore.audit(dpcore.Laplace(1.0), trials=1000, claim=1.0, rng=1)
+        >>> print(call(report))  # doctest: +NORMALIZE_WHITESPACE
+        dpcore.audit(dpcore.Laplace(scale=1.0, variant='two_branch'),
+            dpcore.Pair([0.0], [1.0]), attack=dpcore.attacks.Auto(),
+            trials=1000, claim=1.0, confidence=0.95, rng=1, pilot=512)
+        >>> eval(call(report)) == report
+        True
+    """
+    inputs = [mechanism_expression(audit.mechanism) or mechanism, pair_expression(audit) or pair]
+    calls = [f"dpcore.audit({', '.join(inputs + one)})" for one in keywords(audit)]
+    return " + ".join(calls)
+
+
+def code(audit: Audit) -> str:
+    """A script that repeats an audit, as far as its record tells how.
+
+    Args:
+        audit: the audit.
+
+    Returns:
+        Python source. What a record cannot hold (a lambda, an attack's own options) is left as
+        `...` with a comment that names it; a long pair is read from the audit's JSON. A comment
+        says where the seed does not repeat the draws.
+    """
+    mechanism = mechanism_expression(audit.mechanism)
+    imports = ["import dpcore"]
+    if mechanism is not None and not mechanism.startswith("dpcore."):
+        imports.insert(0, f"import {audit.mechanism.__module__}")
+    lines = [*imports, ""]
+    lines.append(f"mechanism = {mechanism or f'...  # {_comment(audit.name)}'}")
+    lines.append(f"pair = {pair_expression(audit) or _stored(audit)}")
+    if attack_expression(audit) is None:
+        lines.append(f"attack = ...  # {_comment(audit.attack)}")
+    if audit.neighbour and neighbour_expression(audit) is None:
+        lines.append(f"neighbour = ...  # {_comment(audit.neighbour)}")
+    if not _is_one_run(audit):
+        lines.append(f"# {_DIFFERENT}")
+    if audit.randomness in _UNREPEATED:
+        lines.append(f"# {_UNREPEATED[audit.randomness]}")
+    calls = []
+    for arguments in keywords(audit):
+        body = "".join(f"    {argument},\n" for argument in ["mechanism", "pair", *arguments])
+        calls.append(f"dpcore.audit(\n{body})")
+    return "\n".join([*lines, f"report = {' + '.join(calls)}"])
+
+
+_DIFFERENT = (
+    "Not one whole run: the same trials again, but event and direction may be chosen on other "
+    "pilot draws."
+)
+
+
+_UNREPEATED = {
+    "own": (
+        "The mechanism draws its own randomness: the seed does not repeat it, and the counts will "
+        "be others."
+    ),
+    "rounding": "The outputs repeat up to rounding, not bit for bit: counts may differ slightly.",
+}
+
+
+def keywords(audit: Audit) -> list[list[str]]:
+    """The keyword arguments of every call that repeats an audit, one call a range of trials."""
+    common = [f"claim={audit.claim!r}"] if audit.claim is not None else []
+    common += [f"delta={audit.delta!r}"] if audit.delta else []
+    common += [f"confidence={audit.confidence!r}", f"rng={audit.seed}"]
+    common += [f"block={audit.block}"] if audit.block != block_of(audit.elements) else []
+    if audit.attack == "MajorityVote":
+        # The integer route has the same counts, but only one of the two is the default.
+        common += ["route='sampled'"] if audit.route == "sampled" else []
+    else:
+        common += [f"pilot={audit.pilot}"]
+    common += [f"bound={audit.bound!r}"] if audit.bound not in _IMPLIED else []
+    common += ["stop='refuted'"] if audit.stop == "refuted" else []
+    common += ["floats=True"] if audit.floats else []
+    common += [f"neighbour={neighbour_expression(audit) or 'neighbour'}"] * bool(audit.neighbour)
+    common += ["null=True"] if same(audit.pair.x, audit.pair.x_prime) else []
+    found = []
+    for start, stop in audit.ranges:
+        trials = [f"trials={stop - start}", *([f"start={start}"] if start else [])]
+        found.append([f"attack={attack_expression(audit) or 'attack'}", *trials, *common])
+    return found
+
+
+def _is_one_run(audit: Audit) -> bool:
+    return len(audit.ranges) == 1 and audit.ranges[0][1] == audit.end and not audit.partial
+
+
+def attack_expression(audit: Audit) -> str | None:
+    """The attack as Python, or None where its name does not tell it."""
+    name, _, options = audit.attack.partition("(")
+    if not hasattr(sys.modules["dpcore"].attacks, name) or "<" in options:
+        return None
+    return f"dpcore.attacks.{name}({options}" if options else f"dpcore.attacks.{name}()"
+
+
+def neighbour_expression(audit: Audit) -> str | None:
+    """The relation of neighbours as Python, or None where its text does not tell it."""
+    name, _, options = audit.neighbour.partition("(")
+    try:
+        call = ast.parse(audit.neighbour, mode="eval").body
+        known = isinstance(call, ast.Call) and not call.args and name in pairs.__all__
+        for keyword in call.keywords if isinstance(call, ast.Call) else ():
+            ast.literal_eval(keyword.value)
+    except (ValueError, SyntaxError):
+        return None
+    return f"dpcore.pairs.{name}({options}" if known else None
+
+
+def mechanism_expression(mechanism: Any) -> str | None:
+    """A mechanism as Python: a native one by its fields, any other by the name it is imported by.
+
+    Example:
+        >>> import numpy as np
+        >>> mechanism_expression(np.linalg.norm), mechanism_expression(lambda x, size, rng: x)
+        ('numpy.linalg.norm', None)
+    """
+    if is_native(mechanism):
+        short = getattr(sys.modules["dpcore"], type(mechanism).__name__, None) is type(mechanism)
+        return f"{'dpcore' if short else type(mechanism).__module__}.{mechanism!r}"
+    module, name = (getattr(mechanism, key, None) for key in ("__module__", "__qualname__"))
+    if not (isinstance(module, str) and isinstance(name, str)) or module == "__main__":
+        return None
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return f"{module}.{name}" if found is mechanism else None
+
+
+def pair_expression(audit: Audit) -> str | None:
+    """The pair as Python, or None where it is long or no plain data."""
+    inputs = [_value(audit.pair.x), _value(audit.pair.x_prime)]
+    if None in inputs:
+        return None
+    apart = [f"distance={audit.pair.distance!r}"] if audit.pair.distance != 1.0 else []
+    return f"dpcore.Pair({', '.join([str(text) for text in inputs] + apart)})"
+
+
+def _value(value: Any) -> str | None:
+    if isinstance(value, np.ndarray):
+        return _vector(value)
+    shown = repr(value)
+    try:
+        same = len(shown) <= 200 and ast.literal_eval(shown) == value
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return None
+    # A list of numbers would come back as an array, which this value is not.
+    return shown if same is True and isinstance(value, (str, bytes, bool, int, float)) else None
+
+
+def _vector(array: np.ndarray[Any, Any]) -> str | None:
+    """A vector of float64, which is what a `Pair` makes of a list."""
+    if array.dtype != np.float64 or array.ndim != 1 or not array.size:
+        return None
+    entries: list[float] = array.tolist()
+    # By its text: 0.0 and -0.0 are told apart.
+    if len({repr(entry) for entry in entries}) == 1 and len(entries) > 4:
+        text = f"[{entries[0]!r}] * {len(entries)}"
+    else:
+        text = repr(entries)
+    short = len(entries) <= _MOST_ENTRIES or "*" in text
+    return text if short and all(map(math.isfinite, entries)) else None
+
+
+def _stored(audit: Audit) -> str:
+    if all(isinstance(side, np.ndarray) for side in (audit.pair.x, audit.pair.x_prime)):
+        return "dpcore.Audit.from_json(text).pair  # text: the JSON of this audit"
+    return f"...  # {_comment(repr((audit.pair.x, audit.pair.x_prime)))}"
+
+
+def _comment(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= 200 else f"{text[:197]}..."

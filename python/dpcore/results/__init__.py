@@ -1,0 +1,1 @@
+"""What an audit found: fields and figures, without text, pictures or JSON."""

@@ -1,0 +1,175 @@
+"""From what an audit holds to its figures: which bound, on which counts, at which confidence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..bounds import BOUNDS, Band, Martingale, detectable, every_coordinate, tradeoff_band
+from ..errors import invalid
+from ..events import Above
+from ..records import Counts
+from ..report.next_step import tells_nothing
+
+if TYPE_CHECKING:
+    from .audits import Audit
+
+_SIDES = {"x": "x", "x_prime": "x'"}
+_BELOW = 10
+_ABOVE = 1.02
+_MOST = 64.0
+
+
+def certified(audit: Audit) -> float:
+    """The bound that the verdict rests on, whole (never divided by a distance).
+
+    Where a check of the rows failed it is 0, which holds whatever the mechanism does.
+    """
+    return certified_at(audit, audit.delta)
+
+
+def certified_at(audit: Audit, delta: float) -> float:
+    """The same at any delta."""
+    if audit.checks:
+        return 0.0
+    own = bound_at(audit, delta, level(audit))
+    if not audit.floats or audit.floating_point is None:
+        return own
+    # Both hold at once with the confidence asked for, so the larger one may be reported.
+    bound = BOUNDS["clopper_pearson" if audit.stop == "fixed" else "anytime"]
+    return max(own, bound(audit.floating_point.bound_counts, delta, level(audit)))
+
+
+def level(audit: Audit) -> float:
+    """The confidence of a single bound: alpha is split where the floating-point one counts."""
+    return 1.0 - (1.0 - audit.confidence) / 2.0 if audit.floats else audit.confidence
+
+
+def bound_at(audit: Audit, delta: float, confidence: float) -> float:
+    """The audit's own bound at any delta; 0 where no bound holds."""
+    if audit.checks:
+        return 0.0
+    if audit.slices:
+        return _sequential(audit, delta, confidence)
+    if audit.pooled:
+        groups = [c if audit.direction == "x" else c.swapped() for c in audit.pooled]
+        return every_coordinate(groups, audit.event.multiplicities, delta, confidence)
+    return BOUNDS[audit.bound](audit.bound_counts, delta, confidence)
+
+
+def wealth(audit: Audit, epsilon: float, delta: float) -> float:
+    """Log wealth of the test martingale against (epsilon, delta) over an audit's slices."""
+    martingale = Martingale(epsilon, delta)
+    label, before = 0, None
+    for piece in audit.slices:
+        counts = piece.bound_counts
+        # Slices with one event share one mixture of bets.
+        label += before is not None and (piece.event, piece.direction) != before
+        before = (piece.event, piece.direction)
+        martingale.update(counts.k, counts.k_prime, counts.n, event=label, predicted=piece.guess)
+    return martingale.log_wealth
+
+
+def _sequential(audit: Audit, delta: float, confidence: float) -> float:
+    """The end of a fixed grid up to which the martingale refutes every epsilon.
+
+    A loss of at most e is also one of at most the next grid point g, so for the result to exceed
+    the true loss the martingale of that one g must have crossed: probability 1 - confidence.
+    """
+    if delta != audit.delta:
+        raise invalid("delta", f"{audit.delta:g}, the one that the slices were bet on", delta)
+    goal = -math.log1p(-confidence)
+    found = 0.0
+    for epsilon in _grid(0.0 if audit.claim is None else audit.claim * audit.pair.distance):
+        if wealth(audit, epsilon, delta) < goal:
+            break
+        found = epsilon
+    return found
+
+
+def _grid(claim: float) -> Iterator[float]:
+    """Epsilons fixed by the claim alone: tenths of it, then 2 per cent apart up to 64."""
+    if claim > 0.0:
+        yield from (claim * step / _BELOW for step in range(1, _BELOW + 1))
+    else:
+        yield 0.0
+    epsilon = max(claim, 0.01)
+    while epsilon < _MOST:
+        epsilon *= _ABOVE
+        yield epsilon
+
+
+def fixed(audit: Audit) -> Audit:
+    """The audit itself, if its rows are independent and their number was fixed in advance."""
+    if audit.checks:
+        raise invalid("checks", "empty for what rests on independent rows", audit.checks[0])
+    if audit.stop != "fixed":
+        raise invalid("stop", "'fixed' for what rests on limits at a fixed n", audit.stop)
+    return audit
+
+
+def band(audit: Audit) -> Band:
+    """The upper confidence band on the trade-off function."""
+    curve = audit.curve
+    if curve is None or not isinstance(audit.event, Above):
+        raise invalid("attack", "one whose event is a threshold on a score", audit.attack)
+    sides = [(curve.k, curve.n), (curve.k_prime, curve.n_prime)]
+    if audit.event.side == "below":
+        # "Not above" is what the pilot found telling; thresholds in falling order then.
+        sides = [((n - k)[::-1], n) for k, n in sides]
+    if audit.direction == "x_prime":
+        sides.reverse()
+    (k, n), (k_prime, n_prime) = sides
+    return tradeoff_band(k, n, k_prime, n_prime, audit.confidence)
+
+
+def power_sentence(audit: Audit) -> str:
+    """What a verdict that does not refute still excludes about this one event."""
+    if audit.refuted is not False or audit.claim is None or audit.slices or audit.pooled:
+        return ""
+    counts = audit.bound_counts
+    silent = tells_nothing(counts)
+    if silent:
+        return f"{silent}: it cannot tell the two inputs apart, and says nothing about other events"
+    if counts.k == 0:
+        return (
+            f"this event never happened on {_SIDES[audit.direction]}, where the pilot expected "
+            "more of it than on the other side: it can certify nothing in this direction"
+        )
+    mass = counts.k / counts.n
+    whole = audit.claim * audit.pair.distance
+    # The exact test would take minutes here; what Clopper-Pearson certifies, it nearly always does.
+    bound = BOUNDS["clopper_pearson" if audit.bound == "exact" else audit.bound]
+    ratio = detectable(counts.n, whole, mass, bound, audit.delta, level(audit))[1]
+    if not math.isfinite(ratio):
+        return (
+            f"had this event (probability {mass:.3g} on one side) never happened on the other, "
+            "still the claim would hardly have been refuted: more trials are needed; this says "
+            "nothing about events that the attack did not try"
+        )
+    return (
+        f"had this event, of probability {mass:.3g} on one side, been {ratio:.4g} times as likely "
+        "there as on the other, the claim would have been refuted with 95 % probability; this "
+        "says nothing about events that the attack did not try"
+    )
+
+
+def refuted_by_slices(audit: Audit, epsilon: float) -> bool:
+    """Whether the martingale against the claim itself has crossed."""
+    return wealth(audit, epsilon, audit.delta) >= -math.log1p(-audit.confidence)
+
+
+def empirical_loss(audit: Audit) -> float:
+    """The point estimate, whole: from the counts alone, or from those of pooled coordinates."""
+    if audit.pooled:
+        groups = zip(audit.pooled, audit.event.multiplicities, strict=True)
+        return abs(float(sum(many * _log_ratio(c) for c, many in groups)))
+    cells = (audit.counts, audit.counts.complement())
+    return max(abs(_log_ratio(cell)) for cell in cells)
+
+
+def _log_ratio(counts: Counts) -> float:
+    if counts.k == 0 or counts.k_prime == 0:
+        return 0.0 if counts.k == counts.k_prime else math.copysign(math.inf, counts.k - 0.5)
+    return math.log(counts.k / counts.n) - math.log(counts.k_prime / counts.n_prime)

@@ -1,0 +1,135 @@
+"""What an audit may carry beside its counts: a floating-point finding, a curve, early slices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ..bounds import BOUNDS
+from ..errors import choice, confidence_level, delta_level, instance, invalid, real
+from ..events import SIDES
+from ..records import Counts, Pair, Record, frozen_array
+
+RANDOMNESS: Final = ("seed", "rounding", "own", "not known")
+"""Whose randomness it is: what the seed repeats, see `Audit.randomness`."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Finding(Record):
+    """Something found beside the event of an audit, with counts and a bound of its own.
+
+    It speaks of the code as it runs (of rounding, say), not of the law that the code means to
+    have, and never changes the audit's own bound, verdict or exit status.
+
+    Args:
+        event: what was counted.
+        direction: "x" or "x_prime": the side in the numerator.
+        counts: on the trials on which it was counted; `counts.k` belongs to x.
+        delta: delta of the claim.
+        confidence: confidence of its bound, on its own.
+    """
+
+    event: Any
+    direction: str
+    counts: Counts
+    delta: float
+    confidence: float
+
+    def __post_init__(self) -> None:
+        """Check the fields that a bound rests on."""
+        choice("direction", self.direction, SIDES)
+        instance("counts", self.counts, Counts)
+        delta_level(self.delta)
+        confidence_level(self.confidence)
+
+    @property
+    def bound_counts(self) -> Counts:
+        """The counts with the numerator's side first."""
+        return self.counts if self.direction == "x" else self.counts.swapped()
+
+    @property
+    def epsilon_lower(self) -> float:
+        """Certified lower bound on the loss of the code as it runs (Clopper-Pearson)."""
+        return BOUNDS["clopper_pearson"](self.bound_counts, self.delta, self.confidence)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Scored(Record):
+    """How many outputs scored at or above thresholds that the pilot had fixed.
+
+    Args:
+        thresholds: increasing, in the units of the event's score, shape `(m,)`.
+        k: outputs on x at or above each, shape `(m,)`.
+        n: outputs on x that were scored.
+        k_prime: outputs on x' at or above each, shape `(m,)`.
+        n_prime: outputs on x' that were scored.
+    """
+
+    thresholds: npt.NDArray[np.float64]
+    k: npt.NDArray[np.int64]
+    n: int
+    k_prime: npt.NDArray[np.int64]
+    n_prime: int
+
+    def __post_init__(self) -> None:
+        """Freeze the arrays and check that they belong together."""
+        object.__setattr__(self, "thresholds", frozen_array(np.asarray(self.thresholds, float)))
+        for name, total in (("k", self.n), ("k_prime", self.n_prime)):
+            counts = frozen_array(np.asarray(getattr(self, name), np.int64))
+            if counts.shape != self.thresholds.shape or ((counts < 0) | (counts > total)).any():
+                requirement = f"counts from 0 to {total}, one for each threshold"
+                raise invalid(name, requirement, counts)
+            object.__setattr__(self, name, counts)
+
+    def __add__(self, other: object) -> Scored:
+        """The curve on both sets of draws."""
+        if not isinstance(other, Scored):
+            return NotImplemented
+        if not np.array_equal(self.thresholds, other.thresholds):
+            raise invalid("thresholds", "equal in both curves", other.thresholds)
+        return Scored(
+            self.thresholds,
+            self.k + other.k,
+            self.n + other.n,
+            self.k_prime + other.k_prime,
+            self.n_prime + other.n_prime,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Slice(Record):
+    """One slice of an audit with early stop: an event that earlier slices chose, and its counts.
+
+    Args:
+        pair: the two inputs.
+        event: what was counted.
+        direction: "x" or "x_prime".
+        counts: of this slice alone, equal numbers of trials on both sides.
+        guess: the probabilities (numerator's side, other side) expected before the slice.
+    """
+
+    pair: Pair
+    event: Any
+    direction: str
+    counts: Counts
+    guess: tuple[float, float]
+
+    def __post_init__(self) -> None:
+        """Check the fields that a bound rests on."""
+        instance("pair", self.pair, Pair)
+        choice("direction", self.direction, SIDES)
+        counts = instance("counts", self.counts, Counts)
+        if counts.n != counts.n_prime:
+            raise invalid("counts", "of equal numbers of trials", counts)
+        if len(self.guess) != 2:
+            raise invalid("guess", "two probabilities", self.guess)
+        for one in self.guess:
+            real("guess", one, low=0.0, high=1.0, open_low=True, open_high=True)
+
+    @property
+    def bound_counts(self) -> Counts:
+        """The counts with the numerator's side first."""
+        return self.counts if self.direction == "x" else self.counts.swapped()

@@ -1,0 +1,90 @@
+"""What an audit of recorded outputs counts: an event on both sides, or guesses about canaries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from ..bounds import clopper_pearson, exact, one_run, one_run_fdp
+from ..errors import integer
+from ..records import Pair
+
+ROWS: Final = {
+    "independent": "each row is an output of its own run, drawn independently of all others",
+    "one_run": "all rows are scores of canaries from a single run, each of them included or left "
+    "out by its own fair coin",
+}
+"""What can be said about the rows, and what it means."""
+
+BOUNDS: Final[Mapping[str, Mapping[str, Callable[..., float]]]] = {
+    "independent": {"clopper_pearson": clopper_pearson, "exact": exact},
+    "one_run": {"one_run": one_run, "one_run_fdp": one_run_fdp},
+}
+"""The bounds that hold for each kind of rows, with unequal numbers on the two sides too."""
+
+UNKNOWN: Final = Pair("x", "x_prime")
+"""Stands for inputs that nobody gave; an attack that needs them cannot use it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guesses:
+    """How often it was guessed right which canaries had been included in a run.
+
+    Args:
+        guessed_in: canaries guessed to be included.
+        correct_in: how many of those were.
+        guessed_out: canaries guessed to be left out.
+        correct_out: how many of those were.
+        canaries: all canaries, guessed or not.
+
+    Raises:
+        TypeError: if one of them is not an integer.
+        ValueError: if one of them is out of range, or there is no guess at all.
+
+    Example:
+        >>> found = Guesses(50, 40, 50, 35, 1000)
+        >>> found.guesses, found.correct
+        (100, 75)
+    """
+
+    guessed_in: int
+    correct_in: int
+    guessed_out: int
+    correct_out: int
+    canaries: int
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        integer("canaries", self.canaries, 1)
+        integer("guessed_in", self.guessed_in, 0, self.canaries)
+        # At least one guess in all.
+        low = 0 if self.guessed_in else 1
+        integer("guessed_out", self.guessed_out, low, self.canaries - self.guessed_in)
+        integer("correct_in", self.correct_in, 0, self.guessed_in)
+        integer("correct_out", self.correct_out, 0, self.guessed_out)
+
+    @property
+    def guesses(self) -> int:
+        """Guesses made; the other canaries are abstentions."""
+        return self.guessed_in + self.guessed_out
+
+    @property
+    def correct(self) -> int:
+        """Guesses that were right."""
+        return self.correct_in + self.correct_out
+
+    def bound(self, name: str, delta: float, confidence: float) -> float:
+        """The lower limit on epsilon, by the bound of that name."""
+        return _of_one_run(name, self.guesses, self.correct, self.canaries, delta, confidence)
+
+    def ceiling(self, name: str, delta: float, confidence: float) -> float:
+        """The most that so many guesses certify, by that bound: all of them right."""
+        return _of_one_run(name, self.guesses, self.guesses, self.canaries, delta, confidence)
+
+
+def _of_one_run(
+    name: str, guesses: int, correct: int, canaries: int, delta: float, confidence: float
+) -> float:
+    bound = BOUNDS["one_run"][name]
+    return bound(guesses, correct, canaries, delta=delta, confidence=confidence)

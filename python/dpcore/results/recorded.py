@@ -1,0 +1,295 @@
+"""The result of an audit of recorded outputs: what was counted, and what follows from it."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from ..bounds import guesses_needed
+from ..records import Counts, Pair, Record
+from ..report import encoding as _json
+from ..report import outputs_encoding as _outputs_json
+from .guesses import BOUNDS, ROWS, UNKNOWN, Guesses
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["BOUNDS", "ROWS", "UNKNOWN", "Guesses", "OutputsAudit"]
+
+_REVERSED: Final = 0.01
+"""Chance below which so few right guesses are no matter of luck."""
+
+_TURNED: Final = (
+    "fewer than half of the guesses are right: higher scores must speak for inclusion (scores "
+    "that are turned round after a look need fresh canaries)"
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class OutputsAudit(Record):
+    """An audit of outputs that were recorded before. Every figure is a property of `evidence`.
+
+    Attributes:
+        names: what the outputs on x and on x' were read from.
+        rows: "independent" or "one_run".
+        evidence: `Counts` of an event for independent rows, `Guesses` for one run.
+        attack: name of the attack that chose the event; for one run, how guesses were made.
+        claim: the epsilon tested, or None.
+        delta: the delta of the claim.
+        confidence: probability that the bound holds.
+        bound: name of the bound.
+        seed: repeats the shuffle of independent rows, or the coins that decide ties.
+        event: what was counted, `outputs -> bool`; None for one run.
+        direction: "x" or "x_prime": the side in the numerator; None for one run.
+        pair: the inputs; `UNKNOWN`, the mere names of the sides, where they were not given.
+        pilot: rows on x and on x' that chose the event and were not counted.
+        doubts: what in the data contradicts the assumption about the rows. With any no bound
+            holds, and the verdict is "invalid: ...".
+        paired: True if rows i of both sides came from one seed.
+        remarks: what a reader should know of the choice of the event; nothing here is a doubt.
+    """
+
+    names: tuple[str, str]
+    rows: str
+    evidence: Counts | Guesses
+    attack: str
+    claim: float | None
+    delta: float
+    confidence: float
+    bound: str
+    seed: int
+    event: Any = None
+    direction: str | None = None
+    pair: Pair = UNKNOWN
+    pilot: tuple[int, int] = (0, 0)
+    doubts: tuple[str, ...] = ()
+    paired: bool = False
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """What reports call the outputs."""
+        first, second = self.names
+        return first if first == second else f"{first} against {second}"
+
+    @property
+    def counts(self) -> Counts | None:
+        """Counts of the event; `counts.k` belongs to x. None for one run."""
+        return self.evidence if isinstance(self.evidence, Counts) else None
+
+    @property
+    def guesses(self) -> int | None:
+        """Canaries guessed in or out; None for independent rows."""
+        return self.evidence.guesses if isinstance(self.evidence, Guesses) else None
+
+    @property
+    def correct(self) -> int | None:
+        """Guesses that were right; None for independent rows."""
+        return self.evidence.correct if isinstance(self.evidence, Guesses) else None
+
+    @property
+    def canaries(self) -> int | None:
+        """All canaries; None for independent rows."""
+        return self.evidence.canaries if isinstance(self.evidence, Guesses) else None
+
+    @property
+    def _bound(self) -> float:
+        level = self.delta, self.confidence
+        if isinstance(self.evidence, Guesses):
+            return self.evidence.bound(self.bound, *level)
+        ordered = self.evidence if self.direction == "x" else self.evidence.swapped()
+        return BOUNDS[self.rows][self.bound](ordered, *level)
+
+    @property
+    def epsilon_lower(self) -> float:
+        """Certified lower bound on epsilon, at `confidence`.
+
+        Per unit of `pair.distance` when delta is 0; for delta > 0 a bound is never divided.
+        """
+        return self._bound / self.pair.distance if self.delta == 0.0 else self._bound
+
+    @property
+    def epsilon_hat(self) -> float:
+        """A point estimate, which certifies nothing.
+
+        For independent rows the empirical loss: the larger of abs(ln(k/k')) and
+        abs(ln((n-k)/(n'-k'))). For one run the log odds of a correct guess, at least 0. It is inf
+        where a cell is empty.
+        """
+        if isinstance(self.evidence, Guesses):
+            wrong = self.evidence.guesses - self.evidence.correct
+            return _log_ratio(max(wrong, self.evidence.correct), wrong)
+        cells = (self.evidence, self.evidence.complement())
+        loss = max(abs(_log_ratio(c.k * c.n_prime, c.k_prime * c.n)) for c in cells)
+        return loss / self.pair.distance if self.delta == 0.0 else loss
+
+    @property
+    def ceiling(self) -> float | None:
+        """The most that so many guesses can certify: all of them right. None without guesses."""
+        if not isinstance(self.evidence, Guesses):
+            return None
+        return self.evidence.ceiling(self.bound, self.delta, self.confidence)
+
+    @property
+    def guesses_needed(self) -> int | None:
+        """The fewest guesses that can refute the claim, all of them right.
+
+        As many canaries at least are needed. None for independent rows, without a claim, and
+        where no number would be enough.
+        """
+        if not isinstance(self.evidence, Guesses) or self.claim is None:
+            return None
+        bound = BOUNDS[self.rows][self.bound]
+        level = self.delta, self.confidence
+        return guesses_needed(self.claim, self.evidence.canaries, *level, bound)
+
+    @property
+    def exact(self) -> float | None:
+        """None: there is no closed form for outputs from elsewhere."""
+        return None
+
+    @property
+    def refuted(self) -> bool | None:
+        """True if the bound exceeds the claim, False if not, None without a claim or a bound.
+
+        No bound holds where `doubts` is not empty.
+        """
+        if self.claim is None or self.doubts:
+            return None
+        return self._bound > self.claim * self.pair.distance
+
+    @property
+    def verdict(self) -> str:
+        """The outcome in words; never that a mechanism is private."""
+        if self.doubts:
+            return f"invalid: {self.doubts[0]}"
+        words = {None: "no claim given", True: "refuted", False: "not refuted by this attack"}
+        return words[self.refuted]
+
+    @property
+    def checks(self) -> tuple[str, ...]:
+        """The doubts, by the name that they have in an `Audit`."""
+        return self.doubts
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know: the doubts, and scores that look the wrong way round."""
+        found = self.evidence
+        if isinstance(found, Counts):
+            return (*self.doubts, *self.remarks)
+        short = found.guesses / 2.0 - found.correct
+        # The chance of so few under fair guesses (Hoeffding, 1963).
+        if short <= 0.0 or math.exp(-2.0 * short**2 / found.guesses) >= _REVERSED:
+            return self.doubts
+        return (*self.doubts, _TURNED)
+
+    def __repr__(self) -> str:
+        """One line: what was audited and what came out."""
+        found = f"{self.verdict}, epsilon_lower={self.epsilon_lower:.6g}"
+        return f"<OutputsAudit of {self.name}: {found}, seed={self.seed}>"
+
+    def __str__(self) -> str:
+        """The report."""
+        lines = [f"  {label:<12} {line}" for label, line in self.lines()]
+        return "\n".join([self.name, *lines])
+
+    def lines(self) -> list[tuple[str, str]]:
+        """The report as (label, text) rows."""
+        from ..report.outputs_text import rows
+
+        return rows(self)
+
+    def _repr_html_(self) -> str:
+        from ..report.text import as_table
+
+        return as_table(self.name, self.refuted, self.lines())
+
+    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
+        """A page that holds the whole report by itself, as text and in the file `path` if given.
+
+        Args:
+            path: where to write it, or None.
+
+        Returns:
+            The page.
+
+        Raises:
+            OSError: if the file cannot be written.
+        """
+        from ..report.page import page_of_outputs
+
+        text = page_of_outputs(self)
+        if path is not None:
+            Path(path).write_text(text, encoding="utf-8")
+        return text
+
+    def plot(self) -> Figure:
+        """A picture of the audit: certified bound, estimate and claim.
+
+        Returns:
+            A matplotlib figure.
+        """
+        from ..report.text import figure
+
+        # The picture needs no more of an audit than both records have.
+        return figure(cast(Any, self))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain data: what `from_dict` needs, and the figures that follow."""
+        return _outputs_json.plain(self)
+
+    def to_json(self, *, indent: int | None = None) -> str:
+        """Strict JSON: the seed as a string, non-finite numbers as "inf", "-inf" and "nan"."""
+        return json.dumps(self.to_dict(), allow_nan=False, indent=indent)
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> OutputsAudit:
+        """The audit that `to_dict` wrote; derived figures are computed again, not read.
+
+        Args:
+            record: plain data, also as versions before `paired` wrote it.
+
+        Returns:
+            The audit; of an event that JSON cannot hold, its name.
+
+        Raises:
+            TypeError: if the record is not a mapping.
+            ValueError: if it is not of that form.
+        """
+        return _outputs_json.audit(cls, record)
+
+    @classmethod
+    def from_json(cls, text: str) -> OutputsAudit:
+        """The audit that `to_json` wrote.
+
+        Args:
+            text: a JSON object.
+
+        Returns:
+            The audit; of an event that JSON cannot hold, its name.
+
+        Raises:
+            TypeError: if `text` is not a string.
+            ValueError: if it is not JSON of that form.
+
+        Example:
+            >>> import dpcore
+            >>> report = dpcore.audit_outputs([3, 1, 2], [0, -1, 1.5], rows="one_run", rng=1)
+            >>> dpcore.OutputsAudit.from_json(report.to_json()) == report
+            True
+        """
+        return cls.from_dict(_json.parse(text))
+
+
+def _log_ratio(first: int, second: int) -> float:
+    """The log of a quotient of two exact products; 0 for 0/0, or else infinite with a 0."""
+    if first == second:
+        return 0.0
+    if 0 in (first, second):
+        return math.inf if first else -math.inf
+    return math.log(first) - math.log(second)

@@ -1,0 +1,324 @@
+"""Outputs that come again: what tells a block of them again, and when that is no chance.
+
+Two blocks of r independent rows are equal with probability s^r, where s, the chance that two rows
+are equal, is the exponential of minus the collision entropy: a word that is kept with probability
+.99 has s = .98, and two blocks of a hundred such rows are often equal. How large s can be is read
+off pairs of pilot rows; an equal pair among B blocks is an error where B^2 s^r / 2 < 2^-40.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import math
+import pickle
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..bounds import limits
+from .drawing import COUNT
+
+_EXCLUDED: Final = 40.0 * math.log(2.0)
+"""Minus the logarithm of a probability that is not called chance any more."""
+_ALPHA: Final = 1e-6
+"""Probability that the limit of s does not hold."""
+_RUNGS: Final = (16, 128, 1024, 8192, 65536)
+"""Calls of different sizes are compared by their first rows; these numbers of rows are marked."""
+_BLOCKS: Final = 20.0 * math.log(2.0)
+"""Logarithm of the number of blocks for which marks are long enough."""
+_MOST_BLOCKS: Final = 2**20
+"""Blocks remembered: later ones are compared with these alone."""
+_PILOT_ROWS: Final = 2**15
+"""Rows of a pilot block in which pairs are compared: limits of s need no more."""
+_WIDE: Final = 64
+"""Bytes beyond which a row is made one number."""
+_RUNS: Final = 4
+"""Runs of equal blocks that are followed at once."""
+
+Where = tuple[int, int, int]
+"""Purpose, side and number of a block."""
+
+
+class Collisions(NamedTuple):
+    """Disjoint pairs of rows, and how many of them were equal."""
+
+    pairs: int = 0
+    equal: int = 0
+
+    @property
+    def entropy(self) -> float:
+        """Lower limit of the collision entropy of a row, -ln s, at 1 - 1e-6; 0 without pairs."""
+        return _entropy(self.pairs, self.equal)
+
+    def plus(self, other: Collisions) -> Collisions:
+        """The pairs of both."""
+        return Collisions(self.pairs + other.pairs, self.equal + other.equal)
+
+
+@functools.lru_cache(maxsize=64)
+def _entropy(pairs: int, equal: int) -> float:
+    return 0.0 if pairs == equal else -math.log(limits(equal, pairs, _ALPHA)[1])
+
+
+def excluded(entropy: float, rows: float, blocks: int = 1) -> bool:
+    """Whether B^2 s^r / 2 < 2^-40 for rows of an entropy of at least -ln s; of one pair, s^r."""
+    pairs = 2.0 * math.log(blocks) - math.log(2.0) if blocks > 1 else 0.0
+    return rows * entropy - pairs > _EXCLUDED
+
+
+class Mark(NamedTuple):
+    """What tells a call's outputs again.
+
+    Args:
+        rows: in the call.
+        digests: of its first rows, by their number, which increases.
+        collisions: among its rows; none but for pilot draws.
+    """
+
+    rows: int
+    digests: dict[int, bytes]
+    collisions: Collisions
+
+
+def mark_of(outputs: npt.NDArray[Any], needed: float, pilot: bool) -> Mark:
+    """The mark of one call's outputs.
+
+    Args:
+        outputs: shape `(size, ...)`, any type.
+        needed: rows that are enough to exclude chance: more of them are not looked at.
+        pilot: count equal pairs of rows too.
+    """
+    size = len(outputs)
+    rungs = list(_rungs(size, needed))
+    looked = rungs[-1] if rungs else 0
+    paired = min(size, _PILOT_ROWS) if pilot else 0
+    rows = encoded(outputs[: max(looked, paired)]) if looked or paired else None
+    if rows is None:
+        return Mark(size, {}, Collisions())
+    first, digests = 0, {}
+    found = hashlib.blake2b(str(rows.shape[1]).encode(), digest_size=16)
+    for rung in rungs:
+        found.update(rows[first:rung].tobytes())
+        digests[rung], first = found.copy().digest(), rung
+    return Mark(size, digests, collisions_of(rows[:paired]))
+
+
+def _rungs(size: int, needed: float) -> Iterator[int]:
+    """Numbers of first rows to mark: up to the first that is enough, or the whole."""
+    for rung in (*_RUNGS, size):
+        if needed <= 0.0 or size == 0:
+            return
+        yield min(rung, size)
+        if rung >= min(size, needed):
+            return
+
+
+def collisions_of(rows: npt.NDArray[np.uint8]) -> Collisions:
+    """Equal ones among disjoint pairs of neighbouring encoded rows."""
+    pairs = len(rows) // 2
+    same = (rows[: 2 * pairs : 2] == rows[1 : 2 * pairs : 2]).all(axis=1)
+    return Collisions(pairs, int(np.count_nonzero(same)))
+
+
+def encoded(outputs: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
+    """Outputs as rows of bytes that are equal where the outputs are, and (almost) only there.
+
+    Args:
+        outputs: shape `(size, ...)`, any type.
+
+    Returns:
+        Shape `(size, width)`, 8 for what is wide; NaN is equal to itself, and 0.0 not to -0.0.
+        None for objects that cannot be pickled. The width does not depend on the lengths of
+        strings.
+    """
+    size, entries = len(outputs), math.prod(outputs.shape[1:])
+    if outputs.dtype.names is not None:
+        # Field by field: what pads a structure is anything.
+        parts = [encoded(outputs[name]) for name in outputs.dtype.names]
+        known = [part for part in parts if part is not None]
+        return np.hstack(known) if known and len(known) == len(parts) else None
+    if outputs.dtype.kind not in "biufcmMVUS":
+        return _pickled(outputs.astype(object).reshape(size, entries))
+    if outputs.dtype.kind in "US":
+        return _spelt(np.ascontiguousarray(outputs).reshape(size, entries))
+    if size == 0 or outputs.dtype.itemsize * entries == 0:
+        return np.empty((size, 0), np.uint8)
+    rows = np.ascontiguousarray(outputs).reshape(size, entries).view(np.uint8)
+    wide = rows.shape[1] > _WIDE and rows.shape[1] % 8 == 0
+    return _folded(rows.view(np.uint64)).view(np.uint8) if wide else rows
+
+
+def _folded(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """A number of 64 bits for every row of words: a fifth of the time of a hash of all bytes.
+
+    A product keeps no more bits of a word than lie above its lowest one, and numbers such as 1.0
+    have only high ones: these are mixed into the low ones first.
+    """
+    mixed = words >> np.uint64(32)
+    mixed ^= words
+    folded: npt.NDArray[np.uint64] = mixed @ _multipliers(words.shape[1])
+    return folded.reshape(-1, 1)
+
+
+@functools.lru_cache(maxsize=8)
+def _multipliers(width: int) -> npt.NDArray[np.uint64]:
+    """Odd numbers, the same on every machine."""
+    return np.random.PCG64(width).random_raw(width) | np.uint64(1)
+
+
+def _pickled(outputs: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
+    """A digest of every row of objects: not of their text, which may leave out what differs."""
+    try:
+        rows = [
+            hashlib.blake2b(pickle.dumps(row, 4), digest_size=16).digest()
+            for row in outputs.tolist()
+        ]
+    except Exception:
+        # A user's class may raise anything; then nothing is known of its outputs.
+        return None
+    return np.frombuffer(b"".join(rows), np.uint8).reshape(len(outputs), 16)
+
+
+def _spelt(outputs: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
+    """A number of 64 bits for every string: a polynomial in its letters, trailing NULs apart."""
+    size, entries = outputs.shape
+    letter = np.uint32 if outputs.dtype.kind == "U" else np.uint8
+    found = np.zeros((size, entries), np.uint64)
+    width = outputs.dtype.itemsize // np.dtype(letter).itemsize
+    if size and entries and width:
+        native = outputs.astype(outputs.dtype.newbyteorder("="), copy=False)
+        letters = native.view(letter).reshape(size, entries, width).astype(np.uint64)
+        power = 1
+        for place in range(width):
+            power = power * 0x9E3779B97F4A7C15 % 2**64
+            found += letters[:, :, place] * np.uint64(power)
+    return found.view(np.uint8).reshape(size, 8 * entries)
+
+
+class _Run(NamedTuple):
+    """Consecutive blocks that are equal to as many earlier ones.
+
+    Args:
+        apart: how many blocks earlier, or 0 where those were for another purpose or side.
+        length: blocks.
+        rows: of the shortest.
+    """
+
+    apart: int
+    length: int
+    rows: int
+
+    @property
+    def independent(self) -> int:
+        """Rows in pairs of blocks of which no two share a block.
+
+        A stream of period 1 makes all blocks equal to one another: of three equal blocks only one
+        pair is independent, and (sum of p^3)^r is more than s^2r.
+        """
+        if self.apart == 0 or self.length <= self.apart:
+            return self.length * self.rows
+        whole, rest = divmod(self.length, self.apart)
+        pairs = (self.apart - rest) * -(-whole // 2) + rest * -(-(whole + 1) // 2)
+        return pairs * self.rows
+
+
+@dataclass
+class Replays:
+    """The marks of all blocks of an audit so far, in the order in which they were drawn."""
+
+    _blocks: int = 0
+    _counted: dict[Where, Collisions] = field(default_factory=dict)
+    _collisions: dict[int, Collisions] = field(default_factory=dict)
+    _places: dict[bytes, Where] = field(default_factory=dict)
+    _whole: dict[Where, bytes] = field(default_factory=dict)
+    _runs: dict[tuple[int, int], tuple[int, dict[Where, _Run]]] = field(default_factory=dict)
+
+    def needed(self, purpose: int, side: int) -> float:
+        """Rows of a block that exclude chance; 0 where no number of rows does."""
+        if purpose != COUNT and side not in self._collisions:
+            return math.inf
+        entropy = self._entropy(side)
+        return (_EXCLUDED + 2.0 * _BLOCKS) / entropy if entropy > 0.0 else 0.0
+
+    def _entropy(self, side: int) -> float:
+        return self._collisions.get(side, Collisions()).entropy
+
+    def earlier(self, here: Where, mark: Mark) -> Where | None:
+        """An earlier block that is equal to this one, if that is no chance.
+
+        Args:
+            here: the block.
+            mark: of its outputs.
+
+        Returns:
+            The earlier block, or None.
+        """
+        self._blocks += 1
+        whole = mark.digests.get(mark.rows)
+        rows, there = self._equal(here, mark)
+        self._learn(here, mark, whole)
+        self._remember(here, mark, whole)
+        if there is None:
+            return None
+        apart = abs(here[2] - there[2]) if there[:2] == here[:2] else 0
+        runs = {there: _Run(apart, 1, rows)}
+        if whole is not None and self._whole.get(there) == whole:
+            runs = self._follow(here, mark, whole, runs)
+        for place, run in runs.items():
+            # No pair of laws collides more often: sum p q <= sqrt(sum p^2 sum q^2).
+            entropy = (self._entropy(here[1]) + self._entropy(place[1])) / 2.0
+            if excluded(entropy, run.independent, self._blocks):
+                return place
+        return None
+
+    def _equal(self, here: Where, mark: Mark) -> tuple[int, Where | None]:
+        """The most first rows that an earlier block shares, and that block."""
+        for rows, digest in reversed(mark.digests.items()):
+            there = self._places.get(digest)
+            if there is not None and there != here:
+                return rows, there
+        return 0, None
+
+    def _learn(self, here: Where, mark: Mark, whole: bytes | None) -> None:
+        """Count equal pairs of pilot rows; of calls of one row, two calls are a pair."""
+        purpose, side, number = here
+        found = mark.collisions
+        if purpose != COUNT and mark.rows == 1 and number % 2:
+            before = self._whole.get((purpose, side, number - 1))
+            if before is not None and whole is not None:
+                found = Collisions(1, int(before == whole))
+        known = self._counted.get(here, Collisions())
+        if found.pairs > known.pairs:
+            # A block that was drawn before, in part, counts once.
+            self._counted[here] = found
+            more = Collisions(found.pairs - known.pairs, found.equal - known.equal)
+            self._collisions[side] = self._collisions.get(side, Collisions()).plus(more)
+
+    def _remember(self, here: Where, mark: Mark, whole: bytes | None) -> None:
+        if len(self._places) >= _MOST_BLOCKS:
+            return
+        if whole is not None:
+            self._whole[here] = whole
+        for digest in mark.digests.values():
+            # The latest: a stream of period 1 then makes one long run.
+            self._places[digest] = here
+
+    def _follow(
+        self, here: Where, mark: Mark, whole: bytes, found: dict[Where, _Run]
+    ) -> dict[Where, _Run]:
+        """The runs of equal blocks that end with this one, by the block that it is equal to."""
+        purpose, side, number = here
+        last, before = self._runs.get((purpose, side), (-1, {}))
+        for place, run in before.items() if last == number - 1 else ():
+            following = (*place[:2], place[2] + 1)
+            if self._whole.get(following) == whole:
+                rows = min(run.rows, mark.rows)
+                found[following] = run._replace(length=run.length + 1, rows=rows)
+        longest = sorted(found, key=lambda place: -found[place].length)[:_RUNS]
+        kept = {place: found[place] for place in longest}
+        self._runs[purpose, side] = (number, kept)
+        return kept

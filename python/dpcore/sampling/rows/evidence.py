@@ -1,0 +1,129 @@
+"""What the counted rows of one side say of their independence, added up block by block."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from .dispersion import Blocks, cut, dispersion
+from .neighbours import Sums, farthest, looked_at, neighbours
+from .parts import Array
+
+_DISPERSION: Final = 1e-9
+"""p-value below which counts vary too much for independent rows."""
+
+_CONSEQUENCE = "the mechanism's rows depend on each other, and no bound holds"
+
+
+@dataclass(slots=True, eq=False)
+class Evidence:
+    """What the rows of some blocks say, on one side and of one event.
+
+    Args:
+        blocks: trials and hits of each sub-block, in their order.
+        near: what neighbouring rows say (see `_neighbours`); None where nothing was compared.
+    """
+
+    blocks: list[tuple[int, int]] = field(default_factory=list)
+    near: Sums | None = None
+
+    @classmethod
+    def of(
+        cls,
+        outputs: Array,
+        start: int,
+        hits: Callable[[int, int], int],
+        answers: Callable[[int], npt.NDArray[np.bool_]],
+    ) -> Evidence:
+        """Look at one block, which is one call of the mechanism.
+
+        Args:
+            outputs: of the call.
+            start: its first trial.
+            hits: how often the event happened in the rows `first .. end`.
+            answers: whether it happened in each of the first rows, up to an end.
+        """
+        edges = cut(len(outputs), start)
+        counts = [(b - a, hits(a, b)) for a, b in itertools.pairwise(edges)]
+        rows = looked_at(start, len(outputs))
+        return cls(counts, neighbours(outputs[:rows], answers(rows)) if rows else None)
+
+    @classmethod
+    def of_answers(cls, outputs: Array, start: int, answers: npt.NDArray[np.bool_]) -> Evidence:
+        """The same where the event has been decided for every row."""
+
+        def hits(first: int, end: int) -> int:
+            return int(np.count_nonzero(answers[first:end]))
+
+        return cls.of(outputs, start, hits, lambda end: answers[:end])
+
+    def __iadd__(self, other: Evidence) -> Evidence:
+        """Take in what later blocks say; in place, for there may be very many."""
+        self.blocks += other.blocks
+        if other.near is not None:
+            self.near = other.near.copy() if self.near is None else self.near + other.near
+        return self
+
+
+def doubts(sides: Sequence[Sequence[Evidence]]) -> tuple[str, ...]:
+    """What contradicts that the rows of an audit are independent draws of one law.
+
+    Args:
+        sides: on x and on x', what was seen of each event that was counted.
+
+    Returns:
+        One sentence for each contradiction; empty if there is none.
+    """
+    found = []
+    for side, parts in zip(("x", "x'"), sides, strict=True):
+        compared = [part.near for part in parts if part.near is not None]
+        apart = farthest(np.sum(compared, axis=0)) if compared else None
+        if apart is not None:
+            found.append(_unlike(side, *apart))
+        chance = dispersion([part.blocks for part in parts])
+        if chance < _DISPERSION:
+            found.append(_varying(side, "block to block", chance))
+    return tuple(found)
+
+
+def blocks_apart(sides: Sequence[Blocks]) -> tuple[str, ...]:
+    """The same of two or more audits of one event, from their trials and hits alone.
+
+    Args:
+        sides: on x and on x', trials and hits of each audit.
+    """
+    chances = [dispersion([blocks]) for blocks in sides]
+    return tuple(
+        _varying(side, "audit to audit", chance)
+        for side, chance in zip(("x", "x'"), chances, strict=True)
+        if chance < _DISPERSION
+    )
+
+
+def _unlike(side: str, lag: int, sigmas: float) -> str:
+    more = "more" if sigmas > 0.0 else "less"
+    place = "next to each other" if lag == 1 else f"{lag} places apart"
+    return (
+        f"outputs on {side} that stand {place} in a call are {more} alike than independent draws "
+        f"would be ({abs(sigmas):.1f} standard deviations): {_CONSEQUENCE}"
+    )
+
+
+def _varying(side: str, where: str, chance: float) -> str:
+    return (
+        f"counts on {side} vary more from {where} than those of independent draws would "
+        f"(p-value {chance:.1e}): {_CONSEQUENCE}"
+    )
+
+
+def varying_calls(chance: float) -> str:
+    """The sentence on columns that vary more between calls than within them."""
+    return (
+        f"outputs vary more from call to call than those of independent draws would "
+        f"(p-value {chance:.1e}): {_CONSEQUENCE}"
+    )

@@ -1,0 +1,95 @@
+"""A few short calls before anything else: what all rows of a call share shows between calls.
+
+An audit may make no more than three calls on a side, and of a mistake in every row nobody should
+learn after an hour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+
+from .calls import FEWEST, by_chance, first_difference, one_output, same_rows
+from .evidence import varying_calls
+from .parts import Array, sequences
+
+_CALLS: Final = 6
+_MORE: Final = 18
+_MORE_ROWS: Final = 512
+"""Calls on each side; more of them, and longer, where those were equal throughout."""
+_SHARE: Final = 600
+"""A first call has one row for so many trials: together they are 1 per cent of an audit."""
+_COMPARED: Final = 16
+"""Rows in a call, at least: with fewer nothing can be told between calls and within them."""
+_CHANCE: Final = 1e-15
+_VARIATION: Final = 1e-11
+_PEAKED: Final = 3.0
+"""Fourth moment of ranks beyond which so few rows do not follow the chi-square's tail."""
+
+Draw = Callable[[int, int, int], Array]
+"""(side, number of the call, rows) -> outputs."""
+
+
+def probe(draw: Draw, name: str, trials: int, block: int) -> tuple[str, ...]:
+    """Make a few short calls on both sides and compare them.
+
+    Args:
+        draw: makes one call.
+        name: what complaints call the mechanism.
+        trials: of the audit.
+        block: rows that a call of the audit has; these have no more.
+
+    Returns:
+        What speaks against independence, one sentence for each contradiction.
+
+    Raises:
+        ValueError: if a call has one value in all its rows, and another call another.
+    """
+    if block < 2:
+        return ()
+    longest = min(FEWEST, block)
+    rows = min(longest, max(_COMPARED, trials // _SHARE))
+    first = [[draw(side, number, rows) for number in range(_CALLS)] for side in (0, 1)]
+    for side, outputs in enumerate(first):
+        if _refuse(outputs, name):
+            more = max(_MORE, _MORE_ROWS // longest)
+            _refuse([draw(side, _CALLS + number, longest) for number in range(more)], name)
+    chance = _between(first) if rows >= _COMPARED else 1.0
+    return (varying_calls(chance),) if chance < _VARIATION else ()
+
+
+def _refuse(outputs: list[Array], name: str) -> bool:
+    """Complain of calls that are equal throughout but not to each other; True where all are."""
+    calls = [call for call in map(same_rows, outputs) if call is not None]
+    shapes = {tuple(map(len, call.columns)) for call in calls}
+    if len(calls) < len(outputs) or len(shapes) > 1:
+        return False
+    column = first_difference(calls)
+    if column is not None and by_chance(calls, column) < _CHANCE:
+        raise one_output(name, calls[0], column)
+    return True
+
+
+def _between(sides: list[list[Array]]) -> float:
+    """The least p-value of Kruskal and Wallis over a few columns, the calls as groups.
+
+    The statistics of both sides are added: with so few rows neither says much by itself.
+    """
+    from scipy.special import chdtrc
+
+    found: dict[int, tuple[float, int]] = {}
+    for outputs in sides:
+        groups = len(outputs)
+        for column, ranks in enumerate(sequences(np.concatenate(outputs))[0]):
+            rows, centred = len(ranks), ranks - ranks.mean()
+            squares = centred * centred
+            second, fourth = float(squares.sum()), float((squares * squares).sum())
+            # A constant has a variance by rounding alone.
+            if second > 1e-9 and rows * fourth <= _PEAKED * second**2:
+                sums = centred.reshape(groups, -1).sum(axis=1)
+                own = (rows - 1) * float((sums**2).sum()) / (rows / groups) / second
+                statistic, freedom = found.get(column, (0.0, 0))
+                found[column] = statistic + own, freedom + groups - 1
+    return min((float(chdtrc(free, own)) for own, free in found.values()), default=1.0)

@@ -1,0 +1,392 @@
+"""Where an audit's draws come from: the compiled core, or a Python callable in blocks.
+
+A source answers for a range of trials named by (purpose, side, start, stop). Its answers are a
+pure function of that name and of (seed, block), never of threads, slices or executors.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from ..errors import invalid, vector
+from ..events import Vote
+from ..mechanisms.callables import call, generator, name_of
+from ..mechanisms.noise import Native
+from ..records import Pair
+from ..streams.generators import reseed_a_forked_child, seeded_globals
+from .drawing import COUNT, describe
+from .replay import Mark, Replays, Where, mark_of
+from .rows import Calls, Same, probe, same_rows
+from .tally import Event, Tally, TallyRows, Watch
+
+_Result = TypeVar("_Result")
+Work = Callable[[npt.NDArray[Any], int], _Result]
+"""What is done with one block: (its outputs, its first trial) -> anything."""
+
+_SLICE_SECONDS = 0.4
+_SHORT_CALLS = 5
+"""The purpose of calls that are only compared with each other."""
+_TASKS = 4
+"""Tasks a thread in one run: enough for an even load, few enough to cost nothing."""
+
+
+class Place(NamedTuple):
+    """The wanted rows of one block.
+
+    Args:
+        number: of the block.
+        size: rows in its call.
+        first: first row wanted.
+        end: end of the rows wanted.
+    """
+
+    number: int
+    size: int
+    first: int
+    end: int
+
+
+class Draws(Protocol):
+    """What draws one block; it can be pickled if the mechanism can."""
+
+    @property
+    def block(self) -> int:
+        """Trials in a block."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of one output."""
+
+    @property
+    def native(self) -> bool:
+        """True for draws of the compiled core."""
+
+    def draw(self, purpose: int, side: int, place: Place) -> npt.NDArray[Any]:
+        """The wanted rows of a block."""
+
+
+@dataclass(frozen=True)
+class NativeDraws:
+    """Draws of the compiled core."""
+
+    mechanism: Native
+    pair: Pair
+    seed: int
+    block: int
+    native = True
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of one output, which is that of the inputs."""
+        return np.shape(self.pair.x)
+
+    def place(self, purpose: int, side: int) -> tuple[Any, ...]:
+        """What the core needs to know: mechanism, input, names of the draws."""
+        point = vector("x_prime" if side else "x", self.pair.x_prime if side else self.pair.x)
+        draws = (self.seed, purpose, side, self.block)
+        return describe(self.mechanism, point.size), point, draws
+
+    def draw(
+        self, purpose: int, side: int, place: Place, threads: int = 1
+    ) -> npt.NDArray[np.float64]:
+        """The wanted rows of a block, shape `(end - first, dim)`."""
+        description, point, draws = self.place(purpose, side)
+        out = np.empty((place.end - place.first, point.size))
+        start = place.number * self.block + place.first
+        _core.sample(description, point, out, draws, start, threads)
+        return out
+
+
+@dataclass(frozen=True)
+class CallableDraws:
+    """Draws of a Python callable, one call and one generator a block.
+
+    Args:
+        mechanism: the callable.
+        pair: the two inputs.
+        seed: of all generators.
+        block: trials in a block.
+        shape: of one output.
+        globals: seed the global generators of Python, numpy and torch for every block as well.
+    """
+
+    mechanism: Callable[..., Any]
+    pair: Pair
+    seed: int
+    block: int
+    shape: tuple[int, ...]
+    globals: bool = False
+    native = False
+
+    def draw(self, purpose: int, side: int, place: Place) -> npt.NDArray[Any]:
+        """The wanted rows of a block."""
+        x = self.pair.x_prime if side else self.pair.x
+        stream = purpose, side, place.number
+        rng = generator(self.seed, *stream)
+        # A stream of their own: the mechanism's draws from rng are the same with and without.
+        seeded = seeded_globals(generator(self.seed, *stream, _GLOBALS)) if self.globals else None
+        with seeded or nullcontext():
+            outputs = call(self.mechanism, x, place.size, rng, self.shape)
+        if outputs.shape[1:] != self.shape:
+            wanted = (place.size, *self.shape)
+            name = f"outputs of {name_of(self.mechanism)}"
+            raise invalid(name, f"of shape {wanted} in every call", outputs.shape)
+        return outputs[place.first : place.end]
+
+
+_GLOBALS = 1
+"""The last number of the streams from which global generators are seeded."""
+
+
+class Step(NamedTuple):
+    """One block done: what tells its outputs again, what all its rows share, and the result."""
+
+    number: int
+    mark: Mark | None
+    same: Same | None
+    result: Any
+
+
+def do(
+    draws: Draws,
+    work: Work[Any],
+    purpose: int,
+    side: int,
+    places: Sequence[Place],
+    needed: float,
+) -> list[Step]:
+    """Draw some blocks and do the work on each: what a thread or a process is given.
+
+    Args:
+        draws: what draws one block.
+        work: what is done with its outputs.
+        purpose: of the draws.
+        side: 0 for x, 1 for x'.
+        places: the wanted rows.
+        needed: rows of a block that tell it again, see `Replays.needed`.
+
+    Returns:
+        One step a block.
+    """
+    reseed_a_forked_child()
+    steps = []
+    for place in places:
+        outputs = draws.draw(purpose, side, place)
+        marked = not draws.native and place.first == 0
+        mark = mark_of(outputs, needed, purpose != COUNT) if marked else None
+        start = place.number * draws.block + place.first
+        same = None if draws.native else same_rows(outputs)
+        steps.append(Step(place.number, mark, same, work(outputs, start)))
+    return steps
+
+
+@dataclass
+class Source:
+    """Draws on both sides of a pair, and who makes them.
+
+    Args:
+        draws: what draws one block.
+        threads: workers.
+        end: where the run of counted trials ends: a callable's last block is as short as that
+            makes it, so that a slow mechanism is not asked for outputs that nobody counts.
+        executor: runs the blocks instead of the source's own threads.
+        route: how native votes are counted.
+        start: where the run of counted trials begins.
+    """
+
+    draws: NativeDraws | CallableDraws
+    threads: int
+    end: int
+    executor: Executor | None = None
+    route: str = "callable"
+    start: int = 0
+    _replays: Replays = field(default_factory=Replays, repr=False)
+    _calls: Calls | None = field(default=None, repr=False)
+
+    @property
+    def block(self) -> int:
+        """Trials in a block."""
+        return self.draws.block
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of one output."""
+        return self.draws.shape
+
+    @property
+    def elements(self) -> int:
+        """Numbers in one output."""
+        return math.prod(self.shape)
+
+    @property
+    def name(self) -> str:
+        """What complaints call the mechanism."""
+        return "mechanism" if self.draws.native else name_of(self.draws.mechanism)
+
+    def places(self, purpose: int, start: int, stop: int) -> list[Place]:
+        """The blocks, and parts of blocks, that make up the trials [start, stop)."""
+        last = self.end if purpose == COUNT else stop
+        found = []
+        while start < stop:
+            number = start // self.block
+            origin = number * self.block
+            end = min(stop, origin + self.block)
+            found.append(
+                Place(number, min(self.block, last - origin), start - origin, end - origin)
+            )
+            start = end
+        return found
+
+    def run(
+        self, work: Work[_Result], purpose: int, side: int, start: int, stop: int
+    ) -> Iterator[_Result]:
+        """Do the work on every block of [start, stop); results come in the order of blocks."""
+        places = self.places(purpose, start, stop)
+        needed = self._replays.needed(purpose, side)
+        parts = _parts(places, self.threads)
+        tasks = [(self.draws, work, purpose, side, part, needed) for part in parts]
+        if self.executor is not None:
+            futures = [self.executor.submit(do, *task) for task in tasks]
+            try:
+                for future in futures:
+                    yield from self._checked(purpose, side, future.result())
+            finally:
+                for future in futures:
+                    future.cancel()
+        elif self.threads == 1 or len(tasks) <= 1:
+            for task in tasks:
+                yield from self._checked(purpose, side, do(*task))
+        else:
+            with ThreadPoolExecutor(self.threads) as pool:
+                try:
+                    for steps in pool.map(do, *zip(*tasks, strict=True)):
+                        yield from self._checked(purpose, side, steps)
+                except BaseException:
+                    pool.shutdown(cancel_futures=True)
+                    raise
+
+    def _checked(self, purpose: int, side: int, steps: list[Step]) -> Iterator[Any]:
+        """The results; an error if a block is one that was drawn before."""
+        for number, mark, same, result in steps:
+            here = (purpose, side, number)
+            there = None if mark is None else self._replays.earlier(here, mark)
+            if there is not None:
+                raise replay(self.name, there, here)
+            if not self.draws.native:
+                self._calls = self._calls or Calls(self.name)
+                self._calls.see(side, same)
+            yield result
+
+    def doubts(self) -> tuple[str, ...]:
+        """What a few short calls say against independent rows; native draws need none.
+
+        Raises:
+            ValueError: if one output stands in all rows of a call, another in those of another.
+        """
+        draws = self.draws
+        # Where each output has a call of its own, no call is shared.
+        if isinstance(draws, NativeDraws) or hasattr(draws.mechanism, "reproducible"):
+            return ()
+
+        def draw(side: int, number: int, rows: int) -> npt.NDArray[Any]:
+            return draws.draw(_SHORT_CALLS, side, Place(number, rows, 0, rows))
+
+        return probe(draw, self.name, self.end - self.start, self.block)
+
+    def outputs(self, purpose: int, side: int, start: int, stop: int) -> npt.NDArray[Any]:
+        """Outputs of the trials [start, stop), shape (stop - start, ...)."""
+        if isinstance(self.draws, NativeDraws):
+            place = Place(0, stop, start, stop)
+            return self.draws.draw(purpose, side, place, self.threads)
+        parts = list(self.run(_keep, purpose, side, start, stop))
+        if not parts:
+            return np.empty((0, *self.shape))
+        joined = np.concatenate(parts)
+        # numpy drops what an adapter has said of the format.
+        return joined.view(parts[0].dtype) if parts[0].dtype.metadata else joined
+
+    def tally(
+        self,
+        event: Event,
+        purpose: int,
+        side: int,
+        start: int,
+        stop: int,
+        watches: tuple[Watch, ...] = (),
+    ) -> Tally:
+        """Count an event; a native vote without ever making outputs."""
+        if type(event) is Vote and isinstance(self.draws, NativeDraws) and not watches:
+            return self._votes(self.draws, event, purpose, side, start, stop)
+        watched = purpose == COUNT and not self.draws.native
+        work = TallyRows(event, self.name, watches, self.start if watched else None)
+        total = Tally()
+        for part in self.run(work, purpose, side, start, stop):
+            total += part
+        return total
+
+    def _votes(
+        self, draws: NativeDraws, event: Vote, purpose: int, side: int, start: int, stop: int
+    ) -> Tally:
+        description, point, names = draws.place(purpose, side)
+        vote = (event.threshold, event.towards)
+        trials, route = (start, stop), self.route
+        votes, nan = _core.count(description, point, *vote, names, trials, route, self.threads)
+        hits = votes if event.vote == "x_prime" else stop - start - votes
+        return Tally(stop - start, (hits,), nan)
+
+
+def _keep(outputs: npt.NDArray[Any], start: int) -> npt.NDArray[Any]:
+    return outputs
+
+
+def _parts(places: list[Place], threads: int) -> Iterator[list[Place]]:
+    """Runs of blocks, a few for each thread; one each where nothing is shared out."""
+    size = max(1, len(places) // (_TASKS * threads))
+    for first in range(0, len(places), size):
+        yield places[first : first + size]
+
+
+def blocks(start: int, stop: int, block: int) -> Iterator[tuple[int, int]]:
+    """The ranges into which block boundaries cut [start, stop)."""
+    edges = [start, *range((start // block + 1) * block, stop, block), stop]
+    return itertools.pairwise(edges) if start < stop else iter(())
+
+
+def slices_of(start: int, stop: int, block: int, threads: int) -> Iterator[tuple[int, int]]:
+    """Runs of whole blocks, each about as long as _SLICE_SECONDS to work on.
+
+    Ctrl-C waits for the blocks that threads have begun, and a slice has few of them.
+    """
+    blocks = threads
+    while start < stop:
+        begun = time.perf_counter()
+        end = min(stop, (start // block + blocks) * block)
+        yield start, end
+        taken = time.perf_counter() - begun
+        start = end
+        factor = min(8.0, _SLICE_SECONDS / max(taken, 1e-6))
+        blocks = max(threads, int(blocks * factor) // threads * threads)
+
+
+_PURPOSES = ("pilot", "selection", "count", "sample")
+
+
+def replay(name: str, first: Where, second: Where) -> ValueError:
+    """The complaint about a mechanism that returns the same outputs for two blocks."""
+    said = [
+        f"{_PURPOSES[purpose]} block {number} on {'x_prime' if side else 'x'}"
+        for purpose, side, number in (first, second)
+    ]
+    requirement = "drawn anew in every call from the rng it is given"
+    return invalid(f"outputs of {name}", requirement, f"equal outputs for {said[0]} and {said[1]}")

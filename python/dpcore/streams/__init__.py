@@ -1,0 +1,1 @@
+"""Random streams: seeds, purposes, blocks, and the global generators of other packages."""

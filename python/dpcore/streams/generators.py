@@ -1,0 +1,249 @@
+"""The global generators of Python, numpy and torch: seeded from a stream, and put back.
+
+Each is given a full state, 624 words of 32 bits, not a seed: of seeds of 32 bits, which is all
+that torch's own generator of the CPU keeps, some are equal in every 10^5 blocks.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import os
+import random
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import AssumptionWarning
+
+_GLOBAL: Any = np.random
+"""numpy's global generator: its stubs leave out half of the functions."""
+
+_WORDS: Final = 624
+"""Words of 32 bits in the state of a Mersenne twister."""
+_FIRST: Final = 24
+"""Bytes before the words in torch's state: 8 of the seed, `left`, `seeded`, 8 of `next`."""
+
+
+@contextmanager
+def seeded_globals(rng: np.random.Generator) -> Iterator[None]:
+    """Seed the global generators of Python, numpy and torch, and put them back as they were.
+
+    torch's only where torch has been imported.
+
+    Args:
+        rng: where their states come from.
+    """
+    python, state = random.getstate(), _global_state()
+    random.setstate((3, (*_words(rng).tolist(), _WORDS), None))
+    # Exchanged, not seeded anew: the user's own bit generator need not be one that can be.
+    _GLOBAL.set_bit_generator(_twister(rng))
+    try:
+        if "torch" in sys.modules:
+            with seeded_torch(rng):
+                yield
+        else:
+            yield
+    finally:
+        random.setstate(python)
+        _set_global_state(state)
+
+
+@contextmanager
+def seeded_torch(rng: np.random.Generator) -> Iterator[None]:
+    """Seed torch's default generators, each from words of its own, and put them back.
+
+    Those of CUDA keep 64 bits of a seed and count from there (Philox).
+
+    Args:
+        rng: where their states come from.
+    """
+    generators = torch_generators()
+    states = [generator.get_state() for generator in generators]
+    for generator in generators:
+        if generator.device.type == "cpu":
+            _fill_torch(generator, _words(rng))
+        else:
+            generator.manual_seed(int(rng.integers(2**64, dtype=np.uint64)))
+    try:
+        yield
+    finally:
+        for generator, state in zip(generators, states, strict=True):
+            generator.set_state(state)
+
+
+_seeded_in = os.getpid()
+
+
+def reseed_a_forked_child() -> None:
+    """Give a forked child global generators of its own: its siblings inherit the same ones."""
+    global _seeded_in
+    if os.getpid() != _seeded_in:
+        _seeded_in = os.getpid()
+        random.seed()
+        _GLOBAL.seed()
+        for one in torch_generators():
+            one.seed()
+
+
+def torch_generators() -> list[Any]:
+    """The default generators of torch, of the CPU and of devices in use; none without torch."""
+    torch: Any = sys.modules.get("torch")
+    # A module that is still being imported, or stands in for torch, has none.
+    found = [torch.default_generator] if hasattr(torch, "default_generator") else []
+    if found and torch.cuda.is_initialized():
+        found += torch.cuda.default_generators
+    return found
+
+
+def _words(rng: np.random.Generator) -> npt.NDArray[np.uint32]:
+    return rng.integers(2**32, size=_WORDS, dtype=np.uint32)
+
+
+def _twister(rng: np.random.Generator) -> np.random.MT19937:
+    twister = np.random.MT19937(0)
+    twister.state = {
+        "bit_generator": "MT19937",
+        "state": {"key": _words(rng), "pos": _WORDS},
+    }
+    return twister
+
+
+def _fill_torch(generator: Any, words: npt.NDArray[np.uint32]) -> None:
+    """Give torch's twister a whole state, as `manual_seed` leaves it: all words used up."""
+    seeded = _torch_state()
+    if seeded is None:
+        generator.manual_seed(int.from_bytes(words[:2].tobytes(), sys.byteorder))
+        return
+    state = seeded.copy()
+    _words_in(state)[:] = words
+    generator.set_state(sys.modules["torch"].from_numpy(state))
+
+
+def _words_in(state: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:
+    """The words in torch's state: each of 32 bits has a place of 64."""
+    return state[_FIRST : _FIRST + 8 * _WORDS].view(np.uint64)
+
+
+@functools.cache
+def _torch_state() -> npt.NDArray[np.uint8] | None:
+    """A state of torch's twister after `manual_seed`; None if its words lie elsewhere than here.
+
+    They follow from the first by the recursion that every implementation seeds with, so that a
+    state of another layout is told at once.
+    """
+    torch: Any = sys.modules["torch"]
+    state: npt.NDArray[np.uint8] = torch.Generator().manual_seed(_FIRST).get_state().numpy().copy()
+    word, expected = _FIRST, [_FIRST]
+    for place in range(1, _WORDS):
+        word = (1812433253 * (word ^ (word >> 30)) + place) % 2**32
+        expected.append(word)
+    if state.size >= _FIRST + 8 * _WORDS and _words_in(state).tolist() == expected:
+        return state
+    warnings.warn(
+        "this torch keeps the state of its generator otherwise than was known: blocks are seeded "
+        "with 32 bits, and of 10^5 blocks some may be equal",
+        AssumptionWarning,
+        stacklevel=2,
+    )
+    return None
+
+
+_Draw = Callable[..., Any]
+
+
+class Generators:
+    """Generators of this process whose states are looked at, and put back in the end.
+
+    Args:
+        states: of each generator a function that reads its state and one that sets it; one that
+            cannot be read is left out.
+    """
+
+    def __init__(self, states: list[tuple[Callable[[], Any], Callable[[Any], Any]]]) -> None:
+        self._states = [one for one in states if _readable(one[0])]
+        self._first = self._kept = self._read()
+
+    @classmethod
+    def defaults(cls) -> Generators:
+        """The global ones of Python, numpy and torch."""
+        states = [(random.getstate, random.setstate), (_global_state, _set_global_state)]
+        return cls(states + [(one.get_state, one.set_state) for one in torch_generators()])
+
+    @classmethod
+    def everywhere(cls) -> Generators:
+        """The global ones, and all others that Python's collector of garbage knows of."""
+        found = cls.defaults()._states
+        torch: Any = sys.modules.get("torch")
+        of_torch = getattr(torch, "Generator", ())
+        for thing in gc.get_objects():
+            # By type: isinstance asks the thing itself for its class, and some would warn.
+            kind = type(thing)
+            if issubclass(kind, np.random.Generator):
+                bits: Any = thing.bit_generator
+                found.append((partial(getattr, bits, "state"), partial(setattr, bits, "state")))
+            elif issubclass(kind, np.random.RandomState):
+                found.append((partial(thing.get_state, legacy=False), thing.set_state))
+            elif issubclass(kind, random.Random) and not issubclass(kind, random.SystemRandom):
+                found.append((thing.getstate, thing.setstate))
+            elif of_torch and kind is dict:
+                # The collector does not know torch's, but the dicts that hold them.
+                held = [one for one in thing.values() if type(one) is of_torch]
+                found += [(one.get_state, one.set_state) for one in held]
+        return cls(found)
+
+    def _read(self) -> list[Any]:
+        return [get() for get, _ in self._states]
+
+    def _set(self, states: list[Any]) -> None:
+        for (_, put), state in zip(self._states, states, strict=True):
+            put(state)
+
+    def kept(self, draw: _Draw) -> _Draw:
+        """The same draws; the states before each are kept."""
+
+        def drawn(*arguments: Any) -> Any:
+            self._kept = self._read()
+            return draw(*arguments)
+
+        return drawn
+
+    def put_back(self, draw: _Draw) -> _Draw:
+        """The same draws, each from the states that were kept."""
+
+        def drawn(*arguments: Any) -> Any:
+            self._set(self._kept)
+            return draw(*arguments)
+
+        return drawn
+
+    def __enter__(self) -> Generators:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._set(self._first)
+
+
+def _readable(get: Callable[[], Any]) -> bool:
+    try:
+        get()
+    except Exception:
+        # A user's own bit generator need not have a state.
+        return False
+    return True
+
+
+def _global_state() -> tuple[Any, Any]:
+    return _GLOBAL.get_bit_generator(), _GLOBAL.get_state(legacy=False)
+
+
+def _set_global_state(state: tuple[Any, Any]) -> None:
+    _GLOBAL.set_bit_generator(state[0])
+    # The exchange forgets the second normal of a pair that was waiting.
+    _GLOBAL.set_state(state[1])
