@@ -9,7 +9,7 @@ import numpy as np
 import dpcore
 from dpcore import Counts, Laplace, Pair, published
 from dpcore.attacks import MajorityVote
-from dpcore.report.text.page import page
+from dpcore.report.page import page
 
 
 def noisy(x, size, rng):

@@ -19,7 +19,7 @@ from dpcore.attacks.scores.flags import Features, features_of
 from dpcore.bounds import clopper_pearson
 from dpcore.events import Above
 from dpcore.records import Counts
-from dpcore.report.text import encoding as _json
+from dpcore.report import encoding as _json
 
 pytest.importorskip("sklearn")
 

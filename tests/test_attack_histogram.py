@@ -21,7 +21,7 @@ from dpcore.attacks.scores.outcomes import Outcomes
 from dpcore.bounds import clopper_pearson
 from dpcore.events import Above
 from dpcore.records import Counts
-from dpcore.report.text import encoding as _json
+from dpcore.report import encoding as _json
 
 # When it applies.
 

@@ -20,7 +20,7 @@ from dpcore.bounds import clopper_pearson
 from dpcore.events import Above
 from dpcore.pairs import zeros_ones
 from dpcore.records import Counts
-from dpcore.report.text import encoding as _json
+from dpcore.report import encoding as _json
 
 
 def found(outputs, outputs_prime):

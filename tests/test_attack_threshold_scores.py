@@ -13,7 +13,7 @@ from shared_audits import rng
 from dpcore import _core
 from dpcore.attacks.scores.rows import Closer, Coordinate, RowMax, RowMin, RowSum
 from dpcore.events import Above
-from dpcore.report.text import encoding as _json
+from dpcore.report import encoding as _json
 
 # Scores.
 

@@ -18,7 +18,7 @@ from scipy import stats
 import dpcore
 from dpcore import Counts, Gaussian, Laplace, Pair, published
 from dpcore.attacks import MajorityVote
-from dpcore.auditing.run import collecting as _collecting
+from dpcore.auditing import collecting as _collecting
 from dpcore.exact import vote_log_probabilities
 from dpcore.published import SYSTEMS, HalfNoise, LaplaceMechanism
 

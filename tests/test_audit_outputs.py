@@ -25,8 +25,8 @@ from shared_outputs import (
 
 from dpcore import Counts, Pair
 from dpcore.attacks import MajorityVote, Threshold
-from dpcore.auditing.run.recorded import independent as _outputs_independent
-from dpcore.auditing.run.recorded.run import audit_outputs
+from dpcore.auditing.recorded import independent as _outputs_independent
+from dpcore.auditing.recorded.run import audit_outputs
 from dpcore.bounds import clopper_pearson
 from dpcore.errors import AssumptionWarning
 

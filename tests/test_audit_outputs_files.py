@@ -13,7 +13,7 @@ import pytest
 from shared_outputs import canaries, laplace
 
 from dpcore import Counts
-from dpcore.auditing.run.recorded.run import OutputsAudit, audit_outputs
+from dpcore.auditing.recorded.run import OutputsAudit, audit_outputs
 from dpcore.bounds import one_run
 from dpcore.cli import outputs as _cli_outputs
 from dpcore.cli.outputs import AskedOutputs

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcore.auditing.run.recorded import files as _files
-from dpcore.auditing.run.recorded.files import read_labelled, read_outputs
+from dpcore.auditing.recorded import files as _files
+from dpcore.auditing.recorded.files import read_labelled, read_outputs
 
 ODD = [0.1, -0.0, 1e-310, np.nan, np.inf, -np.inf, 1 / 3, 2.0**53]
 

@@ -14,9 +14,9 @@ import pytest
 import dpcore
 from dpcore import Audit, Counts, Laplace, Pair, audit, progress
 from dpcore.attacks import MajorityVote, Threshold
-from dpcore.auditing.run import collecting as _collecting
-from dpcore.auditing.run import sequential as _sequential
-from dpcore.sampling.drawing.sources import Source
+from dpcore.auditing import collecting as _collecting
+from dpcore.auditing import sequential as _sequential
+from dpcore.sampling.sources import Source
 
 
 def noisy(x, size, rng):

@@ -11,7 +11,7 @@ import dpcore
 from dpcore import Audit, Laplace, Pair, audit, pairs
 from dpcore.pairs import L1, L2, AddRemove, Box, Linf, Replace
 from dpcore.published import ADePT, LaplaceMechanism
-from dpcore.report.text.script import call, code
+from dpcore.report.script import call, code
 
 FEW = {"trials": 1000, "rng": 1}
 

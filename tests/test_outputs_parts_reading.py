@@ -21,7 +21,7 @@ from dpcore.attacks.reading.parts import Parts, remembering
 from dpcore.attacks.scores.rows import Coordinate
 from dpcore.events import Above
 from dpcore.mechanisms.answers import objects, outputs_of, rows_of
-from dpcore.report.text import encoding as _json
+from dpcore.report import encoding as _json
 
 # Answers as rows.
 

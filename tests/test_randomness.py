@@ -33,10 +33,10 @@ from shared_randomness import (
 
 import dpcore
 from dpcore import Audit
-from dpcore.auditing.run.randomness import compare, whose
+from dpcore.auditing.randomness import compare, whose
 from dpcore.records import Pair
-from dpcore.report.text.script import code
-from dpcore.sampling.drawing.sources import CallableDraws
+from dpcore.report.script import code
+from dpcore.sampling.sources import CallableDraws
 
 pytest_plugins = ["pytester"]
 

@@ -28,7 +28,7 @@ from shared_randomness import (
 )
 
 import dpcore
-from dpcore.auditing.run.randomness import runs_in
+from dpcore.auditing.randomness import runs_in
 from dpcore.streams.generators import Generators, seeded_globals
 
 # Threads.

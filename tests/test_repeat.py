@@ -13,7 +13,7 @@ import pytest
 import dpcore
 from dpcore import Laplace, Pair, published
 from dpcore.attacks import MajorityVote
-from dpcore.report.text import script as _repeat
+from dpcore.report import script as _repeat
 
 
 def noisy(x, size, rng):

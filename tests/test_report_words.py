@@ -13,8 +13,8 @@ import dpcore
 from dpcore import Counts, Laplace, Pair, audit, cli, published
 from dpcore.attacks import Coordinatewise, MajorityVote, Threshold
 from dpcore.errors import AssumptionWarning
-from dpcore.report.text.next_step import more_rows, next_step
-from dpcore.report.text.text import rows
+from dpcore.report.next_step import more_rows, next_step
+from dpcore.report.text import rows
 
 PAIR = Pair(0.0, 1.0)
 STANDING = audit(Laplace(0.8), trials=10**4, claim=1.4, rng=1)

@@ -439,7 +439,7 @@ def test_the_compiled_core_is_not_looked_at():
 
 
 def test_what_a_block_says_travels():
-    from dpcore.sampling.drawing.rows import Evidence
+    from dpcore.sampling.rows import Evidence
 
     rows = np.random.default_rng(1).laplace(size=1000)
     seen = Evidence.of_answers(rows, 0, rows > 0)

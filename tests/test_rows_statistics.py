@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpcore.sampling.drawing.rows import Calls, same_rows
-from dpcore.sampling.drawing.rows import dispersion as _dispersion
-from dpcore.sampling.drawing.rows import neighbours as _neighbours
-from dpcore.sampling.drawing.rows.calls import Same, by_chance, first_difference
-from dpcore.sampling.drawing.rows.dispersion import cut, dispersion
-from dpcore.sampling.drawing.rows.neighbours import deviations, farthest, looked_at, neighbours
-from dpcore.sampling.drawing.rows.parts import parts, sequences
+from dpcore.sampling.rows import Calls, same_rows
+from dpcore.sampling.rows import dispersion as _dispersion
+from dpcore.sampling.rows import neighbours as _neighbours
+from dpcore.sampling.rows.calls import Same, by_chance, first_difference
+from dpcore.sampling.rows.dispersion import cut, dispersion
+from dpcore.sampling.rows.neighbours import deviations, farthest, looked_at, neighbours
+from dpcore.sampling.rows.parts import parts, sequences
 
 
 def rng(seed=1):

@@ -15,7 +15,7 @@ from scipy import stats
 import dpcore
 from dpcore import DPTextNoise, Exponential, Gaussian, Identity, Laplace, RandomBits, Uniform, _core
 from dpcore.attacks import MajorityVote
-from dpcore.sampling.drawing.drawing import COUNT, PILOT, SAMPLE, SELECTION, block_of, describe
+from dpcore.sampling.drawing import COUNT, PILOT, SAMPLE, SELECTION, block_of, describe
 
 ALPHA = 1e-6
 STANDARD = Uniform(-math.sqrt(3.0), math.sqrt(3.0))

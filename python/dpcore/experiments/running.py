@@ -72,10 +72,10 @@ def check(config: Any) -> None:
 
 
 def own(config: Any, module: str) -> None:
-    """Check that a configuration is that of the experiment in this module."""
+    """Check that a configuration is that of the experiment whose folder this module is in."""
     # By name: whoever replaces the class to change a default still runs the same experiment.
     if type(config).__module__ != module:
-        raise mistyped("config", f"a Config of {module}", config)
+        raise mistyped("config", f"a Config of {module.rpartition('.')[0]}", config)
 
 
 def listed(name: str, values: Any, checked: Callable[[Any], Any]) -> tuple[Any, ...]:
