@@ -22,7 +22,7 @@ pytest_plugins = ["pytester"]
 inner = shared_plugin.inner
 
 
-README = Path(__file__).parent.parent / "README.md"
+README = Path(__file__).parents[2] / "README.md"
 
 
 def test_a_claim_that_stands(inner):
