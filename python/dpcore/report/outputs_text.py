@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ..results.guesses import ROWS, Guesses
+from ..results.recorded import OutputsAudit
 from .next_step import more_rows
-from .text import epsilon
-
-if TYPE_CHECKING:
-    from ..results.recorded import OutputsAudit
+from .text import as_table, epsilon
 
 _TITLES: Final = {
     "clopper_pearson": "Clopper-Pearson",
@@ -41,6 +39,16 @@ def rows(audit: OutputsAudit) -> list[tuple[str, str]]:
         *(("needed", step) for step in (more_rows(audit),) if step),
         *(("note", note) for note in audit.notes),
     ]
+
+
+def text(audit: OutputsAudit) -> str:
+    """The report as lines of text."""
+    return "\n".join([audit.name, *(f"  {label:<12} {line}" for label, line in audit.lines())])
+
+
+def html(audit: OutputsAudit) -> str:
+    """The report as an HTML table for a notebook."""
+    return as_table(audit.name, audit.refuted, audit.lines())
 
 
 def witness(audit: OutputsAudit) -> str:
