@@ -34,7 +34,7 @@ def record(plan: Plan, source: Source, fitted: Fitted, counts: Counts, **more: A
         mechanism=plan.mechanism,
         pair=plan.pair,
         neighbour=plan.neighbour,
-        attack=_attack_name(plan.attack),
+        attack=attack_name(plan.attack),
         event=fitted.event,
         direction=fitted.direction,
         counts=counts,
@@ -164,7 +164,7 @@ def _count(
     return so_far
 
 
-def _attack_name(attack: Any) -> str:
+def attack_name(attack: Any) -> str:
     """The attack's class, and its options where they are not the default."""
     if type(attack) not in NAMES.values():
         return name_of(attack)

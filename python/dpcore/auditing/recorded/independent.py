@@ -12,9 +12,9 @@ from ...attacks.choosing.choice import Goal, ScoreAttack, choices, not_applicabl
 from ...attacks.reading.candidates import candidates_of
 from ...bounds import clopper_pearson
 from ...errors import invalid, mistyped, real
-from ...mechanisms.callables import name_of
 from ...records import Counts, Pair
 from ...sampling.tally import happened
+from ..collecting import attack_name
 
 Array = npt.NDArray[Any]
 Sides = tuple[Array, Array]
@@ -93,7 +93,7 @@ def count_event(
     rest = first[cuts[0][1] :], second[cuts[1][1] :]
     hits, hits_prime = (int(np.count_nonzero(happened(event, side))) for side in rest)
     counts = Counts(hits, left[0], hits_prime, left[1])
-    return Counted(counts, name_of(attack), event, direction, (cuts[0][1], cuts[1][1]), remarks)
+    return Counted(counts, attack_name(attack), event, direction, (cuts[0][1], cuts[1][1]), remarks)
 
 
 def _cuts(size: int, share: float) -> tuple[int, int]:
