@@ -17,7 +17,7 @@ Score = Callable[[npt.NDArray[Any]], npt.NDArray[np.float64]]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Above(Record):
+class Above(Record, word="Above"):
     """The event "the score of the output is at or above the threshold", or below it.
 
     A score that is NaN is on neither side: such an output is counted in n and never in k.

@@ -12,7 +12,7 @@ from ..records import Record
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Never(Record):
+class Never(Record, word="Never"):
     """The event of an attack that found nothing: it does not happen, and certifies 0."""
 
     def __call__(self, outputs: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:

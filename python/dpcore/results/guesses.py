@@ -8,7 +8,7 @@ from typing import Final
 
 from ..bounds import clopper_pearson, exact, one_run, one_run_fdp
 from ..errors import integer
-from ..records import Pair
+from ..records import Pair, declare
 
 ROWS: Final = {
     "independent": "each row is an output of its own run, drawn independently of all others",
@@ -81,6 +81,9 @@ class Guesses:
     def ceiling(self, name: str, delta: float, confidence: float) -> float:
         """The most that so many guesses certify, by that bound: all of them right."""
         return _of_one_run(name, self.guesses, self.guesses, self.canaries, delta, confidence)
+
+
+declare("Guesses", Guesses)
 
 
 def _of_one_run(
