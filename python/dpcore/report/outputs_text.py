@@ -7,7 +7,7 @@ from typing import Final
 from ..results.guesses import ROWS, Guesses
 from ..results.recorded import OutputsAudit
 from .next_step import more_rows
-from .text import as_table, epsilon
+from .text import as_table, claimed, counted, epsilon
 
 _TITLES: Final = {
     "clopper_pearson": "Clopper-Pearson",
@@ -28,7 +28,7 @@ def rows(audit: OutputsAudit) -> list[tuple[str, str]]:
     """
     return [
         ("verdict", audit.verdict),
-        ("claim", _claim(audit)),
+        ("claim", claimed(audit)),
         ("certified", _certified(audit)),
         ("estimate", f"{epsilon(audit.epsilon_hat)} (certifies nothing)"),
         ("witness", witness(audit)),
@@ -67,13 +67,6 @@ def _certified(audit: OutputsAudit) -> str:
     return f"epsilon >= {epsilon(audit.epsilon_lower)}{unit} ({level})"
 
 
-def _claim(audit: OutputsAudit) -> str:
-    if audit.claim is None:
-        return "none given"
-    delta = f", delta = {audit.delta:g}" if audit.delta else ""
-    return f"epsilon <= {audit.claim:g}{delta}"
-
-
 def _counts(audit: OutputsAudit) -> str:
     c = audit.evidence
     if isinstance(c, Guesses):
@@ -82,7 +75,7 @@ def _counts(audit: OutputsAudit) -> str:
             f"{c.guessed_in:,} in, {c.correct_out:,} of {c.guessed_out:,} out), "
             f"{c.canaries:,} canaries"
         )
-    return f"{c.k:,} of {c.n:,} on x, {c.k_prime:,} of {c.n_prime:,} on x'"
+    return counted(c)
 
 
 def _reach(audit: OutputsAudit) -> list[tuple[str, str]]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..attacks.support import infinite
 from ..bounds import clopper_pearson
+from ..records import Counts
 from ..results.audits import Audit
 from ..results.certificate import level
 from ..results.recorded import OutputsAudit
@@ -51,7 +52,7 @@ def rows(audit: Audit) -> list[tuple[str, str]]:
             table.append(("closed form", f"infinite loss: {reason}"))
     table += [
         ("witness", f"{audit.event}, {_side(audit.direction)} in the numerator"),
-        ("counts", _counts(audit)),
+        ("counts", counted(audit.counts)),
         *_pooled(audit),
         ("pair", f"x = {_short(audit.pair.x)}, x' = {_short(audit.pair.x_prime)}"),
         *_distances.rows(audit),
@@ -117,7 +118,7 @@ def _pooled(audit: Audit) -> list[tuple[str, str]]:
     if not audit.pooled:
         return []
     told = [
-        f"{c.k:,} of {c.n:,} on x, {c.k_prime:,} of {c.n_prime:,} on x' (group of {many})"
+        f"{counted(c)} (group of {many})"
         for c, many in zip(audit.pooled, audit.event.multiplicities, strict=True)
     ]
     return [("assuming", audit.event.assumption), *(("coordinates", line) for line in told)]
@@ -127,13 +128,12 @@ def _floats(audit: Audit) -> str:
     """The floating-point finding in one line."""
     found = audit.floating_point
     assert found is not None
-    c = found.counts
     # Where it counts it has half of the error probability, as the certified bound says.
     lower = clopper_pearson(found.bound_counts, found.delta, level(audit))
-    counted = "counted in the verdict" if audit.floats else "not part of the verdict"
+    counts = "counted in the verdict" if audit.floats else "not part of the verdict"
     return (
-        f"the code as it runs: epsilon >= {epsilon(lower)} ({counted}): "
-        f"{found.event}; {c.k:,} of {c.n:,} on x, {c.k_prime:,} of {c.n_prime:,} on x'"
+        f"the code as it runs: epsilon >= {epsilon(lower)} ({counts}): "
+        f"{found.event}; {counted(found.counts)}"
     )
 
 
@@ -156,11 +156,18 @@ def explanation(audit: Audit) -> str:
     return "; ".join(notes)
 
 
-def _claim(audit: Audit) -> str:
+def claimed(audit: Audit | OutputsAudit) -> str:
+    """The claim in words."""
     if audit.claim is None:
         return "none given"
     delta = f", delta = {audit.delta:g}" if audit.delta else ""
-    text = f"epsilon <= {audit.claim:g}{delta}"
+    return f"epsilon <= {audit.claim:g}{delta}"
+
+
+def _claim(audit: Audit) -> str:
+    text = claimed(audit)
+    if audit.claim is None:
+        return text
     if audit.delta and audit.pair.distance != 1.0:
         whole = audit.claim * audit.pair.distance
         text += f" (metric: epsilon <= {whole:g} at distance {audit.pair.distance:g})"
@@ -172,8 +179,8 @@ def _side(name: str) -> str:
     return "x'" if name == "x_prime" else "x"
 
 
-def _counts(audit: Audit) -> str:
-    c = audit.counts
+def counted(c: Counts) -> str:
+    """How often an event happened on each side, in words."""
     return f"{c.k:,} of {c.n:,} on x, {c.k_prime:,} of {c.n_prime:,} on x'"
 
 
