@@ -19,7 +19,9 @@ from dpcore.experiments.divergence_accuracy.cases import ALPHAS, CASES
 from dpcore.experiments.divergence_accuracy.published import PUBLISHED
 
 RECORD = json.loads(
-    (Path(__file__).parent.parent / "reference" / "divergence_accuracy.json").read_text(encoding="utf-8")
+    (Path(__file__).parent.parent / "reference" / "divergence_accuracy.json").read_text(
+        encoding="utf-8"
+    )
 )
 KNOWN = {(cell["case"], cell["method"]): cell for cell in RECORD["cells"]}
 NAMES = tuple(dict.fromkeys(case for case, _ in KNOWN))
