@@ -10,13 +10,13 @@
 
 use std::sync::atomic::AtomicBool;
 
-use crate::cpu::Cpu;
 use crate::error::Error;
 use crate::mechanisms::{Draw, Gaussian, Monotone, Norm, Uniform};
 use crate::pool::each;
 use crate::random::{LANES, Lanes, Purpose, Stream};
-use crate::run::kernel::{Kernel, dispatch};
 use crate::simd::Simd;
+use crate::simd::cpu::Cpu;
+use crate::simd::kernel::{Kernel, dispatch};
 
 /// A distance exceeds 2C if it is above 2C (1 + this).
 ///

@@ -2,8 +2,8 @@
 
 use super::Search;
 use super::distance::{Coordinate, LANES, squared, squared_four};
-use crate::run::kernel::Kernel;
 use crate::simd::Simd;
+use crate::simd::kernel::Kernel;
 
 /// Points whose distances are computed together.
 pub(super) const STRIP: usize = 256;

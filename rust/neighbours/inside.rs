@@ -10,10 +10,10 @@ use super::products::{Products, Sink, width};
 use super::tree::Tree;
 use super::walks::ascend;
 use super::{Search, block_of, blocks};
-use crate::cpu::Cpu;
 use crate::error::Error;
 use crate::pool::each;
-use crate::run::kernel::dispatch;
+use crate::simd::cpu::Cpu;
+use crate::simd::kernel::dispatch;
 
 /// Points by shell. Query i has the shells `starts[i]..starts[i + 1]` that were asked for and the
 /// places `list = own_starts[i]..own_starts[i + 1]`.

@@ -10,11 +10,11 @@ use super::panel::{Block, Panel, most_of, panel_of};
 use super::products::{Products, Sink, width};
 use super::tree::Tree;
 use super::{Search, block_of, blocks};
-use crate::cpu::Cpu;
 use crate::error::Error;
 use crate::pool::each;
-use crate::run::kernel::{Kernel, dispatch};
 use crate::simd::Simd;
+use crate::simd::cpu::Cpu;
+use crate::simd::kernel::{Kernel, dispatch};
 
 /// Neighbours of every query: those of query i are entries `starts[i]..starts[i + 1]`, in the
 /// order of (squared, place).

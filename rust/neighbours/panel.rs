@@ -6,9 +6,9 @@ use std::ops::Range;
 use super::Search;
 use super::distance::Coordinate;
 use super::frame::{Frame, down, up};
-use crate::cpu::Cpu;
-use crate::run::kernel::{Kernel, dispatch};
 use crate::simd::Simd;
+use crate::simd::cpu::Cpu;
+use crate::simd::kernel::{Kernel, dispatch};
 
 /// Points of a panel: at most 240, and about 2^17 numbers; 4, 6 or 8 at a time are multiplied.
 pub(super) fn panel_of(dim: usize) -> usize {

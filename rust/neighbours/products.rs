@@ -9,7 +9,7 @@ use super::lanes::Lanes;
 use super::lanes::Plain;
 #[cfg(target_arch = "x86_64")]
 use super::lanes::{Fma256, Fma512};
-use crate::cpu::Cpu;
+use crate::simd::cpu::Cpu;
 
 /// The most queries of a tile.
 const WIDEST: usize = 48;

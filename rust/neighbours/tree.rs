@@ -37,8 +37,8 @@ use super::distance::{Coordinate, LANES};
 use super::inside::{List, Shells};
 use super::nearest::Top;
 use super::walks::{Near, Rank};
-use crate::cpu::Cpu;
-use crate::run::kernel::dispatch;
+use crate::simd::cpu::Cpu;
+use crate::simd::kernel::dispatch;
 
 /// The most coordinates that a tree can be built for.
 pub(super) const MOST: usize = 16;

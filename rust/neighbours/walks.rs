@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::inside::{List, Shells};
 use super::nearest::Top;
 use super::tree::{GROUP, Tree};
-use crate::run::kernel::Kernel;
 use crate::simd::Simd;
+use crate::simd::kernel::Kernel;
 
 /// Adds to `tops` what may be among the nearest of the queries.
 pub(super) struct Near<'a, const D: usize> {

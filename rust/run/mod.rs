@@ -11,7 +11,6 @@
 mod bits;
 mod cyclic;
 mod integer;
-pub(crate) mod kernel;
 mod output;
 mod sampled;
 mod sweep;
@@ -20,15 +19,15 @@ use std::sync::atomic::AtomicBool;
 
 pub use output::Real;
 
-use crate::cpu::Cpu;
 use crate::error::Error;
 use crate::events::{Counted, Vote};
 use crate::mechanisms::{Mechanism, with_monotone, with_noise};
 use crate::pool::each;
 use crate::random::{Purpose, Stream};
+use crate::simd::cpu::Cpu;
+use crate::simd::kernel::dispatch;
 use cyclic::Cyclic;
 use integer::{CountKeys, Limits};
-use kernel::dispatch;
 use output::FillBlock;
 use sampled::{Compare, CountOutputs, CountRows};
 

@@ -13,12 +13,10 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+pub mod cpu;
+pub(crate) mod kernel;
 mod portable;
 
-#[cfg(target_arch = "x86_64")]
-pub(crate) use avx2::Avx2;
-#[cfg(target_arch = "x86_64")]
-pub(crate) use avx512::Avx512;
 pub(crate) use portable::Portable;
 
 /// Lanes of the widest vector.
@@ -29,7 +27,7 @@ pub(crate) const WIDEST: usize = 32;
 /// # Safety
 ///
 /// Every method is `unsafe` for one reason: the caller must run on a CPU that has the instruction
-/// set (see [`crate::cpu`]). `load` and `store` also need `WIDTH` readable or writable elements
+/// set (see [`cpu`]). `load` and `store` also need `WIDTH` readable or writable elements
 /// at the pointer; no alignment is required.
 pub(crate) trait Simd: Copy + 'static {
     /// Words.
