@@ -1,7 +1,7 @@
 //! Distances in f64 to many points at once.
 
-use super::Search;
 use super::distance::{Coordinate, LANES, squared, squared_four};
+use super::search::Search;
 use crate::simd::Simd;
 use crate::simd::kernel::Kernel;
 

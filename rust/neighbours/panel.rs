@@ -3,9 +3,9 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use super::Search;
 use super::distance::Coordinate;
 use super::frame::{Frame, down, up};
+use super::search::Search;
 use crate::simd::Simd;
 use crate::simd::cpu::Cpu;
 use crate::simd::kernel::{Kernel, dispatch};
@@ -151,9 +151,9 @@ impl Panel {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::Sets;
     use super::super::distance::squared;
     use super::super::products::{Products, Sink, width};
+    use super::super::search::Sets;
     use super::*;
 
     struct All(Vec<(usize, usize, f32)>);
