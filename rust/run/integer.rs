@@ -2,8 +2,8 @@
 
 use super::bits::{Bits, Counter, put_bits};
 use super::cyclic::Cyclic;
+use super::job::{Job, Rows};
 use super::sweep::{Sink, Tiles, sweep_keys};
-use super::{Job, Rows};
 use crate::events::{Counted, Vote};
 use crate::mechanisms::Monotone;
 use crate::simd::kernel::Kernel;

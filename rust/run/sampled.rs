@@ -2,9 +2,9 @@
 
 use super::bits::{Bits, Counter, put_bits};
 use super::cyclic::Cyclic;
+use super::job::{Job, Rows};
 use super::output::Output;
 use super::sweep::{Sink, TILE, Tile, Tiles, ahead, sweep_values};
-use super::{Job, Rows};
 use crate::events::{Counted, Vote};
 use crate::mechanisms::Draw;
 use crate::simd::Simd;
