@@ -1,8 +1,8 @@
 //! Work on one block, compiled once for each instruction set.
 
-use super::Simd;
 use super::cpu::Cpu;
 use super::portable::Portable;
+use super::vectors::Simd;
 #[cfg(target_arch = "x86_64")]
 use super::{avx2::Avx2, avx512::Avx512};
 
