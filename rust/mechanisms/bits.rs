@@ -1,6 +1,6 @@
 //! Fair bits: the mechanism that tells nothing.
 
-use super::{Draw, Monotone};
+use super::draw::{Draw, Monotone};
 use crate::simd::Simd;
 
 /// Each output entry is 0 or 1 with probability 1/2, whatever the input.

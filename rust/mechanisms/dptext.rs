@@ -4,7 +4,7 @@
 //! eq. 8-9): for u > 1/2 the logarithm's argument is negative. u = k/2^53. As printed u = 1/2
 //! gives +infinity (numpy's `log(0)`); here k = 2^52 takes the value of k = 2^52 - 1.
 
-use super::{Draw, Monotone, positive};
+use super::draw::{Draw, Monotone, positive};
 use crate::error::Error;
 use crate::math::ln_grid;
 use crate::random::Lanes;

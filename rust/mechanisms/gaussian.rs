@@ -1,6 +1,6 @@
 //! Normal noise by the Box-Muller transform.
 
-use super::{Draw, positive};
+use super::draw::{Draw, positive};
 use crate::error::Error;
 use crate::math::{cos_sin_quarter, ln_grid};
 use crate::simd::{Simd, integer};

@@ -1,6 +1,6 @@
 //! No noise: the mechanism that tells everything.
 
-use super::{Draw, Monotone};
+use super::draw::{Draw, Monotone};
 use crate::random::Lanes;
 use crate::simd::Simd;
 

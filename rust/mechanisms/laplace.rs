@@ -1,6 +1,6 @@
 //! Laplace noise by inversion of the distribution function.
 
-use super::{Draw, Monotone, positive};
+use super::draw::{Draw, Monotone, positive};
 use crate::error::Error;
 use crate::math::ln_grid;
 use crate::simd::Simd;

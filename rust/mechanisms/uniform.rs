@@ -1,6 +1,6 @@
 //! Uniform noise.
 
-use super::{Draw, LARGEST, Monotone};
+use super::draw::{Draw, LARGEST, Monotone};
 use crate::error::Error;
 use crate::simd::Simd;
 
