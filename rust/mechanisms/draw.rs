@@ -15,6 +15,12 @@ pub(crate) trait Draw: Copy + Sync {
     const NAN: bool = false;
     /// Whether the output ignores the input.
     const BLIND: bool = false;
+    /// Why the noise is not [`Monotone`]; `None` where it is.
+    const NO_INTEGER_ROUTE: Option<&'static str> = None;
+
+    /// The noise of a description's numbers, in the order of the class's fields, and its mode;
+    /// `None` where they are not of this noise.
+    fn read(parameters: &[f64], mode: &str) -> Option<Result<Self, Error>>;
 
     /// The next word of each lane that the noise can use.
     ///
@@ -23,6 +29,7 @@ pub(crate) trait Draw: Copy + Sync {
     /// The CPU must have the instruction set `S`.
     #[inline(always)]
     unsafe fn word<S: Simd>(&self, lanes: &mut Lanes<S>) -> S::U {
+        // SAFETY: the caller vouches for the CPU.
         unsafe { lanes.next() }
     }
 
@@ -50,6 +57,7 @@ pub(crate) trait Monotone: Draw {
     /// The CPU must have the instruction set `S`.
     #[inline(always)]
     unsafe fn ordered<S: Simd>(&self, word: S::U) -> (S::U, S::M) {
+        // SAFETY: the caller vouches for the CPU.
         unsafe { (word, S::top(S::splat(u64::MAX))) }
     }
 
