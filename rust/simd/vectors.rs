@@ -5,10 +5,6 @@
 //! Nothing here is a fused multiply-add, an approximate reciprocal or a reassociated sum: those
 //! are the three ways in which instruction sets come to disagree.
 
-// Every unsafe block below is made of operations of an instruction set `S`, sound exactly when the
-// CPU has it; each function passes that condition on to its caller in its own `# Safety`.
-#![allow(clippy::undocumented_unsafe_blocks)]
-
 /// Lanes of the widest vector.
 pub(crate) const WIDEST: usize = 32;
 
@@ -69,6 +65,7 @@ pub(crate) trait Simd: Copy + 'static {
     /// from the nearer end of [0, 1), in units of 2^-53.
     #[inline(always)]
     unsafe fn signed53(word: Self::U) -> Self::F {
+        // SAFETY: the caller vouches for the CPU.
         unsafe {
             let low = integer::<Self>(Self::and(Self::shr::<11>(word), Self::splat((1 << 52) - 1)));
             let below_one = Self::subf(low, Self::splatf(4_503_599_627_370_496.0));
@@ -79,6 +76,7 @@ pub(crate) trait Simd: Copy + 'static {
     #[inline(always)]
     unsafe fn exponent(a: Self::F) -> Self::F {
         const TWO_52: u64 = 0x4330_0000_0000_0000;
+        // SAFETY: the caller vouches for the CPU.
         unsafe {
             let biased = Self::and(Self::shr::<52>(Self::bits(a)), Self::splat(0x7ff));
             let shifted = Self::float(Self::or(biased, Self::splat(TWO_52)));
@@ -103,5 +101,6 @@ pub(crate) trait Simd: Copy + 'static {
 #[inline(always)]
 pub(crate) unsafe fn integer<S: Simd>(j: S::U) -> S::F {
     const TWO_52: u64 = 0x4330_0000_0000_0000;
+    // SAFETY: the caller vouches for the CPU.
     unsafe { S::subf(S::float(S::add(j, S::splat(TWO_52))), S::splatf(f64::from_bits(TWO_52))) }
 }
