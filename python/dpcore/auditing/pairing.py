@@ -19,8 +19,8 @@ from ..pairs.domains import neighbour_of
 from ..pairs.neighbouring import named, refuse_farther
 from ..published import is_native
 from ..records import Pair
-from ..sampling.drawing import PILOT
 from ..sampling.sources import Source
+from ..streams import PILOT
 from .judging import screen, select
 
 _LEAST: Final = 2**11

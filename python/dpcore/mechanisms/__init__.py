@@ -1,5 +1,6 @@
 """What runs: native noise, published systems' common part, and users' callables."""
 
+from ..streams import Rng
 from .noise import (
     LARGEST,
     PRIMITIVES,
@@ -12,7 +13,6 @@ from .noise import (
     Native,
     Primitive,
     RandomBits,
-    Rng,
     Steps,
     Uniform,
     positive,

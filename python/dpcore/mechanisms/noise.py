@@ -7,18 +7,18 @@ entry, except `RandomBits`, which ignores it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import choice, invalid, mistyped, real
+from .. import _core
+from ..errors import choice, invalid, mistyped, real, vector
+from ..streams import SAMPLE, Rng, array_for, block_of, seed_of, sized, threads_of
 
 LARGEST = 1e300
 """Largest scale or range end: the largest noise, 36.04 scales, then stays finite."""
-
-Rng = int | np.random.Generator | None
 
 
 def positive(name: str, value: Any) -> float:
@@ -42,8 +42,6 @@ class Native:
         Returns:
             Outputs of shape `(size, dim)`.
         """
-        from ..sampling.drawing import fill
-
         return fill(self, x, size, rng)
 
     def steps(self, dim: int) -> Steps:
@@ -311,6 +309,36 @@ class Steps:
         if self.clip is not None and type(self.clip) is not Clip:
             raise mistyped("clip", "a Clip or None", self.clip)
         object.__setattr__(self, "factor", positive("factor", self.factor))
+
+
+def describe(mechanism: Native, dim: int) -> tuple[Any, ...]:
+    """What the core is told of a native mechanism: names and numbers only."""
+    steps = mechanism.steps(dim)
+    values = [getattr(steps.noise, field.name) for field in fields(steps.noise)]  # type: ignore[arg-type]
+    numbers = [value for value in values if not isinstance(value, str)]
+    mode = next((value for value in values if isinstance(value, str)), "")
+    clip = None if steps.clip is None else (steps.clip.norm, steps.clip.radius)
+    return type(steps.noise).__name__, numbers, mode, clip, steps.factor
+
+
+def fill(
+    mech: Native,
+    x: npt.ArrayLike,
+    size: int,
+    rng: Rng = None,
+    out: npt.NDArray[Any] | None = None,
+    dtype: npt.DTypeLike = np.float64,
+    threads: int | None = None,
+) -> npt.NDArray[Any]:
+    """What `sample` does, for whatever describes itself in native steps: subclasses too."""
+    point = vector("x", x)
+    size = sized(size, point.size)
+    out = array_for(out, (size, point.size), dtype)
+    if np.may_share_memory(point, out):
+        point = point.copy()
+    run = (seed_of(rng), SAMPLE, 0, block_of(point.size))
+    _core.sample(describe(mech, point.size), point, out, run, 0, threads_of(threads))
+    return out
 
 
 PRIMITIVES: tuple[type[Primitive], ...] = (

@@ -15,7 +15,7 @@ from ..errors import invalid, mistyped, numeric
 from ..mechanisms.callables import call, generator, name_of
 from ..mechanisms.noise import Native
 from ..published import is_native
-from ..sampling.drawing import SAMPLE
+from ..streams import SAMPLE
 from ._ranks import Floats
 
 _ELEMENTS = 2**20
