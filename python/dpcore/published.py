@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from .mechanisms.noise import PRIMITIVES, Clip, DPTextNoise, Laplace, Native, Steps
+from .mechanisms import PRIMITIVES, Clip, DPTextNoise, Laplace, Native, Steps
 from .mechanisms.systems import Clipped, Sensitive, System, noise_scale
 from .pairs import dimension, zeros_ones
 from .records import Pair

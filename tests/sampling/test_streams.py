@@ -15,7 +15,7 @@ from scipy import stats
 import dpcore
 from dpcore import DPTextNoise, Exponential, Gaussian, Identity, Laplace, RandomBits, Uniform, _core
 from dpcore.attacks import MajorityVote
-from dpcore.mechanisms.noise import describe
+from dpcore.mechanisms.native import describe
 from dpcore.streams import COUNT, PILOT, SAMPLE, SELECTION, block_of
 
 ALPHA = 1e-6

@@ -12,7 +12,7 @@ import numpy as np
 from ..attacks.choosing.choice import Goal, ScoreAttack
 from ..attacks.reading.candidates import candidates_of
 from ..errors import flag, invalid, message, mistyped, vector
-from ..mechanisms.noise import Native
+from ..mechanisms import Native
 from ..pairs import Search, drive, zeros_ones
 from ..pairs.comparing import same
 from ..pairs.domains import neighbour_of

@@ -26,7 +26,7 @@ from ..errors import (
 )
 from ..mechanisms.answers import outputs_of
 from ..mechanisms.callables import call, generator, name_of
-from ..mechanisms.noise import describe
+from ..mechanisms.native import describe
 from ..pairs import distance
 from ..published import is_native
 from ..records import Pair

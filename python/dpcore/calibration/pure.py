@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import instance, invalid, numeric, vector
-from ..mechanisms.noise import positive
+from ..mechanisms import positive
 from ..mechanisms.systems import noise_scale
 from ..records import Pair, Record
 from ..streams import Rng, seed_of, sized

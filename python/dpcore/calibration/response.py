@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import instance, integer, invalid, numeric
-from ..mechanisms.noise import positive
+from ..mechanisms import positive
 from ..pairs import dimension
 from ..records import Pair, Record
 from ..streams import Rng, sized

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import mistyped
-from ..mechanisms.noise import Native, fill
+from ..mechanisms.native import Native, fill
 from ..published import is_native
 from ..streams import Rng
 

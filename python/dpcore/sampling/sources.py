@@ -22,7 +22,7 @@ from .. import _core
 from ..errors import invalid, vector
 from ..events import Vote
 from ..mechanisms.callables import call, generator, name_of
-from ..mechanisms.noise import Native, describe
+from ..mechanisms.native import Native, describe
 from ..records import Pair
 from ..streams import COUNT
 from ..streams.generators import reseed_a_forked_child, seeded_globals

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...auditing.run import Audit
 from ...errors import integer, real
-from ...mechanisms.noise import Laplace
+from ...mechanisms import Laplace
 from ...pairs import distance
 from ...published import SYSTEMS
 from ...report.text import epsilon
