@@ -15,6 +15,26 @@ from .mechanisms.systems import Clipped, Sensitive, System, noise_scale
 from .pairs import dimension, zeros_ones
 from .records import Pair
 
+__all__ = [
+    "NATIVE",
+    "SYSTEMS",
+    "ADePT",
+    "ADePTClipL1",
+    "ADePTReference",
+    "ADePTScaled",
+    "DPText",
+    "DPTextRepaired",
+    "HalfNoise",
+    "HalvedOutput",
+    "LaplaceMechanism",
+    "is_native",
+]
+
+
+def __dir__() -> list[str]:
+    """Its own names: what it imports can be imported from here too, but is not shown."""
+    return __all__
+
 
 @dataclass(frozen=True, slots=True)
 class LaplaceMechanism(Sensitive):
