@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Final
 
+from ..bounds.profile import epsilon_of, log_delta
 from ..errors import choice, delta_level, instance, invalid, mistyped, real
 from ..mechanisms.laws import Cost, over_scale
 from ..mechanisms.native import law_of
@@ -14,7 +15,6 @@ from ..published import is_native
 from ..records import Pair, Record
 from ..sensitivity import OneHot, sensitivity
 from ._images import widest
-from ._profile import epsilon_of, log_delta
 from .pure import L2Laplace
 from .response import RandomisedResponse
 

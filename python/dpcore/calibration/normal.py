@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from ..bounds.profile import epsilon_of, log_delta, mu_of
 from ..errors import choice, confidence_level, delta_level, instance, invalid, real
 from ..mechanisms.gaussian import Gaussian, ratio
 from ..mechanisms.native import positive
 from ..mechanisms.systems import noise_scale
 from ..records import Record
-from ._profile import epsilon_of, log_delta, mu_of
 
 FORMULAS = ("classical", "analytic")
 
