@@ -14,7 +14,7 @@ import pytest
 
 import dpcore
 from dpcore import _core, mechanisms, published
-from dpcore.sampling.drawing import describe
+from dpcore.mechanisms.native import describe
 
 PACKAGE = Path(dpcore.__file__).parent
 

@@ -18,7 +18,7 @@ from dpcore.calibration import (
     gaussian_delta,
     gaussian_epsilon,
 )
-from dpcore.calibration._profile import log_delta
+from dpcore.bounds.profile import log_delta
 
 
 def true_delta(sigma, epsilon, sensitivity):

@@ -26,11 +26,12 @@ from ..errors import (
 )
 from ..mechanisms.answers import outputs_of
 from ..mechanisms.callables import call, generator, name_of
+from ..mechanisms.native import describe
 from ..pairs import distance
 from ..published import is_native
 from ..records import Pair
-from ..sampling.drawing import MOST_DRAWS, PROBE, Rng, block_of, describe, seed_of, threads_of
 from ..sampling.sources import CallableDraws, NativeDraws, Source
+from ..streams import MOST_DRAWS, PROBE, Rng, block_of, seed_of, threads_of
 from .fitting import pilot_of, vote_pilot
 from .pairing import Asked, asked, dim_of, settle
 from .randomness import runs_in, shared_globals, whose

@@ -12,7 +12,7 @@ from .._core import __version__
 from ..attacks import MajorityVote
 from ..auditing.run import Audit, audit
 from ..errors import confidence_level, count, integer, invalid, mistyped
-from ..mechanisms.noise import Native
+from ..mechanisms import Native
 from ..progress import Progress
 from ..records import Pair
 from ..report import encoding as _json

@@ -12,7 +12,7 @@ import numpy as np
 from .. import pairs
 from ..pairs.comparing import same
 from ..published import is_native
-from ..sampling.drawing import block_of
+from ..streams import block_of
 
 if TYPE_CHECKING:
     from ..results.audits import Audit

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...errors import invalid
-from ...sampling.drawing import threads_of
+from ...streams import threads_of
 from ..points.atoms import atoms
 from ..points.lists import Four, averaged, copies, refuse_zeros, resampled
 from ..points.points import Points

@@ -19,7 +19,7 @@ from ...bounds.unconditional import exact
 from ...errors import choice, confidence_level, count, integer
 from ...progress import Progress
 from ...records import Counts
-from ...sampling.drawing import threads_of
+from ...streams import threads_of
 from ..running import SEED, cell_seed, listed, own, record
 from .mechanisms import BENCHMARKS, Benchmark
 

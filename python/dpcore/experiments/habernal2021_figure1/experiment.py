@@ -17,7 +17,7 @@ from ... import _core
 from ...bounds.binomial import limits
 from ...errors import integer, real
 from ...progress import Progress
-from ...sampling.drawing import threads_of
+from ...streams import threads_of
 from ..running import SEED, cell_seed, check, listed, own, record
 from .cost import LAWS, Cost, Excess, costs, excesses
 from .text import p_value, plain, text

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ...mechanisms.noise import DPTextNoise, Laplace
+from ...mechanisms import DPTextNoise, Laplace
 from ...progress import Progress
 from ...report import encoding as _json
 from ...sampling.drawing import sample

@@ -17,7 +17,6 @@ from ...errors import integer
 from ...pairs import NORMS, Box
 from ...progress import Progress
 from ...report import encoding as _json
-from ...sampling.drawing import threads_of
 from ...sensitivity import (
     Ball,
     Histogram,
@@ -29,6 +28,7 @@ from ...sensitivity import (
     sensitivity,
 )
 from ...sensitivity.refuting import Refutation, refute
+from ...streams import threads_of
 from ..running import SEED, aligned, cell_seed, check, own, record
 
 if TYPE_CHECKING:
