@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..attacks.choosing.sketch import binned
 from ..errors import invalid, mistyped
 from ..events import Above, Vote
 from ..events.above import scores_of
@@ -168,6 +167,16 @@ class TallyRows:
         if scores is None or not isinstance(event, Above) or not isinstance(tally, Curve):
             return tally(seen)
         return tally.of_scores(scores[: len(seen)]) if tally.score is event.score else tally(seen)
+
+
+def binned(values: npt.NDArray[np.float64], edges: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    """How many values lie in each of the bins that increasing edges make; NaN is in none.
+
+    A bin holds its lower edge. Shape `(edges + 1,)`.
+    """
+    counts = np.empty(edges.size + 1, np.uint64)
+    _core.bin_counts(np.ascontiguousarray(values), np.ascontiguousarray(edges), counts)
+    return counts.astype(np.int64)
 
 
 def happened(event: Event, outputs: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
