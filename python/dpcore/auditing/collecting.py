@@ -10,6 +10,7 @@ import numpy as np
 
 from ..attacks import NAMES
 from ..errors import AssumptionWarning
+from ..events import event_of
 from ..mechanisms.callables import name_of
 from ..progress import Progress, interrupted_again
 from ..records import Counts
@@ -103,9 +104,11 @@ def _watches(plan: Plan, fitted: Fitted) -> tuple[Watch, ...]:
     if fitted.lattice is not None:
         limit = plan.start + min(plan.trials, _LATTICE_TRIALS)
         watches.append(Watch(Hits(fitted.lattice.event), limit))
-    if fitted.thresholds.size:
-        curve = Curve(fitted.event.score, fitted.thresholds)  # type: ignore[attr-defined]
-        watches.append(Watch(curve, plan.start + min(plan.trials, _CURVE_TRIALS)))
+    score = event_of(fitted.event).own_score
+    if score is not None and fitted.thresholds.size:
+        watches.append(
+            Watch(Curve(score, fitted.thresholds), plan.start + min(plan.trials, _CURVE_TRIALS))
+        )
     return tuple(watches)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..bounds import BOUNDS, Band, Martingale, detectable, every_coordinate, tradeoff_band
 from ..errors import invalid
-from ..events import Above
+from ..events import event_of
 from ..records import Counts
 from ..report.next_step import tells_nothing
 
@@ -112,7 +112,7 @@ def fixed(audit: Audit) -> Audit:
 def band(audit: Audit) -> Band:
     """The upper confidence band on the trade-off function."""
     curve = audit.curve
-    if curve is None or not isinstance(audit.event, Above):
+    if curve is None or event_of(audit.event).own_score is None:
         raise invalid("attack", "one whose event is a threshold on a score", audit.attack)
     sides = [(curve.k, curve.n), (curve.k_prime, curve.n_prime)]
     if audit.event.side == "below":

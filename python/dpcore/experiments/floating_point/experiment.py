@@ -18,7 +18,7 @@ from ..._core import __version__
 from ...attacks.lattice import FloatLattice
 from ...auditing.run import Audit, audit
 from ...errors import choice
-from ...events import Never
+from ...events import event_of
 from ...progress import Progress
 from ...records import Pair
 from ...report.text import epsilon
@@ -238,7 +238,7 @@ def _event(row: Row) -> str:
     """What was counted, in words."""
     if row.audit is None:
         return row.missing
-    if type(row.audit.event) is Never:
+    if not event_of(row.audit.event).happens:
         return "none: the pilot shows no trace"
     return str(row.audit.event)
 
