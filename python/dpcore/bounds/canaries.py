@@ -8,11 +8,13 @@ from collections.abc import Callable
 import numpy as np
 
 from ..errors import confidence_level, delta_level, integer, real
+from .declaration import Declared
 
 _MOST_EPSILON = 1e3
 _STEPS = 60
 
 
+@Declared(title="one training run", rows="one_run")
 def one_run(
     guesses: int, correct: int, canaries: int, delta: float = 0.0, confidence: float = 0.95
 ) -> float:
@@ -142,6 +144,7 @@ def _least_mass(guesses: int, correct: int, canaries: int, mu: float, tau: float
     return r + h > total
 
 
+@Declared(title="one training run, of a Gaussian claim", rows="one_run", deltas="positive")
 def one_run_fdp(
     guesses: int, correct: int, canaries: int, delta: float, confidence: float = 0.95
 ) -> float:
