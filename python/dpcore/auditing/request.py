@@ -12,6 +12,7 @@ from .. import _core
 from ..attacks import Auto, Coordinatewise, MajorityVote, Timing
 from ..attacks.choosing.choice import Goal, ScoreAttack
 from ..bounds import BOUNDS
+from ..bounds.declaration import declared
 from ..errors import (
     AssumptionWarning,
     choice,
@@ -180,8 +181,7 @@ def plan_of(
     choice("bound", bound, tuple(BOUNDS))
     choice("stop", stop, ("fixed", "refuted"))
     flag("floats", floats)
-    if bound == "conditional" and delta:
-        raise invalid("bound", "another than 'conditional' where delta is above 0", bound)
+    declared(BOUNDS[bound]).check_delta(bound, delta)
     if pilot is not None:
         integer("pilot", pilot, 2)
     if block is not None:
@@ -270,7 +270,7 @@ def _check_size(plan: Plan) -> None:
         requirement = "False but for an attack that makes scores and a fixed number of trials"
         raise invalid("floats", requirement, plan.floats)
     fixed_form = plan.stop == "refuted" or isinstance(plan.attack, Coordinatewise)
-    if fixed_form and plan.bound in ("exact", "conditional"):
+    if fixed_form and not declared(BOUNDS[plan.bound]).implied:
         raise invalid("bound", "left alone for stop='refuted' and for Coordinatewise", plan.bound)
     if plan.stop == "refuted" and not isinstance(plan.attack, ScoreAttack):
         raise invalid("attack", "one that makes scores, where stop is 'refuted'", plan.attack)

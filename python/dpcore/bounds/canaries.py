@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..errors import confidence_level, delta_level, integer, real
+from .declaration import Declared
 
 _MOST_EPSILON = 1e3
 _STEPS = 60
@@ -15,6 +16,7 @@ _MOST_GAUSSIAN = 2.0**1022
 """Between this and its half the middle is still a float64."""
 
 
+@Declared(title="one training run", rows="one_run")
 def one_run(
     guesses: int, correct: int, canaries: int, delta: float = 0.0, confidence: float = 0.95
 ) -> float:
@@ -144,6 +146,7 @@ def _least_mass(guesses: int, correct: int, canaries: int, mu: float, tau: float
     return r + h > total
 
 
+@Declared(title="one training run, of a Gaussian claim", rows="one_run", deltas="positive")
 def one_run_fdp(
     guesses: int, correct: int, canaries: int, delta: float, confidence: float = 0.95
 ) -> float:
