@@ -18,9 +18,8 @@ from dpcore.experiments import divergence_accuracy as accuracy
 from dpcore.experiments.divergence_accuracy.cases import ALPHAS, CASES
 from dpcore.experiments.divergence_accuracy.published import PUBLISHED
 
-RECORD = json.loads(
-    (Path(__file__).parent.parent / "reference" / "divergence_accuracy.json").read_text(encoding="utf-8")
-)
+REFERENCE = Path(__file__).parent.parent / "reference"
+RECORD = json.loads((REFERENCE / "divergence_accuracy.json").read_text(encoding="utf-8"))
 KNOWN = {(cell["case"], cell["method"]): cell for cell in RECORD["cells"]}
 NAMES = tuple(dict.fromkeys(case for case, _ in KNOWN))
 METHODS = tuple(dict.fromkeys(method for _, method in KNOWN))
