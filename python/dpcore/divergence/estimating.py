@@ -131,8 +131,18 @@ def renyi(
         True
     """
     begun = time.perf_counter()
-    request = Request.checked(
-        points=points(y0, y1, counts0, counts1, groups0, groups1, decimals, scale),
+    both = points(
+        y0,
+        y1,
+        counts0=counts0,
+        counts1=counts1,
+        groups0=groups0,
+        groups1=groups1,
+        decimals=decimals,
+        scale=scale,
+    )
+    request = Request(
+        points=both,
         alphas=alphas,
         k=k,
         method=method,
