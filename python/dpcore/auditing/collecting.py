@@ -10,15 +10,16 @@ import numpy as np
 
 from ..attacks import NAMES
 from ..errors import AssumptionWarning
+from ..events import event_of
 from ..mechanisms.callables import name_of
 from ..progress import Progress, interrupted_again
 from ..records import Counts
 from ..results.audits import Audit
 from ..results.findings import Finding, Scored
-from ..sampling.drawing import COUNT
 from ..sampling.rows import doubts
 from ..sampling.sources import Source, slices_of
 from ..sampling.tally import Curve, Event, Hits, Tally, Watch
+from ..streams import COUNT
 from .fitting import Fitted
 from .request import Plan
 
@@ -103,9 +104,11 @@ def _watches(plan: Plan, fitted: Fitted) -> tuple[Watch, ...]:
     if fitted.lattice is not None:
         limit = plan.start + min(plan.trials, _LATTICE_TRIALS)
         watches.append(Watch(Hits(fitted.lattice.event), limit))
-    if fitted.thresholds.size:
-        curve = Curve(fitted.event.score, fitted.thresholds)  # type: ignore[attr-defined]
-        watches.append(Watch(curve, plan.start + min(plan.trials, _CURVE_TRIALS)))
+    score = event_of(fitted.event).own_score
+    if score is not None and fitted.thresholds.size:
+        watches.append(
+            Watch(Curve(score, fitted.thresholds), plan.start + min(plan.trials, _CURVE_TRIALS))
+        )
     return tuple(watches)
 
 

@@ -20,9 +20,9 @@ from ..errors import integer, mistyped
 from ..events import Never
 from ..events.above import Score, scores_of
 from ..records import Counts, Pair
-from ..sampling.drawing import PILOT, PROBE
 from ..sampling.sources import Place, Source
 from ..sampling.tally import Event
+from ..streams import PILOT, PROBE
 from .answer_types import types_apart
 from .judging import marks_on, merit_of, screen, select
 

@@ -12,6 +12,7 @@ from .. import _core
 from ..attacks import Auto, Coordinatewise, MajorityVote, Timing
 from ..attacks.choosing.choice import Goal, ScoreAttack
 from ..bounds import BOUNDS
+from ..bounds.declaration import declared
 from ..errors import (
     AssumptionWarning,
     choice,
@@ -26,11 +27,12 @@ from ..errors import (
 )
 from ..mechanisms.answers import outputs_of
 from ..mechanisms.callables import call, generator, name_of
+from ..mechanisms.native import describe
 from ..pairs import distance
 from ..published import is_native
 from ..records import Pair
-from ..sampling.drawing import MOST_DRAWS, PROBE, Rng, block_of, describe, seed_of, threads_of
 from ..sampling.sources import CallableDraws, NativeDraws, Source
+from ..streams import MOST_DRAWS, PROBE, Rng, block_of, seed_of, threads_of
 from .fitting import pilot_of, vote_pilot
 from .pairing import Asked, asked, dim_of, settle
 from .randomness import runs_in, shared_globals, whose
@@ -179,8 +181,7 @@ def plan_of(
     choice("bound", bound, tuple(BOUNDS))
     choice("stop", stop, ("fixed", "refuted"))
     flag("floats", floats)
-    if bound == "conditional" and delta:
-        raise invalid("bound", "another than 'conditional' where delta is above 0", bound)
+    declared(BOUNDS[bound]).check_delta(bound, delta)
     if pilot is not None:
         integer("pilot", pilot, 2)
     if block is not None:
@@ -269,7 +270,7 @@ def _check_size(plan: Plan) -> None:
         requirement = "False but for an attack that makes scores and a fixed number of trials"
         raise invalid("floats", requirement, plan.floats)
     fixed_form = plan.stop == "refuted" or isinstance(plan.attack, Coordinatewise)
-    if fixed_form and plan.bound in ("exact", "conditional"):
+    if fixed_form and not declared(BOUNDS[plan.bound]).implied:
         raise invalid("bound", "left alone for stop='refuted' and for Coordinatewise", plan.bound)
     if plan.stop == "refuted" and not isinstance(plan.attack, ScoreAttack):
         raise invalid("attack", "one that makes scores, where stop is 'refuted'", plan.attack)

@@ -10,7 +10,7 @@ from ..attacks import Timing
 from ..pairs import Neighbour, Search
 from ..records import Pair
 from ..results.audits import Audit
-from ..sampling.drawing import Rng
+from ..streams import Rng
 from .collecting import counted
 from .fitting import fit
 from .request import plan_of, settled

@@ -16,10 +16,10 @@ from ..events import Never
 from ..progress import Progress, interrupted_again
 from ..records import Counts, Pair
 from ..results.findings import Slice
-from ..sampling.drawing import COUNT, PILOT
 from ..sampling.rows import Evidence, doubts
 from ..sampling.sources import Source, blocks
 from ..sampling.tally import happened
+from ..streams import COUNT, PILOT
 from .fitting import Fitted
 
 BLOCK: Final = 256

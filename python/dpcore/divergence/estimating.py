@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import mistyped
-from ..sampling.drawing import Rng
+from ..streams import Rng
 from .points.points import points
 from .record import Estimate
 from .request import KL_ONLY, METHODS, Request

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..errors import choice, confidence_level, flag, integer, invalid, mistyped
-from ..sampling.drawing import Rng, seed_of, threads_of
+from ..streams import Rng, seed_of, threads_of
 from .points.points import Points
 from .points.replicates import ERRORS, Labels, Plan, plan
 from .raw import Reals

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..sampling.drawing import threads_of
+from ..streams import threads_of
 from .certificates import Certificate, certify, epsilon_lower
 from .estimators.ball import ball
 from .estimators.paper import paper

@@ -11,7 +11,7 @@ import numpy as np
 from ..attacks import MajorityVote
 from ..auditing.run import Audit, audit
 from ..errors import confidence_level, count, integer, invalid, mistyped
-from ..mechanisms.noise import Native
+from ..mechanisms import Native
 from ..progress import Progress
 from ..records import Pair
 

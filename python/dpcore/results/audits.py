@@ -6,7 +6,7 @@ import json
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from .. import exact
 from ..bounds import Band, mu_lower
 from ..errors import delta_level, instance, mistyped
-from ..events import Vote
+from ..events import event_of
 from ..mechanisms.callables import name_of
 from ..published import is_native
 from ..records import Counts, Pair, Record
@@ -189,9 +189,7 @@ class Audit(Record):
 
         An oracle in real numbers, printed beside the audit, never in place of it.
         """
-        if type(self.event) is not Vote or not is_native(self.mechanism):
-            return None
-        if replace(self.event, vote="x_prime") != Vote.between(self.pair):
+        if not is_native(self.mechanism) or not event_of(self.event).midway(self.pair):
             return None
         loss = exact.vote_loss(self.mechanism, self.pair)
         return loss if loss is None or self.delta else loss / self.pair.distance

@@ -6,9 +6,19 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..bounds import BOUNDS, Band, Martingale, detectable, every_coordinate, tradeoff_band
+from ..bounds import (
+    BOUNDS,
+    Band,
+    Martingale,
+    anytime,
+    clopper_pearson,
+    detectable,
+    every_coordinate,
+    tradeoff_band,
+)
+from ..bounds.declaration import declared
 from ..errors import invalid
-from ..events import Above
+from ..events import event_of
 from ..records import Counts
 from ..report.next_step import tells_nothing
 
@@ -37,7 +47,7 @@ def certified_at(audit: Audit, delta: float) -> float:
     if not audit.floats or audit.floating_point is None:
         return own
     # Both hold at once with the confidence asked for, so the larger one may be reported.
-    bound = BOUNDS["clopper_pearson" if audit.stop == "fixed" else "anytime"]
+    bound = clopper_pearson if audit.stop == "fixed" else anytime
     return max(own, bound(audit.floating_point.bound_counts, delta, level(audit)))
 
 
@@ -112,7 +122,7 @@ def fixed(audit: Audit) -> Audit:
 def band(audit: Audit) -> Band:
     """The upper confidence band on the trade-off function."""
     curve = audit.curve
-    if curve is None or not isinstance(audit.event, Above):
+    if curve is None or event_of(audit.event).own_score is None:
         raise invalid("attack", "one whose event is a threshold on a score", audit.attack)
     sides = [(curve.k, curve.n), (curve.k_prime, curve.n_prime)]
     if audit.event.side == "below":
@@ -139,8 +149,9 @@ def power_sentence(audit: Audit) -> str:
         )
     mass = counts.k / counts.n
     whole = audit.claim * audit.pair.distance
+    bound = BOUNDS[audit.bound]
     # The exact test would take minutes here; what Clopper-Pearson certifies, it nearly always does.
-    bound = BOUNDS["clopper_pearson" if audit.bound == "exact" else audit.bound]
+    bound = clopper_pearson if declared(bound).slow else bound
     ratio = detectable(counts.n, whole, mass, bound, audit.delta, level(audit))[1]
     if not math.isfinite(ratio):
         return (

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ... import _core
 from ...errors import invalid
 from ...progress import Progress
-from ...sampling.drawing import threads_of
+from ...streams import threads_of
 from ..points.atoms import Atoms, atoms
 from ..points.line import ceiling, line_ball
 from ..points.lists import blocks, copies, length

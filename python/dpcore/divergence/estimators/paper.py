@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...errors import invalid
-from ...sampling.drawing import threads_of
+from ...streams import threads_of
 from ..points.atoms import atoms
 from ..points.lists import Four, averaged, from_lists, refuse_zeros
 from ..points.points import Points

@@ -8,7 +8,7 @@ import numpy as np
 
 from ... import _core
 from ...errors import invalid
-from ...sampling.drawing import threads_of
+from ...streams import threads_of
 from ..points.lists import Four, averaged, from_lists, refuse_zeros
 from ..points.points import Points
 from ..points.replicates import Plan, Weights

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ... import _core
-from ...sampling.drawing import threads_of
+from ...streams import threads_of
 from ..raw import Raw, Reals
 from .replicates import Plan
 

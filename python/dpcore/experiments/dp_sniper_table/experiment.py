@@ -18,7 +18,7 @@ from ...auditing.run import Audit, audit
 from ...bounds.unconditional import exact
 from ...errors import choice, confidence_level, count, integer
 from ...records import Counts
-from ...sampling.drawing import threads_of
+from ...streams import threads_of
 from ..running import SEED, cell_seed, gathered, listed, own
 from .mechanisms import BENCHMARKS, Benchmark
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...events import Never
+from ...events import event_of
 from ...report.text import epsilon
 from ..text import aligned, record
 from .experiment import NAME, Result, Row
@@ -37,7 +37,7 @@ def _event(row: Row) -> str:
     """What was counted, in words."""
     if row.audit is None:
         return row.missing
-    if type(row.audit.event) is Never:
+    if not event_of(row.audit.event).happens:
         return "none: the pilot shows no trace"
     return str(row.audit.event)
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ... import _core
 from ...bounds.binomial import limits
 from ...errors import integer, real
-from ...sampling.drawing import threads_of
+from ...streams import threads_of
 from ..running import SEED, cell_seed, check, gathered, listed, own
 from .compared import COMPARED_PAIRS, COMPARISON, p_value
 from .cost import LAWS, Cost, Excess, costs, excesses

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from ...auditing.run import Audit
 from ...errors import choice, integer, real
 from ...exact import VoteLaw, loss, vote_log_probabilities
-from ...mechanisms.noise import Identity, Native, RandomBits
+from ...mechanisms import Identity, Native, RandomBits
 from ...pairs import zeros_ones
 from ...published import ADePTReference, DPText, HalfNoise, HalvedOutput, LaplaceMechanism
 from ..running import SEED, Job, check, listed, own, run_audits

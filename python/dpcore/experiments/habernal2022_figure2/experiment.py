@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ...mechanisms.noise import DPTextNoise, Laplace
+from ...mechanisms import DPTextNoise, Laplace
 from ...sampling.drawing import sample
 from ..running import SEED, cell_seed, check, gathered, own
 

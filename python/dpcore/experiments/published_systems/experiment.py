@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...auditing.run import Audit
 from ...errors import integer, real
-from ...mechanisms.noise import Laplace
+from ...mechanisms.native import law_of
 from ...pairs import distance
 from ...published import SYSTEMS
 from ...report.text import epsilon
@@ -96,9 +96,10 @@ class Row:
             Dwork and Roth (2014), theorem 3.6; Habernal (2022), theorem 3.2.
         """
         noise = self.audit.mechanism.steps(self.dim).noise
-        if type(noise) is not Laplace:
-            return math.inf
-        return distance(self.audit.pair, "l1") / noise.scale
+        law = law_of(noise)
+        if law.cost is None:
+            return math.nan
+        return law.cost(noise, distance(self.audit.pair, law.norm)).epsilon
 
 
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:

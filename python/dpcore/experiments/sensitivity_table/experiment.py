@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 from ...errors import integer
 from ...pairs import NORMS, Box
-from ...sampling.drawing import threads_of
 from ...sensitivity import (
     Ball,
     Histogram,
@@ -27,6 +26,7 @@ from ...sensitivity import (
     sensitivity,
 )
 from ...sensitivity.refuting import Refutation, refute
+from ...streams import threads_of
 from ..running import SEED, cell_seed, check, gathered, own
 
 if TYPE_CHECKING:
