@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -97,6 +98,27 @@ def test_a_toy_goes_through_every_door_whatever_is_known_of_it(law, tmp_path):
         "other end": f"{never} positive: an output above 0 in entry 0 is possible on x' alone",
     }
     assert found["infinite"] == reasons.get(law)
+
+
+OWN = """
+import dpcore
+
+toy, pair = dpcore.Toy(1.0), dpcore.Pair([0.0, 0.0], [1.0, 1.0])
+
+def test_of_a_user(dp_audit):
+    assert "Toy" in str(dp_audit(toy, pair, claim=9.0))
+"""
+
+
+def test_a_toy_of_which_nothing_is_known_on_the_command_line_and_in_pytest(tmp_path):
+    environment = copied(tmp_path, "Law()")
+    own = tmp_path / "own.py"
+    own.write_text(OWN, encoding="utf-8")
+    arguments = ("--x", "0,0", "--x-prime", "1,1", "--claim", "9", "--trials", "1e4", "--seed", "1")
+    said = run(environment, "-m", "dpcore", "audit", f"{own}:toy", *arguments)
+    assert "Toy(scale=1.0" in said
+    options = ("-q", "--rootdir", str(tmp_path), "-c", os.devnull, "--dp-trials", "10000")
+    assert "1 passed" in run(environment, "-m", "pytest", *options, str(own))
 
 
 def test_nothing_is_forgotten():
