@@ -18,6 +18,27 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+__all__ = [
+    "AssumptionWarning",
+    "about",
+    "choice",
+    "confidence_level",
+    "count",
+    "delta_level",
+    "flag",
+    "instance",
+    "integer",
+    "invalid",
+    "masked",
+    "message",
+    "mistyped",
+    "numeric",
+    "part_of",
+    "real",
+    "show",
+    "vector",
+]
+
 _Kind = TypeVar("_Kind")
 _Error = TypeVar("_Error", bound=Exception)
 

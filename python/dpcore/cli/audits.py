@@ -24,6 +24,11 @@ from .pairs import given as given_pair
 from .pairs import relation
 from .status import INTERRUPTED, NO_VERDICT, NOT_REFUTED, REFUTED, Usage, usage
 
+__all__ = [
+    "SYSTEMS",
+    "run",
+]
+
 SYSTEMS: dict[str, type[System]] = {
     "laplace": published.LaplaceMechanism,
     "adept": published.ADePT,

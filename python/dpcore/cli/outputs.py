@@ -15,6 +15,10 @@ from .delivering import check_plot, deliver_outputs
 from .options import AskedOutputs, for_call
 from .status import NO_VERDICT, NOT_REFUTED, REFUTED, Usage, say, usage
 
+__all__ = [
+    "run",
+]
+
 
 def run(asked: AskedOutputs) -> int:
     """Audit the outputs in the files, print the result, and return the exit status."""

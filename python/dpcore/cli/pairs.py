@@ -11,6 +11,12 @@ from ..pairs import L1, L2, WHICH, AddRemove, Linf, Neighbour, Replace, patterns
 from ..records import Pair
 from .status import Usage, usage
 
+__all__ = [
+    "Inputs",
+    "given",
+    "relation",
+]
+
 _BALLS = {"l1": L1, "l2": L2, "linf": Linf}
 _DATASETS = {"replace": Replace, "add-remove": AddRemove}
 

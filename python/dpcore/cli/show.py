@@ -20,6 +20,13 @@ from .audits import SYSTEMS
 from .options import AskedExperiment
 from .status import INTERRUPTED, NOT_REFUTED, Usage, usage
 
+__all__ = [
+    "environment",
+    "experiment",
+    "experiments_list",
+    "systems_list",
+]
+
 
 def systems_list(as_json: bool) -> int:
     """Print the published systems."""

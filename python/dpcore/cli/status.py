@@ -14,6 +14,22 @@ from collections.abc import Callable, Iterator
 
 from .options import OPTIONS
 
+__all__ = [
+    "CALLED",
+    "INTERRUPTED",
+    "NOT_REFUTED",
+    "NO_VERDICT",
+    "REFUTED",
+    "USAGE",
+    "Failure",
+    "Usage",
+    "failures",
+    "guard",
+    "last_line",
+    "say",
+    "usage",
+]
+
 NOT_REFUTED, REFUTED, USAGE, NO_VERDICT, INTERRUPTED = 0, 1, 2, 3, 130
 
 CALLED = "it is called as mechanism(x, size, rng) and returns an array with size rows"
