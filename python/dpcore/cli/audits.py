@@ -17,7 +17,7 @@ from ..events import Vote
 from ..mechanisms.systems import System
 from ..pairs import distance
 from ..records import Pair
-from . import user as _cli_user
+from . import user
 from .delivering import check_folder, check_plot, deliver
 from .options import Asked, for_call
 from .pairs import given as given_pair
@@ -63,9 +63,9 @@ def run(asked: Asked) -> int:
         check_plot(Path(asked.plot))
     if asked.html is not None:
         check_folder("--html", Path(asked.html))
-    if _cli_user.is_own(asked.target):
-        path, name = _cli_user.split(asked.target)
-        with _cli_user.at_work(path):
+    if user.is_own(asked.target):
+        path, name = user.split(asked.target)
+        with user.at_work(path):
             mechanism, pair = _own(asked, asked.target, path, name)
             report = _audit(asked, mechanism, pair)
     else:
@@ -138,12 +138,12 @@ def _own(asked: Asked, target: str, path: Path, name: str) -> tuple[Any, _Pairs]
         if getattr(asked, key) is not None:
             raise Usage(f"--{key} does not apply to a mechanism of your own ({target})")
     pair = given_pair(asked)
-    mechanism = _cli_user.load(path, name, target)
+    mechanism = user.load(path, name, target)
     own = getattr(mechanism, "claim", None)
     if asked.claim is None and not asked.no_claim and (own is None or callable(own)):
         raise Usage(f"{target} has no claim: give --claim EPSILON, or --no-claim to estimate only")
     if pair is None:
-        pair = _cli_user.own_pair(mechanism, target, path, asked.dim)
+        pair = user.own_pair(mechanism, target, path, asked.dim)
     if pair is None:
         # A silent choice could refute in somebody's CI what nobody claimed: 0 against 1 need not
         # be neighbours, and zeros against ones in many entries hardly ever are.
