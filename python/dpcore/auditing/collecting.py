@@ -8,10 +8,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..attacks import NAMES
+from ..attacks.attack import Fitted, attack_name
 from ..errors import AssumptionWarning
 from ..events import event_of
-from ..mechanisms.callables import name_of
 from ..progress import Progress, interrupted_again
 from ..records import Counts
 from ..results.audits import Audit
@@ -20,7 +19,6 @@ from ..sampling.drawing import COUNT
 from ..sampling.rows import doubts
 from ..sampling.sources import Source, slices_of
 from ..sampling.tally import Curve, Event, Hits, Tally, Watch
-from .fitting import Fitted
 from .request import Plan
 
 _LATTICE_TRIALS: Final = 2**20
@@ -35,7 +33,7 @@ def record(plan: Plan, source: Source, fitted: Fitted, counts: Counts, **more: A
         mechanism=plan.mechanism,
         pair=plan.pair,
         neighbour=plan.neighbour,
-        attack=_attack_name(plan.attack),
+        attack=attack_name(plan.attack),
         event=fitted.event,
         direction=fitted.direction,
         counts=counts,
@@ -165,11 +163,3 @@ def _count(
             if interrupted_again() or so_far[0] == 0:
                 raise
     return so_far
-
-
-def _attack_name(attack: Any) -> str:
-    """The attack's class, and its options where they are not the default."""
-    if type(attack) not in NAMES.values():
-        return name_of(attack)
-    name = type(attack).__name__
-    return name if attack == type(attack)() else repr(attack)

@@ -9,8 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from .. import _core
-from ..attacks import Auto, Coordinatewise, MajorityVote, Timing
-from ..attacks.choosing.choice import Goal, ScoreAttack
+from ..attacks import Auto
+from ..attacks.attack import AuditAttack, scoring
+from ..attacks.choosing.choice import Goal
+from ..attacks.own import attack_of
 from ..bounds import BOUNDS
 from ..errors import (
     AssumptionWarning,
@@ -31,7 +33,6 @@ from ..published import is_native
 from ..records import Pair
 from ..sampling.drawing import MOST_DRAWS, PROBE, Rng, block_of, describe, seed_of, threads_of
 from ..sampling.sources import CallableDraws, NativeDraws, Source
-from .fitting import pilot_of, vote_pilot
 from .pairing import Asked, asked, dim_of, settle
 from .randomness import runs_in, shared_globals, whose
 from .sequential import BLOCK
@@ -40,9 +41,6 @@ _SLACK: Final = 1e-9
 """Relative slack of the distance check: a pair at its sensitivity may be a rounding beyond it."""
 
 _LOOP_BLOCK: Final = 4096
-FEWEST_PILOT: Final = 32
-"""Pilot draws a side below which a broken claim passes by the pilot's bad luck: with Laplace noise
-of loss 1, 10 % of audits with 16 certified 0, with 2 most of them; with 24 nearly what any did."""
 _PROBED: Final = 2
 _PROBED_LISTS: Final = 64
 """Outputs of such a call; of lists, whose lengths may differ, more."""
@@ -58,7 +56,7 @@ class Plan:
 
     mechanism: Any
     wanted: Asked
-    attack: Any
+    attack: AuditAttack
     trials: int
     start: int
     claim: float | None
@@ -95,26 +93,25 @@ class Plan:
         return Goal(trials, self.delta, self.confidence)
 
     @property
-    def pilot_size(self) -> int | None:
-        """Pilot draws on each side; None leaves them to the fit."""
-        if self.pilot is None and type(self.attack) is MajorityVote:
-            return vote_pilot(self.trials)
-        return self.pilot
+    def pilot_size(self) -> int:
+        """Pilot draws on each side."""
+        return self.attack.default_pilot(self.trials) if self.pilot is None else self.pilot
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader should know of the arguments."""
-        if self.pilot is None or self.pilot >= FEWEST_PILOT or type(self.attack) is MajorityVote:
+        fewest = self.attack.fewest_pilot
+        if self.pilot is None or self.pilot >= fewest:
             return ()
         return (
             f"pilot={self.pilot} draws a side are too few to choose an event and its direction "
-            f"by: at least {FEWEST_PILOT}, or leave it out",
+            f"by: at least {fewest}, or leave it out",
         )
 
     @property
     def looks_at_floats(self) -> bool:
         """Whether the floating-point finding is looked for."""
-        return self.floats or type(self.attack) is Auto
+        return self.floats or self.attack.looks_at_floats
 
     def source(self, pair: Pair | None = None) -> Source:
         """Where the draws of a pair come from."""
@@ -195,7 +192,7 @@ def plan_of(
         route = _native_route(mechanism, wanted.first, route, attack)
     elif route != "auto":
         raise invalid("route", "'auto' for a Python callable", route)
-    elif not isinstance(attack, Timing):
+    elif not attack.times:
         if getattr(mechanism, "thread_safe", True) is False:
             _refuse_threads(threads, executor, "that is not thread-safe")
         shape = _shape_of(mechanism, wanted.first, seed)
@@ -216,7 +213,7 @@ def _probed(plan: Plan) -> Plan:
     if is_native(mechanism):
         return replace(plan, randomness="seed")
     own = getattr(mechanism, "reproducible", True) is False
-    if isinstance(plan.attack, Timing):
+    if plan.attack.times:
         return replace(plan, randomness="own") if own else plan
     source, trials = plan.source(plan.wanted.first), plan.start + plan.trials
     draws, plan = source.draws, replace(plan, doubted=source.doubts())
@@ -257,7 +254,7 @@ def _shape_of(mechanism: Any, pair: Pair, seed: int) -> tuple[int, ...]:
 
 
 def _check_size(plan: Plan) -> None:
-    if isinstance(plan.attack, Timing):
+    if plan.attack.times:
         return
     source = plan.source()
     if (plan.start + plan.trials) * source.elements >= MOST_DRAWS:
@@ -265,14 +262,14 @@ def _check_size(plan: Plan) -> None:
     if plan.start % source.block and not source.draws.native:
         requirement = f"a multiple of block = {source.block} for a Python callable"
         raise invalid("start", requirement, plan.start)
-    if plan.floats and (plan.stop == "refuted" or not isinstance(plan.attack, ScoreAttack)):
+    if plan.floats and (plan.stop == "refuted" or plan.attack.scoring is None):
         requirement = "False but for an attack that makes scores and a fixed number of trials"
         raise invalid("floats", requirement, plan.floats)
-    fixed_form = plan.stop == "refuted" or isinstance(plan.attack, Coordinatewise)
+    fixed_form = plan.stop == "refuted" or plan.attack.pools
     if fixed_form and plan.bound in ("exact", "conditional"):
         raise invalid("bound", "left alone for stop='refuted' and for Coordinatewise", plan.bound)
-    if plan.stop == "refuted" and not isinstance(plan.attack, ScoreAttack):
-        raise invalid("attack", "one that makes scores, where stop is 'refuted'", plan.attack)
+    if plan.stop == "refuted":
+        scoring(plan.attack, "where stop is 'refuted'")
 
 
 def _adapted(mechanism: Any) -> Any:
@@ -306,39 +303,33 @@ def _stated(
     return mechanism, epsilon, max(delta, least)
 
 
-def _attack_of(attack: Any) -> Any:
+def _attack_of(attack: Any) -> AuditAttack:
     if attack is None:
         return Auto()
     if isinstance(attack, str):
         choice("attack", attack, ("auto",))
         return Auto()
-    if isinstance(attack, Timing):
-        return attack
-    if not callable(attack):
-        raise mistyped("attack", "a callable (outputs, outputs_prime, pair) -> event", attack)
-    return attack
+    return attack_of(attack)
 
 
-def _native_route(mechanism: Any, pair: Pair, route: str, attack: Any) -> str:
+def _native_route(mechanism: Any, pair: Pair, route: str, attack: AuditAttack) -> str:
     dim = dim_of(pair)
     reason = _core.no_integer_route(describe(mechanism, dim))
-    if type(attack) is not MajorityVote and route == "integer":
+    if route == "integer" and not attack.by_ballot:
         raise invalid("route", "'sampled' or 'auto' for any attack but MajorityVote", route)
     if route == "integer" and reason is not None:
         raise invalid("route", f"'sampled' or 'auto' here ({reason})", route)
     if route != "auto":
         return route
-    return "sampled" if reason or type(attack) is not MajorityVote else "integer"
+    return "integer" if attack.by_ballot and not reason else "sampled"
 
 
 def settled(plan: Plan) -> Plan:
     """The plan with its one pair, and the claim that applies to it."""
     pair = plan.wanted.pairs[0] if len(plan.wanted.pairs) == 1 else None
     if pair is None:
-        if not isinstance(plan.attack, ScoreAttack):
-            raise invalid("attack", "one that makes scores, to choose among pairs", plan.attack)
-        pilot = pilot_of(plan.goal.trials, plan.pilot)
-        pair = settle(plan.wanted, plan.source, plan.attack, plan.goal, pilot, plan.seed)
+        attack = scoring(plan.attack, "to choose among pairs")
+        pair = settle(plan.wanted, plan.source, attack, plan.goal, plan.pilot_size, plan.seed)
     claim = _claim_of(plan.mechanism, pair, plan.claim)
     for said in plan.notes:
         warnings.warn(said, AssumptionWarning, stacklevel=3)

@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from typing import Any
 
-from ..attacks import Timing
 from ..pairs import Neighbour, Search
 from ..records import Pair
 from ..results.audits import Audit
 from ..sampling.drawing import Rng
 from .collecting import counted
-from .fitting import fit
+from .fitting import PilotDraws
 from .request import plan_of, settled
 from .stopping import stopped_early
 from .timed import timed
@@ -137,11 +136,11 @@ def audit(
         stop, floats, pilot, rng, route, block, threads, executor,
     )  # fmt: skip
     chosen = settled(plan)
-    if isinstance(plan.attack, Timing):
-        return timed(chosen, plan.attack)
+    if plan.attack.times:
+        return timed(chosen)
     source = chosen.source()
     if plan.stop == "refuted":
         return stopped_early(chosen, source, progress)
-    pilot, floats = chosen.pilot_size, chosen.looks_at_floats
-    fitted = fit(source, chosen.pair, plan.attack, plan.goal, pilot, floats)
-    return counted(chosen, source, fitted, progress)
+    size, floats = chosen.pilot_size, chosen.looks_at_floats
+    draws = PilotDraws(source, chosen.pair, chosen.goal, size, floats)
+    return counted(chosen, source, chosen.attack.fitted_on(draws), progress)

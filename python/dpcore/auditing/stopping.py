@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from ..attacks.choosing.choice import ScoreAttack
+from ..attacks.attack import scoring
 from ..errors import invalid
 from ..results.audits import Audit
 from ..sampling.sources import Source
@@ -18,12 +18,11 @@ def stopped_early(plan: Plan, source: Source, progress: bool | None) -> Audit:
     """Look after every slice; stop when the claim is refuted."""
     if plan.claim is None:
         raise invalid("claim", "given, where stop is 'refuted'", None)
-    if not isinstance(plan.attack, ScoreAttack):
-        raise invalid("attack", "one that makes scores, where stop is 'refuted'", plan.attack)
+    attack = scoring(plan.attack, "where stop is 'refuted'")
     begun = time.perf_counter()
     whole = plan.claim * plan.pair.distance
     pilot = plan.pilot if plan.pilot is not None else min(plan.trials, BLOCK)
-    course = Sequence(source, plan.pair, plan.attack, whole, plan.delta, plan.confidence, pilot)
+    course = Sequence(source, plan.pair, attack, whole, plan.delta, plan.confidence, pilot)
     partial = course.run((plan.start, plan.start + plan.trials), progress)
     checks = plan.doubted + course.doubts
     warn_of((*checks, *course.remarks))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..attacks.timing import Timing, audit_timing
+from ..attacks.attack import Fitted
 from ..errors import invalid
 from ..mechanisms.callables import generator
 from ..records import Counts
@@ -15,17 +15,15 @@ from ..results.audits import Audit
 from ..sampling.drawing import COUNT, PILOT
 from ..sampling.sources import CallableDraws, Source
 from .collecting import record
-from .fitting import Fitted
 from .request import Plan
 
 
-def timed(plan: Plan, timing: Timing) -> Audit:
+def timed(plan: Plan) -> Audit:
     """Time `2 trials` calls; the event is one of output and latency together.
 
     Args:
         plan: the checked arguments; its bound is replaced by the conditional one, which alone
             allows for sides drawn by coin.
-        timing: the attack.
 
     Returns:
         The audit. Its counts are calls on a side that hit the event, of all calls.
@@ -48,12 +46,11 @@ def timed(plan: Plan, timing: Timing) -> Audit:
         return plan.mechanism(x, 1, rng)
 
     calls = 2 * plan.trials
-    found = audit_timing(
+    found = plan.attack.timed_counts(
         call,
         plan.pair,
         calls,
         generator(plan.seed, PILOT, 0, 0),
-        timing=timing,
         pilot=None if plan.pilot is None else 2 * plan.pilot,
         confidence=plan.confidence,
     )
