@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -28,7 +29,7 @@ from ..errors import (
 )
 from ..mechanisms.answers import outputs_of
 from ..mechanisms.callables import call, generator, name_of
-from ..pairs import distance
+from ..pairs import Neighbour, Search, distance
 from ..published import is_native
 from ..records import Pair
 from ..sampling.drawing import MOST_DRAWS, PROBE, Rng, block_of, describe, seed_of, threads_of
@@ -46,18 +47,16 @@ _PROBED_LISTS: Final = 64
 """Outputs of such a call; of lists, whose lengths may differ, more."""
 
 
-@dataclass(frozen=True)
-class Plan:
-    """The checked arguments of an audit.
-
-    `randomness` is whose it is (see `Audit`); with `globals` the global generators are seeded for
-    every block.
-    """
+@dataclass(frozen=True, kw_only=True)
+class Arguments:
+    """The arguments of `dpcore.audit` as they were given, each with its type: their one list."""
 
     mechanism: Any
-    wanted: Asked
-    attack: AuditAttack
-    trials: int
+    pair: Pair | tuple[Any, Any] | Iterable[Pair] | Search | None
+    neighbour: Neighbour | None
+    null: bool
+    attack: Callable[..., Any] | AuditAttack | str | None
+    trials: int | float | str
     start: int
     claim: float | None
     delta: float
@@ -66,25 +65,31 @@ class Plan:
     stop: str
     floats: bool
     pilot: int | None
-    seed: int
+    rng: Rng
     route: str
     block: int | None
     threads: int | None
     executor: Executor | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request(Arguments):
+    """The checked arguments of an audit, and what follows from them before anything is counted.
+
+    `pair` is the one to learn shapes from, and the one that is audited once it is `settled`.
+    `randomness` is whose it is (see `Audit`); with `globals` the global generators are seeded for
+    every block.
+    """
+
+    pair: Pair
+    attack: AuditAttack
+    trials: int
+    wanted: Asked
+    seed: int
     shape: tuple[int, ...]
     randomness: str = "not known"
     globals: bool = False
     doubted: tuple[str, ...] = ()
-
-    @property
-    def pair(self) -> Pair:
-        """The one pair, once it is settled."""
-        return self.wanted.first
-
-    @property
-    def neighbour(self) -> str:
-        """The relation that the pair was checked against, as text, or empty."""
-        return self.wanted.relation
 
     @property
     def goal(self) -> Goal:
@@ -147,86 +152,69 @@ class Plan:
         return threads_of(self.threads, default=1)
 
 
-def plan_of(
-    mechanism: Any,
-    pair: Any,
-    neighbour: Any,
-    null: Any,
-    attack: Any,
-    trials: Any,
-    start: Any,
-    claim: float | None,
-    delta: Any,
-    confidence: Any,
-    bound: Any,
-    stop: Any,
-    floats: Any,
-    pilot: Any,
-    rng: Rng,
-    route: Any,
-    block: Any,
-    threads: Any,
-    executor: Any,
-) -> Plan:
+def request_of(given: Arguments) -> Request:
     """Check every argument before anything is drawn."""
-    trials, start = count("trials", trials), integer("start", start, 0)
-    delta, confidence = delta_level(delta), confidence_level(confidence)
-    mechanism, claim, delta = _stated(_adapted(mechanism), neighbour, claim, delta)
-    choice("route", route, ("auto", "integer", "sampled"))
-    choice("bound", bound, tuple(BOUNDS))
-    choice("stop", stop, ("fixed", "refuted"))
-    flag("floats", floats)
-    if bound == "conditional" and delta:
-        raise invalid("bound", "another than 'conditional' where delta is above 0", bound)
-    if pilot is not None:
-        integer("pilot", pilot, 2)
-    if block is not None:
-        integer("block", block, 1, 2**40)
-    if executor is not None and not isinstance(executor, Executor):
-        raise mistyped("executor", "a concurrent.futures.Executor or None", executor)
-    attack = _attack_of(attack)
-    wanted = asked(mechanism, pair, neighbour, null)
-    seed = seed_of(rng)
+    trials, start = count("trials", given.trials), integer("start", given.start, 0)
+    delta, confidence = delta_level(given.delta), confidence_level(given.confidence)
+    mechanism, claim, delta = _stated(
+        _adapted(given.mechanism), given.neighbour, given.claim, delta
+    )
+    route = choice("route", given.route, ("auto", "integer", "sampled"))
+    choice("bound", given.bound, tuple(BOUNDS))
+    choice("stop", given.stop, ("fixed", "refuted"))
+    flag("floats", given.floats)
+    if given.bound == "conditional" and delta:
+        raise invalid("bound", "another than 'conditional' where delta is above 0", given.bound)
+    if given.pilot is not None:
+        integer("pilot", given.pilot, 2)
+    if given.block is not None:
+        integer("block", given.block, 1, 2**40)
+    if given.executor is not None and not isinstance(given.executor, Executor):
+        raise mistyped("executor", "a concurrent.futures.Executor or None", given.executor)
+    attack = _attack_of(given.attack)
+    wanted = asked(mechanism, given.pair, given.neighbour, given.null)
+    seed, pair = seed_of(given.rng), wanted.first
     shape: tuple[int, ...] = ()
     if is_native(mechanism):
-        route = _native_route(mechanism, wanted.first, route, attack)
+        route = _native_route(mechanism, pair, route, attack)
     elif route != "auto":
         raise invalid("route", "'auto' for a Python callable", route)
     elif not attack.times:
         if getattr(mechanism, "thread_safe", True) is False:
-            _refuse_threads(threads, executor, "that is not thread-safe")
-        shape = _shape_of(mechanism, wanted.first, seed)
-    plan = Plan(
-        mechanism, wanted, attack, trials, start, claim, delta, confidence, bound, stop, floats,
-        pilot, seed, route, block, threads, executor, shape,
+            _refuse_threads(given.threads, given.executor, "that is not thread-safe")
+        shape = _shape_of(mechanism, pair, seed)
+    checked = replace(
+        given, mechanism=mechanism, pair=pair, attack=attack, trials=trials, start=start,
+        claim=claim, delta=delta, confidence=confidence, route=route,
     )  # fmt: skip
-    _check_size(plan)
-    return _probed(plan)
+    request = Request(**vars(checked), wanted=wanted, seed=seed, shape=shape)
+    _check_size(request)
+    return _probed(request)
 
 
-def _probed(plan: Plan) -> Plan:
-    """The plan with what a few calls show: dependent rows, and whose randomness it is.
+def _probed(request: Request) -> Request:
+    """The request with what a few calls show: dependent rows, and whose randomness it is.
 
     Either may be refused: one noise for all rows, randomness that threads or processes share.
     """
-    mechanism, executor = plan.mechanism, plan.executor
+    mechanism, executor = request.mechanism, request.executor
     if is_native(mechanism):
-        return replace(plan, randomness="seed")
+        return replace(request, randomness="seed")
     own = getattr(mechanism, "reproducible", True) is False
-    if plan.attack.times:
-        return replace(plan, randomness="own") if own else plan
-    source, trials = plan.source(plan.wanted.first), plan.start + plan.trials
-    draws, plan = source.draws, replace(plan, doubted=source.doubts())
+    if request.attack.times:
+        return replace(request, randomness="own") if own else request
+    source, trials = request.source(), request.start + request.trials
+    draws, request = source.draws, replace(request, doubted=source.doubts())
     assert isinstance(draws, CallableDraws)
     found = "own" if own else whose(draws, trials)
     if found != "own":
-        return replace(plan, randomness=found)
+        return replace(request, randomness=found)
     if getattr(mechanism, "thread_safe", None) is not True:
         what = "with randomness of its own and no thread_safe = True"
-        _refuse_threads(plan.threads, executor, what)
+        _refuse_threads(request.threads, executor, what)
     if executor is None or runs_in(executor) != "processes":
-        return replace(plan, randomness=found)
-    return replace(plan, randomness=found, globals=shared_globals(draws, trials, executor))
+        return replace(request, randomness=found)
+    return replace(request, randomness=found, globals=shared_globals(draws, trials, executor))
 
 
 def _refuse_threads(threads: int | None, executor: Executor | None, what: str) -> None:
@@ -253,23 +241,25 @@ def _shape_of(mechanism: Any, pair: Pair, seed: int) -> tuple[int, ...]:
     return shape
 
 
-def _check_size(plan: Plan) -> None:
-    if plan.attack.times:
+def _check_size(request: Request) -> None:
+    if request.attack.times:
         return
-    source = plan.source()
-    if (plan.start + plan.trials) * source.elements >= MOST_DRAWS:
-        raise invalid("trials", "small enough that trials x dim is below 2**63", plan.trials)
-    if plan.start % source.block and not source.draws.native:
+    source = request.source()
+    if (request.start + request.trials) * source.elements >= MOST_DRAWS:
+        raise invalid("trials", "small enough that trials x dim is below 2**63", request.trials)
+    if request.start % source.block and not source.draws.native:
         requirement = f"a multiple of block = {source.block} for a Python callable"
-        raise invalid("start", requirement, plan.start)
-    if plan.floats and (plan.stop == "refuted" or plan.attack.scoring is None):
+        raise invalid("start", requirement, request.start)
+    if request.floats and (request.stop == "refuted" or request.attack.scoring is None):
         requirement = "False but for an attack that makes scores and a fixed number of trials"
-        raise invalid("floats", requirement, plan.floats)
-    fixed_form = plan.stop == "refuted" or plan.attack.pools
-    if fixed_form and plan.bound in ("exact", "conditional"):
-        raise invalid("bound", "left alone for stop='refuted' and for Coordinatewise", plan.bound)
-    if plan.stop == "refuted":
-        scoring(plan.attack, "where stop is 'refuted'")
+        raise invalid("floats", requirement, request.floats)
+    fixed_form = request.stop == "refuted" or request.attack.pools
+    if fixed_form and request.bound in ("exact", "conditional"):
+        raise invalid(
+            "bound", "left alone for stop='refuted' and for Coordinatewise", request.bound
+        )
+    if request.stop == "refuted":
+        scoring(request.attack, "where stop is 'refuted'")
 
 
 def _adapted(mechanism: Any) -> Any:
@@ -324,16 +314,18 @@ def _native_route(mechanism: Any, pair: Pair, route: str, attack: AuditAttack) -
     return "integer" if attack.by_ballot and not reason else "sampled"
 
 
-def settled(plan: Plan) -> Plan:
-    """The plan with its one pair, and the claim that applies to it."""
-    pair = plan.wanted.pairs[0] if len(plan.wanted.pairs) == 1 else None
+def settled(request: Request) -> Request:
+    """The request with its one pair, and the claim that applies to it."""
+    pair = request.wanted.pairs[0] if len(request.wanted.pairs) == 1 else None
     if pair is None:
-        attack = scoring(plan.attack, "to choose among pairs")
-        pair = settle(plan.wanted, plan.source, attack, plan.goal, plan.pilot_size, plan.seed)
-    claim = _claim_of(plan.mechanism, pair, plan.claim)
-    for said in plan.notes:
+        attack = scoring(request.attack, "to choose among pairs")
+        pair = settle(
+            request.wanted, request.source, attack, request.goal, request.pilot_size, request.seed
+        )
+    claim = _claim_of(request.mechanism, pair, request.claim)
+    for said in request.notes:
         warnings.warn(said, AssumptionWarning, stacklevel=3)
-    return replace(plan, wanted=plan.wanted.only(pair), claim=claim)
+    return replace(request, pair=pair, wanted=request.wanted.only(pair), claim=claim)
 
 
 def _claim_of(mechanism: Any, pair: Pair, claim: float | None) -> float | None:

@@ -12,7 +12,7 @@ from ..results.audits import Audit
 from ..sampling.drawing import Rng
 from .collecting import counted
 from .fitting import PilotDraws
-from .request import plan_of, settled
+from .request import Arguments, request_of, settled
 from .stopping import stopped_early
 from .timed import timed
 
@@ -131,16 +131,33 @@ def audit(
         Traceback (most recent call last):
         ValueError: pair must be at L1 distance at most 1.0 (neighbour=L1(radius=1.0)), got 8.0
     """
-    plan = plan_of(
-        mechanism, pair, neighbour, null, attack, trials, start, claim, delta, confidence, bound,
-        stop, floats, pilot, rng, route, block, threads, executor,
-    )  # fmt: skip
-    chosen = settled(plan)
-    if plan.attack.times:
-        return timed(chosen)
-    source = chosen.source()
-    if plan.stop == "refuted":
-        return stopped_early(chosen, source, progress)
-    size, floats = chosen.pilot_size, chosen.looks_at_floats
-    draws = PilotDraws(source, chosen.pair, chosen.goal, size, floats)
-    return counted(chosen, source, chosen.attack.fitted_on(draws), progress)
+    given = Arguments(
+        mechanism=mechanism,
+        pair=pair,
+        neighbour=neighbour,
+        null=null,
+        attack=attack,
+        trials=trials,
+        start=start,
+        claim=claim,
+        delta=delta,
+        confidence=confidence,
+        bound=bound,
+        stop=stop,
+        floats=floats,
+        pilot=pilot,
+        rng=rng,
+        route=route,
+        block=block,
+        threads=threads,
+        executor=executor,
+    )
+    request = settled(request_of(given))
+    if request.attack.times:
+        return timed(request)
+    source = request.source()
+    if request.stop == "refuted":
+        return stopped_early(request, source, progress)
+    size, floats = request.pilot_size, request.looks_at_floats
+    draws = PilotDraws(source, request.pair, request.goal, size, floats)
+    return counted(request, source, request.attack.fitted_on(draws), progress)
