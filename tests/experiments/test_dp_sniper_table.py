@@ -52,7 +52,7 @@ class Door:
 @pytest.fixture
 def door(monkeypatch):
     made = Door()
-    monkeypatch.setattr(table, "audit", made)
+    monkeypatch.setattr(table.experiment, "audit", made)
     return made
 
 
@@ -157,16 +157,16 @@ def test_the_record_is_strict_json(door):
 
 
 def test_ctrl_c_keeps_what_was_done(monkeypatch):
-    monkeypatch.setattr(table, "audit", Door(stop=6))
+    monkeypatch.setattr(table.experiment, "audit", Door(stop=6))
     result = table.run(few(repeats=2))
     assert result.partial
     assert [len(row.audits) for row in result.rows] == [2, 2, 1]
     assert "INTERRUPTED" in result.table()
-    monkeypatch.setattr(table, "audit", Door(partial=3))
+    monkeypatch.setattr(table.experiment, "audit", Door(partial=3))
     result = table.run(few(repeats=2))
     assert result.partial
     assert [len(row.audits) for row in result.rows] == [2, 1]
-    monkeypatch.setattr(table, "audit", Door(stop=1))
+    monkeypatch.setattr(table.experiment, "audit", Door(stop=1))
     with pytest.raises(KeyboardInterrupt):
         table.run(few())
 

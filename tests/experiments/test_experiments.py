@@ -65,7 +65,7 @@ def parts(monkeypatch):
     """Whatever is asked of an experiment is asked of its part."""
     for name, fields in PARTS.items():
         monkeypatch.setattr(get(name), "Config", partial(get(name).Config, **fields))
-    monkeypatch.setattr(get("searched-pairs"), "MECHANISMS", ("ReportNoisyMax1",))
+    monkeypatch.setattr(get("searched-pairs").experiment, "MECHANISMS", ("ReportNoisyMax1",))
 
 
 def table(result):
@@ -302,7 +302,7 @@ def test_interrupt_keeps_what_is_done(name, how, monkeypatch, tmp_path):
 
 
 def test_interrupted_histograms(monkeypatch, tmp_path):
-    real = habernal2022_figure2.sample
+    real = habernal2022_figure2.experiment.sample
     left = [2]
 
     def interrupted(*args, **kwargs):
@@ -311,7 +311,7 @@ def test_interrupted_histograms(monkeypatch, tmp_path):
         left[0] -= 1
         return real(*args, **kwargs)
 
-    monkeypatch.setattr(habernal2022_figure2, "sample", interrupted)
+    monkeypatch.setattr(habernal2022_figure2.experiment, "sample", interrupted)
     result = reproduce("habernal2022-figure2", tmp_path, trials=1000)
     assert len(result.histograms) == 2
     assert result.partial

@@ -8,8 +8,8 @@ import numpy.typing as npt
 
 from ..errors import choice, integer, invalid, mistyped
 from ..published import is_native
-from ..sampling.drawing import COUNT
 from ..sampling.sources import CallableDraws, NativeDraws, Source
+from ..streams import COUNT
 
 if TYPE_CHECKING:
     from ..results.audits import Audit

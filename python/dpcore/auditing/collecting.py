@@ -15,10 +15,10 @@ from ..progress import Progress, interrupted_again
 from ..records import Counts
 from ..results.audits import Audit
 from ..results.findings import Finding, Scored
-from ..sampling.drawing import COUNT
 from ..sampling.rows import doubts
 from ..sampling.sources import Source, slices_of
 from ..sampling.tally import Curve, Event, Hits, Tally, Watch
+from ..streams import COUNT
 from .request import Request
 
 _LATTICE_TRIALS: Final = 2**20

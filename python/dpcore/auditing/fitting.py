@@ -17,8 +17,8 @@ from ..events import Never
 from ..events.above import Score, scores_of
 from ..events.counting import Event
 from ..records import Counts, Pair
-from ..sampling.drawing import PILOT, PROBE
 from ..sampling.sources import Place, Source
+from ..streams import PILOT, PROBE
 from .answer_types import types_apart
 from .judging import marks_on, merit_of, screen, select
 

@@ -15,6 +15,7 @@ from ..attacks.attack import AuditAttack, scoring
 from ..attacks.choosing.choice import Goal
 from ..attacks.own import attack_of
 from ..bounds import BOUNDS
+from ..bounds.declaration import declared
 from ..errors import (
     AssumptionWarning,
     choice,
@@ -29,11 +30,12 @@ from ..errors import (
 )
 from ..mechanisms.answers import outputs_of
 from ..mechanisms.callables import call, generator, name_of
+from ..mechanisms.native import describe
 from ..pairs import Neighbour, Search, distance
 from ..published import is_native
 from ..records import Pair
-from ..sampling.drawing import MOST_DRAWS, PROBE, Rng, block_of, describe, seed_of, threads_of
 from ..sampling.sources import CallableDraws, NativeDraws, Source
+from ..streams import MOST_DRAWS, PROBE, Rng, block_of, seed_of, threads_of
 from .pairing import Asked, asked, dim_of, settle
 from .randomness import runs_in, shared_globals, whose
 from .sequential import BLOCK
@@ -163,8 +165,7 @@ def request_of(given: Arguments) -> Request:
     choice("bound", given.bound, tuple(BOUNDS))
     choice("stop", given.stop, ("fixed", "refuted"))
     flag("floats", given.floats)
-    if given.bound == "conditional" and delta:
-        raise invalid("bound", "another than 'conditional' where delta is above 0", given.bound)
+    declared(BOUNDS[given.bound]).check_delta(given.bound, delta)
     if given.pilot is not None:
         integer("pilot", given.pilot, 2)
     if given.block is not None:
@@ -254,7 +255,7 @@ def _check_size(request: Request) -> None:
         requirement = "False but for an attack that makes scores and a fixed number of trials"
         raise invalid("floats", requirement, request.floats)
     fixed_form = request.stop == "refuted" or request.attack.pools
-    if fixed_form and request.bound in ("exact", "conditional"):
+    if fixed_form and not declared(BOUNDS[request.bound]).implied:
         raise invalid(
             "bound", "left alone for stop='refuted' and for Coordinatewise", request.bound
         )

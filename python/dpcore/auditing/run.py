@@ -9,7 +9,7 @@ from typing import Any
 from ..pairs import Neighbour, Search
 from ..records import Pair
 from ..results.audits import Audit
-from ..sampling.drawing import Rng
+from ..streams import Rng
 from .collecting import counted
 from .fitting import PilotDraws
 from .request import Arguments, request_of, settled

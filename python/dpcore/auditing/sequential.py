@@ -17,10 +17,10 @@ from ..events import Never
 from ..progress import Progress, interrupted_again
 from ..records import Counts, Pair
 from ..results.findings import Slice
-from ..sampling.drawing import COUNT, PILOT
 from ..sampling.rows import Evidence, doubts
 from ..sampling.sources import Source, blocks
 from ..sampling.tally import happened
+from ..streams import COUNT, PILOT
 
 BLOCK: Final = 256
 """Trials in a block of an audit that stops early: the first look comes after one block."""

@@ -12,8 +12,8 @@ from ..errors import invalid
 from ..mechanisms.callables import generator
 from ..records import Counts
 from ..results.audits import Audit
-from ..sampling.drawing import COUNT, PILOT
 from ..sampling.sources import CallableDraws, Source
+from ..streams import COUNT, PILOT
 from .collecting import record
 from .request import Request
 

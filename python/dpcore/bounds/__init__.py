@@ -24,8 +24,12 @@ BOUNDS: Final[dict[str, Callable[[Counts, float, float], float]]] = {
 }
 """The bounds by name: `(counts, delta, confidence) -> epsilon_lower`."""
 
+ONE_RUN: Final[dict[str, Callable[..., float]]] = {"one_run": one_run, "one_run_fdp": one_run_fdp}
+"""Those of one run: `(guesses, correct, canaries, delta, confidence) -> epsilon_lower`."""
+
 __all__ = [
     "BOUNDS",
+    "ONE_RUN",
     "Band",
     "Martingale",
     "anytime",

@@ -6,9 +6,15 @@ from typing import Annotated, Any
 
 import typer
 
+from ..bounds import BOUNDS
+
 
 def _in(panel: str, text: str, *names: str, metavar: str | None = None, **more: Any) -> Any:
     return typer.Option(*names, help=text, metavar=metavar, rich_help_panel=panel, **more)
+
+
+def _listed(names: list[str]) -> str:
+    return f"{', '.join(names[:-1])} or {names[-1]}."
 
 
 _SYSTEM, _INPUTS, _CLAIM = "A published system", "The two inputs", "The claim"
@@ -92,7 +98,7 @@ Attack = Annotated[
 ]
 Bound = Annotated[
     str,
-    _in(_ATTACK, "clopper_pearson, exact, conditional or anytime.", metavar="NAME"),
+    _in(_ATTACK, _listed(list(BOUNDS)), metavar="NAME"),
 ]
 Stop = Annotated[
     str,

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 Reals = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

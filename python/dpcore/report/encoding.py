@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..bounds import BOUNDS
+from ..bounds.declaration import declared
 from ..errors import (
     choice,
     confidence_level,
@@ -231,7 +232,7 @@ def _check_more(values: Mapping[str, Any]) -> None:
     slices, pooled = values["slices"], values["pooled"]
     if values["stop"] == "fixed" and values["partial"]:
         raise invalid("stop", "another than 'fixed' for a partial audit", values["stop"])
-    if values["stop"] != "fixed" and values["bound"] != "anytime":
+    if values["stop"] != "fixed" and not declared(BOUNDS[values["bound"]]).anytime:
         raise invalid("bound", "'anytime' unless all was fixed in advance", values["bound"])
     if (values["stop"] == "refuted") != bool(slices):
         raise invalid("slices", "there exactly where stop is 'refuted'", len(slices))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final
 
+from ..bounds.declaration import declared
 from ..errors import (
     choice,
     confidence_level,
@@ -77,7 +78,8 @@ def _check(values: Mapping[str, Any]) -> None:
     bound = choice("bound", values["bound"], tuple(BOUNDS[values["rows"]]))
     if values["rows"] == "independent":
         choice("direction", values["direction"], SIDES)
-    if instance("paired", values.get("paired", False), bool) and bound != "clopper_pearson":
+    paired = instance("paired", values.get("paired", False), bool)
+    if paired and not declared(BOUNDS[values["rows"]][bound]).paired:
         raise invalid("bound", "'clopper_pearson' where rows are paired", bound)
     lists = (("names", str, 2), ("pilot", int, 2), ("doubts", str, None), ("remarks", str, None))
     for name, kind, many in lists:

@@ -6,7 +6,17 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..bounds import BOUNDS, Band, Martingale, detectable, every_coordinate, tradeoff_band
+from ..bounds import (
+    BOUNDS,
+    Band,
+    Martingale,
+    anytime,
+    clopper_pearson,
+    detectable,
+    every_coordinate,
+    tradeoff_band,
+)
+from ..bounds.declaration import declared
 from ..errors import invalid
 from ..events import event_of
 from ..records import Counts
@@ -37,7 +47,7 @@ def certified_at(audit: Audit, delta: float) -> float:
     if not audit.floats or audit.floating_point is None:
         return own
     # Both hold at once with the confidence asked for, so the larger one may be reported.
-    bound = BOUNDS["clopper_pearson" if audit.stop == "fixed" else "anytime"]
+    bound = clopper_pearson if audit.stop == "fixed" else anytime
     return max(own, bound(audit.floating_point.bound_counts, delta, level(audit)))
 
 
@@ -139,8 +149,9 @@ def power_sentence(audit: Audit) -> str:
         )
     mass = counts.k / counts.n
     whole = audit.claim * audit.pair.distance
+    bound = BOUNDS[audit.bound]
     # The exact test would take minutes here; what Clopper-Pearson certifies, it nearly always does.
-    bound = BOUNDS["clopper_pearson" if audit.bound == "exact" else audit.bound]
+    bound = clopper_pearson if declared(bound).slow else bound
     ratio = detectable(counts.n, whole, mass, bound, audit.delta, level(audit))[1]
     if not math.isfinite(ratio):
         return (

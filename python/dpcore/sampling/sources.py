@@ -23,10 +23,10 @@ from ..errors import invalid, vector
 from ..events import event_of
 from ..events.counting import Ballot
 from ..mechanisms.callables import call, generator, name_of
-from ..mechanisms.noise import Native
+from ..mechanisms.native import Native, describe
 from ..records import Pair
+from ..streams import COUNT
 from ..streams.generators import reseed_a_forked_child, seeded_globals
-from .drawing import COUNT, describe
 from .replay import Mark, Replays, Where, mark_of
 from .rows import Calls, Same, probe, same_rows
 from .tally import Event, Tally, TallyRows, Watch
