@@ -18,6 +18,7 @@ from ..bounds import BOUNDS
 from ..bounds.declaration import declared
 from ..errors import (
     AssumptionWarning,
+    about,
     choice,
     confidence_level,
     count,
@@ -25,6 +26,7 @@ from ..errors import (
     flag,
     integer,
     invalid,
+    message,
     mistyped,
     real,
 )
@@ -342,8 +344,7 @@ def _claim_of(mechanism: Any, pair: Pair, claim: float | None) -> float | None:
         if apart > most * (1.0 + _SLACK):
             shown = norm.replace("linf", "Linf").replace("l", "L", 1)
             requirement = f"at {shown} distance at most {most!r}"
-            raise ValueError(
-                f"pair must be {requirement}, got {apart!r} (or give claim=, "
-                "which is then tested as it stands)"
-            )
+            text = message("pair", requirement, apart)
+            error = ValueError(f"{text} (or give claim=, which is then tested as it stands)")
+            raise about(error, "pair", claim="")
     return real("claim of the mechanism", own, low=0.0)
