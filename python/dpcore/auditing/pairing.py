@@ -9,7 +9,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..attacks.choosing.choice import Goal, ScoreAttack
+from ..attacks.attack import ScoreAttack
+from ..attacks.choosing.choice import Goal
 from ..attacks.reading.candidates import candidates_of
 from ..errors import about, flag, invalid, message, mistyped, vector
 from ..mechanisms import Native
