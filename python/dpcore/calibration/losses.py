@@ -31,7 +31,7 @@ class RealEpsilon(Record):
     Args:
         mechanism: what adds the noise.
         domain: where its inputs lie, and which of them are neighbours.
-        value: the smallest pure epsilon that holds; inf if none does.
+        value: the smallest pure epsilon that holds; inf if none does, or none is known.
         pair: the worst pair of neighbours.
         distance: how far apart its inputs are for the noise, after the mechanism's clip.
         norm: of that distance: "l1", "l2", or "entries" (how many differ).

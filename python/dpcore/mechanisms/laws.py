@@ -46,6 +46,9 @@ class Cost(NamedTuple):
 class Law:
     """All that is known of a noise, declared in its file; None is what is not known.
 
+    Every entry of an input gets a draw of its own. Whoever asks for a part that is not known says
+    so in words: the closed form of a vote is left out, `real_epsilon` gives that as its reason.
+
     Args:
         log_votes: `(noise, thresholds, up)`, the logarithms of the probabilities that a noisy
             entry votes for x' and that it does not. Looking up it votes where the noise is at

@@ -73,11 +73,11 @@ def with_law(law: Law) -> Callable[[_Class], _Class]:
     Above `dataclass`, which replaces the class that it is given.
     """
 
-    def declared(cls: _Class) -> _Class:
+    def declare(cls: _Class) -> _Class:
         _LAWS[cls] = law
         return cls
 
-    return declared
+    return declare
 
 
 def declared() -> tuple[type[Primitive], ...]:
