@@ -19,25 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
-    "AssumptionWarning",
-    "about",
-    "choice",
-    "confidence_level",
-    "count",
-    "delta_level",
-    "flag",
-    "instance",
-    "integer",
-    "invalid",
-    "masked",
-    "message",
-    "mistyped",
-    "numeric",
-    "part_of",
-    "real",
-    "show",
-    "vector",
-]
+    "AssumptionWarning", "about", "choice", "confidence_level", "count", "delta_level", "flag",
+    "instance", "integer", "invalid", "masked", "message", "mistyped", "numeric", "part_of", "real",
+    "show", "vector",
+]  # fmt: skip
 
 _Kind = TypeVar("_Kind")
 _Error = TypeVar("_Error", bound=Exception)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import inspect
 import pickle
-from dataclasses import fields
+from dataclasses import dataclass, fields
+from typing import Annotated
 
 import pytest
+import typer
 
 import dpcore
 from dpcore import errors
-from dpcore.cli.options import OPTIONS, Asked, AskedOutputs
+from dpcore.cli.audits import SYSTEMS
+from dpcore.cli.options import OPTIONS, Asked, AskedOutputs, asking, for_call
 from dpcore.cli.status import Usage, usage
 
 OWN = {"mechanism", "pair", "executor", "rng"}
@@ -30,6 +33,13 @@ def test_every_argument_of_audit_outputs_is_an_option():
     named = {field.name for field in fields(AskedOutputs)}
     missing = sorted(taken - named - {"outputs", "outputs_prime", "pair", "rng"})
     assert not missing, f"declare an option for {missing} in AskedOutputs of dpcore/cli/options.py"
+
+
+def test_every_argument_of_a_system_is_an_option():
+    named = {field.name for field in fields(Asked)}
+    for system in SYSTEMS.values():
+        missing = sorted({field.name for field in fields(system)} - named)
+        assert not missing, f"declare an option for {missing} of {system.__name__} in Asked"
 
 
 def test_the_defaults_of_options_are_those_of_the_arguments():
@@ -90,3 +100,28 @@ def test_a_part_of_an_argument_and_what_a_message_mentions():
     assert (
         str(caught.value) == "pair must be near (--neighbour L1(1.0)), or --null, or --claim, said"
     )
+
+
+@dataclass(frozen=True)
+class More(Asked):
+    """A toy: one more option."""
+
+    luck: Annotated[int, typer.Option(help="A toy.")] = 0
+
+
+def test_a_new_option_is_one_field():
+    """Declared once, it is parsed, and reaches the argument of its name."""
+    seen = []
+    app = typer.Typer()
+
+    @app.command()
+    @asking(More)
+    def command(asked):
+        seen.append(asked)
+
+    def audit(mechanism, *, luck=0, claim=None):
+        """Take one more argument."""
+
+    typer.main.get_command(app).main(["laplace", "--luck", "3"], standalone_mode=False)
+    assert seen == [More(target="laplace", luck=3)]
+    assert for_call(seen[0], audit) == {"claim": None, "luck": 3}

@@ -12,6 +12,7 @@ from dpcore.bounds import clopper_pearson
 from dpcore.bounds.unconditional import exact
 from dpcore.experiments import dp_sniper_table as table
 from dpcore.experiments.dp_sniper_table.mechanisms import BENCHMARKS
+from dpcore.experiments.running import cell_seed
 from dpcore.records import Counts
 
 
@@ -72,7 +73,7 @@ def test_what_is_asked_of_an_audit(door):
         "bound": "clopper_pearson", "threads": 2, "progress": False,
         "pilot": 8000,
     }  # fmt: skip
-    assert seed == table.cell_seed(7, "SVT1/0")
+    assert seed == cell_seed(7, "SVT1/0")
     assert len({options.get("rng", seed) for _, _, options in door.calls}) == 6
 
 

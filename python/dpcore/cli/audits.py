@@ -49,6 +49,7 @@ _OF_SYSTEMS = tuple(
     for one in fields(Asked)
     if any(one.name == own.name for system in SYSTEMS.values() for own in fields(system))
 )
+"""Options that describe a published system."""
 
 
 def run(asked: Asked) -> int:

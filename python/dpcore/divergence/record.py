@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import delta_level
-from ..records import Record, frozen_array
+from ..records import Record
 from .certificates import Certificate
 from .epsilon import Epsilon, figures, usable
-from .raw import Flags, Reals
+from .raw import Flags, Reals, freeze
 from .reliability.checks import Checks
 from .reliability.held_out import HeldOut
 
@@ -36,7 +36,7 @@ class Beside(Record):
 
     def __post_init__(self) -> None:
         """Freeze the arrays."""
-        _freeze(self, "value", "std_error")
+        freeze(self, "value", "std_error")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -66,7 +66,7 @@ class Diagnostics(Record):
 
     def __post_init__(self) -> None:
         """Freeze the arrays."""
-        _freeze(self, "effective", "unseen_share", "atom_share", "replicates")
+        freeze(self, "effective", "unseen_share", "atom_share", "replicates")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -133,7 +133,7 @@ class Estimate(Record):
 
     def __post_init__(self) -> None:
         """Freeze the arrays."""
-        _freeze(self, "belief", "alphas", "value", "std_error", "resolved", "ceiling", "kl")
+        freeze(self, "belief", "alphas", "value", "std_error", "resolved", "ceiling", "kl")
 
     @property
     def certified(self) -> Reals | None:
@@ -209,10 +209,3 @@ class Estimate(Record):
         from .report.text import estimate_text
 
         return estimate_text(self)
-
-
-def _freeze(record: Record, *names: str) -> None:
-    for name in names:
-        array = getattr(record, name)
-        if array is not None:
-            object.__setattr__(record, name, frozen_array(array))
