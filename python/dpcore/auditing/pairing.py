@@ -9,18 +9,19 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..attacks.choosing.choice import Goal, ScoreAttack
+from ..attacks.attack import ScoreAttack
+from ..attacks.choosing.choice import Goal
 from ..attacks.reading.candidates import candidates_of
 from ..errors import about, flag, invalid, message, mistyped, vector
-from ..mechanisms.noise import Native
+from ..mechanisms import Native
 from ..pairs import Search, drive, zeros_ones
 from ..pairs.comparing import same
 from ..pairs.domains import neighbour_of
 from ..pairs.neighbouring import named, refuse_farther
 from ..published import is_native
 from ..records import Pair
-from ..sampling.drawing import PILOT
 from ..sampling.sources import Source
+from ..streams import PILOT
 from .judging import screen, select
 
 _LEAST: Final = 2**11

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import __version__, _core, experiments
-from ..sampling.drawing import threads_of
+from ..streams import threads_of
 from .audits import SYSTEMS
 from .options import AskedExperiment
 from .status import INTERRUPTED, NOT_REFUTED, Usage, usage

@@ -25,7 +25,7 @@ from ...errors import (
 from ...mechanisms.answers import objects, rows_of
 from ...records import Pair
 from ...results.recorded import BOUNDS, ROWS, UNKNOWN, OutputsAudit
-from ...sampling.drawing import Rng, seed_of
+from ...streams import Rng, seed_of
 from .canaries import doubts_of_coins, guess
 from .doubts import doubts_of_pairs, doubts_of_rows
 from .frames import Column, framed

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ... import _core
 from ...errors import invalid
 from ...progress import Progress
-from ...sampling.drawing import threads_of
+from ...streams import threads_of
 from ..points.atoms import Atoms, atoms
 from ..points.line import ceiling, line_ball
 from ..points.lists import blocks, copies, length
@@ -97,18 +97,18 @@ def ball(
     error, replicates = _resampled(points, sides, plan, alphas, progress)
     names = "rescans", "run_outs", "capped"
     return Raw(
-        value,
-        error,
-        (sides[0].depth, sides[1].depth),
-        np.stack([ceiling(points.sizes[side.b], side.depth, alphas) for side in sides]),
-        effective,
-        np.array([_unseen(cell) for cell in cells]),
-        sorted_out.share,
-        sorted_out.rows_per_atom,
-        replicates,
-        {name: sum(side.counted[name] for side in sides) for name in names}
+        value=value,
+        std_error=error,
+        depth=(sides[0].depth, sides[1].depth),
+        ceiling=np.stack([ceiling(points.sizes[side.b], side.depth, alphas) for side in sides]),
+        effective=effective,
+        unseen_share=np.array([_unseen(cell) for cell in cells]),
+        atom_share=sorted_out.share,
+        rows_per_atom=sorted_out.rows_per_atom,
+        replicates=replicates,
+        counted={name: sum(side.counted[name] for side in sides) for name in names}
         | {"list": max(side.entries for side in sides)},
-        _notes(points, k, sides),
+        notes=_notes(points, k, sides),
     )
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ...errors import invalid
-from ...sampling.drawing import threads_of
+from ...streams import threads_of
 from ..points.atoms import atoms
-from ..points.lists import Four, averaged, copies, refuse_zeros, resampled
+from ..points.lists import Four, averaged, from_lists, refuse_zeros
 from ..points.points import Points
 from ..points.replicates import Plan, Weights
 from ..raw import Raw, Reals
@@ -86,23 +86,13 @@ def paper(
     four = Four.of(points, k, plan, self_neighbour, threads_of(threads), progress)
     refuse_zeros(method, points, four.zeros(k))
     formula = _Formula(points.dim, four, k, alphas - 1.0, literal)
-    value, effective = formula(copies(points, 0), copies(points, 1))
-    error, replicates = resampled(
-        points, plan, lambda *weights: formula(*weights)[0], len(alphas), progress
-    )
     repeated = atoms(points.multiplicity)
-    return Raw(
-        value,
-        error,
-        (k, k),
-        np.full(value.shape, np.nan),
-        effective,
-        np.full(2, np.nan),
-        repeated.share,
-        repeated.rows_per_atom,
-        replicates,
-        four.counted,
-        _notes(points, k, min(distinct) - (0 if self_neighbour else 1)),
+    return replace(
+        from_lists(points, four, formula, k, plan, progress),
+        unseen_share=np.full(2, np.nan),
+        atom_share=repeated.share,
+        rows_per_atom=repeated.rows_per_atom,
+        notes=_notes(points, k, min(distinct) - (0 if self_neighbour else 1)),
     )
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ... import _core
 from ...errors import invalid
-from ...sampling.drawing import threads_of
-from ..points.lists import Four, averaged, copies, refuse_zeros, resampled
+from ...streams import threads_of
+from ..points.lists import Four, averaged, from_lists, refuse_zeros
 from ..points.points import Points
 from ..points.replicates import Plan, Weights
 from ..raw import Raw, Reals
@@ -66,23 +66,8 @@ def poczos(
     four = Four.of(points, k, plan, False, threads_of(threads), progress)
     refuse_zeros("poczos", points, four.zeros(k))
     formula = _Formula(points.dim, four, k, orders, constants)
-    value, effective = formula(copies(points, 0), copies(points, 1))
-    error, replicates = resampled(
-        points, plan, lambda *weights: formula(*weights)[0], len(alphas), progress
-    )
-    return Raw(
-        value,
-        error,
-        (k, k),
-        np.full(value.shape, np.nan),
-        effective,
-        np.zeros(2),
-        np.zeros(2),
-        np.nan,
-        replicates,
-        four.counted,
-        _notes(points, alphas, k),
-    )
+    raw = from_lists(points, four, formula, k, plan, progress)
+    return replace(raw, notes=_notes(points, alphas, k))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ...errors import invalid
 from ...progress import Progress
-from ..raw import Reals
+from ..raw import Raw, Reals
 from .finding import Finder
 from .points import Ids, Points
 from .replicates import Plan, Weights
@@ -278,27 +278,49 @@ def averaged(
     return value, effective
 
 
-def resampled(
+def from_lists(
     points: Points,
+    four: Four,
+    formula: Callable[[Weights, Weights], tuple[Reals, Reals]],
+    k: int,
     plan: Plan | None,
-    estimate: Callable[[Weights, Weights], Reals],
-    alphas: int,
     progress: bool | None,
-) -> tuple[Reals, Reals | None]:
-    """Standard errors, shape (2, alphas), and the replicates' values they come from.
+) -> Raw:
+    """Estimates from the lists, with standard errors where there is a plan; no row is an atom.
 
-    `estimate` takes the copies of every point on both sides and returns shape (2, alphas).
+    Args:
+        points: the two sets.
+        four: their lists.
+        formula: from the copies of every point on both sides to values and effective terms,
+            shapes (2, A).
+        k: which neighbour.
+        plan: how to resample rows; None for no error bar.
+        progress: True, False or None, as in `dpcore.progress.Progress`.
     """
-    if plan is None:
-        return np.full((2, alphas), np.nan), None
-    values = np.empty((plan.replicates, 2, alphas))
-    with Progress("resampling", plan.replicates, progress) as shown:
-        for start, stop in plan.chunks(sum(points.sizes)):
-            weights = plan.weights(start, stop)
-            for i, (rows0, rows1) in enumerate(zip(*weights, strict=True), start):
-                values[i] = estimate(copies(points, 0, rows0), copies(points, 1, rows1))
-                shown.advance(1)
-    return plan.std_error(values), values
+    value, effective = formula(copies(points, 0), copies(points, 1))
+    error, replicates = np.full(value.shape, np.nan), None
+    if plan is not None:
+        replicates = np.empty((plan.replicates, *value.shape))
+        with Progress("resampling", plan.replicates, progress) as shown:
+            for start, stop in plan.chunks(sum(points.sizes)):
+                weights = plan.weights(start, stop)
+                for i, (rows0, rows1) in enumerate(zip(*weights, strict=True), start):
+                    there = copies(points, 0, rows0), copies(points, 1, rows1)
+                    replicates[i] = formula(*there)[0]
+                    shown.advance(1)
+        error = plan.std_error(replicates)
+    return Raw(
+        value=value,
+        std_error=error,
+        depth=(k, k),
+        ceiling=np.full(value.shape, np.nan),
+        effective=effective,
+        unseen_share=np.zeros(2),
+        atom_share=np.zeros(2),
+        rows_per_atom=np.nan,
+        replicates=replicates,
+        counted=four.counted,
+    )
 
 
 def refuse_zeros(method: str, points: Points, zeros: Sequence[int]) -> None:
