@@ -20,7 +20,7 @@ from dpcore import Audit, Counts, published
 from dpcore.bounds import limits
 from dpcore.report import page as report_page
 from dpcore.report.page import page
-from dpcore.report.text import text as report
+from dpcore.report import text as report
 
 SPACE = "{http://www.w3.org/1999/xhtml}"
 SVG = "{http://www.w3.org/2000/svg}"
