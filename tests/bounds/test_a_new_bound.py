@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import os
@@ -73,6 +74,53 @@ def test_an_undeclared_function_has_its_name_for_a_title():
         return 0.0
 
     assert declared(no_title) == Declared(title="no title")
+
+
+# Nobody asks for a bound by its name.
+
+OTHERS = {"exact", *ONE_RUN}
+"""Names that are also a module's, a column's or a kind of rows."""
+
+
+def asked_by_name(text):
+    """Where Python code compares with, looks up or lists names of bounds."""
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        names, said = [], set(EVERY)
+        if isinstance(node, ast.Compare) and "rows" not in ast.unparse(node):
+            names = [part for side in (node.left, *node.comparators) for part in ast.walk(side)]
+        elif isinstance(node, ast.Subscript) and "BOUNDS" in ast.unparse(node.value):
+            names = list(ast.walk(node.slice)) if ast.unparse(node.value) == "BOUNDS" else []
+            said = said - set(ONE_RUN)
+        elif isinstance(node, (ast.Tuple, ast.List, ast.Set, ast.Dict)):
+            names = node.keys if isinstance(node, ast.Dict) else node.elts
+            said = said - OTHERS
+        values = {part.value for part in names if isinstance(part, ast.Constant)}
+        if said & {value for value in values if isinstance(value, str)}:
+            found.append(ast.unparse(node))
+    return found
+
+
+def test_no_file_outside_the_room_asks_for_a_bound_by_its_name():
+    room = Path(bounds.__file__).parent
+    for path in sorted(room.parent.rglob("*.py")):
+        if path.parent != room:
+            assert not asked_by_name(path.read_text(encoding="utf-8")), f"ask `declared` in {path}"
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        'if bound == "conditional" and delta: pass',
+        'slow = audit.bound in ("exact", "conditional")',
+        '_IMPLIED = ("clopper_pearson", "anytime")',
+        'TITLES = {"clopper_pearson": "Clopper-Pearson"}',
+        'bound = BOUNDS["exact"]',
+        'bound = BOUNDS["clopper_pearson" if fixed else audit.bound]',
+    ],
+)
+def test_a_planted_ladder_is_found(planted):
+    assert asked_by_name(planted)
 
 
 # The toy.

@@ -24,7 +24,8 @@ from ..mechanisms.native import law_of
 from ..pairs import distance
 from ..published import is_native
 from ..records import Counts, Pair
-from .choosing.choice import Choice, Goal, ScoreAttack
+from .attack import ScoreAttack
+from .choosing.choice import Choice, Goal
 from .choosing.grains import PLACES, Grain, coarsest, grains_of
 from .choosing.marks import SHARE
 from .scores.columns import Atoms, atoms_of, both, head, known
@@ -75,6 +76,17 @@ class Support(ScoreAttack):
         >>> report.verdict, report.epsilon_lower > 5
         ('refuted', True)
     """
+
+    def seldom(
+        self,
+        outputs: Sequence[npt.NDArray[Any]],
+        outputs_prime: Sequence[npt.NDArray[Any]],
+        goal: Goal,
+    ) -> Choice | None:
+        """Rare values of one side alone, where the pilot is not too large to look through."""
+        if sum(map(np.size, (*outputs, *outputs_prime))) > MOST_SOUGHT:
+            return None
+        return rare(np.concatenate(outputs), np.concatenate(outputs_prime), goal)
 
     def candidates(
         self, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any], pair: Pair

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy.typing as npt
 
 from ..errors import choice, integer, invalid, mistyped
 from ..published import is_native
+from ..results.audits import Audit
 from ..sampling.sources import CallableDraws, NativeDraws, Source
 from ..streams import COUNT
-
-if TYPE_CHECKING:
-    from ..results.audits import Audit
 
 
 def drawn_again(audit: Audit, side: str, start: int, size: int) -> npt.NDArray[Any]:

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..results.audits import Audit
 from .text import BLUE, GREY, INK, RED
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from ..results.audits import Audit
 
 _POINTS = 400
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..pairs import distances
 from ..pairs.comparing import MOST_CHANGES, same
-
-if TYPE_CHECKING:
-    from ..results.audits import Audit
+from ..results.audits import Audit
 
 _SHOWN = {"l1": "L1", "l2": "L2", "linf": "Linf"}
 

@@ -6,39 +6,38 @@ import functools
 import json
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
 from ..bounds import BOUNDS
 from ..bounds.declaration import declared
-from ..errors import (
-    choice,
-    confidence_level,
-    delta_level,
-    instance,
-    integer,
-    invalid,
-    mistyped,
-    real,
-)
-from ..events import SIDES, Vote
+from ..errors import integer, invalid, mistyped
+from ..events import Vote
 from ..pairs import distances
 from ..published import NATIVE, is_native
 from ..records import Counts, Pair, Record
-from ..results.findings import RANDOMNESS, Finding, Scored, Slice
+from ..results.audits import Audit
+from ..results.fields import may_lack, read_field, tuples
+from ..results.findings import Finding, Slice
+from ..results.guesses import Guesses
 from .distances import neighbours
 
-if TYPE_CHECKING:
-    from ..results.audits import Audit
+
+class _Result(Protocol):
+    def to_dict(self) -> dict[str, Any]: ...
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Self: ...
+
+
+_Some = TypeVar("_Some", bound=_Result)
+_Read = TypeVar("_Read", bound=Record)
 
 FORMAT = "dpcore.audit/2"
-_DECODED = ("mechanism", "event", "floating_point", "curve")
 _WORDS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
-_ADDED = ("notes", "neighbour", "randomness")
-"""Fields that records written before they existed do not have."""
 _LOOSE = (Pair, Finding, Slice)
 """Records in which a field may be a mere name."""
 _CLASSES = {cls.__name__: cls for cls in NATIVE}
@@ -74,7 +73,7 @@ def encode(value: Any) -> Any:
 @functools.cache
 def _records() -> dict[str, Any]:
     """Every record of dpcore by its name: what JSON keeps by its fields."""
-    found: dict[str, Any] = {"Counts": Counts}
+    found: dict[str, Any] = {"Counts": Counts, "Guesses": Guesses}
     waiting = list(Record.__subclasses__())
     while waiting:
         cls = waiting.pop()
@@ -125,16 +124,12 @@ def decode(value: Any) -> Any:
         cls = _records()[value["record"]]
         rest = {key: decode(item) for key, item in value.items() if key != "record"}
         # An input may be a list of its own; every other sequence in a record is a tuple.
-        return cls(**rest if cls is Pair else {key: _tuples(rest[key]) for key in rest})
+        return cls(**rest if cls is Pair else {key: tuples(rest[key]) for key in rest})
     if value.get("event") == "Vote":
         return Vote.from_dict(value)
     if "repr" in value:
         return value["repr"]
     raise invalid("record", "data that an audit wrote", dict(value))
-
-
-def _tuples(value: Any) -> Any:
-    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value
 
 
 _DERIVED = (
@@ -167,77 +162,74 @@ def parse(text: Any) -> dict[str, Any]:
     return record
 
 
+def text(audit: _Result, indent: int | None) -> str:
+    """Strict JSON of what `to_dict` gives."""
+    return json.dumps(audit.to_dict(), allow_nan=False, indent=indent)
+
+
+def read(cls: type[_Some], text: Any) -> _Some:
+    """What `from_dict` makes of a JSON object."""
+    return cls.from_dict(parse(text))
+
+
 def audit(cls: type[Audit], record: Mapping[str, Any]) -> Audit:
     """An audit from its plain data."""
+    return from_plain(cls, record, FORMAT, _check)
+
+
+def from_plain(
+    cls: type[_Read],
+    record: Mapping[str, Any],
+    form: str,
+    check: Callable[[_Read], None],
+) -> _Read:
+    """A result from its plain data, every field as its class says that it is read.
+
+    Args:
+        cls: the class.
+        record: the plain data.
+        form: the format that it must say it has.
+        check: refuses fields that do not belong together.
+
+    Returns:
+        The result; of a field that may be lacking and is, the default.
+
+    Raises:
+        TypeError: if the record is not a mapping.
+        ValueError: if it is not of that form.
+    """
     if not isinstance(record, Mapping):
         raise mistyped("record", "a mapping", record)
-    if record.get("format") != FORMAT:
-        raise invalid("format", repr(FORMAT), record.get("format"))
+    if record.get("format") != form:
+        raise invalid("format", repr(form), record.get("format"))
     try:
-        names = [f.name for f in fields(cls) if f.name in record or f.name not in _ADDED]
-        values = {name: record[name] for name in names}
-        values.update({name: decode(values[name]) for name in _DECODED})
-        for name, kind in (("pair", Pair), ("counts", Counts)):
-            values[name] = instance(name, decode(values[name]), kind)
-        values["seed"] = integer("seed", int(values["seed"]), 0, 2**63 - 1)
-        for name in ("pooled", "slices", "checks", "notes"):
-            values[name] = _tuples(decode(values.get(name, [])))
-        values["ranges"] = tuple((start, stop) for start, stop in values["ranges"])
-        values["shape"] = tuple(integer("shape", length, 0) for length in values["shape"])
-        values["seconds"] = float(values["seconds"])
-        _check(values)
-        return cls(**values)
+        declared = [f for f in fields(cls) if f.name in record or not may_lack(f)]  # type: ignore[arg-type]
+        values = {f.name: read_field(f, decode(record[f.name])) for f in declared}
+        found = cls(**values)
+        check(found)
+        return found
     except (KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-        raise ValueError(f"record must be what Audit.to_dict wrote, got {error!r}") from None
+        requirement = f"record must be what {cls.__name__}.to_dict wrote"
+        raise ValueError(f"{requirement}, got {error!r}") from None
 
 
-def _check(values: Mapping[str, Any]) -> None:
-    """The values that a bound and a verdict rest on, as `audit` itself would have them."""
-    confidence_level(values["confidence"])
-    delta_level(values["delta"])
-    if values["claim"] is not None:
-        real("claim", values["claim"], low=0.0)
-    choice("direction", values["direction"], SIDES)
-    choice("bound", values["bound"], tuple(BOUNDS))
-    choice("stop", values["stop"], ("fixed", "refuted", "interrupted", "looked"))
-    choice("route", values["route"], ("integer", "sampled", "callable", "timed"))
-    total = reach = 0
-    for start, stop in values["ranges"]:
-        # In order and disjoint, as they are when they are written.
-        total += integer("stop", stop, integer("start", start, reach) + 1) - start
-        reach = stop
+def _check(audit: Audit) -> None:
+    """Refuse fields that no audit has together, as far as a figure or a verdict rests on them."""
+    total = sum(stop - start for start, stop in audit.ranges)
     for name in ("n", "n_prime"):
-        if getattr(values["counts"], name) != total:
-            raise invalid(f"counts.{name}", f"{total}, the length of the ranges", values["counts"])
-    for name, low in (("block", 1), ("threads", 1), ("end", reach), ("nan", 0), ("nan_prime", 0)):
-        integer(name, values[name], low)
-    integer("pilot", values["pilot"], 0)
-    _check_more(values)
-
-
-def _check_more(values: Mapping[str, Any]) -> None:
-    """What an audit holds beside its counts, as far as a figure or a verdict rests on it."""
-    counts, event = values["counts"], values["event"]
-    for name in ("partial", "floats"):
-        instance(name, values[name], bool)
-    for name, kind in (("pooled", Counts), ("slices", Slice), ("checks", str), ("notes", str)):
-        for item in instance(name, values[name], tuple):
-            instance(name, item, kind)
-    instance("neighbour", values.get("neighbour", ""), str)
-    choice("randomness", values.get("randomness", "not known"), RANDOMNESS)
-    if values["floating_point"] is not None:
-        instance("floating_point", values["floating_point"], Finding)
-    if values["curve"] is not None:
-        instance("curve", values["curve"], Scored)
-    slices, pooled = values["slices"], values["pooled"]
-    if values["stop"] == "fixed" and values["partial"]:
-        raise invalid("stop", "another than 'fixed' for a partial audit", values["stop"])
-    if values["stop"] != "fixed" and not declared(BOUNDS[values["bound"]]).anytime:
-        raise invalid("bound", "'anytime' unless all was fixed in advance", values["bound"])
-    if (values["stop"] == "refuted") != bool(slices):
-        raise invalid("slices", "there exactly where stop is 'refuted'", len(slices))
-    if slices and sum((one.counts for one in slices[1:]), slices[0].counts) != counts:
-        raise invalid("slices", f"pieces that add up to {counts}", slices)
-    sizes = [counts.n * many for many in event.multiplicities] if pooled else []
-    if sizes != [c.n for c in pooled] or sizes != [c.n_prime for c in pooled]:
-        raise invalid("pooled", "counts of every coordinate of the event", pooled)
+        if getattr(audit.counts, name) != total:
+            raise invalid(f"counts.{name}", f"{total}, the length of the ranges", audit.counts)
+    integer("end", audit.end, audit.ranges[-1][1])
+    if audit.stop == "fixed" and audit.partial:
+        raise invalid("stop", "another than 'fixed' for a partial audit", audit.stop)
+    if audit.stop != "fixed" and not declared(BOUNDS[audit.bound]).anytime:
+        raise invalid("bound", "'anytime' unless all was fixed in advance", audit.bound)
+    if (audit.stop == "refuted") != bool(audit.slices):
+        raise invalid("slices", "there exactly where stop is 'refuted'", len(audit.slices))
+    if audit.slices and sum((s.counts for s in audit.slices[1:]), audit.slices[0].counts) != (
+        audit.counts
+    ):
+        raise invalid("slices", f"pieces that add up to {audit.counts}", audit.slices)
+    sizes = [audit.counts.n * many for many in audit.event.multiplicities] if audit.pooled else []
+    if sizes != [c.n for c in audit.pooled] or sizes != [c.n_prime for c in audit.pooled]:
+        raise invalid("pooled", "counts of every coordinate of the event", audit.pooled)

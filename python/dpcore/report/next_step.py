@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from ..bounds import clopper_pearson
 from ..records import Counts
-
-if TYPE_CHECKING:
-    from ..results.audits import Audit
-    from ..results.recorded import OutputsAudit
+from ..results.audits import Audit
+from ..results.certificate import tells_nothing
+from ..results.figures import numerator_first
+from ..results.recorded import OutputsAudit
 
 _PAIR: Final = "another pair of neighbours (dpcore.pairs.search looks for one)"
 
@@ -61,7 +62,7 @@ def more_rows(audit: OutputsAudit) -> str:
     """
     if audit.refuted is not False or audit.counts is None:
         return ""
-    seen = audit.counts if audit.direction == "x" else audit.counts.swapped()
+    seen = numerator_first(audit.counts, audit.direction)
     claim = (audit.claim or 0.0) * audit.pair.distance
     rows = _draws_needed(seen, claim, audit.delta, audit.confidence)
     elsewhere = "outputs of another pair of neighbours, or another attack"
@@ -71,15 +72,6 @@ def more_rows(audit: OutputsAudit) -> str:
         f"about {rows:,} counted rows on each side, if the frequencies stay as they are; "
         f"or {elsewhere}"
     )
-
-
-def tells_nothing(counts: Counts) -> str:
-    """Why an event that always happened, or never, tells nothing; else an empty string."""
-    if counts.k == 0 and counts.k_prime == 0:
-        return "this event happened in no draw on either side"
-    if counts.k == counts.n and counts.k_prime == counts.n_prime:
-        return "this event happened in every draw on both sides"
-    return ""
 
 
 def _seen_too_little(audit: Audit) -> bool:
@@ -118,8 +110,6 @@ def trials_needed(audit: Audit) -> int | None:
 
 
 def _draws_needed(seen: Counts, claim: float, delta: float, confidence: float) -> int | None:
-    from ..bounds import clopper_pearson
-
     def enough(trials: int) -> bool:
         k, k_prime = seen.k * trials // seen.n, -(-seen.k_prime * trials // seen.n_prime)
         counts = Counts(k, trials, k_prime, trials)

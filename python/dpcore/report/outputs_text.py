@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ..bounds.declaration import declared
 from ..results.guesses import BOUNDS, ROWS, Guesses
+from ..results.recorded import OutputsAudit
 from .next_step import more_rows
-from .text import epsilon
-
-if TYPE_CHECKING:
-    from ..results.recorded import OutputsAudit
+from .text import as_table, epsilon
 
 
 def rows(audit: OutputsAudit) -> list[tuple[str, str]]:
@@ -35,6 +31,16 @@ def rows(audit: OutputsAudit) -> list[tuple[str, str]]:
         *(("needed", step) for step in (more_rows(audit),) if step),
         *(("note", note) for note in audit.notes),
     ]
+
+
+def text(audit: OutputsAudit) -> str:
+    """The report as lines of text."""
+    return "\n".join([audit.name, *(f"  {label:<12} {line}" for label, line in audit.lines())])
+
+
+def html(audit: OutputsAudit) -> str:
+    """The report as an HTML table for a notebook."""
+    return as_table(audit.name, audit.refuted, audit.lines())
 
 
 def witness(audit: OutputsAudit) -> str:

@@ -10,25 +10,28 @@ import html
 import io
 import json
 import math
+import os
 import platform
 import re
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._core import __version__
 from ..bounds import limits
+from ..results.audits import Audit
+from ..results.recorded import OutputsAudit
 from . import text as report
 from .script import code
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from ..results.audits import Audit
-    from ..results.recorded import OutputsAudit
-
 WIDE, NARROW = 9.0, 3.7
 """Inches of a picture on a screen and on a telephone: letters must not shrink with the width."""
+
+_Result = Audit | OutputsAudit
 
 _PICTURES = (
     ("plot", "Certified, estimated, claimed", 2.8),
@@ -101,11 +104,12 @@ summary { cursor: pointer; margin-bottom: 0.5rem }
 """
 
 
-def page(audit: Audit) -> str:
+def page(audit: Audit, path: str | os.PathLike[str] | None = None) -> str:
     """The page of an audit.
 
     Args:
         audit: the audit.
+        path: the file to write it to, if any.
 
     Returns:
         HTML, one self-contained document, to be written as UTF-8.
@@ -119,35 +123,32 @@ def page(audit: Audit) -> str:
     """
     sections = [
         ("Pictures", _pictures(audit)),
-        ("Report", _rows(audit)),
+        ("Report", _table(report.rows(audit))),
         ("Counts", _counts(audit)),
         ("How the bound is proved", _proof(audit)),
         ("Repeat it", f"<pre><code>{_text(code(audit))}</code></pre>"),
         ("Data", _data(audit)),
     ]
-    return _document(audit, sections, _footer(audit))
+    return _saved(_document(audit, sections, _footer(audit)), path)
 
 
-def page_of_outputs(audit: OutputsAudit) -> str:
-    """The page of an audit of recorded outputs.
-
-    Args:
-        audit: the audit.
-
-    Returns:
-        HTML, one self-contained document, to be written as UTF-8.
-    """
-    # The parts that both pages have read nothing that only one of the records knows.
-    shown = cast(Any, audit)
+def page_of_outputs(audit: OutputsAudit, path: str | os.PathLike[str] | None = None) -> str:
+    """The page of an audit of recorded outputs, see `page`."""
     sections = [
-        ("Pictures", _pictures(shown)),
+        ("Pictures", _pictures(audit)),
         ("Report", _table(audit.lines())),
-        ("Data", _data(shown)),
+        ("Data", _data(audit)),
     ]
-    return _document(shown, sections, _made(shown))
+    return _saved(_document(audit, sections, _made(audit)), path)
 
 
-def _document(audit: Audit, sections: list[tuple[str, str]], footer: str) -> str:
+def _saved(text: str, path: str | os.PathLike[str] | None) -> str:
+    if path is not None:
+        Path(path).write_text(text, encoding="utf-8")
+    return text
+
+
+def _document(audit: _Result, sections: list[tuple[str, str]], footer: str) -> str:
     body = "\n".join(f"<section>\n<h2>{title}</h2>\n{part}\n</section>" for title, part in sections)
     return f"""<!DOCTYPE html>
 <html lang="en" xmlns="http://www.w3.org/1999/xhtml">
@@ -179,7 +180,7 @@ def _text(words: object) -> str:
     return html.escape(_UNKNOWN.sub("\ufffd", str(words)))
 
 
-def _head(audit: Audit) -> str:
+def _head(audit: _Result) -> str:
     # Not green: a claim that stands is not a claim that was proved.
     colour = {None: report.GREY, True: report.RED, False: report.BLUE}[audit.refuted]
     verdict = _text(audit.verdict)
@@ -208,10 +209,6 @@ def _head(audit: Audit) -> str:
 {key}
 </dl>
 </header>"""
-
-
-def _rows(audit: Audit) -> str:
-    return _table(report.rows(audit))
 
 
 def _table(rows: list[tuple[str, str]]) -> str:
@@ -307,7 +304,7 @@ def _comparison(audit: Audit) -> str:
     return f"The certified {report.epsilon(audit.epsilon_lower)} {relation} {claimed}."
 
 
-def _pictures(audit: Audit) -> str:
+def _pictures(audit: _Result) -> str:
     shown = []
     for name, title, height in _PICTURES:
         words = _described(audit) if name == "plot" else audit.name
@@ -324,7 +321,7 @@ def _pictures(audit: Audit) -> str:
     return "\n".join(shown)
 
 
-def _described(audit: Audit) -> str:
+def _described(audit: _Result) -> str:
     """What a picture shows, for those who cannot see it."""
     parts = [
         f"certified {'none' if audit.checks else report.epsilon(audit.epsilon_lower)}",
@@ -336,7 +333,7 @@ def _described(audit: Audit) -> str:
     return f"Epsilon: {', '.join(parts)}."
 
 
-def _svg(audit: Audit, name: str, size: tuple[float, float], prefix: str) -> str:
+def _svg(audit: _Result, name: str, size: tuple[float, float], prefix: str) -> str:
     """One picture as an SVG element, or nothing where the audit has no such picture."""
     import matplotlib
 
@@ -373,7 +370,7 @@ def _element(figure: Figure, prefix: str) -> str:
     return _UNKNOWN.sub("\ufffd", drawing.strip())
 
 
-def _data(audit: Audit) -> str:
+def _data(audit: _Result) -> str:
     # One line for each field, so that two audits can be compared line by line.
     fields = [
         f"{json.dumps(name)}: {json.dumps(value, allow_nan=False)}"
@@ -390,7 +387,7 @@ def _data(audit: Audit) -> str:
     )
 
 
-def _made(audit: Audit) -> str:
+def _made(audit: _Result) -> str:
     versions = f"dpcore {__version__}, numpy {np.__version__}, Python {platform.python_version()}"
     return f'<p class="soft">Seed {audit.seed}. Page made with {_text(versions)}.</p>'
 

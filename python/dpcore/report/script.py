@@ -5,19 +5,17 @@ from __future__ import annotations
 import ast
 import math
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from .. import pairs
+from .. import attacks, pairs
 from ..bounds import BOUNDS
 from ..bounds.declaration import declared
 from ..pairs.comparing import same
-from ..published import is_native
+from ..published import SYSTEMS, is_native
+from ..results.audits import Audit
 from ..streams import block_of
-
-if TYPE_CHECKING:
-    from ..results.audits import Audit
 
 _MOST_ENTRIES = 16
 """Entries of an array that are written out; beyond, a reader is helped by its name alone."""
@@ -128,7 +126,7 @@ def _is_one_run(audit: Audit) -> bool:
 def attack_expression(audit: Audit) -> str | None:
     """The attack as Python, or None where its name does not tell it."""
     name, _, options = audit.attack.partition("(")
-    if not hasattr(sys.modules["dpcore"].attacks, name) or "<" in options:
+    if not hasattr(attacks, name) or "<" in options:
         return None
     return f"dpcore.attacks.{name}({options}" if options else f"dpcore.attacks.{name}()"
 
@@ -155,8 +153,8 @@ def mechanism_expression(mechanism: Any) -> str | None:
         ('numpy.linalg.norm', None)
     """
     if is_native(mechanism):
-        short = getattr(sys.modules["dpcore"], type(mechanism).__name__, None) is type(mechanism)
-        return f"{'dpcore' if short else type(mechanism).__module__}.{mechanism!r}"
+        room = type(mechanism).__module__ if type(mechanism) in SYSTEMS else "dpcore"
+        return f"{room}.{mechanism!r}"
     module, name = (getattr(mechanism, key, None) for key in ("__module__", "__qualname__"))
     if not (isinstance(module, str) and isinstance(name, str)) or module == "__main__":
         return None

@@ -11,15 +11,15 @@ import numpy as np
 from ..attacks.support import infinite
 from ..bounds import BOUNDS, clopper_pearson
 from ..bounds.declaration import declared
+from ..results.audits import Audit
 from ..results.certificate import level
+from ..results.recorded import OutputsAudit
 from . import distances as _distances
 from .next_step import next_step
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from ..results.audits import Audit
 
 # Okabe and Ito's palette: told apart with any colour vision.
 INK, BLUE, GREEN, RED, GREY = "#222222", "#0072B2", "#009E73", "#D55E00", "#6A6A6A"
@@ -221,7 +221,7 @@ def as_table(name: str, refuted: bool | None, lines: list[tuple[str, str]]) -> s
     return f"<table>{caption}{''.join(cells)}</table>"
 
 
-def figure(audit: Audit) -> Figure:
+def figure(audit: Audit | OutputsAudit) -> Figure:
     """The audit as a picture: what is certified, estimated, exact and claimed, on one axis."""
     from matplotlib.figure import Figure
 

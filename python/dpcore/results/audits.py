@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,101 +13,21 @@ import numpy.typing as npt
 
 from .. import exact
 from ..bounds import Band, mu_lower
-from ..errors import delta_level, instance, mistyped
+from ..errors import delta_level
 from ..events import event_of
 from ..mechanisms.callables import name_of
 from ..published import is_native
-from ..records import Counts, Pair, Record
-from ..report import encoding as _json
 from . import certificate as _certificate
-from .findings import Finding, Scored, Slice
-from .merging import merge
+from .evidence import Evidence
+from .figures import per_distance, verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Audit(Record):
-    """A finished audit. Every figure is a property of the four integers in `counts`.
-
-    Three words are kept apart: `claim` is what somebody says, `epsilon_lower` what is certified
-    at `confidence`, `epsilon_hat` a point estimate that certifies nothing.
-
-    Attributes:
-        mechanism: what was audited (its name, where it was read from JSON and is not native).
-        pair: the two inputs.
-        attack: name of the attack that chose the event.
-        event: what was counted, `outputs -> bool`.
-        direction: "x" or "x_prime": the side in the numerator of the bound.
-        counts: how often the event happened on each side; `counts.k` belongs to `pair.x`.
-        claim: the epsilon tested, or None.
-        delta: the delta of the claim.
-        confidence: probability that the bound holds.
-        seed: repeats the audit, together with `block`.
-        block: trials in a block.
-        route: "integer", "sampled" or "callable".
-        ranges: the trials that were counted, `(start, stop)` pairs.
-        end: where the run was meant to end (part of what repeats a callable's last block).
-        nan: output entries on x that were NaN.
-        nan_prime: the same on x'.
-        pilot: pilot draws on each side, which were not counted.
-        partial: True if Ctrl-C ended the audit early.
-        bound: name of the bound in `dpcore.bounds.BOUNDS`, fixed before counting.
-        stop: the stopping rule: "fixed" (n was fixed in advance), "refuted" (looked after every
-            slice), "interrupted" or "looked" (merged after looking). All but the first carry an
-            anytime bound.
-        pooled: counts by group of coordinates, where the event pools them; else empty.
-        floating_point: what was found of rounding in the outputs, or None.
-        floats: True if that finding counts towards the verdict.
-        curve: counts of the event's score at thresholds of the pilot, or None.
-        slices: the pieces of an audit with early stop; else empty.
-        checks: what contradicts that rows are independent draws: then no bound holds.
-        notes: what a reader should know beside the figures; nothing here changes a verdict.
-        neighbour: the relation of neighbours that the pair was checked against, or empty.
-        randomness: "seed" (repeats the outputs), "rounding" (not bit for bit), "own", "not known".
-        shape: shape of one output.
-        threads: threads used (not compared).
-        seconds: time taken to count (not compared).
-    """
-
-    mechanism: Any
-    pair: Pair
-    attack: str
-    event: Any
-    direction: str
-    counts: Counts
-    claim: float | None
-    delta: float
-    confidence: float
-    seed: int
-    block: int
-    route: str
-    ranges: tuple[tuple[int, int], ...]
-    end: int
-    nan: int = 0
-    nan_prime: int = 0
-    pilot: int = 0
-    partial: bool = False
-    bound: str = "clopper_pearson"
-    stop: str = "fixed"
-    pooled: tuple[Counts, ...] = ()
-    floating_point: Finding | None = None
-    floats: bool = False
-    curve: Scored | None = None
-    slices: tuple[Slice, ...] = ()
-    checks: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    neighbour: str = ""
-    randomness: str = "not known"
-    shape: tuple[int, ...] = (1,)
-    threads: int = field(default=1, compare=False)
-    seconds: float = field(default=0.0, compare=False)
-
-    @property
-    def bound_counts(self) -> Counts:
-        """The counts with the numerator's side first."""
-        return self.counts if self.direction == "x" else self.counts.swapped()
+class Audit(Evidence):  # noqa: D101 - the fields say what it is
+    __doc__ = Evidence.__doc__
 
     @property
     def epsilon_lower(self) -> float:
@@ -117,10 +35,7 @@ class Audit(Record):
 
         Per unit of `pair.distance` when delta is 0; for delta > 0 a bound is never divided.
         """
-        return self._per_distance(_certificate.certified(self), self.delta)
-
-    def _per_distance(self, bound: float, delta: float) -> float:
-        return bound / self.pair.distance if delta == 0.0 else bound
+        return per_distance(_certificate.certified(self), self.delta, self.pair.distance)
 
     def epsilon_lower_at(self, delta: float) -> float:
         """The certified lower bound on epsilon at another delta, from the same counts.
@@ -146,7 +61,7 @@ class Audit(Record):
             True
         """
         delta = delta_level(delta)
-        return self._per_distance(_certificate.certified_at(self, delta), delta)
+        return per_distance(_certificate.certified_at(self, delta), delta, self.pair.distance)
 
     @property
     def mu_lower(self) -> float:
@@ -181,7 +96,7 @@ class Audit(Record):
         The larger of abs(ln(k/k')) and abs(ln((n-k)/(n'-k'))), inf if one side's cell is empty;
         where coordinates are pooled, the sum of their log ratios.
         """
-        return self._per_distance(_certificate.empirical_loss(self), self.delta)
+        return per_distance(_certificate.empirical_loss(self), self.delta, self.pair.distance)
 
     @property
     def exact(self) -> float | None:
@@ -200,21 +115,12 @@ class Audit(Record):
 
         No bound holds where `checks` is not empty.
         """
-        if self.claim is None or self.checks:
-            return None
-        # A metric claim is (epsilon D, delta) at distance D: the bound itself is never divided.
-        whole = self.claim * self.pair.distance
-        if self.slices:
-            return _certificate.refuted_by_slices(self, whole)
-        return _certificate.certified(self) > whole
+        return _certificate.refuted(self)
 
     @property
     def verdict(self) -> str:
         """The outcome in words; never that a mechanism is private."""
-        if self.checks:
-            return f"invalid: {self.checks[0]}"
-        words = {None: "no claim given", True: "refuted", False: "not refuted by this attack"}
-        return words[self.refuted]
+        return verdict(self.refuted, self.checks)
 
     @property
     def own_claim(self) -> float | None:
@@ -285,7 +191,9 @@ class Audit(Record):
         Raises:
             ValueError: if the audits differ in more than their trials, or their trials overlap.
         """
-        return merge(self, other) if isinstance(other, Audit) else NotImplemented
+        from .merging import added
+
+        return added(self, other)
 
     def merge(self, other: Audit, *, looked: bool = False) -> Audit:
         """The audit of both ranges of trials; say so if it was decided after looking.
@@ -311,9 +219,9 @@ class Audit(Record):
             >>> parts[0].merge(parts[1], looked=True).bound
             'anytime'
         """
-        if not isinstance(other, Audit):
-            raise mistyped("other", "an Audit", other)
-        return merge(self, other, "looked" if instance("looked", looked, bool) else "fixed")
+        from .merging import merge
+
+        return merge(self, other, looked)
 
     def __repr__(self) -> str:
         """One line: what was audited and what came out."""
@@ -352,10 +260,7 @@ class Audit(Record):
         """
         from ..report.page import page
 
-        text = page(self)
-        if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
-        return text
+        return page(self, path)
 
     def plot(self) -> Figure:
         """A matplotlib figure of the certified bound, the estimate, the closed form, the claim."""
@@ -365,11 +270,15 @@ class Audit(Record):
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data: what `from_dict` needs, and the figures that follow."""
-        return _json.plain(self)
+        from ..report.encoding import plain
+
+        return plain(self)
 
     def to_json(self, *, indent: int | None = None) -> str:
         """Strict JSON: the seed as a string, non-finite numbers as "inf", "-inf" and "nan"."""
-        return json.dumps(self.to_dict(), allow_nan=False, indent=indent)
+        from ..report.encoding import text
+
+        return text(self, indent)
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Audit:
@@ -379,7 +288,9 @@ class Audit(Record):
             TypeError: if the record is not a mapping.
             ValueError: if it is not of that form.
         """
-        return _json.audit(cls, record)
+        from ..report.encoding import audit
+
+        return audit(cls, record)
 
     @classmethod
     def from_json(cls, text: str) -> Audit:
@@ -397,4 +308,6 @@ class Audit(Record):
             >>> dpcore.Audit.from_json(report.to_json()) == report
             True
         """
-        return cls.from_dict(_json.parse(text))
+        from ..report.encoding import read
+
+        return read(cls, text)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from ..bounds import (
     BOUNDS,
@@ -20,10 +19,9 @@ from ..bounds.declaration import declared
 from ..errors import invalid
 from ..events import event_of
 from ..records import Counts
-from ..report.next_step import tells_nothing
-
-if TYPE_CHECKING:
-    from .audits import Audit
+from .evidence import Evidence
+from .figures import empirical_loss as _empirical_loss
+from .figures import log_ratio, numerator_first
 
 _SIDES = {"x": "x", "x_prime": "x'"}
 _BELOW = 10
@@ -31,7 +29,7 @@ _ABOVE = 1.02
 _MOST = 64.0
 
 
-def certified(audit: Audit) -> float:
+def certified(audit: Evidence) -> float:
     """The bound that the verdict rests on, whole (never divided by a distance).
 
     Where a check of the rows failed it is 0, which holds whatever the mechanism does.
@@ -39,7 +37,7 @@ def certified(audit: Audit) -> float:
     return certified_at(audit, audit.delta)
 
 
-def certified_at(audit: Audit, delta: float) -> float:
+def certified_at(audit: Evidence, delta: float) -> float:
     """The same at any delta."""
     if audit.checks:
         return 0.0
@@ -51,24 +49,24 @@ def certified_at(audit: Audit, delta: float) -> float:
     return max(own, bound(audit.floating_point.bound_counts, delta, level(audit)))
 
 
-def level(audit: Audit) -> float:
+def level(audit: Evidence) -> float:
     """The confidence of a single bound: alpha is split where the floating-point one counts."""
     return 1.0 - (1.0 - audit.confidence) / 2.0 if audit.floats else audit.confidence
 
 
-def bound_at(audit: Audit, delta: float, confidence: float) -> float:
+def bound_at(audit: Evidence, delta: float, confidence: float) -> float:
     """The audit's own bound at any delta; 0 where no bound holds."""
     if audit.checks:
         return 0.0
     if audit.slices:
         return _sequential(audit, delta, confidence)
     if audit.pooled:
-        groups = [c if audit.direction == "x" else c.swapped() for c in audit.pooled]
+        groups = [numerator_first(c, audit.direction) for c in audit.pooled]
         return every_coordinate(groups, audit.event.multiplicities, delta, confidence)
     return BOUNDS[audit.bound](audit.bound_counts, delta, confidence)
 
 
-def wealth(audit: Audit, epsilon: float, delta: float) -> float:
+def wealth(audit: Evidence, epsilon: float, delta: float) -> float:
     """Log wealth of the test martingale against (epsilon, delta) over an audit's slices."""
     martingale = Martingale(epsilon, delta)
     label, before = 0, None
@@ -81,7 +79,7 @@ def wealth(audit: Audit, epsilon: float, delta: float) -> float:
     return martingale.log_wealth
 
 
-def _sequential(audit: Audit, delta: float, confidence: float) -> float:
+def _sequential(audit: Evidence, delta: float, confidence: float) -> float:
     """The end of a fixed grid up to which the martingale refutes every epsilon.
 
     A loss of at most e is also one of at most the next grid point g, so for the result to exceed
@@ -110,7 +108,7 @@ def _grid(claim: float) -> Iterator[float]:
         yield epsilon
 
 
-def fixed(audit: Audit) -> Audit:
+def fixed(audit: Evidence) -> Evidence:
     """The audit itself, if its rows are independent and their number was fixed in advance."""
     if audit.checks:
         raise invalid("checks", "empty for what rests on independent rows", audit.checks[0])
@@ -119,7 +117,7 @@ def fixed(audit: Audit) -> Audit:
     return audit
 
 
-def band(audit: Audit) -> Band:
+def band(audit: Evidence) -> Band:
     """The upper confidence band on the trade-off function."""
     curve = audit.curve
     if curve is None or event_of(audit.event).own_score is None:
@@ -134,9 +132,9 @@ def band(audit: Audit) -> Band:
     return tradeoff_band(k, n, k_prime, n_prime, audit.confidence)
 
 
-def power_sentence(audit: Audit) -> str:
+def power_sentence(audit: Evidence) -> str:
     """What a verdict that does not refute still excludes about this one event."""
-    if audit.refuted is not False or audit.claim is None or audit.slices or audit.pooled:
+    if refuted(audit) is not False or audit.claim is None or audit.slices or audit.pooled:
         return ""
     counts = audit.bound_counts
     silent = tells_nothing(counts)
@@ -166,21 +164,31 @@ def power_sentence(audit: Audit) -> str:
     )
 
 
-def refuted_by_slices(audit: Audit, epsilon: float) -> bool:
-    """Whether the martingale against the claim itself has crossed."""
-    return wealth(audit, epsilon, audit.delta) >= -math.log1p(-audit.confidence)
+def refuted(audit: Evidence) -> bool | None:
+    """True if the bound exceeds the claim, False if not, None without a claim or a bound."""
+    if audit.claim is None or audit.checks:
+        return None
+    # A metric claim is (epsilon D, delta) at distance D: the bound itself is never divided.
+    whole = audit.claim * audit.pair.distance
+    if audit.slices:
+        # Whether the martingale against the claim itself has crossed.
+        return wealth(audit, whole, audit.delta) >= -math.log1p(-audit.confidence)
+    return certified(audit) > whole
 
 
-def empirical_loss(audit: Audit) -> float:
+def empirical_loss(audit: Evidence) -> float:
     """The point estimate, whole: from the counts alone, or from those of pooled coordinates."""
     if audit.pooled:
         groups = zip(audit.pooled, audit.event.multiplicities, strict=True)
-        return abs(float(sum(many * _log_ratio(c) for c, many in groups)))
-    cells = (audit.counts, audit.counts.complement())
-    return max(abs(_log_ratio(cell)) for cell in cells)
+        found = (many * log_ratio(c.k, c.k_prime, c.n, c.n_prime) for c, many in groups)
+        return abs(float(sum(found)))
+    return _empirical_loss(audit.counts)
 
 
-def _log_ratio(counts: Counts) -> float:
-    if counts.k == 0 or counts.k_prime == 0:
-        return 0.0 if counts.k == counts.k_prime else math.copysign(math.inf, counts.k - 0.5)
-    return math.log(counts.k / counts.n) - math.log(counts.k_prime / counts.n_prime)
+def tells_nothing(counts: Counts) -> str:
+    """Why an event that always happened, or never, tells nothing; else an empty string."""
+    if counts.k == 0 and counts.k_prime == 0:
+        return "this event happened in no draw on either side"
+    if counts.k == counts.n and counts.k_prime == counts.n_prime:
+        return "this event happened in every draw on both sides"
+    return ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -12,9 +12,18 @@ from ..bounds import clopper_pearson
 from ..errors import choice, confidence_level, delta_level, instance, invalid, real
 from ..events import SIDES
 from ..records import Counts, Pair, Record, frozen_array
+from .figures import numerator_first
 
 RANDOMNESS: Final = ("seed", "rounding", "own", "not known")
 """Whose randomness it is: what the seed repeats, see `Audit.randomness`."""
+
+_TELLING: Final = ("own", "rounding", "seed", "not known")
+"""What is known of either audit's randomness is known of both; the worst wins."""
+
+
+def less_repeated(early: str, late: str) -> str:
+    """Whose randomness it is that two audits rest on, see `RANDOMNESS`."""
+    return min((early, late), key=_TELLING.index)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -48,7 +57,7 @@ class Finding(Record):
     @property
     def bound_counts(self) -> Counts:
         """The counts with the numerator's side first."""
-        return self.counts if self.direction == "x" else self.counts.swapped()
+        return numerator_first(self.counts, self.direction)
 
     @property
     def epsilon_lower(self) -> float:
@@ -132,4 +141,20 @@ class Slice(Record):
     @property
     def bound_counts(self) -> Counts:
         """The counts with the numerator's side first."""
-        return self.counts if self.direction == "x" else self.counts.swapped()
+        return numerator_first(self.counts, self.direction)
+
+
+def both_findings(early: Finding | None, late: Finding | None) -> Finding | None:
+    """The finding of two audits: of two events, the one of the earlier trials."""
+    if early is None or late is None or early.event != late.event:
+        return early or late
+    return replace(early, counts=early.counts + late.counts)
+
+
+def both_curves(early: Scored | None, late: Scored | None) -> Scored | None:
+    """The curve of two audits: with two sets of thresholds, the one of the earlier trials."""
+    if early is None or late is None:
+        return early or late
+    # Of pilots of two sizes the thresholds differ even where the event is the same.
+    same = np.array_equal(early.thresholds, late.thresholds)
+    return early + late if same else early

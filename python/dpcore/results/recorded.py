@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
 
 from ..bounds import guesses_needed
+from ..errors import confidence_level, delta_level
 from ..records import Counts, Pair, Record
-from ..report import encoding as _json
-from ..report import outputs_encoding as _outputs_json
+from .fields import a, checked, lists_of, loss, one_of, perhaps, seed, told
+from .figures import empirical_loss, log_ratio, numerator_first, per_distance, verdict
 from .guesses import BOUNDS, ROWS, UNKNOWN, Guesses
 
 if TYPE_CHECKING:
@@ -54,22 +53,22 @@ class OutputsAudit(Record):
         remarks: what a reader should know of the choice of the event; nothing here is a doubt.
     """
 
-    names: tuple[str, str]
-    rows: str
-    evidence: Counts | Guesses
-    attack: str
-    claim: float | None
-    delta: float
-    confidence: float
-    bound: str
-    seed: int
-    event: Any = None
-    direction: str | None = None
-    pair: Pair = UNKNOWN
-    pilot: tuple[int, int] = (0, 0)
-    doubts: tuple[str, ...] = ()
-    paired: bool = False
-    remarks: tuple[str, ...] = ()
+    names: tuple[str, str] = field(metadata=told(lists_of(str, 2)))
+    rows: str = field(metadata=told(one_of(*ROWS)))
+    evidence: Counts | Guesses = field(metadata=told())
+    attack: str = field(metadata=told(a(str)))
+    claim: float | None = field(metadata=told(perhaps(loss)))
+    delta: float = field(metadata=told(checked(delta_level)))
+    confidence: float = field(metadata=told(checked(confidence_level)))
+    bound: str = field(metadata=told())
+    seed: int = field(metadata=told(seed))
+    event: Any = field(default=None, metadata=told(always=True))
+    direction: str | None = field(default=None, metadata=told(always=True))
+    pair: Pair = field(default=UNKNOWN, metadata=told(a(Pair), always=True))
+    pilot: tuple[int, int] = field(default=(0, 0), metadata=told(lists_of(int, 2), always=True))
+    doubts: tuple[str, ...] = field(default=(), metadata=told(lists_of(str), always=True))
+    paired: bool = field(default=False, metadata=told(a(bool)))
+    remarks: tuple[str, ...] = field(default=(), metadata=told(lists_of(str)))
 
     @property
     def name(self) -> str:
@@ -102,7 +101,7 @@ class OutputsAudit(Record):
         level = self.delta, self.confidence
         if isinstance(self.evidence, Guesses):
             return self.evidence.bound(self.bound, *level)
-        ordered = self.evidence if self.direction == "x" else self.evidence.swapped()
+        ordered = numerator_first(self.evidence, self.direction)
         return BOUNDS[self.rows][self.bound](ordered, *level)
 
     @property
@@ -111,7 +110,7 @@ class OutputsAudit(Record):
 
         Per unit of `pair.distance` when delta is 0; for delta > 0 a bound is never divided.
         """
-        return self._bound / self.pair.distance if self.delta == 0.0 else self._bound
+        return per_distance(self._bound, self.delta, self.pair.distance)
 
     @property
     def epsilon_hat(self) -> float:
@@ -123,10 +122,8 @@ class OutputsAudit(Record):
         """
         if isinstance(self.evidence, Guesses):
             wrong = self.evidence.guesses - self.evidence.correct
-            return _log_ratio(max(wrong, self.evidence.correct), wrong)
-        cells = (self.evidence, self.evidence.complement())
-        loss = max(abs(_log_ratio(c.k * c.n_prime, c.k_prime * c.n)) for c in cells)
-        return loss / self.pair.distance if self.delta == 0.0 else loss
+            return log_ratio(max(wrong, self.evidence.correct), wrong)
+        return per_distance(empirical_loss(self.evidence), self.delta, self.pair.distance)
 
     @property
     def ceiling(self) -> float | None:
@@ -166,10 +163,7 @@ class OutputsAudit(Record):
     @property
     def verdict(self) -> str:
         """The outcome in words; never that a mechanism is private."""
-        if self.doubts:
-            return f"invalid: {self.doubts[0]}"
-        words = {None: "no claim given", True: "refuted", False: "not refuted by this attack"}
-        return words[self.refuted]
+        return verdict(self.refuted, self.doubts)
 
     @property
     def checks(self) -> tuple[str, ...]:
@@ -195,8 +189,9 @@ class OutputsAudit(Record):
 
     def __str__(self) -> str:
         """The report."""
-        lines = [f"  {label:<12} {line}" for label, line in self.lines()]
-        return "\n".join([self.name, *lines])
+        from ..report.outputs_text import text
+
+        return text(self)
 
     def lines(self) -> list[tuple[str, str]]:
         """The report as (label, text) rows."""
@@ -205,9 +200,9 @@ class OutputsAudit(Record):
         return rows(self)
 
     def _repr_html_(self) -> str:
-        from ..report.text import as_table
+        from ..report.outputs_text import html
 
-        return as_table(self.name, self.refuted, self.lines())
+        return html(self)
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
         """A page that holds the whole report by itself, as text and in the file `path` if given.
@@ -223,10 +218,7 @@ class OutputsAudit(Record):
         """
         from ..report.page import page_of_outputs
 
-        text = page_of_outputs(self)
-        if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
-        return text
+        return page_of_outputs(self, path)
 
     def plot(self) -> Figure:
         """A picture of the audit: certified bound, estimate and claim.
@@ -236,16 +228,19 @@ class OutputsAudit(Record):
         """
         from ..report.text import figure
 
-        # The picture needs no more of an audit than both records have.
-        return figure(cast(Any, self))
+        return figure(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data: what `from_dict` needs, and the figures that follow."""
-        return _outputs_json.plain(self)
+        from ..report.outputs_encoding import plain
+
+        return plain(self)
 
     def to_json(self, *, indent: int | None = None) -> str:
         """Strict JSON: the seed as a string, non-finite numbers as "inf", "-inf" and "nan"."""
-        return json.dumps(self.to_dict(), allow_nan=False, indent=indent)
+        from ..report.encoding import text
+
+        return text(self, indent)
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> OutputsAudit:
@@ -261,7 +256,9 @@ class OutputsAudit(Record):
             TypeError: if the record is not a mapping.
             ValueError: if it is not of that form.
         """
-        return _outputs_json.audit(cls, record)
+        from ..report.outputs_encoding import audit
+
+        return audit(cls, record)
 
     @classmethod
     def from_json(cls, text: str) -> OutputsAudit:
@@ -283,13 +280,6 @@ class OutputsAudit(Record):
             >>> dpcore.OutputsAudit.from_json(report.to_json()) == report
             True
         """
-        return cls.from_dict(_json.parse(text))
+        from ..report.encoding import read
 
-
-def _log_ratio(first: int, second: int) -> float:
-    """The log of a quotient of two exact products; 0 for 0/0, or else infinite with a 0."""
-    if first == second:
-        return 0.0
-    if 0 in (first, second):
-        return math.inf if first else -math.inf
-    return math.log(first) - math.log(second)
+        return read(cls, text)

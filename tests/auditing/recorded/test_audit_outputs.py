@@ -171,7 +171,7 @@ def test_attacks_of_several_kinds():
     for attack in (None, Threshold("coordinate"), MajorityVote()):
         audit = audit_outputs(*sides, rows="independent", attack=attack, pair=pair, rng=1)
         assert audit.epsilon_lower > 1.2
-    assert audit.attack == "dpcore.attacks.majority.MajorityVote"
+    assert audit.attack == "MajorityVote"
     words = np.where(rng.random((2, 4000)) < [[0.8], [0.2]], "yes", "no")
     audit = audit_outputs(
         list(words[0]), list(words[1]), rows="independent", rng=1,

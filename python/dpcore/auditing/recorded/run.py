@@ -12,6 +12,7 @@ from ...attacks import Auto
 from ...bounds.declaration import declared
 from ...errors import (
     AssumptionWarning,
+    about,
     choice,
     confidence_level,
     delta_level,
@@ -183,7 +184,7 @@ def _rows_of(rows: Any) -> str:
         return rows
     options = "; ".join(f"{name!r}: {meaning}" for name, meaning in ROWS.items())
     text = f"rows must be {' or '.join(map(repr, ROWS))}, got {show(rows)} ({options})"
-    raise ValueError(text) if isinstance(rows, str) else TypeError(text)
+    raise about(ValueError(text) if isinstance(rows, str) else TypeError(text), "rows")
 
 
 def _bound_of(rows: str, bound: Any, delta: float) -> str:

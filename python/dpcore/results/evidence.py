@@ -1,0 +1,129 @@
+"""What an audit holds: its fields, each declared with how it is read, checked and merged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..bounds import BOUNDS
+from ..errors import confidence_level, delta_level
+from ..events import SIDES
+from ..records import Counts, Pair, Record
+from .fields import (
+    a,
+    checked,
+    either,
+    larger,
+    loss,
+    number,
+    one_of,
+    perhaps,
+    ranges,
+    seed,
+    several,
+    shape,
+    together,
+    told,
+    total,
+    whole,
+)
+from .figures import numerator_first
+from .findings import RANDOMNESS, Finding, Scored, Slice, both_curves, both_findings, less_repeated
+
+__all__ = ["Evidence"]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Evidence(Record):
+    """A finished audit. Every figure is a property of the four integers in `counts`.
+
+    Three words are kept apart: `claim` is what somebody says, `epsilon_lower` what is certified
+    at `confidence`, `epsilon_hat` a point estimate that certifies nothing.
+
+    Attributes:
+        mechanism: what was audited (its name, where it was read from JSON and is not native).
+        pair: the two inputs.
+        attack: name of the attack that chose the event.
+        event: what was counted, `outputs -> bool`.
+        direction: "x" or "x_prime": the side in the numerator of the bound.
+        counts: how often the event happened on each side; `counts.k` belongs to `pair.x`.
+        claim: the epsilon tested, or None.
+        delta: the delta of the claim.
+        confidence: probability that the bound holds.
+        seed: repeats the audit, together with `block`.
+        block: trials in a block.
+        route: "integer", "sampled" or "callable".
+        ranges: the trials that were counted, `(start, stop)` pairs.
+        end: where the run was meant to end (part of what repeats a callable's last block).
+        nan: output entries on x that were NaN.
+        nan_prime: the same on x'.
+        pilot: pilot draws on each side, which were not counted.
+        partial: True if Ctrl-C ended the audit early.
+        bound: name of the bound in `dpcore.bounds.BOUNDS`, fixed before counting.
+        stop: the stopping rule: "fixed" (n was fixed in advance), "refuted" (looked after every
+            slice), "interrupted" or "looked" (merged after looking). All but the first carry an
+            anytime bound.
+        pooled: counts by group of coordinates, where the event pools them; else empty.
+        floating_point: what was found of rounding in the outputs, or None.
+        floats: True if that finding counts towards the verdict.
+        curve: counts of the event's score at thresholds of the pilot, or None.
+        slices: the pieces of an audit with early stop; else empty.
+        checks: what contradicts that rows are independent draws: then no bound holds.
+        notes: what a reader should know beside the figures; nothing here changes a verdict.
+        neighbour: the relation of neighbours that the pair was checked against, or empty.
+        randomness: "seed" (repeats the outputs), "rounding" (not bit for bit), "own", "not known".
+        shape: shape of one output.
+        threads: threads used (not compared).
+        seconds: time taken to count (not compared).
+    """
+
+    mechanism: Any = field(metadata=told())
+    pair: Pair = field(metadata=told(a(Pair)))
+    attack: str = field(metadata=told(a(str)))
+    event: Any = field(metadata=told())
+    direction: str = field(metadata=told(one_of(*SIDES)))
+    counts: Counts = field(metadata=told(a(Counts), total))
+    claim: float | None = field(metadata=told(perhaps(loss)))
+    delta: float = field(metadata=told(checked(delta_level)))
+    confidence: float = field(metadata=told(checked(confidence_level)))
+    seed: int = field(metadata=told(seed))
+    block: int = field(metadata=told(whole(1)))
+    route: str = field(metadata=told(one_of("integer", "sampled", "callable", "timed"), larger))
+    ranges: tuple[tuple[int, int], ...] = field(metadata=told(ranges, together))
+    end: int = field(metadata=told(whole(1), together))
+    nan: int = field(default=0, metadata=told(whole(0), total, always=True))
+    nan_prime: int = field(default=0, metadata=told(whole(0), total, always=True))
+    pilot: int = field(default=0, metadata=told(whole(0), larger, always=True))
+    partial: bool = field(default=False, metadata=told(a(bool), either, always=True))
+    bound: str = field(
+        default="clopper_pearson", metadata=told(one_of(*BOUNDS), together, always=True)
+    )
+    stop: str = field(
+        default="fixed",
+        metadata=told(one_of("fixed", "refuted", "interrupted", "looked"), together, always=True),
+    )
+    pooled: tuple[Counts, ...] = field(
+        default=(), metadata=told(several(Counts), together, always=True)
+    )
+    floating_point: Finding | None = field(
+        default=None, metadata=told(perhaps(a(Finding)), both_findings, always=True)
+    )
+    floats: bool = field(default=False, metadata=told(a(bool), always=True))
+    curve: Scored | None = field(
+        default=None, metadata=told(perhaps(a(Scored)), both_curves, always=True)
+    )
+    slices: tuple[Slice, ...] = field(
+        default=(), metadata=told(several(Slice), together, always=True)
+    )
+    checks: tuple[str, ...] = field(default=(), metadata=told(several(str), together, always=True))
+    notes: tuple[str, ...] = field(default=(), metadata=told(several(str), together))
+    neighbour: str = field(default="", metadata=told(a(str)))
+    randomness: str = field(default="not known", metadata=told(one_of(*RANDOMNESS), less_repeated))
+    shape: tuple[int, ...] = field(default=(1,), metadata=told(shape, always=True))
+    threads: int = field(default=1, compare=False, metadata=told(whole(1), larger, always=True))
+    seconds: float = field(default=0.0, compare=False, metadata=told(number, total, always=True))
+
+    @property
+    def bound_counts(self) -> Counts:
+        """The counts with the numerator's side first."""
+        return numerator_first(self.counts, self.direction)
