@@ -15,6 +15,7 @@ from .estimators.paper import paper
 from .estimators.poczos import poczos
 from .estimators.score import CrossFit, cross_fit, score_ball
 from .points.points import Points
+from .points.task import Task
 from .raw import Raw
 from .record import Beside, Diagnostics, Estimate
 from .reliability.belief import Case, Judged, exact_zero, judge
@@ -113,21 +114,20 @@ def _run(request: Request, method: str, points: Points, fit: CrossFit | None) ->
     if method == "score":
         assert fit is not None
         return score_ball(fit, request.points, grid, k, request.plan, request.threads)
-    plan, threads = request.plan(points.sizes, points.groups), request.threads
-    if method == "ball":
-        return ball(points, grid, k, plan, threads=threads, progress=request.progress)
-    if method == "poczos":
-        return poczos(points, grid, k, plan, threads=threads, progress=request.progress)
-    return paper(
-        points,
-        grid,
-        k,
-        plan,
-        threads=threads,
+    task = Task(
+        points=points,
+        alphas=grid,
+        k=k,
+        plan=request.plan(points.sizes, points.groups),
+        threads=threads_of(request.threads),
         progress=request.progress,
-        self_neighbour=request.self_neighbour,
-        literal=method == "paper-literal",
     )
+    if method == "ball":
+        return ball(task)
+    if method == "poczos":
+        return poczos(task)
+    literal = method == "paper-literal"
+    return paper(task, self_neighbour=request.self_neighbour, literal=literal)
 
 
 def _fitted(request: Request) -> CrossFit | None:

@@ -15,6 +15,7 @@ from ..raw import Raw, Reals
 from .finding import Finder
 from .points import Ids, Points
 from .replicates import Plan, Weights
+from .task import Task
 
 RUNS_OUT = 1e-6
 """Probability that a list is too short in a replicate, for one query."""
@@ -199,23 +200,16 @@ class Four:
     lists: tuple[tuple[Lists, Lists], tuple[Lists, Lists]]
 
     @classmethod
-    def of(
-        cls,
-        points: Points,
-        k: int,
-        plan: Plan | None,
-        own: bool,
-        threads: int,
-        progress: bool | None,
-    ) -> Four:
+    def of(cls, task: Task, *, own: bool) -> Four:
         """Search for all four; `own` as in `Lists`, for the neighbours in the same set."""
+        points = task.points
         first, second = (np.nonzero(m)[0].astype(np.uint32) for m in points.multiplicity)
-        with Progress("searching", 2 * (len(first) + len(second)), progress) as shown:
+        with Progress("searching", 2 * (len(first) + len(second)), task.progress) as shown:
 
             def search(queries: Ids, among: Ids) -> Lists:
-                entries = length(k, plan, len(among), single=True)
+                entries = length(task.k, task.plan, len(among), single=True)
                 with_self = own or among is not queries
-                return Lists.of(points, queries, among, entries, with_self, threads, shown)
+                return Lists.of(points, queries, among, entries, with_self, task.threads, shown)
 
             lists = (
                 (search(first, first), search(first, second)),
@@ -279,29 +273,22 @@ def averaged(
 
 
 def from_lists(
-    points: Points,
-    four: Four,
-    formula: Callable[[Weights, Weights], tuple[Reals, Reals]],
-    k: int,
-    plan: Plan | None,
-    progress: bool | None,
+    task: Task, four: Four, formula: Callable[[Weights, Weights], tuple[Reals, Reals]]
 ) -> Raw:
     """Estimates from the lists, with standard errors where there is a plan; no row is an atom.
 
     Args:
-        points: the two sets.
-        four: their lists.
+        task: what is asked.
+        four: the lists of its points.
         formula: from the copies of every point on both sides to values and effective terms,
             shapes (2, A).
-        k: which neighbour.
-        plan: how to resample rows; None for no error bar.
-        progress: True, False or None, as in `dpcore.progress.Progress`.
     """
+    points, plan = task.points, task.plan
     value, effective = formula(copies(points, 0), copies(points, 1))
     error, replicates = np.full(value.shape, np.nan), None
     if plan is not None:
         replicates = np.empty((plan.replicates, *value.shape))
-        with Progress("resampling", plan.replicates, progress) as shown:
+        with Progress("resampling", plan.replicates, task.progress) as shown:
             for start, stop in plan.chunks(sum(points.sizes)):
                 weights = plan.weights(start, stop)
                 for i, (rows0, rows1) in enumerate(zip(*weights, strict=True), start):
@@ -312,7 +299,7 @@ def from_lists(
     return Raw(
         value=value,
         std_error=error,
-        depth=(k, k),
+        depth=(task.k, task.k),
         ceiling=np.full(value.shape, np.nan),
         effective=effective,
         unseen_share=np.zeros(2),
