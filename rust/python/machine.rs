@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 
 use crate::Cpu;
-use crate::pool::{MOST_THREADS, default_threads};
+use crate::pool::default_threads;
 
 #[pyfunction]
 fn cpu() -> PyResult<&'static str> {
@@ -21,7 +21,6 @@ fn cores() -> usize {
 }
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add("MOST_THREADS", MOST_THREADS)?;
     module.add_function(wrap_pyfunction!(cpu, module)?)?;
     module.add_function(wrap_pyfunction!(cpus, module)?)?;
     module.add_function(wrap_pyfunction!(cores, module)?)

@@ -22,10 +22,13 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     // DPCORE_CPU is read now; a wrong one is an error of the first call that draws, because an
     // import that fails would end the command line with the status of a refuted claim.
     let _ = crate::Cpu::current();
+    module.add("LANES", crate::random::LANES)?;
+    module.add("MOST_THREADS", crate::pool::MOST_THREADS)?;
+    module.add("NOISES", crate::Noise::NAMES)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    machine::register(module)?;
     sampling::register(module)?;
     probe::register(module)?;
+    machine::register(module)?;
     score::register(module)?;
     divergence::register(module)?;
     neighbours::register(module)?;

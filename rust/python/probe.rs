@@ -1,11 +1,11 @@
-//! The samplers' values at chosen words, for tests.
+//! Parts of the samplers on their own: values at chosen words, the logarithm, the clip.
 
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 
 use super::convert::contiguous;
 use super::description::Description;
-use crate::probe;
+use crate::{Clip, probe};
 
 #[pyfunction]
 fn noise_at<'py>(
@@ -23,7 +23,20 @@ fn ln<'py>(py: Python<'py>, j: PyReadonlyArray1<'py, u64>) -> PyResult<Bound<'py
     Ok(PyArray1::from_vec(py, probe::ln(contiguous("j", &j)?)))
 }
 
+#[pyfunction]
+fn clip<'py>(
+    py: Python<'py>,
+    x: PyReadonlyArray1<'py, f64>,
+    norm: &str,
+    radius: f64,
+) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    let mut clipped = contiguous("x", &x)?.to_vec();
+    Clip::new(norm, radius)?.apply(&mut clipped);
+    Ok(PyArray1::from_vec(py, clipped))
+}
+
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(noise_at, module)?)?;
-    module.add_function(wrap_pyfunction!(ln, module)?)
+    module.add_function(wrap_pyfunction!(ln, module)?)?;
+    module.add_function(wrap_pyfunction!(clip, module)?)
 }

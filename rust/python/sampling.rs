@@ -1,15 +1,13 @@
 //! Draws of mechanisms, and votes counted among them.
 
-use numpy::{
-    PyArray1, PyArrayDyn, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArrayDyn,
-};
+use numpy::{PyArrayDyn, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArrayDyn};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 use super::convert::{by_rows, check_order, checked, contiguous};
 use super::description::{Description, Draws};
 use super::detach::interruptible;
-use crate::{Clip, Cpu, Error, Job, Noise, Route, Vote, run};
+use crate::{Cpu, Error, Job, Route, Vote, run};
 
 #[pyfunction]
 fn sample(
@@ -95,24 +93,9 @@ fn no_integer_route(description: &Bound<'_, PyAny>) -> PyResult<Option<&'static 
     Ok(description.extract::<Description>()?.noise()?.no_integer_route())
 }
 
-#[pyfunction]
-fn clip<'py>(
-    py: Python<'py>,
-    x: PyReadonlyArray1<'py, f64>,
-    norm: &str,
-    radius: f64,
-) -> PyResult<Bound<'py, PyArray1<f64>>> {
-    let mut clipped = contiguous("x", &x)?.to_vec();
-    Clip::new(norm, radius)?.apply(&mut clipped);
-    Ok(PyArray1::from_vec(py, clipped))
-}
-
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add("LANES", crate::random::LANES)?;
-    module.add("NOISES", Noise::NAMES)?;
     module.add_function(wrap_pyfunction!(sample, module)?)?;
     module.add_function(wrap_pyfunction!(count, module)?)?;
     module.add_function(wrap_pyfunction!(count_outputs, module)?)?;
-    module.add_function(wrap_pyfunction!(no_integer_route, module)?)?;
-    module.add_function(wrap_pyfunction!(clip, module)?)
+    module.add_function(wrap_pyfunction!(no_integer_route, module)?)
 }
