@@ -8,18 +8,63 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, fields
+from importlib import import_module
 from numbers import Real
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from .errors import integer, invalid, real
 
+_HOMES: Final[dict[str, tuple[str, str]]] = {}
+"""Module and name of the class that declares a word."""
+
+
+def declare(word: str, cls: type) -> None:
+    """Declare the word by which files name a class, its own whatever the class is called.
+
+    Raises:
+        TypeError: if another class has it.
+    """
+    home = cls.__module__, cls.__qualname__
+    taken = _HOMES.setdefault(word, home)
+    if taken != home:
+        names = ".".join(taken), ".".join(home)
+        raise TypeError(
+            f"word must be unlike for namesakes, got {word!r} for {' and '.join(names)}"
+        )
+
+
+def class_of(word: object) -> type | None:
+    """The class that declares a word, None if none of the loaded modules has one."""
+    home = _HOMES.get(word) if isinstance(word, str) else None
+    if home is None:
+        return None
+    # By its name: a dataclass with slots has a forgotten twin that declared the word first.
+    found: type = getattr(import_module(home[0]), home[1])
+    return found
+
+
+def word_of(cls: type) -> str | None:
+    """The word that a class itself declares; None for any other, a subclass among them."""
+    home = cls.__module__, cls.__qualname__
+    words = (word for word, where in _HOMES.items() if where == home)
+    return next((word for word in words if class_of(word) is cls), None)
+
 
 class Record:
-    """Equality, hash, repr and pickling for frozen dataclasses that may hold arrays."""
+    """Equality, hash, repr and pickling for frozen dataclasses that may hold arrays.
+
+    A subclass that files may hold declares its word: `class Box(Record, word="Box")`.
+    """
 
     __slots__ = ()
+
+    def __init_subclass__(cls, word: str | None = None, **more: Any) -> None:
+        """Declare the word."""
+        super().__init_subclass__(**more)
+        if word is not None:
+            declare(word, cls)
 
     def _values(self, compared: bool = False) -> tuple[Any, ...]:
         wanted = (f for f in fields(self) if f.compare or not compared)  # type: ignore[arg-type]
@@ -101,7 +146,7 @@ def _frozen_input(name: str, value: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Pair(Record):
+class Pair(Record, word="Pair"):
     """Two neighbouring inputs, ordered.
 
     Args:
@@ -199,3 +244,6 @@ class Counts:
             Counts(k=1, n=20, k_prime=3, n_prime=10)
         """
         return Counts(self.k_prime, self.n_prime, self.k, self.n)
+
+
+declare("Counts", Counts)

@@ -19,8 +19,8 @@ import dpcore
 from dpcore import Audit, Counts, published
 from dpcore.bounds import limits
 from dpcore.report import page as report_page
-from dpcore.report.page import page
 from dpcore.report import text as report
+from dpcore.report.page import page
 
 SPACE = "{http://www.w3.org/1999/xhtml}"
 SVG = "{http://www.w3.org/2000/svg}"

@@ -33,7 +33,7 @@ class _Prepared(Record):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class AdditiveScore(_Prepared):
+class AdditiveScore(_Prepared, word="AdditiveScore"):
     """A weight for the pattern of an output plus weights for the bins of its columns.
 
     ``score = pattern_weights[pattern] + sum over columns i of weights[group, i, bin of value i]``.

@@ -32,7 +32,7 @@ _DECIMALS: Final = 6
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Linear(Record):
+class Linear(Record, word="Linear"):
     """A weighted sum of features: the log odds of a logistic regression.
 
     Args:
@@ -84,7 +84,7 @@ class Linear(Record):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Boosted(Record):
+class Boosted(Record, word="Boosted"):
     """The log odds of boosted trees on features.
 
     Args:

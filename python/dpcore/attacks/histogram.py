@@ -46,7 +46,7 @@ _TABLE: Final = 2**20
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Cells(Record):
+class Cells(Record, word="Cells"):
     """The log ratio of the cell that an output falls into: ``ln((k + a)/(n + a)) - ln(...)'``.
 
     Cells are rows of letters (see `Letters`); k of n pilot outputs on x, k' of n' on x' lay in a

@@ -133,7 +133,7 @@ def mu_lower(counts: Counts, confidence: float = 0.95) -> float:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Band(Record):
+class Band(Record, word="Band"):
     """Points that lie on or above the trade-off curve f, all of them with one confidence.
 
     f(a) is the smallest type II error of a test of "the input was x'" against "it was x" at type I

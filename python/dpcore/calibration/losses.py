@@ -25,7 +25,7 @@ _SHOWN: Final = 1e-5
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class RealEpsilon(Record):
+class RealEpsilon(Record, word="RealEpsilon"):
     """The privacy that a noise really gives, with the pair of inputs on which it shows.
 
     Args:

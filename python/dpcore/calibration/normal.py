@@ -16,7 +16,7 @@ FORMULAS = ("classical", "analytic")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class GaussianNoise(Record):
+class GaussianNoise(Record, word="GaussianNoise"):
     """Gaussian noise that was calibrated to (epsilon, delta), and the delta that it really has.
 
     Args:

@@ -72,7 +72,7 @@ def l2_laplace(epsilon: float, sensitivity: float) -> L2Laplace:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class L2Laplace(Record):
+class L2Laplace(Record, word="L2Laplace"):
     """Additive noise with density proportional to ``exp(-norm2(s) / b)``, in any dimension.
 
     A uniform direction times a length drawn from Gamma(dim, b). In one dimension it is Laplace

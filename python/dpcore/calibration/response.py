@@ -24,7 +24,7 @@ Entries = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class RandomisedResponse(Record):
+class RandomisedResponse(Record, word="RandomisedResponse"):
     """Every entry stays with probability ``e^epsilon / (e^epsilon + k - 1)``, else it moves.
 
     An entry that moves takes each of the k - 1 other values with equal probability; entries are

@@ -14,7 +14,7 @@ from .counting import EventRecord, Score, Seen, count_nan, hits_of
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Above(EventRecord):
+class Above(EventRecord, word="Above"):
     """The event "the score of the output is at or above the threshold", or below it.
 
     A score that is NaN is on neither side: such an output is counted in n and never in k.

@@ -17,7 +17,7 @@ _SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Intervals(Record):
+class Intervals(Record, word="Intervals"):
     """A set of real numbers that begins or ends at each of a few edges.
 
     ``y < edges[0]`` is inside if `below` is true, and at each edge it changes; an edge belongs to
@@ -82,7 +82,7 @@ def _span(low: str | None, high: str | None) -> str:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class EveryCoordinate(EventRecord):
+class EveryCoordinate(EventRecord, word="EveryCoordinate"):
     """The event "every coordinate of every group lies in its group's set".
 
     For a mechanism whose coordinates are independent, and alike within a group, its probability

@@ -12,7 +12,7 @@ from .counting import EventRecord
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Never(EventRecord):
+class Never(EventRecord, word="Never"):
     """The event of an attack that found nothing: it does not happen, and certifies 0."""
 
     happens: ClassVar[bool] = False

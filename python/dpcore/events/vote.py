@@ -18,7 +18,7 @@ SIDES = ("x_prime", "x")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Vote(EventRecord):
+class Vote(EventRecord, word="Vote"):
     """A majority vote over the entries of an output: does it look like x' or like x?
 
     Entry i votes for x' when its output is at or beyond the threshold on the side of x'

@@ -134,7 +134,7 @@ class _Ball(Record):
         return pair
 
 
-class L1(_Ball):
+class L1(_Ball, word="L1"):
     """Neighbours at most `radius` apart in the sum of absolute differences.
 
     Args:
@@ -159,7 +159,7 @@ class L1(_Ball):
     norm = "l1"
 
 
-class L2(_Ball):
+class L2(_Ball, word="L2"):
     """Neighbours at most `radius` apart in the Euclidean distance.
 
     Args:
@@ -182,7 +182,7 @@ class L2(_Ball):
     norm = "l2"
 
 
-class Linf(_Ball):
+class Linf(_Ball, word="Linf"):
     """Neighbours that differ by at most `radius` in every entry.
 
     Args:

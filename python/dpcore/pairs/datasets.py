@@ -16,7 +16,7 @@ from .norms import dimension
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Records(Record):
+class Records(Record, word="Records"):
     """The datasets of a fixed number of records, each one of a few values.
 
     Args:
@@ -133,7 +133,7 @@ class _Change(Record):
         return x[int(rng.integers(len(x)))]
 
 
-class Replace(_Change):
+class Replace(_Change, word="Replace"):
     """Neighbours that have the same number of records and differ in one of them.
 
     Args:
@@ -181,7 +181,7 @@ class Replace(_Change):
         return _put(x, place, record)
 
 
-class AddRemove(_Change):
+class AddRemove(_Change, word="AddRemove"):
     """Neighbours of which one has one record more, at any place; the others in the same order.
 
     Args:

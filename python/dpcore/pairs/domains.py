@@ -87,7 +87,7 @@ def neighbour_of(value: Any) -> Neighbour:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Box(Record):
+class Box(Record, word="Box"):
     """The vectors whose entries lie between two numbers.
 
     Args:

@@ -22,7 +22,7 @@ _TRIES = 20
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Search(Record):
+class Search(Record, word="Search"):
     """A plan: where to look for pairs, in how many rounds, with how many draws in all.
 
     It holds no state and draws no outputs. `drive` runs it; an auditor that keeps its own order

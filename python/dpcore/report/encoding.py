@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import math
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import fields
+from importlib import import_module
 from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
@@ -18,11 +17,10 @@ from ..errors import integer, invalid, mistyped
 from ..events import Vote
 from ..pairs import distances
 from ..published import NATIVE, is_native
-from ..records import Counts, Pair, Record
+from ..records import Pair, Record, class_of, word_of
 from ..results.audits import Audit
 from ..results.fields import may_lack, read_field, tuples
 from ..results.findings import Finding, Slice
-from ..results.guesses import Guesses
 from .distances import neighbours
 
 
@@ -40,7 +38,11 @@ FORMAT = "dpcore.audit/2"
 _WORDS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 _LOOSE = (Pair, Finding, Slice)
 """Records in which a field may be a mere name."""
-_CLASSES = {cls.__name__: cls for cls in NATIVE}
+_NATIVES = {cls.__name__: cls for cls in NATIVE}
+"""Native mechanisms by the names that the compiled core has for them too."""
+
+_ROOMS = ("calibration", "sensitivity")
+"""Rooms with words of their own that `import dpcore` does not load."""
 
 
 def number(value: float) -> float | str:
@@ -61,8 +63,9 @@ def encode(value: Any) -> Any:
         return {"native": type(value).__name__, **values}
     if type(value) is Vote:
         return value.to_dict()
-    if type(value) is _records().get(type(value).__name__):
-        return _record(value)
+    word = word_of(type(value))
+    if word is not None:
+        return _record(word, value)
     if isinstance(value, np.ndarray) and value.dtype.kind in "buif":
         return {"dtype": value.dtype.str, "shape": list(value.shape), "array": _flat(value)}
     if isinstance(value, (tuple, list)):
@@ -70,29 +73,33 @@ def encode(value: Any) -> Any:
     return {"repr": repr(value) if not callable(value) else _name(value)}
 
 
-@functools.cache
-def _records() -> dict[str, Any]:
-    """Every record of dpcore by its name: what JSON keeps by its fields."""
-    found: dict[str, Any] = {"Counts": Counts, "Guesses": Guesses}
-    waiting = list(Record.__subclasses__())
-    while waiting:
-        cls = waiting.pop()
-        waiting += cls.__subclasses__()
-        # A dataclass with slots has a forgotten twin without: the module knows the real one.
-        if cls.__module__.startswith("dpcore."):
-            found[cls.__name__] = getattr(sys.modules[cls.__module__], cls.__name__, cls)
-    return found
-
-
-def _record(value: Any) -> dict[str, Any]:
+def _record(word: str, value: Any) -> dict[str, Any]:
     """The fields of a record; its text alone where one of them cannot be kept."""
     values = {f.name: encode(getattr(value, f.name)) for f in fields(value)}
     whole = type(value) in _LOOSE or not any(_is_name(item) for item in values.values())
-    return {"record": type(value).__name__, **values} if whole else {"repr": str(value)}
+    return {"record": word, **values} if whole else {"repr": str(value)}
 
 
 def _is_name(item: Any) -> bool:
     return isinstance(item, dict) and "repr" in item
+
+
+def _native(name: Any) -> type:
+    if not isinstance(name, str) or name not in _NATIVES:
+        raise invalid("native", "the name of one of dpcore's mechanisms", name)
+    return _NATIVES[name]
+
+
+def _declared(word: Any) -> type:
+    """The class of a word; no file can name a module, for only our own are imported."""
+    found = class_of(word)
+    for room in _ROOMS:
+        if found is None:
+            import_module(f"dpcore.{room}")
+            found = class_of(word)
+    if found is None:
+        raise invalid("record", "a word that one of dpcore's records declares", word)
+    return found
 
 
 def _flat(array: np.ndarray[Any, Any]) -> list[Any]:
@@ -114,14 +121,14 @@ def decode(value: Any) -> Any:
         return value
     if "native" in value:
         rest = {key: decode(item) for key, item in value.items() if key != "native"}
-        return _CLASSES[value["native"]](**rest)
+        return _native(value["native"])(**rest)
     if "array" in value:
         if np.dtype(value["dtype"]).kind not in "buif":
             raise invalid("dtype", "one of real numbers", value["dtype"])
         items = [_WORDS.get(item, item) for item in value["array"]]
         return np.array(items, dtype=np.dtype(value["dtype"])).reshape(value["shape"])
     if "record" in value:
-        cls = _records()[value["record"]]
+        cls = _declared(value["record"])
         rest = {key: decode(item) for key, item in value.items() if key != "record"}
         # An input may be a list of its own; every other sequence in a record is a tuple.
         return cls(**rest if cls is Pair else {key: tuples(rest[key]) for key in rest})
@@ -204,7 +211,7 @@ def from_plain(
         raise invalid("format", repr(form), record.get("format"))
     try:
         declared = [f for f in fields(cls) if f.name in record or not may_lack(f)]  # type: ignore[arg-type]
-        values = {f.name: read_field(f, decode(record[f.name])) for f in declared}
+        values = {f.name: read_field(f, record[f.name], decode) for f in declared}
         found = cls(**values)
         check(found)
         return found

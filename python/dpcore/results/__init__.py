@@ -1,1 +1,8 @@
 """What an audit found: fields and figures, without text, pictures or JSON."""
+
+from .audits import Audit
+from .findings import Finding, Scored, Slice
+from .guesses import Guesses
+from .recorded import OutputsAudit
+
+__all__ = ["Audit", "Finding", "Guesses", "OutputsAudit", "Scored", "Slice"]

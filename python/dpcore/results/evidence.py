@@ -77,12 +77,12 @@ class Evidence(Record):
         seconds: time taken to count (not compared).
     """
 
-    mechanism: Any = field(metadata=told())
-    pair: Pair = field(metadata=told(a(Pair)))
+    mechanism: Any = field(metadata=told(objects=True))
+    pair: Pair = field(metadata=told(a(Pair), objects=True))
     attack: str = field(metadata=told(a(str)))
-    event: Any = field(metadata=told())
+    event: Any = field(metadata=told(objects=True))
     direction: str = field(metadata=told(one_of(*SIDES)))
-    counts: Counts = field(metadata=told(a(Counts), total))
+    counts: Counts = field(metadata=told(a(Counts), total, objects=True))
     claim: float | None = field(metadata=told(perhaps(loss)))
     delta: float = field(metadata=told(checked(delta_level)))
     confidence: float = field(metadata=told(checked(confidence_level)))
@@ -90,7 +90,7 @@ class Evidence(Record):
     block: int = field(metadata=told(whole(1)))
     route: str = field(metadata=told(one_of("integer", "sampled", "callable", "timed"), larger))
     ranges: tuple[tuple[int, int], ...] = field(metadata=told(ranges, together))
-    end: int = field(metadata=told(whole(1), together))
+    end: int = field(metadata=told(merge=together))
     nan: int = field(default=0, metadata=told(whole(0), total, always=True))
     nan_prime: int = field(default=0, metadata=told(whole(0), total, always=True))
     pilot: int = field(default=0, metadata=told(whole(0), larger, always=True))
@@ -103,20 +103,22 @@ class Evidence(Record):
         metadata=told(one_of("fixed", "refuted", "interrupted", "looked"), together, always=True),
     )
     pooled: tuple[Counts, ...] = field(
-        default=(), metadata=told(several(Counts), together, always=True)
+        default=(), metadata=told(several(Counts), together, always=True, objects=True)
     )
     floating_point: Finding | None = field(
-        default=None, metadata=told(perhaps(a(Finding)), both_findings, always=True)
+        default=None, metadata=told(perhaps(a(Finding)), both_findings, always=True, objects=True)
     )
     floats: bool = field(default=False, metadata=told(a(bool), always=True))
     curve: Scored | None = field(
-        default=None, metadata=told(perhaps(a(Scored)), both_curves, always=True)
+        default=None, metadata=told(perhaps(a(Scored)), both_curves, always=True, objects=True)
     )
     slices: tuple[Slice, ...] = field(
-        default=(), metadata=told(several(Slice), together, always=True)
+        default=(), metadata=told(several(Slice), together, always=True, objects=True)
     )
-    checks: tuple[str, ...] = field(default=(), metadata=told(several(str), together, always=True))
-    notes: tuple[str, ...] = field(default=(), metadata=told(several(str), together))
+    checks: tuple[str, ...] = field(
+        default=(), metadata=told(several(str), together, always=True, objects=True)
+    )
+    notes: tuple[str, ...] = field(default=(), metadata=told(several(str), together, objects=True))
     neighbour: str = field(default="", metadata=told(a(str)))
     randomness: str = field(default="not known", metadata=told(one_of(*RANDOMNESS), less_repeated))
     shape: tuple[int, ...] = field(default=(1,), metadata=told(shape, always=True))

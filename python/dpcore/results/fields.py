@@ -41,7 +41,11 @@ either: Final[Merging] = operator.or_
 
 
 def told(
-    read: Reading = as_it_stands, merge: Merging = equal, *, always: bool = False
+    read: Reading = as_it_stands,
+    merge: Merging = equal,
+    *,
+    always: bool = False,
+    objects: bool = False,
 ) -> dict[str, Any]:
     """The metadata of a field.
 
@@ -50,17 +54,19 @@ def told(
         merge: the value for the trials of two audits: `equal`, `total`, `larger`, `either`,
             `together`, or a function of the earlier and the later one.
         always: True if every file of this format holds the field, so that one without is refused.
+        objects: True if it may hold more than numbers, words and lists of them: what a file holds
+            of objects is then made objects before it is read.
 
     Returns:
         What `dataclasses.field` takes as `metadata`.
     """
-    return {"read": read, "merge": merge, "always": always}
+    return {"read": read, "merge": merge, "always": always, "objects": objects}
 
 
-def read_field(field: Field[Any], value: Any) -> Any:
-    """The value of a field from what a file holds."""
+def read_field(field: Field[Any], held: Any, decode: Callable[[Any], Any]) -> Any:
+    """The value of a field from what a file holds, `decode` making its objects."""
     read: Reading = field.metadata.get("read", as_it_stands)
-    return read(field.name, value)
+    return read(field.name, decode(held) if field.metadata.get("objects", True) else held)
 
 
 def may_lack(field: Field[Any]) -> bool:

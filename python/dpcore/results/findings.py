@@ -27,7 +27,7 @@ def less_repeated(early: str, late: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Finding(Record):
+class Finding(Record, word="Finding"):
     """Something found beside the event of an audit, with counts and a bound of its own.
 
     It speaks of the code as it runs (of rounding, say), not of the law that the code means to
@@ -66,7 +66,7 @@ class Finding(Record):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Scored(Record):
+class Scored(Record, word="Scored"):
     """How many outputs scored at or above thresholds that the pilot had fixed.
 
     Args:
@@ -109,7 +109,7 @@ class Scored(Record):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Slice(Record):
+class Slice(Record, word="Slice"):
     """One slice of an audit with early stop: an event that earlier slices chose, and its counts.
 
     Args:

@@ -10,7 +10,7 @@ from ..bounds import BOUNDS as OF_DRAWS
 from ..bounds import ONE_RUN
 from ..bounds.declaration import declared
 from ..errors import integer
-from ..records import Pair
+from ..records import Pair, declare
 
 ROWS: Final = {
     "independent": "each row is an output of its own run, drawn independently of all others",
@@ -83,6 +83,9 @@ class Guesses:
     def ceiling(self, name: str, delta: float, confidence: float) -> float:
         """The most that so many guesses certify, by that bound: all of them right."""
         return _of_one_run(name, self.guesses, self.guesses, self.canaries, delta, confidence)
+
+
+declare("Guesses", Guesses)
 
 
 def _of_one_run(

@@ -32,7 +32,7 @@ class Watch:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Curve(Record):
+class Curve(Record, word="Curve"):
     """How many outputs score at or above each of several thresholds.
 
     Args:

@@ -37,7 +37,7 @@ _BATCH: Final = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class OneRecord(Record):
+class OneRecord(Record, word="OneRecord"):
     """Neighbours by the domain's own relation: `neighbouring` and `neighbour` of a `Histogram`."""
 
     def holds(self, pair: Pair, domain: Any) -> bool:

@@ -28,7 +28,7 @@ _Form = tuple[float, Floats, Floats]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Sensitivity(Record):
+class Sensitivity(Record, word="Sensitivity"):
     """How far apart two neighbours of a domain can be, and two that are that far apart.
 
     Making one checks it by the subtraction that anybody can repeat: the pair consists of members

@@ -17,7 +17,7 @@ _SLACK: Final = 1e-12
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Declaration(Record):
+class Declaration(Record, word="Declaration"):
     """A declared sensitivity beside the true one.
 
     Args:

@@ -15,7 +15,7 @@ from ._sets import Members, unit
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class MinMaxRows(Members):
+class MinMaxRows(Members, word="MinMaxRows"):
     """The vectors whose smallest entry is 0 and whose largest is 1: what min-max scaling gives.
 
     Args:
@@ -64,7 +64,7 @@ class MinMaxRows(Members):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Ball(Members):
+class Ball(Members, word="Ball"):
     """The vectors whose norm is at most a radius.
 
     Its `clip` is ``x min(1, radius / norm(x))``, never outside by rounding.
@@ -113,7 +113,7 @@ class Ball(Members):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Sphere(Members):
+class Sphere(Members, word="Sphere"):
     """The vectors of norm 1: what normalising gives.
 
     Args:
@@ -157,7 +157,7 @@ class Sphere(Members):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Simplex(Members):
+class Simplex(Members, word="Simplex"):
     """The probability vectors: entries at least 0 whose sum is 1.
 
     Args:
@@ -205,7 +205,7 @@ class Simplex(Members):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class OneHot(Members):
+class OneHot(Members, word="OneHot"):
     """The vectors with a single 1 and zeros elsewhere: one category, or one word.
 
     Args:

@@ -20,7 +20,7 @@ _LARGEST_COUNT: Final = 2.0**53
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Histogram(Members):
+class Histogram(Members, word="Histogram"):
     """Counts of records in bins; two of them are neighbours if their data differ in one record.
 
     The only domain here whose sensitivity is not its diameter, which is infinite.

@@ -30,7 +30,7 @@ _RESTARTS: Final = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Refutation(Record):
+class Refutation(Record, word="Refutation"):
     """The worst pair that a search has found; its distance is a lower bound on the sensitivity.
 
     Attributes:

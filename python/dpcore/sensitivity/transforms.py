@@ -16,7 +16,7 @@ from .domains import Ball, MinMaxRows, Sphere
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Clip(Record):
+class Clip(Record, word="Clip"):
     """Shrink rows onto a ball: ``x min(1, radius / norm(x))``.
 
     No result is outside the ball by rounding, and clipping twice changes nothing.
@@ -70,7 +70,7 @@ class Clip(Record):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class MinMax(Record):
+class MinMax(Record, word="MinMax"):
     """Shift and scale each row to smallest entry 0 and largest 1: ``(x - min) / (max - min)``.
 
     Source:
@@ -113,7 +113,7 @@ class MinMax(Record):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Normalise(Record):
+class Normalise(Record, word="Normalise"):
     """Divide each row by its norm: ``x / norm(x)``.
 
     Args:

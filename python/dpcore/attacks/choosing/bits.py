@@ -24,7 +24,7 @@ _FRACTION: Final = (1 << 52) - 1
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class FinerThan(Record):
+class FinerThan(Record, word="FinerThan"):
     """1 where an entry lies in a window and is no multiple of a power of two, else 0.
 
     ``[low <= y_i < high and y_i 2^exponent is not an integer]``, for some or for every one of the
@@ -108,7 +108,7 @@ class FinerThan(Record):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class LowBits(Record):
+class LowBits(Record, word="LowBits"):
     """How much the lowest set bits speak for x, given roughly where the entries lie.
 
     ``sum_i table[bin(y_i), class(t_i)]`` with ``y_i = odd 2^t_i``: the table holds the logarithm

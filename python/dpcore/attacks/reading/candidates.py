@@ -42,7 +42,7 @@ class Attack(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class OfParts(Record):
+class OfParts(Record, word="OfParts"):
     """A score of what outputs are made of: ``score(parts(outputs))``.
 
     Args:

@@ -21,7 +21,7 @@ _NAMED: Final = (
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Part(Record):
+class Part(Record, word="Part"):
     """One real number of an output; NaN where the output has no such part.
 
     Args:

@@ -33,7 +33,7 @@ _CHUNK: Final = 2**18
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Parts(Record):
+class Parts(Record, word="Parts"):
     """Parts of outputs as columns of real numbers, shape `(size, parts)`.
 
     Outputs of other kinds than the pilot's are read as well: what they lack is NaN.

@@ -27,7 +27,7 @@ _GRID: Final = 0.618033988749895
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Features(Record):
+class Features(Record, word="Features"):
     """Outputs as features: every entry's value, and flags for its atoms, NaN and infinities.
 
     A value at a flagged atom, or not finite, is replaced by the entry's `fill`, so that a code

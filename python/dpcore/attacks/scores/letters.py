@@ -33,7 +33,7 @@ _EXACT: Final = 2.0**53
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Letters(Record):
+class Letters(Record, word="Letters"):
     """Outputs as letters: one small whole number for each column, -1 for a value never seen.
 
     Args:

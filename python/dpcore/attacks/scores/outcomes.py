@@ -25,7 +25,7 @@ _GRID: Final = 0.618033988749895
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Outcomes(Record):
+class Outcomes(Record, word="Outcomes"):
     """The log ratio of an output that is a Python object; 0 for one that the pilot never saw.
 
     Args:

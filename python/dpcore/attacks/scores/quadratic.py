@@ -71,7 +71,7 @@ def _named(score: Any, what: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class SignProducts(_Products):
+class SignProducts(_Products, word="SignProducts"):
     """A weighted sum of products of the signs of two entries.
 
     ``sum_p weights[p] s[first[p]] s[second[p]]`` with ``s[i]`` 1 where the entry ``entries[i]``
@@ -131,7 +131,7 @@ class SignProducts(_Products):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ValueProducts(_Products):
+class ValueProducts(_Products, word="ValueProducts"):
     """A weighted sum of products of the centred values of two entries: a quadratic form.
 
     ``sum_p weights[p] z[first[p]] z[second[p]]`` with ``z[i]`` the entry ``entries[i]`` less its

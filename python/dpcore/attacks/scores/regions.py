@@ -14,7 +14,7 @@ from .columns import Floats, chunks, numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Special(Record):
+class Special(Record, word="Special"):
     """How many entries of the output are NaN, or infinite.
 
     Args:
@@ -53,7 +53,7 @@ class Special(Record):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class NegativeZeros(Record):
+class NegativeZeros(Record, word="NegativeZeros"):
     """How many entries of the output are -0.0, which equals 0.0 and is not the same bits.
 
     Whoever sees the output as it is printed or stored sees the sign; whoever compares numbers
@@ -83,7 +83,7 @@ class NegativeZeros(Record):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Outside(Record):
+class Outside(Record, word="Outside"):
     """How many entries of the output lie outside their range.
 
     Args:
@@ -140,7 +140,7 @@ class Outside(Record):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Repeats(Record):
+class Repeats(Record, word="Repeats"):
     """How many entries of the output equal another one: entries less distinct values.
 
     Args:
@@ -189,7 +189,7 @@ class Repeats(Record):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class AtAtoms(Record):
+class AtAtoms(Record, word="AtAtoms"):
     """Entries at atoms that the pilot saw on x alone, less those at atoms seen on x' alone.
 
     Args:

@@ -21,7 +21,7 @@ _EXACT: Final = 2.0**53
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ResidueRatio(Record):
+class ResidueRatio(Record, word="ResidueRatio"):
     """The log-likelihood ratio of the residues of whole numbers.
 
     ``sum_i weights[i, y_i mod m]`` over the entries that are read, or ``weights[0, (sum_i y_i)

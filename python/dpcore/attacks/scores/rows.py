@@ -17,7 +17,7 @@ from .columns import Floats, chunks, numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Coordinate(Record):
+class Coordinate(Record, word="Coordinate"):
     """One entry of the output.
 
     Args:
@@ -65,7 +65,7 @@ class Coordinate(Record):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Closer(Record):
+class Closer(Record, word="Closer"):
     """How much closer an output is to x than to x'.
 
     ``sum(abs(y - x') - abs(y - x))`` for "l1": up to a factor the log-likelihood ratio of equal
@@ -168,7 +168,7 @@ class OfRow(Record):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class RowSum(OfRow):
+class RowSum(OfRow, word="RowSum"):
     """The sum of the entries, in their order; NaN if one is, or if infinities cancel.
 
     Source:
@@ -199,7 +199,7 @@ class RowSum(OfRow):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class RowMin(OfRow):
+class RowMin(OfRow, word="RowMin"):
     """The smallest entry; NaN if one is.
 
     Source:
@@ -221,7 +221,7 @@ class RowMin(OfRow):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class RowMax(OfRow):
+class RowMax(OfRow, word="RowMax"):
     """The largest entry; NaN if one is.
 
     Source:

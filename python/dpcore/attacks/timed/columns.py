@@ -77,7 +77,7 @@ def _hashable(output: Any) -> Hashable:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Latency(Record):
+class Latency(Record, word="Latency"):
     """The latency itself, in nanoseconds.
 
     Example:
@@ -108,7 +108,7 @@ class Latency(Record):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class OutputEntry(Record):
+class OutputEntry(Record, word="OutputEntry"):
     """One number of the output of a timed call.
 
     Args:
@@ -135,7 +135,7 @@ class OutputEntry(Record):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class OutcomeCode(Record):
+class OutcomeCode(Record, word="OutcomeCode"):
     """The number of an output that is compared whole: its place among those of the pilot.
 
     Args:
@@ -157,7 +157,7 @@ class OutcomeCode(Record):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class OutputDistance(Record):
+class OutputDistance(Record, word="OutputDistance"):
     """How far an output is from an input: the L1 distance, the size of noise that was added.
 
     Args:
@@ -187,7 +187,7 @@ class OutputDistance(Record):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class OutputGroup(Record):
+class OutputGroup(Record, word="OutputGroup"):
     """Which of a few groups of equal size an output is in.
 
     Args:
@@ -215,7 +215,7 @@ class OutputGroup(Record):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ExcessLatency(Record):
+class ExcessLatency(Record, word="ExcessLatency"):
     """The latency less the usual one of such an output on one side, in nanoseconds.
 
     Args:
@@ -252,7 +252,7 @@ class ExcessLatency(Record):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class TimedScore(Record):
+class TimedScore(Record, word="TimedScore"):
     """A score of columns made of output and latency.
 
     Args:

@@ -1,0 +1,134 @@
+"""What is told of the fields of a result: forgetting a rule refuses, it never loses anything."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from dataclasses import MISSING, dataclass, field, fields, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpcore import Audit, Counts, Laplace, OutputsAudit, audit, audit_outputs
+from dpcore.attacks import MajorityVote
+from dpcore.results import merging
+from dpcore.results.fields import together, told, total
+
+STEP = {"trials": 1000, "rng": 1, "attack": MajorityVote(), "claim": 1.0}
+FIRST = audit(Laplace(1.0), **STEP)
+SECOND = audit(Laplace(1.0), start=1000, **STEP)
+OUTPUTS = audit_outputs([3, 1, 2, 4, 0, 9], [0, -1, 1.5, 2, 2, 1], rows="independent", rng=1)
+
+
+@pytest.mark.parametrize("cls", [Audit, OutputsAudit])
+def test_of_every_field_is_told_how_it_is_read_and_merged(cls):
+    forgotten = [f.name for f in fields(cls) if not {"read", "merge"} <= set(f.metadata)]
+    assert not forgotten, f"metadata=told(...) is missing of {forgotten}"
+
+
+def test_what_is_worked_out_together_is_worked_out():
+    wanted = {f.name for f in fields(Audit) if f.metadata["merge"] is together}
+    assert set(merging._together(FIRST, SECOND, "fixed")) == wanted
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Longer(Audit):
+    """An audit with a field more, of which all is told."""
+
+    extra: int = field(default=0, metadata=told(merge=total))
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Silent(Audit):
+    """An audit with a field more, of which nothing is told."""
+
+    extra: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class LongerOutputs(OutputsAudit):
+    """An audit of recorded outputs with a field more."""
+
+    extra: int = 7
+
+
+def longer(cls, report, **more):
+    return cls(**{f.name: getattr(report, f.name) for f in fields(report)}, **more)
+
+
+@pytest.mark.parametrize(
+    ("cls", "report", "default"),
+    [(Longer, FIRST, 0), (Silent, FIRST, 0), (LongerOutputs, OUTPUTS, 7)],
+)
+def test_a_file_from_before_the_field_is_read(cls, report, default):
+    found = cls.from_json(report.to_json())
+    assert type(found) is cls
+    assert found.extra == default
+    assert found.epsilon_lower == report.epsilon_lower
+    other = replace(found, extra=5)
+    assert cls.from_json(other.to_json()) == other != found
+
+
+def test_a_field_is_merged_by_its_rule_from_either_side():
+    first, second = longer(Longer, FIRST, extra=2), longer(Longer, SECOND, extra=3)
+    both = first + second
+    assert type(both) is Longer
+    assert both.extra == 5
+    assert both == second + first
+    assert hash(both) == hash(second + first)
+
+
+def test_a_field_of_which_nothing_is_told_must_be_equal():
+    first, second = longer(Silent, FIRST, extra=2), longer(Silent, SECOND, extra=3)
+    for one, other in ((first, second), (second, first)):
+        with pytest.raises(
+            ValueError, match=r"^extra of the second audit must be \d as in the fir"
+        ):
+            one + other
+    assert (first + replace(second, extra=2)).extra == 2
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"route": "sampled"},
+        {"notes": ("one", "two")},
+        {"nan": 3},
+        {"nan_prime": 3},
+        {"pilot": 9},
+        {"randomness": "own"},
+        {"checks": ("odd",)},
+        {"threads": 64},
+        {"seconds": 9.0},
+        {"stop": "interrupted", "bound": "anytime", "partial": True},
+    ],
+    ids=str,
+)
+def test_the_order_of_addition_is_indifferent(changes):
+    for first, second in ((FIRST, replace(SECOND, **changes)), (replace(FIRST, **changes), SECOND)):
+        both = first + second
+        assert both == second + first
+        assert hash(both) == hash(second + first)
+        assert str(both) == str(second + first)
+        assert both.to_json() == (second + first).to_json()
+
+
+@given(st.data())
+def test_both_results_have_one_estimate_of_the_same_counts(data):
+    n, n_prime = (data.draw(st.integers(1, 10**6)) for _ in range(2))
+    counts = Counts(data.draw(st.integers(0, n)), n, data.draw(st.integers(0, n_prime)), n_prime)
+    one, other = replace(FIRST, counts=counts), replace(OUTPUTS, evidence=counts)
+    assert one.epsilon_hat == other.epsilon_hat
+
+
+def test_an_audit_is_one_class_with_all_its_fields():
+    assert Audit.__doc__.startswith("A finished audit.")
+    for f in fields(Audit):
+        assert f"\n        {f.name}: " in Audit.__doc__ or f.name in ("nan_prime",)
+    for again in (pickle.loads(pickle.dumps(FIRST)), copy.deepcopy(FIRST), replace(FIRST)):
+        assert type(again) is Audit
+        assert again == FIRST
+    required = [f.name for f in fields(Audit) if f.default is MISSING]
+    assert required[0] == "mechanism"
+    assert required[-1] == "end"
