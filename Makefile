@@ -6,6 +6,8 @@ OUT ?= out
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# rustfmt does not follow the modules that the table of noises names.
+NOISES := $(wildcard rust/mechanisms/*.rs)
 SOURCES := pyproject.toml Cargo.toml Cargo.lock $(shell find rust -name '*.rs')
 # pyo3 builds against this interpreter, and finds it without an activated environment.
 export PYO3_PYTHON := $(abspath $(BIN)/python)
@@ -36,7 +38,7 @@ $(VENV)/dev: $(VENV)/package constraints.txt
 	touch $@
 
 lint: $(VENV)/dev
-	cargo fmt --check
+	cargo fmt --check -- $(NOISES)
 	cargo clippy --locked --all-targets -- -D warnings
 	cargo clippy --locked --all-targets --features python -- -D warnings
 	$(BIN)/ruff check
@@ -44,7 +46,7 @@ lint: $(VENV)/dev
 	$(BIN)/mypy
 
 format: $(VENV)/dev
-	cargo fmt
+	cargo fmt -- $(NOISES)
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 

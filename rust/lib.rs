@@ -6,7 +6,6 @@
 //! function of (seed, purpose, side, block), so neither the number of threads nor the slicing
 //! nor the CPU changes a bit of any result.
 
-pub mod cpu;
 pub mod divergence;
 pub mod error;
 pub mod events;
@@ -23,9 +22,9 @@ pub mod score;
 pub mod sensitivity;
 mod simd;
 
-pub use cpu::Cpu;
 pub use error::Error;
 pub use events::{Counted, Vote};
 pub use mechanisms::{Clip, Mechanism, Noise, Norm};
 pub use random::Purpose;
 pub use run::{Job, Route};
+pub use simd::cpu::{self, Cpu};

@@ -4,10 +4,6 @@
 //! rounded to double); the reductions are the classical ones (Tang, 1990; Muller, *Elementary
 //! Functions*, 3rd ed. 2016, chapter 11).
 
-// Every unsafe block below is made of operations of an instruction set `S`, sound exactly when the
-// CPU has it; each function passes that condition on to its caller in its own `# Safety`.
-#![allow(clippy::undocumented_unsafe_blocks)]
-
 use std::f64::consts::FRAC_PI_2;
 
 use crate::simd::Simd;
@@ -44,6 +40,7 @@ pub(crate) unsafe fn ln_grid<S: Simd>(j: S::F) -> S::F {
     const SQRT_HALF: u64 = 0x3fe6_a09e_0000_0000;
     const ONE: u64 = 0x3ff0_0000_0000_0000;
     const FRACTION: u64 = (1 << 52) - 1;
+    // SAFETY: the caller vouches for the CPU.
     unsafe {
         // Dividing by 2^52 is part of the same addition.
         let shift = (ONE - SQRT_HALF).wrapping_sub(52 << 52);
@@ -62,6 +59,7 @@ pub(crate) unsafe fn ln_grid<S: Simd>(j: S::F) -> S::F {
 /// A polynomial of degree 6 by Estrin's scheme: a third of Horner's chain for two more products.
 #[inline(always)]
 unsafe fn estrin<S: Simd>(c: &[f64; 7], x: S::F) -> S::F {
+    // SAFETY: the caller vouches for the CPU.
     unsafe {
         let x2 = S::mulf(x, x);
         let x4 = S::mulf(x2, x2);
@@ -102,6 +100,7 @@ const COS: [f64; 6] = [
 /// The CPU must have the instruction set `S`.
 #[inline(always)]
 pub(crate) unsafe fn cos_sin_quarter<S: Simd>(x: S::F) -> (S::F, S::F) {
+    // SAFETY: the caller vouches for the CPU.
     unsafe {
         let y = S::mulf(x, x);
         let cos = S::addf(S::splatf(1.0), S::mulf(y, horner::<S, 6>(&COS, y)));
@@ -112,6 +111,7 @@ pub(crate) unsafe fn cos_sin_quarter<S: Simd>(x: S::F) -> (S::F, S::F) {
 
 #[inline(always)]
 unsafe fn horner<S: Simd, const N: usize>(coefficients: &[f64; N], x: S::F) -> S::F {
+    // SAFETY: the caller vouches for the CPU.
     unsafe {
         let mut sum = S::splatf(coefficients[N - 1]);
         for &c in coefficients[..N - 1].iter().rev() {

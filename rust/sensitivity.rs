@@ -4,19 +4,15 @@
 //! in the order of the coordinates, so that no sum is ever split and every instruction set gives
 //! the same bits. Pair i is the same whatever the number of pairs.
 
-// Every unsafe block below is made of operations of an instruction set `S`, sound exactly when the
-// CPU has it; each function passes that condition on to its caller in its own `# Safety`.
-#![allow(clippy::undocumented_unsafe_blocks)]
-
 use std::sync::atomic::AtomicBool;
 
-use crate::cpu::Cpu;
 use crate::error::Error;
 use crate::mechanisms::{Draw, Gaussian, Monotone, Norm, Uniform};
 use crate::pool::each;
 use crate::random::{LANES, Lanes, Purpose, Stream};
-use crate::run::kernel::{Kernel, dispatch};
 use crate::simd::Simd;
+use crate::simd::cpu::Cpu;
+use crate::simd::kernel::{Kernel, dispatch};
 
 /// A distance exceeds 2C if it is above 2C (1 + this).
 ///
@@ -153,6 +149,7 @@ trait Two: Copy + Sync {
 impl Two for Gaussian {
     #[inline(always)]
     unsafe fn two<S: Simd>(&self, words: [S::U; 2]) -> [S::F; 2] {
+        // SAFETY: the caller vouches for the CPU.
         unsafe { self.values::<S>(words) }
     }
 }
@@ -164,6 +161,7 @@ struct Each<N>(N);
 impl<N: Monotone> Two for Each<N> {
     #[inline(always)]
     unsafe fn two<S: Simd>(&self, words: [S::U; 2]) -> [S::F; 2] {
+        // SAFETY: the caller vouches for the CPU.
         unsafe { [self.0.value::<S>(words[0]), self.0.value::<S>(words[1])] }
     }
 }
@@ -190,6 +188,7 @@ impl<N: Two, const L1: bool> Kernel for Block<'_, N, L1> {
                 if left == 0 {
                     break;
                 }
+                // SAFETY: the caller vouches for the CPU; `room` holds 2 `dim` vectors.
                 unsafe {
                     let mut lanes: Lanes<S> = stream.load(lane);
                     let norms = draw::<S, N, L1>(law, &mut lanes, room, pairs.dim);
@@ -217,6 +216,7 @@ unsafe fn draw<S: Simd, N: Two, const L1: bool>(
     dim: usize,
 ) -> [S::F; 2] {
     debug_assert!(room.len() >= 2 * dim * S::WIDTH);
+    // SAFETY: the caller vouches for the CPU and the room.
     unsafe {
         let mut sums = [S::splatf(0.0); 2];
         let mut to = room.as_mut_ptr();
@@ -239,6 +239,7 @@ unsafe fn draw<S: Simd, N: Two, const L1: bool>(
 /// As for [`draw`].
 #[inline(always)]
 unsafe fn far<S: Simd>(pairs: &Pairs, norms: [S::F; 2], room: &[f64]) -> u32 {
+    // SAFETY: the caller vouches for the CPU and the room.
     unsafe {
         let (radius, one) = (S::splatf(pairs.radius), S::splatf(1.0));
         // A norm of 0 divides to infinity, which is not chosen.
@@ -261,6 +262,7 @@ unsafe fn far<S: Simd>(pairs: &Pairs, norms: [S::F; 2], room: &[f64]) -> u32 {
 /// The CPU must have the instruction set `S`.
 #[inline(always)]
 unsafe fn magnitude<S: Simd>(value: S::F) -> S::F {
+    // SAFETY: the caller vouches for the CPU.
     unsafe { S::float(S::and(S::bits(value), S::splat(u64::MAX >> 1))) }
 }
 

@@ -21,7 +21,7 @@ from dpcore.mechanisms import (
     RandomBits,
     Uniform,
 )
-from dpcore.mechanisms.laws import log_votes
+from dpcore.mechanisms.native import log_votes
 from dpcore.pairs import zeros_ones
 from dpcore.published import (
     ADePT,

@@ -10,7 +10,7 @@ from . import adapters, attacks, bounds, events, exact, pairs, published
 from ._core import __version__
 from .auditing.recorded.run import OutputsAudit, audit_outputs
 from .auditing.run import Audit, audit
-from .mechanisms.noise import (
+from .mechanisms import (
     DPTextNoise,
     Exponential,
     Gaussian,

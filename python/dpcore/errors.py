@@ -1,22 +1,31 @@
 """The one place where dpcore's messages are made and its arguments are checked.
 
 Every message reads "{name} must be {requirement}, got {value}". A value of the wrong kind is a
-TypeError, a value of the right kind outside its range a ValueError.
+TypeError, a value of the right kind outside its range a ValueError. Both know the argument's name
+(`about`).
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
 import reprlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+__all__ = [
+    "AssumptionWarning", "about", "choice", "confidence_level", "count", "delta_level", "flag",
+    "instance", "integer", "invalid", "masked", "message", "mistyped", "numeric", "part_of", "real",
+    "show", "vector",
+]  # fmt: skip
+
 _Kind = TypeVar("_Kind")
+_Error = TypeVar("_Error", bound=Exception)
 
 
 class AssumptionWarning(UserWarning):
@@ -64,12 +73,46 @@ def message(name: str, requirement: str, value: object) -> str:
 
 def invalid(name: str, requirement: str, value: object) -> ValueError:
     """A ValueError for a value of the right kind that breaks the requirement."""
-    return ValueError(message(name, requirement, value))
+    return about(ValueError(message(name, requirement, value)), name)
 
 
 def mistyped(name: str, requirement: str, value: object) -> TypeError:
     """A TypeError for a value of the wrong kind."""
-    return TypeError(message(name, requirement, value))
+    return about(TypeError(message(name, requirement, value)), name)
+
+
+def about(error: _Error, argument: str, **mentioned: str) -> _Error:
+    """The exception, which now knows the argument that it is about.
+
+    A caller whose users know the argument by another name, as the command line does, asks the
+    exception for it and reads no text.
+
+    Args:
+        error: the exception; what it is given are attributes named as the two arguments below.
+        argument: the name with which the message begins.
+        **mentioned: further arguments of which the message says "{name}={value}": their values as
+            it writes them, empty where it writes none.
+
+    Returns:
+        The exception itself.
+
+    Example:
+        >>> error = about(ValueError("x must be new (old=True allows it)"), "x", old="True")
+        >>> error.argument, error.mentioned
+        ('x', {'old': 'True'})
+    """
+    vars(error).update(argument=argument, mentioned=mentioned)
+    return error
+
+
+@contextlib.contextmanager
+def part_of(argument: str) -> Iterator[None]:
+    """What is raised here is about this argument, whatever it says of a part of it."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        about(error, argument)
+        raise
 
 
 def _is_number(value: object) -> bool:

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from .events import Vote
-from .mechanisms.laws import Logs, log_complement, log_votes
-from .mechanisms.noise import Clip, Native, RandomBits
+from .mechanisms.laws import Logs, log_complement
+from .mechanisms.native import Clip, Native, law_of, log_votes
 from .published import is_native
 from .records import Pair
 
@@ -55,8 +55,8 @@ def vote_log_probabilities(mechanism: Any, pair: Pair) -> VoteLaw | None:
         pair: two vectors of finite numbers of equal shape.
 
     Returns:
-        The law, or None if the mechanism is not native or more than 4096 voting entries have
-        different laws.
+        The law, or None if the mechanism is not native, the law of its noise is not known, or
+        more than 4096 voting entries have different laws.
 
     Raises:
         TypeError: if the pair does not hold real numbers.
@@ -134,12 +134,15 @@ def vote_loss(mechanism: Any, pair: Pair) -> float | None:
 def _side(mechanism: Native, x: Any, vote: Vote) -> tuple[float, float] | None:
     steps = mechanism.steps(vote.threshold.size)
     centre = _clipped(np.asarray(x, dtype=np.float64), steps.clip)
-    if type(steps.noise) is RandomBits:
+    if law_of(steps.noise).blind:
         centre = np.zeros_like(centre)
     with np.errstate(over="ignore"):
         a = vote.threshold / steps.factor - centre
     up, down = vote.towards > 0, vote.towards < 0
-    parts = (log_votes(steps.noise, a[up], True), log_votes(steps.noise, a[down], False))
+    higher, lower = log_votes(steps.noise, a[up], True), log_votes(steps.noise, a[down], False)
+    if higher is None or lower is None:
+        return None
+    parts = (higher, lower)
     log_p, log_q = (np.concatenate(part) for part in zip(*parts, strict=True))
     if (log_p == log_p[0]).all() and (log_q == log_q[0]).all():
         return _binomial_majority(log_p.size, float(log_p[0]), float(log_q[0]))

@@ -10,10 +10,30 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from .mechanisms.noise import PRIMITIVES, Clip, DPTextNoise, Laplace, Native, Steps
+from .mechanisms import PRIMITIVES, Clip, DPTextNoise, Laplace, Native, Steps
 from .mechanisms.systems import Clipped, Sensitive, System, noise_scale
 from .pairs import dimension, zeros_ones
 from .records import Pair
+
+__all__ = [
+    "NATIVE",
+    "SYSTEMS",
+    "ADePT",
+    "ADePTClipL1",
+    "ADePTReference",
+    "ADePTScaled",
+    "DPText",
+    "DPTextRepaired",
+    "HalfNoise",
+    "HalvedOutput",
+    "LaplaceMechanism",
+    "is_native",
+]
+
+
+def __dir__() -> list[str]:
+    """Its own names: what it imports can be imported from here too, but is not shown."""
+    return __all__
 
 
 @dataclass(frozen=True, slots=True)

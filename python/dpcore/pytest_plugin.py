@@ -15,7 +15,7 @@ import os
 import shlex
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -26,6 +26,30 @@ from .report.next_step import trials_needed
 if TYPE_CHECKING:
     from .records import Pair
     from .results.audits import Audit
+
+
+def _told(text: str, read: Callable[[str, Any], Any]) -> dict[str, Any]:
+    """What is known of a setting: its line of help, and its check, of a label and a value."""
+    return {"help": text, "read": read}
+
+
+def _number(value: Any, kind: type[float]) -> Any:
+    """A number that the command line or a file gave as text.
+
+    What is no number stays a string, which the checks below refuse by name.
+    """
+    if isinstance(value, str):
+        with contextlib.suppress(ValueError):
+            return kind(value)
+    return value
+
+
+def _confidence(label: str, value: Any) -> float:
+    return confidence_level(_number(value, float), label)
+
+
+def _seed(label: str, value: Any) -> int:
+    return integer(label, _number(value, int), 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,56 +68,53 @@ class Settings:
         seed: combined with the id of the test into the seed of each audit.
     """
 
-    trials: int = 10**5
-    confidence: float = 0.9999
-    seed: int = 0
+    trials: int = field(
+        default=10**5,
+        metadata=_told("draws that dp_audit counts on each side (default 1e5)", count),
+    )
+    confidence: float = field(
+        default=0.9999,
+        metadata=_told("confidence of dp_audit's bounds (default 0.9999)", _confidence),
+    )
+    seed: int = field(
+        default=0,
+        metadata=_told(
+            "a number that changes the seeds of all audits made by dp_audit (default 0)", _seed
+        ),
+    )
 
 
-_HELP = {
-    "trials": "draws that dp_audit counts on each side (default 1e5)",
-    "confidence": "confidence of dp_audit's bounds (default 0.9999)",
-    "seed": "a number that changes the seeds of all audits made by dp_audit (default 0)",
+_READ: dict[str, Callable[[str, Any], Any]] = {
+    one.name: one.metadata["read"] for one in fields(Settings)
 }
+"""The settings by name, as options, in the ini file and as keywords of the marker."""
+
 _SETTINGS = pytest.StashKey[Settings]()
 _WARNED = pytest.StashKey[bool]()
 """Whether this run has warned of a mechanism that no seed repeats."""
 
 
-def _setting(name: str, label: str, value: Any) -> Any:
-    """One setting, checked: as text from the command line or a file, or as a marker's value."""
-    if name == "trials":
-        return count(label, value)
-    if isinstance(value, str):
-        # What is no number stays a string, which the check below refuses by name.
-        with contextlib.suppress(ValueError):
-            value = float(value) if name == "confidence" else int(value)
-    if name == "confidence":
-        return confidence_level(value, label)
-    return integer(label, value, 0)
-
-
 def pytest_addoption(parser: pytest.Parser) -> None:
     """The options --dp-trials, --dp-confidence, --dp-seed, and the same in the ini file."""
     group = parser.getgroup("dpcore", "audits of differential privacy (dp_audit)")
-    for name, text in _HELP.items():
-        group.addoption(f"--dp-{name}", metavar="N", default=None, help=text)
-        parser.addini(f"dp_{name}", text, default=None)
+    for one in fields(Settings):
+        text = one.metadata["help"]
+        group.addoption(f"--dp-{one.name}", metavar="N", default=None, help=text)
+        parser.addini(f"dp_{one.name}", text, default=None)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Read the settings once, so that a mistake in them is an error of usage."""
-    config.addinivalue_line(
-        "markers", "dp(trials, confidence, seed): what dp_audit uses in this test"
-    )
+    config.addinivalue_line("markers", f"dp({', '.join(_READ)}): what dp_audit uses in this test")
     settings = Settings()
     try:
-        for name in _HELP:
+        for name, read in _READ.items():
             for label, value in (
                 (f"dp_{name}", config.getini(f"dp_{name}")),
                 (f"--dp-{name}", config.getoption(f"--dp-{name}")),
             ):
                 if value is not None:
-                    settings = replace(settings, **{name: _setting(name, label, value)})
+                    settings = replace(settings, **{name: read(label, value)})
     except (TypeError, ValueError) as error:
         raise pytest.UsageError(str(error)) from None
     config.stash[_SETTINGS] = settings
@@ -126,13 +147,12 @@ def dp_audit(request: pytest.FixtureRequest) -> Auditor:
     """
     node: pytest.Item = request.node
     settings = node.config.stash[_SETTINGS]
-    names = tuple(field.name for field in fields(Settings))
     # The closest marker comes first and wins over that of the class or module.
     for marker in reversed(list(node.iter_markers("dp"))):
-        if marker.args or not set(marker.kwargs) <= set(names):
+        if marker.args or not set(marker.kwargs) <= set(_READ):
             given = (*marker.args, *marker.kwargs)
-            raise mistyped("marker dp", f"given the keywords {', '.join(names)} only", given)
-        found = {name: _setting(name, f"dp({name})", v) for name, v in marker.kwargs.items()}
+            raise mistyped("marker dp", f"given the keywords {', '.join(_READ)} only", given)
+        found = {name: _READ[name](f"dp({name})", v) for name, v in marker.kwargs.items()}
         settings = replace(settings, **found)
     return Auditor(node, settings)
 
@@ -217,13 +237,10 @@ class Auditor:
 
         claim = _given(claim, options)
         self._calls += 1
-        defaults = {
-            "trials": self._settings.trials,
-            "confidence": self._settings.confidence,
-            "rng": seed_of(self._node.nodeid, self._calls, self._settings.seed),
-            # A bar would be written between the dots of pytest.
-            "progress": False,
-        }
+        defaults = asdict(self._settings)
+        defaults["rng"] = seed_of(self._node.nodeid, self._calls, defaults.pop("seed"))
+        # A bar would be written between the dots of pytest.
+        defaults["progress"] = False
         missing = {name: v for name, v in defaults.items() if options.get(name) is None}
         options = {name: v for name, v in options.items() if name != "epsilon"}
         found = audit(mechanism, pair, claim=claim, **{**options, **missing})
@@ -300,7 +317,7 @@ def _command(node: pytest.Item) -> str:
     """The command line that runs a test again, from the directory in which pytest was started."""
     file = os.path.relpath(node.path, node.config.invocation_params.dir)
     command = ["python", "-m", "pytest", "::".join([file, *node.nodeid.split("::")[1:]])]
-    for name in _HELP:
+    for name in _READ:
         value: str | None = node.config.getoption(f"--dp-{name}")
         command += [] if value is None else [f"--dp-{name}={value}"]
     return shlex.join(command)

@@ -1,5 +1,7 @@
 //! Ratios of gamma functions and their logarithmic derivative, without differences of lgamma.
 
+use crate::error::Error;
+
 /// `B_2i / (2i (2i - 1))`: Stirling's series of ln Gamma in odd powers of 1/x.
 ///
 /// Source: Abramowitz and Stegun (1964), 6.1.41.
@@ -45,6 +47,19 @@ pub fn log_gamma_ratio(x: f64, b: f64) -> f64 {
     let relative = b / low;
     let log = if relative < -0.5 { (high / low).ln() } else { relative.ln_1p() };
     ((low - 0.5) * log - b) + b * high.ln() + stirling_difference(low, high, b) - shift
+}
+
+/// [`log_gamma_ratio`] at every x.
+///
+/// # Errors
+///
+/// An x at which it is not defined.
+pub fn log_gamma_ratios(x: &[f64], b: f64) -> Result<Vec<f64>, Error> {
+    let ratios: Vec<f64> = x.iter().map(|&x| log_gamma_ratio(x, b)).collect();
+    match x.iter().zip(&ratios).find(|(_, ratio)| ratio.is_nan()) {
+        Some((x, _)) => Err(Error::invalid("x", "positive and above -b", x)),
+        None => Ok(ratios),
+    }
 }
 
 /// ln of x (x + 1) ... (x + b - 1) for a whole b >= 0.
@@ -138,6 +153,16 @@ pub fn digamma(x: f64) -> f64 {
         .rev()
         .fold(0.0, |sum, (i, c)| (sum + (2 * i + 1) as f64 * c) * inverse);
     (large.ln() - shift) - (0.5 / large + series)
+}
+
+/// [`digamma`] where it is defined.
+///
+/// # Errors
+///
+/// An x that is not positive and finite.
+pub fn checked_digamma(x: f64) -> Result<f64, Error> {
+    let value = digamma(x);
+    if value.is_nan() { Err(Error::invalid("x", "positive and finite", x)) } else { Ok(value) }
 }
 
 #[cfg(test)]

@@ -9,20 +9,10 @@ use super::sorted::{Direction, Repeats, sort_both};
 use super::tally::is_unseen;
 use crate::error::Error;
 
+pub use super::resampling::Resampling;
+
 /// Cells of replicates that are held at a time: 16 bytes each, and 12 for their places.
 const MOST_CELLS: usize = 1 << 22;
-
-/// Which rows each replicate has.
-#[derive(Clone, Copy, Debug)]
-pub enum Resampling<'a> {
-    /// No replicates.
-    None,
-    /// Replicate i lacks the rows of group i of set 0, and then of set 1: the group of every row,
-    /// and how many groups there are.
-    Groups([&'a [i64]; 2], [usize; 2]),
-    /// How often each row is present, replicate after replicate.
-    Weights([&'a [u32]; 2]),
-}
 
 /// Divergences of two sets of numbers in both directions, and what they rest on.
 #[derive(Clone, Debug, PartialEq)]

@@ -11,6 +11,7 @@ pub mod gamma;
 pub mod line;
 pub mod lists;
 mod replicates;
+mod resampling;
 mod sorted;
 mod sweep;
 mod tally;

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 
-use super::line::Resampling;
+use super::resampling::Resampling;
 use super::sorted::{Direction, Rest, Sorted};
 use super::sweep::{sweep, sweep_groups};
 use super::tally::{Counted, Tally, key};

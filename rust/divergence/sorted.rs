@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 
-use super::line::Resampling;
+use super::resampling::Resampling;
 use crate::error::Error;
 use crate::pool::each;
 

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 
-use super::positive;
+use super::draw::positive;
 
 /// The norm of a ball.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 //! eq. 8-9): for u > 1/2 the logarithm's argument is negative. u = k/2^53. As printed u = 1/2
 //! gives +infinity (numpy's `log(0)`); here k = 2^52 takes the value of k = 2^52 - 1.
 
-use super::{Draw, Monotone, positive};
+use super::draw::{Draw, Monotone, positive};
 use crate::error::Error;
 use crate::math::ln_grid;
 use crate::random::Lanes;
@@ -16,10 +16,26 @@ const LAST_NUMBER: u64 = (1 << 63) | 0x7ff;
 /// b times -ln(1 - 2u) for words up to `LAST_NUMBER`.
 #[inline(always)]
 unsafe fn lower_half<S: Simd>(scale: f64, word: S::U) -> S::F {
+    // SAFETY: the caller vouches for the CPU.
     unsafe {
         let k = integer::<S>(S::shr::<11>(word));
         let j = S::maxf(S::subf(S::splatf(4_503_599_627_370_496.0), k), S::splatf(1.0));
         S::mulf(S::splatf(-scale), ln_grid::<S>(j))
+    }
+}
+
+/// The sampler of one mode of the class.
+fn of_mode<N>(
+    own: &str,
+    new: fn(f64) -> Result<N, Error>,
+    parameters: &[f64],
+    mode: &str,
+) -> Option<Result<N, Error>> {
+    let &[scale] = parameters else { return None };
+    match mode {
+        _ if mode == own => Some(new(scale)),
+        "zero" | "resample" | "keep" => None,
+        _ => Some(Err(Error::invalid("nan", "zero, resample or keep", mode))),
     }
 }
 
@@ -58,8 +74,13 @@ faulty! {
 }
 
 impl Draw for DpText {
+    fn read(parameters: &[f64], mode: &str) -> Option<Result<Self, Error>> {
+        of_mode("zero", Self::new, parameters, mode)
+    }
+
     #[inline(always)]
     unsafe fn values<S: Simd>(&self, words: [S::U; 2]) -> [S::F; 2] {
+        // SAFETY: the caller vouches for the CPU.
         unsafe {
             let (word, _) = self.ordered::<S>(words[0]);
             [self.value::<S>(word); 2]
@@ -74,6 +95,7 @@ impl Monotone for DpText {
     /// sampler is a monotone function of the word that is left.
     #[inline(always)]
     unsafe fn ordered<S: Simd>(&self, word: S::U) -> (S::U, S::M) {
+        // SAFETY: the caller vouches for the CPU.
         unsafe {
             let nan = S::gt(word, S::splat(LAST_NUMBER));
             (S::select(nan, S::splat(0), word), S::notm(nan))
@@ -82,13 +104,19 @@ impl Monotone for DpText {
 
     #[inline(always)]
     unsafe fn value<S: Simd>(&self, word: S::U) -> S::F {
+        // SAFETY: the caller vouches for the CPU.
         unsafe { lower_half::<S>(self.scale, word) }
     }
 }
 
 impl Draw for DpTextResample {
+    fn read(parameters: &[f64], mode: &str) -> Option<Result<Self, Error>> {
+        of_mode("resample", Self::new, parameters, mode)
+    }
+
     #[inline(always)]
     unsafe fn word<S: Simd>(&self, lanes: &mut Lanes<S>) -> S::U {
+        // SAFETY: the caller vouches for the CPU.
         unsafe {
             let mut word = lanes.next();
             let mut nan = S::gt(word, S::splat(LAST_NUMBER));
@@ -102,6 +130,7 @@ impl Draw for DpTextResample {
 
     #[inline(always)]
     unsafe fn values<S: Simd>(&self, words: [S::U; 2]) -> [S::F; 2] {
+        // SAFETY: the caller vouches for the CPU.
         unsafe { [self.value::<S>(words[0]); 2] }
     }
 }
@@ -111,6 +140,7 @@ impl Monotone for DpTextResample {
 
     #[inline(always)]
     unsafe fn value<S: Simd>(&self, word: S::U) -> S::F {
+        // SAFETY: the caller vouches for the CPU.
         unsafe { lower_half::<S>(self.scale, word) }
     }
 }
@@ -118,8 +148,13 @@ impl Monotone for DpTextResample {
 impl Draw for DpTextKeep {
     const NAN: bool = true;
 
+    fn read(parameters: &[f64], mode: &str) -> Option<Result<Self, Error>> {
+        of_mode("keep", Self::new, parameters, mode)
+    }
+
     #[inline(always)]
     unsafe fn values<S: Simd>(&self, words: [S::U; 2]) -> [S::F; 2] {
+        // SAFETY: the caller vouches for the CPU.
         unsafe {
             let (word, number) = self.ordered::<S>(words[0]);
             let value = self.value::<S>(S::select(number, word, S::splat(0)));
@@ -133,11 +168,13 @@ impl Monotone for DpTextKeep {
 
     #[inline(always)]
     unsafe fn ordered<S: Simd>(&self, word: S::U) -> (S::U, S::M) {
+        // SAFETY: the caller vouches for the CPU.
         unsafe { (word, S::notm(S::gt(word, S::splat(LAST_NUMBER)))) }
     }
 
     #[inline(always)]
     unsafe fn value<S: Simd>(&self, word: S::U) -> S::F {
+        // SAFETY: the caller vouches for the CPU.
         unsafe { lower_half::<S>(self.scale, word) }
     }
 }

@@ -1,6 +1,6 @@
 //! Exponential noise by inversion.
 
-use super::{Draw, Monotone, positive};
+use super::draw::{Draw, Monotone, positive};
 use crate::error::Error;
 use crate::math::ln_grid;
 use crate::simd::{Simd, integer};
@@ -26,8 +26,14 @@ impl Exponential {
 }
 
 impl Draw for Exponential {
+    fn read(parameters: &[f64], _: &str) -> Option<Result<Self, Error>> {
+        let &[scale] = parameters else { return None };
+        Some(Self::new(scale))
+    }
+
     #[inline(always)]
     unsafe fn values<S: Simd>(&self, words: [S::U; 2]) -> [S::F; 2] {
+        // SAFETY: the caller vouches for the CPU.
         unsafe { [self.value::<S>(words[0]); 2] }
     }
 }
@@ -38,6 +44,7 @@ impl Monotone for Exponential {
 
     #[inline(always)]
     unsafe fn value<S: Simd>(&self, word: S::U) -> S::F {
+        // SAFETY: the caller vouches for the CPU.
         unsafe {
             let k = integer::<S>(S::shr::<12>(word));
             let j = S::subf(S::splatf(4_503_599_627_370_496.0), k);

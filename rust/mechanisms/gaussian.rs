@@ -1,6 +1,6 @@
 //! Normal noise by the Box-Muller transform.
 
-use super::{Draw, positive};
+use super::draw::{Draw, positive};
 use crate::error::Error;
 use crate::math::{cos_sin_quarter, ln_grid};
 use crate::simd::{Simd, integer};
@@ -29,9 +29,18 @@ impl Gaussian {
 
 impl Draw for Gaussian {
     const STEPS: usize = 2;
+    const NO_INTEGER_ROUTE: Option<&'static str> = Some(
+        "Gaussian noise is not a monotone function of one random integer (Box-Muller uses two)",
+    );
+
+    fn read(parameters: &[f64], _: &str) -> Option<Result<Self, Error>> {
+        let &[sigma] = parameters else { return None };
+        Some(Self::new(sigma))
+    }
 
     #[inline(always)]
     unsafe fn values<S: Simd>(&self, [first, angle]: [S::U; 2]) -> [S::F; 2] {
+        // SAFETY: the caller vouches for the CPU.
         unsafe {
             let k = integer::<S>(S::shr::<12>(first));
             let log = ln_grid::<S>(S::addf(k, S::splatf(1.0)));

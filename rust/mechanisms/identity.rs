@@ -1,6 +1,7 @@
 //! No noise: the mechanism that tells everything.
 
-use super::{Draw, Monotone};
+use super::draw::{Draw, Monotone};
+use crate::error::Error;
 use crate::random::Lanes;
 use crate::simd::Simd;
 
@@ -9,13 +10,19 @@ use crate::simd::Simd;
 pub struct Identity;
 
 impl Draw for Identity {
+    fn read(parameters: &[f64], _: &str) -> Option<Result<Self, Error>> {
+        parameters.is_empty().then_some(Ok(Self))
+    }
+
     #[inline(always)]
     unsafe fn word<S: Simd>(&self, _: &mut Lanes<S>) -> S::U {
+        // SAFETY: the caller vouches for the CPU.
         unsafe { S::splat(0) }
     }
 
     #[inline(always)]
     unsafe fn values<S: Simd>(&self, words: [S::U; 2]) -> [S::F; 2] {
+        // SAFETY: the caller vouches for the CPU.
         unsafe { [self.value::<S>(words[0]); 2] }
     }
 }
@@ -24,6 +31,7 @@ impl Monotone for Identity {
     #[inline(always)]
     unsafe fn value<S: Simd>(&self, _: S::U) -> S::F {
         // -0.0 is the one number that changes nothing when it is added, not even -0.0 itself.
+        // SAFETY: the caller vouches for the CPU.
         unsafe { S::splatf(-0.0) }
     }
 }

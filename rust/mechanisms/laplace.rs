@@ -1,6 +1,6 @@
 //! Laplace noise by inversion of the distribution function.
 
-use super::{Draw, Monotone, positive};
+use super::draw::{Draw, Monotone, positive};
 use crate::error::Error;
 use crate::math::ln_grid;
 use crate::simd::Simd;
@@ -31,8 +31,17 @@ impl Laplace {
 }
 
 impl Draw for Laplace {
+    fn read(parameters: &[f64], mode: &str) -> Option<Result<Self, Error>> {
+        let &[scale] = parameters else { return None };
+        Some(match mode {
+            "two_branch" | "sign" | "centred" => Self::new(scale),
+            _ => Err(Error::invalid("variant", "two_branch, sign or centred", mode)),
+        })
+    }
+
     #[inline(always)]
     unsafe fn values<S: Simd>(&self, words: [S::U; 2]) -> [S::F; 2] {
+        // SAFETY: the caller vouches for the CPU.
         unsafe { [self.value::<S>(words[0]); 2] }
     }
 }
@@ -40,6 +49,7 @@ impl Draw for Laplace {
 impl Monotone for Laplace {
     #[inline(always)]
     unsafe fn value<S: Simd>(&self, word: S::U) -> S::F {
+        // SAFETY: the caller vouches for the CPU.
         unsafe {
             // k = 0 as k = 1; the sign of the half stays on j, which the logarithm ignores.
             let smallest = S::splat(1 << 11);

@@ -3,187 +3,118 @@
 //! A noise is a function of random words, written once over all instruction sets. A *monotone*
 //! noise is a nondecreasing function of one word, which is what the integer route needs (see
 //! [`crate::run`]).
-//! [`Noise`] is the one table: the enum, the names that Python uses, and the dispatch.
+//!
+//! A new noise is a file that implements `Draw`, and one line of the table below: from it come
+//! the module, the enum [`Noise`], the names that Python uses, and the dispatch.
 
-// Every unsafe block below is made of operations of an instruction set `S`, sound exactly when the
-// CPU has it; each function passes that condition on to its caller in its own `# Safety`.
-#![allow(clippy::undocumented_unsafe_blocks)]
-
-mod bits;
 mod clip;
-mod dptext;
-mod exponential;
-mod gaussian;
-mod identity;
-mod laplace;
-mod uniform;
+mod draw;
 
-pub use bits::RandomBits;
 pub use clip::{Clip, Norm};
-pub use dptext::{DpText, DpTextKeep, DpTextResample};
-pub use exponential::Exponential;
-pub use gaussian::Gaussian;
-pub use identity::Identity;
-pub use laplace::Laplace;
-pub use uniform::Uniform;
+pub use draw::LARGEST;
+pub(crate) use draw::{Draw, Monotone};
 
 use crate::error::Error;
-use crate::random::Lanes;
-use crate::simd::Simd;
+use draw::positive;
 
-/// Largest magnitude of a parameter: 36.04 times it, and sums of two, are still finite.
-pub const LARGEST: f64 = 1e300;
+/// Makes of the table all that names every noise. (Its `$` is handed on to the macros it makes.)
+macro_rules! noises {
+    ($d:tt $($class:literal $file:ident $kind:ident $($noise:ident)+;)+) => {
+        $(mod $file;)+
+        $($(pub use $file::$noise;)+)+
 
-/// A noise distribution as a function of random words.
-pub(crate) trait Draw: Copy + Sync {
-    /// Words that give as many values: 1 or 2.
-    const STEPS: usize = 1;
-    /// Whether a value can be NaN.
-    const NAN: bool = false;
-    /// Whether the output ignores the input.
-    const BLIND: bool = false;
+        /// A native noise: what a description from Python names.
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        pub enum Noise {
+            $($(#[doc = concat!("[`", stringify!($noise), "`].")] $noise($noise),)+)+
+        }
 
-    /// The next word of each lane that the noise can use.
-    ///
-    /// # Safety
-    ///
-    /// The CPU must have the instruction set `S`.
-    #[inline(always)]
-    unsafe fn word<S: Simd>(&self, lanes: &mut Lanes<S>) -> S::U {
-        unsafe { lanes.next() }
-    }
+        impl Noise {
+            /// Class names that Python may use.
+            pub const NAMES: [&'static str; [$($class),+].len()] = [$($class),+];
 
-    /// The values of `STEPS` successive words of each lane (where it is 1, the second of both is
-    /// ignored).
-    ///
-    /// # Safety
-    ///
-    /// The CPU must have the instruction set `S`.
-    unsafe fn values<S: Simd>(&self, words: [S::U; 2]) -> [S::F; 2];
-}
+            /// The noise of a description: its class name, its numbers in the order of the
+            /// fields, and the mode where the class has one (`DPTextNoise`: what happens to NaN;
+            /// `Laplace`: which of three equal formulas).
+            ///
+            /// # Errors
+            ///
+            /// An unknown name or mode, the wrong number of parameters, or one out of range.
+            pub fn new(name: &str, parameters: &[f64], mode: &str) -> Result<Self, Error> {
+                $($(if name == $class && let Some(noise) = $noise::read(parameters, mode) {
+                    return noise.map(Self::$noise);
+                })+)+
+                let names = Self::NAMES.join(", ");
+                let requirement = format!("one of {names} with its own parameters");
+                Err(Error::invalid("noise", requirement, (name, parameters)))
+            }
+        }
 
-/// A noise that is a nondecreasing function of one integer, the *key* of a word.
-pub(crate) trait Monotone: Draw {
-    /// A key is the word's bits from this one up.
-    const SHIFT: u32 = 11;
-    /// The largest key.
-    const LAST: u64 = (1 << 53) - 1;
+        // Who has no integer route says why, and nobody else does.
+        $($(const _: () = {
+            let reason = <$noise as Draw>::NO_INTEGER_ROUTE;
+            assert!(reason.is_none() == when_monotone!($kind, true, false));
+        };)+)+
 
-    /// Words in whose order, as integers, their values are; and, where values can be NaN, the
-    /// lanes that are numbers.
-    ///
-    /// # Safety
-    ///
-    /// The CPU must have the instruction set `S`.
-    #[inline(always)]
-    unsafe fn ordered<S: Simd>(&self, word: S::U) -> (S::U, S::M) {
-        unsafe { (word, S::top(S::splat(u64::MAX))) }
-    }
+        /// Runs an expression with the concrete noise behind a [`Noise`].
+        macro_rules! with_noise {
+            ($d noise:expr, $d concrete:ident => $d body:expr) => {
+                match $d noise {
+                    $($($crate::mechanisms::Noise::$noise($d concrete) => $d body,)+)+
+                }
+            };
+        }
 
-    /// The value of a word that is a number's.
-    ///
-    /// # Safety
-    ///
-    /// The CPU must have the instruction set `S`.
-    unsafe fn value<S: Simd>(&self, word: S::U) -> S::F;
-}
-
-/// A native noise: what a description from Python names.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Noise {
-    /// Nothing is added.
-    Identity(Identity),
-    /// Fair bits, whatever the input.
-    RandomBits(RandomBits),
-    /// Laplace.
-    Laplace(Laplace),
-    /// Normal.
-    Gaussian(Gaussian),
-    /// Exponential.
-    Exponential(Exponential),
-    /// Uniform.
-    Uniform(Uniform),
-    /// The faulty sampler of `DPText`, NaN replaced by 0.
-    DpText(DpText),
-    /// The faulty sampler of `DPText`, drawn again until it is a number.
-    DpTextResample(DpTextResample),
-    /// The faulty sampler of `DPText` as printed.
-    DpTextKeep(DpTextKeep),
-}
-
-/// Runs an expression with the concrete noise behind a [`Noise`].
-macro_rules! with_noise {
-    ($noise:expr, $concrete:ident => $body:expr) => {
-        match $noise {
-            $crate::mechanisms::Noise::Gaussian($concrete) => $body,
-            other => $crate::mechanisms::with_monotone!(other, $concrete => $body, unreachable!()),
+        /// Runs an expression with the concrete noise where it is monotone, another where it is
+        /// not.
+        macro_rules! with_monotone {
+            ($d noise:expr, $d concrete:ident => $d body:expr, $d otherwise:expr) => {
+                match $d noise {
+                    $($($crate::mechanisms::Noise::$noise($d concrete) => {
+                        $crate::mechanisms::when_monotone!($kind, $d body, {
+                            let _ = $d concrete;
+                            $d otherwise
+                        })
+                    })+)+
+                }
+            };
         }
     };
 }
 
-/// Runs an expression with the concrete noise where it is monotone, another where it is not.
-macro_rules! with_monotone {
-    ($noise:expr, $concrete:ident => $body:expr, $otherwise:expr) => {
-        match $noise {
-            $crate::mechanisms::Noise::Identity($concrete) => $body,
-            $crate::mechanisms::Noise::RandomBits($concrete) => $body,
-            $crate::mechanisms::Noise::Laplace($concrete) => $body,
-            $crate::mechanisms::Noise::Exponential($concrete) => $body,
-            $crate::mechanisms::Noise::Uniform($concrete) => $body,
-            $crate::mechanisms::Noise::DpText($concrete) => $body,
-            $crate::mechanisms::Noise::DpTextResample($concrete) => $body,
-            $crate::mechanisms::Noise::DpTextKeep($concrete) => $body,
-            $crate::mechanisms::Noise::Gaussian(_) => $otherwise,
-        }
+/// The first expression for the noises marked `monotone`, the second for the `other` ones.
+macro_rules! when_monotone {
+    (monotone, $body:expr, $otherwise:expr) => {
+        $body
+    };
+    (other, $body:expr, $otherwise:expr) => {
+        $otherwise
     };
 }
 
+// The table. A class's name in Python, its file, whether it is monotone, its samplers.
+noises! { $
+    "Identity" identity monotone Identity;
+    "RandomBits" bits monotone RandomBits;
+    "Laplace" laplace monotone Laplace;
+    "Gaussian" gaussian other Gaussian;
+    "Exponential" exponential monotone Exponential;
+    "Uniform" uniform monotone Uniform;
+    "DPTextNoise" dptext monotone DpText DpTextResample DpTextKeep;
+}
+
+pub(crate) use when_monotone;
 pub(crate) use with_monotone;
 pub(crate) use with_noise;
 
 impl Noise {
-    /// Class names that Python may use.
-    pub const NAMES: [&'static str; 7] =
-        ["Identity", "RandomBits", "Laplace", "Gaussian", "Exponential", "Uniform", "DPTextNoise"];
-
-    /// The noise of a description: its class name, its numbers in the order of the fields, and
-    /// the mode where the class has one (`DPTextNoise`: what happens to NaN; `Laplace`: which of
-    /// three equal formulas).
-    ///
-    /// # Errors
-    ///
-    /// An unknown name or mode, the wrong number of parameters, or one out of range.
-    pub fn new(name: &str, parameters: &[f64], mode: &str) -> Result<Self, Error> {
-        match (name, parameters) {
-            ("Identity", []) => Ok(Self::Identity(Identity)),
-            ("RandomBits", []) => Ok(Self::RandomBits(RandomBits)),
-            ("Laplace", &[scale]) => match mode {
-                "two_branch" | "sign" | "centred" => Laplace::new(scale).map(Self::Laplace),
-                _ => Err(Error::invalid("variant", "two_branch, sign or centred", mode)),
-            },
-            ("Gaussian", &[sigma]) => Gaussian::new(sigma).map(Self::Gaussian),
-            ("Exponential", &[scale]) => Exponential::new(scale).map(Self::Exponential),
-            ("Uniform", &[low, high]) => Uniform::new(low, high).map(Self::Uniform),
-            ("DPTextNoise", &[scale]) => match mode {
-                "zero" => DpText::new(scale).map(Self::DpText),
-                "resample" => DpTextResample::new(scale).map(Self::DpTextResample),
-                "keep" => DpTextKeep::new(scale).map(Self::DpTextKeep),
-                _ => Err(Error::invalid("nan", "zero, resample or keep", mode)),
-            },
-            _ => Err(Error::invalid(
-                "noise",
-                format!("one of {} with its own parameters", Self::NAMES.join(", ")),
-                (name, parameters),
-            )),
-        }
-    }
-
     /// Why the noise has no integer route, or `None` where it has one.
     #[must_use]
     pub fn no_integer_route(self) -> Option<&'static str> {
-        with_monotone!(self, _noise => None, Some(
-            "Gaussian noise is not a monotone function of one random integer (Box-Muller uses two)"
-        ))
+        fn of<N: Draw>(_: &N) -> Option<&'static str> {
+            N::NO_INTEGER_ROUTE
+        }
+        with_noise!(self, noise => of(&noise))
     }
 
     /// Whether the output ignores the input.
@@ -237,14 +168,5 @@ impl Mechanism {
             clip.apply(&mut centre);
         }
         Ok(centre)
-    }
-}
-
-/// Checks a scale.
-pub(crate) fn positive(name: &'static str, value: f64) -> Result<f64, Error> {
-    if value > 0.0 && value <= LARGEST {
-        Ok(value)
-    } else {
-        Err(Error::invalid(name, format!("a finite number above 0 and at most {LARGEST:e}"), value))
     }
 }

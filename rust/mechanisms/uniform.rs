@@ -1,6 +1,6 @@
 //! Uniform noise.
 
-use super::{Draw, LARGEST, Monotone};
+use super::draw::{Draw, LARGEST, Monotone};
 use crate::error::Error;
 use crate::simd::Simd;
 
@@ -33,8 +33,14 @@ impl Uniform {
 }
 
 impl Draw for Uniform {
+    fn read(parameters: &[f64], _: &str) -> Option<Result<Self, Error>> {
+        let &[low, high] = parameters else { return None };
+        Some(Self::new(low, high))
+    }
+
     #[inline(always)]
     unsafe fn values<S: Simd>(&self, words: [S::U; 2]) -> [S::F; 2] {
+        // SAFETY: the caller vouches for the CPU.
         unsafe { [self.value::<S>(words[0]); 2] }
     }
 }
@@ -45,6 +51,7 @@ impl Monotone for Uniform {
 
     #[inline(always)]
     unsafe fn value<S: Simd>(&self, word: S::U) -> S::F {
+        // SAFETY: the caller vouches for the CPU.
         unsafe {
             // The top 52 bits as the fraction of a number in [1, 2).
             let one_to_two = S::float(S::or(S::shr::<12>(word), S::splat(0x3ff0 << 48)));

@@ -1,9 +1,9 @@
 //! Distances in f64 to many points at once.
 
-use super::Search;
 use super::distance::{Coordinate, LANES, squared, squared_four};
-use crate::run::kernel::Kernel;
+use super::search::Search;
 use crate::simd::Simd;
+use crate::simd::kernel::Kernel;
 
 /// Points whose distances are computed together.
 pub(super) const STRIP: usize = 256;

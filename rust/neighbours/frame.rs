@@ -32,8 +32,8 @@
 //! d 2^-80 = `TINY`. In `squared` itself every square may lose 2^-1074: as the unscaled coordinates
 //! reach at least 2^-400 (or the search is left to f64), that is d 2^-1074 s^2 <= d 2^-192.
 
-use super::Search;
 use super::distance::Coordinate;
+use super::search::Search;
 
 /// The largest dimension the guard is proven for; beyond, everything is f64.
 const LARGEST_DIM: usize = 1 << 16;

@@ -4,8 +4,7 @@
 //! (fused multiply-add where there is one): whoever uses them knows by how much (see
 //! [`super::frame`]).
 
-// Every unsafe block below is made of operations of an instruction set, sound exactly when the
-// CPU has it; each function passes that condition on to its caller in its own `# Safety`.
+// Every intrinsic below is sound exactly when the CPU has it: the trait's own contract.
 #![allow(clippy::undocumented_unsafe_blocks, clippy::wildcard_imports)]
 
 #[cfg(target_arch = "x86_64")]
@@ -44,10 +43,12 @@ impl Lanes for Plain {
     }
     #[inline(always)]
     unsafe fn load(from: *const f32) -> [f32; 4] {
+        // SAFETY: the trait's contract gives four readable numbers.
         unsafe { from.cast::<[f32; 4]>().read_unaligned() }
     }
     #[inline(always)]
     unsafe fn store(to: *mut f32, value: [f32; 4]) {
+        // SAFETY: the trait's contract gives four writable numbers.
         unsafe { to.cast::<[f32; 4]>().write_unaligned(value) }
     }
     #[inline(always)]

@@ -8,13 +8,14 @@ use super::exact::{Chosen, Distances, STRIP, Strip};
 use super::frame::{Frame, up};
 use super::panel::{Block, Panel, most_of, panel_of};
 use super::products::{Products, Sink, width};
+use super::search::{Search, block_of, blocks};
+use super::top::Top;
 use super::tree::Tree;
-use super::{Search, block_of, blocks};
-use crate::cpu::Cpu;
 use crate::error::Error;
 use crate::pool::each;
-use crate::run::kernel::{Kernel, dispatch};
 use crate::simd::Simd;
+use crate::simd::cpu::Cpu;
+use crate::simd::kernel::{Kernel, dispatch};
 
 /// Neighbours of every query: those of query i are entries `starts[i]..starts[i + 1]`, in the
 /// order of (squared, place).
@@ -193,30 +194,8 @@ impl<T: Coordinate> Task<'_, T> {
     }
 }
 
-/// The nearest so far, by f64.
-pub(super) struct Top {
-    pub kept: Vec<(f64, u32)>,
-    pub bound: f64,
-    pub depth: usize,
-    limit: usize,
-}
-
 impl Top {
-    fn new(depth: usize) -> Self {
-        Self { kept: Vec::new(), bound: f64::INFINITY, depth, limit: 2 * depth + 64 }
-    }
-
-    /// Drops what is beyond the tie shell of the last.
-    pub fn prune(&mut self) {
-        if self.kept.len() > self.depth {
-            self.kept.select_nth_unstable_by(self.depth - 1, |a, b| a.0.total_cmp(&b.0));
-            self.bound = self.kept[self.depth - 1].0;
-            let bound = self.bound;
-            self.kept.retain(|entry| entry.0.total_cmp(&bound).is_le());
-        }
-        self.limit = self.limit.max(2 * self.kept.len());
-    }
-
+    /// Adds what is left in the end to `found`.
     fn finish(&mut self, found: &mut Nearest) {
         self.prune();
         self.kept.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));

@@ -3,12 +3,12 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use super::Search;
 use super::distance::Coordinate;
 use super::frame::{Frame, down, up};
-use crate::cpu::Cpu;
-use crate::run::kernel::{Kernel, dispatch};
+use super::search::Search;
 use crate::simd::Simd;
+use crate::simd::cpu::Cpu;
+use crate::simd::kernel::{Kernel, dispatch};
 
 /// Points of a panel: at most 240, and about 2^17 numbers; 4, 6 or 8 at a time are multiplied.
 pub(super) fn panel_of(dim: usize) -> usize {
@@ -151,9 +151,9 @@ impl Panel {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::Sets;
     use super::super::distance::squared;
     use super::super::products::{Products, Sink, width};
+    use super::super::search::Sets;
     use super::*;
 
     struct All(Vec<(usize, usize, f32)>);

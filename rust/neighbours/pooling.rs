@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::Sets;
 use super::distance::Coordinate;
+use super::search::Sets;
 use crate::error::Error;
 
 /// Which distinct row every row is, numbered in the order of their first occurrence.

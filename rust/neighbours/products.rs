@@ -1,15 +1,11 @@
 //! Products of a block of queries and a panel of points, compared with a bound while they are
 //! still in registers: no matrix of products is ever written.
 
-// Every unsafe block below is made of operations of an instruction set, sound exactly when the
-// CPU has it; each function passes that condition on to its caller in its own `# Safety`.
-#![allow(clippy::undocumented_unsafe_blocks)]
-
 use super::lanes::Lanes;
 use super::lanes::Plain;
 #[cfg(target_arch = "x86_64")]
 use super::lanes::{Fma256, Fma512};
-use crate::cpu::Cpu;
+use crate::simd::cpu::Cpu;
 
 /// The most queries of a tile.
 const WIDEST: usize = 48;
@@ -112,6 +108,7 @@ impl<K: Sink> Products<'_, K> {
                 let whole = first + P <= self.low.len();
                 let (multiply, size) = if whole { (many, P) } else { (one, 1) };
                 let points = &self.points[first * dim..(first + size) * dim];
+                // SAFETY: the caller vouches for the CPU; a tile of queries, `size` points.
                 unsafe {
                     multiply(queries.as_ptr(), points.as_ptr(), dim, &mut found);
                     for (j, products) in found[..size].iter().enumerate() {
@@ -134,6 +131,7 @@ impl<K: Sink> Products<'_, K> {
         flip: u64,
     ) {
         let mut hits = flip;
+        // SAFETY: the caller vouches for the CPU; both slices have V x LANES numbers.
         unsafe {
             let low = L::splat(self.low[j]);
             let bounds = self.bounds[base..base + V * L::LANES].as_ptr();
@@ -194,6 +192,7 @@ unsafe fn multiply<L: Lanes, const V: usize, const P: usize>(
     dim: usize,
     out: &mut Found,
 ) {
+    // SAFETY: the caller vouches for the CPU and the sizes; a row of `out` holds V x LANES.
     unsafe {
         let mut sums = [[L::splat(0.0); V]; P];
         for c in 0..dim {

@@ -32,13 +32,9 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::Search;
 use super::distance::{Coordinate, LANES};
-use super::inside::{List, Shells};
-use super::nearest::Top;
-use super::walks::{Near, Rank};
-use crate::cpu::Cpu;
-use crate::run::kernel::dispatch;
+use super::lists::List;
+use super::search::{Method, Search};
 
 /// The most coordinates that a tree can be built for.
 pub(super) const MOST: usize = 16;
@@ -49,25 +45,9 @@ const LEAF: usize = 64;
 /// Points of a leaf whose distances are computed together.
 pub(super) const GROUP: usize = 8;
 
-/// Runs `$work` with the constant `$D` equal to the number of coordinates.
-macro_rules! by_dim {
-    ($dim:expr, $D:ident => $work:expr) => {
-        by_dim!($dim, $D => $work, 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16)
-    };
-    ($dim:expr, $D:ident => $work:expr, $($number:literal)*) => {
-        match $dim {
-            $($number => {
-                const $D: usize = $number;
-                $work
-            })*
-            _ => unreachable!("no tree has that many coordinates"),
-        }
-    };
-}
-
 /// The points of a search, halved again and again.
 pub(super) struct Tree {
-    dim: usize,
+    pub dim: usize,
     points: usize,
     // Nodes below this number have children, the others, as many, are leaves.
     pub leaves: usize,
@@ -79,18 +59,6 @@ pub(super) struct Tree {
     columns: Vec<[f64; GROUP]>,
     // The place of every slot's point.
     places: Vec<u32>,
-}
-
-/// How neighbours are found; all ways give the same answers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Method {
-    /// By a tree where that is expected to be faster.
-    #[default]
-    Faster,
-    /// By a tree, for at most 16 coordinates, all finite.
-    Tree,
-    /// By the distances of all pairs.
-    Pairs,
 }
 
 impl Tree {
@@ -245,36 +213,6 @@ impl Tree {
         }
     }
 
-    /// Adds to `tops` what may be among the nearest of the queries.
-    pub fn nearest<T: Coordinate>(
-        &self,
-        search: &Search<'_, T>,
-        queries: Range<usize>,
-        tops: &mut [Top],
-        (cpu, stop): (Cpu, &AtomicBool),
-    ) {
-        let rows = wide(queries.len(), |i| search.query(queries.start + i));
-        by_dim!(self.dim, D => {
-            let queries = rows.as_chunks::<D>().0;
-            dispatch(cpu, Near { tree: self, queries, tops, stop });
-        });
-    }
-
-    /// Ranks the points for all lists; points within the first shell stay in `whole` nodes.
-    pub fn rank<T: Coordinate>(
-        &self,
-        search: &Search<'_, T>,
-        (shells, cap): (Shells<'_>, usize),
-        lists: &mut [List],
-        (cpu, stop): (Cpu, &AtomicBool),
-    ) {
-        let rows = wide(lists.len(), |i| search.query(lists[i].query));
-        by_dim!(self.dim, D => {
-            let queries = rows.as_chunks::<D>().0;
-            dispatch(cpu, Rank { tree: self, queries, lists, shells, cap, stop });
-        });
-    }
-
     /// Lists the points of the `whole` nodes.
     pub fn unfold(&self, list: &mut List) {
         for node in list.whole.drain(..) {
@@ -284,7 +222,7 @@ impl Tree {
 }
 
 /// Rows one after the other.
-fn wide<'a, T: Coordinate>(size: usize, row: impl Fn(usize) -> &'a [T]) -> Vec<f64> {
+pub(super) fn wide<'a, T: Coordinate>(size: usize, row: impl Fn(usize) -> &'a [T]) -> Vec<f64> {
     (0..size).flat_map(|i| row(i).iter().map(|value| value.wide())).collect()
 }
 

@@ -1,12 +1,64 @@
 //! Searches of a tree for a block of queries.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::inside::{List, Shells};
-use super::nearest::Top;
-use super::tree::{GROUP, Tree};
-use crate::run::kernel::Kernel;
+use super::distance::Coordinate;
+use super::lists::{List, Shells};
+use super::search::Search;
+use super::top::Top;
+use super::tree::{GROUP, Tree, wide};
 use crate::simd::Simd;
+use crate::simd::cpu::Cpu;
+use crate::simd::kernel::{Kernel, dispatch};
+
+/// Runs `$work` with the constant `$D` equal to the number of coordinates.
+macro_rules! by_dim {
+    ($dim:expr, $D:ident => $work:expr) => {
+        by_dim!($dim, $D => $work, 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16)
+    };
+    ($dim:expr, $D:ident => $work:expr, $($number:literal)*) => {
+        match $dim {
+            $($number => {
+                const $D: usize = $number;
+                $work
+            })*
+            _ => unreachable!("no tree has that many coordinates"),
+        }
+    };
+}
+
+impl Tree {
+    /// Adds to `tops` what may be among the nearest of the queries.
+    pub fn nearest<T: Coordinate>(
+        &self,
+        search: &Search<'_, T>,
+        queries: Range<usize>,
+        tops: &mut [Top],
+        (cpu, stop): (Cpu, &AtomicBool),
+    ) {
+        let rows = wide(queries.len(), |i| search.query(queries.start + i));
+        by_dim!(self.dim, D => {
+            let queries = rows.as_chunks::<D>().0;
+            dispatch(cpu, Near { tree: self, queries, tops, stop });
+        });
+    }
+
+    /// Ranks the points for all lists; points within the first shell stay in `whole` nodes.
+    pub fn rank<T: Coordinate>(
+        &self,
+        search: &Search<'_, T>,
+        (shells, cap): (Shells<'_>, usize),
+        lists: &mut [List],
+        (cpu, stop): (Cpu, &AtomicBool),
+    ) {
+        let rows = wide(lists.len(), |i| search.query(lists[i].query));
+        by_dim!(self.dim, D => {
+            let queries = rows.as_chunks::<D>().0;
+            dispatch(cpu, Rank { tree: self, queries, lists, shells, cap, stop });
+        });
+    }
+}
 
 /// Adds to `tops` what may be among the nearest of the queries.
 pub(super) struct Near<'a, const D: usize> {

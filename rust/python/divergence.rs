@@ -6,8 +6,8 @@ use numpy::{
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-use super::{by_rows, checked, contiguous, detached, interruptible};
-use crate::Error;
+use super::convert::{by_rows, checked, contiguous};
+use super::detach::{detached, interruptible};
 use crate::divergence::cells;
 use crate::divergence::gamma;
 use crate::divergence::line::{self, Resampling};
@@ -27,21 +27,12 @@ fn log_gamma_ratio<'py>(
     x: PyReadonlyArray1<'py, f64>,
     b: f64,
 ) -> PyResult<Vector<'py>> {
-    let x = contiguous("x", &x)?;
-    let ratios: Vec<f64> = x.iter().map(|&x| gamma::log_gamma_ratio(x, b)).collect();
-    match x.iter().zip(&ratios).find(|(_, ratio)| ratio.is_nan()) {
-        Some((x, _)) => Err(Error::invalid("x", "positive and above -b", x).into()),
-        None => Ok(vector(py, ratios)),
-    }
+    Ok(vector(py, gamma::log_gamma_ratios(contiguous("x", &x)?, b)?))
 }
 
 #[pyfunction]
 fn digamma(x: f64) -> PyResult<f64> {
-    let value = gamma::digamma(x);
-    if value.is_nan() {
-        return Err(Error::invalid("x", "positive and finite", x).into());
-    }
-    Ok(value)
+    Ok(gamma::checked_digamma(x)?)
 }
 
 #[pyfunction]

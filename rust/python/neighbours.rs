@@ -6,7 +6,8 @@ use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods}
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
-use super::{by_rows, checked, contiguous, interruptible};
+use super::convert::{by_rows, checked, contiguous};
+use super::detach::interruptible;
 use crate::neighbours::distance::Coordinate;
 use crate::neighbours::{Inside, Nearest, Pooled, Search, Sets, Shells};
 use crate::neighbours::{inside as find_inside, nearest as find_nearest, pool_rows as find_rows};

@@ -6,7 +6,8 @@ use numpy::{
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::{by_rows, check_order, contiguous, detached};
+use super::convert::{by_rows, check_order, contiguous};
+use super::detach::detached;
 use crate::mechanisms::Norm;
 use crate::score;
 use crate::score::{Patterns, Transform, Weights};

@@ -2,7 +2,8 @@
 
 use pyo3::prelude::*;
 
-use super::{checked, interruptible};
+use super::convert::checked;
+use super::detach::interruptible;
 use crate::Cpu;
 use crate::mechanisms::Norm;
 use crate::sensitivity::{Law, Pairs, beyond};

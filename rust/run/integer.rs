@@ -2,11 +2,11 @@
 
 use super::bits::{Bits, Counter, put_bits};
 use super::cyclic::Cyclic;
-use super::kernel::Kernel;
+use super::job::{Job, Rows};
 use super::sweep::{Sink, Tiles, sweep_keys};
-use super::{Job, Rows};
 use crate::events::{Counted, Vote};
 use crate::mechanisms::Monotone;
+use crate::simd::kernel::Kernel;
 use crate::simd::{Portable, Simd};
 
 /// The comparison pushed back to the random integers.

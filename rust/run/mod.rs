@@ -11,24 +11,24 @@
 mod bits;
 mod cyclic;
 mod integer;
-pub(crate) mod kernel;
+mod job;
 mod output;
 mod sampled;
 mod sweep;
 
 use std::sync::atomic::AtomicBool;
 
+pub use job::Job;
 pub use output::Real;
 
-use crate::cpu::Cpu;
 use crate::error::Error;
 use crate::events::{Counted, Vote};
-use crate::mechanisms::{Mechanism, with_monotone, with_noise};
+use crate::mechanisms::{with_monotone, with_noise};
 use crate::pool::each;
-use crate::random::{Purpose, Stream};
-use cyclic::Cyclic;
+use crate::simd::cpu::Cpu;
+use crate::simd::kernel::dispatch;
 use integer::{CountKeys, Limits};
-use kernel::dispatch;
+use job::Rows;
 use output::FillBlock;
 use sampled::{Compare, CountOutputs, CountRows};
 
@@ -39,80 +39,6 @@ pub enum Route {
     Sampled,
     /// The random integers themselves are compared.
     Integer,
-}
-
-/// Draws of one mechanism on one input: everything that fixes them.
-#[derive(Clone, Debug)]
-pub struct Job {
-    mechanism: Mechanism,
-    centre: Cyclic<f64>,
-    /// Seed of the whole run.
-    pub seed: u64,
-    /// What the draws are for.
-    pub purpose: Purpose,
-    /// 0: draws on x; 1: draws on x'.
-    pub side: u8,
-    /// Trials in a block; part of what repeats a result.
-    pub block: u64,
-}
-
-impl Job {
-    /// A job on input `x`, a point of dimension at least 1.
-    ///
-    /// # Errors
-    ///
-    /// An empty input or one that is not finite; a block of no trials, or of more draws than fit
-    /// in memory's addresses.
-    pub fn new(
-        mechanism: Mechanism,
-        x: &[f64],
-        (seed, purpose, side): (u64, Purpose, u8),
-        block: u64,
-    ) -> Result<Self, Error> {
-        let centre = Cyclic::new(&mechanism.centre(x)?);
-        let most = (isize::MAX.unsigned_abs() / x.len()) as u64;
-        if block == 0 || block > most {
-            return Err(Error::invalid("block", format!("from 1 to {most}"), block));
-        }
-        Ok(Self { mechanism, centre, seed, purpose, side, block })
-    }
-
-    /// Entries of an output.
-    #[must_use]
-    pub fn dim(&self) -> usize {
-        self.centre.period
-    }
-
-    /// Row ranges (first, end) by block, for the trials `start..stop`.
-    fn blocks(&self, start: u64, stop: u64) -> impl ExactSizeIterator<Item = Rows> + Send + use<> {
-        let block = self.block;
-        let count = if start < stop { (stop - 1) / block - start / block + 1 } else { 0 };
-        (0..count as usize).map(move |index| {
-            let number = start / block + index as u64;
-            Rows {
-                block: number,
-                first: start.saturating_sub(number * block),
-                end: (stop - number * block).min(block),
-            }
-        })
-    }
-
-    /// Whether all coordinates are alike and nothing is done after the noise.
-    fn same(&self) -> bool {
-        self.centre.uniform() && self.mechanism.factor == 1.0
-    }
-
-    fn stream(&self, block: u64) -> Stream {
-        Stream::new(self.seed, self.purpose, self.side, block)
-    }
-}
-
-/// Rows `first..end` of a block.
-#[derive(Clone, Copy, Debug)]
-struct Rows {
-    block: u64,
-    first: u64,
-    end: u64,
 }
 
 /// Fills `out` with the outputs of the trials from `start` on, row by row.

@@ -1,11 +1,11 @@
 //! Outputs, and arrays filled with them.
 
 use super::cyclic::Cyclic;
-use super::kernel::Kernel;
+use super::job::{Job, Rows};
 use super::sweep::{Sink, TILE, Tile, Tiles, sweep_values};
-use super::{Job, Rows};
 use crate::mechanisms::Draw;
 use crate::simd::Simd;
+use crate::simd::kernel::Kernel;
 
 /// (centre + noise) * factor, the one place where an output is made.
 ///

@@ -2,13 +2,13 @@
 
 use super::bits::{Bits, Counter, put_bits};
 use super::cyclic::Cyclic;
-use super::kernel::Kernel;
+use super::job::{Job, Rows};
 use super::output::Output;
 use super::sweep::{Sink, TILE, Tile, Tiles, ahead, sweep_values};
-use super::{Job, Rows};
 use crate::events::{Counted, Vote};
 use crate::mechanisms::Draw;
 use crate::simd::Simd;
+use crate::simd::kernel::Kernel;
 
 /// What each coordinate's output is compared with, so that a bit is a vote for x'.
 #[derive(Clone, Debug)]

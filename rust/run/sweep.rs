@@ -1,6 +1,6 @@
 //! The one loop over random words, tile by tile.
 
-use super::Rows;
+use super::job::Rows;
 use crate::events::TILE_WORDS;
 use crate::mechanisms::{Draw, Monotone};
 use crate::random::{LANES, Lanes, Stream};

@@ -6,7 +6,7 @@
 //! alone (no bin weights), and of columns given the pattern.
 
 use super::bins::Search;
-use super::{check_rows, check_sorted};
+use super::checks::{check_rows, check_sorted};
 use crate::error::Error;
 
 /// What the columns of a row are.

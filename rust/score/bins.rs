@@ -5,7 +5,7 @@
 
 use std::hint::select_unpredictable;
 
-use super::check_sorted;
+use super::checks::check_sorted;
 use super::grid::Grid;
 use crate::error::Error;
 

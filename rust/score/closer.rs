@@ -1,6 +1,6 @@
 //! How much closer an output is to x than to x'.
 
-use super::check_rows;
+use super::checks::check_rows;
 use crate::error::Error;
 use crate::mechanisms::Norm;
 

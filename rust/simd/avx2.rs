@@ -5,7 +5,7 @@
 
 use std::arch::x86_64::*;
 
-use super::Simd;
+use super::vectors::Simd;
 
 #[derive(Clone, Copy)]
 pub(crate) struct Avx2;

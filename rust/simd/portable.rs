@@ -1,6 +1,6 @@
 //! Plain Rust: the baseline on x86-64, the only path elsewhere, and the oracle of the others.
 
-use super::Simd;
+use super::vectors::Simd;
 
 const OCTET: usize = 8;
 

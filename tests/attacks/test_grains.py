@@ -17,11 +17,11 @@ from dpcore.attacks.choosing.grains import (
     cuts_of,
     grain_of,
     grains_of,
-    of_format,
     stated,
     steps_of,
     summed,
 )
+from dpcore.mechanisms.answers import of_format
 
 RNG = np.random.default_rng(20)
 NOISE = RNG.laplace(size=(2, 20_000))

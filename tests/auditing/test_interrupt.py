@@ -340,7 +340,7 @@ print(len(dpcore.sample(dpcore.Laplace(1.0), [0.0], 10**6)))
 def test_a_real_interrupt_inside_one_count_of_the_core():
     """One slice that would take hours is left within the tenth of a second that is promised."""
     done = in_subprocess("""
-from dpcore import _collecting
+from dpcore.auditing import collecting as _collecting
 _collecting.slices_of = lambda start, stop, block, threads: iter([(start, stop)])
 later(0.5)
 try:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dpcore import calibration
 from dpcore.bounds import gaussian_epsilon, one_run, one_run_fdp, one_run_mu
 from dpcore.bounds.canaries import _chance
 
@@ -124,6 +125,16 @@ def test_epsilon_of_a_gaussian_at_its_ends():
     assert gaussian_epsilon(0.0, 1e-5) == 0.0
     # A total variation below delta needs no epsilon.
     assert gaussian_epsilon(0.01, 0.5) == 0.0
+    assert 1e300 < gaussian_epsilon(1e200, 1e-5) < math.inf
+
+
+@pytest.mark.parametrize("delta", [1e-20, 1e-9, 1e-5, 0.01, 0.5])
+@pytest.mark.parametrize("mu", [1e-9, 1e-3, 0.1, 1.0, 5.0, 30.0])
+def test_epsilon_of_a_gaussian_is_that_of_the_noise_rounded_down(mu, delta):
+    low, exact = gaussian_epsilon(mu, delta), calibration.gaussian_epsilon(1.0, delta, mu)
+    # The steps of the search end at 2^-60 where epsilon is below 1.
+    assert low <= exact * (1.0 + 1e-15)
+    assert low == pytest.approx(exact, rel=1e-14, abs=2.0**-59)
 
 
 @pytest.mark.parametrize(

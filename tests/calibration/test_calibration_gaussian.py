@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpcore import Gaussian
+from dpcore.bounds.profile import log_delta
 from dpcore.calibration import (
     GaussianNoise,
     gaussian_analytic,
@@ -18,7 +19,6 @@ from dpcore.calibration import (
     gaussian_delta,
     gaussian_epsilon,
 )
-from dpcore.calibration._profile import log_delta
 
 
 def true_delta(sigma, epsilon, sensitivity):

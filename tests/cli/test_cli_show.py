@@ -12,7 +12,8 @@ import pytest
 
 import dpcore
 from dpcore import _core, attacks
-from dpcore.cli.audits import SYSTEMS, Asked
+from dpcore.cli.audits import SYSTEMS
+from dpcore.cli.options import Asked
 
 
 def plain(text):

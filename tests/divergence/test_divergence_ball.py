@@ -13,12 +13,15 @@ from dpcore.divergence.estimators.ball import ball
 from dpcore.divergence.points import lists as _lists
 from dpcore.divergence.points.points import points
 from dpcore.divergence.points.replicates import plan
+from dpcore.divergence.points.task import Task
 
 ALPHAS = np.array([0.5, 1.0, 2.0, 4.0])
 
 
 def run(found, alphas=ALPHAS, k=5, drawn=None):
-    return ball(found, np.asarray(alphas, float), k, drawn, 2, False)
+    orders = np.asarray(alphas, float)
+    task = Task(points=found, alphas=orders, k=k, plan=drawn, threads=2, progress=False)
+    return ball(task)
 
 
 def term(alpha, n, j, size_a, size_b):

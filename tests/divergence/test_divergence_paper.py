@@ -13,6 +13,7 @@ from dpcore.divergence.points import lists as _lists
 from dpcore.divergence.points.finding import Finder
 from dpcore.divergence.points.points import points
 from dpcore.divergence.points.replicates import plan
+from dpcore.divergence.points.task import Task
 
 ALPHAS = np.array([0.5, 1.0, 2.0])
 
@@ -20,7 +21,13 @@ ALPHAS = np.array([0.5, 1.0, 2.0])
 def run(found, alphas=ALPHAS, k=2, drawn=None, own=False, literal=False):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        return paper(found, np.asarray(alphas, float), k, drawn, 1, False, own, literal)
+        return of(found, alphas, k, drawn, own, literal)
+
+
+def of(found, alphas, k, drawn, own, literal):
+    orders = np.asarray(alphas, float)
+    task = Task(points=found, alphas=orders, k=k, plan=drawn, threads=1, progress=False)
+    return paper(task, self_neighbour=own, literal=literal)
 
 
 def densities(query, among, times, k, own, dim):
@@ -113,10 +120,10 @@ def test_the_printed_formula_is_kl_plus_an_entropy():
 def test_the_printed_formula_warns():
     found = points(*SINGLE)
     with pytest.warns(UserWarning, match="not a Renyi divergence"):
-        paper(found, ALPHAS, 2, None, 1, False, False, True)
+        of(found, ALPHAS, 2, None, False, True)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        paper(found, ALPHAS, 2, None, 1, False, False, False)
+        of(found, ALPHAS, 2, None, False, False)
 
 
 def lattice(seed, size, shift):

@@ -13,6 +13,7 @@ from dpcore.divergence.estimators.poczos import _log_constants, poczos
 from dpcore.divergence.points import lists as _lists
 from dpcore.divergence.points.points import points
 from dpcore.divergence.points.replicates import plan
+from dpcore.divergence.points.task import Task
 
 ALPHA = 1e-6
 """Significance of the statistical test."""
@@ -21,7 +22,13 @@ ALPHAS = np.array([0.5, 1.0, 1.5, 2.0])
 
 
 def run(y0, y1, alphas=ALPHAS, k=3, drawn=None, **options):
-    return poczos(points(y0, y1, **options), np.asarray(alphas, float), k, drawn, 1, False)
+    return of(points(y0, y1, **options), alphas, k, drawn)
+
+
+def of(found, alphas, k, drawn):
+    orders = np.asarray(alphas, float)
+    task = Task(points=found, alphas=orders, k=k, plan=drawn, threads=1, progress=False)
+    return poczos(task)
 
 
 def normal(size, dim, seed, shift=0.0):
@@ -119,7 +126,7 @@ def test_replicates_equal_a_fresh_search(kind, grouped, short, monkeypatch):
         np.random.default_rng(5),
         6 if kind != "jackknife" else None,
     )
-    raw = poczos(found, ALPHAS, 3, drawn, 1, False)
+    raw = of(found, ALPHAS, 3, drawn)
     weights = drawn.weights(0, drawn.replicates)
     for i, (kept0, kept1) in enumerate(zip(*weights, strict=True)):
         new0, new1 = np.repeat(y0, kept0, 0), np.repeat(y1, kept1, 0)
@@ -137,7 +144,7 @@ def test_the_bootstrap_is_refused_with_the_reason():
     drawn = plan("bootstrap", found.sizes, found.groups, np.random.default_rng(1), 5)
     text = r"error must be 'jackknife' or 'subsample' .* distance zero, got 'bootstrap'"
     with pytest.raises(ValueError, match=text):
-        poczos(found, ALPHAS, 2, drawn, 1, False)
+        of(found, ALPHAS, 2, drawn)
 
 
 @pytest.mark.parametrize(

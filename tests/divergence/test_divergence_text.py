@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dpcore.divergence import Beside, Diagnostics, Epsilon, Estimate
 from dpcore.divergence.certificates import Certificate
 from dpcore.divergence.conversion import Line
-from dpcore.divergence.record import Beside, Diagnostics, Epsilon, Estimate
 from dpcore.divergence.reliability.belief import ESTIMATE, REFUTED, SATURATED, UNRESOLVED
 from dpcore.divergence.report.text import belief_lines, epsilon_text, estimate_text, runs, thinned
 from dpcore.records import Counts

@@ -18,9 +18,8 @@ from dpcore.experiments import divergence_accuracy as accuracy
 from dpcore.experiments.divergence_accuracy.cases import ALPHAS, CASES
 from dpcore.experiments.divergence_accuracy.published import PUBLISHED
 
-RECORD = json.loads(
-    (Path(__file__).parent.parent / "reference" / "divergence_accuracy.json").read_text(encoding="utf-8")
-)
+REFERENCE = Path(__file__).parent.parent / "reference"
+RECORD = json.loads((REFERENCE / "divergence_accuracy.json").read_text(encoding="utf-8"))
 KNOWN = {(cell["case"], cell["method"]): cell for cell in RECORD["cells"]}
 NAMES = tuple(dict.fromkeys(case for case, _ in KNOWN))
 METHODS = tuple(dict.fromkeys(method for _, method in KNOWN))
@@ -199,7 +198,7 @@ def test_a_seed_repeats_its_samples_whatever_else_is_asked(few):
 
 
 def test_ctrl_c_keeps_what_was_done(monkeypatch):
-    real, calls = accuracy.estimate, []
+    real, calls = accuracy.experiment.estimate, []
 
     def interrupted(*args, **options):
         calls.append(args)
@@ -207,7 +206,7 @@ def test_ctrl_c_keeps_what_was_done(monkeypatch):
             raise KeyboardInterrupt
         return real(*args, **options)
 
-    monkeypatch.setattr(accuracy, "estimate", interrupted)
+    monkeypatch.setattr(accuracy.experiment, "estimate", interrupted)
     result = small(certified=0)
     assert result.partial
     assert {cell.case for cell in result.cells} == {"n1-half"}

@@ -12,6 +12,7 @@ from dpcore.bounds import clopper_pearson
 from dpcore.bounds.unconditional import exact
 from dpcore.experiments import dp_sniper_table as table
 from dpcore.experiments.dp_sniper_table.mechanisms import BENCHMARKS
+from dpcore.experiments.running import cell_seed
 from dpcore.records import Counts
 
 
@@ -52,7 +53,7 @@ class Door:
 @pytest.fixture
 def door(monkeypatch):
     made = Door()
-    monkeypatch.setattr(table, "audit", made)
+    monkeypatch.setattr(table.experiment, "audit", made)
     return made
 
 
@@ -72,7 +73,7 @@ def test_what_is_asked_of_an_audit(door):
         "bound": "clopper_pearson", "threads": 2, "progress": False,
         "pilot": 8000,
     }  # fmt: skip
-    assert seed == table.cell_seed(7, "SVT1/0")
+    assert seed == cell_seed(7, "SVT1/0")
     assert len({options.get("rng", seed) for _, _, options in door.calls}) == 6
 
 
@@ -157,16 +158,16 @@ def test_the_record_is_strict_json(door):
 
 
 def test_ctrl_c_keeps_what_was_done(monkeypatch):
-    monkeypatch.setattr(table, "audit", Door(stop=6))
+    monkeypatch.setattr(table.experiment, "audit", Door(stop=6))
     result = table.run(few(repeats=2))
     assert result.partial
     assert [len(row.audits) for row in result.rows] == [2, 2, 1]
     assert "INTERRUPTED" in result.table()
-    monkeypatch.setattr(table, "audit", Door(partial=3))
+    monkeypatch.setattr(table.experiment, "audit", Door(partial=3))
     result = table.run(few(repeats=2))
     assert result.partial
     assert [len(row.audits) for row in result.rows] == [2, 1]
-    monkeypatch.setattr(table, "audit", Door(stop=1))
+    monkeypatch.setattr(table.experiment, "audit", Door(stop=1))
     with pytest.raises(KeyboardInterrupt):
         table.run(few())
 

@@ -67,15 +67,15 @@ def test_a_missing_package_has_a_row(monkeypatch):
     def absent(name):
         raise ModuleNotFoundError(f"No module named {name!r}")
 
-    real = floating_point.metadata.version
+    real = floating_point.experiment.metadata.version
 
     def version(name):
         if name in ("torch", "opendp"):
-            raise floating_point.metadata.PackageNotFoundError(name)
+            raise floating_point.experiment.metadata.PackageNotFoundError(name)
         return "0.6.6" if name == "diffprivlib" else real(name)
 
     monkeypatch.setattr(importlib, "import_module", absent)
-    monkeypatch.setattr(floating_point.metadata, "version", version)
+    monkeypatch.setattr(floating_point.experiment.metadata, "version", version)
     monkeypatch.delitem(_floating_systems.sys.modules, "diffprivlib.mechanisms", raising=False)
     names = (
         "torch Laplace float32",
@@ -124,13 +124,13 @@ def test_an_interrupt_before_anything_was_counted_is_passed_on(monkeypatch):
     def interrupted(*args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(floating_point, "_audit", interrupted)
+    monkeypatch.setattr(floating_point.experiment, "_audit", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run(Config(trials=1000), progress=False)
 
 
 def test_an_interrupt_later_keeps_what_is_done(monkeypatch):
-    real, calls = floating_point._audit, []
+    real, calls = floating_point.experiment._audit, []
 
     def interrupted(*args):
         calls.append(args)
@@ -138,7 +138,7 @@ def test_an_interrupt_later_keeps_what_is_done(monkeypatch):
             raise KeyboardInterrupt
         return real(*args)
 
-    monkeypatch.setattr(floating_point, "_audit", interrupted)
+    monkeypatch.setattr(floating_point.experiment, "_audit", interrupted)
     found = run(Config(trials=5000, systems=OURS), progress=False)
     assert found.partial
     assert len(found.rows) == 2

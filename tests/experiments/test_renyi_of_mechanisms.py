@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from dpcore.divergence import closed_forms
-from dpcore.experiments import renyi_of_mechanisms as experiment
-from dpcore.experiments.renyi_of_mechanisms import cases
+from dpcore.experiments.renyi_of_mechanisms import cases, experiment
 
 TRIALS = 3000
 ALPHA = 1e-6
@@ -175,12 +174,12 @@ def test_text_record_and_picture(result):
 
 
 def test_rows_depend_on_the_seed_alone(result):
-    from dpcore.experiments.renyi_of_mechanisms.text import plain
+    from dpcore.experiments.renyi_of_mechanisms.text import mechanism
 
     again = experiment._row("gaussian", result.config, 1)
-    assert plain(again) == plain(result.rows[1])
+    assert mechanism(again) == mechanism(result.rows[1])
     other = experiment._row("gaussian", replace(result.config, seed=12), 1)
-    assert plain(other)["value"] != plain(again)["value"]
+    assert mechanism(other)["value"] != mechanism(again)["value"]
 
 
 def test_ctrl_c_keeps_what_was_done(monkeypatch, result):

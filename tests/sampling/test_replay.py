@@ -13,8 +13,8 @@ import pytest
 from scipy import stats
 
 import dpcore
-from dpcore.sampling.drawing import COUNT, PILOT
 from dpcore.sampling.replay import Collisions, Replays, _Run, encoded, excluded, mark_of
+from dpcore.streams import COUNT, PILOT
 
 AUDITS = int(os.environ.get("DPCORE_AUDITS", "400"))
 """DPCORE_AUDITS=3000 makes as many audits of clean mechanisms as the promise speaks of."""

@@ -15,7 +15,8 @@ from scipy import stats
 import dpcore
 from dpcore import DPTextNoise, Exponential, Gaussian, Identity, Laplace, RandomBits, Uniform, _core
 from dpcore.attacks import MajorityVote
-from dpcore.sampling.drawing import COUNT, PILOT, SAMPLE, SELECTION, block_of, describe
+from dpcore.mechanisms.native import describe
+from dpcore.streams import COUNT, PILOT, SAMPLE, SELECTION, block_of
 
 ALPHA = 1e-6
 STANDARD = Uniform(-math.sqrt(3.0), math.sqrt(3.0))

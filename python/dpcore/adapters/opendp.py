@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import invalid
+from ..errors import about, invalid
 from ..mechanisms.repeating import stack
 from ..pairs import L1, L2, AddRemove, Linf, Replace
 from ._adapter import Adapter, scalar
@@ -121,7 +121,7 @@ class OpenDP(Adapter):
             kinds = " or ".join(kind.__name__ for kind, _ in fitting) or "left away"
             metric = self.measurement.input_metric
             requirement = f"{kinds} for a measurement on {metric} (or give claim=)"
-            raise invalid("neighbour", requirement, neighbour)
+            raise about(invalid("neighbour", requirement, neighbour), "neighbour", claim="")
         farthest = neighbour.most * shares[0]
         if not str(self.measurement.input_distance_type).startswith("f"):
             # Whole numbers at most 1.5 apart are at most 1 apart.

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..attacks.choosing.grains import of_format
 from ..errors import invalid, show
+from ..mechanisms.answers import of_format
 from ..streams.generators import seeded_torch
 from ._adapter import Adapter, numbers
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from ..errors import choice
 from .additive import Additive
+from .attack import ScoreAttack
 from .auto import Auto
-from .choosing.choice import ScoreAttack
 from .classifier import Classifier
 from .coordinatewise import Coordinatewise
 from .histogram import Histogram

@@ -12,7 +12,8 @@ from .. import _core
 from ..errors import choice, integer, invalid, mistyped
 from ..events.above import Score
 from ..records import Pair, Record, frozen_array
-from .choosing.choice import ScoreAttack, scale_of
+from .attack import ScoreAttack
+from .choosing.choice import scale_of
 from .scores.columns import Floats, both, numbers
 from .scores.fitted import Fitted, fits
 from .scores.layout import TRANSFORMS, Words, blocks, exact

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy.typing as npt
 
@@ -11,7 +12,8 @@ from ..errors import mistyped
 from ..events.above import Score
 from ..records import Pair
 from .additive import Additive
-from .choosing.choice import ScoreAttack
+from .attack import ScoreAttack
+from .choosing.choice import Choice, Goal
 from .histogram import Histogram
 from .products import Products
 from .residues import Residues
@@ -58,6 +60,8 @@ class Auto(ScoreAttack):
         ('refuted', True)
     """
 
+    looks_at_floats: ClassVar[bool] = True
+
     members: tuple[ScoreAttack, ...] = _DEFAULT
 
     def __post_init__(self) -> None:
@@ -82,6 +86,21 @@ class Auto(ScoreAttack):
                 scores = member.candidates(outputs, outputs_prime, pair)
             found += [score for score in scores if score not in found]
         return tuple(found)
+
+    def seldom(
+        self,
+        outputs: Sequence[npt.NDArray[Any]],
+        outputs_prime: Sequence[npt.NDArray[Any]],
+        goal: Goal,
+    ) -> Choice | None:
+        """What the first member that looks for rare events finds."""
+        found = (member.seldom(outputs, outputs_prime, goal) for member in self.members)
+        return next((choice for choice in found if choice is not None), None)
+
+    def no_scores(self, outputs: npt.NDArray[Any]) -> None:
+        """Outputs without entries are an answer: nothing tells the sides apart."""
+        if outputs.size:
+            ScoreAttack.no_scores(self, outputs)
 
     def _has(self, kind: type[ScoreAttack]) -> bool:
         return any(isinstance(member, kind) for member in self.members)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ..errors import choice, instance, integer, invalid
 from ..events.above import Score
 from ..records import Pair, Record, frozen_array
-from .choosing.choice import ScoreAttack
+from .attack import ScoreAttack
 from .scores.columns import Floats, both, numbers
 from .scores.flags import Features, features_of
 

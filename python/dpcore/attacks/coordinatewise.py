@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ from ..bounds import predicted
 from ..errors import instance, invalid, vector
 from ..events.every_coordinate import EveryCoordinate, Intervals, rows
 from ..records import Pair
+from .attack import AuditAttack, Fitted, Pilot
 from .choosing.choice import Floats, Goal, thresholds
 from .choosing.grains import grain_of
 from .scores.independence import refuse_dependent
@@ -33,7 +34,7 @@ _MOST_ENTRIES: Final = 2**22
 
 
 @dataclass(frozen=True, slots=True)
-class Coordinatewise:
+class Coordinatewise(AuditAttack):
     """Learns one set per group of like coordinates, for mechanisms *declared* independent.
 
     Coordinates with equal (x_i, x'_i) form a group; where x_i = x'_i a coordinate says nothing
@@ -59,6 +60,15 @@ class Coordinatewise:
         >>> event.multiplicities, event.sets[0].below
         ((8,), True)
     """
+
+    pools: ClassVar[bool] = True
+
+    def fitted_on(self, pilot: Pilot) -> Fitted:
+        """Event and direction: that of all coordinates is too rare for counts to tell them."""
+        outputs, outputs_prime = pilot.outputs()
+        chosen = self.choose(outputs, outputs_prime, pilot.pair, pilot.goal)
+        size = len(outputs)
+        return Fitted(chosen.event, chosen.direction, chosen.merit, size, np.empty(0))
 
     def __call__(
         self, outputs: npt.ArrayLike, outputs_prime: npt.ArrayLike, pair: Pair

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ..errors import instance, integer, invalid, mistyped
 from ..events.above import Score
 from ..records import Pair, Record, frozen_array
-from .choosing.choice import ScoreAttack
+from .attack import ScoreAttack
 from .scores.columns import Floats, numbers
 from .scores.letters import (
     Letters,

@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from ..events.above import Score
 from ..records import Pair
+from .attack import ScoreAttack
 from .choosing.bits import FINEST, FinerThan, Floats, LowBits, cells, classes, entries, lowest_bit
-from .choosing.choice import ScoreAttack
 
 _EVIDENCE: Final = 5.0, 3.5
 """Standard errors by which shares of fine numbers must differ within bins to be a trace: for any

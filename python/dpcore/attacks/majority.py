@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -12,10 +13,13 @@ from ..bounds import clopper_pearson
 from ..errors import instance
 from ..events import Vote
 from ..records import Counts, Pair
+from .attack import AuditAttack, Fitted, Pilot, power_below
+
+_MOST_VOTES: Final = 2**17
 
 
 @dataclass(frozen=True, slots=True)
-class MajorityVote:
+class MajorityVote(AuditAttack):
     """Every entry of the output votes for the input it is nearer to; the majority decides.
 
     Nothing is fitted but which of the two votes is counted. It costs almost nothing and sees
@@ -29,6 +33,9 @@ class MajorityVote:
         >>> print(attack.event(Pair([0.0, 0.0, 7.0], [1.0, 1.0, 7.0])))
         majority vote for x' (2 of 3 entries vote)
     """
+
+    by_ballot: ClassVar[bool] = True
+    fewest_pilot: ClassVar[int] = 0
 
     def event(self, pair: Pair) -> Vote:
         """The event "the vote is x'" for a pair.
@@ -44,6 +51,19 @@ class MajorityVote:
             ValueError: if the pair is not of that form or agrees in every entry.
         """
         return Vote.between(pair)
+
+    def default_pilot(self, trials: int) -> int:
+        """Pilot draws on each side that only choose a vote and a direction: at most 1 per cent."""
+        return min(power_below(trials // 100), _MOST_VOTES) if trials >= 100 else 0
+
+    def fitted_on(self, pilot: Pilot) -> Fitted:
+        """The vote that `choose` picks; without a pilot that for x', with x' in the numerator."""
+        event, goal = self.event(pilot.pair), pilot.goal
+        if pilot.size == 0:
+            return Fitted(event, "x_prime", None, 0, np.empty(0))
+        counts = pilot.counts(event, pilot.size)
+        vote, direction = choose(counts, goal.confidence, goal.delta)
+        return Fitted(replace(event, vote=vote), direction, None, pilot.size, np.empty(0))
 
     def __call__(self, outputs: npt.ArrayLike, outputs_prime: npt.ArrayLike, pair: Pair) -> Vote:
         """Choose the event from pilot outputs.

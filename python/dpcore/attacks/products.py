@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ..events.above import Score
 from ..records import Pair
-from .choosing.choice import ScoreAttack
+from .attack import ScoreAttack
 from .scores.columns import Floats, both
 from .scores.familiar import familiar
 from .scores.moments import MOST_COLUMNS, Frame, Moments, frame_of

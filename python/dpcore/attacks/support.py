@@ -20,16 +20,19 @@ from ..bounds import predicted
 from ..errors import instance
 from ..events import Above
 from ..events.above import Score
-from ..mechanisms.noise import DPTextNoise, Exponential, Identity, Uniform
+from ..mechanisms.native import law_of
 from ..pairs import distance
 from ..published import is_native
 from ..records import Counts, Pair
-from .choosing.choice import Choice, Goal, ScoreAttack
+from .attack import ScoreAttack
+from .choosing.choice import Choice, Goal
 from .choosing.grains import PLACES, Grain, coarsest, grains_of
 from .choosing.marks import SHARE
 from .scores.columns import Atoms, atoms_of, both, head, known
 from .scores.regions import AtAtoms, Outside, Repeats, Special
 from .scores.rows import RowMax, RowMin
+
+Floats = npt.NDArray[np.float64]
 
 _ORDER: Final = 8
 """How far a range reaches beyond the pilot's extreme is judged by its distance to the 8th."""
@@ -73,6 +76,17 @@ class Support(ScoreAttack):
         >>> report.verdict, report.epsilon_lower > 5
         ('refuted', True)
     """
+
+    def seldom(
+        self,
+        outputs: Sequence[npt.NDArray[Any]],
+        outputs_prime: Sequence[npt.NDArray[Any]],
+        goal: Goal,
+    ) -> Choice | None:
+        """Rare values of one side alone, where the pilot is not too large to look through."""
+        if sum(map(np.size, (*outputs, *outputs_prime))) > MOST_SOUGHT:
+            return None
+        return rare(np.concatenate(outputs), np.concatenate(outputs_prime), goal)
 
     def candidates(
         self, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any], pair: Pair
@@ -310,16 +324,31 @@ def infinite(mechanism: Any, pair: Pair) -> str | None:
     near = 0.0 if steps.clip is None else _ROUNDING * steps.clip.radius
     if abs(float(x[entry]) - float(x_prime[entry])) <= near:
         return None
-    noise = type(steps.noise)
-    if noise is Identity:
-        return "no noise: the output is the input"
-    if noise is Uniform:
-        return f"bounded noise: the ranges of entry {entry} differ between x and x'"
-    if noise not in (Exponential, DPTextNoise):
+    law = law_of(steps.noise)
+    if law.blind or law.support is None:
         return None
-    side = "x" if x[entry] < x_prime[entry] else "x'"
-    end = steps.factor * max(float(x[entry]), float(x_prime[entry]))
+    low, high = law.support(steps.noise)
+    if low == high:
+        return "no noise: the output is the input"
+    if math.isfinite(low) and math.isfinite(high):
+        return f"bounded noise: the ranges of entry {entry} differ between x and x'"
+    if math.isfinite(low):
+        return _one_ended("below", low, steps.factor, x, x_prime, entry)
+    return None if math.isinf(high) else _one_ended("above", high, steps.factor, x, x_prime, entry)
+
+
+def _one_ended(
+    beyond: str, end: float, factor: float, x: Floats, x_prime: Floats, entry: int
+) -> str:
+    """Why noise with one end at `end` loses everything, `beyond` being where it never is."""
+    inner = max if beyond == "below" else min
+    edge = inner(float(x[entry]), float(x_prime[entry]))
+    if end == 0.0:
+        kind = "negative" if beyond == "below" else "positive"
+    else:
+        kind, edge = f"{beyond} {end:.10g}", edge + end
+    side = "x'" if x[entry] == inner(x[entry], x_prime[entry]) else "x"
     return (
-        "noise that is never negative: an output below "
-        f"{end:.10g} in entry {entry} is possible on {side} alone"
+        f"noise that is never {kind}: an output {beyond} {factor * edge:.10g} in entry {entry} "
+        f"is possible on {side} alone"
     )

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ..errors import choice, integer, mistyped
 from ..events.above import Score
 from ..records import Pair
-from .choosing.choice import ScoreAttack
+from .attack import ScoreAttack
 from .choosing.grains import Grain, grains_of
 from .scores.columns import Floats, both
 from .scores.rows import Closer, Coordinate, OfRow, RowMax, RowMin, RowSum

@@ -26,14 +26,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
 from ..errors import choice, confidence_level, count, integer, mistyped
-from ..events import Above
 from ..records import Pair
-from .timed.calls import Clock, Timed, time_calls
+from .attack import AuditAttack
+from .timed.calls import Clock, Timed, TimingCounts, time_calls
 from .timed.choosing import choose_latency, choose_timed
 from .timed.columns import Latency, Rows
 
@@ -46,7 +46,7 @@ _UNREAD: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Timing:
+class Timing(AuditAttack):
     """Times single calls; the event is one of output and latency together.
 
     Scores of the output, the latency, and the latency beyond what is usual for such an output on
@@ -72,6 +72,8 @@ class Timing:
         Timing(clock='perf_counter_ns', warmup=100)
     """
 
+    times: ClassVar[bool] = True
+
     clock: str | Clock = "perf_counter_ns"
     warmup: int = 100
 
@@ -87,35 +89,24 @@ class Timing:
         clock = repr(self.clock) if isinstance(self.clock, str) else name
         return f"Timing(clock={clock}, warmup={self.warmup})"
 
+    def timed_counts(
+        self,
+        call: Callable[[Any], Any],
+        pair: Pair,
+        calls: int,
+        rng: np.random.Generator,
+        *,
+        pilot: int | None,
+        confidence: float,
+    ) -> TimingCounts:
+        """See `audit_timing`."""
+        return audit_timing(call, pair, calls, rng, timing=self, pilot=pilot, confidence=confidence)
+
     @property
     def now(self) -> Clock:
         """The clock itself."""
         found: Clock = getattr(time, self.clock) if isinstance(self.clock, str) else self.clock
         return found
-
-
-class TimingCounts(NamedTuple):
-    """The counts of a timing audit; n and n_prime are random, as the conditional bound wants.
-
-    Args:
-        event: what was counted, on rows of output and latency (see `Timed.rows`).
-        direction: "x" or "x_prime": the side for the numerator, chosen on the pilot.
-        k: calls on x that hit the event.
-        k_prime: calls on x' that hit it.
-        n: counted calls on x.
-        n_prime: counted calls on x'.
-        pilot: calls that chose the event, both sides together.
-        notes: what a reader should know of them.
-    """
-
-    event: Above
-    direction: str
-    k: int
-    k_prime: int
-    n: int
-    n_prime: int
-    pilot: int
-    notes: tuple[str, ...] = ()
 
 
 def audit_timing(

@@ -9,8 +9,8 @@ import numpy.typing as npt
 from ..errors import choice, integer, invalid, mistyped
 from ..published import is_native
 from ..results.audits import Audit
-from ..sampling.drawing import COUNT
 from ..sampling.sources import CallableDraws, NativeDraws, Source
+from ..streams import COUNT
 
 
 def drawn_again(audit: Audit, side: str, start: int, size: int) -> npt.NDArray[Any]:

@@ -8,79 +8,78 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..attacks import NAMES
+from ..attacks.attack import Fitted, attack_name
 from ..errors import AssumptionWarning
-from ..mechanisms.callables import name_of
+from ..events import event_of
 from ..progress import Progress, interrupted_again
 from ..records import Counts
 from ..results.audits import Audit
 from ..results.findings import Finding, Scored
-from ..sampling.drawing import COUNT
 from ..sampling.rows import doubts
 from ..sampling.sources import Source, slices_of
 from ..sampling.tally import Curve, Event, Hits, Tally, Watch
-from .fitting import Fitted
-from .request import Plan
+from ..streams import COUNT
+from .request import Request
 
 _LATTICE_TRIALS: Final = 2**20
 """Trials on which the floating-point finding is counted: what it finds is not rare."""
 _CURVE_TRIALS: Final = 2**22
 
 
-def record(plan: Plan, source: Source, fitted: Fitted, counts: Counts, **more: Any) -> Audit:
-    """The audit, with what the plan says of it."""
-    notes = (*plan.notes, *fitted.notes, *fitted.remarks, *more.pop("notes", ()))
+def record(request: Request, source: Source, fitted: Fitted, counts: Counts, **more: Any) -> Audit:
+    """The audit, with what the request says of it."""
+    notes = (*request.notes, *fitted.notes, *fitted.remarks, *more.pop("notes", ()))
     return Audit(
-        mechanism=plan.mechanism,
-        pair=plan.pair,
-        neighbour=plan.neighbour,
-        attack=attack_name(plan.attack),
+        mechanism=request.mechanism,
+        pair=request.pair,
+        neighbour=request.wanted.relation,
+        attack=attack_name(request.attack),
         event=fitted.event,
         direction=fitted.direction,
         counts=counts,
-        claim=plan.claim,
-        delta=plan.delta,
-        confidence=plan.confidence,
-        seed=plan.seed,
+        claim=request.claim,
+        delta=request.delta,
+        confidence=request.confidence,
+        seed=request.seed,
         block=source.block,
         route=source.route,
-        ranges=((plan.start, plan.start + counts.n),),
-        end=max(plan.start + plan.trials, counts.n),
+        ranges=((request.start, request.start + counts.n),),
+        end=max(request.start + request.trials, counts.n),
         pilot=fitted.pilot,
         shape=source.shape,
         threads=source.threads,
-        floats=plan.floats,
+        floats=request.floats,
         notes=notes,
-        randomness=plan.randomness,
+        randomness=request.randomness,
         **more,
     )
 
 
 def counted(
-    plan: Plan,
+    request: Request,
     source: Source,
     fitted: Fitted,
     progress: bool | None,
 ) -> Audit:
     """Count the event on fresh draws, all trials."""
     begun = time.perf_counter()
-    trials = (plan.start, plan.start + plan.trials)
-    watches = _watches(plan, fitted)
+    trials = (request.start, request.start + request.trials)
+    watches = _watches(request, fitted)
     done, tally, tally_prime = _count(source, fitted.event, trials, progress, watches)
     counts = Counts(tally.hits[0], done, tally_prime.hits[0], done)
-    partial = done < plan.trials
-    checks = plan.doubted + doubts([[tally.evidence], [tally_prime.evidence]])
+    partial = done < request.trials
+    checks = request.doubted + doubts([[tally.evidence], [tally_prime.evidence]])
     warn_of((*checks, *fitted.remarks))
-    watched = _watched(plan, fitted, tally, tally_prime)
+    watched = _watched(request, fitted, tally, tally_prime)
     return record(
-        plan,
+        request,
         source,
         fitted,
         counts,
         nan=tally.nan,
         nan_prime=tally_prime.nan,
         partial=partial,
-        bound="anytime" if partial else plan.bound,
+        bound="anytime" if partial else request.bound,
         stop="interrupted" if partial else "fixed",
         pooled=() if partial else _pooled(fitted.event, tally, tally_prime),
         floating_point=watched[0],
@@ -97,20 +96,24 @@ def warn_of(checks: tuple[str, ...]) -> None:
         warnings.warn(said, AssumptionWarning, stacklevel=4)
 
 
-def _watches(plan: Plan, fitted: Fitted) -> tuple[Watch, ...]:
+def _watches(request: Request, fitted: Fitted) -> tuple[Watch, ...]:
     """What is counted beside the event: the lattice's, then the curve of the score."""
     watches = []
     if fitted.lattice is not None:
-        limit = plan.start + min(plan.trials, _LATTICE_TRIALS)
+        limit = request.start + min(request.trials, _LATTICE_TRIALS)
         watches.append(Watch(Hits(fitted.lattice.event), limit))
-    if fitted.thresholds.size:
-        curve = Curve(fitted.event.score, fitted.thresholds)  # type: ignore[attr-defined]
-        watches.append(Watch(curve, plan.start + min(plan.trials, _CURVE_TRIALS)))
+    score = event_of(fitted.event).own_score
+    if score is not None and fitted.thresholds.size:
+        watches.append(
+            Watch(
+                Curve(score, fitted.thresholds), request.start + min(request.trials, _CURVE_TRIALS)
+            )
+        )
     return tuple(watches)
 
 
 def _watched(
-    plan: Plan, fitted: Fitted, tally: Tally, tally_prime: Tally
+    request: Request, fitted: Fitted, tally: Tally, tally_prime: Tally
 ) -> tuple[Finding | None, Scored | None]:
     finding = curve = None
     limits = {"lattice": _LATTICE_TRIALS, "curve": _CURVE_TRIALS}
@@ -118,7 +121,7 @@ def _watched(
     for i, name in enumerate(names):
         k, k_prime = tally.watched[i], tally_prime.watched[i]
         n, n_prime = tally.watched_rows[i], tally_prime.watched_rows[i]
-        if n == 0 or n_prime == 0 or n != max(0, min(plan.trials, limits[name])):
+        if n == 0 or n_prime == 0 or n != max(0, min(request.trials, limits[name])):
             # Cut short by Ctrl-C: n was not fixed in advance, and the finding has no other bound.
             continue
         if name == "curve":
@@ -126,7 +129,7 @@ def _watched(
         elif fitted.lattice is not None:
             event, direction = fitted.lattice.event, fitted.lattice.direction
             counts = Counts(k[0], n, k_prime[0], n_prime)
-            finding = Finding(event, direction, counts, plan.delta, plan.confidence)
+            finding = Finding(event, direction, counts, request.delta, request.confidence)
     return finding, curve
 
 
@@ -162,11 +165,3 @@ def _count(
             if interrupted_again() or so_far[0] == 0:
                 raise
     return so_far
-
-
-def attack_name(attack: Any) -> str:
-    """The attack's class, and its options where they are not the default."""
-    if type(attack) not in NAMES.values():
-        return name_of(attack)
-    name = type(attack).__name__
-    return name if attack == type(attack)() else repr(attack)

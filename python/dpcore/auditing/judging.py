@@ -23,8 +23,8 @@ from ..attacks.choosing.choice import (
 )
 from ..attacks.choosing.sketch import Frame, Sketch, SketchScores
 from ..events.above import scores_of
-from ..sampling.drawing import SELECTION
 from ..sampling.sources import Source, slices_of
+from ..streams import SELECTION
 
 Sides = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 """Outputs on x and on x'."""

@@ -9,18 +9,19 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..attacks.choosing.choice import Goal, ScoreAttack
+from ..attacks.attack import ScoreAttack
+from ..attacks.choosing.choice import Goal
 from ..attacks.reading.candidates import candidates_of
-from ..errors import flag, invalid, message, mistyped, vector
-from ..mechanisms.noise import Native
+from ..errors import about, flag, invalid, message, mistyped, vector
+from ..mechanisms import Native
 from ..pairs import Search, drive, zeros_ones
 from ..pairs.comparing import same
 from ..pairs.domains import neighbour_of
 from ..pairs.neighbouring import named, refuse_farther
 from ..published import is_native
 from ..records import Pair
-from ..sampling.drawing import PILOT
 from ..sampling.sources import Source
+from ..streams import PILOT
 from .judging import screen, select
 
 _LEAST: Final = 2**11
@@ -78,7 +79,8 @@ class Asked:
         if not self.null and same(pair.x, pair.x_prime):
             # Nothing tells equal inputs apart: every mechanism would pass.
             text = message("pair", "different in at least one entry", pair)
-            raise ValueError(f"{text} (null=True allows two equal inputs)")
+            error = ValueError(f"{text} (null=True allows two equal inputs)")
+            raise about(error, "pair", null="True")
         if self.neighbour is not None:
             refuse_farther(pair, self.neighbour)
             if pair.distance != 1.0:

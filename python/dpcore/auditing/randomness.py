@@ -23,9 +23,9 @@ import numpy.typing as npt
 from ..attacks.choosing.grains import grains_of
 from ..errors import invalid
 from ..mechanisms.callables import name_of
-from ..sampling.drawing import PROBE
 from ..sampling.replay import Collisions, encoded, excluded
 from ..sampling.sources import CallableDraws, Place
+from ..streams import PROBE
 from ..streams.generators import Generators
 
 _FEWEST: Final = 64

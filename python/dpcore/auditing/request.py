@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from .. import _core
-from ..attacks import Auto, Coordinatewise, MajorityVote, Timing
-from ..attacks.choosing.choice import Goal, ScoreAttack
+from ..attacks import Auto
+from ..attacks.attack import AuditAttack, scoring
+from ..attacks.choosing.choice import Goal
+from ..attacks.own import attack_of
 from ..bounds import BOUNDS
+from ..bounds.declaration import declared
 from ..errors import (
     AssumptionWarning,
+    about,
     choice,
     confidence_level,
     count,
@@ -21,17 +26,18 @@ from ..errors import (
     flag,
     integer,
     invalid,
+    message,
     mistyped,
     real,
 )
 from ..mechanisms.answers import outputs_of
 from ..mechanisms.callables import call, generator, name_of
-from ..pairs import distance
+from ..mechanisms.native import describe
+from ..pairs import Neighbour, Search, distance
 from ..published import is_native
 from ..records import Pair
-from ..sampling.drawing import MOST_DRAWS, PROBE, Rng, block_of, describe, seed_of, threads_of
 from ..sampling.sources import CallableDraws, NativeDraws, Source
-from .fitting import pilot_of, vote_pilot
+from ..streams import MOST_DRAWS, PROBE, Rng, block_of, seed_of, threads_of
 from .pairing import Asked, asked, dim_of, settle
 from .randomness import runs_in, shared_globals, whose
 from .sequential import BLOCK
@@ -40,26 +46,21 @@ _SLACK: Final = 1e-9
 """Relative slack of the distance check: a pair at its sensitivity may be a rounding beyond it."""
 
 _LOOP_BLOCK: Final = 4096
-FEWEST_PILOT: Final = 32
-"""Pilot draws a side below which a broken claim passes by the pilot's bad luck: with Laplace noise
-of loss 1, 10 % of audits with 16 certified 0, with 2 most of them; with 24 nearly what any did."""
 _PROBED: Final = 2
 _PROBED_LISTS: Final = 64
 """Outputs of such a call; of lists, whose lengths may differ, more."""
 
 
-@dataclass(frozen=True)
-class Plan:
-    """The checked arguments of an audit.
-
-    `randomness` is whose it is (see `Audit`); with `globals` the global generators are seeded for
-    every block.
-    """
+@dataclass(frozen=True, kw_only=True)
+class Arguments:
+    """The arguments of `dpcore.audit` as they were given, each with its type: their one list."""
 
     mechanism: Any
-    wanted: Asked
-    attack: Any
-    trials: int
+    pair: Pair | tuple[Any, Any] | Iterable[Pair] | Search | None
+    neighbour: Neighbour | None
+    null: bool
+    attack: Callable[..., Any] | AuditAttack | str | None
+    trials: int | float | str
     start: int
     claim: float | None
     delta: float
@@ -68,25 +69,31 @@ class Plan:
     stop: str
     floats: bool
     pilot: int | None
-    seed: int
+    rng: Rng
     route: str
     block: int | None
     threads: int | None
     executor: Executor | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request(Arguments):
+    """The checked arguments of an audit, and what follows from them before anything is counted.
+
+    `pair` is the one to learn shapes from, and the one that is audited once it is `settled`.
+    `randomness` is whose it is (see `Audit`); with `globals` the global generators are seeded for
+    every block.
+    """
+
+    pair: Pair
+    attack: AuditAttack
+    trials: int
+    wanted: Asked
+    seed: int
     shape: tuple[int, ...]
     randomness: str = "not known"
     globals: bool = False
     doubted: tuple[str, ...] = ()
-
-    @property
-    def pair(self) -> Pair:
-        """The one pair, once it is settled."""
-        return self.wanted.first
-
-    @property
-    def neighbour(self) -> str:
-        """The relation that the pair was checked against, as text, or empty."""
-        return self.wanted.relation
 
     @property
     def goal(self) -> Goal:
@@ -95,26 +102,25 @@ class Plan:
         return Goal(trials, self.delta, self.confidence)
 
     @property
-    def pilot_size(self) -> int | None:
-        """Pilot draws on each side; None leaves them to the fit."""
-        if self.pilot is None and type(self.attack) is MajorityVote:
-            return vote_pilot(self.trials)
-        return self.pilot
+    def pilot_size(self) -> int:
+        """Pilot draws on each side."""
+        return self.attack.default_pilot(self.trials) if self.pilot is None else self.pilot
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader should know of the arguments."""
-        if self.pilot is None or self.pilot >= FEWEST_PILOT or type(self.attack) is MajorityVote:
+        fewest = self.attack.fewest_pilot
+        if self.pilot is None or self.pilot >= fewest:
             return ()
         return (
             f"pilot={self.pilot} draws a side are too few to choose an event and its direction "
-            f"by: at least {FEWEST_PILOT}, or leave it out",
+            f"by: at least {fewest}, or leave it out",
         )
 
     @property
     def looks_at_floats(self) -> bool:
         """Whether the floating-point finding is looked for."""
-        return self.floats or type(self.attack) is Auto
+        return self.floats or self.attack.looks_at_floats
 
     def source(self, pair: Pair | None = None) -> Source:
         """Where the draws of a pair come from."""
@@ -150,86 +156,68 @@ class Plan:
         return threads_of(self.threads, default=1)
 
 
-def plan_of(
-    mechanism: Any,
-    pair: Any,
-    neighbour: Any,
-    null: Any,
-    attack: Any,
-    trials: Any,
-    start: Any,
-    claim: float | None,
-    delta: Any,
-    confidence: Any,
-    bound: Any,
-    stop: Any,
-    floats: Any,
-    pilot: Any,
-    rng: Rng,
-    route: Any,
-    block: Any,
-    threads: Any,
-    executor: Any,
-) -> Plan:
+def request_of(given: Arguments) -> Request:
     """Check every argument before anything is drawn."""
-    trials, start = count("trials", trials), integer("start", start, 0)
-    delta, confidence = delta_level(delta), confidence_level(confidence)
-    mechanism, claim, delta = _stated(_adapted(mechanism), neighbour, claim, delta)
-    choice("route", route, ("auto", "integer", "sampled"))
-    choice("bound", bound, tuple(BOUNDS))
-    choice("stop", stop, ("fixed", "refuted"))
-    flag("floats", floats)
-    if bound == "conditional" and delta:
-        raise invalid("bound", "another than 'conditional' where delta is above 0", bound)
-    if pilot is not None:
-        integer("pilot", pilot, 2)
-    if block is not None:
-        integer("block", block, 1, 2**40)
-    if executor is not None and not isinstance(executor, Executor):
-        raise mistyped("executor", "a concurrent.futures.Executor or None", executor)
-    attack = _attack_of(attack)
-    wanted = asked(mechanism, pair, neighbour, null)
-    seed = seed_of(rng)
+    trials, start = count("trials", given.trials), integer("start", given.start, 0)
+    delta, confidence = delta_level(given.delta), confidence_level(given.confidence)
+    mechanism, claim, delta = _stated(
+        _adapted(given.mechanism), given.neighbour, given.claim, delta
+    )
+    route = choice("route", given.route, ("auto", "integer", "sampled"))
+    choice("bound", given.bound, tuple(BOUNDS))
+    choice("stop", given.stop, ("fixed", "refuted"))
+    flag("floats", given.floats)
+    declared(BOUNDS[given.bound]).check_delta(given.bound, delta)
+    if given.pilot is not None:
+        integer("pilot", given.pilot, 2)
+    if given.block is not None:
+        integer("block", given.block, 1, 2**40)
+    if given.executor is not None and not isinstance(given.executor, Executor):
+        raise mistyped("executor", "a concurrent.futures.Executor or None", given.executor)
+    attack = _attack_of(given.attack)
+    wanted = asked(mechanism, given.pair, given.neighbour, given.null)
+    seed, pair = seed_of(given.rng), wanted.first
     shape: tuple[int, ...] = ()
     if is_native(mechanism):
-        route = _native_route(mechanism, wanted.first, route, attack)
+        route = _native_route(mechanism, pair, route, attack)
     elif route != "auto":
         raise invalid("route", "'auto' for a Python callable", route)
-    elif not isinstance(attack, Timing):
+    elif not attack.times:
         if getattr(mechanism, "thread_safe", True) is False:
-            _refuse_threads(threads, executor, "that is not thread-safe")
-        shape = _shape_of(mechanism, wanted.first, seed)
-    plan = Plan(
-        mechanism, wanted, attack, trials, start, claim, delta, confidence, bound, stop, floats,
-        pilot, seed, route, block, threads, executor, shape,
+            _refuse_threads(given.threads, given.executor, "that is not thread-safe")
+        shape = _shape_of(mechanism, pair, seed)
+    checked = replace(
+        given, mechanism=mechanism, pair=pair, attack=attack, trials=trials, start=start,
+        claim=claim, delta=delta, confidence=confidence, route=route,
     )  # fmt: skip
-    _check_size(plan)
-    return _probed(plan)
+    request = Request(**vars(checked), wanted=wanted, seed=seed, shape=shape)
+    _check_size(request)
+    return _probed(request)
 
 
-def _probed(plan: Plan) -> Plan:
-    """The plan with what a few calls show: dependent rows, and whose randomness it is.
+def _probed(request: Request) -> Request:
+    """The request with what a few calls show: dependent rows, and whose randomness it is.
 
     Either may be refused: one noise for all rows, randomness that threads or processes share.
     """
-    mechanism, executor = plan.mechanism, plan.executor
+    mechanism, executor = request.mechanism, request.executor
     if is_native(mechanism):
-        return replace(plan, randomness="seed")
+        return replace(request, randomness="seed")
     own = getattr(mechanism, "reproducible", True) is False
-    if isinstance(plan.attack, Timing):
-        return replace(plan, randomness="own") if own else plan
-    source, trials = plan.source(plan.wanted.first), plan.start + plan.trials
-    draws, plan = source.draws, replace(plan, doubted=source.doubts())
+    if request.attack.times:
+        return replace(request, randomness="own") if own else request
+    source, trials = request.source(), request.start + request.trials
+    draws, request = source.draws, replace(request, doubted=source.doubts())
     assert isinstance(draws, CallableDraws)
     found = "own" if own else whose(draws, trials)
     if found != "own":
-        return replace(plan, randomness=found)
+        return replace(request, randomness=found)
     if getattr(mechanism, "thread_safe", None) is not True:
         what = "with randomness of its own and no thread_safe = True"
-        _refuse_threads(plan.threads, executor, what)
+        _refuse_threads(request.threads, executor, what)
     if executor is None or runs_in(executor) != "processes":
-        return replace(plan, randomness=found)
-    return replace(plan, randomness=found, globals=shared_globals(draws, trials, executor))
+        return replace(request, randomness=found)
+    return replace(request, randomness=found, globals=shared_globals(draws, trials, executor))
 
 
 def _refuse_threads(threads: int | None, executor: Executor | None, what: str) -> None:
@@ -256,23 +244,25 @@ def _shape_of(mechanism: Any, pair: Pair, seed: int) -> tuple[int, ...]:
     return shape
 
 
-def _check_size(plan: Plan) -> None:
-    if isinstance(plan.attack, Timing):
+def _check_size(request: Request) -> None:
+    if request.attack.times:
         return
-    source = plan.source()
-    if (plan.start + plan.trials) * source.elements >= MOST_DRAWS:
-        raise invalid("trials", "small enough that trials x dim is below 2**63", plan.trials)
-    if plan.start % source.block and not source.draws.native:
+    source = request.source()
+    if (request.start + request.trials) * source.elements >= MOST_DRAWS:
+        raise invalid("trials", "small enough that trials x dim is below 2**63", request.trials)
+    if request.start % source.block and not source.draws.native:
         requirement = f"a multiple of block = {source.block} for a Python callable"
-        raise invalid("start", requirement, plan.start)
-    if plan.floats and (plan.stop == "refuted" or not isinstance(plan.attack, ScoreAttack)):
+        raise invalid("start", requirement, request.start)
+    if request.floats and (request.stop == "refuted" or request.attack.scoring is None):
         requirement = "False but for an attack that makes scores and a fixed number of trials"
-        raise invalid("floats", requirement, plan.floats)
-    fixed_form = plan.stop == "refuted" or isinstance(plan.attack, Coordinatewise)
-    if fixed_form and plan.bound in ("exact", "conditional"):
-        raise invalid("bound", "left alone for stop='refuted' and for Coordinatewise", plan.bound)
-    if plan.stop == "refuted" and not isinstance(plan.attack, ScoreAttack):
-        raise invalid("attack", "one that makes scores, where stop is 'refuted'", plan.attack)
+        raise invalid("floats", requirement, request.floats)
+    fixed_form = request.stop == "refuted" or request.attack.pools
+    if fixed_form and not declared(BOUNDS[request.bound]).implied:
+        raise invalid(
+            "bound", "left alone for stop='refuted' and for Coordinatewise", request.bound
+        )
+    if request.stop == "refuted":
+        scoring(request.attack, "where stop is 'refuted'")
 
 
 def _adapted(mechanism: Any) -> Any:
@@ -306,43 +296,39 @@ def _stated(
     return mechanism, epsilon, max(delta, least)
 
 
-def _attack_of(attack: Any) -> Any:
+def _attack_of(attack: Any) -> AuditAttack:
     if attack is None:
         return Auto()
     if isinstance(attack, str):
         choice("attack", attack, ("auto",))
         return Auto()
-    if isinstance(attack, Timing):
-        return attack
-    if not callable(attack):
-        raise mistyped("attack", "a callable (outputs, outputs_prime, pair) -> event", attack)
-    return attack
+    return attack_of(attack)
 
 
-def _native_route(mechanism: Any, pair: Pair, route: str, attack: Any) -> str:
+def _native_route(mechanism: Any, pair: Pair, route: str, attack: AuditAttack) -> str:
     dim = dim_of(pair)
     reason = _core.no_integer_route(describe(mechanism, dim))
-    if type(attack) is not MajorityVote and route == "integer":
+    if route == "integer" and not attack.by_ballot:
         raise invalid("route", "'sampled' or 'auto' for any attack but MajorityVote", route)
     if route == "integer" and reason is not None:
         raise invalid("route", f"'sampled' or 'auto' here ({reason})", route)
     if route != "auto":
         return route
-    return "sampled" if reason or type(attack) is not MajorityVote else "integer"
+    return "integer" if attack.by_ballot and not reason else "sampled"
 
 
-def settled(plan: Plan) -> Plan:
-    """The plan with its one pair, and the claim that applies to it."""
-    pair = plan.wanted.pairs[0] if len(plan.wanted.pairs) == 1 else None
+def settled(request: Request) -> Request:
+    """The request with its one pair, and the claim that applies to it."""
+    pair = request.wanted.pairs[0] if len(request.wanted.pairs) == 1 else None
     if pair is None:
-        if not isinstance(plan.attack, ScoreAttack):
-            raise invalid("attack", "one that makes scores, to choose among pairs", plan.attack)
-        pilot = pilot_of(plan.goal.trials, plan.pilot)
-        pair = settle(plan.wanted, plan.source, plan.attack, plan.goal, pilot, plan.seed)
-    claim = _claim_of(plan.mechanism, pair, plan.claim)
-    for said in plan.notes:
+        attack = scoring(request.attack, "to choose among pairs")
+        pair = settle(
+            request.wanted, request.source, attack, request.goal, request.pilot_size, request.seed
+        )
+    claim = _claim_of(request.mechanism, pair, request.claim)
+    for said in request.notes:
         warnings.warn(said, AssumptionWarning, stacklevel=3)
-    return replace(plan, wanted=plan.wanted.only(pair), claim=claim)
+    return replace(request, pair=pair, wanted=request.wanted.only(pair), claim=claim)
 
 
 def _claim_of(mechanism: Any, pair: Pair, claim: float | None) -> float | None:
@@ -358,8 +344,7 @@ def _claim_of(mechanism: Any, pair: Pair, claim: float | None) -> float | None:
         if apart > most * (1.0 + _SLACK):
             shown = norm.replace("linf", "Linf").replace("l", "L", 1)
             requirement = f"at {shown} distance at most {most!r}"
-            raise ValueError(
-                f"pair must be {requirement}, got {apart!r} (or give claim=, "
-                "which is then tested as it stands)"
-            )
+            text = message("pair", requirement, apart)
+            error = ValueError(f"{text} (or give claim=, which is then tested as it stands)")
+            raise about(error, "pair", claim="")
     return real("claim of the mechanism", own, low=0.0)

@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from typing import Any
 
-from ..attacks import Timing
 from ..pairs import Neighbour, Search
 from ..records import Pair
 from ..results.audits import Audit
-from ..sampling.drawing import Rng
+from ..streams import Rng
 from .collecting import counted
-from .fitting import fit
-from .request import plan_of, settled
+from .fitting import PilotDraws
+from .request import Arguments, request_of, settled
 from .stopping import stopped_early
 from .timed import timed
 
@@ -132,16 +131,33 @@ def audit(
         Traceback (most recent call last):
         ValueError: pair must be at L1 distance at most 1.0 (neighbour=L1(radius=1.0)), got 8.0
     """
-    plan = plan_of(
-        mechanism, pair, neighbour, null, attack, trials, start, claim, delta, confidence, bound,
-        stop, floats, pilot, rng, route, block, threads, executor,
-    )  # fmt: skip
-    chosen = settled(plan)
-    if isinstance(plan.attack, Timing):
-        return timed(chosen, plan.attack)
-    source = chosen.source()
-    if plan.stop == "refuted":
-        return stopped_early(chosen, source, progress)
-    pilot, floats = chosen.pilot_size, chosen.looks_at_floats
-    fitted = fit(source, chosen.pair, plan.attack, plan.goal, pilot, floats)
-    return counted(chosen, source, fitted, progress)
+    given = Arguments(
+        mechanism=mechanism,
+        pair=pair,
+        neighbour=neighbour,
+        null=null,
+        attack=attack,
+        trials=trials,
+        start=start,
+        claim=claim,
+        delta=delta,
+        confidence=confidence,
+        bound=bound,
+        stop=stop,
+        floats=floats,
+        pilot=pilot,
+        rng=rng,
+        route=route,
+        block=block,
+        threads=threads,
+        executor=executor,
+    )
+    request = settled(request_of(given))
+    if request.attack.times:
+        return timed(request)
+    source = request.source()
+    if request.stop == "refuted":
+        return stopped_early(request, source, progress)
+    size, floats = request.pilot_size, request.looks_at_floats
+    draws = PilotDraws(source, request.pair, request.goal, size, floats)
+    return counted(request, source, request.attack.fitted_on(draws), progress)

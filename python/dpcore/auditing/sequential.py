@@ -9,18 +9,18 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..attacks.choosing.choice import Choice, Goal, ScoreAttack, choices, not_applicable, remarks_on
+from ..attacks.attack import Fitted, ScoreAttack
+from ..attacks.choosing.choice import Choice, Goal, choices, not_applicable, remarks_on
 from ..attacks.reading.candidates import candidates_of
 from ..bounds import Martingale
 from ..events import Never
 from ..progress import Progress, interrupted_again
 from ..records import Counts, Pair
 from ..results.findings import Slice
-from ..sampling.drawing import COUNT, PILOT
 from ..sampling.rows import Evidence, doubts
 from ..sampling.sources import Source, blocks
 from ..sampling.tally import happened
-from .fitting import Fitted
+from ..streams import COUNT, PILOT
 
 BLOCK: Final = 256
 """Trials in a block of an audit that stops early: the first look comes after one block."""

@@ -5,30 +5,29 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from ..attacks.choosing.choice import ScoreAttack
+from ..attacks.attack import scoring
 from ..errors import invalid
 from ..results.audits import Audit
 from ..sampling.sources import Source
 from .collecting import record, warn_of
-from .request import Plan
+from .request import Request
 from .sequential import BLOCK, Sequence, last, total
 
 
-def stopped_early(plan: Plan, source: Source, progress: bool | None) -> Audit:
+def stopped_early(request: Request, source: Source, progress: bool | None) -> Audit:
     """Look after every slice; stop when the claim is refuted."""
-    if plan.claim is None:
+    if request.claim is None:
         raise invalid("claim", "given, where stop is 'refuted'", None)
-    if not isinstance(plan.attack, ScoreAttack):
-        raise invalid("attack", "one that makes scores, where stop is 'refuted'", plan.attack)
+    attack = scoring(request.attack, "where stop is 'refuted'")
     begun = time.perf_counter()
-    whole = plan.claim * plan.pair.distance
-    pilot = plan.pilot if plan.pilot is not None else min(plan.trials, BLOCK)
-    course = Sequence(source, plan.pair, plan.attack, whole, plan.delta, plan.confidence, pilot)
-    partial = course.run((plan.start, plan.start + plan.trials), progress)
-    checks = plan.doubted + course.doubts
+    whole = request.claim * request.pair.distance
+    pilot = request.pilot if request.pilot is not None else min(request.trials, BLOCK)
+    course = Sequence(source, request.pair, attack, whole, request.delta, request.confidence, pilot)
+    partial = course.run((request.start, request.start + request.trials), progress)
+    checks = request.doubted + course.doubts
     warn_of((*checks, *course.remarks))
     return record(
-        plan,
+        request,
         source,
         replace(last(course.slices), pilot=pilot, remarks=course.remarks),
         total(course.slices),

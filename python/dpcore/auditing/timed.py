@@ -7,60 +7,59 @@ from typing import Any
 
 import numpy as np
 
-from ..attacks.timing import Timing, audit_timing
+from ..attacks.attack import Fitted
 from ..errors import invalid
 from ..mechanisms.callables import generator
 from ..records import Counts
 from ..results.audits import Audit
-from ..sampling.drawing import COUNT, PILOT
 from ..sampling.sources import CallableDraws, Source
+from ..streams import COUNT, PILOT
 from .collecting import record
-from .fitting import Fitted
-from .request import Plan
+from .request import Request
 
 
-def timed(plan: Plan, timing: Timing) -> Audit:
+def timed(request: Request) -> Audit:
     """Time `2 trials` calls; the event is one of output and latency together.
 
     Args:
-        plan: the checked arguments; its bound is replaced by the conditional one, which alone
+        request: the checked arguments; its bound is replaced by the conditional one, which alone
             allows for sides drawn by coin.
-        timing: the attack.
 
     Returns:
         The audit. Its counts are calls on a side that hit the event, of all calls.
 
     Raises:
-        ValueError: if the plan asks for a delta, for early stop, for several pairs or for more
+        ValueError: if the request asks for a delta, for early stop, for several pairs or for more
             than one thread.
     """
-    if plan.delta:
-        raise invalid("delta", "0 for Timing, whose bound has no form for it", plan.delta)
-    if plan.stop != "fixed" or plan.executor is not None or plan.start:
-        asked = (plan.stop, plan.executor, plan.start)
+    if request.delta:
+        raise invalid("delta", "0 for Timing, whose bound has no form for it", request.delta)
+    if request.stop != "fixed" or request.executor is not None or request.start:
+        asked = (request.stop, request.executor, request.start)
         raise invalid("stop, executor, start", "left alone for Timing", asked)
-    if plan.workers != 1:
-        raise invalid("threads", "1 for Timing", plan.workers)
+    if request.workers != 1:
+        raise invalid("threads", "1 for Timing", request.workers)
     begun = time.perf_counter()
-    rng = generator(plan.seed, COUNT, 0, 0)
+    rng = generator(request.seed, COUNT, 0, 0)
 
     def call(x: Any) -> Any:
-        return plan.mechanism(x, 1, rng)
+        return request.mechanism(x, 1, rng)
 
-    calls = 2 * plan.trials
-    found = audit_timing(
+    calls = 2 * request.trials
+    found = request.attack.timed_counts(
         call,
-        plan.pair,
+        request.pair,
         calls,
-        generator(plan.seed, PILOT, 0, 0),
-        timing=timing,
-        pilot=None if plan.pilot is None else 2 * plan.pilot,
-        confidence=plan.confidence,
+        generator(request.seed, PILOT, 0, 0),
+        pilot=None if request.pilot is None else 2 * request.pilot,
+        confidence=request.confidence,
     )
-    draws = CallableDraws(plan.mechanism, plan.pair, plan.seed, 1, ())
+    draws = CallableDraws(request.mechanism, request.pair, request.seed, 1, ())
     source = Source(draws, 1, calls, route="timed")
     fitted = Fitted(found.event, found.direction, None, found.pilot, np.empty(0))
     counts = Counts(found.k, calls, found.k_prime, calls)
     seconds = time.perf_counter() - begun
     notes = found.notes
-    return record(plan, source, fitted, counts, bound="conditional", seconds=seconds, notes=notes)
+    return record(
+        request, source, fitted, counts, bound="conditional", seconds=seconds, notes=notes
+    )

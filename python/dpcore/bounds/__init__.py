@@ -22,10 +22,17 @@ BOUNDS: Final[dict[str, Callable[[Counts, float, float], float]]] = {
     "conditional": conditional,
     "anytime": anytime,
 }
-"""The bounds by name: `(counts, delta, confidence) -> epsilon_lower`."""
+"""The bounds by name: `(counts, delta, confidence) -> epsilon_lower`.
+
+All else that is known of one stands in its file, as `@Declared`.
+"""
+
+ONE_RUN: Final[dict[str, Callable[..., float]]] = {"one_run": one_run, "one_run_fdp": one_run_fdp}
+"""Those of one run: `(guesses, correct, canaries, delta, confidence) -> epsilon_lower`."""
 
 __all__ = [
     "BOUNDS",
+    "ONE_RUN",
     "Band",
     "Martingale",
     "anytime",

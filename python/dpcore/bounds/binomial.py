@@ -6,8 +6,10 @@ import math
 
 from ..errors import confidence_level, delta_level, instance, integer, invalid
 from ..records import Counts
+from .declaration import Declared
 
 
+@Declared(title="Clopper-Pearson", recorded=True, paired=True, implied=True)
 def clopper_pearson(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> float:
     """Certified lower limit on epsilon from how often an event happened on the two sides.
 

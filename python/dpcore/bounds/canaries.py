@@ -8,11 +8,15 @@ from collections.abc import Callable
 import numpy as np
 
 from ..errors import confidence_level, delta_level, integer, real
+from .declaration import Declared
 
 _MOST_EPSILON = 1e3
 _STEPS = 60
+_MOST_GAUSSIAN = 2.0**1022
+"""Between this and its half the middle is still a float64."""
 
 
+@Declared(title="one training run", rows="one_run")
 def one_run(
     guesses: int, correct: int, canaries: int, delta: float = 0.0, confidence: float = 0.95
 ) -> float:
@@ -142,6 +146,7 @@ def _least_mass(guesses: int, correct: int, canaries: int, mu: float, tau: float
     return r + h > total
 
 
+@Declared(title="one training run, of a Gaussian claim", rows="one_run", deltas="positive")
 def one_run_fdp(
     guesses: int, correct: int, canaries: int, delta: float, confidence: float = 0.95
 ) -> float:
@@ -256,18 +261,12 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
         >>> round(gaussian_epsilon(1.0, 1e-5), 3)
         4.377
     """
-    from scipy.special import log_ndtr, ndtr
+    from .profile import log_delta
 
     mu = real("mu", mu, low=0.0)
     delta = real("delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
-    if mu == 0.0:
-        return 0.0
-
-    def leaks(epsilon: float) -> bool:
-        lost = math.exp(epsilon + float(log_ndtr(-mu / 2.0 - epsilon / mu)))
-        return float(ndtr(mu / 2.0 - epsilon / mu)) - lost > delta
-
-    return _largest(leaks, math.inf)
+    target = math.log(delta)
+    return _largest(lambda epsilon: log_delta(epsilon, mu) > target, _MOST_GAUSSIAN)
 
 
 def _checked(canaries: int, guesses: int, correct: int) -> tuple[int, int, int]:

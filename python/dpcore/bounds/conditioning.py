@@ -7,12 +7,14 @@ import math
 from ..errors import choice, confidence_level, delta_level, instance, invalid
 from ..records import Counts
 from .binomial import limits
+from .declaration import Declared
 
 SIDES = ("fixed", "coin")
 
 _LEAST_CONFIDENCE = 0.6
 
 
+@Declared(title="conditional binomial", deltas="zero")
 def conditional(
     counts: Counts, delta: float = 0.0, confidence: float = 0.95, *, sides: str = "fixed"
 ) -> float:

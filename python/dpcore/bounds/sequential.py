@@ -32,6 +32,7 @@ import numpy.typing as npt
 
 from ..errors import confidence_level, delta_level, instance, integer, invalid, mistyped, real
 from ..records import Counts
+from .declaration import Declared
 
 _Floats = npt.NDArray[np.float64]
 
@@ -52,6 +53,7 @@ class _Bets(NamedTuple):
     log_weight: _Floats
 
 
+@Declared(title="anytime valid", anytime=True, implied=True)
 def anytime(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> float:
     """Certified lower limit on epsilon that holds at every number of draws at once.
 

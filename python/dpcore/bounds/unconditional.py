@@ -13,6 +13,7 @@ from ..records import Counts
 from ._cells import Cells, cells, masses
 from ._supremum import ceiling
 from .binomial import clopper_pearson, limits
+from .declaration import Declared
 
 _Floats = npt.NDArray[np.float64]
 _Cut = Callable[[_Floats], _Floats]
@@ -29,6 +30,7 @@ _MOST = 2**40
 """Draws from which doubles no longer tell rates close to 1 apart."""
 
 
+@Declared(title="exact unconditional test", recorded=True, slow=True)
 def exact(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> float:
     """Certified lower limit on epsilon by inverting an unconditional exact test.
 

@@ -6,7 +6,7 @@ import math
 from typing import Any, Final
 
 from ..errors import invalid, mistyped
-from ..mechanisms.noise import Clip
+from ..mechanisms import Clip
 from ..pairs import Box, distance
 from ..records import Pair
 from ..sensitivity import Ball, Histogram, MinMaxRows, OneHot, Simplex, Sphere, sensitivity

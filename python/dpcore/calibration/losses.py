@@ -6,33 +6,17 @@ import math
 from dataclasses import dataclass
 from typing import Any, Final
 
+from ..bounds.profile import epsilon_of, log_delta
 from ..errors import choice, delta_level, instance, invalid, mistyped, real
-from ..mechanisms.noise import (
-    DPTextNoise,
-    Exponential,
-    Gaussian,
-    Identity,
-    Laplace,
-    Primitive,
-    RandomBits,
-    Uniform,
-)
+from ..mechanisms.laws import Cost, over_scale
+from ..mechanisms.native import law_of
 from ..pairs import Box
 from ..published import is_native
 from ..records import Pair, Record
 from ..sensitivity import OneHot, sensitivity
 from ._images import widest
-from ._profile import epsilon_of, log_delta
-from .normal import ratio
 from .pure import L2Laplace
 from .response import RandomisedResponse
-
-_NO_EPSILON: Final[dict[type[Primitive], str]] = {
-    Identity: "no noise: the output is the input",
-    Exponential: "one-sided noise: an output below one input is impossible there",
-    DPTextNoise: "noise that is never negative: an output below one input is impossible there",
-    Uniform: "bounded noise: an output out of reach of one input is impossible there",
-}
 
 _NORMS: Final = ("l1", "l2", "entries")
 
@@ -47,7 +31,7 @@ class RealEpsilon(Record, word="RealEpsilon"):
     Args:
         mechanism: what adds the noise.
         domain: where its inputs lie, and which of them are neighbours.
-        value: the smallest pure epsilon that holds; inf if none does.
+        value: the smallest pure epsilon that holds; inf if none does, or none is known.
         pair: the worst pair of neighbours.
         distance: how far apart its inputs are for the noise, after the mechanism's clip.
         norm: of that distance: "l1", "l2", or "entries" (how many differ).
@@ -178,8 +162,8 @@ def real_epsilon(mechanism: Any, domain: Any) -> RealEpsilon:
     """
     if type(mechanism) is L2Laplace:
         apart, pair = widest(domain, "l2", None)
-        value, reason = _over(apart, mechanism.scale, "l2")
-        return RealEpsilon(mechanism, domain, value, pair, apart, "l2", reason)
+        cost = over_scale(apart, mechanism.scale, "l2")
+        return RealEpsilon(mechanism, domain, cost.epsilon, pair, apart, "l2", cost.reason)
     if type(mechanism) is RandomisedResponse:
         return _of_response(mechanism, domain)
     if not is_native(mechanism):
@@ -191,27 +175,19 @@ def real_epsilon(mechanism: Any, domain: Any) -> RealEpsilon:
 def _of_steps(mechanism: Any, domain: Any) -> RealEpsilon:
     # The factor of the steps multiplies after the noise: post-processing, which costs nothing.
     steps = mechanism.steps(domain.dim) if hasattr(domain, "dim") else mechanism.steps(1)
-    noise = steps.noise
-    norm = "l2" if type(noise) is Gaussian else "l1"
-    apart, pair = widest(domain, norm, steps.clip)
-    value, reason, mu = math.inf, _NO_EPSILON.get(type(noise), ""), None
-    if type(noise) is RandomBits:
-        value, reason = 0.0, "the output does not depend on the input"
+    law = law_of(steps.noise)
+    apart, pair = widest(domain, law.norm, steps.clip)
+    if law.blind:
+        cost = Cost(0.0, "the output does not depend on the input")
     elif apart == 0.0:
-        value, reason = 0.0, "all inputs agree"
-    elif type(noise) is Laplace:
-        value, reason = _over(apart, noise.scale, norm)
-    elif type(noise) is Gaussian:
-        mu = ratio(noise.sigma, apart)
-        reason = (
-            f"L2 distance {apart:g} over sigma {noise.sigma:g} is mu {mu:g}: no pure epsilon, a "
-            "delta for each"
-        )
-    return RealEpsilon(mechanism, domain, value, pair, apart, norm, reason, mu)
-
-
-def _over(apart: float, scale: float, norm: str) -> tuple[float, str]:
-    return apart / scale, f"{norm.upper()} distance {apart:g} over scale {scale:g}"
+        cost = Cost(0.0, "all inputs agree")
+    elif law.cost is None:
+        name = type(steps.noise).__name__
+        cost = Cost(math.inf, f"no epsilon of {name} noise is known (audit it)")
+    else:
+        cost = law.cost(steps.noise, apart)
+    value, reason, mu = cost
+    return RealEpsilon(mechanism, domain, value, pair, apart, law.norm, reason, mu)
 
 
 def _of_response(mechanism: RandomisedResponse, domain: Any) -> RealEpsilon:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-import sys
 from dataclasses import dataclass
-from typing import Any
 
+from ..bounds.profile import epsilon_of, log_delta, mu_of
 from ..errors import choice, confidence_level, delta_level, instance, invalid, real
-from ..mechanisms.noise import Gaussian, positive
+from ..mechanisms.gaussian import Gaussian, ratio
+from ..mechanisms.native import positive
 from ..mechanisms.systems import noise_scale
 from ..records import Record
-from ._profile import epsilon_of, log_delta, mu_of
 
 FORMULAS = ("classical", "analytic")
 
@@ -125,12 +124,6 @@ def gaussian_epsilon(sigma: float, delta: float, sensitivity: float) -> float:
     delta = delta_level(delta)
     mu = ratio(sigma, sensitivity)
     return math.inf if delta == 0.0 else epsilon_of(mu, delta)
-
-
-def ratio(sigma: Any, sensitivity: Any) -> float:
-    """Sensitivity over sigma, checked: the one number that the profile depends on."""
-    mu = positive("sensitivity", sensitivity) / positive("sigma", sigma)
-    return min(mu, sys.float_info.max)
 
 
 def gaussian_classical(epsilon: float, delta: float, sensitivity: float) -> GaussianNoise:

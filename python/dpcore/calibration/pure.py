@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import instance, invalid, numeric, vector
-from ..mechanisms.noise import Rng, positive
+from ..mechanisms import positive
 from ..mechanisms.systems import noise_scale
 from ..records import Pair, Record
-from ..sampling.drawing import seed_of, sized
+from ..streams import Rng, seed_of, sized
 
 Floats = npt.NDArray[np.float64]
 

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import instance, integer, invalid, numeric
-from ..mechanisms.noise import Rng, positive
+from ..mechanisms import positive
 from ..pairs import dimension
 from ..records import Pair, Record
-from ..sampling.drawing import sized
+from ..streams import Rng, sized
 from .pure import generator
 
 _GRID: Final = 2.0**53

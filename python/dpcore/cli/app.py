@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import fields
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -16,8 +14,7 @@ import typer
 from .. import __version__
 from . import help as texts
 from . import options
-from .audits import Asked, run
-from .outputs import AskedOutputs
+from .audits import run
 from .outputs import run as run_outputs
 from .show import environment, experiment, experiments_list, systems_list
 from .status import NOT_REFUTED, USAGE, Usage, guard, say, usage
@@ -51,39 +48,12 @@ def _top(
 
 
 @app.command("audit", help=texts.AUDIT, epilog=texts.AUDIT_END)
+@options.asking(options.Asked)
 def _audit(
     context: typer.Context,
-    target: options.Target = None,
     systems: options.Systems = False,
-    epsilon: options.Epsilon = None,
-    sensitivity: options.Sensitivity = None,
-    clip: options.Clip = None,
-    nan: options.Nan = None,
-    dim: options.Dim = None,
-    x: options.X = None,
-    x_prime: options.XPrime = None,
-    claim: options.Claim = None,
-    no_claim: options.NoClaim = False,
-    delta: options.Delta = 0.0,
-    confidence: options.Confidence = 0.95,
-    attack: options.Attack = "auto",
-    bound: options.Bound = "clopper_pearson",
-    stop: options.Stop = "fixed",
-    floats: options.Floats = False,
-    pilot: options.Pilot = None,
-    patterns: options.Patterns = None,
-    neighbour: options.Neighbour = None,
-    null: options.Null = False,
-    trials: options.Trials = "1e6",
-    start: options.Start = "0",
-    seed: options.Seed = None,
-    route: options.Route = "auto",
-    block: options.Block = None,
-    threads: options.Threads = None,
-    plot: options.Plot = None,
-    html: options.Html = None,
-    as_json: options.Json = False,
-    progress: options.Progress = None,
+    *,
+    asked: options.Asked,
     traceback: options.Traceback = False,
 ) -> None:
     """Audit a system or a user's own mechanism, or list the systems."""
@@ -91,65 +61,36 @@ def _audit(
     def work() -> int:
         if systems:
             _alone("--list", context, "systems", "as_json", "traceback")
-            return systems_list(as_json)
-        return run(Asked(**{field.name: context.params[field.name] for field in fields(Asked)}))
+            return systems_list(asked.as_json)
+        return run(asked)
 
     raise typer.Exit(guard(work, traceback))
 
 
 @app.command("audit-outputs", help=texts.OUTPUTS, epilog=texts.OUTPUTS_END)
-def _audit_outputs(
-    context: typer.Context,
-    files: options.Files,
-    rows: options.Rows = None,
-    claim: options.Claim = None,
-    no_claim: options.NoClaim = False,
-    delta: options.Delta = 0.0,
-    confidence: options.Confidence = 0.95,
-    attack: options.OutputsAttack = None,
-    bound: options.OutputsBound = None,
-    count_share: options.CountShare = None,
-    guesses: options.Guesses = None,
-    column: options.Column = [],  # noqa: B006 (typer wants a list, and never changes it)
-    label: options.Label = None,
-    paired: options.Paired = False,
-    seed: options.Seed = None,
-    plot: options.Plot = None,
-    as_json: options.Json = False,
-    traceback: options.Traceback = False,
-) -> None:
+@options.asking(options.AskedOutputs)
+def _audit_outputs(asked: options.AskedOutputs, traceback: options.Traceback = False) -> None:
     """Audit outputs that were drawn elsewhere."""
-
-    def work() -> int:
-        given = {field.name: context.params[field.name] for field in fields(AskedOutputs)}
-        given.update(files=tuple(files), column=tuple(column))
-        return run_outputs(AskedOutputs(**given))
-
-    raise typer.Exit(guard(work, traceback))
+    raise typer.Exit(guard(lambda: run_outputs(asked), traceback))
 
 
 @app.command("reproduce", help=texts.REPRODUCE, epilog=texts.REPRODUCE_END)
+@options.asking(options.AskedExperiment)
 def _reproduce(
     context: typer.Context,
-    name: options.Name = None,
     names: options.Names = False,
-    out: options.Out = None,
-    trials: options.ExperimentTrials = None,
-    seed: options.ExperimentSeed = None,
-    threads: options.ExperimentThreads = None,
-    as_json: options.Json = False,
-    progress: options.Progress = None,
+    *,
+    asked: options.AskedExperiment,
     traceback: options.Traceback = False,
 ) -> None:
     """Run an experiment, or list the experiments."""
 
     def work() -> int:
-        if name is None or names:
+        if asked.name is None or names:
             what = "--list" if names else "without a name, dpcore reproduce"
             _alone(what, context, "names", "as_json", "traceback")
-            return experiments_list(as_json)
-        folder = Path("results" if out is None else out)
-        return experiment(name, folder, trials, seed, threads, progress, as_json)
+            return experiments_list(asked.as_json)
+        return experiment(asked)
 
     raise typer.Exit(guard(work, traceback))
 

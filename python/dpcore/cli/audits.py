@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import sys
 import warnings
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import MISSING, fields, replace
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
 from pathlib import Path
@@ -18,12 +16,18 @@ from ..errors import AssumptionWarning, choice, count, invalid
 from ..events import Vote
 from ..mechanisms.systems import System
 from ..pairs import distance
-from ..published import is_native
 from ..records import Pair
-from . import user as _cli_user
+from . import user
+from .delivering import check_folder, check_plot, deliver
+from .options import Asked, for_call
 from .pairs import given as given_pair
 from .pairs import relation
-from .status import INTERRUPTED, NO_VERDICT, NOT_REFUTED, REFUTED, Usage, say, usage
+from .status import INTERRUPTED, NO_VERDICT, NOT_REFUTED, REFUTED, Usage, usage
+
+__all__ = [
+    "SYSTEMS",
+    "run",
+]
 
 SYSTEMS: dict[str, type[System]] = {
     "laplace": published.LaplaceMechanism,
@@ -40,43 +44,12 @@ SYSTEMS: dict[str, type[System]] = {
 
 _Pairs = Pair | tuple[Pair, ...]
 
-_OF_SYSTEMS = ("epsilon", "sensitivity", "clip", "nan")
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What the command line asks for; None where an option was not given."""
-
-    target: str | None
-    epsilon: float | None
-    sensitivity: float | None
-    clip: float | None
-    nan: str | None
-    dim: int | None
-    x: str | None
-    x_prime: str | None
-    claim: float | None
-    no_claim: bool
-    delta: float
-    confidence: float
-    attack: str
-    bound: str
-    stop: str
-    floats: bool
-    pilot: int | None
-    patterns: str | None
-    neighbour: str | None
-    null: bool
-    trials: str
-    start: str
-    seed: int | None
-    route: str
-    block: int | None
-    threads: int | None
-    plot: str | None
-    html: str | None
-    as_json: bool
-    progress: bool | None
+_OF_SYSTEMS = tuple(
+    one.name
+    for one in fields(Asked)
+    if any(one.name == own.name for system in SYSTEMS.values() for own in fields(system))
+)
+"""Options that describe a published system."""
 
 
 def run(asked: Asked) -> int:
@@ -88,18 +61,18 @@ def run(asked: Asked) -> int:
     if asked.stop == "refuted" and asked.no_claim:
         raise Usage("--stop refuted needs a claim")
     if asked.plot is not None:
-        _check_plot(Path(asked.plot))
+        check_plot(Path(asked.plot))
     if asked.html is not None:
-        _check_folder("--html", Path(asked.html))
-    if _cli_user.is_own(asked.target):
-        path, name = _cli_user.split(asked.target)
-        with _cli_user.at_work(path):
+        check_folder("--html", Path(asked.html))
+    if user.is_own(asked.target):
+        path, name = user.split(asked.target)
+        with user.at_work(path):
             mechanism, pair = _own(asked, asked.target, path, name)
             report = _audit(asked, mechanism, pair)
     else:
         mechanism, pair = _system(asked, asked.target)
         report = _audit(asked, mechanism, pair)
-    _deliver(asked, report)
+    deliver(asked, report)
     if report.partial:
         return INTERRUPTED
     if report.checks:
@@ -112,28 +85,13 @@ def _audit(asked: Asked, mechanism: Any, pair: _Pairs) -> Audit:
     with usage(), warnings.catch_warnings():
         # The report says the same, in its own words.
         warnings.simplefilter("ignore", AssumptionWarning)
-        report = audit(
-            mechanism,
-            pair,
-            neighbour=neighbour,
-            null=asked.null,
-            trials=asked.trials,
-            start=_start(asked.start),
-            attack=attacks.named(choice("attack", asked.attack, tuple(attacks.NAMES))),
-            bound=asked.bound,
-            stop=asked.stop,
-            floats=asked.floats,
-            pilot=asked.pilot,
+        given = for_call(asked, audit)
+        given["neighbour"], given["start"] = neighbour, _start(asked.start)
+        given["attack"] = attacks.named(choice("attack", asked.attack, tuple(attacks.NAMES)))
+        if asked.no_claim:
             # Any number here keeps the mechanism's own claim out of an audit without one.
-            claim=0.0 if asked.no_claim else asked.claim,
-            delta=asked.delta,
-            confidence=asked.confidence,
-            rng=asked.seed,
-            route=asked.route,
-            block=asked.block,
-            threads=asked.threads,
-            progress=asked.progress,
-        )
+            given["claim"] = 0.0
+        report = audit(mechanism, pair, rng=asked.seed, **given)
     return replace(report, claim=None) if asked.no_claim else report
 
 
@@ -181,12 +139,12 @@ def _own(asked: Asked, target: str, path: Path, name: str) -> tuple[Any, _Pairs]
         if getattr(asked, key) is not None:
             raise Usage(f"--{key} does not apply to a mechanism of your own ({target})")
     pair = given_pair(asked)
-    mechanism = _cli_user.load(path, name, target)
+    mechanism = user.load(path, name, target)
     own = getattr(mechanism, "claim", None)
     if asked.claim is None and not asked.no_claim and (own is None or callable(own)):
         raise Usage(f"{target} has no claim: give --claim EPSILON, or --no-claim to estimate only")
     if pair is None:
-        pair = _cli_user.own_pair(mechanism, target, path, asked.dim)
+        pair = user.own_pair(mechanism, target, path, asked.dim)
     if pair is None:
         # A silent choice could refute in somebody's CI what nobody claimed: 0 against 1 need not
         # be neighbours, and zeros against ones in many entries hardly ever are.
@@ -196,46 +154,3 @@ def _own(asked: Asked, target: str, path: Path, name: str) -> tuple[Any, _Pairs]
             "entry that changes by 1)"
         )
     return mechanism, pair
-
-
-def _check_plot(path: Path) -> None:
-    """Complain before the audit: a picture that cannot be saved should not cost an hour."""
-    from matplotlib.backend_bases import FigureCanvasBase
-
-    kinds = sorted(FigureCanvasBase.get_supported_filetypes())
-    if path.suffix.lower().lstrip(".") not in kinds:
-        raise Usage(f"--plot must end in one of .{', .'.join(kinds)}, got {path}")
-    _check_folder("--plot", path)
-
-
-def _check_folder(option: str, path: Path) -> None:
-    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        raise Usage(f"{option} must name a file in a folder that can be written to, got {path}")
-
-
-def _deliver(asked: Asked, report: Audit) -> None:
-    if asked.as_json:
-        # A callable is kept by name, so that what is printed is just what from_json reads.
-        plain = report if is_native(report.mechanism) else replace(report, mechanism=report.name)
-        sys.stdout.write(plain.to_json() + "\n")
-    else:
-        _print(report)
-    if asked.plot is not None:
-        sys.stdout.flush()
-        report.plot().savefig(asked.plot)
-        say(f"wrote {asked.plot}")
-    if asked.html is not None:
-        report.to_html(asked.html)
-        say(f"wrote {asked.html}")
-
-
-def _print(report: Audit) -> None:
-    from rich.console import Console
-
-    console = Console(highlight=False, soft_wrap=True)
-    for number, line in enumerate(str(report).splitlines()):
-        style = "bold" if number == 0 else ""
-        if line.startswith("  verdict "):
-            # A claim that stands is no pass mark: neither green nor bold.
-            style = {True: "bold red", False: "", None: "bold yellow"}[report.refuted]
-        console.print(line, style=style, markup=False, emoji=False)

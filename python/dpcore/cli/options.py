@@ -1,78 +1,50 @@
-"""The options of the commands: a type, the name where it is not the parameter's, and its help."""
+"""The options of the commands, each declared once: name, type, default, help, and where it stands.
+
+A command's options are the fields of a class. What a field is called is what the function that
+does the work calls its argument; `OPTIONS` says how the command line spells it.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, Field, dataclass, field, fields
+from typing import Annotated, Any, Final, TypeVar, get_type_hints
 
 import typer
 
+from ..attacks import NAMES
+from ..bounds import BOUNDS
 
-def _in(panel: str, text: str, *names: str, metavar: str | None = None, **more: Any) -> Any:
+__all__ = [
+    "OPTIONS",
+    "Asked",
+    "AskedExperiment",
+    "AskedOutputs",
+    "Json",
+    "Names",
+    "Systems",
+    "Traceback",
+    "asking",
+    "for_call",
+]
+
+_Asked = TypeVar("_Asked")
+
+
+def _in(panel: str | None, text: str, *names: str, metavar: str | None = None, **more: Any) -> Any:
     return typer.Option(*names, help=text, metavar=metavar, rich_help_panel=panel, **more)
+
+
+def _listed(names: list[str]) -> str:
+    return f"{', '.join(names[:-1])} or {names[-1]}."
 
 
 _SYSTEM, _INPUTS, _CLAIM = "A published system", "The two inputs", "The claim"
 _ATTACK, _RUN, _OUTPUT = "The attack", "The run", "Output"
 
-Target = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="SYSTEM|FILE.py:FUNCTION",
-        help="A published system, or a mechanism of your own.",
-        show_default=False,
-    ),
-]
-Systems = Annotated[bool, typer.Option("--list", help="List the published systems.")]
-
-Epsilon = Annotated[float | None, _in(_SYSTEM, "The epsilon it is run with, which is its claim.")]
-Sensitivity = Annotated[
-    float | None,
-    _in(
-        _SYSTEM,
-        "L1 sensitivity that the noise is made for. Default: the distance of --x and --x-prime, "
-        "1 without them.",
-    ),
-]
-Clip = Annotated[float | None, _in(_SYSTEM, "Radius of the clip of the ADePT family. Default: 1.")]
-Nan = Annotated[
-    str | None,
-    _in(
-        _SYSTEM,
-        "What dptext makes of an undefined draw: zero, resample or keep. Default: zero.",
-        metavar="MODE",
-    ),
-]
-
-Dim = Annotated[
-    int | None,
-    _in(_INPUTS, "Entries of the mechanism's own default pair. Default: 2 for a system."),
-]
-X = Annotated[
-    str | None,
-    _in(_INPUTS, "First input: numbers with commas between, or @FILE.npy.", metavar="NUMBERS"),
-]
-XPrime = Annotated[str | None, _in(_INPUTS, "Second input, likewise.", metavar="NUMBERS")]
-Patterns = Annotated[
-    str | None,
-    _in(
-        _INPUTS,
-        "Choose among the usual pairs in --dim entries: one (entry changes by 1) or all (may).",
-        metavar="WHICH",
-    ),
-]
-Neighbour = Annotated[
-    str | None,
-    _in(
-        _INPUTS,
-        "Which inputs the claim speaks of: l1=1, l2=1, linf=1 (or another radius), replace or "
-        "add-remove. A farther pair is refused. Default: the two inputs given.",
-        metavar="RELATION",
-    ),
-]
-Null = Annotated[
-    bool,
-    _in(_INPUTS, "Allow two equal inputs, where all that is found is a false alarm.", "--null"),
-]
+# Of several commands.
 
 Claim = Annotated[
     float | None, _in(_CLAIM, "The epsilon to test. Default: the mechanism's own claim.")
@@ -80,58 +52,10 @@ Claim = Annotated[
 NoClaim = Annotated[bool, _in(_CLAIM, "Test no claim, only estimate.", "--no-claim")]
 Delta = Annotated[float, _in(_CLAIM, "The delta of the claim.")]
 Confidence = Annotated[float, _in(_CLAIM, "Probability that the bound holds.")]
-
-Attack = Annotated[
-    str,
-    _in(
-        _ATTACK,
-        "auto (all that apply), majority, threshold, histogram, additive, support, products, "
-        "residues, lattice, coordinatewise, classifier or timing.",
-        metavar="NAME",
-    ),
-]
-Bound = Annotated[
-    str,
-    _in(_ATTACK, "clopper_pearson, exact, conditional or anytime.", metavar="NAME"),
-]
-Stop = Annotated[
-    str,
-    _in(
-        _ATTACK,
-        "fixed counts all trials, refuted stops as soon as the claim is refuted.",
-        metavar="RULE",
-    ),
-]
-Floats = Annotated[
-    bool, _in(_ATTACK, "Let what rounding gives away count towards the verdict.", "--floats")
-]
-Pilot = Annotated[
-    int | None,
-    _in(_ATTACK, "Draws a side that choose the event. Default: an eighth of the trials."),
-]
-Trials = Annotated[str, _in(_RUN, "Draws to count on each side, such as 1e8.", metavar="N")]
-Start = Annotated[
-    str,
-    _in(_RUN, "First trial; runs of disjoint trials with one seed can be added.", metavar="N"),
-]
 Seed = Annotated[int | None, _in(_RUN, "Repeats a run. Default: a fresh one, which is reported.")]
-Route = Annotated[
-    str,
-    _in(
-        _RUN,
-        "How a system's votes are counted: auto, integer or sampled; the counts are the same.",
-        metavar="ROUTE",
-    ),
-]
-Block = Annotated[int | None, _in(_RUN, "Trials in a block, part of what repeats a run.")]
-Threads = Annotated[
-    int | None, _in(_RUN, "Number of threads. Default: all cores, 1 for your own mechanism.")
-]
-
 Plot = Annotated[
     str | None, _in(_OUTPUT, "Save a picture, such as audit.png or .svg.", metavar="FILE")
 ]
-Html = Annotated[str | None, _in(_OUTPUT, "Save the whole report as one page.", metavar="FILE")]
 Json = Annotated[bool, _in(_OUTPUT, "Print one JSON document, nothing else.", "--json")]
 Progress = Annotated[
     bool | None,
@@ -143,62 +67,275 @@ Progress = Annotated[
     ),
 ]
 Traceback = Annotated[bool, _in(_OUTPUT, "Show the whole traceback of an error.", "--traceback")]
+Systems = Annotated[bool, _in(None, "List the published systems.", "--list")]
+Names = Annotated[bool, _in(None, "List the experiments.", "--list")]
 
-Files = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="FILE [FILE]",
-        help="Outputs on x, then outputs on x': .npy, .npz, .csv or .parquet.",
-        show_default=False,
-    ),
-]
-Rows = Annotated[
-    str | None,
-    _in(
-        _CLAIM,
-        "independent (every row drawn anew) or one_run (canaries of one training run): you must "
-        "say which.",
-        metavar="KIND",
-        show_default=False,
-    ),
-]
-OutputsAttack = Annotated[
-    str | None, _in(_ATTACK, "As in dpcore audit. Default: auto.", "--attack", metavar="NAME")
-]
-OutputsBound = Annotated[
-    str | None,
-    _in(_ATTACK, "Default: the one that fits the kind of rows.", "--bound", metavar="NAME"),
-]
-CountShare = Annotated[
-    float | None, _in(_ATTACK, "Share of independent rows that is counted. Default: one half.")
-]
-Guesses = Annotated[
-    str | None,
-    _in(_ATTACK, "Canaries guessed: a number, a share, or IN,OUT. Default: all.", metavar="N"),
-]
-Column = Annotated[list[str], _in(_INPUTS, "Column to read, by name or number; may be repeated.")]
-Label = Annotated[
-    str | None, _in(_INPUTS, "Column of one file that tells the side: 0 or 1, x or x_prime.")
-]
-Paired = Annotated[
-    bool, _in(_CLAIM, "Rows i of both sides come from one seed: they stay together.", "--paired")
-]
 
-Name = Annotated[
-    str | None,
-    typer.Argument(metavar="NAME", help="The experiment.", show_default=False),
-]
-Names = Annotated[bool, typer.Option("--list", help="List the experiments.")]
-Out = Annotated[
-    str | None, typer.Option(metavar="DIR", help="Folder for the files. Default: results.")
-]
-ExperimentTrials = Annotated[
-    str | None,
-    typer.Option(metavar="N", help="Draws on each side of every audit. Default: its own."),
-]
-ExperimentSeed = Annotated[
-    int | None, typer.Option(help="Default: the one of the published files.")
-]
-ExperimentThreads = Annotated[
-    int | None, typer.Option(help="Number of threads. Default: all cores.")
-]
+@dataclass(frozen=True)
+class Asked:
+    """What `dpcore audit` is asked for; None where an option was not given."""
+
+    target: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="SYSTEM|FILE.py:FUNCTION",
+            help="A published system, or a mechanism of your own.",
+            show_default=False,
+        ),
+    ] = None
+    epsilon: Annotated[
+        float | None, _in(_SYSTEM, "The epsilon it is run with, which is its claim.")
+    ] = None
+    sensitivity: Annotated[
+        float | None,
+        _in(
+            _SYSTEM,
+            "L1 sensitivity that the noise is made for. Default: the distance of --x and "
+            "--x-prime, 1 without them.",
+        ),
+    ] = None
+    clip: Annotated[
+        float | None, _in(_SYSTEM, "Radius of the clip of the ADePT family. Default: 1.")
+    ] = None
+    nan: Annotated[
+        str | None,
+        _in(
+            _SYSTEM,
+            "What dptext makes of an undefined draw: zero, resample or keep. Default: zero.",
+            metavar="MODE",
+        ),
+    ] = None
+    dim: Annotated[
+        int | None,
+        _in(_INPUTS, "Entries of the mechanism's own default pair. Default: 2 for a system."),
+    ] = None
+    x: Annotated[
+        str | None,
+        _in(_INPUTS, "First input: numbers with commas between, or @FILE.npy.", metavar="NUMBERS"),
+    ] = None
+    x_prime: Annotated[str | None, _in(_INPUTS, "Second input, likewise.", metavar="NUMBERS")] = (
+        None
+    )
+    claim: Claim = None
+    no_claim: NoClaim = False
+    delta: Delta = 0.0
+    confidence: Confidence = 0.95
+    attack: Annotated[
+        str,
+        _in(
+            _ATTACK,
+            f"auto (all that apply), {_listed([one for one in NAMES if one != 'auto'])}",
+            metavar="NAME",
+        ),
+    ] = "auto"
+    bound: Annotated[str, _in(_ATTACK, _listed(list(BOUNDS)), metavar="NAME")] = "clopper_pearson"
+    stop: Annotated[
+        str,
+        _in(
+            _ATTACK,
+            "fixed counts all trials, refuted stops as soon as the claim is refuted.",
+            metavar="RULE",
+        ),
+    ] = "fixed"
+    floats: Annotated[
+        bool, _in(_ATTACK, "Let what rounding gives away count towards the verdict.", "--floats")
+    ] = False
+    pilot: Annotated[
+        int | None,
+        _in(_ATTACK, "Draws a side that choose the event. Default: an eighth of the trials."),
+    ] = None
+    patterns: Annotated[
+        str | None,
+        _in(
+            _INPUTS,
+            "Choose among the usual pairs in --dim entries: one (entry changes by 1) or all (may).",
+            metavar="WHICH",
+        ),
+    ] = None
+    neighbour: Annotated[
+        str | None,
+        _in(
+            _INPUTS,
+            "Which inputs the claim speaks of: l1=1, l2=1, linf=1 (or another radius), replace or "
+            "add-remove. A farther pair is refused. Default: the two inputs given.",
+            metavar="RELATION",
+        ),
+    ] = None
+    null: Annotated[
+        bool,
+        _in(_INPUTS, "Allow two equal inputs, where all that is found is a false alarm.", "--null"),
+    ] = False
+    trials: Annotated[str, _in(_RUN, "Draws to count on each side, such as 1e8.", metavar="N")] = (
+        "1e6"
+    )
+    start: Annotated[
+        str,
+        _in(_RUN, "First trial; runs of disjoint trials with one seed can be added.", metavar="N"),
+    ] = "0"
+    seed: Seed = None
+    route: Annotated[
+        str,
+        _in(
+            _RUN,
+            "How a system's votes are counted: auto, integer or sampled; the counts are the same.",
+            metavar="ROUTE",
+        ),
+    ] = "auto"
+    block: Annotated[int | None, _in(_RUN, "Trials in a block, part of what repeats a run.")] = None
+    threads: Annotated[
+        int | None, _in(_RUN, "Number of threads. Default: all cores, 1 for your own mechanism.")
+    ] = None
+    plot: Plot = None
+    html: Annotated[
+        str | None, _in(_OUTPUT, "Save the whole report as one page.", metavar="FILE")
+    ] = None
+    as_json: Json = False
+    progress: Progress = None
+
+
+@dataclass(frozen=True)
+class AskedOutputs:
+    """What `dpcore audit-outputs` is asked for; None, or nothing, where one was not given."""
+
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE [FILE]",
+            help="Outputs on x, then outputs on x': .npy, .npz, .csv or .parquet.",
+            show_default=False,
+        ),
+    ]
+    rows: Annotated[
+        str | None,
+        _in(
+            _CLAIM,
+            "independent (every row drawn anew) or one_run (canaries of one training run): you "
+            "must say which.",
+            metavar="KIND",
+            show_default=False,
+        ),
+    ] = None
+    claim: Claim = None
+    no_claim: NoClaim = False
+    delta: Delta = 0.0
+    confidence: Confidence = 0.95
+    attack: Annotated[
+        str | None, _in(_ATTACK, "As in dpcore audit. Default: auto.", metavar="NAME")
+    ] = None
+    bound: Annotated[
+        str | None, _in(_ATTACK, "Default: the one that fits the kind of rows.", metavar="NAME")
+    ] = None
+    count_share: Annotated[
+        float | None, _in(_ATTACK, "Share of independent rows that is counted. Default: one half.")
+    ] = None
+    guesses: Annotated[
+        str | None,
+        _in(_ATTACK, "Canaries guessed: a number, a share, or IN,OUT. Default: all.", metavar="N"),
+    ] = None
+    column: Annotated[
+        list[str], _in(_INPUTS, "Column to read, by name or number; may be repeated.")
+    ] = field(default_factory=list)
+    label: Annotated[
+        str | None, _in(_INPUTS, "Column of one file that tells the side: 0 or 1, x or x_prime.")
+    ] = None
+    paired: Annotated[
+        bool,
+        _in(_CLAIM, "Rows i of both sides come from one seed: they stay together.", "--paired"),
+    ] = False
+    seed: Seed = None
+    plot: Plot = None
+    as_json: Json = False
+
+
+@dataclass(frozen=True)
+class AskedExperiment:
+    """What `dpcore reproduce` is asked for; None where an option was not given."""
+
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="The experiment.", show_default=False)
+    ] = None
+    out: Annotated[
+        str | None, _in(None, "Folder for the files. Default: results.", metavar="DIR")
+    ] = None
+    trials: Annotated[
+        str | None,
+        _in(None, "Draws on each side of every audit. Default: its own.", metavar="N"),
+    ] = None
+    seed: Annotated[int | None, _in(None, "Default: the one of the published files.")] = None
+    threads: Annotated[int | None, _in(None, "Number of threads. Default: all cores.")] = None
+    as_json: Json = False
+    progress: Progress = None
+
+
+def asking(kind: type[_Asked]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the fields of a class as its options, in the place of its argument `asked`.
+
+    Args:
+        kind: one of the classes above.
+
+    Returns:
+        The decorator.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        hints = get_type_hints(kind, include_extras=True)
+        spread = [
+            inspect.Parameter(
+                one.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=_default(one),
+                annotation=hints[one.name],
+            )
+            for one in fields(kind)  # type: ignore[arg-type]
+        ]
+
+        @functools.wraps(command)
+        def run(**given: Any) -> None:
+            command(asked=kind(**{one.name: given.pop(one.name) for one in spread}), **given)
+
+        taken: list[inspect.Parameter] = []
+        for one in inspect.signature(command, eval_str=True).parameters.values():
+            own = one.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+            taken += spread if one.name == "asked" else [own]
+        vars(run)["__signature__"] = inspect.Signature(taken)
+        return run
+
+    return decorate
+
+
+def for_call(asked: Any, function: Callable[..., Any]) -> dict[str, Any]:
+    """What was asked for, as far as a function has an argument of that name.
+
+    Args:
+        asked: an instance of one of the classes above.
+        function: the function.
+
+    Returns:
+        Its keyword arguments.
+    """
+    taken = inspect.signature(function).parameters
+    return {one.name: getattr(asked, one.name) for one in fields(asked) if one.name in taken}
+
+
+def _default(one: Field[Any]) -> Any:
+    if one.default_factory is not MISSING:
+        return one.default_factory()
+    return inspect.Parameter.empty if one.default is MISSING else one.default
+
+
+def _spelled() -> dict[str, str]:
+    """How every argument is spelled as an option."""
+    found = {}
+    for kind in (Asked, AskedOutputs, AskedExperiment):
+        for name, hint in get_type_hints(kind, include_extras=True).items():
+            option = hint.__metadata__[0]
+            if isinstance(option, typer.models.OptionInfo):
+                # Of an option in an annotation, its first name is kept as its default.
+                own = option.default if isinstance(option.default, str) else f"--{name}"
+                found[name] = own.partition("/")[0].replace("_", "-")
+    # Complaints call the seed by the name of its argument. Of `floats` they speak as Python does.
+    return {**{name: own for name, own in found.items() if name != "floats"}, "rng": found["seed"]}
+
+
+OPTIONS: Final = _spelled()
+"""The options by the arguments that they stand for, as messages name them."""

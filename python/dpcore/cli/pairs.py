@@ -2,37 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from ..errors import choice, invalid
 from ..pairs import L1, L2, WHICH, AddRemove, Linf, Neighbour, Replace, patterns
 from ..records import Pair
+from .options import Asked
 from .status import Usage, usage
+
+__all__ = [
+    "given",
+    "relation",
+]
 
 _BALLS = {"l1": L1, "l2": L2, "linf": Linf}
 _DATASETS = {"replace": Replace, "add-remove": AddRemove}
-
-
-class Inputs(Protocol):
-    """The options about the inputs; None where one was not given."""
-
-    @property
-    def dim(self) -> int | None:
-        """Entries of a default pair."""
-
-    @property
-    def x(self) -> str | None:
-        """The first input."""
-
-    @property
-    def x_prime(self) -> str | None:
-        """The second one."""
-
-    @property
-    def patterns(self) -> str | None:
-        """Which of the usual pairs to choose from."""
 
 
 def relation(text: str | None) -> Neighbour | None:
@@ -59,7 +45,7 @@ def relation(text: str | None) -> Neighbour | None:
         raise Usage(str(invalid("--neighbour", requirement, text))) from None
 
 
-def given(asked: Inputs) -> Pair | tuple[Pair, ...] | None:
+def given(asked: Asked) -> Pair | tuple[Pair, ...] | None:
     """The pair of `--x` and `--x-prime`, or those of `--patterns`; None without either.
 
     Raises:

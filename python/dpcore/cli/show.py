@@ -15,9 +15,17 @@ from typing import Any
 import numpy as np
 
 from .. import __version__, _core, experiments
-from ..sampling.drawing import threads_of
+from ..streams import threads_of
 from .audits import SYSTEMS
+from .options import AskedExperiment
 from .status import INTERRUPTED, NOT_REFUTED, Usage, usage
+
+__all__ = [
+    "environment",
+    "experiment",
+    "experiments_list",
+    "systems_list",
+]
 
 
 def systems_list(as_json: bool) -> int:
@@ -77,30 +85,25 @@ def experiments_list(as_json: bool) -> int:
     return NOT_REFUTED
 
 
-def experiment(
-    name: str,
-    out: Path,
-    trials: str | None,
-    seed: int | None,
-    threads: int | None,
-    progress: bool | None,
-    as_json: bool,
-) -> int:
+def experiment(asked: AskedExperiment) -> int:
     """Run an experiment, print its table and the files that it wrote."""
+    name, out = asked.name or "", Path("results" if asked.out is None else asked.out)
     if name not in experiments.NAMES:
         raise Usage(f"no such experiment: {name} (there are {', '.join(experiments.NAMES)})")
-    given = {"trials": trials, "seed": seed}
+    given = {"trials": asked.trials, "seed": asked.seed}
     with usage():
         # Checked here, so that an error of the run itself is not taken for bad usage.
         experiments.get(name).Config(**{k: v for k, v in given.items() if v is not None})
-        threads_of(threads)
+        threads_of(asked.threads)
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise Usage(f"--out must be a folder that can be written to, got {out}: {error}") from error
-    result = experiments.reproduce(name, out, trials, seed, threads, progress)
+    result = experiments.reproduce(
+        name, out, asked.trials, asked.seed, asked.threads, asked.progress
+    )
     files = "\n".join(str(path) for path in sorted(out.glob(f"{name}.*")))
-    if as_json:
+    if asked.as_json:
         print(json.dumps(result.to_dict(), allow_nan=False))
         print(f"wrote\n{files}", file=sys.stderr)
     else:

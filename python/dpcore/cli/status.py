@@ -8,23 +8,31 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator
 
+from .options import OPTIONS
+
+__all__ = [
+    "CALLED",
+    "INTERRUPTED",
+    "NOT_REFUTED",
+    "NO_VERDICT",
+    "REFUTED",
+    "USAGE",
+    "Failure",
+    "Usage",
+    "failures",
+    "guard",
+    "last_line",
+    "say",
+    "usage",
+]
+
 NOT_REFUTED, REFUTED, USAGE, NO_VERDICT, INTERRUPTED = 0, 1, 2, 3, 130
 
 CALLED = "it is called as mechanism(x, size, rng) and returns an array with size rows"
-
-_ARGUMENTS = (
-    "x", "x_prime", "epsilon", "sensitivity", "clip", "nan", "dim", "trials", "start", "claim",
-    "delta", "confidence", "rng", "seed", "route", "block", "threads", "attack", "bound", "stop",
-    "pilot", "patterns", "neighbour",
-)  # fmt: skip
-_SHOWN = {"claim=": "--claim", "neighbour=": "--neighbour ", "null=True": "--null"}
-"""What messages say of arguments, in the words of the command line."""
-_NAMED = re.compile(rf"^({'|'.join(_ARGUMENTS)})(?= must be )")
 
 
 class Usage(Exception):
@@ -50,18 +58,16 @@ def usage() -> Iterator[None]:
     try:
         yield
     except (TypeError, ValueError) as error:
-        text = str(error)
+        text, argument = str(error), getattr(error, "argument", "")
         # Of dpcore's own complaints only these are about what a user's function returned.
-        if text.startswith("outputs of "):
+        if argument.startswith("outputs of "):
             raise Failure(text, CALLED) from error
-        text = _NAMED.sub(lambda found: _option(found[1]), text)
-        for argument, option in _SHOWN.items():
-            text = text.replace(argument, option)
+        text = OPTIONS.get(argument, argument) + text.removeprefix(argument)
+        for name, value in getattr(error, "mentioned", {}).items():
+            # A switch has no value.
+            shown = f"{OPTIONS.get(name, name)} {'' if value == 'True' else value}".rstrip()
+            text = text.replace(f"{name}={value}", shown)
         raise Usage(text) from error
-
-
-def _option(argument: str) -> str:
-    return "--seed" if argument == "rng" else "--" + argument.replace("_", "-")
 
 
 @contextlib.contextmanager

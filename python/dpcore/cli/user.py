@@ -20,6 +20,15 @@ from ..published import is_native
 from ..records import Pair
 from .status import Usage, failures
 
+__all__ = [
+    "Guarded",
+    "at_work",
+    "is_own",
+    "load",
+    "own_pair",
+    "split",
+]
+
 _IMPORTED = "its own folder is on sys.path, other folders go into PYTHONPATH"
 _ATTRIBUTE = "claim is a number, default_pair a function that returns a dpcore.Pair"
 _MISSING: Any = object()

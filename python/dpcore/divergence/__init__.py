@@ -2,8 +2,9 @@
 
 from . import closed_forms
 from .conversion import Converted, Line, canonne_kamath_steinke, line
+from .epsilon import Epsilon
 from .estimating import METHODS, kl, renyi
-from .record import Beside, Diagnostics, Epsilon, Estimate
+from .record import Beside, Diagnostics, Estimate
 
 __all__ = [
     "METHODS",

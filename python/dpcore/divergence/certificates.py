@@ -15,8 +15,8 @@ import numpy as np
 
 from ..bounds import clopper_pearson, limits, predicted
 from ..errors import confidence_level, delta_level, instance, invalid
-from ..records import Counts, Record, frozen_array
-from .raw import Reals
+from ..records import Counts, Record
+from .raw import Reals, freeze
 from .reliability.choosing import best_bins, best_event, event_bound
 from .reliability.held_out import HeldOut
 
@@ -52,8 +52,7 @@ class Certificate(Record):
 
     def __post_init__(self) -> None:
         """Freeze the arrays."""
-        for name in ("alphas", "bound"):
-            object.__setattr__(self, name, frozen_array(getattr(self, name)))
+        freeze(self, "alphas", "bound")
 
     def at(self, alphas: Reals) -> Certificate:
         """The same certificate at some of its orders.

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import integer, invalid, real
-from ..mechanisms.noise import positive
+from ..mechanisms import positive
 from .families import (
     atoms,
     between,

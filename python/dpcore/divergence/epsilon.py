@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
+from ..records import Record
 from .certificates import epsilon_hat, epsilon_lower
 from .conversion import Line, canonne_kamath_steinke, line
-from .raw import Reals
-from .record import Epsilon, Estimate
+from .raw import Flags, Reals
 from .reliability.group_sizes import two_laws
+from .reliability.held_out import HeldOut
 
 SEEN: Final = 10
 """Rows that a share of delta of the smaller set must hold for the sample to see that delta."""
@@ -27,26 +30,81 @@ _TWO_LAWS = (
 _NO_CHECKS = "epsilon_lower and epsilon_hat need held-out events: checks=True"
 
 
-def figures(estimate: Estimate, delta: float) -> Epsilon:
-    """The certified figure, the plug-in of its event, and the converted curve."""
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Epsilon(Record):
+    """Three figures for one delta; none of them stands for another.
+
+    Attributes:
+        delta: the delta asked for.
+        epsilon_lower: certified at `confidence`: the smallest epsilon at which (epsilon, delta)-DP
+            is not refuted by a held-out event. None where nobody said that rows are independent.
+        epsilon_hat: the empirical loss of that event; a point estimate.
+        epsilon_rdp: the conversion of the estimated curve (Canonne, Kamath and Steinke 2020),
+            the larger direction: neither an upper nor a lower bound. None where no order above
+            one is resolved in both directions.
+        alpha: the order that decided `epsilon_rdp`.
+        line: Gusain and Leith's line above the curve with its own epsilon, or None.
+        confidence: of `epsilon_lower`.
+        extrapolated: True if delta is below 10 over the smaller number of rows: no event of this
+            sample can speak about it.
+        reasons: a sentence for each figure that is None or needs a word.
+    """
+
+    delta: float
+    epsilon_lower: float | None
+    epsilon_hat: float | None
+    epsilon_rdp: float | None
+    alpha: float | None
+    line: Line | None
+    confidence: float
+    extrapolated: bool
+    reasons: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """The three figures, each with what it is."""
+        from .report.text import epsilon_text
+
+        return epsilon_text(self)
+
+
+def figures(
+    delta: float,
+    *,
+    curves: Sequence[tuple[Reals, Reals]],
+    sizes: tuple[int, int],
+    held_out: HeldOut | None,
+    stated: bool,
+    confidence: float,
+    size_p: float | None,
+) -> Epsilon:
+    """The certified figure, the plug-in of its event, and the converted curve.
+
+    Args:
+        delta: in [0, 1).
+        curves: for each direction what `usable` found.
+        sizes: rows of the two sets.
+        held_out: counts of held-out events, or None.
+        stated: True if the caller said that rows (or groups) are independent.
+        confidence: of what is certified.
+        size_p: p-value of the test that sizes of groups do not depend on values, or None.
+    """
     reasons: list[str] = []
     lower = hat = None
-    if estimate.held_out is None:
+    if held_out is None:
         reasons.append(_NO_CHECKS)
     else:
-        hat = epsilon_hat(estimate.held_out, delta, estimate.confidence)
-        if estimate.stated:
-            lower = epsilon_lower(estimate.held_out, delta, estimate.confidence)
+        hat = epsilon_hat(held_out, delta, confidence)
+        if stated:
+            lower = epsilon_lower(held_out, delta, confidence)
         else:
             reasons.append(_NOT_STATED)
-    if estimate.checks is not None and two_laws(estimate.checks.size_p):
+    if two_laws(size_p):
         reasons.append(_TWO_LAWS)
-    rdp, alpha, drawn = _converted(estimate, delta)
+    rdp, alpha, drawn = _converted(curves, delta)
     if rdp is None:
         reasons.append("epsilon_rdp needs delta above 0" if delta == 0.0 else _NO_ORDER)
-    extrapolated = delta < SEEN / min(estimate.sizes)
-    if extrapolated:
-        least = SEEN / min(estimate.sizes)
+    least = SEEN / min(sizes)
+    if delta < least:
         reasons.append(f"extrapolated: this sample sees delta from {least:.2g} on")
     return Epsilon(
         delta=delta,
@@ -55,31 +113,27 @@ def figures(estimate: Estimate, delta: float) -> Epsilon:
         epsilon_rdp=rdp,
         alpha=alpha,
         line=drawn,
-        confidence=estimate.confidence,
-        extrapolated=extrapolated,
+        confidence=confidence,
+        extrapolated=delta < least,
         reasons=tuple(reasons),
     )
 
 
-def usable(estimate: Estimate, direction: int) -> tuple[Reals, Reals]:
+def usable(alphas: Reals, value: Reals, resolved: Flags) -> tuple[Reals, Reals]:
     """Orders above one up to the first that is not resolved, and the curve to convert there."""
-    above = estimate.alphas > 1.0
-    kept = above & np.logical_and.accumulate(estimate.resolved[direction] | ~above)
+    above = alphas > 1.0
+    kept = above & np.logical_and.accumulate(resolved | ~above)
     # D_alpha never falls with alpha and is never negative.
-    curve = np.maximum.accumulate(np.maximum(estimate.value[direction][kept], 0.0))
-    return estimate.alphas[kept], curve
+    return alphas[kept], np.maximum.accumulate(np.maximum(value[kept], 0.0))
 
 
-def _converted(estimate: Estimate, delta: float) -> tuple[float | None, float | None, Line | None]:
+def _converted(
+    curves: Sequence[tuple[Reals, Reals]], delta: float
+) -> tuple[float | None, float | None, Line | None]:
     """The larger direction of both conversions, from resolved orders above one only."""
-    if delta == 0.0:
+    if delta == 0.0 or not all(len(alphas) for alphas, _ in curves):
         return None, None, None
-    found: list[tuple[float, float | None, Line]] = []
-    for direction in (0, 1):
-        alphas, curve = usable(estimate, direction)
-        if not len(alphas):
-            return None, None, None
-        direct = canonne_kamath_steinke(alphas, curve, delta)
-        found.append((direct.epsilon, direct.alpha, line(alphas, curve, delta)))
-    rdp, alpha, _ = max(found, key=lambda one: one[0])
-    return rdp, alpha, max((one[2] for one in found), key=lambda one: one.epsilon)
+    direct = [canonne_kamath_steinke(*curve, delta) for curve in curves]
+    lines = [line(*curve, delta) for curve in curves]
+    larger = max(direct, key=lambda each: each.epsilon)
+    return larger.epsilon, larger.alpha, max(lines, key=lambda each: each.epsilon)

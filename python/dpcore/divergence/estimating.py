@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import mistyped
-from ..sampling.drawing import Rng
+from ..streams import Rng
 from .points.points import points
 from .record import Estimate
 from .request import KL_ONLY, METHODS, Request
@@ -131,8 +131,18 @@ def renyi(
         True
     """
     begun = time.perf_counter()
-    request = Request.checked(
-        points=points(y0, y1, counts0, counts1, groups0, groups1, decimals, scale),
+    both = points(
+        y0,
+        y1,
+        counts0=counts0,
+        counts1=counts1,
+        groups0=groups0,
+        groups1=groups1,
+        decimals=decimals,
+        scale=scale,
+    )
+    request = Request(
+        points=both,
         alphas=alphas,
         k=k,
         method=method,

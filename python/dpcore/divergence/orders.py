@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import invalid, mistyped, vector
-from ..mechanisms.noise import LARGEST
+from ..mechanisms import LARGEST
 from .raw import Reals
 
 _SUM_TOLERANCE: Final = 1e-9

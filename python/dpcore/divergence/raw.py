@@ -1,4 +1,4 @@
-"""What an estimator returns before anybody says how much of it to believe."""
+"""What an estimator returns before anybody says how much of it to believe; arrays of records."""
 
 from __future__ import annotations
 
@@ -7,7 +7,18 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from ..records import Record, frozen_array
+
 Reals = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+
+def freeze(record: Record, *names: str) -> None:
+    """Replace arrays of a new record by read-only copies; None stays."""
+    for name in names:
+        array = getattr(record, name)
+        if array is not None:
+            object.__setattr__(record, name, frozen_array(array))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

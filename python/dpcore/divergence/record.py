@@ -9,18 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import delta_level
-from ..records import Record, frozen_array
-from .raw import Reals
+from ..records import Record
+from .certificates import Certificate
+from .epsilon import Epsilon, figures, usable
+from .raw import Flags, Reals, freeze
+from .reliability.checks import Checks
+from .reliability.held_out import HeldOut
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from .certificates import Certificate
-    from .conversion import Line
-    from .reliability.checks import Checks
-    from .reliability.held_out import HeldOut
-
-Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -39,7 +36,7 @@ class Beside(Record):
 
     def __post_init__(self) -> None:
         """Freeze the arrays."""
-        _freeze(self, "value", "std_error")
+        freeze(self, "value", "std_error")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -69,44 +66,7 @@ class Diagnostics(Record):
 
     def __post_init__(self) -> None:
         """Freeze the arrays."""
-        _freeze(self, "effective", "unseen_share", "atom_share", "replicates")
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Epsilon(Record):
-    """Three figures for one delta; none of them stands for another.
-
-    Attributes:
-        delta: the delta asked for.
-        epsilon_lower: certified at `confidence`: the smallest epsilon at which (epsilon, delta)-DP
-            is not refuted by a held-out event. None where nobody said that rows are independent.
-        epsilon_hat: the empirical loss of that event; a point estimate.
-        epsilon_rdp: the conversion of the estimated curve (Canonne, Kamath and Steinke 2020),
-            the larger direction: neither an upper nor a lower bound. None where no order above
-            one is resolved in both directions.
-        alpha: the order that decided `epsilon_rdp`.
-        line: Gusain and Leith's line above the curve with its own epsilon, or None.
-        confidence: of `epsilon_lower`.
-        extrapolated: True if delta is below 10 over the smaller number of rows: no event of this
-            sample can speak about it.
-        reasons: a sentence for each figure that is None or needs a word.
-    """
-
-    delta: float
-    epsilon_lower: float | None
-    epsilon_hat: float | None
-    epsilon_rdp: float | None
-    alpha: float | None
-    line: Line | None
-    confidence: float
-    extrapolated: bool
-    reasons: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        """The three figures, each with what it is."""
-        from .report.text import epsilon_text
-
-        return epsilon_text(self)
+        freeze(self, "effective", "unseen_share", "atom_share", "replicates")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -173,7 +133,7 @@ class Estimate(Record):
 
     def __post_init__(self) -> None:
         """Freeze the arrays."""
-        _freeze(self, "belief", "alphas", "value", "std_error", "resolved", "ceiling", "kl")
+        freeze(self, "belief", "alphas", "value", "std_error", "resolved", "ceiling", "kl")
 
     @property
     def certified(self) -> Reals | None:
@@ -203,9 +163,17 @@ class Estimate(Record):
             Canonne, Kamath and Steinke (2020), Proposition 12; Gusain and Leith (2025) for the
             line.
         """
-        from .epsilon import figures
-
-        return figures(self, delta_level(delta))
+        return figures(
+            delta_level(delta),
+            curves=[
+                usable(self.alphas, *row) for row in zip(self.value, self.resolved, strict=True)
+            ],
+            sizes=self.sizes,
+            held_out=self.held_out,
+            stated=self.stated,
+            confidence=self.confidence,
+            size_p=None if self.checks is None else self.checks.size_p,
+        )
 
     def plot(self, ax: Any = None) -> Figure:
         """D_alpha with error bars, ceiling, certified bound and line; what is not resolved is grey.
@@ -241,10 +209,3 @@ class Estimate(Record):
         from .report.text import estimate_text
 
         return estimate_text(self)
-
-
-def _freeze(record: Record, *names: str) -> None:
-    for name in names:
-        array = getattr(record, name)
-        if array is not None:
-            object.__setattr__(record, name, frozen_array(array))

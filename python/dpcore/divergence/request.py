@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
 
-from ..errors import choice, confidence_level, integer, invalid, mistyped
-from ..sampling.drawing import seed_of, threads_of
+from ..errors import choice, confidence_level, flag, integer, invalid, mistyped
+from ..streams import Rng, seed_of, threads_of
 from .points.points import Points
 from .points.replicates import ERRORS, Labels, Plan, plan
 from .raw import Reals
@@ -34,83 +35,84 @@ PLAN, FOLDS, HELD_OUT, CHECKS, DRAWN, BEYOND, GROUPS, SINGLE = range(8)
 """What random numbers are for: each has a stream of its own."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Request:
-    """The checked arguments of an estimate."""
+    """The arguments of an estimate, as in `renyi`: making one checks and completes them.
+
+    Attributes:
+        points: both sets of rows, resampled as they are told.
+        method: what gives the values: "auto" is resolved.
+        checks: False, too, where a set is too small to be halved.
+        begun: when the estimate began, in seconds of `time.perf_counter`.
+        wanted: the orders asked for, shape (n_alpha,).
+        grid: these and what beliefs are decided on, ascending.
+        stated: True if the caller said that rows (or groups) are independent.
+        seed: what repeats the estimate.
+        notes: sentences for the reader.
+    """
 
     points: Points
-    wanted: Reals
-    grid: Reals
+    alphas: Any
     k: int
     method: str
     error: str | None
     certified: bool
-    stated: bool
+    rows: str | None
     confidence: float
-    seed: int
-    threads: int
+    rng: Rng
+    threads: int | None
     progress: bool | None
     score: Callable[..., Any] | None
     checks: bool
     replicates: int | None
     self_neighbour: bool
     begun: float
-    notes: tuple[str, ...]
+    wanted: Reals = field(init=False)
+    grid: Reals = field(init=False)
+    stated: bool = field(init=False)
+    seed: int = field(init=False)
+    notes: tuple[str, ...] = field(init=False)
 
-    @classmethod
-    def checked(
-        cls,
-        *,
-        points: Points,
-        alphas: Any,
-        k: Any,
-        method: Any,
-        error: Any,
-        certified: Any,
-        rows: Any,
-        confidence: Any,
-        rng: Any,
-        threads: Any,
-        progress: Any,
-        score: Any,
-        checks: Any,
-        replicates: Any,
-        self_neighbour: Any,
-        begun: float,
-    ) -> Request:
-        """The request, or a ValueError or TypeError that names what is wrong with it."""
-        method = choice("method", method, METHODS)
-        for name, flag in (
-            ("certified", certified), ("checks", checks), ("self_neighbour", self_neighbour),
-        ):  # fmt: skip
-            if not isinstance(flag, bool):
-                raise mistyped(name, "True or False", flag)
+    def __post_init__(self) -> None:
+        """Check the arguments: a ValueError or TypeError names what is wrong."""
+        points, score = self.points, self.score
+        asked = choice("method", self.method, METHODS)
+        for name in ("certified", "checks", "self_neighbour"):
+            flag(name, getattr(self, name))
         if score is not None and not callable(score):
             raise mistyped("score", "None or a callable", score)
-        if score is not None and not (checks or certified or method in ("auto", "score")):
+        scores = self.checks or self.certified or asked in ("auto", "score")
+        if score is not None and not scores:
             raise invalid("score", "None where no score is used (checks=False)", score)
-        k = _neighbours(k, points)
-        wanted, grid, notes = _orders(alphas, _limit(method, points, k), k)
-        stated = _stated(rows, points, certified)
-        if checks and min(points.units) < _FEWEST_UNITS:
-            checks = False
+        k = _neighbours(self.k, points)
+        wanted, grid, notes = _orders(self.alphas, _limit(asked, points, k), k)
+        stated = _stated(self.rows, points, self.certified)
+        checks = self.checks and min(points.units) >= _FEWEST_UNITS
+        if self.checks and not checks:
             notes += (
                 f"no checks: a set of fewer than {_FEWEST_UNITS} rows or groups has no halves",
             )
         if points.scale is None:
             # Coordinates that dwarf the others.
             for note in points.notes:
-                warnings.warn(note, stacklevel=3)
-        if error is not None:
-            choice("error", error, ERRORS)
-            _warn_few(points, k, _resolved(method, points) == "score" and score is None)
-        return cls(
-            points=points, wanted=wanted, grid=grid, k=k, method=_resolved(method, points),
-            error=error, certified=certified, stated=stated,
-            confidence=confidence_level(confidence), seed=seed_of(rng),
-            threads=threads_of(threads), progress=progress, score=score, checks=checks,
-            replicates=replicates, self_neighbour=self_neighbour, begun=begun, notes=notes,
-        )  # fmt: skip
+                warnings.warn(note, stacklevel=4)
+        method = _resolved(asked, points)
+        if self.error is not None:
+            choice("error", self.error, ERRORS)
+            _warn_few(points, k, method == "score" and score is None)
+        found = {
+            "method": method, "k": k, "wanted": wanted, "grid": grid, "notes": notes,
+            "stated": stated, "checks": checks, "confidence": confidence_level(self.confidence),
+            "seed": seed_of(self.rng), "threads": threads_of(self.threads),
+        }  # fmt: skip
+        for name, value in found.items():
+            object.__setattr__(self, name, value)
+
+    def on(self, points: Points) -> Request:
+        """The same request on other rows, of which nothing is checked again."""
+        other = copy.copy(self)
+        object.__setattr__(other, "points", points)
+        return other
 
     def stream(self, purpose: int) -> np.random.Generator:
         """The random numbers for one purpose."""
@@ -146,7 +148,7 @@ def _neighbours(given: Any, points: Points) -> int:
     if k > distinct:
         warnings.warn(
             f"k = {k} exceeds the {distinct} distinct rows of a set: balls hold whole ties",
-            stacklevel=4,
+            stacklevel=5,
         )
     return k
 
@@ -161,7 +163,7 @@ def _warn_few(points: Points, k: int, fitted: bool) -> None:
             f", and {to_see(points.dim, k, fitted):,} for a fitted score of {points.dim:,} numbers "
             "to see half of one nat"
         )
-    warnings.warn(told, stacklevel=4)
+    warnings.warn(told, stacklevel=5)
 
 
 def _stated(rows: Any, points: Points, certified: bool) -> bool:

@@ -8,12 +8,14 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..streams import threads_of
 from .certificates import Certificate, certify, epsilon_lower
 from .estimators.ball import ball
 from .estimators.paper import paper
 from .estimators.poczos import poczos
 from .estimators.score import CrossFit, cross_fit, score_ball
 from .points.points import Points
+from .points.task import Task
 from .raw import Raw
 from .record import Beside, Diagnostics, Estimate
 from .reliability.belief import Case, Judged, exact_zero, judge
@@ -59,9 +61,17 @@ def estimated(request: Request) -> Estimate:
             size_p=size_p,
         )
     above = _seeing_more(request, beside, size_p) if other == "ball" else None
-    compared = beside if other == "score" else None, above
-    seen = compared, checked, certificate, _outside(request, fit)
-    judged = _judged(request, raw, used, *seen)
+    score = beside if other == "score" else None
+    judged = _judged(
+        request,
+        raw,
+        used,
+        beside=score,
+        above=above,
+        checked=checked,
+        certificate=certificate,
+        outside=_outside(request, fit),
+    )
     notes = (
         *points.notes,
         *request.notes,
@@ -70,9 +80,18 @@ def estimated(request: Request) -> Estimate:
         *_few(request, fit),
         *two_laws(size_p),
         *_negative(raw, np.isin(request.grid, request.wanted)),
-        *_above(request, raw, beside if other == "score" else None),
+        *_above(request, raw, score),
     )
-    return _record(request, raw, judged, (other, beside), notes, (checked, held_out, certificate))
+    return _record(
+        request,
+        raw,
+        judged,
+        notes,
+        beside=None if beside is None else (other, beside),
+        checked=checked,
+        held_out=held_out,
+        certificate=certificate,
+    )
 
 
 def _used(request: Request, method: str) -> Points:
@@ -95,14 +114,20 @@ def _run(request: Request, method: str, points: Points, fit: CrossFit | None) ->
     if method == "score":
         assert fit is not None
         return score_ball(fit, request.points, grid, k, request.plan, request.threads)
-    drawn = request.plan(points.sizes, points.groups)
-    how = (drawn, request.threads, request.progress)
+    task = Task(
+        points=points,
+        alphas=grid,
+        k=k,
+        plan=request.plan(points.sizes, points.groups),
+        threads=threads_of(request.threads),
+        progress=request.progress,
+    )
     if method == "ball":
-        return ball(points, grid, k, *how)
+        return ball(task)
     if method == "poczos":
-        return poczos(points, grid, k, *how)
+        return poczos(task)
     literal = method == "paper-literal"
-    return paper(points, grid, k, *how, request.self_neighbour, literal)
+    return paper(task, self_neighbour=request.self_neighbour, literal=literal)
 
 
 def _fitted(request: Request) -> CrossFit | None:
@@ -123,14 +148,15 @@ def _judged(
     request: Request,
     raw: Raw,
     used: Points,
-    compared: tuple[Raw | None, Raw | None],
+    *,
+    beside: Raw | None,
+    above: Raw | None,
     checked: Checks | None,
     certificate: Certificate | None,
     outside: tuple[str | None, str | None],
 ) -> Judged:
     if request.points.identical and certificate is None:
         return exact_zero(request.grid)
-    beside, above = (None if each is None else (each.value, each.std_error) for each in compared)
     return judge(
         Case(
             alphas=request.grid,
@@ -138,8 +164,8 @@ def _judged(
             sizes=used.sizes,
             k=request.k,
             certified=None if certificate is None else certificate.bound,
-            beside=beside,
-            above=above,
+            beside=None if beside is None else (beside.value, beside.std_error),
+            above=None if above is None else (above.value, above.std_error),
             energy_p=np.nan if checked is None else checked.energy_p,
             outside=outside,
             dim=request.points.dim,
@@ -160,7 +186,7 @@ def _seeing_more(request: Request, ball: Raw | None, size_p: float | None) -> Ra
         return ball
     if two_laws(size_p) or min(points.units) < max(request.grid[-1], _FEWEST_GROUPS):
         return None
-    few = replace(request, points=points.single(request.stream(SINGLE)))
+    few = request.on(points.single(request.stream(SINGLE)))
     return _run(few, "ball", _used(few, "ball"), None)
 
 
@@ -170,7 +196,7 @@ def _outside(request: Request, fit: CrossFit | None) -> tuple[str | None, str | 
         return None, None
     scores = fit if request.method == "score" else None
     rng = request.stream(BEYOND)
-    first, second = beyond(request.points, scores, rng, request.threads)
+    first, second = beyond(request.points, scores, rng, threads_of(request.threads))
     return (None if first is None else str(first)), (None if second is None else str(second))
 
 
@@ -186,16 +212,19 @@ def _record(
     request: Request,
     raw: Raw,
     judged: Judged,
-    other: tuple[str, Raw | None],
     notes: tuple[str, ...],
-    found: tuple[Checks | None, HeldOut | None, Certificate | None],
+    *,
+    beside: tuple[str, Raw] | None,
+    checked: Checks | None,
+    held_out: HeldOut | None,
+    certificate: Certificate | None,
 ) -> Estimate:
-    checked, held_out, certificate = found
     at = np.searchsorted(request.grid, request.wanted)
     one = int(np.searchsorted(request.grid, 1.0))
-    beside = None
-    if other[1] is not None:
-        beside = Beside(other[0], other[1].value[:, at], other[1].std_error[:, at])
+    other = None
+    if beside is not None:
+        method, found = beside
+        other = Beside(method, found.value[:, at], found.std_error[:, at])
     # Those of the jackknife are no draws of the estimate: nothing converges along them.
     drawn = None if request.error == "jackknife" else raw.replicates
     diagnostics = Diagnostics(
@@ -223,7 +252,7 @@ def _record(
         k=request.k,
         depth=raw.depth,
         error=request.error,
-        beside=beside,
+        beside=other,
         checks=checked,
         certificate=None if certificate is None else certificate.at(request.wanted),
         held_out=held_out,

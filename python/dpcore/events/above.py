@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,13 +10,11 @@ import numpy.typing as npt
 
 from ..errors import choice, invalid, mistyped, real
 from ..records import Record
-
-Score = Callable[[npt.NDArray[Any]], npt.NDArray[np.float64]]
-"""outputs -> one real number per output, higher where the output looks more like x."""
+from .counting import EventRecord, Score, Seen, count_nan, hits_of
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Above(Record, word="Above"):
+class Above(EventRecord, word="Above"):
     """The event "the score of the output is at or above the threshold", or below it.
 
     A score that is NaN is on neither side: such an output is counted in n and never in k.
@@ -68,6 +65,17 @@ class Above(Record, word="Above"):
         """
         return self.of_scores(scores_of(self.score, outputs))
 
+    @property
+    def own_score(self) -> Score:
+        """The score that the event is a threshold on."""
+        return self.score
+
+    def seen(self, outputs: npt.NDArray[Any], name: str) -> Seen:
+        """Count the event, and keep the scores for what else is counted on them."""
+        scores = scores_of(self.score, outputs)
+        answers = self.of_scores(scores)
+        return Seen((hits_of(answers),), count_nan(outputs), answers, scores)
+
     def of_scores(self, scores: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
         """Decide the event from scores, shape `(size,)`."""
         return scores >= self.threshold if self.side == "above" else scores < self.threshold
@@ -98,3 +106,6 @@ def score_name(score: Any) -> str:
     if isinstance(score, Record):
         return str(score)
     return str(getattr(score, "__qualname__", None) or type(score).__qualname__)
+
+
+__all__ = ["Above", "Score", "score_name", "scores_of"]

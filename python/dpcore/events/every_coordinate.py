@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ..errors import instance, integer, invalid, mistyped, vector
 from ..records import Record, frozen_array
+from .counting import EventRecord, Seen
 
 _SHOWN = 5
 """Intervals that a report shows."""
@@ -81,7 +82,7 @@ def _span(low: str | None, high: str | None) -> str:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class EveryCoordinate(Record, word="EveryCoordinate"):
+class EveryCoordinate(EventRecord, word="EveryCoordinate"):
     """The event "every coordinate of every group lies in its group's set".
 
     For a mechanism whose coordinates are independent, and alike within a group, its probability
@@ -169,6 +170,11 @@ class EveryCoordinate(Record, word="EveryCoordinate"):
             int(np.count_nonzero(inside(_columns(flat, group))))
             for group, inside in zip(self.groups, self.sets, strict=True)
         )
+
+    def seen(self, outputs: npt.NDArray[Any], name: str) -> Seen:
+        """Count the joint event, then each group's numbers."""
+        found = EventRecord.seen(self, outputs, name)
+        return found._replace(hits=(*found.hits, *self.pooled(outputs)))
 
     @property
     def multiplicities(self) -> tuple[int, ...]:

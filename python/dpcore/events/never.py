@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ..records import Record
+from .counting import EventRecord
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Never(Record, word="Never"):
+class Never(EventRecord, word="Never"):
     """The event of an attack that found nothing: it does not happen, and certifies 0."""
+
+    happens: ClassVar[bool] = False
 
     def __call__(self, outputs: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
         """False for every output."""

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from .. import _core
 from ..errors import choice, instance, invalid, mistyped, vector
-from ..records import Pair, Record, frozen_array
+from ..records import Pair, frozen_array
+from .counting import Ballot, EventRecord, Seen
 
 SIDES = ("x_prime", "x")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Vote(Record, word="Vote"):
+class Vote(EventRecord, word="Vote"):
     """A majority vote over the entries of an output: does it look like x' or like x?
 
     Entry i votes for x' when its output is at or beyond the threshold on the side of x'
@@ -119,6 +121,32 @@ class Vote(Record, word="Vote"):
     def voting(self) -> int:
         """Number of entries that vote."""
         return int(np.count_nonzero(self.towards))
+
+    @property
+    def ballot(self) -> Ballot:
+        """The vote as the core counts it."""
+        return Ballot(self.threshold, self.towards, self.vote == "x")
+
+    def midway(self, pair: Pair) -> bool:
+        """Whether its thresholds lie midway between two inputs."""
+        return replace(self, vote="x_prime") == Vote.between(pair)
+
+    def seen(self, outputs: npt.NDArray[Any], name: str) -> Seen:
+        """Count the vote in the core, which makes no answers."""
+        values = self._rows(outputs, name)
+        votes, nan = _core.count_outputs(values, self.threshold, self.towards)
+        return Seen((self.ballot.hits(votes, len(values)),), nan, None)
+
+    def _rows(self, outputs: npt.NDArray[Any], name: str) -> npt.NDArray[np.float64]:
+        """Outputs as contiguous float64 rows of the vote's dimension."""
+        dim = self.threshold.size
+        if outputs.dtype.kind not in "buif":
+            raise mistyped(f"outputs of {name}", "real numbers", outputs.dtype)
+        if outputs.ndim == 1 and dim == 1:
+            outputs = outputs[:, np.newaxis]
+        if outputs.ndim != 2 or outputs.shape[1] != dim:
+            raise invalid(f"outputs of {name}", f"of shape (size, {dim})", outputs.shape)
+        return np.ascontiguousarray(outputs, dtype=np.float64)
 
     def __str__(self) -> str:
         """One line for a report."""

@@ -1,7 +1,8 @@
 """The figures and tables of the papers, each remade by name.
 
-An experiment is one file: a frozen `Config` -> `run(config)` -> a frozen `Result` that has
-`plot()`, `to_dict()` and `table()`. Nothing of it is imported before it is asked for.
+An experiment is a folder and its name in `NAMES`: a frozen `Config` -> `run(config)` -> a frozen
+`Result` that has `plot()`, `to_dict()` and `table()`. Nothing of it is imported before it is asked
+for.
 """
 
 from __future__ import annotations
@@ -17,21 +18,19 @@ from ..errors import choice
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_MODULES = {
-    "published-systems": "published_systems",
-    "habernal2022-figure1": "habernal2022_figure1",
-    "habernal2022-figure2": "habernal2022_figure2",
-    "dp-sniper-table": "dp_sniper_table",
-    "searched-pairs": "searched_pairs",
-    "floating-point": "floating_point",
-    "habernal2021-figure1": "habernal2021_figure1",
-    "sensitivity-table": "sensitivity_table",
-    "divergence-accuracy": "divergence_accuracy",
-    "renyi-of-mechanisms": "renyi_of_mechanisms",
-}
-
-NAMES: tuple[str, ...] = tuple(_MODULES)
-"""The names of the experiments."""
+NAMES: tuple[str, ...] = (
+    "published-systems",
+    "habernal2022-figure1",
+    "habernal2022-figure2",
+    "dp-sniper-table",
+    "searched-pairs",
+    "floating-point",
+    "habernal2021-figure1",
+    "sensitivity-table",
+    "divergence-accuracy",
+    "renyi-of-mechanisms",
+)
+"""The names of the experiments: each is that of a folder here, with _ for -."""
 
 
 class Result(Protocol):
@@ -68,7 +67,7 @@ def get(name: str) -> Any:
         >>> get("habernal2022-figure1").Config().trials
         10000000
     """
-    return importlib.import_module(f".{_MODULES[choice('name', name, NAMES)]}", __name__)
+    return importlib.import_module("." + choice("name", name, NAMES).replace("-", "_"), __name__)
 
 
 def reproduce(

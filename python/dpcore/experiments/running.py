@@ -1,25 +1,25 @@
-"""What the experiments share: seeds of cells, the loop over audits, text tables."""
+"""What the runs of the experiments share: checks, seeds of cells, loops that Ctrl-C may end."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 
-from .._core import __version__
 from ..attacks import MajorityVote
 from ..auditing.run import Audit, audit
 from ..errors import confidence_level, count, integer, invalid, mistyped
-from ..mechanisms.noise import Native
+from ..mechanisms import Native
 from ..progress import Progress
 from ..records import Pair
-from ..report import encoding as _json
 
-FORMAT = "dpcore.experiment/1"
 SEED = 2022
 """The seed of the published files: the year of the paper."""
+
+_Job = TypeVar("_Job")
+_Found = TypeVar("_Found")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,18 +107,55 @@ def run_audits(
     Raises:
         KeyboardInterrupt: on Ctrl-C before anything was counted.
     """
-    done: list[Audit] = []
-    with Progress(label, sum(job.pair.x.size for job in jobs), progress) as bar:
+    return gathered(
+        label,
+        jobs,
+        lambda job: _audit(job, config, threads),
+        progress,
+        size=lambda job: job.pair.x.size,
+        ended=lambda audit: audit.partial,
+    )
+
+
+def gathered(
+    label: str,
+    jobs: Sequence[_Job],
+    work: Callable[[_Job], _Found],
+    progress: bool | None,
+    *,
+    size: Callable[[_Job], int] = lambda job: 1,
+    ended: Callable[[_Found], bool] = lambda found: False,
+    worth: Callable[[_Found], bool] = lambda found: True,
+) -> tuple[tuple[_Found, ...], bool]:
+    """Do every job in turn, until Ctrl-C.
+
+    Args:
+        label: what the bar says.
+        jobs: at least one.
+        work: does one of them.
+        progress: show a bar, None where somebody is looking.
+        size: how far the bar moves for a job.
+        ended: True if Ctrl-C came while that was found: it is kept, and nothing follows.
+        worth: True if that is worth keeping by itself.
+
+    Returns:
+        What the first jobs gave, and True if Ctrl-C ended the loop.
+
+    Raises:
+        KeyboardInterrupt: on Ctrl-C before anything worth keeping was found.
+    """
+    done: list[_Found] = []
+    with Progress(label, sum(map(size, jobs)), progress) as bar:
         try:
             for job in jobs:
-                done.append(_audit(job, config, threads))
-                if done[-1].partial:
+                done.append(work(job))
+                if ended(done[-1]):
                     break
-                bar.advance(job.pair.x.size)
+                bar.advance(size(job))
         except KeyboardInterrupt:
-            if not done:
+            if not any(map(worth, done)):
                 raise
-    return tuple(done), len(done) < len(jobs) or done[-1].partial
+    return tuple(done), len(done) < len(jobs) or ended(done[-1])
 
 
 def _audit(job: Job, config: Any, threads: int | None) -> Audit:
@@ -134,42 +171,3 @@ def _audit(job: Job, config: Any, threads: int | None) -> Audit:
         threads=threads,
         progress=False,
     )
-
-
-def record(name: str, result: Any) -> dict[str, Any]:
-    """What every experiment's JSON begins with: format, name, version, configuration."""
-    config = {f.name: _json.encode(getattr(result.config, f.name)) for f in fields(result.config)}
-    return {
-        "format": FORMAT,
-        "experiment": name,
-        "version": __version__,
-        "config": {**config, "seed": str(result.config.seed)},
-        "partial": result.partial,
-        "seconds": result.seconds,
-    }
-
-
-def aligned(rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> str:
-    """Rows of text as a table, columns two spaces apart.
-
-    Args:
-        rows: the cells, every row equally long.
-        left: columns set flush left; the others are flush right.
-
-    Returns:
-        Lines of text without trailing blanks.
-
-    Example:
-        >>> print(aligned([("a", "1"), ("bc", "10")]))
-        a    1
-        bc  10
-    """
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = []
-    for row in rows:
-        cells = [
-            text.ljust(width) if i in left else text.rjust(width)
-            for i, (text, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        lines.append("  ".join(cells).rstrip())
-    return "\n".join(lines)

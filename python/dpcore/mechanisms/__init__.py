@@ -1,22 +1,18 @@
 """What runs: native noise, published systems' common part, and users' callables."""
 
-from .noise import (
-    LARGEST,
-    PRIMITIVES,
-    Clip,
-    DPTextNoise,
-    Exponential,
-    Gaussian,
-    Identity,
-    Laplace,
-    Native,
-    Primitive,
-    RandomBits,
-    Rng,
-    Steps,
-    Uniform,
-    positive,
-)
+from ..streams import Rng
+from .native import LARGEST, Clip, Native, Primitive, Steps, declared, positive
+
+# isort: off
+# Importing a noise declares it: this order is that of `PRIMITIVES`.
+from .laplace import Laplace
+from .gaussian import Gaussian
+from .exponential import Exponential
+from .uniform import Uniform
+from .identity import Identity
+from .random_bits import RandomBits
+from .dptext import DPTextNoise
+# isort: on
 
 __all__ = [
     "LARGEST",
@@ -35,3 +31,6 @@ __all__ = [
     "Uniform",
     "positive",
 ]
+
+PRIMITIVES: tuple[type[Primitive], ...] = declared()
+"""The classes of native noise."""

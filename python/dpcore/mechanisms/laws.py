@@ -1,29 +1,14 @@
-"""Log-probabilities that a noisy entry passes a threshold, for every native noise.
-
-Each function takes thresholds ``a`` on the noise and returns two arrays: ln P(the entry votes for
-x') and ln P(it does not). Looking up, it votes when noise >= a; looking down, when noise <= a.
-NaN never votes for x'. Both logarithms keep their relative accuracy in both tails: the
-smaller probability is computed as such, its complement by log1p.
-"""
+"""What can be known of the law of a native noise, and what its declarations are made of."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-
-from .noise import (
-    DPTextNoise,
-    Exponential,
-    Gaussian,
-    Identity,
-    Laplace,
-    Primitive,
-    RandomBits,
-    Uniform,
-)
 
 Logs = npt.NDArray[np.float64]
 Tails = tuple[Logs, Logs]
@@ -43,80 +28,67 @@ def log_complement(log_p: Any) -> Any:
         )
 
 
-def _laplace(noise: Laplace, a: Logs, up: bool) -> Tails:
-    z = a / noise.scale
-    # The tail beyond abs(z) is exp(-abs(z))/2 and never above 1/2.
-    tail = -np.abs(z) - LN2
-    rest = np.log1p(-0.5 * np.exp(-np.abs(z)))
-    above, below = np.where(z >= 0, tail, rest), np.where(z >= 0, rest, tail)
-    return (above, below) if up else (below, above)
+class Cost(NamedTuple):
+    """The privacy that a noise gives two inputs at a distance.
+
+    Args:
+        epsilon: the smallest pure epsilon that holds; inf if none does.
+        reason: how it follows, one line.
+        mu: distance over sigma where that fixes the whole profile, else None.
+    """
+
+    epsilon: float
+    reason: str
+    mu: float | None = None
 
 
-def _gaussian(noise: Gaussian, a: Logs, up: bool) -> Tails:
-    from scipy.special import log_ndtr
+@dataclass(frozen=True, slots=True)
+class Law:
+    """All that is known of a noise, declared in its file; None is what is not known.
 
-    z = a / noise.sigma if up else -a / noise.sigma
-    return log_ndtr(-z), log_ndtr(z)
+    Every entry of an input gets a draw of its own. Whoever asks for a part that is not known says
+    so in words: the closed form of a vote is left out, `real_epsilon` gives that as its reason.
 
+    Args:
+        log_votes: `(noise, thresholds, up)`, the logarithms of the probabilities that a noisy
+            entry votes for x' and that it does not. Looking up it votes where the noise is at
+            least the threshold, looking down where it is at most that; NaN never votes for x'.
+            Both keep their relative accuracy in both tails: the smaller probability is computed
+            as such, its complement by log1p.
+        support: `(noise)`, the smallest and the largest noise possible, in real numbers.
+        cost: `(noise, distance)`, the privacy of two inputs so far apart, above 0.
+        norm: of that distance, "l1" or "l2".
+        blind: True if the output is the noise alone and does not depend on the input.
 
-def _exponential(noise: Exponential, a: Logs, up: bool) -> Tails:
-    above = -np.maximum(a / noise.scale, 0.0)
-    below = log_complement(above)
-    return (above, below) if up else (below, above)
+    Example:
+        >>> from dpcore.mechanisms import Uniform
+        >>> from dpcore.mechanisms.native import law_of
+        >>> law_of(noise := Uniform(-1.0, 2.0)).support(noise)
+        (-1.0, 2.0)
+    """
 
-
-def _uniform(noise: Uniform, a: Logs, up: bool) -> Tails:
-    width = noise.high - noise.low
-    above = np.clip((noise.high - a) / width, 0.0, 1.0)
-    below = np.clip((a - noise.low) / width, 0.0, 1.0)
-    with np.errstate(divide="ignore"):
-        log_above = np.where(above <= below, np.log(above), np.log1p(-np.minimum(below, 1.0)))
-        log_below = np.where(above <= below, np.log1p(-np.minimum(above, 1.0)), np.log(below))
-    return (log_above, log_below) if up else (log_below, log_above)
-
-
-def _identity(noise: Identity, a: Logs, up: bool) -> Tails:
-    votes = a <= 0 if up else a >= 0
-    return np.where(votes, 0.0, -np.inf), np.where(votes, -np.inf, 0.0)
-
-
-def _random_bits(noise: RandomBits, a: Logs, up: bool) -> Tails:
-    # The noise is the output itself: 0 or 1 with probability 1/2 each.
-    p = ((a <= 0) * 0.5 + (a <= 1) * 0.5) if up else ((a >= 0) * 0.5 + (a >= 1) * 0.5)
-    with np.errstate(divide="ignore"):
-        return np.log(p), np.log1p(-p)
+    log_votes: Callable[[Any, Logs, bool], Tails] | None = None
+    support: Callable[[Any], tuple[float, float]] | None = None
+    cost: Callable[[Any, float], Cost] | None = None
+    norm: str = "l1"
+    blind: bool = False
 
 
-def _dptext(noise: DPTextNoise, a: Logs, up: bool) -> Tails:
-    votes, other = _exponential(Exponential(noise.scale), a, up)
-    if noise.nan == "resample":
-        return votes, other
-    half = votes - LN2
-    if noise.nan == "keep":
-        # Half of the mass is NaN, which votes for x.
-        return half, log_complement(half)
-    # Half of the mass sits at noise 0 and votes wherever 0 does.
-    zero = a <= 0 if up else a >= 0
-    half_other = other - LN2
-    return (
-        np.where(zero, log_complement(half_other), half),
-        np.where(zero, half_other, log_complement(half)),
-    )
+def everywhere(noise: object) -> tuple[float, float]:
+    """The support of noise that can be any number."""
+    return -math.inf, math.inf
 
 
-_TAILS: dict[type[Primitive], Callable[[Any, Logs, bool], Tails]] = {
-    Laplace: _laplace,
-    Gaussian: _gaussian,
-    Exponential: _exponential,
-    Uniform: _uniform,
-    Identity: _identity,
-    RandomBits: _random_bits,
-    DPTextNoise: _dptext,
-}
+def not_negative(noise: object) -> tuple[float, float]:
+    """The support of noise that can be any number but a negative one."""
+    return 0.0, math.inf
 
 
-def log_votes(noise: Primitive, a: Logs, up: bool) -> Tails:
-    """The two logarithms for thresholds `a` on the noise, looking up or down."""
-    # A threshold beyond the range of float64, or b below it, is simply never or always passed.
-    with np.errstate(over="ignore", under="ignore"):
-        return _TAILS[type(noise)](noise, a, up)
+def over_scale(apart: float, scale: float, norm: str) -> Cost:
+    """The cost of a distance where the loss is the distance over the scale, at most."""
+    return Cost(apart / scale, f"{norm.upper()} distance {apart:g} over scale {scale:g}")
+
+
+def unbounded(reason: str) -> Callable[[object, float], Cost]:
+    """The cost of any distance where no epsilon holds."""
+    return lambda noise, apart: Cost(math.inf, reason)

@@ -11,7 +11,8 @@ import numpy as np
 from ..errors import real
 from ..pairs import dimension, distance
 from ..records import Pair
-from .noise import LARGEST, Clip, Laplace, Native, Steps, positive
+from .laplace import Laplace
+from .native import LARGEST, Clip, Native, Steps, positive
 
 
 def noise_scale(formula: str, numerator: float, epsilon: float) -> float:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import invalid
+from ..errors import about, invalid
 from ..records import Pair
 from .domains import SLACK, neighbour_of
 from .norms import distances
@@ -65,4 +65,6 @@ def refuse_farther(pair: Pair, neighbour: Any) -> None:
     apart = relation.apart(pair)
     # Written so that NaN is refused, too.
     if not apart <= relation.most * (1.0 + SLACK):
-        raise invalid("pair", f"{relation.limit} (neighbour={named(relation)})", apart)
+        shown = named(relation)
+        error = invalid("pair", f"{relation.limit} (neighbour={shown})", apart)
+        raise about(error, "pair", neighbour=shown)

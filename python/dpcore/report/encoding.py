@@ -11,6 +11,8 @@ from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
+from ..bounds import BOUNDS
+from ..bounds.declaration import declared
 from ..errors import integer, invalid, mistyped
 from ..events import Vote
 from ..pairs import distances
@@ -227,7 +229,7 @@ def _check(audit: Audit) -> None:
     integer("end", audit.end, audit.ranges[-1][1])
     if audit.stop == "fixed" and audit.partial:
         raise invalid("stop", "another than 'fixed' for a partial audit", audit.stop)
-    if audit.stop != "fixed" and audit.bound != "anytime":
+    if audit.stop != "fixed" and not declared(BOUNDS[audit.bound]).anytime:
         raise invalid("bound", "'anytime' unless all was fixed in advance", audit.bound)
     if (audit.stop == "refuted") != bool(audit.slices):
         raise invalid("slices", "there exactly where stop is 'refuted'", len(audit.slices))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, Final
 
+from ..bounds.declaration import declared
 from ..errors import choice, instance, invalid
 from ..events import SIDES
 from ..records import Counts
@@ -47,5 +48,5 @@ def _check(audit: OutputsAudit) -> None:
     bound = choice("bound", audit.bound, tuple(BOUNDS[audit.rows]))
     if audit.rows == "independent":
         choice("direction", audit.direction, SIDES)
-    if audit.paired and bound != "clopper_pearson":
+    if audit.paired and not declared(BOUNDS[audit.rows][bound]).paired:
         raise invalid("bound", "'clopper_pearson' where rows are paired", bound)

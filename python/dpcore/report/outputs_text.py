@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
-
-from ..results.guesses import ROWS, Guesses
+from ..bounds.declaration import declared
+from ..results.guesses import BOUNDS, ROWS, Guesses
 from ..results.recorded import OutputsAudit
 from .next_step import more_rows
 from .text import as_table, claimed, counted, epsilon
-
-_TITLES: Final = {
-    "clopper_pearson": "Clopper-Pearson",
-    "exact": "unconditional exact test",
-    "one_run": "one training run",
-    "one_run_fdp": "one training run, of a Gaussian claim",
-}
 
 
 def rows(audit: OutputsAudit) -> list[tuple[str, str]]:
@@ -62,7 +54,8 @@ def witness(audit: OutputsAudit) -> str:
 def _certified(audit: OutputsAudit) -> str:
     if audit.doubts:
         return "nothing: no bound holds"
-    level = f"{100 * audit.confidence:g} % confidence, {_TITLES[audit.bound]}"
+    title = declared(BOUNDS[audit.rows][audit.bound]).title
+    level = f"{100 * audit.confidence:g} % confidence, {title}"
     unit = "" if audit.pair.distance == 1.0 or audit.delta else " per unit of distance"
     return f"epsilon >= {epsilon(audit.epsilon_lower)}{unit} ({level})"
 

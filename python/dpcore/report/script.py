@@ -10,17 +10,15 @@ from typing import Any
 import numpy as np
 
 from .. import attacks, pairs
+from ..bounds import BOUNDS
+from ..bounds.declaration import declared
 from ..pairs.comparing import same
 from ..published import SYSTEMS, is_native
 from ..results.audits import Audit
-from ..sampling.drawing import block_of
+from ..streams import block_of
 
 _MOST_ENTRIES = 16
 """Entries of an array that are written out; beyond, a reader is helped by its name alone."""
-
-
-_IMPLIED = ("clopper_pearson", "anytime")
-"""Bounds that need no argument: the default, and the one of whatever was not fixed in advance."""
 
 
 def call(audit: Audit, mechanism: str = "mechanism", pair: str = "pair") -> str:
@@ -109,7 +107,7 @@ def keywords(audit: Audit) -> list[list[str]]:
         common += ["route='sampled'"] if audit.route == "sampled" else []
     else:
         common += [f"pilot={audit.pilot}"]
-    common += [f"bound={audit.bound!r}"] if audit.bound not in _IMPLIED else []
+    common += [] if declared(BOUNDS[audit.bound]).implied else [f"bound={audit.bound!r}"]
     common += ["stop='refuted'"] if audit.stop == "refuted" else []
     common += ["floats=True"] if audit.floats else []
     common += [f"neighbour={neighbour_expression(audit) or 'neighbour'}"] * bool(audit.neighbour)

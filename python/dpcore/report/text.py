@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..attacks.support import infinite
-from ..bounds import clopper_pearson
+from ..bounds import BOUNDS, clopper_pearson
+from ..bounds.declaration import declared
 from ..records import Counts
 from ..results.audits import Audit
 from ..results.certificate import level
@@ -80,14 +81,6 @@ def by_itself(audit: Audit) -> str:
 NOTHING = "nothing: no bound holds, for the rows are not independent draws"
 """What an audit certifies that a check of its rows made invalid."""
 
-BOUND_NAMES = {
-    "clopper_pearson": "Clopper-Pearson",
-    "exact": "exact unconditional test",
-    "conditional": "conditional binomial",
-    "anytime": "anytime valid",
-}
-
-
 REPEATED = {
     "seed": "",
     "rounding": "the seed repeats the outputs up to rounding, not bit for bit",
@@ -104,7 +97,7 @@ def how(audit: Audit) -> str:
         "interrupted": ", interrupted",
         "looked": ", merged after looking",
     }
-    name = BOUND_NAMES["clopper_pearson" if audit.pooled else audit.bound]
+    name = declared(clopper_pearson if audit.pooled else BOUNDS[audit.bound]).title
     split = ", half of it for rounding" if audit.floats else ""
     return f"{100 * audit.confidence:g} % confidence{split}, {name}{stops.get(audit.stop, '')}"
 

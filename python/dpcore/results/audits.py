@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from .. import exact
 from ..bounds import Band, mu_lower
 from ..errors import delta_level
-from ..events import Vote
+from ..events import event_of
 from ..mechanisms.callables import name_of
 from ..published import is_native
 from . import certificate as _certificate
@@ -104,9 +104,7 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
 
         An oracle in real numbers, printed beside the audit, never in place of it.
         """
-        if type(self.event) is not Vote or not is_native(self.mechanism):
-            return None
-        if replace(self.event, vote="x_prime") != Vote.between(self.pair):
+        if not is_native(self.mechanism) or not event_of(self.event).midway(self.pair):
             return None
         loss = exact.vote_loss(self.mechanism, self.pair)
         return loss if loss is None or self.delta else loss / self.pair.distance

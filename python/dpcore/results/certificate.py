@@ -5,9 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from ..bounds import BOUNDS, Band, Martingale, detectable, every_coordinate, tradeoff_band
+from ..bounds import (
+    BOUNDS,
+    Band,
+    Martingale,
+    anytime,
+    clopper_pearson,
+    detectable,
+    every_coordinate,
+    tradeoff_band,
+)
+from ..bounds.declaration import declared
 from ..errors import invalid
-from ..events import Above
+from ..events import event_of
 from ..records import Counts
 from .evidence import Evidence
 from .figures import empirical_loss as _empirical_loss
@@ -35,7 +45,7 @@ def certified_at(audit: Evidence, delta: float) -> float:
     if not audit.floats or audit.floating_point is None:
         return own
     # Both hold at once with the confidence asked for, so the larger one may be reported.
-    bound = BOUNDS["clopper_pearson" if audit.stop == "fixed" else "anytime"]
+    bound = clopper_pearson if audit.stop == "fixed" else anytime
     return max(own, bound(audit.floating_point.bound_counts, delta, level(audit)))
 
 
@@ -110,7 +120,7 @@ def fixed(audit: Evidence) -> Evidence:
 def band(audit: Evidence) -> Band:
     """The upper confidence band on the trade-off function."""
     curve = audit.curve
-    if curve is None or not isinstance(audit.event, Above):
+    if curve is None or event_of(audit.event).own_score is None:
         raise invalid("attack", "one whose event is a threshold on a score", audit.attack)
     sides = [(curve.k, curve.n), (curve.k_prime, curve.n_prime)]
     if audit.event.side == "below":
@@ -137,8 +147,9 @@ def power_sentence(audit: Evidence) -> str:
         )
     mass = counts.k / counts.n
     whole = audit.claim * audit.pair.distance
+    bound = BOUNDS[audit.bound]
     # The exact test would take minutes here; what Clopper-Pearson certifies, it nearly always does.
-    bound = BOUNDS["clopper_pearson" if audit.bound == "exact" else audit.bound]
+    bound = clopper_pearson if declared(bound).slow else bound
     ratio = detectable(counts.n, whole, mass, bound, audit.delta, level(audit))[1]
     if not math.isfinite(ratio):
         return (

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..bounds import BOUNDS
+from ..bounds import clopper_pearson
 from ..errors import choice, confidence_level, delta_level, instance, invalid, real
 from ..events import SIDES
 from ..records import Counts, Pair, Record, frozen_array
@@ -62,7 +62,7 @@ class Finding(Record, word="Finding"):
     @property
     def epsilon_lower(self) -> float:
         """Certified lower bound on the loss of the code as it runs (Clopper-Pearson)."""
-        return BOUNDS["clopper_pearson"](self.bound_counts, self.delta, self.confidence)
+        return clopper_pearson(self.bound_counts, self.delta, self.confidence)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

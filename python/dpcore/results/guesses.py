@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from ..bounds import clopper_pearson, exact, one_run, one_run_fdp
+from ..bounds import BOUNDS as OF_DRAWS
+from ..bounds import ONE_RUN
+from ..bounds.declaration import declared
 from ..errors import integer
 from ..records import Pair, declare
 
@@ -18,8 +20,8 @@ ROWS: Final = {
 """What can be said about the rows, and what it means."""
 
 BOUNDS: Final[Mapping[str, Mapping[str, Callable[..., float]]]] = {
-    "independent": {"clopper_pearson": clopper_pearson, "exact": exact},
-    "one_run": {"one_run": one_run, "one_run_fdp": one_run_fdp},
+    "independent": {name: of for name, of in OF_DRAWS.items() if declared(of).recorded},
+    "one_run": ONE_RUN,
 }
 """The bounds that hold for each kind of rows, with unequal numbers on the two sides too."""
 

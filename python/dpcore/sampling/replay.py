@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..bounds import limits
-from .drawing import COUNT
+from ..streams import COUNT
 
 _EXCLUDED: Final = 40.0 * math.log(2.0)
 """Minus the logarithm of a probability that is not called chance any more."""

@@ -20,12 +20,13 @@ import numpy.typing as npt
 
 from .. import _core
 from ..errors import invalid, vector
-from ..events import Vote
+from ..events import event_of
+from ..events.counting import Ballot
 from ..mechanisms.callables import call, generator, name_of
-from ..mechanisms.noise import Native
+from ..mechanisms.native import Native, describe
 from ..records import Pair
+from ..streams import COUNT
 from ..streams.generators import reseed_a_forked_child, seeded_globals
-from .drawing import COUNT, describe
 from .replay import Mark, Replays, Where, mark_of
 from .rows import Calls, Same, probe, same_rows
 from .tally import Event, Tally, TallyRows, Watch
@@ -326,8 +327,9 @@ class Source:
         watches: tuple[Watch, ...] = (),
     ) -> Tally:
         """Count an event; a native vote without ever making outputs."""
-        if type(event) is Vote and isinstance(self.draws, NativeDraws) and not watches:
-            return self._votes(self.draws, event, purpose, side, start, stop)
+        ballot = event_of(event).ballot
+        if ballot is not None and isinstance(self.draws, NativeDraws) and not watches:
+            return self._votes(self.draws, ballot, purpose, side, start, stop)
         watched = purpose == COUNT and not self.draws.native
         work = TallyRows(event, self.name, watches, self.start if watched else None)
         total = Tally()
@@ -336,14 +338,13 @@ class Source:
         return total
 
     def _votes(
-        self, draws: NativeDraws, event: Vote, purpose: int, side: int, start: int, stop: int
+        self, draws: NativeDraws, ballot: Ballot, purpose: int, side: int, start: int, stop: int
     ) -> Tally:
         description, point, names = draws.place(purpose, side)
-        vote = (event.threshold, event.towards)
+        vote = (ballot.threshold, ballot.towards)
         trials, route = (start, stop), self.route
         votes, nan = _core.count(description, point, *vote, names, trials, route, self.threads)
-        hits = votes if event.vote == "x_prime" else stop - start - votes
-        return Tally(stop - start, (hits,), nan)
+        return Tally(stop - start, (ballot.hits(votes, stop - start),), nan)
 
 
 def _keep(outputs: npt.NDArray[Any], start: int) -> npt.NDArray[Any]:

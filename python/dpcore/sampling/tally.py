@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,14 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..attacks.choosing.sketch import binned
-from ..errors import invalid, mistyped
-from ..events import Above, Vote
+from ..events import EventRecord, event_of
 from ..events.above import scores_of
+from ..events.counting import Event, Score, Seen, happened, hits_of
 from ..records import Record, frozen_array
 from .rows import Evidence
 
-Event = Callable[[npt.NDArray[Any]], npt.NDArray[np.bool_]]
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +23,11 @@ class Watch:
     """Something counted beside the event, on the first trials only.
 
     Args:
-        tally: outputs -> counts, a tuple of ints.
+        tally: what is counted.
         limit: trials on which it is counted, fixed in advance.
     """
 
-    tally: Callable[[npt.NDArray[Any]], tuple[int, ...]]
+    tally: Curve | Hits
     limit: int
 
 
@@ -42,8 +40,8 @@ class Curve(Record, word="Curve"):
         thresholds: increasing, fixed by the pilot, shape `(m,)`.
     """
 
-    score: Any
-    thresholds: npt.NDArray[np.float64]
+    score: Score
+    thresholds: Floats
 
     def __post_init__(self) -> None:
         """Freeze the thresholds."""
@@ -53,7 +51,17 @@ class Curve(Record, word="Curve"):
         """Counts at every threshold; a score that is NaN is above none."""
         return self.of_scores(scores_of(self.score, outputs))
 
-    def of_scores(self, scores: npt.NDArray[np.float64]) -> tuple[int, ...]:
+    def beside(
+        self,
+        outputs: npt.NDArray[Any],
+        score: Score | None,
+        scores: Floats | None,
+    ) -> tuple[int, ...]:
+        """Counts beside those of an event; its own score needs no second scoring."""
+        known = scores is not None and score is self.score
+        return self.of_scores(scores) if known else self(outputs)  # type: ignore[arg-type]
+
+    def of_scores(self, scores: Floats) -> tuple[int, ...]:
         """The same from the scores."""
         counts = binned(scores, self.thresholds)
         return tuple((counts.sum() - np.cumsum(counts)[:-1]).tolist())
@@ -67,7 +75,16 @@ class Hits:
 
     def __call__(self, outputs: npt.NDArray[Any]) -> tuple[int, ...]:
         """One count."""
-        return (int(np.count_nonzero(happened(self.event, outputs))),)
+        return (hits_of(happened(self.event, outputs)),)
+
+    def beside(
+        self,
+        outputs: npt.NDArray[Any],
+        score: Score | None,
+        scores: Floats | None,
+    ) -> tuple[int, ...]:
+        """The count, whatever is counted beside it."""
+        return self(outputs)
 
 
 @dataclass(slots=True)
@@ -132,84 +149,41 @@ class TallyRows:
 
     def __call__(self, outputs: npt.NDArray[Any], start: int) -> Tally:
         """Count one block's outputs, the first of which is trial `start`."""
-        scores = answers = None
-        if type(self.event) is Above:
-            scores = scores_of(self.event.score, outputs)
-            answers = self.event.of_scores(scores)
-        elif type(self.event) is not Vote:
-            answers = happened(self.event, outputs)
-        hits, nan = count_rows(self.event, outputs, self.name, answers)
+        event = event_of(self.event)
+        seen = event.seen(outputs, self.name)
         watched, rows = [], []
         for watch in self.watches:
-            seen = outputs[: max(0, watch.limit - start)]
-            watched.append(self._watched(watch, seen, scores) if len(seen) else ())
-            rows.append(len(seen))
-        evidence = Evidence() if self.origin is None else self._evidence(outputs, start, answers)
-        return Tally(len(outputs), hits, nan, tuple(watched), tuple(rows), evidence)
+            some = outputs[: max(0, watch.limit - start)]
+            scores = None if seen.scores is None else seen.scores[: len(some)]
+            counted = watch.tally.beside(some, event.own_score, scores) if len(some) else ()
+            watched.append(counted)
+            rows.append(len(some))
+        evidence = Evidence()
+        if self.origin is not None:
+            evidence = self._evidence(event, outputs, start - self.origin, seen)
+        return Tally(len(outputs), seen.hits, seen.nan, tuple(watched), tuple(rows), evidence)
 
     def _evidence(
-        self, outputs: npt.NDArray[Any], start: int, answers: npt.NDArray[np.bool_] | None
+        self, event: EventRecord, outputs: npt.NDArray[Any], since: int, seen: Seen
     ) -> Evidence:
-        """What the rows of a block say of their independence; a vote has no answers yet."""
-        event, since = self.event, start - (self.origin or 0)
-        if answers is not None:
-            return Evidence.of_answers(outputs, since, answers)
+        """What the rows of a block say of their independence, with or without answers."""
+        if seen.answers is not None:
+            return Evidence.of_answers(outputs, since, seen.answers)
 
         def hits(first: int, end: int) -> int:
-            return count_rows(event, outputs[first:end], self.name)[0][0]
+            return event.seen(outputs[first:end], self.name).hits[0]
 
         return Evidence.of(outputs, since, hits, lambda end: event(outputs[:end]))
 
-    def _watched(
-        self, watch: Watch, seen: npt.NDArray[Any], scores: npt.NDArray[np.float64] | None
-    ) -> tuple[int, ...]:
-        """What a watch counts; the curve of the event's own score needs no second scoring."""
-        event, tally = self.event, watch.tally
-        if scores is None or not isinstance(event, Above) or not isinstance(tally, Curve):
-            return tally(seen)
-        return tally.of_scores(scores[: len(seen)]) if tally.score is event.score else tally(seen)
+
+def binned(values: Floats, edges: Floats) -> npt.NDArray[np.int64]:
+    """How many values lie in each of the bins that increasing edges make; NaN is in none.
+
+    A bin holds its lower edge. Shape `(edges + 1,)`.
+    """
+    counts = np.empty(edges.size + 1, np.uint64)
+    _core.bin_counts(np.ascontiguousarray(values), np.ascontiguousarray(edges), counts)
+    return counts.astype(np.int64)
 
 
-def happened(event: Event, outputs: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """An event's answers, checked: one bool for each output."""
-    answers = np.asarray(event(outputs))
-    if answers.dtype != np.bool_ or answers.shape != outputs.shape[:1]:
-        requirement = f"a function that returns bools of shape ({len(outputs)},)"
-        raise invalid("event", requirement, (str(answers.dtype), answers.shape))
-    return answers
-
-
-def count_rows(
-    event: Event,
-    outputs: npt.NDArray[Any],
-    name: str,
-    answers: npt.NDArray[np.bool_] | None = None,
-) -> tuple[tuple[int, ...], int]:
-    """Count an event on outputs, with a complaint that names the event or the mechanism."""
-    if type(event) is Vote:
-        values = vote_rows(event, outputs, name)
-        votes, nan = _core.count_outputs(values, event.threshold, event.towards)
-        return ((votes if event.vote == "x_prime" else len(values) - votes),), nan
-    answers = happened(event, outputs) if answers is None else answers
-    hits = (int(np.count_nonzero(answers)),)
-    pooled = getattr(event, "pooled", None)
-    if pooled is not None:
-        hits = (*hits, *pooled(outputs))
-    return hits, count_nan(outputs)
-
-
-def count_nan(outputs: npt.NDArray[Any]) -> int:
-    """Entries that are NaN."""
-    return int(np.count_nonzero(np.isnan(outputs))) if outputs.dtype.kind == "f" else 0
-
-
-def vote_rows(event: Vote, outputs: npt.NDArray[Any], name: str) -> npt.NDArray[np.float64]:
-    """Outputs as contiguous float64 rows of the vote's dimension."""
-    dim = event.threshold.size
-    if outputs.dtype.kind not in "buif":
-        raise mistyped(f"outputs of {name}", "real numbers", outputs.dtype)
-    if outputs.ndim == 1 and dim == 1:
-        outputs = outputs[:, np.newaxis]
-    if outputs.ndim != 2 or outputs.shape[1] != dim:
-        raise invalid(f"outputs of {name}", f"of shape (size, {dim})", outputs.shape)
-    return np.ascontiguousarray(outputs, dtype=np.float64)
+__all__ = ["Curve", "Event", "Hits", "Tally", "TallyRows", "Watch", "binned", "happened"]

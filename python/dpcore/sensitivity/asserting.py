@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import flag, integer, real, show
 from ..pairs import Domain, Neighbour
 from ..records import Pair
-from ..sampling.drawing import Rng
+from ..streams import Rng
 from ._probing import Catch, Inputs, Probe
 from ._searching import Space
 from .refuting import SLACK, probe_of, refute, space_of

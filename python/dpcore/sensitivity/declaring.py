@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ..errors import instance, invalid, message, mistyped, real
-from ..mechanisms.noise import LARGEST, positive
+from ..mechanisms import LARGEST, positive
 from ..pairs import dimension
 from ..pairs.domains import domain_of
 from ..records import Record

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..errors import choice, invalid
-from ..mechanisms.noise import positive
+from ..mechanisms import positive
 from ..pairs import NORMS, dimension
 from ._rows import Floats, length, normalised, shrunk
 from ._sets import Members, unit

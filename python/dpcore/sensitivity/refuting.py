@@ -13,7 +13,7 @@ from ..pairs import NORMS, Domain, Neighbour
 from ..pairs.domains import domain_of, neighbour_of
 from ..progress import interrupted_again
 from ..records import Pair, Record
-from ..sampling.drawing import Rng, seed_of
+from ..streams import Rng, seed_of
 from ._optimising import ModuleCalls, torch_module, try_scipy, try_torch
 from ._probing import Catch, Done, Inputs, Probe
 from ._searching import OneRecord, Space, climb, try_extremes, try_pairs, try_random

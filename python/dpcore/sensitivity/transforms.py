@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import choice
-from ..mechanisms.noise import positive
+from ..mechanisms import positive
 from ..pairs import NORMS
 from ..records import Record
 from ._rows import Floats, normalised, refuse, rows_of, shrunk

@@ -13,9 +13,9 @@ import numpy.typing as npt
 from ..adapters import TorchModule, adapt
 from ..errors import invalid, mistyped, numeric
 from ..mechanisms.callables import call, generator, name_of
-from ..mechanisms.noise import Native
+from ..mechanisms.native import Native, law_of
 from ..published import is_native
-from ..sampling.drawing import SAMPLE
+from ..streams import SAMPLE
 from ._ranks import Floats
 
 _ELEMENTS = 2**20
@@ -209,7 +209,7 @@ def _known(mechanism: Any, x: Any) -> Any:
 
     point = plain("x", x).astype(np.float64)
     steps = mechanism.steps(point.size)
-    if type(steps.noise).__name__ == "RandomBits":
+    if law_of(steps.noise).blind:
         return []
     held = point if steps.clip is None else _core.clip(point, steps.clip.norm, steps.clip.radius)
     return held * steps.factor

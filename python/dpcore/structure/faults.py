@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import choice, invalid, mistyped, vector
-from ..mechanisms.noise import DPTextNoise, Identity, Laplace, Native
+from ..mechanisms import DPTextNoise, Identity, Laplace, Native
 from ..records import Record, frozen_array
 from ._records import CHECKS
 

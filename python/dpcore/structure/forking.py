@@ -22,7 +22,7 @@ from ..errors import confidence_level, integer, invalid, real
 from ..mechanisms.callables import call
 from ..mechanisms.repeating import Repeated, stack
 from ..records import Pair
-from ..sampling.drawing import Rng, seed_of
+from ..streams import Rng, seed_of
 from ._ranks import Floats, at_least, collision, identities
 from ._records import Check, judged, settled
 from ._seeing import Layer, plain

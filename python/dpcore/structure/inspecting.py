@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from ..errors import choice, confidence_level, integer, invalid, mistyped
-from ..sampling.drawing import Rng, seed_of
+from ..streams import Rng, seed_of
 from . import _comparing, _dependence, _law
 from ._centre import centred
 from ._records import CHECKS, DETERMINISTIC, Check, Inspection

@@ -16,7 +16,7 @@ from dpcore import Counts
 from dpcore.auditing.recorded.run import OutputsAudit, audit_outputs
 from dpcore.bounds import one_run
 from dpcore.cli import outputs as _cli_outputs
-from dpcore.cli.outputs import AskedOutputs
+from dpcore.cli.options import AskedOutputs
 from dpcore.cli.status import guard
 from dpcore.errors import AssumptionWarning
 from dpcore.results.recorded import Guesses

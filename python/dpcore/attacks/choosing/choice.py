@@ -17,8 +17,8 @@ from ...bounds import predicted
 from ...errors import invalid
 from ...events import Above, Never
 from ...events.above import Score, score_name, scores_of
-from ...records import Counts, Pair
-from ..reading.candidates import OfParts, candidates_of
+from ...records import Counts
+from ..reading.candidates import OfParts
 from ..reading.parts import remembering
 from ..scores.columns import both
 from .grains import EXACT, Grain, grain_of, grains_of
@@ -89,55 +89,6 @@ class Choice:
     def counted(self) -> Above | Never:
         """The event, or one that does not happen where there is none."""
         return Never() if self.merit == -math.inf else self.event
-
-
-class ScoreAttack:
-    """An attack that makes scores; its event is the best threshold on the best of them.
-
-    A subclass is a frozen dataclass with one method, `candidates`. Called like any attack it
-    halves the pilot: scores are fitted on the first halves, threshold and score chosen on the
-    second ones.
-    """
-
-    __slots__ = ()
-
-    parts = True
-    """Whether it is also fitted on the parts of outputs that are no real numbers."""
-
-    def candidates(
-        self, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any], pair: Pair
-    ) -> tuple[Score, ...]:
-        """Scores fitted on pilot outputs; none where the attack does not apply."""
-        raise NotImplementedError(f"{type(self).__name__} has no candidates")
-
-    def __call__(
-        self, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any], pair: Pair
-    ) -> Above | Never:
-        """Choose the event from pilot outputs.
-
-        Args:
-            outputs: pilot outputs on `x`, shape `(size, ...)`.
-            outputs_prime: pilot outputs on `x_prime`, shape `(size', ...)`.
-            pair: the pair they were drawn on.
-
-        Returns:
-            The event expected to certify most on ten times as many draws.
-
-        Raises:
-            ValueError: if the attack does not apply to such outputs, or a side has fewer than
-                two.
-        """
-        outputs, outputs_prime = np.asarray(outputs), np.asarray(outputs_prime)
-        cut, cut_prime = len(outputs) // 2, len(outputs_prime) // 2
-        if cut == 0 or cut_prime == 0:
-            sizes = (len(outputs), len(outputs_prime))
-            raise invalid("outputs", "at least two pilot outputs on each side", sizes)
-        scores = candidates_of(self, outputs[:cut], outputs_prime[:cut_prime], pair)
-        if not scores:
-            raise not_applicable(self, outputs)
-        rest, rest_prime = outputs[cut:], outputs_prime[cut_prime:]
-        goal = Goal(10 * len(outputs))
-        return max(choices(scores, rest, rest_prime, goal), key=lambda found: found.merit).counted
 
 
 def column_grains(*sides: npt.NDArray[Any]) -> tuple[Grain, ...]:
@@ -346,7 +297,7 @@ def _counts(k: int, k_prime: int, sizes: tuple[int, int]) -> Counts:
 
 
 __all__ = [
-    "ROUNDED", "Choice", "Goal", "Marks", "ScoreAttack", "best", "best_of_sketches", "choices",
+    "ROUNDED", "Choice", "Goal", "Marks", "best", "best_of_sketches", "choices",
     "column_grains", "marks_of", "not_applicable", "remarks_on", "rounded_merit", "scale_of",
     "score_grain", "score_name", "sorted_values", "thresholds",
 ]  # fmt: skip

@@ -94,17 +94,10 @@ EXACT: Final = Grain(0)
 def stated(array: npt.NDArray[Any]) -> int:
     """Significant bits of an array's numbers: of the format that an adapter converted, or its own.
 
-    An adapter says so in the metadata of the dtype (see `of_format`).
+    An adapter says so in the metadata of the dtype (see `mechanisms.answers.of_format`).
     """
     said: dict[str, str] = dict(array.dtype.metadata or {})
     return BITS.get(said.get("format", array.dtype.name), _DOUBLE)
-
-
-def of_format(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
-    """The same numbers, with a word on the format that they were converted from."""
-    kind: Any = np.dtype
-    told: npt.NDArray[Any] = array.view(kind(array.dtype, metadata={"format": name}))
-    return told
 
 
 def grains_of(rows: npt.NDArray[Any], rows_prime: npt.NDArray[Any]) -> tuple[Grain, ...]:
@@ -324,7 +317,6 @@ __all__ = [
     "cuts_of",
     "grain_of",
     "grains_of",
-    "of_format",
     "runs",
     "stated",
     "steps_of",

@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ... import _core
 from ...events.above import Score, scores_of
+from ...sampling.tally import binned
 from ..reading.parts import remembering
 
 Floats = npt.NDArray[np.float64]
@@ -19,16 +19,6 @@ _TAIL: Final = 2048
 """Values expected in a tail."""
 _FEWEST: Final = 8
 """Values of a first look beyond which a tail begins, at least: its place is known that well."""
-
-
-def binned(values: Floats, edges: Floats) -> npt.NDArray[np.int64]:
-    """How many values lie in each of the bins that increasing edges make; NaN is in none.
-
-    A bin holds its lower edge. Shape `(edges + 1,)`.
-    """
-    counts = np.empty(edges.size + 1, np.uint64)
-    _core.bin_counts(np.ascontiguousarray(values), np.ascontiguousarray(edges), counts)
-    return counts.astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import count, mistyped
+from ...events import Above
 from ...records import Pair
 from .columns import Rows, rows_of
 
@@ -20,6 +21,30 @@ Clock = Callable[[], int]
 
 _CHUNK: Final = 2**20
 """Numbers of counted calls that are looked at together."""
+
+
+class TimingCounts(NamedTuple):
+    """The counts of a timing audit; n and n_prime are random, as the conditional bound wants.
+
+    Args:
+        event: what was counted, on rows of output and latency (see `Timed.rows`).
+        direction: "x" or "x_prime": the side for the numerator, chosen on the pilot.
+        k: calls on x that hit the event.
+        k_prime: calls on x' that hit it.
+        n: counted calls on x.
+        n_prime: counted calls on x'.
+        pilot: calls that chose the event, both sides together.
+        notes: what a reader should know of them.
+    """
+
+    event: Above
+    direction: str
+    k: int
+    k_prime: int
+    n: int
+    n_prime: int
+    pilot: int
+    notes: tuple[str, ...] = ()
 
 
 class Timed(NamedTuple):

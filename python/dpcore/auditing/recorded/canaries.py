@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...errors import integer, invalid, mistyped, real
+from ...errors import integer, invalid, mistyped, part_of, real
 from ...results.guesses import Guesses
 from .independent import Array, Sides
 
@@ -72,9 +72,10 @@ def _numbers(wanted: Any, canaries: int) -> tuple[int, int]:
     if isinstance(wanted, tuple):
         if len(wanted) != 2:
             raise invalid("guesses", "a number, a share, or a tuple (in, out)", wanted)
-        guessed_in = integer("guesses in", wanted[0], 0, canaries)
-        least = 0 if guessed_in else 1
-        return guessed_in, integer("guesses out", wanted[1], least, canaries - guessed_in)
+        with part_of("guesses"):
+            guessed_in = integer("guesses in", wanted[0], 0, canaries)
+            least = 0 if guessed_in else 1
+            return guessed_in, integer("guesses out", wanted[1], least, canaries - guessed_in)
     if wanted is None:
         total = canaries
     elif isinstance(wanted, (float, np.floating)):

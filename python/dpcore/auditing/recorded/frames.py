@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import integer, invalid, mistyped
+from ...errors import about, integer, invalid, mistyped
 
 Column = str | int
 Array = npt.NDArray[Any]
@@ -59,7 +59,8 @@ def selected(table: Table, column: Any = None, default: Sequence[int] | None = N
             if not table.names[place] or table.names[place].startswith(_ROW_NUMBERS):
                 # A row number is no part of an output, and could tell the sides apart.
                 text = f"column {place} of {table.name} must have a name, got none"
-                raise ValueError(f"{text} (if it numbers the rows, choose others with column=)")
+                error = ValueError(f"{text} (if it numbers the rows, choose others with column=)")
+                raise about(error, "column")
     chosen = [table.columns[place] for place in places]
     if len(chosen) == 1:
         return chosen[0]
@@ -131,7 +132,7 @@ def are_x(labels: Array, place: str = "") -> npt.NDArray[np.bool_]:
         # What 1 and 0 look like in a column of floats.
         text = {"1.0": "1", "0.0": "0"}.get(text, text)
         if text not in _ON_X + _ON_X_PRIME:
-            raise invalid(f"label in row {first + 1}{place}", _LABELS, label)
+            raise about(invalid(f"label in row {first + 1}{place}", _LABELS, label), "label")
         sides.append(text in _ON_X)
     answer: npt.NDArray[np.bool_] = np.array(sides, dtype=bool)[which.ravel()]
     return answer
@@ -159,7 +160,8 @@ def _place(table: Table, column: Column) -> int:
         raise invalid("column", requirement, column)
     if column not in table.names:
         names = ", ".join(map(repr, table.names))
-        raise ValueError(f"column must be one of {names} in {table.name}, got {column!r}")
+        text = f"column must be one of {names} in {table.name}, got {column!r}"
+        raise about(ValueError(text), "column")
     return table.names.index(column)
 
 

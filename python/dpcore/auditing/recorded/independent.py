@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ...attacks.choosing.choice import Goal, ScoreAttack, choices, not_applicable, remarks_on
+from ...attacks.attack import Fitted, ScoreAttack, attack_name
+from ...attacks.choosing.choice import Goal, choices, not_applicable, remarks_on
+from ...attacks.own import Own, attack_of
 from ...attacks.reading.candidates import candidates_of
-from ...bounds import clopper_pearson
-from ...errors import invalid, mistyped, real
+from ...errors import invalid, real
+from ...events.counting import Event, hits_of
 from ...records import Counts, Pair
 from ...sampling.tally import happened
-from ..collecting import attack_name
 
 Array = npt.NDArray[Any]
 Sides = tuple[Array, Array]
@@ -89,11 +91,21 @@ def count_event(
     )
     left = sizes[0] - cuts[0][1], sizes[1] - cuts[1][1]
     goal = Goal(min(left), *settings)
-    event, direction, remarks = _chosen(attack, pair, (first, second), cuts, goal)
+    audited = attack_of(attack)
+    # Without scores the attack is asked as any function is: a vote needs no pilot of its own here.
+    fitting = audited.scoring or Own(audited.given)
+    fitted = fitting.fitted_on(_Rows((first, second), cuts, pair, goal))
     rest = first[cuts[0][1] :], second[cuts[1][1] :]
-    hits, hits_prime = (int(np.count_nonzero(happened(event, side))) for side in rest)
+    hits, hits_prime = (hits_of(happened(fitted.event, side)) for side in rest)
     counts = Counts(hits, left[0], hits_prime, left[1])
-    return Counted(counts, attack_name(attack), event, direction, (cuts[0][1], cuts[1][1]), remarks)
+    return Counted(
+        counts,
+        attack_name(audited),
+        fitted.event,
+        fitted.direction,
+        (cuts[0][1], cuts[1][1]),
+        fitted.remarks,
+    )
 
 
 def _cuts(size: int, share: float) -> tuple[int, int]:
@@ -107,31 +119,45 @@ def _shuffled(outputs: Array, seed: int, side: int) -> Array:
     return outputs[np.random.Generator(np.random.PCG64(sequence)).permutation(len(outputs))]
 
 
-def _chosen(
-    attack: Callable[..., Any],
-    pair: Pair,
-    sides: Sides,
-    cuts: list[tuple[int, int]],
-    goal: Goal,
-) -> tuple[Any, str, tuple[str, ...]]:
-    """Event, direction and remarks from the rows before the second cuts."""
-    (one, stop), (one_prime, stop_prime) = cuts
-    if isinstance(attack, ScoreAttack):
-        scores = candidates_of(attack, sides[0][:one], sides[1][:one_prime], pair)
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The rows that choose, as the pilot of an attack (see `dpcore.attacks.attack.Pilot`).
+
+    Args:
+        sides: rows on x and on x'.
+        cuts: where those that choose among scores begin, and end, on each side.
+        pair: what the attack is told of the inputs.
+        goal: what is to be certified.
+    """
+
+    sides: Sides
+    cuts: list[tuple[int, int]]
+    pair: Pair
+    goal: Goal
+
+    @property
+    def size(self) -> int:
+        """Rows on x."""
+        return self.cuts[0][1]
+
+    def outputs(self) -> Sides:
+        """All of them."""
+        return self.sides[0][: self.cuts[0][1]], self.sides[1][: self.cuts[1][1]]
+
+    def counts(self, event: Event, size: int) -> Counts:
+        """How often an event happened among all of them."""
+        hits, hits_prime = (hits_of(happened(event, side)) for side in self.outputs())
+        return Counts(hits, self.cuts[0][1], hits_prime, self.cuts[1][1])
+
+    def fit_scores(self, attack: ScoreAttack) -> Fitted:
+        """The best threshold on the best of the scores that an attack makes."""
+        (one, stop), (one_prime, stop_prime) = self.cuts
+        sides = self.sides
+        scores = candidates_of(attack, sides[0][:one], sides[1][:one_prime], self.pair)
         if not scores:
             raise not_applicable(attack, sides[0])
         rest = sides[0][one:stop], sides[1][one_prime:stop_prime]
-        found = choices(scores, *rest, goal)
+        found = choices(scores, *rest, self.goal)
         best = max(found, key=lambda choice: choice.merit)
-        return best.counted, best.direction, remarks_on(found)
-    pilot = sides[0][:stop], sides[1][:stop_prime]
-    event = attack(*pilot, pair)
-    if not callable(event):
-        raise mistyped("event", "a callable outputs -> bools", event)
-    hits, hits_prime = (int(np.count_nonzero(happened(event, side))) for side in pilot)
-    counts = Counts(hits, stop, hits_prime, stop_prime)
-    merits = {
-        way: clopper_pearson(ordered, goal.delta, goal.confidence)
-        for way, ordered in (("x_prime", counts.swapped()), ("x", counts))
-    }
-    return event, max(merits, key=lambda way: merits[way]), ()
+        remarks = remarks_on(found)
+        return Fitted(best.counted, best.direction, best.merit, stop, np.empty(0), remarks=remarks)

@@ -12,12 +12,12 @@ import numpy.typing as npt
 from ... import _core
 from ...errors import invalid
 from ...progress import Progress
-from ...sampling.drawing import threads_of
 from ..points.atoms import Atoms, atoms
 from ..points.line import ceiling, line_ball
 from ..points.lists import blocks, copies, length
 from ..points.points import Ids, Points
-from ..points.replicates import Labels, Plan
+from ..points.replicates import Labels
+from ..points.task import Task
 from ..raw import Raw, Reals
 
 CAP = 4096
@@ -27,14 +27,7 @@ CAP_BYTES = 2**30
 Arrays = tuple[npt.NDArray[Any], ...]
 
 
-def ball(
-    points: Points,
-    alphas: Reals,
-    k: int,
-    plan: Plan | None,
-    threads: int | None,
-    progress: bool | None,
-) -> Raw:
+def ball(task: Task) -> Raw:
     """Estimate Renyi divergences by counting the rows of both sets in common balls.
 
     For a row y of Y0 the ball reaches the row of Y1 at which the rows of Y1, from the nearest
@@ -53,19 +46,14 @@ def ball(
 
     Memory, in d >= 2, for each distinct point that is not an atom: 20 bytes for each of the K
     entries of its list (K is k1 without a plan and somewhat more with one, see
-    `_lists.length`) and 4 bytes for each point of its own set inside the largest of these balls,
+    `lists.length`) and 4 bytes for each point of its own set inside the largest of these balls,
     or outside the smallest if they are fewer, up to 4096 of them (16 KiB) or 1 GiB in all,
     whichever is more; beyond that a query is searched again when it is counted. Without a plan
     only a block of queries at a time takes this, about 128 MiB, and never more than 8192 queries.
 
     Args:
-        points: the two sets.
-        alphas: orders, ascending, shape (A,); 1.0 is the KL divergence.
-        k: rows of the other set that a ball reaches if it is not the larger one.
-        plan: how to resample rows; None for no error bar. Atoms, k1 and groups stay as they are
-            in the sample; n leaves out one copy of y.
-        threads: threads of the search; None for all cores.
-        progress: True, False or None, as in `dpcore.progress.Progress`.
+        task: the two sets, the orders, k, and how to resample: atoms, k1 and groups stay as they
+            are in the sample; n leaves out one copy of y.
 
     Returns:
         The estimates of both directions.
@@ -77,16 +65,17 @@ def ball(
         Gao, Kannan, Oh and Viswanath (2017) and Rahimzamani et al. (2018) for counting rows of
         mixtures in balls; Wang, Kulkarni and Verdu (2009) for the KL divergence.
     """
+    points, alphas, k, plan = task.points, task.alphas, task.k, task.plan
     limit = min(*points.sizes, k + 1)
     if alphas[-1] > limit:
         requirement = f"at most min(N0, N1, k + 1) = {limit} for ball"
         raise invalid("alphas", requirement, alphas[-1])
     if points.dim == 1:
         values = [points.sample(side)[:, 0].astype(np.float64, copy=False) for side in (0, 1)]
-        return line_ball(values[0], values[1], alphas, k, plan, threads)
+        return line_ball(values[0], values[1], alphas, k, plan, task.threads)
     sorted_out = atoms(points.multiplicity)
-    sides = tuple(_Side.of(points, sorted_out, a, k, plan, threads_of(threads)) for a in (0, 1))
-    with Progress("searching", sum(len(side.queries) for side in sides), progress) as shown:
+    sides = tuple(_Side.of(task, sorted_out, a) for a in (0, 1))
+    with Progress("searching", sum(len(side.queries) for side in sides), task.progress) as shown:
         cells = tuple(side.counts(plan is not None, shown) for side in sides)
     value, effective = np.empty((2, 2, len(alphas)))
     for side, cell in zip(sides, cells, strict=True):
@@ -94,21 +83,21 @@ def ball(
         sizes = points.sizes[side.a], points.sizes[side.b]
         found = _core.ball_values(n, j, atom, weight, sizes[0], sizes[1], alphas)
         value[side.a], effective[side.a] = found
-    error, replicates = _resampled(points, sides, plan, alphas, progress)
+    error, replicates = _resampled(task, sides)
     names = "rescans", "run_outs", "capped"
     return Raw(
-        value,
-        error,
-        (sides[0].depth, sides[1].depth),
-        np.stack([ceiling(points.sizes[side.b], side.depth, alphas) for side in sides]),
-        effective,
-        np.array([_unseen(cell) for cell in cells]),
-        sorted_out.share,
-        sorted_out.rows_per_atom,
-        replicates,
-        {name: sum(side.counted[name] for side in sides) for name in names}
+        value=value,
+        std_error=error,
+        depth=(sides[0].depth, sides[1].depth),
+        ceiling=np.stack([ceiling(points.sizes[side.b], side.depth, alphas) for side in sides]),
+        effective=effective,
+        unseen_share=np.array([_unseen(cell) for cell in cells]),
+        atom_share=sorted_out.share,
+        rows_per_atom=sorted_out.rows_per_atom,
+        replicates=replicates,
+        counted={name: sum(side.counted[name] for side in sides) for name in names}
         | {"list": max(side.entries for side in sides)},
-        _notes(points, k, sides),
+        notes=_notes(points, k, sides),
     )
 
 
@@ -133,24 +122,23 @@ class _Side:
     lists: Arrays = ()
 
     @classmethod
-    def of(
-        cls, points: Points, found: Atoms, a: int, k: int, plan: Plan | None, threads: int
-    ) -> _Side:
+    def of(cls, task: Task, found: Atoms, a: int) -> _Side:
+        points = task.points
         m_a, m_b = points.multiplicity[a], points.multiplicity[1 - a]
         size_a, size_b = points.sizes[a], points.sizes[1 - a]
-        depth = -(-k * max(size_a, size_b) // size_a)
+        depth = -(-task.k * max(size_a, size_b) // size_a)
         atom = found.of[a]
         queries, other = _ids((m_a > 0) & ~atom), _ids((m_b > 0) & ~atom)
         return cls(
             points,
             a,
             depth,
-            length(depth, plan, len(other)),
+            length(depth, task.plan, len(other)),
             max(CAP, CAP_BYTES // (4 * max(1, len(queries)))),
             queries,
             _ids((m_a > 0) & atom),
             other,
-            threads,
+            task.threads,
             {"rescans": 0, "run_outs": 0, "capped": 0},
         )
 
@@ -266,18 +254,13 @@ def _cells(
     return n[new], j[new], atom[new], np.add.reduceat(weight, begins).astype(np.float64)
 
 
-def _resampled(
-    points: Points,
-    sides: tuple[_Side, ...],
-    plan: Plan | None,
-    alphas: Reals,
-    progress: bool | None,
-) -> tuple[Reals, Reals | None]:
+def _resampled(task: Task, sides: tuple[_Side, ...]) -> tuple[Reals, Reals | None]:
     """Standard errors and the replicates' values."""
+    points, alphas, plan = task.points, task.alphas, task.plan
     if plan is None:
         return np.full((2, len(alphas)), np.nan), None
     values = np.empty((plan.replicates, 2, len(alphas)))
-    with Progress("resampling", 2 * plan.replicates, progress) as shown:
+    with Progress("resampling", 2 * plan.replicates, task.progress) as shown:
         for start, stop in plan.chunks(sum(points.sizes) + 2 * points.unique):
             drawn = [
                 np.stack([copies(points, a, rows) for rows in weights])

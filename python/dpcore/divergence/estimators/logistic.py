@@ -10,8 +10,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ...records import Record, frozen_array
-from ..raw import Reals
+from ...records import Record
+from ..raw import Reals, freeze
 
 PENALTY: Final = 1.0
 """C of the objective |w|^2 / 2 + C * sum of losses."""
@@ -50,8 +50,7 @@ class Logistic(Record):
 
     def __post_init__(self) -> None:
         """Freeze the arrays."""
-        for name in ("center", "spread", "weights"):
-            object.__setattr__(self, name, frozen_array(getattr(self, name)))
+        freeze(self, "center", "spread", "weights")
 
     def __call__(self, rows: npt.NDArray[Any]) -> Reals:
         """The log odds of rows, shape (n, d) to (n,)."""

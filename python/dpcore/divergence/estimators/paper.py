@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ...errors import invalid
-from ...sampling.drawing import threads_of
 from ..points.atoms import atoms
-from ..points.lists import Four, averaged, copies, refuse_zeros, resampled
+from ..points.lists import Four, averaged, from_lists, refuse_zeros
 from ..points.points import Points
-from ..points.replicates import Plan, Weights
+from ..points.replicates import Weights
+from ..points.task import Task
 from ..raw import Raw, Reals
 from .poczos import HIGH
 
 
-def paper(
-    points: Points,
-    alphas: Reals,
-    k: int,
-    plan: Plan | None,
-    threads: int | None,
-    progress: bool | None,
-    self_neighbour: bool,
-    literal: bool,
-) -> Raw:
+def paper(task: Task, *, self_neighbour: bool, literal: bool) -> Raw:
     """Estimate Renyi divergences by the formula of Gusain and Leith.
 
     Equal rows are one point with a multiplicity. With n_j(y) the rows on the k points of Y_j
@@ -47,13 +38,9 @@ def paper(
     k without a plan and somewhat more with one.
 
     Args:
-        points: the two sets.
-        alphas: orders, ascending, shape (A,); 1.0 is the KL divergence.
-        k: which neighbour, counted in distinct points; all of them if they are fewer.
-        plan: how to resample rows; None for no error bar. With the bootstrap, as in the paper,
-            the mean and standard deviation of the replicates are the paper's two figures.
-        threads: threads of the search; None for all cores.
-        progress: True, False or None, as in `dpcore.progress.Progress`.
+        task: the two sets, the orders, k, counted in distinct points (all of them if they are
+            fewer), and how to resample: with the bootstrap, as in the paper, the mean and standard
+            deviation of the replicates are the paper's two figures.
         self_neighbour: True if a point of Y_j is the first of its own neighbours in Y_j; the
             paper does not say.
         literal: True for the printed formula (alpha = 1 is D_1 in either case).
@@ -71,6 +58,7 @@ def paper(
     Source:
         Gusain and Leith, the estimator from k-nearest-neighbour densities and its bootstrap.
     """
+    points, k = task.points, task.k
     method = "paper-literal" if literal else "paper"
     if literal:
         warnings.warn(
@@ -83,26 +71,16 @@ def paper(
     if min(distinct) < 2 and not self_neighbour:
         name = "y0" if distinct[0] < 2 else "y1"
         raise invalid(name, "of at least 2 distinct rows, each other's neighbours", min(distinct))
-    four = Four.of(points, k, plan, self_neighbour, threads_of(threads), progress)
+    four = Four.of(task, own=self_neighbour)
     refuse_zeros(method, points, four.zeros(k))
-    formula = _Formula(points.dim, four, k, alphas - 1.0, literal)
-    value, effective = formula(copies(points, 0), copies(points, 1))
-    error, replicates = resampled(
-        points, plan, lambda *weights: formula(*weights)[0], len(alphas), progress
-    )
+    formula = _Formula(points.dim, four, k, task.alphas - 1.0, literal)
     repeated = atoms(points.multiplicity)
-    return Raw(
-        value,
-        error,
-        (k, k),
-        np.full(value.shape, np.nan),
-        effective,
-        np.full(2, np.nan),
-        repeated.share,
-        repeated.rows_per_atom,
-        replicates,
-        four.counted,
-        _notes(points, k, min(distinct) - (0 if self_neighbour else 1)),
+    return replace(
+        from_lists(task, four, formula),
+        unseen_share=np.full(2, np.nan),
+        atom_share=repeated.share,
+        rows_per_atom=repeated.rows_per_atom,
+        notes=_notes(points, k, min(distinct) - (0 if self_neighbour else 1)),
     )
 
 

@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ... import _core
 from ...errors import invalid
-from ...sampling.drawing import threads_of
-from ..points.lists import Four, averaged, copies, refuse_zeros, resampled
+from ..points.lists import Four, averaged, from_lists, refuse_zeros
 from ..points.points import Points
 from ..points.replicates import Plan, Weights
+from ..points.task import Task
 from ..raw import Raw, Reals
 
 HIGH = 20
 """Dimensions above which a note warns of the exponent."""
 
 
-def poczos(
-    points: Points,
-    alphas: Reals,
-    k: int,
-    plan: Plan | None,
-    threads: int | None,
-    progress: bool | None,
-) -> Raw:
+def poczos(task: Task) -> Raw:
     """Estimate Renyi divergences from the distances to the k-th neighbours in both sets.
 
     With rho(y) and nu(y) the distances of a row y of Y0 to its k-th neighbour in Y0 (y itself
@@ -42,12 +35,8 @@ def poczos(
     without a plan and somewhat more with one.
 
     Args:
-        points: the two sets, without repeated rows.
-        alphas: orders, ascending, shape (A,); 1.0 is the KL divergence.
-        k: which neighbour.
-        plan: how to resample rows, by the jackknife or by subsampling; None for no error bar.
-        threads: threads of the search; None for all cores.
-        progress: True, False or None, as in `dpcore.progress.Progress`.
+        task: the two sets, without repeated rows, the orders, k, and how to resample: by the
+            jackknife or by subsampling.
 
     Returns:
         The estimates of both directions.
@@ -60,29 +49,15 @@ def poczos(
         Poczos and Schneider (2011), "On the estimation of alpha-divergences"; Wang, Kulkarni and
         Verdu (2009), equation 5, for alpha = 1.
     """
-    _check(points, alphas, k, plan)
+    points, alphas, k = task.points, task.alphas, task.k
+    _check(points, alphas, k, task.plan)
     orders = alphas - 1.0
     constants = _log_constants(k, orders)
-    four = Four.of(points, k, plan, False, threads_of(threads), progress)
+    four = Four.of(task, own=False)
     refuse_zeros("poczos", points, four.zeros(k))
     formula = _Formula(points.dim, four, k, orders, constants)
-    value, effective = formula(copies(points, 0), copies(points, 1))
-    error, replicates = resampled(
-        points, plan, lambda *weights: formula(*weights)[0], len(alphas), progress
-    )
-    return Raw(
-        value,
-        error,
-        (k, k),
-        np.full(value.shape, np.nan),
-        effective,
-        np.zeros(2),
-        np.zeros(2),
-        np.nan,
-        replicates,
-        four.counted,
-        _notes(points, alphas, k),
-    )
+    raw = from_lists(task, four, formula)
+    return replace(raw, notes=_notes(points, alphas, k))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

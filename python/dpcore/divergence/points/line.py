@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ... import _core
-from ...sampling.drawing import threads_of
+from ...streams import threads_of
 from ..raw import Raw, Reals
 from .replicates import Plan
 
@@ -67,22 +67,20 @@ def line_ball(
         replicates = np.concatenate(parts).reshape(shape)
         error, counted = plan.std_error(replicates), len(replicates)
     value, effective, depth, unseen_share, atom_share, rows_per_atom, _ = result
+    others = zip(sets[::-1], depth, strict=True)
     return Raw(
-        value.reshape(shape[1:]),
-        error,
-        (depth[0], depth[1]),
-        np.stack([
-            ceiling(len(other), reach, alphas)
-            for other, reach in zip(sets[::-1], depth, strict=True)
-        ]),
-        effective.reshape(shape[1:]),
-        np.array(unseen_share),
-        np.array(atom_share),
-        rows_per_atom,
-        replicates,
-        {"replicates": counted},
+        value=value.reshape(shape[1:]),
+        std_error=error,
+        depth=(depth[0], depth[1]),
+        ceiling=np.stack([ceiling(len(other), reach, alphas) for other, reach in others]),
+        effective=effective.reshape(shape[1:]),
+        unseen_share=np.array(unseen_share),
+        atom_share=np.array(atom_share),
+        rows_per_atom=rows_per_atom,
+        replicates=replicates,
+        counted={"replicates": counted},
         beyond_share=np.array([_beyond(*sets), _beyond(*sets[::-1])]),
-    )  # fmt: skip
+    )
 
 
 def _beyond(values: Reals, others: Reals) -> float:

@@ -11,10 +11,11 @@ import numpy.typing as npt
 
 from ...errors import invalid
 from ...progress import Progress
-from ..raw import Reals
+from ..raw import Raw, Reals
 from .finding import Finder
 from .points import Ids, Points
 from .replicates import Plan, Weights
+from .task import Task
 
 RUNS_OUT = 1e-6
 """Probability that a list is too short in a replicate, for one query."""
@@ -199,23 +200,16 @@ class Four:
     lists: tuple[tuple[Lists, Lists], tuple[Lists, Lists]]
 
     @classmethod
-    def of(
-        cls,
-        points: Points,
-        k: int,
-        plan: Plan | None,
-        own: bool,
-        threads: int,
-        progress: bool | None,
-    ) -> Four:
+    def of(cls, task: Task, *, own: bool) -> Four:
         """Search for all four; `own` as in `Lists`, for the neighbours in the same set."""
+        points = task.points
         first, second = (np.nonzero(m)[0].astype(np.uint32) for m in points.multiplicity)
-        with Progress("searching", 2 * (len(first) + len(second)), progress) as shown:
+        with Progress("searching", 2 * (len(first) + len(second)), task.progress) as shown:
 
             def search(queries: Ids, among: Ids) -> Lists:
-                entries = length(k, plan, len(among), single=True)
+                entries = length(task.k, task.plan, len(among), single=True)
                 with_self = own or among is not queries
-                return Lists.of(points, queries, among, entries, with_self, threads, shown)
+                return Lists.of(points, queries, among, entries, with_self, task.threads, shown)
 
             lists = (
                 (search(first, first), search(first, second)),
@@ -278,27 +272,42 @@ def averaged(
     return value, effective
 
 
-def resampled(
-    points: Points,
-    plan: Plan | None,
-    estimate: Callable[[Weights, Weights], Reals],
-    alphas: int,
-    progress: bool | None,
-) -> tuple[Reals, Reals | None]:
-    """Standard errors, shape (2, alphas), and the replicates' values they come from.
+def from_lists(
+    task: Task, four: Four, formula: Callable[[Weights, Weights], tuple[Reals, Reals]]
+) -> Raw:
+    """Estimates from the lists, with standard errors where there is a plan; no row is an atom.
 
-    `estimate` takes the copies of every point on both sides and returns shape (2, alphas).
+    Args:
+        task: what is asked.
+        four: the lists of its points.
+        formula: from the copies of every point on both sides to values and effective terms,
+            shapes (2, A).
     """
-    if plan is None:
-        return np.full((2, alphas), np.nan), None
-    values = np.empty((plan.replicates, 2, alphas))
-    with Progress("resampling", plan.replicates, progress) as shown:
-        for start, stop in plan.chunks(sum(points.sizes)):
-            weights = plan.weights(start, stop)
-            for i, (rows0, rows1) in enumerate(zip(*weights, strict=True), start):
-                values[i] = estimate(copies(points, 0, rows0), copies(points, 1, rows1))
-                shown.advance(1)
-    return plan.std_error(values), values
+    points, plan = task.points, task.plan
+    value, effective = formula(copies(points, 0), copies(points, 1))
+    error, replicates = np.full(value.shape, np.nan), None
+    if plan is not None:
+        replicates = np.empty((plan.replicates, *value.shape))
+        with Progress("resampling", plan.replicates, task.progress) as shown:
+            for start, stop in plan.chunks(sum(points.sizes)):
+                weights = plan.weights(start, stop)
+                for i, (rows0, rows1) in enumerate(zip(*weights, strict=True), start):
+                    there = copies(points, 0, rows0), copies(points, 1, rows1)
+                    replicates[i] = formula(*there)[0]
+                    shown.advance(1)
+        error = plan.std_error(replicates)
+    return Raw(
+        value=value,
+        std_error=error,
+        depth=(task.k, task.k),
+        ceiling=np.full(value.shape, np.nan),
+        effective=effective,
+        unseen_share=np.zeros(2),
+        atom_share=np.zeros(2),
+        rows_per_atom=np.nan,
+        replicates=replicates,
+        counted=four.counted,
+    )
 
 
 def refuse_zeros(method: str, points: Points, zeros: Sequence[int]) -> None:

@@ -185,6 +185,7 @@ class Points:
 def points(
     y0: Any,
     y1: Any,
+    *,
     counts0: Any = None,
     counts1: Any = None,
     groups0: Any = None,

@@ -8,11 +8,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from ...records import Record, frozen_array
+from ...records import Record
 from ..estimators.score import CrossFit, Fold
 from ..points.points import Points
 from ..points.replicates import Labels
-from ..raw import Reals
+from ..raw import Reals, freeze
 
 AUC_PERMUTATIONS: Final = 999
 ENERGY_PERMUTATIONS: Final = 199
@@ -73,8 +73,7 @@ class Checks(Record):
 
     def __post_init__(self) -> None:
         """Freeze the bounds."""
-        if self.certified is not None:
-            object.__setattr__(self, "certified", frozen_array(self.certified))
+        freeze(self, "certified")
 
     def __str__(self) -> str:
         """Two or three lines for a report; the bounds of D_alpha are left to the table."""

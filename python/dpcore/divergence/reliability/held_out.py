@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import invalid
-from ...records import Record, frozen_array
+from ...records import Record
 from ..estimators.score import Score, is_fixed, learn, most_trained, scored
 from ..points.points import Points, one_of_each
 from ..points.replicates import Labels
-from ..raw import Reals
+from ..raw import Reals, freeze
 
 THRESHOLDS: Final = 200
 FOLDS: Final = 4
@@ -57,8 +57,7 @@ class HeldOut(Record):
 
     def __post_init__(self) -> None:
         """Freeze the arrays."""
-        for name in ("thresholds", "chosen", "counted"):
-            object.__setattr__(self, name, frozen_array(getattr(self, name)))
+        freeze(self, "thresholds", "chosen", "counted")
 
 
 def hold_out(

@@ -9,15 +9,16 @@ import numpy as np
 
 from ...errors import invalid
 from ...report.text import BLUE, GREEN, GREY, INK, RED
+from ..conversion import line
+from ..epsilon import SEEN, usable
+from ..raw import Reals
+from ..record import Estimate
 from ..reliability.belief import DIRECTIONS, ESTIMATE, REFUTED, SATURATED, UNRESOLVED
 from .text import runs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from ..raw import Reals
-    from ..record import Estimate
 
 _TEXT, _SMALL = 8.0, 7.0
 _WIDTH, _HEIGHT = 7.2, 3.5
@@ -240,10 +241,7 @@ def _infinite(panel: Axes, alphas: Reals, value: Reals) -> None:
 
 def _line(panel: Axes, estimate: Estimate, direction: int) -> None:
     """Gusain and Leith's line above the resolved curve, for the least delta that is seen."""
-    from ..conversion import line
-    from ..epsilon import SEEN, usable
-
-    alphas, curve = usable(estimate, direction)
+    alphas, curve = usable(estimate.alphas, estimate.value[direction], estimate.resolved[direction])
     delta = SEEN / min(estimate.sizes)
     if not len(alphas) or not np.isfinite(curve).all() or delta >= 1.0:
         return

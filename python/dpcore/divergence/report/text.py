@@ -5,15 +5,14 @@ from __future__ import annotations
 import itertools
 import textwrap
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
+from ..epsilon import Epsilon
+from ..raw import Reals
+from ..record import Estimate
 from ..reliability.belief import DIRECTIONS, ESTIMATE, REFUTED, SATURATED, UNRESOLVED
-
-if TYPE_CHECKING:
-    from ..raw import Reals
-    from ..record import Epsilon, Estimate
 
 _WIDTH: Final = 100
 _LABEL: Final = 15

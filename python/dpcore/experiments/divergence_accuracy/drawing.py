@@ -9,12 +9,12 @@ import numpy as np
 from ...report.text import BLUE, GREEN, GREY, INK, RED
 from ..drawing import SMALL, TEXT, canvas, tidy
 from .cases import ALPHAS, CASES
+from .experiment import Cell, Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from .experiment import Cell, Result
 
 _STYLES: Final[dict[str, tuple[str, str]]] = {
     "ball": (BLUE, "o"),

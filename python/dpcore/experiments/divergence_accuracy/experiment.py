@@ -18,9 +18,8 @@ import numpy as np
 
 from ...divergence import Estimate, renyi
 from ...errors import choice, count, integer
-from ...progress import Progress
 from ...records import Record, frozen_array
-from ..running import SEED, cell_seed, listed, own, record
+from ..running import SEED, cell_seed, gathered, listed, own
 from .cases import ALPHAS, CASES, Reals, Rows
 
 if TYPE_CHECKING:
@@ -213,23 +212,15 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     """
     own(config, __name__)
     begun = time.perf_counter()
-    cells: list[Cell] = []
-    trusted: list[Trusted] = []
-    partial = False
-    with Progress("divergences", len(config.cases), progress) as bar:
-        try:
-            for name in config.cases:
-                done = _cells(name, config, threads)
-                believed = list(_trusted(name, config, threads))
-                cells += done
-                trusted += believed
-                bar.advance(1)
-        except KeyboardInterrupt:
-            if not cells:
-                raise
-            partial = True
-    seconds = time.perf_counter() - begun
-    return Result(config, tuple(cells), tuple(trusted), partial, seconds)
+    done, partial = gathered(
+        "divergences",
+        config.cases,
+        lambda name: (_cells(name, config, threads), list(_trusted(name, config, threads))),
+        progress,
+    )
+    cells = tuple(cell for found, _ in done for cell in found)
+    trusted = tuple(one for _, found in done for one in found)
+    return Result(config, cells, trusted, partial, time.perf_counter() - begun)
 
 
 def _sample(name: str, config: Config, i: int) -> tuple[Rows, int]:
@@ -344,7 +335,7 @@ class Result:
         """Everything as plain data for strict JSON."""
         from .text import plain
 
-        return {**record(NAME, self), **plain(self)}
+        return plain(self)
 
     def plot(self) -> Figure:
         """Bias with its spread, for every case, direction and method.

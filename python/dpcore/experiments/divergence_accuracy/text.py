@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import textwrap
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ...divergence.reliability.belief import DIRECTIONS
 from ...report import encoding as _json
-from ..running import aligned
+from ..text import aligned, record
 from .cases import ALPHAS, CASES
+from .experiment import NAME, Cell, Result, Trusted
 from .published import Published
-
-if TYPE_CHECKING:
-    from .experiment import Cell, Result, Trusted
 
 _HEAD = ("", *(f"order {alpha:g}" for alpha in ALPHAS), "published", "rows")
 _WORDS = """\
@@ -135,6 +133,7 @@ def plain(result: Result) -> dict[str, Any]:
     """Cells, published figures and certified estimates as plain data."""
     names = dict.fromkeys(cell.case for cell in result.cells)
     return {
+        **record(NAME, result),
         "alphas": list(ALPHAS),
         "misleading": result.misleading,
         "cases": [_case(name) for name in names],

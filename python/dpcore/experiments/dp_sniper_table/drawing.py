@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from ...report.text import BLUE, GREY, INK, RED
 from ..drawing import SMALL, TEXT, canvas, tidy
+from .experiment import Result, Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from .experiment import Result, Row
 
 _LEFT, _RIGHT = 0.5, 16.0
 _COLUMNS = (("certified", 0.0), ("DP-Sniper", 0.34), ("true loss", 0.7))

@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Any
 from ...auditing.run import Audit, audit
 from ...bounds.unconditional import exact
 from ...errors import choice, confidence_level, count, integer
-from ...progress import Progress
 from ...records import Counts
-from ...sampling.drawing import threads_of
-from ..running import SEED, cell_seed, listed, own, record
+from ...streams import threads_of
+from ..running import SEED, cell_seed, gathered, listed, own
 from .mechanisms import BENCHMARKS, Benchmark
 
 if TYPE_CHECKING:
@@ -194,19 +193,13 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     own(config, __name__)
     begun = time.perf_counter()
     jobs = [(name, repeat) for name in config.mechanisms for repeat in range(config.repeats)]
-    done: list[tuple[str, Audit, float]] = []
-    with Progress("the benchmark", len(jobs), progress) as bar:
-        try:
-            for name, repeat in jobs:
-                started = time.perf_counter()
-                found = _audit(name, repeat, config, threads)
-                done.append((name, found, time.perf_counter() - started))
-                if found.partial:
-                    break
-                bar.advance(1)
-        except KeyboardInterrupt:
-            if not done:
-                raise
+    done, partial = gathered(
+        "the benchmark",
+        jobs,
+        lambda job: _timed(*job, config, threads),
+        progress,
+        ended=lambda found: found[1].partial,
+    )
     rows = tuple(
         Row(
             name,
@@ -215,8 +208,13 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         )
         for name in dict.fromkeys(key for key, *_ in done)
     )
-    partial = len(done) < len(jobs) or done[-1][1].partial
     return Result(config, rows, partial, time.perf_counter() - begun)
+
+
+def _timed(name: str, repeat: int, config: Config, threads: int | None) -> tuple[str, Audit, float]:
+    begun = time.perf_counter()
+    found = _audit(name, repeat, config, threads)
+    return name, found, time.perf_counter() - begun
 
 
 def _audit(name: str, repeat: int, config: Config, threads: int | None) -> Audit:
@@ -276,8 +274,7 @@ class Result:
         """Everything as plain data; each audit can be read back by `Audit.from_dict`."""
         from .text import plain
 
-        rows = [plain(row) for row in self.rows]
-        return {**record(NAME, self), "rows": rows, "reached": self.reached, "above": self.above}
+        return plain(self)
 
     def plot(self) -> Figure:
         """Certified bounds and true losses, each divided by DP-Sniper's better bound.

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import statistics
 import textwrap
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...report.encoding import number
 from ...report.text import epsilon
-from ..running import aligned
-
-if TYPE_CHECKING:
-    from .experiment import Result, Row
+from ..text import aligned, record
+from .experiment import NAME, Result, Row
 
 
 def text(result: Result, times: bool) -> str:
@@ -85,7 +83,13 @@ def _both(figures: tuple[float, float], supremum: float) -> str:
     return "/".join(f"{value:.4f}{'*' if value > supremum else ''}" for value in figures)
 
 
-def plain(row: Row) -> dict[str, Any]:
+def plain(result: Result) -> dict[str, Any]:
+    """Everything for strict JSON."""
+    rows = [_plain(row) for row in result.rows]
+    return {**record(NAME, result), "rows": rows, "reached": result.reached, "above": result.above}
+
+
+def _plain(row: Row) -> dict[str, Any]:
     """One mechanism as plain data."""
     known, beside = row.benchmark, row.certified_exact
     return {

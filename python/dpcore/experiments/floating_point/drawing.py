@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 from ...report.text import BLUE, GREY, INK, RED
 from ..drawing import SMALL, TEXT, canvas, tidy
+from .experiment import Result
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from .experiment import Result
 
 
 def figure(result: Result) -> Figure:

@@ -8,7 +8,6 @@ a coarse grid, drawn from a discrete law or rounded exactly passes.
 
 from __future__ import annotations
 
-import math
 import time
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -18,11 +17,8 @@ from ..._core import __version__
 from ...attacks.lattice import FloatLattice
 from ...auditing.run import Audit, audit
 from ...errors import choice
-from ...events import Never
-from ...progress import Progress
 from ...records import Pair
-from ...report.text import epsilon
-from ..running import SEED, aligned, cell_seed, check, listed, own, record
+from ..running import SEED, cell_seed, check, gathered, listed, own
 from .systems import SYSTEMS, Mechanism, System
 
 if TYPE_CHECKING:
@@ -115,20 +111,15 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     own(config, __name__)
     begun = time.perf_counter()
     systems = [system for name in config.systems for system in SYSTEMS if system.name == name]
-    rows: list[Row] = []
-    with Progress("floating point", len(systems), progress) as bar:
-        try:
-            for system in systems:
-                rows.append(_row(system, config, threads))
-                if rows[-1].audit is not None and rows[-1].audit.partial:
-                    break
-                bar.advance(1)
-        except KeyboardInterrupt:
-            if not any(row.audit for row in rows):
-                raise
-    last = rows[-1].audit
-    partial = len(rows) < len(systems) or (last is not None and last.partial)
-    return Result(config, tuple(rows), partial, time.perf_counter() - begun)
+    rows, partial = gathered(
+        "floating point",
+        systems,
+        lambda system: _row(system, config, threads),
+        progress,
+        ended=lambda row: row.audit is not None and row.audit.partial,
+        worth=lambda row: row.audit is not None,
+    )
+    return Result(config, rows, partial, time.perf_counter() - begun)
 
 
 def _row(system: System, config: Config, threads: int | None) -> Row:
@@ -187,41 +178,15 @@ class Result:
 
     def table(self) -> str:
         """The figures as text, then the events that were counted."""
-        config = self.config
-        head = (
-            "system", "version", "draws a side", "hits on x", "on x'", "certified", "claim",
-            "verdict", "seconds",
-        )  # fmt: skip
-        parts = [
-            "Low-order bits of value + noise, x = 0 against x' = 1: traces of the "
-            f"floating-point\nimplementation, seed {config.seed}, each bound at "
-            f"{100 * config.confidence:g} % confidence on its own (Clopper-Pearson)"
-        ]
-        if self.partial:
-            parts.append("INTERRUPTED: only what was counted is shown")
-        parts.append(aligned([head, *map(_cells, self.rows)], left=(0, 1, 7)))
-        if any(not row.system.seeded and row.audit for row in self.rows):
-            parts.append("* draws from the operating system: the seed does not repeat its counts")
-        events = [(row.system.name, _event(row)) for row in self.rows]
-        parts.append("Events counted:\n" + aligned(events, left=(0, 1)))
-        return "\n\n".join(parts)
+        from .text import text
+
+        return text(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data."""
-        rows = [
-            {
-                "system": row.system.name,
-                "package": row.system.package,
-                "version": row.version,
-                "lattice": row.system.lattice,
-                "seeded": row.system.seeded,
-                "missing": row.missing,
-                "seconds": row.seconds,
-                "audit": None if row.audit is None else row.audit.to_dict(),
-            }
-            for row in self.rows
-        ]
-        return {**record(NAME, self), "rows": rows}
+        from .text import plain
+
+        return plain(self)
 
     def plot(self) -> Figure:
         """The certified bounds as bars, one for each system, and the claims.
@@ -232,33 +197,3 @@ class Result:
         from .drawing import figure
 
         return figure(self)
-
-
-def _event(row: Row) -> str:
-    """What was counted, in words."""
-    if row.audit is None:
-        return row.missing
-    if type(row.audit.event) is Never:
-        return "none: the pilot shows no trace"
-    return str(row.audit.event)
-
-
-def _cells(row: Row) -> tuple[str, ...]:
-    name = row.system.name if row.system.seeded else f"{row.system.name} *"
-    claim = f"{row.system.claim:g}"
-    if row.system.delta:
-        claim = f"({claim}, {row.system.delta:g})"
-    if row.audit is None:
-        return name, row.version, "-", "-", "-", "-", claim, row.missing.partition(":")[0], "-"
-    counts = row.audit.counts
-    return (
-        name,
-        row.version,
-        f"{counts.n:,}",
-        f"{counts.k:,}",
-        f"{counts.k_prime:,}",
-        epsilon(row.audit.epsilon_lower),
-        claim,
-        row.audit.verdict,
-        f"{row.seconds:.2f}" if math.isfinite(row.seconds) else "-",
-    )

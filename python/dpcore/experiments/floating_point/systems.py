@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ...mechanisms.noise import Gaussian, Laplace
+from ...mechanisms import Gaussian, Laplace
 
 SCALE: Final = 10.0
 """Scale b of Laplace noise and sigma of Gaussian noise, in units of the sensitivity."""

@@ -1,16 +1,7 @@
 """Figure 1 of Habernal (2021): how many inputs of ADePT its Laplace noise does not protect."""
 
-from .experiment import (
-    COMPARED_PAIRS,
-    COMPARISON,
-    CONFIDENCE,
-    NAME,
-    NORMS,
-    Cell,
-    Config,
-    Result,
-    run,
-)
+from .compared import COMPARED_PAIRS, COMPARISON
+from .experiment import CONFIDENCE, NAME, NORMS, Cell, Config, Result, run
 
 __all__ = [
     "COMPARED_PAIRS",

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Final
 from ...report.text import BLUE, GREEN, GREY, INK, RED
 from ..drawing import SMALL, TEXT, canvas, tidy
 from .cost import LAWS
+from .experiment import Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from .experiment import Result
 
 _STYLES: Final[dict[str, tuple[str, str, Any]]] = {
     "uniform": (RED, "o", "-"),

@@ -8,6 +8,7 @@ clipping in L1, which is one of the two remedies. What both cost is the second h
 
 from __future__ import annotations
 
+import itertools
 import time
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,11 +17,10 @@ from typing import TYPE_CHECKING, Any, Final
 from ... import _core
 from ...bounds.binomial import limits
 from ...errors import integer, real
-from ...progress import Progress
-from ...sampling.drawing import threads_of
-from ..running import SEED, cell_seed, check, listed, own, record
+from ...streams import threads_of
+from ..running import SEED, cell_seed, check, gathered, listed, own
+from .compared import COMPARED_PAIRS, COMPARISON, p_value
 from .cost import LAWS, Cost, Excess, costs, excesses
-from .text import p_value, plain, text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,18 +28,6 @@ if TYPE_CHECKING:
 NAME = "habernal2021-figure1"
 NORMS: Final = ("l2", "l1")
 
-COMPARISON: Final[dict[int, tuple[float, float, float]]] = {
-    2: (0.134, 0.0, 0.0),
-    8: (0.952, 0.0001, 0.0),
-    24: (1.0, 0.963, 0.0),
-    64: (1.0, 1.0, 0.0),
-    160: (1.0, 1.0, 0.037),
-    200: (1.0, 1.0, 0.986),
-    255: (1.0, 1.0, 1.0),
-}
-"""Shares after L2 clipping in another run of 10,000 pairs, by n and law, as they were printed."""
-
-COMPARED_PAIRS: Final = 10_000
 CONFIDENCE: Final = 0.95
 _LARGEST: Final = 1e90
 
@@ -152,18 +140,16 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     """
     own(config, __name__)
     begun = time.perf_counter()
-    done: list[Cell] = []
-    partial = False
-    with Progress("figure 1", sum(config.dims), progress) as bar:
-        try:
-            for dim in config.dims:
-                done += _cells(config, dim, threads_of(threads))
-                bar.advance(dim)
-        except KeyboardInterrupt:
-            if not done:
-                raise
-            partial = True
-    return Result(config, tuple(done), partial, time.perf_counter() - begun)
+    using = threads_of(threads)
+    done, partial = gathered(
+        "figure 1",
+        config.dims,
+        lambda dim: _cells(config, dim, using),
+        progress,
+        size=lambda dim: dim,
+    )
+    cells = tuple(itertools.chain.from_iterable(done))
+    return Result(config, cells, partial, time.perf_counter() - begun)
 
 
 def _cells(config: Config, dim: int, threads: int) -> list[Cell]:
@@ -229,11 +215,15 @@ class Result:
 
     def table(self) -> str:
         """The figures as text: shares, the true sensitivity, and the costs of the remedies."""
+        from .text import text
+
         return text(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data."""
-        return {**record(NAME, self), **plain(self)}
+        from .text import plain
+
+        return plain(self)
 
     def plot(self) -> Figure:
         """The figure above, what the remedies cost below.

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-import numpy as np
-
-from ..running import aligned
+from ..text import aligned, record
 from .cost import LAWS, Cost
-
-if TYPE_CHECKING:
-    from .experiment import Cell, Result
+from .experiment import NAME, Cell, Result
 
 _MOST_ROWS: Final = 16
 """Sizes that a table shows; of more, those that have something to be compared with."""
@@ -104,6 +100,7 @@ def _remedies(result: Result) -> str:
 def plain(result: Result) -> dict[str, Any]:
     """Everything as plain data."""
     return {
+        **record(NAME, result),
         "smallest_p_value": result.smallest_p_value,
         "cells": [_cell(cell) for cell in result.cells],
         "true_sensitivity": [
@@ -146,35 +143,3 @@ def _cost(cost: Cost) -> dict[str, Any]:
         "signal": cost.signal,
         "noise_to_signal": cost.ratio,
     }
-
-
-def p_value(ours: tuple[int, int], printed: float, pairs: int) -> float:
-    """Fisher's exact test, two-sided, that two runs count the same thing.
-
-    Args:
-        ours: hits and pairs.
-        printed: the other run's share, rounded; of the counts that it may stand for, the one
-            nearest to ours is taken.
-        pairs: pairs of the other run.
-
-    Returns:
-        min(1, 2 min(P(K <= k), P(K >= k))), K hypergeometric.
-
-    Example:
-        >>> p_value((1340, 10_000), 0.134, 10_000), p_value((1, 10_000), 0.134, 10_000) < 1e-100
-        (1.0, True)
-    """
-    from scipy.special import gammaln
-
-    k, n = ours
-    half = 0.5 * 10.0 ** -max(3, len(f"{printed:g}".partition(".")[2]))
-    low, high = max(0.0, (printed - half) * pairs), min(pairs, (printed + half) * pairs)
-    total = k + round(min(max(k / n * pairs, low), high))
-    # Of `total` hits among n + pairs, so many may fall among our n.
-    hits = np.arange(max(0, total - pairs), min(total, n) + 1)
-    others = total - hits
-    log_mass = -(gammaln(hits + 1) + gammaln(n - hits + 1))
-    log_mass -= gammaln(others + 1) + gammaln(pairs - others + 1)
-    mass = np.exp(log_mass - log_mass.max())
-    below, above = mass[hits <= k].sum(), mass[hits >= k].sum()
-    return float(min(1.0, 2.0 * min(below, above) / mass.sum()))

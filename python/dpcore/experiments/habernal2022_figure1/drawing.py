@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from ...report.text import INK
 from ..drawing import SMALL, TEXT, canvas, tidy
+from .experiment import Cell, Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from .experiment import Cell, Result
 
 _LINEAR = 0.01
 """Below this loss the axis is linear, so that 0 has a place."""

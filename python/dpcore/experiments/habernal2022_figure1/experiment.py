@@ -15,17 +15,16 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ...auditing.run import Audit
 from ...errors import choice, integer, real
 from ...exact import VoteLaw, loss, vote_log_probabilities
-from ...mechanisms.noise import Identity, Native, RandomBits
+from ...mechanisms import Identity, Native, RandomBits
 from ...pairs import zeros_ones
 from ...published import ADePTReference, DPText, HalfNoise, HalvedOutput, LaplaceMechanism
-from ...report import encoding as _json
-from ..running import SEED, Job, aligned, check, listed, own, record, run_audits
+from ..running import SEED, Job, check, listed, own, run_audits
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -198,37 +197,15 @@ class Result:
 
     def table(self) -> str:
         """The figures as text: estimate / closed form, a block for each mechanism."""
-        config = self.config
-        parts = [
-            f"Habernal (2022), figure 1: {config.trials:,} trials a side, seed {config.seed}\n"
-            "empirical loss / loss in closed form; rows epsilon, columns number of entries"
-        ]
-        if self.partial:
-            parts.append("INTERRUPTED: only what was counted is shown")
-        parts += [self._block(name) for name in config.mechanisms if self.of(name)]
-        parts.append(
-            f"{2 * len(self.cells)} counts against the exact law: smallest two-sided p-value "
-            f"{self.smallest_p_value:.2g} (about {0.5 / len(self.cells):.2g} is expected)"
-        )
-        return "\n\n".join(parts)
+        from .text import text
 
-    def _block(self, name: str) -> str:
-        cells = {(cell.epsilon, cell.dim): cell for cell in self.of(name)}
-        refuted = sum(cell.audit.refuted is True for cell in cells.values())
-        rows = [["", *(f"n = {dim}" for dim in self.config.dims)]]
-        for epsilon in self.config.epsilons:
-            found = (cells.get((epsilon, dim)) for dim in self.config.dims)
-            rows.append([f"{epsilon:g}", *(_entry(cell) for cell in found)])
-        title = f"{name}: epsilon refuted in {refuted} of {len(cells)} cells"
-        return f"{title} ({100 * self.config.confidence:g} % each)\n{aligned(rows, left=())}"
+        return text(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data."""
-        return {
-            **record(NAME, self),
-            "smallest_p_value": self.smallest_p_value,
-            "cells": [_plain(cell) for cell in self.cells],
-        }
+        from .text import plain
+
+        return plain(self)
 
     def plot(self) -> Figure:
         """The figure: empirical loss against epsilon, a panel for each mechanism.
@@ -249,33 +226,3 @@ def _p_value(k: int, n: int, p: float) -> float:
     above = 1.0 if k == 0 else float(betainc(k, n - k + 1, p))
     below = 1.0 if k == n else float(betainc(n - k, k + 1, 1.0 - p))
     return min(1.0, 2.0 * min(above, below))
-
-
-def _entry(cell: Cell | None) -> str:
-    if cell is None:
-        return "-"
-    return f"{_short(cell.audit.epsilon_hat)} / {_short(cell.exact)}"
-
-
-def _short(value: float) -> str:
-    return f"{value:.4f}" if value < 10.0 else f"{value:.4g}"
-
-
-def _plain(cell: Cell) -> dict[str, Any]:
-    audit = cell.audit
-    return {
-        "mechanism": cell.mechanism,
-        "epsilon": cell.epsilon,
-        "dim": cell.dim,
-        "counts": {f.name: getattr(audit.counts, f.name) for f in fields(audit.counts)},
-        "vote": audit.event.vote,
-        "direction": audit.direction,
-        "epsilon_hat": _json.number(audit.epsilon_hat),
-        "epsilon_lower": _json.number(audit.epsilon_lower),
-        "exact": _json.number(cell.exact),
-        "verdict": audit.verdict,
-        "native": _json.encode(audit.mechanism),
-        "seed": str(audit.seed),
-        "block": audit.block,
-        "partial": audit.partial,
-    }

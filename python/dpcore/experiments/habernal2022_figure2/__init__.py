@@ -1,5 +1,16 @@
 """Appendix figure of Habernal (2022): Laplace noise by three formulas, and what DPText samples."""
 
-from .experiment import LAWS, NAME, Config, Histogram, Law, Result, run
+from .experiment import BINS, HIGH, LAWS, LOW, NAME, Config, Histogram, Law, Result, run
 
-__all__ = ["LAWS", "NAME", "Config", "Histogram", "Law", "Result", "run"]
+__all__ = [
+    "BINS",
+    "HIGH",
+    "LAWS",
+    "LOW",
+    "NAME",
+    "Config",
+    "Histogram",
+    "Law",
+    "Result",
+    "run",
+]

@@ -8,13 +8,11 @@ import numpy as np
 
 from ...report.text import BLUE, INK, RED
 from ..drawing import SMALL, TEXT, canvas, tidy
-from .experiment import BINS, HIGH, LOW
+from .experiment import BINS, HIGH, LOW, Histogram, Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from .experiment import Histogram, Result
 
 
 def figure(result: Result) -> Figure:

@@ -18,11 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ...mechanisms.noise import DPTextNoise, Laplace
-from ...progress import Progress
-from ...report import encoding as _json
+from ...mechanisms import DPTextNoise, Laplace
 from ...sampling.drawing import sample
-from ..running import SEED, aligned, cell_seed, check, own, record
+from ..running import SEED, cell_seed, check, gathered, own
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -167,16 +165,10 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     """
     own(config, __name__)
     begun = time.perf_counter()
-    done: list[Histogram] = []
-    with Progress("figure 2", len(LAWS), progress) as bar:
-        try:
-            for name in LAWS:
-                done.append(_histogram(name, config, threads))
-                bar.advance(1)
-        except KeyboardInterrupt:
-            if not done:
-                raise
-    return Result(config, tuple(done), len(done) < len(LAWS), time.perf_counter() - begun)
+    done, partial = gathered(
+        "figure 2", tuple(LAWS), lambda name: _histogram(name, config, threads), progress
+    )
+    return Result(config, done, partial, time.perf_counter() - begun)
 
 
 def _histogram(name: str, config: Config, threads: int | None) -> Histogram:
@@ -214,37 +206,15 @@ class Result:
 
     def table(self) -> str:
         """The figures as text: moments beside the expected ones, zeros and negative draws."""
-        head = ("noise of scale 1", "mean", "expected", "E[s^2]", "expected", "s = 0", "s < 0")
-        rows = [
-            (
-                drawn.law.title,
-                f"{round(drawn.mean, 4) + 0.0:.4f}",
-                f"{drawn.law.mean:g}",
-                f"{drawn.square:.4f}",
-                f"{drawn.law.square:g}",
-                f"{drawn.zeros / drawn.trials:.4f}",
-                f"{drawn.below / drawn.trials:.4f}",
-            )
-            for drawn in self.histograms
-        ]
-        title = (
-            f"Habernal (2022), appendix figure: {self.config.trials:,} draws each, "
-            f"seed {self.config.seed}"
-        )
-        note = (
-            "The three correct formulas give the same bits on the grid of 2^53 uniforms; they\n"
-            "have different seeds here."
-        )
-        parts = [title, aligned([head, *rows]), note]
-        if self.partial:
-            parts.insert(1, "INTERRUPTED: only what was drawn is shown")
-        return "\n\n".join(parts)
+        from .text import text
+
+        return text(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data."""
-        rows = [_plain(drawn) for drawn in self.histograms]
-        bins = {"low": LOW, "high": HIGH, "bins": BINS}
-        return {**record(NAME, self), **bins, "histograms": rows}
+        from .text import plain
+
+        return plain(self)
 
     def plot(self) -> Figure:
         """The histograms over the exact densities; an atom is a stem.
@@ -255,23 +225,3 @@ class Result:
         from .drawing import figure
 
         return figure(self)
-
-
-def _plain(drawn: Histogram) -> dict[str, Any]:
-    return {
-        "name": drawn.name,
-        "native": _json.encode(drawn.law.noise),
-        "seed": str(drawn.seed),
-        "trials": drawn.trials,
-        "mean": drawn.mean,
-        "expected_mean": drawn.law.mean,
-        "mean_error": drawn.errors[0],
-        "square": drawn.square,
-        "expected_square": drawn.law.square,
-        "square_error": drawn.errors[1],
-        "zeros": drawn.zeros,
-        "expected_zeros": drawn.law.atom * drawn.trials,
-        "below": drawn.below,
-        "outside": drawn.outside,
-        "counts": list(drawn.counts),
-    }

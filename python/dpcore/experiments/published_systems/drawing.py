@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 from ...published import SYSTEMS
 from ...report.text import BLUE, GREY, INK, RED
 from ..drawing import SMALL, TEXT, canvas, tidy
+from .experiment import Result, Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from .experiment import Result, Row
 
 
 def figure(result: Result) -> Figure:

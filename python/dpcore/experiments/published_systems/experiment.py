@@ -14,17 +14,18 @@ from typing import TYPE_CHECKING, Any
 
 from ...auditing.run import Audit
 from ...errors import integer, real
-from ...mechanisms.noise import Laplace
+from ...mechanisms.native import law_of
 from ...pairs import distance
 from ...published import SYSTEMS
 from ...report.text import epsilon
-from ..running import SEED, Job, aligned, check, listed, own, record, run_audits
+from ..running import SEED, Job, check, listed, own, run_audits
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NAME = "published-systems"
-_CLASSES = {cls.__name__: cls for cls in SYSTEMS}
+CLASSES = {cls.__name__: cls for cls in SYSTEMS}
+"""The published systems by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ class Row:
     @property
     def sound(self) -> bool:
         """True if the claim is true."""
-        return _CLASSES[self.system].sound
+        return CLASSES[self.system].sound
 
     @property
     def true_loss(self) -> float:
@@ -95,9 +96,10 @@ class Row:
             Dwork and Roth (2014), theorem 3.6; Habernal (2022), theorem 3.2.
         """
         noise = self.audit.mechanism.steps(self.dim).noise
-        if type(noise) is not Laplace:
-            return math.inf
-        return distance(self.audit.pair, "l1") / noise.scale
+        law = law_of(noise)
+        if law.cost is None:
+            return math.nan
+        return law.cost(noise, distance(self.audit.pair, law.norm)).epsilon
 
 
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
@@ -177,57 +179,15 @@ class Result:
 
     def table(self) -> str:
         """The figures as text: a table for each number of entries, then what it means."""
-        config = self.config
-        parts = [
-            f"Published systems at epsilon = {config.epsilon:g}: {config.trials:,} trials a side, "
-            f"seed {config.seed},\neach bound at {100 * config.confidence:g} % confidence on its "
-            "own (Clopper-Pearson, majority vote)"
-        ]
-        if self.partial:
-            parts.append("INTERRUPTED: only what was counted is shown")
-        parts += [self._part(dim) for dim in config.dims if self.at(dim)]
-        return "\n\n".join(parts)
+        from .text import text
 
-    def _part(self, dim: int) -> str:
-        head = (
-            "system", "claim", "certified", "estimate", "closed form", "true loss", "claim is",
-            "verdict",
-        )  # fmt: skip
-        body = aligned([head, *(_cells(row) for row in self.at(dim))], left=(0, 6, 7))
-        found, broken, wrong, sound = self.agreement(dim)
-        lines = [
-            f"{dim} entries",
-            body,
-            f"Verdicts against the truth at {dim} entries: {found} of {broken} false claims "
-            f"refuted, {wrong} of {sound} true claims refuted.",
-        ]
-        missed = self.missed(dim)
-        if missed:
-            lines += ["False claims that were not refuted:", *(f"  {line}" for line in missed)]
-        return "\n".join(lines)
+        return text(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data; each audit can be read back by `Audit.from_dict`."""
-        from ...report.encoding import number
+        from .text import plain
 
-        rows = [
-            {
-                "system": row.system,
-                "dim": row.dim,
-                "sound": row.sound,
-                "fault": _CLASSES[row.system].fault,
-                "source": _CLASSES[row.system].source,
-                "true_loss": number(row.true_loss),
-                "audit": row.audit.to_dict(),
-            }
-            for row in self.rows
-        ]
-        names = ("false_refuted", "false", "true_refuted", "true")
-        agreement = {
-            str(dim): dict(zip(names, self.agreement(dim), strict=True)) for dim in self.config.dims
-        }
-        missed = {str(dim): list(self.missed(dim)) for dim in self.config.dims}
-        return {**record(NAME, self), "rows": rows, "agreement": agreement, "missed": missed}
+        return plain(self)
 
     def plot(self) -> Figure:
         """The certified bounds as bars, beside the closed form and the claim.
@@ -243,24 +203,10 @@ class Result:
 def _miss(row: Row) -> str:
     seen, claim = row.audit.exact, row.audit.claim
     if seen is None or claim is None:
-        return f"{row.system}: {_CLASSES[row.system].fault}"
+        return f"{row.system}: {CLASSES[row.system].fault}"
     sees = f"the vote sees {'only ' if seen <= claim else ''}{epsilon(seen)} of its true loss"
     reach = "no number of trials helps" if seen <= claim else "more trials refute it"
     return (
         f"{row.system}: {sees} {row.true_loss:.4g} at {row.dim} entries ({reach}); "
-        f"known: {_CLASSES[row.system].fault}"
-    )
-
-
-def _cells(row: Row) -> tuple[str, ...]:
-    audit = row.audit
-    return (
-        row.system,
-        f"{audit.claim:g}",
-        epsilon(audit.epsilon_lower),
-        epsilon(audit.epsilon_hat),
-        epsilon(audit.exact),
-        epsilon(row.true_loss),
-        "true" if row.sound else "false",
-        audit.verdict,
+        f"known: {CLASSES[row.system].fault}"
     )

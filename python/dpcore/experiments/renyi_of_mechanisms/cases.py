@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ...calibration import RandomisedResponse, gaussian_epsilon
 from ...divergence import closed_forms
-from ...mechanisms.noise import DPTextNoise, Exponential, Gaussian, Laplace, RandomBits
+from ...mechanisms import DPTextNoise, Exponential, Gaussian, Laplace, RandomBits
 
 Reals = npt.NDArray[np.float64]
 Curve = Callable[[Reals], Reals]

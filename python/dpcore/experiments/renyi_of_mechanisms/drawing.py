@@ -9,13 +9,13 @@ import numpy as np
 from ...report.text import BLUE, GREEN, GREY, INK
 from ..drawing import SMALL, TEXT, canvas, tidy
 from .cases import CASES
+from .experiment import Result, Row
 from .text import DIRECTIONS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from .experiment import Result, Row
 
 _COLUMNS: Final = 4
 _TICKS: Final = (1, 2, 4, 8, 16)

@@ -17,9 +17,8 @@ import numpy.typing as npt
 
 from ...divergence import Epsilon, Estimate, canonne_kamath_steinke, renyi
 from ...errors import integer, real
-from ...progress import Progress
 from ...records import Record
-from ..running import SEED, cell_seed, check, own, record
+from ..running import SEED, cell_seed, check, gathered, own
 from .cases import CASES, MOST_DELTA
 
 if TYPE_CHECKING:
@@ -130,17 +129,10 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     """
     own(config, __name__)
     begun = time.perf_counter()
-    rows: list[Row] = []
-    with Progress("mechanisms", len(CASES), progress) as bar:
-        try:
-            for name in CASES:
-                rows.append(_row(name, config, threads))
-                bar.advance(1)
-        except KeyboardInterrupt:
-            if not rows:
-                raise
-    partial = len(rows) < len(CASES)
-    return Result(config, tuple(rows), partial, time.perf_counter() - begun)
+    rows, partial = gathered(
+        "mechanisms", tuple(CASES), lambda name: _row(name, config, threads), progress
+    )
+    return Result(config, rows, partial, time.perf_counter() - begun)
 
 
 def _row(name: str, config: Config, threads: int | None) -> Row:
@@ -189,16 +181,15 @@ class Result:
 
     def table(self) -> str:
         """The figures as text."""
-        from .text import table
+        from .text import text
 
-        return table(self)
+        return text(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data for strict JSON."""
         from .text import plain
 
-        rows = [plain(row) for row in self.rows]
-        return {**record(NAME, self), "above": self.above, "rows": rows}
+        return plain(self)
 
     def plot(self) -> Figure:
         """Both directions of every mechanism: truth, estimates with error bars, certified bounds.

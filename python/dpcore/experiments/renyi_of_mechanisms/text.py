@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from ...divergence import Estimate
 from ...report import encoding as _json
-from ..running import aligned
+from ..text import aligned, record
 from .cases import CASES
-
-if TYPE_CHECKING:
-    from .experiment import Result, Row
+from .experiment import NAME, Result, Row
 
 DIRECTIONS: Final = ("D(P0||P1)", "D(P1||P0)")
 
@@ -25,7 +23,7 @@ _HEAD: Final = (
 )  # fmt: skip
 
 
-def table(result: Result) -> str:
+def text(result: Result) -> str:
     """Orders first, then epsilons, then what was checked."""
     config = result.config
     title = (
@@ -94,7 +92,13 @@ def number(value: float | None, sign: str = "") -> str:
     return f"{value:{sign}z.3f}"
 
 
-def plain(row: Row) -> dict[str, Any]:
+def plain(result: Result) -> dict[str, Any]:
+    """Everything for strict JSON."""
+    rows = [mechanism(row) for row in result.rows]
+    return {**record(NAME, result), "above": result.above, "rows": rows}
+
+
+def mechanism(row: Row) -> dict[str, Any]:
     """One mechanism for strict JSON."""
     estimate, found = row.estimate, row.epsilon
     curves = {

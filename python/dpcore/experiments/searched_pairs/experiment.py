@@ -10,15 +10,11 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
 from ...auditing.run import Audit, audit
-from ...pairs import Box, Linf, distance, search
-from ...progress import Progress
-from ...report.text import epsilon
+from ...pairs import Box, Linf, search
 from ..dp_sniper_table.mechanisms import BENCHMARKS, Benchmark
 from ..dp_sniper_table.truth import exact_supremum
-from ..running import SEED, aligned, cell_seed, check, own, record
+from ..running import SEED, cell_seed, check, gathered, own
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -101,21 +97,14 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     """
     own(config, __name__)
     begun = time.perf_counter()
-    rows: list[Row] = []
-    partial = False
-    with Progress("searched pairs", len(MECHANISMS), progress) as bar:
-        try:
-            for name in MECHANISMS:
-                rows.append(_row(BENCHMARKS[name], config, threads))
-                bar.advance(1)
-                if rows[-1].usual.partial or rows[-1].searched.partial:
-                    break
-        except KeyboardInterrupt:
-            if not rows:
-                raise
-            partial = True
-    partial = partial or rows[-1].searched.partial or rows[-1].usual.partial
-    return Result(config, tuple(rows), partial, time.perf_counter() - begun)
+    rows, partial = gathered(
+        "searched pairs",
+        MECHANISMS,
+        lambda name: _row(BENCHMARKS[name], config, threads),
+        progress,
+        ended=lambda row: row.usual.partial or row.searched.partial,
+    )
+    return Result(config, rows, partial, time.perf_counter() - begun)
 
 
 def _row(benchmark: Benchmark, config: Config, threads: int | None) -> Row:
@@ -159,77 +148,18 @@ class Result:
 
     def table(self) -> str:
         """The figures as text."""
-        config = self.config
-        head = ("mechanism", "claim", "pairs", "certified", "exact loss", "pair")
-        lines = [head]
-        for row in self.rows:
-            for kind, report in (("usual", row.usual), ("searched", row.searched)):
-                lines.append(
-                    (
-                        row.name,
-                        f"{report.claim:g}",
-                        kind,
-                        epsilon(report.epsilon_lower),
-                        epsilon(row.supremum(report)),
-                        _shown(report),
-                    )
-                )
-        note = "INTERRUPTED: only what was counted is shown\n" if self.partial else ""
-        return (
-            f"{note}Searched pairs: {config.trials:,} trials a side, seed {config.seed}, "
-            f"{100 * config.confidence:g} % confidence ({config.bound})\n\n"
-            + aligned(lines, left=(0, 2, 5))
-        )
+        from .text import text
+
+        return text(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data for strict JSON."""
-        rows = [
-            {
-                "mechanism": row.name,
-                **{
-                    kind: {**report.to_dict(), "exact_loss": row.supremum(report)}
-                    for kind, report in (("usual", row.usual), ("searched", row.searched))
-                },
-            }
-            for row in self.rows
-        ]
-        return {**record(NAME, self), "rows": rows}
+        from .text import plain
+
+        return plain(self)
 
     def plot(self) -> Figure:
         """Certified bounds on both pairs of every mechanism, the exact loss on each beside them."""
-        from ...report.text import BLUE, GREY, INK
-        from ..drawing import SMALL, TEXT, canvas, tidy
+        from .drawing import figure
 
-        picture = canvas(0.9 + 0.9 * len(self.rows))
-        axes = picture.subplots()
-        ticks: dict[float, str] = {}
-        for place, row in enumerate(reversed(self.rows)):
-            for shift, kind, report in (
-                (0.2, "usual", row.usual),
-                (-0.2, "searched", row.searched),
-            ):
-                at = place + shift
-                ticks[at] = f"{row.name}, {kind} pair"
-                axes.barh(at, report.epsilon_lower, height=0.34, color=BLUE)
-                axes.plot([row.supremum(report)], [at], "D", color=INK, markersize=4.0)
-                text = epsilon(report.epsilon_lower)
-                axes.text(0.002, at, text, va="center", color="white", fontsize=SMALL)
-        claim = self.rows[0].usual.claim or 0.0
-        axes.axvline(claim, color=GREY, linestyle="--", linewidth=1.0)
-        axes.set_yticks(list(ticks), list(ticks.values()))
-        axes.set_xlim(0.0, 1.1 * claim)
-        axes.set_xlabel(
-            "certified epsilon (bar), exact loss on that pair (diamond), claim (line)",
-            fontsize=TEXT,
-        )
-        tidy(axes)
-        return picture
-
-
-def _shown(report: Audit) -> str:
-    """The pair in few characters: x, and where x' differs from it."""
-    x, change = report.pair.x, report.pair.x_prime - report.pair.x
-    edge: dict[str, Any] = {"precision": 2, "suppress_small": True, "separator": " "}
-    apart = distance(report.pair, "linf")
-    steps = np.array2string(change, **edge).replace("\n", "")
-    return f"{np.array2string(x, **edge)} change {steps} (Linf {apart:.3g})".replace("\n", "")
+        return figure(self)

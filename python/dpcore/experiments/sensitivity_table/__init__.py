@@ -1,5 +1,29 @@
 """Every sensitivity in closed form: attained by its pair, and found from below by a search."""
 
-from .experiment import ENTRIES, NAME, RADIUS, Config, Entry, Result, Row, identity, run
+from .experiment import (
+    ENTRIES,
+    HIGH,
+    LOW,
+    NAME,
+    RADIUS,
+    Config,
+    Entry,
+    Result,
+    Row,
+    identity,
+    run,
+)
 
-__all__ = ["ENTRIES", "NAME", "RADIUS", "Config", "Entry", "Result", "Row", "identity", "run"]
+__all__ = [
+    "ENTRIES",
+    "HIGH",
+    "LOW",
+    "NAME",
+    "RADIUS",
+    "Config",
+    "Entry",
+    "Result",
+    "Row",
+    "identity",
+    "run",
+]

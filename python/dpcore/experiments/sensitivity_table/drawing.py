@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Final
 from ...pairs import NORMS
 from ...report.text import BLUE, GREEN, GREY, INK, RED
 from ..drawing import SMALL, TEXT, canvas, tidy
+from .experiment import ENTRIES, Result, Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from .experiment import Result, Row
 
 _STYLES: Final[dict[str, tuple[str, str]]] = {
     "l1": (RED, "o"),
@@ -26,8 +26,6 @@ _COLUMNS: Final = (("norm", 0.0), ("closed form", 0.17), ("value", 0.60), ("foun
 
 def figure(result: Result) -> Figure:
     """A group of three rows for each domain: closed form (hollow) and what was found (filled)."""
-    from .experiment import ENTRIES
-
     names = list(dict.fromkeys(row.name for row in result.rows))
     picture = canvas(1.1 + 0.5 * len(names))
     axes, beside = picture.subplots(1, 2, sharey=True, width_ratios=(1.0, 1.15))

@@ -15,9 +15,6 @@ import numpy.typing as npt
 
 from ...errors import integer
 from ...pairs import NORMS, Box
-from ...progress import Progress
-from ...report import encoding as _json
-from ...sampling.drawing import threads_of
 from ...sensitivity import (
     Ball,
     Histogram,
@@ -29,7 +26,8 @@ from ...sensitivity import (
     sensitivity,
 )
 from ...sensitivity.refuting import Refutation, refute
-from ..running import SEED, aligned, cell_seed, check, own, record
+from ...streams import threads_of
+from ..running import SEED, cell_seed, check, gathered, own
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -186,21 +184,14 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     own(config, __name__)
     threads_of(threads)
     begun = time.perf_counter()
-    rows: list[Row] = []
-    partial = False
-    with Progress("sensitivities", len(ENTRIES) * len(NORMS), progress) as bar:
-        try:
-            for name, norm in ((name, norm) for name in ENTRIES for norm in NORMS):
-                rows.append(_row(name, norm, config))
-                if rows[-1].found.partial:
-                    partial = True
-                    break
-                bar.advance(1)
-        except KeyboardInterrupt:
-            if not rows:
-                raise
-            partial = True
-    return Result(config, tuple(rows), partial, time.perf_counter() - begun)
+    rows, partial = gathered(
+        "sensitivities",
+        [(name, norm) for name in ENTRIES for norm in NORMS],
+        lambda job: _row(*job, config),
+        progress,
+        ended=lambda row: row.found.partial,
+    )
+    return Result(config, rows, partial, time.perf_counter() - begun)
 
 
 def _row(name: str, norm: str, config: Config) -> Row:
@@ -237,42 +228,15 @@ class Result:
 
     def table(self) -> str:
         """The figures as text."""
-        config = self.config
-        head = (
-            "domain",
-            "norm",
-            "closed form",
-            "value",
-            "by its pair",
-            "off by",
-            "search",
-            "share",
-        )
-        lines = [head]
-        for row in self.rows:
-            value, attained = f"{row.closed.value:.6g}", f"{row.attained:.6g}"
-            found = (f"{row.found.attained:.6g}", f"{100.0 * row.reached:.2f} %")
-            error = f"{row.error:.0e}" if row.error else "0"
-            title = ENTRIES[row.name].title
-            lines.append((title, row.norm, row.formula, value, attained, error, *found))
-        title = (
-            f"Sensitivities in closed form: d = {config.dim}, C = {RADIUS:g}, a = {LOW:g}, "
-            f"b = {HIGH:g}; each searched for among\n{config.share:,} inputs, without its pair, "
-            f"seed {config.seed}"
-        )
-        least = min((row.reached for row in self.rows), default=0.0)
-        note = (
-            f"Above the closed form: {self.above} of {len(self.rows)} searches; the least found "
-            f"{100.0 * least:.2f} % of it.\nWhat a search finds is a lower bound."
-        )
-        parts = [title, aligned(lines, left=(0, 1, 2)), note]
-        if self.partial:
-            parts.insert(1, "INTERRUPTED: only what was searched is shown")
-        return "\n\n".join(parts)
+        from .text import text
+
+        return text(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data for strict JSON."""
-        return {**record(NAME, self), "above": self.above, "rows": [_plain(r) for r in self.rows]}
+        from .text import plain
+
+        return plain(self)
 
     def plot(self) -> Figure:
         """Closed forms, their pairs and what the searches found, on one logarithmic axis.
@@ -283,20 +247,3 @@ class Result:
         from .drawing import figure
 
         return figure(self)
-
-
-def _plain(row: Row) -> dict[str, Any]:
-    return {
-        "domain": row.name,
-        "dim": row.closed.domain.dim,
-        "norm": row.norm,
-        "formula": row.formula,
-        "value": row.closed.value,
-        "pair": [_json.encode(x) for x in (row.closed.pair.x, row.closed.pair.x_prime)],
-        "attained_by_pair": row.attained,
-        "attained_by_search": row.found.attained,
-        "search_pair": [_json.encode(x) for x in (row.found.pair.x, row.found.pair.x_prime)],
-        "found_by": row.found.found_by,
-        "evaluations": row.found.evaluations,
-        "seed": str(row.found.seed),
-    }

@@ -1,9 +1,10 @@
 //! Work on one block, compiled once for each instruction set.
 
-use crate::cpu::Cpu;
+use super::cpu::Cpu;
+use super::portable::Portable;
+use super::vectors::Simd;
 #[cfg(target_arch = "x86_64")]
-use crate::simd::{Avx2, Avx512};
-use crate::simd::{Portable, Simd};
+use super::{avx2::Avx2, avx512::Avx512};
 
 /// Work on one block, compiled once for each instruction set.
 pub(crate) trait Kernel: Sync {

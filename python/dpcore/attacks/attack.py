@@ -1,0 +1,228 @@
+"""What an audit asks of an attack: how it is fitted, and what its events allow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import MISSING, dataclass, fields
+from typing import Any, ClassVar, Final, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import invalid
+from ..events import Above, Never
+from ..events.above import Score
+from ..events.counting import Event
+from ..mechanisms.callables import name_of
+from ..records import Counts, Pair
+from .choosing.choice import Choice, Goal, choices, not_applicable
+from .reading.candidates import candidates_of
+from .timed.calls import TimingCounts
+
+Array = npt.NDArray[Any]
+
+_MOST_PILOT: Final = 2**26
+"""Pilot draws a side where the caller did not say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """What the pilot decided.
+
+    Args:
+        event: what is counted.
+        direction: the side in the numerator.
+        merit: the bound that it is expected to certify; None where that was not estimated.
+        pilot: pilot draws used on each side.
+        thresholds: of the event's score, for the trade-off curve; empty without a score.
+        lattice: the choice for the floating-point finding, or None.
+        notes: what a reader should know of the outputs.
+        remarks: what a script should hear of the choice too.
+    """
+
+    event: Event
+    direction: str
+    merit: float | None
+    pilot: int
+    thresholds: npt.NDArray[np.float64]
+    lattice: Choice | None = None
+    notes: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+
+class Pilot(Protocol):
+    """The pilot draws that an attack is fitted on."""
+
+    @property
+    def pair(self) -> Pair:
+        """The two inputs."""
+
+    @property
+    def goal(self) -> Goal:
+        """What the counted draws are to certify."""
+
+    @property
+    def size(self) -> int:
+        """Pilot draws on each side."""
+
+    def outputs(self) -> tuple[Array, Array]:
+        """Outputs on both sides, as many of the pilot as are kept at once."""
+
+    def counts(self, event: Event, size: int) -> Counts:
+        """How often an event happened among the first `size` on each side."""
+
+    def fit_scores(self, attack: ScoreAttack) -> Fitted:
+        """The best threshold on the best of the scores that an attack makes."""
+
+
+class AuditAttack:
+    """An attack with its answers to an audit; a plain function has the defaults of `Own`."""
+
+    __slots__ = ()
+
+    pools: ClassVar[bool] = False
+    """Whether coordinates are pooled: then the bound has a form of its own."""
+    times: ClassVar[bool] = False
+    """Whether calls are timed one by one, on sides drawn by coin (see `timed_counts`)."""
+    by_ballot: ClassVar[bool] = False
+    """Whether its event is a vote, which the core counts without making outputs."""
+    looks_at_floats: ClassVar[bool] = False
+    """Whether the floating-point finding is looked for unasked."""
+    fewest_pilot: ClassVar[int] = 32
+    """Pilot draws a side below which a broken claim passes by the pilot's bad luck: with Laplace
+    noise of loss 1, 10 % of audits with 16 certified 0, with 2 most of them; with 24 nearly what
+    any did."""
+
+    @property
+    def given(self) -> Any:
+        """What the user handed over, for complaints."""
+        return self
+
+    @property
+    def scoring(self) -> ScoreAttack | None:
+        """The attack itself if it makes scores, which can be judged, refitted and compared."""
+        return None
+
+    def default_pilot(self, trials: int) -> int:
+        """Pilot draws on each side where the caller did not say, for so many counted ones.
+
+        A power of two, so that audits of about equal size share their event and can be merged.
+        """
+        trials = power_below(trials)
+        return min(power_below(max(min(max(trials, 128), 2000), trials // 8)), _MOST_PILOT)
+
+    def fitted_on(self, pilot: Pilot) -> Fitted:
+        """Event and direction from pilot draws."""
+        raise NotImplementedError(f"{type(self).__name__} is not fitted on draws")
+
+    def timed_counts(
+        self,
+        call: Callable[[Any], Any],
+        pair: Pair,
+        calls: int,
+        rng: np.random.Generator,
+        *,
+        pilot: int | None,
+        confidence: float,
+    ) -> TimingCounts:
+        """Event, direction and counts of timed calls, both sides together."""
+        raise NotImplementedError(f"{type(self).__name__} times no calls")
+
+
+class ScoreAttack(AuditAttack):
+    """An attack that makes scores; its event is the best threshold on the best of them.
+
+    A subclass is a frozen dataclass with one method, `candidates`. Called like any attack it
+    halves the pilot: scores are fitted on the first halves, threshold and score chosen on the
+    second ones.
+    """
+
+    __slots__ = ()
+
+    parts = True
+    """Whether it is also fitted on the parts of outputs that are no real numbers."""
+
+    def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
+        """Scores fitted on pilot outputs; none where the attack does not apply."""
+        raise NotImplementedError(f"{type(self).__name__} has no candidates")
+
+    def __call__(self, outputs: Array, outputs_prime: Array, pair: Pair) -> Above | Never:
+        """Choose the event from pilot outputs.
+
+        Args:
+            outputs: pilot outputs on `x`, shape `(size, ...)`.
+            outputs_prime: pilot outputs on `x_prime`, shape `(size', ...)`.
+            pair: the pair they were drawn on.
+
+        Returns:
+            The event expected to certify most on ten times as many draws.
+
+        Raises:
+            ValueError: if the attack does not apply to such outputs, or a side has fewer than
+                two.
+        """
+        outputs, outputs_prime = np.asarray(outputs), np.asarray(outputs_prime)
+        cut, cut_prime = len(outputs) // 2, len(outputs_prime) // 2
+        if cut == 0 or cut_prime == 0:
+            sizes = (len(outputs), len(outputs_prime))
+            raise invalid("outputs", "at least two pilot outputs on each side", sizes)
+        scores = candidates_of(self, outputs[:cut], outputs_prime[:cut_prime], pair)
+        if not scores:
+            raise not_applicable(self, outputs)
+        rest, rest_prime = outputs[cut:], outputs_prime[cut_prime:]
+        goal = Goal(10 * len(outputs))
+        return max(choices(scores, rest, rest_prime, goal), key=lambda found: found.merit).counted
+
+    @property
+    def scoring(self) -> ScoreAttack:
+        """The attack itself."""
+        return self
+
+    def fitted_on(self, pilot: Pilot) -> Fitted:
+        """The best threshold on the best of its scores."""
+        return pilot.fit_scores(self)
+
+    def seldom(
+        self, outputs: Sequence[Array], outputs_prime: Sequence[Array], goal: Goal
+    ) -> Choice | None:
+        """An event too rare for a part of the pilot, sought on all of it; None without one."""
+        return None
+
+    def no_scores(self, outputs: Array) -> None:
+        """Complain that it makes no scores of such outputs, unless that is an answer too."""
+        raise not_applicable(self, outputs)
+
+
+def power_below(size: int) -> int:
+    """The largest power of two up to a size, at least 1."""
+    return 1 << (max(1, size).bit_length() - 1)
+
+
+def scoring(attack: AuditAttack, purpose: str) -> ScoreAttack:
+    """The attack, if it makes scores.
+
+    Args:
+        attack: any attack.
+        purpose: what the scores are needed for, in the words of the complaint.
+
+    Raises:
+        ValueError: if it makes none.
+    """
+    if attack.scoring is None:
+        raise invalid("attack", f"one that makes scores, {purpose}", attack.given)
+    return attack.scoring
+
+
+def attack_name(attack: AuditAttack) -> str:
+    """What a report calls an attack: its class, and its options where they are not the default.
+
+    One of somebody else's is named as any function is.
+    """
+    given, kind = attack.given, type(attack.given)
+    if not kind.__module__.startswith(f"{__package__}."):
+        return name_of(given)
+    plain = all(
+        field.default is not MISSING and getattr(given, field.name) == field.default
+        for field in fields(given)
+    )
+    return kind.__name__ if plain else repr(given)

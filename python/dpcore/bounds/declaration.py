@@ -1,0 +1,69 @@
+"""What a bound says of itself: its title, and where it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+from ..errors import invalid
+
+__all__ = ["Declared", "declared"]
+
+_Bound = TypeVar("_Bound", bound=Callable[..., float])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared:
+    """A bound's declaration, which decorates its function and leaves it a plain function.
+
+    All that reports, checks and the command line know of a bound stands here, beside its proof;
+    the defaults promise the least.
+
+    Args:
+        title: what reports call it.
+        rows: what it speaks of: "independent" draws on both sides, or guesses about the canaries
+            of "one_run".
+        deltas: the deltas that it has a form for: "any", "zero" or "positive".
+        anytime: it holds at every number of draws at once; the others need one fixed in advance.
+        recorded: it is offered for outputs drawn elsewhere, whose sides may differ in number.
+        paired: it holds for dependent sides too, as rows i of both from one seed are.
+        implied: an audit that asks for none may record it, so that naming it asks for nothing.
+        slow: it takes too long to be asked hundreds of times.
+
+    Example:
+        >>> @Declared(title="nothing at all", anytime=True)
+        ... def nothing(counts, delta=0.0, confidence=0.95):
+        ...     return 0.0
+        >>> declared(nothing).title
+        'nothing at all'
+    """
+
+    title: str
+    rows: Literal["independent", "one_run"] = "independent"
+    deltas: Literal["any", "zero", "positive"] = "any"
+    anytime: bool = False
+    recorded: bool = False
+    paired: bool = False
+    implied: bool = False
+    slow: bool = False
+
+    def __call__(self, bound: _Bound) -> _Bound:
+        """The bound itself, declared."""
+        vars(bound)["declared"] = self
+        return bound
+
+    def check_delta(self, name: str, delta: float) -> None:
+        """Refuse a delta that the bound of this name has no form for."""
+        if self.deltas == "zero" and delta != 0.0:
+            raise invalid("bound", f"another than {name!r} where delta is above 0", name)
+        if self.deltas == "positive" and delta == 0.0:
+            raise invalid("delta", f"above 0 for the bound {name}", delta)
+
+
+def declared(bound: Callable[..., Any]) -> Declared:
+    """What a bound declares; of a function that declares nothing, its name and the defaults."""
+    found = getattr(bound, "declared", None)
+    if isinstance(found, Declared):
+        return found
+    return Declared(title=getattr(bound, "__name__", "a bound without a name").replace("_", " "))

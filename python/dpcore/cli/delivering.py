@@ -1,0 +1,74 @@
+"""Where a report goes: to stdout as text or JSON, into a picture, onto a page."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from ..auditing.recorded.run import OutputsAudit
+from ..auditing.run import Audit
+from ..published import is_native
+from .options import Asked, AskedOutputs
+from .status import Usage, say
+
+__all__ = ["check_folder", "check_plot", "deliver", "deliver_outputs"]
+
+
+def check_plot(path: Path) -> None:
+    """Complain before the audit: a picture that cannot be saved should not cost an hour."""
+    from matplotlib.backend_bases import FigureCanvasBase
+
+    kinds = sorted(FigureCanvasBase.get_supported_filetypes())
+    if path.suffix.lower().lstrip(".") not in kinds:
+        raise Usage(f"--plot must end in one of .{', .'.join(kinds)}, got {path}")
+    check_folder("--plot", path)
+
+
+def check_folder(option: str, path: Path) -> None:
+    """Complain of a file that could not be written there."""
+    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        raise Usage(f"{option} must name a file in a folder that can be written to, got {path}")
+
+
+def deliver(asked: Asked, report: Audit) -> None:
+    """Print a report, and save what was asked for."""
+    if asked.as_json:
+        # A callable is kept by name, so that what is printed is just what from_json reads.
+        plain = report if is_native(report.mechanism) else replace(report, mechanism=report.name)
+        sys.stdout.write(plain.to_json() + "\n")
+    else:
+        _print(report)
+    _save(asked, report)
+    if asked.html is not None:
+        report.to_html(asked.html)
+        say(f"wrote {asked.html}")
+
+
+def deliver_outputs(asked: AskedOutputs, report: OutputsAudit) -> None:
+    """The same of an audit of recorded outputs."""
+    if asked.as_json:
+        sys.stdout.write(report.to_json() + "\n")
+    else:
+        _print(report)
+    _save(asked, report)
+
+
+def _save(asked: Asked | AskedOutputs, report: Audit | OutputsAudit) -> None:
+    if asked.plot is not None:
+        sys.stdout.flush()
+        report.plot().savefig(asked.plot)
+        say(f"wrote {asked.plot}")
+
+
+def _print(report: Audit | OutputsAudit) -> None:
+    from rich.console import Console
+
+    console = Console(highlight=False, soft_wrap=True)
+    for number, line in enumerate(str(report).splitlines()):
+        style = "bold" if number == 0 else ""
+        if line.startswith("  verdict "):
+            # A claim that stands is no pass mark: neither green nor bold.
+            style = {True: "bold red", False: "", None: "bold yellow"}[report.refuted]
+        console.print(line, style=style, markup=False, emoji=False)

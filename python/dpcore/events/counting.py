@@ -1,0 +1,113 @@
+"""What an event answers when an audit counts it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import invalid
+from ..records import Pair, Record
+
+Event = Callable[[npt.NDArray[Any]], npt.NDArray[np.bool_]]
+Score = Callable[[npt.NDArray[Any]], npt.NDArray[np.float64]]
+"""outputs -> one real number per output, higher where the output looks more like x."""
+
+
+class Seen(NamedTuple):
+    """What counting an event on one block of outputs shows.
+
+    Args:
+        hits: of the event; then, for an event that pools coordinates, one count a group.
+        nan: entries of the outputs that were NaN.
+        answers: one bool per output; None where hits are counted without them.
+        scores: of the outputs, where the event is a threshold on one.
+    """
+
+    hits: tuple[int, ...]
+    nan: int
+    answers: npt.NDArray[np.bool_] | None
+    scores: npt.NDArray[np.float64] | None = None
+
+
+class Ballot(NamedTuple):
+    """A majority vote in the form that the core counts while it draws.
+
+    Args:
+        threshold: of every entry.
+        towards: where x' lies from x, entry by entry.
+        complement: whether the votes for x are the hits.
+    """
+
+    threshold: npt.NDArray[np.float64]
+    towards: npt.NDArray[np.int8]
+    complement: bool
+
+    def hits(self, votes: int, size: int) -> int:
+        """Hits among `size` outputs of which `votes` voted for x'."""
+        return size - votes if self.complement else votes
+
+
+class EventRecord(Record):
+    """An event of this package: a record `outputs -> bools` that says how it is counted."""
+
+    __slots__ = ()
+
+    happens: ClassVar[bool] = True
+    """False for the event that stands for none."""
+
+    def __call__(self, outputs: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+        """Decide the event for every output."""
+        raise NotImplementedError(f"{type(self).__name__} decides nothing")
+
+    @property
+    def own_score(self) -> Score | None:
+        """The score that the event is a threshold on, or None."""
+        return None
+
+    @property
+    def ballot(self) -> Ballot | None:
+        """The event as the core counts it without making outputs, or None where it cannot."""
+        return None
+
+    def midway(self, pair: Pair) -> bool:
+        """Whether it is the majority vote midway between two inputs, for either of them."""
+        return False
+
+    def seen(self, outputs: npt.NDArray[Any], name: str) -> Seen:
+        """Count the event on outputs.
+
+        Args:
+            outputs: outputs, shape `(size, ...)`.
+            name: what complaints call the mechanism.
+
+        Returns:
+            The counts, and what they were made of.
+
+        Raises:
+            TypeError: if the outputs are of a kind that the event cannot read.
+            ValueError: if they have another shape, or there is not one answer for each.
+        """
+        answers = happened(self, outputs)
+        return Seen((hits_of(answers),), count_nan(outputs), answers)
+
+
+def happened(event: Event, outputs: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """An event's answers, checked: one bool for each output."""
+    answers = np.asarray(event(outputs))
+    if answers.dtype != np.bool_ or answers.shape != outputs.shape[:1]:
+        requirement = f"a function that returns bools of shape ({len(outputs)},)"
+        raise invalid("event", requirement, (str(answers.dtype), answers.shape))
+    return answers
+
+
+def hits_of(answers: npt.NDArray[np.bool_]) -> int:
+    """How often an event happened."""
+    return int(np.count_nonzero(answers))
+
+
+def count_nan(outputs: npt.NDArray[Any]) -> int:
+    """Entries that are NaN."""
+    return int(np.count_nonzero(np.isnan(outputs))) if outputs.dtype.kind == "f" else 0

@@ -1,0 +1,49 @@
+"""A function of one's own as an event."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .above import Above
+from .counting import Event, EventRecord, Seen
+from .every_coordinate import EveryCoordinate
+from .never import Never
+from .vote import Vote
+
+_OURS = (Above, EveryCoordinate, Never, Vote)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Given(EventRecord):
+    """Any callable `outputs -> bools`; one with a method `pooled` counts coordinates too.
+
+    Args:
+        event: the callable.
+    """
+
+    event: Any
+
+    def __call__(self, outputs: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+        """What the callable answers, unchecked."""
+        answers: npt.NDArray[np.bool_] = self.event(outputs)
+        return answers
+
+    def seen(self, outputs: npt.NDArray[Any], name: str) -> Seen:
+        """Count the answers, and what the callable pools."""
+        found = EventRecord.seen(self, outputs, name)
+        pooled = getattr(self.event, "pooled", None)
+        return found if pooled is None else found._replace(hits=(*found.hits, *pooled(outputs)))
+
+
+def event_of(event: Event | EventRecord) -> EventRecord:
+    """An event as an audit counts it; a subclass of ours may decide otherwise, and is a function.
+
+    Example:
+        >>> event_of(Never()), event_of(lambda outputs: outputs > 0).own_score
+        (Never(), None)
+    """
+    return event if type(event) in _OURS else Given(event)  # type: ignore[return-value]

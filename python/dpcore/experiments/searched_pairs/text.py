@@ -1,0 +1,62 @@
+"""The audits on usual and searched pairs as text and as plain data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...auditing.run import Audit
+from ...pairs import distance
+from ...report.text import epsilon
+from ..text import aligned, record
+from .experiment import NAME, Result
+
+
+def text(result: Result) -> str:
+    """Two rows for each mechanism."""
+    config = result.config
+    head = ("mechanism", "claim", "pairs", "certified", "exact loss", "pair")
+    lines = [head]
+    for row in result.rows:
+        for kind, report in (("usual", row.usual), ("searched", row.searched)):
+            lines.append(
+                (
+                    row.name,
+                    f"{report.claim:g}",
+                    kind,
+                    epsilon(report.epsilon_lower),
+                    epsilon(row.supremum(report)),
+                    _shown(report),
+                )
+            )
+    note = "INTERRUPTED: only what was counted is shown\n" if result.partial else ""
+    return (
+        f"{note}Searched pairs: {config.trials:,} trials a side, seed {config.seed}, "
+        f"{100 * config.confidence:g} % confidence ({config.bound})\n\n"
+        + aligned(lines, left=(0, 2, 5))
+    )
+
+
+def _shown(report: Audit) -> str:
+    """The pair in few characters: x, and where x' differs from it."""
+    x, change = report.pair.x, report.pair.x_prime - report.pair.x
+    edge: dict[str, Any] = {"precision": 2, "suppress_small": True, "separator": " "}
+    apart = distance(report.pair, "linf")
+    steps = np.array2string(change, **edge).replace("\n", "")
+    return f"{np.array2string(x, **edge)} change {steps} (Linf {apart:.3g})".replace("\n", "")
+
+
+def plain(result: Result) -> dict[str, Any]:
+    """Everything for strict JSON."""
+    rows = [
+        {
+            "mechanism": row.name,
+            **{
+                kind: {**report.to_dict(), "exact_loss": row.supremum(report)}
+                for kind, report in (("usual", row.usual), ("searched", row.searched))
+            },
+        }
+        for row in result.rows
+    ]
+    return {**record(NAME, result), "rows": rows}

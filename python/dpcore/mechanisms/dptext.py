@@ -1,0 +1,72 @@
+"""The noise of DPText as published, and its law."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import choice
+from .exponential import log_tails
+from .laws import LN2, Law, Logs, Tails, log_complement, not_negative, unbounded
+from .native import Primitive, positive, with_law
+
+
+def _log_votes(noise: DPTextNoise, a: Logs, up: bool) -> Tails:
+    votes, other = log_tails(noise.scale, a, up)
+    if noise.nan == "resample":
+        return votes, other
+    half = votes - LN2
+    if noise.nan == "keep":
+        # Half of the mass is NaN, which votes for x.
+        return half, log_complement(half)
+    # Half of the mass sits at noise 0 and votes wherever 0 does.
+    zero = a <= 0 if up else a >= 0
+    half_other = other - LN2
+    return (
+        np.where(zero, log_complement(half_other), half),
+        np.where(zero, half_other, log_complement(half)),
+    )
+
+
+@with_law(
+    Law(
+        log_votes=_log_votes,
+        support=not_negative,
+        cost=unbounded(
+            "noise that is never negative: an output below one input is impossible there"
+        ),
+    )
+)
+@dataclass(frozen=True, slots=True)
+class DPTextNoise(Primitive):
+    """The noise of DPText as published: ``x - b sgn(u) ln(1 - 2 abs(u))``, u uniform on [0, 1).
+
+    u was meant to be centred at 0. As it is, the logarithm is undefined for u above 1/2 and the
+    noise is never negative; what happens to the undefined half is the implementation's choice.
+
+    Args:
+        scale: scale b of the formula, in the units of x.
+        nan: "zero" puts 0 for NaN (noise 0 or Exp(b), half each); "resample" draws again until
+            there is none (Exp(b)); "keep" leaves the NaN in the output (half NaN, half Exp(b)).
+
+    Raises:
+        TypeError: if `scale` is not a number or `nan` not a string.
+        ValueError: if `scale` is not in (0, 1e300] or `nan` is none of the three.
+
+    Source:
+        Beigi, Shu, Guo, Wang and Liu (2019), equation 9; the fault: Habernal (2022), theorem 3.1.
+
+    Example:
+        >>> import dpcore
+        >>> bool((dpcore.sample(dpcore.DPTextNoise(1.0), [0.0], 5, rng=1) >= 0.0).all())
+        True
+    """
+
+    scale: float
+    nan: str = "zero"
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        object.__setattr__(self, "scale", positive("scale", self.scale))
+        choice("nan", self.nan, ("zero", "resample", "keep"))

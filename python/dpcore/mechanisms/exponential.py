@@ -1,0 +1,53 @@
+"""Exponential noise, and its law."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .laws import Law, Logs, Tails, log_complement, not_negative, unbounded
+from .native import Primitive, positive, with_law
+
+
+def log_tails(scale: float, a: Logs, up: bool) -> Tails:
+    """The law of a vote for a scale; DPText's noise has it too, in part."""
+    above = -np.maximum(a / scale, 0.0)
+    below = log_complement(above)
+    return (above, below) if up else (below, above)
+
+
+@with_law(
+    Law(
+        log_votes=lambda noise, a, up: log_tails(noise.scale, a, up),
+        support=not_negative,
+        cost=unbounded("one-sided noise: an output below one input is impossible there"),
+    )
+)
+@dataclass(frozen=True, slots=True)
+class Exponential(Primitive):
+    """Additive exponential noise: ``x + s``, density ``exp(-s/b) / b`` for s >= 0.
+
+    Never below the input, hence no differential privacy at all between x and a larger x'.
+
+    Args:
+        scale: scale b of the noise, in the units of x; mean b, variance b^2.
+
+    Raises:
+        TypeError: if `scale` is not a number.
+        ValueError: if `scale` is not in (0, 1e300].
+
+    Source:
+        Devroye (1986), Non-Uniform Random Variate Generation, section II.2 (inversion).
+
+    Example:
+        >>> import dpcore
+        >>> bool((dpcore.sample(dpcore.Exponential(2.0), [1.0], 5, rng=1) >= 1.0).all())
+        True
+    """
+
+    scale: float
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        object.__setattr__(self, "scale", positive("scale", self.scale))

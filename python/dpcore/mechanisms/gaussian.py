@@ -1,0 +1,61 @@
+"""Gaussian noise, and its law."""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from .laws import Cost, Law, Logs, Tails, everywhere
+from .native import Primitive, positive, with_law
+
+
+def _log_votes(noise: Gaussian, a: Logs, up: bool) -> Tails:
+    from scipy.special import log_ndtr
+
+    z = a / noise.sigma if up else -a / noise.sigma
+    return log_ndtr(-z), log_ndtr(z)
+
+
+def ratio(sigma: Any, sensitivity: Any) -> float:
+    """Sensitivity over sigma, checked: the one number that the profile depends on."""
+    mu = positive("sensitivity", sensitivity) / positive("sigma", sigma)
+    return min(mu, sys.float_info.max)
+
+
+def _cost(noise: Gaussian, apart: float) -> Cost:
+    mu = ratio(noise.sigma, apart)
+    reason = (
+        f"L2 distance {apart:g} over sigma {noise.sigma:g} is mu {mu:g}: no pure epsilon, a "
+        "delta for each"
+    )
+    return Cost(math.inf, reason, mu)
+
+
+@with_law(Law(log_votes=_log_votes, support=everywhere, cost=_cost, norm="l2"))
+@dataclass(frozen=True, slots=True)
+class Gaussian(Primitive):
+    """Additive Gaussian noise: ``x + s``, s normal with mean 0 and standard deviation sigma.
+
+    Args:
+        sigma: standard deviation of the noise, in the units of x.
+
+    Raises:
+        TypeError: if `sigma` is not a number.
+        ValueError: if `sigma` is not in (0, 1e300].
+
+    Source:
+        Dwork and Roth (2014), theorem A.1.
+
+    Example:
+        >>> import dpcore
+        >>> dpcore.sample(dpcore.Gaussian(1.0), [0.0, 0.0], 3, rng=1).shape
+        (3, 2)
+    """
+
+    sigma: float
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        object.__setattr__(self, "sigma", positive("sigma", self.sigma))

@@ -1,0 +1,36 @@
+"""No noise, and its law."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .laws import Law, Logs, Tails, unbounded
+from .native import Primitive, with_law
+
+
+def _log_votes(noise: Identity, a: Logs, up: bool) -> Tails:
+    votes = a <= 0 if up else a >= 0
+    return np.where(votes, 0.0, -np.inf), np.where(votes, -np.inf, 0.0)
+
+
+@with_law(
+    Law(
+        log_votes=_log_votes,
+        support=lambda noise: (0.0, 0.0),
+        cost=unbounded("no noise: the output is the input"),
+    )
+)
+@dataclass(frozen=True, slots=True)
+class Identity(Primitive):
+    """No noise: the output is the input. The "no privacy" end of the scale.
+
+    Source:
+        Habernal (2022), section 5, the baseline that copies its input.
+
+    Example:
+        >>> import dpcore
+        >>> dpcore.sample(dpcore.Identity(), [0.5], 2, rng=1).tolist()
+        [[0.5], [0.5]]
+    """

@@ -1,0 +1,192 @@
+"""What every native mechanism has in common: what it does, in steps that the core runs.
+
+A primitive states what it does (its scale), never what it claims. The objects hold numbers only;
+`dpcore.sample` reads class and fields and draws. Each noise has a file of its own beside this
+one, with all that is known of its law.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from ..errors import choice, mistyped, real, vector
+from ..streams import SAMPLE, Rng, array_for, block_of, seed_of, sized, threads_of
+from .laws import Law, Logs, Tails
+
+LARGEST = 1e300
+"""Largest scale or range end: the largest noise, 36.04 scales, then stays finite."""
+
+
+def positive(name: str, value: Any) -> float:
+    """Check a scale: finite, above 0 and at most `LARGEST`."""
+    return real(name, value, low=0.0, high=LARGEST, open_low=True)
+
+
+class Native:
+    """What every native mechanism has in common: calling it samples it in the core."""
+
+    __slots__ = ()
+
+    def __call__(self, x: npt.ArrayLike, size: int, rng: Rng = None) -> npt.NDArray[Any]:
+        """Draw outputs on `x`.
+
+        Args:
+            x: the input, one dimension, shape `(dim,)`.
+            size: number of outputs.
+            rng: None, an int seed or a numpy Generator.
+
+        Returns:
+            Outputs of shape `(size, dim)`.
+        """
+        return fill(self, x, size, rng)
+
+    def steps(self, dim: int) -> Steps:
+        """What the mechanism does to an input of `dim` entries."""
+        raise NotImplementedError(f"{type(self).__name__} has no native steps")
+
+
+class Primitive(Native):
+    """A mechanism that is noise and nothing else."""
+
+    __slots__ = ()
+
+    def steps(self, dim: int) -> Steps:
+        """The noise alone, whatever the dimension."""
+        return Steps(self)
+
+
+_Class = TypeVar("_Class", bound=type[Primitive])
+
+_LAWS: dict[type[Primitive], Law] = {}
+"""By exact type: a subclass could mean something the core does not do."""
+
+
+def with_law(law: Law) -> Callable[[_Class], _Class]:
+    """Make a class one of dpcore's primitives, with what is known of its law.
+
+    Above `dataclass`, which replaces the class that it is given.
+    """
+
+    def declare(cls: _Class) -> _Class:
+        _LAWS[cls] = law
+        return cls
+
+    return declare
+
+
+def declared() -> tuple[type[Primitive], ...]:
+    """The classes with a law, in the order in which they were declared."""
+    return tuple(_LAWS)
+
+
+def law_of(noise: Primitive) -> Law:
+    """What is known of the law of a noise: nothing at all of any but dpcore's own."""
+    return _LAWS.get(type(noise), Law())
+
+
+def log_votes(noise: Primitive, a: Logs, up: bool) -> Tails | None:
+    """The two logarithms for thresholds `a` on the noise, looking up or down; None if unknown."""
+    known = law_of(noise).log_votes
+    # A threshold beyond the range of float64, or b below it, is simply never or always passed.
+    with np.errstate(over="ignore", under="ignore"):
+        return None if known is None else known(noise, a, up)
+
+
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """Shrink a vector onto a ball: ``x min(1, radius / norm(x))``.
+
+    Args:
+        norm: "l1" or "l2".
+        radius: radius of the ball, in the units of x, in (0, 1e300].
+
+    Raises:
+        TypeError: if `norm` is not a string or `radius` not a number.
+        ValueError: if one of them is out of range.
+
+    Source:
+        Abadi et al. (2016), algorithm 1.
+
+    Example:
+        >>> Clip("l2", 1.0)
+        Clip(norm='l2', radius=1.0)
+    """
+
+    norm: str
+    radius: float
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        choice("norm", self.norm, ("l1", "l2"))
+        object.__setattr__(self, "radius", positive("radius", self.radius))
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """What a native mechanism does to one input: ``(clip(x) + noise) * factor``.
+
+    Args:
+        noise: one of the primitives.
+        clip: applied to the input first, or None.
+        factor: multiplies the noisy vector last, in (0, 1e300].
+
+    Raises:
+        TypeError: if a field is of the wrong kind.
+        ValueError: if `factor` is out of range.
+
+    Source:
+        The order is ADePT's (Krishna, Gupta and Dupuy, 2021): clip, then noise.
+
+    Example:
+        >>> from dpcore.mechanisms import Laplace
+        >>> Steps(Laplace(2.0), factor=0.5)
+        Steps(noise=Laplace(scale=2.0, variant='two_branch'), clip=None, factor=0.5)
+    """
+
+    noise: Primitive
+    clip: Clip | None = None
+    factor: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        if type(self.noise) not in _LAWS:
+            raise mistyped("noise", "one of dpcore's primitives", self.noise)
+        if self.clip is not None and type(self.clip) is not Clip:
+            raise mistyped("clip", "a Clip or None", self.clip)
+        object.__setattr__(self, "factor", positive("factor", self.factor))
+
+
+def describe(mechanism: Native, dim: int) -> tuple[Any, ...]:
+    """What the core is told of a native mechanism: names and numbers only."""
+    steps = mechanism.steps(dim)
+    values = [getattr(steps.noise, field.name) for field in fields(steps.noise)]  # type: ignore[arg-type]
+    numbers = [value for value in values if not isinstance(value, str)]
+    mode = next((value for value in values if isinstance(value, str)), "")
+    clip = None if steps.clip is None else (steps.clip.norm, steps.clip.radius)
+    return type(steps.noise).__name__, numbers, mode, clip, steps.factor
+
+
+def fill(
+    mech: Native,
+    x: npt.ArrayLike,
+    size: int,
+    rng: Rng = None,
+    out: npt.NDArray[Any] | None = None,
+    dtype: npt.DTypeLike = np.float64,
+    threads: int | None = None,
+) -> npt.NDArray[Any]:
+    """What `sample` does, for whatever describes itself in native steps: subclasses too."""
+    point = vector("x", x)
+    size = sized(size, point.size)
+    out = array_for(out, (size, point.size), dtype)
+    if np.may_share_memory(point, out):
+        point = point.copy()
+    run = (seed_of(rng), SAMPLE, 0, block_of(point.size))
+    _core.sample(describe(mech, point.size), point, out, run, 0, threads_of(threads))
+    return out

@@ -1,0 +1,35 @@
+"""Fair bits whatever the input, and their law."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .laws import Law, Logs, Tails
+from .native import Primitive, with_law
+
+
+def _log_votes(noise: RandomBits, a: Logs, up: bool) -> Tails:
+    # The noise is the output itself: 0 or 1 with probability 1/2 each.
+    p = ((a <= 0) * 0.5 + (a <= 1) * 0.5) if up else ((a >= 0) * 0.5 + (a >= 1) * 0.5)
+    with np.errstate(divide="ignore"):
+        return np.log(p), np.log1p(-p)
+
+
+@with_law(Law(log_votes=_log_votes, support=lambda noise: (0.0, 1.0), blind=True))
+@dataclass(frozen=True, slots=True)
+class RandomBits(Primitive):
+    """Fair bits: every output entry is 0.0 or 1.0 with probability 1/2, whatever the input.
+
+    Perfect privacy (epsilon 0): the other end of the scale.
+
+    Source:
+        Habernal (2022), section 5, the baseline that ignores its input.
+
+    Example:
+        >>> import dpcore
+        >>> bits = dpcore.sample(dpcore.RandomBits(), [7.0], 5, rng=1)
+        >>> bool(((bits == 0.0) | (bits == 1.0)).all())
+        True
+    """

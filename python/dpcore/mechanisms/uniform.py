@@ -1,0 +1,63 @@
+"""Uniform noise, and its law."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import invalid, real
+from .laws import Law, Logs, Tails, unbounded
+from .native import LARGEST, Primitive, with_law
+
+
+def _log_votes(noise: Uniform, a: Logs, up: bool) -> Tails:
+    width = noise.high - noise.low
+    above = np.clip((noise.high - a) / width, 0.0, 1.0)
+    below = np.clip((a - noise.low) / width, 0.0, 1.0)
+    with np.errstate(divide="ignore"):
+        log_above = np.where(above <= below, np.log(above), np.log1p(-np.minimum(below, 1.0)))
+        log_below = np.where(above <= below, np.log1p(-np.minimum(above, 1.0)), np.log(below))
+    return (log_above, log_below) if up else (log_below, log_above)
+
+
+@with_law(
+    Law(
+        log_votes=_log_votes,
+        support=lambda noise: (noise.low, noise.high),
+        cost=unbounded("bounded noise: an output out of reach of one input is impossible there"),
+    )
+)
+@dataclass(frozen=True, slots=True)
+class Uniform(Primitive):
+    """Additive uniform noise: ``x + s``, s uniform on [low, high].
+
+    s is ``low + (high - low) u`` with u below 1; it reaches `high` only by rounding.
+
+    Args:
+        low: smallest noise, in the units of x, at least -1e300.
+        high: largest noise, above `low` and at most 1e300.
+
+    Raises:
+        TypeError: if an end is not a number.
+        ValueError: if an end is out of range or `low` is not below `high`.
+
+    Source:
+        Devroye (1986), Non-Uniform Random Variate Generation, section II.2 (inversion).
+
+    Example:
+        >>> import dpcore
+        >>> dpcore.sample(dpcore.Uniform(-1.0, 1.0), [0.0], 3, rng=1).shape
+        (3, 1)
+    """
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        for name in ("low", "high"):
+            end = real(name, getattr(self, name), low=-LARGEST, high=LARGEST)
+            object.__setattr__(self, name, end)
+        if self.low >= self.high:
+            raise invalid("low", f"below high = {self.high!r}", self.low)

@@ -1,0 +1,57 @@
+"""Seeds and purposes: what names a random stream, block by block."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any, Final
+
+import numpy as np
+
+from .. import _core
+from ..errors import integer, mistyped
+
+Rng = int | np.random.Generator | None
+
+PILOT: Final = 0
+SELECTION: Final = 1
+COUNT: Final = 2
+SAMPLE: Final = 3
+PROBE: Final = 4
+"""What draws are for: different purposes never share a random number."""
+
+BLOCK_ELEMENTS: Final = 2**17
+"""Elements in a block of trials: 20 microseconds of counting, two milliseconds of numpy."""
+
+MOST_DRAWS: Final = 2**63
+
+
+def seed_of(rng: Rng) -> int:
+    """The seed of a run, in [0, 2**63).
+
+    Args:
+        rng: None draws fresh entropy from the operating system (so a forked child never repeats
+            its parent), an int in [0, 2**63) is the seed, from a Generator one integer is drawn.
+
+    Raises:
+        TypeError: if `rng` is none of these.
+        ValueError: if an int is out of range.
+    """
+    if rng is None:
+        return secrets.randbits(63)
+    if isinstance(rng, np.random.Generator):
+        return int(rng.integers(2**63))
+    if isinstance(rng, (int, np.integer)) and not isinstance(rng, bool):
+        return integer("rng", rng, 0, 2**63 - 1)
+    raise mistyped("rng", "None, an int in [0, 2**63) or a numpy.random.Generator", rng)
+
+
+def threads_of(threads: Any, default: int | None = None) -> int:
+    """The number of threads: `default` (all cores) for None."""
+    if threads is None:
+        return _core.cores() if default is None else default
+    return integer("threads", threads, 1, _core.MOST_THREADS)
+
+
+def block_of(elements: int) -> int:
+    """Trials in a block of outputs of `elements` numbers; never depends on the machine."""
+    return max(1, BLOCK_ELEMENTS // max(1, elements))

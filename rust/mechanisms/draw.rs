@@ -1,0 +1,79 @@
+//! What a noise is: a function of random words.
+
+use crate::error::Error;
+use crate::random::Lanes;
+use crate::simd::Simd;
+
+/// Largest magnitude of a parameter: 36.04 times it, and sums of two, are still finite.
+pub const LARGEST: f64 = 1e300;
+
+/// A noise distribution as a function of random words.
+pub(crate) trait Draw: Copy + Sync {
+    /// Words that give as many values: 1 or 2.
+    const STEPS: usize = 1;
+    /// Whether a value can be NaN.
+    const NAN: bool = false;
+    /// Whether the output ignores the input.
+    const BLIND: bool = false;
+    /// Why the noise is not [`Monotone`]; `None` where it is.
+    const NO_INTEGER_ROUTE: Option<&'static str> = None;
+
+    /// The noise of a description's numbers, in the order of the class's fields, and its mode;
+    /// `None` where they are not of this noise.
+    fn read(parameters: &[f64], mode: &str) -> Option<Result<Self, Error>>;
+
+    /// The next word of each lane that the noise can use.
+    ///
+    /// # Safety
+    ///
+    /// The CPU must have the instruction set `S`.
+    #[inline(always)]
+    unsafe fn word<S: Simd>(&self, lanes: &mut Lanes<S>) -> S::U {
+        // SAFETY: the caller vouches for the CPU.
+        unsafe { lanes.next() }
+    }
+
+    /// The values of `STEPS` successive words of each lane (where it is 1, the second of both is
+    /// ignored).
+    ///
+    /// # Safety
+    ///
+    /// The CPU must have the instruction set `S`.
+    unsafe fn values<S: Simd>(&self, words: [S::U; 2]) -> [S::F; 2];
+}
+
+/// A noise that is a nondecreasing function of one integer, the *key* of a word.
+pub(crate) trait Monotone: Draw {
+    /// A key is the word's bits from this one up.
+    const SHIFT: u32 = 11;
+    /// The largest key.
+    const LAST: u64 = (1 << 53) - 1;
+
+    /// Words in whose order, as integers, their values are; and, where values can be NaN, the
+    /// lanes that are numbers.
+    ///
+    /// # Safety
+    ///
+    /// The CPU must have the instruction set `S`.
+    #[inline(always)]
+    unsafe fn ordered<S: Simd>(&self, word: S::U) -> (S::U, S::M) {
+        // SAFETY: the caller vouches for the CPU.
+        unsafe { (word, S::top(S::splat(u64::MAX))) }
+    }
+
+    /// The value of a word that is a number's.
+    ///
+    /// # Safety
+    ///
+    /// The CPU must have the instruction set `S`.
+    unsafe fn value<S: Simd>(&self, word: S::U) -> S::F;
+}
+
+/// Checks a scale.
+pub(crate) fn positive(name: &'static str, value: f64) -> Result<f64, Error> {
+    if value > 0.0 && value <= LARGEST {
+        Ok(value)
+    } else {
+        Err(Error::invalid(name, format!("a finite number above 0 and at most {LARGEST:e}"), value))
+    }
+}

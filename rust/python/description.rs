@@ -1,0 +1,47 @@
+//! Mechanisms and draws as Python describes them.
+
+use numpy::PyReadonlyArray1;
+use pyo3::prelude::*;
+
+use super::convert::contiguous;
+use crate::{Clip, Error, Job, Mechanism, Noise, Purpose};
+
+/// A mechanism as Python describes it: class name, numbers, mode, clip, factor.
+#[derive(FromPyObject)]
+pub(super) struct Description(String, Vec<f64>, String, Option<(String, f64)>, f64);
+
+impl Description {
+    pub(super) fn noise(&self) -> Result<Noise, Error> {
+        Noise::new(&self.0, &self.1, &self.2)
+    }
+
+    fn mechanism(&self) -> Result<Mechanism, Error> {
+        let clip = self.3.as_ref().map(|(norm, radius)| Clip::new(norm, *radius)).transpose()?;
+        Mechanism::new(self.noise()?, clip, self.4)
+    }
+}
+
+/// (seed, purpose, side, trials per block): which draws.
+#[derive(FromPyObject)]
+pub(super) struct Draws(u64, u8, u8, u64);
+
+impl Draws {
+    pub(super) fn job(
+        &self,
+        description: &Description,
+        x: &PyReadonlyArray1<'_, f64>,
+    ) -> PyResult<Job> {
+        let purpose = match self.1 {
+            0 => Purpose::Pilot,
+            1 => Purpose::Selection,
+            2 => Purpose::Count,
+            3 => Purpose::Sample,
+            other => return Err(Error::invalid("purpose", "from 0 to 3", other).into()),
+        };
+        if self.2 > 1 {
+            return Err(Error::invalid("side", "0 or 1", self.2).into());
+        }
+        let name = (self.0, purpose, self.2);
+        Ok(Job::new(description.mechanism()?, contiguous("x", x)?, name, self.3)?)
+    }
+}

@@ -1,0 +1,67 @@
+//! Work without the interpreter.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+
+use crate::Error;
+
+/// Runs short work without the interpreter; a panic is an error.
+pub(super) fn detached<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce() -> Result<T, Error> + Send,
+) -> PyResult<T> {
+    py.detach(|| guarded(work))
+}
+
+fn guarded<T>(work: impl FnOnce() -> Result<T, Error>) -> PyResult<T> {
+    catch_unwind(AssertUnwindSafe(work))
+        .map_err(|_| PyRuntimeError::new_err("dpcore failed: a bug, please report it"))
+        .and_then(|result| result.map_err(PyErr::from))
+}
+
+/// Work of fewer draws than this (some milliseconds) is not worth a thread that can be told to stop.
+const SHORT: usize = 1 << 21;
+
+/// Runs without the interpreter, looking for signals ten times a second if it takes long.
+pub(super) fn interruptible<T: Send>(
+    py: Python<'_>,
+    draws: usize,
+    work: impl FnOnce(&AtomicBool) -> Result<T, Error> + Send,
+) -> PyResult<T> {
+    let stop = AtomicBool::new(false);
+    let run = || guarded(|| work(&stop));
+    if draws < SHORT {
+        return py.detach(run);
+    }
+    let (slot, ready) = (Mutex::new(None), Condvar::new());
+    let lock = || slot.lock().unwrap_or_else(PoisonError::into_inner);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let result = run();
+            *lock() = Some(result);
+            ready.notify_one();
+        });
+        let mut interrupted = None;
+        loop {
+            let result = py.detach(|| {
+                let waited =
+                    ready.wait_timeout_while(lock(), Duration::from_millis(100), |result| {
+                        result.is_none()
+                    });
+                waited.unwrap_or_else(PoisonError::into_inner).0.take()
+            });
+            if let Some(result) = result {
+                return interrupted.map_or(result, Err);
+            }
+            if interrupted.is_none() {
+                interrupted = py.check_signals().err();
+                stop.store(interrupted.is_some(), Ordering::Relaxed);
+            }
+        }
+    })
+}

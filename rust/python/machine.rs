@@ -1,0 +1,27 @@
+//! What the machine has.
+
+use pyo3::prelude::*;
+
+use crate::Cpu;
+use crate::pool::default_threads;
+
+#[pyfunction]
+fn cpu() -> PyResult<&'static str> {
+    Ok(Cpu::current()?.name())
+}
+
+#[pyfunction]
+fn cpus() -> Vec<&'static str> {
+    Cpu::present().into_iter().map(Cpu::name).collect()
+}
+
+#[pyfunction]
+fn cores() -> usize {
+    default_threads()
+}
+
+pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(cpu, module)?)?;
+    module.add_function(wrap_pyfunction!(cpus, module)?)?;
+    module.add_function(wrap_pyfunction!(cores, module)?)
+}

@@ -1,0 +1,42 @@
+//! Parts of the samplers on their own: values at chosen words, the logarithm, the clip.
+
+use numpy::{PyArray1, PyReadonlyArray1};
+use pyo3::prelude::*;
+
+use super::convert::contiguous;
+use super::description::Description;
+use crate::{Clip, probe};
+
+#[pyfunction]
+fn noise_at<'py>(
+    py: Python<'py>,
+    description: &Bound<'py, PyAny>,
+    words: PyReadonlyArray1<'py, u64>,
+) -> PyResult<Option<Bound<'py, PyArray1<f64>>>> {
+    let noise = description.extract::<Description>()?.noise()?;
+    let values = probe::noise_at(noise, contiguous("words", &words)?);
+    Ok(values.map(|values| PyArray1::from_vec(py, values)))
+}
+
+#[pyfunction]
+fn ln<'py>(py: Python<'py>, j: PyReadonlyArray1<'py, u64>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    Ok(PyArray1::from_vec(py, probe::ln(contiguous("j", &j)?)))
+}
+
+#[pyfunction]
+fn clip<'py>(
+    py: Python<'py>,
+    x: PyReadonlyArray1<'py, f64>,
+    norm: &str,
+    radius: f64,
+) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    let mut clipped = contiguous("x", &x)?.to_vec();
+    Clip::new(norm, radius)?.apply(&mut clipped);
+    Ok(PyArray1::from_vec(py, clipped))
+}
+
+pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(noise_at, module)?)?;
+    module.add_function(wrap_pyfunction!(ln, module)?)?;
+    module.add_function(wrap_pyfunction!(clip, module)?)
+}

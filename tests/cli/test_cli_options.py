@@ -1,0 +1,127 @@
+"""The command line: every option is declared once, and errors are told apart by their argument."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+from dataclasses import dataclass, fields
+from typing import Annotated
+
+import pytest
+import typer
+
+import dpcore
+from dpcore import errors
+from dpcore.cli.audits import SYSTEMS
+from dpcore.cli.options import OPTIONS, Asked, AskedOutputs, asking, for_call
+from dpcore.cli.status import Usage, usage
+
+OWN = {"mechanism", "pair", "executor", "rng"}
+"""Arguments of `audit` that no option passes on: inputs, and what is not text."""
+
+
+def test_every_argument_of_audit_is_an_option():
+    taken = set(inspect.signature(dpcore.audit).parameters)
+    named = {field.name for field in fields(Asked)}
+    missing = sorted(taken - named - OWN)
+    assert not missing, f"declare an option for {missing} in Asked of dpcore/cli/options.py"
+    assert "seed" in named
+
+
+def test_every_argument_of_audit_outputs_is_an_option():
+    taken = set(inspect.signature(dpcore.audit_outputs).parameters)
+    named = {field.name for field in fields(AskedOutputs)}
+    missing = sorted(taken - named - {"outputs", "outputs_prime", "pair", "rng"})
+    assert not missing, f"declare an option for {missing} in AskedOutputs of dpcore/cli/options.py"
+
+
+def test_every_argument_of_a_system_is_an_option():
+    named = {field.name for field in fields(Asked)}
+    for system in SYSTEMS.values():
+        missing = sorted({field.name for field in fields(system)} - named)
+        assert not missing, f"declare an option for {missing} of {system.__name__} in Asked"
+
+
+def test_the_defaults_of_options_are_those_of_the_arguments():
+    spelled = {"trials": "1e6", "start": "0", "attack": "auto"}
+    for kind, function in ((Asked, dpcore.audit), (AskedOutputs, dpcore.audit_outputs)):
+        taken = inspect.signature(function).parameters
+        for field in fields(kind):
+            if field.name not in taken or field.name in ("column", "rows"):
+                continue
+            default = taken[field.name].default
+            if kind is Asked and field.name in spelled:
+                assert field.default == spelled[field.name]
+            else:
+                assert field.default == default, field.name
+
+
+def test_options_are_spelled_as_their_arguments():
+    assert OPTIONS["x_prime"] == "--x-prime"
+    assert OPTIONS["rng"] == OPTIONS["seed"] == "--seed"
+    assert (OPTIONS["null"], OPTIONS["as_json"]) == ("--null", "--json")
+    assert "target" not in OPTIONS
+
+
+@pytest.mark.parametrize(
+    "raised",
+    [
+        lambda: errors.real("count_share", 2.0, high=1.0),
+        lambda: errors.real("count_share", "2"),
+        lambda: errors.choice("count_share", 3, ("a",)),
+        lambda: errors.integer("count_share", -1, 0),
+    ],
+)
+def test_an_error_knows_its_argument(raised):
+    with pytest.raises((TypeError, ValueError)) as caught:
+        raised()
+    error = caught.value
+    # The built-in exceptions themselves, for whoever asks for their class.
+    assert type(error) in (TypeError, ValueError)
+    assert error.argument == "count_share"
+    assert pickle.loads(pickle.dumps(error)).argument == "count_share"
+    with pytest.raises(Usage, match=r"^--count-share must be"), usage():
+        raise error
+
+
+def test_a_message_is_never_read():
+    """Who writes the same words, but is not dpcore, is quoted as it stands."""
+    with pytest.raises(Usage, match=r"^trials must be lucky \(null=True\)$"), usage():
+        raise ValueError("trials must be lucky (null=True)")
+
+
+def test_a_part_of_an_argument_and_what_a_message_mentions():
+    with pytest.raises(Usage, match=r"^--guesses in must be"), usage(), errors.part_of("guesses"):
+        errors.integer("guesses in", -1, 0)
+    error = ValueError("pair must be near (neighbour=L1(1.0)), or null=True, or claim=, said")
+    told = errors.about(error, "pair", neighbour="L1(1.0)", null="True", claim="")
+    with pytest.raises(Usage) as caught, usage():
+        raise told
+    assert (
+        str(caught.value) == "pair must be near (--neighbour L1(1.0)), or --null, or --claim, said"
+    )
+
+
+@dataclass(frozen=True)
+class More(Asked):
+    """A toy: one more option."""
+
+    luck: Annotated[int, typer.Option(help="A toy.")] = 0
+
+
+def test_a_new_option_is_one_field():
+    """Declared once, it is parsed, and reaches the argument of its name."""
+    seen = []
+    app = typer.Typer()
+
+    @app.command()
+    @asking(More)
+    def command(asked):
+        seen.append(asked)
+
+    def audit(mechanism, *, luck=0, claim=None):
+        """Take one more argument."""
+
+    typer.main.get_command(app).main(["laplace", "--luck", "3"], standalone_mode=False)
+    assert seen == [More(target="laplace", luck=3)]
+    assert for_call(seen[0], audit) == {"claim": None, "luck": 3}

@@ -1,0 +1,213 @@
+"""An experiment is its folder and its name in `NAMES`: with both it works, without one it is named.
+
+The toy is added to a copy of the package, as a contributor would add it to the package itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dpcore
+from dpcore import experiments
+from dpcore.experiments import NAMES, get
+
+FOLDER = {
+    "__init__.py": '''
+"""The toy: a share of heads.
+
+Nothing else is counted.
+"""
+
+from .experiment import NAME, Config, Result, run
+
+__all__ = ["NAME", "Config", "Result", "run"]
+''',
+    "experiment.py": """
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..running import SEED, cell_seed, check, gathered, own
+
+NAME = "toy-coin"
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    trials: int = 10**6
+    seed: int = SEED
+
+    def __post_init__(self):
+        check(self)
+
+
+def run(config, *, threads=None, progress=None):
+    own(config, __name__)
+    begun = time.perf_counter()
+
+    def share(name):
+        rng = np.random.default_rng(cell_seed(config.seed, name))
+        return float((rng.random(config.trials) < 0.5).mean())
+
+    shares, partial = gathered("coins", ("one", "two"), share, progress)
+    return Result(config, shares, partial, time.perf_counter() - begun)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    config: Config
+    shares: tuple[float, ...]
+    partial: bool = False
+    seconds: float = field(default=0.0, compare=False)
+
+    def table(self):
+        from .text import text
+
+        return text(self)
+
+    def to_dict(self):
+        from .text import plain
+
+        return plain(self)
+
+    def plot(self):
+        from .drawing import figure
+
+        return figure(self)
+""",
+    "text.py": """
+from ..text import aligned, record
+from .experiment import NAME
+
+
+def text(result):
+    shares = ((str(i), f"{share:.2f}") for i, share in enumerate(result.shares))
+    return aligned([("coin", "heads"), *shares])
+
+
+def plain(result):
+    return {**record(NAME, result), "shares": list(result.shares)}
+""",
+    "drawing.py": """
+from ..drawing import canvas, tidy
+
+
+def figure(result):
+    picture = canvas(2.0)
+    axes = picture.subplots()
+    axes.plot(result.shares)
+    tidy(axes)
+    return picture
+""",
+}
+LINE = '    "toy-coin",\n'
+
+
+def forgotten(package: Path, names: tuple[str, ...]) -> set[str]:
+    """Experiments with a folder and no line in `NAMES`, or with a line and no folder."""
+    folders = {
+        path.parent.name.replace("_", "-")
+        for path in (package / "experiments").glob("*/experiment.py")
+    }
+    return folders ^ set(names)
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory):
+    """A copy of the package, with the folder of the toy, and what runs Python on it."""
+    root = tmp_path_factory.mktemp("copy")
+    shutil.copytree(
+        Path(dpcore.__file__).parent,
+        root / "dpcore",
+        ignore=shutil.ignore_patterns("__pycache__"),
+    )
+    folder = root / "dpcore" / "experiments" / "toy_coin"
+    folder.mkdir()
+    for name, text in FOLDER.items():
+        (folder / name).write_text(text.lstrip(), encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
+
+    def python(*words):
+        return subprocess.run(
+            [sys.executable, *words],
+            capture_output=True, text=True, check=False, timeout=120, cwd=root, env=environment,
+        )  # fmt: skip
+
+    return root / "dpcore", python
+
+
+@pytest.fixture
+def named(copy):
+    """The copy, with the toy's line too."""
+    package, python = copy
+    file = package / "experiments" / "__init__.py"
+    before = file.read_text(encoding="utf-8")
+    first = "NAMES: tuple[str, ...] = (\n"
+    file.write_text(before.replace(first, first + LINE), encoding="utf-8")
+    yield package, python
+    file.write_text(before, encoding="utf-8")
+
+
+def test_every_experiment_has_its_folder_and_its_line():
+    missing = forgotten(Path(experiments.__file__).parent.parent, NAMES)
+    assert not missing, f"a folder and a line in NAMES of experiments/__init__.py: {missing}"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_folder_exports_what_an_experiment_is(name):
+    module = get(name)
+    assert {"NAME", "Config", "Result", "run"} <= set(module.__all__)
+    assert name == module.NAME
+    assert module.Config.__doc__
+    assert module.__doc__
+    for door in ("plot", "table", "to_dict"):
+        assert getattr(module.Result, door).__doc__
+
+
+def test_a_folder_and_a_line_are_enough(named, tmp_path):
+    _, python = named
+    asked = ("-m", "dpcore", "reproduce", "toy-coin", "--out", str(tmp_path), "--trials", "1000")
+    done = python(*asked)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0].split() == ["coin", "heads"]
+    assert {path.suffix for path in tmp_path.glob("toy-coin.*")} == {".json", ".png", ".svg"}
+    found = json.loads((tmp_path / "toy-coin.json").read_text(encoding="utf-8"))
+    assert (found["experiment"], found["config"]["trials"]) == ("toy-coin", 1000)
+    assert abs(found["shares"][0] - 0.5) < 0.1
+    listed = python("-m", "dpcore", "reproduce", "--list").stdout
+    assert "toy-coin               The toy: a share of heads." in listed
+    bad = python(*asked[:-1], "0")
+    assert bad.returncode == 2
+    assert "trials must be" in bad.stderr
+
+
+def test_a_forgotten_line_is_named(copy, tmp_path):
+    package, python = copy
+    assert forgotten(package, NAMES) == {"toy-coin"}
+    done = python("-m", "dpcore", "reproduce", "toy-coin", "--out", str(tmp_path))
+    assert done.returncode == 2
+    assert "no such experiment: toy-coin (there are published-systems" in " ".join(
+        done.stderr.split()
+    )
+    done = python("-c", "from dpcore.experiments import get; get('toy-coin')")
+    assert done.stderr.splitlines()[-1].startswith("ValueError: name must be one of 'published-")
+
+
+def test_a_forgotten_folder_is_named(named):
+    package, _ = named
+    names = ("toy-coin", *NAMES)
+    assert forgotten(package, names) == set()
+    folder = package / "experiments" / "toy_coin"
+    folder.rename(package / "aside")
+    try:
+        assert forgotten(package, names) == {"toy-coin"}
+    finally:
+        (package / "aside").rename(folder)

@@ -1,0 +1,264 @@
+"""How the package is built, read from its source: files, imports, doors, and what breaks a rule."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import dpcore
+
+PACKAGE = Path(dpcore.__file__).parent
+
+LAYERS = [
+    "errors",
+    "records progress streams",
+    "pairs events bounds",
+    "mechanisms",
+    "published",
+    "adapters exact sensitivity",
+    "calibration sampling",
+    "attacks results structure",
+    "report",
+    "auditing divergence",
+    "experiments pytest_plugin",
+    "cli",
+]
+"""Rooms from low to high. A file imports its own room and lower rows; rooms of a row are apart."""
+
+ROOT = ["__init__", "__main__"]
+"""Above all rooms: what `import dpcore` shows, and `python -m dpcore`."""
+
+DOORS = re.compile(r"__str__|__add__|_repr_html_|(plot|to_|from_)\w*|merge|outputs|lines|table")
+"""Methods through which a result reaches what stands above it."""
+
+OPEN = {"attacks", "bounds", "adapters", "experiments"}
+"""Rooms of one thing a file: the next attack must not have to move the others."""
+
+RESERVED = {"audit", "sample", "repeat", "plan", "release", "audit_table", "audit_outputs"}
+"""Public functions, today's and those to come: a file of that name would turn them into modules."""
+
+OTHERS = {
+    # Whose objects an audit was handed is seen by what is loaded; nothing is imported for it.
+    "adapters/__init__.py": "places of other packages",
+    # A user's file is loaded under a name of its own.
+    "cli/user.py": "the user's module",
+    "report/script.py": "the module of the user's mechanism",
+}
+"""Files that look through `sys.modules` for what is no constant name, and for what they look."""
+
+
+@dataclass(frozen=True)
+class Import:
+    """One imported name: by which file, from which file, where, and whether through a door."""
+
+    file: str
+    target: str
+    name: str
+    line: int
+    door: bool
+
+    def __str__(self) -> str:
+        return f"{self.file}.py:{self.line} imports {self.name or 'all'} of {self.target}"
+
+
+@cache
+def read(package: Path) -> dict[str, str]:
+    """The text of every file, by its path without suffix."""
+    paths = sorted(package.rglob("*.py"))
+    return {str(path.relative_to(package).with_suffix("")): path.read_text() for path in paths}
+
+
+@cache
+def parsed(text: str) -> ast.Module:
+    """The syntax tree of a file."""
+    return ast.parse(text)
+
+
+class House:
+    """The files of a package, by their paths without suffix; `__init__` stands for its folder."""
+
+    def __init__(self, planted: dict[str, str] | None = None, package: Path = PACKAGE) -> None:
+        """The files of a package, and planted ones: text that is added to theirs."""
+        self.texts = dict(read(package))
+        for name, text in (planted or {}).items():
+            self.texts[name] = f"{self.texts.get(name, '')}\n{text}\n"
+        self.trees = {name: parsed(text) for name, text in self.texts.items()}
+        self.shown = {
+            name: {alias.asname or alias.name: (base, alias.name) for base, alias in froms}
+            for name in self.texts
+            if name.endswith("__init__")
+            for froms in [[(b, a) for _, b, a in self._froms(name)]]
+        }
+
+    def _file(self, dotted: Iterable[str]) -> str | None:
+        path = "/".join(dotted)
+        inside = f"{path}/__init__" if path else "__init__"
+        return path if path in self.texts else inside if inside in self.texts else None
+
+    def _froms(self, file: str) -> Iterator[tuple[ast.stmt, tuple[str, ...], ast.alias]]:
+        """Every imported name of dpcore, with the dotted place that it comes from."""
+        package = file.split("/")[:-1]
+        for node in ast.walk(self.trees[file]):
+            if isinstance(node, ast.ImportFrom):
+                words = node.module.split(".") if node.module else []
+                if node.level:
+                    base = [*package[: len(package) - node.level + 1], *words]
+                elif words[:1] == ["dpcore"]:
+                    base = words[1:]
+                else:
+                    continue
+                yield from ((node, tuple(base), alias) for alias in node.names)
+            elif isinstance(node, ast.Import):
+                for alias in node.names:
+                    words = alias.name.split(".")
+                    if words[0] == "dpcore":
+                        yield node, tuple(words[1:]), ast.alias("")
+
+    def _home(self, base: tuple[str, ...], name: str) -> str | None:
+        """The file that defines a name: re-exports are followed, and a module is its own file."""
+        inside = self._file([*base, name]) if name else None
+        file = inside or self._file(base)
+        if inside or not file or not file.endswith("__init__") or name not in self.shown[file]:
+            return file
+        following = self.shown[file][name]
+        return file if following == (base, name) else self._home(*following)
+
+    def doors(self, file: str) -> Iterator[ast.FunctionDef]:
+        """Methods named like a door that are one import and one call of what it imported."""
+        for node in ast.walk(self.trees[file]):
+            for method in node.body if isinstance(node, ast.ClassDef) else ():
+                if isinstance(method, ast.FunctionDef) and DOORS.fullmatch(method.name):
+                    body = method.body[1:] if ast.get_docstring(method) else method.body
+                    match body:
+                        case [
+                            ast.ImportFrom(names=[ast.alias(name=name, asname=None)]),
+                            ast.Return(value=ast.Call(func=ast.Name(id=called))),
+                        ] if name == called:
+                            yield method
+
+    @cache  # noqa: B019
+    def imports(self, file: str) -> list[Import]:
+        """Every import of dpcore in a file: at its top, in functions and for types."""
+        through = {id(inner) for door in self.doors(file) for inner in ast.walk(door)}
+        found = []
+        for node, base, alias in self._froms(file):
+            home = self._home(base, alias.name)
+            if home and home != file:
+                found.append(Import(file, home, alias.name, node.lineno, id(node) in through))
+        return found
+
+    def below(self, file: str) -> list[Import]:
+        """What a file imports, doors left out."""
+        return [found for found in self.imports(file) if not found.door]
+
+
+def room(file: str) -> str:
+    """The room of a file: its first folder, or the file itself."""
+    return file.split("/")[0]
+
+
+def circles(house: House) -> list[str]:
+    """Circles of files, each as one path round it."""
+    after = {
+        file: {found.target for found in house.below(file)}
+        for file in house.texts
+        if not file.endswith("__init__")
+    }
+    found, done = [], set()
+
+    def walk(file: str, path: list[str]) -> None:
+        if file in path:
+            found.append(" -> ".join([*path[path.index(file) :], file]))
+        elif file not in done:
+            for target in sorted(after.get(file, ())):
+                walk(target, [*path, file])
+            done.add(file)
+
+    for file in after:
+        walk(file, [])
+    return found
+
+
+def upward(house: House) -> list[str]:
+    """Imports of the own row or of a higher one, and rooms without a row."""
+    rank = {name: row for row, names in enumerate(LAYERS) for name in names.split()}
+    files = [file for file in house.texts if file not in ROOT]
+    missing = {room(file) for file in files} - set(rank)
+    if missing:
+        return [f"give {name} a row in LAYERS" for name in sorted(missing)]
+    return [
+        str(found)
+        for file in files
+        for found in house.below(file)
+        if room(found.target) != room(file)
+        and ((found.target in ROOT and found.name not in ("_core", "__version__"))
+             or rank.get(room(found.target), -1) >= rank[room(file)])
+    ]  # fmt: skip
+
+
+def private(house: House) -> list[str]:
+    """Imports of another room's private file or name."""
+    return [
+        str(found)
+        for file in house.texts
+        for found in house.imports(file)
+        if room(found.target) != room(file)
+        and found.name not in ("_core", "__version__")
+        and any(
+            part.startswith("_") and part != "__init__"
+            for part in [*found.target.split("/"), found.name]
+        )
+    ]
+
+
+def looks(house: House) -> list[str]:
+    """Looks at dpcore, or at what nobody can tell, through `sys.modules`."""
+    found = []
+    for file, tree in house.trees.items():
+        for node in ast.walk(tree):
+            match node:
+                case (
+                    ast.Subscript(value=ast.Attribute(attr="modules"), slice=key)
+                    | ast.Call(
+                        func=ast.Attribute(value=ast.Attribute(attr="modules")), args=[key, *_]
+                    )
+                ):
+                    constant = isinstance(key, ast.Constant)
+                    if constant and not str(key.value).startswith("dpcore"):
+                        continue
+                    if constant or f"{file}.py" not in OTHERS:
+                        found.append(f"{file}.py:{node.lineno} looks for {ast.unparse(key)}")
+    return found
+
+
+def crowded(house: House) -> list[str]:
+    """Rooms of more than 16 entries, and files of more than 400 lines."""
+    folders: dict[str, set[str]] = {}
+    for file in house.texts:
+        parts = file.split("/")
+        for depth in range(1, len(parts)):
+            if parts[depth] != "__init__":
+                folders.setdefault("/".join(parts[:depth]), set()).add(parts[depth])
+    rooms = [
+        f"{folder}/ has {len(names)} entries"
+        for folder, names in folders.items()
+        if len(names) > 16 and folder not in OPEN
+    ]
+    lines = {file: len(text.splitlines()) for file, text in house.texts.items()}
+    return rooms + [
+        f"{file}.py has {size} lines"
+        for file, size in lines.items()
+        if size > 400 and not file.endswith("__init__")
+    ]
+
+
+def misnamed(house: House) -> list[str]:
+    """Files and folders that bear the name of a public function."""
+    return [file for file in house.texts if RESERVED & set(file.split("/"))]
+
+
+RULES = [circles, upward, private, looks, crowded, misnamed]

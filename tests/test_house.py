@@ -1,0 +1,72 @@
+"""The rules of the house, each with an offence planted in a copy of the package that it finds."""
+
+from __future__ import annotations
+
+import pytest
+from shared_house import DOORS, LAYERS, OPEN, OTHERS, ROOT, RULES, House, room
+
+
+@pytest.fixture(scope="module")
+def house():
+    return House()
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_the_package_keeps_the_rule(house, rule):
+    assert rule(house) == []
+
+
+DOOR = """
+class Result:
+    def plot(self):
+        from ..report.text import figure
+
+        return figure(self)
+"""
+
+OFFENCES = [
+    ("circles", "errors", "from .records import Pair", "errors -> records -> errors"),
+    ("circles", "records", "def f():\n    from .exact import loss", "exact"),
+    ("circles", "errors", "if TYPE_CHECKING:\n    from . import Pair", "records -> errors"),
+    ("upward", "bounds/binomial", "from ..attacks import Threshold", "attacks/threshold"),
+    ("upward", "bounds/binomial", "import dpcore.attacks.auto", "attacks/auto"),
+    ("upward", "errors", "from dpcore import records", "errors.py:"),
+    ("upward", "pairs/norms", "from ..events import Vote", "pairs/norms.py:"),
+    ("upward", "results/findings", "def text(self):\n    from ..report import page", "report"),
+    ("upward", "extra/thing", "x = 1", "give extra a row in LAYERS"),
+    ("private", "attacks/auto", "from ..bounds._cells import x", "bounds/_cells"),
+    ("private", "attacks/auto", "from ..bounds.binomial import _hidden", "_hidden"),
+    ("looks", "records", "sys.modules['dpcore'].audit", "looks for 'dpcore'"),
+    ("looks", "records", "sys.modules.get(name)", "looks for name"),
+    ("crowded", "errors", "x = 1\n" * 400, "errors.py has"),
+    ("crowded", "pairs/extra_{}", "", "pairs/ has"),
+    ("misnamed", "auditing/plan", "", "auditing/plan"),
+]
+
+
+@pytest.mark.parametrize(("rule", "file", "text", "said"), OFFENCES)
+def test_a_planted_offence_is_found(rule, file, text, said):
+    [check] = [found for found in RULES if found.__name__ == rule]
+    places = [file.format(number) for number in range(17 if "{}" in file else 1)]
+    found = check(House(dict.fromkeys(places, text)))
+    assert any(said in line for line in found), found
+
+
+def test_only_a_method_of_one_import_and_one_call_is_a_door():
+    others = [
+        DOOR.replace("plot", "shown"),
+        DOOR.replace("return figure(self)", "figure(self)\n        return None"),
+        DOOR.replace("return figure(self)", "return other(self)"),
+        DOOR.replace("class Result:\n    def plot(self):", "if True:\n    def plot(self):"),
+    ]
+    for text in [DOOR, *others]:
+        [found] = House({"results/found": text}).imports("results/found")
+        assert found.door == (text is DOOR), text
+
+
+def test_every_row_and_exception_of_the_rules_is_needed(house):
+    rooms = {room(file) for file in house.texts}
+    assert rooms == {*" ".join(LAYERS).split(), *ROOT}
+    assert rooms >= OPEN
+    assert {f"{file}.py" for file in house.texts} >= set(OTHERS)
+    assert any(DOORS.fullmatch(door.name) for file in house.texts for door in house.doors(file))

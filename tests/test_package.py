@@ -1,0 +1,176 @@
+"""What the package shows, the two tables of mechanisms, the stub, what an import loads."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import subprocess
+import sys
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dpcore
+from dpcore import _core, mechanisms, published
+from dpcore.mechanisms.native import describe
+
+PACKAGE = Path(dpcore.__file__).parent
+
+
+def test_the_package_re_exports_and_nothing_else():
+    tree = ast.parse((PACKAGE / "__init__.py").read_text())
+    kinds = {type(node) for node in tree.body}
+    assert kinds == {ast.Expr, ast.ImportFrom, ast.Assign, ast.If, ast.FunctionDef}
+    assert [node.name for node in tree.body if isinstance(node, ast.FunctionDef)] == ["__getattr__"]
+    assert [ast.unparse(node.test) for node in tree.body if isinstance(node, ast.If)] == [
+        "TYPE_CHECKING"
+    ]
+    assert dpcore.__all__ == sorted(dpcore.__all__)
+    assert all(hasattr(dpcore, name) for name in dpcore.__all__)
+    with pytest.raises(AttributeError, match=r"^module 'dpcore' has no attribute 'nothing'$"):
+        dpcore.nothing  # noqa: B018
+    # A file named like a public function would turn it into a module (`misnamed` in test_house).
+    assert callable(dpcore.audit)
+    assert callable(dpcore.sample)
+
+
+# The table of the core and the classes of Python.
+
+
+def example(cls):
+    """An instance with 1.0 for every number and the default for the rest."""
+    values = {}
+    for field in fields(cls):
+        if field.type in ("float", float):
+            values[field.name] = 1.0
+    if cls is dpcore.Uniform:
+        values["high"] = 2.0
+    return cls(**values)
+
+
+@pytest.mark.parametrize("cls", published.NATIVE)
+def test_the_core_accepts_the_description_of_every_class(cls):
+    mechanism = example(cls)
+    description = describe(mechanism, 3)
+    assert description[0] in _core.NOISES
+    out = np.full((5, 3), np.nan)
+    _core.sample(description, np.zeros(3), out, (1, 3, 0, 100), 0, 1)
+    assert np.isfinite(out).all()
+    assert _core.no_integer_route(description) is None or "integer" not in description
+
+
+def test_noises_of_the_core_and_primitives_of_python_are_the_same():
+    assert sorted(_core.NOISES) == sorted(cls.__name__ for cls in mechanisms.PRIMITIVES)
+    assert len(set(_core.NOISES)) == len(_core.NOISES)
+
+
+def test_every_native_class_is_in_the_table():
+    found = {
+        value
+        for module in (mechanisms, published)
+        for value in vars(module).values()
+        if isinstance(value, type)
+        and issubclass(value, mechanisms.Native)
+        and f"{value.__module__}.".startswith(f"{module.__name__}.")
+        and is_dataclass(value)
+    }
+    assert found == set(published.NATIVE)
+    assert len(set(published.NATIVE)) == len(published.NATIVE)
+
+
+@pytest.mark.parametrize(
+    "description",
+    [
+        ("Nothing", [], "", None, 1.0),
+        ("Laplace", [], "two_branch", None, 1.0),
+        ("Laplace", [1.0, 2.0], "two_branch", None, 1.0),
+        ("Laplace", [-1.0], "two_branch", None, 1.0),
+        ("Laplace", [1.0], "both", None, 1.0),
+        ("Laplace", [1.0], "two_branch", ("l3", 1.0), 1.0),
+        ("Laplace", [1.0], "two_branch", ("l1", 0.0), 1.0),
+        ("Laplace", [1.0], "two_branch", None, 0.0),
+        ("Laplace", [1.0], "two_branch", None, float("nan")),
+        ("Uniform", [1.0, 0.0], "", None, 1.0),
+        ("DPTextNoise", [1.0], "", None, 1.0),
+    ],
+)
+def test_the_core_checks_descriptions_too(description):
+    with pytest.raises(ValueError, match="must be"):
+        _core.sample(description, np.zeros(3), np.empty((5, 3)), (1, 3, 0, 100), 0, 1)
+
+
+# The stub and the binary.
+
+
+def stub():
+    return ast.parse((PACKAGE / "_core.pyi").read_text()).body
+
+
+def public(module):
+    return {name for name in dir(module) if not name.startswith("__")} | {"__version__"}
+
+
+def test_the_stub_names_what_the_binary_has():
+    functions = {node.name for node in stub() if isinstance(node, ast.FunctionDef)}
+    values = {
+        node.target.id
+        for node in stub()
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+    }
+    assert functions | values == public(_core)
+    assert all(callable(getattr(_core, name)) for name in functions)
+    assert not any(callable(getattr(_core, name)) for name in values)
+
+
+@pytest.mark.parametrize(
+    "node", [n for n in stub() if isinstance(n, ast.FunctionDef)], ids=lambda n: n.name
+)
+def test_the_stub_has_the_parameters_of_the_binary(node):
+    names = [argument.arg for argument in node.args.args]
+    signature = inspect.signature(getattr(_core, node.name))
+    assert list(signature.parameters) == names
+    assert all(p.default is p.empty for p in signature.parameters.values())
+    assert ast.get_docstring(node)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("__version__", str), ("LANES", int), ("MOST_THREADS", int), ("NOISES", list)],
+)
+def test_the_stub_has_the_types_of_the_binary(name, kind):
+    assert type(getattr(_core, name)) is kind
+
+
+# What an import loads.
+
+HEAVY = (
+    "scipy", "matplotlib", "typer", "rich", "torch", "IPython", "pandas", "pyarrow", "sklearn",
+    "opendp", "diffprivlib", "pytest", "hypothesis",
+)  # fmt: skip
+
+
+def loaded(code):
+    script = code + "\nimport sys; print(*sorted({name.split('.')[0] for name in sys.modules}))"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+    )
+    return set(done.stdout.split())
+
+
+def test_import_loads_numpy_and_nothing_heavy():
+    names = loaded("import dpcore")
+    assert {"dpcore", "numpy"} <= names
+    assert not names & set(HEAVY)
+    # The control: the same look finds what is loaded.
+    assert "matplotlib" in loaded("import dpcore, matplotlib.figure")
+
+
+def test_an_audit_and_its_report_load_no_plot_and_no_statistics_package():
+    code = """
+import sys, dpcore
+print(dpcore.audit(dpcore.published.HalfNoise(1.0), trials=1000, rng=1))
+assert "scipy.special" in sys.modules and "scipy.stats" not in sys.modules
+"""
+    assert not loaded(code) & {"matplotlib", "typer", "rich", "torch", "IPython"}
