@@ -38,6 +38,28 @@ DOORS = re.compile(r"__str__|__add__|_repr_html_|(plot|to_|from_)\w*|merge|outpu
 OPEN = {"attacks", "bounds", "adapters", "experiments"}
 """Rooms of one thing a file: the next attack must not have to move the others."""
 
+PUBLIC = set(
+    [
+        "adapters",
+        "attacks",
+        "bounds",
+        "calibration",
+        "divergence",
+        "events",
+        "exact",
+        "experiments",
+        "pairs",
+        "published",
+        "sensitivity",
+        "structure",
+        "mechanisms",
+        "errors",
+        "records",
+        "progress",
+    ]
+)
+"""Rooms whose modules without underscore are public paths."""
+
 RESERVED = {"audit", "sample", "repeat", "plan", "release", "audit_table", "audit_outputs"}
 """Public functions, today's and those to come: a file of that name would turn them into modules."""
 
@@ -261,4 +283,25 @@ def misnamed(house: House) -> list[str]:
     return [file for file in house.texts if RESERVED & set(file.split("/"))]
 
 
-RULES = [circles, upward, private, looks, crowded, misnamed]
+def unlisted(house: House) -> list[str]:
+    """Modules of the public rooms, and rooms with names, that do not say which names are theirs."""
+    found = []
+    for file, tree in house.trees.items():
+        *folders, name = file.split("/")
+        public = len(folders) < 2 and room(file) in PUBLIC and not name.startswith("_")
+        if not public and name != "__init__":
+            continue
+        shown = [
+            target.id
+            for node in tree.body
+            if isinstance(node, ast.Assign | ast.AnnAssign)
+            for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+            if isinstance(target, ast.Name)
+        ]
+        named = [node for node in tree.body if not isinstance(node, ast.Expr)]
+        if named and "__all__" not in shown:
+            found.append(f"{file}.py has no __all__")
+    return found
+
+
+RULES = [circles, upward, private, looks, crowded, misnamed, unlisted]

@@ -41,6 +41,8 @@ OFFENCES = [
     ("crowded", "errors", "x = 1\n" * 400, "errors.py has"),
     ("crowded", "pairs/extra_{}", "", "pairs/ has"),
     ("misnamed", "auditing/plan", "", "auditing/plan"),
+    ("unlisted", "bounds/extra", "x = 1", "bounds/extra.py has no __all__"),
+    ("unlisted", "extra/__init__", "def f(): ...", "extra/__init__.py has no __all__"),
 ]
 
 

@@ -18,6 +18,8 @@ from .mechanisms.native import Clip, Native, law_of, log_votes
 from .published import is_native
 from .records import Pair
 
+__all__ = ["VoteLaw", "loss", "vote_log_probabilities", "vote_loss"]
+
 _MOST_DIFFERENT = 4096
 """Entries with unequal laws cost the square of their number: 0.3 s here, refused beyond."""
 

@@ -8,6 +8,8 @@ from typing import Any
 
 from .errors import mistyped
 
+__all__ = ["Progress", "interrupted_again", "watched"]
+
 _QUIET_SECONDS = 1.0
 _AGAIN_SECONDS = 2.0
 

@@ -16,6 +16,8 @@ import numpy as np
 
 from .errors import integer, invalid, real
 
+__all__ = ["Counts", "Pair", "Record", "class_of", "declare", "frozen_array", "word_of"]
+
 _HOMES: Final[dict[str, tuple[str, str]]] = {}
 """Module and name of the class that declares a word."""
 

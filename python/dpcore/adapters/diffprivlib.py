@@ -18,6 +18,8 @@ from ..mechanisms.repeating import stack
 from ..records import Pair
 from ._adapter import Adapter, pure, scalar
 
+__all__ = ["DiffPrivLib"]
+
 _INTEGER = {"Geometric", "GaussianDiscrete"}
 _NUMERIC = {"Laplace", "Gaussian", "Uniform"} | _INTEGER
 _CATEGORICAL = {"Binary", "ExponentialCategorical"}

@@ -16,6 +16,8 @@ from ..mechanisms.repeating import stack
 from ..pairs import L1, L2, AddRemove, Linf, Replace
 from ._adapter import Adapter, scalar
 
+__all__ = ["OpenDP"]
+
 _NORMS = {"L1Distance": "l1", "L2Distance": "l2", "LInfDistance": "linf", "AbsoluteDistance": "l1"}
 """Input metrics that are norms; in one entry all norms are one."""
 

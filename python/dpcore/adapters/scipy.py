@@ -11,6 +11,8 @@ import numpy.typing as npt
 from ..errors import invalid
 from ._adapter import Adapter, numbers
 
+__all__ = ["ScipyNoise"]
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ScipyNoise(Adapter):

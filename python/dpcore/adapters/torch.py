@@ -15,6 +15,8 @@ from ..mechanisms.answers import of_format
 from ..streams.generators import seeded_torch
 from ._adapter import Adapter, numbers
 
+__all__ = ["TorchModule", "TorchNoise"]
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TorchNoise(Adapter):

@@ -19,6 +19,17 @@ from .choosing.choice import Choice, Goal, choices, not_applicable
 from .reading.candidates import candidates_of
 from .timed.calls import TimingCounts
 
+__all__ = [
+    "Array",
+    "AuditAttack",
+    "Fitted",
+    "Pilot",
+    "ScoreAttack",
+    "attack_name",
+    "power_below",
+    "scoring",
+]
+
 Array = npt.NDArray[Any]
 
 _MOST_PILOT: Final = 2**26

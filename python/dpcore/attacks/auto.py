@@ -20,6 +20,8 @@ from .residues import Residues
 from .support import Support
 from .threshold import Threshold
 
+__all__ = ["Auto"]
+
 _DEFAULT: tuple[ScoreAttack, ...] = (
     Threshold(),
     Histogram(),

@@ -18,6 +18,8 @@ from .attack import ScoreAttack
 from .scores.columns import Floats, both, numbers
 from .scores.flags import Features, features_of
 
+__all__ = ["Boosted", "Classifier", "Linear"]
+
 _MODELS: Final = ("logistic", "boosting", "auto")
 _MOST_ODDS: Final = 50.0
 _CHUNK: Final = 2**19

@@ -24,6 +24,8 @@ from .choosing.choice import Floats, Goal, thresholds
 from .choosing.grains import grain_of
 from .scores.independence import refuse_dependent
 
+__all__ = ["Chosen", "Coordinatewise", "Options"]
+
 _BINS: Final = 64
 _WORTH: Final = 1.05
 """A union of intervals must promise so much more than a half-line before it is preferred."""

@@ -26,6 +26,8 @@ from .scores.letters import (
 )
 from .scores.outcomes import Outcomes, grid_of, items_of, keys_of
 
+__all__ = ["Cells", "Histogram"]
+
 _PSEUDO: Final = (1.0, 32.0)
 """Outputs that every cell is given beforehand on both sides.
 

@@ -20,6 +20,8 @@ from ..records import Pair
 from .attack import ScoreAttack
 from .choosing.bits import FINEST, FinerThan, Floats, LowBits, cells, classes, entries, lowest_bit
 
+__all__ = ["FloatLattice", "Table"]
+
 _EVIDENCE: Final = 5.0, 3.5
 """Standard errors by which shares of fine numbers must differ within bins to be a trace: for any
 cut, and for the few dozen cuts that arithmetic leads one to expect."""

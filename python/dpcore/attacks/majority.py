@@ -15,6 +15,8 @@ from ..events import Vote
 from ..records import Counts, Pair
 from .attack import AuditAttack, Fitted, Pilot, power_below
 
+__all__ = ["MajorityVote", "choose"]
+
 _MOST_VOTES: Final = 2**17
 
 

@@ -13,6 +13,8 @@ from ..errors import mistyped
 from .attack import AuditAttack, Fitted, Pilot
 from .majority import MajorityVote
 
+__all__ = ["Own", "attack_of"]
+
 
 @dataclass(frozen=True, slots=True)
 class Own(AuditAttack):

@@ -32,6 +32,8 @@ from .scores.columns import Atoms, atoms_of, both, head, known
 from .scores.regions import AtAtoms, Outside, Repeats, Special
 from .scores.rows import RowMax, RowMin
 
+__all__ = ["MOST_SOUGHT", "Floats", "Support", "infinite", "rare"]
+
 Floats = npt.NDArray[np.float64]
 
 _ORDER: Final = 8

@@ -16,6 +16,8 @@ from .choosing.grains import Grain, grains_of
 from .scores.columns import Floats, both
 from .scores.rows import Closer, Coordinate, OfRow, RowMax, RowMin, RowSum
 
+__all__ = ["Threshold", "point"]
+
 _NAMES: Final = ("coordinate", "l1", "l2", "min", "max", "sum")
 _KEPT: Final = 3
 """Entries that go on to the choice of the event."""

@@ -8,6 +8,8 @@ from ..errors import confidence_level, delta_level, instance, integer, invalid
 from ..records import Counts
 from .declaration import Declared
 
+__all__ = ["clopper_pearson", "limits"]
+
 
 @Declared(title="Clopper-Pearson", recorded=True, paired=True, implied=True)
 def clopper_pearson(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> float:

@@ -10,6 +10,8 @@ import numpy as np
 from ..errors import confidence_level, delta_level, integer, real
 from .declaration import Declared
 
+__all__ = ["gaussian_epsilon", "guesses_needed", "one_run", "one_run_fdp", "one_run_mu"]
+
 _MOST_EPSILON = 1e3
 _STEPS = 60
 _MOST_GAUSSIAN = 2.0**1022

@@ -9,6 +9,8 @@ from ..records import Counts
 from .binomial import limits
 from .declaration import Declared
 
+__all__ = ["SIDES", "conditional"]
+
 SIDES = ("fixed", "coin")
 
 _LEAST_CONFIDENCE = 0.6

@@ -12,6 +12,8 @@ from ..errors import confidence_level, count, delta_level, invalid, real
 from ..records import Counts
 from .binomial import clopper_pearson
 
+__all__ = ["detectable"]
+
 _Floats = npt.NDArray[np.float64]
 
 _CELLS = 32

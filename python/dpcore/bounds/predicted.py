@@ -12,6 +12,8 @@ import numpy.typing as npt
 
 from ..errors import confidence_level, count, delta_level, invalid, mistyped
 
+__all__ = ["predicted"]
+
 _PILOT_TAIL = 0.01
 _ENOUGH = 10.0
 """Parameters of a beta law from which Paulson's quantile is off by less than 0.2 %."""

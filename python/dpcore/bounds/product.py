@@ -10,6 +10,8 @@ from ..errors import confidence_level, delta_level, instance, integer, invalid, 
 from ..records import Counts
 from .binomial import limits
 
+__all__ = ["every_coordinate"]
+
 
 def every_coordinate(
     pooled: Sequence[Counts],

@@ -19,6 +19,8 @@ from typing import Final
 
 import numpy as np
 
+__all__ = ["epsilon_of", "log_delta", "mu_of"]
+
 _LOG_ROOT: Final = 0.5 * math.log(2.0 * math.pi)
 _TAIL: Final = 4.0
 """From here on Mills' ratio comes from its continued fraction."""

@@ -34,6 +34,8 @@ from ..errors import confidence_level, delta_level, instance, integer, invalid, 
 from ..records import Counts
 from .declaration import Declared
 
+__all__ = ["Martingale", "anytime"]
+
 _Floats = npt.NDArray[np.float64]
 
 _CENTRES = 7

@@ -27,6 +27,8 @@ from ..errors import (
 from ..records import Counts, Record, frozen_array
 from .binomial import clopper_pearson, limits
 
+__all__ = ["METHODS", "Band", "delta_lower", "epsilon_lower_at", "mu_lower", "tradeoff_band"]
+
 _Floats = npt.NDArray[np.float64]
 
 METHODS = ("clopper_pearson", "dkw")

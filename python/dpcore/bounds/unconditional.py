@@ -15,6 +15,8 @@ from ._supremum import ceiling
 from .binomial import clopper_pearson, limits
 from .declaration import Declared
 
+__all__ = ["exact"]
+
 _Floats = npt.NDArray[np.float64]
 _Cut = Callable[[_Floats], _Floats]
 

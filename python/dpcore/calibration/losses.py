@@ -18,6 +18,8 @@ from ._images import widest
 from .pure import L2Laplace
 from .response import RandomisedResponse
 
+__all__ = ["RealEpsilon", "real_epsilon"]
+
 _NORMS: Final = ("l1", "l2", "entries")
 
 _SHOWN: Final = 1e-5

@@ -12,6 +12,15 @@ from ..mechanisms.native import positive
 from ..mechanisms.systems import noise_scale
 from ..records import Record
 
+__all__ = [
+    "FORMULAS",
+    "GaussianNoise",
+    "gaussian_analytic",
+    "gaussian_classical",
+    "gaussian_delta",
+    "gaussian_epsilon",
+]
+
 FORMULAS = ("classical", "analytic")
 
 

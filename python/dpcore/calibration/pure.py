@@ -14,6 +14,8 @@ from ..mechanisms.systems import noise_scale
 from ..records import Pair, Record
 from ..streams import Rng, seed_of, sized
 
+__all__ = ["Floats", "L2Laplace", "generator", "l2_laplace", "laplace", "row_norms"]
+
 Floats = npt.NDArray[np.float64]
 
 

@@ -16,6 +16,8 @@ from ..records import Pair, Record
 from ..streams import Rng, sized
 from .pure import generator
 
+__all__ = ["Entries", "RandomisedResponse"]
+
 _GRID: Final = 2.0**53
 """A Generator's uniform draws are multiples of 1 / _GRID."""
 _MARGIN: Final = 2.0**-50

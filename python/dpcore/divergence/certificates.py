@@ -20,6 +20,8 @@ from .raw import Reals, freeze
 from .reliability.choosing import best_bins, best_event, event_bound
 from .reliability.held_out import HeldOut
 
+__all__ = ["Certificate", "certify", "epsilon_hat", "epsilon_lower"]
+
 _BINS_SHARE: Final = 0.5
 """Share of the failure probability that bins take, where they are worth counting at all."""
 

@@ -43,6 +43,17 @@ from .orders import (
 )
 from .raw import Reals
 
+__all__ = [
+    "discrete",
+    "exponential",
+    "gaussian",
+    "gaussian_mechanism",
+    "laplace",
+    "laplace_mechanism",
+    "mixture_with_atom",
+    "randomised_response",
+]
+
 
 def gaussian(
     alphas: npt.ArrayLike,

@@ -19,6 +19,8 @@ from ..errors import confidence_level, invalid, mistyped
 from ..records import Record
 from .raw import Reals
 
+__all__ = ["Converted", "Line", "canonne_kamath_steinke", "line"]
+
 _Point = tuple[float, float]
 
 

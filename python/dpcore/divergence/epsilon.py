@@ -15,6 +15,8 @@ from .raw import Flags, Reals
 from .reliability.group_sizes import two_laws
 from .reliability.held_out import HeldOut
 
+__all__ = ["SEEN", "Epsilon", "figures", "usable"]
+
 SEEN: Final = 10
 """Rows that a share of delta of the smaller set must hold for the sample to see that delta."""
 

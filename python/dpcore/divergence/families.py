@@ -17,6 +17,23 @@ import numpy.typing as npt
 
 from .raw import Reals
 
+__all__ = [
+    "Side",
+    "atoms",
+    "between",
+    "diagonal",
+    "exp_excess",
+    "lack",
+    "log_excess",
+    "log_ratio",
+    "normal",
+    "normal_limit",
+    "scales",
+    "shifts",
+    "side",
+    "weights",
+]
+
 _SMALL: Final = 0.5
 """Below this a function that vanishes to second order comes from its series."""
 _TERMS: Final = 18

@@ -13,6 +13,18 @@ from ..errors import invalid, mistyped, vector
 from ..mechanisms import LARGEST
 from .raw import Reals
 
+__all__ = [
+    "by_order",
+    "by_part",
+    "coordinates",
+    "deviations",
+    "inside",
+    "matrix",
+    "orders",
+    "probabilities",
+    "same_length",
+]
+
 _SUM_TOLERANCE: Final = 1e-9
 
 

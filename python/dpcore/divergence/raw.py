@@ -9,6 +9,8 @@ import numpy.typing as npt
 
 from ..records import Record, frozen_array
 
+__all__ = ["Flags", "Raw", "Reals", "freeze"]
+
 Reals = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 

@@ -19,6 +19,8 @@ from .reliability.held_out import HeldOut
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+__all__ = ["Beside", "Diagnostics", "Estimate"]
+
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Beside(Record):

@@ -17,6 +17,8 @@ from .points.replicates import ERRORS, Labels, Plan, plan
 from .raw import Reals
 from .reliability.needed import to_see
 
+__all__ = ["KL_ONLY", "METHODS", "Request"]
+
 METHODS: Final = ("auto", "ball", "score", "poczos", "paper", "paper-literal")
 """What `method=` may be."""
 

@@ -26,6 +26,8 @@ from .reliability.held_out import HeldOut, hold_out
 from .reliability.needed import fitting_note
 from .request import BEYOND, CHECKS, DRAWN, FOLDS, GROUPS, HELD_OUT, SINGLE, Request
 
+__all__ = ["estimated"]
+
 _FEWEST_GROUPS: Final = 40
 _ENOUGH: Final = 10_000
 _TIMES: Final = 20

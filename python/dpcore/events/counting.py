@@ -11,6 +11,8 @@ import numpy.typing as npt
 from ..errors import invalid
 from ..records import Pair, Record
 
+__all__ = ["Ballot", "Event", "EventRecord", "Score", "Seen", "count_nan", "happened", "hits_of"]
+
 Event = Callable[[npt.NDArray[Any]], npt.NDArray[np.bool_]]
 Score = Callable[[npt.NDArray[Any]], npt.NDArray[np.float64]]
 """outputs -> one real number per output, higher where the output looks more like x."""

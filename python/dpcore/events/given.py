@@ -14,6 +14,8 @@ from .every_coordinate import EveryCoordinate
 from .never import Never
 from .vote import Vote
 
+__all__ = ["Given", "event_of"]
+
 _OURS = (Above, EveryCoordinate, Never, Vote)
 
 

@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 from .counting import EventRecord
 
+__all__ = ["Never"]
+
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Never(EventRecord, word="Never"):

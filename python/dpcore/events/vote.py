@@ -14,6 +14,8 @@ from ..errors import choice, instance, invalid, mistyped, vector
 from ..records import Pair, frozen_array
 from .counting import Ballot, EventRecord, Seen
 
+__all__ = ["SIDES", "Vote"]
+
 SIDES = ("x_prime", "x")
 
 

@@ -18,6 +18,8 @@ from ..errors import choice
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+__all__ = ["NAMES", "Result", "get", "reproduce"]
+
 NAMES: tuple[str, ...] = (
     "published-systems",
     "habernal2022-figure1",

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+__all__ = ["WIDTH", "canvas", "save", "tidy"]
+
 TEXT, SMALL = 8.0, 7.0
 """Text sizes in points: readable where the picture is printed at its own width."""
 

@@ -15,6 +15,8 @@ from ..mechanisms import Native
 from ..progress import Progress
 from ..records import Pair
 
+__all__ = ["SEED", "Job", "cell_seed", "check", "gathered", "listed", "own", "run_audits"]
+
 SEED = 2022
 """The seed of the published files: the year of the paper."""
 

@@ -9,6 +9,8 @@ from typing import Any
 from .._core import __version__
 from ..report.encoding import encode
 
+__all__ = ["FORMAT", "aligned", "record"]
+
 FORMAT = "dpcore.experiment/1"
 
 

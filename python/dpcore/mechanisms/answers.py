@@ -17,6 +17,8 @@ import numpy.typing as npt
 
 from ..errors import invalid, masked, mistyped
 
+__all__ = ["objects", "of_format", "outputs_of", "rows_of"]
+
 _EXACT: Final = 2**53
 _PADDING: Final = 8
 """Strings that would take so many times their length in an array of one width stay objects."""

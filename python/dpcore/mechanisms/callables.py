@@ -11,6 +11,8 @@ import numpy.typing as npt
 
 from .answers import outputs_of
 
+__all__ = ["call", "generator", "name_of"]
+
 
 def generator(seed: int, purpose: int, side: int, block: int, *further: int) -> np.random.Generator:
     """The generator of one block of a Python callable, or a further one of that block."""

@@ -11,6 +11,8 @@ from .exponential import log_tails
 from .laws import LN2, Law, Logs, Tails, log_complement, not_negative, unbounded
 from .native import Primitive, positive, with_law
 
+__all__ = ["DPTextNoise"]
+
 
 def _log_votes(noise: DPTextNoise, a: Logs, up: bool) -> Tails:
     votes, other = log_tails(noise.scale, a, up)

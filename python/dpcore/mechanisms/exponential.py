@@ -9,6 +9,8 @@ import numpy as np
 from .laws import Law, Logs, Tails, log_complement, not_negative, unbounded
 from .native import Primitive, positive, with_law
 
+__all__ = ["Exponential", "log_tails"]
+
 
 def log_tails(scale: float, a: Logs, up: bool) -> Tails:
     """The law of a vote for a scale; DPText's noise has it too, in part."""

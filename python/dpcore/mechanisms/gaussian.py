@@ -10,6 +10,8 @@ from typing import Any
 from .laws import Cost, Law, Logs, Tails, everywhere
 from .native import Primitive, positive, with_law
 
+__all__ = ["Gaussian", "ratio"]
+
 
 def _log_votes(noise: Gaussian, a: Logs, up: bool) -> Tails:
     from scipy.special import log_ndtr

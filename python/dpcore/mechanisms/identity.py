@@ -9,6 +9,8 @@ import numpy as np
 from .laws import Law, Logs, Tails, unbounded
 from .native import Primitive, with_law
 
+__all__ = ["Identity"]
+
 
 def _log_votes(noise: Identity, a: Logs, up: bool) -> Tails:
     votes = a <= 0 if up else a >= 0

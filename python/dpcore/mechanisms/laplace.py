@@ -10,6 +10,8 @@ from ..errors import choice
 from .laws import LN2, Law, Logs, Tails, everywhere, over_scale
 from .native import Primitive, positive, with_law
 
+__all__ = ["Laplace"]
+
 
 def _log_votes(noise: Laplace, a: Logs, up: bool) -> Tails:
     z = a / noise.scale

@@ -10,6 +10,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+__all__ = [
+    "LN2",
+    "Cost",
+    "Law",
+    "Logs",
+    "Tails",
+    "everywhere",
+    "log_complement",
+    "not_negative",
+    "over_scale",
+    "unbounded",
+]
+
 Logs = npt.NDArray[np.float64]
 Tails = tuple[Logs, Logs]
 

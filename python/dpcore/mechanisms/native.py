@@ -19,6 +19,21 @@ from ..errors import choice, mistyped, real, vector
 from ..streams import SAMPLE, Rng, array_for, block_of, seed_of, sized, threads_of
 from .laws import Law, Logs, Tails
 
+__all__ = [
+    "LARGEST",
+    "Clip",
+    "Native",
+    "Primitive",
+    "Steps",
+    "declared",
+    "describe",
+    "fill",
+    "law_of",
+    "log_votes",
+    "positive",
+    "with_law",
+]
+
 LARGEST = 1e300
 """Largest scale or range end: the largest noise, 36.04 scales, then stays finite."""
 

@@ -9,6 +9,8 @@ import numpy as np
 from .laws import Law, Logs, Tails
 from .native import Primitive, with_law
 
+__all__ = ["RandomBits"]
+
 
 def _log_votes(noise: RandomBits, a: Logs, up: bool) -> Tails:
     # The noise is the output itself: 0 or 1 with probability 1/2 each.

@@ -19,6 +19,8 @@ from ..errors import choice, flag, invalid, mistyped
 from ..streams.generators import seeded_globals
 from .answers import objects
 
+__all__ = ["SEEDED", "Raised", "Repeated", "name_of", "repeat", "stack", "symbols"]
+
 SEEDED = ("rng", "global", "own")
 
 _NUMBERS = (bool, int, float, complex, np.number, np.bool_)

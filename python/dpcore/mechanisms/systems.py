@@ -14,6 +14,8 @@ from ..records import Pair
 from .laplace import Laplace
 from .native import LARGEST, Clip, Native, Steps, positive
 
+__all__ = ["Clipped", "Sensitive", "System", "noise_scale"]
+
 
 def noise_scale(formula: str, numerator: float, epsilon: float) -> float:
     """The noise scale numerator / epsilon; two valid fields can still leave its range."""

@@ -10,6 +10,8 @@ from ..errors import invalid, real
 from .laws import Law, Logs, Tails, unbounded
 from .native import LARGEST, Primitive, with_law
 
+__all__ = ["Uniform"]
+
 
 def _log_votes(noise: Uniform, a: Logs, up: bool) -> Tails:
     width = noise.high - noise.low

@@ -16,6 +16,8 @@ from .domains import SLACK, Bounded, Domain
 from .norms import distance
 from .usual import patterns
 
+__all__ = ["L1", "L2", "Floats", "Linf"]
+
 Floats = npt.NDArray[np.float64]
 
 _GAPS: Final = (1 / 3, 1 / 12, 1.0)

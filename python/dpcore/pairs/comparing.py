@@ -12,6 +12,8 @@ import numpy.typing as npt
 from ..errors import masked
 from ..records import Pair
 
+__all__ = ["MOST_CHANGES", "added_or_removed", "gaps", "numbers", "records", "replaced", "same"]
+
 MOST_CHANGES: Final = 200
 """Added and removed records that are counted; the search costs the square of their number."""
 

@@ -14,6 +14,8 @@ from .comparing import added_or_removed, records, replaced, same
 from .domains import Domain
 from .norms import dimension
 
+__all__ = ["AddRemove", "Records", "Replace", "key"]
+
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Records(Record, word="Records"):

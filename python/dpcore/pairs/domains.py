@@ -13,6 +13,8 @@ from ..errors import flag, instance, invalid, mistyped, real, vector
 from ..records import Pair, Record
 from .norms import dimension
 
+__all__ = ["SLACK", "Bounded", "Box", "Domain", "Neighbour", "domain_of", "neighbour_of"]
+
 
 @runtime_checkable
 class Domain(Protocol):

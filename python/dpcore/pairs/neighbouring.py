@@ -11,6 +11,8 @@ from ..records import Pair
 from .domains import SLACK, neighbour_of
 from .norms import distances
 
+__all__ = ["named", "refuse_farther"]
+
 
 class _Everything:
     """The domain of all inputs, for a relation that knows no measure but `holds`."""

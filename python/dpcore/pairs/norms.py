@@ -9,6 +9,8 @@ from ..errors import choice, instance, integer, invalid, mistyped
 from ..records import Pair
 from .comparing import added_or_removed, gaps, numbers, records, replaced
 
+__all__ = ["NORMS", "dimension", "distance", "distances"]
+
 NORMS = ("l1", "l2", "linf")
 
 _DIM_END = 2**60

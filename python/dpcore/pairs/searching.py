@@ -14,6 +14,8 @@ from ..records import Pair, Record
 from .datasets import key
 from .domains import Domain, Neighbour, domain_of, neighbour_of
 
+__all__ = ["Search", "drive", "search"]
+
 _FEWEST = 8
 """Pairs in a late round: half of them survivors, half new ones."""
 

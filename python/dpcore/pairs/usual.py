@@ -9,6 +9,8 @@ from ..errors import choice
 from ..records import Pair
 from .norms import dimension
 
+__all__ = ["WHICH", "Floats", "patterns", "zeros_ones"]
+
 Floats = npt.NDArray[np.float64]
 
 WHICH = ("one", "all")

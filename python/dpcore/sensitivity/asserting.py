@@ -16,6 +16,8 @@ from ._probing import Catch, Inputs, Probe
 from ._searching import Space
 from .refuting import SLACK, probe_of, refute, space_of
 
+__all__ = ["SensitivityError", "assert_sensitivity", "members_of", "pairs_of"]
+
 _MOST_SHOWN: Final = 12
 """Entries of a vector, or of its non-zero ones, that a message lists."""
 

@@ -18,6 +18,8 @@ from ._sets import unit
 from .domains import Ball, MinMaxRows, OneHot, Simplex, Sphere
 from .histograms import Histogram
 
+__all__ = ["AGAINST", "Sensitivity", "sensitivity", "show_pair"]
+
 AGAINST: Final = ("another", "absent")
 """What the second input of a pair is: another row, or none, which counts as zeros."""
 

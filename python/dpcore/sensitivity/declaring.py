@@ -12,6 +12,8 @@ from ..pairs.domains import domain_of
 from ..records import Record
 from .closed_forms import Sensitivity, sensitivity, show_pair
 
+__all__ = ["Declaration", "declaration", "laplace_scale"]
+
 _SLACK: Final = 1e-12
 """Relative difference up to which a declared sensitivity is the true one: a rounding."""
 

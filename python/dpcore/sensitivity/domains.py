@@ -13,6 +13,8 @@ from ..pairs import NORMS, dimension
 from ._rows import Floats, length, normalised, shrunk
 from ._sets import Members, unit
 
+__all__ = ["Ball", "MinMaxRows", "OneHot", "Simplex", "Sphere"]
+
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class MinMaxRows(Members, word="MinMaxRows"):

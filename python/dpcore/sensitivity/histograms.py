@@ -12,6 +12,8 @@ from ..pairs import dimension
 from ._rows import Floats
 from ._sets import Members, unit
 
+__all__ = ["NEIGHBOURS", "Histogram"]
+
 NEIGHBOURS: Final = ("replace", "add_remove")
 """How the data of two neighbouring histograms differ."""
 

@@ -18,6 +18,8 @@ from ._optimising import ModuleCalls, torch_module, try_scipy, try_torch
 from ._probing import Catch, Done, Inputs, Probe
 from ._searching import OneRecord, Space, climb, try_extremes, try_pairs, try_random
 
+__all__ = ["METHODS", "SLACK", "Refutation", "probe_of", "refute", "space_of"]
+
 METHODS: Final = ("witness", "extremes", "random", "ascent", "torch", "scipy")
 """The parts of a search, in their order."""
 

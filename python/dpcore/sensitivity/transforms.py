@@ -14,6 +14,8 @@ from ..records import Record
 from ._rows import Floats, normalised, refuse, rows_of, shrunk
 from .domains import Ball, MinMaxRows, Sphere
 
+__all__ = ["Clip", "MinMax", "Normalise"]
+
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Clip(Record, word="Clip"):

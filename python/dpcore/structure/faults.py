@@ -17,6 +17,19 @@ from ..mechanisms import DPTextNoise, Identity, Laplace, Native
 from ..records import Record, frozen_array
 from ._records import CHECKS
 
+__all__ = [
+    "FAULTS",
+    "Always",
+    "Fault",
+    "FixedSeed",
+    "Float32Laplace",
+    "OwnGenerator",
+    "RowRange",
+    "SharedDraw",
+    "SharedRow",
+    "TrainingOnly",
+]
+
 _X = np.array([0.0, 0.25, 1.0, 0.5])
 """A row as min-max normalisation makes it: its minimum is 0, its maximum 1."""
 

@@ -27,6 +27,8 @@ from ._ranks import Floats, at_least, collision, identities
 from ._records import Check, judged, settled
 from ._seeing import Layer, plain
 
+__all__ = ["fork_reuse"]
+
 _PIECE = 2**16
 _LONGEST = 1e6
 """Seconds; what the system waits for has an end."""

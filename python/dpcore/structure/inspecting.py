@@ -12,6 +12,8 @@ from ._centre import centred
 from ._records import CHECKS, DETERMINISTIC, Check, Inspection
 from ._seeing import _LEAST, Clean, Layer, Seen, look, plain
 
+__all__ = ["inspect"]
+
 _MADE: Final[dict[str, Callable[[Seen, float], Check]]] = {
     "no_noise": _dependence.no_noise,
     "shared_rows": _dependence.shared_rows,
