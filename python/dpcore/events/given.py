@@ -20,7 +20,7 @@ _OURS = (Above, EveryCoordinate, Never, Vote)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Given(EventRecord):
+class Given(EventRecord, word="Given"):
     """Any callable `outputs -> bools`; one with a method `pooled` counts coordinates too.
 
     Args:
