@@ -102,7 +102,7 @@ def keywords(audit: Audit) -> list[list[str]]:
     common += [f"delta={audit.delta!r}"] if audit.delta else []
     common += [f"confidence={audit.confidence!r}", f"rng={audit.seed}"]
     common += [f"block={audit.block}"] if audit.block != block_of(audit.elements) else []
-    if audit.attack == "MajorityVote":
+    if getattr(getattr(attacks, audit.attack, None), "by_ballot", False):
         # The integer route has the same counts, but only one of the two is the default.
         common += ["route='sampled'"] if audit.route == "sampled" else []
     else:

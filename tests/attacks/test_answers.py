@@ -1,0 +1,114 @@
+"""Attacks and events answer for themselves: nobody outside their rooms asks for their class."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+from shared_copies import PACKAGE
+
+from dpcore import attacks, events
+from dpcore.attacks.attack import AuditAttack, attack_name
+from dpcore.attacks.own import attack_of
+from dpcore.events import EventRecord, event_of
+
+ROOMS = ("attacks", "events")
+CLASSES = {
+    name
+    for room in (attacks, events)
+    for name, value in vars(room).items()
+    if isinstance(value, type) and issubclass(value, (AuditAttack, EventRecord))
+} | {"AuditAttack", "EventRecord", "Own", "Given"}
+EXCEPTIONS = {("report/encoding.py", "Vote")}
+"""JSON keeps the vote in a form of its own, which readers of earlier versions know."""
+
+
+def asked(source):
+    """Classes of attacks and events that code asks for by isinstance, issubclass or type()."""
+    for node in ast.walk(ast.parse(source)):
+        wanted = []
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in (
+            "isinstance",
+            "issubclass",
+        ):
+            wanted = node.args[1:]
+        elif isinstance(node, ast.Compare) and "type(" in ast.unparse(node):
+            wanted = [node.left, *node.comparators]
+        for part in wanted:
+            for name in ast.walk(part):
+                found = getattr(name, "id", getattr(name, "attr", None))
+                if found in CLASSES:
+                    yield found
+
+
+def namesakes(source):
+    """Names of such classes that a file imports from elsewhere: `pairs.Histogram` is a domain."""
+    return {
+        alias.name
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if not {"attacks", "events"} & set((node.module or "").split("."))
+    }
+
+
+def test_no_other_room_asks_for_the_class_of_an_attack_or_event():
+    found = {
+        (str(path.relative_to(PACKAGE)), name)
+        for path in PACKAGE.rglob("*.py")
+        if path.relative_to(PACKAGE).parts[0] not in ROOMS
+        for name in set(asked(path.read_text())) - namesakes(path.read_text())
+    }
+    assert found <= EXCEPTIONS
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "isinstance(plan.attack, Timing)",
+        "isinstance(attack, (int, attacks.Support))",
+        "type(event) is Vote",
+        "type(attack) in (Auto, MajorityVote)",
+        "issubclass(kind, ScoreAttack)",
+    ],
+)
+def test_a_planted_question_is_found(line):
+    assert list(asked(f"def f():\n    return {line}"))
+    assert not list(asked("isinstance(event, Executor) or type(event) is int"))
+
+
+@pytest.mark.parametrize("name", attacks.NAMES)
+def test_an_attack_answers_for_itself(name):
+    attack = attacks.named(name)
+    assert attack_of(attack) is attack
+    assert attack_name(attack) == type(attack).__name__
+    makes = isinstance(attack, attacks.ScoreAttack)
+    assert (attack.scoring is attack) == makes
+    said = {"pools": attack.pools, "times": attack.times, "by_ballot": attack.by_ballot}
+    kinds = {"coordinatewise": "pools", "timing": "times", "majority": "by_ballot"}
+    assert said == {key: kinds.get(name) == key for key in said}
+    assert attack.looks_at_floats == (name == "auto")
+
+
+def test_functions_have_one_slot_and_subclasses_of_the_vote_with_them():
+    class Other(attacks.MajorityVote):
+        """Chooses otherwise."""
+
+    for given in (max, Other()):
+        attack = attack_of(given)
+        assert attack.given is given
+        assert attack.scoring is None
+        assert not attack.by_ballot
+
+    class Lower(events.Above):
+        """Decides otherwise."""
+
+    def function(outputs):
+        return outputs > 0
+
+    for event in (Lower(len, 1.0), function):
+        assert event_of(event).event is event
+        assert event_of(event).own_score is None
+    never = events.Never()
+    assert event_of(never) is never
+    assert not never.happens
