@@ -20,7 +20,7 @@ from ..mechanisms import positive
 from .families import (
     atoms,
     between,
-    diagonal,
+    correlated,
     lack,
     log_ratio,
     normal,
@@ -98,7 +98,7 @@ def gaussian(
     same_length(mean0=means[0], mean1=means[1])
     shift = means[0] - means[1]
     if max(np.ndim(sigma0), np.ndim(sigma1)) == 2:
-        return _correlated(a, shift, matrix("sigma0", sigma0), matrix("sigma1", sigma1))
+        return correlated(a, shift, matrix("sigma0", sigma0), matrix("sigma1", sigma1))
     wide = deviations("sigma0", sigma0), deviations("sigma1", sigma1)
     same_length(mean0=shift, sigma0=wide[0], sigma1=wide[1])
 
@@ -114,20 +114,6 @@ def gaussian(
         return normal_limit(lack(*wide, 2), 2.0 * log_ratio(*wide), shift / wide[1])
 
     return by_part(a, part, limit)
-
-
-def _correlated(alphas: Reals, shift: Reals, spread0: Reals, spread1: Reals) -> Reals:
-    dim = same_length(mean0=shift, sigma0=spread0, sigma1=spread1)
-    one, other = (s if len(s) == dim else np.eye(dim) * s[0, 0] for s in (spread0, spread1))
-    both = one, other
-    shift = np.broadcast_to(shift, dim)
-
-    def part(a: Reals, b: Reals, swap: bool) -> Reals:
-        tau, log_r, pull = diagonal(*(both[::-1] if swap else both), shift)
-        mid = 1.0 + b * tau
-        return normal(a, b, tau, log_r, mid, pull / np.sqrt(mid))
-
-    return by_part(alphas, part, lambda: normal_limit(*diagonal(*both, shift)))
 
 
 def laplace(

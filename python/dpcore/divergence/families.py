@@ -15,12 +15,14 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from .orders import by_part, same_length
 from .raw import Reals
 
 __all__ = [
     "Side",
     "atoms",
     "between",
+    "correlated",
     "diagonal",
     "exp_excess",
     "lack",
@@ -242,3 +244,18 @@ def _terms(b: float, log_p: Reals, loss: Reals) -> Reals:
         )
         grown = grown / b
     return np.where(near, close, grown + np.exp(log_p - outer) - p)
+
+
+def correlated(alphas: Reals, shift: Reals, spread0: Reals, spread1: Reals) -> Reals:
+    """Divergence of two normal laws, one of them at least with correlations."""
+    dim = same_length(mean0=shift, sigma0=spread0, sigma1=spread1)
+    one, other = (s if len(s) == dim else np.eye(dim) * s[0, 0] for s in (spread0, spread1))
+    both = one, other
+    shift = np.broadcast_to(shift, dim)
+
+    def part(a: Reals, b: Reals, swap: bool) -> Reals:
+        tau, log_r, pull = diagonal(*(both[::-1] if swap else both), shift)
+        mid = 1.0 + b * tau
+        return normal(a, b, tau, log_r, mid, pull / np.sqrt(mid))
+
+    return by_part(alphas, part, lambda: normal_limit(*diagonal(*both, shift)))
