@@ -65,6 +65,14 @@ def test_thresholds_lie_between_and_directions_point_to_x_prime(case):
     assert (back.threshold == vote.threshold).all()
 
 
+def test_equal_entries_of_the_smallest_numbers_keep_their_threshold():
+    tiny = 2.03824228028939e-308
+    assert tiny / 2.0 + tiny / 2.0 != tiny
+    vote = Vote.between(Pair([tiny, tiny], [tiny, 0.0]))
+    assert vote.threshold[0] == tiny
+    assert 0.0 <= vote.threshold[1] <= tiny
+
+
 def test_zeros_ones_rules():
     vote = Vote.between(zeros_ones(2))
     assert vote.threshold.tolist() == [0.5, 0.5]

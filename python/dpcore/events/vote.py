@@ -91,7 +91,9 @@ class Vote(EventRecord, word="Vote"):
         towards = (x_prime > x).astype(np.int8) - (x_prime < x).astype(np.int8)
         if not towards.any():
             raise invalid("pair", "different in at least one entry", pair)
-        return cls(x / 2.0 + x_prime / 2.0, towards, vote)
+        # Halves of the smallest numbers are rounded: two equal ones need not add up to either.
+        middle = np.where(x == x_prime, x, x / 2.0 + x_prime / 2.0)
+        return cls(middle, towards, vote)
 
     def __call__(self, outputs: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         """Decide the event for every output.
