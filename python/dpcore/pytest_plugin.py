@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from .errors import AssumptionWarning, confidence_level, count, integer, invalid, mistyped, real
-from .report.next_step import trials_needed
+from .results.certificate import trials_needed
 
 if TYPE_CHECKING:
     from .records import Pair

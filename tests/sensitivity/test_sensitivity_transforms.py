@@ -101,7 +101,8 @@ def test_clipping_at_the_ends_of_float64(x, norm, radius):
 def test_scaling_at_the_ends_of_float64(x):
     scaled = MinMax()(x)
     assert MinMaxRows(len(x)).contains(scaled)
-    assert (np.argsort(x, kind="stable")[0], scaled[np.argmax(x)]) == (np.argmin(scaled), 1.0)
+    # An entry next to the smallest may become 0 as well.
+    assert (scaled[np.argmin(x)], scaled[np.argmax(x)]) == (0.0, 1.0)
     np.testing.assert_array_equal(MinMax()(scaled), scaled)
 
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from ..bounds import clopper_pearson
-from ..records import Counts
 from ..results.audits import Audit
-from ..results.certificate import tells_nothing
+from ..results.certificate import draws_needed, tells_nothing, trials_needed
 from ..results.figures import numerator_first
 from ..results.recorded import OutputsAudit
 
@@ -64,7 +62,7 @@ def more_rows(audit: OutputsAudit) -> str:
         return ""
     seen = numerator_first(audit.counts, audit.direction)
     claim = (audit.claim or 0.0) * audit.pair.distance
-    rows = _draws_needed(seen, claim, audit.delta, audit.confidence)
+    rows = draws_needed(seen, claim, audit.delta, audit.confidence)
     elsewhere = "outputs of another pair of neighbours, or another attack"
     if rows is None:
         return f"{elsewhere}: at these frequencies no number of rows is enough"
@@ -94,30 +92,3 @@ def _attacks(audit: Audit) -> str:
     tried = audit.attack.partition("(")[0].lower()
     found = [name for name in usual if name.lower() != tried]
     return ", ".join(found) if found else "one of your own"
-
-
-def trials_needed(audit: Audit) -> int | None:
-    """Trials on each side with which the frequencies of an audit would refute its claim.
-
-    Args:
-        audit: an audit with a claim.
-
-    Returns:
-        The number, rounded up to two digits; None if 10**12 are not enough.
-    """
-    claim = (audit.claim or 0.0) * audit.pair.distance
-    return _draws_needed(audit.bound_counts, claim, audit.delta, audit.confidence)
-
-
-def _draws_needed(seen: Counts, claim: float, delta: float, confidence: float) -> int | None:
-    def enough(trials: int) -> bool:
-        k, k_prime = seen.k * trials // seen.n, -(-seen.k_prime * trials // seen.n_prime)
-        counts = Counts(k, trials, k_prime, trials)
-        return clopper_pearson(counts, delta, confidence) > claim
-
-    for digits in range(12):
-        for leading in range(10, 100):
-            trials: int = leading * 10**digits
-            if enough(trials):
-                return trials
-    return None

@@ -192,3 +192,32 @@ def tells_nothing(counts: Counts) -> str:
     if counts.k == counts.n and counts.k_prime == counts.n_prime:
         return "this event happened in every draw on both sides"
     return ""
+
+
+def trials_needed(audit: Evidence) -> int | None:
+    """Trials on each side with which the frequencies of an audit would refute its claim.
+
+    Args:
+        audit: an audit with a claim.
+
+    Returns:
+        The number, rounded up to two digits; None if 10**12 are not enough.
+    """
+    claim = (audit.claim or 0.0) * audit.pair.distance
+    return draws_needed(audit.bound_counts, claim, audit.delta, audit.confidence)
+
+
+def draws_needed(seen: Counts, claim: float, delta: float, confidence: float) -> int | None:
+    """The same for counts with the numerator's side first."""
+
+    def enough(trials: int) -> bool:
+        k, k_prime = seen.k * trials // seen.n, -(-seen.k_prime * trials // seen.n_prime)
+        counts = Counts(k, trials, k_prime, trials)
+        return clopper_pearson(counts, delta, confidence) > claim
+
+    for digits in range(12):
+        for leading in range(10, 100):
+            trials: int = leading * 10**digits
+            if enough(trials):
+                return trials
+    return None

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ...errors import about
 from .parts import Array, alike, differ, parts
 
 FEWEST: Final = 32
@@ -158,9 +159,11 @@ def one_output(name: str, call: Same, column: int) -> ValueError:
     """The complaint about one noise for all rows of a call, which shows what to write instead."""
     columns = sum(map(len, call.columns))
     where = f" in place {column} of {columns}" if columns > 1 else ""
-    return ValueError(
-        f"outputs of {name} must be drawn anew for every row of a call, got one value for all "
+    what = f"outputs of {name}"
+    error = ValueError(
+        f"{what} must be drawn anew for every row of a call, got one value for all "
         f"{call.rows:,} rows of a call{where} and another for all rows of another call: draw the "
         "noise with size=(size, len(x)), or write a function of x and rng that returns one "
         "output and pass dpcore.repeat(function)"
     )
+    return about(error, what)
