@@ -19,7 +19,7 @@ from dpcore.attacks.scores.flags import Features, features_of
 from dpcore.bounds import clopper_pearson
 from dpcore.events import Above
 from dpcore.records import Counts
-from dpcore.report import encoding as _json
+from dpcore.report import encoding
 
 pytest.importorskip("sklearn")
 
@@ -212,9 +212,9 @@ def test_scores_pickle(model):
 def test_json_keeps_the_regression_and_names_the_trees():
     sides = rng(16).normal(size=(2, 500, 2))
     linear, boosted = Classifier().candidates(*sides, UNIT)
-    text = json.dumps(_json.encode(Above(linear, 0.25)), allow_nan=False)
-    assert _json.decode(json.loads(text)) == Above(linear, 0.25)
-    named = json.dumps(_json.encode(Above(boosted, 0.25)), allow_nan=False)
+    text = json.dumps(encoding.encode(Above(linear, 0.25)), allow_nan=False)
+    assert encoding.decode(json.loads(text)) == Above(linear, 0.25)
+    named = json.dumps(encoding.encode(Above(boosted, 0.25)), allow_nan=False)
     assert "log odds of boosted trees on 2 features" in named
 
 

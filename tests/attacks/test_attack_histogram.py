@@ -21,7 +21,7 @@ from dpcore.attacks.scores.outcomes import Outcomes
 from dpcore.bounds import clopper_pearson
 from dpcore.events import Above
 from dpcore.records import Counts
-from dpcore.report import encoding as _json
+from dpcore.report import encoding
 
 # When it applies.
 
@@ -269,8 +269,8 @@ def test_scores_pickle_and_are_kept_by_json(score):
     event = Above(score, 0.25, "below")
     assert pickle.loads(pickle.dumps(event)) == event
     assert hash(pickle.loads(pickle.dumps(event))) == hash(event)
-    text = json.dumps(_json.encode(event), allow_nan=False)
-    assert _json.decode(json.loads(text)) == event
+    text = json.dumps(encoding.encode(event), allow_nan=False)
+    assert encoding.decode(json.loads(text)) == event
 
 
 def test_the_order_of_chunks_does_not_matter(monkeypatch):

@@ -20,7 +20,7 @@ from dpcore.bounds import clopper_pearson
 from dpcore.events import Above
 from dpcore.pairs import zeros_ones
 from dpcore.records import Counts
-from dpcore.report import encoding as _json
+from dpcore.report import encoding
 
 
 def found(outputs, outputs_prime):
@@ -84,8 +84,8 @@ def test_scores_pickle_and_are_kept_by_json(score):
     event = Above(score, 0.38)
     assert pickle.loads(pickle.dumps(event)) == event
     assert hash(pickle.loads(pickle.dumps(event))) == hash(event)
-    text = json.dumps(_json.encode(event), allow_nan=False)
-    assert _json.decode(json.loads(text)) == event
+    text = json.dumps(encoding.encode(event), allow_nan=False)
+    assert encoding.decode(json.loads(text)) == event
 
 
 def test_scores_read_as_sentences():

@@ -13,7 +13,7 @@ from shared_audits import rng
 from dpcore import _core
 from dpcore.attacks.scores.rows import Closer, Coordinate, RowMax, RowMin, RowSum
 from dpcore.events import Above
-from dpcore.report import encoding as _json
+from dpcore.report import encoding
 
 # Scores.
 
@@ -101,6 +101,6 @@ SCORES = [
 @pytest.mark.parametrize("score", SCORES, ids=str)
 def test_scores_pickle_and_are_kept_by_json(score):
     assert pickle.loads(pickle.dumps(score)) == score
-    text = json.dumps(_json.encode(Above(score, 0.25, "below")), allow_nan=False)
-    assert _json.decode(json.loads(text)) == Above(score, 0.25, "below")
+    text = json.dumps(encoding.encode(Above(score, 0.25, "below")), allow_nan=False)
+    assert encoding.decode(json.loads(text)) == Above(score, 0.25, "below")
     assert hash(pickle.loads(pickle.dumps(score))) == hash(score)

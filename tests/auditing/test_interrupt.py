@@ -14,8 +14,7 @@ import pytest
 import dpcore
 from dpcore import Audit, Counts, Laplace, Pair, audit, progress
 from dpcore.attacks import MajorityVote, Threshold
-from dpcore.auditing import collecting as _collecting
-from dpcore.auditing import sequential as _sequential
+from dpcore.auditing import collecting, sequential
 from dpcore.sampling.sources import Source
 
 
@@ -50,7 +49,7 @@ def interrupt_after(monkeypatch, calls):
         return original(self, *arguments)
 
     monkeypatch.setattr(Source, "tally", tally)
-    monkeypatch.setattr(_collecting, "slices_of", one_block_slices)
+    monkeypatch.setattr(collecting, "slices_of", one_block_slices)
     return made
 
 
@@ -197,9 +196,9 @@ def interrupted_at_every_line(monkeypatch, codes, work):
 @pytest.mark.parametrize("kind", MECHANISMS)
 def test_an_interrupt_at_any_line_leaves_equal_counts(monkeypatch, kind):
     """Python may raise between any two lines of the loop: sums and sizes must stay together."""
-    monkeypatch.setattr(_collecting, "slices_of", one_block_slices)
+    monkeypatch.setattr(collecting, "slices_of", one_block_slices)
     whole = run(kind)
-    codes = {_collecting._count.__code__}
+    codes = {collecting._count.__code__}
     outcomes = list(interrupted_at_every_line(monkeypatch, codes, lambda: run(kind)))
     kept = [report for report in outcomes if report is not None]
     for report in kept:
@@ -225,7 +224,7 @@ def run_early():
 def test_an_interrupt_at_any_line_of_early_stop_leaves_whole_slices(monkeypatch):
     whole = run_early()
     assert (whole.trials, whole.partial) == (600, False)
-    codes = {getattr(_sequential.Sequence, name).__code__ for name in ("run", "_count", "_keep")}
+    codes = {getattr(sequential.Sequence, name).__code__ for name in ("run", "_count", "_keep")}
     outcomes = list(interrupted_at_every_line(monkeypatch, codes, run_early))
     kept = [report for report in outcomes if report is not None]
     for report in kept:
@@ -242,7 +241,7 @@ def test_an_interrupt_at_any_line_of_early_stop_leaves_whole_slices(monkeypatch)
 
 
 def test_a_second_interrupt_ends_a_loop_of_audits_with_early_stop(monkeypatch):
-    original, made = _sequential.Sequence._count, []
+    original, made = sequential.Sequence._count, []
 
     def count(self, *arguments):
         made.append(arguments)
@@ -250,7 +249,7 @@ def test_a_second_interrupt_ends_a_loop_of_audits_with_early_stop(monkeypatch):
             raise KeyboardInterrupt
         return original(self, *arguments)
 
-    monkeypatch.setattr(_sequential.Sequence, "_count", count)
+    monkeypatch.setattr(sequential.Sequence, "_count", count)
     first = run_early()
     assert first.partial
     assert first.trials == 2 * BLOCK
@@ -340,8 +339,8 @@ print(len(dpcore.sample(dpcore.Laplace(1.0), [0.0], 10**6)))
 def test_a_real_interrupt_inside_one_count_of_the_core():
     """One slice that would take hours is left within the tenth of a second that is promised."""
     done = in_subprocess("""
-from dpcore.auditing import collecting as _collecting
-_collecting.slices_of = lambda start, stop, block, threads: iter([(start, stop)])
+from dpcore.auditing import collecting
+collecting.slices_of = lambda start, stop, block, threads: iter([(start, stop)])
 later(0.5)
 try:
     dpcore.audit(dpcore.Gaussian(1.0), trials=10**14, rng=1, attack=dpcore.attacks.MajorityVote())

@@ -21,7 +21,7 @@ from dpcore.attacks.reading.parts import Parts, remembering
 from dpcore.attacks.scores.rows import Coordinate
 from dpcore.events import Above
 from dpcore.mechanisms.answers import objects, outputs_of, rows_of
-from dpcore.report import encoding as _json
+from dpcore.report import encoding
 
 # Answers as rows.
 
@@ -238,8 +238,8 @@ def test_scores_of_parts_pickle_and_are_kept_by_json(score):
     event = Above(score, 0.25, "below")
     assert pickle.loads(pickle.dumps(event)) == event
     assert hash(pickle.loads(pickle.dumps(event))) == hash(event)
-    text = json.dumps(_json.encode(event), allow_nan=False)
-    assert _json.decode(json.loads(text)) == event
+    text = json.dumps(encoding.encode(event), allow_nan=False)
+    assert encoding.decode(json.loads(text)) == event
 
 
 def test_a_score_of_parts_answers_as_the_inner_one():

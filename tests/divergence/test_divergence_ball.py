@@ -10,7 +10,7 @@ import pytest
 
 from dpcore.divergence.estimators import ball as _ball
 from dpcore.divergence.estimators.ball import ball
-from dpcore.divergence.points import lists as _lists
+from dpcore.divergence.points import lists
 from dpcore.divergence.points.points import points
 from dpcore.divergence.points.replicates import plan
 from dpcore.divergence.points.task import Task
@@ -137,7 +137,7 @@ def test_the_sample_equals_the_definition(name):
 def test_replicates_equal_a_fresh_search(name, kind, short, monkeypatch):
     if short:
         # The shortest lists there can be, and balls too full to list.
-        monkeypatch.setattr(_lists, "RUNS_OUT", 1.0)
+        monkeypatch.setattr(lists, "RUNS_OUT", 1.0)
         monkeypatch.setattr(_ball, "CAP", 8)
         monkeypatch.setattr(_ball, "CAP_BYTES", 0)
     found = SAMPLES[name]()
@@ -164,7 +164,7 @@ def test_short_lists_are_searched_again_and_counted(monkeypatch):
     drawn = plan("bootstrap", found.sizes, found.groups, np.random.default_rng(3), 3)
     calm = run(found, drawn=drawn).counted
     assert calm["run_outs"] == calm["capped"] == 0
-    monkeypatch.setattr(_lists, "RUNS_OUT", 1.0)
+    monkeypatch.setattr(lists, "RUNS_OUT", 1.0)
     monkeypatch.setattr(_ball, "CAP", 4)
     monkeypatch.setattr(_ball, "CAP_BYTES", 0)
     short = run(found, drawn=drawn).counted
@@ -177,7 +177,7 @@ def test_blocks_of_queries_change_nothing(monkeypatch):
     found = SAMPLES["some atoms"]()
     drawn = plan("jackknife", found.sizes, found.groups, np.random.default_rng(3))
     whole = run(found, drawn=drawn)
-    monkeypatch.setattr(_lists, "_MOST", 7)
+    monkeypatch.setattr(lists, "_MOST", 7)
     parts = run(found, drawn=drawn)
     assert np.array_equal(whole.value, parts.value)
     assert np.array_equal(whole.replicates, parts.replicates)
@@ -258,11 +258,11 @@ def test_lists_are_long_enough():
         kind: plan(kind, found.sizes, found.groups, np.random.default_rng(3))
         for kind in ("bootstrap", "jackknife", "subsample")
     }
-    counted = [_lists.length(k, drawn["bootstrap"], 900) for k in (5, 10, 20, 50, 100)]
+    counted = [lists.length(k, drawn["bootstrap"], 900) for k in (5, 10, 20, 50, 100)]
     assert counted == [24, 33, 49, 92, 155]
-    distinct = [_lists.length(k, drawn["bootstrap"], 900, single=True) for k in (5, 20, 100)]
+    distinct = [lists.length(k, drawn["bootstrap"], 900, single=True) for k in (5, 20, 100)]
     assert distinct == [26, 60, 212]
-    assert _lists.length(20, None, 900) == 20
-    assert 20 < _lists.length(20, drawn["jackknife"], 900) < 35
-    assert 60 < _lists.length(20, drawn["subsample"], 900) < 90
-    assert _lists.length(20, drawn["bootstrap"], 30) == 30
+    assert lists.length(20, None, 900) == 20
+    assert 20 < lists.length(20, drawn["jackknife"], 900) < 35
+    assert 60 < lists.length(20, drawn["subsample"], 900) < 90
+    assert lists.length(20, drawn["bootstrap"], 30) == 30

@@ -17,9 +17,9 @@ from scipy import stats
 
 from dpcore.bounds import clopper_pearson, limits
 from dpcore.divergence.certificates import certify, epsilon_hat, epsilon_lower
-from dpcore.divergence.estimators import logistic as _logistic
+from dpcore.divergence.estimators import logistic
 from dpcore.divergence.points.points import points
-from dpcore.divergence.reliability import choosing as _choosing
+from dpcore.divergence.reliability import choosing
 from dpcore.divergence.reliability.held_out import HeldOut, hold_out
 from dpcore.records import Counts
 
@@ -105,7 +105,7 @@ def test_control_a_score_fitted_on_the_counted_rows_overclaims():
     for seed in range(runs):
         rng = np.random.default_rng((seed, 6))
         y0, y1 = rng.normal(size=(60, 20)), rng.normal(size=(60, 20))
-        held = hold_out(points(y0, y1), rng, _logistic.fit(y0, y1))
+        held = hold_out(points(y0, y1), rng, logistic.fit(y0, y1))
         over += over_null(held)
         epsilon += epsilon_lower(held, 0.0, CONFIDENCE) > 0.0
     assert (over > allowed(runs)).all()
@@ -224,10 +224,10 @@ def test_bounds_never_fall_in_alpha_and_are_zero_where_nothing_is_seen():
 def test_the_event_form_is_the_divergence_of_two_coins():
     rng = np.random.default_rng(0)
     p, q = np.sort(rng.random((50, 2)))[:, ::-1].T
-    found = _choosing.event_bound(p, q, ALPHAS)
+    found = choosing.event_bound(p, q, ALPHAS)
     np.testing.assert_allclose(found, [coins(*pair, ALPHAS) for pair in zip(p, q, strict=True)])
-    assert (_choosing.event_bound(q, p, ALPHAS) == 0.0).all()
-    certain = _choosing.event_bound(np.ones(1), np.array([0.2]), ALPHAS)
+    assert (choosing.event_bound(q, p, ALPHAS) == 0.0).all()
+    certain = choosing.event_bound(np.ones(1), np.array([0.2]), ALPHAS)
     np.testing.assert_allclose(certain, np.full((1, 4), np.log(5.0)))
 
 
@@ -238,14 +238,14 @@ def test_the_partition_is_the_best_of_all():
     size, rows, order = 8, (400, 400), np.array([3.0])
     padded = np.column_stack([rows, chosen, [0, 0]])
     start, stop = np.triu_indices(size, 1)
-    rates = _choosing._doubtful(padded[:, start] - padded[:, stop], rows)
-    low, high = _choosing._expected(rates, rows, 0.01)
+    rates = choosing._doubtful(padded[:, start] - padded[:, stop], rows)
+    low, high = choosing._expected(rates, rows, 0.01)
     powers = order[:, None] * np.log(np.maximum(low, 1e-300)) - 2.0 * np.log(high)
-    found = _choosing._paths(powers, (start, stop), size)[1]
+    found = choosing._paths(powers, (start, stop), size)[1]
     totals = {}
     for a, b in itertools.combinations(range(1, size - 1), 2):
         path = np.array([0, a, b, size - 1])
-        at = _choosing._index(path[:-1], path[1:], size)
+        at = choosing._index(path[:-1], path[1:], size)
         np.testing.assert_array_equal(start[at], path[:-1])
         np.testing.assert_array_equal(stop[at], path[1:])
         totals[a, b] = np.exp(powers[0, at]).sum()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpcore.divergence.estimators.paper import paper
-from dpcore.divergence.points import lists as _lists
+from dpcore.divergence.points import lists
 from dpcore.divergence.points.finding import Finder
 from dpcore.divergence.points.points import points
 from dpcore.divergence.points.replicates import plan
@@ -138,7 +138,7 @@ def lattice(seed, size, shift):
 @pytest.mark.parametrize("short", [False, True])
 def test_replicates_equal_a_fresh_search(kind, own, literal, short, monkeypatch):
     if short:
-        monkeypatch.setattr(_lists, "RUNS_OUT", 1.0)
+        monkeypatch.setattr(lists, "RUNS_OUT", 1.0)
     groups = {"groups0": np.arange(60) // 4} if literal else {}
     found = points(lattice(1, 60, 0.0), lattice(2, 45, 1.0), counts1=[1, 2, 1] * 15, **groups)
     drawn = plan(

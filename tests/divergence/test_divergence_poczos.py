@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dpcore.divergence.estimators.poczos import _log_constants, poczos
-from dpcore.divergence.points import lists as _lists
+from dpcore.divergence.points import lists
 from dpcore.divergence.points.points import points
 from dpcore.divergence.points.replicates import plan
 from dpcore.divergence.points.task import Task
@@ -115,7 +115,7 @@ def test_a_thousand_dimensions_stay_finite():
 def test_replicates_equal_a_fresh_search(kind, grouped, short, monkeypatch):
     if short:
         # Lists of barely k entries: nearly every replicate has to search again.
-        monkeypatch.setattr(_lists, "RUNS_OUT", 1.0)
+        monkeypatch.setattr(lists, "RUNS_OUT", 1.0)
     y0, y1 = normal(50, 2, 3), normal(41, 2, 4, 0.5)
     groups = {"groups0": np.arange(50) // 5, "groups1": np.arange(41) // 3} if grouped else {}
     found = points(y0, y1, **groups)

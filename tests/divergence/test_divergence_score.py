@@ -8,7 +8,7 @@ import pickle
 import numpy as np
 import pytest
 
-from dpcore.divergence.estimators import logistic as _logistic
+from dpcore.divergence.estimators import logistic
 from dpcore.divergence.estimators import score as _score
 from dpcore.divergence.estimators.score import NOTE, cross_fit, score_ball
 from dpcore.divergence.points.line import line_ball
@@ -34,7 +34,7 @@ def jackknife(sizes, groups):
 def test_the_fit_is_that_of_scikit_learn():
     linear_model = pytest.importorskip("sklearn.linear_model")
     y0, y1 = normal(0, scale=1.3)
-    score = _logistic.fit(y0, y1)
+    score = logistic.fit(y0, y1)
     rows = np.concatenate([y0, y1])
     z = (rows - rows.mean(axis=0)) / rows.std(axis=0)
     square = (z**2).sum(axis=1)
@@ -50,7 +50,7 @@ def test_the_fit_is_that_of_scikit_learn():
 def test_the_score_is_the_log_likelihood_ratio_of_normal_laws():
     """With many rows: |x|^2 (1 - 1/1.44)/2 - d ln 1.2 for scale 1.2, up to 2 % in spread."""
     y0, y1 = normal(1, (40000, 40000), shift=0.0, scale=1.2)
-    score = _logistic.fit(y0, y1)
+    score = logistic.fit(y0, y1)
     rows = normal(2, (500, 500), shift=0.0, scale=1.2)[0]
     truth = (rows**2).sum(axis=1) * (1 - 1 / 1.44) / 2 - 5 * np.log(1.2)
     assert np.abs(score(rows) - truth).max() < 0.25
@@ -67,7 +67,7 @@ def test_extreme_columns_give_finite_scores(dtype):
         y[:, 2] *= 1e30 if dtype is np.float32 else 1e140
         y[:, 3] *= 1e-30
     y0[0, 0] = 1e30
-    score = _logistic.fit(y0, y1)
+    score = logistic.fit(y0, y1)
     assert score.spread[1] == np.inf
     other = y0.copy()
     other[:, 1] = -3.0
@@ -81,11 +81,11 @@ def test_extreme_columns_give_finite_scores(dtype):
 
 def test_equal_sets_give_the_odds_of_their_sizes():
     y = np.zeros((30, 2))
-    np.testing.assert_allclose(_logistic.fit(y, y[:10])(y), np.log(3.0))
+    np.testing.assert_allclose(logistic.fit(y, y[:10])(y), np.log(3.0))
 
 
 def test_a_score_can_be_pickled_and_named():
-    score = _logistic.fit(*normal(0))
+    score = logistic.fit(*normal(0))
     again = pickle.loads(pickle.dumps(score))
     assert again == score
     assert not again.weights.flags.writeable

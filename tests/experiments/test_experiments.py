@@ -12,8 +12,7 @@ from functools import partial
 import pytest
 
 from dpcore import Audit, experiments
-from dpcore.experiments import get, habernal2022_figure2, reproduce
-from dpcore.experiments import running as _running
+from dpcore.experiments import get, habernal2022_figure2, reproduce, running
 from dpcore.published import SYSTEMS
 
 SMALL = 20_000
@@ -294,7 +293,7 @@ def test_correct_formulas_have_their_own_seeds():
 @pytest.mark.parametrize("how", ["raises", "partial"])
 def test_interrupt_keeps_what_is_done(name, how, monkeypatch, tmp_path):
     calls = []
-    real = _running.audit
+    real = running.audit
 
     def interrupted(*args, **kwargs):
         calls.append(args)
@@ -305,7 +304,7 @@ def test_interrupt_keeps_what_is_done(name, how, monkeypatch, tmp_path):
             report = replace(report, partial=True, stop="interrupted", bound="anytime")
         return report
 
-    monkeypatch.setattr(_running, "audit", interrupted)
+    monkeypatch.setattr(running, "audit", interrupted)
     result = reproduce(name, tmp_path, trials=1000, seed=1)
     assert len(calls) == 4
     done = result.rows if name == "published-systems" else result.cells
@@ -340,7 +339,7 @@ def test_interrupt_before_anything_is_done(monkeypatch):
     def interrupted(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_running, "audit", interrupted)
+    monkeypatch.setattr(running, "audit", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run("published-systems", trials=1000)
 

@@ -10,8 +10,7 @@ import pytest
 
 from dpcore.events import Never
 from dpcore.experiments import floating_point
-from dpcore.experiments.floating_point import Config, Result, Row, run
-from dpcore.experiments.floating_point import systems as _floating_systems
+from dpcore.experiments.floating_point import Config, Result, Row, run, systems
 from dpcore.experiments.floating_point.systems import EPSILON, GAUSSIAN, SCALE, SYSTEMS
 
 OURS = tuple(system.name for system in SYSTEMS if system.package in ("", "numpy"))
@@ -76,7 +75,7 @@ def test_a_missing_package_has_a_row(monkeypatch):
 
     monkeypatch.setattr(importlib, "import_module", absent)
     monkeypatch.setattr(floating_point.experiment.metadata, "version", version)
-    monkeypatch.delitem(_floating_systems.sys.modules, "diffprivlib.mechanisms", raising=False)
+    monkeypatch.delitem(systems.sys.modules, "diffprivlib.mechanisms", raising=False)
     names = (
         "torch Laplace float32",
         "diffprivlib Laplace",

@@ -13,7 +13,7 @@ import pytest
 import dpcore
 from dpcore import Laplace, Pair, published
 from dpcore.attacks import MajorityVote
-from dpcore.report import script as _repeat
+from dpcore.report import script
 
 
 def noisy(x, size, rng):
@@ -51,7 +51,7 @@ OWN = audit(
 
 def run(found, **names):
     space = dict(names)
-    exec(_repeat.code(found), space)
+    exec(script.code(found), space)
     return space["report"]
 
 
@@ -59,14 +59,14 @@ def run(found, **names):
 def test_the_code_repeats_the_audit(name):
     found = AUDITS[name]
     assert run(found) == found
-    assert eval(_repeat.call(found)) == found
+    assert eval(script.call(found)) == found
 
 
 def test_the_code_repeats_an_audit_of_a_function():
     found = audit(noisy, ([0.0], [1.0]), trials=1000, start=0, claim=1.0, rng=3, block=100)
-    assert f"import {__name__}\n" in _repeat.code(found)
+    assert f"import {__name__}\n" in script.code(found)
     assert run(found) == found
-    assert eval(_repeat.call(found), {"dpcore": dpcore, __name__: sys.modules[__name__]}) == found
+    assert eval(script.call(found), {"dpcore": dpcore, __name__: sys.modules[__name__]}) == found
 
 
 def test_the_code_keeps_start_block_route_and_every_range():
@@ -74,25 +74,25 @@ def test_the_code_keeps_start_block_route_and_every_range():
     first = audit(Laplace(1.0), trials=1000, **options)
     later = audit(Laplace(1.0), trials=500, start=2048, **options)
     assert run(later) == later
-    assert "start=2048" in _repeat.call(later)
+    assert "start=2048" in script.call(later)
     both = first + later
     assert run(both).counts == both.counts
-    assert _repeat.call(both).count("dpcore.audit(") == 2
-    assert "# Not one whole run" in _repeat.code(both)
-    assert "# Not one whole run" in _repeat.code(PARTIAL)
-    assert "# Not one" not in _repeat.code(first)
+    assert script.call(both).count("dpcore.audit(") == 2
+    assert "# Not one whole run" in script.code(both)
+    assert "# Not one whole run" in script.code(PARTIAL)
+    assert "# Not one" not in script.code(first)
 
 
 def test_what_no_record_holds_is_left_open():
-    code = _repeat.code(OWN)
+    code = script.code(OWN)
     assert re.search(r"^mechanism = \.\.\.  # .*<lambda>$", code, re.M)
     assert re.search(rf"^attack = \.\.\.  # {__name__}\.positive$", code, re.M)
     assert re.search(r"^pair = \.\.\.  # \(", code, re.M)
     assert "attack=attack" in code
-    line = _repeat.call(OWN, mechanism="mine", pair="ours")
+    line = script.call(OWN, mechanism="mine", pair="ours")
     assert line.startswith("dpcore.audit(mine, ours, attack=attack, ")
     # A name with a line break must not end the comment.
-    compile(_repeat.code(replace(AUDITS["refuted"], mechanism="a\nimport nothing")), "", "exec")
+    compile(script.code(replace(AUDITS["refuted"], mechanism="a\nimport nothing")), "", "exec")
 
 
 def test_a_long_pair_is_read_from_the_data():
@@ -100,8 +100,8 @@ def test_a_long_pair_is_read_from_the_data():
     found = audit(noisy, pair, trials=1000, claim=1.0, rng=1)
     assert run(found, text=found.to_json()) == found
     ones = audit(Laplace(1.0), dpcore.pairs.zeros_ones(200), trials=100, claim=1.0, rng=1)
-    assert "[0.0] * 200, [1.0] * 200" in _repeat.call(ones)
-    assert eval(_repeat.call(ones)) == ones
+    assert "[0.0] * 200, [1.0] * 200" in script.call(ones)
+    assert eval(script.call(ones)) == ones
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_a_long_pair_is_read_from_the_data():
 )
 def test_pairs_as_python(x, x_prime, text):
     found = replace(AUDITS["refuted"], pair=Pair(x, x_prime))
-    shown = _repeat.pair_expression(found)
+    shown = script.pair_expression(found)
     if text is not None:
         assert shown == text
     assert shown is None or eval(shown) == found.pair

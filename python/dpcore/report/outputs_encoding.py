@@ -12,7 +12,7 @@ from ..events import SIDES
 from ..records import Counts
 from ..results.guesses import BOUNDS, Guesses
 from ..results.recorded import OutputsAudit
-from . import encoding as _json
+from . import encoding
 
 FORMAT: Final = "dpcore.audit_outputs/1"
 
@@ -24,11 +24,11 @@ _DERIVED: Final = (
 def plain(audit: OutputsAudit) -> dict[str, Any]:
     """The plain data of an audit, and the figures that follow from it."""
     record: dict[str, Any] = {"format": FORMAT}
-    record.update({f.name: _json.encode(getattr(audit, f.name)) for f in fields(audit)})
+    record.update({f.name: encoding.encode(getattr(audit, f.name)) for f in fields(audit)})
     evidence = audit.evidence
     record["evidence"] = {f.name: getattr(evidence, f.name) for f in fields(evidence)}
     record["seed"] = str(audit.seed)
-    record["derived"] = {name: _json.encode(getattr(audit, name)) for name in _DERIVED}
+    record["derived"] = {name: encoding.encode(getattr(audit, name)) for name in _DERIVED}
     record["derived"]["witness"] = dict(audit.lines())["witness"]
     return record
 
@@ -39,7 +39,7 @@ def audit(cls: type[OutputsAudit], record: Mapping[str, Any]) -> OutputsAudit:
     if isinstance(evidence, Mapping):
         kind = Guesses if record.get("rows") == "one_run" else Counts
         record = {**record, "evidence": {**evidence, "record": kind.__name__}}
-    return _json.from_plain(cls, record, FORMAT, _check)
+    return encoding.from_plain(cls, record, FORMAT, _check)
 
 
 def _check(audit: OutputsAudit) -> None:

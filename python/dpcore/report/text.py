@@ -15,7 +15,7 @@ from ..records import Counts
 from ..results.audits import Audit
 from ..results.certificate import level
 from ..results.recorded import OutputsAudit
-from . import distances as _distances
+from . import distances
 from .next_step import next_step
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def rows(audit: Audit) -> list[tuple[str, str]]:
         ("counts", counted(audit.counts)),
         *_pooled(audit),
         ("pair", f"x = {_short(audit.pair.x)}, x' = {_short(audit.pair.x_prime)}"),
-        *_distances.rows(audit),
+        *distances.rows(audit),
     ]
     if audit.nan or audit.nan_prime:
         table.append(("NaN entries", f"{audit.nan:,} on x, {audit.nan_prime:,} on x'"))

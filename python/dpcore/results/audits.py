@@ -17,7 +17,7 @@ from ..errors import delta_level
 from ..events import event_of
 from ..mechanisms.callables import name_of
 from ..published import is_native
-from . import certificate as _certificate
+from . import certificate
 from .evidence import Evidence
 from .figures import per_distance, verdict
 
@@ -35,7 +35,7 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
 
         Per unit of `pair.distance` when delta is 0; for delta > 0 a bound is never divided.
         """
-        return per_distance(_certificate.certified(self), self.delta, self.pair.distance)
+        return per_distance(certificate.certified(self), self.delta, self.pair.distance)
 
     def epsilon_lower_at(self, delta: float) -> float:
         """The certified lower bound on epsilon at another delta, from the same counts.
@@ -61,7 +61,7 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
             True
         """
         delta = delta_level(delta)
-        return per_distance(_certificate.certified_at(self, delta), delta, self.pair.distance)
+        return per_distance(certificate.certified_at(self, delta), delta, self.pair.distance)
 
     @property
     def mu_lower(self) -> float:
@@ -70,7 +70,7 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
         It holds at `confidence` by itself, not jointly with what else is certified.
         A ValueError unless n was fixed in advance, or where `checks` is not empty.
         """
-        return mu_lower(_certificate.fixed(self).bound_counts, self.confidence)
+        return mu_lower(certificate.fixed(self).bound_counts, self.confidence)
 
     @property
     def tradeoff(self) -> Band:
@@ -79,7 +79,7 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
         It holds at `confidence` as a whole and by itself, not jointly with `epsilon_lower`.
         A ValueError if the event is no threshold on a score, or as for `mu_lower`.
         """
-        return _certificate.band(_certificate.fixed(self))
+        return certificate.band(certificate.fixed(self))
 
     @property
     def power(self) -> str:
@@ -87,7 +87,7 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
 
         It speaks of the event that was counted, never of events that were not tried.
         """
-        return _certificate.power_sentence(self)
+        return certificate.power_sentence(self)
 
     @property
     def epsilon_hat(self) -> float:
@@ -96,7 +96,7 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
         The larger of abs(ln(k/k')) and abs(ln((n-k)/(n'-k'))), inf if one side's cell is empty;
         where coordinates are pooled, the sum of their log ratios.
         """
-        return per_distance(_certificate.empirical_loss(self), self.delta, self.pair.distance)
+        return per_distance(certificate.empirical_loss(self), self.delta, self.pair.distance)
 
     @property
     def exact(self) -> float | None:
@@ -115,7 +115,7 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
 
         No bound holds where `checks` is not empty.
         """
-        return _certificate.refuted(self)
+        return certificate.refuted(self)
 
     @property
     def verdict(self) -> str:

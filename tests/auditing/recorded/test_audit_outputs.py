@@ -25,7 +25,7 @@ from shared_outputs import (
 
 from dpcore import Counts, Pair
 from dpcore.attacks import MajorityVote, Threshold
-from dpcore.auditing.recorded import independent as _outputs_independent
+from dpcore.auditing.recorded import independent
 from dpcore.auditing.recorded.run import audit_outputs
 from dpcore.bounds import clopper_pearson
 from dpcore.errors import AssumptionWarning
@@ -71,7 +71,7 @@ def half_sorted(rng):
 def test_the_control_without_a_shuffle_overclaims(monkeypatch):
     """The first half of a sorted file has the small outputs, the half that is counted none."""
     assert refuted(half_sorted, attack=one_event)[0] <= MOST
-    monkeypatch.setattr(_outputs_independent, "_shuffled", lambda outputs, seed, side: outputs)
+    monkeypatch.setattr(independent, "_shuffled", lambda outputs, seed, side: outputs)
     assert refuted(half_sorted, attack=one_event)[0] > AUDITS / 2
 
 

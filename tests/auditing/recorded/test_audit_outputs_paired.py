@@ -13,7 +13,7 @@ import numpy as np
 from scipy import stats
 from shared_outputs import ALPHA, AUDITS, CONFIDENCE, MOST
 
-from dpcore.auditing.recorded import independent as _outputs_independent
+from dpcore.auditing.recorded import independent
 from dpcore.auditing.recorded.run import audit_outputs
 
 RUNS = int(os.environ.get("DPCORE_AUDITS", 1000))
@@ -96,10 +96,10 @@ def test_pairs_stay_together_when_rows_are_shuffled(monkeypatch):
     """Otherwise the partners of rows that chose the event are counted."""
     settings = {"claim": 0.0, "attack": by_mirror, "paired": True}
     assert above_the_claim(mirrored, AUDITS, **settings) <= MOST
-    together = _outputs_independent._shuffled
+    together = independent._shuffled
     calls = iter(range(10**6))
     monkeypatch.setattr(
-        _outputs_independent,
+        independent,
         "_shuffled",
         lambda outputs, seed, side: together(outputs, seed, next(calls) % 2),
     )

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcore.auditing.recorded import files as _files
+from dpcore.auditing.recorded import files
 from dpcore.auditing.recorded.files import read_labelled, read_outputs
 
 ODD = [0.1, -0.0, 1e-310, np.nan, np.inf, -np.inf, 1 / 3, 2.0**53]
@@ -266,7 +266,7 @@ def test_parquet_without_its_packages(tmp_path, monkeypatch, missing):
             raise ImportError(f"no {name}")
         return kept(name)
 
-    monkeypatch.setattr(_files, "import_module", importing)
+    monkeypatch.setattr(files, "import_module", importing)
     if "pandas" not in missing:
         assert read_outputs(path).tolist() == [1.0, 2.5]
         return

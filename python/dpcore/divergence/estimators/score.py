@@ -19,7 +19,7 @@ from ..points.line import line_ball
 from ..points.points import Points, Rows
 from ..points.replicates import Labels, Plan
 from ..raw import Raw, Reals
-from . import logistic as _logistic
+from . import logistic
 
 Score = Callable[[Rows], Any]
 MakePlan = Callable[[tuple[int, int], tuple[Labels | None, Labels | None]], Plan | None]
@@ -187,7 +187,7 @@ def learn(
     most = most_trained(points.dim)
     drawn = [r if len(r) <= most else np.sort(rng.choice(r, most, replace=False)) for r in rows]
     train0, train1 = (points.coordinates(points.ids[side][drawn[side]]) for side in (0, 1))
-    fitted = (score or _logistic.fit)(train0, train1)
+    fitted = (score or logistic.fit)(train0, train1)
     if not callable(fitted):
         raise mistyped("score", "a fitting function that returns a callable", fitted)
     return fitted, (len(drawn[0]), len(drawn[1]))

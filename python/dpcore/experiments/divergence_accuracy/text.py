@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...divergence.reliability.belief import DIRECTIONS
-from ...report import encoding as _json
+from ...report import encoding
 from ..text import aligned, record
 from .cases import ALPHAS, CASES
 from .experiment import NAME, Cell, Result, Trusted
@@ -146,7 +146,7 @@ def _numbers(array: Any) -> Any:
     """Nested lists of floats, infinite and missing ones as words."""
     if isinstance(array, (list, tuple)):
         return [_numbers(item) for item in array]
-    return array if isinstance(array, (int, str)) or array is None else _json.number(array)
+    return array if isinstance(array, (int, str)) or array is None else encoding.number(array)
 
 
 def _case(name: str) -> dict[str, Any]:

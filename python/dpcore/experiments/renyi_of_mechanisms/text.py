@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...divergence import Estimate
-from ...report import encoding as _json
+from ...report import encoding
 from ..text import aligned, record
 from .cases import CASES
 from .experiment import NAME, Result, Row
@@ -112,16 +112,16 @@ def mechanism(row: Row) -> dict[str, Any]:
     return {
         "mechanism": row.name,
         "method": estimate.method,
-        **{key: _json.encode(values) for key, values in curves.items()},
+        **{key: encoding.encode(values) for key, values in curves.items()},
         "belief": estimate.belief.tolist(),
         "alpha_max": list(estimate.alpha_max),
         "reason": estimate.reason,
         "delta": found.delta,
-        "epsilon_exact": _json.encode(row.exact),
-        "epsilon_lower": _json.encode(found.epsilon_lower),
-        "epsilon_hat": _json.encode(found.epsilon_hat),
-        "epsilon_rdp": _json.encode(found.epsilon_rdp),
-        "epsilon_true_curve": _json.encode(row.converted),
+        "epsilon_exact": encoding.encode(row.exact),
+        "epsilon_lower": encoding.encode(found.epsilon_lower),
+        "epsilon_hat": encoding.encode(found.epsilon_hat),
+        "epsilon_rdp": encoding.encode(found.epsilon_rdp),
+        "epsilon_true_curve": encoding.encode(row.converted),
         "extrapolated": found.extrapolated,
         "above": row.above,
         "seed": str(estimate.seed),
