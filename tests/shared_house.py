@@ -35,8 +35,8 @@ ROOT = ["__init__", "__main__"]
 DOORS = re.compile(r"__str__|__add__|_repr_html_|(plot|to_|from_)\w*|merge|outputs|lines|table")
 """Methods through which a result reaches what stands above it."""
 
-OPEN = {"attacks", "bounds", "adapters", "experiments"}
-"""Rooms of one thing a file: the next attack must not have to move the others."""
+OPEN = {"attacks", "bounds", "adapters", "experiments", "mechanisms"}
+"""Rooms of one thing a file: the next attack or noise must not have to move the others."""
 
 INNER = {"streams", "sampling", "results", "report", "auditing", "cli", "pytest_plugin"}
 """Rooms whose modules may move; those of the others are public paths."""
