@@ -395,8 +395,3 @@ def test_pickles_and_copies_are_equal():
             assert again == report
             assert hash(again) == hash(report)
             assert not again.pair.x.flags.writeable
-
-
-def test_audits_are_frozen():
-    with pytest.raises(AttributeError):
-        REPORT.claim = 5.0

@@ -132,3 +132,8 @@ def test_an_audit_is_one_class_with_all_its_fields():
     required = [f.name for f in fields(Audit) if f.default is MISSING]
     assert required[0] == "mechanism"
     assert required[-1] == "end"
+
+
+def test_audits_are_frozen():
+    with pytest.raises(AttributeError):
+        FIRST.claim = 5.0

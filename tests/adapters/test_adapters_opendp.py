@@ -1,39 +1,18 @@
-"""Adapters of OpenDP and diffprivlib: what they find, draw, claim, and that they change nothing."""
+"""The adapter of OpenDP: what it finds, draws, claims, and that it changes nothing."""
 
 from __future__ import annotations
 
 import pickle
-import random
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 from scipy import stats
+from shared_adapters import ALPHA, above_half, laplace_ks, rng
 
 import dpcore
-from dpcore.adapters import DiffPrivLib, OpenDP, adapt
-
-ALPHA = 1e-6
-"""Significance of every test of a law. These packages draw from the system, so this is how often
-a sound one fails."""
-
-
-def rng():
-    return np.random.default_rng(1)
-
-
-def laplace_ks(outputs, scale):
-    return stats.kstest(outputs, stats.laplace(scale=scale).cdf).pvalue
-
-
-def above(outputs):
-    return outputs >= 0.5
-
-
-def above_half(outputs, outputs_prime, pair):
-    """The simplest attack: the output lies on the side of 1."""
-    return above
+from dpcore.adapters import OpenDP, adapt
 
 
 @pytest.fixture(scope="module")
@@ -41,18 +20,6 @@ def dp():
     prelude = pytest.importorskip("opendp.prelude", reason="OpenDP is not installed")
     prelude.enable_features("contrib")
     return prelude
-
-
-@pytest.fixture(scope="module")
-def dpl():
-    return pytest.importorskip(
-        "diffprivlib.mechanisms",
-        reason="diffprivlib cannot be imported (0.6.6 wants scikit-learn below 1.9)",
-        exc_type=ImportError,
-    )
-
-
-# OpenDP.
 
 
 def opendp_laplace(dp, kind=float, scale=2.0):
@@ -254,158 +221,3 @@ print(mechanism.claim, mechanism(np.array([0.0]), 3, np.random.default_rng(1)).s
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
     )
     assert done.stdout.split() == [repr(OpenDP(opendp_laplace(dp), d_in=1.0).claim), "(3,)"]
-
-
-# diffprivlib.
-
-
-def test_a_mechanism_of_diffprivlib_is_found_and_says_what_it_is(dpl):
-    found = adapt(dpl.Laplace(epsilon=0.5, sensitivity=2.0))
-    assert type(found) is DiffPrivLib
-    assert found.name.startswith("DiffPrivLib(diffprivlib.mechanisms.laplace.Laplace(epsilon=0.5")
-    assert found.reproducible is False
-    assert found.thread_safe is False
-    assert found.stated == (0.5, 0.0)
-    assert (found.claim, found.norm, found.sensitivity) == (0.5, "l1", 2.0)
-
-
-def test_diffprivlib_draws_its_law(dpl):
-    outputs = adapt(dpl.Laplace(epsilon=0.5, sensitivity=1.0))(np.array([3.0]), 50_000, rng())
-    assert outputs.shape == (50_000,)
-    assert outputs.dtype == np.float64
-    assert laplace_ks(outputs - 3.0, 2.0) > ALPHA
-    # 15 % off is seen at this size.
-    assert laplace_ks(outputs - 3.0, 2.3) < ALPHA
-
-
-def test_diffprivlib_keeps_its_own_generator(dpl):
-    secure = dpl.Laplace(epsilon=1.0, sensitivity=1.0)
-    generator = secure._rng
-    mechanism = adapt(secure)
-    assert not np.array_equal(mechanism(0.0, 5, rng()), mechanism(0.0, 5, rng()))
-    assert secure._rng is generator
-    assert isinstance(generator, random.SystemRandom)
-    # One with a state goes on where it stands: what the same calls by hand would give.
-    seeded, twin = (dpl.Laplace(epsilon=1.0, sensitivity=1.0, random_state=3) for _ in range(2))
-    by_hand = [twin.randomise(0.0) for _ in range(6)]
-    drawn = [*adapt(seeded)(0.0, 3, rng()), *adapt(seeded)(0.0, 3, rng())]
-    assert drawn == by_hand
-
-
-def diffprivlib_cases(dpl):
-    return {
-        "Laplace": (dpl.Laplace(epsilon=1.0, sensitivity=2.0), [0.0], [2.0], 1.0),
-        "delta": (dpl.Laplace(epsilon=1.0, delta=0.1, sensitivity=1.0), [0.0], [1.0], None),
-        "GaussianAnalytic": (
-            dpl.GaussianAnalytic(epsilon=1.0, delta=0.1, sensitivity=3.0),
-            [0.0],
-            [3.0],
-            None,
-        ),
-        "Uniform": (dpl.Uniform(delta=0.1, sensitivity=1.0), [0.0], [1.0], None),
-        "Staircase": (dpl.Staircase(epsilon=1.0, sensitivity=1.0), [0.0], [1.0], 1.0),
-        "Geometric": (dpl.Geometric(epsilon=1.0, sensitivity=2), [0], [2], 1.0),
-        "GaussianDiscrete": (dpl.GaussianDiscrete(epsilon=1.0, delta=0.1), [0], [1], None),
-        "GeometricFolded": (
-            dpl.GeometricFolded(epsilon=1.0, lower=0.5, upper=4.5),
-            [1],
-            [2],
-            1.0,
-        ),
-        "Snapping": (
-            dpl.Snapping(epsilon=1.0, sensitivity=1.0, lower=-5.0, upper=5.0),
-            [-5.0],
-            [-4.0],
-            1.0,
-        ),
-        "BoundedDomain": (
-            dpl.LaplaceBoundedDomain(epsilon=1.0, sensitivity=3.0, lower=10.0, upper=12.0),
-            [10.0],
-            [12.0],
-            1.0,
-        ),
-        "unbounded below": (
-            dpl.LaplaceFolded(epsilon=1.0, sensitivity=3.0, lower=-np.inf, upper=1.0),
-            [-2.0],
-            [1.0],
-            1.0,
-        ),
-    }
-
-
-def test_diffprivlib_numbers_have_a_pair_and_a_claim(dpl):
-    for name, (inner, x, x_prime, claim) in diffprivlib_cases(dpl).items():
-        mechanism = adapt(inner)
-        pair = mechanism.default_pair()
-        assert (pair.x.tolist(), pair.x_prime.tolist()) == (x, x_prime), name
-        assert pair.x.dtype == np.asarray(x).dtype, name
-        assert mechanism.claim == claim, name
-        assert mechanism.stated == (inner.epsilon, inner.delta), name
-        for side in (pair.x, pair.x_prime):
-            outputs = mechanism(side, 20, rng())
-            assert outputs.shape == (20,), name
-            assert outputs.dtype.kind in "if", name
-
-
-def test_diffprivlib_other_kinds(dpl):
-    binary = adapt(dpl.Binary(epsilon=1.0, value0="a", value1="b"))
-    assert binary.default_pair() == dpcore.Pair("a", "b")
-    assert (binary.claim, binary.norm, binary.sensitivity) == (1.0, None, None)
-    outputs = binary("a", 2000, rng())
-    assert outputs.dtype == object
-    p = np.e / (1 + np.e)
-    assert stats.binomtest(int((outputs == "a").sum()), 2000, p).pvalue > ALPHA
-    assert stats.binomtest(int((outputs == "a").sum()), 2000, p - 0.1).pvalue < ALPHA
-    # Nothing here can tell which matrices are neighbours: no claim, but what it states is there.
-    matrix = adapt(dpl.Bingham(epsilon=1.0, sensitivity=1.0))
-    assert (matrix.claim, matrix.stated) == (None, (1.0, 0.0))
-    assert matrix(np.eye(3), 4, rng()).shape == (4, 3)
-    with pytest.raises(ValueError, match=r"pair must be given for DiffPrivLib\(.*Bingham"):
-        matrix.default_pair()
-
-
-def test_diffprivlib_transformers(dpl):
-    transforms = pytest.importorskip("diffprivlib.mechanisms.transforms", exc_type=ImportError)
-    rounded = adapt(transforms.RoundedInteger(dpl.Laplace(epsilon=1.0, sensitivity=1.0)))
-    assert rounded.stated == (1.0, 0.0)
-    assert rounded.claim is None
-    assert rounded(5, 10, rng()).dtype.kind == "i"
-
-
-def test_diffprivlib_complaints_pass_through(dpl):
-    with pytest.raises(TypeError, match="Value to be randomised must be a number"):
-        adapt(dpl.Laplace(epsilon=1.0, sensitivity=1.0))(np.zeros(2), 3, rng())
-    with pytest.raises(TypeError, match="Value to be randomised must be an integer"):
-        adapt(dpl.Geometric(epsilon=1.0))(np.array([0.0]), 3, rng())
-
-
-def test_diffprivlib_is_audited(dpl):
-    mechanism = adapt(dpl.Laplace(epsilon=1.0, sensitivity=1.0))
-    options = {"attack": above_half, "trials": 20_000, "confidence": 0.99}
-    sound = dpcore.audit(mechanism, (0.0, 1.0), claim=1.0, **options)
-    assert sound.verdict == "not refuted by this attack"
-    # This event sees 0.832, with a standard error of 0.012: both ends are ten of them away.
-    assert 0.6 < sound.epsilon_lower < 1.0
-    broken = dpcore.audit(mechanism, (0.0, 1.0), claim=0.5, **options)
-    assert broken.verdict == "refuted"
-
-
-def test_diffprivlib_brings_its_own_pair_and_claim(dpl):
-    mechanism = adapt(dpl.Laplace(epsilon=2.0, sensitivity=1.0))
-    report = dpcore.audit(mechanism, attack=above_half, trials=2000)
-    assert report.claim == 2.0
-    assert report.pair == dpcore.Pair([0.0], [1.0])
-    with pytest.raises(ValueError, match="pair must be at L1 distance at most 1"):
-        dpcore.audit(mechanism, ([0.0], [5.0]), attack=above_half, trials=2000)
-
-
-def test_diffprivlib_is_pickled_with_fresh_entropy_only(dpl):
-    mechanism = adapt(dpl.Laplace(epsilon=1.0, sensitivity=1.0))
-    again = pickle.loads(pickle.dumps(mechanism))
-    assert repr(again) == repr(mechanism)
-    assert isinstance(again.mechanism._rng, random.SystemRandom)
-    assert not np.array_equal(again(0.0, 5, rng()), mechanism(0.0, 5, rng()))
-    # Copies of a generator with a state repeat each other: merged, they would overclaim.
-    seeded = adapt(dpl.Laplace(epsilon=1.0, sensitivity=1.0, random_state=3))
-    with pytest.raises(TypeError, match="mechanism must be built without random_state"):
-        pickle.dumps(seeded)
