@@ -137,3 +137,9 @@ def test_an_audit_is_one_class_with_all_its_fields():
 def test_audits_are_frozen():
     with pytest.raises(AttributeError):
         FIRST.claim = 5.0
+
+
+@pytest.mark.parametrize(("name", "value"), [("ranges", [[0]]), ("seconds", "soon"), ("seed", "x")])
+def test_a_value_that_python_cannot_read_is_named(name, value):
+    with pytest.raises(ValueError, match=f"^{name} must be what a result holds there, got "):
+        Audit.from_dict({**FIRST.to_dict(), name: value})

@@ -54,12 +54,14 @@ def attack_of(given: Any) -> AuditAttack:
         given: an attack of this package, a subclass of `ScoreAttack`, or any function.
 
     Raises:
-        TypeError: if it is none of them.
+        TypeError: if it is none of them, an attack's class among them.
 
     Example:
         >>> attack_of(MajorityVote()), attack_of(max).given
         (MajorityVote(), <built-in function max>)
     """
+    if isinstance(given, type) and issubclass(given, AuditAttack):
+        raise mistyped("attack", f"an attack, not its class ({given.__name__}() makes one)", given)
     # A subclass of the vote may choose otherwise when it is called.
     voting = isinstance(given, MajorityVote) and type(given) is not MajorityVote
     if isinstance(given, AuditAttack) and not voting:

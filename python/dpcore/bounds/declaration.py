@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-from ..errors import invalid
+from ..errors import choice, flag, instance, invalid, mistyped
 
 __all__ = ["Declared", "declared"]
 
@@ -31,6 +31,10 @@ class Declared:
         implied: an audit that asks for none may record it, so that naming it asks for nothing.
         slow: it takes too long to be asked hundreds of times.
 
+    Raises:
+        TypeError: if a field, or what is declared, is of the wrong kind.
+        ValueError: if `title` is empty, or `rows` or `deltas` is none of these words.
+
     Example:
         >>> @Declared(title="nothing at all", anytime=True)
         ... def nothing(counts, delta=0.0, confidence=0.95):
@@ -48,8 +52,19 @@ class Declared:
     implied: bool = False
     slow: bool = False
 
+    def __post_init__(self) -> None:
+        """Check the words: one that is not known would promise something else."""
+        if not instance("title", self.title, str):
+            raise invalid("title", "not empty", self.title)
+        choice("rows", self.rows, ("independent", "one_run"))
+        choice("deltas", self.deltas, ("any", "zero", "positive"))
+        for name in ("anytime", "recorded", "paired", "implied", "slow"):
+            flag(name, getattr(self, name))
+
     def __call__(self, bound: _Bound) -> _Bound:
         """The bound itself, declared."""
+        if not hasattr(bound, "__dict__"):
+            raise mistyped("bound", "a function (counts, delta, confidence) -> float", bound)
         vars(bound)["declared"] = self
         return bound
 

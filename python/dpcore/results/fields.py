@@ -66,7 +66,14 @@ def told(
 def read_field(field: Field[Any], held: Any, decode: Callable[[Any], Any]) -> Any:
     """The value of a field from what a file holds, `decode` making its objects."""
     read: Reading = field.metadata.get("read", as_it_stands)
-    return read(field.name, decode(held) if field.metadata.get("objects", True) else held)
+    value = decode(held) if field.metadata.get("objects", True) else held
+    try:
+        return read(field.name, value)
+    except ValueError as error:
+        if hasattr(error, "argument"):
+            raise
+        # Python's own complaint, which names no field.
+        raise invalid(field.name, "what a result holds there", value) from None
 
 
 def may_lack(field: Field[Any]) -> bool:
