@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,15 @@ def test_a_declaration_that_says_nothing_known_is_refused(wrong, said):
         Declared(**{"title": "a title", **wrong})
     with pytest.raises(TypeError, match=r"^bound must be a function \(counts, delta, confidence\)"):
         Declared(title="a title")(3)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_bound_has_a_form_for_the_deltas_that_it_declares(name):
+    counts = (dpcore.Counts(30, 100, 5, 100),) if name in BOUNDS else (40, 30, 60)
+    for delta, words in ((0.0, ("any", "zero")), (0.05, ("any", "positive"))):
+        has_form = declared(EVERY[name]).deltas in words
+        with nullcontext() if has_form else pytest.raises(ValueError, match=r"^delta must be "):
+            assert EVERY[name](*counts, delta, 0.95) >= 0.0
 
 
 # What a forgotten step is told by.

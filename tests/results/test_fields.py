@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import math
 import pickle
 from dataclasses import MISSING, dataclass, field, fields, replace
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
@@ -114,12 +116,25 @@ def test_the_order_of_addition_is_indifferent(changes):
         assert both.to_json() == (second + first).to_json()
 
 
+def test_what_is_counted_adds_up():
+    changes = {"nan": 3, "nan_prime": 5, "seconds": 2.0, "threads": 3, "pilot": 9}
+    other = {"nan": 4, "nan_prime": 2, "seconds": 1.0, "threads": 2, "pilot": 9}
+    both = replace(FIRST, **changes) + replace(SECOND, **other)
+    assert (both.nan, both.nan_prime, both.seconds, both.threads) == (7, 7, 3.0, 3)
+    assert (both.pilot, both.counts) == (9, FIRST.counts + SECOND.counts)
+
+
 @given(st.data())
 def test_both_results_have_one_estimate_of_the_same_counts(data):
     n, n_prime = (data.draw(st.integers(1, 10**6)) for _ in range(2))
     counts = Counts(data.draw(st.integers(0, n)), n, data.draw(st.integers(0, n_prime)), n_prime)
     one, other = replace(FIRST, counts=counts), replace(OUTPUTS, evidence=counts)
     assert one.epsilon_hat == other.epsilon_hat
+    cells = [(c.k * c.n_prime, c.k_prime * c.n) for c in (counts, counts.complement())]
+    if all(first and second for first, second in cells):
+        # Quotients of integers, the equation itself, on sides of different sizes too.
+        loss = max(abs(math.log(Fraction(first, second))) for first, second in cells)
+        assert one.epsilon_hat == pytest.approx(loss, rel=1e-9, abs=1e-12)
 
 
 def test_an_audit_is_one_class_with_all_its_fields():
