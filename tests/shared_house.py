@@ -24,6 +24,8 @@ LAYERS = [
     "attacks results structure",
     "report",
     "auditing divergence",
+    "torch",
+    "text",
     "experiments pytest_plugin",
     "cli",
 ]

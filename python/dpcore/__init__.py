@@ -24,7 +24,8 @@ from .records import Counts, Pair
 from .sampling.drawing import sample
 
 if TYPE_CHECKING:
-    from . import calibration, divergence, sensitivity, structure
+    from . import calibration, divergence, sensitivity, structure, text
+    from . import torch as torch
 
 __all__ = [
     "Audit",
@@ -55,12 +56,13 @@ __all__ = [
     "sample",
     "sensitivity",
     "structure",
+    "text",
 ]
 
 
 def __getattr__(name: str) -> Any:
     """Subpackages that no audit needs are loaded when they are first named."""
-    if name in ("calibration", "divergence", "sensitivity", "structure"):
+    if name in ("calibration", "divergence", "sensitivity", "structure", "text", "torch"):
         from importlib import import_module
 
         return import_module(f".{name}", __name__)

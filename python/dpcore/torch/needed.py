@@ -1,0 +1,15 @@
+"""torch, or what to install: the one place where the room asks for it."""
+
+from __future__ import annotations
+
+try:
+    import torch
+except ModuleNotFoundError as error:
+    if error.name != "torch":
+        raise
+    raise ModuleNotFoundError(
+        "dpcore.torch needs torch, which is not installed: pip install 'dpcore[torch]'",
+        name="torch",
+    ) from None
+
+__all__ = ["torch"]
