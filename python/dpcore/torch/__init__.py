@@ -5,6 +5,9 @@ Needs torch: `pip install dpcore[torch]`.
 
 from __future__ import annotations
 
+from .finding import Source, Sources, noise_sources
 from .needed import torch as _torch  # noqa: F401 - says what to install
 
-__all__: list[str] = []
+__all__ = [
+    "Source", "Sources", "noise_sources",
+]  # fmt: skip
