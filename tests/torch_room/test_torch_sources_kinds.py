@@ -103,18 +103,14 @@ class Twice(nn.Module):
         lambda z: Output(z, "text"), Slots, lambda z: z.numpy(), lambda z: [f"{z.sum():.9f}"],
         lambda z: float(z.sum()), lambda z: nn.utils.rnn.pack_sequence(list(z)),
         lambda z: torch.distributions.Normal(z, 1.0), lambda z: z.to_sparse(),
-        lambda z: z.to(torch.bfloat16), lambda z: z.to(torch.complex64), lambda z: z / 0.0,
+        lambda z: z.to(torch.bfloat16), lambda z: z.to(torch.complex64),
         lambda z: (z * 2**20).long(), lambda z: z[:, 0] > 0.3,
     ],
 )  # fmt: skip
 def test_outputs_of_any_kind(pack):
     calls = ["inner, call 1 of 2", "inner, call 2 of 2"]
     random_one = Twice(Packing(pack, lambda: torch.randn(6, 1)))
-    if isinstance(pack(X), torch.Tensor) and not pack(X).isfinite().all():
-        # Infinite in every run, whatever the noise was: nothing random comes out... of most.
-        assert set(names(random_one, X, 2.0)) <= set(calls)
-    else:
-        assert names(random_one, X, 2.0) == calls
+    assert names(random_one, X, 2.0) == calls
     assert names(Twice(Packing(pack, lambda: torch.ones(6, 1))), X, 2.0) == []
 
 

@@ -41,7 +41,7 @@ def cloned(value: Any, memo: dict[int, Any] | None = None) -> Any:
         found = kind(*(cloned(one, memo) for one in value))
     else:
         try:
-            found = copy.deepcopy(value)
+            found = copy.deepcopy(value, memo)
         except Exception:
             # A generator, a lock, an open file: it is handed on as it was.
             found = value
@@ -92,6 +92,9 @@ def same(left: Any, right: Any) -> bool:
     if isinstance(left, list):
         pairs = zip(left, right, strict=False)
         return len(left) == len(right) and all(same(*pair) for pair in pairs)
+    if isinstance(left, torch.Tensor) and left.is_nested:
+        # A nested tensor has neither a shape nor a comparison of its own.
+        return bool(right.is_nested) and same(list(left.unbind()), list(right.unbind()))
     if isinstance(left, torch.Tensor):
         if (left.shape, left.dtype, left.device) != (right.shape, right.dtype, right.device):
             return False

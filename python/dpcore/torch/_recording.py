@@ -82,18 +82,22 @@ def keys(module: Any) -> Key:
     return lambda one: id(one) if id(one) in registered else type(one).__qualname__
 
 
-def record(module: Any, key: Key, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+def record(
+    module: Any, key: Key, check: Callable[[Any], None], args: Any, kwargs: dict[str, Any]
+) -> Call:
     """Run a module once and write down every call.
 
     Args:
         module: the module, in the mode that it is in.
         key: tells modules apart.
+        check: raises for a module that is not to be called.
         args: its positional arguments.
         kwargs: its keyword arguments.
     """
     stack = [Call(None, None, (), {})]
 
     def called(inner: Callable[..., Any], one: Any, args: Any, kwargs: Any) -> Any:
+        check(one)
         call = Call(one, key(one), *cloned((args, kwargs)))
         stack.append(call)
         try:

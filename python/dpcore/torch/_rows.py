@@ -13,7 +13,9 @@ from ._copying import cloned, tensors
 from ._recording import Call, Key, calls_go_to, eval_mode
 from .needed import torch
 
-__all__ = ["NUMBERS", "Rows", "main_input"]
+Varying = tuple[int, tuple[int, ...]]
+
+__all__ = ["Rows", "main_input"]
 
 NUMBERS: Final = 1024
 """Numbers of an output that an inspection looks at: 1,536 draws of more would fill the memory."""
@@ -21,10 +23,18 @@ _AT_ONCE: Final = 2**22
 """Numbers of the input that go through the module at a time."""
 
 
-def main_input(value: Any) -> Any:
-    """The first floating point tensor, or else the first tensor; None without any."""
-    found = tensors(value)
-    return next((one for one in found if one.is_floating_point()), found[0] if found else None)
+def main_input(call: Call, key: Key, kinds: dict[int, str], varying: Varying) -> int | None:
+    """Which tensor among the arguments the noise is for; None if there is none.
+
+    That to which it is added, or else the first floating point one, or else the first.
+    """
+    found = tensors((call.args, call.kwargs))
+    places = [place for place, one in enumerate(found) if not one.is_nested]
+    floating = [place for place in places if found[place].is_floating_point()]
+    for place in floating if len(floating) > 1 else ():
+        if Rows(call, key, kinds, varying, place, None).additive():
+            return place
+    return next(iter(floating or places), None)
 
 
 class Rows(torch.nn.Module):
@@ -40,11 +50,12 @@ class Rows(torch.nn.Module):
         kinds: of the sources, by the number of their calls.
         varying: at which stage of a replay its randomness shows, and the numbers of the tensors
             there; of all if empty.
+        place: number of the main input among the tensors in the arguments.
         axis: of the batch, None for 1 where the module says `batch_first=False`, else 0.
     """
 
     def __init__(
-        self, call: Call, key: Key, kinds: dict[int, str], varying: tuple[int, tuple[int, ...]],
+        self, call: Call, key: Key, kinds: dict[int, str], varying: Varying, place: int | None,
         axis: int | None,
     ) -> None:  # fmt: skip
         """Find the main input and its first row."""
@@ -53,10 +64,10 @@ class Rows(torch.nn.Module):
         # In a list, or torch would take them for modules of this one.
         self._held: Any = [call, key, kinds]
         self._varying = varying
-        main = main_input((call.args, call.kwargs))
-        if main is None:
+        if place is None:
             requirement = "a call with a tensor among its arguments; dpcore.audit takes the others"
             raise mistyped("source", requirement, type(call.module).__name__)
+        main = tensors((call.args, call.kwargs))[place]
         if main.is_complex() or main.numel() == 0:
             requirement = "real numbers, at least one"
             raise invalid("input", requirement, (tuple(main.shape), main.dtype))
@@ -66,24 +77,32 @@ class Rows(torch.nn.Module):
         self.axis = 1 if axis is None and late else integer("axis", axis or 0, 0)
         if self.axis >= max(1, main.ndim):
             raise invalid("axis", f"below {main.ndim}, the dimensions of the input", axis)
-        self.x = main if self._alone else main.select(self.axis, 0)
+        x = main if self._alone else main.select(self.axis, 0)
+        # numpy has no bfloat16; float32 holds its values exactly.
+        self.x = x.float() if x.dtype == torch.bfloat16 else x
 
     def __repr__(self) -> str:
         return repr(self.module)
 
     @property
-    def known(self) -> bool:
-        """True if the noise may be taken to be added to the input.
+    def partial(self) -> bool:
+        """True if the clean vector is not simply the input."""
+        return bool(self.x.numel() > NUMBERS or self.x.dtype != self._main[0].dtype)
 
-        A call that computes something, by children or parameters, must show it: with the same
-        noise, another input moves the outputs as far as the input.
-        """
+    def clean(self, x: Any) -> Any:
+        """What the noise is added to: x as the module gets it, as far as outputs are looked at."""
+        return x.detach().to(self._main[0].dtype).reshape(-1)[:NUMBERS].double().cpu()
+
+    @property
+    def plain(self) -> bool:
+        """True if the call computes nothing by children or floating point parameters."""
+        held = [one for one in self.module.parameters() if one.is_floating_point()]
+        return not (self._held[0].children or held)
+
+    def additive(self) -> bool:
+        """True if the noise is added to the input: with it, outputs move as far as the input."""
         if not self.x.is_floating_point():
             return False
-        held = [one for one in self.module.parameters() if one.is_floating_point()]
-        return not (self._held[0].children or held) or self._additive()
-
-    def _additive(self) -> bool:
         step = 1.0 + float(self.x.abs().max())
         try:
             with torch.no_grad():
@@ -107,7 +126,7 @@ class Rows(torch.nn.Module):
     def _some(self, batch: Any) -> Any:
         call = self._held[0]
         size, main = len(batch), self._main[0]
-        placed = batch.to(main.device)
+        placed = batch.to(main.device, main.dtype)
         memo = {id(one): self._repeated(one, size) for one in tensors((call.args, call.kwargs))}
         memo[id(main)] = placed if self._alone else placed.movedim(0, self.axis)
         args, kwargs = cloned((call.args, call.kwargs), memo)
@@ -128,7 +147,7 @@ class Rows(torch.nn.Module):
         main, axis = self._main[0], self.axis
         if self._alone:
             return tensor.clone()
-        if tensor.ndim <= axis or tensor.shape[axis] != main.shape[axis]:
+        if tensor.is_nested or tensor.ndim <= axis or tensor.shape[axis] != main.shape[axis]:
             return tensor.clone()
         return tensor.narrow(axis, 0, 1).repeat_interleave(size, axis)
 
@@ -164,7 +183,7 @@ class Rows(torch.nn.Module):
         rows = [
             one.movedim(axis, 0).reshape(size, -1)
             for one in wanted
-            if one.ndim > axis and one.shape[axis] == size
+            if not one.is_nested and one.ndim > axis and one.shape[axis] == size
         ]
         if not rows:
             requirement = f"with {size} rows along axis {axis} (axis= names another one)"

@@ -15,7 +15,7 @@ from ..streams.generators import Generators, seeded_globals
 from ..structure import Inspection, inspect
 from ._copying import same, tensors
 from ._recording import Call, Key, Replay, eval_mode, kept_buffers, keys, record, replayed
-from ._rows import NUMBERS, Rows, main_input
+from ._rows import Rows, main_input
 from .needed import torch
 
 __all__ = ["Source", "Sources", "noise_sources"]
@@ -43,6 +43,8 @@ class Source:
         module: the module.
         args: the positional arguments of the call, as they were.
         kwargs: the keyword arguments, too.
+        input: the tensor among them that the noise is added to, or else the first floating point
+            one, or else the first; None if there is none.
         kind: "dropout" (torch's own), "train mode" (gone in eval mode, as dropout is), or "noise".
         draws: generators that moved: "torch", "numpy", "python"; empty for a generator, or
             another state, of the module's own.
@@ -54,6 +56,7 @@ class Source:
     module: Any
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
+    input: Any
     kind: str
     draws: tuple[str, ...]
     _rows: Callable[[int | None], Rows] = field(repr=False)
@@ -64,14 +67,6 @@ class Source:
         place = self.path or ("(root)" if self.path == "" else f"({type(self.module).__name__})")
         return f"{place}, call {self.call} of {self.calls}" if self.calls > 1 else place
 
-    @property
-    def input(self) -> Any:
-        """The input: the first floating point tensor among the arguments, or else the first tensor.
-
-        None where there is no tensor; `args` and `kwargs` hold everything.
-        """
-        return main_input((self.args, self.kwargs))
-
     def inspect(self, rng: Rng = None, *, axis: int | None = None, **options: Any) -> Inspection:
         """Look for faults in the structure of this call, on the first row of its input.
 
@@ -80,9 +75,10 @@ class Source:
         mode or, if that does not quieten them, as they ran in the record. Looked at are the first
         1,024 numbers that vary, of what is returned or else of what is handed to a child.
 
-        Where the call computes something, so that the vector behind the noise is not known, checks
-        that need it (``one_sided``, ``atom``, ``off_centre``) are left out unless `clean` gives it.
-        Integers, such as tokens, are compared with no other inputs unless `others` gives some.
+        The vector behind the noise is the input, where outputs move with it as far as it does.
+        Otherwise it is not known, and checks that need it (``one_sided``, ``atom``, ``off_centre``)
+        are made only if `clean` gives it. Integers, such as tokens, are compared with no other
+        inputs unless `others` gives some.
 
         Args:
             rng: None, an int in [0, 2**63) or a numpy Generator.
@@ -104,11 +100,10 @@ class Source:
         if not rows.x.is_floating_point():
             options.setdefault("others", ())
         if options.get("clean") is None:
-            if not rows.known:
-                skip = options.get("skip", ())
-                options["skip"] = (*skip, *({"one_sided", "atom", "off_centre"} - set(skip)))
-            elif rows.x.numel() > NUMBERS:
-                options["clean"] = lambda x: x.detach().reshape(-1)[:NUMBERS].cpu()
+            if rows.additive():
+                options["clean"] = rows.clean if rows.partial else None
+            elif self.draws or rows.partial or not rows.plain:
+                options["clean"] = False
         # Also numpy's and Python's generators: the layers of an audit are given torch's alone.
         with seeded_globals(generator(seed, SAMPLE, 2, 0)):
             return inspect(rows, rows.x, rng=seed, **options)
@@ -139,7 +134,7 @@ class Sources(Sequence[Source]):
         mode: "train" or "eval".
         calls: module calls in the run.
         uncalled: paths of modules without children that were never called: fused kernels, as those
-            of `TransformerEncoder` in eval mode, read parameters and skip the modules.
+            of `TransformerEncoder` in eval mode, read parameters and skip modules and their noise.
     """
 
     sources: tuple[Source, ...]
@@ -218,47 +213,32 @@ def noise_sources(module: Any, *inputs: Any, **kwargs: Any) -> Sources:
     """
     if not isinstance(module, torch.nn.Module):
         raise mistyped("module", "a torch.nn.Module", module)
-    for name, one in module.named_modules():
+    # All of them before a long run, and those that no module has registered when they are called.
+    named, key = dict(module.named_modules()), keys(module)
+    for name, one in named.items():
         _not_compiled(name, one)
-    key = keys(module)
+    paths = {id(one): name for name, one in named.items()}
     with Generators.everywhere(), kept_buffers(module) as put_back:
-        root = record(module, key, inputs, kwargs)
+        root = record(module, key, partial(_not_compiled, ""), inputs, kwargs)
         calls = list(root.everything())
-        for call in calls:
-            _not_compiled("", call.module)
-        found = {id(call): _random(call, key, put_back) for call in calls}
-        kinds = {id(call): _kind(call, key, put_back) for call in calls if found[id(call)]}
-    paths = {id(one): name for name, one in module.named_modules()}
-    total, count = Counter(call.key for call in calls), Counter[Any]()
-    sources = []
-    for call in calls:
-        count[call.key] += 1
-        pair = found[id(call)]
-        if pair is not None:
-            sources.append(
-                Source(
-                    paths.get(id(call.module)),
-                    count[call.key],
-                    total[call.key],
-                    call.module,
-                    call.args,
-                    call.kwargs,
-                    kinds[id(call)],
-                    tuple(sorted({*pair[0].drawn, *pair[1].drawn})),
-                    partial(Rows, call, key, kinds, _varying(*pair)),
-                )
-            )
-    return Sources(
-        tuple(sources),
-        type(module).__name__,
-        "train" if module.training else "eval",
-        len(calls),
-        tuple(
-            name
-            for name, one in module.named_modules()
-            if not (total[key(one)] or list(one.children()))
-        ),
-    )
+        found = [(call, both) for call in calls if (both := _random(call, key, put_back))]
+        kinds = {id(call): _kind(call, key, put_back) for call, _ in found}
+        each = Counter(call.key for call in calls)
+        sources = []
+        for call, both in found:
+            alike = [one for one in calls if one.key == call.key]
+            at = paths.get(id(call.module)), alike.index(call) + 1, len(alike)
+            varying = _varying(*both)
+            place = main_input(call, key, kinds, varying)
+            x = None if place is None else tensors((call.args, call.kwargs))[place]
+            drawn = tuple(sorted({*both[0].drawn, *both[1].drawn}))
+            rows = partial(Rows, call, key, kinds, varying, place)
+            held = call.module, call.args, call.kwargs
+            sources.append(Source(*at, *held, x, kinds[id(call)], drawn, rows))
+    mode = "train" if module.training else "eval"
+    leaves = [name for name, one in named.items() if not list(one.children())]
+    uncalled = tuple(name for name in leaves if not each[key(named[name])])
+    return Sources(tuple(sources), type(module).__name__, mode, len(calls), uncalled)
 
 
 def _not_compiled(name: str, module: Any) -> None:
