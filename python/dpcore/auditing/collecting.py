@@ -51,6 +51,8 @@ def record(request: Request, source: Source, fitted: Fitted, counts: Counts, **m
         floats=request.floats,
         notes=notes,
         randomness=request.randomness,
+        clean=request.clean,
+        declared_loss=request.declared_loss,
         **more,
     )
 
