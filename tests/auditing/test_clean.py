@@ -8,7 +8,6 @@ import pytest
 
 import dpcore
 from dpcore.attacks import Threshold
-from dpcore.errors import AssumptionWarning
 from dpcore.mechanisms.clean import clean_pair, declared_loss, notes_on
 
 TEXTS = ("the flu is back again", "cancer")
@@ -38,8 +37,7 @@ class Lengths:
 
 
 def audit(mechanism, pair=TEXTS, **more):
-    with pytest.warns(AssumptionWarning, match="lengths are all"):
-        return dpcore.audit(mechanism, pair, trials=20_000, rng=3, **more)
+    return dpcore.audit(mechanism, pair, trials=20_000, rng=3, **more)
 
 
 def test_attacks_know_the_clean_vectors():
@@ -161,3 +159,11 @@ def test_an_object_may_make_its_mechanism():
     report = audit(Maker())
     assert report.claim == 3.0
     assert report.declared_loss is not None
+
+
+def test_inputs_that_are_encoded_alike_are_as_good_as_equal():
+    alike = ("he has flu", "flu is bad"[:10])
+    assert (Lengths().clean(alike[0]) == Lengths().clean(alike[1])).all()
+    with pytest.raises(ValueError, match=r"does not encode to one vector.*null=True allows them"):
+        dpcore.audit(Lengths(), alike, claim=1.0)
+    assert audit(Lengths(), alike, claim=1.0, null=True).refuted is False

@@ -35,6 +35,7 @@ from ..mechanisms.callables import call, generator, name_of
 from ..mechanisms.clean import clean_pair, declared_loss, notes_on
 from ..mechanisms.native import describe
 from ..pairs import Neighbour, Search, distance
+from ..pairs.comparing import same
 from ..published import is_native
 from ..records import Pair
 from ..sampling.sources import CallableDraws, NativeDraws, Source
@@ -121,9 +122,8 @@ class Request(Arguments):
         """What a reader should know of the arguments."""
         fewest = self.attack.fewest_pilot
         if self.pilot is None or self.pilot >= fewest:
-            return self.told
+            return ()
         return (
-            *self.told,
             f"pilot={self.pilot} draws a side are too few to choose an event and its direction "
             f"by: at least {fewest}, or leave it out",
         )
@@ -347,12 +347,17 @@ def settled(request: Request) -> Request:
             request.wanted, request.source, attack, request.goal, request.pilot_size, request.seed
         )
     mechanism = request.mechanism
+    clean = clean_pair(mechanism, pair)
+    if clean is not None and not request.null and same(clean.x, clean.x_prime):
+        requirement = "two inputs that the mechanism does not encode to one vector"
+        error = ValueError(f"{message('pair', requirement, pair)} (null=True allows them)")
+        raise about(error, "pair", null="True")
     request = replace(
         request,
         pair=pair,
         wanted=request.wanted.only(pair),
         claim=_claim_of(mechanism, pair, request.claim),
-        clean=clean_pair(mechanism, pair),
+        clean=clean,
         declared_loss=declared_loss(mechanism, pair, request.delta),
         told=notes_on(mechanism, pair),
     )
