@@ -241,8 +241,11 @@ def _reported(wrong: Any, what: str) -> int:
 
 def _lengths(rows: Any, norm: str) -> Any:
     """The norm of each row of float64, its last dimension kept; no square overflows."""
-    parts, unit_of = _scaled(rows)
-    return torch.linalg.vector_norm(parts, _ORDERS[norm], dim=-1, keepdim=True) * unit_of
+    parts, power = _scaled(rows)
+    if norm == "l2":
+        # Not torch's norm, which rounds other sums of two squares than all else does.
+        return parts.square_().sum(-1, keepdim=True).sqrt_() * power
+    return torch.linalg.vector_norm(parts, _ORDERS[norm], dim=-1, keepdim=True) * power
 
 
 def _scaled(rows: Any) -> Any:
