@@ -5,6 +5,18 @@ Needs torch: `pip install dpcore[torch]`.
 
 from __future__ import annotations
 
-from .needed import torch as _torch  # noqa: F401 - says what to install
+from .faults import DPTextNoise, SharedNoise
+from .layers import GaussianNoise, L2LaplaceNoise, LaplaceNoise, NoiseLayer
+from .transforms import Clip, MinMax, Normalise
 
-__all__: list[str] = []
+__all__ = [
+    "Clip",
+    "DPTextNoise",
+    "GaussianNoise",
+    "L2LaplaceNoise",
+    "LaplaceNoise",
+    "MinMax",
+    "NoiseLayer",
+    "Normalise",
+    "SharedNoise",
+]
