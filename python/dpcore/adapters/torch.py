@@ -15,7 +15,7 @@ from ..mechanisms.answers import of_format
 from ..streams.generators import seeded_torch
 from ._adapter import Adapter, numbers
 
-__all__ = ["TorchModule", "TorchNoise"]
+__all__ = ["TorchModule", "TorchNoise", "numpy_of", "refuse_mixing"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -71,7 +71,7 @@ class TorchNoise(Adapter):
             raise invalid("x", requirement, tuple(point.shape))
         with seeded_torch(rng):
             noise = self.distribution.sample((size,) if own else (size, *point.shape))
-        return _numpy(point.to(noise.device) + noise)
+        return numpy_of(point.to(noise.device) + noise)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -124,15 +124,11 @@ class TorchModule(Adapter):
             ValueError: if the module holds a batch norm that mixes the rows.
         """
         torch = import_module("torch")
-        for layer in self.module.modules():
-            mixes = isinstance(layer, torch.nn.modules.batchnorm._BatchNorm)
-            if mixes and (layer.training or layer.running_mean is None):
-                requirement = "without a batch norm that mixes the rows of a batch"
-                raise invalid("module", requirement, layer)
+        refuse_mixing(self.module)
         point = self._placed(torch, x)
         batch = point.unsqueeze(0).repeat(size, *(1 for _ in point.shape))
         with seeded_torch(rng), torch.no_grad():
-            return _numpy(self.module(batch))
+            return numpy_of(self.module(batch))
 
     def _placed(self, torch: Any, x: Any) -> Any:
         """The input on the module's device and, if it was no tensor, in its dtype."""
@@ -144,13 +140,31 @@ class TorchModule(Adapter):
         return point if like is None else point.to(like.device)
 
 
+def refuse_mixing(module: Any, name: str = "module") -> None:
+    """Refuse a module with a batch norm that looks at the batch: its rows depend on each other.
+
+    Args:
+        module: a torch module.
+        name: what the complaint calls it.
+
+    Raises:
+        ValueError: if it holds one.
+    """
+    torch = import_module("torch")
+    for layer in module.modules():
+        mixes = isinstance(layer, torch.nn.modules.batchnorm._BatchNorm)
+        if mixes and (layer.training or layer.running_mean is None):
+            raise invalid(name, "without a batch norm that mixes the rows of a batch", layer)
+
+
 def _tensor(x: Any) -> Any:
     torch = import_module("torch")
     # A copy: torch warns of arrays that are not writeable, as those of a pair are.
     return x if isinstance(x, torch.Tensor) else torch.from_numpy(numbers(x).copy())
 
 
-def _numpy(tensor: Any) -> npt.NDArray[Any]:
+def numpy_of(tensor: Any) -> npt.NDArray[Any]:
+    """The numbers of a tensor as an array, with a word on a format that numpy does not have."""
     torch = import_module("torch")
     tensor = tensor.detach().cpu()
     # numpy has no bfloat16; float32 holds its values exactly.

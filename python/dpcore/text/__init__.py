@@ -5,4 +5,6 @@ Imported without torch and without scikit-learn; names that need them say what t
 
 from __future__ import annotations
 
-__all__: list[str] = []
+from .rewriting import Rewriter
+
+__all__ = ["Rewriter"]

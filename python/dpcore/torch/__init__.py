@@ -5,9 +5,30 @@ Needs torch: `pip install dpcore[torch]`.
 
 from __future__ import annotations
 
+from .encoding import Pooled
+from .faults import DPTextNoise, SharedNoise
 from .finding import Source, Sources, noise_sources
-from .needed import torch as _torch  # noqa: F401 - says what to install
+from .layers import GaussianNoise, L2LaplaceNoise, LaplaceNoise, NoiseLayer
+from .mechanisms import EncoderMechanism, mechanism
+from .private import NOISES, PrivateEncoder
+from .transforms import Clip, MinMax, Normalise
 
 __all__ = [
-    "Source", "Sources", "noise_sources",
-]  # fmt: skip
+    "NOISES",
+    "Clip",
+    "DPTextNoise",
+    "EncoderMechanism",
+    "GaussianNoise",
+    "L2LaplaceNoise",
+    "LaplaceNoise",
+    "MinMax",
+    "NoiseLayer",
+    "Normalise",
+    "Pooled",
+    "PrivateEncoder",
+    "SharedNoise",
+    "Source",
+    "Sources",
+    "mechanism",
+    "noise_sources",
+]
