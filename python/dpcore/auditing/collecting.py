@@ -11,6 +11,7 @@ import numpy as np
 from ..attacks.attack import Fitted, attack_name
 from ..errors import AssumptionWarning
 from ..events import event_of
+from ..mechanisms.callables import runs_on
 from ..progress import Progress, interrupted_again
 from ..records import Counts
 from ..results.audits import Audit
@@ -51,6 +52,7 @@ def record(request: Request, source: Source, fitted: Fitted, counts: Counts, **m
         floats=request.floats,
         notes=notes,
         randomness=request.randomness,
+        runs_on=runs_on(request.mechanism),
         **more,
     )
 
