@@ -5,4 +5,6 @@ Imported without torch and without scikit-learn; names that need them say what t
 
 from __future__ import annotations
 
-__all__: list[str] = []
+from .corpus import Corpus
+
+__all__ = ["Corpus"]
