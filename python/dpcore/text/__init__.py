@@ -6,5 +6,6 @@ Imported without torch and without scikit-learn; names that need them say what t
 from __future__ import annotations
 
 from .corpus import Corpus
+from .reading import read, word_vectors
 
-__all__ = ["Corpus"]
+__all__ = ["Corpus", "read", "word_vectors"]
