@@ -7,5 +7,8 @@ from __future__ import annotations
 
 from .corpus import Corpus
 from .reading import read, word_vectors
+from .splitting import split
+from .tfidf import TfidfSVD
+from .vocabulary import Vocabulary, words_of
 
-__all__ = ["Corpus", "read", "word_vectors"]
+__all__ = ["Corpus", "TfidfSVD", "Vocabulary", "read", "split", "word_vectors", "words_of"]

@@ -113,8 +113,8 @@ def corpus_of(parts: Iterable[tuple[str | None, Iterable[Row]]], origin: str) ->
         raise about(ValueError(message("path", "a file with at least one text", origin)), "path")
     labels = [row.label for row in rows]
     if 0 < labels.count(None) < len(labels):
-        found = f"texts without one from row {labels.index(None):,} on"
-        text = message("path", f"of files that all have labels, or none ({origin})", found)
+        lacking = f"texts without one from row {labels.index(None):,} on"
+        text = message("path", f"of files that all have labels, or none ({origin})", lacking)
         raise about(ValueError(text), "path")
     return Corpus(
         [row.text for row in rows],
