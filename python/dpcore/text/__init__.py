@@ -6,9 +6,19 @@ Imported without torch and without scikit-learn; names that need them say what t
 from __future__ import annotations
 
 from .corpus import Corpus
+from .generating import generated
 from .reading import read, word_vectors
 from .splitting import split
 from .tfidf import TfidfSVD
 from .vocabulary import Vocabulary, words_of
 
-__all__ = ["Corpus", "TfidfSVD", "Vocabulary", "read", "split", "word_vectors", "words_of"]
+__all__ = [
+    "Corpus",
+    "TfidfSVD",
+    "Vocabulary",
+    "generated",
+    "read",
+    "split",
+    "word_vectors",
+    "words_of",
+]

@@ -47,9 +47,13 @@ class TfidfSVD:
         the randomised SVD; both as in scikit-learn.
 
     Example:
-        >>> encoder = TfidfSVD(2)  # doctest: +SKIP
-        >>> encoder.fit(corpus).encode(corpus.test.texts).shape  # doctest: +SKIP
-        (1457, 2)
+        >>> from dpcore.text import generated
+        >>> corpus = generated("topics", 500, rng=1)
+        >>> encoder = TfidfSVD(20).fit(corpus)
+        >>> encoder
+        TfidfSVD(dim=20; 336 words of 400 train texts)
+        >>> encoder.encode(corpus.test.texts).shape
+        (50, 20)
     """
 
     def __init__(self, dim: int, *, min_count: int = 2, ngrams: int = 1, seed: int = 0) -> None:
