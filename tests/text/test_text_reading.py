@@ -209,6 +209,34 @@ def test_folders_of_parts_of_classes(written):
     assert read(root) == Corpus(["bad", "good"], ["neg", "pos"], None, ["test", "train"])
 
 
+def test_a_class_of_other_files_is_refused(written):
+    root = written(pos__1_dot_txt="good", pos__2_dot_csv="text\nbad\n")
+    with pytest.raises(ValueError, match=r"must be a folder of \.txt files only.*2\.csv"):
+        read(root)
+
+
+def test_what_a_folder_holds_decides_where_it_is_one_corpus(written):
+    root = written(some__ag_data_dot_txt=GOOD, atis__test_dot_csv="a,text\n")
+    assert read(root / "some").origin.startswith("dpnr_ag: ")
+    with pytest.raises(FileNotFoundError, match="ATIS"):
+        read(root)
+    written(dpnr_ag__ag_data_dot_txt=GOOD)
+    with pytest.raises(ValueError, match=r"kind must be given: .* holds dpnr_ag, atis, got None"):
+        read(root)
+    assert len(read(root, "dpnr_ag")) == 3
+
+
+def test_ones_own_columns_make_it_ones_own_table(written):
+    root = written(abstracts_dot_csv="t,label\none,1\n", atis__train_dot_csv="text,label\none,1\n")
+    with pytest.raises(ValueError, match=r"Medical Abstracts.*column 'medical_abstract'"):
+        read(root / "abstracts.csv")
+    assert read(root / "abstracts.csv", text="t") == Corpus(["one"], [1])
+    assert read(root / "atis", text="text") == Corpus(["one"], [1], None, ["train"])
+    # A table of a name that everybody uses is known by its folder alone.
+    written(train_dot_csv="text,label\none,1\n")
+    assert read(root / "train.csv") == Corpus(["one"], [1])
+
+
 def test_a_folder_of_nothing(written):
     root = written(report_dot_pdf="x")
     with pytest.raises(ValueError, match=r"train, valid or test files .* holds \['report.pdf'\]"):

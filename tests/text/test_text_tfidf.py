@@ -80,6 +80,15 @@ def test_real_texts_have_the_same_bits_in_every_batch():
     bits_do_not_depend_on_the_batch(encoder, list(news.train[:4000]), np.random.default_rng(1))
 
 
+def test_threads_change_no_bit():
+    threadpoolctl = needs("threadpoolctl")
+    corpus, found = generated("repeats", 1500, rng=1), []
+    for threads in (1, 2):
+        with threadpoolctl.threadpool_limits(threads):
+            found.append(TfidfSVD(150).fit(corpus).encode(corpus.test.texts))
+    assert np.array_equal(*found)
+
+
 def test_texts_without_a_known_word_are_zero_counted_and_reported(encoder):
     with pytest.warns(UserWarning, match="2 of 3 texts have no known word: their vectors are 0"):
         found = encoder.encode(["qqq", "the match", "..."])
