@@ -16,6 +16,6 @@ def data(*parts: str) -> Path:
     beside = Path(__file__).resolve().parents[2] / "shared" / "data"
     path = Path(os.environ.get("DPCORE_DATA", beside)).joinpath(*parts)
     if not path.exists():
-        name = "/".join(parts) or "the corpora"
-        pytest.skip(f"no {name} in the folder that DPCORE_DATA names, or in ../shared/data")
+        name = "/".join(parts) or "corpora"
+        pytest.skip(f"no {name} where DPCORE_DATA says, or in ../shared/data")
     return path
