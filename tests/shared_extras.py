@@ -24,9 +24,9 @@ def needs(*names: str) -> Any:
     return first
 
 
-def data(name: str) -> Path:
-    """A file or folder of real corpora, which are no part of the project; skipped without it."""
-    folder = os.environ.get("DPCORE_DATA")
-    if folder is None or not (Path(folder) / name).exists():
+def data(*parts: str) -> Path:
+    """A place in the folder of real corpora, which are no part of the project; else a skip."""
+    folder, name = os.environ.get("DPCORE_DATA"), "/".join(parts) or "corpora"
+    if folder is None or not Path(folder, *parts).exists():
         pytest.skip(f"DPCORE_DATA names no folder with {name}")
-    return Path(folder) / name
+    return Path(folder, *parts)

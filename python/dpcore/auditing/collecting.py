@@ -11,6 +11,7 @@ import numpy as np
 from ..attacks.attack import Fitted, attack_name
 from ..errors import AssumptionWarning
 from ..events import event_of
+from ..mechanisms.callables import runs_on
 from ..progress import Progress, interrupted_again
 from ..records import Counts
 from ..results.audits import Audit
@@ -53,6 +54,7 @@ def record(request: Request, source: Source, fitted: Fitted, counts: Counts, **m
         randomness=request.randomness,
         clean=request.clean,
         declared_loss=request.declared_loss,
+        runs_on=runs_on(request.mechanism),
         **more,
     )
 

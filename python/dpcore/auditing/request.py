@@ -31,7 +31,7 @@ from ..errors import (
     real,
 )
 from ..mechanisms.answers import outputs_of
-from ..mechanisms.callables import call, generator, name_of
+from ..mechanisms.callables import call, generator, name_of, one_by_one
 from ..mechanisms.clean import clean_pair, declared_loss, notes_on
 from ..mechanisms.native import describe
 from ..pairs import Neighbour, Search, distance
@@ -145,7 +145,7 @@ class Request(Arguments):
             threads = threads_of(self.threads)
             return Source(draws, threads, end, self.executor, self.route, self.start)
         size = self._block(math.prod(self.shape))
-        if self.block is None and hasattr(self.mechanism, "reproducible"):
+        if self.block is None and one_by_one(self.mechanism):
             # One call an output: shorter blocks can be shared out, and stopped.
             size = min(size, _LOOP_BLOCK)
         what = self.mechanism, pair, self.seed, size
@@ -155,7 +155,8 @@ class Request(Arguments):
     def _block(self, elements: int) -> int:
         if self.block is not None:
             return self.block
-        size = block_of(elements)
+        device = getattr(self.mechanism, "device_type", "cpu")
+        size = block_of(elements, device if isinstance(device, str) else "cpu")
         return min(size, BLOCK) if self.stop == "refuted" else size
 
     @property

@@ -65,6 +65,8 @@ def rows(audit: Audit) -> list[tuple[str, str]]:
     if audit.floating_point is not None and not audit.checks:
         table.append(("rounding", _floats(audit)))
     table.append(("seed", _seed(audit)))
+    if audit.runs_on:
+        table.append(("device", audit.runs_on))
     needed = next_step(audit)
     if needed:
         table.append(("needed", needed))

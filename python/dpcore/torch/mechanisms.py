@@ -7,8 +7,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..adapters.torch import numpy_of, refuse_mixing
+from ..adapters.torch import refuse_mixing
 from ..errors import invalid, mistyped
+from ..events.held import numpy_of
 from ..records import Pair
 from ..streams.generators import seeded_globals, seeded_torch
 from .encoding import Encoder, encoder_of

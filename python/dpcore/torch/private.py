@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import sensitivity
-from ..adapters.torch import numpy_of
 from ..calibration import RealEpsilon, gaussian_analytic, l2_laplace, real_epsilon
 from ..errors import choice, delta_level, flag, invalid, message, mistyped
+from ..events.held import numpy_of
 from ..mechanisms import positive
 from ..records import Pair
 from ..sensitivity.closed_forms import show_pair
