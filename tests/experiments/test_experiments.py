@@ -55,6 +55,7 @@ PARTS = {
     "floating-point": {"systems": ("dpcore.Laplace", "dpcore.Gaussian")},
     "habernal2021-figure1": {"dims": (1, 2, 24, 160)},
     "divergence-accuracy": {"cases": ("n1-half", "atoms-8", "cauchy")},
+    "noise-layers": {"layers": ("LaplaceNoise", "SharedNoise"), "seeds": 1},
 }
 """Of experiments that take long, a part; they have tests of their own."""
 
@@ -70,6 +71,7 @@ AXES = {
     "sensitivity-table": 2,
     "divergence-accuracy": 3,
     "renyi-of-mechanisms": 16,
+    "noise-layers": 1,
 }
 """Panels of each picture."""
 
