@@ -1,4 +1,4 @@
-"""The options of `reproduce`: each means something for an experiment, or is refused with a reason."""
+"""The options of `reproduce`: each means something for an experiment, or is refused."""
 
 from __future__ import annotations
 

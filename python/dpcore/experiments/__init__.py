@@ -106,11 +106,7 @@ def config_of(name: str, *, quick: bool = False, **given: Any) -> Any:
     for key, value in asked.items():
         if key not in taken:
             takers = [other for other in NAMES if key in _fields(other)]
-            who = (
-                f"{', '.join(takers)} take{'' if takers[1:] else 's'} it"
-                if takers
-                else "none takes it yet"
-            )
+            who = f"it is for {' and '.join(takers)}" if takers else "no experiment takes it yet"
             raise invalid(key, f"left out for {name} ({who})", value)
     if flag("quick", quick):
         asked = {key: value for key, value in QUICK.items() if key in taken} | asked

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...auditing.run import Audit, audit
 from ...errors import choice, instance, integer, real
+from ...records import Counts
 from ...streams import threads_of
 from ...structure import inspect
 from ..running import SEED, cell_seed, check, gathered, listed, own
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 NAME = "noise-layers"
 DTYPES = ("float32", "float64")
 _CASES = {case.name: case for case in CASES}
-_DRAWS = 2048
-"""Outputs in each of the two main calls of an inspection."""
+_DRAWS = 4096
+"""Outputs in each of the two main calls of an inspection: with half of them 24 bits are missed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,47 @@ class Config:
 
 
 @dataclass(frozen=True, slots=True)
+class Found:
+    """What one audit found; two runs of it are equal, whereas their modules are not the same.
+
+    Args:
+        seed: repeats it.
+        counts: of its event.
+        event: in words.
+        refuted: True if the claim was refuted.
+        certified: the certified bound.
+        rounding: what the low-order bits of the outputs certify, 0 where they show nothing.
+        exact: the exact loss of the pair, computed from the declared noise.
+        partial: True if Ctrl-C ended it early.
+    """
+
+    seed: int
+    counts: Counts
+    event: str
+    refuted: bool
+    certified: float
+    rounding: float
+    exact: float
+    partial: bool
+
+    @classmethod
+    def of(cls, audit: Audit) -> Found:
+        """The figures of an audit."""
+        loss, floats = audit.declared_loss, audit.floating_point
+        assert loss is not None
+        return cls(
+            audit.seed,
+            audit.counts,
+            str(audit.event),
+            audit.refuted is True,
+            audit.epsilon_lower,
+            0.0 if floats is None else floats.epsilon_lower,
+            float(loss),
+            audit.partial,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """One layer in one dtype.
 
@@ -86,7 +128,7 @@ class Row:
 
     layer: str
     dtype: str
-    audits: tuple[Audit, ...]
+    audits: tuple[Found, ...]
     flags: tuple[str, ...]
 
     @property
@@ -102,25 +144,22 @@ class Row:
     @property
     def exact(self) -> float:
         """The exact loss of the pair, computed from the declared noise."""
-        loss = self.audits[0].declared_loss
-        assert loss is not None
-        return float(loss)
+        return self.audits[0].exact
 
     @property
     def certified(self) -> tuple[float, ...]:
         """The certified bounds."""
-        return tuple(audit.epsilon_lower for audit in self.audits)
+        return tuple(one.certified for one in self.audits)
 
     @property
     def rounding(self) -> tuple[float, ...]:
-        """What the low-order bits of the outputs certify, 0 where they show nothing."""
-        found = (audit.floating_point for audit in self.audits)
-        return tuple(0.0 if one is None else one.epsilon_lower for one in found)
+        """What the low-order bits of the outputs certify."""
+        return tuple(one.rounding for one in self.audits)
 
     @property
     def beyond(self) -> bool:
         """True if an audit refuted the claim."""
-        return any(audit.refuted is True for audit in self.audits)
+        return any(one.refuted for one in self.audits)
 
     @property
     def caught(self) -> bool:
@@ -172,11 +211,11 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         progress,
         ended=lambda one: one[0].partial,
     )
-    found: dict[tuple[str, str], list[tuple[Audit, tuple[str, ...]]]] = {}
+    found: dict[tuple[str, str], list[tuple[Found, tuple[str, ...]]]] = {}
     for (name, dtype, _), one in zip(jobs, done, strict=False):
         found.setdefault((name, dtype), []).append(one)
     rows = tuple(
-        Row(*key, tuple(audit for audit, _ in ones), ones[0][1]) for key, ones in found.items()
+        Row(*key, tuple(one for one, _ in ones), ones[0][1]) for key, ones in found.items()
     )
     return Result(config, rows, partial, time.perf_counter() - begun)
 
@@ -193,7 +232,7 @@ def _torch_threads(threads: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _done(config: Config, name: str, dtype: str, number: int) -> tuple[Audit, tuple[str, ...]]:
+def _done(config: Config, name: str, dtype: str, number: int) -> tuple[Found, tuple[str, ...]]:
     """One audit, and with the first of a layer its inspection."""
     case, key = _CASES[name], f"{name}/{dtype}/{number}"
     private = behind(case, config.epsilon, dtype, config.device)
@@ -212,7 +251,7 @@ def _done(config: Config, name: str, dtype: str, number: int) -> tuple[Audit, tu
         rng=seed,
         progress=False,
     )
-    return found, flags
+    return Found.of(found), flags
 
 
 def spread(values: tuple[float, ...]) -> tuple[float, float]:

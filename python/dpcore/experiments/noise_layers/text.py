@@ -23,7 +23,9 @@ def text(result: Result) -> str:
     ]
     if result.partial:
         parts.append("INTERRUPTED: only what was counted is shown")
-    parts.append(aligned([head, *map(_cells, result.rows)], left=(0, 1, 2, 7)))
+    parts.append(
+        aligned([head, *(_cells(row, config.epsilon) for row in result.rows)], left=(0, 1, 2, 7))
+    )
     caught, faults, wrong, right = result.agreement()
     parts.append(
         f"{caught} of {faults} faults certified beyond the claim or flagged, {wrong} of {right} "
@@ -40,8 +42,8 @@ def text(result: Result) -> str:
     return "\n\n".join(parts)
 
 
-def _cells(row: Row) -> tuple[str, ...]:
-    claim = f"{row.audits[0].claim:g}"
+def _cells(row: Row, level: float) -> tuple[str, ...]:
+    claim = f"{level:g}"
     if row.case.delta:
         claim = f"({claim}, {row.case.delta:g})"
     return (
@@ -71,7 +73,7 @@ def plain(result: Result) -> dict[str, Any]:
             "dtype": row.dtype,
             "fault": row.case.what if row.faulty else "",
             "repair": row.case.repair if row.faulty else "",
-            "claim": row.audits[0].claim,
+            "claim": result.config.epsilon,
             "delta": row.case.delta,
             "exact": number(row.exact),
             "certified": [number(value) for value in row.certified],
@@ -84,7 +86,7 @@ def plain(result: Result) -> dict[str, Any]:
                 for audit in row.audits
             ],
             "seeds": [str(audit.seed) for audit in row.audits],
-            "events": [str(audit.event) for audit in row.audits],
+            "events": [audit.event for audit in row.audits],
         }
         for row in result.rows
     ]
