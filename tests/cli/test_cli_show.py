@@ -65,8 +65,8 @@ class Remade:
 def test_reproduce(run, tmp_path, monkeypatch, partial):
     asked = []
 
-    def reproduce(name, out, *rest):
-        asked.append((name, *rest))
+    def reproduce(name, out, **options):
+        asked.append((name, {key: value for key, value in options.items() if value}))
         (out / f"{name}.json").write_text("{}")
         return Remade(partial)
 
@@ -74,7 +74,7 @@ def test_reproduce(run, tmp_path, monkeypatch, partial):
     words = f"reproduce published-systems --out {tmp_path / 'a'} --trials 1e3 --seed 5 --threads 1"
     status, out, _ = run(words)
     assert status == (130 if partial else 0)
-    assert asked == [("published-systems", "1e3", 5, 1, None)]
+    assert asked == [("published-systems", {"trials": "1e3", "seed": 5, "threads": 1})]
     assert "the table" in out
     assert str(tmp_path / "a" / "published-systems.json") in out
     assert json.loads(run(f"{words} --json")[1]) == {"partial": partial}
