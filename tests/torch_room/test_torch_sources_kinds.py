@@ -141,3 +141,35 @@ def test_an_input_that_needs_a_gradient_or_cannot_be_copied():
             return held["x"] * 2
 
     assert names(Takes(), held) == []
+
+
+def test_an_empty_batch_shows_nothing():
+    with pytest.raises(ValueError, match=r"^inputs must be tensors with at least one number, got"):
+        noise_sources(nn.Dropout(0.5), X[:0])
+
+
+def test_inference_mode_within_and_around():
+    class Whole(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = nn.Sequential(nn.Linear(4, 4), nn.ReLU(inplace=True), nn.Dropout(0.5))
+
+        @torch.inference_mode()
+        def forward(self, x):
+            return self.inner(x)
+
+    assert names(Whole(), X) == ["inner.2"]
+    with torch.inference_mode():
+        assert names(Whole(), X) == ["inner.2"]
+        assert names(Whole().eval(), X) == []
+
+
+def test_layers_of_dpcore():
+    from dpcore.torch import DPTextNoise, LaplaceNoise, SharedNoise
+
+    model = nn.Sequential(nn.Linear(4, 3), LaplaceNoise(1.0), SharedNoise(0.5), DPTextNoise(1.0))
+    found = noise_sources(model.eval(), X)
+    assert [one.name for one in found] == ["1", "2", "3"]
+    flags = [one.inspect(rng=1, draws=2000).flagged for one in found]
+    assert flags[:2] == [(), ("rank", "correlation", "shared_size")]
+    assert flags[2] == ("one_sided", "atom", "off_centre")

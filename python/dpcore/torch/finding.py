@@ -198,7 +198,7 @@ def noise_sources(module: Any, *inputs: Any, **kwargs: Any) -> Sources:
     Raises:
         TypeError: if `module` is no module.
         ValueError: if it, or a part of it, is compiled (``torch.compile``, ``torch.jit``): its
-            calls cannot be seen.
+            calls cannot be seen; or if all input tensors are empty.
 
     Example:
         >>> import torch
@@ -216,6 +216,10 @@ def noise_sources(module: Any, *inputs: Any, **kwargs: Any) -> Sources:
     if not isinstance(module, torch.nn.Module):
         raise mistyped("module", "a torch.nn.Module", module)
     # All of them before a long run, and those that no module has registered when they are called.
+    given = tensors((inputs, kwargs))
+    if given and not any(one.numel() for one in given):
+        # Nothing random can be seen in outputs without a number.
+        raise invalid("inputs", "tensors with at least one number", [tuple(x.shape) for x in given])
     named, key = dict(module.named_modules()), keys(module)
     for name, one in named.items():
         _not_compiled(name, one)
