@@ -5,6 +5,7 @@ Imported without torch and without scikit-learn; names that need them say what t
 
 from __future__ import annotations
 
+from . import inference
 from .corpus import Corpus
 
-__all__ = ["Corpus"]
+__all__ = ["Corpus", "inference"]
