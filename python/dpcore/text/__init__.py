@@ -7,5 +7,19 @@ from __future__ import annotations
 
 from . import inference
 from .corpus import Corpus
+from .reading import read, word_vectors
+from .splitting import split
+from .tfidf import TfidfSVD
+from .vocabulary import Vocabulary, words_of
 
-__all__ = ["Corpus", "inference"]
+__all__ = [
+    "Corpus",
+    "TfidfSVD",
+    "Vocabulary",
+    "inference",
+    "read",
+    "split",
+    "word_vectors",
+    "words_of",
+]
+

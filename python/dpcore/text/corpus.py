@@ -89,10 +89,10 @@ def _column(name: str, values: Any, size: int) -> Column:
     return column
 
 
-def _counted(column: Column, most: int = 6) -> str:
+def _values(column: Column) -> str:
     values = np.unique(column).tolist()
-    shown = " ".join(map(str, values[:most]))
-    return shown if len(values) <= most else f"{shown} ... ({len(values)})"
+    shown = " ".join(map(str, values))
+    return shown if len(values) <= 8 and len(shown) <= 60 else f"of {len(values)} kinds"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -180,7 +180,7 @@ class Corpus:
         if self.split is None:
             raise invalid("split", f"known to have a {name!r} part (see dpcore.text.split)", None)
         if name not in self.split:
-            raise invalid("split", f"a split with a {name!r} part", _counted(self.split))
+            raise invalid("split", f"a split with a {name!r} part", _values(self.split))
         part: Corpus = self[self.split == name]
         return part
 
@@ -206,7 +206,7 @@ class Corpus:
     def __getitem__(self, rows: Any) -> Any:
         """The text of one row, or the Corpus of several: a slice, a mask, an array of rows."""
         if isinstance(rows, (int, np.integer)) and not isinstance(rows, bool):
-            return self.texts[rows]
+            return self.texts[int(rows)]
         if isinstance(rows, (str, bytes)):
             raise mistyped("rows", "an integer, a slice, a mask or an array of rows", rows)
         kept = np.arange(len(self))[rows if isinstance(rows, slice) else np.asarray(rows)]
@@ -248,7 +248,7 @@ class Corpus:
         size, names = len(self), list(self.attributes or ())
         parts = [f"{size:,} text{'s' if size != 1 else ''}"]
         if self.labels is not None:
-            parts.append(f"labels {_counted(self.labels)}")
+            parts.append(f"labels {_values(self.labels)}")
         if names:
             parts.append(f"attribute{'s' if len(names) > 1 else ''} {' '.join(names)}")
         if self.split is not None:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import invalid, mistyped
+from ..needed import needed
 from .encoding import Vectors
 from .targets import Codes, Target
 from .transforms import TRANSFORMS
@@ -121,24 +122,21 @@ def usual(rows: int) -> tuple[Attacker, ...]:
     Raises:
         ImportError: if scikit-learn is not installed.
     """
-    try:
-        from sklearn.linear_model import LogisticRegression
-        from sklearn.neighbors import KNeighborsClassifier
-        from sklearn.neural_network import MLPClassifier
-        from sklearn.pipeline import make_pipeline
-        from sklearn.preprocessing import StandardScaler
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "the usual attackers of dpcore.text.inference need scikit-learn, which is not "
-            "installed: pip install 'dpcore[text]'",
-            name="sklearn",
-        ) from error
+    who = "dpcore.text.inference, without attackers of your own,"
+    linear, neighbours, networks, pipeline, scaling = (
+        needed(f"sklearn.{name}", who)
+        for name in ("linear_model", "neighbors", "neural_network", "pipeline", "preprocessing")
+    )
     epochs = min(200, max(10, math.ceil(_STEPS / math.ceil(rows / _BATCH))))
-    network = MLPClassifier((256,), max_iter=epochs, batch_size=min(_BATCH, rows))
+    network = networks.MLPClassifier((256,), max_iter=epochs, batch_size=min(_BATCH, rows))
+
+    def standard(model: Any) -> Any:
+        return pipeline.make_pipeline(scaling.StandardScaler(), model)
+
     models = {
-        "logistic regression": make_pipeline(StandardScaler(), LogisticRegression(max_iter=100)),
-        "network of 256": make_pipeline(StandardScaler(), network),
-        "15 neighbours": KNeighborsClassifier(min(15, rows)),
+        "logistic regression": standard(linear.LogisticRegression(max_iter=100)),
+        "network of 256": standard(network),
+        "15 neighbours": neighbours.KNeighborsClassifier(min(15, rows)),
     }
     return tuple(Attacker(model, t, name) for name, model in models.items() for t in TRANSFORMS)
 

@@ -50,19 +50,22 @@ def main_task(
 ) -> Flags | None:
     """Which test texts' main labels the attacker's own classifier predicts; None for one label.
 
+    Each label is told from all others, which every classifier of two values can, and the highest
+    score is the prediction.
+
     Args:
         attacker: the estimator and transform that infer the attribute; here they learn the label.
         vectors: of the training and test texts.
         labels: their main labels.
         seed: of the estimator.
     """
-    known, codes = np.unique(labels[0], return_inverse=True)
-    if len(known) < 2 or not callable(getattr(attacker.estimator, "predict", None)):
+    known = np.unique(labels[0])
+    if len(known) < 2:
         return None
-    target = Target(("label",), (tuple(known.tolist()), (), ()))
-    model = fitted(attacker, vectors[0], codes[:, np.newaxis].astype(np.int64), target, seed)
-    predicted = model.scores(vectors[1])[:, 0].astype(np.int64)
-    right: Flags = known[predicted] == labels[1]
+    target = Target(tuple(map(str, known)), ((0, 1),) * len(known))
+    truth = (labels[0][:, np.newaxis] == known).astype(np.int64)
+    scores = fitted(attacker, vectors[0], truth, target, seed).scores(vectors[1])
+    right: Flags = known[scores.argmax(axis=1)] == labels[1]
     return right
 
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ...errors import about, invalid, mistyped, show
 from ..corpus import SPLITS, Corpus
+from ..splitting import likeness
 
 __all__ = ["Codes", "Parts", "Target", "parts_of"]
 
@@ -68,7 +69,7 @@ def parts_of(corpus: Any, attribute: Any) -> tuple[Target, Parts]:
 
     A text of the validation part is left out where it occurs in train, one of the test part where
     it occurs in train or valid; of equal texts in a part of these two the first is kept. Texts are
-    equal when they differ in white space at most.
+    equal that differ only in letter case or white space (`likeness`).
 
     Args:
         corpus: a `Corpus` with train, valid and test.
@@ -135,7 +136,7 @@ def _values(name: str, column: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def _kept(texts: Sequence[Sequence[str]]) -> tuple[list[npt.NDArray[np.bool_]], dict[str, int]]:
     """Which texts of each part are used, and how many are not."""
-    keys = [[" ".join(text.split()) for text in part] for part in texts]
+    keys = [[likeness(text) for text in part] for part in texts]
     train, valid, test = keys
     earlier, also = set(train), set(train) | set(valid)
     known = [np.zeros(len(train), bool), *(

@@ -1,0 +1,39 @@
+"""Optional packages of the room, or what to install: the one place that asks for them."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, Final
+
+__all__ = ["needed"]
+
+_PACKAGES: Final = {
+    "sklearn": "scikit-learn", "sacrebleu": "sacrebleu", "safetensors": "safetensors",
+}  # fmt: skip
+
+
+def needed(module: str, who: str) -> Any:
+    """The module, imported now.
+
+    Args:
+        module: its dotted name.
+        who: what needs it, as the message says.
+
+    Raises:
+        ModuleNotFoundError: if its package is not installed; the message says how to get it.
+
+    Example:
+        >>> needed("json", "nobody").__name__
+        'json'
+    """
+    package = module.partition(".")[0]
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name != package:
+            raise
+        name = _PACKAGES.get(package, package)
+        extra = "torch" if package == "safetensors" else "text"
+        how = f"pip install 'dpcore[{extra}]'"
+        text = f"{who} needs {name}, which is not installed: {how}"
+        raise ModuleNotFoundError(text, name=package) from None
