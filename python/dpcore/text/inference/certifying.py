@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...auditing.recorded.run import OutputsAudit, audit_outputs
+from ...bounds import predicted
 from ...errors import choice
 from ...records import Pair
 from .encoding import Vectors
@@ -28,6 +29,12 @@ ASSUMING: Final = (
 _COUNTED: Final = 0.9
 """Share of the test texts that is counted: validation has chosen the event, so that the rest,
 which only confirms the order of the sides, may be small."""
+
+_CAUTION: Final = (0.03, 0.1, 0.25, 0.5)
+"""Tails of validation's limits (see `predicted`), tried until an event promises anything."""
+
+_CUTS: Final = 201
+"""Quantiles of the scores that are tried as thresholds."""
 
 _FEWEST: Final = 20
 """Test texts of a value, from which the tenth that is not counted holds two."""
@@ -100,8 +107,9 @@ def certify(
     Returns:
         The audit; x' is the side that was expected in the numerator.
     """
-    numerator, event = _chosen(*_sides(*valid), delta, confidence)
     sides, values = _sides(*test), target.values[0]
+    trials = int(_COUNTED * min(map(len, sides)))
+    numerator, event = _chosen(*_sides(*valid), trials, delta, confidence)
     told = [f"texts with {target.names[0]} = {values[code]}" for code in (1 - numerator, numerator)]
 
     def chosen_on_validation(outputs: Any, outputs_prime: Any, pair: Pair) -> Beyond:
@@ -125,22 +133,27 @@ def _sides(scores: Vectors, truth: Codes) -> tuple[Any, Any]:
     return scores[truth[:, 0] == 0, 0], scores[truth[:, 0] == 1, 0]
 
 
-def _chosen(none: Any, some: Any, delta: float, confidence: float) -> tuple[int, Beyond]:
-    """The side of the numerator and the event that certify most on validation."""
-    from scipy.special import betaincinv
-
-    cuts = np.unique(np.quantile(np.concatenate([none, some]), np.linspace(0.0, 1.0, 201)))
-    tail, found = (1.0 - confidence) / 2.0, []
-    for above in (True, False):
-        counts = [((side[:, np.newaxis] >= cuts) == above).sum(axis=0) for side in (none, some)]
-        for numerator in (1, 0):
-            side, other = ((none, some)[s] for s in (numerator, 1 - numerator))
-            k, k_prime = counts[numerator], counts[1 - numerator]
-            low = np.where(k > 0, betaincinv(np.maximum(k, 1), len(side) - k + 1, tail), 0.0)
-            rest = len(other) - k_prime
-            high = np.where(rest > 0, betaincinv(k_prime + 1, np.maximum(rest, 1), 1.0 - tail), 1.0)
-            merits = (low - delta) / high
-            best = int(np.argmax(merits))
-            found.append((float(merits[best]), numerator, Beyond(float(cuts[best]), above)))
-    _, numerator, event = max(found, key=lambda each: each[0])
-    return numerator, event
+def _chosen(
+    none: Any, some: Any, trials: int, delta: float, confidence: float
+) -> tuple[int, Beyond]:
+    """The side of the numerator and the event that promise most, at the first caution with any."""
+    every = np.concatenate([none, some])
+    cuts = np.unique(np.quantile(every, np.linspace(0.0, 1.0, _CUTS)))
+    sides, ways = (none, some), [(above, side) for above in (True, False) for side in (1, 0)]
+    counts = {
+        above: [((side[:, np.newaxis] >= cuts) == above).sum(axis=0) for side in sides]
+        for above in (True, False)
+    }
+    for tail in _CAUTION:
+        merits = np.stack([
+            predicted(
+                counts[above][side], len(sides[side]), counts[above][1 - side],
+                len(sides[1 - side]), trials, delta, confidence, tail=tail,
+            )
+            for above, side in ways
+        ])  # fmt: skip
+        if merits.max() > 0.0:
+            break
+    way, cut = np.unravel_index(int(merits.argmax()), merits.shape)
+    above, side = ways[int(way)]
+    return side, Beyond(float(cuts[cut]), above)

@@ -74,7 +74,8 @@ def threshold_of(scores: Vectors, truth: Codes, measure: str) -> float:
     cuts = np.concatenate([[0], np.flatnonzero(np.diff(ordered)) + 1, [flat.size]])
     right, said = hits[cuts].astype(np.float64), cuts.astype(np.float64)
     total = float(hits[-1])
-    merit = 2.0 * right / (said + total) if measure == "f1" else 2.0 * right - said
+    f1 = 2.0 * right / np.maximum(1.0, said + total)
+    merit = f1 if measure == "f1" else 2.0 * right - said
     best = cuts[np.flatnonzero(merit == merit.max())]
     cut = int(best[len(best) // 2])
     if cut == 0:
