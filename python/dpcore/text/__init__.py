@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from . import inference
 from .corpus import Corpus
+from .generating import generated
 from .reading import read, word_vectors
 from .splitting import split
 from .tfidf import TfidfSVD
@@ -16,10 +17,10 @@ __all__ = [
     "Corpus",
     "TfidfSVD",
     "Vocabulary",
+    "generated",
     "inference",
     "read",
     "split",
     "word_vectors",
     "words_of",
 ]
-

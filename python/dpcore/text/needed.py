@@ -7,9 +7,8 @@ from typing import Any, Final
 
 __all__ = ["needed"]
 
-_PACKAGES: Final = {
-    "sklearn": "scikit-learn", "sacrebleu": "sacrebleu", "safetensors": "safetensors",
-}  # fmt: skip
+_PACKAGES: Final = {"sklearn": "scikit-learn"}
+"""Packages that are called otherwise than their modules."""
 
 
 def needed(module: str, who: str) -> Any:
@@ -33,7 +32,7 @@ def needed(module: str, who: str) -> Any:
         if error.name != package:
             raise
         name = _PACKAGES.get(package, package)
-        extra = "torch" if package == "safetensors" else "text"
-        how = f"pip install 'dpcore[{extra}]'"
-        text = f"{who} needs {name}, which is not installed: {how}"
+        # No extra of this room: that of torch has it, but would bring torch along.
+        how = "safetensors" if package == "safetensors" else "'dpcore[text]'"
+        text = f"{who} needs {name}, which is not installed: pip install {how}"
         raise ModuleNotFoundError(text, name=package) from None

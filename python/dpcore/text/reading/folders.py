@@ -65,6 +65,10 @@ def _classes(path: Path) -> Iterator[Row]:
             "or with a folder of .txt files for each class"
         )
         raise _unfit(path, requirement, sorted(entry.name for entry in path.iterdir()))
+    for entry in classes:
+        others = [e.name for e in entry.iterdir() if e.suffix != ".txt" and e.name[0] != "."]
+        if others:
+            raise _unfit(entry, "a folder of .txt files only", sorted(others))
     for label, name in files:
         file = opened(name)
         text = "\n".join(line for _, line in file.lines())

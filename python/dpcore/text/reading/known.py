@@ -13,7 +13,7 @@ from ..corpus import SPLITS
 from .files import File, Row, opened
 from .tables import Layout, table
 
-__all__ = ["ENTITIES", "KNOWN", "Known", "known_by_name", "places"]
+__all__ = ["ENTITIES", "KNOWN", "Known", "candidates", "places"]
 
 ENTITIES: Final = ("Bush", "Kerry", "Arafat", "Blair", "Sharon")
 """The private attributes of DPNR's AG corpus: who is named in the text."""
@@ -188,13 +188,23 @@ def places(kind: str, path: Path) -> list[Path]:
     return [file for file in files if file.is_file() or file.name not in known.optional]
 
 
-def known_by_name(path: Path) -> str | None:
-    """The corpus that a file or a folder of this name is one of; None if the name says nothing."""
+def candidates(path: Path) -> list[str]:
+    """The corpora that a file, or what a folder holds, may be by its name; often none."""
     if path.is_dir():
         known = KNOWN.get(path.name)
-        return path.name if known and any((path / f).is_file() for f in known.files) else None
+        if known and any((path / name).is_file() for name in known.files):
+            return [path.name]
+        within = {kind: path / _FOLDERS.get(kind, kind) for kind in KNOWN}
+        return [
+            kind
+            for kind, known in KNOWN.items()
+            if any((within[kind] / name).is_file() for name in known.files)
+            or any((path / name).is_file() for name in known.files if not _common(name))
+        ]
     own = [kind for kind, known in KNOWN.items() if path.name in known.files]
-    within = [kind for kind in own if path.parent.name == kind]
-    # train.csv, test.tsv and valid.txt are names that everybody uses.
-    alone = [] if path.stem in SPLITS else own
-    return next(iter(within or alone), None)
+    return [kind for kind in own if path.parent.name == kind or not _common(path.name)]
+
+
+def _common(name: str) -> bool:
+    """True for train.csv, test.tsv and the like, which everybody has."""
+    return name.partition(".")[0] in SPLITS

@@ -11,7 +11,7 @@ from ...errors import about, choice, invalid, message, mistyped
 from ..corpus import Corpus
 from .files import corpus_of, opened
 from .folders import folder, plain
-from .known import KNOWN, known_by_name, places
+from .known import KNOWN, candidates, places
 from .tables import SUFFIXES, Layout, table
 
 __all__ = ["KINDS", "read"]
@@ -66,7 +66,7 @@ def read(
     columns = attributes if isinstance(attributes, str) else tuple(attributes)
     place, layout = Path(path), Layout(text, label, columns)
     if kind is None:
-        kind = _guessed(place)
+        kind = _guessed(place, own=layout != Layout())
     elif choice("kind", kind, KINDS) != "folder" and kind not in KNOWN and place.is_dir():
         raise invalid("path", f"a file to be read as {kind}, not a folder", str(place))
     if kind not in (*_TABLES, "folder") and layout != Layout():
@@ -86,12 +86,13 @@ def read(
     )
 
 
-def _guessed(path: Path) -> str:
-    kind = known_by_name(path)
-    if kind is not None:
-        return kind
-    if path.is_dir():
-        return "folder"
+def _guessed(path: Path, own: bool) -> str:
+    # Whoever names columns has a table of his own, whatever it is called.
+    held = [] if own else candidates(path)
+    if len(held) > 1:
+        raise invalid("kind", f"given: the folder {path.name} holds {', '.join(held)}", None)
+    if held or path.is_dir():
+        return held[0] if held else "folder"
     if not path.exists():
         raise about(FileNotFoundError(message("path", "a file or a folder", str(path))), "path")
     found = SUFFIXES.get(path.suffix.lower(), "lines" if path.suffix == ".txt" else None)

@@ -52,15 +52,16 @@ def word_vectors(path: str | os.PathLike[str]) -> dict[str, npt.NDArray[np.float
         match = re.fullmatch(r'("(?:[^"\\]|\\.)*")\s*:\s*(\[[^\]]*\])\s*,?', stripped)
         try:
             word, values = (json.loads(part) for part in match.groups()) if match else (None, None)
-            vector = np.array(values, dtype=np.float64)
+            vector = np.array(values)
         except ValueError:
             word, vector = None, np.empty(0)
-        if word is None or vector.ndim != 1 or not np.isfinite(vector).all():
+        plain = vector.ndim == 1 and vector.dtype.kind in "if"
+        if word is None or not plain or not np.isfinite(vector).all():
             raise file.error(number, 'a line such as "word":[0.5,1.0],', line)
         if word in found or vector.size != (width or vector.size):
             requirement = f"a new word with a vector of {width} numbers"
             raise file.error(number, requirement, f"{word!r} with {vector.size}")
-        found[word], width = vector, vector.size
+        found[word], width = vector.astype(np.float64), vector.size
     else:
         raise file.error(number if found else 1, "followed by the end };", "no more lines")
     return found
