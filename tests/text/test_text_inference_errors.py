@@ -118,15 +118,11 @@ def test_attackers_that_cannot_answer_are_named():
         said = f"^attacker {type(wrong).__name__}, raw must be one that returns finite scores"
         with pytest.raises(ValueError, match=said):
             called(attackers=wrong)
-    with pytest.raises(
-        TypeError, match=r"^estimator must be one with predict, for an attribute"
-    ):
+    with pytest.raises(TypeError, match=r"^estimator must be one with predict, for an attribute"):
         called(attackers=Nothing(), attribute="age")
     with pytest.raises(ValueError, match=r"^transform must be one of 'raw', 'centred'"):
         Attacker(Centroids(), "centered")
-    with pytest.raises(
-        TypeError, match=r"^transform must be the name of a transform or a"
-    ):
+    with pytest.raises(TypeError, match=r"^transform must be the name of a transform or a"):
         Attacker(Centroids(), 3)
     with pytest.raises(ValueError, match=r"^transform must be a function to an array of shape"):
         called(attackers=Attacker(Centroids(), lambda rows: rows[:3]))

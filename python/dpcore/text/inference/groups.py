@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,8 +45,8 @@ class Group(Record):
 
 def main_task(
     attacker: Attacker,
-    vectors: tuple[Vectors, Vectors],
-    labels: tuple[npt.NDArray[Any], npt.NDArray[Any]],
+    vectors: Sequence[Vectors],
+    labels: Sequence[npt.NDArray[Any]],
     seed: int,
 ) -> Flags | None:
     """Which test texts' main labels the attacker's own classifier predicts; None for one label.
@@ -55,7 +56,7 @@ def main_task(
 
     Args:
         attacker: the estimator and transform that infer the attribute; here they learn the label.
-        vectors: of the training and test texts.
+        vectors: of the texts of train, valid and test.
         labels: their main labels.
         seed: of the estimator.
     """
@@ -64,8 +65,8 @@ def main_task(
         return None
     target = Target(tuple(map(str, known)), ((0, 1),) * len(known))
     truth = (labels[0][:, np.newaxis] == known).astype(np.int64)
-    scores = fitted(attacker, vectors[0], truth, target, seed).scores(vectors[1])
-    right: Flags = known[scores.argmax(axis=1)] == labels[1]
+    scores = fitted(attacker, vectors[0], truth, target, seed).scores(vectors[2])
+    right: Flags = known[scores.argmax(axis=1)] == labels[2]
     return right
 
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Final
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from ...errors import choice, confidence_level, delta_level, invalid, real
+from ...progress import Progress
 from ...streams import Rng, seed_of
-from .attackers import attackers_of, fitted
+from .attackers import Attacker, FittedAttacker, attackers_of, fitted
 from .certifying import certify, why_not
-from .encoding import encoder_of, vectors_of
+from .encoding import Vectors, encoder_of, vectors_of
 from .floors import floor_answers
 from .groups import groups_of, main_task
 from .judging import Judge, answers_of, threshold_of
@@ -35,6 +38,7 @@ def infer(
     delta: float | None = None,
     confidence: float = 0.95,
     rng: Rng = None,
+    progress: bool | None = None,
 ) -> Inference:
     """What an attacker infers of a private attribute from encoded texts.
 
@@ -59,6 +63,7 @@ def infer(
         delta: delta of the claim, in [0, 1); None is the encoder's own with its own claim, else 0.
         confidence: of each interval, and of the certified bound, by itself.
         rng: None (fresh entropy, recorded), an int in [0, 2**63) or a Generator.
+        progress: a bar over the attackers: True, False or None (where somebody is looking).
 
     Returns:
         The `Inference`.
@@ -94,58 +99,73 @@ def infer(
     start, seed, confidence = time.perf_counter(), seed_of(rng), confidence_level(confidence)
     function = encoder_of(encode)
     target, parts = parts_of(corpus, attribute)
-    if target.several and not target.binary:
-        name = next(n for n, v in zip(target.names, target.values, strict=True) if len(v) > 2)
-        raise invalid("attribute", "of two values each where there are several", name)
     default = _MEASURES[target.several]
     measure = default if measure is None else choice("measure", measure, _MEASURES)
-    reason = why_not(
-        target, neighbours, int(np.unique(parts.truth[2], return_counts=True)[1].min())
-    )
+    smallest = int(np.unique(parts.truth[2], return_counts=True)[1].min())
+    reason = why_not(target, neighbours, smallest)
     claim, delta = _claim(encode, claim, delta, reason)
     known = attackers_of(attackers, len(parts.texts[0]))
     vectors = vectors_of(function, parts.texts, seed)
     judges = [Judge(t, target, measure, confidence, seed) for t in parts.truth]
 
-    tried = list[tuple[str, float]]()
-    for attacker in known:
-        model = fitted(attacker, vectors[0], parts.truth[0], target, seed)
-        scores = model.scores(vectors[1])
-        cut = threshold_of(scores, parts.truth[1], measure) if target.binary else None
-        value = judges[1].value(answers_of(scores, cut))
-        if all(value > other for _, other in tried):
-            best, chosen_on, threshold = model, scores, cut
-        tried.append((str(attacker), value))
-
-    scores = best.scores(vectors[2])
-    answers, judge = answers_of(scores, threshold), judges[2]
-    main = None
-    if parts.labels is not None:
-        labels = parts.labels[0], parts.labels[2]
-        main = main_task(best.attacker, (vectors[0], vectors[2]), labels, seed)
+    best = _best(known, vectors, judges, progress)
+    scores = best.model.scores(vectors[2])
+    answers, judge, attacker = answers_of(scores, best.threshold), judges[2], best.model.attacker
+    main = None if parts.labels is None else main_task(attacker, vectors, parts.labels, seed)
     return Inference(
         attributes=target.names,
         values=target.values,
-        attacker=best.attacker.classifier,
-        transform=best.attacker.behind,
-        threshold=threshold,
+        attacker=attacker.classifier,
+        transform=attacker.behind,
+        threshold=best.threshold,
         measure=measure,
         accuracy=judge.accuracy(answers),
         f1=judge.f1(answers),
-        floors=_floors(parts, target, judge, answers),
-        each=_each(parts, target, answers, confidence, seed),
+        floors=_floors(parts, judge, answers),
+        each=_each(parts, judge, answers),
         groups=groups_of(target, parts.truth[2], answers, main, confidence),
         certified=reason or certify(
-            (chosen_on, parts.truth[1]), (scores, parts.truth[2]), target, claim, delta,
+            (best.scores, parts.truth[1]), (scores, parts.truth[2]), target, claim, delta,
             confidence, seed,
         ),
         sizes=(len(parts.texts[0]), len(parts.texts[1]), len(parts.texts[2])),
         left_out=parts.left_out,
-        tried=tuple(tried),
+        tried=best.tried,
         confidence=confidence,
         seed=seed,
         seconds=time.perf_counter() - start,
     )  # fmt: skip
+
+
+class _Best(NamedTuple):
+    """The attacker that did best on validation, with its scores there, and what all of them did."""
+
+    model: FittedAttacker
+    scores: Vectors
+    threshold: float | None
+    tried: tuple[tuple[str, float], ...]
+
+
+def _best(
+    known: Sequence[Attacker],
+    vectors: Sequence[Vectors],
+    judges: Sequence[Judge],
+    progress: bool | None,
+) -> _Best:
+    """Fit all attackers on train and keep the best on validation, of equal ones the first."""
+    (train, valid), target = judges[:2], judges[0].target
+    tried, highest = list[tuple[str, float]](), -np.inf
+    with Progress("attackers", len(known), progress) as bar:
+        for attacker in known:
+            model = fitted(attacker, vectors[0], train.truth, target, train.seed)
+            scores = model.scores(vectors[1])
+            cut = threshold_of(scores, valid.truth, valid.measure) if target.binary else None
+            value = valid.value(answers_of(scores, cut))
+            if value > highest:
+                highest, best = value, (model, scores, cut)
+            tried.append((str(attacker), value))
+            bar.advance(1)
+    return _Best(*best, tuple(tried))
 
 
 def _claim(encode: Any, claim: Any, delta: Any, reason: str | None) -> tuple[float | None, float]:
@@ -160,30 +180,32 @@ def _claim(encode: Any, claim: Any, delta: Any, reason: str | None) -> tuple[flo
     return None if claim is None else real("claim", claim, low=0.0), delta_level(delta)
 
 
-def _floors(parts: Parts, target: Target, judge: Judge, answers: Codes) -> tuple[Floor, ...]:
+def _floors(parts: Parts, judge: Judge, answers: Codes) -> tuple[Floor, ...]:
     """The majority, and the majority of each main label where there are labels."""
-    cells = {"majority": [np.zeros(len(texts), np.int64) for texts in parts.texts]}
+    cells: dict[str, Any] = {"majority": [np.zeros(len(texts), np.int64) for texts in parts.texts]}
     if parts.labels is not None:
-        cells["majority given the main label"] = list(parts.labels)
+        cells["majority given the main label"] = parts.labels
     found = []
     for name, (train, _, test) in cells.items():
-        by = {m: floor_answers(parts.truth[0], train, test, target, m) for m in _MEASURES}
-        accuracy, f1 = judge.accuracy(by["accuracy"]).value, judge.f1(by["f1"]).value
-        found.append(Floor(name, accuracy, f1, judge.gain(answers, by[judge.measure])))
+        by = {
+            measure: floor_answers(parts.truth[0], train, test, judge.target, measure)
+            for measure in _MEASURES
+        }
+        figures = judge.accuracy(by["accuracy"]).value, judge.f1(by["f1"]).value
+        found.append(Floor(name, *figures, judge.gain(answers, by[judge.measure])))
     return tuple(found)
 
 
-def _each(
-    parts: Parts, target: Target, answers: Codes, confidence: float, seed: int
-) -> tuple[OfAttribute, ...]:
+def _each(parts: Parts, judge: Judge, answers: Codes) -> tuple[OfAttribute, ...]:
     """The attributes one by one, where there are several."""
-    found = []
+    found, target = [], judge.target
     for column, (name, values) in enumerate(zip(target.names, target.values, strict=True)):
         here, alone = [column], Target((name,), (values,))
-        judge = Judge(parts.truth[2][:, here], alone, "accuracy", confidence, seed)
-        train, one = parts.truth[0][:, here], np.zeros(len(parts.texts[0]), np.int64)
-        floor = floor_answers(train, one, one[:1].repeat(len(answers)), alone, "accuracy")
-        measured = judge.accuracy(answers[:, here]), judge.f1(answers[:, here])
-        majority = judge.accuracy(floor).value
-        found.append(OfAttribute(name, values[1], *measured, majority))
+        single = replace(judge, truth=judge.truth[:, here], target=alone, measure="accuracy")
+        # In one cell, whatever it is called, all texts are answered alike.
+        cell = np.zeros(len(parts.texts[0]), np.int64)
+        asked = np.zeros(len(answers), np.int64)
+        floor = floor_answers(parts.truth[0][:, here], cell, asked, alone, "accuracy")
+        figures = single.accuracy(answers[:, here]), single.f1(answers[:, here])
+        found.append(OfAttribute(name, values[1], *figures, single.value(floor)))
     return tuple(found) if target.several else ()

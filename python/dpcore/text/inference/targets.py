@@ -86,12 +86,18 @@ def parts_of(corpus: Any, attribute: Any) -> tuple[Target, Parts]:
     if not isinstance(corpus, Corpus):
         raise mistyped("corpus", "a dpcore.text.Corpus", corpus)
     columns = _columns(corpus, attribute)
-    parts = [getattr(corpus, name) for name in SPLITS]
     rows = [np.flatnonzero(np.asarray(corpus.split) == name) for name in SPLITS]
-    kept, left_out = _kept([part.texts for part in parts])
+    for name, row in zip(SPLITS, rows, strict=True):
+        if not row.size:
+            # The corpus says what it lacks.
+            getattr(corpus, name)
+    kept, left_out = _kept([[corpus.texts[i] for i in row.tolist()] for row in rows])
     rows = [row[keep] for row, keep in zip(rows, kept, strict=True)]
     values = [_values(name, column) for name, column in columns.items()]
     target = Target(tuple(columns), tuple(tuple(found.tolist()) for found in values))
+    if target.several and not target.binary:
+        many = next(name for name, found in zip(columns, values, strict=True) if len(found) > 2)
+        raise invalid("attribute", "of two values each where there are several", many)
     codes = np.stack(
         [np.searchsorted(found, column) for found, column in
          zip(values, columns.values(), strict=True)], axis=1,
