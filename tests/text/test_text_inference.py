@@ -127,6 +127,12 @@ def test_an_object_with_encode_will_do(people):
     assert isinstance(result.certified, OutputsAudit)
     # Without its delta a claim of (epsilon, delta) would be tested as another.
     assert (result.certified.claim, result.certified.delta) == (2.0, 1e-3)
+    method = infer(
+        Encoder().encode, people[0], "male", attackers=Centroids(), rng=1,
+        neighbours="any two texts",
+    )  # fmt: skip
+    assert method == result
+    assert result.seeded
     own = infer(
         Encoder(), people[0], "male", attackers=Centroids(), rng=1, neighbours="any two texts",
         claim=1.0,
@@ -204,8 +210,9 @@ def test_the_record_says_what_was_done_and_goes_through_every_door(inferred, peo
     text = str(inferred)
     for words in (
         "best of 4 on validation by accuracy, evaluated once on test",
-        "(Clopper-Pearson)", "(bootstrap of 2,000; of 1)", "sign test",
-        "no guarantee", "750 train, 375 valid, 375 test; left out: none", "seed         1",
+        "(Clopper-Pearson)", "(bootstrap of 2,000; of male = 1)", "sign test",
+        "no guarantee", "750 train, 375 valid, 375 test; left out: none",
+        "seed         1 (the encoder has no rng=, so that noise of its own is not repeated)",
         "95 % each by itself",
     ):  # fmt: skip
         assert words in text

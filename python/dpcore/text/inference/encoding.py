@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ...errors import about, invalid, mistyped, numeric
 
-__all__ = ["Vectors", "encoder_of", "vectors_of"]
+__all__ = ["Vectors", "encoder_of", "takes_rng", "vectors_of"]
 
 Vectors = npt.NDArray[np.float64]
 
@@ -52,7 +52,7 @@ def vectors_of(
         TypeError: if the encoder does not return real numbers.
         ValueError: if it returns another number of rows, of changing width, NaN or infinity.
     """
-    noisy, made = _takes_rng(encode), list[Vectors]()
+    noisy, made = takes_rng(encode), list[Vectors]()
     for part, texts in enumerate(parts):
         more: dict[str, Any] = {}
         if noisy:
@@ -65,7 +65,8 @@ def vectors_of(
     return made
 
 
-def _takes_rng(encode: Callable[..., Any]) -> bool:
+def takes_rng(encode: Callable[..., Any]) -> bool:
+    """True for an encoder with an argument `rng`."""
     try:
         return "rng" in inspect.signature(encode).parameters
     except (TypeError, ValueError):

@@ -81,7 +81,8 @@ class Inference(Record):
         left_out: how many texts were not used, by the reason.
         tried: all attackers with their measure on validation, which says nothing about test.
         confidence: of each interval by itself.
-        seed: repeats the noise of an encoder with `rng=`, the training and the bootstrap.
+        seed: repeats the training, the bootstrap and, where it is `seeded`, the encoder's noise.
+        seeded: True if the encoder has an argument `rng` and was given generators of this seed.
         seconds: time taken; not compared.
     """
 
@@ -102,6 +103,7 @@ class Inference(Record):
     tried: tuple[tuple[str, float], ...]
     confidence: float
     seed: int
+    seeded: bool
     seconds: float = field(compare=False, default=0.0)
 
     @property

@@ -14,7 +14,7 @@ from ...progress import Progress
 from ...streams import Rng, seed_of
 from .attackers import Attacker, FittedAttacker, attackers_of, fitted
 from .certifying import certify, why_not
-from .encoding import Vectors, encoder_of, vectors_of
+from .encoding import Vectors, encoder_of, takes_rng, vectors_of
 from .floors import floor_answers
 from .groups import groups_of, main_task
 from .judging import Judge, answers_of, threshold_of
@@ -133,6 +133,7 @@ def infer(
         tried=best.tried,
         confidence=confidence,
         seed=seed,
+        seeded=takes_rng(function),
         seconds=time.perf_counter() - start,
     )  # fmt: skip
 
@@ -172,10 +173,12 @@ def _claim(encode: Any, claim: Any, delta: Any, reason: str | None) -> tuple[flo
     """The claim to test, the encoder's own where none is given; none where nothing is tested."""
     if reason is not None and claim is not None:
         raise invalid("claim", f"None where nothing can be certified ({reason})", claim)
-    own = getattr(encode, "claim", None) if claim is None and reason is None else None
+    # Of a method, the claim is its object's.
+    owner = getattr(encode, "__self__", encode)
+    own = getattr(owner, "claim", None) if claim is None and reason is None else None
     if delta is None:
         # An (epsilon, delta) claim without its delta would be refuted where it is true.
-        delta = 0.0 if own is None else getattr(encode, "delta", 0.0)
+        delta = 0.0 if own is None else getattr(owner, "delta", 0.0)
     claim = own if claim is None else claim
     return None if claim is None else real("claim", claim, low=0.0), delta_level(delta)
 

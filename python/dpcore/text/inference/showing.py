@@ -31,11 +31,11 @@ def rows(found: Inference) -> list[tuple[str, str]]:
         ("certified", _certified(found)),
     ]
     for one in found.each:
-        f1 = f"F1 of {one.positive} {one.f1}"
+        f1 = f"F1 of {one.name} = {one.positive} {one.f1}"
         told = f"accuracy {one.accuracy}, majority {one.majority:.4f}, {f1}"
         table.append(("attribute", f"{one.name}: {told}"))
     table += [("group", line) for line in _groups(found)]
-    table += [("texts", _texts(found)), ("seed", str(found.seed))]
+    table += [("texts", _texts(found)), ("seed", _seed(found))]
     return [*table, *(("note", note) for note in _notes(found))]
 
 
@@ -65,7 +65,11 @@ def _kind(found: Inference) -> str:
     if len(found.attributes) > 1:
         return "micro over all attributes"
     values = found.values[0]
-    return f"of {values[1]}" if len(values) == 2 else f"macro over {len(values)} values"
+    return (
+        f"of {found.attributes[0]} = {values[1]}"
+        if len(values) == 2
+        else f"macro over {len(values)} values"
+    )
 
 
 def _floor(found: Inference, floor: Floor) -> str:
@@ -120,13 +124,18 @@ def _texts(found: Inference) -> str:
     return f"{told}; left out: {'; '.join(gone) if gone else 'none'}"
 
 
+def _seed(found: Inference) -> str:
+    own = "the encoder has no rng=, so that noise of its own is not repeated"
+    return f"{found.seed}{'' if found.seeded else f' ({own})'}"
+
+
 def _notes(found: Inference) -> list[str]:
     notes = [
         f"intervals hold at {100 * found.confidence:g} % each by itself, for this attacker and "
         "texts drawn as these were"
     ]
     if found.f1.low == found.f1.high:
-        notes.append("the bootstrap of F1 cannot see errors that did not occur: read the accuracy")
+        notes.append("an F1 interval without width is no certainty: read the accuracy")
     if any(group.main is not None for group in found.groups):
         notes.append(
             "the main label is predicted by the attacker's own classifier; groups differ for "

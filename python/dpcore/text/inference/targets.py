@@ -118,14 +118,17 @@ def _columns(corpus: Corpus, attribute: Any) -> dict[str, npt.NDArray[Any]]:
         raise mistyped("attribute", requirement, attribute)
     entries = list(attribute)
     words = bool(entries) and all(isinstance(entry, str) for entry in entries)
-    known = set(corpus.attributes or ())
-    # A column of the corpus' own length is a column, unless all of it are names.
-    if words and (len(entries) != len(corpus) or set(entries) <= known):
+    known = words and set(entries) <= set(corpus.attributes or ())
+    # A list of strings that no column could be is one of names, some of them misspelt.
+    misspelt = words and isinstance(attribute, (list, tuple)) and len(entries) != len(corpus)
+    if known or misspelt:
         if len(set(entries)) < len(entries):
             raise invalid("attribute", "names that differ", attribute)
         return {name: corpus.attribute(name) for name in entries}
     if len(entries) != len(corpus):
-        raise invalid("attribute", requirement, f"{len(entries):,} values for {len(corpus):,}")
+        raise invalid(
+            "attribute", requirement, f"{len(entries):,} values for {len(corpus):,} texts"
+        )
     made = Corpus(["-"] * len(corpus), attributes={_OWN: entries})
     return {_OWN: made.attribute(_OWN)}
 
