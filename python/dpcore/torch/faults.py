@@ -68,10 +68,8 @@ class DPTextNoise(NoiseLayer):
             argument.abs_()
         return argument.log_().neg_()
 
-    def extra_repr(self) -> str:
-        """The parameters, as `repr` shows them."""
-        first, mark, rest = super().extra_repr().partition("; ")
-        return f"{first}, nan={self.nan!r}{mark}{rest}"
+    def _parameters_shown(self) -> str:
+        return f"{super()._parameters_shown()}, nan={self.nan!r}"
 
 
 class SharedNoise(NoiseLayer):

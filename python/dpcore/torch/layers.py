@@ -27,9 +27,10 @@ class NoiseLayer(torch.nn.Module):
     """What noise layers share: ``layer(x, generator=None)`` is ``x + scale s``, s fresh noise.
 
     s is drawn in float64, scaled and added there, and the sum rounded once, to the dtype of x
-    (16 bits by way of float32, as torch does). On a device without float64 (mps) noise is drawn,
-    and added, on the CPU. Train and eval mode are the same. NaN and infinities of x stay what they
-    are: to look for them here would make a GPU wait in every call, so the transforms refuse them.
+    (16 bits by way of float32, as torch does). On a device without float64 (mps) it is drawn and
+    added on the CPU, which `repr` then says. Train and eval mode are the same. NaN and infinities
+    of x stay what they are: to look for them would make a GPU wait in every call, and the
+    transforms refuse them.
 
     The scale is a Python float, which no cast of the module changes (`.half()` would make 1e-8
     zero), and is saved in float64. Or it is learnt: ``scale = sensitivity / min(epsilon, cap)``
@@ -67,6 +68,7 @@ class NoiseLayer(torch.nn.Module):
     ) -> None:
         super().__init__()
         self.register_parameter("epsilon", None)
+        self._elsewhere = ""
         flag("trainable", trainable)
         if cap is not None and not trainable:
             raise mistyped("cap", "left out where no epsilon is learnt (trainable=True)", cap)
@@ -168,6 +170,8 @@ class NoiseLayer(torch.nn.Module):
         device = unit.float64_device(unit.checked(x).device)
         if generator is not None and generator.device.type != device.type:
             raise invalid("generator", f"on {device}, where noise is drawn", generator.device)
+        if device != x.device:
+            self._elsewhere = f"drawn on the CPU: {x.device.type} has no float64"
         noise = self._noise(x.shape, device, generator)
         if self.epsilon is None:
             noise = noise.mul_(self._numbers[0])
@@ -209,7 +213,8 @@ class NoiseLayer(torch.nn.Module):
     def set_extra_state(self, state: Any) -> None:
         """Take over saved numbers; a TypeError or ValueError for what is not such a tensor."""
         name, size = f"the state of {type(self).__name__}", len(self._numbers)
-        requirement = f"{size} numbers of float64, which nothing has cast"
+        kind = "fixed scale" if self.epsilon is None else "learnt epsilon"
+        requirement = f"a tensor of {size} float64, as a layer of {kind} saves it"
         if not isinstance(state, torch.Tensor):
             raise mistyped(name, requirement, state)
         if state.dtype != torch.float64 or state.shape != (size,):
@@ -219,12 +224,14 @@ class NoiseLayer(torch.nn.Module):
         self._numbers = (positive(self.name, first), *cap)
 
     def extra_repr(self) -> str:
-        """The parameters, as `repr` shows them."""
+        """The parameters, and what to know of them, as `repr` shows them."""
+        return "; ".join(filter(None, [self._parameters_shown(), self.caution, self._elsewhere]))
+
+    def _parameters_shown(self) -> str:
         if self.epsilon is None:
             return f"{self.name}={self.scale!r}"
         cap = "" if self.cap is None else f", cap={self.cap!r}"
-        sensitivity, epsilon = self.sensitivity, float(self.epsilon.detach())
-        return f"sensitivity={sensitivity!r}, epsilon={epsilon!r}{cap}; {self.caution}"
+        return f"sensitivity={self.sensitivity!r}, epsilon={float(self.epsilon.detach())!r}{cap}"
 
 
 class LaplaceNoise(NoiseLayer):
