@@ -51,7 +51,7 @@ class NoiseLayer(torch.nn.Module):
         ValueError: if a number is out of range.
     """
 
-    name: ClassVar[str] = "scale"
+    _called: ClassVar[str] = "scale"
     """What the parameter of the noise is called."""
 
     faulty: str = ""
@@ -74,11 +74,11 @@ class NoiseLayer(torch.nn.Module):
             raise mistyped("cap", "left out where no epsilon is learnt (trainable=True)", cap)
         if scale is not None:
             if sensitivity is not None or epsilon is not None or trainable:
-                raise mistyped(self.name, "left out where sensitivity and epsilon say it", scale)
-            self._numbers: tuple[float, ...] = (_checked(self.name, scale),)
+                raise mistyped(self._called, "left out where sensitivity and epsilon say it", scale)
+            self._numbers: tuple[float, ...] = (_checked(self._called, scale),)
             return
         if sensitivity is None or epsilon is None:
-            raise mistyped(self.name, "given, or else sensitivity and epsilon", scale)
+            raise mistyped(self._called, "given, or else sensitivity and epsilon", scale)
         sensitivity = _checked("sensitivity", sensitivity)
         epsilon = _checked("epsilon", epsilon)
         self._numbers = (laplace_scale(epsilon, sensitivity),)
@@ -221,7 +221,7 @@ class NoiseLayer(torch.nn.Module):
             raise invalid(name, requirement, state)
         first, *rest = state.tolist()
         cap = tuple(one if one == math.inf else positive("cap", one) for one in rest)
-        self._numbers = (positive(self.name, first), *cap)
+        self._numbers = (positive(self._called, first), *cap)
 
     def extra_repr(self) -> str:
         """The parameters, and what to know of them, as `repr` shows them."""
@@ -229,7 +229,7 @@ class NoiseLayer(torch.nn.Module):
 
     def _parameters_shown(self) -> str:
         if self.epsilon is None:
-            return f"{self.name}={self.scale!r}"
+            return f"{self._called}={self.scale!r}"
         cap = "" if self.cap is None else f", cap={self.cap!r}"
         return f"sensitivity={self.sensitivity!r}, epsilon={float(self.epsilon.detach())!r}{cap}"
 
@@ -312,7 +312,7 @@ class GaussianNoise(NoiseLayer):
         (GaussianNoise(sigma=1.0), inf, 4.377)
     """
 
-    name = "sigma"
+    _called = "sigma"
 
     def __init__(self, sigma: float) -> None:
         super().__init__(_checked("sigma", sigma))
