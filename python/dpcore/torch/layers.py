@@ -115,7 +115,7 @@ class NoiseLayer(torch.nn.Module):
             return ""
         if self.cap is None:
             return "learnt without a cap: no epsilon holds in advance"
-        return f"learnt, at most {self.cap:g}: for the texts of its training none of it holds"
+        return f"learnt, at most {self.cap:g}: a limit for later texts, none for its training's"
 
     @property
     def description(self) -> Any:
