@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from shared_texts import data
+from shared_extras import data
 
 from dpcore.text import Vocabulary, read, word_vectors
 from dpcore.text.reading import ENTITIES

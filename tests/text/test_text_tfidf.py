@@ -8,8 +8,7 @@ import sys
 
 import numpy as np
 import pytest
-from shared_extras import needs
-from shared_texts import data
+from shared_extras import data, needs
 
 from dpcore.text import Corpus, TfidfSVD, generated, read, words_of
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import chain
@@ -10,12 +11,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import invalid, show
-from ..mechanisms.answers import of_format
+from ..errors import invalid, mistyped, show
+from ..events.held import numpy_of
 from ..streams.generators import seeded_torch
 from ._adapter import Adapter, numbers
 
-__all__ = ["TorchModule", "TorchNoise"]
+__all__ = ["TorchModule", "TorchNoise", "refuse_mixing"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -49,7 +50,16 @@ class TorchNoise(Adapter):
     def __repr__(self) -> str:
         return f"TorchNoise({show(self.distribution)})"
 
+    @property
+    def device_type(self) -> str:
+        """Type of the device that its parameters are on."""
+        return _device_type(iter(vars(self.distribution).values()))
+
     def __call__(self, x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
+        """Draw outputs on `x` as an array: those of `tensor`."""
+        return numpy_of(self.tensor(x, size, rng))
+
+    def tensor(self, x: Any, size: int, rng: np.random.Generator) -> Any:
         """Draw outputs on `x`.
 
         Args:
@@ -58,7 +68,7 @@ class TorchNoise(Adapter):
             rng: a numpy Generator.
 
         Returns:
-            Outputs of shape `(size, *x.shape)`.
+            Outputs of shape `(size, *x.shape)`, a tensor on the distribution's device.
 
         Raises:
             TypeError: if x does not hold real numbers.
@@ -71,7 +81,7 @@ class TorchNoise(Adapter):
             raise invalid("x", requirement, tuple(point.shape))
         with seeded_torch(rng):
             noise = self.distribution.sample((size,) if own else (size, *point.shape))
-        return _numpy(point.to(noise.device) + noise)
+        return point.to(noise.device) + noise
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -108,7 +118,16 @@ class TorchModule(Adapter):
     def __repr__(self) -> str:
         return f"TorchModule({show(self.module)})"
 
+    @property
+    def device_type(self) -> str:
+        """Type of the device that the module is on."""
+        return _device_type(chain(self.module.parameters(), self.module.buffers()))
+
     def __call__(self, x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
+        """Run a batch of `size` copies of `x` through the module: `tensor` as an array."""
+        return numpy_of(self.tensor(x, size, rng))
+
+    def tensor(self, x: Any, size: int, rng: np.random.Generator) -> Any:
         """Run a batch of `size` copies of `x` through the module.
 
         Args:
@@ -117,22 +136,22 @@ class TorchModule(Adapter):
             rng: a numpy Generator.
 
         Returns:
-            Outputs of shape `(size, ...)`.
+            Outputs of shape `(size, ...)`, the tensor that the module returned.
 
         Raises:
-            TypeError: if x does not hold real numbers.
+            TypeError: if x does not hold real numbers, or the module returns no tensor.
             ValueError: if the module holds a batch norm that mixes the rows.
         """
         torch = import_module("torch")
-        for layer in self.module.modules():
-            mixes = isinstance(layer, torch.nn.modules.batchnorm._BatchNorm)
-            if mixes and (layer.training or layer.running_mean is None):
-                requirement = "without a batch norm that mixes the rows of a batch"
-                raise invalid("module", requirement, layer)
+        refuse_mixing(self.module)
         point = self._placed(torch, x)
         batch = point.unsqueeze(0).repeat(size, *(1 for _ in point.shape))
         with seeded_torch(rng), torch.no_grad():
-            return _numpy(self.module(batch))
+            found = self.module(batch)
+        if not isinstance(found, torch.Tensor):
+            requirement = "one tensor (wrap the module in one that picks it out)"
+            raise mistyped(f"outputs of {self.name}", requirement, _said(found))
+        return found
 
     def _placed(self, torch: Any, x: Any) -> Any:
         """The input on the module's device and, if it was no tensor, in its dtype."""
@@ -144,17 +163,40 @@ class TorchModule(Adapter):
         return point if like is None else point.to(like.device)
 
 
+def refuse_mixing(module: Any, name: str = "module") -> None:
+    """Refuse a module with a batch norm that looks at the batch: its rows depend on each other.
+
+    Args:
+        module: a torch module.
+        name: what the complaint calls it.
+
+    Raises:
+        ValueError: if it holds one.
+    """
+    torch = import_module("torch")
+    for layer in module.modules():
+        mixes = isinstance(layer, torch.nn.modules.batchnorm._BatchNorm)
+        if mixes and (layer.training or layer.running_mean is None):
+            raise invalid(name, "without a batch norm that mixes the rows of a batch", layer)
+
+
 def _tensor(x: Any) -> Any:
     torch = import_module("torch")
     # A copy: torch warns of arrays that are not writeable, as those of a pair are.
     return x if isinstance(x, torch.Tensor) else torch.from_numpy(numbers(x).copy())
 
 
-def _numpy(tensor: Any) -> npt.NDArray[Any]:
+def _device_type(held: Iterator[Any]) -> str:
     torch = import_module("torch")
-    tensor = tensor.detach().cpu()
-    # numpy has no bfloat16; float32 holds its values exactly.
-    if tensor.dtype == torch.bfloat16:
-        return of_format(tensor.float().numpy(), "bfloat16")
-    found: npt.NDArray[Any] = tensor.numpy()
-    return found
+    found = (tensor.device.type for tensor in held if isinstance(tensor, torch.Tensor))
+    return str(next(found, "cpu"))
+
+
+def _said(found: Any) -> str:
+    """What a module returned instead of a tensor, its parts by name."""
+    kind = type(found).__name__
+    if isinstance(found, Mapping):
+        return f"{kind} with {', '.join(map(repr, found))}"
+    if isinstance(found, (tuple, list)):
+        return f"{kind} of {', '.join(type(part).__name__ for part in found) or 'nothing'}"
+    return f"{kind}: {show(found)}"

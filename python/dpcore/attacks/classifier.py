@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from ..errors import choice, instance, integer, invalid
 from ..events.above import Score
+from ..events.held import Held, Rough, kept, slack, wide
 from ..records import Pair, Record, frozen_array
 from .attack import ScoreAttack
 from .scores.columns import Floats, both, numbers
@@ -79,6 +80,16 @@ class Linear(Record, word="Linear"):
             return total
 
         return _in_parts(outputs, self.features, odds)
+
+    def on_device(self, outputs: Held) -> Rough | None:
+        """The same where the outputs are."""
+        made = self.features.on_device(outputs)
+        if made is None:
+            return None
+        weights = kept(self, outputs, lambda like, _: wide(like, self.weights))
+        total = (made @ weights + self.intercept).clamp_(-_MOST_ODDS, _MOST_ODDS)
+        size = made.abs() @ weights.abs() + abs(self.intercept)
+        return Rough(total, slack(self.features.width + 1, size))
 
     def __str__(self) -> str:
         """One line for a report."""

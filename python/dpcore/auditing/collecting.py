@@ -11,6 +11,7 @@ import numpy as np
 from ..attacks.attack import Fitted, attack_name
 from ..errors import AssumptionWarning
 from ..events import event_of
+from ..mechanisms.callables import runs_on
 from ..progress import Progress, interrupted_again
 from ..records import Counts
 from ..results.audits import Audit
@@ -28,7 +29,7 @@ _CURVE_TRIALS: Final = 2**22
 
 def record(request: Request, source: Source, fitted: Fitted, counts: Counts, **more: Any) -> Audit:
     """The audit, with what the request says of it."""
-    notes = (*request.notes, *fitted.notes, *fitted.remarks, *more.pop("notes", ()))
+    notes = (*request.told, *request.notes, *fitted.notes, *fitted.remarks, *more.pop("notes", ()))
     return Audit(
         mechanism=request.mechanism,
         pair=request.pair,
@@ -51,6 +52,9 @@ def record(request: Request, source: Source, fitted: Fitted, counts: Counts, **m
         floats=request.floats,
         notes=notes,
         randomness=request.randomness,
+        clean=request.clean,
+        declared_loss=request.declared_loss,
+        runs_on=runs_on(request.mechanism),
         **more,
     )
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from ..errors import choice, invalid, mistyped, real
 from ..records import Record
 from .counting import EventRecord, Score, Seen, count_nan, hits_of
+from .held import Held, Scores, host, kept, scored, wide
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -63,20 +64,30 @@ class Above(EventRecord, word="Above"):
         Raises:
             ValueError: if the score does not return one real number per output.
         """
-        return self.of_scores(scores_of(self.score, outputs))
+        answers: npt.NDArray[np.bool_] = self.of_scores(scores_of(self.score, outputs))
+        return answers
 
     @property
     def own_score(self) -> Score:
         """The score that the event is a threshold on."""
         return self.score
 
-    def seen(self, outputs: npt.NDArray[Any], name: str) -> Seen:
+    def seen(self, outputs: npt.NDArray[Any] | Held, name: str) -> Seen:
         """Count the event, and keep the scores for what else is counted on them."""
-        scores = scores_of(self.score, outputs)
+        found = scored(self.score, outputs) if isinstance(outputs, Held) else None
+        if found is not None:
+            return self._held(found)
+        scores = scores_of(self.score, host(outputs))
         answers = self.of_scores(scores)
         return Seen((hits_of(answers),), count_nan(outputs), answers, scores)
 
-    def of_scores(self, scores: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+    def _held(self, scores: Scores) -> Seen:
+        """The same where the outputs are; the answers alone are copied."""
+        edge = kept(self, scores.outputs, lambda like, _: wide(like, np.array([self.threshold])))
+        answers = host(Held(self.of_scores(scores.settled(edge))))
+        return Seen((hits_of(answers),), scores.outputs.count_nan(), answers, scores)
+
+    def of_scores(self, scores: Any) -> Any:
         """Decide the event from scores, shape `(size,)`."""
         return scores >= self.threshold if self.side == "above" else scores < self.threshold
 

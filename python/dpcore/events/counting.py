@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ..errors import invalid
 from ..records import Pair, Record
+from .held import Held, Scores, host
 
 __all__ = ["Ballot", "Event", "EventRecord", "Score", "Seen", "count_nan", "happened", "hits_of"]
 
@@ -31,7 +32,7 @@ class Seen(NamedTuple):
     hits: tuple[int, ...]
     nan: int
     answers: npt.NDArray[np.bool_] | None
-    scores: npt.NDArray[np.float64] | None = None
+    scores: npt.NDArray[np.float64] | Scores | None = None
 
 
 class Ballot(NamedTuple):
@@ -78,11 +79,12 @@ class EventRecord(Record):
         """Whether it is the majority vote midway between two inputs, for either of them."""
         return False
 
-    def seen(self, outputs: npt.NDArray[Any], name: str) -> Seen:
+    def seen(self, outputs: npt.NDArray[Any] | Held, name: str) -> Seen:
         """Count the event on outputs.
 
         Args:
-            outputs: outputs, shape `(size, ...)`.
+            outputs: outputs, shape `(size, ...)`; held ones are copied, unless a subclass can
+                decide where they are.
             name: what complaints call the mechanism.
 
         Returns:
@@ -92,6 +94,7 @@ class EventRecord(Record):
             TypeError: if the outputs are of a kind that the event cannot read.
             ValueError: if they have another shape, or there is not one answer for each.
         """
+        outputs = host(outputs)
         answers = happened(self, outputs)
         return Seen((hits_of(answers),), count_nan(outputs), answers)
 
@@ -110,6 +113,8 @@ def hits_of(answers: npt.NDArray[np.bool_]) -> int:
     return int(np.count_nonzero(answers))
 
 
-def count_nan(outputs: npt.NDArray[Any]) -> int:
+def count_nan(outputs: npt.NDArray[Any] | Held) -> int:
     """Entries that are NaN."""
+    if isinstance(outputs, Held):
+        return outputs.count_nan()
     return int(np.count_nonzero(np.isnan(outputs))) if outputs.dtype.kind == "f" else 0

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from ..errors import instance, integer, invalid, mistyped, vector
 from ..records import Record, frozen_array
 from .counting import EventRecord, Seen
+from .held import Held, host
 
 _SHOWN = 5
 """Intervals that a report shows."""
@@ -171,8 +172,9 @@ class EveryCoordinate(EventRecord, word="EveryCoordinate"):
             for group, inside in zip(self.groups, self.sets, strict=True)
         )
 
-    def seen(self, outputs: npt.NDArray[Any], name: str) -> Seen:
+    def seen(self, outputs: npt.NDArray[Any] | Held, name: str) -> Seen:
         """Count the joint event, then each group's numbers."""
+        outputs = host(outputs)
         found = EventRecord.seen(self, outputs, name)
         return found._replace(hits=(*found.hits, *self.pooled(outputs)))
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from .above import Above
 from .counting import Event, EventRecord, Seen
 from .every_coordinate import EveryCoordinate
+from .held import Held, host
 from .never import Never
 from .vote import Vote
 
@@ -34,8 +35,9 @@ class Given(EventRecord, word="Given"):
         answers: npt.NDArray[np.bool_] = self.event(outputs)
         return answers
 
-    def seen(self, outputs: npt.NDArray[Any], name: str) -> Seen:
+    def seen(self, outputs: npt.NDArray[Any] | Held, name: str) -> Seen:
         """Count the answers, and what the callable pools."""
+        outputs = host(outputs)
         found = EventRecord.seen(self, outputs, name)
         pooled = getattr(self.event, "pooled", None)
         return found if pooled is None else found._replace(hits=(*found.hits, *pooled(outputs)))

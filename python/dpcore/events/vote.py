@@ -12,7 +12,8 @@ import numpy.typing as npt
 from .. import _core
 from ..errors import choice, instance, invalid, mistyped, vector
 from ..records import Pair, frozen_array
-from .counting import Ballot, EventRecord, Seen
+from .counting import Ballot, EventRecord, Seen, hits_of
+from .held import Held, at_least, host, kept
 
 __all__ = ["SIDES", "Vote"]
 
@@ -135,22 +136,50 @@ class Vote(EventRecord, word="Vote"):
         """Whether its thresholds lie midway between two inputs."""
         return replace(self, vote="x_prime") == Vote.between(pair)
 
-    def seen(self, outputs: npt.NDArray[Any], name: str) -> Seen:
-        """Count the vote in the core, which makes no answers."""
+    def seen(self, outputs: npt.NDArray[Any] | Held, name: str) -> Seen:
+        """Count the vote in the core, which makes no answers, or where the outputs are."""
+        if isinstance(outputs, Held):
+            return self._held(outputs, name)
         values = self._rows(outputs, name)
         votes, nan = _core.count_outputs(values, self.threshold, self.towards)
         return Seen((self.ballot.hits(votes, len(values)),), nan, None)
 
     def _rows(self, outputs: npt.NDArray[Any], name: str) -> npt.NDArray[np.float64]:
         """Outputs as contiguous float64 rows of the vote's dimension."""
-        dim = self.threshold.size
         if outputs.dtype.kind not in "buif":
             raise mistyped(f"outputs of {name}", "real numbers", outputs.dtype)
-        if outputs.ndim == 1 and dim == 1:
-            outputs = outputs[:, np.newaxis]
-        if outputs.ndim != 2 or outputs.shape[1] != dim:
-            raise invalid(f"outputs of {name}", f"of shape (size, {dim})", outputs.shape)
+        self._check_shape(outputs.shape, name)
+        outputs = outputs.reshape(len(outputs), self.threshold.size)
         return np.ascontiguousarray(outputs, dtype=np.float64)
+
+    def _check_shape(self, shape: tuple[int, ...], name: str) -> None:
+        dim = self.threshold.size
+        if shape[1:] != (dim,) and (dim, len(shape)) != (1, 1):
+            raise invalid(f"outputs of {name}", f"of shape (size, {dim})", shape)
+
+    def _held(self, outputs: Held, name: str) -> Seen:
+        """Count where the outputs are; the answers alone are copied."""
+        self._check_shape(outputs.shape, name)
+        edges, signs, away = kept(self, outputs, self._edges)
+        # What goes down votes for x' unless it is beyond; NaN is not, and yet votes for x.
+        beyond, nan = outputs.at_least(edges), outputs.count_nan()
+        votes = beyond.sum(1) if signs is None else beyond @ signs + float(away.sum())
+        if nan and signs is not None:
+            votes = votes - (outputs.flat.isnan() & away).sum(1)
+        won = 2.0 * votes > self.voting
+        answers = host(Held(won if self.vote == "x_prime" else ~won))
+        return Seen((hits_of(answers),), nan, answers)
+
+    def _edges(self, like: Any, name: str) -> tuple[Any, Any, Any]:
+        """Per entry what it is compared with (NaN: it has no vote), its sign, if it goes down."""
+        down = self.towards < 0
+        edges = np.where(down, np.nextafter(self.threshold, np.inf), self.threshold)
+        edges = at_least(np.where(self.towards == 0, np.nan, edges), name)
+        signs = None
+        if down.any():
+            wide = like if like.dtype.itemsize > 2 else like.float()
+            signs = wide.new_tensor(np.where(down, -1.0, 1.0).tolist())
+        return like.new_tensor(edges.tolist()), signs, like.new_tensor(down.tolist()).bool()
 
     def __str__(self) -> str:
         """One line for a report."""

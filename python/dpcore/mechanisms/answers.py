@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import invalid, masked, mistyped
+from ..events.held import of_format
 
 __all__ = ["objects", "of_format", "outputs_of", "rows_of"]
 
@@ -102,13 +103,6 @@ def objects(rows: Sequence[Any]) -> npt.NDArray[Any]:
     for place, row in enumerate(rows):
         array[place] = row
     return array
-
-
-def of_format(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
-    """The same numbers, with a word on the format that they were converted from."""
-    kind: Any = np.dtype
-    told: npt.NDArray[Any] = array.view(kind(array.dtype, metadata={"format": name}))
-    return told
 
 
 def _arranged(

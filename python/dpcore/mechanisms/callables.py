@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..errors import invalid, mistyped
+from ..events.held import Held, numpy_of
 from .answers import outputs_of
 
-__all__ = ["call", "generator", "name_of"]
+__all__ = ["call", "generator", "name_of", "one_by_one", "runs_on", "tensor_of"]
 
 
 def generator(seed: int, purpose: int, side: int, block: int, *further: int) -> np.random.Generator:
@@ -45,6 +47,45 @@ def call(
     # No name for the answer itself, as `_held_elsewhere` wants it.
     outputs = outputs_of(name, mechanism(x, size, rng), size, shape)
     return outputs.copy() if _held_elsewhere(outputs) else outputs
+
+
+def tensor_of(
+    mechanism: Any,
+    x: Any,
+    size: int,
+    rng: np.random.Generator,
+    shape: tuple[int, ...] | None = None,
+) -> Held | npt.NDArray[Any]:
+    """One call of a mechanism that makes tensors, left where they are if events can read them.
+
+    They are looked at before the next call: a buffer that is filled again needs no copy.
+    """
+    name, tensor = f"outputs of {name_of(mechanism)}", mechanism.tensor(x, size, rng)
+    if not hasattr(tensor, "detach"):
+        raise mistyped(name, "a tensor", tensor)
+    if tensor.ndim == 0 or len(tensor) != size:
+        raise invalid(name, f"a tensor with {size} rows, one per output", tuple(tensor.shape))
+    return Held(tensor.detach()) if Held.takes(tensor) else numpy_of(tensor)
+
+
+def one_by_one(mechanism: Any) -> bool:
+    """Whether a mechanism makes one call of somebody's code for each output."""
+    return hasattr(mechanism, "reproducible") and not hasattr(mechanism, "tensor")
+
+
+def runs_on(mechanism: Any) -> str:
+    """The device and the torch of a mechanism that makes tensors; empty for any other.
+
+    Streams differ between devices, and between versions of torch.
+
+    Example:
+        >>> runs_on(lambda x, size, rng: rng.normal(x, 1.0, size))
+        ''
+    """
+    device = getattr(mechanism, "device_type", None)
+    if not hasattr(mechanism, "tensor") or not isinstance(device, str):
+        return ""
+    return f"{device}, torch {str(sys.modules['torch'].__version__).partition('+')[0]}"
 
 
 def _held_elsewhere(outputs: npt.NDArray[Any]) -> bool:

@@ -72,7 +72,13 @@ class Evidence(Record):
         notes: what a reader should know beside the figures; nothing here changes a verdict.
         neighbour: the relation of neighbours that the pair was checked against, or empty.
         randomness: "seed" (repeats the outputs), "rounding" (not bit for bit), "own", "not known".
+        runs_on: device and version of torch, for a torch mechanism; else empty. Part of what
+            repeats it.
         shape: shape of one output.
+        clean: the vectors that the noise is added to, where the mechanism tells them: what attacks
+            knew of the pair.
+        declared_loss: exact loss of the pair at `delta`, computed from the noise that the mechanism
+            declares and not certified; None where it declares none.
         threads: threads used (not compared).
         seconds: time taken to count (not compared).
     """
@@ -121,7 +127,10 @@ class Evidence(Record):
     notes: tuple[str, ...] = field(default=(), metadata=told(several(str), together, objects=True))
     neighbour: str = field(default="", metadata=told(a(str)))
     randomness: str = field(default="not known", metadata=told(one_of(*RANDOMNESS), less_repeated))
+    runs_on: str = field(default="", metadata=told(a(str)))
     shape: tuple[int, ...] = field(default=(1,), metadata=told(shape, always=True))
+    clean: Pair | None = field(default=None, metadata=told(perhaps(a(Pair)), objects=True))
+    declared_loss: float | None = field(default=None, metadata=told(perhaps(number)))
     threads: int = field(default=1, compare=False, metadata=told(whole(1), larger, always=True))
     seconds: float = field(default=0.0, compare=False, metadata=told(number, total, always=True))
 

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..bounds import limits
+from ..events.held import Held, host
 from ..streams import COUNT
 
 _EXCLUDED: Final = 40.0 * math.log(2.0)
@@ -84,7 +85,7 @@ class Mark(NamedTuple):
     collisions: Collisions
 
 
-def mark_of(outputs: npt.NDArray[Any], needed: float, pilot: bool) -> Mark:
+def mark_of(outputs: npt.NDArray[Any] | Held, needed: float, pilot: bool) -> Mark:
     """The mark of one call's outputs.
 
     Args:
@@ -96,7 +97,7 @@ def mark_of(outputs: npt.NDArray[Any], needed: float, pilot: bool) -> Mark:
     rungs = list(_rungs(size, needed))
     looked = rungs[-1] if rungs else 0
     paired = min(size, _PILOT_ROWS) if pilot else 0
-    rows = encoded(outputs[: max(looked, paired)]) if looked or paired else None
+    rows = encoded(host(outputs[: max(looked, paired)])) if looked or paired else None
     if rows is None:
         return Mark(size, {}, Collisions())
     first, digests = 0, {}

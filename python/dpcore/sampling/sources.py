@@ -22,7 +22,8 @@ from .. import _core
 from ..errors import invalid, vector
 from ..events import event_of
 from ..events.counting import Ballot
-from ..mechanisms.callables import call, generator, name_of
+from ..events.held import Held
+from ..mechanisms.callables import call, generator, name_of, one_by_one, tensor_of
 from ..mechanisms.native import Native, describe
 from ..records import Pair
 from ..streams import COUNT
@@ -132,13 +133,23 @@ class CallableDraws:
 
     def draw(self, purpose: int, side: int, place: Place) -> npt.NDArray[Any]:
         """The wanted rows of a block."""
+        outputs: npt.NDArray[Any] = self._drawn(call, purpose, side, place)
+        return outputs
+
+    def held(self, purpose: int, side: int, place: Place) -> npt.NDArray[Any] | Held:
+        """The same, where the mechanism made them if it makes tensors."""
+        how = tensor_of if hasattr(self.mechanism, "tensor") else call
+        outputs: npt.NDArray[Any] | Held = self._drawn(how, purpose, side, place)
+        return outputs
+
+    def _drawn(self, called: Any, purpose: int, side: int, place: Place) -> Any:
         x = self.pair.x_prime if side else self.pair.x
         stream = purpose, side, place.number
         rng = generator(self.seed, *stream)
         # A stream of their own: the mechanism's draws from rng are the same with and without.
         seeded = seeded_globals(generator(self.seed, *stream, _GLOBALS)) if self.globals else None
         with seeded or nullcontext():
-            outputs = call(self.mechanism, x, place.size, rng, self.shape)
+            outputs = called(self.mechanism, x, place.size, rng, self.shape)
         if outputs.shape[1:] != self.shape:
             wanted = (place.size, *self.shape)
             name = f"outputs of {name_of(self.mechanism)}"
@@ -183,7 +194,10 @@ def do(
     reseed_a_forked_child()
     steps = []
     for place in places:
-        outputs = draws.draw(purpose, side, place)
+        # What is only counted need not leave the device.
+        counted = purpose == COUNT and isinstance(work, TallyRows) and not draws.native
+        drawn: Any = draws.held if counted else draws.draw  # type: ignore[attr-defined]
+        outputs = drawn(purpose, side, place)
         marked = not draws.native and place.first == 0
         mark = mark_of(outputs, needed, purpose != COUNT) if marked else None
         start = place.number * draws.block + place.first
@@ -297,7 +311,7 @@ class Source:
         """
         draws = self.draws
         # Where each output has a call of its own, no call is shared.
-        if isinstance(draws, NativeDraws) or hasattr(draws.mechanism, "reproducible"):
+        if isinstance(draws, NativeDraws) or one_by_one(draws.mechanism):
             return ()
 
         def draw(side: int, number: int, rows: int) -> npt.NDArray[Any]:

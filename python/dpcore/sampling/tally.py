@@ -12,6 +12,7 @@ from .. import _core
 from ..events import EventRecord, event_of
 from ..events.above import scores_of
 from ..events.counting import Event, Score, Seen, happened, hits_of
+from ..events.held import Held, Scores, host, kept, scored, wide
 from ..records import Record, frozen_array
 from .rows import Evidence
 
@@ -47,24 +48,30 @@ class Curve(Record, word="Curve"):
         """Freeze the thresholds."""
         object.__setattr__(self, "thresholds", frozen_array(np.asarray(self.thresholds)))
 
-    def __call__(self, outputs: npt.NDArray[Any]) -> tuple[int, ...]:
+    def __call__(self, outputs: npt.NDArray[Any] | Held) -> tuple[int, ...]:
         """Counts at every threshold; a score that is NaN is above none."""
-        return self.of_scores(scores_of(self.score, outputs))
+        found = scored(self.score, outputs) if isinstance(outputs, Held) else None
+        return self.of_scores(scores_of(self.score, host(outputs)) if found is None else found)
 
     def beside(
         self,
-        outputs: npt.NDArray[Any],
+        outputs: npt.NDArray[Any] | Held,
         score: Score | None,
-        scores: Floats | None,
+        scores: Floats | Scores | None,
     ) -> tuple[int, ...]:
         """Counts beside those of an event; its own score needs no second scoring."""
         known = scores is not None and score is self.score
         return self.of_scores(scores) if known else self(outputs)  # type: ignore[arg-type]
 
-    def of_scores(self, scores: Floats) -> tuple[int, ...]:
+    def of_scores(self, scores: Floats | Scores) -> tuple[int, ...]:
         """The same from the scores."""
+        if isinstance(scores, Scores):
+            return scores.above(kept(self, scores.outputs, self._edges))
         counts = binned(scores, self.thresholds)
         return tuple((counts.sum() - np.cumsum(counts)[:-1]).tolist())
+
+    def _edges(self, like: Any, _: str) -> Any:
+        return wide(like, self.thresholds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +80,17 @@ class Hits:
 
     event: Event
 
-    def __call__(self, outputs: npt.NDArray[Any]) -> tuple[int, ...]:
+    def __call__(self, outputs: npt.NDArray[Any] | Held) -> tuple[int, ...]:
         """One count."""
+        if isinstance(outputs, Held):
+            return event_of(self.event).seen(outputs, "the mechanism").hits[:1]
         return (hits_of(happened(self.event, outputs)),)
 
     def beside(
         self,
-        outputs: npt.NDArray[Any],
+        outputs: npt.NDArray[Any] | Held,
         score: Score | None,
-        scores: Floats | None,
+        scores: Floats | Scores | None,
     ) -> tuple[int, ...]:
         """The count, whatever is counted beside it."""
         return self(outputs)
@@ -147,7 +156,7 @@ class TallyRows:
     watches: tuple[Watch, ...] = ()
     origin: int | None = None
 
-    def __call__(self, outputs: npt.NDArray[Any], start: int) -> Tally:
+    def __call__(self, outputs: npt.NDArray[Any] | Held, start: int) -> Tally:
         """Count one block's outputs, the first of which is trial `start`."""
         event = event_of(self.event)
         seen = event.seen(outputs, self.name)
@@ -164,7 +173,7 @@ class TallyRows:
         return Tally(len(outputs), seen.hits, seen.nan, tuple(watched), tuple(rows), evidence)
 
     def _evidence(
-        self, event: EventRecord, outputs: npt.NDArray[Any], since: int, seen: Seen
+        self, event: EventRecord, outputs: npt.NDArray[Any] | Held, since: int, seen: Seen
     ) -> Evidence:
         """What the rows of a block say of their independence, with or without answers."""
         if seen.answers is not None:
@@ -173,7 +182,7 @@ class TallyRows:
         def hits(first: int, end: int) -> int:
             return event.seen(outputs[first:end], self.name).hits[0]
 
-        return Evidence.of(outputs, since, hits, lambda end: event(outputs[:end]))
+        return Evidence.of(outputs, since, hits, lambda end: event(host(outputs[:end])))
 
 
 def binned(values: Floats, edges: Floats) -> npt.NDArray[np.int64]:

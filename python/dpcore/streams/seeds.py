@@ -22,6 +22,9 @@ PROBE: Final = 4
 BLOCK_ELEMENTS: Final = 2**17
 """Elements in a block of trials: 20 microseconds of counting, two milliseconds of numpy."""
 
+BLOCK_ELEMENTS_ON: Final = {"cuda": 2**22}
+"""The same on a device that is slow to be asked and quick to answer."""
+
 MOST_DRAWS: Final = 2**63
 
 
@@ -52,6 +55,11 @@ def threads_of(threads: Any, default: int | None = None) -> int:
     return integer("threads", threads, 1, _core.MOST_THREADS)
 
 
-def block_of(elements: int) -> int:
-    """Trials in a block of outputs of `elements` numbers; never depends on the machine."""
-    return max(1, BLOCK_ELEMENTS // max(1, elements))
+def block_of(elements: int, device: str = "cpu") -> int:
+    """Trials in a block of outputs of `elements` numbers; never depends on the machine.
+
+    Args:
+        elements: numbers in one output.
+        device: type of the device that a user's torch module is on.
+    """
+    return max(1, BLOCK_ELEMENTS_ON.get(device, BLOCK_ELEMENTS) // max(1, elements))

@@ -9,12 +9,14 @@ from . import inference
 from .corpus import Corpus
 from .generating import generated
 from .reading import read, word_vectors
+from .rewriting import Rewriter
 from .splitting import split
 from .tfidf import TfidfSVD
 from .vocabulary import Vocabulary, words_of
 
 __all__ = [
     "Corpus",
+    "Rewriter",
     "TfidfSVD",
     "Vocabulary",
     "generated",

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import invalid
+from ...events.held import Held, kept, wide
 from ...records import Record, frozen_array
 from ..choosing.grains import Grain, grains_of
 from .columns import Atoms, Floats, atoms_of, head, known, loose_of, numbers
@@ -90,6 +91,28 @@ class Features(Record, word="Features"):
                 # Beyond, a number's own last place is wider than the grid.
                 near = np.abs(values) < unit * 2.0**52
                 values[near] = np.floor(values[near] / unit + _GRID) * unit
+        return made
+
+    def on_device(self, outputs: Held) -> Any:
+        """The same where the outputs are, a tensor of float64; None for another number of them."""
+        rows, dim = outputs.flat, self.fill.size
+        if rows.shape[1] != dim:
+            return None
+        fill, unit = kept(
+            self, outputs, lambda like, _: (wide(like, self.fill), wide(like, self.unit))
+        )
+        made = fill.new_empty((len(outputs), self.width))
+        values = made[:, :dim].copy_(rows)
+        for flag, (entry, low, high) in enumerate(
+            zip(self.entries.tolist(), self.lows.tolist(), self.highs.tolist(), strict=True)
+        ):
+            column = rows[:, entry].double()
+            hit = column.isnan() if low != low else (column >= low) & (column <= high)
+            made[:, dim + flag] = hit
+            values[:, entry].masked_fill_(hit, float(self.fill[entry]))
+        values.copy_(values.where(values.isfinite(), fill))
+        merged = (values / unit + _GRID).floor() * unit
+        values.copy_(merged.where((unit > 0.0) & (values.abs() < unit * 2.0**52), values))
         return made
 
 

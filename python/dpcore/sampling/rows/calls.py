@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import about
+from ...events.held import Held, host
 from .parts import Array, alike, differ, parts
 
 FEWEST: Final = 32
@@ -34,7 +35,7 @@ class Same(NamedTuple):
     values: tuple[Array, ...]
 
 
-def same_rows(outputs: Array) -> Same | None:
+def same_rows(outputs: Array | Held) -> Same | None:
     """What is equal in all rows of a call; None where nothing is, or there is one row alone.
 
     Args:
@@ -46,11 +47,26 @@ def same_rows(outputs: Array) -> Same | None:
     """
     if len(outputs) < 2:
         return None
+    if isinstance(outputs, Held):
+        return _same_held(outputs)
     tables = parts(outputs)
     columns = tuple(map(_same_columns, tables))
     if not any(map(np.any, columns)):
         return None
     return Same(len(outputs), columns, tuple(table[0].copy() for table in tables))
+
+
+def _same_held(outputs: Held) -> Same | None:
+    """The same where the outputs are: of most, two rows say that nothing is."""
+    first = host(outputs[:2]).reshape(2, -1)
+    if not alike(first[0], first[1]).any():
+        return None
+    rows = outputs.tensor.reshape(len(outputs), -1)
+    same = rows == rows[0]
+    if outputs.tensor.is_floating_point():
+        same |= rows.isnan() & rows[0].isnan()
+    found = host(Held(same.all(0)))
+    return Same(len(outputs), (found,), (first[0].copy(),)) if found.any() else None
 
 
 def _same_columns(table: Array) -> npt.NDArray[np.bool_]:

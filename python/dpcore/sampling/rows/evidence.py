@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from ...events.held import Held
 from .dispersion import Blocks, cut, dispersion
 from .neighbours import Sums, farthest, looked_at, neighbours
 from .parts import Array
@@ -35,7 +36,7 @@ class Evidence:
     @classmethod
     def of(
         cls,
-        outputs: Array,
+        outputs: Array | Held,
         start: int,
         hits: Callable[[int, int], int],
         answers: Callable[[int], npt.NDArray[np.bool_]],
@@ -54,7 +55,9 @@ class Evidence:
         return cls(counts, neighbours(outputs[:rows], answers(rows)) if rows else None)
 
     @classmethod
-    def of_answers(cls, outputs: Array, start: int, answers: npt.NDArray[np.bool_]) -> Evidence:
+    def of_answers(
+        cls, outputs: Array | Held, start: int, answers: npt.NDArray[np.bool_]
+    ) -> Evidence:
         """The same where the event has been decided for every row."""
 
         def hits(first: int, end: int) -> int:

@@ -15,7 +15,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from .parts import MOST_COLUMNS, Array, sequences
+from ...events.held import Held
+from .parts import MOST_COLUMNS, Array, few_columns, sequences
 
 _FIRST: Final = 2**11
 _LATER: Final = 2**10
@@ -49,7 +50,7 @@ def looked_at(start: int, rows: int) -> int:
     return max(0, min(rows, (_FIRST if start < _EVERY else _LATER) - behind))
 
 
-def neighbours(outputs: Array, answers: npt.NDArray[np.bool_]) -> Sums | None:
+def neighbours(outputs: Array | Held, answers: npt.NDArray[np.bool_]) -> Sums | None:
     """Compare the rows of a call with those that stand near them.
 
     Args:
@@ -62,7 +63,7 @@ def neighbours(outputs: Array, answers: npt.NDArray[np.bool_]) -> Sums | None:
     rows = len(outputs)
     if rows < _FEWEST:
         return None
-    ranks, codes = sequences(outputs)
+    ranks, codes = sequences(few_columns(outputs))
     scores = np.array([answers, *ranks], dtype=np.float64)
     sums = np.zeros((3, 2 + MOST_COLUMNS, _LAGS))
     _add_products(sums[:, 1 : 1 + len(scores)], scores - scores.mean(axis=1, keepdims=True))

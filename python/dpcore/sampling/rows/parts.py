@@ -7,6 +7,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from ...events.held import Held
+
 Array = npt.NDArray[Any]
 
 MOST_COLUMNS: Final = 4
@@ -70,6 +72,13 @@ def sequences(outputs: Array) -> tuple[list[npt.NDArray[np.float64]], npt.NDArra
         scores.append(ranks)
         whole = codes if number == 0 else _paired(whole, codes)
     return scores, whole
+
+
+def few_columns(outputs: Array | Held) -> Array:
+    """Of held outputs the columns whose order is looked at, as an array; an array as it is."""
+    if not isinstance(outputs, Held):
+        return outputs
+    return outputs.columns(_spread(int(np.prod(outputs.shape[1:]))))
 
 
 def _spread(columns: int) -> list[int]:

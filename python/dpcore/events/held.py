@@ -1,0 +1,292 @@
+"""Outputs that stay where a mechanism made them: a tensor on any device, asked for a few numbers.
+
+An event needs of a block one bool for each output. On a graphics card, copying the block would take
+longer than drawing it; on the CPU torch and numpy share the memory. Nothing here imports torch: a
+tensor is only there where somebody has.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = [
+    "Held", "Rough", "Scores", "at_least", "host", "kept", "numpy_of", "of_format", "scored",
+    "slack", "wide",
+]  # fmt: skip
+
+_FLOATS: Final = ("float32", "float64", "bfloat16", "float16")
+_WHOLE: Final = ("int64", "int32", "int16", "int8", "uint8", "bool")
+_WITHOUT_FLOAT64: Final = ("mps", "meta")
+"""Devices whose blocks are copied: they have no float64, or no numbers at all."""
+_KEPT: Final = 16
+_UNIT: Final = 2.0**-53
+"""Half of the last place of 1.0 in float64."""
+
+
+class Held:
+    """Outputs of one call as a tensor; a slice is another one, on the same memory.
+
+    Args:
+        tensor: real numbers, shape `(size, ...)`, of a kind that `Held.takes`.
+    """
+
+    __slots__ = ("_flat", "_numpy", "tensor")
+
+    def __init__(self, tensor: Any) -> None:
+        self.tensor = tensor
+        self._flat: Any = None
+        self._numpy: npt.NDArray[Any] | None = None
+
+    @staticmethod
+    def takes(tensor: Any) -> bool:
+        """Whether events can be decided where the tensor is; others are copied."""
+        torch: Any = sys.modules["torch"]
+        return (
+            tensor.layout == torch.strided
+            and tensor.device.type not in _WITHOUT_FLOAT64
+            and _format(tensor) in _FLOATS + _WHOLE
+        )
+
+    def __len__(self) -> int:
+        return int(self.tensor.shape[0])
+
+    def __getitem__(self, rows: Any) -> Held:
+        """Some rows: a slice, or the tensor of bools that says which."""
+        return Held(self.tensor[rows])
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the outputs, `(size, ...)`."""
+        return tuple(self.tensor.shape)
+
+    @property
+    def flat(self) -> Any:
+        """The outputs as rows of numbers, shape `(size, entries)`; float64 what was no float."""
+        if self._flat is None:
+            flat = self.tensor.reshape(len(self), int(np.prod(self.shape[1:])))
+            self._flat = flat if _format(flat) in _FLOATS else flat.double()
+        return self._flat
+
+    @property
+    def near(self) -> bool:
+        """Whether numpy can look at the numbers where they are."""
+        return bool(self.tensor.device.type == "cpu") and _format(self.tensor) != "bfloat16"
+
+    def numpy(self) -> npt.NDArray[Any]:
+        """All of it as an array, a copy unless `near`."""
+        if self._numpy is None:
+            self._numpy = numpy_of(self.tensor)
+        return self._numpy
+
+    def columns(self, places: list[int]) -> npt.NDArray[Any]:
+        """Some entries of every output, shape `(size, places)`."""
+        flat = self.tensor.reshape(len(self), int(np.prod(self.shape[1:])))
+        return numpy_of(flat[:, places])
+
+    def count_nan(self) -> int:
+        """Entries that are NaN."""
+        # A NaN makes the sum NaN; to look at every entry for itself takes ten times as long.
+        flat = self.flat
+        return int(flat.isnan().sum()) if bool(flat.sum().isnan()) else 0
+
+    def sum(self) -> Any:
+        """The sum of every row, in float64."""
+        return self.flat.sum(1, dtype=sys.modules["torch"].float64)
+
+    def dot(self, weights: Any) -> Any:
+        """The sum of every row's entries times weights, a tensor of float64."""
+        return self.flat.double() @ weights
+
+    def reach(self) -> Any:
+        """The largest magnitude in every row, in float64; NaN if one entry is."""
+        return self.flat.abs().amax(1).double()
+
+    def at_least(self, edges: Any) -> Any:
+        """1.0 where an entry is at or above the edge of its column, else 0.0."""
+        flat, torch = self.flat, sys.modules["torch"]
+        # Numbers rather than bools: torch compares and adds them four times as fast.
+        kind = torch.float32 if flat.dtype.itemsize < 4 else flat.dtype
+        found = flat.new_empty(flat.shape, dtype=kind if flat.shape[1] < 2**24 else torch.float64)
+        return torch.ge(flat, edges, out=found)
+
+
+def slack(terms: int, size: Any) -> Any:
+    """How far two sums of so many terms may be apart, whatever their orders and few roundings.
+
+    Args:
+        terms: of the sum.
+        size: the sum of their magnitudes, or more, a float or a tensor.
+
+    Source:
+        Higham (2002), Accuracy and Stability of Numerical Algorithms, section 4.2: either sum is
+        off by at most (n - 1) u / (1 - n u) times the sum of magnitudes.
+    """
+    return 4.0 * (terms + 4) * _UNIT * size
+
+
+class Rough(NamedTuple):
+    """Scores as a device finds them, its sums in an order of its own.
+
+    Args:
+        scores: one number for every output, a tensor of float64.
+        slack: how far they may be from the score's own numbers, a float or one for every output;
+            None where they are the same bits.
+    """
+
+    scores: Any
+    slack: Any = None
+
+
+class Scores:
+    """Scores of held outputs, made exact wherever a threshold is near.
+
+    Args:
+        score: outputs -> scores, what they are in the end.
+        outputs: what is scored.
+        rough: the scores where the outputs are.
+    """
+
+    __slots__ = ("outputs", "score", "slack", "values")
+
+    def __init__(self, score: Callable[[Any], Any], outputs: Held, rough: Rough) -> None:
+        self.score, self.outputs = score, outputs
+        self.values, self.slack = rough
+
+    def __len__(self) -> int:
+        return len(self.outputs)
+
+    def __getitem__(self, rows: slice) -> Scores:
+        slack = self.slack[rows] if getattr(self.slack, "ndim", 0) else self.slack
+        return Scores(self.score, self.outputs[rows], Rough(self.values[rows], slack))
+
+    def settled(self, thresholds: Any) -> Any:
+        """The scores, on the same side of every threshold as the score's own numbers.
+
+        The few that rounding could move across one are scored again as arrays are.
+
+        Args:
+            thresholds: increasing, a tensor of float64.
+        """
+        if self.slack is None:
+            return self.values
+        low, high = (_passed(self.values + side, thresholds) for side in (-self.slack, self.slack))
+        near = low != high
+        if getattr(self.slack, "ndim", 0):
+            # Infinite entries may cancel in one order and not in another.
+            near |= self.slack.isinf()
+        if not bool(near.any()):
+            return self.values
+        exact = np.asarray(self.score(self.outputs[near].numpy()), np.float64)
+        values = self.values.clone()
+        values[near] = values.new_tensor(exact)
+        return values
+
+    def above(self, thresholds: Any) -> tuple[int, ...]:
+        """How many scores are at or above each threshold; NaN is above none."""
+        values = self.settled(thresholds)
+        known = values[values == values]
+        bins = sys.modules["torch"].bincount(
+            _passed(known, thresholds), minlength=len(thresholds) + 1
+        )
+        return tuple((len(known) - bins.cumsum(0)[:-1]).tolist())
+
+
+def scored(score: Any, outputs: Held) -> Scores | None:
+    """The scores of held outputs; None where the score wants an array.
+
+    Only the package's own scores say how: a subclass of one may score otherwise.
+    """
+    own = type(score).__module__.partition(".")[0] == __name__.partition(".")[0]
+    ask = getattr(score, "on_device", None) if own else None
+    if ask is None or (outputs.near and getattr(score, "compiled", False)):
+        return None
+    found = ask(outputs)
+    return None if found is None else Scores(score, outputs, found)
+
+
+def host(outputs: Any) -> npt.NDArray[Any]:
+    """Outputs as an array, wherever they are."""
+    return outputs.numpy() if isinstance(outputs, Held) else outputs
+
+
+def numpy_of(tensor: Any) -> npt.NDArray[Any]:
+    """A tensor as an array; bfloat16, which numpy lacks, as float32 that says so."""
+    tensor = tensor.detach().cpu().resolve_conj().resolve_neg()
+    if _format(tensor) != "bfloat16":
+        found: npt.NDArray[Any] = tensor.numpy()
+        return found
+    return of_format(tensor.float().numpy(), "bfloat16")
+
+
+def of_format(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
+    """The same numbers, with a word on the format that they were converted from."""
+    kind: Any = np.dtype
+    told: npt.NDArray[Any] = array.view(kind(array.dtype, metadata={"format": name}))
+    return told
+
+
+def kept(owner: Any, outputs: Held, make: Callable[[Any, str], Any]) -> Any:
+    """What an event or a score needs beside outputs, made once for each device and format.
+
+    Args:
+        owner: the event or score; it never changes.
+        outputs: beside which it is needed.
+        make: (a tensor like the outputs' rows, the name of their format) -> anything.
+    """
+    like = outputs.flat
+    key = (id(owner), like.dtype, like.device)
+    held = _made.get(key)
+    # By identity: to compare thresholds of a thousand entries would take longer than to use them.
+    if held is None or held[0] is not owner:
+        held = _made[key] = (owner, make(like, _format(like)))
+        while len(_made) > _KEPT:
+            _made.popitem(last=False)
+    return held[1]
+
+
+_made: OrderedDict[Any, tuple[Any, Any]] = OrderedDict()
+
+
+def wide(like: Any, values: npt.NDArray[Any]) -> Any:
+    """Numbers as a tensor of float64 beside another one."""
+    return like.new_tensor(values.tolist(), dtype=sys.modules["torch"].float64)
+
+
+def at_least(edges: npt.NDArray[np.float64], name: str) -> npt.NDArray[np.floating[Any]]:
+    """The smallest number of a format that is not below each edge: the same comparisons with it.
+
+    Args:
+        edges: real numbers, infinite ones too.
+        name: "float32", "float64", "float16", or "bfloat16", whose numbers are float32 as well.
+
+    Example:
+        >>> at_least(np.array([0.1, -0.1]), "float16").tolist()
+        [0.10003662109375, -0.0999755859375]
+        >>> at_least(np.array([0.1, -0.1]), "bfloat16").tolist()
+        [0.10009765625, -0.099609375]
+    """
+    kind = np.dtype("float32" if name == "bfloat16" else name)
+    with np.errstate(over="ignore", under="ignore"):
+        near = edges.astype(kind)
+        found = np.where(near < edges, np.nextafter(near, kind.type(np.inf)), near)
+    if name == "bfloat16":
+        bits = found.view(np.int32)
+        # Its numbers end in sixteen zeros: away from 0 above it, towards 0 below.
+        bits = np.where(found > 0.0, bits + 0xFFFF, bits) & np.int32(-0x10000)
+        found = np.where(np.isnan(found), found, bits.astype(np.int32).view(np.float32))
+    return found
+
+
+def _format(tensor: Any) -> str:
+    return str(tensor.dtype).rpartition(".")[2]
+
+
+def _passed(values: Any, thresholds: Any) -> Any:
+    """How many thresholds are at or below each value; all of them for NaN."""
+    return sys.modules["torch"].bucketize(values, thresholds, right=True)
