@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from shared_extras import needs
-from shared_texts import data
+from shared_extras import data, needs
 
 from dpcore.text import TfidfSVD, read
 from dpcore.text.inference import infer, usual
