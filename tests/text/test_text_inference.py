@@ -272,3 +272,22 @@ def test_no_figure_of_the_record_is_the_best_of_the_test():
     assert result.attacker == "first"
     assert result.accuracy.value < 0.6
     assert not result.above_floor
+
+
+def test_a_private_encoder_brings_its_claim_and_its_delta(people):
+    needs("torch")
+    from dpcore.torch import Clip, PrivateEncoder
+
+    def encode(texts):
+        # A private encoder asks for the width with a text of its own.
+        return people[1]([text if text[1:].isdigit() else "t0" for text in texts])
+
+    told = {"attackers": Centroids(), "neighbours": "any two texts", "rng": 1}
+    for epsilon, noise, delta in ((4.0, "laplace", 0.0), (8.0, "gaussian", 1e-5)):
+        settings = {"epsilon": epsilon, "noise": noise, "delta": delta}
+        private = PrivateEncoder(encode, Clip("l1", 1.0), **settings)
+        result = infer(private, people[0], "male", **told)
+        assert (result.certified.claim, result.certified.delta) == (epsilon, delta)
+        assert result.seeded
+        assert not result.certified.refuted
+        assert result == infer(private, people[0], "male", **told)
