@@ -7,6 +7,7 @@ tensor is only there where somebody has.
 
 from __future__ import annotations
 
+import math
 import sys
 from collections import OrderedDict
 from collections.abc import Callable
@@ -25,6 +26,8 @@ _WHOLE: Final = ("int64", "int32", "int16", "int8", "uint8", "bool")
 _WITHOUT_FLOAT64: Final = ("mps", "meta")
 """Devices whose blocks are copied: they have no float64, or no numbers at all."""
 _KEPT: Final = 16
+_TABLE: Final = 2**20
+"""Differences of scores and thresholds that are made at once."""
 _UNIT: Final = 2.0**-53
 """Half of the last place of 1.0 in float64."""
 
@@ -69,9 +72,13 @@ class Held:
     def flat(self) -> Any:
         """The outputs as rows of numbers, shape `(size, entries)`; float64 what was no float."""
         if self._flat is None:
-            flat = self.tensor.reshape(len(self), int(np.prod(self.shape[1:])))
+            flat = self._rows()
             self._flat = flat if _format(flat) in _FLOATS else flat.double()
         return self._flat
+
+    def _rows(self) -> Any:
+        tensor = self.tensor
+        return tensor if tensor.ndim == 2 else tensor.reshape(len(self), math.prod(self.shape[1:]))
 
     @property
     def near(self) -> bool:
@@ -86,8 +93,7 @@ class Held:
 
     def columns(self, places: list[int]) -> npt.NDArray[Any]:
         """Some entries of every output, shape `(size, places)`."""
-        flat = self.tensor.reshape(len(self), int(np.prod(self.shape[1:])))
-        return numpy_of(flat[:, places])
+        return numpy_of(self._rows()[:, places])
 
     def count_nan(self) -> int:
         """Entries that are NaN."""
@@ -103,9 +109,13 @@ class Held:
         """The sum of every row's entries times weights, a tensor of float64."""
         return self.flat.double() @ weights
 
-    def reach(self) -> Any:
-        """The largest magnitude in every row, in float64; NaN if one entry is."""
-        return self.flat.abs().amax(1).double()
+    def norm(self) -> Any:
+        """At least the Euclidean norm of every row, in float64; NaN if an entry is."""
+        flat, torch = self.flat, sys.modules["torch"]
+        double = flat.dtype == torch.float64
+        found = flat.norm(dim=1, dtype=torch.float64 if double else torch.float32).double()
+        # Squares of numbers below this may vanish.
+        return found + math.sqrt(flat.shape[1]) * (2.0**-500 if double else 2.0**-60)
 
     def at_least(self, edges: Any) -> Any:
         """1.0 where an entry is at or above the edge of its column, else 0.0."""
@@ -173,7 +183,7 @@ class Scores:
         Args:
             thresholds: increasing, a tensor of float64.
         """
-        if self.slack is None:
+        if self.slack is None or self._far(thresholds):
             return self.values
         low, high = (_passed(self.values + side, thresholds) for side in (-self.slack, self.slack))
         near = low != high
@@ -186,6 +196,13 @@ class Scores:
         values = self.values.clone()
         values[near] = values.new_tensor(exact)
         return values
+
+    def _far(self, thresholds: Any) -> bool:
+        """Whether all scores are beyond doubt: in half of the steps, where nothing is NaN."""
+        if len(self) * len(thresholds) > _TABLE:
+            return False
+        gaps = (self.values.unsqueeze(1) - thresholds).abs_().amin(1)
+        return bool((gaps > self.slack).all())
 
     def above(self, thresholds: Any) -> tuple[int, ...]:
         """How many scores are at or above each threshold; NaN is above none."""
@@ -217,11 +234,10 @@ def host(outputs: Any) -> npt.NDArray[Any]:
 
 def numpy_of(tensor: Any) -> npt.NDArray[Any]:
     """A tensor as an array; bfloat16, which numpy lacks, as float32 that says so."""
-    tensor = tensor.detach().cpu().resolve_conj().resolve_neg()
-    if _format(tensor) != "bfloat16":
-        found: npt.NDArray[Any] = tensor.numpy()
-        return found
-    return of_format(tensor.float().numpy(), "bfloat16")
+    if _format(tensor) == "bfloat16":
+        return of_format(tensor.float().numpy(force=True), "bfloat16")
+    found: npt.NDArray[Any] = tensor.numpy(force=True)
+    return found
 
 
 def of_format(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:

@@ -105,7 +105,7 @@ def mark_of(outputs: npt.NDArray[Any] | Held, needed: float, pilot: bool) -> Mar
     for rung in rungs:
         found.update(rows[first:rung].tobytes())
         digests[rung], first = found.copy().digest(), rung
-    return Mark(size, digests, collisions_of(rows[:paired]))
+    return Mark(size, digests, collisions_of(rows[:paired]) if paired else Collisions())
 
 
 def _rungs(size: int, needed: float) -> Iterator[int]:
