@@ -67,7 +67,7 @@ def tensor_of(
     if tensor.shape[:1] != (size,):
         requirement = f"a tensor with {size} rows, one per output"
         raise invalid(f"outputs of {name_of(mechanism)}", requirement, tuple(tensor.shape))
-    return Held(tensor.detach()) if Held.takes(tensor) else numpy_of(tensor)
+    return Held(tensor.detach().resolve_neg()) if Held.takes(tensor) else numpy_of(tensor)
 
 
 def one_by_one(mechanism: Any) -> bool:
