@@ -118,9 +118,7 @@ def test_outputs_that_are_no_tensor_are_refused(made, said):
 
 @pytest.mark.parametrize("made", [lambda y: y[:1], lambda y: y.sum()])
 def test_outputs_that_are_too_few_are_refused(made):
-    with pytest.raises(
-        ValueError, match=r"^outputs of TorchModule\(Ret.* be an array"
-    ):
+    with pytest.raises(ValueError, match=r"^outputs of TorchModule\(Ret.* be an array"):
         audited(Returns(made))
 
 
