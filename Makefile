@@ -5,6 +5,7 @@ VENV ?= .venv
 OUT ?= out
 
 BIN := $(VENV)/bin
+EXTRAS := $(VENV)/extras
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # rustfmt does not follow the modules that the table of noises names.
 NOISES := $(wildcard rust/mechanisms/*.rs)
@@ -12,14 +13,14 @@ SOURCES := pyproject.toml Cargo.toml Cargo.lock $(shell find rust -name '*.rs')
 # pyo3 builds against this interpreter, and finds it without an activated environment.
 export PYO3_PYTHON := $(abspath $(BIN)/python)
 
-.PHONY: audit test setup lint format rust-test smoke python-test bench wheel clean
+.PHONY: audit test setup lint format rust-test smoke python-test extras-test bench wheel clean
 
 # The main job: every published system audited, one table and one picture in $(OUT).
 audit: $(VENV)/package
 	$(BIN)/dpcore reproduce published-systems --out $(OUT)
 
 # Everything that must hold before a change lands; pytest's own summary is the last line.
-test: lint rust-test smoke python-test
+test: lint rust-test smoke extras-test python-test
 
 setup: $(VENV)/dev
 
@@ -35,6 +36,15 @@ $(VENV)/package: $(VENV)/pip $(SOURCES)
 
 $(VENV)/dev: $(VENV)/package constraints.txt
 	$(PIP) install --constraint constraints.txt --group dev
+	touch $@
+
+# torch and all other optional packages, beside and not in what the tests without them run in.
+$(EXTRAS)/done: $(VENV)/dev constraints.txt
+	$(BIN)/python -m venv --clear --without-pip $(EXTRAS)
+	$(BIN)/python -c 'import sysconfig; print("import site; site.addsitedir(%r)" % sysconfig.get_path("purelib"))' \
+	    > $$($(EXTRAS)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/beside.pth
+	$(EXTRAS)/bin/python -m pip --disable-pip-version-check --quiet install \
+	    --constraint constraints.txt --group extras
 	touch $@
 
 lint: $(VENV)/dev
@@ -63,6 +73,12 @@ smoke: $(VENV)/dev
 
 python-test: $(VENV)/dev
 	$(BIN)/python -m pytest -q
+
+# With every optional package, whatever the tests without them skip: none may skip for want of one.
+WITH_EXTRAS := $(sort $(shell grep -rl 'shared_extras import' tests benches --include='*.py' --exclude='shared_*'))
+extras-test: $(EXTRAS)/done
+	DPCORE_EXTRAS=1 $(EXTRAS)/bin/python -m pytest -q $(WITH_EXTRAS) \
+	    python/dpcore/adapters python/dpcore/text python/dpcore/torch
 
 # Criterion for the core, pytest-benchmark for the package; ratios are recorded in benches/record.
 bench: $(VENV)/dev

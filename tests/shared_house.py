@@ -34,7 +34,9 @@ LAYERS = [
 ROOT = ["__init__", "__main__"]
 """Above all rooms: what `import dpcore` shows, and `python -m dpcore`."""
 
-DOORS = re.compile(r"__str__|__add__|_repr_html_|(plot|to_|from_)\w*|merge|outputs|lines|table")
+DOORS = re.compile(
+    r"__str__|__add__|_repr_html_|(plot|to_|from_|save_)\w*|merge|outputs|lines|table"
+)
 """Methods through which a result reaches what stands above it."""
 
 OPEN = {"attacks", "bounds", "adapters", "experiments", "mechanisms"}

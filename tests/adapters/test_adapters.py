@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 from scipy import stats
+from shared_extras import needs
 
 import dpcore
 from dpcore.adapters import ScipyNoise, TorchModule, TorchNoise, adapt
@@ -37,7 +38,7 @@ def above_half(outputs, outputs_prime, pair):
 
 @pytest.fixture(scope="module")
 def torch():
-    return pytest.importorskip("torch", reason="torch is not installed")
+    return needs("torch")
 
 
 # Discovery.

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 from shared_adapters import ALPHA, above_half, laplace_ks, rng
+from shared_extras import needs
 
 import dpcore
 from dpcore.adapters import DiffPrivLib, adapt
@@ -16,11 +17,7 @@ from dpcore.adapters import DiffPrivLib, adapt
 
 @pytest.fixture(scope="module")
 def dpl():
-    return pytest.importorskip(
-        "diffprivlib.mechanisms",
-        reason="diffprivlib cannot be imported (0.6.6 wants scikit-learn below 1.9)",
-        exc_type=ImportError,
-    )
+    return needs("diffprivlib.mechanisms")
 
 
 def test_a_mechanism_of_diffprivlib_is_found_and_says_what_it_is(dpl):
@@ -129,7 +126,7 @@ def test_diffprivlib_other_kinds(dpl):
 
 
 def test_diffprivlib_transformers(dpl):
-    transforms = pytest.importorskip("diffprivlib.mechanisms.transforms", exc_type=ImportError)
+    transforms = needs("diffprivlib.mechanisms.transforms")
     rounded = adapt(transforms.RoundedInteger(dpl.Laplace(epsilon=1.0, sensitivity=1.0)))
     assert rounded.stated == (1.0, 0.0)
     assert rounded.claim is None

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 from shared_adapters import ALPHA, above_half, laplace_ks, rng
+from shared_extras import needs
 
 import dpcore
 from dpcore.adapters import OpenDP, adapt
@@ -17,7 +18,7 @@ from dpcore.adapters import OpenDP, adapt
 
 @pytest.fixture(scope="module")
 def dp():
-    prelude = pytest.importorskip("opendp.prelude", reason="OpenDP is not installed")
+    prelude = needs("opendp.prelude")
     prelude.enable_features("contrib")
     return prelude
 

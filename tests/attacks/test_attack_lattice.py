@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 from scipy.stats import binom
+from shared_extras import needs
 
 import dpcore
 from dpcore.attacks.choosing.bits import FINEST, FinerThan, LowBits
@@ -186,7 +187,7 @@ def test_traces_on_every_entry_add_up_in_the_table():
 
 
 def test_torch_noise_is_certified():
-    torch = pytest.importorskip("torch", reason="torch is not installed")
+    torch = needs("torch")
     for kind in ("Laplace", "Normal"):
         for dtype in (torch.float32, torch.float64):
 
@@ -201,10 +202,8 @@ def test_torch_noise_is_certified():
 
 def library(name):
     system = next(system for system in SYSTEMS if system.name == name)
-    try:
-        return system.build()
-    except ImportError as error:
-        pytest.skip(f"{system.package} cannot be imported: {error}")
+    needs(system.package)
+    return system.build()
 
 
 @pytest.mark.parametrize("name", ["diffprivlib Laplace", "diffprivlib Gaussian"])

@@ -9,12 +9,13 @@ from multiprocessing import get_context
 import numpy as np
 import pytest
 from scipy import stats
+from shared_extras import needs
 from shared_randomness import audited
 
 import dpcore
 from dpcore.streams.generators import Generators, seeded_globals, seeded_torch
 
-torch = pytest.importorskip("torch", reason="torch is not installed")
+torch = needs("torch")
 
 MODULE = torch.Generator().manual_seed(3)
 

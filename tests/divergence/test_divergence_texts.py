@@ -7,11 +7,10 @@ environment variable DPCORE_DATA names.
 from __future__ import annotations
 
 import csv
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
+from shared_extras import data
 
 from dpcore.divergence import renyi
 from dpcore.divergence.reliability.belief import ESTIMATE
@@ -22,10 +21,7 @@ NEOPLASMS = "1"
 @pytest.fixture(scope="module")
 def embeddings():
     """TF-IDF and a truncated SVD to 50 coordinates: all other abstracts, and neoplasms."""
-    folder = os.environ.get("DPCORE_DATA")
-    path = Path(folder or ".") / "medical" / "abstracts.csv"
-    if folder is None or not path.exists():
-        pytest.skip("DPCORE_DATA names no folder with medical/abstracts.csv")
+    path = data("medical/abstracts.csv")
     decomposition = pytest.importorskip("sklearn.decomposition")
     text = pytest.importorskip("sklearn.feature_extraction.text")
     with path.open(encoding="utf-8", newline="") as file:

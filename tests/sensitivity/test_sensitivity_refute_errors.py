@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from shared_extras import needs
 
 from dpcore.pairs import L1, Box, Linf, Records
 from dpcore.sensitivity import MinMax
@@ -163,7 +164,7 @@ def test_neither_torch_nor_scipy_nor_hypothesis_is_imported_with_the_package():
 
 @pytest.mark.parametrize("rows", [False, True])
 def test_gradient_ascent_through_a_module(rows):
-    torch = pytest.importorskip("torch")
+    torch = needs("torch")
 
     class Encoder(torch.nn.Module):
         def forward(self, x):
@@ -178,7 +179,7 @@ def test_gradient_ascent_through_a_module(rows):
 
 
 def test_a_float32_module_and_one_without_gradients():
-    torch = pytest.importorskip("torch")
+    torch = needs("torch")
     torch.manual_seed(1)
     net = torch.nn.Sequential(torch.nn.Linear(6, 4), torch.nn.Tanh())
     found = refute(net, 0.1, "l2", Box(-1, 1, 6), rng=1, trials=4000)
@@ -196,7 +197,7 @@ def test_a_float32_module_and_one_without_gradients():
 
 
 def test_a_module_in_train_mode_is_no_function():
-    torch = pytest.importorskip("torch")
+    torch = needs("torch")
     torch.manual_seed(1)
     net = torch.nn.Dropout(0.5).train()
     with pytest.raises(ValueError, match="without noise or memory"):

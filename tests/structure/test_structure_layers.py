@@ -6,6 +6,7 @@ import os
 
 import numpy as np
 import pytest
+from shared_extras import needs
 
 from dpcore.structure import fork_reuse, inspect
 from dpcore.structure.faults import Always, TrainingOnly
@@ -15,7 +16,7 @@ X = np.linspace(0.0, 1.0, 20)
 
 @pytest.fixture(scope="module")
 def torch():
-    return pytest.importorskip("torch", reason="torch is not installed")
+    return needs("torch")
 
 
 def layer(torch, shape=None, dtype=None, training_only=False):

@@ -44,6 +44,8 @@ def adapt(obj: Any) -> Any:
     Some of these objects can be called, but not as `(x, size, rng)`: ask here first. A torch
     module whose `forward` cannot be called with one argument is a mechanism already, or none.
 
+    An object with a method `as_mechanism()` is what that returns, such as an encoder of texts.
+
     Args:
         obj: any object.
 
@@ -56,6 +58,9 @@ def adapt(obj: Any) -> Any:
         >>> adapt(stats.multivariate_normal([0.0, 0.0]))
         ScipyNoise(multivariate_normal)
     """
+    make = getattr(obj, "as_mechanism", None)
+    if callable(make) and not isinstance(obj, type):
+        return make()
     for place, name, adapter in _KINDS:
         kind = getattr(sys.modules.get(place), name, None)
         if isinstance(kind, type) and isinstance(obj, kind):

@@ -16,7 +16,7 @@ from ..events.held import numpy_of
 from ..streams.generators import seeded_torch
 from ._adapter import Adapter, numbers
 
-__all__ = ["TorchModule", "TorchNoise"]
+__all__ = ["TorchModule", "TorchNoise", "refuse_mixing"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -143,11 +143,7 @@ class TorchModule(Adapter):
             ValueError: if the module holds a batch norm that mixes the rows.
         """
         torch = import_module("torch")
-        for layer in self.module.modules():
-            mixes = isinstance(layer, torch.nn.modules.batchnorm._BatchNorm)
-            if mixes and (layer.training or layer.running_mean is None):
-                requirement = "without a batch norm that mixes the rows of a batch"
-                raise invalid("module", requirement, layer)
+        refuse_mixing(self.module)
         point = self._placed(torch, x)
         batch = point.unsqueeze(0).repeat(size, *(1 for _ in point.shape))
         with seeded_torch(rng), torch.no_grad():
@@ -165,6 +161,23 @@ class TorchModule(Adapter):
         if point.is_floating_point() and not isinstance(x, torch.Tensor):
             point = point.to(torch.get_default_dtype() if like is None else like.dtype)
         return point if like is None else point.to(like.device)
+
+
+def refuse_mixing(module: Any, name: str = "module") -> None:
+    """Refuse a module with a batch norm that looks at the batch: its rows depend on each other.
+
+    Args:
+        module: a torch module.
+        name: what the complaint calls it.
+
+    Raises:
+        ValueError: if it holds one.
+    """
+    torch = import_module("torch")
+    for layer in module.modules():
+        mixes = isinstance(layer, torch.nn.modules.batchnorm._BatchNorm)
+        if mixes and (layer.training or layer.running_mean is None):
+            raise invalid(name, "without a batch norm that mixes the rows of a batch", layer)
 
 
 def _tensor(x: Any) -> Any:

@@ -29,7 +29,7 @@ _CURVE_TRIALS: Final = 2**22
 
 def record(request: Request, source: Source, fitted: Fitted, counts: Counts, **more: Any) -> Audit:
     """The audit, with what the request says of it."""
-    notes = (*request.notes, *fitted.notes, *fitted.remarks, *more.pop("notes", ()))
+    notes = (*request.told, *request.notes, *fitted.notes, *fitted.remarks, *more.pop("notes", ()))
     return Audit(
         mechanism=request.mechanism,
         pair=request.pair,
@@ -52,6 +52,8 @@ def record(request: Request, source: Source, fitted: Fitted, counts: Counts, **m
         floats=request.floats,
         notes=notes,
         randomness=request.randomness,
+        clean=request.clean,
+        declared_loss=request.declared_loss,
         runs_on=runs_on(request.mechanism),
         **more,
     )

@@ -14,6 +14,7 @@ from ..attacks.choosing.choice import Goal
 from ..attacks.reading.candidates import candidates_of
 from ..errors import about, flag, invalid, message, mistyped, vector
 from ..mechanisms import Native
+from ..mechanisms.clean import clean_pair
 from ..pairs import Search, drive, zeros_ones
 from ..pairs.comparing import same
 from ..pairs.domains import neighbour_of
@@ -207,7 +208,8 @@ def settle(
 def _merit(source: Source, pair: Pair, attack: ScoreAttack, goal: Goal, size: int) -> float:
     training = max(1, min(size // 2, _MOST_TRAINING))
     sides = source.outputs(PILOT, 0, 0, training), source.outputs(PILOT, 1, 0, training)
-    scores = candidates_of(attack, *sides, pair, f"outputs of {source.name}")
+    known = clean_pair(source.draws.mechanism, pair) or pair
+    scores = candidates_of(attack, *sides, known, f"outputs of {source.name}")
     if not scores:
         return -math.inf
     selection = size - training

@@ -32,8 +32,10 @@ from ..errors import (
 )
 from ..mechanisms.answers import outputs_of
 from ..mechanisms.callables import call, generator, name_of, one_by_one
+from ..mechanisms.clean import clean_pair, declared_loss, notes_on
 from ..mechanisms.native import describe
 from ..pairs import Neighbour, Search, distance
+from ..pairs.comparing import same
 from ..published import is_native
 from ..records import Pair
 from ..sampling.sources import CallableDraws, NativeDraws, Source
@@ -82,7 +84,8 @@ class Request(Arguments):
 
     `pair` is the one to learn shapes from, and the one that is audited once it is `settled`.
     `randomness` is whose it is (see `Audit`); with `globals` the global generators are seeded for
-    every block.
+    every block. `clean` are the vectors that the noise is added to, where the mechanism tells them,
+    `declared_loss` its exact loss on the pair and `told` what it says of the pair.
     """
 
     pair: Pair
@@ -94,6 +97,14 @@ class Request(Arguments):
     randomness: str = "not known"
     globals: bool = False
     doubted: tuple[str, ...] = ()
+    clean: Pair | None = None
+    declared_loss: float | None = None
+    told: tuple[str, ...] = ()
+
+    @property
+    def known(self) -> Pair:
+        """The two inputs as attacks know them."""
+        return self.pair if self.clean is None else self.clean
 
     @property
     def goal(self) -> Goal:
@@ -283,18 +294,28 @@ def _stated(
 ) -> tuple[Any, float | None, float]:
     """What a measurement's privacy map says of neighbours, where no claim was given.
 
-    A measure that is no epsilon (and delta) makes no claim.
+    A measure that is no epsilon (and delta) makes no claim. A mechanism with a `delta` beside its
+    `claim` is held to both.
     """
-    if claim is not None or neighbour is None or not hasattr(mechanism, "speaking_of"):
+    if claim is not None:
         return mechanism, claim, delta
+    if neighbour is None or not hasattr(mechanism, "speaking_of"):
+        own = getattr(mechanism, "delta", None) if hasattr(mechanism, "claim") else None
+        own = own if isinstance(own, float) and 0.0 < own < 1.0 else 0.0
+        return mechanism, None, _at_least(own, delta, "as the mechanism claims")
     mechanism = mechanism.speaking_of(neighbour)
     epsilon, least = mechanism.stated or (math.inf, 0.0)
     if not math.isfinite(epsilon):
         return mechanism, None, delta
-    if 0.0 < delta < least:
+    return mechanism, epsilon, _at_least(least, delta, "as the measurement states")
+
+
+def _at_least(own: float, delta: float, whose: str) -> float:
+    """The delta of a claim that has one of its own."""
+    if 0.0 < delta < own:
         # With a larger delta the claim stays true; with a smaller one it is another.
-        raise invalid("delta", f"at least {least!r}, as the measurement states", delta)
-    return mechanism, epsilon, max(delta, least)
+        raise invalid("delta", f"at least {own!r}, {whose}", delta)
+    return max(delta, own)
 
 
 def _attack_of(attack: Any) -> AuditAttack:
@@ -326,10 +347,24 @@ def settled(request: Request) -> Request:
         pair = settle(
             request.wanted, request.source, attack, request.goal, request.pilot_size, request.seed
         )
-    claim = _claim_of(request.mechanism, pair, request.claim)
+    mechanism = request.mechanism
+    clean = clean_pair(mechanism, pair)
+    if clean is not None and not request.null and same(clean.x, clean.x_prime):
+        requirement = "two inputs that the mechanism does not encode to one vector"
+        error = ValueError(f"{message('pair', requirement, pair)} (null=True allows them)")
+        raise about(error, "pair", null="True")
+    request = replace(
+        request,
+        pair=pair,
+        wanted=request.wanted.only(pair),
+        claim=_claim_of(mechanism, pair, request.claim),
+        clean=clean,
+        declared_loss=declared_loss(mechanism, pair, request.delta),
+        told=notes_on(mechanism, pair),
+    )
     for said in request.notes:
         warnings.warn(said, AssumptionWarning, stacklevel=3)
-    return replace(request, pair=pair, wanted=request.wanted.only(pair), claim=claim)
+    return request
 
 
 def _claim_of(mechanism: Any, pair: Pair, claim: float | None) -> float | None:

@@ -159,5 +159,5 @@ def audit(
     if request.stop == "refuted":
         return stopped_early(request, source, progress)
     size, floats = request.pilot_size, request.looks_at_floats
-    draws = PilotDraws(source, request.pair, request.goal, size, floats)
+    draws = PilotDraws(source, request.known, request.goal, size, floats)
     return counted(request, source, request.attack.fitted_on(draws), progress)

@@ -41,6 +41,7 @@ class Sequence:
     Args:
         source: where draws come from.
         pair: the two inputs.
+        known: the same as attacks know them.
         attack: learns the event of each slice.
         claim: the epsilon tested, at the pair's whole distance.
         delta: delta of the claim.
@@ -50,6 +51,7 @@ class Sequence:
 
     source: Source
     pair: Pair
+    known: Pair
     attack: ScoreAttack
     claim: float
     delta: float
@@ -133,7 +135,7 @@ class Sequence:
         )
         halves = outputs[::2], outputs_prime[::2]
         name = f"outputs of {self.source.name}"
-        scores = candidates_of(self.attack, *halves, self.pair, name)
+        scores = candidates_of(self.attack, *halves, self.known, name)
         if not scores:
             if outputs.size:
                 raise not_applicable(self.attack, outputs)

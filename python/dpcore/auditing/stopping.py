@@ -22,7 +22,8 @@ def stopped_early(request: Request, source: Source, progress: bool | None) -> Au
     begun = time.perf_counter()
     whole = request.claim * request.pair.distance
     pilot = request.pilot if request.pilot is not None else min(request.trials, BLOCK)
-    course = Sequence(source, request.pair, attack, whole, request.delta, request.confidence, pilot)
+    at = whole, request.delta, request.confidence
+    course = Sequence(source, request.pair, request.known, attack, *at, pilot)
     partial = course.run((request.start, request.start + request.trials), progress)
     checks = request.doubted + course.doubts
     warn_of((*checks, *course.remarks))

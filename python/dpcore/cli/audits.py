@@ -121,6 +121,8 @@ def _system(asked: Asked, name: str) -> tuple[System, _Pairs]:
     for key, needed in known.items():
         if needed and key not in given:
             raise Usage(f"{name} needs --{key}")
+    if asked.text is not None or asked.text_prime is not None:
+        raise Usage(f"--text does not apply to {name}, whose inputs are numbers")
     pair = given_pair(asked)
     with usage():
         if isinstance(pair, Pair) and not asked.null:
@@ -150,7 +152,7 @@ def _own(asked: Asked, target: str, path: Path, name: str) -> tuple[Any, _Pairs]
         # be neighbours, and zeros against ones in many entries hardly ever are.
         raise Usage(
             f"{target} has no default_pair: give two inputs that the claim calls neighbours, "
-            "--x NUMBERS and --x-prime NUMBERS (or --patterns one --dim D, for claims about one "
-            "entry that changes by 1)"
+            "--x NUMBERS and --x-prime NUMBERS, or --text and --text-prime (or --patterns one "
+            "--dim D, for claims about one entry that changes by 1)"
         )
     return mechanism, pair

@@ -116,6 +116,10 @@ class Asked:
     x_prime: Annotated[str | None, _in(_INPUTS, "Second input, likewise.", metavar="NUMBERS")] = (
         None
     )
+    text: Annotated[
+        str | None, _in(_INPUTS, "First input of a mechanism that takes a text.", metavar="TEXT")
+    ] = None
+    text_prime: Annotated[str | None, _in(_INPUTS, "Second text.", metavar="TEXT")] = None
     claim: Claim = None
     no_claim: NoClaim = False
     delta: Delta = 0.0

@@ -52,10 +52,18 @@ def given(asked: Asked) -> Pair | tuple[Pair, ...] | None:
         Usage: if options are missing or exclude each other, or are no such inputs.
     """
     if asked.patterns is not None:
-        if asked.dim is None or asked.x is not None or asked.x_prime is not None:
+        inputs = (asked.x, asked.x_prime, asked.text, asked.text_prime)
+        if asked.dim is None or inputs != (None,) * 4:
             raise Usage("--patterns needs --dim, and no other inputs")
         with usage():
             return patterns(asked.dim, choice("patterns", asked.patterns, WHICH))
+    texts = (asked.text, asked.text_prime)
+    if texts != (None, None):
+        if None in texts:
+            raise Usage("--text and --text-prime go together")
+        if asked.dim is not None or asked.x is not None or asked.x_prime is not None:
+            raise Usage("--text and --text-prime are the two inputs: no --x, --x-prime or --dim")
+        return Pair(*texts)
     if asked.x is None and asked.x_prime is None:
         return None
     if asked.x is None or asked.x_prime is None:

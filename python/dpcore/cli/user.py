@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..adapters import adapt
 from ..errors import mistyped
 from ..published import is_native
 from ..records import Pair
@@ -96,6 +97,9 @@ def load(path: Path, name: str, label: str) -> Any:
             raise Usage(f"{path} has no {name!r}{_suggestion(inside, part)}")
     if inspect.isclass(found):
         raise Usage(f"{label} must be a function or an object, got a class: name an instance of it")
+    with failures(label, str(path)):
+        # An encoder of texts, say, or what another package calls a mechanism.
+        found = found if is_native(found) else adapt(found) or found
     if not callable(found):
         raise Usage(str(mistyped(label, "a callable (x, size, rng) -> outputs", found)))
     return found if is_native(found) else Guarded(found, label, str(path))

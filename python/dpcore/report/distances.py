@@ -13,7 +13,12 @@ _SHOWN = {"l1": "L1", "l2": "L2", "linf": "Linf"}
 
 def rows(audit: Audit) -> list[tuple[str, str]]:
     """The rows of a report about the pair: its distances, and whose neighbours they are."""
-    found = [("distances", _words(distances(audit.pair))), ("neighbours", neighbours(audit))]
+    encoded = "" if audit.clean is None else _words(distances(audit.clean))
+    found = [
+        ("distances", _words(distances(audit.pair))),
+        ("encoded", encoded),
+        ("neighbours", neighbours(audit)),
+    ]
     return [(label, text) for label, text in found if text]
 
 

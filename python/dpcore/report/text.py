@@ -51,6 +51,8 @@ def rows(audit: Audit) -> list[tuple[str, str]]:
         reason = infinite(audit.mechanism, audit.pair)
         if reason is not None:
             table.append(("closed form", f"infinite loss: {reason}"))
+    if audit.declared_loss is not None:
+        table.append(("exact loss", _declared(audit)))
     table += [
         ("witness", f"{audit.event}, {_side(audit.direction)} in the numerator"),
         ("counts", counted(audit.counts)),
@@ -70,6 +72,13 @@ def rows(audit: Audit) -> list[tuple[str, str]]:
         table.append(("needed", needed))
     notes = (explanation(audit), by_itself(audit), audit.power, *audit.notes, *audit.checks)
     return [*table, *(("note", note) for note in notes if note)]
+
+
+def _declared(audit: Audit) -> str:
+    """The loss of the pair under the noise that the mechanism declares."""
+    at = f" at delta {audit.delta:g}" if audit.delta else ""
+    loss = epsilon(audit.declared_loss)
+    return f"{loss}{at} for this pair (computed from the declared noise, not certified)"
 
 
 def by_itself(audit: Audit) -> str:

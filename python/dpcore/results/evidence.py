@@ -75,6 +75,10 @@ class Evidence(Record):
         runs_on: device and version of torch, for a torch mechanism; else empty. Part of what
             repeats it.
         shape: shape of one output.
+        clean: the vectors that the noise is added to, where the mechanism tells them: what attacks
+            knew of the pair.
+        declared_loss: exact loss of the pair at `delta`, computed from the noise that the mechanism
+            declares and not certified; None where it declares none.
         threads: threads used (not compared).
         seconds: time taken to count (not compared).
     """
@@ -125,6 +129,8 @@ class Evidence(Record):
     randomness: str = field(default="not known", metadata=told(one_of(*RANDOMNESS), less_repeated))
     runs_on: str = field(default="", metadata=told(a(str)))
     shape: tuple[int, ...] = field(default=(1,), metadata=told(shape, always=True))
+    clean: Pair | None = field(default=None, metadata=told(perhaps(a(Pair)), objects=True))
+    declared_loss: float | None = field(default=None, metadata=told(perhaps(number)))
     threads: int = field(default=1, compare=False, metadata=told(whole(1), larger, always=True))
     seconds: float = field(default=0.0, compare=False, metadata=told(number, total, always=True))
 

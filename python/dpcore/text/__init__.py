@@ -5,4 +5,22 @@ Imported without torch and without scikit-learn; names that need them say what t
 
 from __future__ import annotations
 
-__all__: list[str] = []
+from .corpus import Corpus
+from .generating import generated
+from .reading import read, word_vectors
+from .rewriting import Rewriter
+from .splitting import split
+from .tfidf import TfidfSVD
+from .vocabulary import Vocabulary, words_of
+
+__all__ = [
+    "Corpus",
+    "Rewriter",
+    "TfidfSVD",
+    "Vocabulary",
+    "generated",
+    "read",
+    "split",
+    "word_vectors",
+    "words_of",
+]

@@ -5,6 +5,26 @@ Needs torch: `pip install dpcore[torch]`.
 
 from __future__ import annotations
 
-from .needed import torch as _torch  # noqa: F401 - says what to install
+from .encoding import Pooled
+from .faults import DPTextNoise, SharedNoise
+from .layers import GaussianNoise, L2LaplaceNoise, LaplaceNoise, NoiseLayer
+from .mechanisms import EncoderMechanism, mechanism
+from .private import NOISES, PrivateEncoder
+from .transforms import Clip, MinMax, Normalise
 
-__all__: list[str] = []
+__all__ = [
+    "NOISES",
+    "Clip",
+    "DPTextNoise",
+    "EncoderMechanism",
+    "GaussianNoise",
+    "L2LaplaceNoise",
+    "LaplaceNoise",
+    "MinMax",
+    "NoiseLayer",
+    "Normalise",
+    "Pooled",
+    "PrivateEncoder",
+    "SharedNoise",
+    "mechanism",
+]

@@ -1,0 +1,69 @@
+"""Sentences from templates: blanks in braces are filled with words of the list of that name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+__all__ = ["Drawn", "Words", "drawn", "filled", "mostly"]
+
+Words = Mapping[str, Sequence[str]]
+"""Name of a blank -> what may stand there."""
+
+_BLANK: Final = re.compile(r"\{(\w+)\}")
+_ARTICLE: Final = re.compile(r"\b([Aa]) (?=[aeiou])(?!one)")
+
+
+@dataclass
+class Drawn:
+    """Texts under way to a corpus: as many labels, and entries of each attribute, as texts."""
+
+    texts: list[str] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
+    attributes: dict[str, list[int | str]] = field(default_factory=dict)
+
+    def add(self, text: str, label: str, **attributes: int | str) -> None:
+        """One more text."""
+        self.texts.append(text)
+        self.labels.append(label)
+        for name, value in attributes.items():
+            self.attributes.setdefault(name, []).append(value)
+
+
+def drawn(words: Sequence[str], rng: np.random.Generator) -> str:
+    """One of the words, all alike likely."""
+    return words[int(rng.integers(len(words)))]
+
+
+def filled(template: str, words: Words, rng: np.random.Generator) -> tuple[str, dict[str, str]]:
+    """The sentence, and what stands in which blank; no word stands in two of a list.
+
+    Example:
+        >>> filled("from {city} to {city}", {"city": ["here"] * 2}, np.random.default_rng(1))
+        ('from here to here', {'city': 'here'})
+    """
+    taken: dict[str, str] = {}
+
+    def word(match: re.Match[str]) -> str:
+        name = match[1]
+        found = drawn(words[name], rng)
+        # A list of equal words has no other one; eight tries are enough for all that have.
+        for _ in range(8):
+            if found != taken.get(name):
+                break
+            found = drawn(words[name], rng)
+        taken[name] = found
+        return found
+
+    return _ARTICLE.sub(r"\1n ", _BLANK.sub(word, template)), taken
+
+
+def mostly(value: int, kinds: int, share: float, rng: np.random.Generator) -> int:
+    """The value with this probability, else any of the other ones."""
+    if rng.random() < share:
+        return value
+    return (value + 1 + int(rng.integers(kinds - 1))) % kinds

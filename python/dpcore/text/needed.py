@@ -1,0 +1,38 @@
+"""Optional packages of the room, or what to install: the one place that asks for them."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, Final
+
+__all__ = ["needed"]
+
+_PACKAGES: Final = {"sklearn": "scikit-learn"}
+"""Packages that are called otherwise than their modules."""
+
+
+def needed(module: str, who: str) -> Any:
+    """The module, imported now.
+
+    Args:
+        module: its dotted name.
+        who: what needs it, as the message says.
+
+    Raises:
+        ModuleNotFoundError: if its package is not installed; the message says how to get it.
+
+    Example:
+        >>> needed("json", "nobody").__name__
+        'json'
+    """
+    package = module.partition(".")[0]
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name != package:
+            raise
+        name = _PACKAGES.get(package, package)
+        # No extra of this room: that of torch has it, but would bring torch along.
+        how = "safetensors" if package == "safetensors" else "'dpcore[text]'"
+        text = f"{who} needs {name}, which is not installed: pip install {how}"
+        raise ModuleNotFoundError(text, name=package) from None

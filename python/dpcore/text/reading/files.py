@@ -1,0 +1,129 @@
+"""A file of texts, line by line: what is wrong with it is said with its name, origin and line."""
+
+from __future__ import annotations
+
+import codecs
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ...errors import about, message
+from ..corpus import Corpus
+
+__all__ = ["File", "Row", "corpus_of", "opened"]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One text as a reader found it; a label or an attribute in letters may be a number yet."""
+
+    text: str
+    label: int | str | None = None
+    attributes: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """The bytes of a file or of a member of an archive.
+
+    Args:
+        name: what messages call it.
+        origin: where such a file is from.
+        content: the bytes.
+    """
+
+    name: str
+    origin: str
+    content: bytes
+
+    def error(self, line: int, requirement: str, found: object) -> ValueError:
+        """What a line must be, and what it is."""
+        origin = f" ({self.origin})" if self.origin else ""
+        place = f"line {line:,} of {self.name}{origin}"
+        return about(ValueError(message(place, requirement, found)), "path")
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Number and text of every line, without its end.
+
+        Lines end at a line feed alone: what else Python takes for an end stands inside real texts.
+        """
+        content = self.content.removeprefix(codecs.BOM_UTF8)
+        for number, line in enumerate(content.split(b"\n"), 1):
+            try:
+                yield number, line.decode("utf-8").removesuffix("\r")
+            except UnicodeDecodeError as error:
+                found = line[max(0, error.start - 10) : error.end + 10]
+                raise self.error(number, "text in UTF-8", found) from None
+
+    def filled(self) -> Iterator[tuple[int, str]]:
+        """Number and text of every line that holds more than white space."""
+        return ((number, line) for number, line in self.lines() if line.strip())
+
+    def text(self, line: int, value: object) -> str:
+        """A text without the white space around it; an error if nothing is left."""
+        if not isinstance(value, str) or not value.strip():
+            raise self.error(line, "a text that is not empty", value)
+        return value.strip()
+
+
+def opened(path: Path, origin: str = "", member: str | None = None) -> File:
+    """Read a file, or a member of a zip archive.
+
+    Raises:
+        FileNotFoundError: if there is none; the message says what it is and where it is from.
+        ValueError: if the archive is none, or lacks the member.
+    """
+    what = f"a file of texts{f' from {origin}' if origin else ''}"
+    if not path.is_file():
+        hint = f"{what} (the README of the data says where it comes from)" if origin else what
+        raise about(FileNotFoundError(message("path", hint, str(path))), "path")
+    if member is None:
+        return File(path.name, origin, path.read_bytes())
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return File(f"{path.name}:{member}", origin, archive.read(member))
+    except (zipfile.BadZipFile, KeyError) as error:
+        requirement = f"a zip archive that holds {member} ({origin})"
+        text = f"{message('path', requirement, str(path))}: {error}"
+        raise about(ValueError(text), "path") from None
+
+
+def _whole(value: object) -> bool:
+    # A leading zero makes a code of it, not a number.
+    digits = value.removeprefix("-") if isinstance(value, str) else ""
+    return digits.isascii() and digits.isdigit() and (digits == "0" or digits[0] != "0")
+
+
+def _column(values: Sequence[Any]) -> list[Any]:
+    """Whole numbers as such where all values are some, everything as found else."""
+    whole = all(map(_whole, values)) and all(len(value) < 19 for value in values)
+    return [int(value) for value in values] if whole else list(values)
+
+
+def corpus_of(parts: Iterable[tuple[str | None, Iterable[Row]]], origin: str) -> Corpus:
+    """The rows of all parts in one Corpus; parts without a name leave it without a split."""
+    split: list[str | None] = []
+    rows: list[Row] = []
+    for name, found in parts:
+        rows.extend(found)
+        split.extend([name] * (len(rows) - len(split)))
+    if not rows:
+        raise about(ValueError(message("path", "a file with at least one text", origin)), "path")
+    labels = [row.label for row in rows]
+    if 0 < labels.count(None) < len(labels):
+        lacking = f"texts without one from row {labels.index(None):,} on"
+        text = message("path", f"of files that all have labels, or none ({origin})", lacking)
+        raise about(ValueError(text), "path")
+    return Corpus(
+        [row.text for row in rows],
+        None if labels.count(None) == len(labels) else _column(labels),
+        {name: _column([row.attributes[name] for row in rows]) for name in rows[0].attributes},
+        None if None in split else split,
+        origin,
+    )
+
+
+Reader = Callable[[File], Iterable[Row]]
+"""What turns a file into rows."""

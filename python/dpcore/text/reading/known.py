@@ -1,0 +1,210 @@
+"""Files of public corpora, each in its own format."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from ..corpus import SPLITS
+from .files import File, Row, opened
+from .tables import Layout, table
+
+__all__ = ["ENTITIES", "KNOWN", "Known", "candidates", "places"]
+
+ENTITIES: Final = ("Bush", "Kerry", "Arafat", "Blair", "Sharon")
+"""The private attributes of DPNR's AG corpus: who is named in the text."""
+
+Parts = Iterator[tuple[str | None, Iterable[Row]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A corpus that is known by name.
+
+    Args:
+        files: its files, and the part of the split that each holds.
+        origin: who made it, and what it may be used for.
+        rows: from an open file to its rows, or to parts of the split with their rows.
+        members: for an archive, the members that are read.
+        optional: files that a folder may lack.
+    """
+
+    files: dict[str, str | None]
+    origin: str
+    rows: Callable[[File], Iterable[Row]] | None = None
+    parts: Callable[[File], Parts] | None = None
+    members: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+
+    def read(self, path: Path) -> Parts:
+        """The parts of a file, with the rows of each."""
+        if self.parts:
+            yield from self.parts(opened(path, self.origin))
+            return
+        assert self.rows is not None
+        for member in self.members or (None,):
+            yield self.files.get(path.name), self.rows(opened(path, self.origin, member))
+
+
+def _dpnr(file: File) -> Parts:
+    rows: list[Row] = []
+    names = list(SPLITS)
+    number = 1
+    for number, line in file.filled():
+        if line == "=" * 20:
+            if not names:
+                raise file.error(number, "absent: a file has three parts", line)
+            yield names.pop(0), rows
+            rows = []
+            continue
+        if not names:
+            raise file.error(number, "absent: the third part has ended", line)
+        match = re.fullmatch(r"(\d+)\t([^\t]+)\t([0-4](?: [0-4])*)", line)
+        if match is None:
+            raise file.error(number, "label, text and attributes, parted by tabs", line)
+        label, text, held = match.groups()
+        flags = {name: int(str(i) in held.split()) for i, name in enumerate(ENTITIES)}
+        rows.append(Row(file.text(number, text), int(label), flags))
+    if names or rows:
+        raise file.error(number, "the third line of 20 signs =, the last of the file", "no more")
+
+
+def _lines(file: File, label: int | str | None = None) -> Iterator[Row]:
+    return (Row(file.text(number, line), label) for number, line in file.filled())
+
+
+def _ending(file: File) -> Iterator[Row]:
+    """Texts whose label is the last part of the file's name: 0 and neg, 1 and pos."""
+    return _lines(file, {"0": 0, "neg": 0, "1": 1, "pos": 1}[file.name.rpartition(".")[2]])
+
+
+def _labelled(file: File) -> Iterator[Row]:
+    for number, line in file.filled():
+        label, _, text = line.partition(" ")
+        if label not in ("0", "1"):
+            raise file.error(number, "0 or 1, a blank and a text", line)
+        yield Row(file.text(number, text), int(label))
+
+
+def _pairs(file: File) -> Iterator[Row]:
+    for number, line in file.filled():
+        english, tab, other = line.partition("\t")
+        if not tab or not other.strip():
+            raise file.error(number, "two sentences parted by a tab", line)
+        yield Row(file.text(number, english))
+
+
+def _names(file: File) -> Iterator[Row]:
+    return _lines(file, file.name.rpartition("/")[2].removesuffix(".txt"))
+
+
+_intents = partial(table, kind="csv", layout=Layout(text=1, label=0))
+_news = partial(table, kind="tsv", layout=Layout(text=0, label=1))
+_medical = partial(
+    table, kind="csv", layout=Layout(text="medical_abstract", label="condition_label")
+)
+_PARTS: Final[dict[str, str | None]] = {
+    "train.csv": "train",
+    "valid.csv": "valid",
+    "test.csv": "test",
+}
+
+KNOWN: Final[dict[str, Known]] = {
+    "dpnr_ag": Known(
+        {"ag_data.txt": None},
+        "DPNR authors' AG file; AG corpus: research, non-commercial",
+        parts=_dpnr,
+    ),
+    "ag_news": Known(
+        {"train.tsv": "train", "test.tsv": "test"},
+        "AG News as in the ALPS repository (MIT)",
+        _news,
+    ),
+    "atis": Known(_PARTS, "ATIS as in DP-Rewrite (Apache-2.0)", _intents),
+    "snips": Known(_PARTS, "SNIPS (CC0)", _intents),
+    "medical": Known(
+        {"abstracts.csv": None}, "Medical Abstracts TC corpus (CC BY-SA 3.0)", _medical
+    ),
+    "leakage": Known(
+        {"spa-eng.zip": None},
+        "English sentences of Tatoeba's Spanish pairs (CC BY 2.0)",
+        _pairs,
+        members=("spa-eng/spa.txt",),
+    ),
+    "names": Known(
+        {"names.zip": None},
+        "NLTK names corpus (free with credit)",
+        _names,
+        members=("names/male.txt", "names/female.txt"),
+    ),
+    "wikitext2": Known(
+        {"train.txt": "train", "valid.txt": "valid", "test.txt": "test"},
+        "WikiText-2 (CC BY-SA)",
+        _lines,
+        optional=("train.txt",),
+    ),
+    "polarity": Known(
+        {"sentence_polarity.zip": None},
+        "sentence polarity corpus (CC BY 4.0)",
+        _ending,
+        members=("sentence_polarity/rt-polarity.neg", "sentence_polarity/rt-polarity.pos"),
+    ),
+    "textfooler": Known(
+        {"textfooler_yelp.txt": None}, "Yelp sample of TextFooler (MIT)", _labelled
+    ),
+    "yelp": Known(
+        {
+            "sentiment.dev.0": "train",
+            "sentiment.dev.1": "train",
+            "sentiment.test.0": "test",
+            "sentiment.test.1": "test",
+        },
+        "Yelp sentences of Sentiment-and-Style-Transfer",
+        _ending,
+    ),
+}
+"""Every corpus that is known by name."""
+
+_FOLDERS = {"names": "words", "textfooler": "yelp"}
+"""Where a corpus is kept in a folder that bears another name than its own."""
+
+
+def places(kind: str, path: Path) -> list[Path]:
+    """The files of a corpus: the path itself, or all in a folder or in its folder of that name.
+
+    A file that a folder lacks is among them, too: whoever opens it says what is missing.
+    """
+    if not path.is_dir():
+        return [path]
+    known = KNOWN[kind]
+    folders = (path, path / kind, path / _FOLDERS.get(kind, kind))
+    held = [folder for folder in folders if any((folder / f).is_file() for f in known.files)]
+    folder = held[0] if held else path
+    files = [folder / name for name in known.files]
+    return [file for file in files if file.is_file() or file.name not in known.optional]
+
+
+def candidates(path: Path) -> list[str]:
+    """The corpora that a file, or what a folder holds, may be by its name; often none."""
+    if path.is_dir():
+        known = KNOWN.get(path.name)
+        if known and any((path / name).is_file() for name in known.files):
+            return [path.name]
+        within = {kind: path / _FOLDERS.get(kind, kind) for kind in KNOWN}
+        return [
+            kind
+            for kind, known in KNOWN.items()
+            if any((within[kind] / name).is_file() for name in known.files)
+            or any((path / name).is_file() for name in known.files if not _common(name))
+        ]
+    own = [kind for kind, known in KNOWN.items() if path.name in known.files]
+    return [kind for kind in own if path.parent.name == kind or not _common(path.name)]
+
+
+def _common(name: str) -> bool:
+    """True for train.csv, test.tsv and the like, which everybody has."""
+    return name.partition(".")[0] in SPLITS

@@ -1,0 +1,102 @@
+"""`read`: texts from a file or a folder, of a known corpus or of one's own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from ...errors import about, choice, invalid, message, mistyped
+from ..corpus import Corpus
+from .files import corpus_of, opened
+from .folders import folder, plain
+from .known import KNOWN, candidates, places
+from .tables import SUFFIXES, Layout, table
+
+__all__ = ["KINDS", "read"]
+
+_TABLES: Final = ("csv", "tsv", "jsonl")
+
+KINDS: Final = (*KNOWN, *_TABLES, "lines", "folder")
+"""What `read` reads."""
+
+
+def read(
+    path: str | os.PathLike[str],
+    kind: str | None = None,
+    *,
+    text: str | int | None = None,
+    label: str | int | None = None,
+    attributes: Sequence[str | int] = (),
+) -> Corpus:
+    r"""Read texts from a file or a folder.
+
+    Texts are as the file has them, without the white space around them; lines of white space are
+    no texts. Files are UTF-8. Labels and attributes are whole numbers where all of a column are.
+
+    Args:
+        path: a file or a folder; of a known corpus also the folder that holds its folder.
+        kind: a known corpus ("dpnr_ag", "ag_news", "atis", "snips", "medical", "leakage", "names",
+            "wikitext2", "polarity", "textfooler", "yelp"), or "csv", "tsv", "jsonl", "lines" (a
+            text a line), "folder" (train, valid and test files of these, or a folder of .txt files
+            for each class). None guesses by the name; the origin of the result says what it took.
+        text: for tables, the column of the texts: its name in the header, or its position from 0
+            in a file without one; None is "text".
+        label: for tables, the column of the labels; None is "label" where a header has that.
+        attributes: for tables, the columns to be kept private.
+
+    Returns:
+        The corpus, split where its files are.
+
+    Raises:
+        FileNotFoundError: if there is no such file; the message says where it comes from.
+        ValueError: if a line is not what the format asks for; the message names file and line.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as name:
+        ...     file = Path(name, "mine.csv")
+        ...     _ = file.write_text("topic,words\nsport,a goal\nmoney,shares fell\n")
+        ...     read(file, text="words", label="topic")
+        Corpus(2 texts; labels money sport; mine.csv, read as csv)
+    """
+    if not isinstance(path, (str, os.PathLike)):
+        raise mistyped("path", "a path of a file or a folder", path)
+    columns = attributes if isinstance(attributes, str) else tuple(attributes)
+    place, layout = Path(path), Layout(text, label, columns)
+    if kind is None:
+        kind = _guessed(place, own=layout != Layout())
+    elif choice("kind", kind, KINDS) != "folder" and kind not in KNOWN and place.is_dir():
+        raise invalid("path", f"a file to be read as {kind}, not a folder", str(place))
+    if kind not in (*_TABLES, "folder") and layout != Layout():
+        raise invalid("text, label and attributes", f"left out for the kind {kind!r}", layout)
+    if kind in KNOWN:
+        known = KNOWN[kind]
+        parts = [part for file in places(kind, place) for part in known.read(file)]
+        return corpus_of(parts, f"{kind}: {known.origin}")
+    origin = f"{place.name}, read as {kind}"
+    if kind == "folder":
+        if not place.is_dir():
+            raise about(FileNotFoundError(message("path", "a folder", str(place))), "path")
+        return corpus_of(folder(place, layout), origin)
+    file = opened(place)
+    return corpus_of(
+        [(None, plain(file) if kind == "lines" else table(file, kind, layout))], origin
+    )
+
+
+def _guessed(path: Path, own: bool) -> str:
+    # Whoever names columns has a table of his own, whatever it is called.
+    held = [] if own else candidates(path)
+    if len(held) > 1:
+        raise invalid("kind", f"given: the folder {path.name} holds {', '.join(held)}", None)
+    if held or path.is_dir():
+        return held[0] if held else "folder"
+    if not path.exists():
+        raise about(FileNotFoundError(message("path", "a file or a folder", str(path))), "path")
+    found = SUFFIXES.get(path.suffix.lower(), "lines" if path.suffix == ".txt" else None)
+    if found is None:
+        hint = "say which it is with kind=; word_vectors reads vectors"
+        raise invalid("path", f"of a known corpus, .csv, .tsv, .jsonl or .txt ({hint})", path.name)
+    return found

@@ -1,0 +1,103 @@
+"""Splits in which no text of one part occurs in another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import choice, instance, invalid, mistyped, real
+from ..streams import Rng, seed_of
+from .corpus import SPLITS, Corpus
+
+__all__ = ["likeness", "parts_of", "split"]
+
+
+def likeness(text: str) -> str:
+    """What two texts share that count as equal: all but letter case and white space.
+
+    Example:
+        >>> likeness("A  Goal ") == likeness("a goal")
+        True
+    """
+    return " ".join(text.split()).casefold()
+
+
+def split(
+    corpus: Corpus,
+    shares: Sequence[float] | Mapping[str, float] = (0.8, 0.1, 0.1),
+    rng: Rng = None,
+) -> Corpus:
+    """Split a corpus at random into train, valid and test; equal texts stay together.
+
+    A text that occurs k times is one group of k rows: groups are shuffled and laid end to end,
+    and each goes to the part in which its middle lies. So a part misses its share by at most half
+    a group at either end, whatever the labels; texts are equal that differ only in letter case
+    or white space. No class is balanced.
+
+    Args:
+        corpus: the texts; a split that it has is replaced.
+        shares: of train, valid and test, at least 0, adding up to 1; or a mapping from the names
+            of some of them.
+        rng: None, an int or a Generator; the origin of the result names the seed.
+
+    Returns:
+        The corpus in its order, with a split.
+
+    Raises:
+        TypeError: if `corpus` is none, or shares are no numbers.
+        ValueError: if shares do not add up to 1, or a part would be left without a text.
+
+    Example:
+        >>> corpus = Corpus([f"text {i % 50}" for i in range(100)])
+        >>> split(corpus, (0.8, 0.1, 0.1), rng=1)
+        Corpus(100 texts; train 80, valid 10, test 10; split 0.8/0.1/0.1, seed 1)
+    """
+    instance("corpus", corpus, Corpus)
+    wanted, seed = _shares(shares), seed_of(rng)
+    part = parts_of(corpus.texts, wanted, np.random.default_rng(seed))
+    shown = "/".join(f"{share:g}" for share in wanted)
+    origin = f"{corpus.origin}; " if corpus.origin else ""
+    return Corpus(
+        corpus.texts,
+        corpus.labels,
+        corpus.attributes,
+        part,
+        f"{origin}split {shown}, seed {seed}",
+    )
+
+
+def parts_of(texts: Sequence[str], shares: Sequence[float], rng: np.random.Generator) -> list[str]:
+    """The part of every text, for shares of train, valid and test; equal texts share theirs."""
+    groups: dict[str, int] = {}
+    group = np.array([groups.setdefault(likeness(text), len(groups)) for text in texts])
+    sizes = np.bincount(group)
+    order = rng.permutation(len(sizes))
+    middle = np.empty(len(sizes))
+    middle[order] = np.cumsum(sizes[order]) - sizes[order] / 2
+    # A share of 0 has no room, even where rounding leaves some.
+    kept = [name for name, share in zip(SPLITS, shares, strict=True) if share > 0]
+    ends = np.cumsum([share for share in shares if share > 0])[:-1] * len(texts)
+    part = [kept[i] for i in np.searchsorted(ends, middle, side="right")[group]]
+    for name in kept:
+        if name not in part:
+            requirement = f"of enough different texts for a {name!r} part"
+            raise invalid("corpus", requirement, f"{len(groups):,} different texts")
+    return part
+
+
+def _shares(shares: Any) -> list[float]:
+    requirement = "three shares, of train, valid and test, or a mapping from their names"
+    if isinstance(shares, Mapping):
+        for name in shares:
+            choice("shares", name, SPLITS)
+        shares = [shares.get(name, 0.0) for name in SPLITS]
+    elif isinstance(shares, (str, bytes)) or not isinstance(shares, (Sequence, np.ndarray)):
+        raise mistyped("shares", requirement, shares)
+    if len(shares) != len(SPLITS):
+        raise invalid("shares", requirement, shares)
+    found = [real(f"shares[{i}]", share, low=0.0) for i, share in enumerate(shares)]
+    if abs(sum(found) - 1.0) > 1e-9:
+        raise invalid("shares", "shares that add up to 1", shares)
+    return found

@@ -1,0 +1,309 @@
+"""Encoders of texts, whatever they are made of: one function from a list of texts to a tensor."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ..adapters.torch import refuse_mixing
+from ..errors import choice, invalid, mistyped
+from .needed import torch
+
+__all__ = ["Encoder", "Pooled", "encoder_of", "texts_of"]
+
+_BATCH: Final = 32
+_KINDS: Final = (
+    "a SentenceTransformer, a pair (model, tokenizer), a torch module of a list of texts, or a "
+    "function of a list of texts"
+)
+
+
+def texts_of(texts: Any, name: str = "texts") -> list[str]:
+    """A list of texts, checked.
+
+    Args:
+        texts: a sequence of strings, none of them empty.
+        name: what complaints call it.
+
+    Raises:
+        TypeError: if it is a single string, or holds anything but strings.
+        ValueError: if a text is empty, or all white space.
+
+    Example:
+        >>> texts_of(("he has the flu",))
+        ['he has the flu']
+        >>> texts_of("he has the flu")
+        Traceback (most recent call last):
+        TypeError: texts must be a list of strings (a single one in brackets), got 'he has the flu'
+    """
+    requirement = "a list of strings"
+    if isinstance(texts, str):
+        raise mistyped(name, f"{requirement} (a single one in brackets)", texts)
+    if isinstance(texts, (bytes, dict)) or not hasattr(texts, "__iter__"):
+        raise mistyped(name, requirement, texts)
+    found = list(texts)
+    for place, text in enumerate(found):
+        if not isinstance(text, str):
+            raise mistyped(f"{name}[{place}]", "a string", text)
+        if not text.strip():
+            raise invalid(f"{name}[{place}]", "a text that is not empty", text)
+    return [str(text) for text in found]
+
+
+class Encoder:
+    """Texts to vectors: what all kinds of encoders have in common.
+
+    Args:
+        model: what the user handed over.
+    """
+
+    kind = "function"
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.width: int | None = None
+
+    @property
+    def modules(self) -> list[Any]:
+        """The torch modules that encode; none of a plain function."""
+        return []
+
+    @property
+    def name(self) -> str:
+        """What reports call the encoder."""
+        found = getattr(self.model, "__qualname__", None) or type(self.model).__qualname__
+        return str(found).replace("<locals>.", "")
+
+    @property
+    def device(self) -> Any:
+        """Where it encodes."""
+        held = (tensor for module in self.modules for tensor in module.parameters())
+        first = next(held, None)
+        return torch.device("cpu") if first is None else first.device
+
+    def to(self, device: Any) -> None:
+        """Move the modules."""
+        for module in self.modules:
+            module.to(device)
+
+    def truncated(self, texts: Sequence[str]) -> int:
+        """How many texts are longer than the encoder reads; 0 where that is not known."""
+        return 0
+
+    @property
+    def longest(self) -> int | None:
+        """Tokens that it reads of a text, if it says so."""
+        return None
+
+    def __call__(self, texts: Sequence[str]) -> Any:
+        """The vectors of texts.
+
+        Args:
+            texts: checked strings, at least one.
+
+        Returns:
+            A tensor of floats, shape `(len(texts), width)`, detached.
+
+        Raises:
+            TypeError: if the encoder returns anything but real numbers.
+            ValueError: if it returns another number of rows, another width than before, NaN or
+                infinities.
+        """
+        with torch.no_grad():
+            found = self._floats(self._encode(list(texts)))
+        if found.ndim != 2 or len(found) != len(texts):
+            requirement = f"of shape ({len(texts)}, width), one row a text"
+            raise invalid(self._vectors, requirement, tuple(found.shape))
+        if self.width not in (None, found.shape[1]):
+            requirement = f"of width {self.width} in every call"
+            raise invalid(self._vectors, requirement, tuple(found.shape))
+        wrong = torch.nonzero(~torch.isfinite(found).all(dim=1)).flatten().tolist()
+        if wrong:
+            shown = texts[wrong[0]]
+            requirement = f"finite for every text, such as {shown[:60]!r}"
+            raise invalid(self._vectors, requirement, found[wrong[0]].tolist()[:4])
+        self.width = int(found.shape[1])
+        return found
+
+    @property
+    def _vectors(self) -> str:
+        return f"vectors of {self.name}"
+
+    def _encode(self, texts: list[str]) -> Any:
+        return self.model(texts)
+
+    def _floats(self, answer: Any) -> Any:
+        """The answer as a tensor of floating point numbers, detached from its graph."""
+        if isinstance(answer, dict) or hasattr(answer, "last_hidden_state"):
+            requirement = "one tensor (of a transformer pass the pair (model, tokenizer))"
+            raise mistyped(self._vectors, requirement, answer)
+        if not isinstance(answer, torch.Tensor):
+            if isinstance(answer, tuple):
+                raise mistyped(self._vectors, "one tensor or array, no tuple", answer)
+            if isinstance(answer, list) and answer and isinstance(answer[0], torch.Tensor):
+                answer = torch.stack(answer)
+            else:
+                array = np.asarray(answer)
+                if array.dtype.kind not in "fiu":
+                    raise mistyped(self._vectors, "real numbers", array.dtype)
+                answer = torch.from_numpy(np.array(array))
+        if answer.is_complex() or answer.dtype == torch.bool:
+            raise mistyped(self._vectors, "real numbers", answer.dtype)
+        found = answer.detach()
+        # Whole numbers, such as counts of words, have no room for noise.
+        return found if found.is_floating_point() else found.to(torch.float64)
+
+
+class Module(Encoder):
+    """A torch module that is called with a list of texts."""
+
+    kind = "module"
+
+    @property
+    def modules(self) -> list[Any]:
+        """The module."""
+        return [self.model]
+
+
+class Sentences(Encoder):
+    """A model of the package sentence-transformers."""
+
+    kind = "sentence-transformers"
+
+    @property
+    def modules(self) -> list[Any]:
+        """The model, which is a torch module."""
+        return [self.model]
+
+    @property
+    def longest(self) -> int | None:
+        """Tokens that it reads of a text."""
+        found = getattr(self.model, "max_seq_length", None)
+        return found if isinstance(found, int) else None
+
+    def truncated(self, texts: Sequence[str]) -> int:
+        """How many texts have more tokens than that."""
+        return _beyond(getattr(self.model, "tokenizer", None), texts, self.longest)
+
+    def _encode(self, texts: list[str]) -> Any:
+        return self.model.encode(
+            texts, convert_to_tensor=True, show_progress_bar=False, batch_size=_BATCH
+        )
+
+
+class Pooled(Encoder):
+    """A transformer with its tokenizer; the vectors of its tokens become one by pooling.
+
+    Args:
+        model: a transformers model whose output has `last_hidden_state`.
+        tokenizer: its tokenizer.
+        pooling: "mean" over the tokens that are no padding, or "cls", the first token.
+
+    Raises:
+        ValueError: if `pooling` is neither of the two.
+    """
+
+    kind = "transformers"
+
+    def __init__(self, model: Any, tokenizer: Any, pooling: str = "mean") -> None:
+        super().__init__(model)
+        self.tokenizer = tokenizer
+        self.pooling = choice("pooling", pooling, ("mean", "cls"))
+
+    @property
+    def name(self) -> str:
+        """What reports call the encoder."""
+        return f"{type(self.model).__qualname__} ({self.pooling} pooling)"
+
+    @property
+    def modules(self) -> list[Any]:
+        """The model."""
+        return [self.model]
+
+    @property
+    def longest(self) -> int | None:
+        """Tokens that model and tokenizer both allow."""
+        config = getattr(self.model, "config", None)
+        told = (
+            getattr(self.tokenizer, "model_max_length", None),
+            getattr(config, "max_position_embeddings", None),
+        )
+        # A tokenizer without a limit says 10^30.
+        known = [one for one in told if isinstance(one, int) and 0 < one < 2**24]
+        return min(known, default=None)
+
+    def truncated(self, texts: Sequence[str]) -> int:
+        """How many texts have more tokens than that."""
+        return _beyond(self.tokenizer, texts, self.longest)
+
+    def _encode(self, texts: list[str]) -> Any:
+        parts = [self._batch(texts[i : i + _BATCH]) for i in range(0, len(texts), _BATCH)]
+        return torch.cat(parts)
+
+    def _batch(self, texts: list[str]) -> Any:
+        cut = {"truncation": True, "max_length": self.longest} if self.longest else {}
+        tokens = self.tokenizer(texts, padding=True, return_tensors="pt", **cut).to(self.device)
+        states = self.model(**tokens).last_hidden_state
+        if self.pooling == "cls":
+            return states[:, 0]
+        mask = tokens["attention_mask"].unsqueeze(-1).to(states.dtype)
+        return (states * mask).sum(dim=1) / mask.sum(dim=1)
+
+
+def _beyond(tokenizer: Any, texts: Sequence[str], longest: int | None) -> int:
+    if tokenizer is None or longest is None or not texts:
+        return 0
+    # Without its own warning that a text is long: that is what is counted here.
+    found = tokenizer(list(texts), truncation=False, padding=False, verbose=False)["input_ids"]
+    return sum(len(tokens) > longest for tokens in found)
+
+
+def encoder_of(encoder: Any, *, random: bool = False) -> Encoder:
+    """The encoder that an object is.
+
+    Args:
+        encoder: a SentenceTransformer, a pair (model, tokenizer) or a triple with "mean" or "cls",
+            a torch module or any function of a list of texts (an object with a method `encode` and
+            no call is taken by that).
+        random: whether a module may be in train mode.
+
+    Raises:
+        TypeError: if it is none of these.
+        ValueError: if a module is in train mode, or holds a batch norm that mixes texts.
+    """
+    found = _found(encoder)
+    if isinstance(found, Sentences):
+        # Its `encode` does the same, whatever mode it is in.
+        found.model.eval()
+    for module in found.modules:
+        refuse_mixing(module, "encoder")
+        if not random and module.training:
+            requirement = "in eval mode (encoder.eval()): dropout is no noise that a claim rests on"
+            raise invalid("encoder", requirement, f"{type(module).__qualname__} in train mode")
+    return found
+
+
+def _found(encoder: Any) -> Encoder:
+    if isinstance(encoder, Encoder):
+        return encoder
+    if isinstance(encoder, (tuple, list)):
+        if len(encoder) not in (2, 3) or not isinstance(encoder[0], torch.nn.Module):
+            raise mistyped("encoder", _KINDS, encoder)
+        return Pooled(*encoder)
+    if isinstance(encoder, type) or encoder is None or isinstance(encoder, str):
+        raise mistyped("encoder", _KINDS, encoder)
+    kind = getattr(sys.modules.get("sentence_transformers"), "SentenceTransformer", None)
+    if kind is not None and isinstance(encoder, kind):
+        return Sentences(encoder)
+    if isinstance(encoder, torch.nn.Module):
+        if hasattr(encoder, "config") and hasattr(encoder, "base_model_prefix"):
+            raise mistyped("encoder", "the pair (model, tokenizer) for a transformer", encoder)
+        return Module(encoder)
+    if callable(encoder):
+        return Encoder(encoder)
+    if callable(getattr(encoder, "encode", None)):
+        return Encoder(encoder.encode)
+    raise mistyped("encoder", _KINDS, encoder)

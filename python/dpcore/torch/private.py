@@ -1,0 +1,366 @@
+"""An encoder of texts whose vectors are private: bounded first, noise behind, the claim checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import sensitivity
+from ..calibration import RealEpsilon, gaussian_analytic, l2_laplace, real_epsilon
+from ..errors import choice, delta_level, flag, invalid, message, mistyped
+from ..events.held import numpy_of
+from ..mechanisms import positive
+from ..records import Pair
+from ..sensitivity.closed_forms import show_pair
+from ..streams import Rng, seed_of
+from ..streams.generators import seeded_torch
+from .encoding import Encoder, encoder_of, texts_of
+from .farthest import farthest
+from .layers import GaussianNoise, L2LaplaceNoise, LaplaceNoise, NoiseLayer
+from .mechanisms import EncoderMechanism, device_of
+from .needed import torch
+from .transforms import Clip, MinMax, Normalise
+
+__all__ = ["NOISES", "PrivateEncoder"]
+
+NOISES = ("laplace", "gaussian", "l2_laplace")
+"""The noises that a `PrivateEncoder` makes by itself, by name."""
+
+_SLACK = 1e-9
+"""Relative slack of the check of a scale: a rounding of it is no false claim."""
+
+
+class PrivateEncoder:
+    """Texts to vectors with noise, epsilon-private for any two texts.
+
+    ``encode(text) = transform(encoder(text)) + noise``. The transform brings every vector into a
+    bounded set, the noise is made for the two members of it that are farthest apart, so that the
+    claim needs no assumption about encoder or texts. It covers one encoding of one text: k
+    encodings of a text cost k epsilon, and the texts that the encoder was trained on are not
+    covered at all.
+
+    Args:
+        encoder: a SentenceTransformer; a pair `(model, tokenizer)` of transformers, or a triple
+            with "mean" (the default) or "cls"; a torch module or any function of a list of texts
+            that returns vectors, shape `(texts, width)`. In eval mode.
+        transform: `Clip`, `MinMax` or `Normalise` of `dpcore.torch` (or of
+            `dpcore.sensitivity`), or a module of your own with a method `range(dim)`.
+        epsilon: the claim, in (0, 1e300].
+        delta: of the claim, in (0, 1) for Gaussian noise and 0 for the others.
+        noise: "laplace" (scale = L1 diameter / epsilon), "gaussian" (analytic, L2 diameter),
+            "l2_laplace" (L2 diameter / epsilon), or a noise layer of your own scale, which is
+            checked.
+        strict: refuse noise that does not give the claim; False keeps the claim as somebody makes
+            it and shows the true epsilon beside it.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind.
+        ValueError: if a value is out of range, an encoder is in train mode or mixes its texts, or
+            the noise does not give the claim: the message shows the two vectors on which it fails.
+
+    Source:
+        Dwork and Roth (2014), theorem 3.6 (Laplace); Balle and Wang (2018), theorem 8 (Gaussian);
+        Chaudhuri, Monteleoni and Sarwate (2011) (L2 Laplace).
+
+    Example:
+        >>> def lengths(texts):
+        ...     return [[float(len(text.split())), float(len(text))] for text in texts]
+        >>> private = PrivateEncoder(lengths, Clip("l1", 1.0), epsilon=8.0)
+        >>> private.noise
+        LaplaceNoise(scale=0.25)
+        >>> private.encode(["he has the flu", "he has cancer"], rng=1).shape
+        (2, 2)
+        >>> PrivateEncoder(lengths, Clip("l2", 1.0), epsilon=8.0, noise=LaplaceNoise(0.25))
+        Traceback (most recent call last):
+        ValueError: noise must be enough for epsilon 8 on Ball(norm='l2', radius=1.0, dim=2), got
+        LaplaceNoise(scale=0.25); epsilon 11.3137 is reached by this pair: x = [0.707107, 0.707107]
+        and x_prime = [-0.707107, -0.707107] (strict=False keeps the claim and shows the true
+        epsilon)
+    """
+
+    def __init__(
+        self,
+        encoder: Any,
+        transform: Any,
+        *,
+        epsilon: float,
+        delta: float = 0.0,
+        noise: Any = "laplace",
+        strict: bool = True,
+    ) -> None:
+        self.epsilon = positive("epsilon", epsilon)
+        self.delta = delta_level(delta)
+        self.strict = flag("strict", strict)
+        self.encoder = encoder_of(encoder)
+        self.transform = _transform_of(transform)
+        self.encoder(["text"])
+        self.noise = self._noise_of(noise)
+        self.counted = {"texts": 0, "cut": 0}
+        self.worst: tuple[Pair, float] | None = None
+        if self.strict and not self._given:
+            raise _refusal(self)
+
+    @property
+    def width(self) -> int:
+        """Numbers in a vector."""
+        assert self.encoder.width is not None
+        return self.encoder.width
+
+    @property
+    def domain(self) -> Any:
+        """The set in which vectors end up before the noise."""
+        return self.transform.range(self.width)
+
+    @property
+    def claim(self) -> float:
+        """The epsilon claimed, at `delta`."""
+        return self.epsilon
+
+    @property
+    def real(self) -> RealEpsilon | None:
+        """What the noise really gives for any two texts; None where no law of it is known."""
+        law = self.noise.description
+        return None if law is None else real_epsilon(law, self.domain)
+
+    @property
+    def true_epsilon(self) -> float:
+        """The epsilon that the noise really gives for any two texts, at `delta`; inf without any.
+
+        It follows from transform and noise, and is no claim of somebody.
+        """
+        return _epsilon_at(self.real, self.delta)
+
+    @property
+    def _given(self) -> bool:
+        """Whether the noise gives what is claimed, whatever a learnt epsilon comes to."""
+        enough = self.true_epsilon <= self.epsilon * (1.0 + _SLACK)
+        return enough and not self.noise.faulty and not self.noise.caution
+
+    def _noise_of(self, noise: Any) -> Any:
+        if isinstance(noise, NoiseLayer):
+            return noise
+        if not isinstance(noise, str):
+            kinds = f"one of {', '.join(map(repr, NOISES))} or a noise layer of dpcore.torch"
+            raise mistyped("noise", kinds, noise)
+        choice("noise", noise, NOISES)
+        if noise == "gaussian":
+            if self.delta == 0.0:
+                raise invalid("delta", "above 0 for Gaussian noise", self.delta)
+            apart = sensitivity.sensitivity(self.domain, "l2").value
+            return GaussianNoise(gaussian_analytic(self.epsilon, self.delta, apart).sigma)
+        if self.delta != 0.0:
+            requirement = f"0 for {noise} noise, which gives pure epsilon"
+            raise invalid("delta", requirement, self.delta)
+        if noise == "laplace":
+            return LaplaceNoise(sensitivity.laplace_scale(self.epsilon, self.domain))
+        apart = sensitivity.sensitivity(self.domain, "l2").value
+        return L2LaplaceNoise(l2_laplace(self.epsilon, apart).scale)
+
+    def clean(self, texts: Sequence[str]) -> Any:
+        """Encoder and transform without the noise: not private.
+
+        Args:
+            texts: strings, none of them empty.
+
+        Returns:
+            A tensor of shape `(len(texts), width)` on the encoder's device.
+        """
+        found = texts_of(texts)
+        if not found:
+            return torch.empty((0, self.width), device=self.encoder.device)
+        with torch.no_grad():
+            return self.transform(self.encoder(found))
+
+    def encode(self, texts: Sequence[str], *, rng: Rng = None) -> npt.NDArray[Any]:
+        """Private vectors, with fresh noise at every call.
+
+        Encoding one text k times costs k epsilon.
+
+        Args:
+            texts: strings, none of them empty.
+            rng: None takes entropy of the operating system; an int or a Generator repeats the
+                noise, which is then known to whoever knows it.
+
+        Returns:
+            Shape `(len(texts), width)`, in the precision of the encoder.
+
+        Raises:
+            TypeError: if `texts` is one string, or holds anything but strings.
+            ValueError: if a text is empty, or the encoder returns what it should not.
+        """
+        source = _source(rng)
+        found = texts_of(texts)
+        rows = self.clean(found)
+        self.counted["texts"] += len(found)
+        self.counted["cut"] += self.encoder.truncated(found)
+        if not found:
+            return numpy_of(rows)
+        with seeded_torch(source), torch.no_grad():
+            return numpy_of(self.noise(rows))
+
+    def worst_pair(self, texts: Sequence[str], *, progress: bool | None = None) -> Pair:
+        """The two texts with the largest exact loss of all pairs.
+
+        It is computed from the declared noise, not certified; no two texts at all have more than
+        `true_epsilon`.
+
+        Args:
+            texts: at least two different strings.
+            progress: show a bar; None shows it for long work on a terminal or in a notebook.
+
+        Returns:
+            The pair of texts. The encoder remembers it for its `str`.
+
+        Raises:
+            TypeError: if `texts` is one string, or holds anything but strings.
+            ValueError: if a text is empty, or all are equal.
+        """
+        found = list(dict.fromkeys(texts_of(texts)))
+        if len(found) < 2:
+            raise invalid("texts", "at least two different texts", len(found))
+        rows = self.clean(found)
+        norm = "l2" if isinstance(self.noise, (GaussianNoise, L2LaplaceNoise)) else "l1"
+        first, second = farthest(rows, norm, progress)
+        pair = Pair(found[first], found[second])
+        x, x_prime = (rows[place].double().cpu().numpy() for place in (first, second))
+        self.worst = (pair, self.noise.loss(x, x_prime, self.delta))
+        return pair
+
+    def as_mechanism(self) -> EncoderMechanism:
+        """What an audit is made of: text to noisy vectors, each text encoded once."""
+        name = f"PrivateEncoder({self._arguments})"
+        inside = _Transformed(self.encoder, self.transform)
+        return EncoderMechanism(inside, self.noise, name, self.epsilon, self.delta)
+
+    def to(self, device: Any) -> PrivateEncoder:
+        """Move encoder and noise to a device of this machine."""
+        place = device_of(device)
+        self.encoder.to(place)
+        self.transform.to(place)
+        self.noise.to(place)
+        return self
+
+    @property
+    def _arguments(self) -> str:
+        delta = f", delta={self.delta!r}" if self.delta else ""
+        noise = " ".join(repr(self.noise).split())
+        return f"{self.encoder.name}, {self.transform!r}, epsilon={self.epsilon!r}{delta}, {noise}"
+
+    def __repr__(self) -> str:
+        return f"PrivateEncoder({self._arguments})"
+
+    def __str__(self) -> str:
+        """What is claimed, what is true, for whom, and what was encoded so far."""
+        from .telling import told
+
+        return told(self)
+
+    def save_pretrained(self, folder: str | PathLike[str]) -> Path:
+        """Write config.json and, of what is torch's, safetensors; see `from_pretrained`.
+
+        Args:
+            folder: made if it is missing.
+
+        Returns:
+            The folder.
+
+        Raises:
+            TypeError: if the transform or the noise is a class of your own.
+            OSError: if it cannot be written.
+        """
+        from .saving import save
+
+        return save(self, folder)
+
+    @classmethod
+    def from_pretrained(
+        cls, folder: str | PathLike[str], *, encoder: Any = None, device: Any = None
+    ) -> PrivateEncoder:
+        """The encoder that `save_pretrained` wrote: no pickle is read, no network used.
+
+        Args:
+            folder: a folder of this machine.
+            encoder: the function or module, where that is what was saved: a function is not
+                written at all, of a module its weights are.
+            device: where it is moved; None is the CPU.
+
+        Raises:
+            OSError: if there is no such folder, or no config.json in it.
+            ValueError: if a key is unknown or missing, a file could hold a pickle, or an encoder
+                is needed that was not given.
+        """
+        from .saving import load
+
+        return load(folder, encoder, device)
+
+
+class _Transformed(Encoder):
+    """An encoder with a transform behind it."""
+
+    def __init__(self, inside: Encoder, transform: Any) -> None:
+        super().__init__(inside.model)
+        self.inside, self.transform = inside, transform
+
+    @property
+    def modules(self) -> list[Any]:
+        return self.inside.modules
+
+    @property
+    def longest(self) -> int | None:
+        return self.inside.longest
+
+    def truncated(self, texts: Sequence[str]) -> int:
+        return self.inside.truncated(texts)
+
+    def __call__(self, texts: Sequence[str]) -> Any:
+        with torch.no_grad():
+            return self.transform(self.inside(texts))
+
+
+def _source(rng: Rng) -> np.random.Generator:
+    """A Generator as it is, one from a seed, or one of 128 bits of the system's entropy."""
+    if isinstance(rng, np.random.Generator):
+        return rng
+    return np.random.default_rng(None if rng is None else seed_of(rng))
+
+
+def _transform_of(transform: Any) -> Any:
+    """A transform as a module; those of `dpcore.sensitivity` have a twin here."""
+    twins: dict[type, Any] = {
+        sensitivity.Clip: lambda one: Clip(one.norm, one.radius),
+        sensitivity.MinMax: lambda one: MinMax(),
+        sensitivity.Normalise: lambda one: Normalise(one.norm),
+    }
+    if type(transform) in twins:
+        return twins[type(transform)](transform)
+    bounded = callable(getattr(transform, "range", None)) and not isinstance(transform, type)
+    if not isinstance(transform, torch.nn.Module) or not bounded:
+        requirement = "Clip, MinMax or Normalise, or a torch module with a method range(dim)"
+        raise mistyped("transform", requirement, transform)
+    return transform
+
+
+def _epsilon_at(real: RealEpsilon | None, delta: float) -> float:
+    if real is None:
+        return np.inf
+    # Pure epsilon holds at every delta.
+    return real.value if real.mu is None or delta == 0.0 else real.epsilon(delta)
+
+
+def _refusal(private: PrivateEncoder) -> ValueError:
+    """The complaint about noise that does not give the claim, with two vectors that show it."""
+    at = f" at delta {private.delta:g}" if private.delta else ""
+    noise, domain, real = private.noise, private.domain, private.real
+    text = message("noise", f"enough for epsilon {private.epsilon:g}{at} on {domain!r}", noise)
+    pair = sensitivity.sensitivity(domain, "l1").pair if real is None else real.pair
+    loss = noise.loss(pair.x, pair.x_prime, private.delta)
+    reasons = [one for one in (noise.faulty, noise.caution) if one]
+    if loss > private.epsilon * (1.0 + _SLACK):
+        reasons.append(f"epsilon {loss:g} is reached by this pair: {show_pair(pair)}")
+    hint = "strict=False keeps the claim and shows the true epsilon"
+    return ValueError(f"{text}; {'; '.join(reasons)} ({hint})")

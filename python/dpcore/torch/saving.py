@@ -1,0 +1,184 @@
+"""A private encoder in a folder: config.json and safetensors, nothing that could run code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from os import PathLike
+from pathlib import Path
+from typing import Any, Final
+
+from ..errors import choice, invalid, mistyped
+from .encoding import Encoder, Pooled, encoder_of
+from .faults import DPTextNoise, SharedNoise
+from .layers import GaussianNoise, L2LaplaceNoise, LaplaceNoise, NoiseLayer
+from .mechanisms import device_of
+from .private import PrivateEncoder
+from .transforms import Clip, MinMax, Normalise
+
+__all__ = ["load", "save"]
+
+FORMAT: Final = "dpcore.PrivateEncoder/1"
+_KEYS: Final = {"format", "encoder", "transform", "noise", "epsilon", "delta", "strict"}
+_LAYERS: Final = (LaplaceNoise, GaussianNoise, L2LaplaceNoise, DPTextNoise, SharedNoise)
+_TRANSFORMS: Final = (Clip, MinMax, Normalise)
+_OURS: Final = {cls.__name__: cls for cls in (*_LAYERS, *_TRANSFORMS)}
+_PICKLES: Final = {".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".npy", ".joblib"}
+"""Suffixes of files that other loaders unpickle."""
+_WEIGHTS: Final = "encoder.safetensors"
+_INSIDE: Final = "encoder"
+
+
+def save(private: PrivateEncoder, folder: str | PathLike[str]) -> Path:
+    """Write an encoder, see `PrivateEncoder.save_pretrained`."""
+    place = Path(folder)
+    config = {
+        "format": FORMAT,
+        "encoder": _encoder_words(private.encoder),
+        "transform": _words("transform", private.transform, _TRANSFORMS),
+        "noise": _words("noise", private.noise, _LAYERS),
+        "epsilon": private.epsilon,
+        "delta": private.delta,
+        "strict": private.strict,
+    }
+    place.mkdir(parents=True, exist_ok=True)
+    _write(private.encoder, place)
+    text = json.dumps(config, indent=1, allow_nan=False)
+    (place / "config.json").write_text(text + "\n", encoding="utf-8")
+    return place
+
+
+def _encoder_words(encoder: Encoder) -> dict[str, Any]:
+    words = {"kind": encoder.kind, "name": encoder.name, "width": encoder.width}
+    return {**words, "pooling": encoder.pooling} if isinstance(encoder, Pooled) else words
+
+
+def _words(name: str, module: Any, kinds: tuple[type, ...]) -> dict[str, Any]:
+    """A layer or a transform as its class and its arguments."""
+    if type(module) not in kinds:
+        raise mistyped(name, "one of dpcore.torch, to be saved", module)
+    return {"class": type(module).__name__, **_arguments(module)}
+
+
+def _arguments(module: Any) -> dict[str, Any]:
+    """What a layer or a transform is made with."""
+    if not isinstance(module, NoiseLayer):
+        return {key: getattr(module, key) for key in ("norm", "radius") if hasattr(module, key)}
+    mode = {"nan": module.nan} if isinstance(module, DPTextNoise) else {}
+    if module.epsilon is None:
+        return {module.name: module.scale, **mode}
+    epsilon = float(module.epsilon.detach())
+    learnt = {"sensitivity": module.sensitivity, "epsilon": epsilon, "cap": module.cap}
+    return {**learnt, "trainable": True, **mode}
+
+
+def _write(encoder: Encoder, place: Path) -> None:
+    if encoder.kind == "sentence-transformers":
+        encoder.model.save_pretrained(str(place / _INSIDE), create_model_card=False)
+    elif isinstance(encoder, Pooled):
+        encoder.model.save_pretrained(str(place / _INSIDE))
+        encoder.tokenizer.save_pretrained(str(place / _INSIDE))
+    elif encoder.kind == "module" and encoder.model.state_dict():
+        from safetensors.torch import save_model
+
+        save_model(encoder.model, str(place / _WEIGHTS))
+
+
+def load(folder: str | PathLike[str], encoder: Any, device: Any) -> PrivateEncoder:
+    """Read an encoder, see `PrivateEncoder.from_pretrained`."""
+    place = Path(folder)
+    config = _config(place)
+    words = config["encoder"]
+    found = _encoder(place, words, encoder)
+    private = PrivateEncoder(
+        found,
+        _made("transform", config["transform"], _TRANSFORMS),
+        epsilon=config["epsilon"],
+        delta=config["delta"],
+        noise=_made("noise", config["noise"], _LAYERS),
+        strict=config["strict"],
+    )
+    if private.width != words["width"]:
+        raise invalid("encoder", f"of width {words['width']}, as saved", private.width)
+    return private if device is None else private.to(device_of(device))
+
+
+def _config(place: Path) -> dict[str, Any]:
+    if not place.is_dir():
+        # A name of some hub is no folder, and nothing is fetched.
+        raise FileNotFoundError(f"folder must be one that save_pretrained wrote, got {place}")
+    file = place / "config.json"
+    if not file.is_file():
+        raise FileNotFoundError(f"folder must hold config.json, got {place}")
+    try:
+        config = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{file} must be JSON, got {error}") from None
+    if not isinstance(config, dict) or config.get("format") != FORMAT:
+        said = config.get("format") if isinstance(config, dict) else config
+        raise invalid(f"format of {file}", repr(FORMAT), said)
+    for wrong in sorted(set(config) ^ _KEYS):
+        requirement = "one of " + ", ".join(sorted(_KEYS)) if wrong in config else "there"
+        raise invalid(f"key of {file}", requirement, wrong)
+    for path in sorted(place.rglob("*")):
+        if path.suffix in _PICKLES:
+            raise invalid("folder", "without files that could hold a pickle", str(path))
+    return config
+
+
+def _encoder(place: Path, words: Any, given: Any) -> Encoder:
+    kinds = ("sentence-transformers", "transformers", "module", "function")
+    if not isinstance(words, dict):
+        raise mistyped("encoder in config.json", "an object", words)
+    kind = choice("kind of the encoder in config.json", words.get("kind"), kinds)
+    if kind in ("module", "function"):
+        if given is None:
+            requirement = f"given for an encoder of one's own ({words.get('name')})"
+            raise invalid("encoder", requirement, None)
+        found = encoder_of(given)
+        if (place / _WEIGHTS).exists():
+            from safetensors.torch import load_model
+
+            load_model(found.model, str(place / _WEIGHTS), strict=True)
+        return found
+    if given is not None:
+        raise invalid("encoder", f"left out, for the folder holds one ({kind})", given)
+    return encoder_of(_READERS[kind](str(place / _INSIDE), words))
+
+
+def _sentences(inside: str, words: dict[str, Any]) -> Any:
+    from sentence_transformers import SentenceTransformer
+
+    kwargs = {"use_safetensors": True}
+    return SentenceTransformer(
+        inside, device="cpu", local_files_only=True, model_kwargs=kwargs
+    ).eval()
+
+
+def _transformers(inside: str, words: dict[str, Any]) -> Any:
+    from transformers import AutoModel, AutoTokenizer
+
+    model = AutoModel.from_pretrained(inside, local_files_only=True, use_safetensors=True)
+    tokenizer = AutoTokenizer.from_pretrained(inside, local_files_only=True)
+    return model.eval(), tokenizer, words["pooling"]
+
+
+_READERS: Final[dict[str, Callable[[str, dict[str, Any]], Any]]] = {
+    "sentence-transformers": _sentences,
+    "transformers": _transformers,
+}
+
+
+def _made(name: str, words: Any, kinds: tuple[type, ...]) -> Any:
+    """A layer or a transform from its class and its arguments."""
+    if not isinstance(words, dict):
+        raise mistyped(f"{name} in config.json", "an object", words)
+    names = tuple(cls.__name__ for cls in kinds)
+    cls = _OURS[choice(f"class of {name} in config.json", words.get("class"), names)]
+    given = {key: value for key, value in words.items() if key != "class"}
+    try:
+        return cls(**given)
+    except TypeError as error:
+        raise ValueError(
+            f"{name} in config.json must have the arguments of {cls.__name__}, got {error}"
+        ) from None

@@ -1,0 +1,72 @@
+"""A private encoder in words: what is claimed, what is true, for whom, and what was encoded."""
+
+from __future__ import annotations
+
+import math
+
+from .private import PrivateEncoder
+
+__all__ = ["told"]
+
+
+def told(private: PrivateEncoder) -> str:
+    """The encoder as lines of text, one word before each."""
+    lines = [f"  {label:<12} {line}" for label, line in _rows(private)]
+    return "\n".join([f"PrivateEncoder of {private.encoder.name}", *lines])
+
+
+def _rows(private: PrivateEncoder) -> list[tuple[str, str]]:
+    delta = f", delta {private.delta:g}" if private.delta else ""
+    return [
+        ("vectors", f"{private.width:,} numbers in {private.domain!r}"),
+        ("noise", _noise(private)),
+        ("claim", f"epsilon {private.epsilon:g}{delta}, for any two texts, one encoding of each"),
+        ("true", _true(private)),
+        ("repeats", f"k encodings of one text cost k times {private.epsilon:g}"),
+        ("not covered", "the texts that the encoder was trained on"),
+        ("texts", _texts(private)),
+        ("worst pair", _worst(private)),
+        ("device", str(private.encoder.device)),
+        ("randomness", "torch's generator, seeded by the operating system: no cryptographic one"),
+    ]
+
+
+def _noise(private: PrivateEncoder) -> str:
+    law = " ".join(repr(private.noise).split())
+    kinds = {
+        "LaplaceNoise": "independent in every entry",
+        "GaussianNoise": "independent in every entry",
+        "L2LaplaceNoise": "one direction and length for each row",
+    }
+    what = kinds.get(type(private.noise).__name__) or private.noise.faulty
+    return f"{law}{': ' if what else ''}{what}"
+
+
+def _true(private: PrivateEncoder) -> str:
+    found = private.true_epsilon
+    at = f" at delta {private.delta:g}" if private.delta else ""
+    level = f"epsilon {found:.6g}{at}" if math.isfinite(found) else "no epsilon at all"
+    real = private.real
+    why = private.noise.faulty or ("" if real is None else real.reason)
+    false = found > private.epsilon * (1.0 + 1e-9)
+    return f"{level}, for any two texts{': ' if why else ''}{why}{'; THE CLAIM IS FALSE' * false}"
+
+
+def _texts(private: PrivateEncoder) -> str:
+    done, cut = private.counted["texts"], private.counted["cut"]
+    longest = private.encoder.longest
+    limit = "" if longest is None else f", {cut:,} of them cut after {longest:,} tokens"
+    zeroed = getattr(private.transform, "zeroed", 0)
+    zeros = f", {zeroed:,} rows made zero by the transform" if zeroed else ""
+    return f"{done:,} encoded so far{limit}{zeros}"
+
+
+def _worst(private: PrivateEncoder) -> str:
+    if private.worst is None:
+        return "not looked for (worst_pair(texts))"
+    pair, loss = private.worst
+    shown = " and ".join(
+        repr(text if len(text) <= 40 else f"{text[:37]}...") for text in (pair.x, pair.x_prime)
+    )
+    level = f"{loss:.4f}" if math.isfinite(loss) else "infinite"
+    return f"exact loss {level} (computed from the declared noise, not certified): {shown}"

@@ -1,0 +1,169 @@
+"""Mechanisms that encode their inputs: attacks know the clean vectors, reports show the inputs."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+import dpcore
+from dpcore.attacks import Threshold
+from dpcore.mechanisms.clean import clean_pair, declared_loss, notes_on
+
+TEXTS = ("the flu is back again", "cancer")
+
+
+class Lengths:
+    """Two lengths of a text, each with Laplace noise."""
+
+    def __init__(self, scale=2.0, claim=None, delta=None):
+        self.scale = scale
+        if claim is not None:
+            self.claim = claim
+        if delta is not None:
+            self.delta = delta
+
+    def clean(self, text):
+        return np.array([len(text.split()), len(text) / 10.0])
+
+    def loss(self, pair, delta):
+        return float(np.abs(self.clean(pair.x) - self.clean(pair.x_prime)).sum() / self.scale)
+
+    def notes_on(self, pair):
+        return ("lengths are all that is told",) if "flu" in pair.x else ()
+
+    def __call__(self, text, size, rng):
+        return self.clean(text) + rng.laplace(scale=self.scale, size=(size, 2))
+
+
+def audit(mechanism, pair=TEXTS, **more):
+    return dpcore.audit(mechanism, pair, trials=20_000, rng=3, **more)
+
+
+def test_attacks_know_the_clean_vectors():
+    seen = []
+
+    def attack(outputs, outputs_prime, pair):
+        seen.append(pair)
+        return Threshold()(outputs, outputs_prime, pair)
+
+    report = audit(Lengths(), attack=attack, claim=1.0)
+    assert seen == [dpcore.Pair(np.array([5.0, 2.1]), np.array([1.0, 0.6]))]
+    assert report.pair == dpcore.Pair(*TEXTS)
+    assert report.clean == seen[0]
+
+
+def test_so_does_the_default_attack_and_finds_what_there_is():
+    report = audit(Lengths(), claim=3.0)
+    assert report.declared_loss == pytest.approx((4.0 + 1.5) / 2.0)
+    assert 2.0 < report.epsilon_lower <= report.declared_loss
+    assert report.refuted is False
+    text = str(report)
+    assert "exact loss   2.7500 for this pair (computed from the declared noise, not" in text
+    assert "x = 'the flu is back again', x' = 'cancer'" in text
+    assert "encoded      L1 5.5, L2 4.272, Linf 4, 2 of 2 entries changed" in text
+    assert "note         lengths are all that is told" in text
+    assert "exact loss" in report.to_html()
+
+
+def test_it_is_kept_in_json_and_merged():
+    mine = Lengths()
+    parts = [audit(mine, claim=3.0, start=start, block=1000) for start in (0, 20_000)]
+    both = parts[0] + parts[1]
+    assert both.clean == parts[0].clean
+    again = dpcore.Audit.from_json(both.to_json())
+    assert (again.clean, again.declared_loss) == (both.clean, both.declared_loss)
+    assert json.loads(both.to_json())["declared_loss"] == both.declared_loss
+    record = json.loads(both.to_json())
+    del record["clean"], record["declared_loss"]
+    # A file of an earlier version has neither.
+    old = dpcore.Audit.from_json(json.dumps(record))
+    assert (old.clean, old.declared_loss) == (None, None)
+    assert "exact loss" not in str(old)
+
+
+def test_an_infinite_loss_survives_json():
+    class Infinite(Lengths):
+        def loss(self, pair, delta):
+            return math.inf
+
+    report = audit(Infinite(), claim=3.0)
+    assert dpcore.Audit.from_json(report.to_json()).declared_loss == math.inf
+    assert "exact loss   infinite for this pair" in str(report)
+
+
+def test_the_most_telling_of_several_pairs_is_found_by_its_clean_vectors():
+    pairs = [dpcore.Pair("the flu", "the cold"), dpcore.Pair(*TEXTS)]
+    assert audit(Lengths(), pairs, claim=3.0).pair == pairs[1]
+
+
+def test_early_stop_knows_them_too():
+    report = audit(Lengths(0.5), claim=1.0, stop="refuted")
+    assert report.refuted
+    assert report.slices[0].pair == dpcore.Pair(*TEXTS)
+
+
+def test_a_claim_with_its_own_delta_is_held_to_both():
+    report = audit(Lengths(claim=3.0, delta=1e-5))
+    assert (report.claim, report.delta) == (3.0, 1e-5)
+    assert audit(Lengths(claim=3.0, delta=1e-5), delta=1e-3).delta == 1e-3
+    assert audit(Lengths(claim=3.0, delta=1e-5), claim=4.0).delta == 0.0
+    with pytest.raises(ValueError, match=r"^delta must be at least 1e-05, as the mechanism claims"):
+        dpcore.audit(Lengths(claim=3.0, delta=1e-5), TEXTS, delta=1e-7)
+    # Without a claim a delta is nothing but an attribute.
+    assert audit(Lengths(delta=0.5), claim=3.0).delta == 0.0
+
+
+def test_without_clean_nothing_is_asked():
+    def plain(x, size, rng):
+        return rng.normal(size=(size, 1)) + x
+
+    pair = dpcore.Pair(0.0, 1.0)
+    assert clean_pair(plain, pair) is None
+    assert declared_loss(plain, pair, 0.0) is None
+    assert notes_on(plain, pair) == ()
+
+
+def test_a_clean_that_does_not_tell_leaves_the_pair():
+    class Silent(Lengths):
+        def clean(self, text):
+            return None
+
+        def loss(self, pair, delta):
+            return None
+
+        def __call__(self, text, size, rng):
+            return rng.normal(size=(size, 2)) + len(text)
+
+    report = audit(Silent(), claim=3.0)
+    assert (report.clean, report.declared_loss) == (None, None)
+
+
+def test_wrong_notes_are_an_error():
+    class Wrong(Lengths):
+        def notes_on(self, pair):
+            return "one"
+
+    with pytest.raises(TypeError, match=r"^notes_on\(pair\) must be a tuple of strings, got 'one'"):
+        dpcore.audit(Wrong(), TEXTS, claim=1.0)
+
+
+class Maker:
+    """An object that is no mechanism itself."""
+
+    def as_mechanism(self):
+        return Lengths(claim=3.0)
+
+
+def test_an_object_may_make_its_mechanism():
+    report = audit(Maker())
+    assert report.claim == 3.0
+    assert report.declared_loss is not None
+
+
+def test_inputs_that_are_encoded_alike_are_as_good_as_equal():
+    alike = ("he has flu", "flu is bad"[:10])
+    assert (Lengths().clean(alike[0]) == Lengths().clean(alike[1])).all()
+    with pytest.raises(ValueError, match=r"does not encode to one vector.*null=True allows them"):
+        dpcore.audit(Lengths(), alike, claim=1.0)
+    assert audit(Lengths(), alike, claim=1.0, null=True).refuted is False

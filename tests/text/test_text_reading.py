@@ -1,0 +1,270 @@
+"""Readers: formats, guesses, and what is said of malformed and missing files."""
+
+from __future__ import annotations
+
+import zipfile
+
+import numpy as np
+import pytest
+
+from dpcore.text import Corpus, read, word_vectors
+
+RULE = "=" * 20
+GOOD = f"1\tone\t0\n{RULE}\n2\ttwo\t0 4\n{RULE}\n3\tthree\t2\n{RULE}\n"
+
+
+@pytest.fixture
+def written(tmp_path):
+    def write(**files):
+        for name, content in files.items():
+            path = tmp_path.joinpath(*name.replace("_dot_", ".").split("__"))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return tmp_path
+
+    return write
+
+
+def test_the_format_of_dpnr(written):
+    corpus = read(written(ag_data_dot_txt=GOOD) / "ag_data.txt")
+    assert list(corpus) == ["one", "two", "three"]
+    assert corpus.split.tolist() == ["train", "valid", "test"]
+    assert corpus.labels.tolist() == [1, 2, 3]
+    assert {name: column.tolist() for name, column in corpus.attributes.items()} == {
+        "Bush": [1, 1, 0], "Kerry": [0, 0, 0], "Arafat": [0, 0, 1], "Blair": [0, 0, 0],
+        "Sharon": [0, 1, 0],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (
+            "1\tone\t0\nno tabs\n",
+            r"line 2 of ag_data.txt \(DPNR.*must be label, text and attri.*'no",
+        ),
+        ("1\tone\t7\n", "line 1 of ag_data.txt"),
+        ("1\tone\t\n", "line 1 of ag_data.txt"),
+        ("1\t  \t0\n", "line 1 of ag_data.txt .*a text that is not empty"),
+        (
+            b"1\tone\t0\n1\tna\xefve\t0\n",
+            r"line 2 of .* must be text in UTF-8, got b'1\\tna\\xefve",
+        ),
+        (f"1\tone\t0\n{RULE}\n", "must be the third line of 20 signs ="),
+        ("", "third line"),
+        (GOOD + "1\tmore\t0\n", "line 7 of .* must be absent"),
+        (GOOD + f"{RULE}\n", "line 7 of .* must be absent: a file has three parts"),
+    ],
+)
+def test_a_malformed_file_is_named_with_origin_and_line(written, content, said):
+    with pytest.raises(ValueError, match=said) as caught:
+        read(written(ag_data_dot_txt=content) / "ag_data.txt")
+    assert caught.value.argument == "path"
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "said"),
+    [
+        ("ag_data.txt", None, "DPNR authors' AG file.*README of the data"),
+        ("ag_data.txt", "dpnr_ag", "DPNR authors' AG file.*README of the data"),
+        (".", "atis", "ATIS as in DP-Rewrite.*train.csv"),
+        (".", "polarity", "sentence polarity corpus.*sentence_polarity.zip"),
+        ("mine.csv", None, "path must be a file or a folder"),
+        ("mine", "csv", "path must be a file of texts"),
+        ("mine", "folder", "path must be a folder"),
+    ],
+)
+def test_a_missing_file_is_named_with_its_origin(tmp_path, name, kind, said):
+    with pytest.raises(FileNotFoundError, match=said):
+        read(tmp_path / name, kind)
+
+
+def test_a_folder_that_lacks_one_of_its_files(written):
+    root = written(atis__train_dot_csv="a,text\n", atis__valid_dot_csv="a,text\n")
+    with pytest.raises(FileNotFoundError, match=r"ATIS.*atis.test\.csv"):
+        read(root / "atis")
+    assert read(root / "atis" / "train.csv").labels.tolist() == ["a"]
+    # WikiText-2 comes without its train file as often as with it.
+    written(wikitext2__valid_dot_txt=" \n = A = \n", wikitext2__test_dot_txt="b\n")
+    assert list(read(root, "wikitext2")) == ["= A =", "b"]
+
+
+def test_archives(tmp_path):
+    path = tmp_path / "names.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("names/male.txt", "Otto\n\n")
+        with pytest.raises(ValueError, match=r"zip archive that holds names/male\.txt"):
+            read(path)
+    with pytest.raises(ValueError, match=r"holds names/female.txt \(NLTK"):
+        read(path)
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("names/female.txt", "Ada \r\n")
+    assert read(path) == Corpus(["Otto", "Ada"], ["male", "female"])
+    (tmp_path / "spa-eng.zip").write_text("nothing")
+    with pytest.raises(ValueError, match=r"must be a zip archive that holds spa-eng/spa\.txt"):
+        read(tmp_path / "spa-eng.zip")
+
+
+TABLES = [
+    ("a.csv", "text,label\none,1\ntwo,2\n", {}, Corpus(["one", "two"], [1, 2])),
+    ("a.csv", "label,text\r\nx,one\r\n", {}, Corpus(["one"], ["x"])),
+    ("a.csv", '\ufefftext\n"a, ""b""\nc"\n', {}, Corpus(['a, "b"\nc'])),
+    ("a.csv", "text,zip\none,01\ntwo,12\n", {"label": "zip"}, Corpus(["one", "two"], ["01", "12"])),
+    ("a.csv", "x,one,1\ny,two,0\n", {"text": 1, "label": 0, "attributes": [2]},
+     Corpus(["one", "two"], ["x", "y"], {"column 2": [1, 0]})),
+    ("a.csv", "t,old,age\none,1,x\n", {"text": "t", "attributes": ("old", "age")},
+     Corpus(["one"], None, {"old": [1], "age": ["x"]})),
+    ("a.tsv", 'text\tlabel\n"one\ta\n', {}, Corpus(['"one'], ["a"])),
+    ("a.jsonl", '{"text": "one", "label": 3, "x": null}\n\n{"label": 4, "text": "two"}\n', {},
+     Corpus(["one", "two"], [3, 4])),
+    ("a.jsonl", '{"text": "one", "old": true}\n', {"attributes": ["old"]},
+     Corpus(["one"], None, {"old": [1]})),
+    ("a.txt", "one\n\n two \x85 x\n", {}, Corpus(["one", "two \x85 x"])),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "content", "columns", "wanted"), TABLES)
+def test_tables_and_lines(tmp_path, name, content, columns, wanted):
+    (tmp_path / name).write_bytes(content.encode())
+    corpus = read(tmp_path / name, **columns)
+    assert corpus == wanted
+    kind = name.removeprefix("a.").replace("txt", "lines")
+    assert corpus.origin == f"{name}, read as {kind}"
+    assert read(str(tmp_path / name), kind, **columns) == wanted
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "columns", "error", "said"),
+    [
+        ("a.csv", "", {}, ValueError, "line 1 of a.csv must be a row with the column 'text'"),
+        ("a.csv", "text\n", {}, ValueError, "at least one text"),
+        ("a.csv", "a,b\n", {}, ValueError, r"column 'text' .name the columns .*\['a', 'b'\]"),
+        ("a.csv", "text,label\n", {"attributes": ["old"]}, ValueError, "the column 'old'"),
+        ("a.csv", "text,text\na,b\n", {}, ValueError, "a header of different names"),
+        ("a.csv", "text,label\na,1\nb\n", {}, ValueError, r"line 3 .* a row of 2 fields, got \['b"),
+        ("a.csv", 'text\nx\n"open\n', {}, ValueError, r"line 3 of a.csv must be csv .unexpected"),
+        ("a.csv", 'text,label\n"a\nb",1\nc,\n', {}, ValueError, "line 4 .*number or a string"),
+        ("a.csv", "text\n  \n", {}, ValueError, "line 2 of a.csv must be a text that is not empty"),
+        ("a.csv", "a,b\n", {"text": 2}, ValueError, "the column 2"),
+        ("a.csv", "a,b\n", {"text": -1}, ValueError, "text must be a position from 0"),
+        ("a.csv", "a,b\n", {"label": 1}, ValueError, "text must be a position from 0"),
+        ("a.csv", "a,b\n", {"text": 0, "label": "b"}, ValueError, "all names, or all positions"),
+        ("a.csv", "a,b\n", {"text": 1.0}, TypeError, "text must be the name or the position"),
+        ("a.csv", "a,b\n", {"attributes": "ab"}, TypeError, "not a single string"),
+        ("a.jsonl", '{"text": "a"}\nx\n', {}, ValueError, "line 2 of .* a JSON object"),
+        ("a.jsonl", "[1]\n", {}, ValueError, "line 1 of a.jsonl must be a JSON object"),
+        ("a.jsonl", '{"a": 1}\n', {}, ValueError, "line 1 .* text that is not empty, got None"),
+        ("a.jsonl", '{"text": 1}\n', {}, ValueError, "line 1 .* text that is not empty, got 1"),
+        ("a.jsonl", '{"text": "a"}\n', {"text": 0}, ValueError, "objects have no positions"),
+        ("a.jsonl", '{"text": "a"}\n{"text": "b", "label": 1}\n', {}, ValueError,
+         "line 2 .* with a label, or without one"),
+        ("a.jsonl", '{"text": "a", "label": 0.5}\n', {}, ValueError, "as 'label', got 0.5"),
+        ("a.jsonl", '{"text": "a", "label": null}\n', {}, ValueError, "as 'label', got None"),
+        ("a.txt", "a\n", {"text": "t"}, ValueError, "left out for the kind 'lines'"),
+        ("a.txt", " \n", {}, ValueError, "at least one text"),
+        ("a.txt", b"a\n\xff\n", {}, ValueError, "line 2 of a.txt must be text in UTF-8"),
+        ("a.dat", "a", {}, ValueError, "say which it is with kind=.*got 'a.dat'"),
+        ("a.js", "a", {}, ValueError, "word_vectors reads vectors"),
+        ("a.txt", "a", {"kind": "text"}, ValueError, "kind must be one of 'dpnr_ag'"),
+        (".", None, {"kind": "csv"}, ValueError, "path must be a file to be read as csv"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_table_is_named(tmp_path, name, content, columns, error, said):
+    if content is not None:
+        (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(error, match=said):
+        read(tmp_path / name, **columns)
+
+
+def test_no_path():
+    with pytest.raises(TypeError, match="path must be a path of a file or a folder, got 3"):
+        read(3)
+
+
+def test_folders_of_parts(written):
+    root = written(
+        train_dot_csv="text,label\na,1\n", dev_dot_csv="text,label\nb,0\n", readme_dot_md="x"
+    )
+    corpus = read(root)
+    assert corpus == Corpus(["b", "a"], [0, 1], None, ["valid", "train"])
+    assert corpus.origin == f"{root.name}, read as folder"
+    written(test_dot_csv="text\nc\n")
+    with pytest.raises(ValueError, match="all have labels, or none"):
+        read(root)
+    written(test_dot_csv="text,label\nc,1\n", test_dot_jsonl="")
+    with pytest.raises(ValueError, match=r"one test part.*test\.csv and test\.jsonl"):
+        read(root)
+
+
+def test_folders_of_classes(written):
+    root = written(pos__1_dot_txt="good\nindeed\n", neg__1_dot_txt="bad", pos__2_dot_txt="fine")
+    assert read(root) == Corpus(["bad", "good\nindeed", "fine"], ["neg", "pos", "pos"])
+    written(pos__3_dot_txt=" ")
+    with pytest.raises(ValueError, match=r"line 1 of 3\.txt must be a text that is not empty"):
+        read(root)
+
+
+def test_folders_of_parts_of_classes(written):
+    root = written(train__pos__1_dot_txt="good", test__neg__1_dot_txt="bad", notes_dot_txt="x")
+    assert read(root) == Corpus(["bad", "good"], ["neg", "pos"], None, ["test", "train"])
+
+
+def test_a_class_of_other_files_is_refused(written):
+    root = written(pos__1_dot_txt="good", pos__2_dot_csv="text\nbad\n")
+    with pytest.raises(ValueError, match=r"must be a folder of \.txt files only.*2\.csv"):
+        read(root)
+
+
+def test_what_a_folder_holds_decides_where_it_is_one_corpus(written):
+    root = written(some__ag_data_dot_txt=GOOD, atis__test_dot_csv="a,text\n")
+    assert read(root / "some").origin.startswith("dpnr_ag: ")
+    with pytest.raises(FileNotFoundError, match="ATIS"):
+        read(root)
+    written(dpnr_ag__ag_data_dot_txt=GOOD)
+    with pytest.raises(ValueError, match=r"kind must be given: .* holds dpnr_ag, atis, got None"):
+        read(root)
+    assert len(read(root, "dpnr_ag")) == 3
+
+
+def test_ones_own_columns_make_it_ones_own_table(written):
+    root = written(abstracts_dot_csv="t,label\none,1\n", atis__train_dot_csv="text,label\none,1\n")
+    with pytest.raises(ValueError, match=r"Medical Abstracts.*column 'medical_abstract'"):
+        read(root / "abstracts.csv")
+    assert read(root / "abstracts.csv", text="t") == Corpus(["one"], [1])
+    assert read(root / "atis", text="text") == Corpus(["one"], [1], None, ["train"])
+    # A table of a name that everybody uses is known by its folder alone.
+    written(train_dot_csv="text,label\none,1\n")
+    assert read(root / "train.csv") == Corpus(["one"], [1])
+
+
+def test_a_folder_of_nothing(written):
+    root = written(report_dot_pdf="x")
+    with pytest.raises(ValueError, match=r"train, valid or test files .* holds \['report.pdf'\]"):
+        read(root)
+
+
+def test_vectors_of_words(written):
+    root = written(a_dot_js='var words = {\n"in":[1,2],\n"it\\"s":[0.5,-1e-3]\n}\n')
+    found = word_vectors(root / "a.js")
+    assert list(found) == ["in", 'it"s']
+    assert np.array_equal(np.stack(list(found.values())), [[1, 2], [0.5, -1e-3]])
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ('var a={\n"x":[1,2],\n"y":[1],\n};', "line 3 of a.js .*a vector of 2 numbers, got \"'y'"),
+        ('var a={\n"x":[1],\n"x":[1],\n};', "line 3 of a.js .*a new word"),
+        ('var a={\n"x":[1,2],\n', "line 2 of a.js .*followed by the end"),
+        ('var a={\n"x":[1,NaN],\n};', "line 2 of a.js .*must be a line such as"),
+        ('var a={\n"x":["1"],\n};', "line 2 of a.js"),
+        ('var a={\n"x":[[1],[2]],\n};', "line 2 of a.js"),
+        ('var a={\nx:[1],\n};', "line 2 of a.js"),
+        ("hello", "line 1 of a.js"),
+        ("", "line 1 of a.js"),
+        ("var a={\n};", "line 2 of a.js"),
+    ],
+)  # fmt: skip
+def test_malformed_vectors_are_named(written, content, said):
+    with pytest.raises(ValueError, match=said):
+        word_vectors(written(a_dot_js=content) / "a.js")

@@ -1,0 +1,61 @@
+"""Rewriters of texts as mechanisms."""
+
+import math
+
+import numpy as np
+import pytest
+
+import dpcore
+from dpcore.text import Rewriter
+
+PAIR = ("a good film", "a bad film")
+
+
+def randomised(texts, rng):
+    """Every word kept with probability 3/4, or one of four: a loss of ln 13 a word."""
+    words = ("a", "good", "bad", "film")
+    return [
+        " ".join(
+            word if rng.random() < 0.75 else words[int(rng.integers(4))] for word in text.split()
+        )
+        for text in texts
+    ]
+
+
+def test_a_rewriter_keeps_its_loss_and_half_of_it_is_refuted():
+    loss = math.log((0.75 + 0.0625) / 0.0625)
+    report = dpcore.audit(Rewriter(randomised, claim=loss), PAIR, trials=20_000, rng=2)
+    assert report.refuted is False
+    assert 0.9 * loss < report.epsilon_lower <= loss
+    assert report.randomness == "seed"
+    assert dpcore.audit(Rewriter(randomised), PAIR, claim=loss / 2, trials=20_000, rng=2).refuted
+
+
+def test_one_with_its_own_randomness_is_audited_too():
+    own = np.random.default_rng(5)
+    report = dpcore.audit(
+        Rewriter(lambda texts: randomised(texts, own)), PAIR, claim=1.0, trials=20_000, rng=2
+    )
+    assert report.refuted
+    assert report.randomness == "own"
+
+
+@pytest.mark.parametrize(
+    ("rewrite", "error", "message"),
+    [
+        (lambda texts: [1] * len(texts), TypeError, "must be strings, got 1"),
+        (lambda texts: texts[:1], ValueError, "2 rows"),
+    ],
+)
+def test_wrong_rewrites(rewrite, error, message):
+    with pytest.raises(error, match=message):
+        dpcore.audit(Rewriter(rewrite), PAIR, claim=1.0)
+
+
+def test_wrong_arguments():
+    with pytest.raises(TypeError, match=r"^rewrite must be a function of a list of texts, got 'a'"):
+        Rewriter("a")
+    with pytest.raises(ValueError, match="claim must be"):
+        Rewriter(randomised, claim=-1.0)
+    with pytest.raises(TypeError, match=r"^x must be a text \(a string\), got 3"):
+        Rewriter(randomised)(3, 1, np.random.default_rng(1))

@@ -1,0 +1,195 @@
+"""TfidfSVD: fitted on train only, the same vector in every batch, saved and loaded."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from shared_extras import data, needs
+
+from dpcore.text import Corpus, TfidfSVD, generated, read, words_of
+
+needs("sklearn")
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return generated("topics", 500, rng=1)
+
+
+@pytest.fixture(scope="module")
+def encoder(corpus):
+    return TfidfSVD(30).fit(corpus)
+
+
+def test_it_is_tf_idf_and_a_truncated_svd(corpus, encoder):
+    extraction = needs("sklearn.feature_extraction.text")
+    weights = extraction.TfidfVectorizer(
+        tokenizer=words_of, token_pattern=None, lowercase=False, sublinear_tf=True, min_df=2
+    )
+    rows = weights.fit_transform(corpus.train.texts).toarray()
+    _, strength, directions = np.linalg.svd(rows)
+    wanted = weights.transform(corpus.test.texts) @ directions[:10].T
+    found = encoder.encode(corpus.test.texts)
+    assert found.dtype == np.float64
+    assert found.shape == (len(corpus.test), 30)
+    # Directions are known but for their signs, and the randomised ones nearly so.
+    assert strength[9] > strength[10] * 1.001
+    products = np.abs(np.sum(found[:, :4] * wanted[:, :4], axis=0))
+    lengths = np.linalg.norm(found[:, :4], axis=0) * np.linalg.norm(wanted[:, :4], axis=0)
+    assert np.all(products > 0.999 * lengths)
+
+
+def test_only_train_texts_are_read(corpus, encoder):
+    swapped = Corpus(
+        [t if part == "train" else "nothing of this" for t, part in zip(corpus, corpus.split,
+                                                                        strict=True)],
+        split=corpus.split,
+    )  # fmt: skip
+    again = TfidfSVD(30).fit(swapped)
+    assert np.array_equal(again.encode(corpus.texts), encoder.encode(corpus.texts))
+    assert np.array_equal(
+        TfidfSVD(30).fit(list(corpus.train)).encode(corpus.texts), encoder.encode(corpus.texts)
+    )
+    # The control: fitted on all texts it is another encoder.
+    whole = TfidfSVD(30).fit(list(corpus))
+    assert not np.array_equal(whole.encode(corpus.texts), encoder.encode(corpus.texts))
+
+
+def bits_do_not_depend_on_the_batch(encoder, texts, rng):
+    whole = encoder(texts)
+    alone = np.concatenate([encoder.encode([text]) for text in texts[:60]])
+    assert np.array_equal(alone, whole[:60])
+    order = rng.permutation(len(texts))
+    assert np.array_equal(encoder([texts[i] for i in order]), whole[order])
+    for size in (7, 33):
+        assert np.array_equal(encoder(texts[:size]), whole[:size])
+
+
+def test_a_text_has_the_same_bits_in_every_batch(corpus, encoder):
+    bits_do_not_depend_on_the_batch(encoder, list(corpus), np.random.default_rng(1))
+
+
+def test_real_texts_have_the_same_bits_in_every_batch():
+    news = read(data("dpnr_ag", "ag_data.txt"))
+    encoder = TfidfSVD(96).fit(news.train[:3000])
+    bits_do_not_depend_on_the_batch(encoder, list(news.train[:4000]), np.random.default_rng(1))
+
+
+def test_threads_change_no_bit():
+    threadpoolctl = needs("threadpoolctl")
+    corpus, found = generated("repeats", 1500, rng=1), []
+    for threads in (1, 2):
+        with threadpoolctl.threadpool_limits(threads):
+            found.append(TfidfSVD(150).fit(corpus).encode(corpus.test.texts))
+    assert np.array_equal(*found)
+
+
+def test_texts_without_a_known_word_are_zero_counted_and_reported(encoder):
+    with pytest.warns(UserWarning, match="2 of 3 texts have no known word: their vectors are 0"):
+        found = encoder.encode(["qqq", "the match", "..."])
+    assert np.array_equal(np.any(found, axis=1), [False, True, False])
+
+
+def test_what_is_saved_comes_back_bit_for_bit(corpus, encoder, tmp_path):
+    needs("safetensors.numpy")
+    encoder.save_pretrained(tmp_path / "new" / "folder")
+    files = {path.name for path in (tmp_path / "new" / "folder").iterdir()}
+    assert files == {"config.json", "model.safetensors"}
+    again = TfidfSVD.from_pretrained(tmp_path / "new" / "folder")
+    assert np.array_equal(again.encode(corpus.texts), encoder.encode(corpus.texts))
+    assert repr(again) == repr(encoder)
+    again.save_pretrained(tmp_path / "second")
+    for name in files:
+        first = (tmp_path / "new" / "folder" / name).read_bytes()
+        assert (tmp_path / "second" / name).read_bytes() == first
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "said"),
+    [
+        (lambda f: (f / "config.json").unlink(), FileNotFoundError, "with a file config.json"),
+        (lambda f: (f / "model.safetensors").unlink(), FileNotFoundError, "file model.safetensors"),
+        (lambda f: (f / "config.json").write_text("{"), ValueError, "config.json must be JSON"),
+        (lambda f: edit(f, extra=1), ValueError, "of the keys .*'extra'"),
+        (lambda f: edit(f, **{"class": "text.DPNR"}), ValueError, "of the class 'text.TfidfSVD'"),
+        (lambda f: edit(f, dim=7), ValueError, "arrays of shapes"),
+        (lambda f: edit(f, dim="7"), TypeError, "dim must be an integer"),
+        (lambda f: edit(f, words=["a"]), ValueError, "arrays of shapes"),
+    ],
+)
+def test_a_folder_that_is_none_is_refused(encoder, tmp_path, change, error, said):
+    needs("safetensors.numpy")
+    encoder.save_pretrained(tmp_path)
+    change(tmp_path)
+    with pytest.raises(error, match=said):
+        TfidfSVD.from_pretrained(tmp_path)
+
+
+def edit(folder, **changes):
+    path = folder / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "said"),
+    [
+        (lambda: TfidfSVD(0), ValueError, "dim must be an integer at least 1"),
+        (lambda: TfidfSVD(2.0), TypeError, "dim must be an integer"),
+        (lambda: TfidfSVD(2, seed=-1), ValueError, "seed"),
+        (lambda: TfidfSVD(2).encode(["a"]), ValueError, "encoder must be fitted before it encodes"),
+        (lambda: TfidfSVD(2).save_pretrained("x"), ValueError, "fitted before it is saved"),
+        (lambda: TfidfSVD(2).fit("a text"), TypeError, "not a single string"),
+        (lambda: TfidfSVD(2).fit([]), ValueError, "texts must be a list"),
+        (lambda: TfidfSVD(5).fit(["a b", "a b", "a c"]), ValueError,
+         "dim must be at most 2, what the train texts allow .3 texts, 2 words in 2 or more., got"),
+        (lambda: TfidfSVD(1, min_count=9).fit(["a b", "a b"]), ValueError, "min_count must be"),
+        (lambda: TfidfSVD(1).fit(["...", "!!"]), ValueError, "min_count must be small enough"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_named(make, error, said):
+    with pytest.raises(error, match=said):
+        make()
+
+
+def test_equal_texts_and_one_direction():
+    found = TfidfSVD(1).fit(["a b"] * 4).encode(["a b", "b a"])
+    assert np.allclose(np.abs(found), 1.0)
+
+
+def test_encode_refuses_a_string_and_an_empty_text(encoder):
+    with pytest.raises(TypeError, match="not a single string"):
+        encoder.encode("the match")
+    with pytest.raises(ValueError, match=r"texts\[1\] must be a text that is not empty"):
+        encoder.encode(["the match", ""])
+
+
+@pytest.mark.parametrize(
+    ("missing", "code", "said"),
+    [
+        ("sklearn", "TfidfSVD(2).fit(['a'])", "needs scikit-learn.*pip install 'dpcore[text]'"),
+        (
+            "safetensors",
+            "TfidfSVD.from_pretrained('x')",
+            "needs safetensors.*pip install safetensors",
+        ),
+    ],
+)
+def test_without_the_package_it_says_what_to_install(missing, code, said):
+    script = f"""
+import sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == {missing!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Absent())
+from dpcore.text import TfidfSVD
+{code}
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    last = done.stderr.strip().splitlines()[-1]
+    for part in said.split(".*"):
+        assert part in last, last

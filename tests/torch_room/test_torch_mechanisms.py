@@ -1,0 +1,143 @@
+"""Encoders with noise as mechanisms: a text is encoded once, by a random encoder for each draw."""
+
+import numpy as np
+import pytest
+from shared_encoders import WIDTH, hashed, tiny_bert
+from shared_extras import needs
+
+import dpcore
+from dpcore.attacks import Threshold
+
+torch = needs("torch")
+
+from dpcore.torch import LaplaceNoise, SharedNoise, mechanism  # noqa: E402
+
+PAIR = ("he has cancer", "he has the flu")
+DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+
+
+class Counted:
+    """An encoder that counts the texts it was given."""
+
+    def __init__(self):
+        self.seen = []
+
+    def __call__(self, texts):
+        self.seen += texts
+        return hashed(texts)
+
+
+def test_a_text_is_encoded_a_few_times_however_many_draws():
+    encoder = Counted()
+    report = dpcore.audit(mechanism(encoder, LaplaceNoise(9.0)), PAIR, claim=9.0, trials=20_000)
+    assert 2 <= len(encoder.seen) <= 16
+    z, z_prime = hashed(list(PAIR))
+    assert report.declared_loss == pytest.approx(np.abs(z - z_prime).sum() / 9.0)
+    assert report.claim == 9.0
+
+
+def test_attacks_see_the_vectors():
+    seen = []
+
+    def attack(outputs, outputs_prime, pair):
+        seen.append(pair)
+        return Threshold()(outputs, outputs_prime, pair)
+
+    dpcore.audit(mechanism(hashed, LaplaceNoise(9.0)), PAIR, claim=9.0, attack=attack, trials=2000)
+    assert seen[0] == dpcore.Pair(*hashed(list(PAIR)))
+
+
+def test_a_random_encoder_runs_for_every_draw(tmp_path):
+    model, tokenizer = tiny_bert(tmp_path, dropout=0.5)
+    state = torch.get_rng_state()
+    model.train()
+    found = mechanism((model, tokenizer), LaplaceNoise(1.0))
+    report = dpcore.audit(found, PAIR, claim=20.0, trials=2_000, rng=1)
+    assert report.declared_loss is None
+    assert any(
+        note.startswith("the encoder is random: it ran for every draw") for note in report.notes
+    )
+    assert report.clean is not None
+    assert report.counts == dpcore.audit(found, PAIR, claim=20.0, trials=2_000, rng=1).counts
+    assert torch.equal(torch.get_rng_state(), state)
+    # Dropout alone leaves atoms and tells texts apart for good; without it nothing is random.
+    alone = mechanism((model, tokenizer))
+    assert dpcore.audit(alone, PAIR, claim=1.0, trials=2_000, rng=1).refuted
+    model.eval()
+    still = mechanism((model, tokenizer), LaplaceNoise(1.0))
+    assert dpcore.audit(still, PAIR, claim=20.0, trials=2_000, rng=1).declared_loss is not None
+
+
+def test_an_encoder_with_noise_of_its_own_needs_none():
+    def noisy(texts):
+        vectors = torch.tensor(hashed(texts))
+        return vectors + torch.distributions.Laplace(0.0, 9.0).sample(vectors.shape).double()
+
+    loss = float(np.abs(np.subtract(*hashed(list(PAIR)))).sum() / 9.0)
+    report = dpcore.audit(mechanism(noisy), PAIR, claim=loss, trials=50_000, rng=1)
+    assert report.refuted is False
+    assert report.epsilon_lower > 0.4 * loss
+    assert dpcore.audit(mechanism(noisy), PAIR, claim=0.3 * loss, trials=50_000, rng=1).refuted
+
+
+def test_small_randomness_is_none_the_less_randomness():
+    own = np.random.default_rng(3)
+    found = mechanism(lambda texts: hashed(texts) + own.laplace(scale=1e-9, size=(len(texts), 1)))
+    found("a", 1, np.random.default_rng(1))
+    assert found.random("a")
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_it_runs_where_it_is_told(device):
+    found = mechanism(
+        lambda texts: torch.tensor(hashed(texts), device=device), SharedNoise(5.0), device=device
+    )
+    outputs = found("a good film", 100, np.random.default_rng(1))
+    assert outputs.shape == (100, WIDTH)
+    assert found.tensor("a good film", 3, np.random.default_rng(1)).device.type == device
+    report = dpcore.audit(found, PAIR, claim=1.0, trials=20_000, rng=1)
+    assert report.refuted
+    assert report.declared_loss == np.inf
+
+
+def test_a_module_of_ones_own_may_be_the_noise():
+    class Noise(torch.nn.Module):
+        def forward(self, rows):
+            return rows + 9.0 * torch.randn_like(rows)
+
+    found = mechanism(hashed, Noise())
+    assert found.loss(dpcore.Pair(*PAIR)) is None
+    first, again = (found("a film", 5, np.random.default_rng(1)) for _ in range(2))
+    assert np.array_equal(first, again)
+    report = dpcore.audit(found, PAIR, claim=1.0, delta=1e-3, trials=20_000, rng=1)
+    assert report.declared_loss is None
+    assert report.randomness == "seed"
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ((hashed, "laplace"), TypeError, "noise must be a torch module, such as LaplaceNoise"),
+        ((hashed, LaplaceNoise), TypeError, "noise must be a torch module"),
+        ((hashed, None, "cuda:99"), ValueError, "device must be one of this machine"),
+        (("text", None), TypeError, "encoder must be"),
+        ((hashed, torch.nn.BatchNorm1d(WIDTH)), ValueError, "noise must be without a batch norm"),
+    ],
+)
+def test_wrong_arguments(given, error, message):
+    with pytest.raises(error, match=message):
+        mechanism(*given)
+
+
+@pytest.mark.parametrize(
+    ("pair", "error", "message"),
+    [
+        ((["a"], ["b"]), TypeError, r"^x must be a text \(a string\)"),
+        (("a", " "), ValueError, "^x must be a text that is not empty"),
+        (("a film", "film a"), ValueError, "does not encode to one vector"),
+        (None, ValueError, "^pair must be given"),
+    ],
+)
+def test_wrong_pairs(pair, error, message):
+    with pytest.raises(error, match=message):
+        dpcore.audit(mechanism(hashed, LaplaceNoise(1.0)), pair, claim=1.0)

@@ -1,0 +1,345 @@
+"""Private encoders: the noise follows from the transform, what does not suffice is refused."""
+
+import math
+
+import numpy as np
+import pytest
+from shared_encoders import WIDTH, hashed, minilm, tiny_bert
+from shared_extras import needs
+
+import dpcore
+from dpcore import sensitivity
+
+torch = needs("torch")
+
+from dpcore.torch import (  # noqa: E402
+    Clip,
+    DPTextNoise,
+    GaussianNoise,
+    L2LaplaceNoise,
+    LaplaceNoise,
+    MinMax,
+    Normalise,
+    PrivateEncoder,
+    SharedNoise,
+)
+
+pytest_plugins = ["pytester"]
+
+TEXTS = ["he has cancer", "he has the flu", "a good film"]
+PAIR = ("he has cancer", "he has the flu")
+
+
+@pytest.mark.parametrize(
+    ("transform", "given", "noise"),
+    [
+        (Clip("l1", 1.0), {"epsilon": 8.0}, LaplaceNoise(0.25)),
+        (Clip("l2", 1.0), {"epsilon": 8.0}, LaplaceNoise(2.0 * math.sqrt(WIDTH) / 8.0)),
+        (MinMax(), {"epsilon": 8.0}, LaplaceNoise(WIDTH / 8.0)),
+        (Normalise("l1"), {"epsilon": 8.0}, LaplaceNoise(0.25)),
+        (Clip("l2", 1.0), {"epsilon": 8.0, "noise": "l2_laplace"}, L2LaplaceNoise(0.25)),
+        (
+            Clip("l2", 1.0),
+            {"epsilon": 8.0, "delta": 1e-5, "noise": "gaussian"},
+            GaussianNoise(dpcore.calibration.gaussian_analytic(8.0, 1e-5, 2.0).sigma),
+        ),
+        (sensitivity.Clip("l1", 2.0), {"epsilon": 8.0}, LaplaceNoise(0.5)),
+    ],
+)
+def test_the_scale_follows_from_the_range(transform, given, noise):
+    private = PrivateEncoder(hashed, transform, **given)
+    assert type(private.noise) is type(noise)
+    assert private.noise.scale == pytest.approx(noise.scale, rel=1e-12)
+    assert private.true_epsilon == pytest.approx(8.0, rel=1e-9)
+    assert (private.claim, private.width) == (8.0, WIDTH)
+    vectors = private.encode(TEXTS, rng=1)
+    assert vectors.shape == (3, WIDTH)
+    assert np.array_equal(vectors, private.encode(TEXTS, rng=1))
+    assert not np.array_equal(vectors, private.encode(TEXTS, rng=2))
+
+
+def test_noise_is_fresh_unless_a_seed_is_given():
+    private = PrivateEncoder(hashed, Clip("l1", 1.0), epsilon=8.0)
+    before = torch.get_rng_state()
+    assert not np.array_equal(private.encode(TEXTS), private.encode(TEXTS))
+    torch.manual_seed(1)
+    first = private.encode(TEXTS)
+    torch.manual_seed(1)
+    assert not np.array_equal(first, private.encode(TEXTS))
+    torch.set_rng_state(before)
+    private.encode(TEXTS)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize(
+    ("transform", "noise", "shown"),
+    [
+        (Clip("l2", 1.0), LaplaceNoise(0.25), "epsilon 19.5959 is reached by this pair"),
+        (MinMax(), LaplaceNoise(0.125), "epsilon 48 is reached by this pair"),
+        (MinMax(), SharedNoise(1.0), "differences of its entries are exact; epsilon inf is reac"),
+        (Clip("l1", 1.0), DPTextNoise(0.25), "never below its input.*epsilon inf is reached by"),
+        (Clip("l1", 1.0), GaussianNoise(100.0), "epsilon inf is reached by this pair"),
+        (
+            Clip("l1", 1.0),
+            LaplaceNoise(sensitivity=2.0, epsilon=4.0, trainable=True),
+            "learnt without a cap",
+        ),
+    ],
+)
+def test_what_does_not_suffice_is_refused_with_the_pair(transform, noise, shown):
+    with pytest.raises(ValueError, match=r"noise must be enough for epsilon 8 on .*" + shown):
+        PrivateEncoder(hashed, transform, epsilon=8.0, noise=noise)
+    private = PrivateEncoder(hashed, transform, epsilon=8.0, noise=noise, strict=False)
+    assert private.claim == 8.0
+    assert private.encode(TEXTS).shape == (3, WIDTH)
+    learnt = noise.caution != ""
+    assert ("THE CLAIM IS FALSE" in str(private)) is not learnt
+    assert (private.true_epsilon > 8.0) is not learnt
+
+
+def test_more_noise_than_needed_is_fine():
+    assert PrivateEncoder(hashed, Clip("l1", 1.0), epsilon=8.0, noise=LaplaceNoise(1.0))
+
+
+def test_gaussian_noise_is_checked_at_its_delta():
+    sigma = dpcore.calibration.gaussian_analytic(8.0, 1e-5, 2.0).sigma
+    given = {"epsilon": 8.0, "delta": 1e-5}
+    private = PrivateEncoder(hashed, Clip("l2", 1.0), noise=GaussianNoise(sigma), **given)
+    assert private.true_epsilon == pytest.approx(8.0)
+    with pytest.raises(ValueError, match="enough for epsilon 8 at delta 1e-05"):
+        PrivateEncoder(hashed, Clip("l2", 1.0), noise=GaussianNoise(0.98 * sigma), **given)
+    # Pure epsilon is more than was asked for.
+    noise = L2LaplaceNoise(0.25)
+    assert PrivateEncoder(hashed, Clip("l2", 1.0), noise=noise, **given).true_epsilon == 8.0
+
+
+def test_what_it_says_of_itself():
+    private = PrivateEncoder(hashed, Clip("l1", 1.0), epsilon=8.0)
+    private.encode(TEXTS)
+    text = str(private)
+    for said in (
+        "LaplaceNoise(scale=0.25): independent in every entry",
+        "epsilon 8, for any two texts",
+        "epsilon 8, for any two texts: L1 distance 2 over scale 0.25",
+        "k encodings of one text cost k times 8",
+        "the texts that the encoder was trained on",
+        "3 encoded so far",
+        "not looked for (worst_pair(texts))",
+        "cpu",
+        "no cryptographic one",
+    ):
+        assert said in text
+    assert repr(private) == (
+        "PrivateEncoder(hashed, Clip(norm='l1', radius=1.0), epsilon=8.0, LaplaceNoise(scale=0.25))"
+    )
+
+
+def test_an_audit_finds_claim_texts_and_loss():
+    private = PrivateEncoder(hashed, Clip("l1", 1.0), epsilon=2.0)
+    report = dpcore.audit(private, PAIR, trials=50_000, rng=1)
+    assert (report.claim, report.refuted) == (2.0, False)
+    clean = private.clean(PAIR).double().numpy()
+    assert report.declared_loss == pytest.approx(np.abs(clean[0] - clean[1]).sum(), rel=1e-6)
+    assert 0.5 * report.declared_loss < report.epsilon_lower <= report.declared_loss
+    assert "x = 'he has cancer', x' = 'he has the flu'" in str(report)
+    assert report.name == repr(private)
+    again = dpcore.audit(private, PAIR, trials=50_000, rng=1)
+    assert again.counts == report.counts
+    parts = [
+        dpcore.audit(private, PAIR, trials=10_000, start=start, rng=1, block=1000)
+        for start in (0, 10_000)
+    ]
+    assert (parts[0] + parts[1]).counts.n == 20_000
+    drawn = report.outputs("x", 0, 1000)
+    assert drawn.shape == (1000, WIDTH)
+
+
+def test_a_false_claim_is_refuted_and_a_gaussian_one_is_read_with_its_delta():
+    slip = PrivateEncoder(hashed, MinMax(), epsilon=1.0, noise=LaplaceNoise(1.0), strict=False)
+    assert slip.true_epsilon == pytest.approx(WIDTH)
+    report = dpcore.audit(slip, slip.worst_pair([*TEXTS, "very long"]), trials=50_000, rng=1)
+    assert report.refuted
+    private = PrivateEncoder(hashed, Clip("l2", 1.0), epsilon=1.0, delta=1e-3, noise="gaussian")
+    report = dpcore.audit(private, PAIR, trials=50_000, rng=1)
+    assert (report.claim, report.delta, report.refuted) == (1.0, 1e-3, False)
+
+
+def test_the_worst_pair_is_that_of_all_pairs(capsys):
+    rng = np.random.default_rng(4)
+    words = [f"word{i}" for i in range(40)]
+    texts = [" ".join(rng.choice(words, 5)) for _ in range(600)]
+    for given, order in (({}, 1), ({"noise": "l2_laplace"}, 2)):
+        private = PrivateEncoder(hashed, Clip("l2", 3.0), epsilon=1.0, **given)
+        pair = private.worst_pair([*texts, *texts[:3]], progress=False)
+        rows = private.clean(texts).double().numpy()
+        apart = [np.linalg.norm(rows - row, order, axis=1).max() for row in rows]
+        assert private.worst[1] == pytest.approx(max(apart) / private.noise.scale, rel=1e-9)
+        found = private.clean([pair.x, pair.x_prime]).double().numpy()
+        assert np.linalg.norm(found[0] - found[1], order) == pytest.approx(max(apart))
+        assert f"exact loss {private.worst[1]:.4f} (computed" in str(private)
+    for wrong in (["a"], ["a", "a"], []):
+        with pytest.raises(ValueError, match="at least two different texts"):
+            private.worst_pair(wrong)
+
+
+def test_the_author_of_a_library_tests_it(pytester):
+    pytester.makepyfile(
+        test_it="""
+        from dpcore.torch import Clip, LaplaceNoise, PrivateEncoder
+
+        def hashed(texts):
+            return [[float(len(text)), 1.0 + text.count("a")] for text in texts]
+
+        def test_private(dp_audit):
+            dp_audit(PrivateEncoder(hashed, Clip("l1", 1.0), epsilon=1.0), ("a b", "c"), claim=1.0)
+
+        def test_broken(dp_audit):
+            noise = LaplaceNoise(0.1)
+            slip = PrivateEncoder(hashed, Clip("l1", 1.0), epsilon=1.0, noise=noise, strict=False)
+            dp_audit(slip, ("a b", "c"))
+        """
+    )
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    result.assert_outcomes(passed=1, failed=1)
+
+
+@pytest.mark.parametrize(
+    ("texts", "error", "message"),
+    [
+        ("a text", TypeError, r"^texts must be a list of strings \(a single one in brackets\)"),
+        (["a", ""], ValueError, r"^texts\[1\] must be a text that is not empty, got ''"),
+        (["a", 3], TypeError, r"^texts\[1\] must be a string, got 3"),
+        (None, TypeError, r"^texts must be a list of strings, got None"),
+    ],
+)
+def test_wrong_texts(texts, error, message):
+    private = PrivateEncoder(hashed, Clip("l1", 1.0), epsilon=8.0)
+    with pytest.raises(error, match=message):
+        private.encode(texts)
+    assert private.encode([]).shape == (0, WIDTH)
+
+
+class Widening:
+    calls = 0
+
+    def __call__(self, texts):
+        self.calls += 1
+        return np.ones((len(texts), 2 + (self.calls > 1)))
+
+
+@pytest.mark.parametrize(
+    ("encoder", "error", "message"),
+    [
+        (lambda texts: np.ones((1 + len(texts), 3)), ValueError, "one row a text"),
+        (lambda texts: np.ones(len(texts)), ValueError, "one row a text"),
+        (lambda texts: np.full((len(texts), 2), np.nan), ValueError, "finite for every text"),
+        (lambda texts: np.ones((len(texts), 2), complex), TypeError, "must be real numbers"),
+        (lambda texts: torch.ones(len(texts), 2, dtype=torch.complex64), TypeError, "real numbers"),
+        (lambda texts: {"a": texts}, TypeError, "must be one tensor"),
+        (lambda texts: (np.ones((len(texts), 2)), 1), TypeError, "no tuple"),
+        (lambda texts: texts, TypeError, "must be real numbers"),
+        ("MiniLM", TypeError, "encoder must be a SentenceTransformer, a pair"),
+        (None, TypeError, "encoder must be"),
+        ((1, 2), TypeError, "encoder must be"),
+    ],
+)
+def test_wrong_encoders(encoder, error, message):
+    with pytest.raises(error, match=message):
+        PrivateEncoder(encoder, Clip("l1", 1.0), epsilon=8.0)
+
+
+def test_a_width_that_changes_and_whole_numbers():
+    private = PrivateEncoder(Widening(), Clip("l1", 1.0), epsilon=8.0)
+    with pytest.raises(ValueError, match="of width 2 in every call"):
+        private.encode(TEXTS)
+    counts = PrivateEncoder(
+        lambda texts: [[len(t), t.count("a")] for t in texts], Clip("l1", 9.0), epsilon=1.0
+    )
+    assert counts.encode(TEXTS).dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"epsilon": 0.0}, ValueError, "epsilon must be"),
+        ({"delta": 1e-5}, ValueError, "delta must be 0 for laplace noise"),
+        ({"noise": "gaussian"}, ValueError, "delta must be above 0 for Gaussian noise"),
+        ({"noise": "cauchy"}, ValueError, "noise must be one of 'laplace', 'gaussian'"),
+        ({"noise": 1.0}, TypeError, "noise must be one of"),
+        ({"strict": 1}, TypeError, "strict must be"),
+    ],
+)
+def test_wrong_arguments(given, error, message):
+    with pytest.raises(error, match=message):
+        PrivateEncoder(hashed, Clip("l1", 1.0), **{"epsilon": 8.0, **given})
+    with pytest.raises(TypeError, match="transform must be Clip, MinMax or Normalise, or a torch"):
+        PrivateEncoder(hashed, lambda x: x, epsilon=8.0)
+
+
+def test_modules_must_be_in_eval_mode_and_keep_texts_apart():
+    class Encoder(torch.nn.Module):
+        def __init__(self, *layers):
+            super().__init__()
+            self.layers = torch.nn.Sequential(*layers)
+
+        def forward(self, texts):
+            return self.layers(torch.tensor(hashed(texts), dtype=torch.float32))
+
+    module = Encoder(torch.nn.Dropout(0.5))
+    with pytest.raises(ValueError, match=r"encoder must be in eval mode \(encoder.eval\(\)\)"):
+        PrivateEncoder(module, Clip("l1", 1.0), epsilon=8.0)
+    private = PrivateEncoder(module.eval(), Clip("l1", 1.0), epsilon=8.0)
+    assert private.encode(TEXTS).dtype == np.float32
+    mixing = Encoder(torch.nn.BatchNorm1d(WIDTH, track_running_stats=False)).eval()
+    with pytest.raises(ValueError, match="encoder must be without a batch norm that mixes"):
+        PrivateEncoder(mixing, Clip("l1", 1.0), epsilon=8.0)
+    with pytest.raises(ValueError, match="device must be one of this machine"):
+        private.to("cuda:99")
+    with pytest.raises(ValueError, match="device must be one of this machine"):
+        private.to("toaster")
+
+
+def test_a_transformer_with_its_tokenizer(tmp_path):
+    model, tokenizer = tiny_bert(tmp_path)
+    with pytest.raises(TypeError, match=r"pair \(model, tokenizer\) for a transformer"):
+        PrivateEncoder(model, Clip("l1", 1.0), epsilon=8.0)
+    mean = PrivateEncoder((model, tokenizer), Clip("l1", 1e6), epsilon=8.0)
+    cls = PrivateEncoder((model, tokenizer, "cls"), Clip("l1", 1e6), epsilon=8.0)
+    tokens = tokenizer(TEXTS, padding=True, return_tensors="pt")
+    with torch.no_grad():
+        states = model(**tokens).last_hidden_state
+    assert torch.allclose(cls.clean(TEXTS), states[:, 0], atol=1e-6)
+    lengths = tokens["attention_mask"].sum(dim=1).tolist()
+    for place, length in enumerate(lengths):
+        expected = states[place, :length].mean(dim=0)
+        assert torch.allclose(mean.clean(TEXTS)[place], expected, atol=1e-6)
+    assert len(set(lengths)) > 1
+    long = " ".join(["very"] * 40)
+    mean.encode([long, *TEXTS])
+    assert "4 encoded so far, 1 of them cut after 16 tokens" in str(mean)
+    with pytest.raises(ValueError, match="pooling must be one of 'mean', 'cls'"):
+        PrivateEncoder((model, tokenizer, "max"), Clip("l1", 1.0), epsilon=8.0)
+    with pytest.raises(ValueError, match="in eval mode"):
+        PrivateEncoder((model.train(), tokenizer), Clip("l1", 1.0), epsilon=8.0)
+
+
+def test_minilm_encodes_and_is_audited():
+    private = PrivateEncoder(minilm(), Clip("l1", 1.0), epsilon=8.0)
+    assert private.encode(TEXTS).shape == (3, 384)
+    assert private.noise.scale == 0.25
+    report = dpcore.audit(private, PAIR, trials=2_000, rng=1)
+    assert (report.claim, report.refuted) == (8.0, False)
+    assert 2.0 < report.declared_loss < 8.0
+    assert private.encoder.longest == 256
+
+
+def test_bfloat16_and_half_are_rounded_once():
+    for dtype in (torch.bfloat16, torch.float16):
+        private = PrivateEncoder(
+            lambda texts, dtype=dtype: torch.tensor(hashed(texts)).to(dtype),
+            Clip("l1", 1.0),
+            epsilon=1.0,
+        )
+        report = dpcore.audit(private, PAIR, trials=20_000, rng=1)
+        assert report.refuted is False
+        assert private.true_epsilon == 1.0
