@@ -24,7 +24,7 @@ CHANGED = {
     "confidence": 0.9, "seed": 77, "block": 7, "route": "callable", "ranges": ((5, 1005),),
     "nan": 3, "nan_prime": 3, "pilot": 99, "partial": True, "bound": "exact", "floats": True,
     "stop": "interrupted", "checks": ("odd",), "notes": ("noted",), "neighbour": "L1(1)",
-    "shape": (2,), "threads": 9, "seconds": 9.0,
+    "shape": (2,), "threads": 9, "seconds": 9.0, "runs_on": "cuda, torch 2.15.0",
 }  # fmt: skip
 """Another value of a field, with which the report must say something else."""
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ..errors import choice, invalid, mistyped, real
 from ..records import Record
 from .counting import EventRecord, Score, Seen, count_nan, hits_of
-from .held import Held, Scores, host, kept, scored, wide
+from .held import Held, Scores, host, kept, numpy_of, scored
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -83,8 +83,9 @@ class Above(EventRecord, word="Above"):
 
     def _held(self, scores: Scores) -> Seen:
         """The same where the outputs are; the answers alone are copied."""
-        edge = kept(self, scores.outputs, lambda like, _: wide(like, np.array([self.threshold])))
-        answers = host(Held(self.of_scores(scores.settled(edge))))
+        edge = kept(self, scores.outputs, lambda like, _: np.array([self.threshold]))
+        answers = self.of_scores(scores.settled(edge))
+        answers = answers if isinstance(answers, np.ndarray) else numpy_of(answers)
         return Seen((hits_of(answers),), scores.outputs.count_nan(), answers, scores)
 
     def of_scores(self, scores: Any) -> Any:

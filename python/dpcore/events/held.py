@@ -7,6 +7,7 @@ tensor is only there where somebody has.
 
 from __future__ import annotations
 
+import math
 import sys
 from collections import OrderedDict
 from collections.abc import Callable
@@ -36,11 +37,12 @@ class Held:
         tensor: real numbers, shape `(size, ...)`, of a kind that `Held.takes`.
     """
 
-    __slots__ = ("_flat", "_numpy", "tensor")
+    __slots__ = ("_flat", "_norm", "_numpy", "tensor")
 
     def __init__(self, tensor: Any) -> None:
         self.tensor = tensor
         self._flat: Any = None
+        self._norm: Any = None
         self._numpy: npt.NDArray[Any] | None = None
 
     @staticmethod
@@ -69,9 +71,13 @@ class Held:
     def flat(self) -> Any:
         """The outputs as rows of numbers, shape `(size, entries)`; float64 what was no float."""
         if self._flat is None:
-            flat = self.tensor.reshape(len(self), int(np.prod(self.shape[1:])))
+            flat = self._rows()
             self._flat = flat if _format(flat) in _FLOATS else flat.double()
         return self._flat
+
+    def _rows(self) -> Any:
+        tensor = self.tensor
+        return tensor if tensor.ndim == 2 else tensor.reshape(len(self), math.prod(self.shape[1:]))
 
     @property
     def near(self) -> bool:
@@ -86,14 +92,14 @@ class Held:
 
     def columns(self, places: list[int]) -> npt.NDArray[Any]:
         """Some entries of every output, shape `(size, places)`."""
-        flat = self.tensor.reshape(len(self), int(np.prod(self.shape[1:])))
-        return numpy_of(flat[:, places])
+        return numpy_of(self._rows()[:, places])
 
     def count_nan(self) -> int:
         """Entries that are NaN."""
         # A NaN makes the sum NaN; to look at every entry for itself takes ten times as long.
         flat = self.flat
-        return int(flat.isnan().sum()) if bool(flat.sum().isnan()) else 0
+        told = flat if self._norm is None else self._norm
+        return int(flat.isnan().sum()) if math.isnan(float(told.sum())) else 0
 
     def sum(self) -> Any:
         """The sum of every row, in float64."""
@@ -103,9 +109,14 @@ class Held:
         """The sum of every row's entries times weights, a tensor of float64."""
         return self.flat.double() @ weights
 
-    def reach(self) -> Any:
-        """The largest magnitude in every row, in float64; NaN if one entry is."""
-        return self.flat.abs().amax(1).double()
+    def norm(self) -> Any:
+        """At least the Euclidean norm of every row, in float64; NaN if an entry is."""
+        flat, torch = self.flat, sys.modules["torch"]
+        double = flat.dtype == torch.float64
+        found = flat.norm(dim=1, dtype=torch.float64 if double else torch.float32).double()
+        # Squares of numbers below this may vanish.
+        self._norm = found + math.sqrt(flat.shape[1]) * (2.0**-500 if double else 2.0**-60)
+        return self._norm
 
     def at_least(self, edges: Any) -> Any:
         """1.0 where an entry is at or above the edge of its column, else 0.0."""
@@ -146,6 +157,9 @@ class Rough(NamedTuple):
 class Scores:
     """Scores of held outputs, made exact wherever a threshold is near.
 
+    They are arrays where numpy can look at them, else tensors: what is done with them is spelt
+    the same for both.
+
     Args:
         score: outputs -> scores, what they are in the end.
         outputs: what is scored.
@@ -156,7 +170,7 @@ class Scores:
 
     def __init__(self, score: Callable[[Any], Any], outputs: Held, rough: Rough) -> None:
         self.score, self.outputs = score, outputs
-        self.values, self.slack = rough
+        self.values, self.slack = (_near(one) for one in rough)
 
     def __len__(self) -> int:
         return len(self.outputs)
@@ -165,36 +179,57 @@ class Scores:
         slack = self.slack[rows] if getattr(self.slack, "ndim", 0) else self.slack
         return Scores(self.score, self.outputs[rows], Rough(self.values[rows], slack))
 
-    def settled(self, thresholds: Any) -> Any:
+    def settled(self, thresholds: npt.NDArray[np.float64]) -> Any:
         """The scores, on the same side of every threshold as the score's own numbers.
 
         The few that rounding could move across one are scored again as arrays are.
 
         Args:
-            thresholds: increasing, a tensor of float64.
+            thresholds: increasing; kept as they are for as long as the event is.
         """
         if self.slack is None:
             return self.values
-        low, high = (_passed(self.values + side, thresholds) for side in (-self.slack, self.slack))
+        with np.errstate(invalid="ignore", over="ignore"):
+            ends = self.values - self.slack, self.values + self.slack
+        low, high = (self._passed(end, thresholds) for end in ends)
         near = low != high
         if getattr(self.slack, "ndim", 0):
             # Infinite entries may cancel in one order and not in another.
-            near |= self.slack.isinf()
+            near |= _library(self.slack).isinf(self.slack)
         if not bool(near.any()):
             return self.values
-        exact = np.asarray(self.score(self.outputs[near].numpy()), np.float64)
-        values = self.values.clone()
-        values[near] = values.new_tensor(exact)
+        which = near if isinstance(near, np.ndarray) else near.numpy(force=True)
+        rows = self.outputs.tensor.new_tensor(which.tolist(), dtype=sys.modules["torch"].bool)
+        exact = np.asarray(self.score(self.outputs[rows].numpy()), np.float64)
+        values = self.values + 0.0
+        values[near] = exact if isinstance(near, np.ndarray) else values.new_tensor(exact.tolist())
         return values
 
-    def above(self, thresholds: Any) -> tuple[int, ...]:
+    def above(self, thresholds: npt.NDArray[np.float64]) -> tuple[int, ...]:
         """How many scores are at or above each threshold; NaN is above none."""
         values = self.settled(thresholds)
         known = values[values == values]
-        bins = sys.modules["torch"].bincount(
-            _passed(known, thresholds), minlength=len(thresholds) + 1
-        )
+        passed = self._passed(known, thresholds)
+        bins = _library(values).bincount(passed, minlength=len(thresholds) + 1)
         return tuple((len(known) - bins.cumsum(0)[:-1]).tolist())
+
+    def _passed(self, values: Any, thresholds: npt.NDArray[np.float64]) -> Any:
+        """How many thresholds are at or below each value; all of them for NaN."""
+        if isinstance(values, np.ndarray):
+            return np.searchsorted(thresholds, values, side="right")
+        edges = kept(thresholds, self.outputs, lambda like, _: wide(like, thresholds))
+        return sys.modules["torch"].searchsorted(edges, values, side="right")
+
+
+def _near(numbers: Any) -> Any:
+    """A tensor that numpy can look at as an array on the same memory; anything else as it is."""
+    if numbers is None or isinstance(numbers, (float, np.ndarray)):
+        return numbers
+    return numbers.numpy() if numbers.device.type == "cpu" else numbers
+
+
+def _library(values: Any) -> Any:
+    return np if isinstance(values, np.ndarray) else sys.modules["torch"]
 
 
 def scored(score: Any, outputs: Held) -> Scores | None:
@@ -217,11 +252,10 @@ def host(outputs: Any) -> npt.NDArray[Any]:
 
 def numpy_of(tensor: Any) -> npt.NDArray[Any]:
     """A tensor as an array; bfloat16, which numpy lacks, as float32 that says so."""
-    tensor = tensor.detach().cpu().resolve_conj().resolve_neg()
-    if _format(tensor) != "bfloat16":
-        found: npt.NDArray[Any] = tensor.numpy()
-        return found
-    return of_format(tensor.float().numpy(), "bfloat16")
+    if _format(tensor) == "bfloat16":
+        return of_format(tensor.float().numpy(force=True), "bfloat16")
+    found: npt.NDArray[Any] = tensor.numpy(force=True)
+    return found
 
 
 def of_format(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
@@ -285,8 +319,3 @@ def at_least(edges: npt.NDArray[np.float64], name: str) -> npt.NDArray[np.floati
 
 def _format(tensor: Any) -> str:
     return str(tensor.dtype).rpartition(".")[2]
-
-
-def _passed(values: Any, thresholds: Any) -> Any:
-    """How many thresholds are at or below each value; all of them for NaN."""
-    return sys.modules["torch"].bucketize(values, thresholds, right=True)

@@ -60,12 +60,14 @@ def tensor_of(
 
     They are looked at before the next call: a buffer that is filled again needs no copy.
     """
-    name, tensor = f"outputs of {name_of(mechanism)}", mechanism.tensor(x, size, rng)
+    tensor = mechanism.tensor(x, size, rng)
+    # Named in a complaint alone: the text of a whole model takes longer than a block of its noise.
     if not hasattr(tensor, "detach"):
-        raise mistyped(name, "a tensor", tensor)
-    if tensor.ndim == 0 or len(tensor) != size:
-        raise invalid(name, f"a tensor with {size} rows, one per output", tuple(tensor.shape))
-    return Held(tensor.detach()) if Held.takes(tensor) else numpy_of(tensor)
+        raise mistyped(f"outputs of {name_of(mechanism)}", "a tensor", tensor)
+    if tensor.shape[:1] != (size,):
+        requirement = f"a tensor with {size} rows, one per output"
+        raise invalid(f"outputs of {name_of(mechanism)}", requirement, tuple(tensor.shape))
+    return Held(tensor.detach().resolve_neg()) if Held.takes(tensor) else numpy_of(tensor)
 
 
 def one_by_one(mechanism: Any) -> bool:

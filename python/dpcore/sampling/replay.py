@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..bounds import limits
+from ..errors import invalid
 from ..events.held import Held, host
 from ..streams import COUNT
 
@@ -105,7 +106,7 @@ def mark_of(outputs: npt.NDArray[Any] | Held, needed: float, pilot: bool) -> Mar
     for rung in rungs:
         found.update(rows[first:rung].tobytes())
         digests[rung], first = found.copy().digest(), rung
-    return Mark(size, digests, collisions_of(rows[:paired]))
+    return Mark(size, digests, collisions_of(rows[:paired]) if paired else Collisions())
 
 
 def _rungs(size: int, needed: float) -> Iterator[int]:
@@ -323,3 +324,16 @@ class Replays:
         kept = {place: found[place] for place in longest}
         self._runs[purpose, side] = (number, kept)
         return kept
+
+
+_PURPOSES = ("pilot", "selection", "count", "sample")
+
+
+def replay(name: str, first: Where, second: Where) -> ValueError:
+    """The complaint about a mechanism that returns the same outputs for two blocks."""
+    said = [
+        f"{_PURPOSES[purpose]} block {number} on {'x_prime' if side else 'x'}"
+        for purpose, side, number in (first, second)
+    ]
+    requirement = "drawn anew in every call from the rng it is given"
+    return invalid(f"outputs of {name}", requirement, f"equal outputs for {said[0]} and {said[1]}")

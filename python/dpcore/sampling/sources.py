@@ -28,7 +28,7 @@ from ..mechanisms.native import Native, describe
 from ..records import Pair
 from ..streams import COUNT
 from ..streams.generators import reseed_a_forked_child, seeded_globals
-from .replay import Mark, Replays, Where, mark_of
+from .replay import Mark, Replays, mark_of, replay
 from .rows import Calls, Same, probe, same_rows
 from .tally import Event, Tally, TallyRows, Watch
 
@@ -392,16 +392,3 @@ def slices_of(start: int, stop: int, block: int, threads: int) -> Iterator[tuple
         start = end
         factor = min(8.0, _SLICE_SECONDS / max(taken, 1e-6))
         blocks = max(threads, int(blocks * factor) // threads * threads)
-
-
-_PURPOSES = ("pilot", "selection", "count", "sample")
-
-
-def replay(name: str, first: Where, second: Where) -> ValueError:
-    """The complaint about a mechanism that returns the same outputs for two blocks."""
-    said = [
-        f"{_PURPOSES[purpose]} block {number} on {'x_prime' if side else 'x'}"
-        for purpose, side, number in (first, second)
-    ]
-    requirement = "drawn anew in every call from the rng it is given"
-    return invalid(f"outputs of {name}", requirement, f"equal outputs for {said[0]} and {said[1]}")

@@ -12,7 +12,7 @@ from .. import _core
 from ..events import EventRecord, event_of
 from ..events.above import scores_of
 from ..events.counting import Event, Score, Seen, happened, hits_of
-from ..events.held import Held, Scores, host, kept, scored, wide
+from ..events.held import Held, Scores, host, scored
 from ..records import Record, frozen_array
 from .rows import Evidence
 
@@ -66,12 +66,9 @@ class Curve(Record, word="Curve"):
     def of_scores(self, scores: Floats | Scores) -> tuple[int, ...]:
         """The same from the scores."""
         if isinstance(scores, Scores):
-            return scores.above(kept(self, scores.outputs, self._edges))
+            return scores.above(self.thresholds)
         counts = binned(scores, self.thresholds)
         return tuple((counts.sum() - np.cumsum(counts)[:-1]).tolist())
-
-    def _edges(self, like: Any, _: str) -> Any:
-        return wide(like, self.thresholds)
 
 
 @dataclass(frozen=True, slots=True)

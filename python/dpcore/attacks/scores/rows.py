@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -133,18 +134,21 @@ class Closer(Record, word="Closer"):
         terms = self.x.size
         if outputs.flat.shape[1] != terms:
             return None
-        apart, middle, far, size = kept(self, outputs, self._constants)
+        apart, middle = kept(self, outputs, self._constants)
         if self.norm == "l2":
-            size = size + outputs.reach() * far
-            return Rough(outputs.dot(apart) - (apart * middle).sum(), slack(terms, size))
+            shift, size, norm = middle
+            return Rough(outputs.dot(apart) - shift, slack(terms, size + norm * outputs.norm()))
         beyond = (outputs.flat.double() - middle).mul_(2.0).clamp_(-apart.abs(), apart.abs())
-        return Rough(beyond @ apart.sign(), slack(terms, far))
+        return Rough(beyond @ apart.sign(), slack(terms, float(apart.abs().sum())))
 
-    def _constants(self, like: Any, _: str) -> tuple[Any, Any, float, float]:
-        """Distances and middles as tensors, and the sums of their and their products' sizes."""
+    def _constants(self, like: Any, _: str) -> tuple[Any, Any]:
+        """Distances as a tensor; the middles as well, or in L2 what follows from them."""
         middle, apart = 0.5 * self.x + 0.5 * self.x_prime, self.x - self.x_prime
-        sizes = float(np.abs(apart).sum()), float(np.abs(apart * middle).sum())
-        return wide(like, apart), wide(like, middle), *sizes
+        if self.norm == "l1":
+            return wide(like, apart), wide(like, middle)
+        shift = apart * middle
+        sizes = float(shift.sum()), float(np.abs(shift).sum()), float(np.linalg.norm(apart))
+        return wide(like, apart), sizes
 
     def rounding(self, grains: Sequence[Grain]) -> Grain:
         """In L1 the sum of what the entries may move by, in L2 times their distances."""
@@ -231,7 +235,7 @@ class RowSum(OfRow, word="RowSum"):
 
     def _held(self, outputs: Held) -> Rough:
         entries = outputs.flat.shape[1]
-        return Rough(outputs.sum(), slack(entries, entries * outputs.reach()))
+        return Rough(outputs.sum(), slack(entries, math.sqrt(entries) * outputs.norm()))
 
     def __str__(self) -> str:
         """One line for a report."""

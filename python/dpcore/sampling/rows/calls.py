@@ -58,10 +58,10 @@ def same_rows(outputs: Array | Held) -> Same | None:
 
 def _same_held(outputs: Held) -> Same | None:
     """The same where the outputs are: of most, two rows say that nothing is."""
-    first = host(outputs[:2]).reshape(2, -1)
+    first = host(outputs[:2]).reshape(2, math.prod(outputs.shape[1:]))
     if not alike(first[0], first[1]).any():
         return None
-    rows = outputs.tensor.reshape(len(outputs), -1)
+    rows = outputs.tensor.reshape(len(outputs), first.shape[1])
     same = rows == rows[0]
     if outputs.tensor.is_floating_point():
         same |= rows.isnan() & rows[0].isnan()

@@ -1,0 +1,171 @@
+"""What an audit records of a torch mechanism's device, and modules that return something else."""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from shared_extras import needs
+
+import dpcore
+from dpcore import Audit
+from dpcore.adapters.torch import TorchModule, TorchNoise
+from dpcore.attacks import MajorityVote, Threshold
+from dpcore.mechanisms.callables import generator, runs_on
+from dpcore.streams import COUNT, block_of
+from dpcore.streams.generators import seeded_torch
+
+torch = needs("torch")
+
+DEVICES = ["cpu"] + ["cuda"] * torch.cuda.is_available()
+VERSION = torch.__version__.partition("+")[0]
+
+
+class Returns(torch.nn.Module):
+    """What `made` makes of noisy inputs."""
+
+    def __init__(self, made):
+        super().__init__()
+        self.made = made
+
+    def forward(self, x):
+        return self.made(x + torch.distributions.Laplace(0.0, 1.0).sample(x.shape).to(x.device))
+
+
+class Placed:
+    """A mechanism that makes tensors and says where."""
+
+    def __init__(self, device_type):
+        self.device_type = device_type
+        self.module = TorchModule(Returns(lambda y: y))
+
+    def tensor(self, x, size, rng):
+        return self.module.tensor(x, size, rng)
+
+    def __call__(self, x, size, rng):
+        return self.module(x, size, rng)
+
+
+def audited(mechanism, attack=None, **options):
+    options = {"trials": 2000, "rng": 1, "claim": 1.0, **options}
+    return dpcore.audit(mechanism, ([0.0], [1.0]), attack=attack or MajorityVote(), **options)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_cuda_is_among_the_devices():
+    assert "cuda" in DEVICES
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_the_device_is_recorded_and_shown(device):
+    module = torch.nn.Sequential(torch.nn.Linear(1, 1), Returns(lambda y: y)).to(device)
+    found = audited(module)
+    assert found.runs_on == f"{device}, torch {VERSION}"
+    assert f"  device       {found.runs_on}\n" in str(found)
+    assert Audit.from_json(found.to_json()).runs_on == found.runs_on
+    assert audited(torch.distributions.Laplace(0.0, 1.0)).runs_on == f"cpu, torch {VERSION}"
+
+
+def test_nothing_is_recorded_of_other_mechanisms():
+    found = audited(dpcore.Laplace(1.0))
+    assert (found.runs_on, runs_on(lambda x, size, rng: x)) == ("", "")
+    assert "  device " not in str(found)
+
+
+def test_a_file_without_the_device_is_read():
+    held = json.loads(audited(Returns(lambda y: y)).to_json())
+    del held["runs_on"]
+    assert Audit.from_json(json.dumps(held)).runs_on == ""
+
+
+def test_audits_of_two_devices_do_not_add_up():
+    module = Returns(lambda y: y)
+    first, second = (audited(module, block=500, start=start) for start in (0, 2000))
+    assert (first + second).counts.n == 4000
+    with pytest.raises(ValueError, match=r"^runs_on of the second audit must be 'cpu, torch"):
+        first + replace(second, runs_on="cuda, torch 2.15.0")
+
+
+@pytest.mark.parametrize(("device", "block"), [("cpu", 2**17), ("cuda", 2**22), ("xpu", 2**17)])
+def test_blocks_are_longer_on_cuda(device, block):
+    assert block_of(1, device) == block
+    assert block_of(768, device) == block // 768
+    found = audited(Placed(device), trials=100)
+    assert found.block == block
+    assert found.runs_on.startswith(f"{device}, ")
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (lambda y: {"hidden": y, "pooled": y}, "dict with 'hidden', 'pooled'"),
+        (lambda y: OrderedDict(last=y), "OrderedDict with 'last'"),
+        (lambda y: (y, y), "tuple of Tensor, Tensor"),
+        (lambda y: y.tolist(), "list of list, list"),
+        (lambda y: None, "NoneType: None"),
+    ],
+)
+def test_outputs_that_are_no_tensor_are_refused(made, said):
+    with pytest.raises(
+        TypeError, match=r"^outputs of TorchModule\(Returns\(\)\) must be one "
+    ) as e:
+        audited(Returns(made))
+    assert said in str(e.value)
+
+
+@pytest.mark.parametrize("made", [lambda y: y[:1], lambda y: y.sum()])
+def test_outputs_that_are_too_few_are_refused(made):
+    with pytest.raises(ValueError, match=r"^outputs of TorchModule\(Ret.* be an array"):
+        audited(Returns(made))
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda y: torch.complex(y, torch.zeros_like(y)),
+        lambda y: torch.complex(torch.zeros_like(y), -y).conj(),
+        lambda y: torch.complex(torch.zeros_like(y), -y).conj().imag,
+        lambda y: y.round().long(),
+        lambda y: y.round().to(torch.int8),
+        lambda y: y > 0.5,
+        lambda y: y.half(),
+        lambda y: y.to(torch.uint8).to(torch.uint16),
+        lambda y: torch.nn.Parameter(y),
+        lambda y: y.unsqueeze(2).expand(-1, 2, 3),
+        lambda y: y.to_sparse().to_dense(),
+    ],
+)
+def test_numbers_of_every_kind_are_audited(made):
+    found = audited(Returns(made), Threshold(), trials=20_000, claim=0.2)
+    assert found.verdict == "refuted"
+
+
+def test_the_short_calls_see_one_noise_for_all_rows():
+    class Shared(torch.nn.Module):
+        def forward(self, x):
+            return x + torch.randn(x.shape[1:])
+
+    with pytest.raises(ValueError, match="must be drawn anew for every row of a call"):
+        audited(Shared(), trials=200)
+
+
+def test_tensors_are_the_arrays():
+    for mechanism in (
+        TorchModule(Returns(lambda y: y.bfloat16())), TorchNoise(torch.distributions.Normal(0, 1))
+    ):  # fmt: skip
+        tensor = mechanism.tensor(np.zeros(3), 50, np.random.default_rng(1))
+        array = mechanism(np.zeros(3), 50, np.random.default_rng(1))
+        assert np.array_equal(tensor.float().numpy(), array)
+        assert mechanism.device_type == "cpu"
+
+
+def test_no_two_of_100_000_blocks_are_equal():
+    """With seeds of 32 bits, as torch keeps them, blocks 8,929 and 17,191 were."""
+    seen = set()
+    for block in range(100_000):
+        with seeded_torch(generator(13, COUNT, 0, block)):
+            seen.add(torch.randint(2**62, (1,)).item())
+    assert len(seen) == 100_000
