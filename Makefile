@@ -64,10 +64,10 @@ rust-test:
 	cargo test --locked --quiet
 
 # A tiny run of the main job, of every experiment and of every benchmark.
-smoke: $(VENV)/dev
+smoke: $(EXTRAS)/done
 	names=$$($(BIN)/python -c 'from dpcore.experiments import NAMES; print(*NAMES)') && \
 	    for name in $$names; do \
-	    $(BIN)/dpcore reproduce $$name --out $(OUT)/smoke --trials 2e4 --no-progress || exit; done
+	    $(EXTRAS)/bin/python -m dpcore reproduce $$name --out $(OUT)/smoke --quick --no-progress || exit; done
 	$(BIN)/python -m pytest benches -q -o addopts= --benchmark-disable
 	cargo bench --locked --quiet --bench core -- --test
 

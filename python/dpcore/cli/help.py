@@ -72,6 +72,7 @@ REPRODUCE_END = """[bold]Examples[/bold]
   dpcore reproduce
   dpcore reproduce published-systems --out results
   dpcore reproduce habernal2022-figure1 --trials 1e5 --seed 1
+  dpcore reproduce noise-layers --quick
 
 [bold]Exit status[/bold]
   0    done, whatever was refuted

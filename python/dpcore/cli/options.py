@@ -267,6 +267,17 @@ class AskedExperiment:
     ] = None
     seed: Annotated[int | None, _in(None, "Default: the one of the published files.")] = None
     threads: Annotated[int | None, _in(None, "Number of threads. Default: all cores.")] = None
+    quick: Annotated[bool, _in(None, "Few trials, one seed: under 20 s.", "--quick")] = False
+    full: Annotated[bool, _in(None, "The size of the paper.", "--full")] = False
+    seeds: Annotated[
+        int | None, _in(None, "Runs of which mean and spread are shown.", metavar="N")
+    ] = None
+    data: Annotated[
+        str | None, _in(None, "Folder with corpora. Default: texts made up.", metavar="DIR")
+    ] = None
+    device: Annotated[
+        str | None, _in(None, "Where torch runs, such as cpu or cuda.", metavar="D")
+    ] = None
     as_json: Json = False
     progress: Progress = None
 

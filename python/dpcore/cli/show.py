@@ -90,18 +90,23 @@ def experiment(asked: AskedExperiment) -> int:
     name, out = asked.name or "", Path("results" if asked.out is None else asked.out)
     if name not in experiments.NAMES:
         raise Usage(f"no such experiment: {name} (there are {', '.join(experiments.NAMES)})")
-    given = {"trials": asked.trials, "seed": asked.seed}
+    words = ("trials", "seed", "data", "full", "quick", "seeds", "device")
+    given = {word: getattr(asked, word) for word in words}
     with usage():
         # Checked here, so that an error of the run itself is not taken for bad usage.
-        experiments.get(name).Config(**{k: v for k, v in given.items() if v is not None})
+        experiments.config_of(name, **given)
         threads_of(asked.threads)
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise Usage(f"--out must be a folder that can be written to, got {out}: {error}") from error
-    result = experiments.reproduce(
-        name, out, asked.trials, asked.seed, asked.threads, asked.progress
-    )
+    try:
+        result = experiments.reproduce(
+            name, out, threads=asked.threads, progress=asked.progress, **given
+        )
+    except ModuleNotFoundError as error:
+        # What it needs and how to install it, in the words of the experiment.
+        raise Usage(str(error)) from error
     files = "\n".join(str(path) for path in sorted(out.glob(f"{name}.*")))
     if asked.as_json:
         print(json.dumps(result.to_dict(), allow_nan=False))

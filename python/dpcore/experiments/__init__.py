@@ -8,17 +8,18 @@ for.
 from __future__ import annotations
 
 import importlib
+import inspect
 import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ..errors import choice
+from ..errors import choice, flag, invalid
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["NAMES", "Result", "get", "reproduce"]
+__all__ = ["NAMES", "QUICK", "Result", "config_of", "get", "reproduce"]
 
 NAMES: tuple[str, ...] = (
     "published-systems",
@@ -31,8 +32,13 @@ NAMES: tuple[str, ...] = (
     "sensitivity-table",
     "divergence-accuracy",
     "renyi-of-mechanisms",
+    "noise-layers",
 )
 """The names of the experiments: each is that of a folder here, with _ for -."""
+
+
+QUICK: dict[str, int] = {"trials": 20_000, "seeds": 1}
+"""What `quick` asks of an experiment, as far as it takes it."""
 
 
 class Result(Protocol):
@@ -72,6 +78,45 @@ def get(name: str) -> Any:
     return importlib.import_module("." + choice("name", name, NAMES).replace("-", "_"), __name__)
 
 
+def config_of(name: str, *, quick: bool = False, **given: Any) -> Any:
+    """The configuration of an experiment, from what was asked of it.
+
+    Args:
+        name: one of `NAMES`.
+        quick: a run that shows no more than that it works: `QUICK`, where nothing else is given.
+        **given: fields of its `Config`; None and False leave it at the experiment's own.
+
+    Returns:
+        Its `Config`.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind.
+        ValueError: if a value is out of range, or the experiment takes no such field: the message
+            says which ones do.
+
+    Example:
+        >>> config_of("published-systems", quick=True).trials
+        20000
+        >>> config_of("published-systems", seeds=3)
+        Traceback (most recent call last):
+        ValueError: seeds must be left out for published-systems (it is for noise-layers), got 3
+    """
+    asked = {key: value for key, value in given.items() if value is not None and value is not False}
+    taken = _fields(name)
+    for key, value in asked.items():
+        if key not in taken:
+            takers = [other for other in NAMES if key in _fields(other)]
+            who = f"it is for {' and '.join(takers)}" if takers else "no experiment takes it yet"
+            raise invalid(key, f"left out for {name} ({who})", value)
+    if flag("quick", quick):
+        asked = {key: value for key, value in QUICK.items() if key in taken} | asked
+    return get(name).Config(**asked)
+
+
+def _fields(name: str) -> Any:
+    return inspect.signature(get(name).Config).parameters
+
+
 def reproduce(
     name: str,
     out: str | os.PathLike[str],
@@ -79,6 +124,12 @@ def reproduce(
     seed: int | None = None,
     threads: int | None = None,
     progress: bool | None = None,
+    *,
+    data: str | os.PathLike[str] | None = None,
+    full: bool = False,
+    quick: bool = False,
+    seeds: int | None = None,
+    device: str | None = None,
 ) -> Result:
     """Run an experiment and write `NAME.json`, `NAME.png` and `NAME.svg`.
 
@@ -91,6 +142,12 @@ def reproduce(
             published files.
         threads: number of threads, None for all cores; never changes a result.
         progress: show a bar; None shows it for long work on a terminal or in a notebook.
+        data: folder with the corpora that it reads; None has it make up texts, which table and
+            picture say.
+        full: the size of the paper, for an experiment that is smaller otherwise.
+        quick: few trials and one seed, unless they are given: under 20 seconds.
+        seeds: runs of which mean and spread are shown.
+        device: where torch runs, such as "cpu" or "cuda".
 
     Returns:
         The experiment's `Result`. After Ctrl-C it holds what was done, with `partial` set, and
@@ -98,7 +155,9 @@ def reproduce(
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if a name or a value is out of range.
+        ValueError: if a name or a value is out of range, or an option is given that this
+            experiment does not take.
+        ModuleNotFoundError: if it needs a package that is not installed: it says which.
         OSError: if the folder or a file cannot be written.
         KeyboardInterrupt: on Ctrl-C before anything is done.
 
@@ -110,8 +169,8 @@ def reproduce(
         ['habernal2022-figure2.json', 'habernal2022-figure2.png', 'habernal2022-figure2.svg']
     """
     module = get(name)
-    given = {"trials": trials, "seed": seed}
-    config = module.Config(**{key: value for key, value in given.items() if value is not None})
+    given = {"data": data, "full": flag("full", full), "seeds": seeds, "device": device}
+    config = config_of(name, quick=quick, trials=trials, seed=seed, **given)
     # Before the run: a folder that cannot be made should not cost a minute of counting.
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)

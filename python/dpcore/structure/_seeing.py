@@ -24,7 +24,7 @@ _LEAST = 200
 _ASIDE = 2**14
 """Draws at inputs, and in a mode, that serve for comparison only."""
 
-Clean = Callable[[Any], npt.ArrayLike] | npt.ArrayLike | None
+Clean = Callable[[Any], npt.ArrayLike] | npt.ArrayLike | bool | None
 
 
 @dataclass(frozen=True)
@@ -183,6 +183,8 @@ class Layer:
             here: True at the user's own input, which is all that a vector speaks of.
         """
         given = self._clean
+        if given is False:
+            return None
         if callable(given):
             given = given(x)
         elif given is None:

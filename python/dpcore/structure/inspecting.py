@@ -78,7 +78,8 @@ def inspect(
         rng: None, an int in [0, 2**63) or a numpy Generator.
         clean: what the noise is added to: a function of the input, or the vector at x. None takes
             x itself where an output has as many numbers (a native mechanism's own clip and factor
-            are known). Without it, noise is only compared with itself. Where x is not the median of
+            are known), False says that it is not known. Without it, noise is only compared with
+            itself. Where x is not the median of
             the outputs, as behind a clip, `grid` and `range` measure from what the outputs show:
             x cut off at a wall, or else 0 at the input 0.
         others: inputs to compare with; None makes up 2 x, 0 and two shifts of x by ten times the

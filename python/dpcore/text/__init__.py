@@ -5,6 +5,7 @@ Imported without torch and without scikit-learn; names that need them say what t
 
 from __future__ import annotations
 
+from . import inference
 from .corpus import Corpus
 from .generating import generated
 from .reading import read, word_vectors
@@ -19,6 +20,7 @@ __all__ = [
     "TfidfSVD",
     "Vocabulary",
     "generated",
+    "inference",
     "read",
     "split",
     "word_vectors",

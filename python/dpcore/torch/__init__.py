@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from .encoding import Pooled
 from .faults import DPTextNoise, SharedNoise
+from .finding import Source, Sources, noise_sources
 from .layers import GaussianNoise, L2LaplaceNoise, LaplaceNoise, NoiseLayer
 from .mechanisms import EncoderMechanism, mechanism
 from .private import NOISES, PrivateEncoder
@@ -26,5 +27,8 @@ __all__ = [
     "Pooled",
     "PrivateEncoder",
     "SharedNoise",
+    "Source",
+    "Sources",
     "mechanism",
+    "noise_sources",
 ]

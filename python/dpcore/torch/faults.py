@@ -11,7 +11,7 @@ from .. import mechanisms
 from ..errors import choice
 from . import unit
 from .layers import NoiseLayer
-from .needed import torch  # noqa: F401 - of the examples
+from .needed import torch
 
 __all__ = ["DPTextNoise", "SharedNoise"]
 
@@ -62,16 +62,14 @@ class DPTextNoise(NoiseLayer):
         # With r uniform in (0, 1) the argument 1 - 2r is uniform in (-1, 1).
         argument = unit.uniform(shape, device, generator)
         if self.nan == "zero":
-            argument.masked_fill_(argument < 0.0, 1.0)
+            argument = torch.where(argument < 0.0, 1.0, argument)
         else:
             # Drawn again until it is above 0 it has the law of its absolute value.
             argument.abs_()
         return argument.log_().neg_()
 
-    def extra_repr(self) -> str:
-        """The parameters, as `repr` shows them."""
-        first, mark, rest = super().extra_repr().partition("; ")
-        return f"{first}, nan={self.nan!r}{mark}{rest}"
+    def _parameters_shown(self) -> str:
+        return f"{super()._parameters_shown()}, nan={self.nan!r}"
 
 
 class SharedNoise(NoiseLayer):

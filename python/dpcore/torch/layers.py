@@ -27,9 +27,10 @@ class NoiseLayer(torch.nn.Module):
     """What noise layers share: ``layer(x, generator=None)`` is ``x + scale s``, s fresh noise.
 
     s is drawn in float64, scaled and added there, and the sum rounded once, to the dtype of x
-    (16 bits by way of float32, as torch does). On a device without float64 (mps) noise is drawn,
-    and added, on the CPU. Train and eval mode are the same. NaN and infinities of x stay what they
-    are: to look for them here would make a GPU wait in every call, so the transforms refuse them.
+    (16 bits by way of float32, as torch does). On a device without float64 (mps) it is drawn and
+    added on the CPU, which `repr` then says. Train and eval mode are the same. NaN and infinities
+    of x stay what they are: to look for them would make a GPU wait in every call, and the
+    transforms refuse them.
 
     The scale is a Python float, which no cast of the module changes (`.half()` would make 1e-8
     zero), and is saved in float64. Or it is learnt: ``scale = sensitivity / min(epsilon, cap)``
@@ -50,7 +51,7 @@ class NoiseLayer(torch.nn.Module):
         ValueError: if a number is out of range.
     """
 
-    name: ClassVar[str] = "scale"
+    _called: ClassVar[str] = "scale"
     """What the parameter of the noise is called."""
 
     faulty: str = ""
@@ -67,16 +68,17 @@ class NoiseLayer(torch.nn.Module):
     ) -> None:
         super().__init__()
         self.register_parameter("epsilon", None)
+        self._elsewhere = ""
         flag("trainable", trainable)
         if cap is not None and not trainable:
             raise mistyped("cap", "left out where no epsilon is learnt (trainable=True)", cap)
         if scale is not None:
             if sensitivity is not None or epsilon is not None or trainable:
-                raise mistyped(self.name, "left out where sensitivity and epsilon say it", scale)
-            self._numbers: tuple[float, ...] = (_checked(self.name, scale),)
+                raise mistyped(self._called, "left out where sensitivity and epsilon say it", scale)
+            self._numbers: tuple[float, ...] = (_checked(self._called, scale),)
             return
         if sensitivity is None or epsilon is None:
-            raise mistyped(self.name, "given, or else sensitivity and epsilon", scale)
+            raise mistyped(self._called, "given, or else sensitivity and epsilon", scale)
         sensitivity = _checked("sensitivity", sensitivity)
         epsilon = _checked("epsilon", epsilon)
         self._numbers = (laplace_scale(epsilon, sensitivity),)
@@ -113,7 +115,7 @@ class NoiseLayer(torch.nn.Module):
             return ""
         if self.cap is None:
             return "learnt without a cap: no epsilon holds in advance"
-        return f"learnt, at most {self.cap:g}: for the texts of its training none of it holds"
+        return f"learnt, at most {self.cap:g}: a limit for later texts, none for its training's"
 
     @property
     def description(self) -> Any:
@@ -168,6 +170,8 @@ class NoiseLayer(torch.nn.Module):
         device = unit.float64_device(unit.checked(x).device)
         if generator is not None and generator.device.type != device.type:
             raise invalid("generator", f"on {device}, where noise is drawn", generator.device)
+        if device != x.device:
+            self._elsewhere = f"drawn on the CPU: {x.device.type} has no float64"
         noise = self._noise(x.shape, device, generator)
         if self.epsilon is None:
             noise = noise.mul_(self._numbers[0])
@@ -209,22 +213,25 @@ class NoiseLayer(torch.nn.Module):
     def set_extra_state(self, state: Any) -> None:
         """Take over saved numbers; a TypeError or ValueError for what is not such a tensor."""
         name, size = f"the state of {type(self).__name__}", len(self._numbers)
-        requirement = f"{size} numbers of float64, which nothing has cast"
+        kind = "fixed scale" if self.epsilon is None else "learnt epsilon"
+        requirement = f"a tensor of {size} float64, as a layer of {kind} saves it"
         if not isinstance(state, torch.Tensor):
             raise mistyped(name, requirement, state)
         if state.dtype != torch.float64 or state.shape != (size,):
             raise invalid(name, requirement, state)
         first, *rest = state.tolist()
         cap = tuple(one if one == math.inf else positive("cap", one) for one in rest)
-        self._numbers = (positive(self.name, first), *cap)
+        self._numbers = (positive(self._called, first), *cap)
 
     def extra_repr(self) -> str:
-        """The parameters, as `repr` shows them."""
+        """The parameters, and what to know of them, as `repr` shows them."""
+        return "; ".join(filter(None, [self._parameters_shown(), self.caution, self._elsewhere]))
+
+    def _parameters_shown(self) -> str:
         if self.epsilon is None:
-            return f"{self.name}={self.scale!r}"
+            return f"{self._called}={self.scale!r}"
         cap = "" if self.cap is None else f", cap={self.cap!r}"
-        sensitivity, epsilon = self.sensitivity, float(self.epsilon.detach())
-        return f"sensitivity={sensitivity!r}, epsilon={epsilon!r}{cap}; {self.caution}"
+        return f"sensitivity={self.sensitivity!r}, epsilon={float(self.epsilon.detach())!r}{cap}"
 
 
 class LaplaceNoise(NoiseLayer):
@@ -305,7 +312,7 @@ class GaussianNoise(NoiseLayer):
         (GaussianNoise(sigma=1.0), inf, 4.377)
     """
 
-    name = "sigma"
+    _called = "sigma"
 
     def __init__(self, sigma: float) -> None:
         super().__init__(_checked("sigma", sigma))

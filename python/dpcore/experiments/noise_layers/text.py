@@ -1,0 +1,95 @@
+"""The audits of noise layers as text and as plain data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...report.encoding import number
+from ...report.text import epsilon
+from ..text import aligned, record
+from .cases import CASES, PAIR
+from .experiment import NAME, Result, Row, spread
+
+
+def text(result: Result) -> str:
+    """The figures, then what is wrong with the faults."""
+    config = result.config
+    several = f", mean and spread of {config.seeds} seeds" if config.seeds > 1 else ""
+    head = ("layer", "dtype", "", "claim", "exact loss", "certified", "rounding", "flags")
+    parts = [
+        f"Noise layers behind an encoder of texts: {config.trials:,} trials a side, seed "
+        f"{config.seed}{several},\neach bound at {100 * config.confidence:g} % confidence on its "
+        "own; two texts, a made-up encoder (words hashed to 32 numbers)"
+    ]
+    if result.partial:
+        parts.append("INTERRUPTED: only what was counted is shown")
+    parts.append(
+        aligned([head, *(_cells(row, config.epsilon) for row in result.rows)], left=(0, 1, 2, 7))
+    )
+    caught, faults, wrong, right = result.agreement()
+    parts.append(
+        f"{caught} of {faults} faults certified beyond the claim or flagged, {wrong} of {right} "
+        "layers without fault."
+    )
+    shown = {row.layer for row in result.rows}
+    told = [
+        (case.name, f"{case.what}; repaired: {case.repair}")
+        for case in CASES
+        if case.name in shown and case.faulty
+    ]
+    if told:
+        parts.append("Faults:\n" + aligned(told, left=(0, 1)))
+    return "\n\n".join(parts)
+
+
+def _cells(row: Row, level: float) -> tuple[str, ...]:
+    claim = f"{level:g}"
+    if row.case.delta:
+        claim = f"({claim}, {row.case.delta:g})"
+    return (
+        row.layer,
+        row.dtype,
+        "fault" if row.faulty else "",
+        claim,
+        epsilon(row.exact),
+        _spread(row.certified),
+        _spread(row.rounding),
+        ", ".join(row.flags) or "-",
+    )
+
+
+def _spread(values: tuple[float, ...]) -> str:
+    mean, wide = spread(values)
+    if mean == 0.0:
+        return "0"
+    return f"{mean:.2f} +- {wide:.2f}" if len(values) > 1 else f"{mean:.2f}"
+
+
+def plain(result: Result) -> dict[str, Any]:
+    """Everything for strict JSON."""
+    rows = [
+        {
+            "layer": row.layer,
+            "dtype": row.dtype,
+            "fault": row.case.what if row.faulty else "",
+            "repair": row.case.repair if row.faulty else "",
+            "claim": result.config.epsilon,
+            "delta": row.case.delta,
+            "exact": number(row.exact),
+            "certified": [number(value) for value in row.certified],
+            "rounding": [number(value) for value in row.rounding],
+            "mean": number(spread(row.certified)[0]),
+            "spread": number(spread(row.certified)[1]),
+            "flags": list(row.flags),
+            "counts": [
+                [getattr(audit.counts, name) for name in ("k", "n", "k_prime", "n_prime")]
+                for audit in row.audits
+            ],
+            "seeds": [str(audit.seed) for audit in row.audits],
+            "events": [audit.event for audit in row.audits],
+        }
+        for row in result.rows
+    ]
+    names = ("faults_caught", "faults", "others_caught", "others")
+    agreement = dict(zip(names, result.agreement(), strict=True))
+    return {**record(NAME, result), "pair": list(PAIR), "rows": rows, "agreement": agreement}

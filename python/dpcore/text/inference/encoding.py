@@ -1,0 +1,104 @@
+"""What an encoder makes of texts: one row of finite numbers each."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import about, invalid, mistyped, numeric
+
+__all__ = ["Vectors", "encoder_of", "takes_rng", "vectors_of"]
+
+Vectors = npt.NDArray[np.float64]
+
+_NOISE: Final = 31
+"""Names the streams of encoders among those of a seed; the part of the corpus follows."""
+
+
+def encoder_of(given: Any) -> Callable[..., Any]:
+    """The function of an encoder: its method `encode` where it has one, else itself.
+
+    Raises:
+        TypeError: if it is neither.
+    """
+    method = None if isinstance(given, (str, bytes, type)) else getattr(given, "encode", None)
+    found: Callable[..., Any] = method if callable(method) else given
+    if not callable(found) or isinstance(found, type):
+        raise mistyped("encode", "a function list[str] -> array, or an object with one", given)
+    return found
+
+
+def vectors_of(
+    encode: Callable[..., Any], parts: Sequence[Sequence[str]], seed: int
+) -> list[Vectors]:
+    """Vectors of all texts, each part in a call of its own.
+
+    An encoder with an argument `rng` gets a generator of its own for each call, so that no noise
+    of one part comes again in another.
+
+    Args:
+        encode: list[str] -> array of shape (n, d).
+        parts: the texts.
+        seed: of the streams.
+
+    Returns:
+        One array of float64 a part, shape (n, d).
+
+    Raises:
+        TypeError: if the encoder does not return real numbers.
+        ValueError: if it returns another number of rows, of changing width, NaN or infinity.
+    """
+    noisy, made = takes_rng(encode), list[Vectors]()
+    for part, texts in enumerate(parts):
+        more: dict[str, Any] = {}
+        if noisy:
+            sequence = np.random.SeedSequence(seed, spawn_key=(_NOISE, part))
+            more["rng"] = np.random.Generator(np.random.PCG64(sequence))
+        vectors = _checked(encode(list(texts), **more), texts)
+        if made and vectors.shape[1] != made[0].shape[1]:
+            raise _wrong(f"{made[0].shape[1]} wide as before", f"{vectors.shape[1]}")
+        made.append(vectors)
+    return made
+
+
+def takes_rng(encode: Callable[..., Any]) -> bool:
+    """True for an encoder with an argument `rng`."""
+    try:
+        return "rng" in inspect.signature(encode).parameters
+    except (TypeError, ValueError):
+        # Some compiled functions have no signature.
+        return False
+
+
+def _checked(found: Any, texts: Sequence[str]) -> Vectors:
+    if hasattr(found, "toarray"):
+        raise about(
+            mistyped("encode(texts)", "a dense array, which .toarray() makes", found), "encode"
+        )
+    if hasattr(found, "detach"):
+        # A tensor may need gradients, be on a device, or have a dtype that numpy lacks.
+        found = found.detach().cpu().double()
+    requirement = f"an array of shape ({len(texts)}, d), a row of finite numbers for each text"
+    try:
+        array = numeric("encode(texts)", requirement, found)
+    except (TypeError, ValueError) as error:
+        raise about(error, "encode") from None
+    if array.ndim != 2 or len(array) != len(texts) or array.shape[1] == 0:
+        raise _wrong(requirement, array.shape)
+    vectors = np.ascontiguousarray(array, dtype=np.float64)
+    bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
+    if bad.size:
+        text = (
+            f"encode(texts) must be {requirement}, got NaN or infinity in {bad.size:,} of "
+            f"{len(texts):,} rows, first for {texts[bad[0]]!r:.60}"
+        )
+        raise about(ValueError(text), "encode")
+    return vectors
+
+
+def _wrong(requirement: str, value: Any) -> ValueError:
+    return about(invalid("encode(texts)", requirement, value), "encode")

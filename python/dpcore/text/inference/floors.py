@@ -1,0 +1,66 @@
+"""Floors: what is answered without any encoding, by the majority, or by the main label alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .targets import Codes, Target
+
+__all__ = ["floor_answers"]
+
+
+def floor_answers(
+    truth: Codes,
+    cells: npt.NDArray[Any],
+    asked: npt.NDArray[Any],
+    target: Target,
+    measure: str,
+) -> Codes:
+    """The best answers that know nothing of a text but its cell, learnt on train.
+
+    Accuracy: the most frequent value in each cell. F1 of attributes of two values: yes for the
+    (cell, attribute) of the highest shares, as many as make the best F1 on train, which is how an
+    F1 is made largest (Lipton, Elkan and Naryanaswamy, 2014). A cell that train lacks is answered
+    as train in one cell.
+
+    Args:
+        truth: codes of the training texts, shape (n, attributes).
+        cells: the cell of each training text: its main label, or one for all.
+        asked: the cells of the texts to answer, shape (m,).
+        target: what is inferred.
+        measure: "accuracy" or "f1".
+
+    Returns:
+        Codes, shape (m, attributes).
+
+    Example:
+        >>> target = Target(("a",), ((0, 1),))
+        >>> truth = np.array([[1], [1], [0], [0], [0]])
+        >>> labels = np.array(["x", "x", "x", "y", "y"])
+        >>> floor_answers(truth, labels, np.array(["x", "y", "z"]), target, "accuracy").ravel()
+        array([1, 0, 0])
+    """
+    known, place = np.unique(cells, return_inverse=True)
+    each = _chosen(truth, place, len(known), target, measure)
+    whole = _chosen(truth, np.zeros_like(place), 1, target, measure)
+    found = np.searchsorted(known, asked).clip(max=len(known) - 1)
+    answers: Codes = np.where((known[found] == asked)[:, np.newaxis], each[found], whole)
+    return answers
+
+
+def _chosen(truth: Codes, place: Any, cells: int, target: Target, measure: str) -> Codes:
+    """The answer of each cell, shape (cells, attributes)."""
+    values = max(map(len, target.values))
+    counts = np.zeros((cells, truth.shape[1], values), np.int64)
+    np.add.at(counts, (place[:, np.newaxis], np.arange(truth.shape[1]), truth), 1)
+    if measure == "accuracy" or not target.binary:
+        return np.asarray(counts.argmax(axis=2), np.int64)
+    positive, size = counts[:, :, 1].ravel(), counts.sum(axis=2).ravel()
+    order = np.argsort(-positive / size, kind="stable")
+    f1 = 2.0 * np.cumsum(positive[order]) / (np.cumsum(size[order]) + positive.sum())
+    chosen = np.zeros(positive.size, np.int64)
+    chosen[order[: int(np.argmax(f1)) + 1]] = 1
+    return chosen.reshape(cells, -1)

@@ -1,0 +1,202 @@
+"""How an inference is shown: text, HTML, a picture and plain data."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Final
+
+from ...records import Record
+from ...report.encoding import encode
+from ...report.text import BLUE, GREEN, GREY, INK, as_table, claimed, counted, epsilon
+from .certifying import ASSUMING
+from .judging import Measured
+from .record import Floor, Inference
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FORMAT: Final = "dpcore.text.inference/1"
+
+
+def rows(found: Inference) -> list[tuple[str, str]]:
+    """The report as (label, text) rows, without time."""
+    table = [
+        ("attacker", _attacker(found)),
+        ("accuracy", f"{found.accuracy} ({found.accuracy.how})"),
+        ("F1", f"{found.f1} ({found.f1.how}; {_kind(found)})"),
+        *(("floor", _floor(found, floor)) for floor in found.floors),
+        ("verdict", _verdict(found)),
+        ("privacy", _privacy(found)),
+        ("certified", _certified(found)),
+    ]
+    for one in found.each:
+        f1 = f"F1 of {one.name} = {one.positive} {one.f1}"
+        told = f"accuracy {one.accuracy}, majority {one.majority:.4f}, {f1}"
+        table.append(("attribute", f"{one.name}: {told}"))
+    table += [("group", line) for line in _groups(found)]
+    table += [("texts", _texts(found)), ("seed", _seed(found))]
+    return [*table, *(("note", note) for note in _notes(found))]
+
+
+def text(found: Inference) -> str:
+    """The report as lines of text, the last one with the time."""
+    lines = [*rows(found), ("time", f"{found.seconds:.3g} s")]
+    return "\n".join([_name(found), *(f"  {label:<12} {line}" for label, line in lines)])
+
+
+def html(found: Inference) -> str:
+    """The report as an HTML table for a notebook."""
+    return as_table(_name(found), None, rows(found))
+
+
+def _name(found: Inference) -> str:
+    return f"Inference of {', '.join(found.attributes)} from encoded texts"
+
+
+def _attacker(found: Inference) -> str:
+    name = f"{found.attacker}, {found.transform}"
+    cut = "" if found.threshold is None else f" with threshold {found.threshold:.6g}"
+    by = "accuracy" if found.measure == "accuracy" else "F1"
+    return f"{name}{cut}: best of {len(found.tried)} on validation by {by}, evaluated once on test"
+
+
+def _kind(found: Inference) -> str:
+    if len(found.attributes) > 1:
+        return "micro over all attributes"
+    values = found.values[0]
+    return (
+        f"of {found.attributes[0]} = {values[1]}"
+        if len(values) == 2
+        else f"macro over {len(values)} values"
+    )
+
+
+def _floor(found: Inference, floor: Floor) -> str:
+    by = "accuracy" if found.measure == "accuracy" else "F1"
+    figures = f"accuracy {floor.accuracy:.4f}, best F1 {floor.f1:.4f}"
+    return f"{floor.name}: {figures}; the attacker's gain in {by} {floor.gain} ({floor.gain.how})"
+
+
+def _verdict(found: Inference) -> str:
+    if found.above_floor:
+        return "the attacker does better than every floor"
+    names = " and ".join(floor.name for floor in found.floors if not floor.beaten)
+    return f"the attacker was not shown to do better than the floor: {names}"
+
+
+def _privacy(found: Inference) -> str:
+    figures = f"1 - X = {found.empirical_privacy:.4f}, 1 - F = {found.empirical_privacy_f1:.4f}"
+    return f"empirical privacy {figures}: no guarantee, another attacker may infer more"
+
+
+def _certified(found: Inference) -> str:
+    audit = found.certified
+    if isinstance(audit, str):
+        return audit
+    assert audit.counts is not None
+    if audit.doubts:
+        return f"nothing: {'; '.join(audit.doubts)}"
+    level = f"{100 * audit.confidence:g} % confidence"
+    told = f"epsilon >= {epsilon(audit.epsilon_lower)} ({level}), {ASSUMING}"
+    claim = "" if audit.claim is None else f"; claim {claimed(audit)}: {audit.verdict}"
+    pair = f"x {audit.pair.x}, x' {audit.pair.x_prime}"
+    return f"{told}{claim}; {audit.event}, {counted(audit.counts)}; {pair}"
+
+
+def _groups(found: Inference) -> list[str]:
+    lines = []
+    for group in found.groups:
+        told = f"{group.attribute} = {group.value}, {group.texts:,} texts: attack {group.attack}"
+        if group.main is not None:
+            told += f", main label {group.main}"
+        if group.gap is not None:
+            told += f", gap to the others {group.gap.value:+.4f}"
+            told += f" [{group.gap.low:+.4f}, {group.gap.high:+.4f}]"
+        lines.append(told)
+    return lines
+
+
+def _texts(found: Inference) -> str:
+    train, valid, test = found.sizes
+    gone = [f"{many:,} {why}" for why, many in found.left_out.items() if many]
+    told = f"{train:,} train, {valid:,} valid, {test:,} test"
+    return f"{told}; left out: {'; '.join(gone) if gone else 'none'}"
+
+
+def _seed(found: Inference) -> str:
+    own = "the encoder has no rng=, so that noise of its own is not repeated"
+    return f"{found.seed}{'' if found.seeded else f' ({own})'}"
+
+
+def _notes(found: Inference) -> list[str]:
+    notes = [
+        f"intervals hold at {100 * found.confidence:g} % each by itself, for this attacker and "
+        "texts drawn as these were"
+    ]
+    if found.f1.low == found.f1.high:
+        notes.append("an F1 interval without width is no certainty: read the accuracy")
+    if any(group.main is not None for group in found.groups):
+        notes.append(
+            "the main label is predicted by the attacker's own classifier; groups differ for "
+            "more reasons than the encoder"
+        )
+    return notes
+
+
+def plain(found: Inference) -> dict[str, Any]:
+    """The plain data of an inference, and the figures that follow from it."""
+    record = {"format": FORMAT, **_plain(found)}
+    record["seed"] = str(found.seed)
+    derived = ("above_floor", "empirical_privacy", "empirical_privacy_f1")
+    record["derived"] = {name: encode(getattr(found, name)) for name in derived}
+    return record
+
+
+def json_text(found: Inference, indent: int | None) -> str:
+    """Strict JSON of the plain data."""
+    return json.dumps(plain(found), allow_nan=False, indent=indent)
+
+
+def _plain(value: Any) -> Any:
+    """Records as mappings, those with a plain form of their own by it; sequences as lists."""
+    if isinstance(value, Record):
+        if hasattr(value, "to_dict") and not isinstance(value, Inference):
+            return value.to_dict()
+        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}  # type: ignore[arg-type]
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [_plain(item) for item in value]
+    return encode(value)
+
+
+def figure(found: Inference) -> Figure:
+    """Accuracy and F1 with their intervals against the floors, on one axis."""
+    from matplotlib.figure import Figure
+
+    lines: list[tuple[str, Measured, list[float]]] = [
+        ("accuracy", found.accuracy, [floor.accuracy for floor in found.floors]),
+        ("F1", found.f1, [floor.f1 for floor in found.floors]),
+        *((f"accuracy, {one.name}", one.accuracy, [one.majority]) for one in found.each),
+    ]
+    picture = Figure(figsize=(7.0, 1.5 + 0.45 * len(lines)), layout="constrained")
+    axes = picture.subplots()
+    marks = ((GREY, "|"), (GREEN, "|"))
+    for row, (_, measured, floors) in enumerate(lines):
+        axes.plot([measured.low, measured.high], [row, row], color=BLUE, linewidth=2.0)
+        axes.plot([measured.value], [row], "o", color=BLUE, label="" if row else "attacker")
+        for floor, value, (colour, mark) in zip(found.floors, floors, marks, strict=False):
+            name = "" if row else floor.name
+            axes.plot([value], [row], mark, color=colour, markersize=16, mew=2.0, label=name)
+        axes.annotate(
+            f"{measured.value:.3f}", (measured.value, row), (0, 7), textcoords="offset points",
+            ha="center", color=INK, fontsize=8,
+        )  # fmt: skip
+    axes.set(xlim=(0.0, 1.02), ylim=(len(lines) - 0.5, -0.7))
+    axes.set_yticks(range(len(lines)), [name.replace("$", r"\$") for name, *_ in lines])
+    title = f"{_name(found)}\n{found.attacker}, {found.transform}".replace("$", r"\$")
+    axes.set_title(title, loc="left", fontsize=10)
+    axes.spines[["top", "right"]].set_visible(False)
+    picture.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=8)
+    return picture

@@ -1,0 +1,190 @@
+"""What is inferred: one attribute of two or more values, or several attributes of two each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import about, invalid, mistyped, show
+from ..corpus import SPLITS, Corpus
+from ..splitting import likeness
+
+__all__ = ["Codes", "Parts", "Target", "parts_of"]
+
+Codes = npt.NDArray[np.int64]
+
+_OWN: Final = "attribute"
+"""Name of a column that was handed over without one."""
+
+_MOST_VALUES: Final = 50
+"""More values than this are a number or a text of their own, no attribute."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """The attributes that are inferred.
+
+    Args:
+        names: of the attributes.
+        values: those that each of them takes, sorted; of two the second is the positive one.
+    """
+
+    names: tuple[str, ...]
+    values: tuple[tuple[Any, ...], ...]
+
+    @property
+    def several(self) -> bool:
+        """True for more attributes than one."""
+        return len(self.names) > 1
+
+    @property
+    def binary(self) -> bool:
+        """True where every attribute has two values."""
+        return all(len(values) == 2 for values in self.values)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The texts that are used, part by part, and those that are not.
+
+    Args:
+        texts: of train, valid and test.
+        truth: positions in `Target.values` for each of them, shape (n, attributes).
+        labels: main labels of each of them, or None.
+        left_out: how many texts are not used, by the reason.
+    """
+
+    texts: tuple[tuple[str, ...], ...]
+    truth: tuple[Codes, ...]
+    labels: tuple[npt.NDArray[Any], ...] | None
+    left_out: dict[str, int]
+
+
+def parts_of(corpus: Any, attribute: Any) -> tuple[Target, Parts]:
+    """What is inferred, of which texts.
+
+    A text of the validation part is left out where it occurs in train, one of the test part where
+    it occurs in train or valid; of equal texts in a part of these two the first is kept. Texts are
+    equal that differ only in letter case or white space (`likeness`).
+
+    Args:
+        corpus: a `Corpus` with train, valid and test.
+        attribute: the name of an attribute, several names, or a column.
+
+    Returns:
+        The target, and the texts.
+
+    Raises:
+        TypeError: if the corpus or the attribute is of the wrong kind.
+        ValueError: if a part is missing or has a single value left, or the corpus lacks the
+            attribute.
+    """
+    if not isinstance(corpus, Corpus):
+        raise mistyped("corpus", "a dpcore.text.Corpus", corpus)
+    columns = _columns(corpus, attribute)
+    rows = [np.flatnonzero(np.asarray(corpus.split) == name) for name in SPLITS]
+    for name, row in zip(SPLITS, rows, strict=True):
+        if not row.size:
+            # The corpus says what it lacks.
+            getattr(corpus, name)
+    kept, left_out = _kept([[corpus.texts[i] for i in row.tolist()] for row in rows])
+    rows = [row[keep] for row, keep in zip(rows, kept, strict=True)]
+    values = [_values(name, column) for name, column in columns.items()]
+    target = Target(tuple(columns), tuple(tuple(found.tolist()) for found in values))
+    if target.several and not target.binary:
+        many = next(name for name, found in zip(columns, values, strict=True) if len(found) > 2)
+        raise invalid("attribute", "of two values each where there are several", many)
+    codes = np.stack(
+        [np.searchsorted(found, column) for found, column in
+         zip(values, columns.values(), strict=True)], axis=1,
+    ).astype(np.int64)  # fmt: skip
+    truth = tuple(codes[row] for row in rows)
+    _check_values(target, truth, left_out)
+    texts = tuple(tuple(corpus.texts[i] for i in row.tolist()) for row in rows)
+    labels = None if corpus.labels is None else tuple(corpus.labels[row] for row in rows)
+    return target, Parts(texts, truth, labels, left_out)
+
+
+def _columns(corpus: Corpus, attribute: Any) -> dict[str, npt.NDArray[Any]]:
+    """The columns to infer, by name."""
+    if isinstance(attribute, str):
+        return {attribute: corpus.attribute(attribute)}
+    requirement = "the name of an attribute, several names, or a column with a value for each text"
+    if isinstance(attribute, (bytes, dict)) or not hasattr(attribute, "__len__"):
+        raise mistyped("attribute", requirement, attribute)
+    entries = list(attribute)
+    words = bool(entries) and all(isinstance(entry, str) for entry in entries)
+    known = words and set(entries) <= set(corpus.attributes or ())
+    # A list of strings that no column could be is one of names, some of them misspelt.
+    misspelt = words and isinstance(attribute, (list, tuple)) and len(entries) != len(corpus)
+    if known or misspelt:
+        if len(set(entries)) < len(entries):
+            raise invalid("attribute", "names that differ", attribute)
+        return {name: corpus.attribute(name) for name in entries}
+    if len(entries) != len(corpus):
+        raise invalid(
+            "attribute", requirement, f"{len(entries):,} values for {len(corpus):,} texts"
+        )
+    made = Corpus(["-"] * len(corpus), attributes={_OWN: entries})
+    return {_OWN: made.attribute(_OWN)}
+
+
+def _values(name: str, column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    found = np.unique(column)
+    if len(found) < 2:
+        raise invalid(f"attribute {name!r}", "of two values at least", found.tolist())
+    if len(found) > _MOST_VALUES:
+        need = f"of {_MOST_VALUES} values at most (group them)"
+        raise invalid(f"attribute {name!r}", need, f"{len(found):,} values")
+    return found
+
+
+def _kept(texts: Sequence[Sequence[str]]) -> tuple[list[npt.NDArray[np.bool_]], dict[str, int]]:
+    """Which texts of each part are used, and how many are not."""
+    keys = [[likeness(text) for text in part] for part in texts]
+    train, valid, test = keys
+    earlier, also = set(train), set(train) | set(valid)
+    known = [np.zeros(len(train), bool), *(
+        np.array([key in seen for key in part], bool)
+        for part, seen in ((valid, earlier), (test, also))
+    )]  # fmt: skip
+    kept = [
+        ~known[0],
+        *(~seen & _first(part) for seen, part in zip(known[1:], keys[1:], strict=True)),
+    ]
+    left_out = {
+        "valid, also in train": int(known[1].sum()),
+        "valid, repeated": int((~kept[1] & ~known[1]).sum()),
+        "test, also in train or valid": int(known[2].sum()),
+        "test, repeated": int((~kept[2] & ~known[2]).sum()),
+    }
+    return kept, left_out
+
+
+def _first(keys: Sequence[str]) -> npt.NDArray[np.bool_]:
+    """True for the first of equal texts."""
+    first = dict[str, int]()
+    for row, key in enumerate(keys):
+        first.setdefault(key, row)
+    return np.array([first[key] == row for row, key in enumerate(keys)], bool)
+
+
+def _check_values(target: Target, truth: tuple[Codes, ...], left_out: dict[str, int]) -> None:
+    """Refuse parts without texts, and those with a single value of an attribute."""
+    for part, codes in zip(SPLITS, truth, strict=True):
+        gone = ", ".join(
+            f"{many:,} left out as {why.partition(', ')[2]}"
+            for why, many in left_out.items() if why.startswith(f"{part},") and many
+        )  # fmt: skip
+        for column, (name, values) in enumerate(zip(target.names, target.values, strict=True)):
+            found = [values[code] for code in np.unique(codes[:, column])]
+            if len(found) < 2:
+                text = (
+                    f"attribute {name!r} must be of two values at least in {part}, got "
+                    f"{show(found)} in {len(codes):,} texts{f' ({gone})' if gone else ''}"
+                )
+                raise about(ValueError(text), "attribute")

@@ -1,0 +1,293 @@
+"""Where randomness enters a module: every call run again on its own, with two seeds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final, overload
+
+from .. import structure
+from ..errors import invalid, mistyped
+from ..mechanisms.callables import generator
+from ..streams import SAMPLE, Rng, seed_of
+from ..streams.generators import Generators, seeded_globals
+from ._copying import same, tensors
+from ._recording import Call, Key, Replay, eval_mode, kept_buffers, keys, record, replayed
+from ._rows import Rows, main_input
+from .needed import torch
+
+__all__ = ["Source", "Sources", "noise_sources"]
+
+_MOST: Final = 32
+"""Seeds tried with a call that draws numbers, while all outputs are equal: rare noise."""
+
+_DROPOUT: Final = tuple(
+    getattr(torch.nn, name)
+    for name in (
+        "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout", "FeatureAlphaDropout",
+    )
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """One call of a module whose outputs are random although its input is fixed.
+
+    Args:
+        path: dotted path of the module, "" for the model itself; None for a module that is no
+            registered part of the model.
+        call: which call of this module it is, from 1.
+        calls: how often the module was called.
+        module: the module.
+        args: the positional arguments of the call, as they were.
+        kwargs: the keyword arguments, too.
+        input: the tensor among them that the noise is added to, or else the first floating point
+            one, or else the first; None if there is none.
+        kind: "dropout" (torch's own), "train mode" (gone in eval mode, as dropout is), or "noise".
+        draws: generators that moved: "torch", "numpy", "python"; empty for a generator, or
+            another state, of the module's own.
+    """
+
+    path: str | None
+    call: int
+    calls: int
+    module: Any
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    input: Any
+    kind: str
+    draws: tuple[str, ...]
+    _rows: Callable[[int | None], Rows] = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        """The path, with the number of the call where there are several."""
+        place = self.path or ("(root)" if self.path == "" else f"({type(self.module).__name__})")
+        return f"{place}, call {self.call} of {self.calls}" if self.calls > 1 else place
+
+    def inspect(
+        self, rng: Rng = None, *, axis: int | None = None, **options: Any
+    ) -> structure.Inspection:
+        """Look for faults in the structure of this call, on the first row of its input.
+
+        The row is repeated along the batch. Other tensors that are as long as the batch give their
+        first row, too. Calls within this one run, but those that are sources themselves in eval
+        mode or, if that does not quieten them, as they ran in the record. Looked at are the first
+        1,024 numbers that vary, of what is returned or else of what is handed to a child.
+
+        The vector behind the noise is the input, where outputs move with it as far as it does.
+        Otherwise it is not known, and checks that need it (``one_sided``, ``atom``, ``off_centre``)
+        are made only if `clean` gives it. Integers, such as tokens, are compared with no other
+        inputs unless `others` gives some.
+
+        Args:
+            rng: None, an int in [0, 2**63) or a numpy Generator.
+            axis: of the batch; None takes 1 where the module says ``batch_first=False``, else 0.
+                An input of one dimension is one row.
+            **options: those of `dpcore.structure.inspect`: draws, clean, others, skip,
+                false_alarm.
+
+        Returns:
+            The `dpcore.structure.Inspection`.
+
+        Raises:
+            TypeError: if the call has no tensor among its arguments.
+            ValueError: if an option is out of range, or the outputs have no row for each of the
+                input, or a batch norm mixes the rows.
+        """
+        rows = self._rows(axis)
+        seed = seed_of(rng)
+        if not rows.x.is_floating_point():
+            options.setdefault("others", ())
+        if options.get("clean") is None:
+            if rows.additive():
+                options["clean"] = rows.clean if rows.partial else None
+            elif self.draws or rows.partial or not rows.plain:
+                options["clean"] = False
+        # Also numpy's and Python's generators: the layers of an audit are given torch's alone.
+        with seeded_globals(generator(seed, SAMPLE, 2, 0)):
+            return structure.inspect(rows, rows.x, rng=seed, **options)
+
+    def __str__(self) -> str:
+        """One line."""
+        of = " and ".join(self.draws) or "a generator or state of its own"
+        what = {
+            "dropout": "dropout in train mode",
+            "train mode": "random in train mode only",
+            "noise": "noise",
+        }[self.kind]
+        x = self.input
+        on = "no tensor" if x is None else f"{tuple(x.shape)} {str(x.dtype).removeprefix('torch.')}"
+        return f"{self.name}: {type(self.module).__name__}, {what} from {of}, on {on}"
+
+    def __repr__(self) -> str:
+        return f"<Source {self}>"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sources(Sequence[Source]):
+    """The sources of noise in one run of a module, in the order of the calls: a sequence.
+
+    Args:
+        sources: the sources.
+        model: what was run: the name of its class.
+        mode: "train" or "eval".
+        calls: module calls in the run.
+        uncalled: paths of modules without children that were never called: fused kernels, as those
+            of `TransformerEncoder` in eval mode, read parameters and skip modules and their noise.
+    """
+
+    sources: tuple[Source, ...]
+    model: str
+    mode: str
+    calls: int
+    uncalled: tuple[str, ...]
+
+    @overload
+    def __getitem__(self, index: int) -> Source: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Source, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Source | tuple[Source, ...]:
+        """The source of that number, from 0."""
+        return self.sources[index]
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self.sources)
+
+    def __str__(self) -> str:
+        """A line a source."""
+        count = {0: "no source", 1: "1 source"}.get(len(self), f"{len(self)} sources")
+        calls = f"{self.calls} module call{'s' if self.calls > 1 else ''}"
+        lines = [f"{count} of noise among {calls} ({self.model} in {self.mode} mode)"]
+        lines += [f"  {source}" for source in self.sources]
+        if self.uncalled:
+            more = f" and {len(self.uncalled) - 3} more" if len(self.uncalled) > 3 else ""
+            lines.append(f"  never called: {', '.join(self.uncalled[:3])}{more}")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def noise_sources(module: Any, *inputs: Any, **kwargs: Any) -> Sources:
+    """Find where randomness enters a module: in which of the calls in it, and on what input.
+
+    The module runs once, as it is, without gradients, and every call of a module within it is
+    written down with copies of its inputs and outputs. Then each call runs again on its own input
+    with two seeds, while the calls that it makes return what they returned. A call whose outputs
+    then differ, or what it hands on to its children, is a source: one behind another, or inside
+    it, is found all the same. Calls that draw numbers without effect are tried with 32 seeds.
+
+    Generators and buffers are left as they were. What a module keeps elsewhere, such as a counter,
+    is not put back, and tells it from a deterministic one: then `draws` is empty. Code that calls
+    ``child.forward(x)`` is part of the parent. Kernels of a device that add up in any order (CUDA)
+    count as random: ask torch for deterministic ones.
+
+    Args:
+        module: a `torch.nn.Module`, in train or eval mode.
+        *inputs: what it is called with.
+        **kwargs: by keyword.
+
+    Returns:
+        The `Sources`: a sequence of `Source`; ``str`` is a table.
+
+    Raises:
+        TypeError: if `module` is no module.
+        ValueError: if it, or a part of it, is compiled (``torch.compile``, ``torch.jit``): its
+            calls cannot be seen.
+
+    Example:
+        >>> import torch
+        >>> class Noise(torch.nn.Module):
+        ...     def forward(self, x):
+        ...         return x + torch.rand(x.shape)
+        >>> model = torch.nn.Sequential(torch.nn.Linear(4, 3), Noise(), torch.nn.Tanh())
+        >>> found = noise_sources(model, torch.zeros(8, 4))
+        >>> print(found)
+        1 source of noise among 4 module calls (Sequential in train mode)
+          1: Noise, noise from torch, on (8, 3) float32
+        >>> print(found[0].inspect(rng=1, draws=1000)["one_sided"])
+        one_sided: FLAGGED: never below the clean vector in 1,000 draws: such noise hides nothing
+    """
+    if not isinstance(module, torch.nn.Module):
+        raise mistyped("module", "a torch.nn.Module", module)
+    # All of them before a long run, and those that no module has registered when they are called.
+    named, key = dict(module.named_modules()), keys(module)
+    for name, one in named.items():
+        _not_compiled(name, one)
+    paths = {id(one): name for name, one in named.items()}
+    with Generators.everywhere(), kept_buffers(module) as put_back:
+        root = record(module, key, partial(_not_compiled, ""), inputs, kwargs)
+        calls = list(root.everything())
+        found = [(call, both) for call in calls if (both := _random(call, key, put_back))]
+        kinds = {id(call): _kind(call, key, put_back) for call, _ in found}
+        each = Counter(call.key for call in calls)
+        sources = []
+        for call, both in found:
+            alike = [one for one in calls if one.key == call.key]
+            at = paths.get(id(call.module)), alike.index(call) + 1, len(alike)
+            varying = _varying(*both)
+            place = main_input(call, key, kinds, varying)
+            x = None if place is None else tensors((call.args, call.kwargs))[place]
+            drawn = tuple(sorted({*both[0].drawn, *both[1].drawn}))
+            rows = partial(Rows, call, key, kinds, varying, place)
+            held = call.module, call.args, call.kwargs
+            sources.append(Source(*at, *held, x, kinds[id(call)], drawn, rows))
+    mode = "train" if module.training else "eval"
+    leaves = [name for name, one in named.items() if not list(one.children())]
+    uncalled = tuple(name for name in leaves if not each[key(named[name])])
+    return Sources(tuple(sources), type(module).__name__, mode, len(calls), uncalled)
+
+
+def _not_compiled(name: str, module: Any) -> None:
+    """Refuse a module whose calls nobody sees."""
+    compiled = (
+        isinstance(module, torch.jit.ScriptModule)
+        or hasattr(module, "_orig_mod")
+        or getattr(module, "_compiled_call_impl", None) is not None
+        or hasattr(module.forward, "_torchdynamo_orig_callable")
+    )
+    if compiled:
+        where = f"without the compiled part {name!r}" if name else "not compiled"
+        requirement = (
+            f"{where}: in compiled code no call can be seen; hand over the original module"
+        )
+        raise invalid("module", requirement, type(module).__name__)
+
+
+def _random(call: Call, key: Key, put_back: Callable[[], None]) -> tuple[Replay, Replay] | None:
+    """Two runs of a call that differ, or None."""
+
+    def run(seed: int) -> Replay:
+        put_back()
+        return replayed(call, key, seed)
+
+    first = run(1)
+    for seed in range(2, _MOST + 1):
+        other = run(seed)
+        if not first.same(other):
+            return first, other
+        if not (first.drawn or other.drawn):
+            break
+    return None
+
+
+def _kind(call: Call, key: Key, put_back: Callable[[], None]) -> str:
+    if isinstance(call.module, _DROPOUT):
+        return "dropout"
+    with eval_mode(call.module):
+        quiet = _random(call, key, put_back) is None
+    return "train mode" if quiet else "noise"
+
+
+def _varying(first: Replay, other: Replay) -> tuple[int, tuple[int, ...]]:
+    """The first stage with tensors that differ, and their numbers in it."""
+    for stage, both in enumerate(zip(first.stages, other.stages, strict=False)):
+        pairs = enumerate(zip(*map(tensors, both), strict=False))
+        if places := tuple(place for place, pair in pairs if not same(*pair)):
+            return stage, places
+    return 0, ()

@@ -1,0 +1,69 @@
+"""The options of `reproduce`: each means something for an experiment, or is refused."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from dpcore.cli.app import main
+from dpcore.experiments import NAMES, QUICK, config_of, get, reproduce
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_quick_is_the_same_for_all(name):
+    config = config_of(name, quick=True)
+    assert config.trials == QUICK["trials"]
+    assert config == config_of(name, quick=True, full=False, data=None)
+    assert config_of(name, quick=True, trials=1000).trials == 1000
+    assert config_of(name) == get(name).Config()
+
+
+def test_what_an_experiment_does_not_take():
+    assert config_of("noise-layers", seeds=2, device="cpu").seeds == 2
+    with pytest.raises(ValueError, match=r"^seeds must be left out for published-systems \(it is"):
+        config_of("published-systems", seeds=2)
+    for option, value in {"data": "folder", "full": True}.items():
+        with pytest.raises(ValueError, match=rf"^{option} must be left out for noise-layers"):
+            config_of("noise-layers", **{option: value})
+
+
+def test_reproduce_refuses_before_it_makes_a_folder(tmp_path):
+    for options in ({"device": "cpu"}, {"seeds": 2}, {"data": tmp_path}, {"full": True}):
+        with pytest.raises(ValueError, match="must be left out for habernal2022-figure2"):
+            reproduce("habernal2022-figure2", tmp_path / "out", **options)
+    for options in ({"quick": 1}, {"full": "yes"}):
+        with pytest.raises(TypeError, match="must be True or False"):
+            reproduce("habernal2022-figure2", tmp_path / "out", **options)
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_command_line(tmp_path, capsys):
+    words = ["reproduce", "habernal2022-figure2", "--out", str(tmp_path)]
+    assert main([*words, "--quick", "--no-progress"]) == 0
+    assert "20,000" in capsys.readouterr().out
+    assert main([*words, "--device", "cpu"]) == 2
+    assert "--device must be left out for habernal2022-figure2" in capsys.readouterr().err
+    assert main([*words, "--full"]) == 2
+    assert "--full must be left out" in capsys.readouterr().err
+
+
+WITHOUT = """
+import sys
+sys.modules["torch"] = None
+from dpcore.cli.app import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_without_torch_the_experiments_are_listed_and_one_says_what_to_install(tmp_path):
+    def dpcore(*words):
+        command = [sys.executable, "-c", WITHOUT, "reproduce", *words]
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+
+    listed = dpcore("--list")
+    assert (listed.returncode, "noise-layers" in listed.stdout) == (0, True)
+    asked = dpcore("noise-layers", "--quick", "--out", str(tmp_path))
+    assert asked.returncode == 2
+    assert "pip install 'dpcore[torch]'" in asked.stderr

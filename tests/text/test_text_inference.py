@@ -1,0 +1,293 @@
+"""What `infer` does with a corpus: who is asked what, what is left out, what the record says."""
+
+from __future__ import annotations
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+from shared_extras import needs
+from shared_inference import Centroids, Sign, corpus, looked_up, speakers
+
+from dpcore import OutputsAudit
+from dpcore.text import inference
+from dpcore.text.inference import TRANSFORMS, Attacker, infer
+
+
+@pytest.fixture(scope="module")
+def people():
+    found, vectors = speakers()
+    return found, looked_up(vectors)
+
+
+@pytest.fixture(scope="module")
+def inferred(people):
+    return infer(people[1], people[0], "male", attackers=Centroids(), rng=1)
+
+
+def test_a_leak_beats_the_majority_and_not_what_the_label_says_anyway(inferred):
+    assert inferred.accuracy.value > 0.75
+    assert inferred.accuracy.low < inferred.accuracy.value < inferred.accuracy.high
+    assert inferred.f1.low < inferred.f1.value < inferred.f1.high
+    assert [floor.name for floor in inferred.floors] == [
+        "majority", "majority given the main label",
+    ]  # fmt: skip
+    assert inferred.floors[0].accuracy < inferred.floors[1].accuracy
+    assert inferred.floors[0].beaten
+    assert not inferred.floors[1].beaten
+    assert not inferred.above_floor
+    assert inferred.empirical_privacy == 1.0 - inferred.accuracy.value
+    assert inferred.empirical_privacy_f1 == 1.0 - inferred.f1.value
+    assert len(inferred.tried) == len(TRANSFORMS)
+
+
+def test_an_attribute_that_does_not_leak_is_not_shown_to(people):
+    rng = np.random.default_rng(3)
+    found = infer(people[1], people[0], rng.integers(0, 2, 1500), attackers=Centroids(), rng=1)
+    assert not found.above_floor
+    assert "not shown to do better than the floor: majority and majority given" in str(found)
+    assert found.attributes == ("attribute",)
+
+
+def test_one_attacker_alone_sees_the_test_texts_once():
+    asked = []
+
+    class Watched(Centroids):
+        def decision_function(self, rows):
+            asked.append((tuple(self.columns), len(rows)))
+            return super().decision_function(rows)
+
+    found, vectors = speakers(rows=400)
+    found = corpus((200, 100, 100), {"male": found.attribute("male")})
+    attackers = [Attacker(Watched(column), name=f"column {column}") for column in range(3)]
+    result = infer(looked_up(vectors), found, "male", attackers=attackers, rng=1)
+    assert asked == [((0,), 100), ((1,), 100), ((2,), 100), ((0,), 100)]
+    assert (result.attacker, result.transform) == ("column 0", "raw")
+    # What was chosen on is validation's: the figures of test differ.
+    best = dict(result.tried)["column 0, raw"]
+    assert best == max(value for _, value in result.tried) != result.accuracy.value
+
+
+def test_texts_that_occur_elsewhere_are_left_out_and_counted():
+    rng = np.random.default_rng(2)
+    texts = [f"t{row}" for row in range(200)]
+    texts[100:110] = texts[:10]
+    texts[150:170] = texts[:20]
+    texts[170:175] = ["T120", " t120", "t121", "t199", "t199  "]
+    # A memory of the training texts would be right on what leaks.
+    secret = rng.integers(0, 2, 200)
+    secret[150:170], secret[100:110] = secret[:20], secret[:10]
+    found = corpus((100, 50, 50), {"secret": secret}, texts=texts)
+    seen = []
+
+    def encode(asked):
+        seen.append(asked)
+        return rng.normal(size=(len(asked), 3))
+
+    result = infer(encode, found, "secret", attackers=Centroids(), rng=1)
+    assert result.left_out == {
+        "valid, also in train": 10,
+        "valid, repeated": 0,
+        "test, also in train or valid": 23,
+        "test, repeated": 2,
+    }
+    assert result.sizes == (100, 40, 25) == tuple(map(len, seen))
+    assert not {text.strip().lower() for text in seen[2]} & {t.lower() for t in texts[:150]}
+    assert "left out: 10 valid, also in train; 23 test, also in train or valid" in str(result)
+
+
+def test_an_encoder_with_rng_gets_other_noise_for_each_part_and_the_same_for_a_seed(people):
+    drawn = []
+
+    def encode(texts, *, rng=None):
+        drawn.append(rng.laplace(size=3).tolist())
+        return people[1](texts) + rng.laplace(scale=0.3, size=(len(texts), 6))
+
+    first, second, third = (
+        infer(encode, people[0], "male", attackers=Centroids(), rng=seed) for seed in (5, 5, 6)
+    )
+    assert drawn[:3] == drawn[3:6] != drawn[6:]
+    assert len({tuple(draw) for draw in drawn[:3]}) == 3
+    assert first == second != third
+    assert infer(encode, people[0], "male", attackers=Centroids()).seed != first.seed
+
+
+def test_an_object_with_encode_will_do(people):
+    class Encoder:
+        claim = 2.0
+        delta = 1e-3
+
+        def encode(self, texts, *, rng=None):
+            return np.clip(people[1](texts), 0, 1) + rng.laplace(size=(len(texts), 6))
+
+    result = infer(
+        Encoder(), people[0], "male", attackers=Centroids(), rng=1, neighbours="any two texts"
+    )
+    assert isinstance(result.certified, OutputsAudit)
+    # Without its delta a claim of (epsilon, delta) would be tested as another.
+    assert (result.certified.claim, result.certified.delta) == (2.0, 1e-3)
+    method = infer(
+        Encoder().encode, people[0], "male", attackers=Centroids(), rng=1,
+        neighbours="any two texts",
+    )  # fmt: skip
+    assert method == result
+    assert result.seeded
+    own = infer(
+        Encoder(), people[0], "male", attackers=Centroids(), rng=1, neighbours="any two texts",
+        claim=1.0,
+    )  # fmt: skip
+    assert (own.certified.claim, own.certified.delta) == (1.0, 0.0)
+
+
+def test_of_an_attribute_of_three_values_nothing_is_certified(people):
+    needs("sklearn")
+    from sklearn.neighbors import KNeighborsClassifier
+
+    names = np.array(["a", "b", "c"])[people[0].labels]
+    result = infer(
+        people[1], people[0], names, attackers=KNeighborsClassifier(9), rng=1,
+        neighbours="any two texts",
+    )  # fmt: skip
+    assert result.values == (("a", "b", "c"),)
+    assert result.threshold is None
+    assert result.certified == "not applicable: not binary"
+    assert "macro over 3 values" in str(result)
+    assert [group.value for group in result.groups] == ["a", "b", "c"]
+
+
+def test_several_attributes_are_judged_together_and_one_by_one(people):
+    result = infer(people[1], people[0], ["male", "tall"], attackers=Centroids(), rng=1)
+    assert result.measure == "f1"
+    assert result.certified == "not applicable: several attributes"
+    assert [one.name for one in result.each] == ["male", "tall"]
+    mean = np.mean([one.accuracy.value for one in result.each])
+    assert result.accuracy.value == pytest.approx(mean)
+    assert result.accuracy.how.startswith("bootstrap")
+    assert all(one.accuracy.how == "Clopper-Pearson" for one in result.each)
+    assert [(group.attribute, group.value) for group in result.groups] == [("male", 1), ("tall", 1)]
+    assert "micro over all attributes" in str(result)
+
+
+@pytest.mark.parametrize(
+    ("neighbours", "said"),
+    [("words", "not applicable: word adjacency"), (None, "not applicable: neighbours not stated")],
+)
+def test_where_neighbours_are_not_any_two_texts_nothing_is_certified(people, neighbours, said):
+    result = infer(
+        people[1], people[0], "male", attackers=Centroids(), rng=1, neighbours=neighbours
+    )
+    assert result.certified.startswith(said)
+    assert said in str(result)
+
+
+def test_few_test_texts_certify_nothing():
+    found, vectors = speakers(rows=100)
+    result = infer(
+        looked_up(vectors), found, "tall", attackers=Centroids(), rng=1, neighbours="any two texts"
+    )
+    assert result.certified == "not applicable: fewer than 20 test texts of one value"
+
+
+def test_groups_have_the_accuracy_of_the_main_label_and_its_gap(inferred, people):
+    first, second = inferred.groups
+    assert (first.value, second.value) == (0, 1)
+    assert first.texts + second.texts == inferred.sizes[2]
+    weights = np.array([first.texts, second.texts]) / inferred.sizes[2]
+    assert weights @ [first.attack.value, second.attack.value] == pytest.approx(
+        inferred.accuracy.value
+    )
+    assert first.gap.value == pytest.approx(first.main.value - second.main.value)
+    assert first.gap.low == pytest.approx(-second.gap.high)
+    assert first.gap.low < first.gap.value < first.gap.high
+    unlabelled = corpus((700, 300, 500), {"male": people[0].attribute("male")})
+    result = infer(people[1], unlabelled, "male", attackers=Centroids(), rng=1)
+    assert all(group.main is None and group.gap is None for group in result.groups)
+    assert len(result.floors) == 1
+
+
+def test_the_record_says_what_was_done_and_goes_through_every_door(inferred, people):
+    text = str(inferred)
+    for words in (
+        "best of 4 on validation by accuracy, evaluated once on test",
+        "(Clopper-Pearson)", "(bootstrap of 2,000; of male = 1)", "sign test",
+        "no guarantee", "750 train, 375 valid, 375 test; left out: none",
+        "seed         1 (the encoder has no rng=, so that noise of its own is not repeated)",
+        "95 % each by itself",
+    ):  # fmt: skip
+        assert words in text
+    assert "time" not in dict(inferred.lines())
+    assert repr(inferred).startswith("<Inference of male: accuracy 0.")
+    assert "\n" not in repr(inferred)
+    assert pickle.loads(pickle.dumps(inferred)) == inferred
+    plain = json.loads(inferred.to_json(), parse_constant=pytest.fail)
+    assert plain == json.loads(json.dumps(inferred.to_dict()))
+    assert plain["format"] == "dpcore.text.inference/1"
+    assert plain["seed"] == "1"
+    assert plain["accuracy"]["how"] == "Clopper-Pearson"
+    assert plain["derived"]["above_floor"] is inferred.above_floor
+    certified = infer(
+        people[1], people[0], "male", attackers=Sign(), rng=1, neighbours="any two texts"
+    )
+    assert certified.to_dict()["certified"]["format"] == "dpcore.audit_outputs/1"
+    assert "the attacker's score" in str(certified)
+    assert pickle.loads(pickle.dumps(certified)) == certified
+
+
+def test_html_escapes_names_and_pictures_name_every_line(people):
+    odd = corpus((700, 300, 500), {"<b> & $x$": people[0].attribute("male")})
+    result = infer(people[1], odd, "<b> & $x$", attackers=Centroids(), rng=1)
+    assert "<b> &" not in result._repr_html_().replace("<caption><b>", "")
+    figure = result.plot()
+    assert [tick.get_text() for tick in figure.axes[0].get_yticklabels()] == ["accuracy", "F1"]
+    several = infer(people[1], people[0], ["male", "tall"], attackers=Centroids(), rng=1).plot()
+    assert len(several.axes[0].get_yticklabels()) == 4
+    names = [text.get_text() for text in several.legends[0].get_texts()]
+    assert names == ["attacker", "majority", "majority given the main label"]
+
+
+def test_the_usual_attackers_are_three_classifiers_behind_four_transforms(people):
+    needs("sklearn")
+    attackers = inference.usual(11_657)
+    assert len(attackers) == 12
+    assert {attacker.behind for attacker in attackers} == set(TRANSFORMS)
+    network = attackers[4].estimator.steps[-1][1]
+    assert (network.hidden_layer_sizes, network.max_iter) == ((256,), 11)
+    small, vectors = speakers(rows=120)
+    result = infer(looked_up(vectors), small, ["male", "tall"], rng=1)
+    assert len(result.tried) == 12
+    assert result == infer(looked_up(vectors), small, ["male", "tall"], rng=1)
+
+
+def test_no_figure_of_the_record_is_the_best_of_the_test():
+    # Of two attackers validation prefers the one that is worse on test, and it stays.
+    rng = np.random.default_rng(4)
+    male = rng.integers(0, 2, 900)
+    vectors = np.stack([male, male], axis=1) + rng.normal(scale=0.2, size=(900, 2))
+    vectors[600:, 0] = rng.normal(size=300)
+    vectors[300:600, 1] = rng.normal(size=300)
+    found = corpus((300, 300, 300), {"male": male})
+    attackers = [Attacker(Centroids(0), name="first"), Attacker(Centroids(1), name="second")]
+    result = infer(looked_up(vectors), found, "male", attackers=attackers, rng=1)
+    assert result.attacker == "first"
+    assert result.accuracy.value < 0.6
+    assert not result.above_floor
+
+
+def test_a_private_encoder_brings_its_claim_and_its_delta(people):
+    needs("torch")
+    from dpcore.torch import Clip, PrivateEncoder
+
+    def encode(texts):
+        # A private encoder asks for the width with a text of its own.
+        return people[1]([text if text[1:].isdigit() else "t0" for text in texts])
+
+    told = {"attackers": Centroids(), "neighbours": "any two texts", "rng": 1}
+    for epsilon, noise, delta in ((4.0, "laplace", 0.0), (8.0, "gaussian", 1e-5)):
+        settings = {"epsilon": epsilon, "noise": noise, "delta": delta}
+        private = PrivateEncoder(encode, Clip("l1", 1.0), **settings)
+        result = infer(private, people[0], "male", **told)
+        assert (result.certified.claim, result.certified.delta) == (epsilon, delta)
+        assert result.seeded
+        assert not result.certified.refuted
+        assert result == infer(private, people[0], "male", **told)

@@ -1,0 +1,159 @@
+"""Bad input of `infer`, and what is said of it."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+from shared_inference import Centroids, corpus, looked_up
+
+from dpcore.text import Corpus
+from dpcore.text.inference import Attacker, infer
+
+SIZES = (40, 20, 20)
+HALVES = np.tile([0, 1], 40)
+FOUND = corpus(SIZES, {"male": HALVES, "tall": HALVES[::-1], "age": np.arange(80) % 3})
+VECTORS = np.random.default_rng(1).normal(size=(80, 3))
+ENCODE = looked_up(VECTORS)
+
+
+def called(encode=ENCODE, found=FOUND, attribute="male", attackers=None, **more):
+    attackers = Centroids() if attackers is None else attackers
+    return infer(encode, found, attribute, attackers=attackers, rng=1, **more)
+
+
+def constant_in(part):
+    column = HALVES.copy()
+    column[np.repeat([0, 1, 2], SIZES) == part] = 1
+    return column
+
+
+WRONG = [
+    ({"found": ["a text"]}, TypeError, r"^corpus must be a dpcore.text.Corpus, got \['a text'\]"),
+    ({"found": "a text"}, TypeError, "^corpus must be a dpcore.text.Corpus"),
+    ({"attribute": "mael"}, ValueError, "^attribute must be one of 'male', 'tall', 'age', got"),
+    ({"attribute": ["male", "tal"]}, ValueError, "^attribute must be one of 'male'"),
+    ({"attribute": ["male", "male"]}, ValueError, "^attribute must be names that differ"),
+    ({"attribute": []}, ValueError, "^attribute must be the name of an attribute, several"),
+    ({"attribute": 3}, TypeError, "^attribute must be the name of an attribute, several names"),
+    ({"attribute": np.zeros(79)}, ValueError, "^attribute must be .* got '79 values for 80 texts'"),
+    ({"attribute": np.array(["no", "yes"] * 39)}, ValueError, "got '78 values for 80 texts'"),
+    ({"attribute": [0.5] * 80}, TypeError, r"^attributes\['attribute'\]\[0\] must be an integer"),
+    ({"attribute": [1] * 80}, ValueError, r"^attribute 'attribute' must be of two values at least"),
+    ({"attribute": list(range(80))}, ValueError, "^attribute 'attribute' must be of 50 values at"),
+    ({"attribute": ["male", "age"]}, ValueError, "^attribute must be of two values each .* 'age'"),
+    ({"attribute": constant_in(0)}, ValueError, r"in train, got \[1\] in 40 texts$"),
+    ({"attribute": constant_in(1)}, ValueError, r"in valid, got \[1\] in 20 texts$"),
+    ({"attribute": constant_in(2)}, ValueError, r"in test, got \[1\] in 20 texts$"),
+    ({"encode": "model"}, TypeError, r"^encode must be a function list\[str\] -> array"),
+    ({"encode": Centroids}, TypeError, "^encode must be a function"),
+    ({"encode": lambda texts: VECTORS}, ValueError, r"shape \(40, d\).*, got \(80, 3\)"),
+    ({"encode": lambda texts: VECTORS[: len(texts), 0]}, ValueError, r", got \(40,\)"),
+    ({"encode": lambda texts: VECTORS[: len(texts), :0]}, ValueError, r", got \(40, 0\)"),
+    ({"encode": lambda texts: VECTORS[: len(texts), : len(texts) // 15]}, ValueError,
+     "^encode.texts. must be 2 wide as before, got '1'"),
+    ({"encode": lambda texts: texts}, TypeError, r"^encode\(texts\) must be an array of shape"),
+    ({"encode": lambda texts: None}, TypeError, r"^encode\(texts\) must be an array of shape"),
+    ({"encode": lambda texts: 1j * ENCODE(texts)}, TypeError, "^encode.texts. must be an array"),
+    ({"encode": lambda texts: ENCODE(texts) / [1, 1, 0]}, ValueError,
+     "got NaN or infinity in 40 of 40 rows, first for 't0'"),
+    ({"attackers": []}, ValueError, "^attackers must be one at least"),
+    ({"attackers": 3}, TypeError, "^attackers must be estimators, or Attacker objects, got 3"),
+    ({"attackers": "mlp"}, TypeError, "^estimator must be an estimator with fit, and"),
+    ({"attackers": ["mlp"]}, TypeError, "^estimator must be an estimator with fit, and"),
+    ({"attackers": Centroids}, TypeError, "^estimator must be an estimator with fit, and"),
+    ({"measure": "auc"}, ValueError, "^measure must be one of 'accuracy', 'f1', got 'auc'"),
+    ({"neighbours": "texts"}, ValueError, "^neighbours must be one of 'any two texts', 'words'"),
+    ({"claim": 1.0}, ValueError, "^claim must be None where nothing can be certified .*not stated"),
+    ({"claim": 1.0, "neighbours": "words"}, ValueError, "^claim must be None .*word adjacency"),
+    ({"delta": 1.0}, ValueError, "^delta must be"),
+    ({"confidence": 95}, ValueError, "^confidence must be"),
+]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero")
+@pytest.mark.parametrize(("given", "kind", "said"), WRONG, ids=[row[2][:45] for row in WRONG])
+def test_bad_input_is_named(given, kind, said):
+    with pytest.raises(kind, match=said):
+        called(**given)
+
+
+@pytest.mark.parametrize("missing", ["train", "valid", "test"])
+def test_a_part_that_is_missing_is_named(missing):
+    split = [part if part != missing else "train" for part in FOUND.split]
+    split = ["valid" if missing == "train" and part == "train" else part for part in split]
+    found = Corpus(FOUND.texts, attributes={"male": HALVES}, split=split)
+    with pytest.raises(ValueError, match=f"^split must be a split with a '{missing}' part"):
+        called(found=found)
+    with pytest.raises(ValueError, match=r"^split must be known to have a 'train' part"):
+        called(found=Corpus(FOUND.texts, attributes={"male": HALVES}))
+    with pytest.raises(ValueError, match=r"^attribute must be in the corpus, which has no attrib"):
+        called(found=Corpus(FOUND.texts, split=FOUND.split))
+
+
+def test_where_no_test_text_is_left_it_says_why():
+    texts = [f"t{row}" for row in range(60)] + [f"T{row} " for row in range(20)]
+    found = corpus(SIZES, {"male": HALVES}, texts=texts)
+    said = r"in test, got \[\] in 0 texts \(20 left out as also in train or valid\)$"
+    with pytest.raises(ValueError, match=said):
+        called(found=found)
+
+
+def test_attackers_that_cannot_answer_are_named():
+    class Mute:
+        def fit(self, rows, truth):
+            return self
+
+    class Rows(Mute):
+        def predict(self, rows):
+            return np.zeros(3)
+
+    class Nothing(Mute):
+        def decision_function(self, rows):
+            return np.full(len(rows), np.nan)
+
+    with pytest.raises(TypeError, match=r"^estimator must be an estimator with fit, and predict_"):
+        called(attackers=Mute())
+    for wrong in (Rows(), Nothing()):
+        said = f"^attacker {type(wrong).__name__}, raw must be one that returns finite scores"
+        with pytest.raises(ValueError, match=said):
+            called(attackers=wrong)
+    with pytest.raises(TypeError, match=r"^estimator must be one with predict, for an attribute"):
+        called(attackers=Nothing(), attribute="age")
+    with pytest.raises(ValueError, match=r"^transform must be one of 'raw', 'centred'"):
+        Attacker(Centroids(), "centered")
+    with pytest.raises(TypeError, match=r"^transform must be the name of a transform or a"):
+        Attacker(Centroids(), 3)
+    with pytest.raises(ValueError, match=r"^transform must be a function to an array of shape"):
+        called(attackers=Attacker(Centroids(), lambda rows: rows[:3]))
+
+
+def test_a_sparse_matrix_is_no_array():
+    from scipy.sparse import csr_array
+
+    with pytest.raises(TypeError, match=r"dense array, which .toarray\(\) makes"):
+        called(encode=lambda texts: csr_array(ENCODE(texts)))
+
+
+def test_what_an_encoder_raises_passes():
+    def broken(texts):
+        raise RuntimeError("no model today")
+
+    with pytest.raises(RuntimeError, match=r"^no model today$"):
+        called(encode=broken)
+
+
+def test_without_scikit_learn_own_attackers_work_and_the_usual_say_what_to_install(monkeypatch):
+    for name in [name for name in sys.modules if name.partition(".")[0] == "sklearn"]:
+        monkeypatch.delitem(sys.modules, name)
+
+    class Missing:
+        def find_spec(self, name, path=None, target=None):
+            if name.partition(".")[0] == "sklearn":
+                raise ModuleNotFoundError(f"No module named {name!r}", name="sklearn")
+
+    monkeypatch.setattr(sys, "meta_path", [Missing(), *sys.meta_path])
+    assert called().sizes == SIZES
+    with pytest.raises(ModuleNotFoundError, match=r"needs scikit-learn.*pip install 'dpcore\["):
+        infer(ENCODE, FOUND, "male", rng=1)

@@ -1,0 +1,342 @@
+"""Noise layers: their law beside the native twin's, extreme draws, gradients, an exact scale."""
+
+from __future__ import annotations
+
+import copy
+import io
+import math
+import pickle
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy import stats
+from shared_extras import needs
+
+import dpcore
+from dpcore.calibration import gaussian_epsilon, real_epsilon
+from dpcore.sensitivity import Ball
+
+torch = needs("torch")
+from dpcore.torch import (  # noqa: E402
+    DPTextNoise,
+    GaussianNoise,
+    L2LaplaceNoise,
+    LaplaceNoise,
+    SharedNoise,
+    unit,
+)
+
+ALPHA = 1e-6
+"""Significance of every test of a law; seeds are fixed."""
+
+DRAWS = 10**6
+B = 0.25
+
+DEVICES = ["cpu"] + (["cuda"] if torch.cuda.is_available() else [])
+DTYPES = [torch.float64, torch.float32]
+ALL_DTYPES = [*DTYPES, torch.bfloat16, torch.float16]
+
+SCALED = [LaplaceNoise, L2LaplaceNoise, DPTextNoise, SharedNoise]
+LAYERS = [*SCALED, GaussianNoise]
+ORIGIN = [0.0, 0.0, 0.0, 0.0]
+
+
+def learnt(kind=LaplaceNoise, epsilon=0.1, **options):
+    return kind(sensitivity=1.0, epsilon=epsilon, trainable=True, **options)
+
+
+def draws(layer, dtype, device="cpu", rows=DRAWS // 4):
+    """Outputs at zero, as float64 in numpy, shape (rows, 4)."""
+    generator = torch.Generator(device).manual_seed(1)
+    x = torch.zeros(rows, 4, dtype=dtype, device=device)
+    return layer(x, generator=generator).double().cpu().numpy()
+
+
+LAWS = {
+    "laplace": (LaplaceNoise, stats.laplace(scale=B).cdf),
+    "gaussian": (GaussianNoise, stats.norm(scale=B).cdf),
+    "resample": (lambda b: DPTextNoise(b, "resample"), stats.expon(scale=B).cdf),
+}
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", LAWS)
+def test_the_law_of_a_layer_is_that_of_its_description(name, dtype, device):
+    kind, cdf = LAWS[name]
+    outputs = draws(kind(B), dtype, device)
+    assert stats.kstest(outputs.ravel(), cdf).pvalue > ALPHA
+    twin = dpcore.sample(kind(B).description, ORIGIN, DRAWS // 4, rng=2)
+    assert stats.ks_2samp(outputs.ravel(), twin.ravel()).pvalue > ALPHA
+    # The test has power: a scale 2 % off fails it.
+    assert stats.kstest(draws(kind(1.02 * B), dtype, device).ravel(), cdf).pvalue < ALPHA
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_l2_noise_has_gamma_lengths_and_uniform_directions(dtype, device):
+    def lengths(scale):
+        return np.linalg.norm(draws(L2LaplaceNoise(scale), dtype, device, DRAWS), axis=1)
+
+    law = stats.gamma(4, scale=B).cdf
+    assert stats.kstest(lengths(B), law).pvalue > ALPHA
+    assert stats.kstest(lengths(1.02 * B), law).pvalue < ALPHA
+    outputs = draws(L2LaplaceNoise(B), dtype, device, DRAWS)
+    # A coordinate of a uniform direction in four dimensions, squared, is Beta(1/2, 3/2).
+    shares = (outputs / np.linalg.norm(outputs, axis=1, keepdims=True)) ** 2
+    for column in shares.T:
+        assert stats.kstest(column, stats.beta(0.5, 1.5).cdf).pvalue > ALPHA
+    twin = L2LaplaceNoise(B).description(ORIGIN, DRAWS, 2)
+    for column, other in zip(outputs.T, twin.T, strict=True):
+        assert stats.ks_2samp(column, other).pvalue > ALPHA
+    one = L2LaplaceNoise(B)(torch.zeros(DRAWS, 1, dtype=dtype, device=device))
+    assert stats.kstest(one.cpu().numpy().ravel(), stats.laplace(scale=B).cdf).pvalue > ALPHA
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_half_of_the_published_draws_are_replaced_by_zero(dtype):
+    outputs = draws(DPTextNoise(B), dtype).ravel()
+    zeros = int((outputs == 0.0).sum())
+    assert stats.binomtest(zeros, outputs.size, 0.5).pvalue > ALPHA
+    assert outputs.min() == 0.0
+    assert stats.kstest(outputs[outputs > 0.0], stats.expon(scale=B).cdf).pvalue > ALPHA
+    assert stats.kstest(outputs[outputs > 0.0], stats.expon(scale=B * 1.02).cdf).pvalue < ALPHA
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_one_shared_draw_a_row(dtype):
+    outputs = draws(SharedNoise(B), dtype, rows=DRAWS)
+    assert (outputs == outputs[:, :1]).all()
+    assert stats.kstest(outputs[:, 0], stats.laplace(scale=B).cdf).pvalue > ALPHA
+
+
+def test_the_grid_is_symmetric_without_0_and_infinity():
+    ends = torch.tensor([-(2**52), -1, 0, 2**52 - 1], dtype=torch.float64)
+    w = (ends + 0.5) / 2**52
+    noise = unit.laplace(w)
+    assert noise[3] == -noise[0] == pytest.approx(53 * math.log(2), rel=1e-15)
+    assert noise[2] == -noise[1] == 2.0**-53
+    drawn = unit.uniform((DRAWS,), "cpu", torch.Generator().manual_seed(1)) * 2.0**53
+    assert bool((drawn % 2 == 1).all())
+    # The two lowest bits of the integers are random too, and the sign is.
+    odd = (drawn - 1) / 2
+    for share in (odd % 2 == 0, odd % 4 < 2, odd < 0):
+        assert stats.binomtest(int(share.sum()), DRAWS, 0.5).pvalue > ALPHA
+
+
+@pytest.mark.parametrize("extreme", [-(2**52), -1, 0, 2**52 - 1])
+def test_extreme_integers_in_every_layer(extreme, monkeypatch):
+    monkeypatch.setattr(
+        unit,
+        "uniform",
+        lambda shape, device, generator: torch.full(
+            shape, (extreme + 0.5) / 2**52, dtype=torch.float64
+        ),
+    )
+    for kind in LAYERS:
+        found = kind(1.0)(torch.zeros(2, 3, dtype=torch.float64))
+        assert torch.isfinite(found).all()
+        if kind is LaplaceNoise and abs(extreme + 0.5) > 2**51:
+            assert float(found[0, 0]) == pytest.approx(math.copysign(36.7368005696771, extreme))
+        if kind is GaussianNoise:
+            assert bool((found != 0.0).all())
+            assert float(found.abs().max()) <= math.sqrt(106 * math.log(2)) + 1e-12
+
+
+@pytest.mark.parametrize("kind", LAYERS)
+def test_gradients_reach_x(kind):
+    x = torch.linspace(-1.0, 1.0, 6, dtype=torch.float64).view(2, 3).requires_grad_()
+
+    def output(x):
+        return kind(0.5)(x, generator=torch.Generator().manual_seed(1))
+
+    assert torch.autograd.gradcheck(output, (x,))
+
+
+@pytest.mark.parametrize("kind", SCALED)
+@pytest.mark.parametrize("cap", [None, 0.05, 2.0])
+def test_gradients_reach_a_learnt_epsilon(kind, cap):
+    layer = learnt(kind, epsilon=0.05 if cap == 0.05 else 0.5, cap=cap)
+    start = 0.5
+    epsilon = torch.tensor(start, dtype=torch.float64, requires_grad=True)
+    x = torch.linspace(-1.0, 1.0, 6, dtype=torch.float64).view(2, 3).requires_grad_()
+
+    def output(x, epsilon):
+        generator = torch.Generator().manual_seed(1)
+        return torch.func.functional_call(layer, {"epsilon": epsilon}, (x, generator))
+
+    assert torch.autograd.gradcheck(output, (x, epsilon))
+    output(x, epsilon).sum().backward()
+    # Beyond the cap the noise no longer depends on it.
+    assert (float(epsilon.grad) == 0.0) == (cap == 0.05)
+    expected = 1.0 / min(start, cap or math.inf)
+    fixed = kind(expected)(x, generator=torch.Generator().manual_seed(1))
+    assert torch.allclose(fixed, output(x, epsilon), rtol=1e-12)
+
+
+@pytest.mark.parametrize("nan", ["zero", "resample"])
+def test_the_gradient_of_the_published_formula_is_finite(nan):
+    layer = learnt(DPTextNoise, nan=nan)
+    layer(torch.zeros(1000, dtype=torch.float32)).sum().backward()
+    assert torch.isfinite(layer.epsilon.grad)
+    assert layer.epsilon.grad < 0.0
+
+
+def casts(layer):
+    """The layer after everything that must leave its scale alone."""
+    buffer = io.BytesIO()
+    torch.save(layer.state_dict(), buffer)
+    buffer.seek(0)
+    loaded = learnt(epsilon=7.0, cap=9.0) if layer.epsilon is not None else type(layer)(3.0)
+    loaded.load_state_dict(torch.load(buffer, weights_only=True))
+    model = torch.nn.Sequential(torch.nn.Linear(2, 2), copy.deepcopy(layer))
+    yield from (loaded, copy.deepcopy(layer), pickle.loads(pickle.dumps(layer)))
+    for cast in ("half", "float", "double", "bfloat16", "cpu"):
+        yield getattr(copy.deepcopy(model), cast)()[1]
+    yield copy.deepcopy(model).to(torch.float16)[1]
+    yield copy.deepcopy(layer).type(torch.float16)
+
+
+@pytest.mark.parametrize("scale", [1e-8, 0.1, 1e300])
+@pytest.mark.parametrize("kind", LAYERS)
+def test_the_scale_is_exact_after_casts_copies_and_files(kind, scale):
+    for layer in casts(kind(scale)):
+        assert layer.scale == scale
+        assert type(layer.description) is type(kind(scale).description)
+    assert not list(kind(scale).parameters())
+    assert not list(kind(scale).buffers())
+
+
+def test_a_learnt_epsilon_is_never_cast():
+    layer = learnt(epsilon=0.1, cap=0.7)
+    layer.epsilon.grad = torch.tensor(0.3, dtype=torch.float64)
+    for one in casts(layer):
+        assert one.epsilon.dtype == torch.float64
+        assert (one.epsilon.item(), one.sensitivity, one.cap) == (0.1, 1.0, 0.7)
+        assert isinstance(one.epsilon, torch.nn.Parameter)
+    # An optimiser made before a cast still holds the parameter.
+    before = layer.epsilon
+    assert layer.half().epsilon is before
+    assert layer.epsilon.grad.dtype == torch.float64
+    assert layer.share_memory().epsilon.is_shared()
+
+
+def test_the_scale_is_exact_in_a_file_of_tensors_alone(tmp_path):
+    files = needs("safetensors.torch", "safetensors")
+    for layer in (LaplaceNoise(0.1), learnt(cap=0.7)):
+        files.save_file(layer.state_dict(), tmp_path / "layer")
+        loaded = learnt(epsilon=7.0, cap=9.0) if layer.epsilon is not None else LaplaceNoise(3.0)
+        loaded.load_state_dict(files.load_file(tmp_path / "layer"))
+        assert repr(loaded) == repr(layer)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
+def test_a_learnt_epsilon_follows_the_module():
+    layer = learnt().to("cuda", torch.float16)
+    assert layer.epsilon.device.type == "cuda"
+    assert layer(torch.zeros(3, device="cuda")).device.type == "cuda"
+    assert layer.epsilon.item() == 0.1
+
+
+def test_training_moves_epsilon_and_the_cap_holds():
+    layer = learnt(epsilon=1.0, cap=1.5)
+    optimiser = torch.optim.SGD(layer.parameters(), lr=0.5)
+    for _ in range(50):
+        optimiser.zero_grad()
+        layer(torch.zeros(100)).square().mean().backward()
+        optimiser.step()
+    assert layer.epsilon > 1.0
+    assert layer.scale >= 1.0 / 1.5
+    assert layer.description == dpcore.Laplace(layer.scale)
+
+
+def test_a_device_without_float64_is_served_by_the_cpu(monkeypatch):
+    monkeypatch.setattr(unit, "_has_float64", lambda kind: kind != "meta")
+    assert unit.float64_device(torch.device("meta")) == torch.device("cpu")
+    layer = learnt(epsilon=0.1)
+    assert layer.to("meta").epsilon.device.type == "cpu"
+    assert layer.epsilon.item() == 0.1
+    # The path of a call: another name of the CPU stands for it.
+    monkeypatch.setattr(unit, "float64_device", lambda device: torch.device("cpu", 0))
+    x = torch.ones(3, dtype=torch.float16)
+    found = layer(x)
+    assert (found.dtype, found.device) == (x.dtype, x.device)
+    assert repr(layer).endswith("; drawn on the CPU: cpu has no float64)")
+    with pytest.raises(ValueError, match="generator must be on cpu:0, where noise is drawn"):
+        layer(x, generator=SimpleNamespace(device=torch.device("cuda")))
+
+
+@pytest.mark.parametrize("dtype", ALL_DTYPES)
+@pytest.mark.parametrize("kind", LAYERS)
+def test_shapes_and_dtypes_stay(kind, dtype):
+    for shape in [(0, 3), (3, 0), (2, 1), (5,), (2, 3, 7)]:
+        found = kind(1.0)(torch.zeros(shape, dtype=dtype))
+        assert (found.shape, found.dtype) == (shape, dtype)
+        assert torch.isfinite(found).all()
+
+
+@pytest.mark.parametrize("kind", LAYERS)
+def test_a_call_repeats_with_its_generator_in_either_mode_and_leaves_x(kind):
+    layer, x = kind(1.0), torch.ones(3, 5, dtype=torch.float64)
+    found = [
+        layer.train(mode)(x, generator=torch.Generator().manual_seed(1)) for mode in (True, False)
+    ]
+    assert torch.equal(*found)
+    assert bool((x == 1.0).all())
+    torch.manual_seed(3)
+    first = layer(x)
+    assert not torch.equal(first, layer(x))
+    torch.manual_seed(3)
+    assert torch.equal(first, layer(x))
+
+
+def test_rows_of_a_view_keep_their_places():
+    x = torch.arange(12.0).view(3, 4).t()
+    found = LaplaceNoise(1e-9)(x)
+    assert torch.allclose(found, x, atol=1e-6)
+
+
+def test_the_exact_loss_of_two_vectors():
+    x, y = [0.0, 0.0], [3.0, 4.0]
+    assert LaplaceNoise(0.5).loss(x, y) == 14.0
+    assert L2LaplaceNoise(0.5).loss(np.float32(x), np.float32(y)) == 10.0
+    assert GaussianNoise(2.0).loss(x, y) == math.inf
+    assert GaussianNoise(2.0).loss(x, y, 1e-5) == gaussian_epsilon(2.0, 1e-5, 5.0)
+    assert DPTextNoise(1.0).loss(x, y, 1e-5) == math.inf
+    assert SharedNoise(0.5).loss(x, y) == math.inf
+    assert SharedNoise(0.5).loss(x, [3.0, 3.0]) == 6.0
+    assert SharedNoise(0.5).loss(x, [3.0, -3.0]) == math.inf
+    assert learnt(epsilon=0.5).loss([0.0], [1.0]) == 0.5
+    for kind in LAYERS:
+        assert kind(1.0).loss(y, y) == 0.0
+        with pytest.raises(ValueError, match="x_prime must be a vector of 2 entries"):
+            kind(1.0).loss(y, [1.0])
+        with pytest.raises(ValueError, match="x must be a non-empty vector of finite numbers"):
+            kind(1.0).loss([math.nan], [1.0])
+
+
+def test_descriptions_are_what_calibration_reads():
+    ball = Ball("l1", 1.0, 4)
+    assert real_epsilon(LaplaceNoise(0.25).description, ball).value == 8.0
+    assert real_epsilon(L2LaplaceNoise(0.25).description, ball).value == 8.0
+    assert real_epsilon(GaussianNoise(1.0).description, ball).mu == 2.0
+    assert real_epsilon(DPTextNoise(1.0).description, ball).value == math.inf
+    assert SharedNoise(1.0).description is None
+    assert [kind(1.0).faulty != "" for kind in LAYERS] == [False, False, True, True, False]
+
+
+def test_what_is_printed():
+    assert repr(DPTextNoise(0.1, "resample")) == "DPTextNoise(scale=0.1, nan='resample')"
+    assert repr(GaussianNoise(2)) == "GaussianNoise(sigma=2.0)"
+    assert repr(L2LaplaceNoise(sensitivity=1, epsilon=4)) == "L2LaplaceNoise(scale=0.25)"
+    assert repr(learnt()) == (
+        "LaplaceNoise(sensitivity=1.0, epsilon=0.1; "
+        "learnt without a cap: no epsilon holds in advance)"
+    )
+    capped = learnt(DPTextNoise, cap=8.0)
+    assert repr(capped).startswith(
+        "DPTextNoise(sensitivity=1.0, epsilon=0.1, cap=8.0, nan='zero'; learnt, at most 8:"
+    )
+    assert capped.caution
+    assert not LaplaceNoise(1.0).caution
