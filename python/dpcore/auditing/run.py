@@ -83,7 +83,8 @@ def audit(
         rng: None (fresh entropy, recorded), an int in [0, 2**63) or a Generator.
         route: how native votes are counted: "integer" compares random integers, "sampled" makes
             every output; both give the same counts. "auto" takes the faster one that exists.
-        block: trials in a block, part of what repeats a result; None is 2**17 numbers' worth.
+        block: trials in a block, part of what repeats a result; None is 2**17 numbers' worth,
+            2**22 for a torch module on CUDA.
         threads: None is all cores for native mechanisms and 1 for callables. A callable with
             `thread_safe = False`, or with randomness of its own and no `thread_safe = True`,
             refuses more, and executors of threads.

@@ -159,8 +159,10 @@ class TallyRows:
         seen = event.seen(outputs, self.name)
         watched, rows = [], []
         for watch in self.watches:
-            some = outputs[: max(0, watch.limit - start)]
-            scores = None if seen.scores is None else seen.scores[: len(some)]
+            some, scores = outputs, seen.scores
+            if watch.limit - start < len(outputs):
+                some = outputs[: max(0, watch.limit - start)]
+                scores = None if scores is None else scores[: len(some)]
             counted = watch.tally.beside(some, event.own_score, scores) if len(some) else ()
             watched.append(counted)
             rows.append(len(some))
