@@ -123,6 +123,11 @@ class TorchModule(Adapter):
         """Type of the device that the module is on."""
         return _device_type(chain(self.module.parameters(), self.module.buffers()))
 
+    @property
+    def torch_threads(self) -> int | None:
+        """Threads of torch's own in a block: one for dpcore's noise layers, else as torch is set."""
+        return 1 if getattr(self.module, "keeps_float64", False) else None
+
     def __call__(self, x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
         """Run a batch of `size` copies of `x` through the module: `tensor` as an array."""
         return numpy_of(self.tensor(x, size, rng))
@@ -155,7 +160,9 @@ class TorchModule(Adapter):
 
     def _placed(self, torch: Any, x: Any) -> Any:
         """The input on the module's device and, if it was no tensor, in its dtype."""
-        held = chain(self.module.parameters(), self.module.buffers())
+        # An epsilon that is learnt in float64 says nothing of what the layer works in.
+        parts = [one for one in self.module.modules() if not getattr(one, "keeps_float64", False)]
+        held = (t for m in parts for t in chain(m.parameters(False), m.buffers(False)))
         like = next((tensor for tensor in held if tensor.is_floating_point()), None)
         point = _tensor(x)
         if point.is_floating_point() and not isinstance(x, torch.Tensor):

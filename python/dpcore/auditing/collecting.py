@@ -17,7 +17,8 @@ from ..records import Counts
 from ..results.audits import Audit
 from ..results.findings import Finding, Scored
 from ..sampling.rows import doubts
-from ..sampling.sources import Source, slices_of
+from ..sampling.slicing import slices_of
+from ..sampling.sources import Source
 from ..sampling.tally import Curve, Event, Hits, Tally, Watch
 from ..streams import COUNT
 from .request import Request

@@ -23,7 +23,8 @@ from ..attacks.choosing.choice import (
 )
 from ..attacks.choosing.sketch import Frame, Sketch, SketchScores
 from ..events.above import scores_of
-from ..sampling.sources import Source, slices_of
+from ..sampling.slicing import slices_of
+from ..sampling.sources import Source
 from ..streams import SELECTION
 
 Sides = tuple[npt.NDArray[Any], npt.NDArray[Any]]

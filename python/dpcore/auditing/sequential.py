@@ -18,7 +18,8 @@ from ..progress import Progress, interrupted_again
 from ..records import Counts, Pair
 from ..results.findings import Slice
 from ..sampling.rows import Evidence, doubts
-from ..sampling.sources import Source, blocks
+from ..sampling.slicing import blocks
+from ..sampling.sources import Source
 from ..sampling.tally import happened
 from ..streams import COUNT, PILOT
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,16 @@ from ..errors import invalid, mistyped
 from ..events.held import Held, numpy_of
 from .answers import outputs_of
 
-__all__ = ["call", "generator", "name_of", "one_by_one", "runs_on", "tensor_of"]
+__all__ = [
+    "call",
+    "generator",
+    "makes_tensors",
+    "name_of",
+    "one_by_one",
+    "runs_on",
+    "tensor_of",
+    "torch_threads",
+]
 
 
 def generator(seed: int, purpose: int, side: int, block: int, *further: int) -> np.random.Generator:
@@ -70,9 +80,36 @@ def tensor_of(
     return Held(tensor.detach().resolve_neg()) if Held.takes(tensor) else numpy_of(tensor)
 
 
+def makes_tensors(mechanism: Any) -> bool:
+    """Whether a mechanism has outputs as tensors: `tensor(x, size, rng)` and a `device_type`."""
+    # Either alone may be an attribute of somebody's own.
+    made = callable(getattr(mechanism, "tensor", None))
+    return made and isinstance(getattr(mechanism, "device_type", None), str)
+
+
+@contextmanager
+def torch_threads(mechanism: Any) -> Iterator[None]:
+    """Threads of torch's own within a block: what a mechanism says (`torch_threads`), if it does.
+
+    Two threads are hardly faster than one in a block of 2^17 numbers, and on a busy machine they
+    wait for each other eighty times as long.
+    """
+    wanted = getattr(mechanism, "torch_threads", None) if makes_tensors(mechanism) else None
+    if wanted is None:
+        yield
+        return
+    torch: Any = sys.modules["torch"]
+    before = torch.get_num_threads()
+    torch.set_num_threads(wanted)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 def one_by_one(mechanism: Any) -> bool:
     """Whether a mechanism makes one call of somebody's code for each output."""
-    return hasattr(mechanism, "reproducible") and not hasattr(mechanism, "tensor")
+    return hasattr(mechanism, "reproducible") and not makes_tensors(mechanism)
 
 
 def runs_on(mechanism: Any) -> str:
@@ -84,10 +121,11 @@ def runs_on(mechanism: Any) -> str:
         >>> runs_on(lambda x, size, rng: rng.normal(x, 1.0, size))
         ''
     """
-    device = getattr(mechanism, "device_type", None)
-    if not hasattr(mechanism, "tensor") or not isinstance(device, str):
+    if not makes_tensors(mechanism):
         return ""
-    return f"{device}, torch {str(sys.modules['torch'].__version__).partition('+')[0]}"
+    return (
+        f"{mechanism.device_type}, torch {str(sys.modules['torch'].__version__).partition('+')[0]}"
+    )
 
 
 def _held_elsewhere(outputs: npt.NDArray[Any]) -> bool:

@@ -6,9 +6,7 @@ pure function of that name and of (seed, block), never of threads, slices or exe
 
 from __future__ import annotations
 
-import itertools
 import math
-import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import nullcontext
@@ -23,7 +21,15 @@ from ..errors import invalid, vector
 from ..events import event_of
 from ..events.counting import Ballot
 from ..events.held import Held
-from ..mechanisms.callables import call, generator, name_of, one_by_one, tensor_of
+from ..mechanisms.callables import (
+    call,
+    generator,
+    makes_tensors,
+    name_of,
+    one_by_one,
+    tensor_of,
+    torch_threads,
+)
 from ..mechanisms.native import Native, describe
 from ..records import Pair
 from ..streams import COUNT
@@ -36,7 +42,6 @@ _Result = TypeVar("_Result")
 Work = Callable[[npt.NDArray[Any], int], _Result]
 """What is done with one block: (its outputs, its first trial) -> anything."""
 
-_SLICE_SECONDS = 0.4
 _SHORT_CALLS = 5
 """The purpose of calls that are only compared with each other."""
 _TASKS = 4
@@ -61,6 +66,10 @@ class Place(NamedTuple):
 
 class Draws(Protocol):
     """What draws one block; it can be pickled if the mechanism can."""
+
+    @property
+    def mechanism(self) -> Any:
+        """What is sampled."""
 
     @property
     def block(self) -> int:
@@ -138,7 +147,7 @@ class CallableDraws:
 
     def held(self, purpose: int, side: int, place: Place) -> npt.NDArray[Any] | Held:
         """The same, where the mechanism made them if it makes tensors."""
-        how = tensor_of if hasattr(self.mechanism, "tensor") else call
+        how = tensor_of if makes_tensors(self.mechanism) else call
         outputs: npt.NDArray[Any] | Held = self._drawn(how, purpose, side, place)
         return outputs
 
@@ -192,18 +201,22 @@ def do(
         One step a block.
     """
     reseed_a_forked_child()
-    steps = []
-    for place in places:
-        # What is only counted need not leave the device.
-        counted = purpose == COUNT and isinstance(work, TallyRows) and not draws.native
-        drawn: Any = draws.held if counted else draws.draw  # type: ignore[attr-defined]
-        outputs = drawn(purpose, side, place)
-        marked = not draws.native and place.first == 0
-        mark = mark_of(outputs, needed, purpose != COUNT) if marked else None
-        start = place.number * draws.block + place.first
-        same = None if draws.native else same_rows(outputs)
-        steps.append(Step(place.number, mark, same, work(outputs, start)))
-    return steps
+    with torch_threads(draws.mechanism):
+        return [_step(draws, work, purpose, side, place, needed) for place in places]
+
+
+def _step(
+    draws: Draws, work: Work[Any], purpose: int, side: int, place: Place, needed: float
+) -> Step:
+    # What is only counted need not leave the device.
+    counted = purpose == COUNT and isinstance(work, TallyRows) and not draws.native
+    drawn: Any = draws.held if counted else draws.draw  # type: ignore[attr-defined]
+    outputs = drawn(purpose, side, place)
+    marked = not draws.native and place.first == 0
+    mark = mark_of(outputs, needed, purpose != COUNT) if marked else None
+    start = place.number * draws.block + place.first
+    same = None if draws.native else same_rows(outputs)
+    return Step(place.number, mark, same, work(outputs, start))
 
 
 @dataclass
@@ -370,25 +383,3 @@ def _parts(places: list[Place], threads: int) -> Iterator[list[Place]]:
     size = max(1, len(places) // (_TASKS * threads))
     for first in range(0, len(places), size):
         yield places[first : first + size]
-
-
-def blocks(start: int, stop: int, block: int) -> Iterator[tuple[int, int]]:
-    """The ranges into which block boundaries cut [start, stop)."""
-    edges = [start, *range((start // block + 1) * block, stop, block), stop]
-    return itertools.pairwise(edges) if start < stop else iter(())
-
-
-def slices_of(start: int, stop: int, block: int, threads: int) -> Iterator[tuple[int, int]]:
-    """Runs of whole blocks, each about as long as _SLICE_SECONDS to work on.
-
-    Ctrl-C waits for the blocks that threads have begun, and a slice has few of them.
-    """
-    blocks = threads
-    while start < stop:
-        begun = time.perf_counter()
-        end = min(stop, (start // block + blocks) * block)
-        yield start, end
-        taken = time.perf_counter() - begun
-        start = end
-        factor = min(8.0, _SLICE_SECONDS / max(taken, 1e-6))
-        blocks = max(threads, int(blocks * factor) // threads * threads)

@@ -54,6 +54,9 @@ class NoiseLayer(torch.nn.Module):
     _called: ClassVar[str] = "scale"
     """What the parameter of the noise is called."""
 
+    keeps_float64: ClassVar[bool] = True
+    """That its own parameters are no sign of the dtype of a module."""
+
     faulty: str = ""
     """What is wrong with the noise, one sentence; empty for noise that is right."""
 

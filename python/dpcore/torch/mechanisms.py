@@ -73,6 +73,11 @@ class EncoderMechanism:
         """The kind of device that it runs on, such as "cpu" or "cuda"."""
         return str(self.encoder.device.type)
 
+    @property
+    def torch_threads(self) -> int | None:
+        """Threads of torch's in a block: one where noise alone is drawn, else what torch is set."""
+        return None if any(self._random.values()) else 1
+
     def __call__(self, x: str, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
         """Noisy vectors of one text, shape `(size, width)`.
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import invalid
+from ...events.held import numpy_of
 from ...records import Pair
 from ..choosing.grains import Grain, coarsest, summed
 from .columns import Floats
@@ -192,7 +193,8 @@ def alike(pair: Pair, transform: str, columns: int) -> Whole:
 def _numbers_of(side: Any) -> Floats:
     """An input's numbers in a row; none if it does not hold numbers."""
     try:
-        entries = np.asarray(side).ravel()
+        # numpy cannot reach every tensor.
+        entries = (numpy_of(side) if hasattr(side, "detach") else np.asarray(side)).ravel()
     except ValueError:
         # Rows of different lengths have no array.
         return np.zeros(0)

@@ -1,0 +1,33 @@
+"""Runs of trials cut at the edges of blocks."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterator
+
+__all__ = ["blocks", "slices_of"]
+
+_SLICE_SECONDS = 0.4
+
+
+def blocks(start: int, stop: int, block: int) -> Iterator[tuple[int, int]]:
+    """The ranges into which block boundaries cut [start, stop)."""
+    edges = [start, *range((start // block + 1) * block, stop, block), stop]
+    return itertools.pairwise(edges) if start < stop else iter(())
+
+
+def slices_of(start: int, stop: int, block: int, threads: int) -> Iterator[tuple[int, int]]:
+    """Runs of whole blocks, each about as long as _SLICE_SECONDS to work on.
+
+    Ctrl-C waits for the blocks that threads have begun, and a slice has few of them.
+    """
+    blocks = threads
+    while start < stop:
+        begun = time.perf_counter()
+        end = min(stop, (start // block + blocks) * block)
+        yield start, end
+        taken = time.perf_counter() - begun
+        start = end
+        factor = min(8.0, _SLICE_SECONDS / max(taken, 1e-6))
+        blocks = max(threads, int(blocks * factor) // threads * threads)
