@@ -28,7 +28,7 @@ _EXCLUDED: Final = 40.0 * math.log(2.0)
 """Minus the logarithm of a probability that is not called chance any more."""
 _ALPHA: Final = 1e-6
 """Probability that the limit of s does not hold."""
-_RUNGS: Final = (16, 128, 1024, 8192, 65536)
+_RUNGS: Final = (16, 32, 64, 128, 1024, 8192, 65536)
 """Calls of different sizes are compared by their first rows; these numbers of rows are marked."""
 _BLOCKS: Final = 20.0 * math.log(2.0)
 """Logarithm of the number of blocks for which marks are long enough."""
