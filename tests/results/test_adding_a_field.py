@@ -25,6 +25,7 @@ CHANGED = {
     "nan": 3, "nan_prime": 3, "pilot": 99, "partial": True, "bound": "exact", "floats": True,
     "stop": "interrupted", "checks": ("odd",), "notes": ("noted",), "neighbour": "L1(1)",
     "shape": (2,), "threads": 9, "seconds": 9.0, "runs_on": "cuda, torch 2.15.0",
+    "clean": Pair([0.0, 0.0], [0.5, 0.5]), "declared_loss": 0.5,
 }  # fmt: skip
 """Another value of a field, with which the report must say something else."""
 

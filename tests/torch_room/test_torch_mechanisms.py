@@ -141,3 +141,52 @@ def test_wrong_arguments(given, error, message):
 def test_wrong_pairs(pair, error, message):
     with pytest.raises(error, match=message):
         dpcore.audit(mechanism(hashed, LaplaceNoise(1.0)), pair, claim=1.0)
+
+
+def test_noise_alone_is_drawn_by_one_thread_of_torchs():
+    seen = []
+
+    class Watching(torch.nn.Module):
+        def forward(self, rows):
+            seen.append(torch.get_num_threads())
+            return rows + torch.randn_like(rows)
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        dpcore.audit(mechanism(hashed, Watching()), PAIR, claim=30.0, trials=5_000)
+        # All but the call that tells the shape of outputs.
+        assert seen[0] == 2
+        assert set(seen[1:]) == {1}
+        assert torch.get_num_threads() == 2
+        seen.clear()
+        # A module of the user's own has what the user gave torch.
+        dpcore.audit(Watching(), ([0.0], [1.0]), claim=30.0, trials=5_000)
+        assert set(seen) == {2}
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_a_pair_of_bfloat16_tensors():
+    pair = tuple(torch.tensor([value, 0.0], dtype=torch.bfloat16) for value in (0.0, 1.0))
+    report = dpcore.audit(LaplaceNoise(1.0), pair, claim=1.0, trials=20_000, rng=1)
+    assert report.refuted is False
+    assert report.epsilon_lower > 0.8
+
+
+def test_a_learnt_epsilon_is_no_dtype_of_the_layer():
+    layer = LaplaceNoise(sensitivity=1.0, epsilon=1.0, trainable=True, cap=2.0)
+    report = dpcore.audit(layer, ([0.0], [1.0]), claim=1.0, trials=20_000, rng=1)
+    assert report.outputs("x", 0, 10).dtype == np.float32
+
+
+def test_attributes_of_other_meaning_make_no_tensors():
+    class Own:
+        tensor = torch.zeros(3)
+        device_type = None
+
+        def __call__(self, x, size, rng):
+            return x + rng.laplace(size=(size, 1))
+
+    report = dpcore.audit(Own(), ([0.0], [1.0]), claim=1.0, trials=20_000, rng=1)
+    assert (report.refuted, report.runs_on) == (False, "")

@@ -125,7 +125,7 @@ class TorchModule(Adapter):
 
     @property
     def torch_threads(self) -> int | None:
-        """Threads of torch's own in a block: one for dpcore's noise layers, else as torch is set."""
+        """Torch's threads in a block: one for dpcore's noise layers, else as torch is set."""
         return 1 if getattr(self.module, "keeps_float64", False) else None
 
     def __call__(self, x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:

@@ -157,7 +157,7 @@ class CallableDraws:
         rng = generator(self.seed, *stream)
         # A stream of their own: the mechanism's draws from rng are the same with and without.
         seeded = seeded_globals(generator(self.seed, *stream, _GLOBALS)) if self.globals else None
-        with seeded or nullcontext():
+        with seeded or nullcontext(), torch_threads(self.mechanism):
             outputs = called(self.mechanism, x, place.size, rng, self.shape)
         if outputs.shape[1:] != self.shape:
             wanted = (place.size, *self.shape)

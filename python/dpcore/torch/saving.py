@@ -66,7 +66,8 @@ def _arguments(module: Any) -> dict[str, Any]:
         return {key: getattr(module, key) for key in ("norm", "radius") if hasattr(module, key)}
     mode = {"nan": module.nan} if isinstance(module, DPTextNoise) else {}
     if module.epsilon is None:
-        return {module.name: module.scale, **mode}
+        name = "sigma" if isinstance(module, GaussianNoise) else "scale"
+        return {name: module.scale, **mode}
     epsilon = float(module.epsilon.detach())
     learnt = {"sensitivity": module.sensitivity, "epsilon": epsilon, "cap": module.cap}
     return {**learnt, "trainable": True, **mode}
