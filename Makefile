@@ -68,7 +68,7 @@ smoke: $(EXTRAS)/done
 	names=$$($(BIN)/python -c 'from dpcore.experiments import NAMES; print(*NAMES)') && \
 	    for name in $$names; do \
 	    $(EXTRAS)/bin/python -m dpcore reproduce $$name --out $(OUT)/smoke --quick --no-progress || exit; done
-	$(BIN)/python -m pytest benches -q -o addopts= --benchmark-disable
+	$(EXTRAS)/bin/python -m pytest benches -q -o addopts= --benchmark-disable
 	cargo bench --locked --quiet --bench core -- --test
 
 python-test: $(VENV)/dev

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from importlib.util import find_spec
 
 import pytest
 from hypothesis import settings
@@ -11,6 +12,20 @@ from dpcore import cli
 # A deadline would measure the machine and the first import of scipy, not the code.
 settings.register_profile("dpcore", deadline=None)
 settings.load_profile("dpcore")
+
+
+class DoctestsOfTorch:
+    """Doctests of what needs torch are collected where it is installed."""
+
+    def pytest_ignore_collect(self, collection_path):
+        return True if collection_path.match("python/dpcore/torch") else None
+
+
+def pytest_configure(config):
+    # As a plugin: a hook of this file would not be asked about folders beside this one.
+    if find_spec("torch") is None:
+        config.pluginmanager.register(DoctestsOfTorch())
+
 
 OWN = """
 import os
