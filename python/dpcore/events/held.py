@@ -187,7 +187,7 @@ class Scores:
         Args:
             thresholds: increasing; kept as they are for as long as the event is.
         """
-        if self.slack is None:
+        if self.slack is None or self._far(thresholds):
             return self.values
         with np.errstate(invalid="ignore", over="ignore"):
             ends = self.values - self.slack, self.values + self.slack
@@ -204,6 +204,13 @@ class Scores:
         values = self.values + 0.0
         values[near] = exact if isinstance(near, np.ndarray) else values.new_tensor(exact.tolist())
         return values
+
+    def _far(self, thresholds: npt.NDArray[np.float64]) -> bool:
+        """Whether no score is near the one threshold; NaN and infinities are for `settled`."""
+        if len(thresholds) != 1 or not isinstance(self.values, np.ndarray):
+            return False
+        with np.errstate(invalid="ignore", over="ignore"):
+            return bool((np.abs(self.values - thresholds[0]) > self.slack).all())
 
     def above(self, thresholds: npt.NDArray[np.float64]) -> tuple[int, ...]:
         """How many scores are at or above each threshold; NaN is above none."""
