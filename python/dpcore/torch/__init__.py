@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from .encoding import Pooled
 from .faults import DPTextNoise, SharedNoise
-from .finding import Source, Sources, noise_sources
 from .layers import GaussianNoise, L2LaplaceNoise, LaplaceNoise, NoiseLayer
 from .mechanisms import EncoderMechanism, mechanism
 from .private import NOISES, PrivateEncoder
+from .sources import Source, Sources, noise_sources
 from .transforms import Clip, MinMax, Normalise
 
 __all__ = [

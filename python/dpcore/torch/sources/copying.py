@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from .needed import torch
+from ..needed import torch
 
 __all__ = ["cloned", "leaves", "same", "tensors"]
 

@@ -7,11 +7,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..errors import integer, invalid, mistyped
-from ..streams.generators import seeded_globals
-from ._copying import cloned, tensors
-from ._recording import Call, Key, calls_go_to, eval_mode
-from .needed import torch
+from ...errors import integer, invalid, mistyped
+from ...streams.generators import seeded_globals
+from ..needed import torch
+from .copying import cloned, tensors
+from .recording import Call, Key, calls_go_to, eval_mode
 
 Varying = tuple[int, tuple[int, ...]]
 

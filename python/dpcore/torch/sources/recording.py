@@ -15,9 +15,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..streams.generators import seeded_globals, torch_generators
-from ._copying import cloned, leaves, same
-from .needed import torch
+from ...streams.generators import seeded_globals, torch_generators
+from ..needed import torch
+from .copying import cloned, leaves, same
 
 __all__ = ["Call", "Key", "Replay", "calls_go_to", "eval_mode", "kept_buffers", "keys", "record",
            "replayed"]  # fmt: skip

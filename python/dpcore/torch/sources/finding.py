@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, overload
 
-from .. import structure
-from ..errors import invalid, mistyped
-from ..mechanisms.callables import generator
-from ..streams import SAMPLE, Rng, seed_of
-from ..streams.generators import Generators, seeded_globals
-from ._copying import same, tensors
-from ._recording import Call, Key, Replay, eval_mode, kept_buffers, keys, record, replayed
-from ._rows import Rows, main_input
-from .needed import torch
+from ... import structure
+from ...errors import invalid, mistyped
+from ...mechanisms.callables import generator
+from ...streams import SAMPLE, Rng, seed_of
+from ...streams.generators import Generators, seeded_globals
+from ..needed import torch
+from .copying import same, tensors
+from .recording import Call, Key, Replay, eval_mode, kept_buffers, keys, record, replayed
+from .rows import Rows, main_input
 
 __all__ = ["Source", "Sources", "noise_sources"]
 
