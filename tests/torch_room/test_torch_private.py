@@ -97,6 +97,23 @@ def test_what_does_not_suffice_is_refused_with_the_pair(transform, noise, shown)
     assert (private.true_epsilon > 8.0) is not learnt
 
 
+def test_a_learnt_epsilon_counts_by_its_cap():
+    given = {"sensitivity": 2.0, "epsilon": 4.0, "trainable": True}
+    private = PrivateEncoder(
+        hashed, Clip("l1", 1.0), epsilon=8.0, noise=LaplaceNoise(**given, cap=8.0)
+    )
+    assert private.true_epsilon == pytest.approx(4.0)
+    assert "learnt, at most 8" in str(private)
+    with pytest.raises(ValueError, match="noise must be enough for epsilon 8"):
+        PrivateEncoder(hashed, Clip("l1", 1.0), epsilon=8.0, noise=LaplaceNoise(**given, cap=8.1))
+
+
+def test_latencies_say_nothing_where_a_text_is_encoded_once():
+    private = PrivateEncoder(hashed, Clip("l1", 1.0), epsilon=8.0)
+    with pytest.raises(ValueError, match="attack must be another than Timing where a text is enc"):
+        dpcore.audit(private, PAIR, attack=dpcore.attacks.Timing(), trials=1000)
+
+
 def test_more_noise_than_needed_is_fine():
     assert PrivateEncoder(hashed, Clip("l1", 1.0), epsilon=8.0, noise=LaplaceNoise(1.0))
 

@@ -39,6 +39,9 @@ def timed(request: Request) -> Audit:
         raise invalid("stop, executor, start", "left alone for Timing", asked)
     if request.workers != 1:
         raise invalid("threads", "1 for Timing", request.workers)
+    if getattr(request.mechanism, "encodes_once", False):
+        requirement = "another than Timing where a text is encoded once, before the calls"
+        raise invalid("attack", requirement, request.attack.given)
     begun = time.perf_counter()
     rng = generator(request.seed, COUNT, 0, 0)
 

@@ -39,6 +39,8 @@ class EncoderMechanism:
     """
 
     thread_safe = False
+    encodes_once = True
+    """That a call does not take the time that encoding takes."""
 
     def __init__(
         self,

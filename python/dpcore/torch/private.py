@@ -138,8 +138,12 @@ class PrivateEncoder:
     @property
     def _given(self) -> bool:
         """Whether the noise gives what is claimed, whatever a learnt epsilon comes to."""
-        enough = self.true_epsilon <= self.epsilon * (1.0 + _SLACK)
-        return enough and not self.noise.faulty and not self.noise.caution
+        noise, found = self.noise, self.true_epsilon
+        if noise.sensitivity is not None:
+            # Learnt noise is of a law whose epsilon is proportional to the one that is learnt.
+            limit = np.inf if noise.cap is None else noise.cap / noise.sensitivity
+            found *= noise.scale * limit
+        return not noise.faulty and found <= self.epsilon * (1.0 + _SLACK)
 
     def _noise_of(self, noise: Any) -> Any:
         if isinstance(noise, NoiseLayer):
