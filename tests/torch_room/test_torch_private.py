@@ -143,7 +143,7 @@ def test_what_it_says_of_itself():
         "3 encoded so far",
         "not looked for (worst_pair(texts))",
         "cpu",
-        "no cryptographic one",
+        "no cryptographic generator",
     ):
         assert said in text
     assert repr(private) == (
@@ -194,6 +194,7 @@ def test_the_worst_pair_is_that_of_all_pairs(capsys):
         found = private.clean([pair.x, pair.x_prime]).double().numpy()
         assert np.linalg.norm(found[0] - found[1], order) == pytest.approx(max(apart))
         assert f"exact loss {private.worst[1]:.4f} (computed" in str(private)
+        assert repr(private).endswith(f"; exact loss of the worst pair {private.worst[1]:.6g})")
     for wrong in (["a"], ["a", "a"], []):
         with pytest.raises(ValueError, match="at least two different texts"):
             private.worst_pair(wrong)

@@ -11,6 +11,7 @@ from ..results.figures import numerator_first
 from ..results.recorded import OutputsAudit
 
 _PAIR: Final = "another pair of neighbours (dpcore.pairs.search looks for one)"
+_TEXTS: Final = "another pair of texts (an encoder's worst_pair(texts) looks for one)"
 
 
 def next_step(audit: Audit) -> str:
@@ -24,6 +25,9 @@ def next_step(audit: Audit) -> str:
     """
     if audit.refuted is not False:
         return ""
+    if _harmless(audit):
+        other = _TEXTS if isinstance(audit.pair.x, str) else _PAIR
+        return f"{other}: no attack sees more on this one than its exact loss, if that is true"
     elsewhere = f"{_PAIR} or another attack ({_attacks(audit)})"
     if tells_nothing(audit.counts) and not audit.pooled:
         return f"{elsewhere}: with this event no number of trials is enough"
@@ -47,6 +51,12 @@ def next_step(audit: Audit) -> str:
     return (
         f"about {trials:,} trials on each side, if the frequencies stay as they are; or {elsewhere}"
     )
+
+
+def _harmless(audit: Audit) -> bool:
+    """Whether the declared noise keeps the claim on this pair."""
+    whole = (audit.claim or 0.0) * (1.0 if audit.delta else audit.pair.distance)
+    return audit.declared_loss is not None and audit.declared_loss <= whole
 
 
 def more_rows(audit: OutputsAudit) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
@@ -98,7 +99,10 @@ class PrivateEncoder:
         self.strict = flag("strict", strict)
         self.encoder = encoder_of(encoder)
         self.transform = _transform_of(transform)
-        self.encoder(["text"])
+        with warnings.catch_warnings():
+            # One word for the width: what an encoder says of it is nobody's text.
+            warnings.simplefilter("ignore")
+            self.encoder(["text"])
         self.noise = self._noise_of(noise)
         self.counted = {"texts": 0, "cut": 0}
         self.worst: tuple[Pair, float] | None = None
@@ -256,7 +260,9 @@ class PrivateEncoder:
         return f"{self.encoder.name}, {self.transform!r}, epsilon={self.epsilon!r}{delta}, {noise}"
 
     def __repr__(self) -> str:
-        return f"PrivateEncoder({self._arguments})"
+        """The arguments, and the largest loss that `worst_pair` has found so far."""
+        found = "" if self.worst is None else f"; exact loss of the worst pair {self.worst[1]:.6g}"
+        return f"PrivateEncoder({self._arguments}{found})"
 
     def __str__(self) -> str:
         """What is claimed, what is true, for whom, and what was encoded so far."""

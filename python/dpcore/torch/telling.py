@@ -27,7 +27,7 @@ def _rows(private: PrivateEncoder) -> list[tuple[str, str]]:
         ("texts", _texts(private)),
         ("worst pair", _worst(private)),
         ("device", str(private.encoder.device)),
-        ("randomness", "torch's generator, seeded by the operating system: no cryptographic one"),
+        ("randomness", "torch's default, seeded by the system: no cryptographic generator"),
     ]
 
 
