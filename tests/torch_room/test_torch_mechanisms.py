@@ -114,6 +114,24 @@ def test_a_module_of_ones_own_may_be_the_noise():
     assert report.randomness == "seed"
 
 
+def test_a_module_may_write_to_its_input_and_must_return_a_tensor():
+    class Adding(torch.nn.Module):
+        def forward(self, rows):
+            return rows.add_(9.0 * torch.randn_like(rows))
+
+    found = mechanism(hashed, Adding())
+    outputs = found("a film", 1000, np.random.default_rng(1))
+    assert np.abs(outputs.mean(axis=0) - hashed(["a film"])[0]).max() < 6 * 9.0 / 1000**0.5
+    assert np.array_equal(found.clean("a film"), hashed(["a film"])[0])
+
+    class Two(torch.nn.Module):
+        def forward(self, rows):
+            return rows, rows
+
+    with pytest.raises(TypeError, match=r"^outputs of hashed, Two\(\) must be one tensor"):
+        dpcore.audit(mechanism(hashed, Two()), PAIR, claim=1.0)
+
+
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [

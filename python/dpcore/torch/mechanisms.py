@@ -98,14 +98,20 @@ class EncoderMechanism:
                 rows = self.encoder([text] * size)
                 return self._noisy(rows)
         rows = self._vector(text).expand(size, -1)
+        if not isinstance(self.noise, NoiseLayer):
+            # A module of somebody else's may write to its input.
+            rows = rows.clone()
         with seeded_torch(rng):
             return self._noisy(rows)
 
     def _noisy(self, rows: Any) -> Any:
         if self.noise is None:
-            return rows.clone()
+            return rows
         with torch.no_grad():
-            return self.noise(rows)
+            found = self.noise(rows)
+        if not isinstance(found, torch.Tensor):
+            raise mistyped(f"outputs of {self.name}", "one tensor", found)
+        return found
 
     def random(self, text: str) -> bool:
         """Whether the encoder itself is random: runs under different seeds differ."""
