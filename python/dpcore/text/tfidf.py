@@ -14,7 +14,6 @@ import numpy.typing as npt
 from ..errors import about, integer, invalid, message
 from .corpus import checked_texts, training_texts
 from .needed import needed
-from .vocabulary import words_of
 
 __all__ = ["TfidfSVD"]
 
@@ -28,7 +27,8 @@ class TfidfSVD:
     """Texts to vectors: TF-IDF weights of words, projected to the `dim` strongest directions.
 
     A word that occurs k times in a text and in m of n train texts weighs
-    ``(1 + ln k) (1 + ln((1 + n) / (1 + m)))``; rows have L2 norm 1 before the projection. A text
+    ``(1 + ln k) (1 + ln((1 + n) / (1 + m)))``; rows have L2 norm 1 before the projection. Words are
+    scikit-learn's: runs of two or more letters or digits in lower case. A text
     has the same vector in every batch, bit for bit, and the same texts fit the same directions,
     however many threads there are. It is no private encoder: words and weights
     are those of the train texts.
@@ -52,7 +52,7 @@ class TfidfSVD:
         >>> corpus = generated("topics", 500, rng=1)
         >>> encoder = TfidfSVD(20).fit(corpus)
         >>> encoder
-        TfidfSVD(dim=20; 336 words of 400 train texts)
+        TfidfSVD(dim=20; 334 words of 400 train texts)
         >>> encoder.encode(corpus.test.texts).shape
         (50, 20)
     """
@@ -198,8 +198,8 @@ class TfidfSVD:
     def _vectoriser(self, words: list[str] | None = None) -> Any:
         extraction = needed("sklearn.feature_extraction.text", "TfidfSVD")
         return extraction.TfidfVectorizer(
-            tokenizer=words_of, token_pattern=None, lowercase=False, sublinear_tf=True,
-            min_df=self.min_count, ngram_range=(1, self.ngrams), vocabulary=words,
+            sublinear_tf=True, min_df=self.min_count, ngram_range=(1, self.ngrams),
+            vocabulary=words,
         )  # fmt: skip
 
 
