@@ -224,10 +224,10 @@ def test_the_author_of_a_library_tests_it(pytester):
 @pytest.mark.parametrize(
     ("texts", "error", "message"),
     [
-        ("a text", TypeError, r"^texts must be a list of strings \(a single one in brackets\)"),
+        ("a text", TypeError, "^texts must be a list of texts, not a single string"),
         (["a", ""], ValueError, r"^texts\[1\] must be a text that is not empty, got ''"),
-        (["a", 3], TypeError, r"^texts\[1\] must be a string, got 3"),
-        (None, TypeError, r"^texts must be a list of strings, got None"),
+        (["a", 3], TypeError, r"^texts\[1\] must be a text \(a string\), got 3"),
+        (None, TypeError, "^texts must be a list of texts, got None"),
     ],
 )
 def test_wrong_texts(texts, error, message):

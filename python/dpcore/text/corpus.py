@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import choice, instance, invalid, masked, mistyped
+from ..mechanisms.texts import texts_of
 
-__all__ = ["SPLITS", "Column", "Corpus", "checked_texts", "training_texts"]
+__all__ = ["SPLITS", "Column", "Corpus", "training_texts"]
 
 SPLITS: Final = ("train", "valid", "test")
 """The names of the parts: fitted on, chosen on, evaluated on."""
@@ -20,48 +21,12 @@ SPLITS: Final = ("train", "valid", "test")
 Column = npt.NDArray[Any]
 """One value a text: int64 or strings, read-only."""
 
-_TEXTS = "a list of at least one text"
-
-
-def checked_texts(name: str, value: Any) -> tuple[str, ...]:
-    """Check texts, each a string with more than white space in it, and return them.
-
-    Args:
-        name: what the message calls them.
-        value: strings: a list, a column of a table, a `Corpus`; not one string.
-
-    Returns:
-        The texts, unchanged.
-
-    Raises:
-        TypeError: if the value is one string, or an entry is none.
-        ValueError: if there is none, or one is empty.
-
-    Example:
-        >>> checked_texts("texts", ["one", "two"])
-        ('one', 'two')
-    """
-    if isinstance(value, (str, bytes)):
-        raise mistyped(name, f"{_TEXTS}, not a single string", value)
-    if not isinstance(value, Iterable) or isinstance(value, Mapping):
-        raise mistyped(name, _TEXTS, value)
-    # A string of numpy is one of Python, too; kept as it is, it would show as another type.
-    texts = tuple(str(text) if isinstance(text, str) else text for text in value)
-    if not texts:
-        raise invalid(name, _TEXTS, value)
-    for row, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise mistyped(f"{name}[{row}]", "a string", text)
-        if not text.strip():
-            raise invalid(f"{name}[{row}]", "a text that is not empty", text)
-    return texts
-
 
 def training_texts(value: Any) -> tuple[str, ...]:
     """The texts that may be fitted on: the train part of a split `Corpus`, all others whole."""
     if isinstance(value, Corpus) and value.split is not None:
         return tuple(value.train)
-    return checked_texts("texts", value)
+    return texts_of("texts", value)
 
 
 def _column(name: str, values: Any, size: int) -> Column:
@@ -139,7 +104,7 @@ class Corpus:
 
     def __post_init__(self) -> None:
         """Check and freeze all columns."""
-        texts = checked_texts("texts", self.texts)
+        texts = texts_of("texts", self.texts)
         size, columns = len(texts), {} if self.attributes is None else self.attributes
         if not isinstance(columns, Mapping):
             raise mistyped("attributes", "a mapping from names to columns", columns)

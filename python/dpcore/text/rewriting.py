@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import mistyped, real
 from ..mechanisms.callables import name_of
+from ..mechanisms.texts import text_of
 
 __all__ = ["Rewriter"]
 
@@ -70,10 +71,9 @@ class Rewriter:
 
         Raises:
             TypeError: if x is no string, or a rewrite is none.
+            ValueError: if x is empty.
         """
-        if not isinstance(x, str):
-            raise mistyped("x", "a text (a string)", x)
-        texts = [x] * size
+        texts = [text_of("x", x)] * size
         found = self.rewrite(texts, rng=rng) if self._seeded else self.rewrite(texts)
         for text in found:
             if not isinstance(text, str):

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import about, integer, invalid, message
-from .corpus import checked_texts, training_texts
+from ..mechanisms.texts import texts_of
+from .corpus import training_texts
 from .needed import needed
 
 __all__ = ["TfidfSVD"]
@@ -128,7 +129,7 @@ class TfidfSVD:
             TypeError: if the texts are one string, or an entry is none.
             ValueError: if it is not fitted, there is no text, or one is empty.
         """
-        checked = checked_texts("texts", texts)
+        checked = texts_of("texts", texts)
         if self._weights is None or self._directions is None:
             raise invalid("encoder", "fitted before it encodes: encoder.fit(corpus)", self)
         rows = self._weights.transform(checked)
@@ -185,7 +186,7 @@ class TfidfSVD:
         encoder = cls(config["dim"], **given)
         encoder.fitted_on = integer("fitted_on", config["fitted_on"], 1)
         arrays = numpy_files.load_file(_file(Path(folder), "model.safetensors"))
-        words = checked_texts("words", config["words"])
+        words = texts_of("words", config["words"])
         shapes = {"idf": (len(words),), "directions": (len(words), encoder.dim)}
         found = {name: array.shape for name, array in arrays.items()}
         if found != shapes:

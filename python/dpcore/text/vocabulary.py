@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import choice, integer, invalid, mistyped
-from .corpus import checked_texts, training_texts
+from ..mechanisms.texts import texts_of
+from .corpus import training_texts
 
 __all__ = ["Vocabulary", "words_of"]
 
@@ -155,7 +156,7 @@ class Vocabulary:
         choice("empty", empty, ("error", "keep"))
         found = []
         unknown = self._ids.get(_UNKNOWN, -1) if self.unknown == "token" else -1
-        for row, text in enumerate(checked_texts("texts", texts)):
+        for row, text in enumerate(texts_of("texts", texts)):
             ids = [self._ids.get(unit, unknown) for unit in self._units(text)]
             ids = [number for number in ids if number >= 0]
             if not ids and empty == "error":

@@ -12,45 +12,13 @@ from ..adapters.torch import refuse_mixing
 from ..errors import choice, invalid, mistyped
 from .needed import torch
 
-__all__ = ["Encoder", "Pooled", "encoder_of", "texts_of"]
+__all__ = ["Encoder", "Pooled", "encoder_of"]
 
 _BATCH: Final = 32
 _KINDS: Final = (
     "a SentenceTransformer, a pair (model, tokenizer), a torch module of a list of texts, or a "
     "function of a list of texts"
 )
-
-
-def texts_of(texts: Any, name: str = "texts") -> list[str]:
-    """A list of texts, checked.
-
-    Args:
-        texts: a sequence of strings, none of them empty.
-        name: what complaints call it.
-
-    Raises:
-        TypeError: if it is a single string, or holds anything but strings.
-        ValueError: if a text is empty, or all white space.
-
-    Example:
-        >>> texts_of(("he has the flu",))
-        ['he has the flu']
-        >>> texts_of("he has the flu")
-        Traceback (most recent call last):
-        TypeError: texts must be a list of strings (a single one in brackets), got 'he has the flu'
-    """
-    requirement = "a list of strings"
-    if isinstance(texts, str):
-        raise mistyped(name, f"{requirement} (a single one in brackets)", texts)
-    if isinstance(texts, (bytes, dict)) or not hasattr(texts, "__iter__"):
-        raise mistyped(name, requirement, texts)
-    found = list(texts)
-    for place, text in enumerate(found):
-        if not isinstance(text, str):
-            raise mistyped(f"{name}[{place}]", "a string", text)
-        if not text.strip():
-            raise invalid(f"{name}[{place}]", "a text that is not empty", text)
-    return [str(text) for text in found]
 
 
 class Encoder:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from ..adapters.torch import refuse_mixing
 from ..errors import invalid, mistyped
 from ..events.held import numpy_of
+from ..mechanisms.texts import text_of
 from ..records import Pair
 from ..streams.generators import seeded_globals, seeded_torch
 from .encoding import Encoder, encoder_of
@@ -92,7 +93,7 @@ class EncoderMechanism:
 
     def tensor(self, x: str, size: int, rng: np.random.Generator) -> Any:
         """The same where the encoder runs, as a tensor."""
-        text = _text(x)
+        text = text_of("x", x)
         if self.random(text):
             with seeded_globals(rng):
                 rows = self.encoder([text] * size)
@@ -135,7 +136,7 @@ class EncoderMechanism:
 
     def clean(self, x: str) -> npt.NDArray[np.float64]:
         """The vector that the noise is added to, shape `(width,)`; of a random encoder a mean."""
-        found: npt.NDArray[np.float64] = self._vector(_text(x)).double().cpu().numpy()
+        found: npt.NDArray[np.float64] = self._vector(text_of("x", x)).double().cpu().numpy()
         return found
 
     def loss(self, pair: Pair, delta: float = 0.0) -> float | None:
@@ -150,13 +151,13 @@ class EncoderMechanism:
         """
         if not isinstance(self.noise, NoiseLayer):
             return None
-        if self.random(_text(pair.x)) or self.random(_text(pair.x_prime)):
+        if self.random(text_of("x", pair.x)) or self.random(text_of("x", pair.x_prime)):
             return None
         return self.noise.loss(self.clean(pair.x), self.clean(pair.x_prime), delta)
 
     def notes_on(self, pair: Pair) -> tuple[str, ...]:
         """What a reader of an audit should know of two texts."""
-        texts = [_text(pair.x), _text(pair.x_prime)]
+        texts = [text_of("x", pair.x), text_of("x", pair.x_prime)]
         notes = []
         if any(map(self.random, texts)):
             notes.append(
@@ -241,11 +242,3 @@ def _same(first: Any, second: Any) -> bool:
     slack = float(torch.finfo(first.dtype).eps) ** 0.75
     apart = (first.double().cpu() - second.double().cpu()).abs().max()
     return bool(apart <= slack * first.double().cpu().abs().max())
-
-
-def _text(x: Any) -> str:
-    if not isinstance(x, str):
-        raise mistyped("x", "a text (a string)", x)
-    if not x.strip():
-        raise invalid("x", "a text that is not empty", x)
-    return x

@@ -16,11 +16,12 @@ from ..calibration import RealEpsilon, gaussian_analytic, l2_laplace, real_epsil
 from ..errors import choice, delta_level, flag, invalid, message, mistyped
 from ..events.held import numpy_of
 from ..mechanisms import positive
+from ..mechanisms.texts import texts_of
 from ..records import Pair
 from ..sensitivity.closed_forms import show_pair
 from ..streams import Rng, seed_of
 from ..streams.generators import seeded_torch
-from .encoding import Encoder, encoder_of, texts_of
+from .encoding import Encoder, encoder_of
 from .farthest import farthest
 from .layers import GaussianNoise, L2LaplaceNoise, LaplaceNoise, NoiseLayer
 from .mechanisms import EncoderMechanism, device_of
@@ -178,7 +179,7 @@ class PrivateEncoder:
         Returns:
             A tensor of shape `(len(texts), width)` on the encoder's device.
         """
-        found = texts_of(texts)
+        found = texts_of("texts", texts, fewest=0)
         if not found:
             return torch.empty((0, self.width), device=self.encoder.device)
         with torch.no_grad():
@@ -202,7 +203,7 @@ class PrivateEncoder:
             ValueError: if a text is empty, or the encoder returns what it should not.
         """
         source = _source(rng)
-        found = texts_of(texts)
+        found = texts_of("texts", texts, fewest=0)
         rows = self.clean(found)
         self.counted["texts"] += len(found)
         self.counted["cut"] += self.encoder.truncated(found)
@@ -228,7 +229,7 @@ class PrivateEncoder:
             TypeError: if `texts` is one string, or holds anything but strings.
             ValueError: if a text is empty, or all are equal.
         """
-        found = list(dict.fromkeys(texts_of(texts)))
+        found = list(dict.fromkeys(texts_of("texts", texts, fewest=0)))
         if len(found) < 2:
             raise invalid("texts", "at least two different texts", len(found))
         rows = self.clean(found)
