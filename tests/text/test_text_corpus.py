@@ -32,7 +32,11 @@ WRONG = [
     ({"texts": []}, ValueError, "texts must be a list of at least one text"),
     ({"texts": ["a", "", "b", "c"]}, ValueError, r"texts\[1\] must be a text that is not empty"),
     ({"texts": ["a", "b", " \n", "c"]}, ValueError, r"texts\[2\] must be a text that is not"),
-    ({"texts": ["a", "b", "c", None]}, TypeError, r"texts\[3\] must be a text .a string., got None"),
+    (
+        {"texts": ["a", "b", "c", None]},
+        TypeError,
+        r"texts\[3\] must be a text .a string., got None",
+    ),
     ({"labels": [1, 2]}, ValueError, "for each of the 4 texts, got '2 values'"),
     ({"labels": "abcd"}, TypeError, "labels must be one integer or one string"),
     ({"labels": 1}, TypeError, "labels must be one integer or one string"),

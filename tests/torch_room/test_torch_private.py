@@ -23,6 +23,7 @@ from dpcore.torch import (  # noqa: E402
     PrivateEncoder,
     SharedNoise,
 )
+from dpcore.torch.farthest import farthest  # noqa: E402
 
 pytest_plugins = ["pytester"]
 
@@ -198,6 +199,18 @@ def test_the_worst_pair_is_that_of_all_pairs(capsys):
     for wrong in (["a"], ["a", "a"], []):
         with pytest.raises(ValueError, match="at least two different texts"):
             private.worst_pair(wrong)
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+def test_the_farthest_rows_are_told_apart_by_float64(norm):
+    rows = torch.zeros(600, 3, dtype=torch.float64)
+    rows[5, 0], rows[300, 0], rows[599, 0] = 1.0, 1.0 + 1e-8, 1.0 + 5e-9
+    # Far from the origin float32 would see nothing of it.
+    rows += 1e6
+    found = farthest(rows, norm)
+    assert found == (0, 300)
+    with pytest.raises(ValueError, match="norm must be one of 'l1', 'l2'"):
+        farthest(rows, "linf")
 
 
 def test_the_author_of_a_library_tests_it(pytester):

@@ -148,7 +148,7 @@ class PrivateEncoder:
             # Learnt noise is of a law whose epsilon is proportional to the one that is learnt.
             limit = np.inf if noise.cap is None else noise.cap / noise.sensitivity
             found *= noise.scale * limit
-        return not noise.faulty and found <= self.epsilon * (1.0 + _SLACK)
+        return bool(found <= self.epsilon * (1.0 + _SLACK))
 
     def _noise_of(self, noise: Any) -> Any:
         if isinstance(noise, NoiseLayer):
