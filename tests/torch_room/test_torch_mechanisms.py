@@ -10,7 +10,7 @@ from dpcore.attacks import Threshold
 
 torch = needs("torch")
 
-from dpcore.torch import LaplaceNoise, SharedNoise, mechanism  # noqa: E402
+from dpcore.torch import Clip, LaplaceNoise, PrivateEncoder, SharedNoise, mechanism  # noqa: E402
 
 PAIR = ("he has cancer", "he has the flu")
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
@@ -183,6 +183,28 @@ def test_noise_alone_is_drawn_by_one_thread_of_torchs():
         assert set(seen) == {2}
     finally:
         torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize(
+    ("given", "audited", "released"),
+    [
+        (np.float64, np.float64, np.float32),
+        (np.float32, np.float32, np.float32),
+        (np.float16, np.float16, np.float16),
+        (np.longdouble, np.float64, np.float32),
+        (np.int64, np.float64, np.float32),
+        (list, np.float64, np.float32),
+    ],
+)
+def test_what_arrays_become(given, audited, released):
+    def encode(texts):
+        numbers = [[1.0, float(len(text))] for text in texts]
+        return numbers if given is list else np.array(numbers, given)
+
+    found = mechanism(encode, LaplaceNoise(1.0))
+    assert found("a film", 2, np.random.default_rng(1)).dtype == audited
+    private = PrivateEncoder(encode, Clip("l1", 1.0), epsilon=1.0)
+    assert private.encode(["a film"]).dtype == released
 
 
 def test_a_pair_of_bfloat16_tensors():

@@ -22,6 +22,7 @@ from dpcore.torch import (  # noqa: E402
     Normalise,
     PrivateEncoder,
     SharedNoise,
+    mechanism,
 )
 from dpcore.torch.farthest import farthest  # noqa: E402
 
@@ -172,6 +173,20 @@ def test_an_audit_finds_claim_texts_and_loss():
     assert drawn.shape == (1000, WIDTH)
 
 
+def test_the_last_bits_give_nothing_away():
+    def numbers(texts):
+        return np.array([[len(text.split()) / 10.0] for text in texts])
+
+    private = PrivateEncoder(numbers, Clip("l1", 1.0), epsilon=2.0)
+    assert private.encode(PAIR).dtype == np.float32
+    report = dpcore.audit(private, ("a b c", "a"), trials=200_000, rng=1)
+    assert report.floating_point is None
+    # The control: the same in float64.
+    wide = mechanism(numbers, LaplaceNoise(1.0))
+    report = dpcore.audit(wide, ("a b c", "a"), claim=2.0, trials=200_000, rng=1)
+    assert report.floating_point.epsilon_lower > 5.0
+
+
 def test_a_false_claim_is_refuted_and_a_gaussian_one_is_read_with_its_delta():
     slip = PrivateEncoder(hashed, MinMax(), epsilon=1.0, noise=LaplaceNoise(1.0), strict=False)
     assert slip.true_epsilon == pytest.approx(WIDTH)
@@ -286,7 +301,7 @@ def test_a_width_that_changes_and_whole_numbers():
     counts = PrivateEncoder(
         lambda texts: [[len(t), t.count("a")] for t in texts], Clip("l1", 9.0), epsilon=1.0
     )
-    assert counts.encode(TEXTS).dtype == np.float64
+    assert counts.encode(TEXTS).dtype == np.float32
 
 
 @pytest.mark.parametrize(

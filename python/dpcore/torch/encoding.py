@@ -33,6 +33,8 @@ class Encoder:
     def __init__(self, model: Any) -> None:
         self.model = model
         self.width: int | None = None
+        self.array_dtype = torch.float64
+        """What whole numbers become, and wider arrays and lists; tensors of floats stay as they are."""
 
     @property
     def modules(self) -> list[Any]:
@@ -117,12 +119,14 @@ class Encoder:
                 array = np.asarray(answer)
                 if array.dtype.kind not in "fiu":
                     raise mistyped(self._vectors, "real numbers", array.dtype)
-                answer = torch.from_numpy(np.array(array))
+                wide = array.dtype.kind != "f" or array.itemsize > self.array_dtype.itemsize
+                answer = torch.from_numpy(np.array(array, np.float64 if wide else None))
+                answer = answer.to(self.array_dtype) if wide else answer
         if answer.is_complex() or answer.dtype == torch.bool:
             raise mistyped(self._vectors, "real numbers", answer.dtype)
         found = answer.detach()
         # Whole numbers, such as counts of words, have no room for noise.
-        return found if found.is_floating_point() else found.to(torch.float64)
+        return found if found.is_floating_point() else found.to(self.array_dtype)
 
 
 class Module(Encoder):
