@@ -34,7 +34,7 @@ class Encoder:
         self.model = model
         self.width: int | None = None
         self.array_dtype = torch.float64
-        """What whole numbers become, and wider arrays and lists; tensors of floats stay as they are."""
+        """What whole numbers, lists and wider arrays become; tensors of floats stay as they are."""
 
     @property
     def modules(self) -> list[Any]:
