@@ -7,6 +7,7 @@ import json
 import math
 
 import pytest
+from shared_extras import needs
 
 from dpcore.events import Never
 from dpcore.experiments import floating_point
@@ -99,10 +100,7 @@ def test_libraries_of_single_calls_get_fewer_trials():
     assert shares["numpy Generator.laplace"] == 1
     assert shares["diffprivlib Laplace"] == 10
     system = next(system for system in SYSTEMS if system.share == 10)
-    try:
-        system.build()
-    except ImportError as error:
-        pytest.skip(f"{system.package} cannot be imported: {error}")
+    needs(system.package)
     found = run(Config(trials=20_000, systems=(system.name,)), progress=False)
     assert found.rows[0].audit.counts.n == 2000
     assert "the seed does not repeat its counts" in found.table()
