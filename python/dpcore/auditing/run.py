@@ -54,8 +54,8 @@ def audit(
         mechanism: a native mechanism; any callable `(x, size, rng) -> outputs` with outputs of
             shape `(size, ...)` (or a list of `size` outputs of any kind: strings, tuples, lists
             of changing length), drawn from the numpy Generator `rng` alone; an OpenDP
-            measurement, a diffprivlib mechanism, a scipy or torch distribution (added to x), a torch
-            module; an object whose method `as_mechanism()` returns one, such as a
+            measurement, a diffprivlib mechanism, a scipy or torch distribution (added to x), a
+            torch module; an object whose method `as_mechanism()` returns one, such as a
             `dpcore.torch.PrivateEncoder`. One that encodes its input first may tell attacks the
             vector that its noise is added to, see `dpcore.mechanisms.clean`.
         pair: two neighbouring inputs, a `Pair` or a tuple; several Pairs, of which the one that
