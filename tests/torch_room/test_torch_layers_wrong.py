@@ -128,3 +128,8 @@ def test_states_of_another_layer_or_that_something_has_cast():
     with pytest.raises(ValueError, match="as a layer of fixed scale saves it"):
         layer.load_state_dict(learnt.state_dict())
     assert layer.scale == 1.0
+
+
+def test_a_generator_is_one_of_torchs():
+    with pytest.raises(TypeError, match=r"^generator must be a torch\.Generator or None, got 3"):
+        LaplaceNoise(1.0)(torch.zeros(2), generator=3)

@@ -287,6 +287,7 @@ class Widening:
         ("MiniLM", TypeError, "encoder must be a SentenceTransformer, a pair"),
         (None, TypeError, "encoder must be"),
         ((1, 2), TypeError, "encoder must be"),
+        ((torch.nn.Linear(1, 1), None), TypeError, "tokenizer must be the tokenizer of the model"),
     ],
 )
 def test_wrong_encoders(encoder, error, message):

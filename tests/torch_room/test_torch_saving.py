@@ -133,6 +133,15 @@ def test_wrong_folders(tmp_path):
     (tmp_path / "config.json").write_text("{")
     with pytest.raises(ValueError, match=r"config\.json must be JSON"):
         PrivateEncoder.from_pretrained(tmp_path)
+    with pytest.raises(TypeError, match=r"^folder must be a path, got 3"):
+        PrivateEncoder.from_pretrained(3)
+    private = PrivateEncoder(hashed, Clip("l1", 1.0), epsilon=8.0)
+    with pytest.raises(TypeError, match=r"^folder must be a path, got None"):
+        private.save_pretrained(None)
+    with pytest.raises(
+        FileExistsError, match=r"^folder must be a folder, or a path where there is"
+    ):
+        private.save_pretrained(tmp_path / "config.json")
     del_one = {"format": "dpcore.PrivateEncoder/1"}
     (tmp_path / "config.json").write_text(json.dumps(del_one))
     with pytest.raises(ValueError, match="must be there, got 'delta'"):

@@ -175,12 +175,17 @@ class Pooled(Encoder):
         pooling: "mean" over the tokens that are no padding, or "cls", the first token.
 
     Raises:
+        TypeError: if `model` is no torch module, or `tokenizer` cannot be called.
         ValueError: if `pooling` is neither of the two.
     """
 
     kind = "transformers"
 
     def __init__(self, model: Any, tokenizer: Any, pooling: str = "mean") -> None:
+        if not isinstance(model, torch.nn.Module):
+            raise mistyped("model", "a transformers model", model)
+        if not callable(tokenizer):
+            raise mistyped("tokenizer", "the tokenizer of the model", tokenizer)
         super().__init__(model)
         self.tokenizer = tokenizer
         self.pooling = choice("pooling", pooling, ("mean", "cls"))

@@ -166,11 +166,13 @@ class NoiseLayer(torch.nn.Module):
             learnt `epsilon`.
 
         Raises:
-            TypeError: if x is no tensor of these.
+            TypeError: if x is no tensor of these, or `generator` is none of torch's.
             ValueError: if `generator` is on another device, a learnt epsilon no longer a finite
                 number above 0, or x a single number where noise is drawn by rows.
         """
         device = unit.float64_device(unit.checked(x).device)
+        if generator is not None and not hasattr(generator, "device"):
+            raise mistyped("generator", "a torch.Generator or None", generator)
         if generator is not None and generator.device.type != device.type:
             raise invalid("generator", f"on {device}, where noise is drawn", generator.device)
         if device != x.device:

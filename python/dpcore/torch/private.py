@@ -287,7 +287,7 @@ class PrivateEncoder:
             The folder.
 
         Raises:
-            TypeError: if the transform or the noise is a class of your own.
+            TypeError: if the folder is no path, or transform or noise a class of your own.
             OSError: if it cannot be written.
         """
         from .saving import save

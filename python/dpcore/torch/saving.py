@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Final
 
-from ..errors import choice, invalid, mistyped
+from ..errors import choice, invalid, message, mistyped
 from .encoding import Encoder, Pooled, encoder_of
 from .faults import DPTextNoise, SharedNoise
 from .layers import GaussianNoise, L2LaplaceNoise, LaplaceNoise, NoiseLayer
@@ -31,7 +31,11 @@ _INSIDE: Final = "encoder"
 
 def save(private: PrivateEncoder, folder: str | PathLike[str]) -> Path:
     """Write an encoder, see `PrivateEncoder.save_pretrained`."""
-    place = Path(folder)
+    place = _path(folder)
+    if place.exists() and not place.is_dir():
+        raise FileExistsError(
+            message("folder", "a folder, or a path where there is nothing", str(place))
+        )
     config = {
         "format": FORMAT,
         "encoder": _encoder_words(private.encoder),
@@ -87,7 +91,7 @@ def _write(encoder: Encoder, place: Path) -> None:
 
 def load(folder: str | PathLike[str], encoder: Any, device: Any) -> PrivateEncoder:
     """Read an encoder, see `PrivateEncoder.from_pretrained`."""
-    place = Path(folder)
+    place = _path(folder)
     config = _config(place)
     words = config["encoder"]
     found = _encoder(place, words, encoder)
@@ -102,6 +106,12 @@ def load(folder: str | PathLike[str], encoder: Any, device: Any) -> PrivateEncod
     if private.width != words["width"]:
         raise invalid("encoder", f"of width {words['width']}, as saved", private.width)
     return private if device is None else private.to(device_of(device))
+
+
+def _path(folder: Any) -> Path:
+    if not isinstance(folder, (str, PathLike)):
+        raise mistyped("folder", "a path", folder)
+    return Path(folder)
 
 
 def _config(place: Path) -> dict[str, Any]:
