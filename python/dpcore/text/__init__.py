@@ -5,6 +5,8 @@ Imported without torch and without scikit-learn; names that need them say what t
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from . import inference, schedules
 from .corpus import Corpus
 from .generating import generated
@@ -14,11 +16,17 @@ from .splitting import split
 from .tfidf import TfidfSVD
 from .vocabulary import Vocabulary, words_of
 
+if TYPE_CHECKING:
+    from .systems import DPNR, Bag, WordDropout
+
 __all__ = [
+    "DPNR",
+    "Bag",
     "Corpus",
     "Rewriter",
     "TfidfSVD",
     "Vocabulary",
+    "WordDropout",
     "generated",
     "inference",
     "read",
@@ -27,3 +35,12 @@ __all__ = [
     "word_vectors",
     "words_of",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """What torch is needed for is loaded when it is first named."""
+    if name in ("Bag", "DPNR", "WordDropout"):
+        from . import systems
+
+        return getattr(systems, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

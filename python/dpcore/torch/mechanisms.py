@@ -118,7 +118,8 @@ class EncoderMechanism:
         """Whether the encoder itself is random: runs under different seeds differ."""
         if text not in self._random:
             first, *others = (self._run(text, run) for run in range(_ASKED))
-            self._random[text] = not all(_same(first, other) for other in others)
+            told = self.encoder.random
+            self._random[text] = told or not all(_same(first, other) for other in others)
             self._vectors[text] = first
             if self._random[text]:
                 runs = [self._run(text, run).double() for run in range(_RUNS)]
