@@ -340,6 +340,11 @@ class _Transformed(Encoder):
         return self.inside.random
 
     @property
+    def zeroed(self) -> int:
+        """How many rows the transform has made zeros so far."""
+        return getattr(self.transform, "zeroed", 0)
+
+    @property
     def longest(self) -> int | None:
         return self.inside.longest
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from ...errors import integer, invalid, real
+from ...errors import AssumptionWarning, integer, invalid, real
 from ...progress import Progress
 from ...streams.generators import seeded_torch
 from ...torch.needed import torch
@@ -128,7 +129,13 @@ def train(
     epochs, size = recipe.epochs_for(len(codes)), recipe.batch
     every = "epoch" if schedule is None else schedules.every_of(schedule)
     add, losses = None, []
-    with one_thread(), seeded_torch(rng), Progress("training", epochs, progress) as bar:
+    with (
+        one_thread(), seeded_torch(rng), warnings.catch_warnings(),
+        Progress("training", epochs, progress) as bar,
+    ):  # fmt: skip
+        # A row of zeros, of a text whose words are all masked, teaches the classifier no more
+        # than how often labels occur.
+        warnings.simplefilter("ignore", AssumptionWarning)
         for epoch in range(1, epochs + 1):
             order = torch.from_numpy(rng.permutation(len(codes)))
             batches = _batches(units, order, size)
