@@ -5,7 +5,7 @@ Imported without torch and without scikit-learn; names that need them say what t
 
 from __future__ import annotations
 
-from . import inference
+from . import inference, schedules
 from .corpus import Corpus
 from .generating import generated
 from .reading import read, word_vectors
@@ -22,6 +22,7 @@ __all__ = [
     "generated",
     "inference",
     "read",
+    "schedules",
     "split",
     "word_vectors",
     "words_of",
