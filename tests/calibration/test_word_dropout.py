@@ -160,6 +160,15 @@ def test_the_bound_is_attained_with_its_conditions_and_exceeded_without(epsilon,
     assert largest(exact, TEXTS) > word_dropout(epsilon, 0.5) * 1.01
 
 
+def test_any_two_texts_have_next_to_no_amplification():
+    for words in range(1, 7):
+        both = 0.5**words
+        pair = Pair(" ".join("a" * words), " ".join("c" * words))
+        loss = MaskedWords(by_any).loss(pair)
+        assert loss == pytest.approx(math.log((1 - both) * math.e + both), rel=1e-14)
+    assert loss > 0.99
+
+
 @pytest.mark.parametrize("name", list(BY_NAME))
 def test_what_is_drawn_has_the_law(name):
     example = BY_NAME[name]
@@ -182,6 +191,7 @@ def test_an_audit_refutes_the_example_and_not_its_twin(name):
     loss = example.mechanism.loss(example.pair)
     found = dpcore.audit(example.mechanism, example.pair, trials=10**6, rng=1)
     assert found.refuted
+    assert f"{example.mechanism.answer.__name__}, epsilon=1, mu=0.5, masks='" in str(found)
     assert loss - 0.01 < found.epsilon_lower <= loss
     twin = dpcore.audit(example.sound, example.sound_pair, trials=10**6, rng=1)
     assert twin.refuted is False

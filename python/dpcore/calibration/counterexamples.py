@@ -16,13 +16,22 @@ import numpy.typing as npt
 
 from ..errors import choice, instance, invalid, mistyped, real
 from ..mechanisms import positive
+from ..mechanisms.callables import name_of
 from ..records import Pair, Record
 from ..streams import Rng, sized
 from .dropout import word_dropout
 from .pure import Floats, generator
 from .response import Entries
 
-__all__ = ["COUNTEREXAMPLES", "MASK", "Counterexample", "MaskedWords"]
+__all__ = [
+    "COUNTEREXAMPLES",
+    "MASK",
+    "Counterexample",
+    "MaskedWords",
+    "by_any",
+    "by_both",
+    "by_mask",
+]
 
 MASK = "_"
 """What stands in the place of a masked word."""
@@ -50,6 +59,9 @@ class MaskedWords(Record):
         TypeError: if a field is of the wrong kind.
         ValueError: if a number is out of range, or `masks` unknown.
 
+    Source:
+        Lyu, He and Li (2020), algorithm 2, line 1: the masks.
+
     Example:
         >>> coin = MaskedWords(lambda words, epsilon: (0.9, 0.1) if "a" in words else (0.5, 0.5))
         >>> coin.law("a b").round(12).tolist(), coin("a b", 4, 1).tolist()
@@ -71,6 +83,12 @@ class MaskedWords(Record):
         mu = real("mu", self.mu, low=0.0, high=1.0, open_high=True)
         object.__setattr__(self, "mu", mu)
         choice("masks", self.masks, ("bernoulli", "exact"))
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        fields = f"epsilon={self.epsilon:g}, mu={self.mu:g}, masks={self.masks!r}"
+        return f"MaskedWords({name_of(self.answer).rpartition('.')[2]}, {fields})"
 
     @property
     def claim(self) -> float:
@@ -168,6 +186,9 @@ class Counterexample(Record):
 
     Raises:
         TypeError: if a mechanism or a pair is of another kind.
+
+    Source:
+        Worked out for this package, against Lyu, He and Li (2020), theorem 2.
 
     Example:
         >>> first = COUNTEREXAMPLES[0]
