@@ -5,8 +5,11 @@ Imported without torch and without scikit-learn; names that need them say what t
 
 from __future__ import annotations
 
+<<<<<<< HEAD
 from typing import TYPE_CHECKING, Any
 
+=======
+>>>>>>> h-drop
 from . import inference, schedules
 from .corpus import Corpus
 from .generating import generated

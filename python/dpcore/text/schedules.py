@@ -84,8 +84,7 @@ class OverEpochs(Record, word="text.schedules.OverEpochs"):
         ValueError: if it is out of range.
 
     Source:
-        Adaptive training as printed in the study of DPNR that this room redoes: 10/n, and 1/n,
-        which fails.
+        Zouhri and Abecidan (2021), a study of DPNR, algorithm 3: 10/n, and 1/n, which fails.
 
     Example:
         >>> [OverEpochs(10.0)(n, 5) for n in (1, 2, 5)]

@@ -18,6 +18,7 @@ from ...streams.generators import seeded_torch
 from ...torch.encoding import encoder_of
 from ...torch.mechanisms import device_of
 from ...torch.needed import torch
+from .. import schedules
 from ..corpus import Corpus
 from ..tfidf import TfidfSVD
 from ..vocabulary import Vocabulary
@@ -160,7 +161,7 @@ class TextClassifier:
         if is_bag:
             bag.eval()
         given = {**asdict(recipe), "epochs": len(losses)}
-        named = "" if schedule is None else str(schedule)
+        named = "" if schedule is None else schedules.title_of(schedule)
         self.trained = Trained(len(texts), schedule=named, seed=seed, losses=losses, **given)
         return texts
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ...calibration import word_dropout
 from ...torch.telling import rows
 from .dpnr import DPNR
 
@@ -38,15 +39,15 @@ def _fitted(model: DPNR) -> list[tuple[str, str]]:
     found = dict(rows(model.private))
     found["not covered"] = "the texts that the weights were fitted to"
     if model.dropout is not None and model.dropout.masks == "bernoulli":
-        from ...calibration import word_dropout
-
-        level = word_dropout(model.claim, model.dropout.mu)
+        claimed, true = (
+            word_dropout(level, model.dropout.mu) for level in (model.claim, model.true_epsilon)
+        )
         found["dropout"] = (
-            f"claimed {level:.4g} for texts that differ in one word, if a masked word is no more; "
-            "any two texts: see true"
+            f"for texts that differ in one word: claimed {claimed:.6g}, true {true:.6g}; for any "
+            "two texts nothing is gained"
         )
     elif model.dropout is not None:
-        found["dropout"] = "a fixed number of masked words: no bound is known for it"
+        found["dropout"] = "a fixed share of masked words: what is published as its gain does not hold"
     found["trained"] = str(model.trained)
     found["labels"] = ", ".join(map(str, model.labels.tolist()))
     return list(found.items())
