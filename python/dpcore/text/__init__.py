@@ -5,11 +5,8 @@ Imported without torch and without scikit-learn; names that need them say what t
 
 from __future__ import annotations
 
-<<<<<<< HEAD
 from typing import TYPE_CHECKING, Any
 
-=======
->>>>>>> h-drop
 from . import inference, schedules
 from .corpus import Corpus
 from .generating import generated
@@ -23,13 +20,10 @@ if TYPE_CHECKING:
     from .systems import DPNR, Bag, WordDropout
 
 __all__ = [
-    "DPNR",
-    "Bag",
     "Corpus",
     "Rewriter",
     "TfidfSVD",
     "Vocabulary",
-    "WordDropout",
     "generated",
     "inference",
     "read",
@@ -40,10 +34,19 @@ __all__ = [
 ]
 
 
+_OF_TORCH = ("Bag", "DPNR", "WordDropout")
+"""Names that need torch: not among those of `import *`, which would fail without it."""
+
+
 def __getattr__(name: str) -> Any:
-    """What torch is needed for is loaded when it is first named."""
-    if name in ("Bag", "DPNR", "WordDropout"):
+    """What needs torch is loaded when it is first named."""
+    if name in _OF_TORCH:
         from . import systems
 
         return getattr(systems, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """All names, those that need torch, too."""
+    return sorted([*globals(), *_OF_TORCH])

@@ -40,14 +40,17 @@ def _fitted(model: DPNR) -> list[tuple[str, str]]:
     found["not covered"] = "the texts that the weights were fitted to"
     if model.dropout is not None and model.dropout.masks == "bernoulli":
         claimed, true = (
-            word_dropout(level, model.dropout.mu) for level in (model.claim, model.true_epsilon)
+            word_dropout(level, model.dropout.mu) if math.isfinite(level) else level
+            for level in (model.claim, model.true_epsilon)
         )
         found["dropout"] = (
             f"for texts that differ in one word: claimed {claimed:.6g}, true {true:.6g}; for any "
             "two texts nothing is gained"
         )
     elif model.dropout is not None:
-        found["dropout"] = "a fixed share of masked words: what is published as its gain does not hold"
+        found["dropout"] = (
+            "a fixed share of masked words: what is published as its gain does not hold"
+        )
     found["trained"] = str(model.trained)
     found["labels"] = ", ".join(map(str, model.labels.tolist()))
     return list(found.items())
