@@ -17,7 +17,9 @@ from .tfidf import TfidfSVD
 from .vocabulary import Vocabulary, words_of
 
 if TYPE_CHECKING:
-    from .systems import DPNR, Bag, WordDropout
+    from .systems import DPNR as DPNR
+    from .systems import Bag as Bag
+    from .systems import WordDropout as WordDropout
 
 __all__ = [
     "Corpus",

@@ -234,6 +234,16 @@ class DPNR(TextClassifier):
             return math.inf
         return math.nan if self.real is None else self.real.value
 
+    @property
+    def verdict(self) -> str:
+        """Whether the claim holds for any two texts, in a few words."""
+        found = self.true_epsilon
+        if math.isnan(found):
+            return "not fitted"
+        level = f"true epsilon {found:.6g}" if math.isfinite(found) else "no epsilon at all"
+        false = found > self.claim * (1.0 + 1e-9)
+        return f"{'THE CLAIM IS FALSE: ' * false}{level} for any two texts"
+
     def clean(self, texts: Sequence[str]) -> Any:
         """The vectors without noise and, with word dropout, without masks: not private.
 
@@ -334,9 +344,7 @@ class DPNR(TextClassifier):
 
     def __repr__(self) -> str:
         """The arguments, and whether the claim holds."""
-        from .telling import verdict
-
-        return f"DPNR({self._arguments}; {verdict(self)})"
+        return f"DPNR({self._arguments}; {self.verdict})"
 
     def __str__(self) -> str:
         """What is claimed, what is true, for whom, and how it was trained."""

@@ -8,17 +8,7 @@ from ...calibration import word_dropout
 from ...torch.telling import rows
 from .dpnr import DPNR
 
-__all__ = ["told", "verdict"]
-
-
-def verdict(model: DPNR) -> str:
-    """Whether the claim holds for any two texts, in a few words."""
-    found = model.true_epsilon
-    if math.isnan(found):
-        return "not fitted"
-    level = f"true epsilon {found:.6g}" if math.isfinite(found) else "no epsilon at all"
-    false = found > model.claim * (1.0 + 1e-9)
-    return f"{'THE CLAIM IS FALSE: ' * false}{level} for any two texts"
+__all__ = ["told"]
 
 
 def told(model: DPNR) -> str:
@@ -27,7 +17,7 @@ def told(model: DPNR) -> str:
     if not listed:
         listed = [
             ("claim", f"epsilon {model.claim:g}, for any two texts"),
-            ("true", verdict(model)),
+            ("true", model.verdict),
         ]
         listed.append(("trained", "not yet: model.fit(corpus)"))
     lines = [f"  {label:<12} {line}" for label, line in listed]
