@@ -19,7 +19,7 @@ from ...torch import LaplaceNoise, MinMax, PrivateEncoder, SharedNoise
 from ...torch.mechanisms import EncoderMechanism
 from ...torch.private import transform_of
 from ...torch.saving import TRANSFORMS, described, made
-from .classifier import TextClassifier, Trained
+from .classifier import TextClassifier
 from .masking import WordDropout
 from .training import Recipe
 
@@ -182,7 +182,7 @@ class DPNR(TextClassifier):
         transform = made("transform", arguments.get("transform"), TRANSFORMS)
         return super().from_arguments({**arguments, "transform": transform}, extractor)
 
-    def restore(self, head: Any, labels: npt.NDArray[Any], trained: Trained) -> None:
+    def restore(self, head: Any, labels: Any, trained: dict[str, Any]) -> None:
         """Take over what was saved of a fitted model."""
         super().restore(head, labels, trained)
         self.private = self._protected()

@@ -7,8 +7,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-import numpy as np
-
 from ...errors import choice, invalid, mistyped
 from ...torch.encoding import encoder_of
 from ...torch.needed import torch
@@ -18,7 +16,7 @@ from ..needed import needed
 from ..tfidf import TfidfSVD
 from ..vocabulary import words_of
 from .bag import Bag
-from .classifier import TextClassifier, Trained
+from .classifier import TextClassifier
 
 __all__ = ["load", "save"]
 
@@ -83,8 +81,6 @@ def load(cls: type[Model], folder: str | PathLike[str], extractor: Any, device: 
     else:
         given = None
     model = cls.from_arguments(_mapping(config, "arguments"), given)
-    trained = _mapping(config, "trained")
-    trained["losses"] = tuple(trained.get("losses", ()))
     tensors = files.load_file(_file(place))
     shape = tensors["head.weight"].shape if "head.weight" in tensors else (0, 0)
     head = torch.nn.Linear(shape[1], shape[0])
@@ -96,7 +92,7 @@ def load(cls: type[Model], folder: str | PathLike[str], extractor: Any, device: 
     else:
         model.extractor = encoder_of(given)
     _filled(parts, tensors)
-    model.restore(head, np.array(config["labels"]), Trained(**trained))
+    model.restore(head, config["labels"], _mapping(config, "trained"))
     if device is not None:
         model.to(device)
     return model
