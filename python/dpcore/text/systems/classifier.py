@@ -256,7 +256,7 @@ class TextClassifier:
         weight, given = self.head.weight, numeric("vectors", "an array of numbers", vectors)
         if given.ndim != 2 or given.shape[1] != weight.shape[1]:
             raise invalid("vectors", f"of shape (n, {weight.shape[1]})", given.shape)
-        rows = torch.as_tensor(given, dtype=weight.dtype, device=weight.device)
+        rows = torch.tensor(given, dtype=weight.dtype, device=weight.device)
         with torch.no_grad():
             codes = self.head(rows).argmax(dim=1).cpu().numpy()
         found: npt.NDArray[Any] = self.labels[codes]
