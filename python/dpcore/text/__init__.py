@@ -18,6 +18,7 @@ from .vocabulary import Vocabulary, words_of
 
 if TYPE_CHECKING:
     from .systems import DPNR as DPNR
+    from .systems import ADePT as ADePT
     from .systems import Bag as Bag
     from .systems import WordDropout as WordDropout
 
@@ -36,7 +37,7 @@ __all__ = [
 ]
 
 
-_OF_TORCH = ("Bag", "DPNR", "WordDropout")
+_OF_TORCH = ("ADePT", "Bag", "DPNR", "WordDropout")
 """Names that need torch: not among those of `import *`, which would fail without it."""
 
 

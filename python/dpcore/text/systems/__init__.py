@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from .autoencoder import ADePT
 from .bag import Bag, Units
 from .classifier import TextClassifier, Trained
 from .dpnr import DPNR
 from .masking import WordDropout
 
-__all__ = ["DPNR", "Bag", "TextClassifier", "Trained", "Units", "WordDropout"]
+__all__ = ["DPNR", "ADePT", "Bag", "TextClassifier", "Trained", "Units", "WordDropout"]
