@@ -5,7 +5,7 @@ Imported without torch and without scikit-learn; names that need them say what t
 
 from __future__ import annotations
 
-from . import inference
+from . import inference, leakage
 from .corpus import Corpus
 from .generating import generated
 from .reading import read, word_vectors
@@ -21,6 +21,7 @@ __all__ = [
     "Vocabulary",
     "generated",
     "inference",
+    "leakage",
     "read",
     "split",
     "word_vectors",
