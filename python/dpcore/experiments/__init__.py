@@ -33,6 +33,7 @@ NAMES: tuple[str, ...] = (
     "divergence-accuracy",
     "renyi-of-mechanisms",
     "noise-layers",
+    "word2vec-leakage",
 )
 """The names of the experiments: each is that of a folder here, with _ for -."""
 
