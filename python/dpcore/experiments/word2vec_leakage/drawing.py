@@ -82,7 +82,7 @@ def _noise(axes: Axes, result: Result) -> None:
     axes.set(xscale="log", ylim=(-0.02 * axes.get_ylim()[1], None))
     axes.set_xticks(levels, [f"{level:g}" for level in levels])
     axes.set_xlabel("claimed epsilon of the noise", fontsize=TEXT)
-    axes.set_ylabel(f"top-1; solid: {result.anchored} anchors, dotted: none", fontsize=TEXT)
+    axes.set_ylabel(f"top-1; solid: {result.anchored} anchors, dotted: none", fontsize=SMALL)
     tidy(axes)
     true = [result.found("hashed", 0, epsilon=level, centred=True)[0].true for level in levels]
     above = axes.secondary_xaxis("top")
@@ -97,7 +97,8 @@ def _line(axes: Axes, x: list[Any], shares: list[list[float]], colour: str, styl
     wide = [statistics.stdev(one) if len(one) > 1 else 0.0 for one in shares]
     axes.errorbar(
         x, [statistics.fmean(one) for one in shares], yerr=wide, color=colour, linestyle=style,
-        linewidth=1.2, marker="o", markersize=2.5, elinewidth=0.7,
+        linewidth=1.2, marker="o", markersize=3, elinewidth=0.7,
+        markerfacecolor=colour if style == "-" else "white",
     )  # fmt: skip
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["SINGLE", "STUDY"]
+__all__ = ["SENTENCES", "SINGLE", "STUDY"]
+
+SENTENCES: Final = 118_964
+"""So many there are: of a part of them the figures would be others."""
 
 SINGLE: Final[dict[tuple[str, str, int], tuple[str, str]]] = {
     ("disjoint", "hashed", 0): (".169", ".259"),

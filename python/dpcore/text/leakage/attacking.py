@@ -36,7 +36,8 @@ def attack(
     Nearest by the cosine; a word that ties with another one comes last. Two embeddings that were
     learnt apart differ by a rotation, which a few known words settle: with `anchors` the victim's
     vectors are first turned by the orthogonal matrix that brings theirs closest to the
-    attacker's, ``argmin_R ||V R - A||``, rows scaled to length 1.
+    attacker's, ``argmin_R ||V R - A||``, rows scaled to length 1. Directions that fewer anchors
+    than dimensions leave open are not compared.
 
     Args:
         victim: the `Embedding` that is attacked.
@@ -158,10 +159,17 @@ def _unit(name: str, embedding: Embedding, words: Iterable[str], flat: bool) -> 
 
 
 def _rotation(victim: Embedding, attacker: Embedding, known: tuple[str, ...], flat: bool) -> Floats:
-    from scipy.linalg import orthogonal_procrustes
+    """The orthogonal matrix of Procrustes, on the directions that the anchors determine.
 
-    sides = _unit("victim", victim, known, flat), _unit("attacker", attacker, known, flat)
-    found: Floats = orthogonal_procrustes(*sides)[0]
+    ``U V'`` from the singular values ``A' B = U S V'``. Fewer anchors than dimensions leave some
+    singular values at zero and their directions to rounding: those are left out.
+    """
+    mine, theirs = (
+        _unit(name, one, known, flat) for name, one in (("victim", victim), ("attacker", attacker))
+    )
+    left, sizes, right = np.linalg.svd(mine.T @ theirs)
+    rank = int(np.sum(sizes > sizes[0] * len(sizes) * np.finfo(np.float64).eps))
+    found: Floats = left[:, :rank] @ right[:rank]
     return found
 
 
