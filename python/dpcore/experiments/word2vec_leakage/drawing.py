@@ -75,8 +75,7 @@ def _noise(axes: Axes, result: Result) -> None:
                 for level in levels
             ]
             shares = [[one.share(1).value for one in found] for _, found in points]
-            if all(shares):
-                _line(axes, [level for level, _ in points], shares, colour, style)
+            _line(axes, [level for level, _ in points], shares, colour, style)
     first = result.cells[0].found
     axes.axhline(first.chance[0], color=GREY, linewidth=0.8)
     axes.set(xscale="log", ylim=(-0.02 * axes.get_ylim()[1], None))
@@ -94,6 +93,9 @@ def _noise(axes: Axes, result: Result) -> None:
 
 
 def _line(axes: Axes, x: list[Any], shares: list[list[float]], colour: str, style: str) -> None:
+    # After Ctrl-C some starts have no runs.
+    there = [(place, one) for place, one in zip(x, shares, strict=True) if one]
+    x, shares = [place for place, _ in there], [one for _, one in there]
     wide = [statistics.stdev(one) if len(one) > 1 else 0.0 for one in shares]
     axes.errorbar(
         x, [statistics.fmean(one) for one in shares], yerr=wide, color=colour, linestyle=style,
