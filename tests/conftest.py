@@ -18,7 +18,8 @@ class DoctestsOfTorch:
     """Doctests of what needs torch are collected where it is installed."""
 
     def pytest_ignore_collect(self, collection_path):
-        return True if collection_path.match("python/dpcore/torch") else None
+        rooms = ("python/dpcore/torch", "python/dpcore/text/systems")
+        return True if any(map(collection_path.match, rooms)) else None
 
 
 def pytest_configure(config):

@@ -1,5 +1,7 @@
 """Calibration: noise for (epsilon, delta), its guards, and what a given noise really buys."""
 
+from .counterexamples import COUNTEREXAMPLES, Counterexample, MaskedWords
+from .dropout import word_dropout
 from .losses import RealEpsilon, real_epsilon
 from .normal import (
     GaussianNoise,
@@ -12,8 +14,11 @@ from .pure import L2Laplace, l2_laplace, laplace
 from .response import RandomisedResponse
 
 __all__ = [
+    "COUNTEREXAMPLES",
+    "Counterexample",
     "GaussianNoise",
     "L2Laplace",
+    "MaskedWords",
     "RandomisedResponse",
     "RealEpsilon",
     "gaussian_analytic",
@@ -23,4 +28,5 @@ __all__ = [
     "l2_laplace",
     "laplace",
     "real_epsilon",
+    "word_dropout",
 ]

@@ -5,7 +5,9 @@ Imported without torch and without scikit-learn; names that need them say what t
 
 from __future__ import annotations
 
-from . import inference, leakage
+from typing import TYPE_CHECKING, Any
+
+from . import inference, leakage, schedules
 from .corpus import Corpus
 from .generating import generated
 from .reading import read, word_vectors
@@ -13,6 +15,11 @@ from .rewriting import Rewriter
 from .splitting import split
 from .tfidf import TfidfSVD
 from .vocabulary import Vocabulary, words_of
+
+if TYPE_CHECKING:
+    from .systems import DPNR as DPNR
+    from .systems import Bag as Bag
+    from .systems import WordDropout as WordDropout
 
 __all__ = [
     "Corpus",
@@ -23,7 +30,26 @@ __all__ = [
     "inference",
     "leakage",
     "read",
+    "schedules",
     "split",
     "word_vectors",
     "words_of",
 ]
+
+
+_OF_TORCH = ("Bag", "DPNR", "WordDropout")
+"""Names that need torch: not among those of `import *`, which would fail without it."""
+
+
+def __getattr__(name: str) -> Any:
+    """What needs torch is loaded when it is first named."""
+    if name in _OF_TORCH:
+        from . import systems
+
+        return getattr(systems, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """All names, those that need torch, too."""
+    return sorted([*globals(), *_OF_TORCH])

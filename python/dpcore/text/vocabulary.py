@@ -155,15 +155,39 @@ class Vocabulary:
         """
         choice("empty", empty, ("error", "keep"))
         found = []
-        unknown = self._ids.get(_UNKNOWN, -1) if self.unknown == "token" else -1
         for row, text in enumerate(texts_of("texts", texts)):
-            ids = [self._ids.get(unit, unknown) for unit in self._units(text)]
-            ids = [number for number in ids if number >= 0]
+            ids, _, _ = self.spans(text)
             if not ids and empty == "error":
                 requirement = "a text with a known word (empty='keep' allows none)"
                 raise invalid(f"texts[{row}]", requirement, text)
             found.append(np.array(ids, dtype=np.int64))
         return found
+
+    def spans(self, text: str) -> tuple[list[int], list[tuple[int, int]], int]:
+        """The numbers of a text's units, and which words each of them covers.
+
+        Args:
+            text: a string.
+
+        Returns:
+            Numbers as `encode` gives them; for each the places of its first word and of the word
+            after its last; and how many words the text has, known or not.
+
+        Example:
+            >>> v = Vocabulary(["a", "goal", "a goal"], "drop", reserved=(), ngrams=2)
+            >>> v.spans("a late goal, a goal")
+            ([0, 1, 0, 1, 2], [(0, 1), (2, 3), (3, 4), (4, 5), (3, 5)], 5)
+        """
+        unknown = self._ids.get(_UNKNOWN, -1) if self.unknown == "token" else -1
+        words = self._words(text)
+        ids, places = [], []
+        for length in range(1, self.ngrams + 1):
+            for start in range(len(words) - length + 1):
+                number = self._ids.get(" ".join(words[start : start + length]), unknown)
+                if number >= 0:
+                    ids.append(number)
+                    places.append((start, start + length))
+        return ids, places, len(words)
 
     def decode(self, ids: Iterable[Any]) -> list[str]:
         """The words of every row of numbers, joined by blanks; reserved names are left out.
@@ -182,10 +206,14 @@ class Vocabulary:
             texts.append(" ".join(names[i] for i in chosen if i >= len(self.reserved)))
         return texts
 
-    def _units(self, text: str) -> Iterator[str]:
+    def _words(self, text: str) -> Sequence[str]:
         words = self.tokenise(text)
         if isinstance(words, str) or not all(isinstance(word, str) for word in words):
             raise mistyped("tokenise(text)", "a list of strings", words)
+        return words
+
+    def _units(self, text: str) -> Iterator[str]:
+        words = self._words(text)
         for length in range(1, self.ngrams + 1):
             for start in range(len(words) - length + 1):
                 yield " ".join(words[start : start + length])

@@ -42,6 +42,11 @@ class Encoder:
         return []
 
     @property
+    def random(self) -> bool:
+        """Whether the model says of itself, by an attribute `random`, that two calls differ."""
+        return getattr(self.model, "random", False) is True
+
+    @property
     def name(self) -> str:
         """What reports call the encoder."""
         found = getattr(self.model, "__qualname__", None) or type(self.model).__qualname__

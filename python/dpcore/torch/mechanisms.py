@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from ..adapters.torch import refuse_mixing
-from ..errors import invalid, mistyped
+from ..errors import AssumptionWarning, invalid, mistyped
 from ..events.held import numpy_of
 from ..mechanisms.texts import text_of
 from ..records import Pair
@@ -95,9 +96,10 @@ class EncoderMechanism:
         """The same where the encoder runs, as a tensor."""
         text = text_of("x", x)
         if self.random(text):
-            with seeded_globals(rng):
-                rows = self.encoder([text] * size)
-                return self._noisy(rows)
+            with seeded_globals(rng), warnings.catch_warnings():
+                # Rows that became zeros are told of by `notes_on`, not in every block.
+                warnings.simplefilter("ignore", AssumptionWarning)
+                return self._noisy(self.encoder([text] * size))
         rows = self._vector(text).expand(size, -1)
         if not isinstance(self.noise, NoiseLayer):
             # A module of somebody else's may write to its input.
@@ -118,7 +120,8 @@ class EncoderMechanism:
         """Whether the encoder itself is random: runs under different seeds differ."""
         if text not in self._random:
             first, *others = (self._run(text, run) for run in range(_ASKED))
-            self._random[text] = not all(_same(first, other) for other in others)
+            told = self.encoder.random
+            self._random[text] = told or not all(_same(first, other) for other in others)
             self._vectors[text] = first
             if self._random[text]:
                 runs = [self._run(text, run).double() for run in range(_RUNS)]
@@ -127,7 +130,9 @@ class EncoderMechanism:
 
     def _run(self, text: str, run: int) -> Any:
         # Seeds of its own: what is learnt of an encoder is the same in every audit.
-        with seeded_globals(np.random.default_rng(run)):
+        with seeded_globals(np.random.default_rng(run)), warnings.catch_warnings():
+            if self.encoder.random:
+                warnings.simplefilter("ignore", AssumptionWarning)
             return self.encoder([text])[0]
 
     def _vector(self, text: str) -> Any:
@@ -163,6 +168,11 @@ class EncoderMechanism:
             notes.append(
                 f"the encoder is random: it ran for every draw, attacks know the mean of {_RUNS} "
                 "runs, and no exact loss is stated"
+            )
+        if self.encoder.random and (zeroed := getattr(self.encoder, "zeroed", 0)):
+            notes.append(
+                f"{zeroed:,} random rows so far were constant and became zeros: outside of the "
+                "transform's range, within its sensitivity"
             )
         cut = self.encoder.truncated(texts)
         if cut:

@@ -28,7 +28,7 @@ from .mechanisms import EncoderMechanism, device_of
 from .needed import torch
 from .transforms import Clip, MinMax, Normalise
 
-__all__ = ["NOISES", "PrivateEncoder"]
+__all__ = ["NOISES", "PrivateEncoder", "transform_of"]
 
 NOISES = ("laplace", "gaussian", "l2_laplace")
 """The noises that a `PrivateEncoder` makes by itself, by name."""
@@ -106,14 +106,14 @@ class PrivateEncoder:
         self.strict = flag("strict", strict)
         self.encoder = encoder_of(encoder)
         self.encoder.array_dtype = torch.float32
-        self.transform = _transform_of(transform)
+        self.transform = transform_of(transform)
         with warnings.catch_warnings():
             # One word for the width: what an encoder says of it is nobody's text.
             warnings.simplefilter("ignore")
             self.encoder(["text"])
         self.noise = self._noise_of(noise)
         self.counted = {"texts": 0, "cut": 0}
-        self.worst: tuple[Pair, float] | None = None
+        self.worst: tuple[Pair, float | None] | None = None
         if self.strict and not self._given:
             raise _refusal(self)
 
@@ -210,13 +210,13 @@ class PrivateEncoder:
         """
         source = _source(rng)
         found = texts_of("texts", texts, fewest=0)
-        rows = self.clean(found)
+        with seeded_torch(source), torch.no_grad():
+            # Within, for an encoder may be random, too.
+            rows = self.clean(found)
+            private = numpy_of(self.noise(rows) if found else rows)
         self.counted["texts"] += len(found)
         self.counted["cut"] += self.encoder.truncated(found)
-        if not found:
-            return numpy_of(rows)
-        with seeded_torch(source), torch.no_grad():
-            return numpy_of(self.noise(rows))
+        return private
 
     def worst_pair(self, texts: Sequence[str], *, progress: bool | None = None) -> Pair:
         """The two texts with the largest exact loss of all pairs.
@@ -238,6 +238,9 @@ class PrivateEncoder:
         found = list(dict.fromkeys(texts_of("texts", texts, fewest=0)))
         if len(found) < 2:
             raise invalid("texts", "at least two different texts", len(found))
+        if self.encoder.random:
+            requirement = "the same in every call: one that is random has no exact loss"
+            raise invalid("encoder", requirement, self.encoder.name)
         rows = self.clean(found)
         norm = "l2" if isinstance(self.noise, (GaussianNoise, L2LaplaceNoise)) else "l1"
         first, second = farthest(rows, norm, progress)
@@ -266,10 +269,15 @@ class PrivateEncoder:
         noise = " ".join(repr(self.noise).split())
         return f"{self.encoder.name}, {self.transform!r}, epsilon={self.epsilon!r}{delta}, {noise}"
 
+    @property
+    def worst_found(self) -> str:
+        """The exact loss of the worst pair, as `repr` shows it; empty where there is none."""
+        loss = None if self.worst is None else self.worst[1]
+        return "" if loss is None else f"; exact loss of the worst pair {loss:.6g}"
+
     def __repr__(self) -> str:
         """The arguments, and the largest loss that `worst_pair` has found so far."""
-        found = "" if self.worst is None else f"; exact loss of the worst pair {self.worst[1]:.6g}"
-        return f"PrivateEncoder({self._arguments}{found})"
+        return f"PrivateEncoder({self._arguments}{self.worst_found})"
 
     def __str__(self) -> str:
         """What is claimed, what is true, for whom, and what was encoded so far."""
@@ -328,6 +336,15 @@ class _Transformed(Encoder):
         return self.inside.modules
 
     @property
+    def random(self) -> bool:
+        return self.inside.random
+
+    @property
+    def zeroed(self) -> int:
+        """How many rows the transform has made zeros so far."""
+        return getattr(self.transform, "zeroed", 0)
+
+    @property
     def longest(self) -> int | None:
         return self.inside.longest
 
@@ -346,7 +363,7 @@ def _source(rng: Rng) -> np.random.Generator:
     return np.random.default_rng(None if rng is None else seed_of(rng))
 
 
-def _transform_of(transform: Any) -> Any:
+def transform_of(transform: Any) -> Any:
     """A transform as a module; those of `dpcore.sensitivity` have a twin here."""
     twins: dict[type, Any] = {
         sensitivity.Clip: lambda one: Clip(one.norm, one.radius),

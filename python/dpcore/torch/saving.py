@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final
@@ -16,13 +16,13 @@ from .mechanisms import device_of
 from .private import PrivateEncoder
 from .transforms import Clip, MinMax, Normalise
 
-__all__ = ["load", "save"]
+__all__ = ["TRANSFORMS", "described", "load", "made", "read_config", "save", "write_config"]
 
 FORMAT: Final = "dpcore.PrivateEncoder/1"
 _KEYS: Final = {"format", "encoder", "transform", "noise", "epsilon", "delta", "strict"}
 _LAYERS: Final = (LaplaceNoise, GaussianNoise, L2LaplaceNoise, DPTextNoise, SharedNoise)
-_TRANSFORMS: Final = (Clip, MinMax, Normalise)
-_OURS: Final = {cls.__name__: cls for cls in (*_LAYERS, *_TRANSFORMS)}
+TRANSFORMS: Final = (Clip, MinMax, Normalise)
+_OURS: Final = {cls.__name__: cls for cls in (*_LAYERS, *TRANSFORMS)}
 _PICKLES: Final = {".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".npy", ".joblib"}
 """Suffixes of files that other loaders unpickle."""
 _WEIGHTS: Final = "encoder.safetensors"
@@ -31,22 +31,33 @@ _INSIDE: Final = "encoder"
 
 def save(private: PrivateEncoder, folder: str | PathLike[str]) -> Path:
     """Write an encoder, see `PrivateEncoder.save_pretrained`."""
+    config = {
+        "format": FORMAT,
+        "encoder": _encoder_words(private.encoder),
+        "transform": described("transform", private.transform, TRANSFORMS),
+        "noise": described("noise", private.noise, _LAYERS),
+        "epsilon": private.epsilon,
+        "delta": private.delta,
+        "strict": private.strict,
+    }
+    place = write_config(folder, config)
+    _write(private.encoder, place)
+    return place
+
+
+def write_config(folder: str | PathLike[str], config: dict[str, Any]) -> Path:
+    """Write config.json into a folder, which is made if it is missing.
+
+    Raises:
+        TypeError: if the folder is no path.
+        OSError: if it is a file, or cannot be written.
+    """
     place = _path(folder)
     if place.exists() and not place.is_dir():
         raise FileExistsError(
             message("folder", "a folder, or a path where there is nothing", str(place))
         )
-    config = {
-        "format": FORMAT,
-        "encoder": _encoder_words(private.encoder),
-        "transform": _words("transform", private.transform, _TRANSFORMS),
-        "noise": _words("noise", private.noise, _LAYERS),
-        "epsilon": private.epsilon,
-        "delta": private.delta,
-        "strict": private.strict,
-    }
     place.mkdir(parents=True, exist_ok=True)
-    _write(private.encoder, place)
     text = json.dumps(config, indent=1, allow_nan=False)
     (place / "config.json").write_text(text + "\n", encoding="utf-8")
     return place
@@ -57,7 +68,7 @@ def _encoder_words(encoder: Encoder) -> dict[str, Any]:
     return {**words, "pooling": encoder.pooling} if isinstance(encoder, Pooled) else words
 
 
-def _words(name: str, module: Any, kinds: tuple[type, ...]) -> dict[str, Any]:
+def described(name: str, module: Any, kinds: tuple[type, ...]) -> dict[str, Any]:
     """A layer or a transform as its class and its arguments."""
     if type(module) not in kinds:
         raise mistyped(name, "one of dpcore.torch, to be saved", module)
@@ -91,16 +102,15 @@ def _write(encoder: Encoder, place: Path) -> None:
 
 def load(folder: str | PathLike[str], encoder: Any, device: Any) -> PrivateEncoder:
     """Read an encoder, see `PrivateEncoder.from_pretrained`."""
-    place = _path(folder)
-    config = _config(place)
+    place, config = read_config(folder, FORMAT, _KEYS)
     words = config["encoder"]
     found = _encoder(place, words, encoder)
     private = PrivateEncoder(
         found,
-        _made("transform", config["transform"], _TRANSFORMS),
+        made("transform", config["transform"], TRANSFORMS),
         epsilon=config["epsilon"],
         delta=config["delta"],
-        noise=_made("noise", config["noise"], _LAYERS),
+        noise=made("noise", config["noise"], _LAYERS),
         strict=config["strict"],
     )
     if private.width != words["width"]:
@@ -114,7 +124,25 @@ def _path(folder: Any) -> Path:
     return Path(folder)
 
 
-def _config(place: Path) -> dict[str, Any]:
+def read_config(
+    folder: str | PathLike[str], format: str, keys: Set[str]
+) -> tuple[Path, dict[str, Any]]:
+    """Read config.json of a folder that holds nothing which could run code.
+
+    Args:
+        folder: a folder of this machine.
+        format: what its key "format" must say.
+        keys: those that it must have, all of them and no others.
+
+    Returns:
+        The folder, and what config.json holds.
+
+    Raises:
+        TypeError: if the folder is no path.
+        OSError: if there is no such folder, or no config.json in it.
+        ValueError: if that is not JSON of this format, or a file could hold a pickle.
+    """
+    place = _path(folder)
     if not place.is_dir():
         # A name of some hub is no folder, and nothing is fetched.
         raise FileNotFoundError(f"folder must be one that save_pretrained wrote, got {place}")
@@ -125,16 +153,16 @@ def _config(place: Path) -> dict[str, Any]:
         config = json.loads(file.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(f"{file} must be JSON, got {error}") from None
-    if not isinstance(config, dict) or config.get("format") != FORMAT:
+    if not isinstance(config, dict) or config.get("format") != format:
         said = config.get("format") if isinstance(config, dict) else config
-        raise invalid(f"format of {file}", repr(FORMAT), said)
-    for wrong in sorted(set(config) ^ _KEYS):
-        requirement = "one of " + ", ".join(sorted(_KEYS)) if wrong in config else "there"
+        raise invalid(f"format of {file}", repr(format), said)
+    for wrong in sorted(set(config) ^ keys):
+        requirement = "one of " + ", ".join(sorted(keys)) if wrong in config else "there"
         raise invalid(f"key of {file}", requirement, wrong)
     for path in sorted(place.rglob("*")):
         if path.suffix in _PICKLES:
             raise invalid("folder", "without files that could hold a pickle", str(path))
-    return config
+    return place, config
 
 
 def _encoder(place: Path, words: Any, given: Any) -> Encoder:
@@ -180,7 +208,7 @@ _READERS: Final[dict[str, Callable[[str, dict[str, Any]], Any]]] = {
 }
 
 
-def _made(name: str, words: Any, kinds: tuple[type, ...]) -> Any:
+def made(name: str, words: Any, kinds: tuple[type, ...]) -> Any:
     """A layer or a transform from its class and its arguments."""
     if not isinstance(words, dict):
         raise mistyped(f"{name} in config.json", "an object", words)

@@ -6,16 +6,17 @@ import math
 
 from .private import PrivateEncoder
 
-__all__ = ["told"]
+__all__ = ["rows", "told"]
 
 
 def told(private: PrivateEncoder) -> str:
     """The encoder as lines of text, one word before each."""
-    lines = [f"  {label:<12} {line}" for label, line in _rows(private)]
+    lines = [f"  {label:<12} {line}" for label, line in rows(private)]
     return "\n".join([f"PrivateEncoder of {private.encoder.name}", *lines])
 
 
-def _rows(private: PrivateEncoder) -> list[tuple[str, str]]:
+def rows(private: PrivateEncoder) -> list[tuple[str, str]]:
+    """What there is to know of an encoder, as (label, text)."""
     delta = f", delta {private.delta:g}" if private.delta else ""
     return [
         ("vectors", f"{private.width:,} numbers in {private.domain!r}"),
@@ -68,5 +69,7 @@ def _worst(private: PrivateEncoder) -> str:
     shown = " and ".join(
         repr(text if len(text) <= 40 else f"{text[:37]}...") for text in (pair.x, pair.x_prime)
     )
+    if loss is None:
+        return f"no exact loss, for the encoder is random: {shown}"
     level = f"{loss:.4f}" if math.isfinite(loss) else "infinite"
     return f"exact loss {level} (computed from the declared noise, not certified): {shown}"

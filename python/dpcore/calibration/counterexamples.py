@@ -1,0 +1,274 @@
+"""Where word dropout buys less than is claimed: small mechanisms, each with a sound twin.
+
+Their outputs are few, so that their laws and losses are sums that anybody can check.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, ClassVar, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import choice, instance, invalid, mistyped, real
+from ..mechanisms import positive
+from ..mechanisms.callables import name_of
+from ..records import Pair, Record
+from ..streams import Rng, sized
+from .dropout import word_dropout
+from .pure import Floats, generator
+from .response import Entries
+
+__all__ = [
+    "COUNTEREXAMPLES",
+    "MASK",
+    "Counterexample",
+    "MaskedWords",
+    "by_any",
+    "by_both",
+    "by_mask",
+]
+
+MASK = "_"
+"""What stands in the place of a masked word."""
+
+_LONGEST: Final = 12
+"""Words of a text: the law is a sum over all 2^n choices of masks."""
+
+Answer = Callable[[tuple[str, ...], float], Sequence[float]]
+"""The law of an answer to words of which some are masked: (words, epsilon) -> probabilities."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class MaskedWords(Record):
+    """Words of a text are masked at random, then one of finitely many answers is drawn.
+
+    Args:
+        answer: (words, epsilon) -> the probabilities of all answers to these words, masked ones
+            among them.
+        epsilon: what the answers are calibrated to, in (0, 1e300].
+        mu: the share of words that is masked, in [0, 1).
+        masks: "bernoulli": each word with probability mu; "exact": mu n of n words, all such
+            choices alike.
+
+    Raises:
+        TypeError: if a field is of the wrong kind.
+        ValueError: if a number is out of range, or `masks` unknown.
+
+    Source:
+        Lyu, He and Li (2020), algorithm 2, line 1: the masks.
+
+    Example:
+        >>> coin = MaskedWords(lambda words, epsilon: (0.9, 0.1) if "a" in words else (0.5, 0.5))
+        >>> coin.law("a b").round(12).tolist(), coin("a b", 4, 1).tolist()
+        ([0.7, 0.3], [0, 0, 0, 0])
+    """
+
+    answer: Answer
+    epsilon: float = 1.0
+    mu: float = 0.5
+    masks: str = "bernoulli"
+
+    thread_safe: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        if not callable(self.answer):
+            raise mistyped("answer", "a function (words, epsilon) -> probabilities", self.answer)
+        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
+        mu = real("mu", self.mu, low=0.0, high=1.0, open_high=True)
+        object.__setattr__(self, "mu", mu)
+        choice("masks", self.masks, ("bernoulli", "exact"))
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        fields = f"epsilon={self.epsilon:g}, mu={self.mu:g}, masks={self.masks!r}"
+        return f"MaskedWords({name_of(self.answer).rpartition('.')[2]}, {fields})"
+
+    @property
+    def claim(self) -> float:
+        """What is claimed of it: the bound of `word_dropout`, its conditions not looked at."""
+        return word_dropout(self.epsilon, self.mu)
+
+    def law(self, text: str) -> Floats:
+        """The exact probabilities of all answers to a text.
+
+        Args:
+            text: words, with a space between two.
+        """
+        chances, laws = self._masked(text)
+        found: Floats = chances @ laws
+        return found
+
+    def loss(self, pair: Pair) -> float:
+        """The exact privacy loss of two texts: the largest abs(ln(P_x / P_x')) of an answer.
+
+        Args:
+            pair: two texts.
+
+        Returns:
+            The loss; infinite if one of them alone has some answer.
+
+        Raises:
+            TypeError: if `pair` is not a Pair of texts.
+            ValueError: if a text has none or too many words, or no whole number of them is masked.
+        """
+        instance("pair", pair, Pair)
+        x, x_prime = self.law(pair.x), self.law(pair.x_prime)
+        possible = (x > 0.0) | (x_prime > 0.0)
+        with np.errstate(divide="ignore"):
+            ratios = np.log(x[possible]) - np.log(x_prime[possible])
+        return float(np.abs(ratios).max())
+
+    def __call__(self, x: str, size: int, rng: Rng = None) -> Entries:
+        """Draw answers to a text: masks first, then an answer to what they leave.
+
+        Args:
+            x: the text.
+            size: number of answers, at least 0.
+            rng: None, an int seed or a numpy Generator.
+
+        Returns:
+            Answers 0, 1, ..., shape `(size,)`.
+        """
+        chances, laws = self._masked(x)
+        size, rng = sized(size, 1), generator(rng)
+        drawn = rng.choice(len(chances), size=size, p=chances)
+        # The last answer takes what rounding leaves.
+        ends = np.cumsum(laws, axis=1)[:, :-1]
+        found: Entries = (rng.random(size)[:, None] >= ends[drawn]).sum(axis=1)
+        return found
+
+    def _masked(self, text: str) -> tuple[Floats, Floats]:
+        """The probability of each choice of masks, and the law of the answer given that choice."""
+        words = instance("text", text, str).split()
+        if not 1 <= len(words) <= _LONGEST:
+            raise invalid("text", f"1 to {_LONGEST} words", text)
+        choices = np.array(list(product((False, True), repeat=len(words))))
+        left = (
+            tuple(MASK if gone else word for word, gone in zip(words, masks, strict=True))
+            for masks in choices
+        )
+        laws = np.array([self.answer(words, self.epsilon) for words in left], np.float64)
+        if laws.ndim != 2 or (laws < 0.0).any() or not np.allclose(laws.sum(axis=1), 1.0):
+            raise invalid("answer", "a function whose probabilities sum to 1", laws.tolist())
+        return self._chances(text, choices.sum(axis=1), len(words)), laws
+
+    def _chances(self, text: str, hidden: npt.NDArray[Any], words: int) -> Floats:
+        """The probability of each choice, by how many words it hides."""
+        if self.masks == "bernoulli":
+            found: Floats = self.mu**hidden * (1.0 - self.mu) ** (words - hidden)
+            return found
+        wanted = round(self.mu * words)
+        if not math.isclose(wanted, self.mu * words, abs_tol=1e-9):
+            requirement = f"of such a length that mu={self.mu:g} masks a whole number of words"
+            raise invalid("text", requirement, text)
+        return np.where(hidden == wanted, 1.0 / math.comb(words, wanted), 0.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Counterexample(Record):
+    """A mechanism with word dropout that loses more than `word_dropout` says, and its twin.
+
+    Args:
+        name: what it is called.
+        mechanism: the mechanism, with the claim that its loss exceeds.
+        pair: two texts on which it does.
+        sound: the twin, for which the bound's conditions hold.
+        sound_pair: two texts on which the twin loses exactly what the bound says.
+        broken: the argument of `word_dropout` that refuses it: name and value.
+        what: the fault in one line.
+
+    Raises:
+        TypeError: if a mechanism or a pair is of another kind.
+
+    Source:
+        Worked out for this package, against Lyu, He and Li (2020), theorem 2.
+
+    Example:
+        >>> first = COUNTEREXAMPLES[0]
+        >>> first.name, first.broken
+        ('exact_counts', ('masks', 'exact'))
+        >>> round(first.mechanism.loss(first.pair), 4), round(first.mechanism.claim, 4)
+        (0.8137, 0.6201)
+        >>> round(first.sound.loss(first.sound_pair), 4)
+        0.6201
+    """
+
+    name: str
+    mechanism: MaskedWords
+    pair: Pair
+    sound: MaskedWords
+    sound_pair: Pair
+    broken: tuple[str, Any]
+    what: str
+
+    def __post_init__(self) -> None:
+        """Check the fields that calculate."""
+        for name in ("mechanism", "sound"):
+            instance(name, getattr(self, name), MaskedWords)
+        for name in ("pair", "sound_pair"):
+            instance(name, getattr(self, name), Pair)
+
+
+def _coin(shift: float, epsilon: float) -> tuple[float, float]:
+    """Answer 1 with probability ``e^(epsilon shift) / (1 + e^epsilon)``."""
+    chance = math.exp(epsilon * (shift - 1.0)) / (1.0 + math.exp(-epsilon))
+    return 1.0 - chance, chance
+
+
+def by_both(words: tuple[str, ...], epsilon: float) -> tuple[float, float]:
+    """Answer 1 is the likelier for "a" in front, the less likely for "b" behind.
+
+    Each place moves the probability by e^epsilon: `epsilon` for any change of one word.
+    """
+    return _coin(float(words[0] == "a") - float(words[-1] == "b"), epsilon)
+
+
+def by_any(words: tuple[str, ...], epsilon: float) -> tuple[float, float]:
+    """Answer 1 is the likelier for any text with "a" or "b": `epsilon` for any two texts."""
+    return _coin(float("a" in words or "b" in words), epsilon)
+
+
+def by_mask(words: tuple[str, ...], epsilon: float) -> tuple[float, float, float]:
+    """Randomised response to "a", and one more answer that tells of a mask: never neighbours."""
+    if MASK in words:
+        return 0.0, 0.0, 1.0
+    return (*_coin(float("a" in words), epsilon), 0.0)
+
+
+COUNTEREXAMPLES: tuple[Counterexample, ...] = (
+    Counterexample(
+        "exact_counts",
+        MaskedWords(by_both, masks="exact"),
+        Pair("a b", "c b"),
+        MaskedWords(by_both),
+        Pair("a b", "c b"),
+        ("masks", "exact"),
+        "one of two words is masked: without the first the second stays, two words away",
+    ),
+    Counterexample(
+        "masked_no_neighbour",
+        MaskedWords(by_mask),
+        Pair("a", "c"),
+        MaskedWords(by_any),
+        Pair("a", "c"),
+        ("masked_is_neighbour", False),
+        "a masked text has an answer of its own, so that masks take nothing off the others",
+    ),
+    Counterexample(
+        "any_two_texts",
+        MaskedWords(by_any),
+        Pair("a b", "c d"),
+        MaskedWords(by_any),
+        Pair("a d", "c d"),
+        ("neighbours", "any two texts"),
+        "both words differ, and are both masked with probability mu^2 only",
+    ),
+)
+"""One for each condition of `word_dropout`, at epsilon 1 and mu .5."""

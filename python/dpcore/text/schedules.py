@@ -1,0 +1,312 @@
+"""Training schedules: which epsilon the noise of training has in each epoch, or in each batch.
+
+A schedule is a function (epoch, epochs, rng) -> epsilon; epochs are counted from 1. One that has
+an attribute `every = "batch"` is asked again for each batch, any other once an epoch.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..errors import choice, instance, integer, invalid, mistyped, real
+from ..mechanisms import positive
+from ..mechanisms.callables import name_of
+from ..records import Record
+
+__all__ = [
+    "Constant",
+    "LogUniform",
+    "OverEpochs",
+    "Schedule",
+    "Stretched",
+    "Uniform",
+    "epsilon_of",
+    "every_of",
+    "title_of",
+]
+
+Schedule = Callable[[int, int, np.random.Generator], float]
+
+_EVERY = ("epoch", "batch")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Constant(Record, word="text.schedules.Constant"):
+    """The same epsilon in every epoch: robust training.
+
+    Args:
+        epsilon: of all epochs, in (0, 1e300].
+
+    Raises:
+        TypeError: if it is not a number.
+        ValueError: if it is out of range.
+
+    Source:
+        Lyu, He and Li (2020), algorithm 1.
+
+    Example:
+        >>> Constant(5.0)(epoch=3, epochs=14)
+        5.0
+    """
+
+    epsilon: float
+
+    every: ClassVar[str] = "epoch"
+
+    def __post_init__(self) -> None:
+        """Check the field."""
+        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
+
+    def __call__(self, epoch: int, epochs: int, rng: Any = None) -> float:
+        """The epsilon of an epoch, 1 to `epochs`; `rng` is not used."""
+        _place(epoch, epochs)
+        return self.epsilon
+
+    def __str__(self) -> str:
+        """Its name in tables."""
+        return f"constant {self.epsilon:g}"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class OverEpochs(Record, word="text.schedules.OverEpochs"):
+    """``start / n`` in epoch n, however many epochs there are: the noise grows with each.
+
+    Args:
+        start: epsilon of the first epoch, in (0, 1e300].
+
+    Raises:
+        TypeError: if it is not a number.
+        ValueError: if it is out of range.
+
+    Source:
+        Zouhri and Abecidan (2021), a study of DPNR, algorithm 3: 10/n, and 1/n, which fails.
+
+    Example:
+        >>> [OverEpochs(10.0)(n, 5) for n in (1, 2, 5)]
+        [10.0, 5.0, 2.0]
+    """
+
+    start: float
+
+    every: ClassVar[str] = "epoch"
+
+    def __post_init__(self) -> None:
+        """Check the field."""
+        object.__setattr__(self, "start", positive("start", self.start))
+
+    def __call__(self, epoch: int, epochs: int, rng: Any = None) -> float:
+        """The epsilon of an epoch, 1 to `epochs`; `rng` is not used."""
+        epoch, _ = _place(epoch, epochs)
+        return self.start / epoch
+
+    def __str__(self) -> str:
+        """Its name in tables."""
+        return f"{self.start:g}/n"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Stretched(Record, word="text.schedules.Stretched"):
+    """From `start` to `end` over all epochs, along a hyperbola, however many there are.
+
+    ``start / (1 + (start / end - 1) t)`` with ``t = (epoch - 1) / (epochs - 1)``, which is 0 for
+    one epoch. `Stretched(10, 2)` is 10 / (1 + 4 t): what 10/n does in five epochs.
+
+    Args:
+        start: epsilon of the first epoch, in (0, 1e300].
+        end: epsilon of the last one, in (0, 1e300].
+
+    Raises:
+        TypeError: if one is not a number.
+        ValueError: if one, or their ratio, is out of range.
+
+    Example:
+        >>> [round(Stretched(10.0, 2.0)(n, 14), 2) for n in (1, 2, 14)]
+        [10.0, 7.65, 2.0]
+    """
+
+    start: float
+    end: float
+
+    every: ClassVar[str] = "epoch"
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        for name in ("start", "end"):
+            object.__setattr__(self, name, positive(name, getattr(self, name)))
+        positive("start / end", self.start / self.end)
+
+    def __call__(self, epoch: int, epochs: int, rng: Any = None) -> float:
+        """The epsilon of an epoch, 1 to `epochs`; `rng` is not used."""
+        epoch, epochs = _place(epoch, epochs)
+        t = (epoch - 1) / max(epochs - 1, 1)
+        return self.start / (1.0 + (self.start / self.end - 1.0) * t)
+
+    def __str__(self) -> str:
+        """Its name in tables."""
+        return f"stretched {self.start:g} to {self.end:g}"
+
+
+class _Drawn(Record):
+    """A schedule that draws its epsilon: the fields and checks of both laws."""
+
+    __slots__ = ()
+
+    low: float
+    high: float
+    every: str
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        for name in ("low", "high"):
+            object.__setattr__(self, name, positive(name, getattr(self, name)))
+        if self.high < self.low:
+            raise invalid("high", f"at least low={self.low:g}", self.high)
+        choice("every", self.every, _EVERY)
+
+    def _named(self, law: str) -> str:
+        batch = ", every batch" if self.every == "batch" else ""
+        return f"{law} {self.low:g} to {self.high:g}{batch}"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Uniform(_Drawn, word="text.schedules.Uniform"):
+    """An epsilon drawn uniformly from [low, high]: training for noise that is not known yet.
+
+    Args:
+        low: smallest epsilon, in (0, 1e300].
+        high: largest, at least `low`.
+        every: "epoch" or "batch": how often it is drawn.
+
+    Raises:
+        TypeError: if a field is of the wrong kind.
+        ValueError: if one is out of range, or `every` is unknown.
+
+    Example:
+        >>> round(Uniform(2.0, 10.0)(1, 14, np.random.default_rng(1)), 4)
+        6.0946
+    """
+
+    low: float
+    high: float
+    every: str = "epoch"
+
+    def __call__(self, epoch: int, epochs: int, rng: np.random.Generator) -> float:
+        """An epsilon of an epoch, 1 to `epochs`, drawn with a numpy Generator."""
+        _place(epoch, epochs)
+        return float(_source(rng).uniform(self.low, self.high))
+
+    def __str__(self) -> str:
+        """Its name in tables."""
+        return self._named("uniform")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class LogUniform(_Drawn, word="text.schedules.LogUniform"):
+    """An epsilon whose logarithm is uniform between those of `low` and `high`.
+
+    Args:
+        low: smallest epsilon, in (0, 1e300].
+        high: largest, at least `low`.
+        every: "epoch" or "batch": how often it is drawn.
+
+    Raises:
+        TypeError: if a field is of the wrong kind.
+        ValueError: if one is out of range, or `every` is unknown.
+
+    Example:
+        >>> round(LogUniform(0.5, 10.0)(1, 14, np.random.default_rng(1)), 4)
+        2.3167
+    """
+
+    low: float
+    high: float
+    every: str = "epoch"
+
+    def __call__(self, epoch: int, epochs: int, rng: np.random.Generator) -> float:
+        """An epsilon of an epoch, 1 to `epochs`, drawn with a numpy Generator."""
+        _place(epoch, epochs)
+        drawn = math.exp(_source(rng).uniform(math.log(self.low), math.log(self.high)))
+        # The roundings of exp and log may lead one step outside.
+        return min(max(drawn, self.low), self.high)
+
+    def __str__(self) -> str:
+        """Its name in tables."""
+        return self._named("log-uniform")
+
+
+def epsilon_of(schedule: Schedule, epoch: int, epochs: int, rng: np.random.Generator) -> float:
+    """The epsilon that a schedule, one of these or anybody's function, gives to an epoch.
+
+    Args:
+        schedule: a function (epoch, epochs, rng) -> epsilon.
+        epoch: which epoch, from 1 to `epochs`.
+        epochs: how many there are.
+        rng: a numpy Generator, for schedules that draw.
+
+    Returns:
+        The epsilon, finite and above 0.
+
+    Raises:
+        TypeError: if the schedule cannot be called, or does not return a number.
+        ValueError: if what it returns is not finite and above 0.
+
+    Example:
+        >>> epsilon_of(lambda epoch, epochs, rng: 8 / epoch, 2, 5, np.random.default_rng(1))
+        4.0
+        >>> epsilon_of(lambda epoch, epochs, rng: 0.0, 2, 5, np.random.default_rng(1))
+        Traceback (most recent call last):
+        ...
+        ValueError: epsilon that ...<lambda> gives epoch 2 of 5 must be a finite number above...
+    """
+    _checked(schedule)
+    epoch, epochs = _place(epoch, epochs)
+    name = f"epsilon that {title_of(schedule)} gives epoch {epoch} of {epochs}"
+    return real(name, schedule(epoch, epochs, rng), low=0.0, open_low=True)
+
+
+def every_of(schedule: Schedule) -> str:
+    """How often a schedule is asked: "batch" where its attribute `every` says so, else "epoch".
+
+    Raises:
+        TypeError: if the schedule cannot be called, or `every` is not a string.
+        ValueError: if `every` is another string.
+
+    Example:
+        >>> every_of(Uniform(2.0, 10.0, every="batch")), every_of(Constant(5.0))
+        ('batch', 'epoch')
+    """
+    _checked(schedule)
+    every = getattr(schedule, "every", "epoch")
+    return choice(f"every of {title_of(schedule)}", every, _EVERY)
+
+
+def title_of(schedule: Schedule) -> str:
+    """One line that names a schedule in tables and pictures.
+
+    Example:
+        >>> title_of(Stretched(10.0, 2.0)), title_of(LogUniform(0.5, 10.0, every="batch"))
+        ('stretched 10 to 2', 'log-uniform 0.5 to 10, every batch')
+    """
+    return str(schedule) if isinstance(schedule, Record) else name_of(schedule)
+
+
+def _checked(schedule: Any) -> None:
+    # A class is callable too: `schedules.Constant` for `schedules.Constant(5)`.
+    if not callable(schedule) or isinstance(schedule, type):
+        requirement = "a function (epoch, epochs, rng) -> epsilon, such as schedules.Constant(5)"
+        raise mistyped("schedule", requirement, schedule)
+
+
+def _place(epoch: int, epochs: int) -> tuple[int, int]:
+    epochs = integer("epochs", epochs, 1)
+    return integer("epoch", epoch, 1, epochs), epochs
+
+
+def _source(rng: Any) -> np.random.Generator:
+    # A seed would give every epoch the same draw.
+    return instance("rng", rng, np.random.Generator)

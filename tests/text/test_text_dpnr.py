@@ -1,0 +1,247 @@
+"""DPNR trained on generated texts: it learns, its noise reaches the extractor, it repeats."""
+
+import json
+import math
+import warnings
+
+import numpy as np
+import pytest
+from shared_extras import needs
+
+torch = needs("torch", "safetensors", "sklearn")
+
+import dpcore  # noqa: E402
+from dpcore import calibration, sensitivity, structure  # noqa: E402
+from dpcore.text import DPNR, Corpus, TfidfSVD, WordDropout, generated, inference, schedules  # noqa: E402
+from dpcore.torch import Clip, PrivateEncoder  # noqa: E402
+
+CORPUS = generated("topics", 1000, rng=1)
+SHORT = {"epochs": 8, "pair": False, "rng": 1}
+
+
+@pytest.fixture(scope="module")
+def model():
+    """Not robust, at a claim of 5."""
+    return DPNR(dim=32, epsilon=5.0).fit(CORPUS, rng=1)
+
+
+def same(model, other):
+    return np.array_equal(
+        model.encode(CORPUS.test.texts, rng=3), other.encode(CORPUS.test.texts, rng=3)
+    )
+
+
+def test_it_learns_and_the_attacker_finds_the_leak(model):
+    test = CORPUS.test
+    clean = model.clean(test.texts).numpy()
+    assert np.mean(model.predicted(clean) == test.labels) >= 0.9
+    attackers = [logistic()]
+    found = inference.infer(
+        lambda texts: model.clean(texts).numpy(), CORPUS, "parent", attackers=attackers, rng=1
+    )
+    assert found.above_floor
+    assert found.accuracy.value > 0.75
+    # The negative control: texts whose attribute is a coin.
+    coin = np.random.default_rng(1).integers(0, 2, len(CORPUS))
+    none = inference.infer(
+        lambda texts: model.clean(texts).numpy(), CORPUS, coin, attackers=attackers, rng=1
+    )
+    assert not none.above_floor
+
+
+def logistic():
+    from sklearn.linear_model import LogisticRegression
+
+    return inference.Attacker(LogisticRegression(max_iter=200))
+
+
+def test_noise_of_training_makes_it_stand_noise():
+    robust = DPNR(dim=32, epsilon=3.0).fit(CORPUS, schedule=schedules.Constant(5.0), rng=1)
+    plain = DPNR(dim=32, epsilon=3.0).fit(CORPUS, rng=1)
+    print(robust.accuracy(CORPUS.train, rng=1), plain.accuracy(CORPUS.train, rng=1))
+    assert robust.accuracy(CORPUS.train, rng=1) > plain.accuracy(CORPUS.train, rng=1) + 0.02
+    assert "constant 5" in str(robust)
+    assert "no noise" in str(plain)
+
+
+def test_noise_passes_gradients_to_the_extractor(model):
+    for noise in ("iid", "shared"):
+        one = DPNR(dim=8, epsilon=5.0, noise=noise).fit(CORPUS, **SHORT)
+        rows = one.private.noise(one.transform(one.extractor(list(CORPUS.train.texts[:20]))))
+        one.head(rows).square().sum().backward()
+        assert float(one.extractor.embedding.weight.grad.to_dense().abs().max()) > 0.0
+
+
+def test_same_seed_same_weights():
+    first, again, other = (
+        DPNR(dim=8, epsilon=1.0, dropout=WordDropout(0.2)).fit(
+            CORPUS, schedule=schedules.Uniform(2.0, 10.0, every="batch"), **{**SHORT, "rng": seed}
+        )
+        for seed in (1, 1, 2)
+    )
+    assert torch.equal(first.extractor.embedding.weight, again.extractor.embedding.weight)
+    assert torch.equal(first.head.weight, again.head.weight)
+    assert not torch.equal(first.head.weight, other.head.weight)
+    assert same(first, again)
+
+
+def test_the_generators_of_torch_are_left_alone():
+    torch.manual_seed(5)
+    before = torch.get_rng_state()
+    DPNR(dim=4, epsilon=1.0).fit(CORPUS, schedule=lambda e, n, rng: 3.0, **{**SHORT, "epochs": 1})
+    assert torch.equal(before, torch.get_rng_state())
+
+
+def test_fresh_noise_at_every_call_and_none_that_repeats_another(model):
+    texts = ["the striker won the final"] * 2
+    first, again = model.encode(texts), model.encode(texts)
+    assert len({row.tobytes() for row in (*first, *again)}) == 4
+    assert np.array_equal(model.encode(texts, rng=1), model.encode(texts, rng=1))
+
+
+@pytest.mark.parametrize(
+    ("given", "true", "false"),
+    [
+        ({}, 160.0, True),
+        ({"scale": "sound"}, 5.0, False),
+        ({"noise": "shared"}, math.inf, True),
+        ({"noise": "shared", "scale": "sound"}, math.inf, True),
+        ({"transform": Clip("l1", 1.0)}, 5.0, False),
+        ({"transform": sensitivity.Clip("l2", 1.0)}, 5.0, False),
+    ],
+)
+def test_claim_and_truth_stand_apart(given, true, false):
+    one = DPNR(dim=32, epsilon=5.0, **given)
+    assert one.true_epsilon == pytest.approx(true, rel=1e-12)
+    one.fit(CORPUS, epochs=1, rng=1)
+    assert one.true_epsilon == pytest.approx(true, rel=1e-12)
+    assert one.private.true_epsilon == one.true_epsilon
+    for text in (repr(one), str(one)):
+        assert ("THE CLAIM IS FALSE" in text) is false
+    assert "the texts that the weights were fitted to" in str(one)
+    assert "k encodings of one text cost k times" in str(one)
+    pair, loss = one.worst
+    assert loss == one.as_mechanism().loss(pair)
+    assert loss <= true * (1 + 1e-6)
+    assert f"exact loss {loss:.4f}" in str(one) or "exact loss infinite" in str(one)
+
+
+def test_the_truth_follows_from_the_calibration():
+    for dim in (2, 64):
+        one = DPNR(dim=dim, epsilon=0.5)
+        law = dpcore.Laplace(2.0)
+        assert one.true_epsilon == calibration.real_epsilon(law, sensitivity.MinMaxRows(dim)).value
+        assert one.true_epsilon == pytest.approx(0.5 * dim)
+
+
+def test_published_is_refuted_and_sound_is_not(model):
+    pair = model.worst_pair(CORPUS.train.texts)
+    report = dpcore.audit(model, pair, trials=20_000, rng=1)
+    assert report.refuted
+    assert report.declared_loss == model.worst[1] > 5.0
+    sound = DPNR(dim=32, epsilon=5.0, scale="sound").fit(CORPUS, rng=1)
+    report = dpcore.audit(sound, sound.worst[0], trials=20_000, rng=1)
+    assert not report.refuted
+    assert report.declared_loss < 5.0
+
+
+def test_shared_noise_is_flagged_and_refuted():
+    shared = DPNR(dim=16, epsilon=0.05, noise="shared").fit(CORPUS, **SHORT)
+    pair = shared.worst_pair(CORPUS.train.texts)
+    assert dpcore.audit(shared, pair, trials=20_000, rng=1).refuted
+    clean = shared.clean([pair.x])[0]
+    assert "rank" in structure.inspect(shared.private.noise, clean, draws=512, rng=1).flagged
+    texts = CORPUS.test.texts
+    noisy, rows = shared.encode(texts, rng=1), shared.clean(texts).numpy()
+    # What minus the smallest entry gives back: the clean rows, but for float32 of noise of 20.
+    assert np.abs(noisy - noisy.min(axis=1, keepdims=True) - rows).max() < 1e-4
+
+
+def test_with_word_dropout_the_encoder_runs_for_every_draw_and_no_loss_is_exact():
+    one = DPNR(dim=8, epsilon=2.0, dropout=WordDropout(0.02)).fit(
+        CORPUS, schedule=schedules.Constant(2.0), epochs=2, rng=1
+    )
+    pair, loss = one.worst
+    assert loss is None
+    assert "no exact loss" in str(one)
+    assert "claimed" in str(one)
+    report = dpcore.audit(one, pair, trials=2000, rng=1)
+    assert report.declared_loss is None
+    assert any("the encoder is random" in note for note in report.notes)
+    # Of 8 draws without noise most have no mask at all, and yet it is not taken for constant.
+    rows = one.as_mechanism().encoder([pair.x] * 200)
+    assert 2 <= len(torch.unique(rows, dim=0)) < 150
+
+
+def test_masked_texts_may_be_empty_and_say_so_once():
+    one = DPNR(dim=8, epsilon=2.0, dropout=WordDropout(0.9)).fit(
+        CORPUS, schedule=schedules.Constant(2.0), epochs=1, pair=False, rng=1
+    )
+    short = ("goalkeeper", "penalty")
+    with pytest.warns(dpcore.errors.AssumptionWarning, match=r"\d+ of 20 rows are constant"):
+        one.encode(short[:1] * 20, rng=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        report = dpcore.audit(one, short, trials=500, rng=1)
+    assert any("became zeros" in note for note in report.notes)
+
+
+@pytest.mark.parametrize("noise", ["iid", "shared"])
+def test_it_returns_from_a_folder(tmp_path, noise):
+    one = DPNR(
+        dim=8, epsilon=2.0, noise=noise, dropout=WordDropout(0.3, "exact", "zero_id"),
+        transform=Clip("l1", 2.0),
+    ).fit(CORPUS, schedule=schedules.Stretched(10, 2), **SHORT)  # fmt: skip
+    folder = one.save_pretrained(tmp_path / "model")
+    again = DPNR.from_pretrained(folder)
+    assert repr(again) == repr(one)
+    assert again.trained == one.trained
+    assert same(one, again)
+    assert np.array_equal(again.predict(["a goal"], rng=1), one.predict(["a goal"], rng=1))
+    assert again.labels.dtype == one.labels.dtype
+    assert all(text not in (folder / "config.json").read_text() for text in CORPUS.train.texts)
+
+
+def test_a_frozen_extractor_is_fitted_once_and_returns(tmp_path):
+    tfidf = TfidfSVD(20)
+    one = DPNR(epsilon=100.0, extractor=tfidf).fit(CORPUS, epochs=10, rng=1)
+    assert tfidf.fitted_on == len(CORPUS.train)
+    assert one.dim is None
+    assert one.width == 20
+    assert one.true_epsilon == pytest.approx(2000.0)
+    assert one.accuracy(CORPUS.test, rng=1) > 0.7
+    again = DPNR.from_pretrained(one.save_pretrained(tmp_path))
+    assert same(one, again)
+    assert one.encode(CORPUS.test.texts).dtype == np.float32
+
+
+def test_a_function_of_ones_own_returns_with_itself(tmp_path):
+    def lengths(texts):
+        return [[float(len(t)), float(t.count("e")), float(t.count("a"))] for t in texts]
+
+    one = DPNR(epsilon=10.0, extractor=lengths).fit(CORPUS, epochs=1, rng=1)
+    one.save_pretrained(tmp_path)
+    assert same(one, DPNR.from_pretrained(tmp_path, extractor=lengths))
+    with pytest.raises(ValueError, match="encoder must be given for an encoder of one's own"):
+        DPNR.from_pretrained(tmp_path)
+
+
+def test_integer_labels_stay_integers():
+    numbers = np.unique(CORPUS.labels, return_inverse=True)[1]
+    corpus = Corpus(CORPUS.texts, numbers, split=CORPUS.split)
+    one = DPNR(dim=8, epsilon=50.0).fit(corpus, **SHORT)
+    assert one.predict(corpus.test.texts, rng=1).dtype == np.int64
+
+
+def test_it_is_an_encoder_for_inference_with_its_own_claim(model):
+    found = inference.infer(
+        model.encode, CORPUS, "parent", attackers=[logistic()], neighbours="any two texts", rng=1
+    )
+    assert found.seeded
+    assert found.certified.claim == 5.0
+    assert isinstance(model.private, PrivateEncoder)
+
+
+def test_the_audit_is_plain_data(model):
+    report = dpcore.audit(model, (CORPUS.texts[0], CORPUS.texts[1]), trials=2000, rng=1)
+    assert json.loads(report.to_json())["mechanism"]

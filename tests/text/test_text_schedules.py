@@ -1,0 +1,148 @@
+"""Training schedules: their formulas, their draws, and what of a user's function is refused."""
+
+import json
+import math
+import pickle
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpcore.report.encoding import encode
+from dpcore.text import schedules
+from dpcore.text.schedules import (
+    Constant,
+    LogUniform,
+    OverEpochs,
+    Stretched,
+    Uniform,
+    epsilon_of,
+    every_of,
+    title_of,
+)
+
+ALL = [
+    (Constant(5), "constant 5"),
+    (OverEpochs(10), "10/n"),
+    (Stretched(10, 2), "stretched 10 to 2"),
+    (Uniform(2, 10), "uniform 2 to 10"),
+    (LogUniform(0.5, 10, every="batch"), "log-uniform 0.5 to 10, every batch"),
+]
+ALPHA = 1e-6
+
+
+def over(schedule, epochs, rng=None):
+    return [epsilon_of(schedule, epoch, epochs, rng) for epoch in range(1, epochs + 1)]
+
+
+def test_the_fixed_ones_are_their_formulas():
+    assert over(Constant(5), 3) == [5.0] * 3
+    assert over(OverEpochs(10), 4) == [10.0, 5.0, 10 / 3, 2.5]
+    assert over(OverEpochs(1), 2) == [1.0, 0.5]
+    assert over(Stretched(10, 2), 14) == [10 / (1 + 4 * (n / 13)) for n in range(14)]
+    # In five epochs it is what 10/n is; in one it only starts.
+    assert over(Stretched(10, 2), 5) == pytest.approx(over(OverEpochs(10), 5), rel=1e-15)
+    assert over(Stretched(10, 2), 1) == [10.0]
+    assert over(Stretched(0.5, 5), 3)[-1] == pytest.approx(5.0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "law"), [(Uniform, stats.uniform), (LogUniform, stats.loguniform)]
+)
+def test_the_drawn_ones_have_their_law(kind, law):
+    draws = over(kind(0.5, 10), 20_000, np.random.default_rng(3))
+    arguments = (0.5, 9.5) if kind is Uniform else (0.5, 10)
+    assert stats.kstest(draws, law(*arguments).cdf).pvalue > ALPHA
+    assert min(draws) >= 0.5
+    assert max(draws) <= 10
+    # The control: the other law.
+    other = stats.loguniform(0.5, 10) if kind is Uniform else stats.uniform(0.5, 9.5)
+    assert stats.kstest(draws, other.cdf).pvalue < ALPHA
+    assert over(kind(3, 3), 2, np.random.default_rng(1)) == pytest.approx([3.0, 3.0])
+    assert over(kind(0.5, 10), 5, np.random.default_rng(3)) == draws[:5]
+
+
+@pytest.mark.parametrize(("schedule", "title"), ALL)
+def test_they_are_records(schedule, title):
+    assert title_of(schedule) == str(schedule) == title
+    assert pickle.loads(pickle.dumps(schedule)) == schedule
+    assert eval(repr(schedule), dict(vars(schedules))) == schedule
+    # The word keeps the schedule `Uniform` apart from the noise.
+    found = json.loads(json.dumps(encode(schedule)))
+    assert found["record"] == f"text.schedules.{type(schedule).__name__}"
+    assert every_of(schedule) == ("batch" if "batch" in title else "epoch")
+    with pytest.raises((AttributeError, TypeError)):
+        schedule.every = "batch"
+
+
+def test_any_function_fits():
+    def halved(epoch, epochs, rng):
+        return np.float32(8.0) / 2**epoch
+
+    assert over(halved, 3) == [4.0, 2.0, 1.0]
+    assert every_of(halved) == "epoch"
+    assert title_of(halved).endswith("halved")
+    halved.every = "batch"
+    assert every_of(halved) == "batch"
+    halved.every = "step"
+    with pytest.raises(ValueError, match=r"^every of .*halved must be one of 'epoch', 'batch'"):
+        every_of(halved)
+
+
+@pytest.mark.parametrize("value", [0, -1.0, math.nan, math.inf, np.float64("nan"), 10**400])
+def test_what_is_no_epsilon_is_refused_with_the_epoch(value):
+    def mine(epoch, epochs, rng):
+        return value if epoch == 2 else 1.0
+
+    assert epsilon_of(mine, 1, 3, None) == 1.0
+    message = r"^epsilon that .*mine gives epoch 2 of 3 must be a finite number above 0, got "
+    with pytest.raises(ValueError, match=message):
+        epsilon_of(mine, 2, 3, None)
+
+
+@pytest.mark.parametrize("value", [None, "5", True, [5.0], np.array(5.0), 5j])
+def test_what_is_no_number_is_refused(value):
+    with pytest.raises(TypeError, match=r"lambda> gives epoch 1 of 3 must be a finite number"):
+        epsilon_of(lambda epoch, epochs, rng: value, 1, 3, None)
+
+
+def test_a_schedule_that_underflows_is_refused():
+    with pytest.raises(ValueError, match=r"that 4.9.*e-324/n gives epoch 2 of 3 must be .*, got 0"):
+        over(OverEpochs(5e-324), 3)
+
+
+def test_errors_of_a_users_function_pass_untouched():
+    with pytest.raises(ZeroDivisionError):
+        epsilon_of(lambda epoch, epochs, rng: 1 / 0, 1, 1, None)
+
+
+@pytest.mark.parametrize("schedule", [5.0, None, "constant", Constant])
+def test_what_is_no_schedule(schedule):
+    for ask in (every_of, lambda one: epsilon_of(one, 1, 1, None)):
+        with pytest.raises(TypeError, match=r"^schedule must be a function \(epoch, epochs, rng\)"):
+            ask(schedule)
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: Constant(0), ValueError, "epsilon must be a finite number above 0"),
+        (lambda: Constant("5"), TypeError, "epsilon must be a finite number above 0"),
+        (lambda: OverEpochs(math.nan), ValueError, "start must be"),
+        (lambda: Stretched(10, 0), ValueError, "end must be"),
+        (lambda: Stretched(1e300, 1e-300), ValueError, "start / end must be"),
+        (lambda: Uniform(10, 2), ValueError, "high must be at least low=10, got 2.0"),
+        (lambda: LogUniform(0, 2), ValueError, "low must be"),
+        (lambda: Uniform(2, 10, every="step"), ValueError, "every must be one of"),
+        (lambda: Uniform(2, 10, every=1), TypeError, "every must be one of"),
+        (lambda: Constant(5)(0, 3), ValueError, "epoch must be an integer from 1 to 3, got 0"),
+        (lambda: Constant(5)(4, 3), ValueError, "epoch must be an integer from 1 to 3, got 4"),
+        (lambda: OverEpochs(5)(1.0, 3), TypeError, "epoch must be an integer"),
+        (lambda: Stretched(5, 1)(1, 0), ValueError, "epochs must be an integer at least 1"),
+        (lambda: Uniform(2, 10)(1, 3, None), TypeError, "rng must be a Generator, got None"),
+        (lambda: LogUniform(2, 10)(1, 3, 7), TypeError, "rng must be a Generator, got 7"),
+    ],
+)
+def test_wrong_arguments(make, error, message):
+    with pytest.raises(error, match=f"^{message}"):
+        make()
