@@ -155,7 +155,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         KeyboardInterrupt: on Ctrl-C before anything was found.
 
     Source:
-        The attack of the study of Lyu, He and Li (2020), with the controls that it lacks.
+        The attack of a study of DPNR (Lyu, He and Li, 2020), with the controls that it lacks.
 
     Example:
         >>> from importlib.util import find_spec

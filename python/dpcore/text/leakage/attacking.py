@@ -40,7 +40,7 @@ def attack(
     than dimensions leave open are not compared.
 
     Args:
-        victim: the `Embedding` that is attacked.
+        victim: the `Embedding` that is attacked (`Embedding.of` makes one of gensim's vectors).
         attacker: the attacker's own `Embedding`, of the same dimension.
         words: private words to look for; None are all of the victim's that are no anchors. Words
             that the attacker lacks count as not found.
@@ -60,7 +60,8 @@ def attack(
             of words, or a vector is zero.
 
     Source:
-        Lyu, He and Li (2020) for the setting; Schoenemann (1966) for the rotation.
+        A study of DPNR (Lyu, He and Li, 2020), which tries it without anchors; Schoenemann (1966)
+        for the rotation.
 
     Example:
         >>> rng = np.random.default_rng(1)
