@@ -52,6 +52,11 @@ def test_the_same_words_for_every_start_and_number_of_anchors(result):
             assert len(words) == 1
 
 
+def test_the_start_stands_out_without_what_all_vectors_share(result):
+    assert result.mean("hashed", 0, dropped=3) > result.mean("hashed", 0)
+    assert result.mean("other", 0, dropped=3) < 0.05
+
+
 def test_noise_has_its_true_epsilon(result):
     for level in (1.0, 50.0):
         for one in result.found("hashed", 0, epsilon=level, centred=True):
@@ -72,7 +77,7 @@ def test_the_record_the_table_and_the_picture(result):
     assert "made-up sentences: give --data" in text
     assert "single" not in text
     assert "mean and spread of 2 seeds" in text
-    assert max(map(len, text.splitlines())) < 150
+    assert max(map(len, text.splitlines())) < 160
     left, right = result.plot().axes
     assert "anchors" in left.get_xlabel()
     assert [label.get_text() for label in left.get_xticklabels()] == ["none", "10", "200"]
@@ -95,6 +100,7 @@ def test_smaller_sizes_and_ones_own_file(tmp_path):
     text = result.table()
     assert "mine.txt, read as lines" in text
     assert text.splitlines()[-1].split()[:2] == ["25", "%"]
+    assert result.mean("hashed", 0, size=0.25, dropped=3) > result.mean("hashed", 0, size=0.25)
     assert Config(full=True).seeds == 10
 
 

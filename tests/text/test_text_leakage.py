@@ -98,6 +98,20 @@ def test_centring_undoes_the_shift_of_min_max():
     assert attack(scaled, MINE).hits < attack(scaled, MINE, centre=True).hits
 
 
+def test_what_all_vectors_share_is_dropped():
+    rng = np.random.default_rng(5)
+    shared = rng.normal(size=(2, 3, 20))
+    mine, theirs = (
+        Embedding(WORDS, MINE.vectors + 30 * (rng.normal(size=(300, 3)) + 2) @ side)
+        for side in shared
+    )
+    assert attack(mine, theirs).share(1).high < 0.1
+    assert attack(mine, theirs, drop=3).share(1).low > 0.8
+    # The control: words that differ are not made alike.
+    assert attack(mine, OTHER, drop=3).share(1).high < 0.05
+    assert attack(mine, theirs, drop=3).dropped == 3
+
+
 def test_blocks_change_nothing(monkeypatch):
     whole = attack(MINE, NEAR, anchors=WORDS[:30])
     monkeypatch.setattr(leakage.attacking, "_BLOCK", 900)
@@ -183,6 +197,7 @@ BAD = [
     (lambda: attack(MINE, NEAR, topn=()), ValueError, "topn must be one number, or several"),
     (lambda: attack(MINE, NEAR, topn="5"), TypeError, "topn must be an integer"),
     (lambda: attack(MINE, NEAR, centre=1), TypeError, "centre must be True or False"),
+    (lambda: attack(MINE, NEAR, drop=20), ValueError, "drop must be an integer from 0 to 19"),
     (lambda: attack(MINE, NEAR, confidence=1), ValueError, "confidence must be"),
     (lambda: attack(Embedding(("a",), [[0.0]]), Embedding(("a",), [[1.0]]), topn=1), ValueError,
      "victim's vectors must be other than zero, got \"the one of 'a'\""),

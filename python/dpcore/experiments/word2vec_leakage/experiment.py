@@ -44,6 +44,9 @@ HALVES: Final = {"disjoint": 0.0, "overlapping": 0.5}
 ANCHORED: Final = 500
 """The number of anchors in the tables; fewer where there are not as many."""
 
+DROPPED: Final = 3
+"""Directions that are dropped in one row of the tables: without them the start stands out."""
+
 _MADE: Final = 40_000
 _FEWEST: Final = 1000
 _SIZES: Final = (1.0, 0.5, 0.25)
@@ -229,14 +232,17 @@ def _attacks(
     numbers = [number for number in config.anchors if 3 * number <= 2 * len(common)]
     known, held_out = common[: numbers[-1]], common[numbers[-1] :]
 
-    def cell(side: Embedding, words: Any, anchors: int, centre: bool = False) -> Cell:
+    def cell(
+        side: Embedding, words: Any, anchors: int, centre: bool = False, drop: int = 0
+    ) -> Cell:
         found = attack(
-            side, attacker, words, anchors=known[:anchors], topn=_TOPN, centre=centre,
+            side, attacker, words, anchors=known[:anchors], topn=_TOPN, centre=centre, drop=drop,
             confidence=config.confidence, progress=False,
         )  # fmt: skip
         return Cell(job.start, name, job.size, job.number, words is not None, found)
 
     cells = [cell(victim, held_out, number) for number in numbers]
+    cells.append(cell(victim, held_out, 0, drop=DROPPED))
     if job.start == "hashed":
         cells.append(cell(victim, None, 0))
     for level in config.epsilons if (job.size, name) == (1.0, "disjoint") else ():
@@ -282,6 +288,7 @@ class Result:
         held_out: bool = True,
         epsilon: float | None = None,
         centred: bool = False,
+        dropped: int = 0,
     ) -> tuple[Leakage, ...]:
         """The attacks of a kind, one a run; none if there are none."""
         return tuple(
@@ -289,8 +296,8 @@ class Result:
             for cell in self.cells
             if (cell.start, cell.halves, cell.size, cell.held_out)
             == (start, halves, size, held_out)
-            and (cell.found.anchors, cell.found.claimed, cell.found.centred)
-            == (anchors, epsilon, centred)
+            and (cell.found.anchors, cell.found.claimed, cell.found.centred, cell.found.dropped)
+            == (anchors, epsilon, centred, dropped)
         )
 
     def mean(self, start: str, anchors: int, topn: int = 1, **kind: Any) -> float:

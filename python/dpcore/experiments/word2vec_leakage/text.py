@@ -10,7 +10,7 @@ from ...report.encoding import encode
 from ...text.leakage import Leakage
 from ..text import aligned, record
 from .earlier import SENTENCES, SINGLE, STUDY
-from .experiment import HALVES, NAME, STARTS, Result
+from .experiment import DROPPED, HALVES, NAME, STARTS, Result
 
 Found = Sequence[Leakage]
 
@@ -27,6 +27,10 @@ def text(result: Result) -> str:
     if result.partial:
         parts.append("INTERRUPTED: only what was done is shown")
     parts.append(_main(result))
+    parts.append(
+        "dropped: leading principal directions of each embedding that are removed first, with its "
+        "mean vector\n(any attacker can who sees the vectors of many words)"
+    )
     if real_sentences(result):
         parts.append(
             "single: an earlier single run (1,496 held-out words, V = 3,537). study: gensim 3.8.3, "
@@ -55,21 +59,25 @@ def _head(result: Result) -> str:
 
 
 def _main(result: Result) -> str:
-    head = ["halves", "start", "words", "anchors", "top-1", "interval", "top-5"]
+    head = ["halves", "start", "words", "anchors", "dropped", "top-1", "interval", "top-5"]
     compared = real_sentences(result)
     rows = [[*head, "single", "study"] if compared else head]
     for name in HALVES:
-        cases = [(start, anchors, True) for anchors in (0, result.anchored) for start in STARTS]
-        for start, anchors, held_out in [*dict.fromkeys(cases), ("hashed", 0, False)]:
-            found = result.found(start, anchors, halves=name, held_out=held_out)
+        cases = [(start, n, True, 0) for n in (0, result.anchored) for start in STARTS]
+        # The start alone: neither anchors nor what all vectors share.
+        cases += [(start, 0, True, DROPPED) for start in STARTS]
+        for start, anchors, held_out, drop in [*dict.fromkeys(cases), ("hashed", 0, False, 0)]:
+            found = result.found(start, anchors, halves=name, held_out=held_out, dropped=drop)
             if not found:
                 continue
             words = "held out" if held_out else "all"
-            row = [name, STARTS[start], words, str(anchors)]
+            row = [name, STARTS[start], words, str(anchors), str(drop)]
             row += [spread(found, 1), _interval(found[0]), spread(found, 5)]
             if compared:
                 row.append(
-                    _earlier(found, SINGLE.get((name, start, anchors)) if held_out else None)
+                    _earlier(
+                        found, SINGLE.get((name, start, anchors)) if held_out and not drop else None
+                    )
                 )
                 row.append(_earlier(found, None if held_out or name == "disjoint" else STUDY))
             rows.append(row)
@@ -148,7 +156,7 @@ def _noise(result: Result) -> str:
 
 
 def _sizes(result: Result) -> str:
-    heads = ["sentences used", "V", "held out", *STARTS, "anchors", *STARTS]
+    heads = ["sentences", "V", "held out", *STARTS, "anchors", *STARTS, "dropped", "hashed"]
     rows = []
     for size in dict.fromkeys(cell.size for cell in result.cells):
         held = [c.found for c in result.cells if c.size == size and c.halves == "disjoint"]
@@ -156,13 +164,17 @@ def _sizes(result: Result) -> str:
         found = [result.found(start, n, size=size) for n in (0, most) for start in STARTS]
         if not all(found):
             continue
+        found.append(result.found("hashed", 0, size=size, dropped=DROPPED))
         shares = [spread(one, 1) for one in found]
         first = found[0][0]
         rows.append(
             [f"{100 * size:g} %", f"{first.vocabulary:,}", f"{first.words:,}", *shares[:3],
-             str(most), *shares[3:]]
+             str(most), *shares[3:6], str(DROPPED), shares[6]]
         )  # fmt: skip
-    note = "Smaller corpora, disjoint halves: top-1 by start, without anchors and with some"
+    note = (
+        "Smaller corpora, disjoint halves: top-1 by start, without anchors, with some, and with "
+        "directions dropped"
+    )
     return f"{note}\n\n{aligned([heads, *rows])}"
 
 
@@ -180,6 +192,7 @@ def plain(result: Result) -> dict[str, Any]:
             "vocabulary": cell.found.vocabulary,
             "anchors": cell.found.anchors,
             "centred": cell.found.centred,
+            "dropped": cell.found.dropped,
             "claimed": encode(cell.found.claimed),
             "true": encode(cell.found.true),
             "top": {

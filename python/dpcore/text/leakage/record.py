@@ -27,6 +27,7 @@ class Leakage(Record):
         topn: numbers of nearest words.
         hits: of each of them, the private words that were found.
         centred: True if the mean of each vector was subtracted first.
+        dropped: how many leading directions of each embedding were removed first.
         claimed: the epsilon that noise on the victim's vectors is said to give, None without.
         true: what it gives for any two words.
         confidence: of each interval by itself.
@@ -39,6 +40,7 @@ class Leakage(Record):
     topn: tuple[int, ...]
     hits: tuple[int, ...]
     centred: bool
+    dropped: int
     claimed: float | None
     true: float | None
     confidence: float
