@@ -18,6 +18,12 @@ from .vocabulary import Vocabulary, words_of
 
 if TYPE_CHECKING:
     from .systems import DPNR, Bag, WordDropout
+    from .systems.adversarial import (
+        AdversarialClassification,
+        AdversarialGeneration,
+        Declustering,
+        MinMaxAdversary,
+    )
 
 __all__ = [
     "Corpus",
@@ -34,7 +40,10 @@ __all__ = [
 ]
 
 
-_OF_TORCH = ("Bag", "DPNR", "WordDropout")
+_DEFENCES = (
+    "AdversarialClassification", "AdversarialGeneration", "Declustering", "MinMaxAdversary",
+)  # fmt: skip
+_OF_TORCH = ("Bag", "DPNR", "WordDropout", *_DEFENCES)
 """Names that need torch: not among those of `import *`, which would fail without it."""
 
 

@@ -1,10 +1,27 @@
-"""Trained encoders of texts, as published and repaired. They need torch."""
+"""Trained encoders of texts, as published and repaired, and baselines. They need torch."""
 
 from __future__ import annotations
 
+from .adversarial import (
+    AdversarialClassification,
+    AdversarialGeneration,
+    Declustering,
+    MinMaxAdversary,
+)
 from .bag import Bag, Units
 from .classifier import TextClassifier, Trained
 from .dpnr import DPNR
 from .masking import WordDropout
 
-__all__ = ["DPNR", "Bag", "TextClassifier", "Trained", "Units", "WordDropout"]
+__all__ = [
+    "DPNR",
+    "AdversarialClassification",
+    "AdversarialGeneration",
+    "Bag",
+    "Declustering",
+    "MinMaxAdversary",
+    "TextClassifier",
+    "Trained",
+    "Units",
+    "WordDropout",
+]

@@ -24,7 +24,7 @@ __all__ = ["load", "save"]
 
 Model = TypeVar("Model", bound=TextClassifier)
 
-_KEYS: Final = {"format", "arguments", "extractor", "words", "labels", "trained"}
+_KEYS: Final = {"format", "arguments", "extractor", "words", "labels", "trained", "beside"}
 _HEAD: Final = "model.safetensors"
 _EXTRACTOR: Final = "extractor"
 
@@ -38,6 +38,7 @@ def save(model: TextClassifier, folder: str | PathLike[str]) -> Path:
     words = [] if bag is None else list(bag.vocabulary.words)
     if bag is not None and bag.vocabulary.tokenise is not words_of:
         raise mistyped("tokenise", "words_of, to be saved", bag.vocabulary.tokenise)
+    beside, modules = model.beside
     config = {
         "format": _format(type(model)),
         "arguments": model.arguments,
@@ -45,9 +46,14 @@ def save(model: TextClassifier, folder: str | PathLike[str]) -> Path:
         "words": words,
         "labels": model.labels.tolist(),
         "trained": asdict(model.trained),
+        "beside": beside,
     }
     place = write_config(folder, config)
-    tensors = {f"head.{name}": value for name, value in model.head.state_dict().items()}
+    tensors = {
+        f"{part}.{name}": value
+        for part, module in {"head": model.head, **modules}.items()
+        for name, value in module.state_dict().items()
+    }
     if bag is not None:
         tensors["bag.weight"] = bag.embedding.weight.detach()
     files.save_file({name: value.cpu() for name, value in tensors.items()}, place / _HEAD)
@@ -88,7 +94,8 @@ def load(cls: type[Model], folder: str | PathLike[str], extractor: Any, device: 
     tensors = files.load_file(_file(place))
     shape = tensors["head.weight"].shape if "head.weight" in tensors else (0, 0)
     head = torch.nn.Linear(shape[1], shape[0])
-    parts = {"head": head}
+    model.rebuild(_mapping(config, "beside"), shape[1])
+    parts = {"head": head, **model.beside[1]}
     if kind == "bag":
         assert model.dim is not None
         model.extractor = Bag(model.vocabulary_of(config["words"]), model.dim, model.dropout).eval()
