@@ -46,10 +46,12 @@ def number(value):
     return INF if value == "inf" else value
 
 
+NEEDED = {"noise-layers": "torch", "word2vec-leakage": "gensim"}
+
+
 def possible(name):
     """Skip what needs a package that is not there."""
-    if name == "noise-layers":
-        needs("torch")
+    needs(NEEDED.get(name, "dpcore"))
     return name
 
 
@@ -65,6 +67,7 @@ PARTS = {
     "habernal2021-figure1": {"dims": (1, 2, 24, 160)},
     "divergence-accuracy": {"cases": ("n1-half", "atoms-8", "cauchy")},
     "noise-layers": {"layers": ("LaplaceNoise", "SharedNoise"), "seeds": 1},
+    "word2vec-leakage": {"seeds": 1, "epsilons": (5.0,)},
 }
 """Of experiments that take long, a part; they have tests of their own."""
 
@@ -81,6 +84,7 @@ AXES = {
     "divergence-accuracy": 3,
     "renyi-of-mechanisms": 16,
     "noise-layers": 1,
+    "word2vec-leakage": 2,
 }
 """Panels of each picture."""
 
@@ -389,7 +393,7 @@ def test_pictures_need_no_global_state():
     import matplotlib
 
     before = dict(matplotlib.rcParams)
-    there = [name for name in experiments.NAMES if name != "noise-layers" or find_spec("torch")]
+    there = [name for name in experiments.NAMES if find_spec(NEEDED.get(name, "dpcore"))]
     figures = {name: run(name, trials=1000).plot() for name in there}
     assert set(AXES) == set(experiments.NAMES)
     assert {name: len(figure.axes) for name, figure in figures.items()}.items() <= AXES.items()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import inference, schedules
+from . import inference, leakage, schedules
 from .corpus import Corpus
 from .generating import generated
 from .reading import read, word_vectors
@@ -33,6 +33,7 @@ __all__ = [
     "Vocabulary",
     "generated",
     "inference",
+    "leakage",
     "read",
     "schedules",
     "split",
