@@ -19,7 +19,11 @@ from .vocabulary import Vocabulary, words_of
 if TYPE_CHECKING:
     from .systems import DPNR as DPNR
     from .systems import ADePT as ADePT
+    from .systems import AdversarialClassification as AdversarialClassification
+    from .systems import AdversarialGeneration as AdversarialGeneration
     from .systems import Bag as Bag
+    from .systems import Declustering as Declustering
+    from .systems import MinMaxAdversary as MinMaxAdversary
     from .systems import WordDropout as WordDropout
 
 __all__ = [
@@ -38,7 +42,10 @@ __all__ = [
 ]
 
 
-_OF_TORCH = ("ADePT", "Bag", "DPNR", "WordDropout")
+_DEFENCES = (
+    "AdversarialClassification", "AdversarialGeneration", "Declustering", "MinMaxAdversary",
+)  # fmt: skip
+_OF_TORCH = ("ADePT", "Bag", "DPNR", "WordDropout", *_DEFENCES)
 """Names that need torch: not among those of `import *`, which would fail without it."""
 
 

@@ -123,8 +123,8 @@ class TextClassifier:
         """The noise layer of an epsilon, in training."""
         raise NotImplementedError(f"{type(self).__name__} has no noise")
 
-    def _adversary(self, part: Corpus, width: int, codes: Any, units: Any) -> Adversary | None:
-        """Whoever trains against the extractor."""
+    def _adversary(self, part: Corpus, width: int, units: Any, rng: Any) -> Adversary | None:
+        """Whoever trains against the extractor, with a generator of its own."""
         return None
 
     def _train(
@@ -135,6 +135,8 @@ class TextClassifier:
         part = _training_part(corpus)
         seed = seed_of(rng)
         source = np.random.default_rng(seed)
+        # Drawn from by an adversary alone: the weights are the same ones with it and without.
+        (rival,) = source.spawn(1)
         labels, codes = np.unique(part.labels, return_inverse=True)
         if len(labels) < 2:
             raise invalid("labels", "of two values at least in the training texts", labels.tolist())
@@ -156,7 +158,7 @@ class TextClassifier:
         losses = train(
             bag if is_bag else None, self._transform, head, units, truth,
             noise=self._noise, schedule=schedule, recipe=recipe, rng=source,
-            adversary=self._adversary(part, width, truth, units), progress=progress,
+            adversary=self._adversary(part, width, units, rival), progress=progress,
         )  # fmt: skip
         head.eval()
         if is_bag:
@@ -195,9 +197,9 @@ class TextClassifier:
         """A model that is not fitted, from `arguments`."""
         try:
             dropout = arguments.get("dropout")
-            made = None if dropout is None else WordDropout(**dropout)
+            masks = {} if dropout is None else {"dropout": WordDropout(**dropout)}
             given = {} if extractor is None else {"extractor": extractor}
-            return cls(**{**arguments, "dropout": made}, **given)
+            return cls(**{**arguments, **masks}, **given)
         except TypeError as error:
             names = f"arguments in config.json must be those of {cls.__name__}, got {error}"
             raise ValueError(names) from None
@@ -209,6 +211,14 @@ class TextClassifier:
         except (TypeError, KeyError) as error:
             raise invalid("trained in config.json", "what save_pretrained wrote", error) from None
         self.head, self.labels = head, np.array(labels)
+
+    @property
+    def beside(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What was trained beside extractor and classifier: plain data, and modules by name."""
+        return {}, {}
+
+    def rebuild(self, beside: dict[str, Any], width: int) -> None:
+        """Make the modules of `beside` anew; their weights are filled in later."""
 
     @property
     def _reserved(self) -> tuple[str, ...]:
@@ -248,7 +258,7 @@ class TextClassifier:
         found = texts_of("texts", texts, fewest=0)
         if not found:
             return self.labels[:0]
-        return self.predicted(self.encode(found, rng=rng))
+        return self.predicted(self.encode(found, **_noise_of(rng)))
 
     def predicted(self, vectors: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The labels that the classifier gives to vectors, shape `(n, d)` as `encode` has them."""
@@ -283,7 +293,7 @@ class TextClassifier:
         """
         if instance("corpus", corpus, Corpus).labels is None:
             raise invalid("corpus", "one with labels", corpus)
-        return float(np.mean(self.predict(corpus.texts, rng=rng) == corpus.labels))
+        return float(np.mean(self.predict(corpus.texts, **_noise_of(rng)) == corpus.labels))
 
     def save_pretrained(self, folder: str | PathLike[str]) -> Path:
         """Write config.json and safetensors; see `from_pretrained`.
@@ -322,6 +332,11 @@ class TextClassifier:
         from .saving import load
 
         return load(cls, folder, extractor, device)
+
+
+def _noise_of(rng: Rng) -> dict[str, Any]:
+    """The argument of `encode`, left out where it was: an encoder without noise has none."""
+    return {} if rng is None else {"rng": rng}
 
 
 def _training_part(corpus: Any) -> Corpus:

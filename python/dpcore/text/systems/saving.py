@@ -21,7 +21,7 @@ __all__ = ["load", "save"]
 
 Model = TypeVar("Model", bound=TextClassifier)
 
-_KEYS: Final = {"arguments", "extractor", "width", "words", "labels", "trained"}
+_KEYS: Final = {"arguments", "extractor", "width", "words", "labels", "trained", "beside"}
 _EXTRACTOR: Final = "extractor"
 
 
@@ -35,6 +35,8 @@ def save(model: TextClassifier, folder: str | PathLike[str]) -> Path:
         if bag.vocabulary.tokenise is not words_of:
             raise mistyped("tokenise", "words_of, to be saved", bag.vocabulary.tokenise)
         parts["bag"], words = bag.embedding, list(bag.vocabulary.words)
+    beside, modules = model.beside
+    parts.update(modules)
     config = {
         "arguments": model.arguments,
         "extractor": _kind(model),
@@ -42,6 +44,7 @@ def save(model: TextClassifier, folder: str | PathLike[str]) -> Path:
         "words": words,
         "labels": model.labels.tolist(),
         "trained": asdict(model.trained),
+        "beside": beside,
     }
     place = write(type(model), folder, config, parts)
     if isinstance(model.given, TfidfSVD):
@@ -72,6 +75,8 @@ def load(cls: type[Model], folder: str | PathLike[str], extractor: Any, device: 
         given = None
     model = cls.from_arguments(mapping(config, "arguments"), given)
     parts = {"head": torch.nn.Linear(config["width"], len(config["labels"]))}
+    model.rebuild(mapping(config, "beside"), config["width"])
+    parts.update(model.beside[1])
     if kind == "bag":
         assert model.dim is not None
         model.extractor = Bag(model.vocabulary_of(config["words"]), model.dim, model.dropout).eval()

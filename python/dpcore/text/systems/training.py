@@ -30,7 +30,13 @@ _FAR: Final = 1e12
 
 
 class Adversary(Protocol):
-    """Whoever trains against the extractor: what a baseline adds to every step."""
+    """Whoever trains against the extractor: what a baseline adds to every step.
+
+    Attributes:
+        strength: what the penalty is multiplied with.
+    """
+
+    strength: float
 
     def step(self, rows: Any, batch: Any) -> None:
         """Its own step: learn from vectors, detached, of the texts at places `batch`."""
@@ -148,13 +154,13 @@ def train(
                 if schedule is not None and (number == 0 or every == "batch"):
                     add = noise(schedules.epsilon_of(schedule, epoch, epochs, rng))
                 raw = rows if extractor is None else extractor(rows)
-                _finite(raw, recipe, epoch)
+                _finite(raw, recipe, epoch, adversary)
                 clean = transform(raw)
                 if adversary is not None:
                     adversary.step(clean.detach(), batch)
                 scores = head(clean if add is None else add(clean))
                 loss = torch.nn.functional.cross_entropy(scores, codes[batch].to(scores.device))
-                _finite(loss.detach(), recipe, epoch)
+                _finite(loss.detach(), recipe, epoch, adversary)
                 total += loss.item() * len(batch)
                 if adversary is not None:
                     loss = loss + adversary.penalty(clean, batch)
@@ -165,7 +171,7 @@ def train(
             for group in optimiser.param_groups:
                 group["lr"] *= recipe.decay
             bar.advance(1)
-    _finite(head.weight.detach(), recipe, epochs)
+    _finite(head.weight.detach(), recipe, epochs, adversary)
     return tuple(losses)
 
 
@@ -175,7 +181,9 @@ def _batches(units: Any, order: Any, size: int) -> Any:
     return units[order.to(units.device)].split(size)
 
 
-def _finite(found: Any, recipe: Recipe, epoch: int) -> None:
-    if not bool((found.abs() < _FAR).all()):
-        requirement = f"small enough that training does not diverge (it does in epoch {epoch})"
-        raise invalid("lr", requirement, recipe.lr)
+def _finite(found: Any, recipe: Recipe, epoch: int, adversary: Adversary | None) -> None:
+    if bool((found.abs() < _FAR).all()):
+        return
+    also = "" if adversary is None else f", as the strength must, {adversary.strength:g}"
+    requirement = f"small enough that training does not diverge (it does in epoch {epoch}){also}"
+    raise invalid("lr", requirement, recipe.lr)
