@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .systems import AdversarialGeneration as AdversarialGeneration
     from .systems import Bag as Bag
     from .systems import Declustering as Declustering
+    from .systems import DPText as DPText
     from .systems import MinMaxAdversary as MinMaxAdversary
     from .systems import WordDropout as WordDropout
 
@@ -45,7 +46,7 @@ __all__ = [
 _DEFENCES = (
     "AdversarialClassification", "AdversarialGeneration", "Declustering", "MinMaxAdversary",
 )  # fmt: skip
-_OF_TORCH = ("ADePT", "Bag", "DPNR", "WordDropout", *_DEFENCES)
+_OF_TORCH = ("ADePT", "Bag", "DPNR", "DPText", "WordDropout", *_DEFENCES)
 """Names that need torch: not among those of `import *`, which would fail without it."""
 
 

@@ -12,6 +12,7 @@ from .autoencoder import ADePT
 from .bag import Bag, Units
 from .classifier import TextClassifier, Trained
 from .dpnr import DPNR
+from .dptext import DPText
 from .masking import WordDropout
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "AdversarialClassification",
     "AdversarialGeneration",
     "Bag",
+    "DPText",
     "Declustering",
     "MinMaxAdversary",
     "TextClassifier",
