@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from .model import NOISES, DPText, Taught
+from .learning import Taught
+from .model import NOISES, DPText
 
 __all__ = ["NOISES", "DPText", "Taught"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -18,7 +17,7 @@ from ....mechanisms import positive
 from ....streams import Rng, seed_of
 from ....streams.generators import seeded_torch
 from ....torch import Clip, DPTextNoise, LaplaceNoise, PrivateEncoder
-from ....torch.mechanisms import device_of
+from ....torch.mechanisms import EncoderMechanism, device_of
 from ....torch.needed import torch
 from ...corpus import Corpus
 from ...vocabulary import Vocabulary
@@ -26,45 +25,12 @@ from ..adversarial.attributes import codes_of, names_of, values_of
 from ..adversarial.opponents import Discriminator
 from ..bag import Bag
 from ..protected import Protected
-from .learning import Lessons, Parts, learn
+from .learning import Lessons, Parts, Taught, learn, level
 
-__all__ = ["NOISES", "DPText", "Taught"]
+__all__ = ["NOISES", "DPText"]
 
 NOISES: Final = ("zero", "resample", "repaired")
 """The published formula, with 0 or another draw where it is undefined; and Laplace noise."""
-
-
-@dataclass(frozen=True, slots=True)
-class Taught:
-    """How a model was trained.
-
-    Attributes:
-        texts: how many training texts there were.
-        lessons: how long and how fast.
-        seed: repeats it.
-        threads: of torch on the CPU.
-        losses: mean loss of the labels in each epoch.
-        epsilons: the epsilon after each epoch: the one learnt, or the fixed one.
-        partial: True if Ctrl-C ended it early: it then holds the last whole epoch.
-    """
-
-    texts: int
-    lessons: Lessons
-    seed: int
-    threads: int
-    losses: tuple[float, ...]
-    epsilons: tuple[float, ...]
-    partial: bool
-
-    def __str__(self) -> str:
-        """One line."""
-        ended = f", INTERRUPTED after {len(self.losses)}" if self.partial else ""
-        told = self.lessons
-        return (
-            f"on {self.texts:,} texts, {told.epochs} epochs{ended} in batches of {told.batch}, "
-            f"learning rate {told.lr:g}, discriminator x {told.strength:g}, reconstruction x "
-            f"{told.reconstruction:g}, seed {self.seed}; last loss {self.losses[-1]:.4g}"
-        )
 
 
 class DPText(Protected):
@@ -85,8 +51,8 @@ class DPText(Protected):
     What Beigi et al. leave open is decided here: the encoder is the mean over words (no word
     pairs); the decoder is linear, and its loss the mean cross entropy of the text's `words` most
     frequent words; the discriminator has two hidden layers of 128; noise is drawn in every step of
-    training; all learn by Adam, a learnt epsilon ten times as fast, and never below .001; the norm
-    of the clip is L1.
+    training; all learn by Adam, a learnt epsilon ten times as fast, and never below .001 or its
+    start; the norm of the clip is L1.
 
     Args:
         epsilon: the claim, or where a learnt epsilon starts; in (0, 1e300].
@@ -201,7 +167,7 @@ class DPText(Protected):
         """
         flag("pair", pair)
         lessons, seed = Lessons(epochs, batch, lr, strength, reconstruction), seed_of(rng)
-        self.private = self.trained = None
+        self.private = self.trained = self.parts = None
         whole = instance("corpus", corpus, Corpus)
         part: Corpus = whole if whole.split is None else whole.train
         if part.labels is None:
@@ -221,7 +187,7 @@ class DPText(Protected):
         assert self.parts is not None
         for module in self.modules.values():
             module.to(place)
-        losses, scales, ended = learn(
+        losses, levels, ended = learn(
             self.parts,
             self.parts.encoder.units(texts),
             torch.from_numpy(codes.reshape(-1).astype(np.int64)).to(place),
@@ -230,7 +196,7 @@ class DPText(Protected):
             source,
             progress,
         )
-        epsilons = tuple(self._apart / scale for scale in scales)
+        epsilons = tuple(self.epsilon if one is None else one for one in levels)
         self.trained = Taught(len(texts), lessons, seed, 1, losses, epsilons, ended)
         self.protect()
         if pair and len(set(texts)) > 1:
@@ -274,7 +240,7 @@ class DPText(Protected):
         self.private = PrivateEncoder(
             self.parts.encoder,
             self.transform,
-            epsilon=self.learnt if self.learn else self.epsilon,
+            epsilon=level(self.parts.noise) or self.epsilon,
             noise=self.parts.noise,
             strict=False,
         ).to(self.parts.head.weight.device)
@@ -287,13 +253,16 @@ class DPText(Protected):
     @property
     def learnt(self) -> float:
         """The epsilon as it is now, learnt or fixed; of learnt ones no claim fixed in advance."""
-        return self.epsilon if self.parts is None else self._apart / self.parts.noise.scale
+        found = None if self.private is None else level(self.private.noise)
+        return self.epsilon if found is None else found
 
     @property
     def caution(self) -> str:
         """What to know of an epsilon that is learnt; empty where it is fixed."""
         if not self.learn:
             return ""
+        if self.private is None:
+            return "epsilon will be LEARNT from the training texts, so that nothing is claimed"
         limit = "no cap" if self.cap is None else f"at most {self.cap:g}"
         return (
             f"epsilon {self.learnt:.6g} is LEARNT from the training texts ({limit}): no claim "
@@ -303,8 +272,10 @@ class DPText(Protected):
     @property
     def verdict(self) -> str:
         """Whether the claim holds for any two texts, in a few words."""
-        if not self.learn or self.private is None:
+        if not self.learn:
             return super().verdict
+        if self.private is None:
+            return f"not fitted: {self.caution}"
         found = self.true_epsilon
         later = f"at most {found:.6g}" if math.isfinite(found) else "no epsilon at all"
         return f"{self.caution}; for any two later texts {later}"
@@ -364,10 +335,25 @@ class DPText(Protected):
     def details(self) -> dict[str, str]:
         """What `print` shows beside what is true of all: a learnt epsilon, training, labels."""
         found = {"trained": str(self.trained), "labels": ", ".join(map(str, self.labels.tolist()))}
-        if self.learn:
-            found["claim"] = f"none: {self.caution}"
-            found["repeats"] = f"k encodings of one text cost k times {self.learnt:g}"
+        claim, later = self.claim, "for any two later texts, one encoding of each"
+        assert self.private is not None
+        if claim is None:
+            holds = math.isfinite(self.true_epsilon)
+            which = f"at most epsilon {self.true_epsilon:.6g}" if holds else "no epsilon at all"
+            why = self.private.noise.faulty
+            found["true"] = f"{which}, {later}{': ' * bool(why)}{why}"
+        found["claim"] = f"none: {self.caution}" if claim is None else f"epsilon {claim:g}, {later}"
+        if self.private.noise.faulty:
+            found["repeats"] = "nothing bounds the loss of a single encoding"
         return found
+
+    def as_mechanism(self) -> EncoderMechanism:
+        """What an audit is made of: text to noisy vectors; a learnt epsilon is not its claim."""
+        made = super().as_mechanism()
+        made.claim = self.claim
+        if self.learn:
+            made.name = f"{made.name[:-1]}, learnt={self.learnt:.6g})"
+        return made
 
     def __str__(self) -> str:
         """What is claimed, what is true, for whom, and how it was trained."""

@@ -12,8 +12,8 @@ import numpy as np
 from ....errors import invalid
 from ...vocabulary import Vocabulary
 from ..folders import filled, mapping, read, write
-from .learning import Lessons
-from .model import DPText, Taught
+from .learning import Lessons, Taught
+from .model import DPText
 
 __all__ = ["load", "save"]
 

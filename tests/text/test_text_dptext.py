@@ -1,0 +1,284 @@
+"""DPText: what is claimed and what is learnt, finite gradients, folders, bad input."""
+
+import inspect
+import json
+import math
+
+import numpy as np
+import pytest
+from shared_extras import needs
+
+torch = needs("torch", "safetensors")
+
+import dpcore  # noqa: E402
+from dpcore.text import Corpus, DPText, generated  # noqa: E402
+from dpcore.text.systems.dptext import NOISES, learning  # noqa: E402
+
+CORPUS = generated("topics", 400, rng=1)
+TEST = list(CORPUS.test.texts)
+PAIR = (TEST[0], TEST[1])
+DEVICES = ["cpu"] + (["cuda"] if torch.cuda.is_available() else [])
+every = pytest.mark.parametrize("noise", NOISES)
+
+
+def made(epsilon=5.0, **given):
+    return DPText(epsilon, **{"attribute": "parent", **given})
+
+
+def fitted(model, corpus=CORPUS, **given):
+    return model.fit(corpus, **{"epochs": 2, "rng": 1, "pair": False, **given})
+
+
+def weights(model):
+    return [weight for part in model.modules.values() for weight in part.parameters()]
+
+
+def equal(model, other):
+    pairs = zip(weights(model), weights(other), strict=True)
+    return all(torch.equal(one, two) for one, two in pairs)
+
+
+def test_a_fixed_epsilon_is_the_claim_and_is_true_of_laplace_noise_alone():
+    for noise in NOISES:
+        model = fitted(made(noise=noise))
+        assert (model.claim, model.learnt, model.caution) == (5.0, 5.0, "")
+        assert model.trained.epsilons == (5.0, 5.0)
+        assert model.private.noise.scale == pytest.approx(0.4)
+        right = noise == "repaired"
+        assert model.true_epsilon == (pytest.approx(5.0) if right else math.inf)
+        assert ("THE CLAIM IS FALSE" in repr(model)) == (not right)
+        text = str(model)
+        assert ("THE CLAIM IS FALSE" in text.partition("\n")[2]) == (not right)
+        assert "epsilon 5, for any two later texts, one encoding of each" in text
+        assert "the texts that the weights were fitted to" in text
+        assert ("nothing bounds the loss of a single encoding" in text) == (not right)
+        assert ("k encodings of one text cost k times 5" in text) == right
+
+
+@every
+def test_a_learnt_epsilon_is_flagged_and_is_no_claim(noise):
+    model = made(noise=noise, learn=True, cap=6.0)
+    assert "LEARNT" in repr(model)
+    assert "LEARNT" in str(model)
+    fitted(model)
+    assert model.claim is None
+    assert model.learnt == model.trained.epsilons[-1] != 5.0
+    assert 5.0 < model.learnt <= 6.0
+    told = f"epsilon {model.learnt:.6g} is LEARNT from the training texts (at most 6): no claim"
+    assert model.caution.startswith(told)
+    assert model.caution.endswith("it covers none of them")
+    for shown in (repr(model), str(model)):
+        assert model.caution in shown
+        assert "THE CLAIM IS FALSE" not in shown
+    lines = {line[2:14].strip(): line[15:] for line in str(model).splitlines()[1:]}
+    assert lines["claim"] == f"none: {model.caution}"
+    later = "for any two later texts, one encoding of each"
+    if noise == "repaired":
+        assert model.true_epsilon == pytest.approx(model.learnt)
+        assert lines["true"] == f"at most epsilon {model.learnt:.6g}, {later}"
+        assert lines["repeats"] == f"k encodings of one text cost k times {model.learnt:g}"
+    else:
+        assert model.true_epsilon == math.inf
+        assert lines["true"].startswith(f"no epsilon at all, {later}: noise that is never below")
+    # Nor is it the claim of an audit that names none.
+    found = dpcore.audit(model, PAIR, trials=2000, rng=1)
+    assert (found.claim, found.refuted) == (None, None)
+    assert f"learnt={model.learnt:.6g}" in str(found.mechanism)
+    assert dpcore.audit(model, PAIR, claim=model.learnt, trials=2000).claim == model.learnt
+
+
+def test_a_cap_holds_and_without_one_epsilon_grows():
+    start = {"noise": "repaired", "learn": True, "epsilon": 10.0}
+    capped = fitted(made(**start, cap=10.0), epochs=4)
+    assert capped.learnt == 10.0
+    assert max(capped.trained.epsilons) == 10.0
+    assert float(capped.private.noise.epsilon.detach()) <= 10.0
+    free = fitted(made(**start), epochs=4)
+    assert free.learnt > 10.2
+    assert "no cap" in free.caution
+    # A start below the smallest epsilon of training stays where it is allowed to be.
+    tiny = fitted(made(1e-6, noise="repaired", learn=True, cap=1e-5))
+    assert 1e-6 <= tiny.learnt <= 1e-5
+
+
+@every
+@pytest.mark.parametrize("learn", [False, True], ids=["fixed", "learnt"])
+@pytest.mark.parametrize("device", DEVICES)
+def test_gradients_are_finite_and_the_same_seed_gives_the_same_weights(
+    noise, learn, device, monkeypatch
+):
+    seen = []
+    step = torch.optim.Adam.step
+
+    def watched(self, *args, **kwargs):
+        for group in self.param_groups:
+            seen.extend(bool(w.grad.isfinite().all()) for w in group["params"])
+        return step(self, *args, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(torch.optim.Adam, "step", watched)
+        model = fitted(made(noise=noise, learn=learn), device=device)
+    assert len(seen) > 20
+    assert all(seen)
+    assert all(bool(weight.isfinite().all()) for weight in weights(model))
+    again = fitted(made(noise=noise, learn=learn), device=device)
+    other = fitted(made(noise=noise, learn=learn), device=device, rng=2)
+    assert equal(model, again)
+    assert model.trained == again.trained
+    assert not equal(model, other)
+    assert (model.trained.seed, model.trained.threads) == (1, 1)
+
+
+@every
+@pytest.mark.parametrize("learn", [False, True], ids=["fixed", "learnt"])
+@pytest.mark.parametrize("device", DEVICES)
+def test_equal_outputs_after_load(noise, learn, device, tmp_path):
+    model = fitted(made(3.3, noise=noise, learn=learn, dim=8), device=device)
+    back = DPText.from_pretrained(model.save_pretrained(tmp_path / "model"), device=device)
+    assert equal(model, back)
+    assert np.array_equal(back.encode(TEST, rng=3), model.encode(TEST, rng=3))
+    assert np.array_equal(back.predict(TEST, rng=3), model.predict(TEST, rng=3))
+    assert (repr(back), back.trained, back.learnt) == (repr(model), model.trained, model.learnt)
+    assert back.claim == model.claim
+    assert back.arguments == model.arguments
+
+
+def test_folders_of_others_are_refused(tmp_path):
+    place = fitted(made(dim=8)).save_pretrained(tmp_path / "model")
+    config = json.loads((place / "config.json").read_text())
+
+    def written(**changes):
+        (place / "config.json").write_text(json.dumps({**config, **changes}))
+        return place
+
+    for change in ({"format": "dpcore.text.DPNR/1"}, {"format": "dpcore.text.DPText/2"}):
+        with pytest.raises(ValueError, match="format"):
+            DPText.from_pretrained(written(**change))
+    with pytest.raises(ValueError, match="extra"):
+        DPText.from_pretrained(written(extra=1))
+    with pytest.raises(ValueError, match=r"safetensors must be weights of shapes"):
+        DPText.from_pretrained(written(arguments={**config["arguments"], "dim": 9}))
+    with pytest.raises(FileNotFoundError):
+        DPText.from_pretrained(tmp_path / "nowhere")
+    written()
+    (place / "model.safetensors").unlink()
+    with pytest.raises(FileNotFoundError, match=r"model\.safetensors"):
+        DPText.from_pretrained(place)
+
+
+def test_vectors_are_clipped_and_noise_is_drawn_in_both_modes():
+    model = fitted(made())
+    clean = model.clean(TEST)
+    assert bool((clean.double().abs().sum(dim=1) <= 1.0 + 1e-6).all())
+    first, second = model.encode(TEST), model.encode(TEST)
+    assert first.dtype == np.float32
+    assert not np.array_equal(first, second)
+    assert (first >= clean.numpy()).all()
+    model.private.noise.train()
+    assert not np.array_equal(model.encode(TEST), model.encode(TEST))
+    assert model.encode([]).shape == (0, 32)
+    assert model.predict([]).shape == (0,)
+
+
+def test_texts_without_a_known_word_are_told():
+    model = fitted(made())
+    for call in (model.encode, model.predict):
+        with pytest.warns(UserWarning, match="1 of 2 texts have no known word"):
+            call([TEST[0], "zzqq xxyy"])
+
+
+@pytest.mark.parametrize("ended", [1, 2])
+def test_ctrl_c_keeps_the_last_whole_epoch(ended, monkeypatch):
+    given = {"noise": "repaired", "learn": True}
+    steps, step = [], learning._step
+    each = -(-len(CORPUS.train) // 64)
+
+    def interrupted(*args):
+        if len(steps) == ended * each + 2:
+            raise KeyboardInterrupt
+        steps.append(1)
+        return step(*args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(learning, "_step", interrupted)
+        model = fitted(made(**given), epochs=4)
+    assert model.trained.partial
+    assert f"INTERRUPTED after {ended}" in str(model)
+    whole = fitted(made(**given), epochs=ended)
+    assert equal(model, whole)
+    assert model.learnt == whole.learnt
+    assert model.trained.epsilons == whole.trained.epsilons
+    steps[:] = [1] * (ended * each + 2)
+    monkeypatch.setattr(learning, "_step", interrupted)
+    model = made(**given)
+    with pytest.raises(KeyboardInterrupt):
+        fitted(model)
+    assert model.trained is None
+    with pytest.raises(ValueError, match="fitted before it encodes"):
+        model.encode(TEST)
+
+
+@every
+@pytest.mark.parametrize("learn", [False, True], ids=["fixed", "learnt"])
+def test_a_loss_that_diverges_names_epoch_and_rate(noise, learn):
+    model = made(noise=noise, learn=learn)
+    for lr in (1e10, 1e30):
+        message = r"^lr must be small .*epoch 1\), as the strength must, 1, got 1"
+        with pytest.raises(ValueError, match=message):
+            fitted(model, lr=lr)
+        assert "not fitted" in repr(model)
+
+
+def test_bad_arguments():
+    for epsilon in (0, -1.0, math.inf, math.nan):
+        with pytest.raises(ValueError, match=r"^epsilon must be"):
+            made(epsilon)
+    with pytest.raises(ValueError, match=r"^cap must be at least epsilon, 5, where learning star"):
+        made(learn=True, cap=2.0)
+    with pytest.raises(TypeError, match=r"^cap must be left out where no epsilon is learnt"):
+        made(cap=20.0)
+    with pytest.raises(ValueError, match=r"^noise must be one of 'zero', 'resample', 'repaired'"):
+        made(noise="keep")
+    with pytest.raises(TypeError, match=r"^attribute must be"):
+        made(attribute=("parent", "other"))
+    for name, value in {"epochs": 0, "batch": 0, "lr": 0.0, "strength": -1.0, "pair": 1}.items():
+        with pytest.raises((TypeError, ValueError), match=rf"^{name} must be"):
+            fitted(made(), **{name: value})
+
+
+def test_bad_corpora():
+    texts, labels = ["a goal", "a train", "a late goal"], [0, 1, 0]
+    with pytest.raises(ValueError, match=r"^attribute 'p' must be of two values at least"):
+        fitted(made(attribute="p"), Corpus(texts, labels=labels, attributes={"p": [1, 1, 1]}))
+    with pytest.raises(ValueError, match=r"^labels must be of two values at least"):
+        fitted(made(attribute="p"), Corpus(texts, labels=[1] * 3, attributes={"p": labels}))
+    with pytest.raises(ValueError, match=r"^corpus must be one with labels"):
+        fitted(made(attribute="p"), Corpus(texts, attributes={"p": labels}))
+    with pytest.raises(ValueError, match=r"^attribute must be one of 'parent', got 'q'"):
+        fitted(made(attribute="q"))
+    with pytest.raises(ValueError, match=r"^min_count must be at most"):
+        fitted(made(min_count=10**6))
+    with pytest.raises(TypeError, match=r"^corpus must be a Corpus"):
+        fitted(made(), texts)
+    model = made()
+    for call in (model.encode, model.predict, model.worst_pair):
+        with pytest.raises(ValueError, match="fitted before it"):
+            call(texts)
+    with pytest.raises(ValueError, match="fitted before it is saved"):
+        model.save_pretrained("nowhere")
+
+
+@every
+def test_audited_as_trained(noise):
+    model = fitted(made(1.0, noise=noise))
+    found = dpcore.audit(model, PAIR, trials=50_000, rng=1)
+    assert found.refuted == (noise != "repaired")
+    clean = model.clean(TEST[:2])[0]
+    flagged = dpcore.structure.inspect(model.private.noise, clean, rng=1).flagged
+    assert ("one_sided" in flagged) == (noise != "repaired")
+
+
+def test_what_the_source_leaves_open_is_in_the_docstring():
+    told = inspect.getdoc(DPText)
+    for word in ("What Beigi et al. leave open", "linear", "L1", "Adam", "covers none of them"):
+        assert word in told
