@@ -19,6 +19,7 @@ from .products import Products
 from .residues import Residues
 from .support import Support
 from .threshold import Threshold
+from .words import Words
 
 __all__ = ["Auto"]
 
@@ -29,6 +30,7 @@ _DEFAULT: tuple[ScoreAttack, ...] = (
     Support(),
     Products(),
     Residues(),
+    Words(),
 )
 
 
@@ -81,8 +83,8 @@ class Auto(ScoreAttack):
             if isinstance(member, Histogram) and outputs.dtype.kind == "f" and self._has(Additive):
                 # Its tables hold the same cells of floats, and are looked up in Rust.
                 continue
-            if isinstance(member, (Products, Residues)):
-                # Without the score that they fall back on: here others have one.
+            if isinstance(member, (Products, Residues, Words)):
+                # Without what they fall back on: here others have a score.
                 scores = member.telling(outputs, outputs_prime)
             else:
                 scores = member.candidates(outputs, outputs_prime, pair)
