@@ -87,11 +87,16 @@ def test_chance_differences_are_shrunk_away():
     rng = np.random.default_rng(2)
     words = np.array([f"w{i}" for i in range(300)])
     sides = [np.array([" ".join(row) for row in rng.choice(words, (300, 8))]) for _ in range(2)]
-    values = ratios_of(sides).values
-    assert np.abs(values).max(initial=0.0) < 0.35
-    # Unshrunk, one in ten would be beyond.
-    told = [np.char.find(side, "w1 ") >= 0 for side in sides]
-    assert all(one.any() for one in told)
+    score = ratios_of(sides)
+    k, k_prime = (
+        np.array([sum(f" {word} " in f" {text} " for text in side) for word in score.tokens])
+        for side in sides
+    )
+    raw = np.abs(np.log((k + 0.5) / (k_prime + 0.5)))
+    assert raw.min() > 1.0
+    assert np.abs(score.values).max() < 0.5 * raw.max()
+    # All others, by chance as far apart as they may be, say nothing.
+    assert len(score.tokens) < 15
 
 
 def test_missing_texts_have_a_length_of_their_own():

@@ -40,7 +40,8 @@ class Auto(ScoreAttack):
 
     Outputs that are no real numbers are tried as they are and by their parts: real and imaginary
     parts, fields, places of sequences, keys of mappings, lengths, the letters at both ends of
-    strings and how often each occurs. Objects without parts are compared whole.
+    strings and how often each occurs. Strings are tried by their words too. Objects without parts
+    are compared whole.
 
     What it does never depends on what happens to be installed, nor on the machine's speed.
 
