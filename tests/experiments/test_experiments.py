@@ -46,10 +46,13 @@ def number(value):
     return INF if value == "inf" else value
 
 
+NEEDED = {"noise-layers": ("torch",), "dpnr-table": ("torch", "sklearn")}
+
+
 def possible(name):
     """Skip what needs a package that is not there."""
-    if name == "noise-layers":
-        needs("torch")
+    if name in NEEDED:
+        needs(*NEEDED[name])
     return name
 
 
@@ -65,6 +68,7 @@ PARTS = {
     "habernal2021-figure1": {"dims": (1, 2, 24, 160)},
     "divergence-accuracy": {"cases": ("n1-half", "atoms-8", "cauchy")},
     "noise-layers": {"layers": ("LaplaceNoise", "SharedNoise"), "seeds": 1},
+    "dpnr-table": {"quick": True, "levels": (5.0,), "claims": (1.0,), "texts": 300, "dim": 16},
 }
 """Of experiments that take long, a part; they have tests of their own."""
 
@@ -81,6 +85,7 @@ AXES = {
     "divergence-accuracy": 3,
     "renyi-of-mechanisms": 16,
     "noise-layers": 1,
+    "dpnr-table": 2,
 }
 """Panels of each picture."""
 
@@ -389,7 +394,7 @@ def test_pictures_need_no_global_state():
     import matplotlib
 
     before = dict(matplotlib.rcParams)
-    there = [name for name in experiments.NAMES if name != "noise-layers" or find_spec("torch")]
+    there = [name for name in experiments.NAMES if all(map(find_spec, NEEDED.get(name, ())))]
     figures = {name: run(name, trials=1000).plot() for name in there}
     assert set(AXES) == set(experiments.NAMES)
     assert {name: len(figure.axes) for name, figure in figures.items()}.items() <= AXES.items()

@@ -11,11 +11,10 @@ from ...structure import inspect
 from .cases import NOISES
 from .material import Material
 
-__all__ = ["LEVELS", "Claim", "Verdict", "verdict"]
+__all__ = ["Claim", "Verdict", "verdict"]
 
-LEVELS: Final = (0.1, 1.0, 5.0)
-"""Claims that are audited."""
 _DRAWS: Final = 2048
+"""Outputs in each main call of an inspection, which looks for shared noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +68,13 @@ def verdict(claim: Claim, made: Material, seed: int, config: Any) -> Verdict:
         seed: of audit and inspection.
         config: the experiment's.
     """
-    from ...text import DPNR
+    from ...text.systems import DPNR
 
     noise, scale = NOISES[claim.system]
     extractor, pair = made.extractors[claim.encoder], made.pairs[claim.encoder]
     model = DPNR(epsilon=claim.claim, extractor=extractor, noise=noise, scale=scale)
     # The classifier plays no part: what is sent are the vectors in front of it.
-    model.fit(
-        made.corpus, epochs=1, pair=False, rng=seed, device=config.device, progress=False
-    )
+    model.fit(made.corpus, epochs=1, pair=False, rng=seed, device=config.device, progress=False)
     assert model.private is not None
     flags = inspect(model.private.noise, model.clean([pair.x])[0], draws=_DRAWS, rng=seed).flagged
     found = audit(

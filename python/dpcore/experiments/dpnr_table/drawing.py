@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from ...report.text import BLUE, GREEN, GREY, INK, RED
@@ -17,10 +18,16 @@ __all__ = ["figure"]
 
 _COLOURS = {"shared": RED, "iid": BLUE, "sound": GREEN}
 _MARKS = {"shared": "s", "iid": "o", "sound": "D"}
+_HOLLOW: dict[str, Any] = {
+    "linestyle": "--",
+    "linewidth": 0.8,
+    "markersize": 4.5,
+    "markerfacecolor": "white",
+}
 _NAMES = {
     "shared": "one draw a row (the paper's code)",
     "iid": "a draw an entry (the paper)",
-    "sound": "a draw an entry, sound scale",
+    "sound": "a draw an entry, sound (true as claimed)",
 }
 
 
@@ -39,7 +46,7 @@ def figure(result: Result) -> Figure:
     several = f", {result.config.seeds} seeds" if (result.config.seeds or 1) > 1 else ""
     picture.suptitle(f"DPNR on {made}{several}", fontsize=TEXT)
     picture.legend(
-        handles=_legend(result), loc="outside lower center", ncols=3, frameon=False, fontsize=SMALL
+        handles=_legend(result), loc="outside lower center", ncols=2, frameon=False, fontsize=SMALL
     )
     return picture
 
@@ -66,7 +73,9 @@ def _attack(axes: Axes, result: Result, encoder: str) -> None:
         f"F1 for {names[0]}, unseen texts" if len(names) == 1
         else f"micro-F1 for {len(names)} names, unseen texts", fontsize=TEXT,
     )  # fmt: skip
-    axes.set_title(f"attackers ({encoder})", fontsize=TEXT, loc="left")
+    axes.set_title(
+        f"attackers: chosen (lines), naive (bands); {encoder}", fontsize=TEXT, loc="left"
+    )
 
 
 def _task(axes: Axes, result: Result, encoder: str) -> None:
@@ -74,13 +83,18 @@ def _task(axes: Axes, result: Result, encoder: str) -> None:
         line = result.line(system, encoder)
         if line:
             figures = [row.over(lambda one: one.main_unseen) for _, row in line]
-            _line(axes, system, [claim for claim, _ in line], figures)
+            claims = [claim for claim, _ in line]
+            _line(axes, system, claims, figures)
+            again = [row.runs[0].refitted or math.nan for _, row in line]
+            if not all(map(math.isnan, again)):
+                look = {"marker": _MARKS[system], "color": _COLOURS[system], **_HOLLOW}
+                axes.plot(claims, again, **look)
     for row in _plain(result, encoder):
         value = row.over(lambda one: one.main_unseen)[0]
         axes.axhline(value, color=INK, linestyle=":", linewidth=1.0)
     axes.axhline(result.facts.majority[1], color=GREY, linestyle="--", linewidth=1.0)
     axes.set_ylabel("accuracy, unseen texts", fontsize=TEXT)
-    axes.set_title(f"main task ({encoder})", fontsize=TEXT, loc="left")
+    axes.set_title(f"main task; {encoder}", fontsize=TEXT, loc="left")
 
 
 def _plain(result: Result, encoder: str) -> list[Row]:
@@ -88,10 +102,10 @@ def _plain(result: Result, encoder: str) -> list[Row]:
 
 
 def _line(axes: Axes, system: str, claims: Any, figures: Any) -> None:
+    look: dict[str, Any] = {"color": _COLOURS[system], "marker": _MARKS[system], "zorder": 3}
     axes.errorbar(
         claims, [mean for mean, _ in figures], yerr=[wide for _, wide in figures],
-        color=_COLOURS[system], marker=_MARKS[system], markersize=4.5, linewidth=1.4, elinewidth=0.8,
-        zorder=3,
+        markersize=4.5, linewidth=1.4, elinewidth=0.8, **look,
     )  # fmt: skip
 
 
@@ -105,9 +119,14 @@ def _common(axes: Axes, result: Result, encoder: str) -> None:
     axes.set_xlabel("claimed epsilon", fontsize=TEXT)
     tidy(axes)
     width = dict(result.facts.widths)[encoder]
-    above = axes.secondary_xaxis(
-        "top", functions=(lambda claim: claim * width, lambda true: true / width)
-    )
+
+    def true(claim: Any) -> Any:
+        return claim * width
+
+    def claimed(epsilon: Any) -> Any:
+        return epsilon / width
+
+    above = axes.secondary_xaxis("top", functions=(true, claimed))
     above.set_xticks([level * width for level in levels], [f"{width * v:,.4g}" for v in levels])
     above.minorticks_off()
     above.tick_params(labelsize=SMALL, width=0.6, length=2.5, colors=BLUE)
@@ -121,6 +140,7 @@ def _legend(result: Result) -> list[Any]:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
+    grey: dict[str, Any] = {"color": GREY, **_HOLLOW}
     there = [name for name in _COLOURS if any(row.case.system == name for row in result.rows)]
     handles: list[Any] = [
         Line2D([], [], color=_COLOURS[n], marker=_MARKS[n], markersize=4.5, label=_NAMES[n])
@@ -129,6 +149,7 @@ def _legend(result: Result) -> list[Any]:
     return [
         *handles,
         Patch(color=GREY, alpha=0.3, label="naive attackers, lowest to highest"),
+        Line2D([], [], label="main task, refitted by the attacker", marker="o", **grey),
         Line2D([], [], color=INK, linestyle=":", label="no noise"),
         Line2D([], [], color=GREY, linestyle="--", label="floor: majority"),
     ]

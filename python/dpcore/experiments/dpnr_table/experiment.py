@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ...errors import flag, instance, integer, mistyped, real
@@ -22,7 +23,7 @@ from ...text.needed import needed
 from ..running import SEED, cell_seed, check, gathered, listed, own
 from .attacks import Run, measured
 from .cases import NOISES, Case, cases
-from .claims import LEVELS, Claim, Verdict, verdict
+from .claims import Claim, Verdict, verdict
 from .material import ENCODERS, Facts, Material, material
 
 if TYPE_CHECKING:
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
 
 NAME = "dpnr-table"
 _TEXTS = {True: 600, False: 4000}
+
+
+def _level(name: str, value: Any) -> float:
+    return real(name, value, low=0.0, open_low=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +51,8 @@ class Config:
         full: True to add MiniLM as encoder, twice the baselines, and all usual attackers.
         quick: True for few made-up texts and few attackers: it shows no more than that it works.
         device: where torch runs, such as "cpu".
-        levels: claims.
+        levels: claims of the systems.
+        claims: claims that are audited on the largest pair.
         texts: texts that are made up where there are no data; None for 4,000, or 600 if `quick`.
         dim: entries of the vectors of TF-IDF; None for 768, or 64 for texts that are made up.
         confidence: of each interval and bound by itself.
@@ -68,6 +74,7 @@ class Config:
     quick: bool = False
     device: str = "cpu"
     levels: tuple[float, ...] = (0.05, 1.0, 5.0, 50.0)
+    claims: tuple[float, ...] = (0.1, 1.0, 5.0)
     texts: int | None = None
     dim: int | None = None
     confidence: float = 0.95
@@ -87,10 +94,9 @@ class Config:
         object.__setattr__(self, "seeds", integer("seeds", seeds, 1))
         dim = (64 if self.data is None else 768) if self.dim is None else self.dim
         object.__setattr__(self, "dim", integer("dim", dim, 2))
-        levels = listed(
-            "levels", self.levels, lambda value: real("levels", value, low=0.0, open_low=True)
-        )
-        object.__setattr__(self, "levels", tuple(sorted(levels)))
+        for name in ("levels", "claims"):
+            levels = listed(name, getattr(self, name), partial(_level, name))
+            object.__setattr__(self, name, tuple(sorted(levels)))
 
     @property
     def size(self) -> str:
@@ -174,10 +180,10 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         (case, number) for case in config.cases for number in range(config.seeds or 1)
     ]
     first = config.encoders[0]
-    jobs += [Claim(system, first, level) for system in NOISES for level in LEVELS]
+    jobs += [Claim(system, first, level) for system in NOISES for level in config.claims]
     with _one_thread():
         made = material(config, cell_seed(config.seed, "texts"))
-        done, partial = gathered(
+        done, ended = gathered(
             "systems", jobs, lambda job: _done(config, made, job), progress,
             ended=lambda one: isinstance(one, Verdict) and one.partial,
         )  # fmt: skip
@@ -187,7 +193,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
             runs.setdefault(job[0], []).append(one)
     rows = tuple(Row(case, tuple(found)) for case, found in runs.items())
     claims = tuple(one for one in done if isinstance(one, Verdict))
-    return Result(config, made.facts, rows, claims, partial, time.perf_counter() - begun)
+    return Result(config, made.facts, rows, claims, ended, time.perf_counter() - begun)
 
 
 def _done(config: Config, made: Material, job: Any) -> Any:

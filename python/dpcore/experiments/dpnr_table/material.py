@@ -164,7 +164,7 @@ def _extractor(name: str, config: Any, corpus: Corpus) -> Remembered:
 
 
 def _largest(extractor: Remembered, corpus: Corpus) -> Pair:
-    from ...text import DPNR
+    from ...text.systems import DPNR
 
     # Only the scale depends on epsilon, and no pair's rank does.
     model = DPNR(epsilon=1.0, extractor=extractor)

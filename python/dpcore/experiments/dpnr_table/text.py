@@ -166,7 +166,14 @@ def _opponents(result: Result, rows: list[Row]) -> str:
 
 
 def _paper(result: Result) -> str:
-    head = ("", "claimed", "main, paper", "main, here", "1 - F, paper", "1 - F, here: naive, chosen")
+    head = (
+        "",
+        "claimed",
+        "main, paper",
+        "main, here",
+        "1 - F, paper",
+        "1 - F, here: naive, chosen",
+    )
     rows = [_compared(result, one) for one in FIGURES]
     return "\n".join([
         "Beside the paper (Lyu, He and Li 2020, tables 2 and 4): the same texts; there BERT, here "
