@@ -175,6 +175,11 @@ def test_the_integer_route_is_refused_with_the_reason():
         dpcore.audit(Laplace(1.0), route="integer")
 
 
+def named(mechanism):
+    """What a test is called: nothing that differs from process to process."""
+    return getattr(mechanism, "__name__", str(mechanism))
+
+
 def column_noise(x, size, rng):
     """A twin whose rows depend on the number of rows asked for: shared scale, drawn first."""
     return x + rng.laplace(0.0, 1.0, (len(x), size)).T
@@ -199,7 +204,7 @@ def uneven_slices(start, stop, block, threads):
         start, step = end, step * 2 + 1
 
 
-@pytest.mark.parametrize("mechanism", [Laplace(1.0), Gaussian(1.0), column_noise], ids=str)
+@pytest.mark.parametrize("mechanism", [Laplace(1.0), Gaussian(1.0), column_noise], ids=named)
 @pytest.mark.parametrize("attack", ATTACKS, ids=str)
 @pytest.mark.parametrize("slices", [one_block_slices, whole_slices, uneven_slices])
 def test_slices_change_nothing(monkeypatch, mechanism, attack, slices):
@@ -221,7 +226,7 @@ def test_slices_are_whole_blocks_that_cover_the_range(start, trials, block, thre
     assert seen == stop
 
 
-@pytest.mark.parametrize("mechanism", [Laplace(1.0), Gaussian(1.0), column_noise], ids=str)
+@pytest.mark.parametrize("mechanism", [Laplace(1.0), Gaussian(1.0), column_noise], ids=named)
 def test_ranges_added_are_the_whole(mechanism):
     pair, block, step = Pair([0.0, 0.0], [1.0, 1.0]), 500, 10_000
     # Equal parts use equal pilots, so that event and direction agree.
@@ -247,7 +252,7 @@ def test_ranges_added_are_the_whole(mechanism):
         gap.outputs("x", step - 1, 2)
 
 
-@pytest.mark.parametrize("mechanism", [Laplace(1.0), column_noise], ids=str)
+@pytest.mark.parametrize("mechanism", [Laplace(1.0), column_noise], ids=named)
 def test_ranges_added_with_the_default_attack_hold_what_was_counted(mechanism):
     pair, step = Pair([0.0, 0.0], [1.0, 1.0]), 5000
     parts = [
@@ -269,7 +274,7 @@ def any_event(outputs, outputs_prime, pair):
     return near_zero
 
 
-@pytest.mark.parametrize("mechanism", [Laplace(1.0), Gaussian(1.0), column_noise], ids=str)
+@pytest.mark.parametrize("mechanism", [Laplace(1.0), Gaussian(1.0), column_noise], ids=named)
 @pytest.mark.parametrize("attack", [*ATTACKS, any_event])
 def test_outputs_are_exactly_those_that_were_counted(mechanism, attack):
     pair, trials, start = Pair([0.0, 0.0], [1.0, 1.0]), 2345, 1200
@@ -291,7 +296,7 @@ def test_outputs_are_exactly_those_that_were_counted(mechanism, attack):
         report.outputs("y", start, 1)
 
 
-@pytest.mark.parametrize("mechanism", [Laplace(1.0), column_noise], ids=str)
+@pytest.mark.parametrize("mechanism", [Laplace(1.0), column_noise], ids=named)
 @pytest.mark.parametrize("attack", ATTACKS, ids=str)
 def test_a_recorded_seed_repeats_the_audit(mechanism, attack):
     pair = Pair([0.0, 0.0], [1.0, 1.0])

@@ -107,6 +107,11 @@ def experiment(asked: AskedExperiment) -> int:
     except ModuleNotFoundError as error:
         # What it needs and how to install it, in the words of the experiment.
         raise Usage(str(error)) from error
+    except (OSError, ValueError) as error:
+        # Of all that a run can raise these are about the user's own files.
+        if getattr(error, "argument", None) not in ("path", "data"):
+            raise
+        raise Usage(f"--data does not serve {name}: {error}") from error
     files = "\n".join(str(path) for path in sorted(out.glob(f"{name}.*")))
     if asked.as_json:
         print(json.dumps(result.to_dict(), allow_nan=False))

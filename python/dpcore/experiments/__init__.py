@@ -33,6 +33,7 @@ NAMES: tuple[str, ...] = (
     "divergence-accuracy",
     "renyi-of-mechanisms",
     "noise-layers",
+    "word2vec-leakage",
     "dpnr-table",
 )
 """The names of the experiments: each is that of a folder here, with _ for -."""
@@ -101,7 +102,7 @@ def config_of(name: str, *, quick: bool = False, **given: Any) -> Any:
         >>> config_of("published-systems", seeds=3)
         Traceback (most recent call last):
         ValueError: seeds must be left out for published-systems (it is for noise-layers and
-        dpnr-table), got 3
+        word2vec-leakage and dpnr-table), got 3
     """
     asked = {key: value for key, value in given.items() if value is not None and value is not False}
     taken = _fields(name)

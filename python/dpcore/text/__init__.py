@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import inference, schedules
+from . import inference, leakage, schedules
 from .corpus import Corpus
 from .generating import generated
 from .reading import read, word_vectors
@@ -17,13 +17,14 @@ from .tfidf import TfidfSVD
 from .vocabulary import Vocabulary, words_of
 
 if TYPE_CHECKING:
-    from .systems import DPNR, Bag, WordDropout
-    from .systems.adversarial import (
-        AdversarialClassification,
-        AdversarialGeneration,
-        Declustering,
-        MinMaxAdversary,
-    )
+    from .systems import DPNR as DPNR
+    from .systems import ADePT as ADePT
+    from .systems import AdversarialClassification as AdversarialClassification
+    from .systems import AdversarialGeneration as AdversarialGeneration
+    from .systems import Bag as Bag
+    from .systems import Declustering as Declustering
+    from .systems import MinMaxAdversary as MinMaxAdversary
+    from .systems import WordDropout as WordDropout
 
 __all__ = [
     "Corpus",
@@ -32,6 +33,7 @@ __all__ = [
     "Vocabulary",
     "generated",
     "inference",
+    "leakage",
     "read",
     "schedules",
     "split",
@@ -43,7 +45,7 @@ __all__ = [
 _DEFENCES = (
     "AdversarialClassification", "AdversarialGeneration", "Declustering", "MinMaxAdversary",
 )  # fmt: skip
-_OF_TORCH = ("Bag", "DPNR", "WordDropout", *_DEFENCES)
+_OF_TORCH = ("ADePT", "Bag", "DPNR", "WordDropout", *_DEFENCES)
 """Names that need torch: not among those of `import *`, which would fail without it."""
 
 

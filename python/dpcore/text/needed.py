@@ -10,6 +10,10 @@ __all__ = ["needed"]
 _PACKAGES: Final = {"sklearn": "scikit-learn"}
 """Packages that are called otherwise than their modules."""
 
+# No extra of this room for safetensors: that of torch has it, but would bring torch along.
+_HOW: Final = {"safetensors": "safetensors", "gensim": "'dpcore[word2vec]'"}
+"""What brings a package, where the extra of this room does not."""
+
 
 def needed(module: str, who: str) -> Any:
     """The module, imported now.
@@ -32,7 +36,6 @@ def needed(module: str, who: str) -> Any:
         if error.name != package:
             raise
         name = _PACKAGES.get(package, package)
-        # No extra of this room: that of torch has it, but would bring torch along.
-        how = "safetensors" if package == "safetensors" else "'dpcore[text]'"
+        how = _HOW.get(package, "'dpcore[text]'")
         text = f"{who} needs {name}, which is not installed: pip install {how}"
         raise ModuleNotFoundError(text, name=package) from None

@@ -66,12 +66,14 @@ class Encoder:
 
     def truncated(self, texts: Sequence[str]) -> int:
         """How many texts are longer than the encoder reads; 0 where that is not known."""
-        return 0
+        found = getattr(self.model, "truncated", None)
+        return found(texts) if callable(found) else 0
 
     @property
     def longest(self) -> int | None:
-        """Tokens that it reads of a text, if it says so."""
-        return None
+        """Tokens that it reads of a text, if it says so (by an attribute `longest`)."""
+        found = getattr(self.model, "longest", None)
+        return found if isinstance(found, int) else None
 
     def __call__(self, texts: Sequence[str]) -> Any:
         """The vectors of texts.

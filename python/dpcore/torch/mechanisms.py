@@ -171,8 +171,8 @@ class EncoderMechanism:
             )
         if self.encoder.random and (zeroed := getattr(self.encoder, "zeroed", 0)):
             notes.append(
-                f"{zeroed:,} random rows so far were constant and became zeros: they lie outside of "
-                "the transform's range, within its sensitivity"
+                f"{zeroed:,} random rows so far were constant and became zeros: outside of the "
+                "transform's range, within its sensitivity"
             )
         cut = self.encoder.truncated(texts)
         if cut:

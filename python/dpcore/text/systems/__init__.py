@@ -8,6 +8,7 @@ from .adversarial import (
     Declustering,
     MinMaxAdversary,
 )
+from .autoencoder import ADePT
 from .bag import Bag, Units
 from .classifier import TextClassifier, Trained
 from .dpnr import DPNR
@@ -15,6 +16,7 @@ from .masking import WordDropout
 
 __all__ = [
     "DPNR",
+    "ADePT",
     "AdversarialClassification",
     "AdversarialGeneration",
     "Bag",

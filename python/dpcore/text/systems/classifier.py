@@ -11,7 +11,7 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import instance, integer, invalid
+from ...errors import instance, integer, invalid, numeric
 from ...mechanisms.texts import texts_of
 from ...streams import Rng, seed_of
 from ...streams.generators import seeded_torch
@@ -131,6 +131,7 @@ class TextClassifier:
         self, corpus: Any, recipe: Recipe, schedule: Any, rng: Rng, device: Any, progress: Any
     ) -> tuple[str, ...]:
         """Train extractor and classifier, and return the training texts."""
+        self.trained = None
         part = _training_part(corpus)
         seed = seed_of(rng)
         source = np.random.default_rng(seed)
@@ -203,9 +204,13 @@ class TextClassifier:
             names = f"arguments in config.json must be those of {cls.__name__}, got {error}"
             raise ValueError(names) from None
 
-    def restore(self, head: Any, labels: npt.NDArray[Any], trained: Trained) -> None:
+    def restore(self, head: Any, labels: Any, trained: dict[str, Any]) -> None:
         """Take over what was saved of a fitted model."""
-        self.head, self.labels, self.trained = head, labels, trained
+        try:
+            self.trained = Trained(**{**trained, "losses": tuple(trained["losses"])})
+        except (TypeError, KeyError) as error:
+            raise invalid("trained in config.json", "what save_pretrained wrote", error) from None
+        self.head, self.labels = head, np.array(labels)
 
     @property
     def beside(self) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -258,8 +263,10 @@ class TextClassifier:
     def predicted(self, vectors: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The labels that the classifier gives to vectors, shape `(n, d)` as `encode` has them."""
         self.needs_fit("predicts")
-        weight = self.head.weight
-        rows = torch.as_tensor(np.asarray(vectors), dtype=weight.dtype, device=weight.device)
+        weight, given = self.head.weight, numeric("vectors", "an array of numbers", vectors)
+        if given.ndim != 2 or given.shape[1] != weight.shape[1]:
+            raise invalid("vectors", f"of shape (n, {weight.shape[1]})", given.shape)
+        rows = torch.tensor(given, dtype=weight.dtype, device=weight.device)
         with torch.no_grad():
             codes = self.head(rows).argmax(dim=1).cpu().numpy()
         found: npt.NDArray[Any] = self.labels[codes]

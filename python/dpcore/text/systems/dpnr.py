@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Literal, Self
 
-import numpy.typing as npt
-
 from ... import calibration, sensitivity
 from ...calibration import RealEpsilon, real_epsilon
 from ...errors import choice, flag, invalid
@@ -16,11 +14,11 @@ from ...mechanisms import positive
 from ...records import Pair
 from ...streams import Rng
 from ...torch import LaplaceNoise, MinMax, PrivateEncoder, SharedNoise
-from ...torch.mechanisms import EncoderMechanism
 from ...torch.private import transform_of
 from ...torch.saving import TRANSFORMS, described, made
-from .classifier import TextClassifier, Trained
+from .classifier import TextClassifier
 from .masking import WordDropout
+from .protected import Protected
 from .training import Recipe
 
 __all__ = ["DPNR", "NOISES", "SCALES"]
@@ -31,7 +29,7 @@ SCALES = ("published", "sound")
 """Noise of scale 1/epsilon, as published; or of the L1 diameter of the rows over epsilon."""
 
 
-class DPNR(TextClassifier):
+class DPNR(Protected, TextClassifier):
     """Differentially private neural representation, the published system: its claim is false.
 
     ``encode(text) = m(f(text)) + r``: f is the extractor, m shifts and scales a row to smallest
@@ -107,7 +105,6 @@ class DPNR(TextClassifier):
         self.scale = choice("scale", scale or SCALES[not published], SCALES)
         if self.scale == "published" and not published:
             raise invalid("scale", "'sound' for another transform than min-max", scale)
-        self.private: PrivateEncoder | None = None
 
     def fit(
         self,
@@ -182,7 +179,7 @@ class DPNR(TextClassifier):
         transform = made("transform", arguments.get("transform"), TRANSFORMS)
         return super().from_arguments({**arguments, "transform": transform}, extractor)
 
-    def restore(self, head: Any, labels: npt.NDArray[Any], trained: Trained) -> None:
+    def restore(self, head: Any, labels: Any, trained: dict[str, Any]) -> None:
         """Take over what was saved of a fitted model."""
         super().restore(head, labels, trained)
         self.private = self._protected()
@@ -212,11 +209,6 @@ class DPNR(TextClassifier):
         return self.dim if self.private is None else self.private.width
 
     @property
-    def claim(self) -> float:
-        """The epsilon claimed for any two texts."""
-        return self.epsilon
-
-    @property
     def real(self) -> RealEpsilon | None:
         """What the noise really gives for any two texts; None for shared noise, or no width yet."""
         if self.width is None:
@@ -243,28 +235,11 @@ class DPNR(TextClassifier):
         Returns:
             A tensor of shape `(len(texts), d)`.
         """
-        private = self._private("encodes")
+        private = self.protected("encodes")
         if self.dropout is None:
             return private.clean(texts)
         with self.extractor.whole():
             return private.clean(texts)
-
-    def encode(self, texts: Sequence[str], *, rng: Rng = None) -> npt.NDArray[Any]:
-        """Noisy vectors, with fresh noise (and masks) at every call.
-
-        Args:
-            texts: strings, none of them empty.
-            rng: None takes entropy of the operating system; an int or a Generator repeats the
-                noise, which is then known to whoever knows it.
-
-        Returns:
-            float32, shape `(len(texts), d)`.
-
-        Raises:
-            TypeError: if `texts` is one string, or holds anything but strings.
-            ValueError: if the model is not fitted, or a text is empty.
-        """
-        return self._private("encodes").encode(texts, rng=rng)
 
     def worst_pair(self, texts: Sequence[str], *, progress: bool | None = None) -> Pair:
         """The two texts with the largest exact loss of all pairs (without word dropout).
@@ -283,7 +258,7 @@ class DPNR(TextClassifier):
             TypeError: if `texts` is one string, or holds anything but strings.
             ValueError: if the model is not fitted, a text is empty, or all are equal.
         """
-        private = self._private("compares texts")
+        private = self.protected("compares texts")
         if self.dropout is None:
             return private.worst_pair(texts, progress=progress)
         with self.extractor.whole():
@@ -291,29 +266,14 @@ class DPNR(TextClassifier):
         private.worst = (pair, None)
         return pair
 
-    @property
-    def worst(self) -> tuple[Pair, float | None] | None:
-        """The last pair that `worst_pair` found, with its exact loss; None before."""
-        return None if self.private is None else self.private.worst
-
-    def as_mechanism(self) -> EncoderMechanism:
-        """What an audit is made of: text to noisy vectors; with word dropout masked every time."""
-        made = self._private("is audited").as_mechanism()
-        made.name = f"DPNR({self._arguments})"
-        return made
-
     def to(self, device: Any) -> Self:
         """Move the model to a device of this machine."""
-        self._private("is moved").to(device)
-        return super().to(device)
-
-    def _private(self, what: str) -> PrivateEncoder:
-        if self.private is None:
-            raise invalid("model", f"fitted before it {what}: model.fit(corpus)", self)
-        return self.private
+        self.protected("is moved").to(device)
+        return TextClassifier.to(self, device)
 
     @property
-    def _arguments(self) -> str:
+    def name(self) -> str:
+        """What reports call the model: its class and its arguments."""
         extractor = self.given if self.extractor is None else self.extractor
         first = (
             f"dim={self.dim}" if self.given is None else f"{getattr(extractor, 'name', extractor)}"
@@ -330,13 +290,25 @@ class DPNR(TextClassifier):
             )
             if value != usual and not isinstance(value, MinMax)
         ]
-        return f"{first}, epsilon={self.epsilon!r}{''.join(more)}"
+        return f"DPNR({first}, epsilon={self.epsilon!r}{''.join(more)})"
 
-    def __repr__(self) -> str:
-        """The arguments, and whether the claim holds."""
-        from .telling import verdict
-
-        return f"DPNR({self._arguments}; {verdict(self)})"
+    def details(self) -> dict[str, str]:
+        """What `print` shows beside what is true of all: dropout, training, labels."""
+        found = {"trained": str(self.trained), "labels": ", ".join(map(str, self.labels.tolist()))}
+        if self.dropout is not None and self.dropout.masks == "bernoulli":
+            claimed, true = (
+                calibration.word_dropout(level, self.dropout.mu) if math.isfinite(level) else level
+                for level in (self.epsilon, self.true_epsilon)
+            )
+            found["dropout"] = (
+                f"for texts that differ in one word: claimed {claimed:.6g}, true {true:.6g}; for "
+                "any two texts nothing is gained"
+            )
+        elif self.dropout is not None:
+            found["dropout"] = (
+                "a fixed share of masked words: what is published as its gain does not hold"
+            )
+        return found
 
     def __str__(self) -> str:
         """What is claimed, what is true, for whom, and how it was trained."""

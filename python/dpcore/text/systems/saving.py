@@ -1,4 +1,4 @@
-"""Trained encoders in a folder: config.json and safetensors, nothing that could run code."""
+"""Classifiers of texts in folders."""
 
 from __future__ import annotations
 
@@ -7,56 +7,46 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-import numpy as np
-
 from ...errors import choice, invalid, mistyped
 from ...torch.encoding import encoder_of
 from ...torch.needed import torch
 from ...torch.private import PrivateEncoder
-from ...torch.saving import read_config, write_config
-from ..needed import needed
 from ..tfidf import TfidfSVD
 from ..vocabulary import words_of
 from .bag import Bag
-from .classifier import TextClassifier, Trained
+from .classifier import TextClassifier
+from .folders import filled, mapping, read, write
 
 __all__ = ["load", "save"]
 
 Model = TypeVar("Model", bound=TextClassifier)
 
-_KEYS: Final = {"format", "arguments", "extractor", "words", "labels", "trained", "beside"}
-_HEAD: Final = "model.safetensors"
+_KEYS: Final = {"arguments", "extractor", "width", "words", "labels", "trained", "beside"}
 _EXTRACTOR: Final = "extractor"
 
 
 def save(model: TextClassifier, folder: str | PathLike[str]) -> Path:
     """Write a model, see `TextClassifier.save_pretrained`."""
-    files = needed("safetensors.torch", "save_pretrained")
     model.needs_fit("is saved")
     assert model.trained is not None
+    parts, words = {"head": model.head}, list[str]()
     bag = model.extractor if isinstance(model.extractor, Bag) else None
-    words = [] if bag is None else list(bag.vocabulary.words)
-    if bag is not None and bag.vocabulary.tokenise is not words_of:
-        raise mistyped("tokenise", "words_of, to be saved", bag.vocabulary.tokenise)
+    if bag is not None:
+        if bag.vocabulary.tokenise is not words_of:
+            raise mistyped("tokenise", "words_of, to be saved", bag.vocabulary.tokenise)
+        parts["bag"], words = bag.embedding, list(bag.vocabulary.words)
     beside, modules = model.beside
+    parts.update(modules)
     config = {
-        "format": _format(type(model)),
         "arguments": model.arguments,
         "extractor": _kind(model),
+        "width": model.head.in_features,
         "words": words,
         "labels": model.labels.tolist(),
         "trained": asdict(model.trained),
         "beside": beside,
     }
-    place = write_config(folder, config)
-    tensors = {
-        f"{part}.{name}": value
-        for part, module in {"head": model.head, **modules}.items()
-        for name, value in module.state_dict().items()
-    }
-    if bag is not None:
-        tensors["bag.weight"] = bag.embedding.weight.detach()
-    files.save_file({name: value.cpu() for name, value in tensors.items()}, place / _HEAD)
+    place = write(type(model), folder, config, parts)
     if isinstance(model.given, TfidfSVD):
         model.given.save_pretrained(place / _EXTRACTOR)
     elif bag is None:
@@ -71,14 +61,9 @@ def _kind(model: TextClassifier) -> str:
     return "tfidf" if isinstance(model.given, TfidfSVD) else "encoder"
 
 
-def _format(cls: type) -> str:
-    return f"dpcore.text.{cls.__name__}/1"
-
-
 def load(cls: type[Model], folder: str | PathLike[str], extractor: Any, device: Any) -> Model:
     """Read a model, see `TextClassifier.from_pretrained`."""
-    files = needed("safetensors.torch", "from_pretrained")
-    place, config = read_config(folder, _format(cls), _KEYS)
+    place, config = read(cls, folder, _KEYS)
     kind = choice("extractor in config.json", config["extractor"], ("bag", "tfidf", "encoder"))
     if kind == "tfidf" and extractor is None:
         given: Any = TfidfSVD.from_pretrained(place / _EXTRACTOR)
@@ -88,50 +73,18 @@ def load(cls: type[Model], folder: str | PathLike[str], extractor: Any, device: 
         raise invalid("extractor", f"left out, for the folder holds one ({kind})", extractor)
     else:
         given = None
-    model = cls.from_arguments(_mapping(config, "arguments"), given)
-    trained = _mapping(config, "trained")
-    trained["losses"] = tuple(trained.get("losses", ()))
-    tensors = files.load_file(_file(place))
-    shape = tensors["head.weight"].shape if "head.weight" in tensors else (0, 0)
-    head = torch.nn.Linear(shape[1], shape[0])
-    model.rebuild(_mapping(config, "beside"), shape[1])
-    parts = {"head": head, **model.beside[1]}
+    model = cls.from_arguments(mapping(config, "arguments"), given)
+    parts = {"head": torch.nn.Linear(config["width"], len(config["labels"]))}
+    model.rebuild(mapping(config, "beside"), config["width"])
+    parts.update(model.beside[1])
     if kind == "bag":
         assert model.dim is not None
         model.extractor = Bag(model.vocabulary_of(config["words"]), model.dim, model.dropout).eval()
         parts["bag"] = model.extractor.embedding
     else:
         model.extractor = encoder_of(given)
-    _filled(parts, tensors)
-    model.restore(head, np.array(config["labels"]), Trained(**trained))
+    filled(place, parts)
+    model.restore(parts["head"], config["labels"], mapping(config, "trained"))
     if device is not None:
         model.to(device)
     return model
-
-
-def _mapping(config: dict[str, Any], name: str) -> dict[str, Any]:
-    if not isinstance(config[name], dict):
-        raise mistyped(f"{name} in config.json", "an object", config[name])
-    return dict(config[name])
-
-
-def _file(place: Path) -> Path:
-    path = place / _HEAD
-    if not path.is_file():
-        raise FileNotFoundError(f"folder must hold {_HEAD}, got {place}")
-    return path
-
-
-def _filled(parts: dict[str, Any], tensors: dict[str, Any]) -> None:
-    """Put saved weights into modules, all of them and of the right shapes."""
-    wanted = {
-        f"{name}.{key}": tuple(value.shape)
-        for name, part in parts.items()
-        for key, value in part.state_dict().items()
-    }
-    found = {name: tuple(value.shape) for name, value in tensors.items()}
-    if found != wanted:
-        raise invalid(_HEAD, f"weights of shapes {wanted}", found)
-    for name, part in parts.items():
-        part.load_state_dict({key: tensors[f"{name}.{key}"] for key in part.state_dict()})
-        part.eval()

@@ -1,0 +1,348 @@
+"""Do vectors of words tell the words to somebody who learns vectors of his own?
+
+Two halves of a corpus, an embedding of each by word2vec: is a private word among the attacker's
+nearest words? It is where both start each word at one place, as gensim did up to 3.8, and hardly
+is from the start of today's gensim; a few hundred known words, the anchors, make up for it. Noise
+on the vectors is shown with the epsilon that it is said to give, and with the true one.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from ...errors import flag, integer, invalid, mistyped, real
+from ...streams import threads_of
+from ...text import Corpus, generated, read
+from ...text.leakage import Embedding, Leakage, attack, deal, embed, halves, noisy
+from ...text.needed import needed
+from ..running import SEED, cell_seed, check, gathered, listed, own
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+NAME = "word2vec-leakage"
+
+STARTS: Final = {
+    "hashed": "hashed, same seed",
+    "same": "gensim 4, same seed",
+    "other": "gensim 4, other seed",
+}
+"""Where the vectors of victim and attacker start."""
+
+HALVES: Final = {"disjoint": 0.0, "overlapping": 0.5}
+"""What the halves have in common."""
+
+ANCHORED: Final = 500
+"""The number of anchors in the tables; fewer where there are not as many."""
+
+DROPPED: Final = 3
+"""Directions that are dropped in one row of the tables: without them the start stands out."""
+
+_MADE: Final = 40_000
+_FEWEST: Final = 1000
+_SIZES: Final = (1.0, 0.5, 0.25)
+_TOPN: Final = (1, 5)
+Half = tuple[str, ...]
+
+_SEEDS: Final = {False: 5, True: 10}
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Which sentences, and what the attacker knows.
+
+    Args:
+        trials: sentences that are used, at most: both halves together; at least 1,000. Without
+            `data` so many are made up, at most 40,000.
+        seed: int in [0, 2**63); halves, embeddings, anchors and noise get their own from it.
+        seeds: runs, of which mean and spread are shown; None for 5, or 10 if `full`.
+        data: the folder of the corpora, with leakage/spa-eng.zip in it, or a file of one's own
+            texts that `dpcore.text.read` reads; None makes sentences up.
+        full: True to repeat it with half and with a quarter of the sentences, with more seeds.
+        anchors: numbers of words that the attacker knows; those above two thirds of the common
+            words are left out.
+        epsilons: claims of the noise.
+        confidence: of each interval by itself.
+
+    Raises:
+        TypeError: if a field is of the wrong kind.
+        ValueError: if a value is out of range.
+
+    Example:
+        >>> Config(trials="1e4").trials, Config(full=True).seeds
+        (10000, 10)
+    """
+
+    trials: int = 10**6
+    seed: int = SEED
+    seeds: int | None = None
+    data: str | None = None
+    full: bool = False
+    anchors: tuple[int, ...] = (0, 10, 20, 50, 100, 200, 500, 1000, 1500)
+    epsilons: tuple[float, ...] = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
+    confidence: float = 0.95
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        check(self)
+        integer("trials", self.trials, _FEWEST)
+        if self.data is not None:
+            if not isinstance(self.data, (str, os.PathLike)):
+                raise mistyped("data", "a path of a folder or a file", self.data)
+            object.__setattr__(self, "data", str(self.data))
+        seeds = _SEEDS[flag("full", self.full)] if self.seeds is None else self.seeds
+        object.__setattr__(self, "seeds", integer("seeds", seeds, 1))
+        anchors = listed("anchors", self.anchors, lambda value: integer("anchors", value, 0))
+        object.__setattr__(self, "anchors", tuple(sorted({0, *anchors})))
+        levels = listed(
+            "epsilons", self.epsilons, lambda v: real("epsilons", v, low=0.0, open_low=True)
+        )
+        object.__setattr__(self, "epsilons", tuple(sorted(levels)))
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One attack.
+
+    Args:
+        start: a key of `STARTS`.
+        halves: a key of `HALVES`.
+        size: share of the sentences that was used.
+        number: of the run, from 0.
+        held_out: True if the words are the held-out ones of that run, False for all words of the
+            victim.
+        found: what was found.
+    """
+
+    start: str
+    halves: str
+    size: float
+    number: int
+    held_out: bool
+    found: Leakage
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Three embeddings from one start, and all attacks on them."""
+
+    size: float
+    number: int
+    start: str
+
+
+def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
+    """Embed the halves and attack.
+
+    Args:
+        config: which sentences, and what the attacker knows.
+        threads: checked and not used: one worker trains, so that it repeats.
+        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+
+    Returns:
+        The result, a cell for each attack.
+
+    Raises:
+        ModuleNotFoundError: without gensim; it says what to install.
+        FileNotFoundError: if the folder has no such file.
+        ValueError: if too few sentences differ.
+        KeyboardInterrupt: on Ctrl-C before anything was found.
+
+    Source:
+        The attack of a study of DPNR (Lyu, He and Li, 2020), with the controls that it lacks.
+
+    Example:
+        >>> from importlib.util import find_spec
+        >>> if find_spec("gensim"):
+        ...     result = run(Config(trials=2000, seeds=1, epsilons=(5,)))
+        ...     assert result.mean("hashed", 0) > result.mean("other", 0)
+    """
+    own(config, __name__)
+    threads_of(threads)
+    begun = time.perf_counter()
+    needed("gensim.models", NAME)
+    corpus = _corpus(config)
+    sizes = _SIZES if config.full else _SIZES[:1]
+    assert config.seeds is not None
+    jobs = [
+        Job(size, number, start)
+        for size in sizes
+        for number in range(config.seeds)
+        for start in STARTS
+    ]
+    # Three starts in turn share their texts.
+    parts = lru_cache(maxsize=1)(lambda size, seed: _halves(config, corpus, size, seed))
+    done, partial = gathered(
+        "word2vec leakage", jobs, lambda job: _done(config, job, parts), progress,
+        size=lambda job: round(100 * job.size),
+    )  # fmt: skip
+    cells = tuple(cell for cells in done for cell in cells)
+    return Result(config, corpus.origin, cells, partial, time.perf_counter() - begun)
+
+
+def _corpus(config: Config) -> Corpus:
+    if config.data is None:
+        # A text has two sentences.
+        rows = min(config.trials, _MADE) // 2
+        return generated("topics", rows, rng=cell_seed(config.seed, "corpus"))
+    corpus = read(config.data, "leakage" if Path(config.data).is_dir() else None)
+    if len(corpus) < _FEWEST:
+        raise invalid("data", f"a corpus of at least {_FEWEST:,} texts", corpus)
+    return corpus
+
+
+def _halves(config: Config, corpus: Corpus, size: float, seed: int) -> dict[str, Half]:
+    """The victim's half, and the attacker's by what it has in common with that."""
+    number = round(size * min(config.trials, len(corpus)))
+    order = np.random.default_rng(seed).permutation(len(corpus))[:number]
+    texts = [corpus.texts[row] for row in order]
+    pairs = {name: halves(texts, overlap=overlap, rng=seed) for name, overlap in HALVES.items()}
+    # The first half is the same whatever they have in common.
+    return {"victim": pairs["disjoint"][0]} | {name: pair[1] for name, pair in pairs.items()}
+
+
+def _done(config: Config, job: Job, parts: Callable[[float, int], dict[str, Half]]) -> list[Cell]:
+    """All attacks from one start."""
+    seed = cell_seed(config.seed, f"{job.size}/{job.number}")
+    texts = parts(job.size, seed)
+    kind, first = ("hashed" if job.start == "hashed" else "own"), seed % 2**31
+    second = first + (job.start == "other")
+    victim = embed(texts["victim"], start=kind, seed=first, progress=False)
+    cells: list[Cell] = []
+    for name in HALVES:
+        attacker = embed(texts[name], start=kind, seed=second, progress=False)
+        cells += _attacks(config, job, victim, attacker, name, seed)
+    return cells
+
+
+def _attacks(
+    config: Config, job: Job, victim: Embedding, attacker: Embedding, name: str, seed: int
+) -> list[Cell]:
+    """Without and with anchors on held-out words, without on all words, and through noise."""
+    _, common = deal(victim, attacker, anchors=0, rng=seed)
+    numbers = [number for number in config.anchors if 3 * number <= 2 * len(common)]
+    known, held_out = common[: numbers[-1]], common[numbers[-1] :]
+
+    def cell(
+        side: Embedding, words: Any, anchors: int, centre: bool = False, drop: int = 0
+    ) -> Cell:
+        found = attack(
+            side, attacker, words, anchors=known[:anchors], topn=_TOPN, centre=centre, drop=drop,
+            confidence=config.confidence, progress=False,
+        )  # fmt: skip
+        return Cell(job.start, name, job.size, job.number, words is not None, found)
+
+    cells = [cell(victim, held_out, number) for number in numbers]
+    cells.append(cell(victim, held_out, 0, drop=DROPPED))
+    if job.start == "hashed":
+        cells.append(cell(victim, None, 0))
+    for level in config.epsilons if (job.size, name) == (1.0, "disjoint") else ():
+        side = noisy(victim, level, rng=cell_seed(seed, f"noise/{level:g}"))
+        # Without anchors and from another start there is nothing to hide.
+        if job.start == "hashed":
+            cells += [cell(side, held_out, 0, centre) for centre in (False, True)]
+        if anchored := compared(numbers):
+            cells.append(cell(side, held_out, anchored, True))
+    return cells
+
+
+def compared(numbers: Sequence[int]) -> int:
+    """The number of anchors that the tables show beside none."""
+    return max(number for number in numbers if number <= ANCHORED)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What was found, attack by attack.
+
+    Args:
+        config: what was asked for.
+        corpus: where the sentences are from.
+        cells: the attacks.
+        partial: True if Ctrl-C ended the run early.
+        seconds: time taken (not compared).
+    """
+
+    config: Config
+    corpus: str
+    cells: tuple[Cell, ...]
+    partial: bool = False
+    seconds: float = field(default=0.0, compare=False)
+
+    def found(
+        self,
+        start: str,
+        anchors: int,
+        *,
+        halves: str = "disjoint",
+        size: float = 1.0,
+        held_out: bool = True,
+        epsilon: float | None = None,
+        centred: bool = False,
+        dropped: int = 0,
+    ) -> tuple[Leakage, ...]:
+        """The attacks of a kind, one a run; none if there are none."""
+        return tuple(
+            cell.found
+            for cell in self.cells
+            if (cell.start, cell.halves, cell.size, cell.held_out)
+            == (start, halves, size, held_out)
+            and (cell.found.anchors, cell.found.claimed, cell.found.centred, cell.found.dropped)
+            == (anchors, epsilon, centred, dropped)
+        )
+
+    def mean(self, start: str, anchors: int, topn: int = 1, **kind: Any) -> float:
+        """Mean share of words found over the runs; the keywords are those of `found`.
+
+        Raises:
+            ValueError: if there is no such attack.
+        """
+        found = self.found(start, anchors, **kind)
+        if not found:
+            raise invalid("start, anchors and keywords", "those of an attack", (start, anchors))
+        return statistics.fmean(one.share(topn).value for one in found)
+
+    @property
+    def anchors(self) -> tuple[int, ...]:
+        """The numbers of anchors that there were words for in every run of all sentences."""
+        held: dict[tuple[int, str], set[int]] = {}
+        for cell in self.cells:
+            if cell.size == 1.0 and cell.halves == "disjoint" and cell.found.claimed is None:
+                held.setdefault((cell.number, cell.start), set()).add(cell.found.anchors)
+        return tuple(sorted(set.intersection(*held.values())))
+
+    @property
+    def anchored(self) -> int:
+        """The number of anchors that the tables show beside none."""
+        return compared(self.anchors)
+
+    def table(self) -> str:
+        """The figures as text, beside those of others on the same sentences."""
+        from .text import text
+
+        return text(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain data."""
+        from .text import plain
+
+        return plain(self)
+
+    def plot(self) -> Figure:
+        """Words found against the number of anchors, and against the noise.
+
+        Returns:
+            A matplotlib figure.
+        """
+        from .drawing import figure
+
+        return figure(self)

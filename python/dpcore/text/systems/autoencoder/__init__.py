@@ -1,0 +1,7 @@
+"""Auto-encoders that rewrite texts: ADePT, as published and repaired."""
+
+from __future__ import annotations
+
+from .adept import VARIANTS, ADePT, Learnt
+
+__all__ = ["VARIANTS", "ADePT", "Learnt"]

@@ -1,0 +1,343 @@
+"""ADePT: texts rewritten by an auto-encoder with noise in the middle, as published and repaired."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any, Final, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from .... import calibration, sensitivity
+from ....errors import choice, delta_level, flag, integer, invalid, numeric
+from ....mechanisms import positive
+from ....mechanisms.texts import texts_of
+from ....streams import Rng, seed_of
+from ....streams.generators import seeded_torch
+from ....torch import Clip, LaplaceNoise, PrivateEncoder
+from ....torch.mechanisms import device_of
+from ....torch.needed import torch
+from ...corpus import training_texts
+from ...rewriting import Rewriter
+from ...vocabulary import Vocabulary
+from ..protected import Protected
+from .learning import Plan, learn
+from .lstm import RESERVED, Decoder, Encoder, Words
+
+__all__ = ["VARIANTS", "ADePT", "Learnt"]
+
+VARIANTS: Final = ("published", "scaled", "l1", "gaussian")
+"""Noise for the L2 distance in every entry, as published; and three repairs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Learnt:
+    """How an auto-encoder was trained.
+
+    Attributes:
+        texts: how many training texts there were.
+        cut: those that had more words than are read.
+        epochs: passes over them.
+        batch: texts in a step.
+        lr: learning rate of the first step.
+        dropout: share of the decoder's input words that were hidden.
+        seed: repeats it.
+        threads: of torch on the CPU.
+        losses: mean loss of a word in each epoch.
+        partial: True if Ctrl-C ended it early: it then holds the last whole epoch.
+    """
+
+    texts: int
+    cut: int
+    epochs: int
+    batch: int
+    lr: float
+    dropout: float
+    seed: int
+    threads: int
+    losses: tuple[float, ...]
+    partial: bool
+
+    def __str__(self) -> str:
+        """One line."""
+        ended = f", INTERRUPTED after {len(self.losses)}" if self.partial else ""
+        return (
+            f"on {self.texts:,} texts ({self.cut:,} of them cut), {self.epochs} epochs{ended} in "
+            f"batches of {self.batch}, learning rate {self.lr:g}, no noise, seed {self.seed}; last "
+            f"loss {self.losses[-1]:.4g}"
+        )
+
+
+class ADePT(Protected):
+    """An auto-encoder that rewrites texts with noise in the middle; published, its claim is false.
+
+    ``z = (h, c)`` is the last state of an LSTM, clipped to norm C; Laplace noise is added, and a
+    second LSTM decodes greedily, with z at every step. The paper clips in L2 and takes the scale
+    ``2C/epsilon``, but Laplace noise is for L1 distances: any two texts have ``epsilon sqrt(n)``,
+    n = 2 hidden. It is trained with the clip and without noise, as published.
+
+    An epsilon covers one rewrite of one text by the fitted weights, against any other text: k
+    rewrites cost k times, and the texts that the weights were fitted to are not covered at all.
+
+    Args:
+        epsilon: the claim, in (0, 1e300].
+        variant: "published"; "scaled" (clip in L2, scale ``2C sqrt(n)/epsilon``); "l1" (clip in L1,
+            scale ``2C/epsilon``, and trained so); "gaussian" (clip in L2, analytic Gaussian).
+        delta: of the claim, in (0, 1), for "gaussian" and no other.
+        hidden: entries of a state; vectors have n = 2 hidden.
+        embedding: entries of a word's vector.
+        clip: the norm C.
+        longest: words of a text that are read, and written; what is longer is cut, and counted.
+        min_count: how often a word must occur in the training texts to be known.
+
+    Attributes:
+        trained: how it was trained; None before `fit`.
+        private: the fitted encoder with clip and noise; None before `fit`.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind.
+        ValueError: if a value is out of range, or "gaussian" has no delta.
+
+    Source:
+        Krishna, Gupta and Dupuy (2021); the fault: Habernal (2021), theorem 1.
+
+    Example:
+        >>> from dpcore.text import generated
+        >>> corpus = generated("intents", 300, rng=1)
+        >>> adept = ADePT(epsilon=100.0, hidden=32, embedding=16).fit(corpus, epochs=2, rng=1)
+        >>> adept
+        ADePT(epsilon=100.0, hidden=32, embedding=16; THE CLAIM IS FALSE: true epsilon 800 for any
+        two texts)
+        >>> len(adept.rewrite(corpus.test.texts[:3], rng=2))
+        3
+    """
+
+    def __init__(
+        self,
+        epsilon: float,
+        *,
+        variant: str = "published",
+        delta: float = 0.0,
+        hidden: int = 128,
+        embedding: int = 64,
+        clip: float = 5.0,
+        longest: int = 20,
+        min_count: int = 1,
+    ) -> None:
+        self.epsilon = positive("epsilon", epsilon)
+        self.variant = choice("variant", variant, VARIANTS)
+        self.delta = delta_level(delta)
+        if (self.delta > 0.0) != (variant == "gaussian"):
+            requirement = "above 0 for 'gaussian', such as 1e-5, and 0 for the others"
+            raise invalid("delta", requirement, delta)
+        self.hidden = integer("hidden", hidden, 1)
+        self.embedding = integer("embedding", embedding, 1)
+        self.radius = positive("clip", clip)
+        self.longest = integer("longest", longest, 1)
+        self.min_count = integer("min_count", min_count, 1)
+        self.transform = Clip("l1" if variant == "l1" else "l2", self.radius)
+        self.trained: Learnt | None = None
+        self.encoder: Any = None
+        self.decoder: Any = None
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What the model is made with, as plain data."""
+        names = ("epsilon", "variant", "delta", "hidden", "embedding")
+        more = {"clip": self.radius, "longest": self.longest, "min_count": self.min_count}
+        return {**{name: getattr(self, name) for name in names}, **more}
+
+    def fit(
+        self,
+        corpus: Any,
+        *,
+        epochs: int = 40,
+        batch: int = 64,
+        lr: float = 3e-3,
+        dropout: float = 0.3,
+        pair: bool = True,
+        rng: Rng = None,
+        device: Any = None,
+        progress: bool | None = None,
+    ) -> Self:
+        """Train encoder and decoder to repeat texts, with the clip and without noise.
+
+        Variants that clip alike have the same weights at the same seed.
+
+        Args:
+            corpus: a `Corpus`, of which the train part is read (all without a split), or a list of
+                strings. None of these texts is covered by any epsilon.
+            epochs: passes over the texts.
+            batch: texts in a step.
+            lr: learning rate of Adam in the first step; it decays to a tenth. Gradients are
+                clipped to norm 1.
+            dropout: share of the decoder's input words that are hidden from it.
+            pair: look for the training texts' largest pair afterwards, which `print` shows.
+            rng: None (fresh entropy, recorded), an int in [0, 2**63) or a Generator.
+            device: where it is trained and kept, such as "cuda"; None is the CPU.
+            progress: show a bar; None shows it for long work on a terminal or in a notebook.
+
+        Returns:
+            The model itself. After Ctrl-C that of the last whole epoch, `trained.partial` set.
+
+        Raises:
+            TypeError: if an argument is of the wrong kind.
+            ValueError: if a value is out of range, no word is left, or the loss diverges.
+            KeyboardInterrupt: on Ctrl-C before the first epoch has ended.
+        """
+        flag("pair", pair)
+        plan, seed = Plan(epochs, batch, lr, dropout), seed_of(rng)
+        self.private = self.trained = None
+        texts = training_texts(corpus)
+        place = device_of("cpu" if device is None else device)
+        source = np.random.default_rng(seed)
+        vocabulary = Vocabulary.from_texts(
+            texts, unknown="token", min_count=self.min_count, reserved=RESERVED
+        )
+        with seeded_torch(source):
+            self.assemble(vocabulary)
+        self.encoder.to(place)
+        self.decoder.to(place)
+        rows = self.encoder.words(texts)
+        losses, partial = learn(
+            self.encoder, self.decoder, self.transform, rows, plan, source, progress
+        )
+        cut = self.encoder.truncated(texts)
+        self.trained = Learnt(
+            len(texts), cut, **asdict(plan), seed=seed, threads=1, losses=losses, partial=partial
+        )
+        self.protect()
+        if pair and len(set(texts)) > 1:
+            self.worst_pair(texts, progress=progress)
+        return self
+
+    def assemble(self, vocabulary: Vocabulary) -> None:
+        """Make encoder and decoder for a vocabulary, with fresh weights."""
+        words = Words(vocabulary, self.longest)
+        self.encoder = Encoder(words, self.embedding, self.hidden)
+        self.decoder = Decoder(words, self.embedding, self.hidden, self.encoder.width)
+
+    def protect(self) -> None:
+        """Put clip and noise behind the fitted encoder."""
+        self.encoder.eval()
+        self.decoder.eval()
+        noise: Any = "gaussian" if self.variant == "gaussian" else "laplace"
+        if self.variant == "published":
+            apart = sensitivity.sensitivity(self.transform.range(self.encoder.width), "l2").value
+            noise = LaplaceNoise(calibration.laplace(self.epsilon, apart))
+        private = PrivateEncoder(
+            self.encoder, self.transform, epsilon=self.epsilon, delta=self.delta, noise=noise,
+            strict=False,
+        )  # fmt: skip
+        self.private = private.to(self.encoder.embedding.weight.device)
+
+    def decode(self, vectors: npt.NDArray[Any]) -> list[str]:
+        """The texts that vectors stand for, word by word the likeliest.
+
+        Args:
+            vectors: shape `(n, 2 hidden)`, with noise (`encode`) or without (`clean`).
+
+        Returns:
+            n texts, words joined by blanks; some may be empty.
+
+        Raises:
+            TypeError: if they are no numbers.
+            ValueError: if the model is not fitted, or they have another shape.
+        """
+        self.protected("decodes")
+        weight, rows = self.decoder.scores.weight, vectors
+        if not isinstance(vectors, torch.Tensor):
+            found = numeric("vectors", "an array of numbers", vectors)
+            rows = torch.tensor(found, dtype=weight.dtype, device=weight.device)
+        if rows.ndim != 2 or rows.shape[1] != self.encoder.width:
+            requirement = f"of shape (n, {self.encoder.width})"
+            raise invalid("vectors", requirement, tuple(rows.shape))
+        texts: list[str] = self.decoder.texts(rows) if len(rows) else []
+        return texts
+
+    def rewrite(self, texts: Sequence[str], *, rng: Rng = None) -> list[str]:
+        """Rewrites of texts, with fresh noise at every call.
+
+        An epsilon covers one rewrite of one text, against any other text: k rewrites of a text
+        cost k times as much, and no text that the model was fitted to is covered.
+
+        Args:
+            texts: strings, none of them empty.
+            rng: None takes entropy of the operating system; an int or a Generator repeats the
+                noise, which is then known to whoever knows it.
+
+        Returns:
+            A rewrite for each, words joined by blanks; some may be empty.
+
+        Raises:
+            TypeError: if `texts` is one string, or holds anything but strings.
+            ValueError: if the model is not fitted, or a text is empty.
+        """
+        found = texts_of("texts", texts, fewest=0)
+        return self.decode(self.encode(found, rng=rng))
+
+    @property
+    def rewriter(self) -> Rewriter:
+        """The mechanism text -> text, to be audited: the rewritten text itself is what is seen."""
+        self.protected("rewrites")
+        return Rewriter(self.rewrite, self.epsilon)
+
+    def to(self, device: Any) -> Self:
+        """Move the model to a device of this machine."""
+        super().to(device)
+        self.decoder.to(device_of(device))
+        return self
+
+    @property
+    def name(self) -> str:
+        """What reports call the model: its class and its arguments."""
+        usual = ADePT(1.0).arguments if type(self) is ADePT else {}
+        said = {k: v for k, v in self.arguments.items() if k == "epsilon" or usual.get(k) != v}
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in said.items())})"
+
+    def details(self) -> dict[str, str]:
+        """What `print` shows beside what is true of all: the training."""
+        return {"trained": str(self.trained)}
+
+    def __str__(self) -> str:
+        """What is claimed, what is true, for whom, and how it was trained."""
+        from ..telling import told
+
+        return told(self)
+
+    def save_pretrained(self, folder: str | PathLike[str]) -> Path:
+        """Write config.json and safetensors; see `from_pretrained`.
+
+        Args:
+            folder: made if it is missing.
+
+        Returns:
+            The folder.
+
+        Raises:
+            TypeError: if the folder is no path.
+            ValueError: if the model is not fitted.
+            OSError: if it cannot be written.
+        """
+        from .saving import save
+
+        return save(self, folder)
+
+    @classmethod
+    def from_pretrained(cls, folder: str | PathLike[str], *, device: Any = None) -> Self:
+        """The model that `save_pretrained` wrote: no pickle is read, no network used.
+
+        Args:
+            folder: a folder of this machine.
+            device: where it is moved; None is the CPU.
+
+        Raises:
+            OSError: if there is no such folder, or a file is missing.
+            ValueError: if it holds another class's model, or a key is unknown or missing.
+        """
+        from .saving import load
+
+        return load(cls, folder, device)

@@ -1,0 +1,169 @@
+"""The experiment on word2vec: the start leaks, anchors make up for it, nothing else does."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+from shared_extras import needs
+
+from dpcore.cli.app import main
+from dpcore.experiments import get, reproduce, word2vec_leakage
+from dpcore.experiments.word2vec_leakage import Config
+from dpcore.experiments.word2vec_leakage.text import reproduced
+
+needs("gensim")
+SMALL = {"trials": 6000, "seeds": 2, "anchors": (10, 200, 1000), "epsilons": (50, 1)}
+
+
+def run(**fields):
+    return word2vec_leakage.run(Config(**fields), progress=False)
+
+
+@pytest.fixture(scope="module")
+def result():
+    """Two runs on few made-up sentences."""
+    return run(**SMALL)
+
+
+def test_the_start_leaks_and_anchors_make_up_for_it(result):
+    assert result.config.anchors == (0, 10, 200, 1000)
+    # There are no thousand common words.
+    assert (result.anchors, result.anchored) == ((0, 10, 200), 200)
+    for halves in ("disjoint", "overlapping"):
+        hashed, other = (result.found(s, 0, halves=halves) for s in ("hashed", "other"))
+        for mine, control in zip(hashed, other, strict=True):
+            assert mine.share(1).low > control.share(1).high
+            assert control.share(1).low < control.chance[0] < control.share(1).high
+        for start in word2vec_leakage.experiment.STARTS:
+            for one in result.found(start, 200, halves=halves):
+                assert one.share(1).low > 0.1
+
+
+def test_the_same_words_for_every_start_and_number_of_anchors(result):
+    for halves in ("disjoint", "overlapping"):
+        for number in (0, 1):
+            words = {
+                (cell.found.words, cell.found.vocabulary)
+                for cell in result.cells
+                if (cell.halves, cell.number, cell.held_out) == (halves, number, True)
+            }
+            assert len(words) == 1
+
+
+def test_the_start_stands_out_without_what_all_vectors_share(result):
+    assert result.mean("hashed", 0, dropped=3) > result.mean("hashed", 0)
+    assert result.mean("other", 0, dropped=3) < 0.05
+
+
+def test_noise_has_its_true_epsilon(result):
+    for level in (1.0, 50.0):
+        for one in result.found("hashed", 0, epsilon=level, centred=True):
+            assert one.true == pytest.approx(100 * level)
+    hidden, clear = (result.mean("hashed", 0, epsilon=e, centred=True) for e in (1.0, 50.0))
+    assert hidden < 0.1 < clear
+    # Whoever does not undo the shift finds less: a naive figure says nothing.
+    assert result.mean("hashed", 0, epsilon=50.0) < clear
+
+
+def test_the_record_the_table_and_the_picture(result):
+    record = json.loads(json.dumps(result.to_dict(), allow_nan=False))
+    assert len(record["cells"]) == len(result.cells)
+    cell = next(c for c in record["cells"] if c["claimed"] == 50.0)
+    assert cell["true"] == 5000.0
+    assert set(cell["top"]) == {"1", "5"}
+    text = result.table()
+    assert "made-up sentences: give --data" in text
+    assert "single" not in text
+    assert "mean and spread of 2 seeds" in text
+    assert max(map(len, text.splitlines())) < 160
+    left, right = result.plot().axes
+    assert "anchors" in left.get_xlabel()
+    assert [label.get_text() for label in left.get_xticklabels()] == ["none", "10", "200"]
+    assert "claimed epsilon" in right.get_xlabel()
+    assert "made-up sentences" in result.plot().get_suptitle()
+
+
+def test_a_run_repeats_and_one_of_two_is_the_first(result):
+    one = run(**{**SMALL, "seeds": 1})
+    assert one.cells == tuple(cell for cell in result.cells if cell.number == 0)
+    assert "+-" not in one.table()
+
+
+def test_smaller_sizes_and_ones_own_file(tmp_path):
+    file = tmp_path / "mine.txt"
+    texts = word2vec_leakage.experiment.generated("topics", 2000, rng=1).texts
+    file.write_text("\n".join(texts), encoding="utf-8")
+    result = run(**{**SMALL, "data": file, "full": True, "seeds": 1})
+    assert {cell.size for cell in result.cells} == {1.0, 0.5, 0.25}
+    text = result.table()
+    assert "mine.txt, read as lines" in text
+    assert text.splitlines()[-1].split()[:2] == ["25", "%"]
+    assert result.mean("hashed", 0, size=0.25, dropped=3) > result.mean("hashed", 0, size=0.25)
+    assert Config(full=True).seeds == 10
+
+
+def test_without_anchors_only():
+    result = run(trials=1000, seeds=1, anchors=(0,), epsilons=(5,))
+    assert (result.anchors, result.anchored) == ((0,), 0)
+    assert "hashed, 0" in result.table()
+    assert result.plot().axes
+
+
+def test_ctrl_c_keeps_what_is_done(monkeypatch, tmp_path):
+    real, left = word2vec_leakage.experiment.embed, [4]
+
+    def interrupted(*args, **fields):
+        left[0] -= 1
+        if left[0] < 0:
+            raise KeyboardInterrupt
+        return real(*args, **fields)
+
+    monkeypatch.setattr(word2vec_leakage.experiment, "embed", interrupted)
+    result = reproduce("word2vec-leakage", tmp_path, trials=1000, progress=False)
+    assert result.partial
+    assert {cell.start for cell in result.cells} == {"hashed"}
+    assert "INTERRUPTED" in result.table()
+    with pytest.raises(KeyboardInterrupt):
+        run(trials=1000)
+
+
+def test_what_counts_as_reproduced(result):
+    found = result.found("hashed", 0)
+    share = found[0].share(1).value
+    assert reproduced(found, 1, f"{share:.3f}".removeprefix("0"))
+    assert not reproduced(found, 1, ".999")
+    other = result.found("other", 0)
+    assert reproduced(other, 1, ".000") == any(one.share(1).low < 0.0005 for one in other)
+
+
+@pytest.mark.parametrize(
+    ("fields", "error", "text"),
+    [
+        ({"trials": 999}, ValueError, "trials must be an integer at least 1000"),
+        ({"seeds": 0}, ValueError, "seeds must be"),
+        ({"full": 1}, TypeError, "full must be True or False"),
+        ({"data": 3}, TypeError, "data must be a path"),
+        ({"anchors": (-1,)}, ValueError, "anchors must be"),
+        ({"anchors": 5}, TypeError, "anchors must be a list"),
+        ({"epsilons": (0.0,)}, ValueError, "epsilons must be"),
+        ({"epsilons": (math.nan,)}, ValueError, "epsilons must be"),
+        ({"epsilons": ()}, ValueError, "epsilons must be not empty"),
+        ({"confidence": 1.0}, ValueError, "confidence must be"),
+    ],
+)
+def test_bad_configurations(fields, error, text):
+    with pytest.raises(error, match=f"^{text}"):
+        get("word2vec-leakage").Config(**fields)
+
+
+def test_data_that_are_not_there(tmp_path, capsys):
+    with pytest.raises(FileNotFoundError, match=r"spa-eng\.zip"):
+        run(data=tmp_path)
+    (tmp_path / "few.txt").write_text("a\nb\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"^data must be a corpus of at least 1,000 texts"):
+        run(data=tmp_path / "few.txt")
+    words = ["reproduce", "word2vec-leakage", "--data", str(tmp_path), "--out", str(tmp_path)]
+    assert main([*words, "--no-progress"]) == 2
+    assert "Tatoeba" in " ".join(capsys.readouterr().err.split())

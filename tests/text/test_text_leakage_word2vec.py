@@ -1,0 +1,163 @@
+"""Embeddings by gensim: where they start, that they repeat, and what follows from the start."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+from shared_extras import data, needs
+
+from dpcore.experiments import word2vec_leakage
+from dpcore.text import generated
+from dpcore.text.leakage import Embedding, attack, deal, embed, embedding, halves
+
+gensim = needs("gensim", "gensim.models")
+
+TEXTS = generated("topics", 4000, rng=1).texts
+FIRST, SECOND = halves(TEXTS, rng=1)
+
+
+def test_a_fixed_hash():
+    found = embedding._hashed("cat", 1, 4)
+    assert found.tolist() == pytest.approx(GOLDEN, abs=1e-15)
+    many = np.concatenate([embedding._hashed(word, 1, 100) for word in TEXTS])
+    assert abs(many).max() <= 0.005
+    assert abs(many.mean()) < 5 * 0.01 / np.sqrt(12 * many.size)
+    assert not np.array_equal(embedding._hashed("cat", 2, 4), found)
+    assert np.array_equal(embedding._hashed("cat", 1, 3), 4 * found[:3] / 3)
+
+
+GOLDEN = [0.01409618032630533, 0.07488295098301023, -0.009925228427164257, -0.08784113905858248]
+"""Of "cat" and seed 1 in four dimensions: SHAKE-256 of "cat1"."""
+
+CODE = """
+import sys
+from dpcore.text import generated
+from dpcore.text.leakage import embed
+texts = generated("topics", 200, rng=1).texts
+print([embed(texts, start=start).vectors.sum(axis=1).tolist() for start in ("own", "hashed")])
+"""
+
+
+def test_processes_repeat_each_other():
+    def run(salt):
+        environment = {**os.environ, "PYTHONHASHSEED": salt}
+        command = [sys.executable, "-c", CODE]
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=True, timeout=120, env=environment
+        )
+        assert done.stderr == ""
+        return done.stdout
+
+    assert run("1") == run("2")
+
+
+def test_what_an_embedding_depends_on():
+    found = embed(FIRST, start="hashed", seed=3)
+    assert embed(FIRST, start="hashed", seed=3) == found
+    assert found.dim == 100
+    assert repr(found).endswith("word2vec, start hashed, seed 3>")
+    for other in ({"seed": 4}, {"start": "own"}, {"epochs": 4}, {"window": 2}, {"negative": 2}):
+        again = embed(FIRST, **{"start": "hashed", "seed": 3, **other})
+        assert set(again.words) == set(found.words)
+        assert not np.array_equal(again.vectors, found.vectors)
+    assert len(embed(FIRST, min_count=60)) < len(found)
+    assert embed(FIRST, dim=7).dim == 7
+    assert set(embed(["A cat.", "a CAT"] * 5, tokenise=str.split).words) == {
+        "a",
+        "A",
+        "CAT",
+        "cat.",
+    }
+
+
+def test_own_start_is_gensims():
+    sentences = [text.lower().split() for text in FIRST]
+    model = gensim.models.Word2Vec(sentences, workers=1, seed=3)
+    found = embed(FIRST, seed=3, tokenise=lambda text: text.lower().split())
+    assert found.vectors.tolist() == Embedding.of(model).vectors.tolist()
+    # The attack is gensim's own search.
+    victim = embed(SECOND, seed=3, tokenise=lambda text: text.lower().split())
+    _, words = deal(victim, found, anchors=0, rng=1)
+    near = [[w for w, _ in model.wv.similar_by_vector(victim[word], topn=5)] for word in words]
+    hits = tuple(
+        sum(word in found[:n] for word, found in zip(words, near, strict=True)) for n in (1, 5)
+    )
+    assert attack(victim, found, words).hits == hits
+
+
+def test_the_start_is_what_leaks():
+    """One place for each word in both models; the control has the same hash and another seed."""
+    victim = embed(FIRST, start="hashed", seed=1)
+    same, other = (embed(SECOND, start="hashed", seed=seed) for seed in (1, 2))
+    known, words = deal(victim, same, other, anchors=150, rng=1)
+    shares = [attack(victim, one, words).share(1) for one in (same, other)]
+    assert shares[0].low > 0.1
+    assert shares[1].high < 0.05
+    assert attack(victim, other, words, anchors=known).share(1).low > shares[1].high
+
+
+def test_ctrl_c():
+    main = threading.main_thread().ident
+    timer = threading.Timer(1.0, signal.pthread_kill, (main, signal.SIGINT))
+    timer.start()
+    # So many epochs never end by themselves.
+    with pytest.raises(KeyboardInterrupt):
+        embed(FIRST, epochs=10**7, progress=False)
+
+
+def test_stopped_sentences_end():
+    class Bar:
+        done = 0
+
+        def advance(self, number):
+            self.done += number
+
+    bar = Bar()
+    watched = embedding._Watched([["a"]] * 2500, bar)
+    assert len(list(watched)) == bar.done == 2500
+    through = iter(watched)
+    next(through)
+    watched.stopped = True
+    assert len(list(through)) == 999
+
+
+@pytest.mark.parametrize(
+    ("fields", "error", "text"),
+    [
+        ({"start": "hash"}, ValueError, "start must be one of 'own', 'hashed'"),
+        ({"seed": 2**32}, ValueError, "seed must be an integer from 0 to 4294967295"),
+        ({"dim": 0}, ValueError, "dim must be an integer at least 1"),
+        ({"window": 1.5}, TypeError, "window must be an integer"),
+        ({"min_count": 0}, ValueError, "min_count must be"),
+        ({"epochs": 0}, ValueError, "epochs must be"),
+        ({"negative": 0}, ValueError, "negative must be"),
+        ({"texts": "a text"}, TypeError, "texts must be a list"),
+        ({"texts": ["rare words"]}, ValueError, "texts must be texts in which at least two words"),
+        ({"texts": ["..."]}, ValueError, "texts must be texts in which at least two words"),
+    ],
+)
+def test_bad_input(fields, error, text):
+    with pytest.raises(error, match=f"^{text}"):
+        embed(**{"texts": FIRST, **fields})
+
+
+def test_the_figures_on_real_sentences():
+    """The source's: .17, .008, .000 without anchors; .25 to .27 with 500, whatever the start."""
+    folder = data("leakage", "spa-eng.zip").parent.parent
+    config = word2vec_leakage.Config(data=folder, seeds=1, anchors=(500, 1500), epsilons=(5,))
+    result = word2vec_leakage.run(config, progress=False)
+    first = result.cells[0].found
+    assert 3450 < first.vocabulary < 3650
+    assert 1430 < first.words < 1600
+    assert 0.15 < result.mean("hashed", 0) < 0.22
+    assert result.mean("same", 0) < 0.03
+    assert result.mean("other", 0) < 0.004
+    for start in ("hashed", "same", "other"):
+        assert 0.22 < result.mean(start, 500) < 0.32
+    assert "* not reproduced" in result.table()
