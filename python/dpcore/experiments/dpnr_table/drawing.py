@@ -127,7 +127,7 @@ def _common(axes: Axes, result: Result, encoder: str) -> None:
         return epsilon / width
 
     above = axes.secondary_xaxis("top", functions=(true, claimed))
-    above.set_xticks([level * width for level in levels], [f"{width * v:,.4g}" for v in levels])
+    above.set_xticks([level * width for level in levels], [f"{width * v:,.6g}" for v in levels])
     above.minorticks_off()
     above.tick_params(labelsize=SMALL, width=0.6, length=2.5, colors=BLUE)
     above.spines["top"].set_linewidth(0.6)
