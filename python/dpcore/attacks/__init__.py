@@ -18,12 +18,14 @@ from .residues import Residues
 from .support import Support
 from .threshold import Threshold
 from .timing import Timing
+from .words import Words
 
 NAMES = {
     "auto": Auto,
     "majority": MajorityVote,
     "threshold": Threshold,
     "histogram": Histogram,
+    "words": Words,
     "additive": Additive,
     "support": Support,
     "products": Products,
@@ -71,6 +73,7 @@ __all__ = [
     "Support",
     "Threshold",
     "Timing",
+    "Words",
     "choose",
     "named",
 ]

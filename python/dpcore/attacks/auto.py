@@ -19,6 +19,7 @@ from .products import Products
 from .residues import Residues
 from .support import Support
 from .threshold import Threshold
+from .words import Words
 
 __all__ = ["Auto"]
 
@@ -29,6 +30,7 @@ _DEFAULT: tuple[ScoreAttack, ...] = (
     Support(),
     Products(),
     Residues(),
+    Words(),
 )
 
 
@@ -38,7 +40,8 @@ class Auto(ScoreAttack):
 
     Outputs that are no real numbers are tried as they are and by their parts: real and imaginary
     parts, fields, places of sequences, keys of mappings, lengths, the letters at both ends of
-    strings and how often each occurs. Objects without parts are compared whole.
+    strings and how often each occurs. Strings are tried by their words too. Objects without parts
+    are compared whole.
 
     What it does never depends on what happens to be installed, nor on the machine's speed.
 
@@ -81,8 +84,8 @@ class Auto(ScoreAttack):
             if isinstance(member, Histogram) and outputs.dtype.kind == "f" and self._has(Additive):
                 # Its tables hold the same cells of floats, and are looked up in Rust.
                 continue
-            if isinstance(member, (Products, Residues)):
-                # Without the score that they fall back on: here others have one.
+            if isinstance(member, (Products, Residues, Words)):
+                # Without what they fall back on: here others have a score.
                 scores = member.telling(outputs, outputs_prime)
             else:
                 scores = member.candidates(outputs, outputs_prime, pair)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from ..errors import choice, instance, invalid, mistyped, real
 from ..mechanisms import positive
 from ..mechanisms.callables import name_of
-from ..records import Pair, Record
+from ..records import Pair
 from ..streams import Rng, sized
 from .dropout import word_dropout
 from .pure import Floats, generator
@@ -43,8 +43,8 @@ Answer = Callable[[tuple[str, ...], float], Sequence[float]]
 """The law of an answer to words of which some are masked: (words, epsilon) -> probabilities."""
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class MaskedWords(Record):
+@dataclass(frozen=True, slots=True, repr=False)
+class MaskedWords:
     """Words of a text are masked at random, then one of finitely many answers is drawn.
 
     Args:
@@ -89,6 +89,9 @@ class MaskedWords(Record):
         """What reports call it."""
         fields = f"epsilon={self.epsilon:g}, mu={self.mu:g}, masks={self.masks!r}"
         return f"MaskedWords({name_of(self.answer).rpartition('.')[2]}, {fields})"
+
+    def __repr__(self) -> str:
+        return self.name
 
     @property
     def claim(self) -> float:
@@ -171,8 +174,8 @@ class MaskedWords(Record):
         return np.where(hidden == wanted, 1.0 / math.comb(words, wanted), 0.0)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Counterexample(Record):
+@dataclass(frozen=True, slots=True)
+class Counterexample:
     """A mechanism with word dropout that loses more than `word_dropout` says, and its twin.
 
     Args:

@@ -34,11 +34,12 @@ NAMES: tuple[str, ...] = (
     "renyi-of-mechanisms",
     "noise-layers",
     "word2vec-leakage",
+    "dpnr-table",
 )
 """The names of the experiments: each is that of a folder here, with _ for -."""
 
 
-QUICK: dict[str, int] = {"trials": 20_000, "seeds": 1}
+QUICK: dict[str, int] = {"trials": 20_000, "seeds": 1, "quick": True}
 """What `quick` asks of an experiment, as far as it takes it."""
 
 
@@ -101,7 +102,7 @@ def config_of(name: str, *, quick: bool = False, **given: Any) -> Any:
         >>> config_of("published-systems", seeds=3)
         Traceback (most recent call last):
         ValueError: seeds must be left out for published-systems (it is for noise-layers and
-        word2vec-leakage), got 3
+        word2vec-leakage and dpnr-table), got 3
     """
     asked = {key: value for key, value in given.items() if value is not None and value is not False}
     taken = _fields(name)

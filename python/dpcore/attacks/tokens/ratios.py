@@ -1,0 +1,184 @@
+"""The score of a row of tokens: log ratios of the presence of each, and of how many there are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import choice, invalid
+from ...records import Record, frozen_array
+from ..scores.columns import Floats
+from ..scores.tables import clear_runs, grained, log_ratios, shrunk, smoothed
+from .rows import NO_ROW, READERS, Whole, numbering
+
+_MOST: Final = 2**14
+"""Tokens that are kept: those that move the score most."""
+_TRAINED: Final = 2**20
+"""Tokens a side from which the ratios are taken, about."""
+_SEEN: Final = 2
+"""A token must occur in so many pilot outputs to be one by which the noise of all is judged."""
+_LENGTHS: Final = 64
+"""Different lengths that are counted each by itself."""
+_NAMED: Final = 6
+"""Tokens that a report names."""
+_WIDE: Final = 24
+"""Characters of a token that a report shows."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class TokenRatios(Record, word="TokenRatios"):
+    """The sum of what the different tokens of an output say, and of what their number says.
+
+    A token that the pilot never showed says nothing, however often it occurs; one that occurs
+    twice in an output counts once.
+
+    Args:
+        tokens: those that say something, the heaviest first.
+        values: what each adds to the score, positive where it speaks for x.
+        starts: where each run of lengths begins, increasing.
+        lengths: what an output that is no text adds, or one below the first start, then what one
+            in each run adds.
+        reader: how outputs become rows of tokens, a name in `READERS`.
+
+    Raises:
+        TypeError: if `reader` is not a string.
+        ValueError: if it is none of the names, a token occurs twice, or the tables do not fit.
+
+    Example:
+        >>> score = TokenRatios(("boston", "fare"), [1.25, -0.5], [0], [0.0, 0.125])
+        >>> score(np.array(["to boston boston", "boston fare", ""])).tolist()
+        [1.375, 0.875, 0.125]
+        >>> print(score)
+        words ('boston' +1.2, 'fare' -0.5) and length
+    """
+
+    tokens: tuple[str, ...]
+    values: Floats
+    starts: Whole
+    lengths: Floats
+    reader: str = "words"
+
+    merged = True
+    cost = 5000
+
+    def __post_init__(self) -> None:
+        """Freeze the tables and check that they fit."""
+        choice("reader", self.reader, tuple(READERS))
+        object.__setattr__(self, "tokens", tuple(self.tokens))
+        for name, kind in (("values", np.float64), ("starts", np.int64), ("lengths", np.float64)):
+            table = frozen_array(np.asarray(getattr(self, name), dtype=kind))
+            object.__setattr__(self, name, table)
+        if len(set(self.tokens)) != len(self.tokens):
+            raise invalid("tokens", "all different", self.tokens)
+        if self.values.shape != (len(self.tokens),):
+            raise invalid("values", f"one for each of {len(self.tokens)} tokens", self.values.shape)
+        if not (np.diff(self.starts) > 0).all():
+            raise invalid("starts", "increasing", self.starts)
+        if self.lengths.shape != (self.starts.size + 1,):
+            requirement = f"one more than the {self.starts.size} starts"
+            raise invalid("lengths", requirement, self.lengths.shape)
+
+    def __call__(self, outputs: npt.NDArray[Any]) -> Floats:
+        """The scores, shape `(size,)`."""
+        outputs = np.asarray(outputs)
+        table = {token: number for number, token in enumerate(self.tokens)}
+        scores = np.empty(len(outputs))
+        for part, rows in READERS[self.reader](outputs):
+            place, code = rows.numbers(table)
+            said = np.bincount(place, self.values[code], minlength=rows.sizes.size)
+            scores[part] = said + self.lengths[np.searchsorted(self.starts, rows.sizes, "right")]
+        return scores
+
+    @property
+    def says_nothing(self) -> bool:
+        """Whether every output has one score."""
+        return not self.tokens and bool((self.lengths == self.lengths[-1]).all())
+
+    def __str__(self) -> str:
+        """One line for a report."""
+        pairs = list(zip(self.tokens, self.values.tolist(), strict=True))
+        named = [f"{_shown(token)} {value:+.2g}" for token, value in pairs[:_NAMED]]
+        if len(pairs) > _NAMED:
+            named.append(f"{len(pairs) - _NAMED} more")
+        said = [f"{self.reader} ({', '.join(named)})"] if named else []
+        said += ["length"] if (self.lengths != self.lengths[-1]).any() else []
+        return " and ".join(said) or f"no {self.reader}"
+
+
+def _shown(token: str) -> str:
+    return repr(token if len(token) <= _WIDE else f"{token[:_WIDE]}...")
+
+
+def ratios_of(sides: Sequence[npt.NDArray[Any]], reader: str = "words") -> TokenRatios:
+    """The score fitted on pilot outputs.
+
+    Of a token in k of n outputs on x and k' of n' on x' it is ln((k + 1/2)/(n + 1)) less the same
+    on x', shrunk by how much of the spread of all such ratios is noise (`tables.shrunk`);
+    neighbouring lengths that the pilot does not tell apart are one. On eight made-up rewriters at
+    256 and 1,024 pilot outputs a side this certified .98 of what the best of 25 rules did for each;
+    unshrunk ratios .82 and .90, without the length .87 and .97, log odds the same.
+
+    Args:
+        sides: pilot outputs on x and on x', shapes `(size, ...)`.
+        reader: see `TokenRatios`.
+    """
+    table = numbering()
+    found = [_counted(side, table, reader) for side in sides]
+    n, n_prime = (sizes.size for _, sizes in found)
+    k, k_prime = (_padded(counts, len(table)) for counts, _ in found)
+    starts, lengths = _of_lengths([sizes for _, sizes in found])
+    often = k + k_prime >= _SEEN
+    values = grained(shrunk(*log_ratios(k, k_prime, n, n_prime), live=often))
+    # By what each adds to the score's variance; then the heaviest first.
+    moved = np.argsort(-(values**2) * (k + k_prime), kind="stable")[:_MOST]
+    kept = moved[values[moved] != 0.0]
+    kept = kept[np.argsort(-np.abs(values[kept]), kind="stable")]
+    names = list(table)
+    return TokenRatios(tuple(names[i] for i in kept), values[kept], starts, lengths, reader)
+
+
+def _counted(side: npt.NDArray[Any], table: dict[str, int], reader: str) -> tuple[Floats, Whole]:
+    """In how many outputs each token of a table occurs, new ones put in; and the lengths."""
+    counts, sizes, seen = np.zeros(0), [], 0
+    for _, rows in READERS[reader](side):
+        _, codes = rows.numbers(table)
+        counts = _padded(counts, len(table)) + np.bincount(codes, minlength=len(table))
+        sizes.append(rows.sizes)
+        seen += codes.size
+        if seen >= _TRAINED:
+            break
+    return counts, np.concatenate(sizes)
+
+
+def _padded(counts: Floats, size: int) -> Floats:
+    return np.concatenate([counts, np.zeros(size - counts.size)])
+
+
+def _of_lengths(sizes: list[Whole]) -> tuple[Whole, Floats]:
+    """Where runs of lengths begin, and what no text and each run say."""
+    different = np.unique(np.concatenate(sizes))
+    different = different[different != NO_ROW]
+    if different.size > _LENGTHS:
+        pooled = np.sort(np.concatenate(sizes))
+        places = np.linspace(0, pooled.size - 1, _LENGTHS).astype(np.intp)
+        different = np.setdiff1d(pooled[places], [NO_ROW])
+    k, k_prime = (
+        np.bincount(np.searchsorted(different, side, "right"), minlength=different.size + 1)
+        for side in sizes
+    )
+    k, k_prime = k[np.newaxis].astype(np.float64), k_prime[np.newaxis].astype(np.float64)
+    runs = np.zeros(k.shape, dtype=np.intp)
+    runs[:, 1:] = 1 + clear_runs(k[:, 1:], k_prime[:, 1:])
+    n, n_prime = (np.array([[side.size]]) for side in sizes)
+    values = grained(smoothed(k, k_prime, n, n_prime, runs))[0]
+    first = np.flatnonzero(np.diff(runs[0])) + 1
+    starts = different[first - 1]
+    starts[:1] = 0
+    return starts, values[[0, *first]]
+
+
+__all__ = ["TokenRatios", "ratios_of"]

@@ -1,0 +1,175 @@
+"""What is measured of one trained system: its task, two attackers, and what is certified."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from ...records import Pair
+from ...text.inference import Attacker, Group, Inference, infer, usual
+from ...text.needed import needed
+from .cases import BASELINES, Case, Fitted, fitted, sent
+from .material import Material, micro_f1
+
+__all__ = ["BUDGETS", "Naive", "Run", "measured"]
+
+BUDGETS: Final = {"quick": (2, 5), "usual": (2, 5, 10), "full": (5, 10, 30)}
+"""Epochs after which the naive attacker is asked."""
+_NAIVE: Final = {"quick": 1, "usual": 2, "full": 5}
+"""Starts of the naive attacker."""
+_FEW: Final = ("raw", "row minimum subtracted")
+
+
+@dataclass(frozen=True, slots=True)
+class Naive:
+    """One naive attacker: a network of 256 units on raw vectors, as in the paper's code.
+
+    Args:
+        start: number of its start.
+        epochs: passes over the training texts.
+        f1: on all test texts.
+        unseen: on unseen ones.
+    """
+
+    start: int
+    epochs: int
+    f1: float
+    unseen: float
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One training of a system, and what was found.
+
+    Args:
+        seed: of everything here.
+        true: epsilon for any two texts, inf without any; None where none is claimed.
+        loss: exact loss of the largest pair, from the declared noise; None for a baseline.
+        main: accuracy on all test texts.
+        main_unseen: on unseen ones.
+        naive: the naive attackers.
+        chosen: the attacker that was chosen on validation, over all attributes.
+        alone: the same for the first attribute alone, where something is certified.
+        discriminator: of a baseline, the mean accuracy of its own opponent over the attributes.
+    """
+
+    seed: int
+    true: float | None
+    loss: float | None
+    main: float
+    main_unseen: float
+    naive: tuple[Naive, ...]
+    chosen: Inference
+    alone: Inference
+    discriminator: float | None
+
+    @property
+    def refitted(self) -> float | None:
+        """Main accuracy of the chosen attacker's own classifier on unseen texts."""
+        group = self.group
+        if group.main is None:
+            return None
+        others = self.chosen.sizes[2] - group.texts
+        rest = group.main.value - (0.0 if group.gap is None else group.gap.value)
+        return (group.texts * group.main.value + others * rest) / self.chosen.sizes[2]
+
+    @property
+    def certified(self) -> float | str:
+        """The certified bound for the first attribute, or why there is none."""
+        found = self.alone.certified
+        return found if isinstance(found, str) else found.epsilon_lower
+
+    @property
+    def refuted(self) -> bool | None:
+        """Whether that bound refutes the claim; None without either."""
+        found = self.alone.certified
+        return None if isinstance(found, str) else found.refuted
+
+    @property
+    def group(self) -> Group:
+        """The unseen texts that have the first attribute."""
+        return self.chosen.groups[len(self.chosen.attributes) == 1]
+
+
+def measured(case: Case, made: Material, seed: int, config: Any) -> Run:
+    """Train a system, and attack it.
+
+    Args:
+        case: which system.
+        made: texts and encoders.
+        seed: of everything here.
+        config: the experiment's.
+    """
+    names, corpus = made.facts.names, made.corpus
+    system = fitted(case, made.extractors.get(case.encoder), corpus, names, seed, config.device)
+    few = attackers(config.size, len(corpus.train))
+    test = sent(system.encode, corpus.test.texts, seed, 0)
+    right = system.model.predicted(test) == corpus.test.labels
+    asked: dict[str, Any] = {"rng": seed, "progress": False, "confidence": config.confidence}
+    linear = [one for one in few if one.classifier == few[0].classifier]
+    return Run(
+        seed=seed,
+        true=system.true,
+        loss=_loss(case, system, made.pairs.get(case.encoder)),
+        main=float(right.mean()),
+        main_unseen=float(right[made.unseen].mean()),
+        naive=naive(system, made, seed, config.size),
+        chosen=infer(system.encode, corpus, names, attackers=few, measure="f1", **asked),
+        alone=infer(
+            system.encode, corpus, names[0], neighbours="any two texts", **asked,
+            attackers=few if config.size == "full" else linear,
+        ),
+        discriminator=_own(case, system.model, corpus.test),
+    )  # fmt: skip
+
+
+def attackers(size: str, rows: int) -> list[Attacker]:
+    """The usual attackers; unless `full` only linear ones and networks behind two transforms."""
+    found = [one for one in usual(rows) if size == "full" or one.behind in _FEW]
+    kinds = list(dict.fromkeys(one.classifier for one in found))
+    most = {"quick": 1, "usual": 2, "full": len(kinds)}[size]
+    return [one for one in found if one.classifier in kinds[:most]]
+
+
+def naive(system: Fitted, made: Material, seed: int, size: str) -> tuple[Naive, ...]:
+    """The naive attacker after several epochs from several starts."""
+    networks = needed("sklearn.neural_network", "dpnr-table")
+    corpus, names = made.corpus, made.facts.names
+    rows = sent(system.encode, corpus.train.texts, seed, 1)
+    test = sent(system.encode, corpus.test.texts, seed, 2)
+    truth = np.stack([corpus.train.attribute(name) for name in names], axis=1)
+    known = truth[:, 0] if len(names) == 1 else truth
+    found, classes = [], np.arange(max(2, len(names)))
+    for start in range(_NAIVE[size]):
+        network = networks.MLPClassifier(
+            (256,), batch_size=min(64, len(rows)), random_state=(seed + start) % 2**32
+        )
+        for epoch in range(1, max(BUDGETS[size]) + 1):
+            network.partial_fit(rows, known, classes=classes)
+            if epoch in BUDGETS[size]:
+                answers = np.asarray(network.predict(test), np.int64).reshape(len(test), -1)
+                parts = (slice(None), made.unseen)
+                figures = (micro_f1(made.truth[part], answers[part]) for part in parts)
+                found.append(Naive(start, epoch, *figures))
+    return tuple(found)
+
+
+def _loss(case: Case, system: Fitted, pair: Pair | None) -> float | None:
+    if pair is None:
+        return None
+    if case.claim is None:
+        return math.inf
+    loss: float | None = system.model.as_mechanism().loss(pair)
+    return loss
+
+
+def _own(case: Case, model: Any, test: Any) -> float | None:
+    if case.system not in BASELINES:
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return float(np.mean(list(model.discriminator_accuracy(test).values())))

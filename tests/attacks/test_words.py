@@ -1,0 +1,204 @@
+"""The attack on text: words and their number, for rewrites that are all different."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import re
+
+import numpy as np
+import pytest
+from scipy import stats
+from shared_rewriters import PAIR, VOCABULARY, Substituting, telling
+
+import dpcore
+from dpcore import Audit, audit_outputs
+from dpcore.attacks import Auto, Histogram, Words
+from dpcore.events import Above
+from dpcore.report import encoding
+
+BROKEN = Substituting(0.35, shuffled=True)
+NEAR = PAIR[0].replace(VOCABULARY[3], VOCABULARY[30])
+
+
+def audited(mechanism, pair=PAIR, **more):
+    settings = {"attack": Words(), "claim": 1.0, "trials": 4000, "rng": 1, **more}
+    return dpcore.audit(mechanism, pair, **settings)
+
+
+# Power.
+
+
+def test_rewrites_that_are_all_different_are_refuted_where_a_table_of_them_sees_nothing():
+    assert len(set(BROKEN(PAIR[0], 2000, np.random.default_rng(1)))) == 2000
+    assert audited(BROKEN, claim=4.0).refuted
+    assert audited(BROKEN, attack=Auto()).event == audited(BROKEN).event
+    others = Auto(tuple(member for member in Auto().members if member != Words()))
+    assert audited(BROKEN, attack=Histogram()).epsilon_lower < 0.2
+    assert audited(BROKEN, attack=others).epsilon_lower < 2.0
+    rng = np.random.default_rng(2)
+    sides = [np.array(BROKEN(x, 500, rng)) for x in PAIR]
+    assert Histogram().candidates(*sides, dpcore.Pair(*PAIR)) == ()
+    assert len(Words().candidates(*sides, dpcore.Pair(*PAIR))) == 1
+
+
+def test_one_word_among_others_is_found():
+    report = audited(Substituting(0.9), (PAIR[0], NEAR), trials=20_000)
+    # Exactly ln(1 + .9 * 50 / .1) = 6.1 by its place; each of ten may be the word by chance.
+    assert report.epsilon_lower > 1.8
+    assert {VOCABULARY[3], VOCABULARY[30]} == set(report.event.score.tokens[:2])
+
+
+def lengths(x, size, rng):
+    """Random words; how many they are tells."""
+    long = x[0] * 3 + rng.geometric(0.3, size) - rng.geometric(0.3, size) + 14
+    return [" ".join(rng.choice(VOCABULARY, max(0, n))) for n in long.astype(int).tolist()]
+
+
+def test_the_length_tells():
+    # Two-sided geometric noise: 3 x ln(1 / .7) = 1.07, less what an empty text hides.
+    report = audited(lengths, ([0.0], [1.0]), claim=0.5, trials=20_000)
+    assert report.refuted
+    assert 0.9 < report.epsilon_lower < 1.07
+    assert str(report.event.score).endswith("length")
+
+
+def test_control_one_law_on_both_sides():
+    for seed in range(5):
+        same = audited(BROKEN, (PAIR[0], PAIR[0]), null=True, claim=0.0, rng=seed, attack=None)
+        assert same.epsilon_lower < 0.05
+
+
+def test_control_permuted_sides_of_recorded_rewrites():
+    rng = np.random.default_rng(3)
+    sides = [BROKEN(x, 3000, rng) for x in PAIR]
+    told = audit_outputs(*sides, rows="independent", attack=Words(), claim=1.0, rng=1)
+    assert told.epsilon_lower > 4.0
+    mixed = rng.permutation(np.concatenate(sides))
+    halves = mixed[:3000].tolist(), mixed[3000:].tolist()
+    again = audit_outputs(*halves, rows="independent", attack=Words(), claim=1.0, rng=1)
+    assert again.epsilon_lower < 0.1
+
+
+# Soundness.
+
+AUDITS = max(100, int(os.environ.get("DPCORE_AUDITS", "400")) // 4)
+CONFIDENCE = 0.9
+ALPHA = 1e-4
+MOST = int(stats.binom.isf(ALPHA, AUDITS, 1 - CONFIDENCE))
+"""Refutations of a true claim that chance allows: P(more | 10 %) < ALPHA."""
+
+
+def refuted(loss, claim, seed):
+    settings = {"trials": 400, "confidence": CONFIDENCE, "bound": "exact", "rng": seed}
+    return audited(telling(loss), claim=claim, **settings).refuted
+
+
+def test_a_true_claim_is_refuted_as_seldom_as_promised():
+    """One word that differs: nearly the whole loss is in one event, and no more of it."""
+
+    def coin(x, size, rng):
+        """The telling word by randomised response with loss 1, others at random."""
+        kept = rng.random(size) < np.e / (1.0 + np.e)
+        told = np.where(kept, x == PAIR[0], x != PAIR[0])
+        rest = VOCABULARY[rng.integers(VOCABULARY.size, size=(size, 9))].tolist()
+        return [
+            " ".join(["yes" if one else "no", *row])
+            for one, row in zip(told.tolist(), rest, strict=True)
+        ]
+
+    settings = {"trials": 400, "confidence": CONFIDENCE, "bound": "exact"}
+    claims = [audited(coin, (PAIR[0], NEAR), rng=seed, **settings) for seed in range(AUDITS)]
+    assert sum(report.refuted for report in claims) <= MOST
+    # The control: at half the claim the same audits refute mostly.
+    assert sum(report.epsilon_lower > 0.5 for report in claims) > AUDITS // 2
+
+
+def test_a_rewriter_at_its_exact_loss_is_refuted_as_seldom_as_promised():
+    assert sum(refuted(1.0, 1.0, seed) for seed in range(AUDITS)) <= MOST
+
+
+def test_control_a_claim_far_below_the_loss_is_refuted_often():
+    assert sum(refuted(36.0, 1.0, seed) for seed in range(20)) > 15
+
+
+# Records.
+
+
+@pytest.fixture(scope="module")
+def report():
+    return audited(BROKEN)
+
+
+def test_the_event_survives_pickle_json_and_a_fresh_reader(report):
+    assert pickle.loads(pickle.dumps(report)) == report
+    read = Audit.from_json(report.to_json())
+    assert (read.event, read.counts, str(read.event)) == (
+        report.event, report.counts, str(report.event)
+    )  # fmt: skip
+    event = Above(report.event.score, 0.25, "below")
+    text = json.dumps(encoding.encode(event), allow_nan=False)
+    assert encoding.decode(json.loads(text)) == event
+    assert hash(encoding.decode(json.loads(text))) == hash(event)
+
+
+def test_slices_add_up():
+    report, again = (audited(BROKEN, start=start, block=1000) for start in (0, 4000))
+    both = report + again
+    assert both.event == report.event
+    assert both.counts == report.counts + again.counts
+    hits = int(report.event(report.outputs("x", 0, 4000)).sum())
+    assert hits == report.counts.k
+
+
+def test_the_report_names_the_heaviest_words(report):
+    score = report.event.score
+    assert np.all(np.diff(np.abs(score.values)) <= 0)
+    words = {word: value for word, value in zip(score.tokens, score.values, strict=True)}
+    assert all(words[word] > 0.5 for word in PAIR[0].split())
+    assert all(words[word] < -0.5 for word in PAIR[1].split())
+    told = re.compile(r"words \('[aeort]{5}' [+-][\d.]+, .*, \d+ more\)( and length)? (>=|<) ")
+    assert told.match(str(report.event))
+    assert str(report.event) in str(report)
+
+
+def test_the_command_line_and_names_know_it():
+    assert dpcore.attacks.named("words") == Words()
+    assert Words() in Auto().members
+
+
+def test_early_stop():
+    assert audited(BROKEN, stop="refuted").refuted
+    assert audited(telling(1.0), stop="refuted", trials=3000).refuted is False
+
+
+# What `auto` tries.
+
+
+@pytest.mark.parametrize("outputs", [np.zeros((64, 2)), np.zeros(64), np.full((64, 2), "a b")])
+def test_what_is_no_text_is_left_to_others(outputs):
+    assert Words().candidates(outputs, outputs, dpcore.Pair(0, 1)) == ()
+    assert Words().telling(outputs, outputs) == ()
+    with pytest.raises(ValueError, match=r"^attack must be one that applies to these outputs"):
+        Words()(outputs, outputs, dpcore.Pair(0, 1))
+
+
+def test_where_texts_repeat_auto_leaves_them_to_the_table_of_texts():
+    sides = [np.array(["yes sir", "no sir"] * 100), np.array(["yes sir", "yes sir"] * 100)]
+    assert Words().telling(*sides) == ()
+    [score] = Words().candidates(*sides, dpcore.Pair(0, 1))
+    assert score(np.array(["yes", "no"])).tolist()[1] > 0.5
+    names = [type(one).__name__ for one in Auto().candidates(*sides, dpcore.Pair(0, 1))]
+    assert "TokenRatios" not in names
+    assert "Cells" in names
+
+
+def test_texts_without_a_word_in_common_say_nothing():
+    rng = np.random.default_rng(4)
+    sides = [np.array([f"{a} {b}" for a, b in rng.random((200, 2))]) for _ in range(2)]
+    assert Words().telling(*sides) == ()
+    [score] = Words().candidates(*sides, dpcore.Pair(0, 1))
+    assert score.says_nothing
+    assert np.ptp(score(sides[0])) == 0.0
+    assert str(score) == "no words"
