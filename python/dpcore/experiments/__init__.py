@@ -35,6 +35,7 @@ NAMES: tuple[str, ...] = (
     "noise-layers",
     "word2vec-leakage",
     "dpnr-table",
+    "dptext-encoder",
 )
 """The names of the experiments: each is that of a folder here, with _ for -."""
 

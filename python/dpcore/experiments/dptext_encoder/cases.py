@@ -1,0 +1,201 @@
+"""The systems of the experiment on DPText, and what is measured of one that is trained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...auditing.run import audit
+from ...bounds import limits
+from ...records import Counts
+from ...text import Corpus
+from ...text.inference import Attacker, infer
+from ...text.needed import needed
+
+if TYPE_CHECKING:
+    from ...text import DPText
+
+__all__ = ["NOISES", "Case", "Found", "later_pair", "majority", "measured"]
+
+NOISES = ("zero", "resample", "repaired")
+"""The published formula in its two readings, and Laplace noise."""
+
+_DRAWS = 1024
+"""Outputs in each of the two main calls of an inspection: one-sided noise needs few."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One system.
+
+    Args:
+        noise: one of `NOISES`.
+        epsilon: the claim, or where a learnt epsilon starts.
+        learn: whether it is learnt.
+        cap: the largest epsilon that learning can reach; None for none.
+    """
+
+    noise: str
+    epsilon: float
+    learn: bool = False
+    cap: float | None = None
+
+    @property
+    def level(self) -> str:
+        """The epsilon in words."""
+        if not self.learn:
+            return f"{self.epsilon:g}"
+        return f"from {self.epsilon:g}, {'no cap' if self.cap is None else f'cap {self.cap:g}'}"
+
+    @property
+    def faulty(self) -> bool:
+        """Whether no epsilon bounds the loss."""
+        return self.noise != "repaired"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One system trained once, and what was found.
+
+    Args:
+        seed: of training, noise and attackers.
+        audit_seed: of the audit.
+        epsilons: the epsilon after each epoch.
+        counts: of the audit's event.
+        event: in words.
+        refuted: whether the epsilon was refuted for the pair.
+        certified: the certified bound for the pair.
+        exact: the exact loss of the pair under the noise as it is.
+        right: that under Laplace noise of the same scale.
+        flags: checks of the structure that found a fault.
+        utility: accuracy of the main task on the test texts, and its interval.
+        attacker: name of the one that was chosen on validation.
+        accuracy: its accuracy on unseen test texts, and its interval.
+        floor: the best accuracy without any encoding, on the same texts.
+        beaten: whether the attacker does better than every floor.
+        partial: whether Ctrl-C ended training or audit early.
+    """
+
+    seed: int
+    audit_seed: int
+    epsilons: tuple[float, ...]
+    counts: Counts
+    event: str
+    refuted: bool
+    certified: float
+    exact: float
+    right: float
+    flags: tuple[str, ...]
+    utility: tuple[float, float, float]
+    attacker: str
+    accuracy: tuple[float, float, float]
+    floor: float
+    beaten: bool
+    partial: bool
+
+    @property
+    def epsilon(self) -> float:
+        """The claim, or the epsilon that was learnt."""
+        return self.epsilons[-1]
+
+
+def measured(
+    case: Case, corpus: Corpus, pair: tuple[str, str], seeds: tuple[int, int], config: Any
+) -> Found:
+    """Train a system and ask all that the table shows of it.
+
+    Args:
+        case: which system.
+        corpus: with a split, labels and the attribute.
+        pair: two texts that training does not see.
+        seeds: of training, noise and attackers; and of the audit.
+        config: the experiment's.
+    """
+    from ...text import DPText
+
+    seed, audit_seed = seeds
+    model = DPText(
+        case.epsilon, attribute=config.attribute, noise=case.noise, learn=case.learn, cap=case.cap
+    ).fit(corpus, epochs=config.epochs, pair=False, rng=seed, device=config.device, progress=False)
+    assert model.trained is not None
+    audited = audit(
+        model,
+        pair,
+        claim=model.learnt,
+        trials=config.trials,
+        confidence=config.confidence,
+        rng=audit_seed,
+        progress=False,
+    )
+    test = corpus.test
+    right = int((model.predict(test.texts, rng=seed) == test.labels).sum())
+    found = infer(
+        model, corpus, config.attribute, attackers=_attackers(), rng=seed,
+        confidence=config.confidence, progress=False,
+    )  # fmt: skip
+    reached = found.accuracy
+    return Found(
+        seed=seed,
+        audit_seed=audit_seed,
+        epsilons=model.trained.epsilons,
+        counts=audited.counts,
+        event=str(audited.event),
+        refuted=audited.refuted is True,
+        certified=audited.epsilon_lower,
+        exact=_loss(model, pair, model.private.noise if model.private else None),
+        right=_loss(model, pair, None),
+        flags=_flags(model, pair, audit_seed),
+        utility=(right / len(test), *limits(right, len(test), (1.0 - config.confidence) / 2.0)),
+        attacker=f"{found.attacker}, {found.transform}",
+        accuracy=(reached.value, reached.low, reached.high),
+        floor=max(floor.accuracy for floor in found.floors),
+        beaten=found.above_floor,
+        partial=model.trained.partial or audited.partial,
+    )
+
+
+def _attackers() -> list[Attacker]:
+    """A linear one, and the nearest neighbours."""
+    linear, neighbours = (
+        needed(f"sklearn.{name}", "dptext-encoder") for name in ("linear_model", "neighbors")
+    )
+    estimators = linear.LogisticRegression(max_iter=200), neighbours.KNeighborsClassifier(15)
+    return [Attacker(one) for one in estimators]
+
+
+def _loss(model: DPText, pair: tuple[str, str], noise: Any) -> float:
+    """The exact loss of a pair under a noise layer; None for Laplace noise of the same scale."""
+    from ...torch import LaplaceNoise
+
+    assert model.private is not None
+    rows = model.clean(list(pair)).double().cpu().numpy()
+    layer = LaplaceNoise(model.private.noise.scale) if noise is None else noise
+    return float(layer.loss(*rows))
+
+
+def _flags(model: DPText, pair: tuple[str, str], seed: int) -> tuple[str, ...]:
+    """What the inspection of every source of noise in the encoder flags."""
+    from ...torch.needed import torch
+    from ...torch.sources import noise_sources
+
+    assert model.parts is not None
+    parts = model.parts.encoder, model.transform, model.parts.noise
+    sources = noise_sources(torch.nn.Sequential(*parts), list(pair))
+    flags = (source.inspect(rng=seed, draws=_DRAWS).flagged for source in sources)
+    return tuple(dict.fromkeys(flag for found in flags for flag in found))
+
+
+def later_pair(corpus: Corpus) -> tuple[str, str]:
+    """The first test text that training does not see, and the next such text of another label."""
+    seen, test = set(corpus.train.texts), corpus.test
+    unseen = [row for row, text in enumerate(test.texts) if text not in seen] or [0]
+    others = [row for row in unseen if test.labels[row] != test.labels[unseen[0]]]
+    return test.texts[unseen[0]], test.texts[others[0] if others else -1]
+
+
+def majority(corpus: Corpus) -> float:
+    """The share of test texts that have the most frequent label of the training texts."""
+    values, counts = np.unique(corpus.train.labels, return_counts=True)
+    return float(np.mean(corpus.test.labels == values[counts.argmax()]))

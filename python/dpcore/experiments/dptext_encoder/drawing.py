@@ -1,0 +1,126 @@
+"""The picture of the experiment on DPText: certified against claimed, and epsilon by epoch."""
+
+from __future__ import annotations
+
+import statistics
+from typing import TYPE_CHECKING, Any, Final
+
+from ...report.text import BLUE, GREEN, GREY, INK, RED
+from ..drawing import SMALL, TEXT, canvas, tidy
+from .cases import NOISES
+from .experiment import Result, Row
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_COLOURS: Final = dict(zip(NOISES, (RED, GREEN, BLUE), strict=True))
+_MARKS: Final = dict(zip(NOISES, ("o", "s", "D"), strict=True))
+_LEAST: Final = 0.03
+"""Certified bounds below it are drawn at it."""
+_TOP: Final = 60.0
+
+
+def figure(result: Result) -> Figure:
+    """Left: certified against claimed or learnt; right: learnt epsilon by epoch."""
+    picture = canvas(3.9)
+    left, right = picture.subplots(1, 2, width_ratios=(1.25, 1.0))
+    _certified(left, result)
+    _learnt(right, result)
+    where = "made-up texts" if result.config.data is None else result.corpus.partition(":")[0]
+    seeds = result.config.seeds
+    runs = f", means of {seeds} seeds" if seeds and seeds > 1 else ""
+    picture.suptitle(
+        f"DPText as trained on {where}{runs}; audits of one pair of later texts, "
+        f"{result.config.trials:,} trials a side",
+        fontsize=TEXT,
+    )
+    picture.legend(
+        handles=_legend(), loc="outside lower center", ncols=4, frameon=False, fontsize=SMALL
+    )
+    return picture
+
+
+def _certified(axes: Axes, result: Result) -> None:
+    levels = [row.mean("epsilon") for row in result.rows]
+    ends = min(levels) / 2.5, max(levels) * 2.5
+    axes.plot(ends, ends, color=GREY, linewidth=1.0, linestyle="--")
+    for row in result.rows:
+        _point(axes, row)
+    axes.set(xscale="log", yscale="log", xlim=ends, ylim=(0.8 * _LEAST, 1.6 * _TOP))
+    ticks = [tick for tick in (0.1, 1.0, 10.0) if ends[0] < tick < ends[1]]
+    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.set_yticks([_LEAST, 0.1, 1.0, 10.0], [f"under {_LEAST:g}", "0.1", "1", "10"])
+    axes.set_yticks([_TOP], ["infinite"], minor=True)
+    axes.axhline(_TOP, color=GREY, linewidth=0.5)
+    axes.set_xlabel("epsilon claimed; hollow: learnt, nobody claims it", fontsize=TEXT)
+    axes.set_ylabel("privacy loss of the pair", fontsize=TEXT)
+    tidy(axes)
+
+
+def _point(axes: Axes, row: Row) -> None:
+    # The three noises of one claim stand side by side.
+    shift = {"zero": 0.9, "resample": 1.0, "repaired": 1.11}[row.case.noise]
+    x, certified = shift * row.mean("epsilon"), max(_LEAST, row.mean("certified"))
+    colour = _COLOURS[row.case.noise]
+    if row.case.faulty:
+        refuted = bool(row.refuted)
+        style = "-|>" if refuted else "->"
+        tip: dict[str, Any] = {
+            "arrowstyle": style, "color": colour, "lw": 0.9 if refuted else 0.5,
+            "linestyle": "-" if refuted else ":", "shrinkA": 3, "shrinkB": 0, "mutation_scale": 7,
+        }  # fmt: skip
+        axes.annotate("", (x, _TOP), (x, certified), arrowprops=tip)
+    else:
+        exact = row.mean("right")
+        axes.plot([x, x], [certified, exact], color=colour, linewidth=0.7)
+        axes.plot([x], [exact], "_", color=INK, markersize=7, zorder=3)
+    face = "white" if row.case.learn else colour
+    axes.plot(
+        [x], [certified], _MARKS[row.case.noise], color=colour, markersize=5, zorder=4,
+        markerfacecolor=face, markeredgewidth=1.0,
+    )  # fmt: skip
+
+
+def _learnt(axes: Axes, result: Result) -> None:
+    rows = [row for row in result.rows if row.case.learn]
+    for row in rows:
+        paths = [(row.case.epsilon, *run.epsilons) for run in row.runs]
+        means = [statistics.fmean(values) for values in zip(*paths, strict=False)]
+        capped = row.case.cap is not None
+        axes.plot(
+            range(len(means)), means, color=_COLOURS[row.case.noise], linewidth=1.2,
+            linestyle="--" if capped else "-", marker=_MARKS[row.case.noise], markersize=3,
+            markerfacecolor="white" if capped else _COLOURS[row.case.noise],
+        )  # fmt: skip
+    cap = result.config.cap
+    axes.axhline(cap, color=GREY, linewidth=0.8)
+    axes.text(0.02, 1.04 * cap, f"cap {cap:g}", fontsize=SMALL, color=GREY, va="bottom",
+              transform=axes.get_yaxis_transform())  # fmt: skip
+    axes.set(yscale="log")
+    low, high = axes.get_ylim()
+    ticks = [tick for tick in (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0) if low <= tick <= high]
+    axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.set_xlabel("epoch", fontsize=TEXT)
+    axes.set_ylabel("learnt epsilon; dashed: with the cap", fontsize=TEXT)
+    axes.set_xticks(range(0, result.config.epochs + 1, 1 + result.config.epochs // 10))
+    tidy(axes)
+
+
+def _legend() -> list[Any]:
+    from matplotlib.lines import Line2D
+
+    marks = [
+        Line2D([], [], color=_COLOURS[name], marker=_MARKS[name], markersize=5, linestyle="none",
+               label=f"certified, {name}")
+        for name in NOISES
+    ]  # fmt: skip
+    arrow: dict[str, Any] = {"linestyle": "none", "color": INK, "markersize": 10}
+    return [
+        *marks,
+        Line2D([], [], color=GREY, linestyle="--", linewidth=1.0, label="certified = claimed"),
+        Line2D([], [], marker=r"$\uparrow$", label="refuted; true loss infinite", **arrow),
+        Line2D([], [], marker=r"$\uparrow$", label="dotted: not refuted, infinite", **arrow),
+        Line2D([], [], color=INK, marker="_", markersize=7, linestyle="none",
+               label="exact loss, repaired"),
+    ]  # fmt: skip

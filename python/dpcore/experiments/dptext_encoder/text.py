@@ -1,0 +1,142 @@
+"""The experiment on DPText as text and as plain data."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ...report.encoding import number
+from ..text import aligned, record
+from .experiment import NAME, Result, Row
+
+_HEAD = (
+    ("noise", "epsilon", "claim", "", "certified", "exact loss", "exact,", "flags", "utility", "",
+     "chosen attacker", "floor", "attacker"),
+    ("", "", "or learnt", "verdict", "", "as it is", "if right", "", "", "", "", "", ""),
+)  # fmt: skip
+
+
+def text(result: Result) -> str:
+    """The figures, then what they mean."""
+    config = result.config
+    runs = f"mean and spread of {config.seeds} seeds" if config.seeds != 1 else "1 seed"
+    made = " (made-up texts: give --data for real ones)" if config.data is None else ""
+    parts = [
+        f"DPText: {result.corpus}{made}\nprivate attribute {config.attribute}; {config.epochs} "
+        f"epochs, {config.trials:,} trials a side, {runs}, seed {config.seed};\nintervals and "
+        f"bounds at {100 * config.confidence:g} % each; majority of the main task "
+        f"{result.majority:.3f}"
+    ]
+    if result.partial:
+        parts.append("INTERRUPTED: only what was done is shown")
+    rows = [*_HEAD, *(_cells(row, result) for row in result.rows)]
+    parts.append(aligned(rows, left=(0, 1, 3, 7, 9, 10, 12)))
+    parts.append("\n".join(_notes(result)))
+    return "\n\n".join(parts)
+
+
+def _cells(row: Row, result: Result) -> tuple[str, ...]:
+    first, case = row.runs[0], row.case
+    low, high = first.utility[1:]
+    accuracy, least, most = first.accuracy
+    return (
+        case.noise,
+        f"LEARNT {case.level}" if case.learn else f"fixed {case.level}",
+        _spread(row, "epsilon"),
+        _verdict(row),
+        _spread(row, "certified", 3),
+        _spread(row, "exact", 3),
+        _spread(row, "right", 3),
+        ", ".join(row.flags) or "-",
+        f"{_spread(row, 'utility', 3)} [{low:.3f}, {high:.3f}]",
+        "*" if row.useless(result.majority) else "",
+        f"{accuracy:.3f} [{least:.3f}, {most:.3f}] {first.attacker}",
+        f"{first.floor:.3f}",
+        "above" if first.beaten else "at floor",
+    )
+
+
+def _verdict(row: Row) -> str:
+    """Of a fixed epsilon as a claim, of a learnt one as a value that nobody claimed."""
+    several = f" in {row.refuted} of {len(row.runs)}" if len(row.runs) > 1 else ""
+    found = f"refuted{several}" if row.refuted else "not refuted"
+    return f"no claim; value {found}" if row.case.learn else found
+
+
+def _spread(row: Row, name: str, digits: int = 0) -> str:
+    mean, wide = row.spread(name)
+    if math.isinf(mean):
+        return "infinite"
+    style = f".{digits}f" if digits else ".4g"
+    return f"{mean:{style}} +- {wide:{style}}" if wide else f"{mean:{style}}"
+
+
+def _notes(result: Result) -> list[str]:
+    x, x_prime = (one if len(one) <= 60 else f"{one[:57]}..." for one in result.pair)
+    notes = [
+        f"pair: {x!r} and {x_prime!r}, which training did not see",
+        "exact, if right: the loss of the pair under Laplace noise of the same scale; as it is: "
+        "zero and resample are never\nbelow the clean vector, so that no epsilon bounds their "
+        "loss, whatever an audit has certified.",
+    ]
+    if any(row.case.learn for row in result.rows):
+        notes.append(
+            "LEARNT: fitted to the training texts: no claim fixed in advance, and it covers none "
+            "of them. For a later text it holds\nat its learnt value, at most the cap, and with "
+            "repaired noise only. A fixed epsilon, too, covers later texts only."
+        )
+    useless = [row for row in result.rows if row.useless(result.majority)]
+    if useless:
+        idle = sum(not row.runs[0].beaten for row in useless)
+        notes.append(
+            f"*: utility at the majority. An attacker at its floor there ({idle} of {len(useless)} "
+            "rows) is no evidence of privacy:\nthe vectors tell nobody anything, not the main "
+            "task either."
+        )
+    if any(len(row.runs) > 1 for row in result.rows):
+        notes.append("intervals, attacker and floor are those of the first seed")
+    return notes
+
+
+def plain(result: Result) -> dict[str, Any]:
+    """Everything for strict JSON."""
+    rows = [
+        {
+            "noise": row.case.noise,
+            "epsilon": row.case.epsilon,
+            "learnt": row.case.learn,
+            "cap": row.case.cap,
+            "claim": None if row.case.learn else row.case.epsilon,
+            "flags": list(row.flags),
+            "at_majority": row.useless(result.majority),
+            "runs": [_run(run) for run in row.runs],
+        }
+        for row in result.rows
+    ]
+    return {
+        **record(NAME, result),
+        "corpus": result.corpus,
+        "majority": result.majority,
+        "pair": list(result.pair),
+        "rows": rows,
+    }
+
+
+def _run(run: Any) -> dict[str, Any]:
+    return {
+        "seed": str(run.seed),
+        "audit_seed": str(run.audit_seed),
+        "epsilons": list(run.epsilons),
+        "counts": [getattr(run.counts, key) for key in ("k", "n", "k_prime", "n_prime")],
+        "event": run.event,
+        "refuted": run.refuted,
+        "certified": number(run.certified),
+        "exact": number(run.exact),
+        "exact_if_right": number(run.right),
+        "flags": list(run.flags),
+        "utility": list(run.utility),
+        "attacker": run.attacker,
+        "accuracy": list(run.accuracy),
+        "floor": run.floor,
+        "above_floor": run.beaten,
+    }
