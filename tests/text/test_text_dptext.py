@@ -13,6 +13,7 @@ torch = needs("torch", "safetensors")
 import dpcore  # noqa: E402
 from dpcore.text import Corpus, DPText, generated  # noqa: E402
 from dpcore.text.systems.dptext import NOISES, learning  # noqa: E402
+from dpcore.torch import noise_sources  # noqa: E402
 
 CORPUS = generated("topics", 400, rng=1)
 TEST = list(CORPUS.test.texts)
@@ -273,9 +274,11 @@ def test_audited_as_trained(noise):
     model = fitted(made(1.0, noise=noise))
     found = dpcore.audit(model, PAIR, trials=50_000, rng=1)
     assert found.refuted == (noise != "repaired")
-    clean = model.clean(TEST[:2])[0]
-    flagged = dpcore.structure.inspect(model.private.noise, clean, rng=1).flagged
-    assert ("one_sided" in flagged) == (noise != "repaired")
+    # Somebody who knows nothing of the model finds where its noise is, and what is wrong with it.
+    parts = model.parts.encoder, model.transform, model.parts.noise
+    (source,) = noise_sources(torch.nn.Sequential(*parts), TEST)
+    assert source.module is model.parts.noise
+    assert ("one_sided" in source.inspect(rng=1).flagged) == (noise != "repaired")
 
 
 def test_what_the_source_leaves_open_is_in_the_docstring():

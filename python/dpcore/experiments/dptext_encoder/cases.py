@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ...auditing.run import audit
 from ...bounds import limits
 from ...records import Counts
+from ...structure import inspect
 from ...text import Corpus
 from ...text.inference import Attacker, infer
 from ...text.needed import needed
-
-if TYPE_CHECKING:
-    from ...text import DPText
 
 __all__ = ["NOISES", "Case", "Found", "later_pair", "majority", "measured"]
 
@@ -114,6 +112,7 @@ def measured(
         config: the experiment's.
     """
     from ...text import DPText
+    from ...torch import LaplaceNoise
 
     seed, audit_seed = seeds
     model = DPText(
@@ -129,7 +128,7 @@ def measured(
         rng=audit_seed,
         progress=False,
     )
-    test = corpus.test
+    private, rows, test = model.protected("is inspected"), model.clean(list(pair)), corpus.test
     right = int((model.predict(test.texts, rng=seed) == test.labels).sum())
     found = infer(
         model, corpus, config.attribute, attackers=_attackers(), rng=seed,
@@ -144,9 +143,9 @@ def measured(
         event=str(audited.event),
         refuted=audited.refuted is True,
         certified=audited.epsilon_lower,
-        exact=_loss(model, pair, model.private.noise if model.private else None),
-        right=_loss(model, pair, None),
-        flags=_flags(model, pair, audit_seed),
+        exact=private.noise.loss(*rows.double().cpu().numpy()),
+        right=LaplaceNoise(private.noise.scale).loss(*rows.double().cpu().numpy()),
+        flags=inspect(private.noise, rows[0], draws=_DRAWS, rng=audit_seed).flagged,
         utility=(right / len(test), *limits(right, len(test), (1.0 - config.confidence) / 2.0)),
         attacker=f"{found.attacker}, {found.transform}",
         accuracy=(reached.value, reached.low, reached.high),
@@ -165,28 +164,6 @@ def _attackers() -> list[Attacker]:
     return [Attacker(one) for one in estimators]
 
 
-def _loss(model: DPText, pair: tuple[str, str], noise: Any) -> float:
-    """The exact loss of a pair under a noise layer; None for Laplace noise of the same scale."""
-    from ...torch import LaplaceNoise
-
-    assert model.private is not None
-    rows = model.clean(list(pair)).double().cpu().numpy()
-    layer = LaplaceNoise(model.private.noise.scale) if noise is None else noise
-    return float(layer.loss(*rows))
-
-
-def _flags(model: DPText, pair: tuple[str, str], seed: int) -> tuple[str, ...]:
-    """What the inspection of every source of noise in the encoder flags."""
-    from ...torch.needed import torch
-    from ...torch.sources import noise_sources
-
-    assert model.parts is not None
-    parts = model.parts.encoder, model.transform, model.parts.noise
-    sources = noise_sources(torch.nn.Sequential(*parts), list(pair))
-    flags = (source.inspect(rng=seed, draws=_DRAWS).flagged for source in sources)
-    return tuple(dict.fromkeys(flag for found in flags for flag in found))
-
-
 def later_pair(corpus: Corpus) -> tuple[str, str]:
     """The first test text that training does not see, and the next such text of another label."""
     seen, test = set(corpus.train.texts), corpus.test
@@ -196,6 +173,5 @@ def later_pair(corpus: Corpus) -> tuple[str, str]:
 
 
 def majority(corpus: Corpus) -> float:
-    """The share of test texts that have the most frequent label of the training texts."""
-    values, counts = np.unique(corpus.train.labels, return_counts=True)
-    return float(np.mean(corpus.test.labels == values[counts.argmax()]))
+    """The largest share of test texts that share a label: the best that a constant answer does."""
+    return float(np.unique(corpus.test.labels, return_counts=True)[1].max() / len(corpus.test))

@@ -18,7 +18,8 @@ _COLOURS: Final = dict(zip(NOISES, (RED, GREEN, BLUE), strict=True))
 _MARKS: Final = dict(zip(NOISES, ("o", "s", "D"), strict=True))
 _LEAST: Final = 0.03
 """Certified bounds below it are drawn at it."""
-_TOP: Final = 60.0
+_SHIFTS: Final = dict(zip(NOISES, (0.93, 1.0, 1.07), strict=True))
+"""The three noises of one claim stand side by side."""
 
 
 def figure(result: Result) -> Figure:
@@ -45,22 +46,23 @@ def _certified(axes: Axes, result: Result) -> None:
     levels = [row.mean("epsilon") for row in result.rows]
     ends = min(levels) / 2.5, max(levels) * 2.5
     axes.plot(ends, ends, color=GREY, linewidth=1.0, linestyle="--")
+    top = 4.0 * max(levels + [row.mean("certified") for row in result.rows])
     for row in result.rows:
-        _point(axes, row)
-    axes.set(xscale="log", yscale="log", xlim=ends, ylim=(0.8 * _LEAST, 1.6 * _TOP))
+        _point(axes, row, top)
+    axes.set(xscale="log", yscale="log", xlim=ends, ylim=(0.8 * _LEAST, 1.6 * top))
     ticks = [tick for tick in (0.1, 1.0, 10.0) if ends[0] < tick < ends[1]]
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-    axes.set_yticks([_LEAST, 0.1, 1.0, 10.0], [f"under {_LEAST:g}", "0.1", "1", "10"])
-    axes.set_yticks([_TOP], ["infinite"], minor=True)
-    axes.axhline(_TOP, color=GREY, linewidth=0.5)
+    marks = {_LEAST: f"under {_LEAST:g}", 0.1: "0.1", 1.0: "1", 10.0: "10", top: "infinite"}
+    axes.set_yticks(list(marks), list(marks.values()))
+    axes.axhline(top, color=GREY, linewidth=0.5)
     axes.set_xlabel("epsilon claimed; hollow: learnt, nobody claims it", fontsize=TEXT)
     axes.set_ylabel("privacy loss of the pair", fontsize=TEXT)
     tidy(axes)
 
 
-def _point(axes: Axes, row: Row) -> None:
-    # The three noises of one claim stand side by side.
-    shift = {"zero": 0.9, "resample": 1.0, "repaired": 1.11}[row.case.noise]
+def _point(axes: Axes, row: Row, top: float) -> None:
+    # Learnt ones are apart anyway.
+    shift = 1.0 if row.case.learn else _SHIFTS[row.case.noise]
     x, certified = shift * row.mean("epsilon"), max(_LEAST, row.mean("certified"))
     colour = _COLOURS[row.case.noise]
     if row.case.faulty:
@@ -70,7 +72,7 @@ def _point(axes: Axes, row: Row) -> None:
             "arrowstyle": style, "color": colour, "lw": 0.9 if refuted else 0.5,
             "linestyle": "-" if refuted else ":", "shrinkA": 3, "shrinkB": 0, "mutation_scale": 7,
         }  # fmt: skip
-        axes.annotate("", (x, _TOP), (x, certified), arrowprops=tip)
+        axes.annotate("", (x, top), (x, certified), arrowprops=tip)
     else:
         exact = row.mean("right")
         axes.plot([x, x], [certified, exact], color=colour, linewidth=0.7)
@@ -99,7 +101,13 @@ def _learnt(axes: Axes, result: Result) -> None:
               transform=axes.get_yaxis_transform())  # fmt: skip
     axes.set(yscale="log")
     low, high = axes.get_ylim()
-    ticks = [tick for tick in (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0) if low <= tick <= high]
+    axes.set_ylim(low, max(high, 1.35 * cap))
+    axes.minorticks_off()
+    ticks = [
+        tick
+        for tick in (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
+        if low <= tick <= max(high, cap)
+    ]
     axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.set_xlabel("epoch", fontsize=TEXT)
     axes.set_ylabel("learnt epsilon; dashed: with the cap", fontsize=TEXT)
@@ -115,12 +123,12 @@ def _legend() -> list[Any]:
                label=f"certified, {name}")
         for name in NOISES
     ]  # fmt: skip
-    arrow: dict[str, Any] = {"linestyle": "none", "color": INK, "markersize": 10}
+    line: dict[str, Any] = {"color": INK, "marker": "^", "markersize": 4, "markevery": [1]}
     return [
         *marks,
         Line2D([], [], color=GREY, linestyle="--", linewidth=1.0, label="certified = claimed"),
-        Line2D([], [], marker=r"$\uparrow$", label="refuted; true loss infinite", **arrow),
-        Line2D([], [], marker=r"$\uparrow$", label="dotted: not refuted, infinite", **arrow),
+        Line2D([0, 1], [0, 0], label="refuted; true loss infinite", linewidth=0.9, **line),
+        Line2D([0, 1], [0, 0], label="not refuted; infinite", linewidth=0.7, linestyle=":", **line),
         Line2D([], [], color=INK, marker="_", markersize=7, linestyle="none",
                label="exact loss, repaired"),
     ]  # fmt: skip
