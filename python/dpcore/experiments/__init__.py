@@ -33,12 +33,13 @@ NAMES: tuple[str, ...] = (
     "divergence-accuracy",
     "renyi-of-mechanisms",
     "noise-layers",
+    "dpnr-robust-adaptive",
     "word2vec-leakage",
 )
 """The names of the experiments: each is that of a folder here, with _ for -."""
 
 
-QUICK: dict[str, int] = {"trials": 20_000, "seeds": 1}
+QUICK: dict[str, int] = {"trials": 20_000, "seeds": 1, "small": True}
 """What `quick` asks of an experiment, as far as it takes it."""
 
 

@@ -155,33 +155,20 @@ def train(
                 if schedule is not None and (number == 0 or every == "batch"):
                     add = noise(schedules.epsilon_of(schedule, epoch, epochs, rng))
                 raw = rows if extractor is None else extractor(rows)
-<<<<<<< HEAD
-                _finite(raw, recipe, epoch, adversary)
-=======
-                _finite(raw.detach().abs().amax(), recipe, epoch)
->>>>>>> 31c67dd (Training on a prepared corpus, without torch's optimiser around each step; no masks without noise)
+                _finite(raw.detach().abs().amax(), recipe, epoch, adversary)
                 clean = transform(raw)
                 if adversary is not None:
                     adversary.step(clean.detach(), batch)
                 scores = head(clean if add is None else add(clean))
                 loss = torch.nn.functional.cross_entropy(scores, codes[batch].to(scores.device))
-<<<<<<< HEAD
-                _finite(loss.detach(), recipe, epoch, adversary)
-                total += loss.item() * len(batch)
-=======
-                total += _finite(loss, recipe, epoch) * len(batch)
->>>>>>> 31c67dd (Training on a prepared corpus, without torch's optimiser around each step; no masks without noise)
+                total += _finite(loss, recipe, epoch, adversary) * len(batch)
                 if adversary is not None:
                     loss = loss + adversary.penalty(clean, batch)
                 _step(loss, weights, rate)
             losses.append(total / len(codes))
             rate *= recipe.decay
             bar.advance(1)
-<<<<<<< HEAD
-    _finite(head.weight.detach(), recipe, epochs, adversary)
-=======
-    _finite(head.weight.detach().abs().amax(), recipe, epochs)
->>>>>>> 31c67dd (Training on a prepared corpus, without torch's optimiser around each step; no masks without noise)
+    _finite(head.weight.detach().abs().amax(), recipe, epochs, adversary)
     return tuple(losses)
 
 
@@ -191,14 +178,6 @@ def _batches(units: Any, order: Any, size: int) -> Any:
     return units[order.to(units.device)].split(size)
 
 
-<<<<<<< HEAD
-def _finite(found: Any, recipe: Recipe, epoch: int, adversary: Adversary | None) -> None:
-    if bool((found.abs() < _FAR).all()):
-        return
-    also = "" if adversary is None else f", as the strength must, {adversary.strength:g}"
-    requirement = f"small enough that training does not diverge (it does in epoch {epoch}){also}"
-    raise invalid("lr", requirement, recipe.lr)
-=======
 def _step(loss: Any, weights: Any, rate: float) -> None:
     """One step of gradient descent: what torch's SGD does, without its 0.1 ms around it."""
     gradients = torch.autograd.grad(loss, weights)
@@ -207,11 +186,11 @@ def _step(loss: Any, weights: Any, rate: float) -> None:
             weight.add_(gradient, alpha=-rate)
 
 
-def _finite(number: Any, recipe: Recipe, epoch: int) -> float:
+def _finite(number: Any, recipe: Recipe, epoch: int, adversary: Adversary | None) -> float:
     """A tensor of one number as a float; an error if it is far or NaN (of many: the largest)."""
     found = float(number.item())
     if not abs(found) < _FAR:
-        requirement = f"small enough that training does not diverge (it does in epoch {epoch})"
+        also = "" if adversary is None else f", as the strength must, {adversary.strength:g}"
+        requirement = f"small enough that training does not diverge (it does in epoch {epoch}){also}"
         raise invalid("lr", requirement, recipe.lr)
     return found
->>>>>>> 31c67dd (Training on a prepared corpus, without torch's optimiser around each step; no masks without noise)

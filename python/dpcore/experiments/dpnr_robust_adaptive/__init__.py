@@ -1,0 +1,5 @@
+"""Does noise in training help a text classifier under noise, and does changing noise help?"""
+
+from .experiment import NAME, Config, Model, Result, run
+
+__all__ = ["NAME", "Config", "Model", "Result", "run"]
