@@ -46,7 +46,11 @@ def number(value):
     return INF if value == "inf" else value
 
 
-NEEDED = {"noise-layers": "torch", "word2vec-leakage": "gensim"}
+NEEDED = {
+    "noise-layers": "torch",
+    "dpnr-robust-adaptive": "torch",
+    "word2vec-leakage": "gensim",
+}
 
 
 def possible(name):
@@ -67,6 +71,7 @@ PARTS = {
     "habernal2021-figure1": {"dims": (1, 2, 24, 160)},
     "divergence-accuracy": {"cases": ("n1-half", "atoms-8", "cauchy")},
     "noise-layers": {"layers": ("LaplaceNoise", "SharedNoise"), "seeds": 1},
+    "dpnr-robust-adaptive": {"small": True, "seeds": 1, "lines": ("not robust",)},
     "word2vec-leakage": {"seeds": 1, "epsilons": (5.0,)},
 }
 """Of experiments that take long, a part; they have tests of their own."""
@@ -84,6 +89,7 @@ AXES = {
     "divergence-accuracy": 3,
     "renyi-of-mechanisms": 16,
     "noise-layers": 1,
+    "dpnr-robust-adaptive": 2,
     "word2vec-leakage": 2,
 }
 """Panels of each picture."""

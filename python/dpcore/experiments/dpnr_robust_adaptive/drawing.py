@@ -61,15 +61,16 @@ def _panel(axes: Axes, result: Result, size: Size, dim: int) -> None:
         found = [(level, result.values(size.data, dim, name, level)) for level in levels]
         _curve(axes, name, [(x, values) for x, values in found if values], _STYLES.get(name))
     axes.axhline(size.chance, color=GREY, linewidth=0.8, linestyle=(0, (1, 2)))
-    axes.text(levels[0], size.chance, " chance", fontsize=SMALL, color=GREY, va="top", ha="left")
+    axes.text(levels[0], size.chance - 0.02, "chance", fontsize=SMALL, color=GREY, va="top")
     axes.set_xscale("log")
     at = crossing(result, size.data, dim)
     if at is not None:
         axes.axvline(at, color=BLUE, linewidth=0.8, linestyle="--", zorder=0.5)
-        note = f"robust better\nthan not robust\nfrom {at:g}"
+        right = at**2 > levels[0] * levels[-1]
         axes.annotate(
-            note, (at, 1.0), (-3, -2), xycoords=axes.get_xaxis_transform(),
-            textcoords="offset points", fontsize=SMALL, color=BLUE, va="top", ha="right",
+            f"robust better\nthan not robust\nfrom {at:g}", (at, 1.0), (-3 if right else 3, -2),
+            xycoords=axes.get_xaxis_transform(), textcoords="offset points", fontsize=SMALL,
+            color=BLUE, va="top", ha="right" if right else "left",
         )  # fmt: skip
     axes.set_ylim(0.0, 1.0)
     axes.set_xlabel("claimed epsilon", fontsize=TEXT)

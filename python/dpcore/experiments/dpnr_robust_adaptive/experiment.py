@@ -64,7 +64,8 @@ class Config:
         device: where models are trained and tested, such as "cpu" or "cuda".
         dims: entries of a vector; () for 32 and 64.
         epsilons: claims of the noise in the test; () for the study's, .05 to 5.
-        mus: shares of masked words, at claimed epsilon 4; () for .1, .3, .5 and .8.
+        mus: shares of masked words, at claimed epsilon 4, for the lines "not robust" and "robust";
+            () for .1, .3, .5 and .8.
         lines: names of the ways of training; () for all.
 
     Raises:
@@ -227,9 +228,10 @@ def _jobs(config: Config) -> Iterator[Job]:
 def _masked(first: Any, config: Config) -> Iterator[Job]:
     """The models that words are masked for: in the test alone, and in training too."""
     for line, level in (("not robust", None), ("robust", MU_EPSILON)):
-        yield first(line, level)
-        yield first(line, level, 0.0, "zero_id")
-    for mask in MASKS:
+        if line in config.lines:
+            yield first(line, level)
+            yield first(line, level, 0.0, "zero_id")
+    for mask in MASKS if "robust" in config.lines else ():
         for mu in config.mus:
             yield first("robust", MU_EPSILON, mu, mask)
 

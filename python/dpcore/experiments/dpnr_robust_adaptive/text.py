@@ -43,8 +43,8 @@ def text(result: Result) -> str:
     ]
     if config.data is None:
         parts.append(
-            "WITHOUT DATA: generated corpora stand for both, to which the study's figures do not\n"
-            "apply; for AG news and Yelp give the folder that has them."
+            "WITHOUT DATA: generated texts stand for AG news and Yelp; the study's figures are of\n"
+            "others, and left out. With --data DIR the corpora are read."
         )
     if result.partial:
         parts.append("INTERRUPTED: only the models that were done are shown")
