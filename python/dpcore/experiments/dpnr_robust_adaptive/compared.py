@@ -69,13 +69,13 @@ def crossing(result: Result, data: str, dim: int) -> float | None:
 
 
 def gains(result: Result, data: str, dim: int) -> tuple[Gain, ...]:
-    """What the rivals gain over the control, at each epsilon that both have for every seed."""
+    """What the rivals gain over the control, where both have the same two seeds at least."""
     found = []
     for line in RIVALS:
         for epsilon in result.config.epsilons:
             mine = result.values(data, dim, line, epsilon)
             control = result.values(data, dim, CONTROL, epsilon)
-            if not mine or len(mine) != len(control):
+            if len(mine) < 2 or len(mine) != len(control):
                 continue
             differences = [a - b for a, b in zip(mine, control, strict=True)]
             noise = spread(mine)[1] + spread(control)[1]

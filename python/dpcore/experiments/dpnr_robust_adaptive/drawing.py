@@ -48,10 +48,13 @@ def figure(result: Result) -> Figure:
     for axes in [*first[len(cells) :], *second[len(masked) :]]:
         axes.remove()
     assert len(picture.axes) == places
-    handles, labels = first[0].get_legend_handles_labels()
-    picture.legend(
-        handles, labels, loc="outside upper center", ncols=4, frameon=False, fontsize=SMALL
-    )
+    for panels, place, ncols in ((first, "upper", 4), (second[: len(masked)], "lower", 2)):
+        # Of the panels the one with the most lines: a run that was cut short lacks some.
+        legends = [axes.get_legend_handles_labels() for axes in panels[: len(cells)]]
+        handles, labels = max(legends, key=lambda legend: len(legend[1]), default=([], []))
+        if labels:
+            where = f"outside {place} center"
+            picture.legend(handles, labels, loc=where, ncols=ncols, frameon=False, fontsize=SMALL)
     return picture
 
 
@@ -72,26 +75,26 @@ def _panel(axes: Axes, result: Result, size: Size, dim: int) -> None:
             xycoords=axes.get_xaxis_transform(), textcoords="offset points", fontsize=SMALL,
             color=BLUE, va="top", ha="right" if right else "left",
         )  # fmt: skip
-    axes.set_ylim(0.0, 1.0)
+    axes.set_ylim(max(0.0, size.chance - 0.15), 1.0)
     axes.set_xlabel("claimed epsilon", fontsize=TEXT)
     axes.set_ylabel(f"accuracy, {_title(result, size)}, d = {dim}", fontsize=TEXT)
-    _ticks(axes, levels, [f"{level:g}" for level in levels])
+    _ticks(axes, levels, [f"{level:g}" for level in levels], 1.25)
     # The same places once more, with what the noise really gives.
     top = axes.secondary_xaxis("top")
     top.set_xlabel("true epsilon, any two texts", fontsize=TEXT)
-    _ticks(top, levels, [f"{true_epsilon(level, dim):g}" for level in levels])
+    _ticks(top, levels, [f"{true_epsilon(level, dim):g}" for level in levels], 1.5)
     top.spines["top"].set_linewidth(0.6)
     top.tick_params(labelsize=SMALL, width=0.6, length=2.5)
     tidy(axes)
 
 
-def _ticks(axes: Any, levels: tuple[float, ...], labels: list[str]) -> None:
-    """A tick for each level; labels of levels that are next to each other give way."""
+def _ticks(axes: Any, levels: tuple[float, ...], labels: list[str], room: float) -> None:
+    """A tick for each level, and labels that are a factor `room` from the last one."""
     shown, last = [], 0.0
     for level, label in zip(levels, labels, strict=True):
-        room = level >= 1.25 * last
-        shown.append(label if room else "")
-        last = level if room else last
+        fits = level >= room * last
+        shown.append(label if fits else "")
+        last = level if fits else last
     axes.set_xticks(levels, shown, minor=False)
     axes.set_xticks([], minor=True)
 
@@ -133,13 +136,12 @@ def _mask_panel(axes: Axes, result: Result, size: Size, dim: int) -> None:
     for name, (style, points) in _curves(result, size, dim).items():
         _curve(axes, name, points, style)
     axes.axhline(size.chance, color=GREY, linewidth=0.8, linestyle=(0, (1, 2)))
-    axes.set_ylim(0.0, 1.0)
+    axes.set_ylim(max(0.0, size.chance - 0.15), 1.0)
     mus = result.config.mus
     axes.set_xlim(0.0, 1.0)
     axes.set_xticks(mus, [f"{mu:g}" for mu in mus])
     axes.set_xlabel(f"share of masked words, claimed epsilon {MU_EPSILON:g}", fontsize=TEXT)
     axes.set_ylabel(f"accuracy, {_title(result, size)}, d = {dim}", fontsize=TEXT)
-    axes.legend(fontsize=SMALL - 1.0, frameon=False, loc="upper right")
     tidy(axes)
 
 

@@ -103,7 +103,7 @@ def _lines(result: Result, size: Size, dim: int) -> str:
         of = LINES[name].study
         known = [published.accuracy(size.data, dim, of, level) for level in levels]
         if result.config.data is not None and any(known):
-            rows.append((_STUDY, *map(_study, known)))
+            rows.append((f"{_STUDY}, {of}", *map(_study, known)))
     return aligned(rows)
 
 
@@ -152,7 +152,7 @@ def _said(result: Result) -> Iterator[str]:
             known = "" if study is None else f" (the study: {study:g})"
             yield f"{title}: robust is better than not robust {where}{known}."
             compared = gains(result, size.data, dim)
-            if compared and result.config.seeds != 1:
+            if compared:
                 yield _gained("better", [g for g in compared if g.beyond and g.mean > 0])
                 yield _gained("worse", [g for g in compared if g.beyond and g.mean < 0])
 
