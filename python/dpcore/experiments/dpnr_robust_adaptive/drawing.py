@@ -53,7 +53,7 @@ def figure(result: Result) -> Figure:
         legends = [axes.get_legend_handles_labels() for axes in panels[: len(cells)]]
         handles, labels = max(legends, key=lambda legend: len(legend[1]), default=([], []))
         if labels:
-            where = f"outside {place} center"
+            where: Any = f"outside {place} center"
             picture.legend(handles, labels, loc=where, ncols=ncols, frameon=False, fontsize=SMALL)
     return picture
 

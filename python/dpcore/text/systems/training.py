@@ -191,6 +191,8 @@ def _finite(number: Any, recipe: Recipe, epoch: int, adversary: Adversary | None
     found = float(number.item())
     if not abs(found) < _FAR:
         also = "" if adversary is None else f", as the strength must, {adversary.strength:g}"
-        requirement = f"small enough that training does not diverge (it does in epoch {epoch}){also}"
+        requirement = (
+            f"small enough that training does not diverge (it does in epoch {epoch}){also}"
+        )
         raise invalid("lr", requirement, recipe.lr)
     return found
