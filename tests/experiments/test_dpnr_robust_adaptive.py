@@ -9,11 +9,11 @@ import pytest
 from shared_extras import data, needs
 
 from dpcore.experiments import dpnr_robust_adaptive as study
-from dpcore.experiments import get
 from dpcore.experiments.dpnr_robust_adaptive import Config, Model, Result
 from dpcore.experiments.dpnr_robust_adaptive.cases import LINES
 from dpcore.experiments.dpnr_robust_adaptive.compared import crossing, gains, true_epsilon
-from dpcore.experiments.dpnr_robust_adaptive.experiment import Job, Size, Test
+from dpcore.experiments.dpnr_robust_adaptive.experiment import Size
+from dpcore.experiments.dpnr_robust_adaptive.jobs import Job, Test, jobs_of
 from dpcore.experiments.dpnr_robust_adaptive.published import EPSILONS, accuracy
 
 Test.__test__ = False
@@ -179,10 +179,9 @@ def test_the_study_s_figures_stand_beside_ours_on_its_data():
 def test_full_means_more():
     usual, full = Config(), Config(full=True)
     assert (usual.seeds, full.seeds) == (3, 5)
-    jobs = get("dpnr-robust-adaptive").experiment._jobs
-    assert sum(job.mask == "zero_id" for job in jobs(usual)) == 3 * 2 * 6
-    assert sum(job.mask == "zero_id" for job in jobs(full)) == 5 * 4 * 6
-    sound = [job for job in jobs(full) if job.line == "robust, b = d/epsilon" and not job.number]
+    assert sum(job.mask == "zero_id" for job in jobs_of(usual)) == 3 * 2 * 6
+    assert sum(job.mask == "zero_id" for job in jobs_of(full)) == 5 * 4 * 6
+    sound = [job for job in jobs_of(full) if job.line == "robust, b = d/epsilon" and not job.number]
     assert len(sound) == 4 * len(EPSILONS)
 
 

@@ -8,7 +8,8 @@ from ...report.text import BLUE, GREEN, GREY, INK, RED
 from ..drawing import SMALL, TEXT, canvas, tidy
 from .cases import DATA, LINES, MASKS, MU_EPSILON
 from .compared import crossing, spread, true_epsilon
-from .experiment import Result, Size, Test
+from .experiment import Result, Size
+from .jobs import Test
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,7 +12,8 @@ from ..text import aligned, record
 from . import published
 from .cases import DATA, LINES, MASKS, MU_EPSILON
 from .compared import Gain, crossing, gains, spread, true_epsilon
-from .experiment import NAME, Model, Result, Size, Test
+from .experiment import NAME, Result, Size
+from .jobs import Model, Test
 
 _STUDY = "  the study"
 

@@ -19,7 +19,7 @@ from ...text.systems.training import one_thread
 from ...torch.needed import torch
 from ..running import cell_seed
 from .cases import LINES
-from .experiment import Config, Job, Model, Test
+from .jobs import Job, Model, Test
 
 __all__ = ["Bench"]
 
@@ -29,10 +29,10 @@ class Bench:
 
     Args:
         corpus: with training and test texts.
-        config: of the experiment.
+        config: the experiment's.
     """
 
-    def __init__(self, corpus: Corpus, config: Config) -> None:
+    def __init__(self, corpus: Corpus, config: Any) -> None:
         self.test, self._corpus, self._config = corpus.test, corpus, config
         self._kept: dict[tuple[str, bool], tuple[Prepared, Units]] = {}
 
