@@ -93,7 +93,7 @@ def corpora_of(config: Any) -> tuple[str, ...]:
 
 def _with_masks(config: Any, dim: int) -> bool:
     """Whether words are masked for models of this dimension."""
-    return config.full or dim == config.dims[0]
+    return bool(config.full or dim == config.dims[0])
 
 
 def _levels(line: Line, config: Any) -> tuple[float | None, ...]:
@@ -102,7 +102,7 @@ def _levels(line: Line, config: Any) -> tuple[float | None, ...]:
         return (None,)
     if line.scale == "sound" and not config.full:
         return tuple(level for level in config.epsilons if level in SOUND_AT)
-    return config.epsilons
+    return tuple(config.epsilons)
 
 
 def jobs_of(config: Any) -> Iterator[Job]:
