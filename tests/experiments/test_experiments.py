@@ -46,7 +46,8 @@ def number(value):
     return INF if value == "inf" else value
 
 
-NEEDED = {"noise-layers": "torch", "word2vec-leakage": "gensim", "dpnr-table": "torch"}
+NEEDED = dict.fromkeys(("noise-layers", "dpnr-robust-adaptive", "dpnr-table"), "torch")
+NEEDED["word2vec-leakage"] = "gensim"
 
 
 def possible(name):
@@ -67,6 +68,7 @@ PARTS = {
     "habernal2021-figure1": {"dims": (1, 2, 24, 160)},
     "divergence-accuracy": {"cases": ("n1-half", "atoms-8", "cauchy")},
     "noise-layers": {"layers": ("LaplaceNoise", "SharedNoise"), "seeds": 1},
+    "dpnr-robust-adaptive": {"quick": True, "seeds": 1, "lines": ("not robust",)},
     "word2vec-leakage": {"seeds": 1, "epsilons": (5.0,)},
     "dpnr-table": {"quick": True, "levels": (5.0,), "claims": (1.0,), "texts": 300, "dim": 16},
 }
@@ -84,6 +86,7 @@ AXES = {
     "divergence-accuracy": 3,
     "renyi-of-mechanisms": 16,
     "noise-layers": 1,
+    "dpnr-robust-adaptive": 2,
     "word2vec-leakage": 2,
     "dpnr-table": 2,
 }

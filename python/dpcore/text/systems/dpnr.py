@@ -123,7 +123,8 @@ class DPNR(Protected, TextClassifier):
         """Train extractor and classifier by stochastic gradient descent on the cross entropy.
 
         Args:
-            corpus: a `Corpus` with labels, of which the train part is read (all without a split).
+            corpus: a `Corpus` with labels, of which the train part is read (all without a split);
+                or what `prepare` made of one.
             schedule: the noise in training. None: none, and no masked words ("not robust").
                 `schedules.Constant(epsilon)`: that of one epsilon ("robust"). Others change it
                 over the epochs ("adaptive"); any function `(epoch, epochs, rng) -> epsilon` does,
