@@ -33,11 +33,12 @@ NAMES: tuple[str, ...] = (
     "divergence-accuracy",
     "renyi-of-mechanisms",
     "noise-layers",
+    "adept-rewrite",
 )
 """The names of the experiments: each is that of a folder here, with _ for -."""
 
 
-QUICK: dict[str, int] = {"trials": 20_000, "seeds": 1}
+QUICK: dict[str, Any] = {"trials": 20_000, "seeds": 1, "quick": True}
 """What `quick` asks of an experiment, as far as it takes it."""
 
 
