@@ -203,7 +203,7 @@ def test_folders_of_others(tmp_path):
         ADePT.from_pretrained(tmp_path / "nowhere")
     dpnr = DPNR(dim=4, epsilon=5.0).fit(Corpus(TEXTS, [0, 1, 0, 1]), epochs=1, rng=1, pair=False)
     dpnr.save_pretrained(tmp_path / "dpnr")
-    with pytest.raises(ValueError, match="dpcore.text.ADePT/1"):
+    with pytest.raises(ValueError, match=r"dpcore\.text\.ADePT/1"):
         ADePT.from_pretrained(tmp_path / "dpnr")
     model = fitted()
     model.save_pretrained(tmp_path / "adept")

@@ -15,7 +15,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...errors import choice, flag, instance, integer, invalid
+from ...errors import choice, flag, instance, integer, invalid, mistyped
 from ...mechanisms import positive
 from ...streams import threads_of
 from ...text.needed import needed
@@ -80,11 +80,12 @@ class Config:
         check(self)
         if flag("full", self.full) and flag("quick", self.quick):
             raise invalid("quick", "left out where full is set", self.quick)
-        data = self.data if self.data is None else Path(self.data)
+        if self.data is not None and not isinstance(self.data, (str, PathLike)):
+            raise mistyped("data", "a path of a folder", self.data)
         seeds = (3 if self.full else 1) if self.seeds is None else self.seeds
         claimed = self.claimed or (_QUICK if self.quick else CLAIMED)
         kept = {
-            "data": None if data is None else str(data),
+            "data": None if self.data is None else str(Path(self.data)),
             "seeds": integer("seeds", seeds, 1),
             "device": instance("device", self.device, str),
             "claimed": listed("claimed", claimed, lambda value: positive("claimed", value)),
