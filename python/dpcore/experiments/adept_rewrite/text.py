@@ -161,7 +161,7 @@ def _examples(rows: list[Row], texts: Texts, models: list[Fitted]) -> str:
     parts = []
     for place in range(len(models[0].examples)):
         lines = [("text", "", shown(texts.held[place]))]
-        seen = {}
+        seen: dict[str, Fitted] = {}
         for one in models:
             seen.setdefault(one.setup.clip, one)
         lines += [(f"{clip} clip", "no noise", one.examples[place]) for clip, one in seen.items()]

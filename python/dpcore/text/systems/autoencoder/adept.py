@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -285,7 +285,7 @@ class ADePT(Protected):
                 epsilon below 1e-35 has noise beyond all float32 numbers).
         """
         self.protected("decodes")
-        weight, found = self.decoder.scores.weight, vectors
+        weight, found = self.decoder.scores.weight, cast(Any, vectors)
         if not isinstance(vectors, torch.Tensor):
             found = torch.tensor(numeric("vectors", "an array of numbers", vectors))
         rows = found.to(weight)
