@@ -28,6 +28,15 @@ def small(epsilon=10.0, rng=1, **given):
     return ADePT(epsilon, **arguments).fit(corpus, epochs=1, pair=False, rng=rng)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread():
+    """Two threads gain nothing where layers are this small, and wait for each other."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.fixture(scope="module")
 def corpus():
     """Utterances, split."""
