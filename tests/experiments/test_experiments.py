@@ -46,10 +46,14 @@ def number(value):
     return INF if value == "inf" else value
 
 
+NEEDS = {"noise-layers": ("torch",), "adept-rewrite": ("torch", "sklearn", "sacrebleu")}
+"""Packages without which an experiment says what to install."""
+
+
 def possible(name):
     """Skip what needs a package that is not there."""
-    if name == "noise-layers":
-        needs("torch")
+    if name in NEEDS:
+        needs(*NEEDS[name])
     return name
 
 
@@ -65,6 +69,7 @@ PARTS = {
     "habernal2021-figure1": {"dims": (1, 2, 24, 160)},
     "divergence-accuracy": {"cases": ("n1-half", "atoms-8", "cauchy")},
     "noise-layers": {"layers": ("LaplaceNoise", "SharedNoise"), "seeds": 1},
+    "adept-rewrite": {"quick": True, "claimed": (300.0,), "variants": ("published",)},
 }
 """Of experiments that take long, a part; they have tests of their own."""
 
@@ -81,6 +86,7 @@ AXES = {
     "divergence-accuracy": 3,
     "renyi-of-mechanisms": 16,
     "noise-layers": 1,
+    "adept-rewrite": 2,
 }
 """Panels of each picture."""
 
@@ -389,7 +395,7 @@ def test_pictures_need_no_global_state():
     import matplotlib
 
     before = dict(matplotlib.rcParams)
-    there = [name for name in experiments.NAMES if name != "noise-layers" or find_spec("torch")]
+    there = [name for name in experiments.NAMES if all(map(find_spec, NEEDS.get(name, ())))]
     figures = {name: run(name, trials=1000).plot() for name in there}
     assert set(AXES) == set(experiments.NAMES)
     assert {name: len(figure.axes) for name, figure in figures.items()}.items() <= AXES.items()
