@@ -18,7 +18,7 @@ FOLDS: Final = 5
 EPOCHS: Final = {"atis": (40, 1), "snips": (7, 2), MADE_UP: (20, 1)}
 """Passes over the train file, fixed beforehand, and how often a word must occur there."""
 _ROWS: Final = 2000
-_QUICK: Final = (480, 120, 15)
+_QUICK: Final = (480, 120, 10)
 """Texts to train on, texts to rewrite and passes of a run that shows no more than that it works."""
 
 

@@ -77,9 +77,9 @@ def _claims(axes: Axes, rows: list[Row]) -> None:
     """What the published system claims stands at its points: the claims of all others are true."""
     for row in rows:
         axes.annotate(
-            f"claimed {row.claimed:g}", (row.true, row.accuracy.high), (0, 2),
+            f"claimed {row.claimed:g}", (row.true, row.accuracy.low), (0, -2),
             textcoords="offset points",
-            ha="center", va="bottom", fontsize=SMALL - 1, color=RED,
+            ha="center", va="top", fontsize=SMALL - 1, color=RED,
         )  # fmt: skip
 
 
