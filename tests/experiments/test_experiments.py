@@ -46,13 +46,18 @@ def number(value):
     return INF if value == "inf" else value
 
 
-NEEDED = dict.fromkeys(("noise-layers", "dpnr-robust-adaptive", "dpnr-table"), "torch")
-NEEDED["word2vec-leakage"] = "gensim"
+NEEDS = {
+    **dict.fromkeys(("noise-layers", "dpnr-robust-adaptive", "dpnr-table"), ("torch",)),
+    "word2vec-leakage": ("gensim",),
+    "adept-rewrite": ("torch", "sklearn", "sacrebleu"),
+}
+"""Packages without which an experiment says what to install."""
 
 
 def possible(name):
     """Skip what needs a package that is not there."""
-    needs(NEEDED.get(name, "dpcore"))
+    if name in NEEDS:
+        needs(*NEEDS[name])
     return name
 
 
@@ -71,6 +76,7 @@ PARTS = {
     "dpnr-robust-adaptive": {"quick": True, "seeds": 1, "lines": ("not robust",)},
     "word2vec-leakage": {"seeds": 1, "epsilons": (5.0,)},
     "dpnr-table": {"quick": True, "levels": (5.0,), "claims": (1.0,), "texts": 300, "dim": 16},
+    "adept-rewrite": {"quick": True, "claimed": (300.0,), "variants": ("published",)},
 }
 """Of experiments that take long, a part; they have tests of their own."""
 
@@ -89,6 +95,7 @@ AXES = {
     "dpnr-robust-adaptive": 2,
     "word2vec-leakage": 2,
     "dpnr-table": 2,
+    "adept-rewrite": 2,
 }
 """Panels of each picture."""
 
@@ -341,7 +348,7 @@ def test_pictures_need_no_global_state():
     import matplotlib
 
     before = dict(matplotlib.rcParams)
-    there = [name for name in experiments.NAMES if find_spec(NEEDED.get(name, "dpcore"))]
+    there = [name for name in experiments.NAMES if all(map(find_spec, NEEDS.get(name, ())))]
     figures = {name: run(name, trials=1000).plot() for name in there}
     assert set(AXES) == set(experiments.NAMES)
     assert {name: len(figure.axes) for name, figure in figures.items()}.items() <= AXES.items()

@@ -36,6 +36,7 @@ NAMES: tuple[str, ...] = (
     "dpnr-robust-adaptive",
     "word2vec-leakage",
     "dpnr-table",
+    "adept-rewrite",
 )
 """The names of the experiments: each is that of a folder here, with _ for -."""
 

@@ -74,7 +74,7 @@ class DPNR(Protected, TextClassifier):
         >>> from dpcore.text import generated, schedules
         >>> corpus = generated("topics", 600, rng=1)
         >>> model = DPNR(dim=16, epsilon=50.0).fit(
-        ...     corpus, schedule=schedules.Constant(50.0), epochs=8, rng=1
+        ...     corpus, schedule=schedules.Constant(50.0), epochs=8, pair=False, rng=1
         ... )
         >>> model
         DPNR(dim=16, epsilon=50.0; THE CLAIM IS FALSE: true epsilon 800 for any two texts)
