@@ -33,8 +33,10 @@ NAMES: tuple[str, ...] = (
     "divergence-accuracy",
     "renyi-of-mechanisms",
     "noise-layers",
+    "dpnr-robust-adaptive",
     "word2vec-leakage",
     "dpnr-table",
+    "adept-rewrite",
     "dptext-encoder",
 )
 """The names of the experiments: each is that of a folder here, with _ for -."""
@@ -102,8 +104,7 @@ def config_of(name: str, *, quick: bool = False, **given: Any) -> Any:
         20000
         >>> config_of("published-systems", seeds=3)
         Traceback (most recent call last):
-        ValueError: seeds must be left out for published-systems (it is for noise-layers and
-        word2vec-leakage and dpnr-table), got 3
+        ValueError: seeds must be left out for published-systems (it is for noise-layers...), got 3
     """
     asked = {key: value for key, value in given.items() if value is not None and value is not False}
     taken = _fields(name)

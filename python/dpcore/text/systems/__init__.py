@@ -14,6 +14,7 @@ from .classifier import TextClassifier, Trained
 from .dpnr import DPNR
 from .dptext import DPText
 from .masking import WordDropout
+from .prepared import Prepared
 
 __all__ = [
     "DPNR",
@@ -24,6 +25,7 @@ __all__ = [
     "DPText",
     "Declustering",
     "MinMaxAdversary",
+    "Prepared",
     "TextClassifier",
     "Trained",
     "Units",

@@ -14,7 +14,7 @@ from ...torch.needed import torch
 from ..vocabulary import Vocabulary
 from .masking import WordDropout
 
-__all__ = ["Bag", "Units"]
+__all__ = ["Bag", "Units", "units_of"]
 
 _HALF = 0.5
 """Weights start uniform in (-1/2, 1/2), as in the study."""
@@ -46,7 +46,11 @@ class Units:
         first = (torch.cumsum(self.sizes, 0) - self.sizes)[rows]
         begin = torch.cumsum(sizes, 0) - sizes
         places = torch.arange(int(sizes.sum())) + torch.repeat_interleave(first - begin, sizes)
-        return Units(self.ids[places], self.spans[places], sizes, self.words[rows])
+        # A third of the time of `spans[places]`.
+        return Units(
+            self.ids.index_select(0, places), self.spans.index_select(0, places), sizes,
+            self.words[rows],
+        )  # fmt: skip
 
     def batches(self, size: int) -> Iterator[Units]:
         """Runs of `size` texts; the last may be shorter."""
@@ -121,27 +125,7 @@ class Bag(torch.nn.Module):
         Warns:
             UserWarning: if texts have no known word; it says how many.
         """
-        found = texts_of("texts", texts)
-        # In an audit one text comes many times.
-        places = {text: place for place, text in enumerate(dict.fromkeys(found))}
-        units = self._units(list(places))
-        rows = torch.tensor([places[text] for text in found])
-        unknown = int((units.sizes[rows] == 0).sum())
-        if unknown:
-            told = f"{unknown:,} of {len(found):,} texts have no known word: their vectors are 0"
-            warnings.warn(told, UserWarning, stacklevel=4)
-        return units if len(places) == len(found) else units.take(rows)
-
-    def _units(self, texts: list[str]) -> Units:
-        ids, spans, sizes, words = [], [], [], []
-        for text in texts:
-            numbers, places, count = self.vocabulary.spans(text)
-            ids += numbers
-            spans += places
-            sizes.append(len(numbers))
-            words.append(count)
-        wide = torch.tensor(spans, dtype=torch.int64).reshape(-1, 2)
-        return Units(torch.tensor(ids, dtype=torch.int64), wide, *map(torch.tensor, (sizes, words)))
+        return units_of(self.vocabulary, texts)
 
     def forward(self, texts: Any) -> Any:
         """The vectors of texts.
@@ -176,3 +160,29 @@ class Bag(torch.nn.Module):
     def extra_repr(self) -> str:
         """The parameters, as `repr` shows them."""
         return f"dropout={self.dropout!r}"
+
+
+def units_of(vocabulary: Vocabulary, texts: Sequence[str]) -> Units:
+    """The words and word pairs of texts as numbers; see `Bag.units`."""
+    found = texts_of("texts", texts)
+    # In an audit one text comes many times.
+    places = {text: place for place, text in enumerate(dict.fromkeys(found))}
+    units = _cut(vocabulary, list(places))
+    rows = torch.tensor([places[text] for text in found])
+    unknown = int((units.sizes[rows] == 0).sum())
+    if unknown:
+        told = f"{unknown:,} of {len(found):,} texts have no known word: their vectors are 0"
+        warnings.warn(told, UserWarning, stacklevel=5)
+    return units if len(places) == len(found) else units.take(rows)
+
+
+def _cut(vocabulary: Vocabulary, texts: list[str]) -> Units:
+    ids, spans, sizes, words = [], [], [], []
+    for text in texts:
+        numbers, places, count = vocabulary.spans(text)
+        ids += numbers
+        spans += places
+        sizes.append(len(numbers))
+        words.append(count)
+    wide = torch.tensor(spans, dtype=torch.int64).reshape(-1, 2)
+    return Units(torch.tensor(ids, dtype=torch.int64), wide, *map(torch.tensor, (sizes, words)))

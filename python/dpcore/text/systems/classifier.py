@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from os import PathLike
 from pathlib import Path
@@ -24,6 +25,7 @@ from ..tfidf import TfidfSVD
 from ..vocabulary import Vocabulary
 from .bag import Bag
 from .masking import WordDropout
+from .prepared import Prepared, training_part
 from .training import Adversary, Recipe, train
 
 __all__ = ["TextClassifier", "Trained"]
@@ -132,7 +134,8 @@ class TextClassifier:
     ) -> tuple[str, ...]:
         """Train extractor and classifier, and return the training texts."""
         self.trained = None
-        part = _training_part(corpus)
+        ready = None if self.given is not None else self.prepare(corpus)
+        part = training_part(corpus) if ready is None else ready.part
         seed = seed_of(rng)
         source = np.random.default_rng(seed)
         # Drawn from by an adversary alone: the weights are the same ones with it and without.
@@ -144,10 +147,10 @@ class TextClassifier:
         texts = tuple(part.texts)
         # Weights are drawn on the CPU: the same ones on every device.
         with seeded_torch(source):
-            bag = self._extractor(part)
+            bag = self._extractor(part) if ready is None else self._bag(ready.vocabulary)
             is_bag = isinstance(bag, Bag)
             bag.to(place)
-            units = bag.units(texts) if is_bag else bag(texts).float()
+            units = bag(texts).float() if ready is None else ready.units
             width = bag.dim if is_bag else bag.width
             head = torch.nn.Linear(width, len(labels))
             torch.nn.init.uniform_(head.weight, -0.5, 0.5)
@@ -155,11 +158,13 @@ class TextClassifier:
         head.to(place)
         truth = torch.from_numpy(codes.reshape(-1).astype(np.int64))
         self.extractor, self.head, self.labels = bag, head, labels
-        losses = train(
-            bag if is_bag else None, self._transform, head, units, truth,
-            noise=self._noise, schedule=schedule, recipe=recipe, rng=source,
-            adversary=self._adversary(part, width, units, rival), progress=progress,
-        )  # fmt: skip
+        # Without noise no word is masked either.
+        with bag.whole() if is_bag and schedule is None else nullcontext():
+            losses = train(
+                bag if is_bag else None, self._transform, head, units, truth,
+                noise=self._noise, schedule=schedule, recipe=recipe, rng=source,
+                adversary=self._adversary(part, width, units, rival), progress=progress,
+            )  # fmt: skip
         head.eval()
         if is_bag:
             bag.eval()
@@ -168,15 +173,39 @@ class TextClassifier:
         self.trained = Trained(len(texts), schedule=named, seed=seed, losses=losses, **given)
         return texts
 
+    def prepare(self, corpus: Any) -> Prepared:
+        """The training texts cut into words and word pairs, for `fit` in place of the corpus.
+
+        Models that are fitted to one corpus many times, with other seeds or schedules, become the
+        same as from the corpus itself, and this is done once.
+
+        Args:
+            corpus: a `Corpus` with labels, of which the train part is read (all without a split).
+
+        Returns:
+            What models with the same `unknown`, `min_count` and reserved number can be fitted to.
+
+        Raises:
+            TypeError: if it is no `Corpus`.
+            ValueError: if it has no labels or no train part, another kind of model has prepared it,
+                or this one has an extractor of its own.
+        """
+        if self.given is not None:
+            raise invalid("extractor", "None, for words and word pairs are prepared", self.given)
+        kind = (self.unknown, self.min_count, self._reserved)
+        if not isinstance(corpus, Prepared):
+            return Prepared.of(corpus, *kind)
+        if corpus.kind != kind:
+            requirement = f"prepared with (unknown, min_count, reserved) = {kind}"
+            raise invalid("corpus", requirement, corpus.kind)
+        return corpus
+
+    def _bag(self, vocabulary: Vocabulary) -> Bag:
+        assert self.dim is not None
+        return Bag(vocabulary, self.dim, self.dropout)
+
     def _extractor(self, part: Corpus) -> Any:
-        """The bag with fresh weights, or the encoder that was given."""
-        if self.given is None:
-            unknown, few = self.unknown, self.min_count
-            vocabulary = Vocabulary.from_texts(
-                part.texts, unknown=unknown, min_count=few, ngrams=2, reserved=self._reserved
-            )
-            assert self.dim is not None
-            return Bag(vocabulary, self.dim, self.dropout)
+        """The encoder that was given, fitted."""
         if isinstance(self.given, TfidfSVD) and not self.given.fitted_on:
             self.given.fit(list(part.texts))
         found = encoder_of(self.given)
@@ -337,12 +366,3 @@ class TextClassifier:
 def _noise_of(rng: Rng) -> dict[str, Any]:
     """The argument of `encode`, left out where it was: an encoder without noise has none."""
     return {} if rng is None else {"rng": rng}
-
-
-def _training_part(corpus: Any) -> Corpus:
-    """The labelled texts to train on: the train part, or all texts without a split."""
-    whole = instance("corpus", corpus, Corpus)
-    part: Corpus = whole if whole.split is None else whole.train
-    if part.labels is None:
-        raise invalid("corpus", "one with labels", corpus)
-    return part

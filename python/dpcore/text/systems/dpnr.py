@@ -74,7 +74,7 @@ class DPNR(Protected, TextClassifier):
         >>> from dpcore.text import generated, schedules
         >>> corpus = generated("topics", 600, rng=1)
         >>> model = DPNR(dim=16, epsilon=50.0).fit(
-        ...     corpus, schedule=schedules.Constant(50.0), epochs=8, rng=1
+        ...     corpus, schedule=schedules.Constant(50.0), epochs=8, pair=False, rng=1
         ... )
         >>> model
         DPNR(dim=16, epsilon=50.0; THE CLAIM IS FALSE: true epsilon 800 for any two texts)
@@ -123,7 +123,8 @@ class DPNR(Protected, TextClassifier):
         """Train extractor and classifier by stochastic gradient descent on the cross entropy.
 
         Args:
-            corpus: a `Corpus` with labels, of which the train part is read (all without a split).
+            corpus: a `Corpus` with labels, of which the train part is read (all without a split);
+                or what `prepare` made of one.
             schedule: the noise in training. None: none, and no masked words ("not robust").
                 `schedules.Constant(epsilon)`: that of one epsilon ("robust"). Others change it
                 over the epochs ("adaptive"); any function `(epoch, epochs, rng) -> epsilon` does,

@@ -135,5 +135,6 @@ class Protected:
         return self.private
 
     def __repr__(self) -> str:
-        """The arguments, and whether the claim holds."""
-        return f"{self.name[:-1]}; {self.verdict})"
+        """The arguments, whether the claim holds, and the largest loss that was found."""
+        found = "" if self.private is None else self.private.worst_found
+        return f"{self.name[:-1]}; {self.verdict}{found})"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -107,7 +108,8 @@ class ADePT(Protected):
     Example:
         >>> from dpcore.text import generated
         >>> corpus = generated("intents", 300, rng=1)
-        >>> adept = ADePT(epsilon=100.0, hidden=32, embedding=16).fit(corpus, epochs=2, rng=1)
+        >>> adept = ADePT(epsilon=100.0, hidden=32, embedding=16)
+        >>> adept = adept.fit(corpus, epochs=2, pair=False, rng=1)
         >>> adept
         ADePT(epsilon=100.0, hidden=32, embedding=16; THE CLAIM IS FALSE: true epsilon 800 for any
         two texts)
@@ -172,8 +174,8 @@ class ADePT(Protected):
                 strings. None of these texts is covered by any epsilon.
             epochs: passes over the texts.
             batch: texts in a step.
-            lr: learning rate of Adam in the first step; it decays to a tenth. Gradients are
-                clipped to norm 1.
+            lr: learning rate of Adam in the first step; it falls to a tenth in a straight line.
+                Gradients are clipped to norm 1.
             dropout: share of the decoder's input words that are hidden from it.
             pair: look for the training texts' largest pair afterwards, which `print` shows.
             rng: None (fresh entropy, recorded), an int in [0, 2**63) or a Generator.
@@ -210,8 +212,10 @@ class ADePT(Protected):
             len(texts), cut, **asdict(plan), seed=seed, threads=1, losses=losses, partial=partial
         )
         self.protect()
-        if pair and len(set(texts)) > 1:
-            self.worst_pair(texts, progress=progress)
+        if pair and not partial and len(set(texts)) > 1:
+            # Whoever ends the search by Ctrl-C keeps the model.
+            with suppress(KeyboardInterrupt):
+                self.worst_pair(texts, progress=progress)
         return self
 
     def assemble(self, vocabulary: Vocabulary) -> None:
@@ -234,6 +238,38 @@ class ADePT(Protected):
         )  # fmt: skip
         self.private = private.to(self.encoder.embedding.weight.device)
 
+    def renoised(self, epsilon: float, *, variant: str | None = None, delta: float = 0.0) -> ADePT:
+        """The same weights with other noise: nothing is trained, and nothing is copied.
+
+        Args:
+            epsilon: the claim, in (0, 1e300].
+            variant: one that clips in the same norm; None is that of the model.
+            delta: of the claim, in (0, 1), for "gaussian" and no other.
+
+        Returns:
+            Another model.
+
+        Raises:
+            TypeError: if an argument is of the wrong kind.
+            ValueError: if the model is not fitted, a value is out of range, or the variant clips
+                in another norm.
+
+        Example:
+            >>> from dpcore.text import generated
+            >>> adept = ADePT(10.0, hidden=32).fit(generated("intents", 100, rng=1), epochs=1)
+            >>> adept.private.noise, adept.renoised(80.0, variant="scaled").private.noise
+            (LaplaceNoise(scale=1.0), LaplaceNoise(scale=1.0))
+        """
+        self.protected("takes other noise")
+        changed = {"epsilon": epsilon, "variant": variant or self.variant, "delta": delta}
+        found = type(self)(**{**self.arguments, **changed})
+        if found.transform.norm != self.transform.norm:
+            requirement = f"one that clips in {self.transform.norm}, as the weights were trained"
+            raise invalid("variant", requirement, variant)
+        found.encoder, found.decoder, found.trained = self.encoder, self.decoder, self.trained
+        found.protect()
+        return found
+
     def decode(self, vectors: npt.NDArray[Any]) -> list[str]:
         """The texts that vectors stand for, word by word the likeliest.
 
@@ -245,13 +281,16 @@ class ADePT(Protected):
 
         Raises:
             TypeError: if they are no numbers.
-            ValueError: if the model is not fitted, or they have another shape.
+            ValueError: if the model is not fitted, they have another shape or are not finite (an
+                epsilon below 1e-35 has noise beyond all float32 numbers).
         """
         self.protected("decodes")
-        weight, rows = self.decoder.scores.weight, vectors
+        weight, found = self.decoder.scores.weight, cast(Any, vectors)
         if not isinstance(vectors, torch.Tensor):
-            found = numeric("vectors", "an array of numbers", vectors)
-            rows = torch.tensor(found, dtype=weight.dtype, device=weight.device)
+            found = torch.tensor(numeric("vectors", "an array of numbers", vectors))
+        rows = found.to(weight)
+        if not bool(torch.isfinite(rows).all()):
+            raise invalid("vectors", f"finite in {str(weight.dtype)[6:]}", "infinities or NaN")
         if rows.ndim != 2 or rows.shape[1] != self.encoder.width:
             requirement = f"of shape (n, {self.encoder.width})"
             raise invalid("vectors", requirement, tuple(rows.shape))

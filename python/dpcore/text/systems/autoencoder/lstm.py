@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ....errors import invalid
 from ....mechanisms.texts import texts_of
 from ....torch.needed import torch
 from ...vocabulary import Vocabulary
@@ -35,11 +36,17 @@ class Words:
     def __call__(self, texts: Sequence[str]) -> tuple[Any, Any]:
         """Numbers, shape `(texts, longest of them)` padded with 0, and how many each text has.
 
+        Raises:
+            ValueError: if a text holds no word at all, known or not.
+
         Warns:
             UserWarning: if texts hold no known word; it says how many.
         """
         found = texts_of("texts", texts)
-        rows = [ids[: self.longest] for ids in self.vocabulary.encode(found)]
+        rows = [ids[: self.longest] for ids in self.vocabulary.encode(found, empty="keep")]
+        for row, ids in enumerate(rows):
+            if not len(ids):
+                raise invalid(f"texts[{row}]", "a text with a word", found[row])
         unknown = sum(bool((ids == UNKNOWN).all()) for ids in rows)
         if unknown:
             told = f"{unknown:,} of {len(rows):,} texts have no known word"
@@ -52,13 +59,27 @@ class Words:
 
     def truncated(self, texts: Sequence[str]) -> int:
         """How many texts have more words than are read."""
-        return sum(len(ids) > self.longest for ids in self.vocabulary.encode(list(texts)))
+        rows = self.vocabulary.encode(list(texts), empty="keep") if len(texts) else []
+        return sum(len(ids) > self.longest for ids in rows)
 
     def text(self, ids: Any) -> str:
         """Numbers up to the end as words joined by blanks; "<unk>" where it was unknown."""
         numbers = list(ids)
         stop = numbers.index(END) if END in numbers else len(numbers)
         return self.vocabulary.decode([np.array(numbers[:stop], dtype=np.int64)])[0]
+
+
+def _lstm(width: int, hidden: int) -> Any:
+    """An LSTM that begins by keeping what it holds, so that long texts are learnt soon.
+
+    Source:
+        Jozefowicz, Zaremba and Sutskever (2015), section 2.2 (forget gates with bias 1).
+    """
+    made = torch.nn.LSTM(width, hidden, batch_first=True)
+    with torch.no_grad():
+        # Gates lie in the order input, forget, cell, output.
+        made.bias_hh_l0[hidden : 2 * hidden] = 1.0
+    return made
 
 
 class Encoder(torch.nn.Module):
@@ -74,7 +95,7 @@ class Encoder(torch.nn.Module):
         super().__init__()
         self.words, self.width = words, 2 * hidden
         self.embedding = torch.nn.Embedding(len(words.vocabulary), embedding, padding_idx=PAD)
-        self.lstm = torch.nn.LSTM(embedding, hidden, batch_first=True)
+        self.lstm = _lstm(embedding, hidden)
 
     @property
     def longest(self) -> int:
@@ -116,7 +137,7 @@ class Decoder(torch.nn.Module):
         self.words = words
         size = len(words.vocabulary)
         self.embedding = torch.nn.Embedding(size, embedding, padding_idx=PAD)
-        self.lstm = torch.nn.LSTM(embedding + width, hidden, batch_first=True)
+        self.lstm = _lstm(embedding + width, hidden)
         self.scores = torch.nn.Linear(hidden, size)
 
     def forward(self, vectors: Any, ids: Any) -> Any:

@@ -24,6 +24,7 @@ from ...vocabulary import Vocabulary
 from ..adversarial.attributes import codes_of, names_of, values_of
 from ..adversarial.opponents import Discriminator
 from ..bag import Bag
+from ..prepared import training_part
 from ..protected import Protected
 from .learning import Lessons, Parts, Taught, learn, level
 
@@ -168,10 +169,7 @@ class DPText(Protected):
         flag("pair", pair)
         lessons, seed = Lessons(epochs, batch, lr, strength, reconstruction), seed_of(rng)
         self.private = self.trained = self.parts = None
-        whole = instance("corpus", corpus, Corpus)
-        part: Corpus = whole if whole.split is None else whole.train
-        if part.labels is None:
-            raise invalid("corpus", "one with labels", corpus)
+        part = training_part(corpus)
         self.labels, codes = np.unique(part.labels, return_inverse=True)
         if len(self.labels) < 2:
             requirement = "of two values at least in the training texts"

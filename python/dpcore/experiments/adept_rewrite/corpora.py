@@ -1,0 +1,89 @@
+"""The texts of the experiment: public ones to train on, others to rewrite."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from ...errors import invalid
+from ...text import Corpus, generated, read, words_of
+
+__all__ = ["EPOCHS", "FOLDS", "MADE_UP", "Texts", "corpora", "shown"]
+
+MADE_UP: Final = "generated"
+"""Name of the corpus that is made up where there is no data."""
+FOLDS: Final = 5
+"""Parts of the rewritten texts, each told by a classifier that has seen the others."""
+EPOCHS: Final = {"atis": (40, 1), "snips": (7, 2), MADE_UP: (20, 1)}
+"""Passes over the train file, fixed beforehand, and how often a word must occur there."""
+_ROWS: Final = 2000
+_QUICK: Final = (480, 120, 10)
+"""Texts to train on, texts to rewrite and passes of a run that shows no more than that it works."""
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """A corpus, as the experiment takes it.
+
+    Args:
+        name: "atis", "snips" or "generated".
+        origin: where it is from.
+        train: public texts: the auto-encoder is fitted to them.
+        held: texts to rewrite, none of which occurs in `train`.
+        labels: their intents.
+        dropped: texts left out because they occur in `train`.
+        epochs: passes over `train`.
+        min_count: how often a word must occur in `train`.
+    """
+
+    name: str
+    origin: str
+    train: tuple[str, ...]
+    held: tuple[str, ...]
+    labels: tuple[str, ...]
+    dropped: int
+    epochs: int
+    min_count: int
+
+
+def shown(text: str) -> str:
+    """A text as the auto-encoder could write it at best: its words, joined by blanks."""
+    return " ".join(words_of(text))
+
+
+def corpora(config: Any) -> tuple[Texts, ...]:
+    """The corpora of a run.
+
+    Args:
+        config: has `data`, `full` and `quick`.
+
+    Raises:
+        FileNotFoundError: if a file is missing; it says which, and where it is from.
+        ValueError: if too few texts are left to rewrite.
+    """
+    data, quick = config.data, config.quick
+    if data is None:
+        rows = sum(_QUICK[:2]) if quick else _ROWS
+        return (_taken(MADE_UP, generated("intents", rows, rng=1), quick),)
+    names = ("atis", "snips") if config.full else ("atis",)
+    return tuple(_taken(name, read(Path(data), name), quick) for name in names)
+
+
+def _taken(name: str, corpus: Corpus, quick: bool) -> Texts:
+    known = {shown(text) for text in corpus.train}
+    held, dropped = [], 0
+    for part in (corpus.valid, corpus.test):
+        assert part.labels is not None
+        rows = list(zip(part.texts, map(str, part.labels.tolist()), strict=True))
+        new = [row for row in rows if shown(row[0]) not in known]
+        held += new
+        dropped += len(rows) - len(new)
+    train, (epochs, few) = tuple(corpus.train), EPOCHS[name]
+    if quick:
+        train, held, epochs = train[: _QUICK[0]], held[: _QUICK[1]], _QUICK[2]
+    if len({shown(text) for text, _ in held}) < FOLDS:
+        requirement = f"a corpus with {FOLDS} texts at least that the train file does not hold"
+        raise invalid("data", requirement, name)
+    texts, labels = zip(*held, strict=True)
+    return Texts(name, corpus.origin, train, texts, labels, dropped, epochs, few)

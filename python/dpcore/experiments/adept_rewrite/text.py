@@ -1,0 +1,231 @@
+"""The rewrites as text and as plain data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...report.encoding import number
+from ...text.inference.judging import Measured
+from ..text import aligned, record
+from .corpora import MADE_UP, Texts, shown
+from .experiment import NAME, Result
+from .rewriting import DELTA, Fitted, Row
+from .utility import majority, single
+
+__all__ = ["beats", "best", "needed_epsilon", "plain", "text", "title"]
+
+_HEAD = (
+    "variant", "claimed", "true", "largest pair", "on z", "on text", "BLEU", "accuracy", "macro-F1",
+    "same", "memorised: not private text",
+)  # fmt: skip
+
+
+def title(texts: Texts) -> str:
+    """The name of a corpus, which says if it is made up."""
+    return "utterances made up" if texts.name == MADE_UP else texts.name.upper()
+
+
+def beats(row: Row, floor: float) -> bool:
+    """True if intents are told better than by the majority, beyond the interval."""
+    return row.accuracy.low > floor
+
+
+def needed_epsilon(rows: list[Row], floor: float) -> float | None:
+    """The smallest true epsilon from which on a variant beats the majority, or None."""
+    found = None
+    for row in sorted(rows, key=lambda row: -row.true):
+        if not beats(row, floor):
+            break
+        found = row.true
+    return found
+
+
+def best(rows: list[Row], level: float, floor: float) -> Row | None:
+    """Of rows whose true epsilon is at most a level the one most is told from, above the floor."""
+    held = [row for row in rows if row.true <= level * 1.0001 and beats(row, floor)]
+    return max(held, key=lambda row: row.accuracy.value, default=None)
+
+
+def text(result: Result) -> str:
+    """The figures, what follows from them, and some texts with all their rewrites."""
+    config = result.config
+    seeds = f"; mean and spread of {config.seeds} trainings" if config.seeds != 1 else ""
+    parts = [
+        f"ADePT: texts rewritten with noise in the middle; seed {config.seed}{seeds}.\n"
+        f"Bounds and intervals at {100 * config.confidence:g} % confidence, each on its own; "
+        f"audits of {config.trials:,} vectors and {config.text_trials:,} rewrites a side.\n"
+        "An epsilon is for one rewrite of one text; no training text is covered by any. 'gaussian' "
+        f"has its epsilon at delta {DELTA:g}."
+    ]
+    if result.partial:
+        parts.append("INTERRUPTED: only what was rewritten is shown")
+    for texts in result.texts:
+        for width in config.widths:
+            parts += _block(result, texts, width)
+    return "\n\n".join(parts)
+
+
+def _block(result: Result, texts: Texts, width: int) -> list[str]:
+    rows = _rows(result, texts, width)
+    models = [one for one in result.models if _of(one.setup, texts, width)]
+    floor = majority(texts)
+    parts = [
+        _about(texts, width, models, result) + "\n\n" + aligned([_HEAD, *map(_cells, rows)]),
+        _follows(rows, floor, result.config.variants),
+    ]
+    if models[0].examples:
+        parts.append(_examples(rows, texts, models))
+    return parts
+
+
+def _of(one: Any, texts: Texts, width: int) -> bool:
+    return bool(one.corpus == texts.name and one.hidden == width)
+
+
+def _rows(result: Result, texts: Texts, width: int) -> list[Row]:
+    return [row for row in result.rows if _of(row, texts, width)]
+
+
+def _about(texts: Texts, width: int, models: list[Fitted], result: Result) -> str:
+    clean, alone = result.clean[texts.name], single(texts)
+    left = f"; outside macro-F1, with one text each: {', '.join(alone)}" if alone else ""
+    cut = models[0].trained.cut
+    lines = [
+        f"{title(texts)} ({texts.origin}), n = {2 * width}: {len(texts.train):,} training texts "
+        f"({cut:,} cut after 20 words), which stand for public ones, {texts.epochs} epochs; "
+        f"{len(texts.held):,} others rewritten ({texts.dropped:,} left out that occur in training)",
+        f"  not rewritten: accuracy {_interval(clean.accuracy)}, macro-F1 {_interval(clean.f1)}; "
+        f"majority {majority(texts):.3f}{left}",
+    ]
+    for one in models:
+        lines.append(
+            f"  decoded without noise, {one.setup.clip} clip: BLEU {one.bleu:.3f}, accuracy "
+            f"{_interval(one.plain.accuracy)}; of training texts BLEU {one.memorised:.3f} "
+            "(memorised: not private text)"
+        )
+    return "\n".join(lines)
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    false = row.true > row.claimed * (1.0 + 1e-9)
+    return (
+        row.variant,
+        f"{row.claimed:g}",
+        f"{row.true:.5g}{'!' if false else ''}",
+        f"{row.mean('exact'):.4g}",
+        _certified(row, "on_vector", 0),
+        _certified(row, "on_text", 1),
+        f"{row.mean('bleu'):.3f}",
+        _interval(row.accuracy),
+        _interval(row.f1),
+        f"{row.mean('unchanged'):.3f}",
+        f"{row.mean('memorised'):.3f}",
+    )
+
+
+def _certified(row: Row, name: str, place: int) -> str:
+    refuted = any(cell.refuted[place] for cell in row.cells)
+    return f"{row.mean(name):.2f}{'!' if refuted else ''}"
+
+
+def _interval(one: Measured) -> str:
+    return f"{one.value:.3f} [{one.low:.3f}, {one.high:.3f}]"
+
+
+def _follows(rows: list[Row], floor: float, variants: tuple[str, ...]) -> str:
+    lines = [
+        "True: for any two texts, ! where the claim is false. Largest pair: exact loss of the two "
+        "texts that are farthest apart, computed, not certified.",
+        "On z, on text: certified on that pair, ! where it refutes the claim. Same: rewritten to "
+        "themselves. Memorised: BLEU of rewritten training texts.",
+        "Smallest true epsilon from which on intents are told better than by the majority, beyond "
+        "the interval:",
+    ]
+    for name in variants:
+        level = needed_epsilon([row for row in rows if row.variant == name], floor)
+        lines.append(f"  {name}: {'none here' if level is None else f'{level:.5g}'}")
+    lines.append("Most is told, of all rows whose true epsilon is at most")
+    for level in sorted({float(f"{row.true:.5g}") for row in rows}):
+        found = best(rows, level, floor)
+        told = (
+            "no more than the majority in any"
+            if found is None
+            else f"{found.variant} (true {found.true:.5g}), accuracy "
+            f"{found.accuracy.value:.3f}, BLEU {found.mean('bleu'):.3f}"
+        )
+        lines.append(f"  {level:.5g}: {told}")
+    return "\n".join(lines)
+
+
+def _examples(rows: list[Row], texts: Texts, models: list[Fitted]) -> str:
+    parts = []
+    for place in range(len(models[0].examples)):
+        lines = [("text", "", shown(texts.held[place]))]
+        seen: dict[str, Fitted] = {}
+        for one in models:
+            seen.setdefault(one.setup.clip, one)
+        lines += [(f"{clip} clip", "no noise", one.examples[place]) for clip, one in seen.items()]
+        lines += [
+            (row.variant, f"true {row.true:.5g}", row.cells[0].examples[place] or "(empty)")
+            for row in rows
+        ]
+        parts.append(aligned(lines, left=(0, 2)))
+    return "\n\n".join(parts)
+
+
+def plain(result: Result) -> dict[str, Any]:
+    """Everything for strict JSON."""
+    return {
+        **record(NAME, result),
+        "delta": DELTA,
+        "corpora": [_corpus(texts, result) for texts in result.texts],
+        "models": [_model(one) for one in result.models],
+        "rows": [_row(row) for row in result.rows],
+    }
+
+
+def _measured(one: Measured) -> dict[str, Any]:
+    return {"value": one.value, "low": one.low, "high": one.high, "how": one.how}
+
+
+def _corpus(texts: Texts, result: Result) -> dict[str, Any]:
+    clean, examples = result.clean[texts.name], texts.held[: result.config.examples]
+    return {
+        "name": texts.name, "made_up": texts.name == MADE_UP, "origin": texts.origin,
+        "train": len(texts.train), "rewritten": len(texts.held), "left_out": texts.dropped,
+        "epochs": texts.epochs, "majority": majority(texts), "single": list(single(texts)),
+        "accuracy": _measured(clean.accuracy), "f1": _measured(clean.f1),
+        "examples": list(map(shown, examples)),
+    }  # fmt: skip
+
+
+def _model(one: Fitted) -> dict[str, Any]:
+    setup, how = one.setup, one.trained
+    return {
+        "corpus": setup.corpus, "clip": setup.clip, "hidden": setup.hidden,
+        "number": setup.number, "seed": str(how.seed), "threads": how.threads,
+        "losses": [number(loss) for loss in how.losses], "cut": how.cut, "pair": list(one.pair),
+        "bleu": one.bleu, "memorised": one.memorised,
+        "accuracy": _measured(one.plain.accuracy), "f1": _measured(one.plain.f1),
+        "examples": list(one.examples),
+    }  # fmt: skip
+
+
+def _row(row: Row) -> dict[str, Any]:
+    return {
+        "corpus": row.corpus, "hidden": row.hidden, "variant": row.variant,
+        "claimed": row.claimed, "true": number(row.true),
+        "accuracy": _measured(row.accuracy), "f1": _measured(row.f1),
+        "runs": [
+            {
+                "seed": str(cell.seed), "exact": number(cell.exact),
+                "certified_vector": number(cell.on_vector),
+                "certified_text": number(cell.on_text), "event_text": cell.event,
+                "refuted_vector": cell.refuted[0], "refuted_text": cell.refuted[1],
+                "bleu": cell.bleu, "unchanged": cell.unchanged, "memorised": cell.memorised,
+                "accuracy": _measured(cell.told.accuracy), "f1": _measured(cell.told.f1),
+                "examples": list(cell.examples), "partial": cell.partial,
+            }
+            for cell in row.cells
+        ],
+    }  # fmt: skip

@@ -1,0 +1,83 @@
+"""What the experiment's figures say: where robust training pays, and what beats the control."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass
+
+from ... import calibration
+from ...mechanisms import Laplace
+from ...sensitivity import MinMaxRows
+from .experiment import Result
+
+__all__ = ["CONTROL", "RIVALS", "Gain", "crossing", "gains", "spread", "true_epsilon"]
+
+CONTROL = "constant 5"
+RIVALS = ("stretched 10 to 2", "uniform 2 to 10", "log-uniform .5 to 10", "robust")
+"""What is compared with one model trained at epsilon 5."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """What a line gains over the control at one epsilon.
+
+    Args:
+        line: its name.
+        epsilon: the claim of the noise in the test.
+        mean: mean of the differences, seed by seed.
+        noise: the sum of both standard deviations over seeds.
+    """
+
+    line: str
+    epsilon: float
+    mean: float
+    noise: float
+
+    @property
+    def beyond(self) -> bool:
+        """True if both means are farther apart than their spreads reach."""
+        return abs(self.mean) > self.noise
+
+
+def spread(values: tuple[float, ...]) -> tuple[float, float]:
+    """Mean and standard deviation; that of a single value is 0."""
+    return statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0.0
+
+
+def true_epsilon(epsilon: float, dim: int) -> float:
+    """What noise of scale 1/epsilon gives any two rows of min-max.
+
+    Example:
+        >>> true_epsilon(5.0, 32)
+        160.0
+    """
+    law = Laplace(calibration.laplace(epsilon, 1.0))
+    return calibration.real_epsilon(law, MinMaxRows(dim)).value
+
+
+def crossing(result: Result, data: str, dim: int) -> float | None:
+    """From which epsilon on the mean of robust is above that of not robust; None from none."""
+    found = None
+    for epsilon in reversed(result.config.epsilons):
+        robust, plain = (
+            result.values(data, dim, line, epsilon) for line in ("robust", "not robust")
+        )
+        if not robust or not plain or statistics.fmean(robust) <= statistics.fmean(plain):
+            break
+        found = epsilon
+    return found
+
+
+def gains(result: Result, data: str, dim: int) -> tuple[Gain, ...]:
+    """What the rivals gain over the control, where both have the same two seeds at least."""
+    found = []
+    for line in RIVALS:
+        for epsilon in result.config.epsilons:
+            mine = result.values(data, dim, line, epsilon)
+            control = result.values(data, dim, CONTROL, epsilon)
+            if len(mine) < 2 or len(mine) != len(control):
+                continue
+            differences = [a - b for a, b in zip(mine, control, strict=True)]
+            noise = spread(mine)[1] + spread(control)[1]
+            found.append(Gain(line, epsilon, statistics.fmean(differences), noise))
+    return tuple(found)

@@ -1,0 +1,223 @@
+"""The models as text, the study's figures beside them, and as plain data."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterator
+from typing import Any
+
+from ...report.encoding import number
+from ..text import aligned, record
+from . import published
+from .cases import DATA, LINES, MASKS, MU_EPSILON
+from .compared import Gain, crossing, gains, spread, true_epsilon
+from .experiment import NAME, Result, Size
+from .jobs import Model, Test
+
+_STUDY = "  the study"
+
+_WORDS = """\
+Test accuracy; in brackets the standard deviation over seeds in units of the last digit.
+claimed: noise of scale 1/epsilon on rows of min-max, as published. true: the epsilon that this
+noise gives any two texts, d times the claim (for b = d/epsilon it is the claim itself).
+robust: a model for each epsilon, tested at it. All other lines: one model, used at every noise.
+<unk>: unknown words and pairs are one row that nothing has trained, as in the study's code."""
+
+_MASKED = f"""\
+Words masked at claimed epsilon {MU_EPSILON:g}, and without noise. test: in the test alone; both: in
+training too. left out: masked words and their pairs leave the mean. id 0: what the study's code
+does, words and pairs one by one become number 0, an untrained row that is averaged in."""
+
+_LEARNT = """\
+Robust training, each model at its own epsilon: the loss of the last epoch in nats (that of
+guessing is ln of the number of labels), and accuracy without noise in the test."""
+
+
+def text(result: Result) -> str:
+    """The tables, then what they say."""
+    config = result.config
+    seeds = "1 seed" if config.seeds == 1 else f"{config.seeds} seeds"
+    parts = [
+        f"DPNR with training noise: {seeds} from {config.seed}, at least {config.trials:,} noisy "
+        f"texts\nbehind every accuracy\n" + "\n".join(map(_corpus, result.sizes))
+    ]
+    if config.data is None:
+        parts.append(
+            "WITHOUT DATA: generated texts stand for AG news and Yelp; the study's figures are of\n"
+            "others, and left out. With --data DIR the corpora are read."
+        )
+    if result.partial:
+        parts.append("INTERRUPTED: only the models that were done are shown")
+    parts.append(_WORDS)
+    cells = [(size, dim) for size in result.sizes for dim in config.dims]
+    parts += [_lines(result, size, dim) for size, dim in cells]
+    masked = [row for size, dim in cells for row in _masked(result, size, dim)]
+    if masked:
+        columns = [f"mu {mu:g}" for mu in config.mus]
+        parts += [_MASKED, aligned([("", *columns), *masked])]
+    learnt = [row for size, dim in cells for row in _learnt(result, size, dim)]
+    if learnt:
+        levels = [f"{level:g}" for level in config.epsilons]
+        parts += [_LEARNT, aligned([("claimed", *levels), *learnt])]
+    parts.append("\n".join(_said(result)))
+    if config.data is not None:
+        parts.append(f"The study: {published.SOURCE}; its Yelp are long reviews, ours sentences.")
+    return "\n\n".join(part for part in parts if part)
+
+
+def _corpus(size: Size) -> str:
+    return (
+        f"  {size.data}: {size.origin}; {size.train:,} training and {size.test:,} test texts, "
+        f"{size.labels} labels, chance {size.chance:.3f}"
+    )
+
+
+def _title(size: Size, dim: int, result: Result) -> str:
+    name = DATA[size.data] if result.config.data is not None else f"generated, for {size.data}"
+    return f"{name}, d = {dim}"
+
+
+def told(values: tuple[float, ...]) -> str:
+    """Mean and, in units of the last digit, standard deviation; a dash for none."""
+    if not values:
+        return "-"
+    mean, wide = spread(values)
+    return f"{mean:.3f}" + (f"({1000 * wide:.0f})" if len(values) > 1 else "")
+
+
+def _study(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"
+
+
+def _lines(result: Result, size: Size, dim: int) -> str:
+    """A line for each way of training, the study's beneath."""
+    levels = (None, *result.config.epsilons)
+    title = _title(size, dim, result)
+    head = (title, "no noise", *(f"{level:g}" for level in levels if level is not None))
+    true = [f"{true_epsilon(level, dim):g}" for level in levels if level is not None]
+    rows = [head, ("true epsilon", "", *true)]
+    for name in result.config.lines:
+        values = [result.values(size.data, dim, name, level) for level in levels]
+        if any(values):
+            rows.append((name, *map(told, values)))
+        of = LINES[name].study
+        known = [published.accuracy(size.data, dim, of, level) for level in levels]
+        if result.config.data is not None and any(known):
+            rows.append((f"{_STUDY}, {of}", *map(_study, known)))
+    return aligned(rows)
+
+
+def _masked(result: Result, size: Size, dim: int) -> Iterator[tuple[str, ...]]:
+    mus = result.config.mus
+    shown = []
+    for line in ("not robust", "robust"):
+        for trained in (False, True):
+            for mask, title in MASKS.items():
+                for level in (MU_EPSILON, None):
+                    tests = [Test(level, mu, mask) for mu in mus]
+                    values = [result.masked(size.data, dim, line, t, trained) for t in tests]
+                    if any(values):
+                        where = "both" if trained else "test"
+                        noise = "no noise" if level is None else f"epsilon {level:g}"
+                        shown.append((f"{line}, {title}, {where}, {noise}", *map(told, values)))
+        known = [published.accuracy(size.data, dim, line, MU_EPSILON, mu) for mu in mus]
+        if shown and result.config.data is not None and any(known):
+            shown.append((f"{_STUDY}, {line}", *map(_study, known)))
+    if shown:
+        yield (_title(size, dim, result), *("" for _ in mus))
+        yield from shown
+
+
+def _learnt(result: Result, size: Size, dim: int) -> Iterator[tuple[str, ...]]:
+    levels = result.config.epsilons
+    models = [result.of(size.data, dim, "robust", level) for level in levels]
+    if any(models):
+        title = _title(size, dim, result)
+        losses = (told(tuple(model.loss for model in ones)) for ones in models)
+        yield (f"{title}: loss (guessing {math.log(size.labels):.3f})", *losses)
+        yield (f"{title}: accuracy", *(told(tuple(m.clean for m in ones)) for ones in models))
+
+
+def _said(result: Result) -> Iterator[str]:
+    """Crossings and comparisons in words."""
+    real = result.config.data is not None
+    for size in result.sizes:
+        for dim in result.config.dims:
+            title = _title(size, dim, result)
+            if not result.values(size.data, dim, "robust", result.config.epsilons[-1]):
+                continue
+            at = crossing(result, size.data, dim)
+            where = "at no epsilon" if at is None else f"from epsilon {at:g}"
+            study = published.CROSSINGS.get((size.data, dim)) if real else None
+            known = "" if study is None else f" (the study: {study:g})"
+            yield f"{title}: robust is better than not robust {where}{known}."
+            compared = gains(result, size.data, dim)
+            if compared:
+                yield _gained("better", [g for g in compared if g.beyond and g.mean > 0])
+                yield _gained("worse", [g for g in compared if g.beyond and g.mean < 0])
+
+
+def _gained(word: str, found: list[Gain]) -> str:
+    """Where lines are better, or worse, than the control beyond the spread."""
+    lines: dict[str, list[str]] = {}
+    for gain in found:
+        lines.setdefault(gain.line, []).append(f"{gain.epsilon:g} ({gain.mean:+.3f})")
+    listed = "; ".join(f"{line} at {', '.join(at)}" for line, at in lines.items()) or "none"
+    told = f"{word} than one model trained at 5, beyond both spreads: {listed}"
+    return textwrap.fill(told, 98, initial_indent="  ", subsequent_indent="    ")
+
+
+def plain(result: Result) -> dict[str, Any]:
+    """Everything for strict JSON."""
+    cells = [(size.data, dim) for size in result.sizes for dim in result.config.dims]
+    epsilons = result.config.epsilons
+    return {
+        **record(NAME, result),
+        "corpora": [
+            {name: getattr(size, name) for name in Size.__dataclass_fields__}
+            for size in result.sizes
+        ],
+        "true": [
+            {"dim": dim, "claimed": level, "true": number(true_epsilon(level, dim))}
+            for dim in result.config.dims
+            for level in epsilons
+        ],
+        "models": [_model(model) for model in result.models],
+        "crossings": [
+            {"data": data, "dim": dim, "epsilon": crossing(result, data, dim)}
+            for data, dim in cells
+        ],
+        "against_constant": [
+            {
+                "data": data, "dim": dim, "line": gain.line, "epsilon": gain.epsilon,
+                "mean": gain.mean, "spreads": gain.noise, "beyond": gain.beyond,
+            }
+            for data, dim in cells
+            for gain in gains(result, data, dim)
+        ],
+        "study": _known(result) if result.config.data is not None else [],
+    }  # fmt: skip
+
+
+def _model(model: Model) -> dict[str, Any]:
+    job = {name: getattr(model.job, name) for name in type(model.job).__dataclass_fields__}
+    tests = [
+        {"epsilon": test.epsilon, "mu": test.mu, "mask": test.mask, "accuracy": value}
+        for test, value in model.accuracies
+    ]
+    return {**job, "loss": number(model.loss), "clean": model.clean, "accuracies": tests}
+
+
+def _known(result: Result) -> list[dict[str, Any]]:
+    """The study's figures that stand beside ours."""
+    tests = [(level, 0.0) for level in (None, *result.config.epsilons)]
+    tests += [(MU_EPSILON, mu) for mu in result.config.mus]
+    return [
+        {"data": size.data, "dim": dim, "line": line, "epsilon": level, "mu": mu, "accuracy": value}
+        for size in result.sizes
+        for dim in result.config.dims
+        for line in (published.PLAIN, published.ROBUST, published.ADAPTIVE)
+        for level, mu in tests
+        if (value := published.accuracy(size.data, dim, line, level, mu)) is not None
+    ]

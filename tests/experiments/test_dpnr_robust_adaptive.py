@@ -1,0 +1,211 @@
+"""Training with noise: the models are what they are called, and the figures those of the models."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from shared_extras import data, needs
+
+from dpcore.experiments import dpnr_robust_adaptive as study
+from dpcore.experiments.dpnr_robust_adaptive import Config, Model, Result
+from dpcore.experiments.dpnr_robust_adaptive.cases import LINES
+from dpcore.experiments.dpnr_robust_adaptive.compared import crossing, gains, true_epsilon
+from dpcore.experiments.dpnr_robust_adaptive.experiment import Size
+from dpcore.experiments.dpnr_robust_adaptive.jobs import Job, Test, jobs_of
+from dpcore.experiments.dpnr_robust_adaptive.published import EPSILONS, accuracy
+
+Test.__test__ = False
+AG = ("ag_news", 16)
+
+
+def run(**fields):
+    needs("torch")
+    return study.run(Config(trials=2000, quick=True, **fields), progress=False)
+
+
+@pytest.fixture(scope="module")
+def result():
+    """Two seeds of the quick run."""
+    return run(seeds=2)
+
+
+def made(config, accuracies):
+    """A result with given accuracies: line -> epsilon -> one a seed."""
+    models = []
+    for line, levels in accuracies.items():
+        for level, values in levels.items():
+            trained = level if LINES[line].each else None
+            for number, value in enumerate(values):
+                job = Job("ag_news", 16, number, line, trained)
+                models.append(Model(job, 0.0, 0.0, ((Test(level), value),)))
+    size = Size("ag_news", "made", 10, 10, 4, 0.25)
+    return Result(config, tuple(models), (size,))
+
+
+def test_training_learns_and_noise_costs(result):
+    for line in ("not robust", "constant 5", "uniform 2 to 10"):
+        for clean, mild, strong in zip(
+            *(result.values(*AG, line, level) for level in (None, 5.0, 1.0)), strict=True
+        ):
+            assert clean > 0.8 > strong
+            assert mild > strong + 0.1
+    assert all(value > 0.7 for value in result.values(*AG, "constant 5", 5.0))
+
+
+def test_masked_words_that_are_left_out_cost_less_than_random_rows(result):
+    for line, trained in (("not robust", False), ("robust", False), ("robust", True)):
+        left, zero = (
+            result.masked(*AG, line, Test(4.0, 0.5, mask), trained)
+            for mask in ("leave_out", "zero_id")
+        )
+        assert len(left) == len(zero) == 2
+        assert min(left) > max(zero) + 0.1
+    assert result.masked(*AG, "not robust", Test(4.0, 0.5, "leave_out"), True) == ()
+
+
+def test_constant_5_is_the_robust_model_of_5(result):
+    assert result.values(*AG, "robust", 5.0) == result.values(*AG, "constant 5", 5.0)
+    assert result.values(*AG, "robust", 1.0) != result.values(*AG, "constant 5", 1.0)
+    assert result.values(*AG, "robust", None) == ()
+    jobs = [model.job for model in result.models]
+    assert len(set(jobs)) == len(jobs)
+
+
+def test_a_part_repeats_the_whole(result):
+    part = run(seeds=1, lines=("not robust",), epsilons=(5.0,))
+    assert part.values(*AG, "not robust", 5.0) == result.values(*AG, "not robust", 5.0)[:1]
+    test = Test(4.0, 0.5, "leave_out")
+    assert part.masked(*AG, "not robust", test) == result.masked(*AG, "not robust", test)[:1]
+    assert {model.job.line for model in part.models} == {"not robust"}
+
+
+def test_the_sound_scale_sends_nothing_at_16_entries():
+    found = run(seeds=1, lines=("robust, b = d/epsilon",), epsilons=(1.0,))
+    assert abs(found.values(*AG, "robust, b = d/epsilon", 1.0)[0] - 0.25) < 0.15
+    assert [model.job.trained for model in found.models] == [1.0]
+
+
+def test_record_table_and_picture(result):
+    record = json.loads(json.dumps(result.to_dict(), allow_nan=False))
+    assert record["corpora"][0]["origin"].startswith("generated (topics")
+    assert {row["true"] for row in record["true"]} == {16.0, 80.0}
+    assert len(record["models"]) == len(result.models)
+    assert record["study"] == []
+    text = result.table()
+    assert "WITHOUT DATA" in text
+    assert "the study" not in text.replace("the study's", "")
+    assert "true epsilon" in text
+    assert "better than one model trained at 5, beyond both spreads" in text
+    axes = result.plot().axes
+    assert [one.get_xlabel() for one in axes] == [
+        "claimed epsilon",
+        "share of masked words, claimed epsilon 4",
+    ]
+    top = axes[0].child_axes[0]
+    assert [label.get_text() for label in top.get_xticklabels()] == ["16", "80"]
+    assert "generated" in axes[0].get_ylabel()
+
+
+def test_an_interrupted_run_keeps_what_is_done(monkeypatch):
+    needs("torch")
+    from dpcore.experiments.dpnr_robust_adaptive.training import Bench
+
+    calls, real = [], Bench.model
+
+    def model(self, job):
+        calls.append(job)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return real(self, job)
+
+    monkeypatch.setattr(Bench, "model", model)
+    found = run(seeds=1)
+    assert found.partial
+    assert len(found.models) == 2
+    assert "INTERRUPTED" in found.table()
+    assert found.plot().axes
+    assert found.to_dict()["partial"] is True
+
+
+def test_crossing_and_gains():
+    config = Config(quick=True, epsilons=(1.0, 3.0, 4.0, 5.0), seeds=2)
+    plain = {1.0: (0.4, 0.4), 3.0: (0.5, 0.5), 4.0: (0.6, 0.6), 5.0: (0.7, 0.7)}
+    robust = {1.0: (0.5, 0.5), 3.0: (0.4, 0.4), 4.0: (0.6, 0.7), 5.0: (0.8, 0.8)}
+    # A single epsilon below, where robust is better by luck, is no crossing.
+    assert crossing(made(config, {"not robust": plain, "robust": robust}), *AG) == 4.0
+    assert crossing(made(config, {"not robust": robust, "robust": plain}), *AG) is None
+    both = {"robust": {5.0: (0.70, 0.72)}, "uniform 2 to 10": {5.0: (0.80, 0.82)}}
+    found = {gain.line: gain for gain in gains(made(config, both), *AG)}
+    assert found["uniform 2 to 10"].mean == pytest.approx(0.1)
+    assert found["uniform 2 to 10"].beyond
+    assert not found["robust"].beyond
+    wide = {**both, "uniform 2 to 10": {5.0: (0.6, 1.0)}}
+    assert not any(gain.beyond for gain in gains(made(config, wide), *AG))
+
+
+def test_the_study_s_figures():
+    assert accuracy("ag_news", 32, "robust", 5.0) == 0.73
+    assert accuracy("yelp", 64, "adaptive", 2.0) == 0.75
+    assert accuracy("ag_news", 64, "adaptive", 4.0, 0.1) == 0.40
+    assert accuracy("ag_news", 32, "adaptive", 5.0) is None
+    assert accuracy("ag_news", 32, "not robust", None) == 0.80
+    assert accuracy("yelp", 32, "robust", 4.0, 0.3) is None
+    assert accuracy("ag_news", 32, "not robust", 2.5) is None
+    assert [true_epsilon(level, 64) for level in EPSILONS] == pytest.approx(
+        [64.0 * level for level in EPSILONS]
+    )
+
+
+def test_the_real_corpora():
+    found = run(seeds=1, data=str(data()), lines=("not robust", "robust"), epsilons=(5.0,))
+    assert found.sizes[0].train == found.sizes[0].test == 500
+    assert found.values(*AG, "not robust", None)[0] > 0.5
+    assert "WITHOUT DATA" not in found.table()
+
+
+def test_the_study_s_figures_stand_beside_ours_on_its_data():
+    job = Job("ag_news", 32, 0, "robust", 5.0)
+    model = Model(job, 0.1, 0.8, ((Test(), 0.8), (Test(5.0), 0.72)))
+    size = Size("ag_news", "AG", 10, 10, 4, 0.25)
+    config = Config(seeds=1, data="folder", dims=(32,), epsilons=(5.0,))
+    text = Result(config, (model,), (size,)).table()
+    assert "the study, robust 0.73" in " ".join(text.split())
+    made_up = Result(replace(config, data=None), (model,), (size,)).table()
+    assert "0.73" not in made_up
+
+
+def test_full_means_more():
+    usual, full = Config(), Config(full=True)
+    assert (usual.seeds, full.seeds) == (3, 5)
+    assert sum(job.mask == "zero_id" for job in jobs_of(usual)) == 3 * 2 * 6
+    assert sum(job.mask == "zero_id" for job in jobs_of(full)) == 5 * 4 * 6
+    sound = [job for job in jobs_of(full) if job.line == "robust, b = d/epsilon" and not job.number]
+    assert len(sound) == 4 * len(EPSILONS)
+
+
+@pytest.mark.parametrize(
+    ("fields", "error", "text"),
+    [
+        ({"seeds": 0}, ValueError, "seeds must be"),
+        ({"dims": (1,)}, ValueError, "dims must be"),
+        ({"dims": (8, 8)}, ValueError, "dims must be not empty"),
+        ({"epsilons": (0.0,)}, ValueError, "epsilons must be"),
+        ({"mus": (1.0,)}, ValueError, "mus must be"),
+        ({"lines": ("adaptive",)}, ValueError, "lines must be one of"),
+        ({"data": 3}, TypeError, "data must be"),
+        ({"device": 3}, TypeError, "device must be"),
+        ({"full": 1}, TypeError, "full must be"),
+    ],
+)
+def test_bad_configurations(fields, error, text):
+    with pytest.raises(error, match=f"^{text}"):
+        Config(**fields)
+
+
+def test_what_is_not_there(tmp_path):
+    with pytest.raises(ValueError, match="device must be one of this machine"):
+        run(device="nowhere")
+    with pytest.raises((OSError, ValueError)):
+        run(data=str(tmp_path))

@@ -1,0 +1,199 @@
+"""ADePT: what is claimed and true of each variant, the clip, the noise, and rewrites that are read.
+
+What is learnt is asked of generated utterances that the auto-encoder has not seen.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from shared_extras import needs
+
+import dpcore
+from dpcore.text import generated, words_of
+
+torch = needs("torch")
+
+from dpcore.text import ADePT  # noqa: E402
+
+VARIANTS = {"published": 0.0, "scaled": 0.0, "l1": 0.0, "gaussian": 1e-5}
+
+
+def small(epsilon=10.0, rng=1, **given):
+    """A few steps of a small one: its weights are of no use, and its noise is that of any other."""
+    arguments = {"hidden": 8, "embedding": 4} | given
+    corpus = generated("intents", 100, rng=1)
+    return ADePT(epsilon, **arguments).fit(corpus, epochs=1, pair=False, rng=rng)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread():
+    """Two threads gain nothing where layers are this small, and wait for each other."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    """Utterances, split."""
+    return generated("intents", 1200, rng=1)
+
+
+@pytest.fixture(scope="module")
+def learnt(corpus):
+    """One that has learnt to repeat them."""
+    return ADePT(100.0).fit(corpus, epochs=15, pair=False, rng=1)
+
+
+@pytest.fixture(scope="module")
+def held(corpus):
+    """Texts that it has not seen, as it could write them at best."""
+    seen = set(corpus.train.texts)
+    return [" ".join(words_of(text)) for text in corpus.test.texts if text not in seen]
+
+
+def test_texts_it_has_not_seen_are_repeated_without_noise(learnt, held):
+    sacrebleu = needs("sacrebleu")
+    found = learnt.decode(learnt.clean(held))
+    score = sacrebleu.corpus_bleu(found, [held], tokenize="none").score / 100.0
+    assert score >= 0.7
+    # Of noise beyond all vectors nothing is repeated.
+    lost = learnt.renoised(1.0).rewrite(held, rng=1)
+    assert sacrebleu.corpus_bleu(lost, [held], tokenize="none").score / 100.0 < 0.1
+
+
+def test_rewrites_have_noise_whatever_the_mode(learnt, held):
+    for mode in (True, False):
+        learnt.encoder.train(mode)
+        learnt.decoder.train(mode)
+        one, same, other = (learnt.rewrite(held[:20], rng=seed) for seed in (2, 2, 3))
+        assert one == same != other
+        assert one != learnt.decode(learnt.clean(held[:20]))
+        assert learnt.rewrite(held[:20]) != learnt.rewrite(held[:20])
+    learnt.encoder.eval()
+    learnt.decoder.eval()
+
+
+@pytest.mark.parametrize(("variant", "norm"), [("published", 2), ("l1", 1), ("gaussian", 2)])
+def test_the_clip_holds_on_every_row(variant, norm):
+    model = small(variant=variant, delta=VARIANTS[variant], clip=0.5)
+    texts = [f"{word} a train to {word}" for word in ("morwen", "garrow", "list")] * 5
+    rows = model.clean(texts).double()
+    # Rounding of float32: 5.00000095 for 5 was seen.
+    assert float(rows.norm(p=norm, dim=1).max()) <= 0.5 * (1.0 + 1e-6)
+    assert float(model.encoder(texts).detach().norm(p=norm, dim=1).max()) > 0.5
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_what_is_claimed_and_what_is_true(variant):
+    model = small(10.0, variant=variant, delta=VARIANTS[variant])
+    factor = 4.0 if variant == "published" else 1.0
+    assert model.true_epsilon == pytest.approx(10.0 * factor, rel=1e-6)
+    assert model.claim == model.epsilon == 10.0
+    false = variant == "published"
+    assert ("THE CLAIM IS FALSE" in repr(model)) == ("THE CLAIM IS FALSE" in str(model)) == false
+    assert "exact loss" not in repr(model)
+    pair = model.worst_pair(["a train to morwen", "how late is it", "list the fares"])
+    exact = model.worst[1]
+    assert 0.0 < exact <= model.true_epsilon
+    assert f"exact loss of the worst pair {exact:.6g}" in repr(model)
+    assert pair.x in str(model)
+    assert "not covered  the texts that the weights were fitted to" in str(model)
+
+
+def test_the_published_noise_is_that_of_the_scaled_one_at_a_sixteenth(corpus):
+    published = ADePT(100.0 / 16.0).fit(corpus.test.texts, epochs=1, pair=False, rng=5)
+    scaled = ADePT(100.0, variant="scaled").fit(corpus.test.texts, epochs=1, pair=False, rng=5)
+    texts = corpus.valid.texts[:30]
+    assert published.encoder.width == 256
+    assert np.array_equal(published.clean(texts), scaled.clean(texts))
+    assert np.array_equal(published.encode(texts, rng=3), scaled.encode(texts, rng=3))
+    assert published.rewrite(texts, rng=3) == scaled.rewrite(texts, rng=3)
+    again = scaled.renoised(100.0 / 16.0, variant="published")
+    assert np.array_equal(again.encode(texts, rng=3), scaled.encode(texts, rng=3))
+    assert (again.true_epsilon, scaled.true_epsilon) == (100.0, 100.0)
+    assert published.true_epsilon == 100.0
+
+
+def test_training_sees_no_noise_and_repeats():
+    one, other, loud = small(), small(), small(1e-3)
+    weights = [dict(model.encoder.state_dict()) for model in (one, other, loud)]
+    for name, weight in weights[0].items():
+        # The claim decides on the noise, and on nothing that is learnt.
+        assert torch.equal(weight, weights[1][name])
+        assert torch.equal(weight, weights[2][name])
+    assert one.trained == other.trained == loud.trained
+    assert not all(torch.equal(w, small(rng=2).encoder.state_dict()[n]) for n, w in
+                   weights[0].items())  # fmt: skip
+    assert one.trained.threads == 1
+
+
+def test_padding_changes_vectors_by_rounding_only(learnt, held):
+    texts = [*held[:20], "train", " ".join(["train"] * 20)]
+    together = learnt.clean(texts)
+    alone = torch.cat([learnt.clean([text]) for text in texts])
+    assert float((together - alone).abs().max()) < 1e-5
+
+
+def test_threads_change_no_vector(learnt, held):
+    before = torch.get_num_threads()
+    found = []
+    for threads in (1, 2):
+        torch.set_num_threads(threads)
+        found.append(learnt.clean(held[:50]))
+    torch.set_num_threads(before)
+    assert float((found[0] - found[1]).abs().max()) < 1e-6
+
+
+def test_a_folder_gives_the_same_model(learnt, held, tmp_path):
+    needs("safetensors")
+    learnt.save_pretrained(tmp_path)
+    again = ADePT.from_pretrained(tmp_path)
+    assert again.arguments == learnt.arguments
+    assert again.trained == learnt.trained
+    assert np.array_equal(again.encode(held[:20], rng=3), learnt.encode(held[:20], rng=3))
+    assert again.rewrite(held[:20], rng=3) == learnt.rewrite(held[:20], rng=3)
+    gaussian = small(variant="gaussian", delta=1e-5, min_count=2, longest=5)
+    gaussian.save_pretrained(tmp_path / "other")
+    again = ADePT.from_pretrained(tmp_path / "other")
+    assert again.arguments == gaussian.arguments
+    assert again.rewrite(["a train"], rng=1) == gaussian.rewrite(["a train"], rng=1)
+
+
+def test_vectors_and_texts_are_audited(learnt, held):
+    pair = learnt.worst_pair(held, progress=False)
+    report = dpcore.audit(learnt, pair, claim=1.0, trials=2000, rng=1, progress=False)
+    assert report.verdict == "refuted"
+    assert report.declared_loss == pytest.approx(learnt.worst[1], rel=1e-5)
+    words = dpcore.audit(learnt.rewriter, pair, claim=1.0, trials=200, rng=1, progress=False)
+    assert words.refuted
+    assert learnt.rewriter.claim == 100.0
+    # Negative control: the same weights with noise that covers any two texts.
+    scaled = learnt.renoised(1.0, variant="scaled")
+    sound = dpcore.audit(scaled, pair, claim=1.0, trials=2000, rng=1, progress=False)
+    assert sound.refuted is False
+
+
+def test_other_noise_on_the_same_weights():
+    model = small(10.0)
+    gaussian = model.renoised(5.0, variant="gaussian", delta=1e-5)
+    assert (gaussian.epsilon, gaussian.variant, gaussian.delta) == (5.0, "gaussian", 1e-5)
+    assert gaussian.true_epsilon == pytest.approx(5.0, rel=1e-6)
+    assert torch.equal(gaussian.clean(["a train"]), model.clean(["a train"]))
+    assert (model.epsilon, model.variant) == (10.0, "published")
+    assert math.isnan(ADePT(10.0).true_epsilon)
+
+
+@pytest.mark.parametrize("device", ["cpu", *(["cuda"] if torch.cuda.is_available() else [])])
+def test_devices(device):
+    model = ADePT(10.0, hidden=8).fit(
+        ["a train to morwen", "list the fares"] * 8, epochs=2, pair=False, rng=1, device=device
+    )
+    assert model.private.encoder.device.type == device
+    assert len(model.rewrite(["a train"], rng=1)) == 1
+    assert len(model.decode(model.clean(["a train"]))) == 1
+    assert model.to("cpu").decode(model.encode(["a train"], rng=1))
