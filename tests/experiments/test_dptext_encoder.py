@@ -132,10 +132,8 @@ def test_ctrl_c_keeps_what_is_done(monkeypatch):
 
 def test_real_texts():
     folder = data("dpnr_ag").parent
-    result = run(
-        data=str(folder), noises=("zero", "repaired"), claims=(1.0,), starts=(10.0,), quick=True
-    )
+    result = run(data=str(folder), noises=("zero",), claims=(1.0,), quick=True, epochs=1)
     assert "dpnr_ag" in result.corpus
     assert result.majority == pytest.approx(0.578, abs=0.001)
-    assert [row.refuted for row in result.rows if not row.case.learn] == [1, 0]
+    assert [row.refuted for row in result.rows if not row.case.learn] == [1]
     assert "made-up" not in result.table()

@@ -147,7 +147,7 @@ def measured(
         right=LaplaceNoise(private.noise.scale).loss(*rows.double().cpu().numpy()),
         flags=inspect(private.noise, rows[0], draws=_DRAWS, rng=audit_seed).flagged,
         utility=(right / len(test), *limits(right, len(test), (1.0 - config.confidence) / 2.0)),
-        attacker=f"{found.attacker}, {found.transform}",
+        attacker=found.attacker,
         accuracy=(reached.value, reached.low, reached.high),
         floor=max(floor.accuracy for floor in found.floors),
         beaten=found.above_floor,
@@ -160,8 +160,10 @@ def _attackers() -> list[Attacker]:
     linear, neighbours = (
         needed(f"sklearn.{name}", "dptext-encoder") for name in ("linear_model", "neighbors")
     )
-    estimators = linear.LogisticRegression(max_iter=200), neighbours.KNeighborsClassifier(15)
-    return [Attacker(one) for one in estimators]
+    return [
+        Attacker(linear.LogisticRegression(max_iter=200), name="linear"),
+        Attacker(neighbours.KNeighborsClassifier(15), name="neighbours"),
+    ]
 
 
 def later_pair(corpus: Corpus) -> tuple[str, str]:

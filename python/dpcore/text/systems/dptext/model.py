@@ -85,7 +85,7 @@ class DPText(Protected):
         >>> model = DPText(epsilon=5.0, attribute="parent", learn=True, cap=20.0)
         >>> model.fit(corpus, epochs=2, rng=1).claim is None, model.learnt > 0.0
         (True, True)
-        >>> DPText(epsilon=5.0, attribute="parent").fit(corpus, epochs=1, rng=1)
+        >>> DPText(epsilon=5.0, attribute="parent").fit(corpus, epochs=1, pair=False, rng=1)
         DPText(epsilon=5.0, attribute='parent'; THE CLAIM IS FALSE: no epsilon at all for any two
         texts)
     """
