@@ -98,9 +98,9 @@ def config_of(name: str, *, quick: bool = False, **given: Any) -> Any:
     Example:
         >>> config_of("published-systems", quick=True).trials
         20000
-        >>> config_of("published-systems", seeds=3)
+        >>> config_of("published-systems", seeds=3)  # doctest: +ELLIPSIS
         Traceback (most recent call last):
-        ValueError: seeds must be left out for published-systems (it is for noise-layers), got 3
+        ValueError: seeds must be left out for published-systems (it is for noise-layers ...
     """
     asked = {key: value for key, value in given.items() if value is not None and value is not False}
     taken = _fields(name)
