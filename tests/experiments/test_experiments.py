@@ -47,13 +47,11 @@ def number(value):
 
 
 NEEDS = {"noise-layers": ("torch",), "adept-rewrite": ("torch", "sklearn", "sacrebleu")}
-"""Packages without which an experiment says what to install."""
 
 
 def possible(name):
     """Skip what needs a package that is not there."""
-    if name in NEEDS:
-        needs(*NEEDS[name])
+    _ = name in NEEDS and needs(*NEEDS[name])
     return name
 
 
