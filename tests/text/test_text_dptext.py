@@ -275,10 +275,35 @@ def test_audited_as_trained(noise):
     found = dpcore.audit(model, PAIR, trials=50_000, rng=1)
     assert found.refuted == (noise != "repaired")
     # Somebody who knows nothing of the model finds where its noise is, and what is wrong with it.
-    parts = model.parts.encoder, model.transform, model.parts.noise
+    parts = model.parts.coder.encoder, model.transform, model.parts.noise
     (source,) = noise_sources(torch.nn.Sequential(*parts), TEST)
     assert source.module is model.parts.noise
     assert ("one_sided" in source.inspect(rng=1).flagged) == (noise != "repaired")
+
+
+def test_adepts_lstm_in_place_of_the_bag(tmp_path):
+    settings = {"noise": "repaired", "extractor": "lstm", "dim": 16, "learn": True, "cap": 40.0}
+    model = fitted(made(20.0, **settings), epochs=6, lr=1e-2)
+    assert model.trained.losses[-1] < model.trained.losses[0]
+    again = fitted(made(20.0, **settings), epochs=6, lr=1e-2)
+    assert equal(model, again)
+    assert model.trained == again.trained
+    rows = model.clean(TEST)
+    assert rows.shape == (len(TEST), 16)
+    assert float(rows.abs().sum(dim=1).max()) <= 1.0
+    other = DPText.from_pretrained(model.save_pretrained(tmp_path))
+    assert repr(other) == repr(model)
+    assert np.array_equal(other.encode(TEST, rng=2), model.encode(TEST, rng=2))
+    faulty = fitted(made(1.0, extractor="lstm", dim=8))
+    assert dpcore.audit(faulty, PAIR, trials=20_000, rng=1).refuted
+    # Texts of more than 20 words are cut, and counted.
+    few = " ".join(TEST[0].split()[:5])
+    faulty.encode([few, f"{few} " * 5])
+    assert "1 of them cut after 20 tokens" in str(faulty)
+    with pytest.raises(ValueError, match="dim must be even for 'lstm'"):
+        made(extractor="lstm", dim=7)
+    with pytest.raises(ValueError, match="extractor must be one of 'bag', 'lstm'"):
+        made(extractor="bert")
 
 
 def test_what_the_source_leaves_open_is_in_the_docstring():

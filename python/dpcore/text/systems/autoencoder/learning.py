@@ -15,7 +15,7 @@ from ....torch.needed import torch
 from ..training import one_thread
 from .lstm import END, PAD, START, UNKNOWN, Decoder, Encoder
 
-__all__ = ["Plan", "learn"]
+__all__ = ["Plan", "learn", "words_loss"]
 
 _NORM: Final = 1.0
 """Largest norm of a step's gradient."""
@@ -125,15 +125,26 @@ def _loss(
 ) -> tuple[Any, int]:
     """The mean cross entropy of the words of a batch, the end among them, and how many."""
     ids = ids[:, : int(sizes.max())]
-    device = decoder.scores.weight.device
     vectors = transform(encoder.states(ids, sizes))
+    return words_loss(decoder, vectors, ids, sizes, plan.dropout), int(sizes.sum()) + len(sizes)
+
+
+def words_loss(decoder: Decoder, vectors: Any, ids: Any, sizes: Any, dropout: float) -> Any:
+    """The mean cross entropy of the words of texts, the end among them, by teacher forcing.
+
+    Args:
+        decoder: vectors to texts.
+        vectors: shape `(n, width)`.
+        ids: numbers of the words, padded, shape `(n, longest)`.
+        sizes: how many words each text has.
+        dropout: share of the decoder's input words that are hidden from it.
+    """
+    device = decoder.scores.weight.device
     column = torch.full((len(ids), 1), PAD)
     wanted = torch.cat([ids, column], dim=1).scatter(1, sizes.unsqueeze(1), END)
     before = torch.cat([column.fill_(START), ids], dim=1)
-    dropped = (torch.rand(before.shape) < plan.dropout) & (before > UNKNOWN)
+    dropped = (torch.rand(before.shape) < dropout) & (before > UNKNOWN)
     scores = decoder(vectors, before.masked_fill(dropped, UNKNOWN).to(device))
-    wanted = wanted.to(device)
-    loss = torch.nn.functional.cross_entropy(
-        scores.flatten(0, 1), wanted.flatten(), ignore_index=PAD
+    return torch.nn.functional.cross_entropy(
+        scores.flatten(0, 1), wanted.to(device).flatten(), ignore_index=PAD
     )
-    return loss, int(sizes.sum()) + len(sizes)

@@ -14,8 +14,8 @@ from ....progress import Progress
 from ....streams.generators import seeded_torch
 from ....torch.needed import torch
 from ..adversarial.opponents import Discriminator, descend
-from ..bag import Bag, Units
 from ..training import one_thread
+from .coders import Coder
 
 __all__ = ["Lessons", "Parts", "Taught", "learn", "level"]
 
@@ -91,25 +91,23 @@ class Parts:
     """What is trained.
 
     Args:
-        encoder: texts to vectors.
+        coder: texts to vectors, and back.
         transform: bounds them.
         noise: the layer behind, whose epsilon may be learnt.
-        decoder: from noisy vectors to scores of the most frequent words.
         head: from noisy vectors to scores of the labels.
         discriminator: from noisy vectors to scores of the attribute.
     """
 
-    encoder: Bag
+    coder: Coder
     transform: Any
     noise: Any
-    decoder: Any
     head: Any
     discriminator: Discriminator
 
 
 def learn(
     parts: Parts,
-    units: Units,
+    rows: Any,
     labels: Any,
     attribute: Any,
     lessons: Lessons,
@@ -120,7 +118,7 @@ def learn(
 
     Args:
         parts: what is trained.
-        units: of the training texts.
+        rows: the training texts as numbers, as the coder gives them.
         labels: codes of their labels, int64.
         attribute: codes of their attribute, int64.
         lessons: how long and how fast.
@@ -137,7 +135,9 @@ def learn(
     """
     rival = torch.optim.Adam(parts.discriminator.parameters(), lr=lessons.lr)
     optimisers = list(_optimisers(parts, lessons))
-    modules = (parts.encoder, parts.noise, parts.decoder, parts.head, parts.discriminator)
+    modules = (
+        parts.coder.encoder, parts.noise, parts.coder.decoder, parts.head, parts.discriminator,
+    )  # fmt: skip
     weights = [weight for module in modules for weight in module.parameters()]
     learnt = parts.noise.epsilon
     floor = _SMALLEST if learnt is None else min(_SMALLEST, learnt.item())
@@ -146,8 +146,8 @@ def learn(
     with one_thread(), seeded_torch(rng), Progress("training", lessons.epochs, progress) as bar:
         try:
             for epoch in range(1, lessons.epochs + 1):
-                order = torch.from_numpy(rng.permutation(len(units)))
-                batches = units.take(order).batches(lessons.batch)
+                order = torch.from_numpy(rng.permutation(len(labels)))
+                batches = parts.coder.batches(rows, order, lessons.batch)
                 total = 0.0
                 for places, batch in zip(order.split(lessons.batch), batches, strict=True):
                     truth = labels[places], attribute[places]
@@ -161,7 +161,7 @@ def learn(
                     total += value * len(places)
                 finite(*weights)
                 kept = [weight.detach().clone() for weight in weights]
-                losses.append(total / len(units))
+                losses.append(total / len(labels))
                 levels.append(level(parts.noise))
                 bar.advance(1)
         except KeyboardInterrupt:
@@ -193,9 +193,11 @@ def _finite(lessons: Lessons, epoch: int, *values: Any) -> None:
 
 
 def _optimisers(parts: Parts, lessons: Lessons) -> Iterator[Any]:
-    # Of the words' vectors only those of a batch have gradients.
-    yield torch.optim.SparseAdam(list(parts.encoder.parameters()), lr=lessons.lr)
-    dense = [*parts.decoder.parameters(), *parts.head.parameters()]
+    coder = parts.coder
+    # Of the vectors of a bag's words only those of a batch have gradients.
+    encoding = torch.optim.SparseAdam if coder.sparse else torch.optim.Adam
+    yield encoding(list(coder.encoder.parameters()), lr=lessons.lr)
+    dense = [*coder.decoder.parameters(), *parts.head.parameters()]
     yield torch.optim.Adam(dense, lr=lessons.lr)
     if parts.noise.epsilon is not None:
         yield torch.optim.Adam(parts.noise.parameters(), lr=_FASTER * lessons.lr)
@@ -203,7 +205,7 @@ def _optimisers(parts: Parts, lessons: Lessons) -> Iterator[Any]:
 
 def _step(
     parts: Parts,
-    batch: Units,
+    batch: Any,
     truth: Any,
     lessons: Lessons,
     rival: Any,
@@ -212,14 +214,14 @@ def _step(
 ) -> float:
     """One step of the discriminator and one of all others; the loss of the labels."""
     labels, attribute = truth
-    raw = parts.encoder(batch)
+    raw = parts.coder.vectors(batch)
     finite(raw)
     noisy = parts.noise(parts.transform(raw))
     descend(rival, parts.discriminator.loss(noisy.detach(), [attribute]))
     utility = torch.nn.functional.cross_entropy(parts.head(noisy), labels)
     loss = utility
     if lessons.reconstruction:
-        loss = loss + lessons.reconstruction * _words(parts.decoder(noisy), batch)
+        loss = loss + lessons.reconstruction * parts.coder.loss(noisy, batch)
     if lessons.strength:
         loss = loss - lessons.strength * parts.discriminator.loss(noisy, [attribute])
     finite(loss)
@@ -229,13 +231,3 @@ def _step(
     for optimiser in optimisers:
         optimiser.step()
     return float(utility.detach())
-
-
-def _words(scores: Any, batch: Units) -> Any:
-    """The mean cross entropy of the frequent words of a batch, each in the text that it is of."""
-    text = torch.repeat_interleave(torch.arange(len(batch)), batch.sizes)
-    frequent = batch.ids < scores.shape[1]
-    places = text[frequent].to(scores.device), batch.ids[frequent].to(scores.device)
-    if not len(places[0]):
-        return scores.sum() * 0.0
-    return -torch.log_softmax(scores, dim=1)[places].mean()

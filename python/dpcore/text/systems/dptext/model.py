@@ -23,13 +23,14 @@ from ...corpus import Corpus
 from ...vocabulary import Vocabulary
 from ..adversarial.attributes import codes_of, names_of, values_of
 from ..adversarial.opponents import Discriminator
-from ..bag import Bag
 from ..prepared import training_part
 from ..protected import Protected
+from .coders import CODERS
 from .learning import Lessons, Parts, Taught, learn, level
 
 __all__ = ["NOISES", "DPText"]
 
+_WORDS: Final = {"bag": 2000, "lstm": 20}
 NOISES: Final = ("zero", "resample", "repaired")
 """The published formula, with 0 or another draw where it is undefined; and Laplace noise."""
 
@@ -50,10 +51,10 @@ class DPText(Protected):
     of one text cost k times, and the texts that the weights were fitted to are not covered at all.
 
     What Beigi et al. leave open is decided here: the encoder is the mean over words (no word
-    pairs); the decoder is linear, and its loss the mean cross entropy of the text's `words` most
-    frequent words; the discriminator has two hidden layers of 128; noise is drawn in every step of
-    training; all learn by Adam, a learnt epsilon ten times as fast, and never below .001 or its
-    start; the norm of the clip is L1.
+    pairs), its decoder linear, with the mean cross entropy of the text's most frequent words as
+    loss, or both are ADePT's LSTMs; the discriminator has two hidden layers of 128; noise is drawn
+    in every step of training; all learn by Adam, a learnt epsilon ten times as fast, and never
+    below .001 or its start; the norm of the clip is L1.
 
     Args:
         epsilon: the claim, or where a learnt epsilon starts; in (0, 1e300].
@@ -62,9 +63,11 @@ class DPText(Protected):
             there), or "repaired" (Laplace).
         learn: learn epsilon together with the weights, as published.
         cap: the largest epsilon that learning can reach; None for no limit.
-        dim: entries of a vector, at least 2.
+        extractor: "bag", the mean over words, or "lstm".
+        dim: entries of a vector, at least 2; even for "lstm".
         clip: the L1 norm C.
-        words: how many words the decoder knows.
+        words: how many words the bag's decoder knows, None for 2,000; or how many words of a text
+            the LSTM reads, None for 20.
         min_count: how often a word must occur in the training texts to be known.
 
     Attributes:
@@ -98,9 +101,10 @@ class DPText(Protected):
         noise: str = "zero",
         learn: bool = False,
         cap: float | None = None,
+        extractor: str = "bag",
         dim: int = 32,
         clip: float = 1.0,
-        words: int = 2000,
+        words: int | None = None,
         min_count: int = 1,
     ) -> None:
         self.epsilon = positive("epsilon", epsilon)
@@ -112,9 +116,12 @@ class DPText(Protected):
         self.cap = None if cap is None else positive("cap", cap)
         if self.cap is not None and self.cap < self.epsilon:
             raise invalid("cap", f"at least epsilon, {self.epsilon:g}, where learning starts", cap)
+        self.extractor = choice("extractor", extractor, tuple(CODERS))
         self.dim = integer("dim", dim, 2)
+        if extractor == "lstm" and self.dim % 2:
+            raise invalid("dim", "even for 'lstm', whose state is of two halves", dim)
         self.radius = positive("clip", clip)
-        self.words = integer("words", words, 1)
+        self.words = integer("words", _WORDS[extractor] if words is None else words, 1)
         self.min_count = integer("min_count", min_count, 1)
         self.transform = Clip("l1", self.radius)
         self.trained: Taught | None = None
@@ -125,7 +132,17 @@ class DPText(Protected):
     @property
     def arguments(self) -> dict[str, Any]:
         """What the model is made with, as plain data."""
-        names = ("epsilon", "attribute", "noise", "learn", "cap", "dim", "words", "min_count")
+        names = (
+            "epsilon",
+            "attribute",
+            "noise",
+            "learn",
+            "cap",
+            "extractor",
+            "dim",
+            "words",
+            "min_count",
+        )
         return {**{name: getattr(self, name) for name in names}, "clip": self.radius}
 
     def fit(
@@ -177,9 +194,8 @@ class DPText(Protected):
         self.values = values_of((self.attribute,), part)
         place = device_of("cpu" if device is None else device)
         texts, source = tuple(part.texts), np.random.default_rng(seed)
-        vocabulary = Vocabulary.from_texts(
-            texts, unknown="drop", min_count=self.min_count, reserved=()
-        )
+        settings = CODERS[self.extractor].settings
+        vocabulary = Vocabulary.from_texts(texts, min_count=self.min_count, **settings)
         with seeded_torch(source):
             self.assemble(vocabulary, self.epsilon)
         assert self.parts is not None
@@ -187,7 +203,7 @@ class DPText(Protected):
             module.to(place)
         losses, levels, ended = learn(
             self.parts,
-            self.parts.encoder.units(texts),
+            self.parts.coder.rows(texts),
             torch.from_numpy(codes.reshape(-1).astype(np.int64)).to(place),
             torch.from_numpy(codes_of(self.values, part)[:, 0]).to(place),
             lessons,
@@ -213,12 +229,10 @@ class DPText(Protected):
             layer = kind(sensitivity=self._apart, epsilon=epsilon, trainable=True, cap=self.cap)
         else:
             layer = kind(calibration.laplace(epsilon, self._apart))
-        known = min(self.words, len(vocabulary))
         self.parts = Parts(
-            Bag(vocabulary, self.dim),
+            CODERS[self.extractor](vocabulary, self.dim, self.words),
             self.transform,
             layer,
-            torch.nn.Linear(self.dim, known),
             torch.nn.Linear(self.dim, len(self.labels)),
             Discriminator(self.dim, [len(values) for values in self.values.values()]),
         )
@@ -227,8 +241,9 @@ class DPText(Protected):
     def modules(self) -> dict[str, Any]:
         """The trained modules by name."""
         assert self.parts is not None
-        names = ("encoder", "noise", "decoder", "head", "discriminator")
-        return {name: getattr(self.parts, name) for name in names}
+        coder = {"encoder": self.parts.coder.encoder, "decoder": self.parts.coder.decoder}
+        names = ("noise", "head", "discriminator")
+        return coder | {name: getattr(self.parts, name) for name in names}
 
     def protect(self) -> None:
         """Put clip and noise behind the fitted encoder."""
@@ -236,7 +251,7 @@ class DPText(Protected):
         for module in self.modules.values():
             module.eval()
         self.private = PrivateEncoder(
-            self.parts.encoder,
+            self.parts.coder.encoder,
             self.transform,
             epsilon=level(self.parts.noise) or self.epsilon,
             noise=self.parts.noise,
@@ -325,7 +340,8 @@ class DPText(Protected):
     @property
     def name(self) -> str:
         """What reports call the model: its class and its arguments."""
-        usual = DPText(1.0, attribute=self.attribute).arguments
+        usual = DPText(1.0, attribute=self.attribute, extractor=self.extractor).arguments
+        usual["extractor"] = "bag"
         shown = ("epsilon", "attribute")
         said = {k: v for k, v in self.arguments.items() if k in shown or usual[k] != v}
         return f"DPText({', '.join(f'{key}={value!r}' for key, value in said.items())})"
@@ -360,13 +376,7 @@ class DPText(Protected):
         return told(self)
 
     def save_pretrained(self, folder: str | PathLike[str]) -> Path:
-        """Write config.json and safetensors; see `from_pretrained`.
-
-        Args:
-            folder: made if it is missing.
-
-        Returns:
-            The folder.
+        """Write config.json and safetensors into a folder, made if it is missing; and return it.
 
         Raises:
             TypeError: if the folder is no path.
@@ -379,11 +389,7 @@ class DPText(Protected):
 
     @classmethod
     def from_pretrained(cls, folder: str | PathLike[str], *, device: Any = None) -> Self:
-        """The model that `save_pretrained` wrote: no pickle is read, no network used.
-
-        Args:
-            folder: a folder of this machine.
-            device: where it is moved; None is the CPU.
+        """The model that `save_pretrained` wrote, moved to a device: no pickle, no network.
 
         Raises:
             OSError: if there is no such folder, or a file is missing.

@@ -12,6 +12,7 @@ import numpy as np
 from ....errors import invalid
 from ...vocabulary import Vocabulary
 from ..folders import filled, mapping, read, write
+from .coders import CODERS
 from .learning import Lessons, Taught
 from .model import DPText
 
@@ -30,7 +31,7 @@ def save(model: DPText, folder: str | PathLike[str]) -> Path:
     config = {
         "arguments": model.arguments,
         "learnt": model.learnt,
-        "words": list(model.parts.encoder.vocabulary.words),
+        "words": list(model.parts.coder.vocabulary.words),
         "labels": model.labels.tolist(),
         "values": {name: column.tolist() for name, column in model.values.items()},
         "trained": asdict(model.trained),
@@ -55,7 +56,9 @@ def load(cls: type[Model], folder: str | PathLike[str], device: Any) -> Model:
         raise invalid("config.json", f"one of {cls.__name__}", error) from None
     model.labels = np.array(config["labels"])
     model.values = {name: np.array(v) for name, v in mapping(config, "values").items()}
-    model.assemble(Vocabulary(config["words"], "drop", ()), config["learnt"])
+    model.assemble(
+        Vocabulary(config["words"], **CODERS[model.extractor].settings), config["learnt"]
+    )
     filled(place, _weights(model))
     model.protect()
     if device is not None:
