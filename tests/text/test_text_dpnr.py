@@ -85,10 +85,13 @@ def test_same_seed_same_weights():
     assert same(first, again)
 
 
-def test_the_generators_of_torch_are_left_alone():
+@pytest.mark.parametrize("dropout", [None, WordDropout(0.5)])
+def test_the_generators_of_torch_are_left_alone(dropout):
     torch.manual_seed(5)
     before = torch.get_rng_state()
-    DPNR(dim=4, epsilon=1.0).fit(CORPUS, schedule=lambda e, n, rng: 3.0, **{**SHORT, "epochs": 1})
+    model = DPNR(dim=4, epsilon=1.0, dropout=dropout)
+    model.fit(CORPUS, schedule=lambda e, n, rng: 3.0, epochs=1, rng=1)
+    model.predict(CORPUS.test.texts)
     assert torch.equal(before, torch.get_rng_state())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import asdict
 from typing import Any, Literal, Self
 
@@ -187,9 +188,11 @@ class DPNR(Protected, TextClassifier):
 
     def _protected(self) -> PrivateEncoder:
         layer = self._layer(self.epsilon, self.head.in_features)
-        private = PrivateEncoder(
-            self.extractor, self.transform, epsilon=self.epsilon, noise=layer, strict=False
-        )
+        # Masks would draw from the user's own generator while the width is asked for.
+        with nullcontext() if self.dropout is None else self.extractor.whole():
+            private = PrivateEncoder(
+                self.extractor, self.transform, epsilon=self.epsilon, noise=layer, strict=False
+            )
         return private.to(self.head.weight.device)
 
     def _layer(self, epsilon: float, width: int) -> Any:
