@@ -172,6 +172,7 @@ def test_vectors_and_texts_are_audited(learnt, held):
     words = dpcore.audit(learnt.rewriter, pair, claim=1.0, trials=200, rng=1, progress=False)
     assert words.refuted
     assert learnt.rewriter.claim == 100.0
+    assert words.name == f"Rewriter({learnt.name})"
     # Negative control: the same weights with noise that covers any two texts.
     scaled = learnt.renoised(1.0, variant="scaled")
     sound = dpcore.audit(scaled, pair, claim=1.0, trials=2000, rng=1, progress=False)

@@ -55,8 +55,9 @@ class Rewriter:
 
     @property
     def name(self) -> str:
-        """What a report calls it."""
-        return f"Rewriter({name_of(self.rewrite)})"
+        """What a report calls it: the model whose method it is, or the function."""
+        told = getattr(getattr(self.rewrite, "__self__", None), "name", None)
+        return f"Rewriter({told if isinstance(told, str) else name_of(self.rewrite)})"
 
     def __call__(self, x: str, size: int, rng: np.random.Generator) -> list[str]:
         """Rewrites of one text.
