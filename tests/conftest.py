@@ -14,12 +14,19 @@ settings.register_profile("dpcore", deadline=None)
 settings.load_profile("dpcore")
 
 
+OF_TORCH = (
+    "python/dpcore/torch",
+    "python/dpcore/text/systems",
+    "python/dpcore/experiments/dpnr_robust_adaptive/training.py",
+)
+"""Places that cannot be imported without torch."""
+
+
 class DoctestsOfTorch:
     """Doctests of what needs torch are collected where it is installed."""
 
     def pytest_ignore_collect(self, collection_path):
-        rooms = ("python/dpcore/torch", "python/dpcore/text/systems")
-        return True if any(map(collection_path.match, rooms)) else None
+        return True if any(map(collection_path.match, OF_TORCH)) else None
 
 
 def pytest_configure(config):
