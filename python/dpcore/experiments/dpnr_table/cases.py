@@ -29,7 +29,8 @@ BASELINES: Final = (
 
 RECIPE: Final[dict[str, Any]] = {"lr": 0.4, "decay": 0.87}
 """Of the linear classifier behind an encoder of its own, one for all noises. On the authors' file
-30 epochs at 0.5 gave .721 without noise and .586 at claimed 5, at 0.1 .712 and .607."""
+30 epochs at 0.5 gave .721 without noise and .586 at claimed 5, at 0.1 .712 and .607: it was settled
+on these test texts, so that the column "main" flatters a little; attackers never saw it."""
 _STEPS: Final = 3660
 """Steps of the classifier: 20 epochs of the authors' file."""
 _EPOCHS: Final = (20, 40)

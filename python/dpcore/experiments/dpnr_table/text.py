@@ -89,9 +89,9 @@ def _task(result: Result, several: bool) -> str:
         ))  # fmt: skip
     return "\n".join([
         "Claim and task. true: epsilon for any two texts; largest pair: exact loss of the training "
-        "texts' largest pair,\ncomputed from the declared noise; main: accuracy; refitted: main, "
-        "unseen, of the chosen attacker's classifier\ninstead, and its gap between texts with and "
-        f"without {first}",
+        "texts' largest pair,\ncomputed from the declared noise; main: accuracy (its learning rate "
+        "was settled on test texts); refitted: main,\nunseen, of the chosen attacker's classifier "
+        f"instead, and its gap between texts with and without {first}",
         aligned([head, *rows]),
     ])  # fmt: skip
 
