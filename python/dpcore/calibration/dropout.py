@@ -81,7 +81,8 @@ def word_dropout(
 
 
 def _conditions(masks: str, neighbours: str, masked_is_neighbour: bool) -> None:
-    if choice("masks", masks, ("bernoulli", "exact")) == "exact":
+    choice("masks", masks, ("bernoulli", "exact"))
+    if masks != "bernoulli":
         why = "with a fixed number of masks the masked word tells which others are kept"
         raise invalid("masks", f"'bernoulli' ({why}: {_EXAMPLE.format('exact_counts')})", masks)
     if choice("neighbours", neighbours, ("one word", "any two texts")) != "one word":
