@@ -24,6 +24,7 @@ from ..corpus import Corpus
 from ..tfidf import TfidfSVD
 from ..vocabulary import Vocabulary
 from .bag import Bag
+from .labelling import Labelling
 from .masking import WordDropout
 from .prepared import Prepared, training_part
 from .training import Adversary, Recipe, train
@@ -68,7 +69,7 @@ class Trained:
         )
 
 
-class TextClassifier:
+class TextClassifier(Labelling):
     """An extractor of texts with a linear classifier, trained together.
 
     The extractor is a `Bag` of words and word pairs with vectors of its own, or any encoder, whose
@@ -287,7 +288,9 @@ class TextClassifier:
         found = texts_of("texts", texts, fewest=0)
         if not found:
             return self.labels[:0]
-        return self.predicted(self.encode(found, **_noise_of(rng)))
+        # A model without noise has no argument for it.
+        noise = {} if rng is None else {"rng": rng}
+        return self.predicted(self.encode(found, **noise))
 
     def predicted(self, vectors: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The labels that the classifier gives to vectors, shape `(n, d)` as `encode` has them."""
@@ -308,21 +311,6 @@ class TextClassifier:
         self.extractor.to(place)
         self.head.to(place)
         return self
-
-    def accuracy(self, corpus: Corpus, *, rng: Rng = None) -> float:
-        """The share of texts whose label is predicted.
-
-        Args:
-            corpus: texts with labels, such as `corpus.test`.
-            rng: of the noise, as in `encode`.
-
-        Raises:
-            TypeError: if it is no `Corpus`.
-            ValueError: if it has no labels, or the model is not fitted.
-        """
-        if instance("corpus", corpus, Corpus).labels is None:
-            raise invalid("corpus", "one with labels", corpus)
-        return float(np.mean(self.predict(corpus.texts, **_noise_of(rng)) == corpus.labels))
 
     def save_pretrained(self, folder: str | PathLike[str]) -> Path:
         """Write config.json and safetensors; see `from_pretrained`.
@@ -361,8 +349,3 @@ class TextClassifier:
         from .saving import load
 
         return load(cls, folder, extractor, device)
-
-
-def _noise_of(rng: Rng) -> dict[str, Any]:
-    """The argument of `encode`, left out where it was: an encoder without noise has none."""
-    return {} if rng is None else {"rng": rng}

@@ -19,10 +19,10 @@ from ....streams.generators import seeded_torch
 from ....torch import Clip, DPTextNoise, LaplaceNoise, PrivateEncoder
 from ....torch.mechanisms import EncoderMechanism, device_of
 from ....torch.needed import torch
-from ...corpus import Corpus
 from ...vocabulary import Vocabulary
 from ..adversarial.attributes import codes_of, names_of, values_of
 from ..adversarial.opponents import Discriminator
+from ..labelling import Labelling
 from ..prepared import training_part
 from ..protected import Protected
 from .coders import CODERS
@@ -35,7 +35,7 @@ NOISES: Final = ("zero", "resample", "repaired")
 """The published formula, with 0 or another draw where it is undefined; and Laplace noise."""
 
 
-class DPText(Protected):
+class DPText(Protected, Labelling):
     """A text representation with noise by the published formula: no epsilon bounds its loss.
 
     ``encode(text) = clip(f(text)) + s``: f is the mean over vectors of words, clipped in L1 to C,
@@ -314,21 +314,6 @@ class DPText(Protected):
             scores = self.parts.head(torch.from_numpy(rows).to(weight))
         found: npt.NDArray[Any] = self.labels[scores.argmax(dim=1).cpu().numpy()]
         return found
-
-    def accuracy(self, corpus: Corpus, *, rng: Rng = None) -> float:
-        """The share of texts whose label is predicted.
-
-        Args:
-            corpus: texts with labels, such as `corpus.test`.
-            rng: of the noise, as in `encode`.
-
-        Raises:
-            TypeError: if it is no `Corpus`.
-            ValueError: if it has no labels, or the model is not fitted.
-        """
-        if instance("corpus", corpus, Corpus).labels is None:
-            raise invalid("corpus", "one with labels", corpus)
-        return float(np.mean(self.predict(corpus.texts, rng=rng) == corpus.labels))
 
     def to(self, device: Any) -> Self:
         """Move the model to a device of this machine."""
