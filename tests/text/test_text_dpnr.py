@@ -85,6 +85,22 @@ def test_same_seed_same_weights():
     assert same(first, again)
 
 
+@pytest.mark.parametrize(("every", "calls"), [("epoch", 2), ("batch", 2 * 13)])
+def test_a_schedule_is_asked_every_epoch_or_every_batch(every, calls):
+    asked = []
+
+    def schedule(epoch, epochs, rng):
+        asked.append((epoch, epochs))
+        return 5.0
+
+    schedule.every = every
+    DPNR(dim=4, epsilon=1.0).fit(CORPUS, schedule=schedule, epochs=2, pair=False, rng=1)
+    # 800 training texts in batches of 64.
+    assert len(asked) == calls
+    assert asked == sorted(asked)
+    assert set(asked) == {(1, 2), (2, 2)}
+
+
 @pytest.mark.parametrize("dropout", [None, WordDropout(0.5)])
 def test_the_generators_of_torch_are_left_alone(dropout):
     torch.manual_seed(5)
