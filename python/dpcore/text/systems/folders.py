@@ -83,7 +83,6 @@ def filled(place: Path, parts: dict[str, Any]) -> None:
         raise invalid(_WEIGHTS, f"weights of shapes {wanted}", found)
     for name, part in parts.items():
         part.load_state_dict({key: tensors[f"{name}.{key}"] for key in part.state_dict()})
-        part.eval()
 
 
 def mapping(config: dict[str, Any], name: str) -> dict[str, Any]:
