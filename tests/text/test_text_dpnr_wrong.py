@@ -141,6 +141,8 @@ def model():
         (lambda m: m.worst_pair(["one", "one"]), ValueError, "texts must be at least two diff"),
         (lambda m: m.predicted(np.zeros((2, 9))), ValueError, r"vectors must be of shape \(n, 4\)"),
         (lambda m: m.predicted(np.zeros(4)), ValueError, r"vectors must be of shape \(n, 4\)"),
+        (lambda m: m.predicted(np.full((1, 4), np.nan)), ValueError, "vectors must be finite"),
+        (lambda m: m.predicted([["a"] * 4]), TypeError, "vectors must be an array of numbers"),
         (lambda m: m.to("gpu"), ValueError, "device must be one of this machine"),
         (lambda m: m.save_pretrained(3), TypeError, "folder must be a path"),
     ],

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import choice, integer, invalid, mistyped
+from ..errors import choice, instance, integer, invalid, mistyped
 from ..mechanisms.texts import texts_of
 from .corpus import training_texts
 
@@ -173,13 +173,16 @@ class Vocabulary:
             Numbers as `encode` gives them; for each the places of its first word and of the word
             after its last; and how many words the text has, known or not.
 
+        Raises:
+            TypeError: if the text is no string.
+
         Example:
             >>> v = Vocabulary(["a", "goal", "a goal"], "drop", reserved=(), ngrams=2)
             >>> v.spans("a late goal, a goal")
             ([0, 1, 0, 1, 2], [(0, 1), (2, 3), (3, 4), (4, 5), (3, 5)], 5)
         """
         unknown = self._ids.get(_UNKNOWN, -1) if self.unknown == "token" else -1
-        words = self._words(text)
+        words = self._words(instance("text", text, str))
         ids, places = [], []
         for length in range(1, self.ngrams + 1):
             for start in range(len(words) - length + 1):

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from ...errors import integer
+from ...errors import instance, integer, invalid
 from ...mechanisms.texts import texts_of
 from ...torch.needed import torch
 from ..vocabulary import Vocabulary
@@ -80,7 +80,7 @@ class Bag(torch.nn.Module):
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if `dim` is below 1.
+        ValueError: if `dim` is below 1, or masked words would become the word with number 0.
 
     Source:
         Zouhri and Abecidan (2021); `torch.nn.EmbeddingBag` with mode "mean".
@@ -97,7 +97,13 @@ class Bag(torch.nn.Module):
         self, vocabulary: Vocabulary, dim: int, dropout: WordDropout | None = None
     ) -> None:
         super().__init__()
-        self.vocabulary, self.dropout = vocabulary, dropout
+        self.vocabulary = instance("vocabulary", vocabulary, Vocabulary)
+        self.dropout = None if dropout is None else instance("dropout", dropout, WordDropout)
+        if self.dropout is not None and self.dropout.mask == "zero_id":
+            free = vocabulary.unknown == "token" or len(vocabulary) > len(vocabulary.words)
+            if not free:
+                requirement = "one whose number 0 is no word, for masked words become it"
+                raise invalid("vocabulary", requirement, vocabulary)
         self.dim = integer("dim", dim, 1)
         self.embedding = torch.nn.EmbeddingBag(len(vocabulary), dim, mode="mean", sparse=True)
         torch.nn.init.uniform_(self.embedding.weight, -_HALF, _HALF)

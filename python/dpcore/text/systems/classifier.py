@@ -298,6 +298,8 @@ class TextClassifier(Labelling):
         weight, given = self.head.weight, numeric("vectors", "an array of numbers", vectors)
         if given.ndim != 2 or given.shape[1] != weight.shape[1]:
             raise invalid("vectors", f"of shape (n, {weight.shape[1]})", given.shape)
+        if not np.isfinite(given).all():
+            raise invalid("vectors", "finite", "infinities or NaN")
         rows = torch.tensor(given, dtype=weight.dtype, device=weight.device)
         with torch.no_grad():
             codes = self.head(rows).argmax(dim=1).cpu().numpy()
