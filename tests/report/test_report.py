@@ -28,7 +28,13 @@ def test_time_stands_on_the_last_line_and_nowhere_else(report):
     lines, slow_lines = str(report).splitlines(), str(slower).splitlines()
     assert lines[:-1] == slow_lines[:-1]
     assert lines[-1] != slow_lines[-1]
-    assert re.fullmatch(r"  time         123 s, \S+ draws/s on 7 threads", slow_lines[-1])
+    steps = r"\S+ s \(probe \S+, fit \S+, count \S+, report \S+\), [\d,]+ outputs in all"
+    assert re.fullmatch(
+        rf"  time         {steps}; counted \S+ draws/s on 7 threads", slow_lines[-1]
+    )
+    # Of a file that is older than the steps.
+    old = str(replace(slower, spent=())).splitlines()[-1]
+    assert re.fullmatch(r"  time         123 s, \S+ draws/s on 7 threads", old)
     assert lines[0] == report.name
     assert all(line.startswith("  ") for line in lines[1:])
     # The same seed prints the same text, the last line apart.
@@ -263,7 +269,7 @@ def shown(monkeypatch, show, seconds, terminal):
         for _ in range(10):
             now[0] += seconds / 10
             bar.advance(10)
-        drawn = bar._bar is not None
+        drawn = bar._display is not None
     return drawn
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from ..pairs import Neighbour, Search
 from ..records import Pair
 from ..results.audits import Audit
+from ..sampling.course import Course
 from ..streams import Rng
 from .collecting import counted
 from .fitting import PilotDraws
@@ -156,12 +157,16 @@ def audit(
         threads=threads,
         executor=executor,
     )
-    request = settled(request_of(given))
-    if request.attack.times:
-        return timed(request)
-    source = request.source()
-    if request.stop == "refuted":
-        return stopped_early(request, source, progress)
-    size, floats = request.pilot_size, request.looks_at_floats
-    draws = PilotDraws(source, request.known, request.goal, size, floats)
-    return counted(request, source, request.attack.fitted_on(draws), progress)
+    with Course(progress, alive=executor is None) as course:
+        request = request_of(given, course)
+        course.say(str(request.forecast))
+        request = settled(request)
+        if request.attack.times:
+            return timed(request)
+        source = request.source()
+        if request.stop == "refuted":
+            return stopped_early(request, source)
+        size, floats = request.pilot_size, request.looks_at_floats
+        course.step("fit", "choosing the event", 2 * size)
+        draws = PilotDraws(source, request.known, request.goal, size, floats)
+        return counted(request, source, request.attack.fitted_on(draws))

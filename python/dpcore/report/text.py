@@ -15,6 +15,7 @@ from ..records import Counts
 from ..results.audits import Audit
 from ..results.certificate import level
 from ..results.recorded import OutputsAudit
+from ..sampling.slicing import shared_block
 from . import distances
 from .next_step import next_step
 
@@ -58,6 +59,7 @@ def rows(audit: Audit) -> list[tuple[str, str]]:
         ("counts", counted(audit.counts)),
         *_pooled(audit),
         ("pair", f"x = {_short(audit.pair.x)}, x' = {_short(audit.pair.x_prime)}"),
+        *_search(audit),
         *distances.rows(audit),
     ]
     if audit.nan or audit.nan_prime:
@@ -79,6 +81,16 @@ def _declared(audit: Audit) -> str:
     at = f" at delta {audit.delta:g}" if audit.delta else ""
     loss = epsilon(audit.declared_loss)
     return f"{loss}{at} for this pair (computed from the declared noise, not certified)"
+
+
+def _search(audit: Audit) -> list[tuple[str, str]]:
+    """What the search for the pair took."""
+    found = audit.searched
+    if found is None:
+        return []
+    rounds = f"{found.finished} of {_many(found.rounds, 'round')} finished"
+    ended = f": its {found.seconds:g} s were over" if found.ended else ""
+    return [("search", f"{_many(found.evaluations, 'pilot')} compared, {rounds}{ended}")]
 
 
 def by_itself(audit: Audit) -> str:
@@ -207,8 +219,23 @@ def _seed(audit: Audit) -> str:
 
 
 def _time(audit: Audit) -> str:
-    threads = _many(audit.threads, "thread")
-    return f"{audit.seconds:.3g} s, {audit.draws_per_second:.3g} draws/s on {threads}"
+    """Where time went, how many outputs were made in all, and how fast they were counted."""
+    speed = f"{audit.draws_per_second:.3g} draws/s on {_many(audit.threads, 'thread')}"
+    speed += _idle(audit)
+    if not audit.spent:
+        return f"{audit.seconds:.3g} s, {speed}"
+    total = math.fsum(one.seconds for one in audit.spent)
+    steps = ", ".join(f"{one.step} {one.seconds:.2g}" for one in audit.spent)
+    made = sum(one.outputs for one in audit.spent)
+    return f"{total:.3g} s ({steps}), {made:,} outputs in all; counted {speed}"
+
+
+def _idle(audit: Audit) -> str:
+    """That threads had nothing to do, and what would give them work."""
+    blocks = sum(-(-stop // audit.block) - start // audit.block for start, stop in audit.ranges)
+    if audit.route != "callable" or audit.threads <= blocks:
+        return ""
+    return f", of which {blocks} had work: block={shared_block(audit.trials, audit.threads)}"
 
 
 def text(audit: Audit) -> str:
