@@ -254,7 +254,7 @@ class Pair(Record, word="Pair"):
         object.__setattr__(self, "distance", distance)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Counts(Shown):
     """How often an event happened on each side of a pair.
 

@@ -65,6 +65,7 @@ _ROW: Final = re.compile(r"  (?! )(.{12}) (\S.*)")
 """A line of a report: two spaces, a label of up to twelve characters, a space, words."""
 
 _WORDS: Final = {None: "untested", True: "refuted", False: "stands"}
+_PLAIN: Final[tuple[Any, ...]] = Shown.__str__, object.__str__
 _DEPTH: Final = 3
 """Records in records are opened so deep."""
 
@@ -150,7 +151,7 @@ def _body(record: Any, depth: int) -> str:
 def _report(record: Any) -> str:
     """The report of a record, empty where it is no more than its fields."""
     own = type(record).__str__
-    return "" if own in (Shown.__str__, object.__str__) and is_dataclass(record) else str(record)
+    return "" if own in _PLAIN and is_dataclass(record) else str(record)
 
 
 def _fields(record: Any, depth: int) -> list[tuple[str, str, bool]]:
