@@ -13,7 +13,7 @@ SOURCES := pyproject.toml Cargo.toml Cargo.lock $(shell find rust -name '*.rs')
 # pyo3 builds against this interpreter, and finds it without an activated environment.
 export PYO3_PYTHON := $(abspath $(BIN)/python)
 
-.PHONY: audit test setup lint format rust-test smoke python-test extras-test bench wheel clean
+.PHONY: audit test setup lint format rust-test smoke python-test extras-test bench docs wheel clean
 
 # The main job: every published system audited, one table and one picture in $(OUT).
 audit: $(VENV)/package
@@ -87,6 +87,16 @@ bench: $(VENV)/dev
 	$(BIN)/python -m pytest benches -q -o addopts= --benchmark-json=$(OUT)/benchmarks.json \
 	    --benchmark-columns=min,median,rounds --benchmark-sort=min
 	$(BIN)/python benches/record.py $(OUT)/benchmarks.json
+
+# The site, in $(OUT)/docs: beside the optional packages, for its examples use them all.
+$(EXTRAS)/docs: $(EXTRAS)/done
+	$(EXTRAS)/bin/python -m pip --disable-pip-version-check --quiet install \
+	    --constraint constraints.txt --group docs
+	touch $@
+
+docs: $(EXTRAS)/docs
+	$(EXTRAS)/bin/python -m sphinx --builder html --jobs 2 --quiet --fail-on-warning --keep-going \
+	    --nitpicky docs $(OUT)/docs
 
 wheel: $(VENV)/dev
 	$(BIN)/maturin build --release --locked --out dist
