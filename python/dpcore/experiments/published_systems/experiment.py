@@ -21,8 +21,9 @@ from ...mechanisms.native import law_of
 from ...mechanisms.systems import System
 from ...pairs import distance
 from ...published import SYSTEMS
+from ...records import Shown
 from ...report.text import epsilon
-from ..running import SEED, Job, check, listed, own, run_audits
+from ..running import SEED, Job, Tabled, check, listed, own, run_audits
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,8 +41,8 @@ _SHARE = 10
 """The two attacks that learn their event count a tenth of the trials: a draw costs them more."""
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+@dataclass(frozen=True, slots=True, repr=False)
+class Config(Shown):
     """What to audit, and how long.
 
     Args:
@@ -79,8 +80,8 @@ class Config:
         object.__setattr__(self, "dims", dims)
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+@dataclass(frozen=True, slots=True, repr=False)
+class Row(Shown):
     """One system at one number of entries, under one attack.
 
     Args:
@@ -172,8 +173,8 @@ def _job(config: Config, dim: int, attack: str, system: System) -> Job:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+@dataclass(frozen=True, slots=True, repr=False)
+class Result(Tabled):
     """The audits, attack by attack and system by system.
 
     Args:
