@@ -63,7 +63,7 @@ def rows(audit: Audit) -> list[tuple[str, str]]:
     if audit.nan or audit.nan_prime:
         table.append(("NaN entries", f"{audit.nan:,} on x, {audit.nan_prime:,} on x'"))
     if audit.floating_point is not None and not audit.checks:
-        table.append(("rounding", _floats(audit)))
+        table += [("rounding", _floats(audit)), ("meaning", ROUNDING)]
     table.append(("seed", _seed(audit)))
     if audit.runs_on:
         table.append(("device", audit.runs_on))
@@ -88,6 +88,13 @@ def by_itself(audit: Audit) -> str:
     certainty = f"{100 * audit.confidence:g} %"
     return f"the rows certified and rounding hold at {certainty} each by itself, not both at once"
 
+
+ROUNDING = (
+    "the last bits of raw floats give the input away, as they do for every textbook sampler of "
+    "continuous noise (Mironov 2012): where outputs are released, round them to a coarse grid or "
+    "draw discrete noise"
+)
+"""What a floating-point finding says, and what to do about it."""
 
 NOTHING = "nothing: no bound holds, for the rows are not independent draws"
 """What an audit certifies that a check of its rows made invalid."""
