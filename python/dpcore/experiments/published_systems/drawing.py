@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ...published import SYSTEMS
-from ...report.text import BLUE, GREY, INK, RED
-from ..drawing import SMALL, TEXT, canvas, tidy
+from ...report.style import BLUE, GREY, INK, RED
+from ..drawing import SMALL, TEXT, canvas, dressed, tidy
 from .experiment import Result, Row
 
 if TYPE_CHECKING:
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def figure(result: Result) -> Figure:
+def figure(result: Result, ax: Any = None) -> Figure:
     """Certified bounds as bars, closed forms as diamonds or arrows, the claim as a line."""
-    picture = canvas(3.6)
+    picture = canvas(3.6, ax)
     panels = picture.subplots(1, len(result.config.dims), sharey=True, squeeze=False)[0]
     # Sound systems on top, so that what is refuted should be exactly the lower group.
     order = sorted(SYSTEMS, key=lambda cls: not cls.sound)
@@ -38,7 +38,7 @@ def figure(result: Result) -> Figure:
     picture.legend(
         handles=_legend(), loc="outside upper center", ncols=5, frameon=False, fontsize=SMALL
     )
-    return picture
+    return dressed(picture)
 
 
 def _panel(axes: Axes, rows: tuple[Row, ...], places: dict[str, int], claim: float) -> None:

@@ -190,7 +190,7 @@ class Result(Tabled):
 
         return plain(self)
 
-    def plot(self) -> Figure:
+    def plot(self, ax: Any = None) -> Figure:
         """The certified bounds as bars, beside the closed form and the claim.
 
         Returns:
@@ -198,7 +198,7 @@ class Result(Tabled):
         """
         from .drawing import figure
 
-        return figure(self)
+        return figure(self, ax)
 
 
 def _miss(row: Row) -> str:
