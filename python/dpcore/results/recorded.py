@@ -221,15 +221,21 @@ class OutputsAudit(Record):
 
         return page_of_outputs(self, path)
 
-    def plot(self) -> Figure:
-        """A picture of the audit: certified bound, estimate and claim.
+    def plot(self, ax: Any = None) -> Figure:
+        """Certified bound, estimate and claim on one axis, in the style in force.
+
+        Args:
+            ax: matplotlib axes to draw on; None makes a figure of pyplot, for `plt.show()`.
 
         Returns:
-            A matplotlib figure.
-        """
-        from ..report.text import figure
+            The matplotlib figure.
 
-        return figure(self)
+        Raises:
+            TypeError: if `ax` is no axes.
+        """
+        from ..report.curves import figure
+
+        return figure(self, ax)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data: what `from_dict` needs, and the figures that follow."""
