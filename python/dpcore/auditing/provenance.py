@@ -108,7 +108,7 @@ def _source(layers: list[Any]) -> tuple[str, str]:
         return " around ".join(name for name, _ in written), "\n".join(t for _, t in written)
     if layers[-1] is None:
         return _RECORDED, ""
-    last = layers[-1] if isinstance(layers[-1], (types.FunctionType, type)) else type(layers[-1])
+    last = _parts(layers[-1])[0]
     root = _module(last).partition(".")[0]
     if root in _RELEASED:
         return f"{_module(last)}.{last.__qualname__} of {root} {_version(root)}", ""
@@ -117,10 +117,18 @@ def _source(layers: list[Any]) -> tuple[str, str]:
 
 def _defined(layers: list[Any]) -> Iterator[Any]:
     """The functions and classes of the layers, those of released packages left out."""
-    for layer in layers:
-        one = layer if isinstance(layer, (types.FunctionType, type)) else type(layer)
+    parts = (part for layer in layers for part in _parts(layer))
+    for one in dict.fromkeys(parts):
         if _module(one).partition(".")[0] not in (*_RELEASED, "builtins", "functools"):
             yield one
+
+
+def _parts(layer: Any) -> list[Any]:
+    """A function or class; the class of any other object, and of all modules in one of torch."""
+    if isinstance(layer, (types.FunctionType, type)):
+        return [layer]
+    kind = getattr(getattr(sys.modules.get("torch"), "nn", None), "Module", ())
+    return [type(part) for part in layer.modules()] if isinstance(layer, kind) else [type(layer)]
 
 
 def _called(one: Any) -> str:
@@ -166,8 +174,8 @@ def _versions(layers: list[Any]) -> tuple[tuple[str, str], ...]:
 
 def _roots(layers: list[Any]) -> Iterator[str]:
     """Packages that the layers are of, or whose names stand in what a user wrote."""
-    for layer in layers:
-        kinds = (layer,) if isinstance(layer, types.FunctionType) else type(layer).__mro__
+    for part in dict.fromkeys(part for layer in layers for part in _parts(layer)):
+        kinds = (part,) if isinstance(part, types.FunctionType) else part.__mro__
         for one in kinds:
             package, _, inside = _module(one).partition(".")
             yield package

@@ -92,6 +92,7 @@ pre { margin: 0; padding: 0.75rem 0.9rem; background: var(--panel); border-radiu
   font: 0.875rem/1.5 ui-monospace, monospace; white-space: pre-wrap }
 li { margin: 0.4rem 0 }
 summary { cursor: pointer; margin-bottom: 0.5rem }
+table + details { margin-top: 0.75rem }
 @media (max-width: 40rem) {
   .wide { display: none }
   .narrow { display: block }
