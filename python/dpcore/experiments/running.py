@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,9 +13,9 @@ from ..auditing.run import Audit, audit
 from ..errors import confidence_level, count, integer, invalid, mistyped
 from ..mechanisms import Native
 from ..progress import Progress
-from ..records import Pair
+from ..records import Pair, Shown
 
-__all__ = ["SEED", "Job", "cell_seed", "check", "gathered", "listed", "own", "run_audits"]
+__all__ = ["SEED", "Job", "Tabled", "cell_seed", "check", "gathered", "listed", "own", "run_audits"]
 
 SEED = 2022
 """The seed of the published files: the year of the paper."""
@@ -39,6 +39,28 @@ class Job:
     pair: Pair
     claim: float
     key: str
+
+
+class Tabled(Shown):
+    """A result: `repr` says in one line what it holds, `str` is its table."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        """The experiment, and how much of it there is."""
+        name = type(self).__module__.split(".")[-2].replace("_", "-")
+        values = ((field.name, getattr(self, field.name)) for field in fields(self))  # type: ignore[arg-type]
+        parts = [f"{len(value):,} {what}" for what, value in values if isinstance(value, tuple)]
+        ended = ", ended early" if getattr(self, "partial", False) else ""
+        return f"<{type(self).__name__} of {name}: {', '.join(parts)}{ended}>"
+
+    def __str__(self) -> str:
+        """The figures as aligned text."""
+        return str(self.table())
+
+    def table(self) -> str:
+        """The figures as aligned plain text."""
+        raise NotImplementedError(f"{type(self).__name__} has no table")
 
 
 def cell_seed(seed: int, key: str) -> int:

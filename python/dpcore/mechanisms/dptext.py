@@ -40,7 +40,7 @@ def _log_votes(noise: DPTextNoise, a: Logs, up: bool) -> Tails:
         ),
     )
 )
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class DPTextNoise(Primitive):
     """The noise of DPText as published: ``x - b sgn(u) ln(1 - 2 abs(u))``, u uniform on [0, 1).
 

@@ -26,7 +26,7 @@ def log_tails(scale: float, a: Logs, up: bool) -> Tails:
         cost=unbounded("one-sided noise: an output below one input is impossible there"),
     )
 )
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Exponential(Primitive):
     """Additive exponential noise: ``x + s``, density ``exp(-s/b) / b`` for s >= 0.
 

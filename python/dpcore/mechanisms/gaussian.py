@@ -36,7 +36,7 @@ def _cost(noise: Gaussian, apart: float) -> Cost:
 
 
 @with_law(Law(log_votes=_log_votes, support=everywhere, cost=_cost, norm="l2"))
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Gaussian(Primitive):
     """Additive Gaussian noise: ``x + s``, s normal with mean 0 and standard deviation sigma.
 

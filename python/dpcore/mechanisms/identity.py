@@ -24,7 +24,7 @@ def _log_votes(noise: Identity, a: Logs, up: bool) -> Tails:
         cost=unbounded("no noise: the output is the input"),
     )
 )
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Identity(Primitive):
     """No noise: the output is the input. The "no privacy" end of the scale.
 

@@ -34,7 +34,7 @@ def _level(norm: str, radius: float, dim: int, share: float) -> float:
     return level
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class System(Native):
     """What every system has: epsilon, which is its claim, and the facts about that claim.
 
@@ -82,7 +82,7 @@ class System(Native):
         raise NotImplementedError(f"{type(self).__name__} states no pair")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Sensitive(System):
     """Systems calibrated to an L1 sensitivity that the caller states."""
 
@@ -97,7 +97,7 @@ class Sensitive(System):
         return Pair(np.zeros(dim), np.full(dim, level))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Clipped(System):
     """Systems that clip every input to a ball of radius `clip`, so that any two are neighbours."""
 

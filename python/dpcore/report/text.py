@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html as markup
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ from ..results.certificate import level
 from ..results.recorded import OutputsAudit
 from . import distances
 from .next_step import next_step
+from .short import card
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -218,25 +218,8 @@ def text(audit: Audit) -> str:
 
 
 def html(audit: Audit) -> str:
-    """The report as an HTML table for a notebook."""
-    return as_table(audit.name, audit.refuted, [*rows(audit), ("time", _time(audit))])
-
-
-def as_table(name: str, refuted: bool | None, lines: list[tuple[str, str]]) -> str:
-    """Rows of a report as an HTML table, the verdict in its colour."""
-    # Not green: a claim that stands is not a claim that was proved.
-    colour = {None: GREY, True: RED, False: BLUE}[refuted]
-    cells = []
-    for label, line in lines:
-        # Nor bold, unless it is refuted: nothing else that an audit says is an outcome.
-        weight = ";font-weight:bold" if refuted else ""
-        style = f"color:{colour}{weight}" if label == "verdict" else ""
-        cells.append(
-            f'<tr><th style="text-align:left">{label}</th>'
-            f'<td style="text-align:left;{style}">{markup.escape(line)}</td></tr>'
-        )
-    caption = f"<caption><b>{markup.escape(name)}</b></caption>"
-    return f"<table>{caption}{''.join(cells)}</table>"
+    """The report as HTML for a notebook."""
+    return card(audit.name, [*rows(audit), ("time", _time(audit))], audit.refuted)
 
 
 def figure(audit: Audit | OutputsAudit) -> Figure:

@@ -17,8 +17,9 @@ from ...errors import integer, real
 from ...mechanisms.native import law_of
 from ...pairs import distance
 from ...published import SYSTEMS
+from ...records import Shown
 from ...report.text import epsilon
-from ..running import SEED, Job, check, listed, own, run_audits
+from ..running import SEED, Job, Tabled, check, listed, own, run_audits
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,8 +29,8 @@ CLASSES = {cls.__name__: cls for cls in SYSTEMS}
 """The published systems by name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+@dataclass(frozen=True, slots=True, repr=False)
+class Config(Shown):
     """What to audit, and how long.
 
     Args:
@@ -63,8 +64,8 @@ class Config:
         object.__setattr__(self, "dims", dims)
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+@dataclass(frozen=True, slots=True, repr=False)
+class Row(Shown):
     """One system at one number of entries.
 
     Args:
@@ -136,8 +137,8 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     return Result(config, rows, partial, time.perf_counter() - begun)
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+@dataclass(frozen=True, slots=True, repr=False)
+class Result(Tabled):
     """The audits, system by system.
 
     Args:
