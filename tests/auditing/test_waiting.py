@@ -164,7 +164,7 @@ def test_fewer_blocks_than_threads_are_told():
 # The forecast.
 
 SLOW = Forecast(
-    seconds=0.05, calls=3, search=0, limit=None, pilot=lambda trials: min(256, trials),
+    seconds=0.05, calls=3, search=0, first=0, limit=None, pilot=lambda trials: min(256, trials),
     trials=10**6, early=False, most=lambda trials: float(np.log(trials / 3.7)), claim=6.0,
     threads=1, block=4096, one_by_one=True, shared=False,
 )  # fmt: skip

@@ -339,6 +339,7 @@ def test_a_part_that_was_changed_is_a_value_error(record):
 
 ADDED = (
     "notes", "neighbour", "randomness", "runs_on", "clean", "declared_loss", "searched", "spent",
+    "provenance",
 )  # fmt: skip
 
 

@@ -58,6 +58,7 @@ def record(request: Request, source: Source, fitted: Fitted, counts: Counts, **m
         searched=request.searched,
         seconds=request.course.seconds("count"),
         spent=tuple(Spent(*one) for one in request.course.spent()),
+        provenance=(request.provenance,),
         **more,
     )
 

@@ -37,14 +37,14 @@ from ..mechanisms.repeating import is_shared
 from ..pairs import Neighbour, Search, Searched, distance
 from ..pairs.comparing import same
 from ..published import is_native
-from ..records import Counts, Pair
-from ..results.figures import per_distance
+from ..records import Pair
+from ..results.provenance import Provenance
 from ..sampling.course import Course
-from ..sampling.forecast import Forecast
 from ..sampling.sources import CallableDraws, NativeDraws, Source
 from ..streams import MOST_DRAWS, Rng, block_of, seed_of, threads_of
 from .answer_types import shape_of
-from .pairing import Asked, asked, dim_of, draws_of, settle
+from .pairing import Asked, asked, dim_of, settle
+from .provenance import provenance_of
 from .randomness import Heard, refuse_threads, runs_in, shared_globals, whose
 from .sequential import BLOCK
 
@@ -80,6 +80,7 @@ class Arguments:
     block: int | None
     threads: int | None
     executor: Executor | None
+    source: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +99,7 @@ class Request(Arguments):
     wanted: Asked
     seed: int
     shape: tuple[int, ...]
+    provenance: Provenance
     randomness: str = "not known"
     globals: bool = False
     doubted: tuple[str, ...] = ()
@@ -139,33 +141,7 @@ class Request(Arguments):
         """Whether the floating-point finding is looked for."""
         return self.floats or self.attack.looks_at_floats
 
-    @property
-    def forecast(self) -> Forecast:
-        """What is to come, as the course of the probe shows it."""
-        search, source = self.wanted.search, self.source()
-        name = self.bound if self.stop == "fixed" else "anytime"
-        bound, at, apart = BOUNDS[name], (self.delta, self.confidence), self.pair.distance
-
-        def most(trials: int) -> float:
-            return per_distance(bound(Counts(trials, trials, 0, trials), *at), self.delta, apart)
-
-        return Forecast(
-            seconds=self.course.fastest,
-            calls=self.course.calls,
-            search=draws_of(self.wanted, self.pilot_size),
-            limit=None if search is None else search.seconds,
-            pilot=lambda trials: self.pilot or self.attack.default_pilot(trials),
-            trials=self.trials,
-            early=self.stop != "fixed",
-            most=None if self.attack.pools else most,
-            claim=self.claim,
-            threads=source.threads,
-            block=source.block,
-            one_by_one=one_by_one(self.mechanism),
-            shared=is_shared(self.mechanism),
-        )
-
-    def source(self, pair: Pair | None = None) -> Source:
+    def drawn(self, pair: Pair | None = None) -> Source:
         """Where the draws of a pair come from."""
         pair = self.pair if pair is None else pair
         end = self.start + self.trials
@@ -205,6 +181,7 @@ class Request(Arguments):
 def request_of(given: Arguments, course: Course) -> Request:
     """Check every argument before anything is drawn; the course hears of what is tried."""
     course.step("probe", "trying the mechanism")
+    made = provenance_of(given.mechanism, given.source)
     trials, start = count("trials", given.trials), integer("start", given.start, 0)
     delta, confidence = delta_level(given.delta), confidence_level(given.confidence)
     mechanism, claim, delta = _stated(
@@ -237,7 +214,9 @@ def request_of(given: Arguments, course: Course) -> Request:
         given, mechanism=mechanism, pair=pair, attack=attack, trials=trials, start=start,
         claim=claim, delta=delta, confidence=confidence, route=route,
     )  # fmt: skip
-    request = Request(**vars(checked), wanted=wanted, seed=seed, shape=shape, course=course)
+    request = Request(
+        **vars(checked), wanted=wanted, seed=seed, shape=shape, provenance=made, course=course
+    )
     _check_size(request)
     return _probed(request)
 
@@ -253,7 +232,7 @@ def _probed(request: Request) -> Request:
     own = getattr(mechanism, "reproducible", True) is False
     if request.attack.times:
         return replace(request, randomness="own") if own else request
-    source, trials = request.source(), request.start + request.trials
+    source, trials = request.drawn(), request.start + request.trials
     draws = Heard(**vars(source.draws), course=request.course)
     request = replace(request, doubted=replace(source, draws=draws).doubts())
     found = "own" if own else whose(draws, trials)
@@ -270,7 +249,7 @@ def _probed(request: Request) -> Request:
 def _check_size(request: Request) -> None:
     if request.attack.times:
         return
-    source = request.source()
+    source = request.drawn()
     if (request.start + request.trials) * source.elements >= MOST_DRAWS:
         raise invalid("trials", "small enough that trials x dim is below 2**63", request.trials)
     if request.start % source.block and not source.draws.native:
@@ -357,7 +336,7 @@ def settled(request: Request) -> Request:
     if pair is None:
         attack = scoring(request.attack, "to choose among pairs")
         at = request.goal, request.pilot_size, request.seed
-        pair, searched = settle(request.wanted, request.source, attack, *at, request.course)
+        pair, searched = settle(request.wanted, request.drawn, attack, *at, request.course)
     mechanism = request.mechanism
     clean = clean_pair(mechanism, pair)
     if clean is not None and not request.null and same(clean.x, clean.x_prime):

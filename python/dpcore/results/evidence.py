@@ -41,6 +41,7 @@ from .findings import (
     both_spent,
     less_repeated,
 )
+from .provenance import Provenance
 
 __all__ = ["Evidence"]
 
@@ -95,6 +96,7 @@ class Evidence(Record):
         threads: threads used (not compared).
         seconds: time taken to count (not compared).
         spent: time and outputs of every step (not compared); empty in older files.
+        provenance: how each run that was added up was made (not compared).
     """
 
     mechanism: Any = field(metadata=told(objects=True))
@@ -152,6 +154,9 @@ class Evidence(Record):
     seconds: float = field(default=0.0, compare=False, metadata=told(number, total, always=True))
     spent: tuple[Spent, ...] = field(
         default=(), compare=False, metadata=told(several(Spent), both_spent, objects=True)
+    )
+    provenance: tuple[Provenance, ...] = field(
+        default=(), compare=False, metadata=told(several(Provenance), total, objects=True)
     )
 
     @property

@@ -26,6 +26,7 @@ class Forecast:
         seconds: for one output, at best.
         calls: that were timed.
         search: draws a side to choose the pair.
+        first: draws a side of the first pilot of a search, which is always finished.
         limit: seconds that a search may take, or None.
         pilot: draws a side that choose the event, for so many trials.
         trials: draws a side that are counted.
@@ -41,6 +42,7 @@ class Forecast:
     seconds: float
     calls: int
     search: int
+    first: int
     limit: float | None
     pilot: Callable[[int], int]
     trials: int
@@ -72,7 +74,7 @@ class Forecast:
     def _takes(self, trials: int) -> float:
         search = 2 * self.search * self.seconds
         if self.limit is not None:
-            search = min(search, self.limit)
+            search = min(search, max(self.limit, 2 * self.first * self.seconds))
         blocks = -(-trials // self.block)
         counted = 2 * (self.pilot(trials) + trials) * self.seconds
         return search + counted / max(1, min(self.threads, blocks))
