@@ -16,7 +16,7 @@ from .events import Vote
 from .mechanisms.laws import Logs, log_complement
 from .mechanisms.native import Clip, Native, law_of, log_votes
 from .published import is_native
-from .records import Pair
+from .records import Pair, Shown
 
 __all__ = ["VoteLaw", "loss", "vote_log_probabilities", "vote_loss"]
 
@@ -27,8 +27,8 @@ _EXACT_BINOMIAL = 4096
 """Up to here the central binomial coefficient is an exact integer, beyond it Stirling's series."""
 
 
-@dataclass(frozen=True, slots=True)
-class VoteLaw:
+@dataclass(frozen=True, slots=True, repr=False)
+class VoteLaw(Shown):
     """The law of the majority vote on both sides of a pair, in natural logarithms.
 
     Args:

@@ -206,6 +206,13 @@ class Estimate(Record):
 
         return draw_convergence(self, ax)
 
+    def __repr__(self) -> str:
+        """One line: D_1 in both directions, and the orders resolved."""
+        first = " and ".join(f"{value:.4g}" for value in self.kl)
+        orders = " and ".join("none" if a is None else f"{a:.4g}" for a in self.alpha_max)
+        found = f"D_1 = {first} nats, orders resolved to {orders}"
+        return f"<Estimate by {self.method}: {found}, seed={self.seed}>"
+
     def __str__(self) -> str:
         """Belief first, then the curve, the checks and the seed."""
         from .report.text import estimate_text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html as markup
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ from ..results.certificate import level
 from ..results.recorded import OutputsAudit
 from . import distances
 from .next_step import next_step
+from .short import card
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,7 +63,7 @@ def rows(audit: Audit) -> list[tuple[str, str]]:
     if audit.nan or audit.nan_prime:
         table.append(("NaN entries", f"{audit.nan:,} on x, {audit.nan_prime:,} on x'"))
     if audit.floating_point is not None and not audit.checks:
-        table.append(("rounding", _floats(audit)))
+        table += [("rounding", _floats(audit)), ("meaning", ROUNDING)]
     table.append(("seed", _seed(audit)))
     if audit.runs_on:
         table.append(("device", audit.runs_on))
@@ -88,6 +88,13 @@ def by_itself(audit: Audit) -> str:
     certainty = f"{100 * audit.confidence:g} %"
     return f"the rows certified and rounding hold at {certainty} each by itself, not both at once"
 
+
+ROUNDING = (
+    "the last bits of raw floats give the input away, as they do for every textbook sampler of "
+    "continuous noise (Mironov 2012): where outputs are released, round them to a coarse grid or "
+    "draw discrete noise"
+)
+"""What a floating-point finding says, and what to do about it."""
 
 NOTHING = "nothing: no bound holds, for the rows are not independent draws"
 """What an audit certifies that a check of its rows made invalid."""
@@ -218,25 +225,8 @@ def text(audit: Audit) -> str:
 
 
 def html(audit: Audit) -> str:
-    """The report as an HTML table for a notebook."""
-    return as_table(audit.name, audit.refuted, [*rows(audit), ("time", _time(audit))])
-
-
-def as_table(name: str, refuted: bool | None, lines: list[tuple[str, str]]) -> str:
-    """Rows of a report as an HTML table, the verdict in its colour."""
-    # Not green: a claim that stands is not a claim that was proved.
-    colour = {None: GREY, True: RED, False: BLUE}[refuted]
-    cells = []
-    for label, line in lines:
-        # Nor bold, unless it is refuted: nothing else that an audit says is an outcome.
-        weight = ";font-weight:bold" if refuted else ""
-        style = f"color:{colour}{weight}" if label == "verdict" else ""
-        cells.append(
-            f'<tr><th style="text-align:left">{label}</th>'
-            f'<td style="text-align:left;{style}">{markup.escape(line)}</td></tr>'
-        )
-    caption = f"<caption><b>{markup.escape(name)}</b></caption>"
-    return f"<table>{caption}{''.join(cells)}</table>"
+    """The report as HTML for a notebook."""
+    return card(audit.name, [*rows(audit), ("time", _time(audit))], audit.refuted)
 
 
 def figure(audit: Audit | OutputsAudit) -> Figure:

@@ -17,6 +17,7 @@ from ..errors import delta_level
 from ..events import event_of
 from ..mechanisms.callables import name_of
 from ..published import is_native
+from ..records import one_line
 from . import certificate
 from .evidence import Evidence
 from .figures import per_distance, verdict
@@ -226,8 +227,8 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
     def __repr__(self) -> str:
         """One line: what was audited and what came out."""
         bound = "" if self.checks else f", epsilon_lower={self.epsilon_lower:.6g}"
-        found = self.verdict + bound
-        return f"<Audit of {self.name}: {found}, seed={self.seed}>"
+        found = one_line(self.verdict, 60) + bound
+        return f"<Audit of {one_line(self.name, 60)}: {found}, seed={self.seed}>"
 
     def __str__(self) -> str:
         """The report; its last line holds time and speed."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..bounds import guesses_needed
 from ..errors import confidence_level, delta_level
-from ..records import Counts, Pair, Record
+from ..records import Counts, Pair, Record, one_line
 from .fields import a, checked, lists_of, loss, one_of, perhaps, seed, told
 from .figures import empirical_loss, log_ratio, numerator_first, per_distance, verdict
 from .guesses import BOUNDS, ROWS, UNKNOWN, Guesses
@@ -184,8 +184,9 @@ class OutputsAudit(Record):
 
     def __repr__(self) -> str:
         """One line: what was audited and what came out."""
-        found = f"{self.verdict}, epsilon_lower={self.epsilon_lower:.6g}"
-        return f"<OutputsAudit of {self.name}: {found}, seed={self.seed}>"
+        bound = "" if self.doubts else f", epsilon_lower={self.epsilon_lower:.6g}"
+        found = one_line(self.verdict, 60) + bound
+        return f"<OutputsAudit of {one_line(self.name, 60)}: {found}, seed={self.seed}>"
 
     def __str__(self) -> str:
         """The report."""

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...records import Record
 from ...report.encoding import encode
-from ...report.text import BLUE, GREEN, GREY, INK, as_table, claimed, counted, epsilon
+from ...report.short import card
+from ...report.text import BLUE, GREEN, GREY, INK, claimed, counted, epsilon
 from .certifying import ASSUMING
 from .judging import Measured
 from .record import Floor, Inference
@@ -46,8 +47,8 @@ def text(found: Inference) -> str:
 
 
 def html(found: Inference) -> str:
-    """The report as an HTML table for a notebook."""
-    return as_table(_name(found), None, rows(found))
+    """The report as HTML for a notebook."""
+    return card(_name(found), rows(found))
 
 
 def _name(found: Inference) -> str:
