@@ -23,7 +23,10 @@ def test_the_package_re_exports_and_nothing_else():
     tree = ast.parse((PACKAGE / "__init__.py").read_text())
     kinds = {type(node) for node in tree.body}
     assert kinds == {ast.Expr, ast.ImportFrom, ast.Assign, ast.If, ast.FunctionDef}
-    assert [node.name for node in tree.body if isinstance(node, ast.FunctionDef)] == ["__getattr__"]
+    assert [node.name for node in tree.body if isinstance(node, ast.FunctionDef)] == [
+        "__getattr__",
+        "__dir__",
+    ]
     assert [ast.unparse(node.test) for node in tree.body if isinstance(node, ast.If)] == [
         "TYPE_CHECKING"
     ]

@@ -35,7 +35,7 @@ __all__ = [
 
 def __dir__() -> list[str]:
     """Its own names: what it imports can be imported from here too, but is not shown."""
-    return __all__
+    return [*__all__]
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -337,7 +337,7 @@ def test_a_part_that_was_changed_is_a_value_error(record):
         Audit.from_json(json.dumps(record))
 
 
-ADDED = ("notes", "neighbour", "randomness", "runs_on", "clean", "declared_loss")
+ADDED = ("notes", "neighbour", "randomness", "runs_on", "clean", "declared_loss", "provenance")
 
 
 @pytest.mark.parametrize("name", [name for name in RECORD if name not in ("derived", *ADDED)])

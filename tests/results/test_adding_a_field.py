@@ -37,6 +37,7 @@ UNSEEN = {
     "floating_point": "the row `rounding`: test_report",
     "curve": "pictures alone",
     "slices": "the row of early stop: test_report",
+    "provenance": "the page and the JSON: test_made",
 }
 """Fields that the text of this audit does not show, and where they are."""
 

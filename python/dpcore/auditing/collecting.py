@@ -56,6 +56,7 @@ def record(request: Request, source: Source, fitted: Fitted, counts: Counts, **m
         clean=request.clean,
         declared_loss=request.declared_loss,
         runs_on=runs_on(request.mechanism),
+        provenance=(request.provenance,),
         **more,
     )
 

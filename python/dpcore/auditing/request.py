@@ -38,9 +38,11 @@ from ..pairs import Neighbour, Search, distance
 from ..pairs.comparing import same
 from ..published import is_native
 from ..records import Pair
+from ..results.provenance import Provenance
 from ..sampling.sources import CallableDraws, NativeDraws, Source
 from ..streams import MOST_DRAWS, PROBE, Rng, block_of, seed_of, threads_of
 from .pairing import Asked, asked, dim_of, settle
+from .provenance import provenance_of
 from .randomness import runs_in, shared_globals, whose
 from .sequential import BLOCK
 
@@ -76,6 +78,7 @@ class Arguments:
     block: int | None
     threads: int | None
     executor: Executor | None
+    source: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +97,7 @@ class Request(Arguments):
     wanted: Asked
     seed: int
     shape: tuple[int, ...]
+    provenance: Provenance
     randomness: str = "not known"
     globals: bool = False
     doubted: tuple[str, ...] = ()
@@ -133,7 +137,7 @@ class Request(Arguments):
         """Whether the floating-point finding is looked for."""
         return self.floats or self.attack.looks_at_floats
 
-    def source(self, pair: Pair | None = None) -> Source:
+    def drawn(self, pair: Pair | None = None) -> Source:
         """Where the draws of a pair come from."""
         pair = self.pair if pair is None else pair
         end = self.start + self.trials
@@ -170,6 +174,7 @@ class Request(Arguments):
 
 def request_of(given: Arguments) -> Request:
     """Check every argument before anything is drawn."""
+    made = provenance_of(given.mechanism, given.source)
     trials, start = count("trials", given.trials), integer("start", given.start, 0)
     delta, confidence = delta_level(given.delta), confidence_level(given.confidence)
     mechanism, claim, delta = _stated(
@@ -202,7 +207,7 @@ def request_of(given: Arguments) -> Request:
         given, mechanism=mechanism, pair=pair, attack=attack, trials=trials, start=start,
         claim=claim, delta=delta, confidence=confidence, route=route,
     )  # fmt: skip
-    request = Request(**vars(checked), wanted=wanted, seed=seed, shape=shape)
+    request = Request(**vars(checked), wanted=wanted, seed=seed, shape=shape, provenance=made)
     _check_size(request)
     return _probed(request)
 
@@ -218,7 +223,7 @@ def _probed(request: Request) -> Request:
     own = getattr(mechanism, "reproducible", True) is False
     if request.attack.times:
         return replace(request, randomness="own") if own else request
-    source, trials = request.source(), request.start + request.trials
+    source, trials = request.drawn(), request.start + request.trials
     draws, request = source.draws, replace(request, doubted=source.doubts())
     assert isinstance(draws, CallableDraws)
     found = "own" if own else whose(draws, trials)
@@ -259,7 +264,7 @@ def _shape_of(mechanism: Any, pair: Pair, seed: int) -> tuple[int, ...]:
 def _check_size(request: Request) -> None:
     if request.attack.times:
         return
-    source = request.source()
+    source = request.drawn()
     if (request.start + request.trials) * source.elements >= MOST_DRAWS:
         raise invalid("trials", "small enough that trials x dim is below 2**63", request.trials)
     if request.start % source.block and not source.draws.native:
@@ -345,7 +350,7 @@ def settled(request: Request) -> Request:
     if pair is None:
         attack = scoring(request.attack, "to choose among pairs")
         pair = settle(
-            request.wanted, request.source, attack, request.goal, request.pilot_size, request.seed
+            request.wanted, request.drawn, attack, request.goal, request.pilot_size, request.seed
         )
     mechanism = request.mechanism
     clean = clean_pair(mechanism, pair)

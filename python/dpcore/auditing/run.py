@@ -40,6 +40,7 @@ def audit(
     block: int | None = None,
     threads: int | None = None,
     executor: Executor | None = None,
+    source: bool = True,
     progress: bool | None = None,
 ) -> Audit:
     """Attack a mechanism and certify a lower bound on the privacy loss that it really has.
@@ -97,6 +98,8 @@ def audit(
             callable draws from the global generators of Python, numpy or torch, every process has
             them seeded anew for each block; from another generator of its own it is refused, for
             every process would repeat its draws.
+        source: False leaves the mechanism's source text, and its hash, out of `Audit.provenance`
+            and so out of page and JSON.
         progress: show a bar; None shows it for long work on a terminal or in a notebook.
 
     Returns:
@@ -156,13 +159,14 @@ def audit(
         block=block,
         threads=threads,
         executor=executor,
+        source=source,
     )
     request = settled(request_of(given))
     if request.attack.times:
         return timed(request)
-    source = request.source()
+    drawn = request.drawn()
     if request.stop == "refuted":
-        return stopped_early(request, source, progress)
+        return stopped_early(request, drawn, progress)
     size, floats = request.pilot_size, request.looks_at_floats
-    draws = PilotDraws(source, request.known, request.goal, size, floats)
-    return counted(request, source, request.attack.fitted_on(draws), progress)
+    draws = PilotDraws(drawn, request.known, request.goal, size, floats)
+    return counted(request, drawn, request.attack.fitted_on(draws), progress)

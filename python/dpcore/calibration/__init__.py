@@ -34,3 +34,8 @@ __all__ = [
     "real_epsilon",
     "word_dropout",
 ]
+
+
+def __dir__() -> list[str]:
+    """Its own names: what it imports can be imported from here too, but is not shown."""
+    return [*__all__]

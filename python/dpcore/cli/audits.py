@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import attacks, published
+from ..auditing.provenance import commanded
 from ..auditing.run import Audit, audit
 from ..errors import AssumptionWarning, choice, count, invalid
 from ..events import Vote
@@ -52,7 +53,7 @@ _OF_SYSTEMS = tuple(
 """Options that describe a published system."""
 
 
-def run(asked: Asked) -> int:
+def run(asked: Asked, command: str = "") -> int:
     """Audit what was asked for, print the result, and return the exit status."""
     if asked.target is None:
         raise Usage("name a system or FILE.py:FUNCTION (dpcore audit --list shows the systems)")
@@ -72,6 +73,7 @@ def run(asked: Asked) -> int:
     else:
         mechanism, pair = _system(asked, asked.target)
         report = _audit(asked, mechanism, pair)
+    report = commanded(report, command)
     deliver(asked, report)
     if report.partial:
         return INTERRUPTED

@@ -57,6 +57,15 @@ Plot = Annotated[
     str | None, _in(_OUTPUT, "Save a picture, such as audit.png or .svg.", metavar="FILE")
 ]
 Json = Annotated[bool, _in(_OUTPUT, "Print one JSON document, nothing else.", "--json")]
+Html = Annotated[str | None, _in(_OUTPUT, "Save the whole report as one page.", metavar="FILE")]
+Source = Annotated[
+    bool,
+    _in(
+        _OUTPUT,
+        "Keep the mechanism's source text in page and JSON.",
+        "--source/--no-source",
+    ),
+]
 Progress = Annotated[
     bool | None,
     _in(
@@ -190,9 +199,8 @@ class Asked:
         int | None, _in(_RUN, "Number of threads. Default: all cores, 1 for your own mechanism.")
     ] = None
     plot: Plot = None
-    html: Annotated[
-        str | None, _in(_OUTPUT, "Save the whole report as one page.", metavar="FILE")
-    ] = None
+    html: Html = None
+    source: Source = True
     as_json: Json = False
     progress: Progress = None
 
@@ -248,6 +256,8 @@ class AskedOutputs:
     ] = False
     seed: Seed = None
     plot: Plot = None
+    html: Html = None
+    source: Source = True
     as_json: Json = False
 
 

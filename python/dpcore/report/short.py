@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..records import Record, Shown, full, one_line
+from ..records import Shown, full, one_line
 
 __all__ = ["card", "html"]
 
@@ -165,7 +165,7 @@ def _value(value: Any, depth: int) -> str:
     """A field: a record or several to be opened, anything else in a line."""
     if isinstance(value, Shown) and depth > 1 and len(full(value)) > 100:
         return _folded(one_line(repr(value), 80), _body(value, depth - 1))
-    many = type(value) is tuple and len(value) > 1 and all(isinstance(v, Record) for v in value)
+    many = type(value) is tuple and len(value) > 1 and all(isinstance(v, Shown) for v in value)
     if many and depth > 1:
         inner = "".join(f"<div>{_escaped(one_line(str(item), 300))}</div>" for item in value[:50])
         more = f"<div>and {len(value) - 50:,} more</div>" if len(value) > 50 else ""

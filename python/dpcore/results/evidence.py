@@ -29,6 +29,7 @@ from .fields import (
 )
 from .figures import numerator_first
 from .findings import RANDOMNESS, Finding, Scored, Slice, both_curves, both_findings, less_repeated
+from .provenance import Provenance
 
 __all__ = ["Evidence"]
 
@@ -81,6 +82,7 @@ class Evidence(Record):
             declares and not certified; None where it declares none.
         threads: threads used (not compared).
         seconds: time taken to count (not compared).
+        provenance: how each run that was added up was made (not compared).
     """
 
     mechanism: Any = field(metadata=told(objects=True))
@@ -133,6 +135,9 @@ class Evidence(Record):
     declared_loss: float | None = field(default=None, metadata=told(perhaps(number)))
     threads: int = field(default=1, compare=False, metadata=told(whole(1), larger, always=True))
     seconds: float = field(default=0.0, compare=False, metadata=told(number, total, always=True))
+    provenance: tuple[Provenance, ...] = field(
+        default=(), compare=False, metadata=told(several(Provenance), total, objects=True)
+    )
 
     @property
     def bound_counts(self) -> Counts:

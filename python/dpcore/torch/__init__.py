@@ -34,3 +34,8 @@ __all__ = [
     "mechanism",
     "noise_sources",
 ]
+
+
+def __dir__() -> list[str]:
+    """Its own names: what it imports can be imported from here too, but is not shown."""
+    return [*__all__]

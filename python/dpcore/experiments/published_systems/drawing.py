@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ...published import SYSTEMS
-from ...report.text import BLUE, GREY, INK, RED
-from ..drawing import SMALL, TEXT, canvas, tidy
+from ...report.style import BLUE, GREY, INK, RED
+from ..drawing import SMALL, TEXT, canvas, dressed, tidy
 from .experiment import ATTACKS, Result, Row
 
 if TYPE_CHECKING:
@@ -22,9 +22,9 @@ _RIGHT = 250.0
 """Where the axis ends, in units of the claim."""
 
 
-def figure(result: Result) -> Figure:
+def figure(result: Result, ax: Any = None) -> Figure:
     """Certified bounds as points on stems, the true loss as a bar or an arrow, the claim a line."""
-    picture = canvas(4.6)
+    picture = canvas(4.6, ax)
     panels = picture.subplots(1, len(result.config.dims), sharey=True, squeeze=False)[0]
     # Sound systems on top, so that what is refuted should be exactly the lower group.
     order = sorted(SYSTEMS, key=lambda cls: not cls.sound)
@@ -47,7 +47,7 @@ def figure(result: Result) -> Figure:
     picture.legend(
         handles=_legend(), loc="outside upper center", ncols=4, frameon=False, fontsize=SMALL
     )
-    return picture
+    return dressed(picture)
 
 
 def _system(axes: Axes, place: int, rows: dict[str, Row], claim: float) -> None:

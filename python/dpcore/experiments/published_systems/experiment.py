@@ -238,7 +238,7 @@ class Result(Tabled):
 
         return plain(self)
 
-    def plot(self) -> Figure:
+    def plot(self, ax: Any = None) -> Figure:
         """The certified bounds of every attack, beside the true loss and the claim.
 
         Returns:
@@ -246,7 +246,7 @@ class Result(Tabled):
         """
         from .drawing import figure
 
-        return figure(self)
+        return figure(self, ax)
 
 
 def refuting(rows: Iterable[Row]) -> tuple[str, ...]:
