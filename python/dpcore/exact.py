@@ -16,9 +16,15 @@ from .events import Vote
 from .mechanisms.laws import Logs, log_complement
 from .mechanisms.native import Clip, Native, law_of, log_votes
 from .published import is_native
-from .records import Pair
+from .records import Pair, Shown
 
 __all__ = ["VoteLaw", "loss", "vote_log_probabilities", "vote_loss"]
+
+
+def __dir__() -> list[str]:
+    """Its own names: what it imports can be imported from here too, but is not shown."""
+    return [*__all__]
+
 
 _MOST_DIFFERENT = 4096
 """Entries with unequal laws cost the square of their number: 0.3 s here, refused beyond."""
@@ -27,8 +33,8 @@ _EXACT_BINOMIAL = 4096
 """Up to here the central binomial coefficient is an exact integer, beyond it Stirling's series."""
 
 
-@dataclass(frozen=True, slots=True)
-class VoteLaw:
+@dataclass(frozen=True, slots=True, repr=False)
+class VoteLaw(Shown):
     """The law of the majority vote on both sides of a pair, in natural logarithms.
 
     Args:

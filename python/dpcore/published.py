@@ -1,5 +1,7 @@
 """Systems of the literature, parameterised as published, each with the claim it makes.
 
+For audits and experiments, not for releasing data: see `dpcore.sample`.
+
 A `claim` is what somebody says, not what is true: `sound` tells which claims hold, `fault` what
 is wrong with the others, and `default_pair` is the pair of inputs on which it shows.
 """
@@ -33,10 +35,10 @@ __all__ = [
 
 def __dir__() -> list[str]:
     """Its own names: what it imports can be imported from here too, but is not shown."""
-    return __all__
+    return [*__all__]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class LaplaceMechanism(Sensitive):
     """The Laplace mechanism: ``x + s``, s Laplace of scale b = sensitivity / epsilon.
 
@@ -67,7 +69,7 @@ class LaplaceMechanism(Sensitive):
         return Steps(Laplace(noise_scale("sensitivity / epsilon", self.sensitivity, self.epsilon)))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ADePT(Clipped):
     """ADePT as published: clip in L2 to C, add Laplace noise of scale 2 C / epsilon.
 
@@ -99,7 +101,7 @@ class ADePT(Clipped):
     sound: ClassVar[bool] = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ADePTClipL1(Clipped):
     """ADePT repaired by its clip: clip in L1 to C, add Laplace noise of scale 2 C / epsilon.
 
@@ -128,7 +130,7 @@ class ADePTClipL1(Clipped):
     sound: ClassVar[bool] = True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ADePTScaled(Clipped):
     """ADePT repaired by its noise: clip in L2 to C, noise of scale 2 C sqrt(dim) / epsilon.
 
@@ -163,7 +165,7 @@ class ADePTScaled(Clipped):
         return Steps(Laplace(scale), clip=Clip(self.ball, self.clip))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ADePTReference(System):
     """ADePT as the reference code simplifies it: zeros against ones, Laplace of scale 1 / epsilon.
 
@@ -208,7 +210,7 @@ class ADePTReference(System):
         return Steps(Laplace(noise_scale("1 / epsilon", 1.0, self.epsilon)))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class DPText(Sensitive):
     """DPText as published: Laplace noise by a formula whose uniform draw is not centred.
 
@@ -246,7 +248,7 @@ class DPText(Sensitive):
         return Steps(DPTextNoise(scale, self.nan))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class DPTextRepaired(Sensitive):
     """DPText with its uniform draw centred: the Laplace mechanism again.
 
@@ -279,7 +281,7 @@ class DPTextRepaired(Sensitive):
         return Steps(Laplace(scale, "centred"))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class HalvedOutput(Sensitive):
     """The reference code's "wrong sensitivity" control: ``(x + s) / 2``, s Laplace, full scale.
 
@@ -316,7 +318,7 @@ class HalvedOutput(Sensitive):
         return Steps(Laplace(scale), factor=0.5)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class HalfNoise(Sensitive):
     """The Laplace mechanism with half the noise it needs: b = sensitivity / (2 epsilon).
 

@@ -197,7 +197,7 @@ def _frozen(name: str, value: Any, kind: tuple[Any, int]) -> npt.NDArray[Any]:
     return frozen_array(array.astype(dtype))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Additive(ScoreAttack):
     """The log-likelihood ratio summed over binned features of numeric outputs.
 

@@ -34,7 +34,7 @@ _DEFAULT: tuple[ScoreAttack, ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Auto(ScoreAttack):
     """A portfolio: the scores of several attacks compete on pilot draws that fitted none of them.
 

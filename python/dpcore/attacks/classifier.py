@@ -145,7 +145,7 @@ def _in_parts(outputs: npt.NDArray[Any], features: Features, odds: Any) -> Float
     return np.clip(scores, -_MOST_ODDS, _MOST_ODDS, out=scores)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Classifier(ScoreAttack):
     """Trains scikit-learn classifiers to tell outputs on x from outputs on x'.
 

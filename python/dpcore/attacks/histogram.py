@@ -112,7 +112,7 @@ class Cells(Record, word="Cells"):
         return f"log ratio of the output's cell (one of {self.values.size})"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Histogram(ScoreAttack):
     """Counts how often each output occurs on either side and orders the outputs by the ratio.
 

@@ -31,7 +31,7 @@ _CAUTION: Final = 4.0
 _ROW_SCORES: Final[dict[str, OfRow]] = {"min": RowMin(), "max": RowMax(), "sum": RowSum()}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Threshold(ScoreAttack):
     """A threshold on a simple score: the attack to try first on numeric outputs.
 

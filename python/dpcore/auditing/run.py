@@ -61,7 +61,8 @@ def audit(
             vector that its noise is added to, see `dpcore.mechanisms.clean`.
         pair: two neighbouring inputs, a `Pair` or a tuple; several Pairs, of which the one that
             tells most is audited; a `dpcore.pairs.search(...)`; None takes the mechanism's
-            `default_pair()`, or [0] against [1] for the package's own noises.
+            `default_pair()`, or [0] against [1] for the package's own noises. Of an L1 claim
+            about many entries, attacks see most on `dpcore.pairs.patterns(dim, "one")`.
         neighbour: which inputs the claim speaks of: `dpcore.pairs.L1(1.0)`, `L2`, `Linf`,
             `Replace`, `AddRemove` or an own relation. Every pair that is tried is checked, and
             its `distance` must be 1; a mechanism's own claim is held to its own norm and

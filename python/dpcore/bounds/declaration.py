@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from ..errors import choice, flag, instance, invalid, mistyped
+from ..records import Shown
 
 __all__ = ["Declared", "declared"]
 
 _Bound = TypeVar("_Bound", bound=Callable[..., float])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Declared:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Declared(Shown):
     """A bound's declaration, which decorates its function and leaves it a plain function.
 
     All that reports, checks and the command line know of a bound stands here, beside its proof;

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from ..errors import choice, instance, invalid, mistyped, real
 from ..mechanisms import positive
 from ..mechanisms.callables import name_of
-from ..records import Pair
+from ..records import Pair, Shown
 from ..streams import Rng, sized
 from .dropout import word_dropout
 from .pure import Floats, generator
@@ -44,7 +44,7 @@ Answer = Callable[[tuple[str, ...], float], Sequence[float]]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class MaskedWords:
+class MaskedWords(Shown):
     """Words of a text are masked at random, then one of finitely many answers is drawn.
 
     Args:
@@ -174,8 +174,8 @@ class MaskedWords:
         return np.where(hidden == wanted, 1.0 / math.comb(words, wanted), 0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Counterexample:
+@dataclass(frozen=True, slots=True, repr=False)
+class Counterexample(Shown):
     """A mechanism with word dropout that loses more than `word_dropout` says, and its twin.
 
     Args:

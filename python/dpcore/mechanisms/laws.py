@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..records import Shown
+
 __all__ = [
     "LN2",
     "Cost",
@@ -55,8 +57,8 @@ class Cost(NamedTuple):
     mu: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Law:
+@dataclass(frozen=True, slots=True, repr=False)
+class Law(Shown):
     """All that is known of a noise, declared in its file; None is what is not known.
 
     Every entry of an input gets a draw of its own. Whoever asks for a part that is not known says

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import choice, flag, invalid, mistyped
+from ..records import Shown
 from ..streams.generators import seeded_globals
 from .answers import objects
 
@@ -29,7 +30,7 @@ _Style = Literal["position", "keyword"]
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Raised:
+class Raised(Shown):
     """The outcome "an exception was raised", which an audit counts like any other output.
 
     It holds the name of the exception's class and nothing else: not the message, which would
@@ -53,7 +54,7 @@ class Raised:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Repeated:
+class Repeated(Shown):
     """A mechanism that calls a function once for every output; `repeat` makes it.
 
     Args:

@@ -29,3 +29,8 @@ __all__ = [
     "search",
     "zeros_ones",
 ]
+
+
+def __dir__() -> list[str]:
+    """Its own names: what it imports can be imported from here too, but is not shown."""
+    return [*__all__]

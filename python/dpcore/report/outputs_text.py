@@ -6,7 +6,8 @@ from ..bounds.declaration import declared
 from ..results.guesses import BOUNDS, ROWS, Guesses
 from ..results.recorded import OutputsAudit
 from .next_step import more_rows
-from .text import as_table, claimed, counted, epsilon
+from .short import card
+from .text import claimed, counted, epsilon
 
 
 def rows(audit: OutputsAudit) -> list[tuple[str, str]]:
@@ -39,8 +40,8 @@ def text(audit: OutputsAudit) -> str:
 
 
 def html(audit: OutputsAudit) -> str:
-    """The report as an HTML table for a notebook."""
-    return as_table(audit.name, audit.refuted, audit.lines())
+    """The report as HTML for a notebook."""
+    return card(audit.name, audit.lines(), audit.refuted)
 
 
 def witness(audit: OutputsAudit) -> str:

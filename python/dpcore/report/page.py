@@ -24,6 +24,7 @@ from . import text as report
 from .made import made
 from .proof import steps, steps_of_outputs
 from .script import code
+from .style import BLUE, GREY, RED, house
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -187,7 +188,7 @@ def _text(words: object) -> str:
 
 def _head(audit: _Result) -> str:
     # Not green: a claim that stands is not a claim that was proved.
-    colour = {None: report.GREY, True: report.RED, False: report.BLUE}[audit.refuted]
+    colour = {None: GREY, True: RED, False: BLUE}[audit.refuted]
     verdict = _text(audit.verdict)
     if audit.refuted:
         verdict = f"<strong>{verdict}</strong>"
@@ -295,17 +296,12 @@ def _described(audit: _Result) -> str:
 
 def _svg(audit: _Result, name: str, size: tuple[float, float], prefix: str) -> str:
     """One picture as an SVG element, or nothing where the audit has no such picture."""
-    import matplotlib
-
     draw: Any = getattr(audit, name, None)
     if draw is None:
         return ""
-    with matplotlib.rc_context():
-        # A user's own style, such as white on black, would not fit the page.
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "dpcore"})
+    with house(letters="none") as figure:
         try:
-            figure: Figure = draw()
+            draw(ax=figure)
         except ValueError:
             return ""
         figure.set_size_inches(size)

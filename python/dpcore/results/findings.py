@@ -31,7 +31,9 @@ class Finding(Record, word="Finding"):
     """Something found beside the event of an audit, with counts and a bound of its own.
 
     It speaks of the code as it runs (of rounding, say), not of the law that the code means to
-    have, and never changes the audit's own bound, verdict or exit status.
+    have, and never changes the audit's own bound, verdict or exit status. Every textbook sampler
+    of continuous noise has one: the last bits of its floats tell the inputs apart. It matters
+    where raw outputs are released; rounding them to a coarse grid, or discrete noise, mends it.
 
     Args:
         event: what was counted.
@@ -39,6 +41,9 @@ class Finding(Record, word="Finding"):
         counts: on the trials on which it was counted; `counts.k` belongs to x.
         delta: delta of the claim.
         confidence: confidence of its bound, on its own.
+
+    Source:
+        Mironov (2012), On significance of the least significant bits for differential privacy.
     """
 
     event: Any

@@ -11,12 +11,13 @@ import numpy as np
 from ..errors import mistyped, real
 from ..mechanisms.callables import name_of
 from ..mechanisms.texts import text_of
+from ..records import Shown
 
 __all__ = ["Rewriter"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Rewriter:
+class Rewriter(Shown):
     """A function that rewrites a list of texts, as the mechanism text -> text of an audit.
 
     One text is handed over `size` times in one list; every rewrite of it must be drawn by itself.

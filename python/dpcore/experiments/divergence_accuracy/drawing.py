@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ...report.text import BLUE, GREEN, GREY, INK, RED
-from ..drawing import SMALL, TEXT, canvas, tidy
+from ...report.style import BLUE, GREEN, GREY, INK, RED
+from ..drawing import SMALL, TEXT, canvas, dressed, tidy
 from .cases import ALPHAS, CASES
 from .experiment import Cell, Result
 
@@ -31,13 +31,13 @@ _OUTER: Final = 110.0
 _GAP: Final = 0.8
 
 
-def figure(result: Result) -> Figure:
+def figure(result: Result, ax: Any = None) -> Figure:
     """Bias and its spread: a line for each case and direction, a panel for each order."""
     names = _ordered(result)
     lines = [(name, direction) for name in names for direction in (0, 1)]
     places = _places(lines)
     bottom = min(places.values())
-    picture = canvas(1.5 + 0.125 * (2.2 - bottom))
+    picture = canvas(1.5 + 0.125 * (2.2 - bottom), ax)
     panels = np.atleast_1d(picture.subplots(1, len(ALPHAS), sharey=True))
     methods = result.config.methods
     for i, (panel, alpha) in enumerate(zip(panels, ALPHAS, strict=True)):
@@ -58,7 +58,7 @@ def figure(result: Result) -> Figure:
         handles=_legend(methods), loc="outside upper center", ncols=3, frameon=False,
         fontsize=SMALL,
     )  # fmt: skip
-    return picture
+    return dressed(picture)
 
 
 def _ordered(result: Result) -> list[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ...report.text import BLUE, GREY, INK, RED
-from ..drawing import SMALL, TEXT, canvas, tidy
+from ...report.style import BLUE, GREY, INK, RED
+from ..drawing import SMALL, TEXT, canvas, dressed, tidy
 from .experiment import Result, Row
 
 if TYPE_CHECKING:
@@ -19,10 +19,10 @@ _COLUMNS = (("certified", 0.0), ("DP-Sniper", 0.34), ("true loss", 0.7))
 """Heads of the figures beside the panel, and where they stand in their own panel."""
 
 
-def figure(result: Result) -> Figure:
+def figure(result: Result, ax: Any = None) -> Figure:
     """A row for each mechanism: certified, true loss, both over DP-Sniper's better bound."""
     rows = result.rows
-    picture = canvas(1.3 + 0.2 * len(rows))
+    picture = canvas(1.3 + 0.2 * len(rows), ax)
     axes, beside = picture.subplots(1, 2, sharey=True, width_ratios=(2.8, 1.0))
     beside.set_axis_off()
     axes.set_xscale("log")
@@ -42,7 +42,7 @@ def figure(result: Result) -> Figure:
     picture.legend(
         handles=_legend(), loc="outside upper center", ncols=4, frameon=False, fontsize=SMALL
     )
-    return picture
+    return dressed(picture)
 
 
 def _marks(axes: Axes, place: int, row: Row) -> None:

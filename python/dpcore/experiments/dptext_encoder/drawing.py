@@ -5,8 +5,8 @@ from __future__ import annotations
 import statistics
 from typing import TYPE_CHECKING, Any, Final
 
-from ...report.text import BLUE, GREEN, GREY, INK, RED
-from ..drawing import SMALL, TEXT, canvas, tidy
+from ...report.style import BLUE, GREEN, GREY, INK, RED
+from ..drawing import SMALL, TEXT, canvas, dressed, tidy
 from .cases import NOISES
 from .experiment import Result, Row
 
@@ -22,9 +22,9 @@ _SHIFTS: Final = dict(zip(NOISES, (0.93, 1.0, 1.07), strict=True))
 """The three noises of one claim stand side by side."""
 
 
-def figure(result: Result) -> Figure:
+def figure(result: Result, ax: Any = None) -> Figure:
     """Left: certified against claimed or learnt; right: learnt epsilon by epoch."""
-    picture = canvas(3.9)
+    picture = canvas(3.9, ax)
     left, right = picture.subplots(1, 2, width_ratios=(1.25, 1.0))
     _certified(left, result)
     _learnt(right, result)
@@ -39,7 +39,7 @@ def figure(result: Result) -> Figure:
     picture.legend(
         handles=_legend(), loc="outside lower center", ncols=4, frameon=False, fontsize=SMALL
     )
-    return picture
+    return dressed(picture)
 
 
 def _certified(axes: Axes, result: Result) -> None:

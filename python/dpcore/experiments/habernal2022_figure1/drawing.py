@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ...report.text import INK
-from ..drawing import SMALL, TEXT, canvas, tidy
+from ...report.style import INK
+from ..drawing import SMALL, TEXT, canvas, dressed, tidy
 from .experiment import Cell, Result
 
 if TYPE_CHECKING:
@@ -32,12 +32,12 @@ _TITLES = {
 }
 
 
-def figure(result: Result) -> Figure:
+def figure(result: Result, ax: Any = None) -> Figure:
     """Empirical loss (points), closed form (lines) and certified bound (ticks) by epsilon."""
     names = result.config.mechanisms
     columns = min(_COLUMNS, len(names) + 1)
     rows = -(-(len(names) + 1) // columns)
-    picture = canvas(0.5 + 2.2 * rows)
+    picture = canvas(0.5 + 2.2 * rows, ax)
     panels = picture.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
     colours = _colours(result.config.dims)
     for axes, name in zip(panels, names, strict=False):
@@ -54,7 +54,7 @@ def figure(result: Result) -> Figure:
     _legend(panels[len(names)], colours, result.config.confidence)
     picture.supxlabel("claimed epsilon", fontsize=TEXT)
     picture.supylabel("privacy loss (nats)", fontsize=TEXT)
-    return picture
+    return dressed(picture)
 
 
 def _colours(dims: tuple[int, ...]) -> dict[int, Any]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ...report.text import BLUE, GREY, INK, RED
-from ..drawing import SMALL, TEXT, canvas, tidy
+from ...report.style import BLUE, GREY, INK, RED
+from ..drawing import SMALL, TEXT, canvas, dressed, tidy
 from .experiment import Result, Row, spread
 
 if TYPE_CHECKING:
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def figure(result: Result) -> Figure:
+def figure(result: Result, ax: Any = None) -> Figure:
     """Certified bounds as bars, exact losses as diamonds or arrows, the claim as a line."""
     rows = sorted(result.rows, key=lambda row: row.faulty)
     claim = result.config.epsilon
-    picture = canvas(1.1 + 0.2 * len(rows))
+    picture = canvas(1.1 + 0.2 * len(rows), ax)
     axes = picture.subplots()
     largest = [spread(row.certified)[0] for row in rows]
     exact = [row.exact for row in rows if math.isfinite(row.exact)]
@@ -44,7 +44,7 @@ def figure(result: Result) -> Figure:
     picture.legend(
         handles=_legend(), loc="outside upper center", ncols=3, frameon=False, fontsize=SMALL
     )
-    return picture
+    return dressed(picture)
 
 
 def _line(axes: Axes, place: int, row: Row, claim: float, right: float) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...errors import choice, real
+from ...records import Shown
 from ...torch.needed import torch
 
 __all__ = ["MASKED", "MASKS", "WordDropout"]
@@ -16,8 +17,8 @@ MASKED = ("leave_out", "zero_id")
 """What becomes of masked words."""
 
 
-@dataclass(frozen=True, slots=True)
-class WordDropout:
+@dataclass(frozen=True, slots=True, repr=False)
+class WordDropout(Shown):
     """Words of a text are masked at random, and with them the word pairs that they stand in.
 
     Args:
