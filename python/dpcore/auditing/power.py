@@ -6,7 +6,7 @@ import itertools
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -26,7 +26,7 @@ from ..errors import (
     real,
 )
 from ..pairs import Search
-from ..records import Pair
+from ..records import Counts, Pair
 from ..results.audits import Audit
 from ..results.figures import per_distance
 from ..results.planned import Plan
@@ -37,19 +37,21 @@ __all__ = ["Plan", "plan"]
 
 _MASS: Final = 0.5
 """Of the half line beyond an input: the most that shows the whole loss of Laplace noise."""
-_FEWEST: Final = 512
+_EVENTS: Final = 8
+"""Audits of a round: each chooses its event, some luckier than others."""
+_FEWEST: Final = 128
 _GROWTH: Final = 4
 _MOST: Final = 2**20
-"""Pilot draws a side: of the first round, from round to round, and of the last."""
+"""Draws a side of each in the first round, from round to round, and of all in the last."""
 _TAIL: Final = 0.1
 """With which each of the pilots' two limits fails. Both at once, and so far that the plan is too
 small, fail in about two of a hundred."""
 _CLOSE: Final = 1.2
 """A plan from limits that is at most so many times the one from the rates themselves will do."""
 _DEAREST: Final = 2
-"""So does one that a pilot was so many times as large as."""
-_TELLING, _TIMED = 0.05, 2**18
-"""Seconds that tell a speed, and most draws a side of a pilot that is only timed."""
+"""So does one that is half as large as its pilots."""
+_TELLING: Final = 0.05
+"""Seconds that tell a speed."""
 _SIDES: Final = {"x": "x", "x_prime": "x'"}
 
 
@@ -106,8 +108,10 @@ def plan(
         canaries: canaries of one run, each included by a fair coin.
         guesses: guesses about them: a number, or a share (a float up to 1.0).
         attack: as in `dpcore.audit`, for the mechanism.
-        pilot: most draws on each side that a pilot counts; None is 2**20. The first counts 512,
-            each further one four times as many; the last is hardly larger than what is planned.
+        pilot: most draws on each side that pilots count; None is 2**20. Eight small audits count
+            128 each, in every further round four times as many, until the plan is as small as
+            their rates allow, or half as large as what they counted. Where draws are dear, a
+            `mass` costs none.
         rng: None, an int or a Generator, as in `dpcore.audit`.
         threads: as in `dpcore.audit`.
         progress: as in `dpcore.audit`.
@@ -145,7 +149,8 @@ def plan(
     if mechanism is not None:
         given = {"mass": mass, "canaries": canaries, "guesses": guesses}
         _alone("where a mechanism is given", **given)
-        return _piloted(mechanism, claim, (true_epsilon, factor), settings, **about_pilots)
+        about_pilots |= {"claim": claim, "delta": settings[0], "confidence": settings[1]}
+        return _piloted(mechanism, (true_epsilon, factor), power=settings[2], **about_pilots)
     _alone("without a mechanism", **about_pilots)
     if claim is None:
         raise mistyped("claim", "given where there is no mechanism", claim)
@@ -237,18 +242,32 @@ def _of_canaries(stated: Plan, canaries: Any, guesses: Any) -> Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class _Pilot:
-    """A small audit and what it promises of a large one.
+class _Pilots:
+    """Small audits, each with an event of its own, and what they promise of a large one.
 
     Args:
-        report: the audit; its counts are of draws that chose nothing.
+        reports: the audits; what they count are draws that chose nothing.
         true: the loss that is planned for; None for the mechanism's own.
         power: the power wanted.
     """
 
-    report: Audit
+    reports: tuple[Audit, ...]
     true: float | None
     power: float
+
+    @property
+    def seen(self) -> Counts:
+        """How often their events happened, the numerator's side first."""
+        each = [report.bound_counts for report in self.reports]
+        n = sum(found.n for found in each)
+        return Counts(sum(found.k for found in each), n, sum(found.k_prime for found in each), n)
+
+    @property
+    def whole(self) -> float:
+        """The claim about their pair."""
+        first = self.reports[0]
+        assert first.claim is not None
+        return first.claim * first.pair.distance
 
     @property
     def assumed(self) -> bool:
@@ -257,33 +276,31 @@ class _Pilot:
         What a pilot of noise that keeps a claim with a delta chooses is another event than the one
         that would show the contrary.
         """
-        return self.true is not None and self.report.delta > 0.0
+        return self.true is not None and self.reports[0].delta > 0.0
 
     def rates(self, tail: float) -> tuple[float, float]:
         """Lower limit of the mass, and of the other side the upper limit or what `true` makes."""
-        seen, apart, delta = self.report.bound_counts, self.report.pair.distance, self.report.delta
+        seen, first = self.seen, self.reports[0]
         p = limits(seen.k, seen.n, tail)[0]
         if self.true is None:
             return p, limits(seen.k_prime, seen.n_prime, tail)[1]
+        true = self.true * first.pair.distance
         if self.assumed:
-            settings = delta, self.report.confidence, self.power
-            return _best((self.report.claim or 0.0) * apart, self.true * apart, *settings)
-        return p, p * math.exp(-self.true * apart)
+            return _best(self.whole, true, first.delta, first.confidence, self.power)
+        return p, p * math.exp(-true)
 
     def trials(self, tail: float, *, rough: bool) -> int | None:
         """Trials enough at rates so cautious."""
-        found = self.report
-        assert found.claim is not None
-        whole, settings = found.claim * found.pair.distance, (found.delta, found.confidence)
-        return trials_for(whole, *self.rates(tail), *settings, self.power, rough=rough)
+        settings = self.reports[0].delta, self.reports[0].confidence
+        return trials_for(self.whole, *self.rates(tail), *settings, self.power, rough=rough)
 
     @property
     def close(self) -> bool:
-        """Whether a larger pilot would cost more than it saves."""
+        """Whether larger pilots would cost more than they save."""
         careful, face = self.trials(_TAIL, rough=True), self.trials(0.5, rough=True)
         if careful is None or face is None:
             return False
-        return careful <= max(self.report.trials / _DEAREST, _CLOSE * face)
+        return careful <= max(self.seen.n / _DEAREST, _CLOSE * face)
 
     def plan(self, factor: float | None, seed: int) -> Plan:
         """The plan.
@@ -291,77 +308,83 @@ class _Pilot:
         Raises:
             ValueError: if no number of trials is enough.
         """
-        found, trials = self.report, self.trials(_TAIL, rough=False)
-        seen, (p, q) = found.bound_counts, self.rates(_TAIL)
+        trials, seen, (p, q) = self.trials(_TAIL, rough=False), self.seen, self.rates(_TAIL)
         if trials is None:
             counts = f"{seen.k:,} against {seen.k_prime:,} of {seen.n:,} pilot draws"
             requirement = "one that pilots show to lose more than the claim"
             if self.true is None:
                 requirement += " (or give the loss to plan for, true_epsilon or factor)"
             raise invalid("mechanism", requirement, counts)
-        assert found.claim is not None
-        apart = found.pair.distance
-        shown = per_distance(math.log((p - found.delta) / q), found.delta, apart)
-        event = f"{found.event}, {_SIDES[found.direction]} in the numerator"
+        one = self.reports[-1]
+        assert one.claim is not None
+        shown = per_distance(math.log((p - one.delta) / q), one.delta, one.pair.distance)
+        event = f"{one.event}, {_SIDES[one.direction]} in the numerator"
         return Plan(
-            found.claim, shown if self.true is None else self.true, found.delta, found.confidence,
-            self.power, factor, p, q, trials, distance=apart, mechanism=found.name,
+            one.claim, shown if self.true is None else self.true, one.delta, one.confidence,
+            self.power, factor, p, q, trials, distance=one.pair.distance, mechanism=one.name,
             event=None if self.assumed else event, pilots=seen.n, seed=seed, seen=self.true is None,
         )  # fmt: skip
 
 
 def _piloted(
     mechanism: Any,
-    claim: float | None,
     violation: tuple[float | None, float | None],
-    settings: tuple[float, float, float],
     pilot: int | None,
+    power: float,
     rng: Rng,
     **options: Any,
 ) -> Plan:
-    """From pilots, ever larger until they tell enough: each chooses its own event."""
-    most, seed = _MOST if pilot is None else integer("pilot", pilot, 2), seed_of(rng)
-    delta, confidence, power = settings
-    if claim is not None and violation != (None, None):
-        _true(real("claim", claim, low=0.0), *violation, delta)
-
-    def small(turn: int) -> tuple[Audit, float]:
-        size, begun = min(_FEWEST * _GROWTH**turn, most), time.perf_counter()
-        stated = {"claim": claim, "delta": delta, "confidence": confidence, "trials": size}
-        report = _audited(mechanism, rng=np.random.default_rng((seed, turn)), **stated, **options)
-        return report, time.perf_counter() - begun
-
+    """From pilots, ever larger until they tell enough."""
+    most, seed = _MOST if pilot is None else integer("pilot", pilot, _EVENTS), seed_of(rng)
+    claim, own = options["claim"], violation == (None, None)
+    if claim is not None and not own:
+        _true(real("claim", claim, low=0.0), *violation, options["delta"])
     planned: Plan | None = None
+    timed: list[tuple[int, float]] = []
     for turn in itertools.count():
-        report, seconds = small(turn)
-        assert report.claim is not None
+        size = min(_FEWEST * _GROWTH**turn, most // _EVENTS)
+        begun = time.perf_counter()
+        reports = tuple(_audits(mechanism, size, (seed, turn), 1 if planned else _EVENTS, options))
+        timed.append((size, (time.perf_counter() - begun) / len(reports)))
         if planned is None:
-            own = violation == (None, None)
-            true = None if own else _true(report.claim, *violation, report.delta)
-            found = _Pilot(report, true, power)
-            if report.trials < most and not found.close:
+            first = reports[0]
+            assert first.claim is not None
+            true = None if own else _true(first.claim, *violation, first.delta)
+            found = _Pilots(reports, true, power)
+            if size < most // _EVENTS and not found.close:
                 continue
             planned = found.plan(violation[1], seed)
-        assert planned.trials is not None
-        # What follows is only timed, so that no clock decides the plan.
-        if seconds >= _TELLING or report.trials >= min(most, planned.trials, _TIMED):
+        # Whatever follows is only timed, so that no clock decides the plan.
+        if timed[-1][1] >= _TELLING or size >= min(most // _EVENTS, planned.size):
             break
     assert planned is not None
-    return replace(planned, seconds=seconds * max(1.0, planned.size / report.trials))
+    return replace(planned, seconds=_seconds(timed, planned.size))
 
 
-def _audited(mechanism: Any, **given: Any) -> Audit:
-    """An audit whose counts are one event's."""
-    with warnings.catch_warnings():
-        # Of rows that are not independent the error below speaks, of few pilots the plan itself.
-        warnings.simplefilter("ignore", AssumptionWarning)
-        found = audit(mechanism, **given)
-    if found.partial:
-        raise KeyboardInterrupt
-    if found.claim is None:
-        raise mistyped("claim", "given for a mechanism that makes none itself", None)
-    if found.checks:
-        raise invalid("mechanism", "one whose rows are independent", found.checks[0])
-    if found.pooled or found.route == "timed":
-        raise invalid("attack", "one that counts one event on each side", given["attack"])
-    return found
+def _seconds(timed: list[tuple[int, float]], size: int) -> float:
+    """The time of an audit, from those of smaller ones: what each has cost, and what draws do."""
+    (small, least), (large, most) = timed[0], timed[-1]
+    each = (most - least) / (large - small) if large > small and most > least else most / large
+    return most + each * max(0, size - large)
+
+
+def _audits(
+    mechanism: Any, size: int, seed: tuple[int, int], many: int, options: dict[str, Any]
+) -> Iterator[Audit]:
+    """Audits of one pair whose counts are those of one event."""
+    for number in range(many):
+        with warnings.catch_warnings():
+            # Of rows that are not independent the error below speaks; few pilots are meant.
+            warnings.simplefilter("ignore", AssumptionWarning)
+            own = np.random.default_rng((*seed, number))
+            found = audit(mechanism, trials=size, rng=own, **options)
+        if found.partial:
+            raise KeyboardInterrupt
+        if found.claim is None:
+            raise mistyped("claim", "given for a mechanism that makes none itself", None)
+        if found.checks:
+            raise invalid("mechanism", "one whose rows are independent", found.checks[0])
+        if found.pooled or found.route == "timed":
+            raise invalid("attack", "one that counts one event on each side", options["attack"])
+        options = {**options, "pair": found.pair}
+        yield found

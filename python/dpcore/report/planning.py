@@ -59,8 +59,8 @@ def _event(plan: Plan) -> list[tuple[str, str]]:
     rates = f"probability {p:.4g} on one side, {q:.4g} on the other"
     if plan.event is None:
         return [("event", rates)]
-    seed = f"{plan.pilots:,} fresh pilot draws a side, seed {plan.seed}"
-    return [("event", plan.event), ("rates", f"{rates} (limits from {seed})")]
+    seed = f"{plan.pilots:,} draws a side of small audits, seed {plan.seed}"
+    return [("event", f"such as {plan.event}"), ("rates", f"{rates} (limits from {seed})")]
 
 
 def _best(plan: Plan) -> str:
