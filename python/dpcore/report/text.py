@@ -16,7 +16,7 @@ from ..results.certificate import level
 from ..results.recorded import OutputsAudit
 from ..sampling.slicing import shared_block
 from . import distances
-from .next_step import next_step
+from .next_step import next_step, size_for_a_tenth
 from .short import card
 
 
@@ -65,6 +65,9 @@ def rows(audit: Audit) -> list[tuple[str, str]]:
     needed = next_step(audit)
     if needed:
         table.append(("needed", needed))
+    planned = size_for_a_tenth(audit)
+    if planned:
+        table.append(("plan", planned))
     notes = (explanation(audit), by_itself(audit), audit.power, *audit.notes, *audit.checks)
     return [*table, *(("note", note) for note in notes if note)]
 
