@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ...published import SYSTEMS
-from ...report.style import BLUE, GREY, INK, RED
+from ...report.style import BLUE, GREY, INK, RED, WHITE
 from ..drawing import SMALL, TEXT, canvas, dressed, tidy
 from .experiment import Result, Row
 
@@ -68,7 +68,7 @@ def _closed_form(axes: Axes, place: int, value: float | None, right: float) -> N
     if value is None:
         return
     if math.isfinite(value):
-        style: dict[str, Any] = {"markeredgecolor": "white", "markeredgewidth": 0.7}
+        style: dict[str, Any] = {"markeredgecolor": WHITE, "markeredgewidth": 0.7}
         axes.plot([value], [place], "D", color=INK, markersize=4.5, zorder=3, **style)
         return
     tip = {"arrowstyle": "-|>", "color": INK, "lw": 1.0, "shrinkA": 0, "shrinkB": 0}
