@@ -12,6 +12,7 @@ import pytest
 import dpcore
 from dpcore import Audit, OutputsAudit
 from dpcore.attacks import MajorityVote
+from dpcore.bounds import limits
 from dpcore.results.provenance import Provenance
 
 NASTY = "</pre></script><script>alert('1')</script> & \"x\" \x00\ud800"
@@ -98,6 +99,35 @@ def test_the_runs_of_a_merge_share_a_text():
 
 def test_a_record_from_before_says_that_it_does_not_tell():
     assert "This record does not tell." in made("audit").to_html()
+
+
+def proof(report):
+    """The steps of the proof on a page."""
+    tree = ElementTree.fromstring(report.to_html().encode())
+    return ["".join(step.itertext()) for step in tree.iter(f"{SPACE}li")]
+
+
+def test_the_proof_of_recorded_outputs_can_be_checked_by_hand():
+    shifted = dpcore.audit_outputs(SIDES[0], SIDES[1] + 3.0, rows="independent", claim=1.0, rng=1)
+    c = shifted.counts.swapped() if shifted.direction == "x_prime" else shifted.counts
+    up, down = ("x'", "x") if shifted.direction == "x_prime" else ("x", "x'")
+    chosen, counted, limit, law, compared = proof(shifted)
+    assert "chosen on 100 rows on x and 100 on x', which were not counted" in chosen
+    assert f"{c.k:,} times in 100 on {up} and {c.k_prime:,} times in 100 on {down}" in counted
+    low, high = limits(c.k, c.n, 0.025)[0], limits(c.k_prime, c.n_prime, 0.025)[1]
+    assert f">= {low:.6g} and" in limit
+    assert f"ln({low:.6g} / {high:.6g}) = {shifted.epsilon_lower:.4f}." in law
+    assert compared == f"The certified {shifted.epsilon_lower:.4f} exceeds the claim 1."
+    assert f"<td>{shifted.counts.k}</td><td>{shifted.counts.k_prime}</td>" in shifted.to_html()
+
+
+def test_the_proof_of_one_run_and_of_none():
+    run = REPORTS["one run"]
+    guessed, right, bound, _ = proof(run)
+    assert "Of 400 canaries, each in or out by its own fair coin, 20 were guessed" in guessed
+    assert right == f"{run.correct} of 20 guesses are right."
+    assert f"epsilon >= {run.epsilon_lower:.4f} (one training run)." in bound
+    assert proof(replace(run, doubts=("coins are not fair",))) == ["coins are not fair"]
 
 
 APART = {

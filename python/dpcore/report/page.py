@@ -22,7 +22,7 @@ from ..results.audits import Audit
 from ..results.recorded import OutputsAudit
 from . import text as report
 from .made import made
-from .proof import steps
+from .proof import steps, steps_of_outputs
 from .script import code
 from .style import BLUE, GREY, RED, house
 
@@ -140,6 +140,8 @@ def page_of_outputs(audit: OutputsAudit, path: str | os.PathLike[str] | None = N
     sections = [
         ("Pictures", _pictures(audit)),
         ("Report", _table(audit.lines())),
+        *([("Counts", _counts(audit))] if audit.counts is not None else []),
+        ("How the bound is proved", _proof(audit)),
         ("How this was made", _made(audit)),
         ("Data", _data(audit)),
     ]
@@ -223,14 +225,15 @@ def _table(rows: list[tuple[str, str]]) -> str:
     return f'<table class="rows">\n<tbody>\n{lines}\n</tbody>\n</table>'
 
 
-def _counts(audit: Audit) -> str:
+def _counts(audit: _Result) -> str:
     c = audit.counts
+    assert c is not None
     table = [
         ("event happened", f"{c.k:,}", f"{c.k_prime:,}"),
         ("draws", f"{c.n:,}", f"{c.n_prime:,}"),
         ("share", f"{c.k / c.n:.6g}", f"{c.k_prime / c.n_prime:.6g}"),
     ]
-    if audit.nan or audit.nan_prime:
+    if isinstance(audit, Audit) and (audit.nan or audit.nan_prime):
         table.append(("NaN entries", f"{audit.nan:,}", f"{audit.nan_prime:,}"))
     lines = "\n".join(
         f'<tr><th scope="row">{label}</th><td>{on_x}</td><td>{on_x_prime}</td></tr>'
@@ -244,15 +247,21 @@ def _counts(audit: Audit) -> str:
     )
 
 
-def _proof(audit: Audit) -> str:
+def _proof(audit: _Result) -> str:
     """The steps from pilot draws to the bound, or why no bound holds."""
-    shown = "\n".join(f"<li>{_text(said)}</li>" for said in audit.checks or steps(audit))
+    proof = steps(audit) if isinstance(audit, Audit) else steps_of_outputs(audit)
+    shown = "\n".join(f"<li>{_text(said)}</li>" for said in audit.checks or proof)
     if audit.checks:
         return f"<p>{_INVALID}</p>\n<ol>\n{shown}\n</ol>"
+    taken = "The draws are taken to be independent."
+    if isinstance(audit, OutputsAudit) and audit.counts is None:
+        taken = "Each canary is taken to have been included by a fair coin of its own."
+    elif isinstance(audit, OutputsAudit) and audit.paired:
+        taken = "The rows of each side are taken to be independent of one another."
     return (
         f"<ol>\n{shown}\n</ol>\n"
-        '<p class="soft">The draws are taken to be independent. The statement is about this audit '
-        "on its own, not about the best of many.</p>"
+        f'<p class="soft">{taken} The statement is about this audit on its own, not about the best '
+        "of many.</p>"
     )
 
 

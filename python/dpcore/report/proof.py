@@ -5,31 +5,66 @@ from __future__ import annotations
 import math
 
 from ..bounds import limits
+from ..bounds.declaration import declared
+from ..records import Counts
 from ..results.audits import Audit
+from ..results.figures import numerator_first
+from ..results.guesses import BOUNDS, Guesses
+from ..results.recorded import OutputsAudit
 from .text import epsilon
 
 
 def steps(audit: Audit) -> list[str]:
     """The four steps from pilot draws to the bound, with the numbers of this audit."""
-    counts, level = audit.bound_counts, f"{100 * audit.confidence:g} %"
     up, down = ("x", "x'") if audit.direction == "x" else ("x'", "x")
     pilot = (
         f"on {audit.pilot:,} pilot draws a side, which were then thrown away"
         if audit.pilot
         else "by rule, without a look at any draw"
     )
-    found = [
-        f"The event E and the side of the numerator, {up}, were chosen {pilot}.",
-        f"On fresh draws E happened {counts.k:,} times in {counts.n:,} on {up} and "
+    chosen = f"The event E and the side of the numerator, {up}, were chosen {pilot}."
+    return [chosen, *_of_counts(audit, audit.counts, up, down, "On fresh draws")]
+
+
+def steps_of_outputs(audit: OutputsAudit) -> list[str]:
+    """The same for recorded outputs: from rows, or guesses about canaries, to the bound."""
+    if isinstance(audit.evidence, Guesses):
+        found, title = audit.evidence, declared(BOUNDS[audit.rows][audit.bound]).title
+        return [
+            f"Of {found.canaries:,} canaries, each in or out by its own fair coin, "
+            f"{found.guesses:,} were guessed: {audit.attack}.",
+            f"{found.correct:,} of {found.guesses:,} guesses are right.",
+            f"With {_level(audit)} confidence epsilon >= {epsilon(audit.epsilon_lower)} ({title}).",
+            *_compared(audit),
+        ]
+    up, down = ("x", "x'") if audit.direction == "x" else ("x'", "x")
+    chosen = (
+        f"The event E and the side of the numerator, {up}, were chosen on {audit.pilot[0]:,} rows "
+        f"on x and {audit.pilot[1]:,} on x', which were not counted."
+    )
+    return [chosen, *_of_counts(audit, audit.evidence, up, down, "On the other rows")]
+
+
+def _level(audit: Audit | OutputsAudit) -> str:
+    return f"{100 * audit.confidence:g} %"
+
+
+def _of_counts(
+    audit: Audit | OutputsAudit, counts: Counts, up: str, down: str, where: str
+) -> list[str]:
+    """From counts to the bound, and the claim."""
+    counts = numerator_first(counts, audit.direction)
+    return [
+        f"{where} E happened {counts.k:,} times in {counts.n:,} on {up} and "
         f"{counts.k_prime:,} times in {counts.n_prime:,} on {down}.",
-        *_quotient(audit, up, down, level),
+        *_quotient(audit, counts, up, down),
+        *_compared(audit),
     ]
-    return found if audit.claim is None else [*found, _comparison(audit)]
 
 
-def _quotient(audit: Audit, up: str, down: str, level: str) -> list[str]:
+def _quotient(audit: Audit | OutputsAudit, counts: Counts, up: str, down: str) -> list[str]:
     """The two limits and their quotient, where these are what the audit's bound rests on."""
-    counts, alpha = audit.bound_counts, (1.0 - audit.confidence) / 2.0
+    level, alpha = _level(audit), (1.0 - audit.confidence) / 2.0
     p_low = limits(counts.k, counts.n, alpha)[0]
     q_high = limits(counts.k_prime, counts.n_prime, alpha)[1]
     value = math.log((p_low - audit.delta) / q_high) if p_low > audit.delta else -math.inf
@@ -54,10 +89,12 @@ def _quotient(audit: Audit, up: str, down: str, level: str) -> list[str]:
     return [limit, f"{law}{result}."]
 
 
-def _comparison(audit: Audit) -> str:
-    claim, apart = audit.claim or 0.0, audit.pair.distance
+def _compared(audit: Audit | OutputsAudit) -> list[str]:
+    if audit.claim is None:
+        return []
+    claim, apart = audit.claim, audit.pair.distance
     claimed = f"the claim {claim:g}"
     if audit.delta and apart != 1.0:
         claimed += f" x distance {apart:g} = {claim * apart:g}"
     relation = "exceeds" if audit.refuted else "does not exceed"
-    return f"The certified {epsilon(audit.epsilon_lower)} {relation} {claimed}."
+    return [f"The certified {epsilon(audit.epsilon_lower)} {relation} {claimed}."]

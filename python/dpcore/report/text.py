@@ -15,7 +15,7 @@ from ..results.audits import Audit
 from ..results.certificate import level
 from ..results.recorded import OutputsAudit
 from . import distances
-from .next_step import next_step
+from .next_step import next_step, size_for_a_tenth
 from .short import card
 
 
@@ -63,6 +63,9 @@ def rows(audit: Audit) -> list[tuple[str, str]]:
     needed = next_step(audit)
     if needed:
         table.append(("needed", needed))
+    planned = size_for_a_tenth(audit)
+    if planned:
+        table.append(("plan", planned))
     notes = (explanation(audit), by_itself(audit), audit.power, *audit.notes, *audit.checks)
     return [*table, *(("note", note) for note in notes if note)]
 
