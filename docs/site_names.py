@@ -74,6 +74,12 @@ def names() -> dict[str, list[Name]]:
     return {room: listed for room, listed in found.items() if listed}
 
 
+def found(path: str) -> Any:
+    """The object of a public name."""
+    room, _, name = path.rpartition(".")
+    return getattr(importlib.import_module(room), name)
+
+
 def lazy(room: str) -> list[str]:
     """What a room shows only where torch is installed."""
     try:
@@ -96,10 +102,15 @@ def kind_of(value: object) -> str:
 
 @cache
 def said_of(name: str, room: str) -> str:
-    """The string below a constant, in the file of the room that makes it; empty without one."""
-    folder = Path(dpcore.__file__).parent.joinpath(*room.split(".")[1:])
-    files = sorted(folder.rglob("*.py")) if folder.is_dir() else [folder.with_suffix(".py")]
-    for file in files:
+    """The string below a constant, in a file of its room or else of another; empty without one."""
+    if name == "__version__":
+        return "The version of the package."
+    package = Path(dpcore.__file__).parent
+    place = package.joinpath(*room.split(".")[1:])
+    own = sorted(place.rglob("*.py")) if place != package else []
+    for file in [place.with_suffix(".py"), *own, *sorted(package.rglob("*.py"))]:
+        if not file.is_file():
+            continue
         body = ast.parse(file.read_text("utf-8")).body
         for made, said in itertools.pairwise(body):
             targets = getattr(made, "targets", [getattr(made, "target", None)])

@@ -111,6 +111,14 @@ number = 3
 """
 
 
+@pytest.fixture(autouse=True)
+def _no_figure_stays_open():
+    """What a test plotted is closed after it: pyplot warns of many open figures."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
+
+
 @pytest.fixture
 def own(tmp_path):
     """Path of a file with mechanisms of a user."""

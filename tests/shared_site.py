@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import shared_extras
 
 from dpcore import cli
 
@@ -59,11 +58,6 @@ def needed(text: str) -> list[str]:
     return [name.strip() for name in found[1].split(",")] if found else []
 
 
-def here(places: list[Path]) -> list[Path]:
-    """What is run here: all of it, or where every optional package is, what needs one."""
-    return [at for at in places if not shared_extras.ALL or needed(at.read_text("utf-8"))]
-
-
 def name_of(place: Path) -> str:
     """How a test calls a page or script."""
     return str(place.relative_to(ROOT).with_suffix(""))
@@ -80,7 +74,7 @@ def run_page(page: Path) -> None:
         elif block.language == "python" and ">>>" in block.text:
             run_doctest(block, names, place)
         elif block.language == "python":
-            run_script(block, names, place)
+            run_code(block, names, place)
 
 
 def run_doctest(block: Block, names: dict[str, Any], place: str) -> None:
@@ -94,7 +88,7 @@ def run_doctest(block: Block, names: dict[str, Any], place: str) -> None:
         pytest.fail("".join(said), pytrace=False)
 
 
-def run_script(block: Block, names: dict[str, Any], place: str) -> None:
+def run_code(block: Block, names: dict[str, Any], place: str) -> None:
     """Run a block without `>>>`; one whose first line is `# FILE.py` becomes that file instead."""
     file = re.match(r"# (\S+\.py)\b", block.text)
     if file:
@@ -137,7 +131,7 @@ def without_time(text: str) -> str:
     return "".join(line for line in text.splitlines(True) if not re.match(r"\s*time\b", line))
 
 
-def run_gallery_script(script: Path) -> None:
+def run_script(script: Path) -> None:
     """Run a script of the gallery at few trials."""
     text = re.sub(r"^TRIALS = .*", "TRIALS = 20_000", script.read_text("utf-8"), flags=re.M)
     exec(compile(text, str(script), "exec"), {"__name__": "__main__"})

@@ -19,6 +19,7 @@ import dpcore
 from dpcore import Audit, Counts, published
 from dpcore.bounds import limits
 from dpcore.report import proof as report_proof
+from dpcore.report import style
 from dpcore.report import text as report
 from dpcore.report.page import page
 
@@ -168,9 +169,9 @@ def test_no_page_says_that_a_mechanism_is_private():
 
 
 def test_verdicts_have_the_colours_of_the_report():
-    for name, colour in (("refuted", report.RED), ("not refuted", report.BLUE)):
+    for name, colour in (("refuted", style.RED), ("not refuted", style.BLUE)):
         assert f'class="verdict" style="background:{colour}"' in PAGES[name]
-    assert f'class="verdict" style="background:{report.GREY}"' in PAGES["no claim"]
+    assert f'class="verdict" style="background:{style.GREY}"' in PAGES["no claim"]
 
 
 def test_what_users_write_stays_text():
@@ -258,14 +259,12 @@ class Richer(Audit):
 
     __slots__ = ()
 
-    def plot_tradeoff(self):
-        from matplotlib.figure import Figure
-
-        picture = Figure()
+    def plot_tradeoff(self, ax=None):
+        picture = ax
         picture.subplots().set(title="$x^{$", xlim=(0, 1), ylim=(0, 1))
         return picture
 
-    def plot_profile(self):
+    def plot_profile(self, ax=None):
         raise ValueError("no profile")
 
 

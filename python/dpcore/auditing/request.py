@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from .. import _core
@@ -30,29 +30,31 @@ from ..errors import (
     mistyped,
     real,
 )
-from ..mechanisms.answers import outputs_of
-from ..mechanisms.callables import call, generator, name_of, one_by_one
+from ..mechanisms.callables import one_by_one
 from ..mechanisms.clean import clean_pair, declared_loss, notes_on
 from ..mechanisms.native import describe
-from ..pairs import Neighbour, Search, distance
+from ..mechanisms.repeating import is_shared
+from ..pairs import Neighbour, Search, Searched, distance
 from ..pairs.comparing import same
 from ..published import is_native
 from ..records import Pair
 from ..results.provenance import Provenance
+from ..sampling.course import Course
 from ..sampling.sources import CallableDraws, NativeDraws, Source
-from ..streams import MOST_DRAWS, PROBE, Rng, block_of, seed_of, threads_of
+from ..streams import MOST_DRAWS, Rng, block_of, seed_of, threads_of
+from .answer_types import shape_of
 from .pairing import Asked, asked, dim_of, settle
 from .provenance import provenance_of
-from .randomness import runs_in, shared_globals, whose
+from .randomness import Heard, refuse_threads, runs_in, shared_globals, whose
 from .sequential import BLOCK
 
 _SLACK: Final = 1e-9
 """Relative slack of the distance check: a pair at its sensitivity may be a rounding beyond it."""
 
 _LOOP_BLOCK: Final = 4096
-_PROBED: Final = 2
-_PROBED_LISTS: Final = 64
-"""Outputs of such a call; of lists, whose lengths may differ, more."""
+_SHARED_BLOCK: Final = 16
+"""Calls of a function of one answer in a block; where threads may share them, so few that 200 of
+them keep eight threads busy. A block costs as much as a call of 0.2 ms."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +106,8 @@ class Request(Arguments):
     clean: Pair | None = None
     declared_loss: float | None = None
     told: tuple[str, ...] = ()
+    searched: Searched | None = None
+    course: Course = field(default_factory=Course, compare=False)
 
     @property
     def known(self) -> Pair:
@@ -147,14 +151,16 @@ class Request(Arguments):
             integer("block", size, 1, MOST_DRAWS // dim)
             draws = NativeDraws(self.mechanism, pair, self.seed, size)
             threads = threads_of(self.threads)
-            return Source(draws, threads, end, self.executor, self.route, self.start)
+            here = end, self.executor, self.route, self.start
+            return Source(draws, threads, *here, course=self.course)
         size = self._block(math.prod(self.shape))
         if self.block is None and one_by_one(self.mechanism):
             # One call an output: shorter blocks can be shared out, and stopped.
-            size = min(size, _LOOP_BLOCK)
+            size = min(size, _SHARED_BLOCK if is_shared(self.mechanism) else _LOOP_BLOCK)
         what = self.mechanism, pair, self.seed, size
         mine = CallableDraws(*what, self.shape, self.globals)
-        return Source(mine, self.workers, end, self.executor, start=self.start)
+        workers = self.workers
+        return Source(mine, workers, end, self.executor, start=self.start, course=self.course)
 
     def _block(self, elements: int) -> int:
         if self.block is not None:
@@ -172,8 +178,9 @@ class Request(Arguments):
         return threads_of(self.threads, default=1)
 
 
-def request_of(given: Arguments) -> Request:
-    """Check every argument before anything is drawn."""
+def request_of(given: Arguments, course: Course) -> Request:
+    """Check every argument before anything is drawn; the course hears of what is tried."""
+    course.step("probe", "trying the mechanism")
     made = provenance_of(given.mechanism, given.source)
     trials, start = count("trials", given.trials), integer("start", given.start, 0)
     delta, confidence = delta_level(given.delta), confidence_level(given.confidence)
@@ -201,13 +208,15 @@ def request_of(given: Arguments) -> Request:
         raise invalid("route", "'auto' for a Python callable", route)
     elif not attack.times:
         if getattr(mechanism, "thread_safe", True) is False:
-            _refuse_threads(given.threads, given.executor, "that is not thread-safe")
-        shape = _shape_of(mechanism, pair, seed)
+            refuse_threads(given.threads, given.executor, "that is not thread-safe")
+        shape = shape_of(mechanism, pair, seed, course)
     checked = replace(
         given, mechanism=mechanism, pair=pair, attack=attack, trials=trials, start=start,
         claim=claim, delta=delta, confidence=confidence, route=route,
     )  # fmt: skip
-    request = Request(**vars(checked), wanted=wanted, seed=seed, shape=shape, provenance=made)
+    request = Request(
+        **vars(checked), wanted=wanted, seed=seed, shape=shape, provenance=made, course=course
+    )
     _check_size(request)
     return _probed(request)
 
@@ -224,41 +233,17 @@ def _probed(request: Request) -> Request:
     if request.attack.times:
         return replace(request, randomness="own") if own else request
     source, trials = request.drawn(), request.start + request.trials
-    draws, request = source.draws, replace(request, doubted=source.doubts())
-    assert isinstance(draws, CallableDraws)
+    draws = Heard(**vars(source.draws), course=request.course)
+    request = replace(request, doubted=replace(source, draws=draws).doubts())
     found = "own" if own else whose(draws, trials)
     if found != "own":
         return replace(request, randomness=found)
     if getattr(mechanism, "thread_safe", None) is not True:
         what = "with randomness of its own and no thread_safe = True"
-        _refuse_threads(request.threads, executor, what)
+        refuse_threads(request.threads, executor, what)
     if executor is None or runs_in(executor) != "processes":
         return replace(request, randomness=found)
     return replace(request, randomness=found, globals=shared_globals(draws, trials, executor))
-
-
-def _refuse_threads(threads: int | None, executor: Executor | None, what: str) -> None:
-    """Refuse more threads than one, the package's own or those of an executor."""
-    workers = threads_of(threads, default=1)
-    if executor is None and workers > 1:
-        raise invalid("threads", f"1 for a mechanism {what}", workers)
-    if executor is None or getattr(executor, "_max_workers", 2) == 1:
-        return
-    if runs_in(executor) == "threads":
-        raise invalid("executor", f"None or one of processes for a mechanism {what}", executor)
-
-
-def _shape_of(mechanism: Any, pair: Pair, seed: int) -> tuple[int, ...]:
-    """The shape of one output; () for Python objects, such as lists of changing length."""
-    # Streams that nothing else uses: these calls only tell the shape.
-    answer = mechanism(pair.x, _PROBED, generator(seed, PROBE, 0, 0))
-    shape = outputs_of(f"outputs of {name_of(mechanism)}", answer, _PROBED).shape[1:]
-    if shape and isinstance(answer, (list, tuple)):
-        # Two lists may be equally long by chance.
-        for side, x in enumerate((pair.x, pair.x_prime)):
-            more = call(mechanism, x, _PROBED_LISTS, generator(seed, PROBE, side, 1))
-            shape = shape if more.shape[1:] == shape else ()
-    return shape
 
 
 def _check_size(request: Request) -> None:
@@ -347,11 +332,11 @@ def _native_route(mechanism: Any, pair: Pair, route: str, attack: AuditAttack) -
 def settled(request: Request) -> Request:
     """The request with its one pair, and the claim that applies to it."""
     pair = request.wanted.pairs[0] if len(request.wanted.pairs) == 1 else None
+    searched = None
     if pair is None:
         attack = scoring(request.attack, "to choose among pairs")
-        pair = settle(
-            request.wanted, request.drawn, attack, request.goal, request.pilot_size, request.seed
-        )
+        at = request.goal, request.pilot_size, request.seed
+        pair, searched = settle(request.wanted, request.drawn, attack, *at, request.course)
     mechanism = request.mechanism
     clean = clean_pair(mechanism, pair)
     if clean is not None and not request.null and same(clean.x, clean.x_prime):
@@ -366,6 +351,7 @@ def settled(request: Request) -> Request:
         clean=clean,
         declared_loss=declared_loss(mechanism, pair, request.delta),
         told=notes_on(mechanism, pair),
+        searched=searched,
     )
     for said in request.notes:
         warnings.warn(said, AssumptionWarning, stacklevel=3)

@@ -6,13 +6,20 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from typing import Any
 
+from ..bounds import BOUNDS
+from ..mechanisms.callables import one_by_one
+from ..mechanisms.repeating import is_shared
 from ..pairs import Neighbour, Search
-from ..records import Pair
+from ..records import Counts, Pair
 from ..results.audits import Audit
+from ..results.figures import per_distance
+from ..sampling.course import Course
+from ..sampling.forecast import Forecast
 from ..streams import Rng
 from .collecting import counted
 from .fitting import PilotDraws
-from .request import Arguments, request_of, settled
+from .pairing import draws_of
+from .request import Arguments, Request, request_of, settled
 from .stopping import stopped_early
 from .timed import timed
 
@@ -161,12 +168,44 @@ def audit(
         executor=executor,
         source=source,
     )
-    request = settled(request_of(given))
-    if request.attack.times:
-        return timed(request)
-    drawn = request.drawn()
-    if request.stop == "refuted":
-        return stopped_early(request, drawn, progress)
-    size, floats = request.pilot_size, request.looks_at_floats
-    draws = PilotDraws(drawn, request.known, request.goal, size, floats)
-    return counted(request, drawn, request.attack.fitted_on(draws), progress)
+    with Course(progress, alive=executor is None) as course:
+        request = request_of(given, course)
+        course.say(str(_forecast(request)))
+        request = settled(request)
+        if request.attack.times:
+            return timed(request)
+        drawn = request.drawn()
+        if request.stop == "refuted":
+            return stopped_early(request, drawn)
+        size, floats = request.pilot_size, request.looks_at_floats
+        course.step("fit", "choosing the event", 2 * size)
+        draws = PilotDraws(drawn, request.known, request.goal, size, floats)
+        return counted(request, drawn, request.attack.fitted_on(draws))
+
+
+def _forecast(request: Request) -> Forecast:
+    """What is to come, as the course of the probe shows it."""
+    search, draws = request.wanted.search, request.drawn()
+    name = request.bound if request.stop == "fixed" else "anytime"
+    at, apart = (request.delta, request.confidence), request.pair.distance
+
+    def most(trials: int) -> float:
+        bound = BOUNDS[name](Counts(trials, trials, 0, trials), *at)
+        return per_distance(bound, request.delta, apart)
+
+    return Forecast(
+        seconds=request.course.fastest,
+        calls=request.course.calls,
+        search=draws_of(request.wanted, request.pilot_size),
+        first=0 if search is None else search.schedule()[0][1],
+        limit=None if search is None else search.seconds,
+        pilot=lambda trials: request.pilot or request.attack.default_pilot(trials),
+        trials=request.trials,
+        early=request.stop != "fixed",
+        most=None if request.attack.pools else most,
+        claim=request.claim,
+        threads=draws.threads,
+        block=draws.block,
+        one_by_one=one_by_one(request.mechanism),
+        shared=is_shared(request.mechanism),
+    )

@@ -1,4 +1,4 @@
-"""The command line: `dpcore audit`, `dpcore reproduce` and `dpcore info`.
+"""The command line: `dpcore audit`, `dpcore plan`, `dpcore reproduce` and `dpcore info`.
 
 Imported by the entry points alone: `import dpcore` does not pay for typer.
 """
@@ -15,8 +15,10 @@ import typer
 from .. import __version__
 from . import help as texts
 from . import options
+from .asking import asking
 from .audits import run
 from .outputs import run as run_outputs
+from .planning import run as run_plan
 from .show import environment, experiment, experiments_list, systems_list
 from .status import NOT_REFUTED, USAGE, Usage, guard, say, usage
 
@@ -49,7 +51,7 @@ def _top(
 
 
 @app.command("audit", help=texts.AUDIT, epilog=texts.AUDIT_END)
-@options.asking(options.Asked)
+@asking(options.Asked)
 def _audit(
     context: typer.Context,
     systems: options.Systems = False,
@@ -69,7 +71,7 @@ def _audit(
 
 
 @app.command("audit-outputs", help=texts.OUTPUTS, epilog=texts.OUTPUTS_END)
-@options.asking(options.AskedOutputs)
+@asking(options.AskedOutputs)
 def _audit_outputs(
     context: typer.Context,
     *,
@@ -80,8 +82,15 @@ def _audit_outputs(
     raise typer.Exit(guard(lambda: run_outputs(asked, context.obj), traceback))
 
 
+@app.command("plan", help=texts.PLAN, epilog=texts.PLAN_END)
+@asking(options.AskedPlan)
+def _plan(asked: options.AskedPlan, traceback: options.Traceback = False) -> None:
+    """How many trials, or canaries, find a violation."""
+    raise typer.Exit(guard(lambda: run_plan(asked), traceback))
+
+
 @app.command("reproduce", help=texts.REPRODUCE, epilog=texts.REPRODUCE_END)
-@options.asking(options.AskedExperiment)
+@asking(options.AskedExperiment)
 def _reproduce(
     context: typer.Context,
     names: options.Names = False,

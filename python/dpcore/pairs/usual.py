@@ -14,6 +14,7 @@ __all__ = ["WHICH", "Floats", "patterns", "zeros_ones"]
 Floats = npt.NDArray[np.float64]
 
 WHICH = ("one", "all")
+"""Which entries `patterns` changes: one, or all of them."""
 
 
 def zeros_ones(dim: int) -> Pair:

@@ -19,13 +19,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
-    "BLUE", "GREEN", "GREY", "INK", "ORANGE", "PALE", "PURPLE", "RED", "SKY", "axes_of", "canvas",
-    "colour", "dressed", "ground", "house", "ink", "share", "thin", "whole",
+    "BLUE", "GREEN", "GREY", "INK", "ORANGE", "PALE", "PURPLE", "RED", "SKY", "WHITE", "axes_of",
+    "canvas", "colour", "dressed", "ground", "house", "ink", "share", "thin", "whole",
 ]  # fmt: skip
 
 # Okabe and Ito's palette: told apart with any colour vision.
 INK, BLUE, GREEN, RED, GREY = "#222222", "#0072B2", "#009E73", "#D55E00", "#6A6A6A"
-PURPLE, ORANGE, SKY, PALE = "#CC79A7", "#E69F00", "#56B4E9", "#E8E8E8"
+PURPLE, ORANGE, SKY = "#CC79A7", "#E69F00", "#56B4E9"
+# Ground, and a shade of it; unlike the white of a style, which may be its letters'.
+WHITE, PALE = "#FEFEFE", "#E8E8E8"
 
 _CYCLE: Final = (BLUE, RED, GREEN, PURPLE, ORANGE, SKY)
 """The order of the package's own cycle: what a style calls C0 stands for the first, and so on."""
@@ -80,7 +82,7 @@ def canvas(ax: Any, size: tuple[float, float]) -> Figure:
     from matplotlib.figure import Figure, FigureBase
 
     if ax is None:
-        from matplotlib import pyplot
+        import matplotlib.pyplot as pyplot
 
         figure = pyplot.figure(figsize=size, layout="constrained")
         # The value of a notebook's cell is shown by its own: not again at the end of the cell.
@@ -115,7 +117,7 @@ def _once(figure: Figure) -> None:
     import matplotlib
 
     if "inline" in matplotlib.get_backend():
-        from matplotlib import pyplot
+        import matplotlib.pyplot as pyplot
 
         pyplot.close(figure)
     raise NotImplementedError("shown like any other figure")
@@ -150,14 +152,14 @@ def dressed(picture: Figure) -> Figure:
     """The whole figure, the package's own colours replaced by those of the style in force.
 
     Pictures of many parts are drawn in the package's colours; here blue becomes the first of the
-    style's cycle, ink its letters, white its ground.
+    style's cycle, ink its letters, `WHITE` its ground.
     """
     from matplotlib import rcParams
     from matplotlib.colors import to_rgb, to_rgba
 
     plain = {name: to_rgba(colour(place)) for place, name in enumerate(_CYCLE)}
-    plain |= {"white": to_rgba(rcParams["axes.facecolor"]), INK: to_rgba(ink())}
-    letters, white = plain[INK], plain["white"]
+    plain |= {WHITE: to_rgba(rcParams["axes.facecolor"]), INK: to_rgba(ink())}
+    letters, white = plain[INK], plain[WHITE]
     for name, part in ((GREY, 0.65), (PALE, 0.1)):
         mixed = [part * a + (1.0 - part) * b for a, b in zip(letters, white, strict=True)]
         plain[name] = to_rgba(mixed)  # type: ignore[arg-type]

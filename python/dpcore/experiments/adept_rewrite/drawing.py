@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...report.style import BLUE, GREY, INK, RED
+from ...report.style import BLUE, GREY, INK, RED, WHITE
 from ..drawing import SMALL, TEXT, canvas, dressed, tidy
 from .corpora import Texts
 from .experiment import Result
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _STYLES: dict[str, dict[str, Any]] = {
     "published": {"color": RED, "marker": "s"},
-    "scaled": {"color": BLUE, "marker": "o", "linestyle": "--", "markerfacecolor": "white"},
+    "scaled": {"color": BLUE, "marker": "o", "linestyle": "--", "markerfacecolor": WHITE},
     "l1": {"color": "#2e7d32", "marker": "^"},
     "gaussian": {"color": "#b26a00", "marker": "D"},
 }

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ...report.style import BLUE, GREEN, GREY, INK, RED
+from ...report.style import BLUE, GREEN, GREY, INK, RED, WHITE
 from ..drawing import SMALL, TEXT, canvas, dressed, tidy
 from .cases import ALPHAS, CASES
 from .experiment import Cell, Result
@@ -91,7 +91,7 @@ def _mark(panel: Axes, cell: Cell, direction: int, i: int, place: float) -> None
     style: dict[str, Any] = {"color": colour, "marker": marker, "markersize": 2.4}
     if abs(bias) >= _OUTER:
         edge = np.sign(bias) * (_EDGE * 0.8 if np.isinf(bias) else _OUTER)
-        face = "white" if np.isinf(bias) else colour
+        face = WHITE if np.isinf(bias) else colour
         panel.plot([edge], [place], **style, markerfacecolor=face, clip_on=False, linestyle="none")
         return
     if np.isfinite(bias):
@@ -121,7 +121,7 @@ def _legend(methods: tuple[str, ...]) -> list[Any]:
         return Line2D([], [], color=colour, marker=marker, markersize=4, linestyle="none", **more)
 
     handles: list[Any] = [point(method, label=method) for method in methods]
-    hollow = {"markerfacecolor": "white", "label": "hollow at the edge: infinitely far off"}
+    hollow = {"markerfacecolor": WHITE, "label": "hollow at the edge: infinitely far off"}
     handles.append(point(methods[0], **hollow))
     handles.append(Patch(color=RED, alpha=0.12, label="rows on which the ball or others fail"))
     return handles

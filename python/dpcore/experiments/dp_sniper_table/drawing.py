@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ...report.style import BLUE, GREY, INK, RED
+from ...report.style import BLUE, GREY, INK, RED, WHITE
 from ..drawing import SMALL, TEXT, canvas, dressed, tidy
 from .experiment import Result, Row
 
@@ -52,7 +52,7 @@ def _marks(axes: Axes, place: int, row: Row) -> None:
     axes.plot([1.0, min(max(ratio, _LEFT), _RIGHT)], [place, place], color=colour, linewidth=1.2)
     axes.plot([_LEFT, _RIGHT], [place, place], color=GREY, linewidth=0.2, zorder=0.5)
     if math.isfinite(truth):
-        style: dict[str, Any] = {"markerfacecolor": "white", "markeredgecolor": INK}
+        style: dict[str, Any] = {"markerfacecolor": WHITE, "markeredgecolor": INK}
         axes.plot([truth], [place], "D", markersize=5.5, markeredgewidth=0.9, zorder=2, **style)
     else:
         tip = {"arrowstyle": "-|>", "color": INK, "lw": 0.8, "shrinkA": 0, "shrinkB": 0}
@@ -86,7 +86,7 @@ def _legend() -> list[Any]:
     from matplotlib.lines import Line2D
 
     mark: dict[str, Any] = {"linestyle": "none"}
-    hollow: dict[str, Any] = {"markerfacecolor": "white", "markeredgecolor": INK, "markersize": 5.5}
+    hollow: dict[str, Any] = {"markerfacecolor": WHITE, "markeredgecolor": INK, "markersize": 5.5}
     arrow: dict[str, Any] = {"color": INK, "markersize": 11, "markeredgewidth": 0.4}
     return [
         Line2D([], [], marker="o", color=BLUE, markersize=4, label="certified, at least", **mark),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ...report.style import BLUE, GREEN, GREY, INK, RED
+from ...report.style import BLUE, GREEN, GREY, INK, RED, WHITE
 from ..drawing import SMALL, TEXT, canvas, dressed, tidy
 from .cases import CLEAN
 from .experiment import Result, Row
@@ -22,7 +22,7 @@ _HOLLOW: dict[str, Any] = {
     "linestyle": "--",
     "linewidth": 0.8,
     "markersize": 4.5,
-    "markerfacecolor": "white",
+    "markerfacecolor": WHITE,
 }
 _NAMES = {
     "shared": "one draw a row (the paper's code)",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ...report.style import INK
+from ...report.style import INK, PALE
 from ..drawing import SMALL, TEXT, canvas, dressed, tidy
 from .experiment import Cell, Result
 
@@ -73,7 +73,7 @@ def _frame(axes: Axes, result: Result) -> None:
     axes.set_xscale("log")
     axes.set_yscale("symlog", linthresh=_LINEAR, linscale=0.5)
     axes.set(xlim=(low, high), ylim=(-0.25 * _LINEAR, _BAND[1]))
-    axes.axhspan(_BAND[0], _BAND[1], color="#E8E8E8", linewidth=0, zorder=0)
+    axes.axhspan(_BAND[0], _BAND[1], color=PALE, linewidth=0, zorder=0)
     axes.plot([low, high], [low, high], color=INK, linestyle="--", linewidth=0.8, zorder=1)
     marks = [e for e in (0.1, 1.0, 10.0) if low < e < high]
     axes.xaxis.set_major_locator(FixedLocator(marks))

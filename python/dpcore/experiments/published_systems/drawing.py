@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ...published import SYSTEMS
-from ...report.style import BLUE, GREY, INK, RED
+from ...report.style import BLUE, GREY, INK, RED, WHITE
 from ..drawing import SMALL, TEXT, canvas, dressed, tidy
 from .experiment import ATTACKS, Result, Row
 
@@ -55,7 +55,7 @@ def _system(axes: Axes, place: int, rows: dict[str, Row], claim: float) -> None:
     for name, row in rows.items():
         height = place + _LANES[name]
         # Filled or hollow beside the colour: told apart in grey too.
-        colour, inside = (RED, RED) if row.audit.refuted else (BLUE, "white")
+        colour, inside = (RED, RED) if row.audit.refuted else (BLUE, WHITE)
         bound = min(row.audit.epsilon_lower, right)
         marker = _MARKERS[name] if bound < right else ">"
         style: dict[str, Any] = {"markerfacecolor": inside, "markersize": 4.0, "clip_on": False}
@@ -93,7 +93,7 @@ def _legend() -> list[Any]:
         for name, text in names.items()
     ]
     full: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 5.0}
-    hollow = {**full, "markerfacecolor": "white"}
+    hollow = {**full, "markerfacecolor": WHITE}
     bar: dict[str, Any] = {"linestyle": "none", "color": INK, "markersize": 9.0}
     return [
         *marks,

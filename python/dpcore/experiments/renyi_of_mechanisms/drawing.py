@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ...report.style import BLUE, GREEN, GREY, INK
+from ...report.style import BLUE, GREEN, GREY, INK, WHITE
 from ..drawing import SMALL, TEXT, canvas, dressed, tidy
 from .cases import CASES
 from .experiment import Result, Row
@@ -59,7 +59,7 @@ def _panel(axes: Axes, row: Row, side: int) -> None:
         words: dict[str, Any] = {"transform": axes.transAxes, "ha": "right", "fontsize": SMALL}
         axes.text(0.98, 0.05, "closed form: infinite", color=INK, **words)
     # Error bars of neighbouring orders overlap: every third is enough to see them.
-    for kept, face in ((resolved, BLUE), (~resolved, "white")):
+    for kept, face in ((resolved, BLUE), (~resolved, WHITE)):
         kept = kept & np.isfinite(value)
         error = np.nan_to_num(estimate.std_error[side][kept])
         axes.errorbar(
@@ -103,6 +103,6 @@ def _legend() -> list[Any]:
     return [
         Line2D([], [], color=INK, linewidth=0.9, label=_LABELS[0]),
         Line2D([], [], label=_LABELS[1], **dot),
-        Line2D([], [], markerfacecolor="white", label=_LABELS[2], **dot),
+        Line2D([], [], markerfacecolor=WHITE, label=_LABELS[2], **dot),
         Line2D([], [], color=GREEN, linewidth=1.2, label=_LABELS[3]),
     ]

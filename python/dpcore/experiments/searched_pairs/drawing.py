@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...report.style import BLUE, GREY, INK
+from ...report.style import BLUE, GREY, INK, WHITE
 from ...report.text import epsilon
 from ..drawing import SMALL, TEXT, canvas, dressed, tidy
 from .experiment import Result
@@ -28,7 +28,7 @@ def figure(result: Result, ax: Any = None) -> Figure:
             axes.barh(at, report.epsilon_lower, height=0.34, color=BLUE)
             axes.plot([row.supremum(report)], [at], "D", color=INK, markersize=4.0)
             text = epsilon(report.epsilon_lower)
-            axes.text(0.002, at, text, va="center", color="white", fontsize=SMALL)
+            axes.text(0.002, at, text, va="center", color=WHITE, fontsize=SMALL)
     claim = result.rows[0].usual.claim or 0.0
     axes.axvline(claim, color=GREY, linestyle="--", linewidth=1.0)
     axes.set_yticks(list(ticks), list(ticks.values()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from typing import TYPE_CHECKING, Any, Final
 
-from ...report.style import BLUE, GREEN, GREY, INK, RED
+from ...report.style import BLUE, GREEN, GREY, INK, RED, WHITE
 from ..drawing import SMALL, TEXT, canvas, dressed, tidy
 from .experiment import STARTS, Result
 
@@ -100,7 +100,7 @@ def _line(axes: Axes, x: list[Any], shares: list[list[float]], colour: str, styl
     axes.errorbar(
         x, [statistics.fmean(one) for one in shares], yerr=wide, color=colour, linestyle=style,
         linewidth=1.2, marker="o", markersize=3, elinewidth=0.7,
-        markerfacecolor=colour if style == "-" else "white",
+        markerfacecolor=colour if style == "-" else WHITE,
     )  # fmt: skip
 
 
