@@ -1,18 +1,27 @@
 """Settings and fixtures shared by all tests."""
 
+import os
+import signal
 import subprocess
 import sys
+import threading
 from importlib.util import find_spec
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from dpcore import cli
 
 # A deadline would measure the machine and the first import of scipy, not the code.
-settings.register_profile("dpcore", deadline=None)
+UNTIMED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+# No change is refused for what chance finds: `make search` looks, with other seeds at each call.
+settings.register_profile("dpcore", derandomize=True, database=None, **UNTIMED)
+settings.register_profile("search", max_examples=1000, print_blob=True, **UNTIMED)
 settings.load_profile("dpcore")
 
+# For the workers of xdist and the processes of tests: each of them has one core to itself.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 OF_TORCH = (
     "python/dpcore/torch",
@@ -130,6 +139,26 @@ def run(capsys, monkeypatch):
         return status, printed.out, printed.err
 
     return call
+
+
+@pytest.fixture
+def ctrl_c():
+    """Interrupt this process in so many seconds, as Ctrl-C does.
+
+    Whoever starts tests in the background ignores SIGINT, and so do those that they start.
+    """
+    before, timers = signal.signal(signal.SIGINT, signal.default_int_handler), []
+
+    def later(seconds):
+        main = threading.main_thread().ident
+        timers.append(threading.Timer(seconds, signal.pthread_kill, (main, signal.SIGINT)))
+        timers[-1].start()
+
+    yield later
+    for timer in timers:
+        timer.cancel()
+        timer.join()
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import adapters, attacks, bounds, events, exact, pairs, published
 from ._core import __version__
+from .auditing.power import Plan, plan
 from .auditing.recorded.run import OutputsAudit, audit_outputs
 from .auditing.run import Audit, audit
 from .mechanisms import (
@@ -37,6 +38,7 @@ __all__ = [
     "Laplace",
     "OutputsAudit",
     "Pair",
+    "Plan",
     "Raised",
     "RandomBits",
     "Uniform",
@@ -51,6 +53,7 @@ __all__ = [
     "events",
     "exact",
     "pairs",
+    "plan",
     "published",
     "repeat",
     "sample",

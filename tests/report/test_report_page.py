@@ -18,7 +18,7 @@ from shared_pages import AUDITS, NASTY, PAGES
 import dpcore
 from dpcore import Audit, Counts, published
 from dpcore.bounds import limits
-from dpcore.report import page as report_page
+from dpcore.report import proof as report_proof
 from dpcore.report import style
 from dpcore.report import text as report
 from dpcore.report.page import page
@@ -154,7 +154,7 @@ def test_the_comparison_follows_the_verdict(name):
 
 
 def test_a_bound_of_another_kind_is_not_explained_as_a_quotient(monkeypatch):
-    monkeypatch.setattr(report_page, "limits", lambda k, n, alpha: (0.5, 0.6))
+    monkeypatch.setattr(report_proof, "limits", lambda k, n, alpha: (0.5, 0.6))
     shown = page(AUDITS["refuted"])
     assert "Clopper-Pearson limits" not in shown
     bound = report.epsilon(AUDITS["refuted"].epsilon_lower)
@@ -196,7 +196,7 @@ def test_the_json_in_the_page_is_the_audit(name):
     assert raw[1] == script.text.strip()
     assert not set("<>&") & set(raw[1])
     assert json.loads(raw[1]) == found.to_dict()
-    (visible,) = tree(name).iter(f"{SPACE}details")
+    *_, visible = tree(name).iter(f"{SPACE}details")
     assert json.loads("".join(visible.find(f"{SPACE}pre").itertext())) == found.to_dict()
     if published.is_native(found.mechanism):
         assert Audit.from_json(raw[1]) == found

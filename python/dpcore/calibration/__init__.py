@@ -1,4 +1,8 @@
-"""Calibration: noise for (epsilon, delta), its guards, and what a given noise really buys."""
+"""Calibration: noise for (epsilon, delta), its guards, and what a given noise really buys.
+
+For audits and experiments, not for releasing data: floats that have noise added give the input
+away in their last bits (Mironov 2012), and no generator here is a cryptographic one.
+"""
 
 from .counterexamples import COUNTEREXAMPLES, Counterexample, MaskedWords
 from .dropout import word_dropout

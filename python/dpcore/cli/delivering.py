@@ -42,9 +42,6 @@ def deliver(asked: Asked, report: Audit) -> None:
     else:
         _print(report)
     _save(asked, report)
-    if asked.html is not None:
-        report.to_html(asked.html)
-        say(f"wrote {asked.html}")
 
 
 def deliver_outputs(asked: AskedOutputs, report: OutputsAudit) -> None:
@@ -63,6 +60,9 @@ def _save(asked: Asked | AskedOutputs, report: Audit | OutputsAudit) -> None:
             report.plot(ax=picture)
             picture.savefig(asked.plot)
         say(f"wrote {asked.plot}")
+    if asked.html is not None:
+        report.to_html(asked.html)
+        say(f"wrote {asked.html}")
 
 
 def _print(report: Audit | OutputsAudit) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..bounds.declaration import declared
 from ..results.guesses import BOUNDS, ROWS, Guesses
 from ..results.recorded import OutputsAudit
-from .next_step import more_rows
+from .next_step import more_rows, size_for_a_tenth
 from .short import card
 from .text import claimed, counted, epsilon
 
@@ -30,6 +30,7 @@ def rows(audit: OutputsAudit) -> list[tuple[str, str]]:
         ("rows", _kind(audit)),
         ("seed", f"{audit.seed} ({_used(audit)})"),
         *(("needed", step) for step in (more_rows(audit),) if step),
+        *(("plan", size) for size in (size_for_a_tenth(audit),) if size),
         *(("note", note) for note in audit.notes),
     ]
 

@@ -14,8 +14,9 @@ from ..records import Counts
 from ..results.audits import Audit
 from ..results.certificate import level
 from ..results.recorded import OutputsAudit
+from ..sampling.slicing import shared_block
 from . import distances
-from .next_step import next_step
+from .next_step import next_step, size_for_a_tenth
 from .short import card
 
 
@@ -51,18 +52,22 @@ def rows(audit: Audit) -> list[tuple[str, str]]:
         ("counts", counted(audit.counts)),
         *_pooled(audit),
         ("pair", f"x = {_short(audit.pair.x)}, x' = {_short(audit.pair.x_prime)}"),
+        *_search(audit),
         *distances.rows(audit),
     ]
     if audit.nan or audit.nan_prime:
         table.append(("NaN entries", f"{audit.nan:,} on x, {audit.nan_prime:,} on x'"))
     if audit.floating_point is not None and not audit.checks:
-        table.append(("rounding", _floats(audit)))
+        table += [("rounding", _floats(audit)), ("meaning", ROUNDING)]
     table.append(("seed", _seed(audit)))
     if audit.runs_on:
         table.append(("device", audit.runs_on))
     needed = next_step(audit)
     if needed:
         table.append(("needed", needed))
+    planned = size_for_a_tenth(audit)
+    if planned:
+        table.append(("plan", planned))
     notes = (explanation(audit), by_itself(audit), audit.power, *audit.notes, *audit.checks)
     return [*table, *(("note", note) for note in notes if note)]
 
@@ -74,6 +79,16 @@ def _declared(audit: Audit) -> str:
     return f"{loss}{at} for this pair (computed from the declared noise, not certified)"
 
 
+def _search(audit: Audit) -> list[tuple[str, str]]:
+    """What the search for the pair took."""
+    found = audit.searched
+    if found is None:
+        return []
+    rounds = f"{found.finished} of {_many(found.rounds, 'round')} finished"
+    ended = f": its {found.seconds:g} s were over" if found.ended else ""
+    return [("search", f"{_many(found.evaluations, 'pilot')} compared, {rounds}{ended}")]
+
+
 def by_itself(audit: Audit) -> str:
     """That the bound and the floating-point finding do not hold jointly, where there are two."""
     if audit.floating_point is None or audit.floats or audit.checks:
@@ -81,6 +96,13 @@ def by_itself(audit: Audit) -> str:
     certainty = f"{100 * audit.confidence:g} %"
     return f"the rows certified and rounding hold at {certainty} each by itself, not both at once"
 
+
+ROUNDING = (
+    "the last bits of raw floats give the input away, as they do for every textbook sampler of "
+    "continuous noise (Mironov 2012): where outputs are released, round them to a coarse grid or "
+    "draw discrete noise"
+)
+"""What a floating-point finding says, and what to do about it."""
 
 NOTHING = "nothing: no bound holds, for the rows are not independent draws"
 """What an audit certifies that a check of its rows made invalid."""
@@ -200,8 +222,23 @@ def _seed(audit: Audit) -> str:
 
 
 def _time(audit: Audit) -> str:
-    threads = _many(audit.threads, "thread")
-    return f"{audit.seconds:.3g} s, {audit.draws_per_second:.3g} draws/s on {threads}"
+    """Where time went, how many outputs were made in all, and how fast they were counted."""
+    speed = f"{audit.draws_per_second:.3g} draws/s on {_many(audit.threads, 'thread')}"
+    speed += _idle(audit)
+    if not audit.spent:
+        return f"{audit.seconds:.3g} s, {speed}"
+    total = math.fsum(one.seconds for one in audit.spent)
+    steps = ", ".join(f"{one.step} {one.seconds:.2g}" for one in audit.spent)
+    made = sum(one.outputs for one in audit.spent)
+    return f"{total:.3g} s, {made:,} outputs in all ({steps}); counted {speed}"
+
+
+def _idle(audit: Audit) -> str:
+    """That threads had nothing to do, and what would give them work."""
+    blocks = sum(-(-stop // audit.block) - start // audit.block for start, stop in audit.ranges)
+    if audit.route != "callable" or audit.threads <= blocks:
+        return ""
+    return f", of which {blocks} had work: block={shared_block(audit.trials, audit.threads)}"
 
 
 def text(audit: Audit) -> str:

@@ -1,6 +1,8 @@
 """The bridge to torch: noise layers, transforms, encoders of texts, and where noise enters a model.
 
-Needs torch: `pip install dpcore[torch]`.
+For audits and experiments, not for releasing data: the last bits of floats give the input away
+(Mironov 2012), and torch's generators are not cryptographic. Needs torch:
+`pip install dpcore[torch]`.
 """
 
 from __future__ import annotations

@@ -1,0 +1,53 @@
+"""What is recorded of a user's modules of torch, and of what other packages release."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+from shared_extras import needs
+
+from dpcore.auditing.provenance import provenance_of
+
+torch = needs("torch")
+
+
+class Noise(torch.nn.Module):
+    def forward(self, x):
+        return x + torch.randn(x.shape)
+
+
+class Encoder(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.noise = Noise()
+
+    def forward(self, x):
+        return self.noise(x)
+
+
+NOISE, ENCODER = inspect.getsource(Noise), inspect.getsource(Encoder)
+
+
+@pytest.mark.parametrize(
+    ("module", "origin", "text"),
+    [
+        (Encoder(), "class Encoder around class Noise", f"{ENCODER}\n{NOISE}"),
+        (torch.nn.Sequential(torch.nn.Identity(), Noise(), Noise()), "class Noise", NOISE),
+        (torch.nn.Identity(), f"torch.nn.modules.linear.Identity of torch {torch.__version__}", ""),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_module_shows_every_class_that_its_user_wrote(module, origin, text):
+    found = provenance_of(module, True)
+    assert (found.origin, found.source) == (origin, text)
+    assert ("torch", torch.__version__) in found.versions
+
+
+def test_a_measurement_is_named_with_its_version():
+    prelude = needs("opendp.prelude")
+    prelude.enable_features("contrib")
+    space = prelude.atom_domain(T=float, nan=False), prelude.absolute_distance(T=float)
+    found = provenance_of(prelude.m.make_laplace(*space, scale=1.0), True)
+    assert found.origin == f"opendp.mod.Measurement of opendp {dict(found.versions)['opendp']}"
+    assert found.source == ""
