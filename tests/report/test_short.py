@@ -67,6 +67,7 @@ def examples():
         calibration.real_epsilon(Laplace(1.0), box),
         calibration.gaussian_analytic(1.0, 1e-5, 1.0),
         Laplace(2.0), dpcore.attacks.Auto(), dpcore.published.DPTextRepaired(1.0),
+        dpcore.plan(1.0, true_epsilon=1.2, mass=0.1),
     ]  # fmt: skip
 
 

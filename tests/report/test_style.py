@@ -30,7 +30,11 @@ def estimate():
 
 ESTIMATE = estimate()
 
-ONE = [AUDIT.plot, AUDIT.plot_tradeoff, AUDIT.plot_profile, REFUTED.plot, OUTPUTS.plot]
+PLAN = dpcore.plan(1.0, true_epsilon=1.2, mass=0.1)
+
+ONE = [
+    AUDIT.plot, AUDIT.plot_tradeoff, AUDIT.plot_profile, REFUTED.plot, OUTPUTS.plot, PLAN.plot,
+]  # fmt: skip
 TWO = [ESTIMATE.plot, ESTIMATE.plot_convergence]
 
 
