@@ -337,10 +337,8 @@ def test_a_part_that_was_changed_is_a_value_error(record):
         Audit.from_json(json.dumps(record))
 
 
-ADDED = (
-    "notes", "neighbour", "randomness", "runs_on", "clean", "declared_loss", "searched", "spent",
-    "provenance",
-)  # fmt: skip
+ADDED = ("notes", "neighbour", "randomness", "runs_on", "clean", "declared_loss", "searched")
+ADDED += ("spent", "provenance")
 
 
 @pytest.mark.parametrize("name", [name for name in RECORD if name not in ("derived", *ADDED)])
