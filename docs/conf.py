@@ -67,5 +67,7 @@ sphinx_gallery_conf = {
 def setup(app):  # type: ignore[no-untyped-def]
     """Write what is made from the package, before Sphinx looks for pages."""
     site_pages.write(HERE / "reference" / "generated")
+    app.connect("source-read", site_pages.inside_the_site)
+    app.connect("doctree-read", site_pages.linked_names)
     app.connect("autodoc-process-docstring", site_pages.whole_sentence, priority=600)
     app.connect("build-finished", site_pages.every_name_has_its_page)

@@ -35,6 +35,7 @@ class Name:
     text: str
 
 
+@cache
 def rooms() -> dict[str, ModuleType]:
     """Every public room that can be imported here, and what it shows as a part of itself."""
     first = [m.name for m in pkgutil.iter_modules(dpcore.__path__, "dpcore.")]
@@ -56,6 +57,7 @@ def rooms() -> dict[str, ModuleType]:
     return found
 
 
+@cache
 def names() -> dict[str, list[Name]]:
     """The public names of every room, each under the first path that shows it."""
     seen: set[object] = set()

@@ -9,7 +9,15 @@ from typing import Any
 
 from site_names import Name, commands, names
 
-__all__ = ["every_name_has_its_page", "help_page", "room_page", "whole_sentence", "write"]
+__all__ = [
+    "every_name_has_its_page",
+    "help_page",
+    "inside_the_site",
+    "linked_names",
+    "room_page",
+    "whole_sentence",
+    "write",
+]
 
 
 def write(folder: Path) -> None:
@@ -95,6 +103,31 @@ def whole_sentence(
                 lines[0] = f"{line.removeprefix(':type: ')}: {lines[0]}"
                 del lines[place]
                 break
+
+
+def inside_the_site(app: Any, name: str, text: list[str]) -> None:
+    """Turn a page's links to what only the repository has into links of the site.
+
+    Pages are read in the repository too, where the gallery is the scripts that it is made of.
+    """
+    text[0] = re.sub(r"\]\((?:\.\./)+examples/(\w+)\.py\)", r"](/gallery/\1.rst)", text[0])
+
+
+def linked_names(app: Any, tree: Any) -> None:
+    """Make names such as `dpcore.audit` in a page links to their pages."""
+    from docutils import nodes
+    from sphinx.addnodes import pending_xref
+
+    if not app.env.docname.startswith("reference/generated"):
+        for node in list(tree.findall(nodes.literal)):
+            name = node.astext().removesuffix("()")
+            if re.fullmatch(r"dpcore(\.\w+)+", name) and not isinstance(
+                node.parent, nodes.reference
+            ):
+                link = pending_xref("", refdomain="py", reftype="obj", reftarget=name)
+                link["refdoc"] = app.env.docname
+                node.replace_self(link)
+                link += node
 
 
 def every_name_has_its_page(app: Any, exception: Exception | None) -> None:

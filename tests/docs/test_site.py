@@ -43,7 +43,7 @@ def broken(page, text):
             continue
         path, _, anchor = target.partition("#")
         place = (page.parent / path).resolve() if path else page
-        if not place.is_file() or (anchor and anchor not in anchors(place)):
+        if not place.exists() or (anchor and anchor not in anchors(place)):
             found.append(target)
     return found
 

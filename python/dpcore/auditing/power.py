@@ -2,57 +2,30 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import time
-import warnings
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 
 from ..attacks.attack import AuditAttack
-from ..bounds import limits
 from ..bounds.power import gaussian_event, trials_for
 from ..bounds.violations import gaussian_rate, guesses_for, loss_of_factor
-from ..errors import (
-    AssumptionWarning,
-    confidence_level,
-    delta_level,
-    integer,
-    invalid,
-    mistyped,
-    real,
-)
+from ..errors import confidence_level, delta_level, integer, invalid, mistyped, real
 from ..pairs import Search
-from ..records import Counts, Pair
-from ..results.audits import Audit
-from ..results.figures import per_distance
+from ..records import Pair
 from ..results.planned import Plan
 from ..streams import Rng, seed_of
-from .run import audit
+from .piloting import pilots, sizes
 
 __all__ = ["Plan", "plan"]
 
 _MASS: Final = 0.5
 """Of the half line beyond an input: the most that shows the whole loss of Laplace noise."""
-_EVENTS: Final = 8
-"""Audits of a round: each chooses its event, some luckier than others."""
-_FEWEST: Final = 128
-_GROWTH: Final = 4
-_MOST: Final = 2**20
-"""Draws a side of each in the first round, from round to round, and of all in the last."""
-_TAIL: Final = 0.1
-"""With which each of the pilots' two limits fails. Both at once, and so far that the plan is too
-small, fail in about two of a hundred."""
-_CLOSE: Final = 1.2
-"""A plan from limits that is at most so many times the one from the rates themselves will do."""
-_DEAREST: Final = 2
-"""So does one that is half as large as its pilots."""
 _TELLING: Final = 0.05
 """Seconds that tell a speed."""
-_SIDES: Final = {"x": "x", "x_prime": "x'"}
 
 
 def plan(
@@ -108,10 +81,10 @@ def plan(
         canaries: canaries of one run, each included by a fair coin.
         guesses: guesses about them: a number, or a share (a float up to 1.0).
         attack: as in `dpcore.audit`, for the mechanism.
-        pilot: most draws on each side that pilots count; None is 2**20. Eight small audits count
-            128 each, in every further round four times as many, until the plan is as small as
-            their rates allow, or half as large as what they counted. Where draws are dear, a
-            `mass` costs none.
+        pilot: most draws on each side that a pilot counts; None is 2**20. The first counts 1,024
+            of eight events, each chosen as an audit of 128 trials would, every further one four
+            times as many, until the plan is as small as the rates allow, or half as large as what
+            was counted. Where draws are dear, a `mass` costs none.
         rng: None, an int or a Generator, as in `dpcore.audit`.
         threads: as in `dpcore.audit`.
         progress: as in `dpcore.audit`.
@@ -150,7 +123,8 @@ def plan(
         given = {"mass": mass, "canaries": canaries, "guesses": guesses}
         _alone("where a mechanism is given", **given)
         about_pilots |= {"claim": claim, "delta": settings[0], "confidence": settings[1]}
-        return _piloted(mechanism, (true_epsilon, factor), power=settings[2], **about_pilots)
+        violation = true_epsilon, factor
+        return _piloted(mechanism, violation, power=settings[2], **about_pilots)
     _alone("without a mechanism", **about_pilots)
     if claim is None:
         raise mistyped("claim", "given where there is no mechanism", claim)
@@ -201,11 +175,11 @@ def _of_rates(stated: Plan, mass: float | None) -> Plan:
         p, blamed = real("mass", mass, low=delta, high=1.0, open_low=True), ("mass", mass)
         gaussian = delta and stated.factor is not None
         q = gaussian_rate(p, true, delta) if gaussian else (p - delta) * math.exp(-true)
-    trials = trials_for(stated.claim, p, q, delta, stated.confidence, stated.power)
+    trials = trials_for(stated.claim, [(p, q)], delta, stated.confidence, stated.power)
     if trials is None:
         requirement = "such that the event shows more than the claim in fewer than 2**53 trials"
         raise invalid(blamed[0], requirement, blamed[1])
-    return replace(stated, mass=p, mass_prime=q, trials=trials)
+    return replace(stated, rates=((p, q),), trials=trials)
 
 
 def _best(
@@ -241,121 +215,43 @@ def _of_canaries(stated: Plan, canaries: Any, guesses: Any) -> Plan:
     return replace(stated, canaries=run_of(wanted), guesses=wanted)
 
 
-@dataclass(frozen=True, slots=True)
-class _Pilots:
-    """Small audits, each with an event of its own, and what they promise of a large one.
-
-    Args:
-        reports: the audits; what they count are draws that chose nothing.
-        true: the loss that is planned for; None for the mechanism's own.
-        power: the power wanted.
-    """
-
-    reports: tuple[Audit, ...]
-    true: float | None
-    power: float
-
-    @property
-    def seen(self) -> Counts:
-        """How often their events happened, the numerator's side first."""
-        each = [report.bound_counts for report in self.reports]
-        n = sum(found.n for found in each)
-        return Counts(sum(found.k for found in each), n, sum(found.k_prime for found in each), n)
-
-    @property
-    def whole(self) -> float:
-        """The claim about their pair."""
-        first = self.reports[0]
-        assert first.claim is not None
-        return first.claim * first.pair.distance
-
-    @property
-    def assumed(self) -> bool:
-        """Whether rates are those of Gaussian noise.
-
-        What a pilot of noise that keeps a claim with a delta chooses is another event than the one
-        that would show the contrary.
-        """
-        return self.true is not None and self.reports[0].delta > 0.0
-
-    def rates(self, tail: float) -> tuple[float, float]:
-        """Lower limit of the mass, and of the other side the upper limit or what `true` makes."""
-        seen, first = self.seen, self.reports[0]
-        p = limits(seen.k, seen.n, tail)[0]
-        if self.true is None:
-            return p, limits(seen.k_prime, seen.n_prime, tail)[1]
-        true = self.true * first.pair.distance
-        if self.assumed:
-            return _best(self.whole, true, first.delta, first.confidence, self.power)
-        return p, p * math.exp(-true)
-
-    def trials(self, tail: float, *, rough: bool) -> int | None:
-        """Trials enough at rates so cautious."""
-        settings = self.reports[0].delta, self.reports[0].confidence
-        return trials_for(self.whole, *self.rates(tail), *settings, self.power, rough=rough)
-
-    @property
-    def close(self) -> bool:
-        """Whether larger pilots would cost more than they save."""
-        careful, face = self.trials(_TAIL, rough=True), self.trials(0.5, rough=True)
-        if careful is None or face is None:
-            return False
-        return careful <= max(self.seen.n / _DEAREST, _CLOSE * face)
-
-    def plan(self, factor: float | None, seed: int) -> Plan:
-        """The plan.
-
-        Raises:
-            ValueError: if no number of trials is enough.
-        """
-        trials, seen, (p, q) = self.trials(_TAIL, rough=False), self.seen, self.rates(_TAIL)
-        if trials is None:
-            counts = f"{seen.k:,} against {seen.k_prime:,} of {seen.n:,} pilot draws"
-            requirement = "one that pilots show to lose more than the claim"
-            if self.true is None:
-                requirement += " (or give the loss to plan for, true_epsilon or factor)"
-            raise invalid("mechanism", requirement, counts)
-        one = self.reports[-1]
-        assert one.claim is not None
-        shown = per_distance(math.log((p - one.delta) / q), one.delta, one.pair.distance)
-        event = f"{one.event}, {_SIDES[one.direction]} in the numerator"
-        return Plan(
-            one.claim, shown if self.true is None else self.true, one.delta, one.confidence,
-            self.power, factor, p, q, trials, distance=one.pair.distance, mechanism=one.name,
-            event=None if self.assumed else event, pilots=seen.n, seed=seed, seen=self.true is None,
-        )  # fmt: skip
-
-
 def _piloted(
     mechanism: Any,
     violation: tuple[float | None, float | None],
-    pilot: int | None,
     power: float,
+    pilot: int | None,
     rng: Rng,
-    **options: Any,
+    progress: bool | None,
+    **stated: Any,
 ) -> Plan:
-    """From pilots, ever larger until they tell enough."""
-    most, seed = _MOST if pilot is None else integer("pilot", pilot, _EVENTS), seed_of(rng)
-    claim, own = options["claim"], violation == (None, None)
+    """From ever larger pilots of a mechanism, until they tell enough."""
+    claim, delta = stated["claim"], stated["delta"]
+    own = violation == (None, None)
     if claim is not None and not own:
-        _true(real("claim", claim, low=0.0), *violation, options["delta"])
+        _true(real("claim", claim, low=0.0), *violation, delta)
     planned: Plan | None = None
+    aim: int | None = None
     timed: list[tuple[int, float]] = []
-    for turn in itertools.count():
-        size = min(_FEWEST * _GROWTH**turn, most // _EVENTS)
+    seed = seed_of(rng)
+    for turn, (size, last) in enumerate(sizes(pilot)):
         begun = time.perf_counter()
-        reports = tuple(_audits(mechanism, size, (seed, turn), 1 if planned else _EVENTS, options))
-        timed.append((size, (time.perf_counter() - begun) / len(reports)))
+        found = pilots(mechanism, size, aim, (seed, turn), progress, **stated)
+        timed.append((size, (time.perf_counter() - begun) / found.many))
         if planned is None:
-            first = reports[0]
-            assert first.claim is not None
-            true = None if own else _true(first.claim, *violation, first.delta)
-            found = _Pilots(reports, true, power)
-            if size < most // _EVENTS and not found.close:
+            claim, delta = found.claim, found.delta
+            true = None if own else _true(claim, *violation, delta)
+            best = None
+            if true is not None and delta:
+                # What noise that keeps such a claim makes a pilot choose is another event.
+                whole = claim * found.distance, true * found.distance
+                best = _best(*whole, delta, found.confidence, power)
+            found = replace(found, true=true, power=power, assumed=best)
+            if not last and not found.close:
+                aim = found.careful
                 continue
             planned = found.plan(violation[1], seed)
         # Whatever follows is only timed, so that no clock decides the plan.
-        if timed[-1][1] >= _TELLING or size >= min(most // _EVENTS, planned.size):
+        if timed[-1][1] >= _TELLING or last or size >= planned.size:
             break
     assert planned is not None
     return replace(planned, seconds=_seconds(timed, planned.size))
@@ -366,25 +262,3 @@ def _seconds(timed: list[tuple[int, float]], size: int) -> float:
     (small, least), (large, most) = timed[0], timed[-1]
     each = (most - least) / (large - small) if large > small and most > least else most / large
     return most + each * max(0, size - large)
-
-
-def _audits(
-    mechanism: Any, size: int, seed: tuple[int, int], many: int, options: dict[str, Any]
-) -> Iterator[Audit]:
-    """Audits of one pair whose counts are those of one event."""
-    for number in range(many):
-        with warnings.catch_warnings():
-            # Of rows that are not independent the error below speaks; few pilots are meant.
-            warnings.simplefilter("ignore", AssumptionWarning)
-            own = np.random.default_rng((*seed, number))
-            found = audit(mechanism, trials=size, rng=own, **options)
-        if found.partial:
-            raise KeyboardInterrupt
-        if found.claim is None:
-            raise mistyped("claim", "given for a mechanism that makes none itself", None)
-        if found.checks:
-            raise invalid("mechanism", "one whose rows are independent", found.checks[0])
-        if found.pooled or found.route == "timed":
-            raise invalid("attack", "one that counts one event on each side", options["attack"])
-        options = {**options, "pair": found.pair}
-        yield found

@@ -102,14 +102,14 @@ def _layers(thing: Any) -> Iterator[Any]:
 
 def _source(layers: list[Any]) -> tuple[str, str]:
     """What the text is of, and the text: of every layer that a user wrote."""
-    found = [(_called(one), _text(one)) for one in _defined(layers)]
+    found = [(_called(one), _text(one)) for one in dict.fromkeys(_defined(layers))]
     written = [(name, text) for name, text in found if text]
     if written:
         return " around ".join(name for name, _ in written), "\n".join(t for _, t in written)
     if layers[-1] is None:
         return _RECORDED, ""
     last = _parts(layers[-1])[0]
-    root = _module(last).partition(".")[0]
+    root = _package(last)
     if root in _RELEASED:
         return f"{_module(last)}.{last.__qualname__} of {root} {_version(root)}", ""
     return f"{_called(layers[-1])}: {_NO_TEXT}", ""
@@ -117,18 +117,35 @@ def _source(layers: list[Any]) -> tuple[str, str]:
 
 def _defined(layers: list[Any]) -> Iterator[Any]:
     """The functions and classes of the layers, those of released packages left out."""
-    parts = (part for layer in layers for part in _parts(layer))
-    for one in dict.fromkeys(parts):
-        if _module(one).partition(".")[0] not in (*_RELEASED, "builtins", "functools"):
-            yield one
+    for layer in layers:
+        for place, one in enumerate(dict.fromkeys(_parts(layer))):
+            inside = place > 0 and _installed(one)
+            if not inside and _package(one) not in (*_RELEASED, "builtins", "functools"):
+                yield one
 
 
 def _parts(layer: Any) -> list[Any]:
-    """A function or class; the class of any other object, and of all modules in one of torch."""
+    """A function or class; of any other object its class, and those of what runs inside it.
+
+    What runs inside are the modules of one of torch, and encoder and noise of a `dpcore.torch`
+    mechanism.
+    """
     if isinstance(layer, (types.FunctionType, type)):
         return [layer]
+    parts, held = [type(layer)], getattr(layer, "__dict__", {})
     kind = getattr(getattr(sys.modules.get("torch"), "nn", None), "Module", ())
-    return [type(part) for part in layer.modules()] if isinstance(layer, kind) else [type(layer)]
+    if isinstance(layer, kind):
+        parts += map(type, layer.modules())
+    elif _package(type(layer)) == "dpcore" and "encoder" in held:
+        for inner in (getattr(held["encoder"], "model", None), held.get("noise")):
+            parts += [part for one in _layers(inner) for part in _parts(one)]
+    return parts
+
+
+def _installed(one: Any) -> bool:
+    """Whether a function or class is of an installed package: of many only a few are the user's."""
+    file = getattr(sys.modules.get(_module(one)), "__file__", None) or ""
+    return not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts)
 
 
 def _called(one: Any) -> str:
@@ -139,6 +156,10 @@ def _called(one: Any) -> str:
     if isinstance(one, types.BuiltinFunctionType):
         return f"function {one.__qualname__}"
     return f"class {(one if isinstance(one, type) else type(one)).__qualname__}"
+
+
+def _package(one: Any) -> str:
+    return _module(one).partition(".")[0]
 
 
 def _module(one: Any) -> str:
@@ -181,7 +202,7 @@ def _roots(layers: list[Any]) -> Iterator[str]:
             yield package
             if package == "dpcore":
                 yield from ("torch",) * inside.startswith("torch")
-            elif package not in _RELEASED:
+            elif package not in _RELEASED and not _installed(one):
                 functions = [one] if isinstance(one, types.FunctionType) else vars(one).values()
                 for function in functions:
                     if isinstance(function, types.FunctionType):
@@ -204,7 +225,7 @@ def _named(code: types.CodeType, names: Mapping[str, Any]) -> Iterator[str]:
             yield value.__name__.partition(".")[0]
         else:
             kind = value if isinstance(value, (types.FunctionType, type)) else type(value)
-            yield _module(kind).partition(".")[0]
+            yield _package(kind)
     for inner in code.co_consts:
         if isinstance(inner, types.CodeType):
             yield from _named(inner, names)

@@ -7,7 +7,8 @@ whose inverse is known, and needs no search for each count.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -231,8 +232,7 @@ def _most_of(
 
 def trials_for(
     claim: float,
-    p: float,
-    q: float,
+    rates: Sequence[tuple[float, float]],
     delta: float = 0.0,
     confidence: float = 0.95,
     power: float = 0.95,
@@ -247,8 +247,8 @@ def trials_for(
 
     Args:
         claim: the claimed epsilon.
-        p: probability of the event on the numerator's side, above delta.
-        q: its probability on the other side.
+        rates: probabilities (p, q) of the event on the numerator's side and on the other; of
+            several events, each is as likely to be the one that is counted.
         delta: the delta of the claim.
         confidence: confidence of the audit.
         power: probability of the certificate.
@@ -258,22 +258,27 @@ def trials_for(
         The number; None where 2**53 are not enough, or none is.
 
     Example:
-        >>> n = trials_for(1.0, p=0.5, q=0.1)
+        >>> n = trials_for(1.0, [(0.5, 0.1)])
         >>> certifies(n, 1.0, 0.5, 0.1) >= 0.95 > certifies(n - 1, 1.0, 0.5, 0.1)
         True
     """
     from scipy.special import ndtri
 
-    if p <= delta or (q > 0.0 and math.log((p - delta) / q) <= claim):
+    each = Counter(rates)
+    starts = [_about(claim, *one, delta, confidence, power) for one in rates]
+    able = sorted(start for start in starts if start is not None)
+    if len(able) <= power * len(starts) and len(able) < len(starts):
         return None
-    found: int | None = _about(claim, p, q, delta, confidence, power)
+    found: int | None = able[len(able) // 2]
     exact = not rough and found is not None and found < _EXACT_TRIALS
     # The first search leaves little to the second, which takes far longer for a step.
-    for cells, parts in [(_ROUGH, _LOOSE), (_FINE, 1)][: 1 + exact]:
+    for cells, parts in [(_ROUGH, _LOOSE), (max(_FINE // len(each), 4 * _ROUGH), 1)][: 1 + exact]:
 
         def margin(n: int, cells: int = cells) -> float:
+            parts = (many * certifies(n, claim, *one, delta, confidence, cells)
+                     for one, many in each.items())  # fmt: skip
             # On this scale a power is nearly straight in the root of n.
-            return float(ndtri(certifies(n, claim, p, q, delta, confidence, cells)) - ndtri(power))
+            return float(ndtri(min(1.0, sum(parts) / len(rates))) - ndtri(power))
 
         found = None if found is None else _fewest(margin, found, parts)
     return found
@@ -285,6 +290,8 @@ def _about(
     """The number, were counts and limits normal; None beyond all that can be counted."""
     from scipy.special import ndtri
 
+    if p <= delta or (q > 0.0 and math.log((p - delta) / q) <= claim):
+        return None
     alpha = (1.0 - confidence) / 2.0
     # With no k' at all, q's limit is about -ln(alpha)/n.
     wanted = -math.log(alpha) * math.exp(min(claim, 500.0)) / (p - delta)
@@ -360,8 +367,6 @@ def gaussian_event(
     grid = np.linspace(meet - 4.0, meet + 4.0, 321)
     found, best = (float(ndtr(mu - meet)), float(ndtr(-meet))), math.inf
     for p, q in zip(ndtr(mu - grid).tolist(), ndtr(-grid).tolist(), strict=True):
-        if q <= 0.0 or p <= delta or math.log((p - delta) / q) <= claim:
-            continue
         trials = _about(claim, p, q, delta, confidence, power)
         if trials is not None and trials < best:
             found, best = (p, q), trials

@@ -147,7 +147,7 @@ def _tenth(
     rates = mass, mass * math.exp(-true)
     if delta:
         rates = gaussian_event(claim, true, delta, confidence, 0.95)
-    trials = trials_for(claim, *rates, delta, confidence, rough=True)
+    trials = trials_for(claim, [rates], delta, confidence, rough=True)
     if trials is None:
         return rates[0], None
     unit: int = 10 ** max(0, len(str(trials)) - 2)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..bounds.violations import guesses_for
-from ..results.planned import Plan
+from ..results.planned import Plan, middle_of
 from .style import axes_of, ink, share, thin, whole
 
 if TYPE_CHECKING:
@@ -56,11 +56,11 @@ def _true(plan: Plan) -> str:
 
 
 def _event(plan: Plan) -> list[tuple[str, str]]:
-    p, q = plan.rates
+    p, q = middle_of(plan.rates)
     rates = f"probability {p:.4g} on one side, {q:.4g} on the other"
     if plan.event is None:
         return [("event", rates)]
-    seed = f"{plan.pilots:,} draws a side of small audits, seed {plan.seed}"
+    seed = f"{plan.pilots:,} pilot draws a side, seed {plan.seed}"
     return [("event", f"such as {plan.event}"), ("rates", f"{rates} (limits from {seed})")]
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +19,13 @@ from .figures import per_distance
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Plan"]
+__all__ = ["Plan", "middle_of"]
+
+
+def middle_of(rates: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """The rates of which about half show more and half show less."""
+    ranked = sorted(rates, key=lambda one: one[0] / max(one[1], 1e-300))
+    return ranked[(len(ranked) - 1) // 2]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -31,16 +39,16 @@ class Plan(Record):
         confidence: confidence of the audit that is planned.
         power: probability of refuting the claim that was asked for.
         factor: scale of the noise over the right one, where it was given.
-        mass: probability of the event on the numerator's side; None for one run.
-        mass_prime: its probability on the other side; None for one run.
+        rates: probabilities of the event on the numerator's side and on the other; of several
+            pilots, those of each one's event. Empty for one run.
         trials: draws to count on each side; None for one run.
         canaries: canaries of the one run; None for independent draws.
         guesses: guesses about them; None for independent draws.
         seconds: time of the audit at the pilots' speed; None without a mechanism. Not compared.
         distance: of the pair; the claim is about `distance` times epsilon.
         mechanism: what the mechanism is called; None without one.
-        event: what the pilots chose; None without a mechanism.
-        pilots: fresh draws on each side of which `mass` and `mass_prime` are limits; else 0.
+        event: what a pilot chose, one of the middle; None without a mechanism.
+        pilots: fresh draws on each side of which `rates` are limits; else 0.
         seed: repeats the pilots; None without a mechanism.
         seen: True if the pilots themselves show the violation that is planned for.
     """
@@ -51,8 +59,7 @@ class Plan(Record):
     confidence: float
     power: float
     factor: float | None = None
-    mass: float | None = None
-    mass_prime: float | None = None
+    rates: tuple[tuple[float, float], ...] = ()
     trials: int | None = None
     canaries: int | None = None
     guesses: int | None = None
@@ -90,14 +97,22 @@ class Plan(Record):
             canaries = max(size, math.ceil(self.canaries * size / self.guesses))
             settings = self.delta, self.confidence
             return guesses_power(size, canaries, claim, self.guess_rate, *settings)
-        return certifies(size, claim, *self.rates, self.delta, self.confidence)
+        each = Counter(self.rates)
+        found = (
+            many * certifies(size, claim, *one, self.delta, self.confidence)
+            for one, many in each.items()
+        )
+        return min(1.0, sum(found) / len(self.rates))
 
     @property
-    def rates(self) -> tuple[float, float]:
-        """Probability of the event on the numerator's side, and on the other."""
-        assert self.mass is not None
-        assert self.mass_prime is not None
-        return self.mass, self.mass_prime
+    def mass(self) -> float | None:
+        """Probability of the event on the numerator's side; None for one run."""
+        return middle_of(self.rates)[0] if self.rates else None
+
+    @property
+    def mass_prime(self) -> float | None:
+        """Its probability on the other side; None for one run."""
+        return middle_of(self.rates)[1] if self.rates else None
 
     @property
     def size(self) -> int:
@@ -131,7 +146,7 @@ class Plan(Record):
             assert self.canaries is not None
             settings = self.delta, self.confidence
             return one_run(self.guesses, self.guesses, self.canaries, *settings)
-        most = Counts(round(self.size * self.rates[0]), self.size, 0, self.size)
+        most = Counts(round(self.size * middle_of(self.rates)[0]), self.size, 0, self.size)
         found = clopper_pearson(most, self.delta, self.confidence)
         return per_distance(found, self.delta, self.distance)
 
@@ -167,6 +182,7 @@ class Plan(Record):
         """Every field and figure as plain data, the seed as a string."""
         found = {one.name: getattr(self, one.name) for one in fields(self)}
         found["seed"] = None if self.seed is None else str(self.seed)
+        found["mass"], found["mass_prime"] = self.mass, self.mass_prime
         return {**found, "reached": self.reached, "certifiable": self.certifiable}
 
     def to_json(self, *, indent: int | None = None) -> str:
