@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from importlib.util import find_spec
 
@@ -39,6 +40,11 @@ class DoctestsOfTorch:
 
 
 def pytest_configure(config):
+    # Where nothing may be written beside the sources, each process of a test would compile them.
+    if os.environ.pop("PYTHONDONTWRITEBYTECODE", None) and "PYTHONPYCACHEPREFIX" not in os.environ:
+        folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        os.environ["PYTHONPYCACHEPREFIX"] = folder.name
+        config.add_cleanup(folder.cleanup)
     # As a plugin: a hook of this file would not be asked about folders beside this one.
     if find_spec("torch") is None:
         config.pluginmanager.register(DoctestsOfTorch())
@@ -109,6 +115,14 @@ claiming, broken, pairless = Claiming(), Broken(), Pairless()
 native = Laplace(0.5)
 number = 3
 """
+
+
+@pytest.fixture(autouse=True)
+def _no_figure_stays_open():
+    """What a test plotted is closed after it: pyplot warns of many open figures."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 @pytest.fixture

@@ -70,3 +70,8 @@ def __getattr__(name: str) -> Any:
 
         return import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """What is meant to be used, subpackages that are loaded when they are named among it."""
+    return sorted([*__all__, "torch"])

@@ -13,6 +13,7 @@ import reprlib
 import sys
 from collections.abc import Iterator, Sequence
 from decimal import Decimal, InvalidOperation
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -119,6 +120,8 @@ def _is_number(value: object) -> bool:
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
+# Asked for whether the value is wrong or not, and always with the same limits.
+@lru_cache(maxsize=256)
 def _finite_requirement(
     low: float | None, high: float | None, open_low: bool, open_high: bool
 ) -> str:

@@ -20,6 +20,12 @@ from .records import Pair, Shown
 
 __all__ = ["VoteLaw", "loss", "vote_log_probabilities", "vote_loss"]
 
+
+def __dir__() -> list[str]:
+    """Its own names: what it imports can be imported from here too, but is not shown."""
+    return [*__all__]
+
+
 _MOST_DIFFERENT = 4096
 """Entries with unequal laws cost the square of their number: 0.3 s here, refused beyond."""
 

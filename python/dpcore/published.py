@@ -1,5 +1,7 @@
 """Systems of the literature, parameterised as published, each with the claim it makes.
 
+For audits and experiments, not for releasing data: see `dpcore.sample`.
+
 A `claim` is what somebody says, not what is true: `sound` tells which claims hold, `fault` what
 is wrong with the others, and `default_pair` is the pair of inputs on which it shows.
 """
@@ -33,7 +35,7 @@ __all__ = [
 
 def __dir__() -> list[str]:
     """Its own names: what it imports can be imported from here too, but is not shown."""
-    return __all__
+    return [*__all__]
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -16,7 +16,7 @@ import shlex
 import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
@@ -26,6 +26,7 @@ from .results.certificate import trials_needed
 if TYPE_CHECKING:
     from .records import Pair
     from .results.audits import Audit
+    from .results.recorded import OutputsAudit
 
 
 def _told(text: str, read: Callable[[str, Any], Any]) -> dict[str, Any]:
@@ -89,6 +90,8 @@ _READ: dict[str, Callable[[str, Any], Any]] = {
 }
 """The settings by name, as options, in the ini file and as keywords of the marker."""
 
+_Result = TypeVar("_Result", "Audit", "OutputsAudit")
+
 _SETTINGS = pytest.StashKey[Settings]()
 _WARNED = pytest.StashKey[bool]()
 """Whether this run has warned of a mechanism that no seed repeats."""
@@ -143,7 +146,8 @@ def dp_audit(request: pytest.FixtureRequest) -> Auditor:
     """Audit a mechanism; the test fails if its claim is refuted.
 
     dp_audit(mechanism, pair, claim=1.0) returns the dpcore.Audit, and dp_audit.refutes(...)
-    fails when the claim is not refuted. Both take the keywords of dpcore.audit.
+    fails when the claim is not refuted. Both take the keywords of dpcore.audit, and
+    dp_audit.outputs(outputs, outputs_prime, rows=..., claim=1.0) those of dpcore.audit_outputs.
     """
     node: pytest.Item = request.node
     settings = node.config.stash[_SETTINGS]
@@ -196,11 +200,36 @@ class Auditor:
             ValueError: if a value is out of range, or there is no claim.
         """
         audit = self._audit(mechanism, pair, claim, options)
-        if audit.checks:
-            self._fail(audit, "was not tested")
-        if audit.refuted:
-            self._fail(audit, "is refuted")
-        return self._kept(audit)
+        return self._standing(audit)
+
+    def outputs(
+        self, outputs: Any, outputs_prime: Any = None, *, claim: float | None = None, **options: Any
+    ) -> OutputsAudit:
+        """Audit recorded outputs and fail the test if the claim is refuted, or was not tested.
+
+        Args:
+            outputs: outputs on x, as `dpcore.audit_outputs` takes them.
+            outputs_prime: outputs on x'.
+            claim: the epsilon to test, at least 0.
+            **options: further keywords of `dpcore.audit_outputs`, `rows` among them, which must
+                be given; `confidence` and `rng` win over the settings where they are not None.
+
+        Returns:
+            The audit: not refuted, which does not show that the claim is true.
+
+        Raises:
+            TypeError: if an argument is of the wrong kind.
+            ValueError: if a value is out of range, or there is no claim.
+        """
+        from .auditing.recorded.run import audit_outputs
+
+        claim = _given(claim, options)
+        if claim is None:
+            raise invalid("claim", "given, for recorded outputs make none", None)
+        settings = self._settled(options, "trials")
+        return self._standing(
+            self._told(audit_outputs(outputs, outputs_prime, claim=claim, **settings))
+        )
 
     def refutes(
         self,
@@ -236,23 +265,31 @@ class Auditor:
         from .auditing.run import audit
 
         claim = _given(claim, options)
-        self._calls += 1
-        defaults = asdict(self._settings)
-        defaults["rng"] = seed_of(self._node.nodeid, self._calls, defaults.pop("seed"))
         # A bar would be written between the dots of pytest.
-        defaults["progress"] = False
-        missing = {name: v for name, v in defaults.items() if options.get(name) is None}
-        options = {name: v for name, v in options.items() if name != "epsilon"}
-        found = audit(mechanism, pair, claim=claim, **{**options, **missing})
+        settings = {"progress": False, **self._settled(options)}
+        found = audit(mechanism, pair, claim=claim, **settings)
         if found.claim is None:
             raise invalid("claim", "given for a mechanism that makes none itself", None)
         if found.partial:
             # Ctrl-C is meant for the whole run of tests.
             raise KeyboardInterrupt
         self._warn(found)
-        # For -v and for JUnit's XML.
+        return self._told(found)
+
+    def _settled(self, options: dict[str, Any], *apart: str) -> dict[str, Any]:
+        """The keywords of a call, with the settings for those that it leaves alone."""
+        self._calls += 1
+        defaults = asdict(self._settings)
+        defaults["rng"] = seed_of(self._node.nodeid, self._calls, defaults.pop("seed"))
+        missing = {n: v for n, v in defaults.items() if options.get(n) is None and n not in apart}
+        return {**{name: v for name, v in options.items() if name != "epsilon"}, **missing}
+
+    def _told(self, found: _Result) -> _Result:
+        """The audit with the test that made it, listed for -v and for JUnit's XML."""
+        from .auditing.provenance import commanded
+
         self._node.user_properties.append(("dp_audit", _line(found)))
-        return found
+        return commanded(found, f"pytest {self._node.nodeid}")
 
     def _warn(self, found: Audit) -> None:
         """Warn once a run that outcomes are not fixed: the same holds of all audits like it."""
@@ -265,18 +302,31 @@ class Auditor:
             )
             warnings.warn(text, AssumptionWarning, stacklevel=4)
 
-    def _kept(self, audit: Audit) -> Audit:
+    def _standing(self, audit: _Result) -> _Result:
+        """The audit, unless its claim is refuted or was not tested."""
+        if audit.checks:
+            self._fail(audit, "was not tested")
+        if audit.refuted:
+            self._fail(audit, "is refuted")
+        return self._kept(audit)
+
+    def _kept(self, audit: _Result) -> _Result:
         """The audit of a test that goes on; -rP prints its report, as a failure prints it too."""
         self._node.add_report_section("call", "dp_audit", f"{audit}\n")
         return audit
 
-    def _fail(self, audit: Audit, outcome: str) -> None:
+    def _fail(self, audit: Audit | OutputsAudit, outcome: str) -> None:
+        from .report.outputs_text import rows as rows_of_outputs
         from .report.script import call
         from .report.text import rows
+        from .results.audits import Audit
 
-        place = f"{self._calls} of {self._node.nodeid}"
-        table = [("audit", place), ("mechanism", audit.name), *rows(audit)]
-        table += [("repeat", _command(self._node)), ("or", call(audit))]
+        table = [("audit", f"{self._calls} of {self._node.nodeid}")]
+        again = [("repeat", _command(self._node))]
+        if isinstance(audit, Audit):
+            table += [("mechanism", audit.name), *rows(audit), *again, ("or", call(audit))]
+        else:
+            table += [("outputs", audit.name), *rows_of_outputs(audit), *again]
         found = audit.verdict if audit.checks else _certified(audit)
         lines = [f"{_claim(audit)} {outcome}: {found} in {audit.name}"]
         lines += [f"  {label:<12} {text}" for label, text in table]
@@ -323,16 +373,16 @@ def _command(node: pytest.Item) -> str:
     return shlex.join(command)
 
 
-def _claim(audit: Audit) -> str:
+def _claim(audit: Audit | OutputsAudit) -> str:
     delta = f", delta = {audit.delta:g}" if audit.delta else ""
     return f"epsilon <= {audit.claim:g}{delta}"
 
 
-def _certified(audit: Audit) -> str:
+def _certified(audit: Audit | OutputsAudit) -> str:
     return f"certified epsilon >= {audit.epsilon_lower:.4f}"
 
 
-def _line(audit: Audit) -> str:
+def _line(audit: Audit | OutputsAudit) -> str:
     level = f"{100 * audit.confidence:g} % confidence"
     found = f"{_claim(audit)} {audit.verdict}"
     found += "" if audit.checks else f", {_certified(audit)} at {level}"

@@ -62,7 +62,10 @@ def word_of(cls: type) -> str | None:
 
 
 class Shown:
-    """How a dataclass is shown: `repr` in one line, `str` whole, and in a notebook as a table."""
+    """How a result or a model is shown: `repr` in one line, `str` whole, in a notebook a table.
+
+    A dataclass gets all three; any other class has its own `repr` and `str`.
+    """
 
     __slots__ = ()
 

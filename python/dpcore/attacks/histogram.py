@@ -245,7 +245,8 @@ def _numbered(
 def _tally(codes: list[Whole], radix: int) -> tuple[Whole, Whole]:
     """The numbers that occur, the most frequent ones at most, and their counts on both sides."""
     known = [code[code >= 0] for code in codes]
-    if radix <= _TABLE:
+    # A table that is nearly empty costs more than sorting what there is.
+    if radix <= min(_TABLE, 16 * sum(map(len, known))):
         counts = np.stack([np.bincount(code, minlength=radix) for code in known])
         keys = np.flatnonzero(counts.any(axis=0))
         counts = counts[:, keys]

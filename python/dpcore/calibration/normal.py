@@ -28,6 +28,8 @@ FORMULAS = ("classical", "analytic")
 class GaussianNoise(Record, word="GaussianNoise"):
     """Gaussian noise that was calibrated to (epsilon, delta), and the delta that it really has.
 
+    For audits and experiments, not for releasing data: see `dpcore.sample`.
+
     Args:
         sigma: standard deviation of the noise, in the units of the input.
         epsilon: the epsilon declared.
@@ -138,6 +140,8 @@ def gaussian_epsilon(sigma: float, delta: float, sensitivity: float) -> float:
 def gaussian_classical(epsilon: float, delta: float, sensitivity: float) -> GaussianNoise:
     """Gaussian noise by the textbook formula, refused where its true delta is above the declared.
 
+    For audits and experiments, not for releasing data: see `dpcore.sample`.
+
     ``sigma = D sqrt(2 ln(1.25 / delta)) / epsilon``, D the sensitivity. The theorem holds for
     epsilon below 1; from there on the true delta decides, and a note says so.
 
@@ -189,6 +193,8 @@ def gaussian_classical(epsilon: float, delta: float, sensitivity: float) -> Gaus
 
 def gaussian_analytic(epsilon: float, delta: float, sensitivity: float) -> GaussianNoise:
     """The least Gaussian noise for (epsilon, delta), at any epsilon.
+
+    For audits and experiments, not for releasing data: see `dpcore.sample`.
 
     sigma solves ``gaussian_delta(sigma, epsilon, sensitivity) = delta`` to a relative 1e-12 and
     is rounded up until its delta, as computed, is not above the declared one.

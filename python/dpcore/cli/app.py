@@ -5,6 +5,7 @@ Imported by the entry points alone: `import dpcore` does not pay for typer.
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Sequence
 from typing import Annotated
@@ -64,16 +65,21 @@ def _audit(
         if systems:
             _alone("--list", context, "systems", "as_json", "traceback")
             return systems_list(asked.as_json)
-        return run(asked)
+        return run(asked, context.obj)
 
     raise typer.Exit(guard(work, traceback))
 
 
 @app.command("audit-outputs", help=texts.OUTPUTS, epilog=texts.OUTPUTS_END)
 @asking(options.AskedOutputs)
-def _audit_outputs(asked: options.AskedOutputs, traceback: options.Traceback = False) -> None:
+def _audit_outputs(
+    context: typer.Context,
+    *,
+    asked: options.AskedOutputs,
+    traceback: options.Traceback = False,
+) -> None:
     """Audit outputs that were drawn elsewhere."""
-    raise typer.Exit(guard(lambda: run_outputs(asked), traceback))
+    raise typer.Exit(guard(lambda: run_outputs(asked, context.obj), traceback))
 
 
 @app.command("plan", help=texts.PLAN, epilog=texts.PLAN_END)
@@ -145,7 +151,9 @@ def _parse(words: list[str]) -> int:
     command = typer.main.get_command(app)
     try:
         # Not standalone: that mode exits with 1, our "refuted", on errors of its own.
-        status = command.main(words, prog_name="dpcore", standalone_mode=False)
+        # The object that commands are handed is the line itself, which a report keeps.
+        line = shlex.join(["dpcore", *words])
+        status = command.main(words, prog_name="dpcore", standalone_mode=False, obj=line)
     except Exception as error:
         # The parser's own errors know their text and their status.
         describe = getattr(error, "format_message", None)

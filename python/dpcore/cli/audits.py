@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import attacks, published
+from ..auditing.provenance import commanded
 from ..auditing.run import Audit, audit
 from ..errors import AssumptionWarning, choice, count, invalid
 from ..events import Vote
@@ -54,7 +55,7 @@ _OF_SYSTEMS = tuple(
 """Options that describe a published system."""
 
 
-def run(asked: Asked) -> int:
+def run(asked: Asked, command: str = "") -> int:
     """Audit what was asked for, print the result, and return the exit status."""
     if asked.target is None:
         raise Usage("name a system or FILE.py:FUNCTION (dpcore audit --list shows the systems)")
@@ -68,6 +69,7 @@ def run(asked: Asked) -> int:
         check_folder("--html", Path(asked.html))
     with found(asked, asked.target) as (mechanism, pair):
         report = _audit(asked, mechanism, pair)
+    report = commanded(report, command)
     deliver(asked, report)
     if report.partial:
         return INTERRUPTED

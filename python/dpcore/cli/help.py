@@ -13,7 +13,7 @@ STATUSES = """[bold]Exit status[/bold]
   130  interrupted (Ctrl-C), whatever was counted"""
 
 TOP_END = f"""[bold]Examples[/bold]
-  dpcore audit laplace --epsilon 1 --dim 128 --trials 1e8
+  dpcore audit half-noise --epsilon 1 --dim 128 --patterns one
   dpcore audit noisy.py:release --x 0 --x-prime 1 --claim 0.5
   dpcore audit-outputs with.npy without.npy --rows independent --claim 1
   dpcore plan --claim 1 --factor 0.9
@@ -30,11 +30,14 @@ mechanism is private. Only the report (or the JSON) goes to stdout."""
 
 AUDIT_END = f"""[bold]Examples[/bold]
   dpcore audit --list
-  dpcore audit laplace --epsilon 1 --dim 128 --trials 1e8
-  dpcore audit adept --epsilon 1 --clip 5 --dim 32 --plot adept.png
   dpcore audit laplace --epsilon 1 --x 0,0 --x-prime 0.5,-1 --seed 7
+  dpcore audit adept --epsilon 1 --clip 5 --dim 32 --plot adept.png
+  dpcore audit half-noise --epsilon 1 --dim 128 --patterns one
   dpcore audit half-noise --epsilon 1 --dim 128 --attack coordinatewise
   dpcore audit half-noise --epsilon 1 --stop refuted --html report.html
+
+  Half-noise loses 2, not 1. Of its own pair, which spreads a distance of 1 over
+  128 entries, auto sees .4; all of it where one entry differs (--patterns one).
 
   A mechanism of your own, such as this one in noisy.py:
 

@@ -61,6 +61,15 @@ Plot = Annotated[
     str | None, _in(_OUTPUT, "Save a picture, such as audit.png or .svg.", metavar="FILE")
 ]
 Json = Annotated[bool, _in(_OUTPUT, "Print one JSON document, nothing else.", "--json")]
+Html = Annotated[str | None, _in(_OUTPUT, "Save the whole report as one page.", metavar="FILE")]
+Source = Annotated[
+    bool,
+    _in(
+        _OUTPUT,
+        "Keep the mechanism's source text in page and JSON.",
+        "--source/--no-source",
+    ),
+]
 Progress = Annotated[
     bool | None,
     _in(
@@ -198,9 +207,8 @@ class Asked(Described):
     block: Annotated[int | None, _in(_RUN, "Trials in a block, part of what repeats a run.")] = None
     threads: Threads = None
     plot: Plot = None
-    html: Annotated[
-        str | None, _in(_OUTPUT, "Save the whole report as one page.", metavar="FILE")
-    ] = None
+    html: Html = None
+    source: Source = True
     as_json: Json = False
     progress: Progress = None
 
@@ -254,6 +262,8 @@ class AskedOutputs:
     ] = False
     seed: Seed = None
     plot: Plot = None
+    html: Html = None
+    source: Source = True
     as_json: Json = False
 
 

@@ -142,6 +142,8 @@ class Guarded:
     def __init__(self, mechanism: Callable[..., Any], label: str, file: str) -> None:
         self._mechanism, self._file = mechanism, file
         self.__qualname__, self.__module__ = label, "__main__"
+        # Where inspect, and the record of how an audit was made, look for the user's own text.
+        self.__wrapped__ = mechanism
 
     def __call__(self, x: Any, size: int, rng: np.random.Generator) -> Any:
         """Outputs as an array: a tensor that cannot become one is the mechanism's failure too.

@@ -181,7 +181,8 @@ class Estimate(Record):
         """D_alpha with error bars, ceiling, certified bound and line; what is not resolved is grey.
 
         Args:
-            ax: a pair of matplotlib axes, one per direction; a new figure if None.
+            ax: a pair of matplotlib axes, one per direction, or one whose place both take; None
+                makes a figure of pyplot, for `plt.show()`.
 
         Returns:
             The figure.
@@ -194,7 +195,8 @@ class Estimate(Record):
         """Running mean and standard deviation over the replicates of a bootstrap or subsampling.
 
         Args:
-            ax: a pair of matplotlib axes, one per direction; a new figure if None.
+            ax: a pair of matplotlib axes, one per direction, or one whose place both take; None
+                makes a figure of pyplot, for `plt.show()`.
 
         Returns:
             The figure: how Gusain and Leith (2025) choose the number of replicates.

@@ -18,6 +18,7 @@ from .held import Held, at_least, host, kept
 __all__ = ["SIDES", "Vote"]
 
 SIDES = ("x_prime", "x")
+"""The inputs that a vote may point to."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

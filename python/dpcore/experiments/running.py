@@ -24,6 +24,10 @@ _Job = TypeVar("_Job")
 _Found = TypeVar("_Found")
 
 
+_VOTE = MajorityVote()
+"""What most experiments remake: the reconstruction attack of the papers."""
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """One audit of an experiment.
@@ -33,12 +37,18 @@ class Job:
         pair: its two inputs.
         claim: the epsilon tested.
         key: names the cell; its seed follows from it.
+        attack: what looks at the outputs, by default the vote of the papers.
+        trials: draws on each side, None for the experiment's own.
+        effort: how long a number of the pair takes, in units of what the bar counts.
     """
 
     mechanism: Native
     pair: Pair
     claim: float
     key: str
+    attack: Any = _VOTE
+    trials: int | None = None
+    effort: int = 1
 
 
 class Tabled(Shown):
@@ -136,7 +146,7 @@ def run_audits(
         jobs,
         lambda job: _audit(job, config, threads),
         progress,
-        size=lambda job: job.pair.x.size,
+        size=lambda job: job.effort * job.pair.x.size,
         ended=lambda audit: audit.partial,
     )
 
@@ -186,10 +196,9 @@ def _audit(job: Job, config: Any, threads: int | None) -> Audit:
     return audit(
         job.mechanism,
         job.pair,
-        # The experiments remake what the reconstruction attack of the papers sees.
-        attack=MajorityVote(),
+        attack=job.attack,
         claim=job.claim,
-        trials=config.trials,
+        trials=job.trials or config.trials,
         confidence=config.confidence,
         rng=cell_seed(config.seed, job.key),
         threads=threads,

@@ -30,6 +30,8 @@ def log_tails(scale: float, a: Logs, up: bool) -> Tails:
 class Exponential(Primitive):
     """Additive exponential noise: ``x + s``, density ``exp(-s/b) / b`` for s >= 0.
 
+    For audits and experiments, not for releasing data: see `dpcore.sample`.
+
     Never below the input, hence no differential privacy at all between x and a larger x'.
 
     Args:

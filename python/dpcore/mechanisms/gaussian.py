@@ -40,6 +40,8 @@ def _cost(noise: Gaussian, apart: float) -> Cost:
 class Gaussian(Primitive):
     """Additive Gaussian noise: ``x + s``, s normal with mean 0 and standard deviation sigma.
 
+    For audits and experiments, not for releasing data: see `dpcore.sample`.
+
     Args:
         sigma: standard deviation of the noise, in the units of x.
 

@@ -28,6 +28,8 @@ def _log_votes(noise: Identity, a: Logs, up: bool) -> Tails:
 class Identity(Primitive):
     """No noise: the output is the input. The "no privacy" end of the scale.
 
+    For audits and experiments, not for releasing data: see `dpcore.sample`.
+
     Source:
         Habernal (2022), section 5, the baseline that copies its input.
 

@@ -33,6 +33,8 @@ def _log_votes(noise: Laplace, a: Logs, up: bool) -> Tails:
 class Laplace(Primitive):
     """Additive Laplace noise: ``x + s``, density ``exp(-abs(s)/b) / (2b)`` in every entry.
 
+    For audits and experiments, not for releasing data: see `dpcore.sample`.
+
     Args:
         scale: scale b of the noise, in the units of x; mean 0, E[s^2] = 2 b^2.
         variant: which textbook formula of the uniform draw is meant, "two_branch", "sign" or

@@ -24,6 +24,8 @@ def _log_votes(noise: RandomBits, a: Logs, up: bool) -> Tails:
 class RandomBits(Primitive):
     """Fair bits: every output entry is 0.0 or 1.0 with probability 1/2, whatever the input.
 
+    For audits and experiments, not for releasing data: see `dpcore.sample`.
+
     Perfect privacy (epsilon 0): the other end of the scale.
 
     Source:

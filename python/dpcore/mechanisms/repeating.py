@@ -16,11 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import choice, flag, invalid, mistyped
+from ..progress import beats
 from ..records import Shown
 from ..streams.generators import seeded_globals
 from .answers import objects
 
-__all__ = ["SEEDED", "Raised", "Repeated", "name_of", "repeat", "stack", "symbols"]
+__all__ = ["SEEDED", "Raised", "Repeated", "is_shared", "name_of", "repeat", "stack", "symbols"]
 
 SEEDED = ("rng", "global", "own")
 
@@ -115,9 +116,9 @@ class Repeated(Shown):
 
     def _answers(self, fn: Callable[[Any], Any], x: Any, size: int) -> list[Any]:
         if not self.catch:
-            return [fn(x) for _ in range(size)]
+            return [fn(x) for _ in beats(size)]
         answers = []
-        for _ in range(size):
+        for _ in beats(size):
             try:
                 answers.append(fn(x))
             except self.catch as error:
@@ -196,6 +197,11 @@ def repeat(
     if thread_safe and found == "global":
         raise invalid("thread_safe", "False with seeded='global'", thread_safe)
     return Repeated(fn, found, kinds, thread_safe)
+
+
+def is_shared(mechanism: Any) -> bool:
+    """Whether threads may share out the calls of a function of one answer."""
+    return isinstance(mechanism, Repeated) and mechanism.thread_safe
 
 
 def name_of(fn: Any) -> str:

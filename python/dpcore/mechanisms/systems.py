@@ -91,7 +91,11 @@ class Sensitive(System):
     norm: ClassVar[str | None] = "l1"
 
     def default_pair(self, dim: int = 2) -> Pair:
-        """Zeros against ``sensitivity / dim`` everywhere: the full L1 distance, never above it."""
+        """Zeros against ``sensitivity / dim`` everywhere: the full L1 distance, never above it.
+
+        In many entries attacks see more of the same loss on a pair that differs in one of them:
+        `dpcore.pairs.patterns(dim, "one")` at sensitivity 1.
+        """
         dim = dimension(dim)
         level = _level("l1", self.sensitivity, dim, float(dim))
         return Pair(np.zeros(dim), np.full(dim, level))

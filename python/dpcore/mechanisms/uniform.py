@@ -34,6 +34,8 @@ def _log_votes(noise: Uniform, a: Logs, up: bool) -> Tails:
 class Uniform(Primitive):
     """Additive uniform noise: ``x + s``, s uniform on [low, high].
 
+    For audits and experiments, not for releasing data: see `dpcore.sample`.
+
     s is ``low + (high - low) u`` with u below 1; it reaches `high` only by rounding.
 
     Args:

@@ -12,6 +12,7 @@ from .comparing import added_or_removed, gaps, numbers, records, replaced
 __all__ = ["NORMS", "dimension", "distance", "distances"]
 
 NORMS = ("l1", "l2", "linf")
+"""The norms in which distances are measured."""
 
 _DIM_END = 2**60
 

@@ -14,6 +14,7 @@ __all__ = ["WHICH", "Floats", "patterns", "zeros_ones"]
 Floats = npt.NDArray[np.float64]
 
 WHICH = ("one", "all")
+"""Which entries `patterns` changes: one, or all of them."""
 
 
 def zeros_ones(dim: int) -> Pair:
@@ -50,6 +51,10 @@ def patterns(dim: int, which: str) -> tuple[Pair, ...]:
     numerator, so a pair is not listed twice for its two orders; in few dimensions several
     patterns are one pair, which is listed once.
 
+    Of two pairs at one L1 distance an attack sees most on the one that differs in a single entry:
+    in the example noise a tenth too small (its loss is 1.11 on both) is refuted there, and hardly
+    seen where the distance is spread over 128 entries.
+
     Args:
         dim: number of entries, at least 1.
         which: "one" if neighbours differ in one entry, "all" if every entry may differ. There
@@ -71,6 +76,13 @@ def patterns(dim: int, which: str) -> tuple[Pair, ...]:
         [[0.0, 1.0, 1.0], [2.0, 1.0, 1.0]]
         >>> [len(patterns(dim, "all")) for dim in (1, 2, 5)]
         [2, 7, 8]
+        >>> import dpcore
+        >>> spread = Pair(np.zeros(128), np.full(128, 1 / 128))
+        >>> for pair in (patterns(128, "one"), spread):
+        ...     report = dpcore.audit(dpcore.Laplace(0.9), pair, claim=1.0, trials=10**5, rng=7)
+        ...     print(f"{report.epsilon_lower:.2f} {report.verdict}")
+        1.10 refuted
+        0.07 not refuted by this attack
     """
     dim = dimension(dim)
     choice("which", which, WHICH)

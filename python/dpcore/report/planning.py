@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..bounds.violations import guesses_for
 from ..results.planned import Plan, middle_of
+from .style import axes_of, ink, share, thin, whole
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _POINTS = 41
 
@@ -97,26 +98,31 @@ def _span(seconds: float) -> str:
     return f"{seconds:.2g} s"
 
 
-def figure(plan: Plan, ax: Axes | None) -> Axes:
+def figure(plan: Plan, ax: Any = None) -> Figure:
     """Power against size: the curve, the size planned, the power wanted."""
-    if ax is None:
-        import matplotlib.pyplot as plt
+    from matplotlib.ticker import LogLocator, NullLocator
 
-        ax = plt.subplots(figsize=(5.5, 3.4), layout="constrained")[1]
+    axes = axes_of(ax, share(0.9, 0.7))
     what = "trials on each side" if plan.guesses is None else "guesses"
     spread = np.linspace(math.log(0.1), math.log(3.0), _POINTS)
     sizes = np.unique(np.maximum(1.0, np.rint(plan.size * np.exp(spread))).astype(np.int64))
-    [line] = ax.plot(sizes, [plan.power_at(int(size)) for size in sizes])
-    ax.plot([plan.size], [plan.reached], "o", color=line.get_color())
+    [line] = axes.plot(sizes, [plan.power_at(int(size)) for size in sizes])
+    axes.plot([plan.size], [plan.reached], "o", color=line.get_color())
     label = f"{plan.size:,} {what}"
-    ax.annotate(label, (plan.size, plan.reached), (6, -12), textcoords="offset points", va="top")
-    ax.axhline(plan.power, color="grey", linewidth=0.8, linestyle="--")
-    ax.annotate(
+    axes.annotate(label, (plan.size, plan.reached), (6, -12), textcoords="offset points", va="top")
+    axes.axhline(plan.power, color=ink(), alpha=0.6, linewidth=0.8, linestyle="--")
+    axes.annotate(
         f"{100 * plan.power:g} %", (sizes[0], plan.power), (0, 3), textcoords="offset points",
-        color="grey",
+        alpha=0.8,
     )  # fmt: skip
-    ax.set(xscale="log", ylim=(0.0, 1.05), xlabel=what, ylabel="probability of refuting")
-    ax.set_title(
-        f"epsilon <= {plan.claim:g}, in truth {plan.true_epsilon:.4g}", loc="left", fontsize=10
+    axes.set(xscale="log", ylim=(0.0, 1.05), xlabel=what, ylabel="probability of refuting")
+    axes.set_title(
+        f"epsilon <= {plan.claim:g}, in truth {plan.true_epsilon:.4g}",
+        loc="left",
+        fontsize="medium",
     )
-    return ax
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(lambda size, _: f"{size:,.0f}" if size < 1e7 else f"{size:.0e}")
+    thin(axes)
+    return whole(axes.figure)

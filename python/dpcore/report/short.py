@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..records import Record, Shown, full, one_line
+from ..records import Shown, full, one_line
 
 __all__ = ["card", "html"]
 
@@ -47,7 +47,7 @@ _STYLE: Final = f"""
 .@.@.@ tr {{ display: flex; flex-wrap: wrap; gap: 0 .75rem; padding: .2rem 0; background: none;
   border: 0; border-top: 1px solid var(--line) }}
 .@.@.@ th, .@.@.@ td {{ display: block; margin: 0; padding: 0; border: 0; text-align: left;
-  white-space: normal; max-width: none; background: none }}
+  white-space: pre-line; max-width: none; background: none }}
 .@.@.@ th {{ flex: 0 0 9rem; font-weight: 400; color: var(--soft) }}
 .@.@.@ td {{ flex: 1 1 18rem; min-width: 0; color: inherit; font-variant-numeric: tabular-nums }}
 .@.@.@ .refuted {{ color: var(--refuted); font-weight: 600 }}
@@ -61,8 +61,8 @@ _STYLE: Final = f"""
 _NAME: Final = f"dpcore-{zlib.crc32(_STYLE.encode()):08x}"
 """Class of a card. Of another style, such as an older release's, it is another."""
 
-_ROW: Final = re.compile(r"  (?! )(.{12}) (\S.*)")
-"""A line of a report: two spaces, a label of up to twelve characters, a space, words."""
+_ROW: Final = re.compile(r"  (?! )(.{11})  (\S.*)")
+"""A line of a report: two spaces, a label of up to eleven characters, two spaces, words."""
 
 _WORDS: Final = {None: "untested", True: "refuted", False: "stands"}
 _PLAIN: Final[tuple[Any, ...]] = Shown.__str__, object.__str__
@@ -133,19 +133,48 @@ def _body(record: Any, depth: int) -> str:
     text = _report(record)
     if not text:
         return _table(kind, inner)
-    lines = [line for line in text.splitlines() if line.strip()]
-    rows = [_ROW.fullmatch(line) for line in lines[1:]]
-    if len(lines) > 1 and all(rows):
-        refuted = getattr(record, "refuted", None)
-        told = [(row[1].strip(), _escaped(row[2])) for row in rows if row]
-        shown = _table(
-            lines[0], [(label, line, label == "verdict") for label, line in told], refuted
-        )
-    elif len(lines) > 1:
-        shown = f'<div class="name">{_escaped(kind)}</div><pre>{_escaped(text)}</pre>'
+    first, *rest = text.splitlines()
+    if rest and _row(first) is None and all(map(_row, rest)):
+        shown = _named(first, _blocks(rest, record))
+    elif rest:
+        shown = _named(kind, _blocks([first, *rest], record))
     else:
-        shown = f'<div class="name">{_escaped(kind)}</div><div>{_escaped(text)}</div>'
+        shown = _named(kind, f"<div>{_escaped(text)}</div>")
     return shown + (_folded("fields", _table("", inner)) if inner else "")
+
+
+def _named(name: str, inner: str) -> str:
+    return f'<div class="name">{_escaped(name)}</div>{inner}'
+
+
+def _row(line: str) -> tuple[str, str] | None:
+    """Label and words of a line of a report; None of any other, such as one of a table."""
+    found = _ROW.fullmatch(line)
+    return None if found is None or "  " in found[1].rstrip() else (found[1].strip(), found[2])
+
+
+def _blocks(lines: list[str], record: Any) -> str:
+    """A report: its rows as rows, which wrap, and all else as it is."""
+    blocks: list[tuple[list[tuple[str, str]], list[str]]] = [([], [])]
+    for line in lines:
+        rows, plain = blocks[-1]
+        row = _row(line)
+        if row is not None:
+            if plain:
+                blocks.append(([row], []))
+            else:
+                rows.append(row)
+        elif rows and not plain and line.startswith(" " * 15):
+            label, words = rows[-1]
+            rows[-1] = label, f"{words}\n{line.strip()}"
+        else:
+            plain.append(line)
+    shown = []
+    for rows, plain in blocks:
+        told = [(label, _escaped(words), label == "verdict") for label, words in rows]
+        shown.append(_table("", told, getattr(record, "refuted", None)) if told else "")
+        shown.append(f"<pre>{_escaped(chr(10).join(plain))}</pre>" if any(plain) else "")
+    return "".join(shown)
 
 
 def _report(record: Any) -> str:
@@ -165,11 +194,12 @@ def _value(value: Any, depth: int) -> str:
     """A field: a record or several to be opened, anything else in a line."""
     if isinstance(value, Shown) and depth > 1 and len(full(value)) > 100:
         return _folded(one_line(repr(value), 80), _body(value, depth - 1))
-    many = type(value) is tuple and len(value) > 1 and all(isinstance(v, Record) for v in value)
+    many = type(value) is tuple and len(value) > 1 and all(isinstance(v, Shown) for v in value)
     if many and depth > 1:
         inner = "".join(f"<div>{_escaped(one_line(str(item), 300))}</div>" for item in value[:50])
         more = f"<div>and {len(value) - 50:,} more</div>" if len(value) > 50 else ""
-        return _folded(f"{len(value):,} of {type(value[0]).__name__}", inner + more)
+        kinds = {type(item).__name__ for item in value}
+        return _folded(f"{len(value):,} of {' and '.join(sorted(kinds)[:3])}", inner + more)
     if type(value) is np.ndarray and 8 < value.size <= 100:
         return f"<pre>{_escaped(np.array2string(value, max_line_width=80, precision=4))}</pre>"
     if isinstance(value, str):

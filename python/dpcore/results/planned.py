@@ -17,7 +17,7 @@ from ..records import Counts, Record
 from .figures import per_distance
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = ["Plan", "middle_of"]
 
@@ -162,14 +162,17 @@ class Plan(Record):
 
         return text(self)
 
-    def plot(self, ax: Axes | None = None) -> Axes:
+    def plot(self, ax: Any = None) -> Figure:
         """Power against trials (for one run, against guesses), with the size that was planned.
 
         Args:
-            ax: matplotlib axes to draw on; None makes a figure through pyplot.
+            ax: matplotlib axes to draw on; None makes a figure of pyplot, for `plt.show()`.
 
         Returns:
-            The axes.
+            The matplotlib figure.
+
+        Raises:
+            TypeError: if `ax` is no axes.
         """
         from ..report.planning import figure
 

@@ -39,7 +39,8 @@ class Rewriter(Shown):
         >>> def any_word(texts, rng):
         ...     return [str(rng.choice(text.split())) for text in texts]
         >>> rewriter = Rewriter(any_word)
-        >>> report = dpcore.audit(rewriter, ("a good film", "a film"), claim=1.0, rng=1)
+        >>> pair = ("a good film", "a film")
+        >>> report = dpcore.audit(rewriter, pair, claim=1.0, trials=10_000, rng=1)
         >>> report.verdict, rewriter("a good film", 2, np.random.default_rng(1))
         ('refuted', ['good', 'good'])
     """

@@ -31,6 +31,7 @@ __all__ = [
 ]
 
 Schedule = Callable[[int, int, np.random.Generator], float]
+"""`(epoch, epochs, rng) -> epsilon`."""
 
 _EVERY = ("epoch", "batch")
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from ..errors import about, integer, invalid, message
 from ..mechanisms.texts import texts_of
+from ..records import Shown
 from .corpus import training_texts
 from .needed import needed
 
@@ -24,7 +25,7 @@ _WORD: Final = "text.TfidfSVD"
 _KEYS: Final = {"class", "format", "dim", "min_count", "ngrams", "seed", "fitted_on", "words"}
 
 
-class TfidfSVD:
+class TfidfSVD(Shown):
     """Texts to vectors: TF-IDF weights of words, projected to the `dim` strongest directions.
 
     A word that occurs k times in a text and in m of n train texts weighs

@@ -17,7 +17,7 @@ from ..errors import choice, delta_level, flag, invalid, message, mistyped
 from ..events.held import numpy_of
 from ..mechanisms import positive
 from ..mechanisms.texts import texts_of
-from ..records import Pair
+from ..records import Pair, Shown
 from ..sensitivity.closed_forms import show_pair
 from ..streams import Rng, seed_of
 from ..streams.generators import seeded_torch
@@ -37,7 +37,7 @@ _SLACK = 1e-9
 """Relative slack of the check of a scale: a rounding of it is no false claim."""
 
 
-class PrivateEncoder:
+class PrivateEncoder(Shown):
     """Texts to vectors with noise, epsilon-private for any two texts.
 
     ``encode(text) = transform(encoder(text)) + noise``. The transform brings every vector into a

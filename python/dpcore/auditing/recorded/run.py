@@ -26,6 +26,7 @@ from ...mechanisms.answers import objects, rows_of
 from ...records import Pair
 from ...results.recorded import BOUNDS, ROWS, UNKNOWN, OutputsAudit
 from ...streams import Rng, seed_of
+from ..provenance import provenance_of
 from .canaries import doubts_of_coins, guess
 from .doubts import doubts_of_pairs, doubts_of_rows
 from .frames import Column, framed
@@ -52,6 +53,7 @@ def audit_outputs(
     label: Any = None,
     paired: bool = False,
     rng: Rng = None,
+    source: bool = True,
 ) -> OutputsAudit:
     """Certify a lower bound on epsilon from outputs that were recorded before.
 
@@ -92,6 +94,8 @@ def audit_outputs(
             True, "in" or "x" for outputs on x, 0, False, "out" or "x_prime" for those on x'.
         paired: for independent rows, True if row i of both sides came from one seed.
         rng: None (fresh entropy, recorded), an int in [0, 2**63) or a Generator.
+        source: False leaves the source text of an attack of your own, and its hash, out of
+            `OutputsAudit.provenance` and so out of page and JSON.
 
     Returns:
         The `OutputsAudit`.
@@ -125,6 +129,7 @@ def audit_outputs(
         >>> one.guesses, one.canaries, one.epsilon_lower > 2.0
         (100, 1000, True)
     """
+    made = provenance_of(attack, source, "attack")
     rows = _rows_of(rows)
     claim = None if claim is None else real("claim", claim, low=0.0)
     delta, confidence = delta_level(delta), confidence_level(confidence)
@@ -134,7 +139,7 @@ def audit_outputs(
     sides, names = _sides_of(outputs, outputs_prime, column, label)
     stated: dict[str, Any] = {
         "names": names, "rows": rows, "claim": claim, "delta": delta, "confidence": confidence,
-        "bound": bound, "seed": seed_of(rng), "paired": paired,
+        "bound": bound, "seed": seed_of(rng), "paired": paired, "provenance": (made,),
     }  # fmt: skip
     if rows == "one_run":
         report = _of_canaries(sides, guesses, stated)

@@ -251,8 +251,8 @@ class Result(Tabled):
 
         return plain(self)
 
-    def plot(self) -> Figure:
+    def plot(self, ax: Any = None) -> Figure:
         """The picture: utility against the true epsilon."""
         from .drawing import figure
 
-        return figure(self)
+        return figure(self, ax)

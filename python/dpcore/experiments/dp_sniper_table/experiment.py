@@ -276,7 +276,7 @@ class Result(Tabled):
 
         return plain(self)
 
-    def plot(self) -> Figure:
+    def plot(self, ax: Any = None) -> Figure:
         """Certified bounds and true losses, each divided by DP-Sniper's better bound.
 
         Returns:
@@ -284,4 +284,4 @@ class Result(Tabled):
         """
         from .drawing import figure
 
-        return figure(self)
+        return figure(self, ax)

@@ -292,7 +292,7 @@ class Result(Tabled):
 
         return plain(self)
 
-    def plot(self) -> Figure:
+    def plot(self, ax: Any = None) -> Figure:
         """Accuracy against claimed and true epsilon, and against the share of masked words.
 
         Returns:
@@ -300,4 +300,4 @@ class Result(Tabled):
         """
         from .drawing import figure
 
-        return figure(self)
+        return figure(self, ax)

@@ -253,7 +253,7 @@ class Result(Tabled):
 
         return plain(self)
 
-    def plot(self) -> Figure:
+    def plot(self, ax: Any = None) -> Figure:
         """What attackers infer, and the accuracy of the main task, against the claim.
 
         Returns:
@@ -261,4 +261,4 @@ class Result(Tabled):
         """
         from .drawing import figure
 
-        return figure(self)
+        return figure(self, ax)

@@ -279,7 +279,7 @@ class Result(Tabled):
 
         return plain(self)
 
-    def plot(self) -> Figure:
+    def plot(self, ax: Any = None) -> Figure:
         """Certified against claimed, and learnt epsilon by epoch.
 
         Returns:
@@ -287,4 +287,4 @@ class Result(Tabled):
         """
         from .drawing import figure
 
-        return figure(self)
+        return figure(self, ax)

@@ -226,7 +226,7 @@ class Result(Tabled):
 
         return plain(self)
 
-    def plot(self) -> Figure:
+    def plot(self, ax: Any = None) -> Figure:
         """The figure above, what the remedies cost below.
 
         Returns:
@@ -234,4 +234,4 @@ class Result(Tabled):
         """
         from .drawing import figure
 
-        return figure(self)
+        return figure(self, ax)

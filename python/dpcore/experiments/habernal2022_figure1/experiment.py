@@ -208,7 +208,7 @@ class Result(Tabled):
 
         return plain(self)
 
-    def plot(self) -> Figure:
+    def plot(self, ax: Any = None) -> Figure:
         """The figure: empirical loss against epsilon, a panel for each mechanism.
 
         Returns:
@@ -216,7 +216,7 @@ class Result(Tabled):
         """
         from .drawing import figure
 
-        return figure(self)
+        return figure(self, ax)
 
 
 def _p_value(k: int, n: int, p: float) -> float:

@@ -217,7 +217,7 @@ class Result(Tabled):
 
         return plain(self)
 
-    def plot(self) -> Figure:
+    def plot(self, ax: Any = None) -> Figure:
         """The histograms over the exact densities; an atom is a stem.
 
         Returns:
@@ -225,4 +225,4 @@ class Result(Tabled):
         """
         from .drawing import figure
 
-        return figure(self)
+        return figure(self, ax)

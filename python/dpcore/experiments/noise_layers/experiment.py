@@ -297,7 +297,7 @@ class Result(Tabled):
 
         return plain(self)
 
-    def plot(self) -> Figure:
+    def plot(self, ax: Any = None) -> Figure:
         """The certified bounds beside the claim, a line for each layer and dtype.
 
         Returns:
@@ -305,4 +305,4 @@ class Result(Tabled):
         """
         from .drawing import figure
 
-        return figure(self)
+        return figure(self, ax)

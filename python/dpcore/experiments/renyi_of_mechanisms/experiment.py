@@ -191,7 +191,7 @@ class Result(Tabled):
 
         return plain(self)
 
-    def plot(self) -> Figure:
+    def plot(self, ax: Any = None) -> Figure:
         """Both directions of every mechanism: truth, estimates with error bars, certified bounds.
 
         Returns:
@@ -199,4 +199,4 @@ class Result(Tabled):
         """
         from .drawing import figure
 
-        return figure(self)
+        return figure(self, ax)

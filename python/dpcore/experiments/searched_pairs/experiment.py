@@ -159,8 +159,8 @@ class Result(Tabled):
 
         return plain(self)
 
-    def plot(self) -> Figure:
+    def plot(self, ax: Any = None) -> Figure:
         """Certified bounds on both pairs of every mechanism, the exact loss on each beside them."""
         from .drawing import figure
 
-        return figure(self)
+        return figure(self, ax)

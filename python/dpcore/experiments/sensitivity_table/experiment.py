@@ -239,7 +239,7 @@ class Result(Tabled):
 
         return plain(self)
 
-    def plot(self) -> Figure:
+    def plot(self, ax: Any = None) -> Figure:
         """Closed forms, their pairs and what the searches found, on one logarithmic axis.
 
         Returns:
@@ -247,4 +247,4 @@ class Result(Tabled):
         """
         from .drawing import figure
 
-        return figure(self)
+        return figure(self, ax)

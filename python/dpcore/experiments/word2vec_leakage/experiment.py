@@ -338,7 +338,7 @@ class Result(Tabled):
 
         return plain(self)
 
-    def plot(self) -> Figure:
+    def plot(self, ax: Any = None) -> Figure:
         """Words found against the number of anchors, and against the noise.
 
         Returns:
@@ -346,4 +346,4 @@ class Result(Tabled):
         """
         from .drawing import figure
 
-        return figure(self)
+        return figure(self, ax)
