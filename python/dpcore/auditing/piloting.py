@@ -120,6 +120,11 @@ class Pilots:
             return False
         return careful <= max(self.seen[0].n / _DEAREST, _CLOSE * face)
 
+    @property
+    def least(self) -> int:
+        """Trials below which an audit chooses its event on fewer draws, and a worse one."""
+        return 1 if self.assumed else 1 << (self.request.trials.bit_length() - 1)
+
     def plan(self, factor: float | None, seed: int) -> Plan:
         """The plan; it speaks of the event in the middle, and rests on all.
 
@@ -139,6 +144,7 @@ class Pilots:
             if self.true is None:
                 requirement += " (or give the loss to plan for, true_epsilon or factor)"
             raise invalid("mechanism", requirement, counts)
+        trials = max(trials, self.least)
         (p, q), (event, side) = rates[middle], self.chosen[middle]
         mechanism = self.request.mechanism
         shown = per_distance(math.log((p - self.delta) / q), self.delta, self.distance)
@@ -178,8 +184,7 @@ def pilots(
     Args:
         mechanism: as in `dpcore.audit`.
         size: trials of such an audit; eight times as many are drawn.
-        aim: trials that were found to be enough: no audit of more is stood for, whose event would
-            be a better one.
+        aim: trials of the audit whose events are fitted; None for `size`.
         seed: of all draws, and the number of the round.
         progress: as in `dpcore.audit`.
         **stated: other arguments of `dpcore.audit`.
@@ -188,7 +193,7 @@ def pilots(
         ValueError: if the rows are not independent, or the attack counts more than one event.
     """
     usual = {name: one.default for name, one in inspect.signature(audit).parameters.items()}
-    fitted_for = size if aim is None else min(size, aim)
+    fitted_for = size if aim is None else aim
     usual |= {
         "mechanism": mechanism,
         "trials": fitted_for,
