@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from .errors import mistyped
 from .events import Vote
+from .hints import hinted
 from .mechanisms.laws import Logs, log_complement
 from .mechanisms.native import Clip, Native, law_of, log_votes
 from .published import is_native
@@ -27,6 +29,7 @@ _EXACT_BINOMIAL = 4096
 """Up to here the central binomial coefficient is an exact integer, beyond it Stirling's series."""
 
 
+@hinted
 @dataclass(frozen=True, slots=True)
 class VoteLaw:
     """The law of the majority vote on both sides of a pair, in natural logarithms.
@@ -44,6 +47,7 @@ class VoteLaw:
     log_q_prime: float
 
 
+@hinted
 def vote_log_probabilities(mechanism: Any, pair: Pair) -> VoteLaw | None:
     """The exact law of the majority vote.
 
@@ -75,6 +79,8 @@ def vote_log_probabilities(mechanism: Any, pair: Pair) -> VoteLaw | None:
         >>> round(law.log_p, 4)
         -1112.454
     """
+    if isinstance(mechanism, type):
+        raise mistyped("mechanism", "a mechanism", mechanism)
     if not is_native(mechanism):
         return None
     vote = Vote.between(pair)
@@ -85,6 +91,7 @@ def vote_log_probabilities(mechanism: Any, pair: Pair) -> VoteLaw | None:
     return VoteLaw(*side, *side_prime)
 
 
+@hinted
 def loss(law: VoteLaw) -> float:
     """Privacy loss that the vote shows: ``max over votes Y of abs(ln P(Y|x) - ln P(Y|x'))``.
 
@@ -106,6 +113,7 @@ def loss(law: VoteLaw) -> float:
     return max(abs(a - b) for a, b in votes if max(a, b) > -math.inf)
 
 
+@hinted
 def vote_loss(mechanism: Any, pair: Pair) -> float | None:
     """The loss that the majority vote shows on a pair, exactly.
 

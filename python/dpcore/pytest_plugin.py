@@ -16,16 +16,26 @@ import shlex
 import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import pytest
 
 from .errors import AssumptionWarning, confidence_level, count, integer, invalid, mistyped, real
+from .hints import hinted
 from .results.certificate import trials_needed
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from concurrent.futures import Executor
+
+    from .attacks import AttackName
+    from .attacks.attack import Attack, AuditAttack
+    from .auditing.request import Route, Stop
+    from .bounds import BoundName
+    from .pairs import Neighbour, Search
     from .records import Pair
     from .results.audits import Audit
+    from .streams import Rng
 
 
 def _told(text: str, read: Callable[[str, Any], Any]) -> dict[str, Any]:
@@ -139,7 +149,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 @pytest.fixture
-def dp_audit(request: pytest.FixtureRequest) -> Auditor:
+def dp_audit(request: pytest.FixtureRequest) -> DPAudit:
     """Audit a mechanism; the test fails if its claim is refuted.
 
     dp_audit(mechanism, pair, claim=1.0) returns the dpcore.Audit, and dp_audit.refutes(...)
@@ -154,11 +164,37 @@ def dp_audit(request: pytest.FixtureRequest) -> Auditor:
             raise mistyped("marker dp", f"given the keywords {', '.join(_READ)} only", given)
         found = {name: _READ[name](f"dp({name})", v) for name, v in marker.kwargs.items()}
         settings = replace(settings, **found)
-    return Auditor(node, settings)
+    return DPAudit(node, settings)
 
 
-class Auditor:
-    """What the fixture `dp_audit` is: a call that tests a claim.
+class Options(TypedDict, total=False):
+    """The keywords of `dpcore.audit` that an audit in a test takes, and `epsilon`, its claim too.
+
+    A second list, for type checkers: a test holds it equal to the first.
+    """
+
+    neighbour: Neighbour | None
+    null: bool
+    attack: Attack | AuditAttack | AttackName | None
+    trials: int | float | str | None
+    start: int
+    epsilon: float | None
+    delta: float
+    confidence: float | None
+    bound: BoundName
+    stop: Stop
+    floats: bool
+    pilot: int | None
+    rng: Rng
+    route: Route
+    block: int | None
+    threads: int | None
+    executor: Executor | None
+    progress: bool | None
+
+
+class DPAudit:
+    """What the fixture `dp_audit` is, for `def test_it(dp_audit: DPAudit)`: it tests a claim.
 
     Args:
         node: the test.
@@ -169,13 +205,14 @@ class Auditor:
         self._node, self._settings = node, settings
         self._calls = 0
 
+    @hinted
     def __call__(
         self,
-        mechanism: Callable[..., Any],
-        pair: Pair | tuple[Any, Any] | None = None,
+        mechanism: Any,
+        pair: Pair | tuple[Any, Any] | Iterable[Pair] | Search | None = None,
         *,
         claim: float | None = None,
-        **options: Any,
+        **options: Unpack[Options],
     ) -> Audit:
         """Audit a mechanism and fail the test if its claim is refuted, or could not be tested.
 
@@ -202,13 +239,14 @@ class Auditor:
             self._fail(audit, "is refuted")
         return self._kept(audit)
 
+    @hinted
     def refutes(
         self,
-        mechanism: Callable[..., Any],
-        pair: Pair | tuple[Any, Any] | None = None,
+        mechanism: Any,
+        pair: Pair | tuple[Any, Any] | Iterable[Pair] | Search | None = None,
         *,
         claim: float | None = None,
-        **options: Any,
+        **options: Unpack[Options],
     ) -> Audit:
         """Audit a mechanism known to break its claim and fail the test if it is not caught.
 
@@ -232,7 +270,7 @@ class Auditor:
             self._fail(audit, "is not refuted")
         return self._kept(audit)
 
-    def _audit(self, mechanism: Any, pair: Any, claim: Any, options: dict[str, Any]) -> Audit:
+    def _audit(self, mechanism: Any, pair: Any, claim: Any, options: Options) -> Audit:
         from .auditing.run import audit
 
         claim = _given(claim, options)
@@ -241,9 +279,9 @@ class Auditor:
         defaults["rng"] = seed_of(self._node.nodeid, self._calls, defaults.pop("seed"))
         # A bar would be written between the dots of pytest.
         defaults["progress"] = False
-        missing = {name: v for name, v in defaults.items() if options.get(name) is None}
-        options = {name: v for name, v in options.items() if name != "epsilon"}
-        found = audit(mechanism, pair, claim=claim, **{**options, **missing})
+        given = {name: value for name, value in options.items() if name != "epsilon"}
+        missing = {name: v for name, v in defaults.items() if given.get(name) is None}
+        found = audit(mechanism, pair, claim=claim, **{**given, **missing})
         if found.claim is None:
             raise invalid("claim", "given for a mechanism that makes none itself", None)
         if found.partial:
@@ -263,7 +301,7 @@ class Auditor:
                 f"{found.name} draws its own randomness: no seed repeats the audit in "
                 f"{self._node.nodeid}, which may pass now and fail then (said once a run)"
             )
-            warnings.warn(text, AssumptionWarning, stacklevel=4)
+            warnings.warn(text, AssumptionWarning, stacklevel=5)
 
     def _kept(self, audit: Audit) -> Audit:
         """The audit of a test that goes on; -rP prints its report, as a failure prints it too."""
@@ -283,7 +321,7 @@ class Auditor:
         pytest.fail("\n".join(lines), pytrace=False)
 
 
-def _given(claim: Any, options: dict[str, Any]) -> float | None:
+def _given(claim: Any, options: Options) -> float | None:
     """The claim under either of its two names, or None."""
     other = options.get("epsilon")
     if claim is not None and other is not None:
@@ -339,4 +377,4 @@ def _line(audit: Audit) -> str:
     return f"{audit.name}: {found}, seed {audit.seed}"
 
 
-__all__ = ["Auditor", "Settings", "dp_audit", "seed_of", "trials_needed"]
+__all__ = ["DPAudit", "Options", "Settings", "dp_audit", "seed_of", "trials_needed"]

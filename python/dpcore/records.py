@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from .errors import integer, invalid, real
+from .hints import hinted
 
 __all__ = ["Counts", "Pair", "Record", "class_of", "declare", "frozen_array", "word_of"]
 
@@ -147,6 +148,7 @@ def _frozen_input(name: str, value: Any) -> Any:
         raise invalid(name, "a list of numbers that float64 can hold", value) from None
 
 
+@hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Pair(Record, word="Pair"):
     """Two neighbouring inputs, ordered.
@@ -187,6 +189,7 @@ class Pair(Record, word="Pair"):
         object.__setattr__(self, "distance", distance)
 
 
+@hinted
 @dataclass(frozen=True, slots=True)
 class Counts:
     """How often an event happened on each side of a pair.

@@ -333,7 +333,7 @@ def test_the_schedule_spends_the_budget_and_no_more():
     ("change", "error", "text"),
     [
         ({"domain": 3}, TypeError, "domain must be a domain with dim, draw and contains, got 3"),
-        ({"domain": Box}, TypeError, "domain must be a domain with dim, draw and contains, got"),
+        ({"domain": Box}, TypeError, "contains, an instance and not the class"),
         ({"neighbour": 1.0}, TypeError, "neighbour must be a neighbour relation"),
         ({"neighbour": L1}, TypeError, "neighbour must be a neighbour relation"),
         ({"rounds": 0}, ValueError, "rounds must be an integer at least 1"),

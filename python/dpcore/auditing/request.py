@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, Literal, cast, get_args
 
 from .. import _core
-from ..attacks import Auto
-from ..attacks.attack import AuditAttack, scoring
+from ..attacks import AttackName, Auto, named
+from ..attacks.attack import Attack, AuditAttack, scoring
 from ..attacks.choosing.choice import Goal
 from ..attacks.own import attack_of
-from ..bounds import BOUNDS
+from ..bounds import BOUNDS, BoundName
 from ..bounds.declaration import declared
 from ..errors import (
     AssumptionWarning,
@@ -31,7 +31,7 @@ from ..errors import (
     real,
 )
 from ..mechanisms.answers import outputs_of
-from ..mechanisms.callables import call, generator, name_of, one_by_one
+from ..mechanisms.callables import call, generator, mechanism_of, name_of, one_by_one
 from ..mechanisms.clean import clean_pair, declared_loss, notes_on
 from ..mechanisms.native import describe
 from ..pairs import Neighbour, Search, distance
@@ -53,6 +53,10 @@ _PROBED_LISTS: Final = 64
 """Outputs of such a call; of lists, whose lengths may differ, more."""
 
 
+Route = Literal["auto", "integer", "sampled"]
+Stop = Literal["fixed", "refuted"]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Arguments:
     """The arguments of `dpcore.audit` as they were given, each with its type: their one list."""
@@ -61,18 +65,18 @@ class Arguments:
     pair: Pair | tuple[Any, Any] | Iterable[Pair] | Search | None
     neighbour: Neighbour | None
     null: bool
-    attack: Callable[..., Any] | AuditAttack | str | None
+    attack: Attack | AuditAttack | AttackName | None
     trials: int | float | str
     start: int
     claim: float | None
     delta: float
     confidence: float
-    bound: str
-    stop: str
+    bound: BoundName
+    stop: Stop
     floats: bool
     pilot: int | None
     rng: Rng
-    route: str
+    route: Route
     block: int | None
     threads: int | None
     executor: Executor | None
@@ -175,9 +179,9 @@ def request_of(given: Arguments) -> Request:
     mechanism, claim, delta = _stated(
         _adapted(given.mechanism), given.neighbour, given.claim, delta
     )
-    route = choice("route", given.route, ("auto", "integer", "sampled"))
+    route = choice("route", given.route, get_args(Route))
     choice("bound", given.bound, tuple(BOUNDS))
-    choice("stop", given.stop, ("fixed", "refuted"))
+    choice("stop", given.stop, get_args(Stop))
     flag("floats", given.floats)
     declared(BOUNDS[given.bound]).check_delta(given.bound, delta)
     if given.pilot is not None:
@@ -283,10 +287,7 @@ def _adapted(mechanism: Any) -> Any:
     from ..adapters import adapt
 
     found = adapt(mechanism)
-    mechanism = mechanism if found is None else found
-    if not callable(mechanism):
-        raise mistyped("mechanism", "a callable (x, size, rng) -> outputs", mechanism)
-    return mechanism
+    return mechanism_of(mechanism if found is None else found)
 
 
 def _stated(
@@ -321,13 +322,10 @@ def _at_least(own: float, delta: float, whose: str) -> float:
 def _attack_of(attack: Any) -> AuditAttack:
     if attack is None:
         return Auto()
-    if isinstance(attack, str):
-        choice("attack", attack, ("auto",))
-        return Auto()
-    return attack_of(attack)
+    return named(attack, "attack") if isinstance(attack, str) else attack_of(attack)
 
 
-def _native_route(mechanism: Any, pair: Pair, route: str, attack: AuditAttack) -> str:
+def _native_route(mechanism: Any, pair: Pair, route: Route, attack: AuditAttack) -> Route:
     dim = dim_of(pair)
     reason = _core.no_integer_route(describe(mechanism, dim))
     if route == "integer" and not attack.by_ballot:
@@ -363,7 +361,7 @@ def settled(request: Request) -> Request:
         told=notes_on(mechanism, pair),
     )
     for said in request.notes:
-        warnings.warn(said, AssumptionWarning, stacklevel=3)
+        warnings.warn(said, AssumptionWarning, stacklevel=4)
     return request
 
 
@@ -376,7 +374,7 @@ def _claim_of(mechanism: Any, pair: Pair, claim: float | None) -> float | None:
         return None
     norm, most = getattr(mechanism, "norm", None), getattr(mechanism, "sensitivity", None)
     if isinstance(norm, str) and most is not None:
-        apart, most = distance(pair, norm), real("sensitivity of the mechanism", most)
+        apart, most = distance(pair, cast(Any, norm)), real("sensitivity of the mechanism", most)
         if apart > most * (1.0 + _SLACK):
             shown = norm.replace("linf", "Linf").replace("l", "L", 1)
             requirement = f"at {shown} distance at most {most!r}"

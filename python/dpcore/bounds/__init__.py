@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Literal
 
 from ..records import Counts
 from .binomial import clopper_pearson, limits
@@ -27,6 +27,9 @@ BOUNDS: Final[dict[str, Callable[[Counts, float, float], float]]] = {
 All else that is known of one stands in its file, as `@Declared`.
 """
 
+BoundName = Literal["clopper_pearson", "exact", "conditional", "anytime"]
+"""The names of `BOUNDS` as a type."""
+
 ONE_RUN: Final[dict[str, Callable[..., float]]] = {"one_run": one_run, "one_run_fdp": one_run_fdp}
 """Those of one run: `(guesses, correct, canaries, delta, confidence) -> epsilon_lower`."""
 
@@ -34,6 +37,7 @@ __all__ = [
     "BOUNDS",
     "ONE_RUN",
     "Band",
+    "BoundName",
     "Martingale",
     "anytime",
     "clopper_pearson",

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 
 from ..errors import confidence_level, delta_level, instance, integer, invalid
+from ..hints import hinted
 from ..records import Counts
 from .declaration import Declared
 
 __all__ = ["clopper_pearson", "limits"]
 
 
+@hinted
 @Declared(title="Clopper-Pearson", recorded=True, paired=True, implied=True)
 def clopper_pearson(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> float:
     """Certified lower limit on epsilon from how often an event happened on the two sides.
@@ -51,6 +53,7 @@ def clopper_pearson(counts: Counts, delta: float = 0.0, confidence: float = 0.95
     return max(0.0, math.log(p_low - delta) - math.log(q_high))
 
 
+@hinted
 def limits(k: int, n: int, alpha: float) -> tuple[float, float]:
     """One-sided limits for the probability of an event seen k times in n draws.
 

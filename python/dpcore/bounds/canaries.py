@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..errors import confidence_level, delta_level, integer, real
+from ..hints import hinted
 from .declaration import Declared
 
 __all__ = ["gaussian_epsilon", "guesses_needed", "one_run", "one_run_fdp", "one_run_mu"]
@@ -18,6 +19,7 @@ _MOST_GAUSSIAN = 2.0**1022
 """Between this and its half the middle is still a float64."""
 
 
+@hinted
 @Declared(title="one training run", rows="one_run")
 def one_run(
     guesses: int, correct: int, canaries: int, delta: float = 0.0, confidence: float = 0.95
@@ -82,6 +84,7 @@ def _chance(guesses: int, correct: int, canaries: int, epsilon: float, delta: fl
     return min(chance, 1.0)
 
 
+@hinted
 def one_run_mu(guesses: int, correct: int, canaries: int, confidence: float = 0.95) -> float:
     """Certified lower limit on mu from guesses about canaries in one run, for a Gaussian claim.
 
@@ -148,6 +151,7 @@ def _least_mass(guesses: int, correct: int, canaries: int, mu: float, tau: float
     return r + h > total
 
 
+@hinted
 @Declared(title="one training run, of a Gaussian claim", rows="one_run", deltas="positive")
 def one_run_fdp(
     guesses: int, correct: int, canaries: int, delta: float, confidence: float = 0.95
@@ -186,6 +190,7 @@ def one_run_fdp(
     return gaussian_epsilon(one_run_mu(guesses, correct, canaries, confidence), delta)
 
 
+@hinted
 def guesses_needed(
     claim: float,
     canaries: int,
@@ -242,6 +247,7 @@ def guesses_needed(
     return high
 
 
+@hinted
 def gaussian_epsilon(mu: float, delta: float) -> float:
     """The smallest epsilon for which mu-GDP implies (epsilon, delta)-DP, rounded down.
 

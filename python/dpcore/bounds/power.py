@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import confidence_level, count, delta_level, invalid, real
+from ..hints import hinted
 from ..records import Counts
 from .binomial import clopper_pearson
 
@@ -20,6 +21,7 @@ _CELLS = 32
 _REACH = 3.5
 
 
+@hinted
 def detectable(
     n: int | float | str,
     claim: float,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -24,16 +24,27 @@ from ..errors import (
     mistyped,
     vector,
 )
+from ..hints import hinted
 from ..records import Counts, Record, frozen_array
 from .binomial import clopper_pearson, limits
 
-__all__ = ["METHODS", "Band", "delta_lower", "epsilon_lower_at", "mu_lower", "tradeoff_band"]
+__all__ = [
+    "METHODS",
+    "Band",
+    "Method",
+    "delta_lower",
+    "epsilon_lower_at",
+    "mu_lower",
+    "tradeoff_band",
+]
 
 _Floats = npt.NDArray[np.float64]
 
-METHODS = ("clopper_pearson", "dkw")
+Method = Literal["clopper_pearson", "dkw"]
+METHODS: Final[tuple[Method, ...]] = get_args(Method)
 
 
+@hinted
 def delta_lower(
     counts: Counts, epsilon: npt.ArrayLike, confidence: float = 0.95
 ) -> npt.NDArray[np.float64]:
@@ -69,6 +80,7 @@ def delta_lower(
     return np.maximum(0.0, p_low - scaled)
 
 
+@hinted
 def epsilon_lower_at(
     counts: Counts,
     delta: npt.ArrayLike,
@@ -107,6 +119,7 @@ def epsilon_lower_at(
     return np.array(found, dtype=np.float64).reshape(levels.shape)
 
 
+@hinted
 def mu_lower(counts: Counts, confidence: float = 0.95) -> float:
     """Certified lower limit on mu, if the mechanism is mu-GDP for any mu.
 
@@ -236,13 +249,14 @@ class Band(Record, word="Band"):
         return max(_mu(p_low, q_high) for p_low, q_high in pairs)
 
 
+@hinted
 def tradeoff_band(
     k: npt.ArrayLike,
     n: int,
     k_prime: npt.ArrayLike,
     n_prime: int,
     confidence: float = 0.95,
-    method: str = "clopper_pearson",
+    method: Method = "clopper_pearson",
 ) -> Band:
     """An upper band on the trade-off curve from how often a score exceeds fixed thresholds.
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import confidence_level, delta_level, instance
+from ..hints import hinted
 from ..records import Counts
 from ._cells import Cells, cells, masses
 from ._supremum import ceiling
@@ -32,6 +33,7 @@ _MOST = 2**40
 """Draws from which doubles no longer tell rates close to 1 apart."""
 
 
+@hinted
 @Declared(title="exact unconditional test", recorded=True, slow=True)
 def exact(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> float:
     """Certified lower limit on epsilon by inverting an unconditional exact test.

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from ..bounds.profile import epsilon_of, log_delta
 from ..errors import choice, delta_level, instance, invalid, mistyped, real
+from ..hints import hinted
 from ..mechanisms.laws import Cost, over_scale
 from ..mechanisms.native import law_of
 from ..pairs import Box
@@ -129,6 +130,7 @@ class RealEpsilon(Record, word="RealEpsilon"):
         return f"{level}{claim} for {self.mechanism} on {self.domain}: {self.reason}"
 
 
+@hinted
 def real_epsilon(mechanism: Any, domain: Any) -> RealEpsilon:
     """The smallest epsilon that a mechanism's noise really gives, any claim of its own aside.
 

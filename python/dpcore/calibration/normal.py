@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ..bounds.profile import epsilon_of, log_delta, mu_of
 from ..errors import choice, confidence_level, delta_level, instance, invalid, real
+from ..hints import hinted
 from ..mechanisms.gaussian import Gaussian, ratio
 from ..mechanisms.native import positive
 from ..mechanisms.systems import noise_scale
@@ -79,6 +80,7 @@ class GaussianNoise(Record, word="GaussianNoise"):
         return f"{line}; {self.note}" if self.note else line
 
 
+@hinted
 def gaussian_delta(sigma: float, epsilon: float, sensitivity: float) -> float:
     """The smallest delta that Gaussian noise has at an epsilon: its privacy profile.
 
@@ -108,6 +110,7 @@ def gaussian_delta(sigma: float, epsilon: float, sensitivity: float) -> float:
     return math.exp(log_delta(epsilon, ratio(sigma, sensitivity)))
 
 
+@hinted
 def gaussian_epsilon(sigma: float, delta: float, sensitivity: float) -> float:
     """The smallest epsilon that Gaussian noise has at a delta: the inverse of `gaussian_delta`.
 
@@ -135,6 +138,7 @@ def gaussian_epsilon(sigma: float, delta: float, sensitivity: float) -> float:
     return math.inf if delta == 0.0 else epsilon_of(mu, delta)
 
 
+@hinted
 def gaussian_classical(epsilon: float, delta: float, sensitivity: float) -> GaussianNoise:
     """Gaussian noise by the textbook formula, refused where its true delta is above the declared.
 
@@ -187,6 +191,7 @@ def gaussian_classical(epsilon: float, delta: float, sensitivity: float) -> Gaus
     return GaussianNoise(sigma, epsilon, delta, sensitivity, true_delta, "classical", note)
 
 
+@hinted
 def gaussian_analytic(epsilon: float, delta: float, sensitivity: float) -> GaussianNoise:
     """The least Gaussian noise for (epsilon, delta), at any epsilon.
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import instance, invalid, numeric, vector
+from ..hints import hinted
 from ..mechanisms import positive
 from ..mechanisms.systems import noise_scale
 from ..records import Pair, Record
@@ -19,6 +20,7 @@ __all__ = ["Floats", "L2Laplace", "generator", "l2_laplace", "laplace", "row_nor
 Floats = npt.NDArray[np.float64]
 
 
+@hinted
 def laplace(epsilon: float, sensitivity: float) -> float:
     """The scale of Laplace noise, independent in every entry, for pure epsilon.
 
@@ -46,6 +48,7 @@ def laplace(epsilon: float, sensitivity: float) -> float:
     return noise_scale("sensitivity / epsilon", positive("sensitivity", sensitivity), epsilon)
 
 
+@hinted
 def l2_laplace(epsilon: float, sensitivity: float) -> L2Laplace:
     """The L2 Laplace mechanism for pure epsilon.
 
@@ -73,6 +76,7 @@ def l2_laplace(epsilon: float, sensitivity: float) -> L2Laplace:
     return L2Laplace(laplace(epsilon, sensitivity))
 
 
+@hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class L2Laplace(Record, word="L2Laplace"):
     """Additive noise with density proportional to ``exp(-norm2(s) / b)``, in any dimension.

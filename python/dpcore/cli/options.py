@@ -52,7 +52,10 @@ Claim = Annotated[
 NoClaim = Annotated[bool, _in(_CLAIM, "Test no claim, only estimate.", "--no-claim")]
 Delta = Annotated[float, _in(_CLAIM, "The delta of the claim.")]
 Confidence = Annotated[float, _in(_CLAIM, "Probability that the bound holds.")]
-Seed = Annotated[int | None, _in(_RUN, "Repeats a run. Default: a fresh one, which is reported.")]
+Seed = Annotated[
+    int | None,
+    _in(_RUN, "Repeats a run: rng= in Python. Default: a fresh one, which is reported."),
+]
 Plot = Annotated[
     str | None, _in(_OUTPUT, "Save a picture, such as audit.png or .svg.", metavar="FILE")
 ]
@@ -84,7 +87,7 @@ class Asked:
         ),
     ] = None
     epsilon: Annotated[
-        float | None, _in(_SYSTEM, "The epsilon it is run with, which is its claim.")
+        float | None, _in(_SYSTEM, "The epsilon it is run with, its claim. Default: --claim.")
     ] = None
     sensitivity: Annotated[
         float | None,
@@ -165,6 +168,14 @@ class Asked:
             metavar="RELATION",
         ),
     ] = None
+    repeat: Annotated[
+        bool,
+        _in(
+            _RUN,
+            "Your function returns one answer, (x) or (x, rng): call it once for every output.",
+            "--repeat",
+        ),
+    ] = False
     null: Annotated[
         bool,
         _in(_INPUTS, "Allow two equal inputs, where all that is found is a false alarm.", "--null"),

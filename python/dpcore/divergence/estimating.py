@@ -4,34 +4,37 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from ..errors import mistyped
+from ..hints import hinted
 from ..streams import Rng
-from .points.points import points
+from .points.points import Scale, points
+from .points.replicates import Error
 from .record import Estimate
-from .request import KL_ONLY, METHODS, Request
+from .request import KL_ONLY, METHODS, Method, Request
 from .steps import estimated
 
 __all__ = ["METHODS", "kl", "renyi"]
 
 
+@hinted
 def renyi(
     y0: Any,
     y1: Any,
     *,
     alphas: Any = None,
     k: int = 20,
-    method: str = "auto",
-    error: str | None = "jackknife",
+    method: Method = "auto",
+    error: Error | None = "jackknife",
     counts0: Any = None,
     counts1: Any = None,
     groups0: Any = None,
     groups1: Any = None,
     decimals: int | None = None,
-    scale: str | None = None,
+    scale: Scale | None = None,
     certified: bool = False,
-    rows: str | None = None,
+    rows: Literal["independent"] | None = None,
     confidence: float = 0.95,
     rng: Rng = None,
     threads: int | None = None,
@@ -162,6 +165,7 @@ def renyi(
     return estimated(request)
 
 
+@hinted
 def kl(y0: Any, y1: Any, **options: Any) -> Estimate:
     """Estimate the Kullback-Leibler divergences between the laws of two samples.
 

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from .. import _core
 from ..errors import choice, instance, invalid, mistyped, vector
+from ..hints import hinted
 from ..records import Pair, frozen_array
 from .counting import Ballot, EventRecord, Seen, hits_of
 from .held import Held, at_least, host, kept
 
-__all__ = ["SIDES", "Vote"]
+__all__ = ["SIDES", "Side", "Vote"]
 
-SIDES = ("x_prime", "x")
+Side = Literal["x_prime", "x"]
+SIDES: Final[tuple[Side, ...]] = get_args(Side)
 
 
+@hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Vote(EventRecord, word="Vote"):
     """A majority vote over the entries of an output: does it look like x' or like x?
@@ -52,7 +55,7 @@ class Vote(EventRecord, word="Vote"):
 
     threshold: npt.NDArray[np.float64]
     towards: npt.NDArray[np.int8]
-    vote: str = "x_prime"
+    vote: Side = "x_prime"
 
     def __post_init__(self) -> None:
         """Freeze the arrays and check them."""
@@ -67,7 +70,7 @@ class Vote(EventRecord, word="Vote"):
         object.__setattr__(self, "towards", frozen_array(towards.astype(np.int8)))
 
     @classmethod
-    def between(cls, pair: Pair, vote: str = "x_prime") -> Vote:
+    def between(cls, pair: Pair, vote: Side = "x_prime") -> Vote:
         """The vote with its thresholds midway between the two inputs.
 
         The midpoint is ``x/2 + x'/2``: it cannot overflow, and halving is exact except for

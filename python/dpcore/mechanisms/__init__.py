@@ -1,6 +1,7 @@
 """What runs: native noise, published systems' common part, and users' callables."""
 
 from ..streams import Rng
+from .callables import Mechanism
 from .native import LARGEST, Clip, Native, Primitive, Steps, declared, positive
 
 # isort: off
@@ -23,6 +24,7 @@ __all__ = [
     "Gaussian",
     "Identity",
     "Laplace",
+    "Mechanism",
     "Native",
     "Primitive",
     "RandomBits",

@@ -10,18 +10,20 @@ import inspect
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import choice, flag, invalid, mistyped
+from ..hints import hinted
 from ..streams.generators import seeded_globals
 from .answers import objects
 
-__all__ = ["SEEDED", "Raised", "Repeated", "name_of", "repeat", "stack", "symbols"]
+__all__ = ["SEEDED", "Raised", "Repeated", "Seeded", "name_of", "repeat", "stack", "symbols"]
 
-SEEDED = ("rng", "global", "own")
+Seeded = Literal["rng", "global", "own"]
+SEEDED: Final[tuple[Seeded, ...]] = get_args(Seeded)
 
 _NUMBERS = (bool, int, float, complex, np.number, np.bool_)
 
@@ -124,10 +126,11 @@ class Repeated:
         return answers
 
 
+@hinted
 def repeat(
     fn: Callable[..., Any],
     *,
-    seeded: str | None = None,
+    seeded: Seeded | None = None,
     catch: type[Exception] | Sequence[type[Exception]] = (),
     thread_safe: bool = False,
 ) -> Repeated:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Final, Literal, get_args
 
 from ..errors import choice, instance, integer, invalid, mistyped
+from ..hints import hinted
 from ..records import Pair
 from .comparing import added_or_removed, gaps, numbers, records, replaced
 
-__all__ = ["NORMS", "dimension", "distance", "distances"]
+__all__ = ["NORMS", "Norm", "dimension", "distance", "distances"]
 
-NORMS = ("l1", "l2", "linf")
+Norm = Literal["l1", "l2", "linf"]
+NORMS: Final[tuple[Norm, ...]] = get_args(Norm)
 
 _DIM_END = 2**60
 
 
+@hinted
 def dimension(dim: int) -> int:
     """Check the number of entries of a vector of float64: at least 1, below 2**60."""
     dim = integer("dim", dim, 1)
@@ -24,7 +27,8 @@ def dimension(dim: int) -> int:
     return dim
 
 
-def distance(pair: Pair, norm: str) -> float:
+@hinted
+def distance(pair: Pair, norm: Norm) -> float:
     """The norm of x' - x, summed without loss and without overflow on the way.
 
     Args:
@@ -63,6 +67,7 @@ def distance(pair: Pair, norm: str) -> float:
         return math.inf
 
 
+@hinted
 def distances(pair: Pair) -> dict[str, Any]:
     """How far apart two inputs are, by every measure that fits them.
 

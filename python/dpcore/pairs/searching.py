@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import count, instance, integer, invalid, mistyped
+from ..hints import hinted
 from ..records import Pair, Record
 from .datasets import key
 from .domains import Domain, Neighbour, domain_of, neighbour_of
@@ -23,6 +24,7 @@ _TRIES = 20
 """Moves, or draws, for each pair wanted, before a search takes the domain for used up."""
 
 
+@hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Search(Record, word="Search"):
     """A plan: where to look for pairs, in how many rounds, with how many draws in all.
@@ -143,6 +145,7 @@ class Search(Record, word="Search"):
         return found
 
 
+@hinted
 def search(
     domain: Domain,
     neighbour: Neighbour,
@@ -186,6 +189,7 @@ def search(
     return Search(domain, neighbour, rounds, count("budget", budget), candidates)
 
 
+@hinted
 def drive(plan: Search, evaluate: Callable[[Pair, int], float], rng: np.random.Generator) -> Pair:
     """Run a search: evaluate the pairs of every round, keep the better half, propose new ones.
 

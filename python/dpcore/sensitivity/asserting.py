@@ -9,7 +9,9 @@ from typing import Any, Final
 import numpy as np
 
 from ..errors import flag, integer, real, show
+from ..hints import hinted
 from ..pairs import Domain, Neighbour
+from ..pairs.norms import Norm
 from ..records import Pair
 from ..streams import Rng
 from ._probing import Catch, Inputs, Probe
@@ -55,10 +57,11 @@ class SensitivityError(AssertionError):
         return type(self), (self.args[0], self.pair, self.attained, self.bound)
 
 
+@hinted
 def assert_sensitivity(
     f: Callable[..., Any],
     bound: float,
-    norm: str,
+    norm: Norm,
     domain: Domain,
     *,
     neighbour: Neighbour | None = None,
@@ -128,6 +131,7 @@ def assert_sensitivity(
         _fail(probe(), min(smaller, key=_size), bound)
 
 
+@hinted
 def members_of(domain: Domain) -> Any:
     """A hypothesis strategy for the members of a domain, which shrinks to simple ones.
 
@@ -150,6 +154,7 @@ def members_of(domain: Domain) -> Any:
     return _members(space_of(domain, None, False))
 
 
+@hinted
 def pairs_of(domain: Domain, neighbour: Neighbour | None = None) -> Any:
     """A hypothesis strategy for pairs of neighbours, which shrinks to simple ones.
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from ..adapters import TorchModule, TorchNoise
 from ..errors import confidence_level, integer, invalid, real
+from ..hints import hinted
 from ..mechanisms.callables import call
 from ..mechanisms.repeating import Repeated, stack
 from ..records import Pair
@@ -34,6 +35,7 @@ _LONGEST = 1e6
 """Seconds; what the system waits for has an end."""
 
 
+@hinted
 def fork_reuse(
     mechanism: Any,
     x: Any = None,

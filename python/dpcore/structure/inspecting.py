@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from ..errors import choice, confidence_level, integer, invalid, mistyped
+from ..hints import hinted
 from ..streams import Rng, seed_of
 from . import _comparing, _dependence, _law
 from ._centre import centred
@@ -31,6 +32,7 @@ _MADE: Final[dict[str, Callable[[Seen, float], Check]]] = {
 }
 
 
+@hinted
 def inspect(
     mechanism: Any,
     x: Any,

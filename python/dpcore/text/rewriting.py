@@ -9,12 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import mistyped, real
+from ..hints import hinted
 from ..mechanisms.callables import name_of
 from ..mechanisms.texts import text_of
 
 __all__ = ["Rewriter"]
 
 
+@hinted
 @dataclass(frozen=True, slots=True, repr=False)
 class Rewriter:
     """A function that rewrites a list of texts, as the mechanism text -> text of an audit.

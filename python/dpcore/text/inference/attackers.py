@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import invalid, mistyped
+from ...hints import hinted
 from ..needed import needed
 from .encoding import Vectors
 from .targets import Codes, Target
@@ -25,6 +26,7 @@ _STEPS: Final = 600
 """Steps of the network: 10 epochs of 11,657 texts, where its F1 has settled."""
 
 
+@hinted
 @dataclass(frozen=True)
 class Attacker:
     """A classifier behind a transform.

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ....errors import instance, invalid, mistyped, real
+from ....hints import hinted
 from ....mechanisms.texts import texts_of
 from ....streams import Rng
 from ....streams.generators import seeded_torch
@@ -62,6 +63,7 @@ class Defended(TextClassifier):
     usual: ClassVar[float] = 1.0
     claim: ClassVar[None] = None
 
+    @hinted
     def __init__(
         self,
         dim: int | None = None,
