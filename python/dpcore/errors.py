@@ -23,7 +23,7 @@ from .hints import meant
 __all__ = [
     "AssumptionWarning", "about", "choice", "confidence_level", "count", "delta_level", "flag",
     "instance", "integer", "invalid", "masked", "message", "mistyped", "numeric", "part_of", "real",
-    "show", "vector",
+    "show", "vector", "whole",
 ]  # fmt: skip
 
 _Choice = TypeVar("_Choice", bound=str)
@@ -239,6 +239,14 @@ def count(name: str, value: Any) -> int:
     if not number.is_finite() or not 1 <= number < _TRIALS_END or number != int(number):
         raise invalid(name, requirement, value)
     return int(number)
+
+
+def whole(value: Any) -> Any:
+    """The int that an integral float is, or a string of one above 0; any other value as it is."""
+    try:
+        return 0 if _is_number(value) and not value else count("value", value)
+    except (TypeError, ValueError):
+        return value
 
 
 def _plain(value: Any) -> int | float | str:

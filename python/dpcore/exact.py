@@ -18,7 +18,7 @@ from .hints import hinted
 from .mechanisms.laws import Logs, log_complement
 from .mechanisms.native import Clip, Native, law_of, log_votes
 from .published import is_native
-from .records import Pair
+from .records import Pair, pair_of
 
 __all__ = ["VoteLaw", "loss", "vote_log_probabilities", "vote_loss"]
 
@@ -48,7 +48,7 @@ class VoteLaw:
 
 
 @hinted
-def vote_log_probabilities(mechanism: Any, pair: Pair) -> VoteLaw | None:
+def vote_log_probabilities(mechanism: Any, pair: Pair | tuple[Any, Any]) -> VoteLaw | None:
     """The exact law of the majority vote.
 
     Each voting entry votes for x' independently with a probability p_i in closed form; the vote
@@ -83,6 +83,7 @@ def vote_log_probabilities(mechanism: Any, pair: Pair) -> VoteLaw | None:
         raise mistyped("mechanism", "a mechanism", mechanism)
     if not is_native(mechanism):
         return None
+    pair = pair_of(pair)
     vote = Vote.between(pair)
     side = _side(mechanism, pair.x, vote)
     side_prime = _side(mechanism, pair.x_prime, vote)
@@ -114,7 +115,7 @@ def loss(law: VoteLaw) -> float:
 
 
 @hinted
-def vote_loss(mechanism: Any, pair: Pair) -> float | None:
+def vote_loss(mechanism: Any, pair: Pair | tuple[Any, Any]) -> float | None:
     """The loss that the majority vote shows on a pair, exactly.
 
     Args:

@@ -177,17 +177,17 @@ class Options(TypedDict, total=False):
     null: bool
     attack: Attack | AuditAttack | AttackName | None
     trials: int | float | str | None
-    start: int
+    start: int | float | str
     epsilon: float | None
     delta: float
     confidence: float | None
     bound: BoundName
     stop: Stop
     floats: bool
-    pilot: int | None
+    pilot: int | float | str | None
     rng: Rng
     route: Route
-    block: int | None
+    block: int | float | str | None
     threads: int | None
     executor: Executor | None
     progress: bool | None

@@ -14,10 +14,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from .errors import integer, invalid, real
+from .errors import instance, integer, invalid, real
 from .hints import hinted
 
-__all__ = ["Counts", "Pair", "Record", "class_of", "declare", "frozen_array", "word_of"]
+__all__ = ["Counts", "Pair", "Record", "class_of", "declare", "frozen_array", "pair_of", "word_of"]
 
 _HOMES: Final[dict[str, tuple[str, str]]] = {}
 """Module and name of the class that declares a word."""
@@ -252,3 +252,16 @@ class Counts:
 
 
 declare("Counts", Counts)
+
+
+def pair_of(pair: Pair | tuple[Any, Any]) -> Pair:
+    """A Pair as it is, or one of a tuple of two inputs.
+
+    Raises:
+        TypeError: if it is neither.
+
+    Example:
+        >>> pair_of(([0.0], [1.0]))
+        Pair(x=array([0.]), x_prime=array([1.]), distance=1.0)
+    """
+    return Pair(*pair) if type(pair) is tuple and len(pair) == 2 else instance("pair", pair, Pair)

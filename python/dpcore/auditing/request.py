@@ -29,6 +29,7 @@ from ..errors import (
     message,
     mistyped,
     real,
+    whole,
 )
 from ..mechanisms.answers import outputs_of
 from ..mechanisms.callables import call, generator, mechanism_of, name_of, one_by_one
@@ -67,17 +68,17 @@ class Arguments:
     null: bool
     attack: Attack | AuditAttack | AttackName | None
     trials: int | float | str
-    start: int
+    start: int | float | str
     claim: float | None
     delta: float
     confidence: float
     bound: BoundName
     stop: Stop
     floats: bool
-    pilot: int | None
+    pilot: int | float | str | None
     rng: Rng
     route: Route
-    block: int | None
+    block: int | float | str | None
     threads: int | None
     executor: Executor | None
 
@@ -95,6 +96,9 @@ class Request(Arguments):
     pair: Pair
     attack: AuditAttack
     trials: int
+    start: int
+    pilot: int | None
+    block: int | None
     wanted: Asked
     seed: int
     shape: tuple[int, ...]
@@ -174,7 +178,7 @@ class Request(Arguments):
 
 def request_of(given: Arguments) -> Request:
     """Check every argument before anything is drawn."""
-    trials, start = count("trials", given.trials), integer("start", given.start, 0)
+    trials, start = count("trials", given.trials), integer("start", whole(given.start), 0)
     delta, confidence = delta_level(given.delta), confidence_level(given.confidence)
     mechanism, claim, delta = _stated(
         _adapted(given.mechanism), given.neighbour, given.claim, delta
@@ -184,10 +188,8 @@ def request_of(given: Arguments) -> Request:
     choice("stop", given.stop, get_args(Stop))
     flag("floats", given.floats)
     declared(BOUNDS[given.bound]).check_delta(given.bound, delta)
-    if given.pilot is not None:
-        integer("pilot", given.pilot, 2)
-    if given.block is not None:
-        integer("block", given.block, 1, 2**40)
+    pilot = None if given.pilot is None else integer("pilot", whole(given.pilot), 2)
+    block = None if given.block is None else integer("block", whole(given.block), 1, 2**40)
     if given.executor is not None and not isinstance(given.executor, Executor):
         raise mistyped("executor", "a concurrent.futures.Executor or None", given.executor)
     attack = _attack_of(given.attack)
@@ -204,7 +206,7 @@ def request_of(given: Arguments) -> Request:
         shape = _shape_of(mechanism, pair, seed)
     checked = replace(
         given, mechanism=mechanism, pair=pair, attack=attack, trials=trials, start=start,
-        claim=claim, delta=delta, confidence=confidence, route=route,
+        claim=claim, delta=delta, confidence=confidence, route=route, pilot=pilot, block=block,
     )  # fmt: skip
     request = Request(**vars(checked), wanted=wanted, seed=seed, shape=shape)
     _check_size(request)

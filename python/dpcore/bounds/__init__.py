@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, Literal
+from typing import Final
 
 from ..records import Counts
 from .binomial import clopper_pearson, limits
 from .canaries import gaussian_epsilon, guesses_needed, one_run, one_run_fdp, one_run_mu
 from .conditioning import conditional
+from .declaration import BoundName
 from .power import detectable
 from .predicted import predicted
 from .product import every_coordinate
@@ -26,9 +27,6 @@ BOUNDS: Final[dict[str, Callable[[Counts, float, float], float]]] = {
 
 All else that is known of one stands in its file, as `@Declared`.
 """
-
-BoundName = Literal["clopper_pearson", "exact", "conditional", "anytime"]
-"""The names of `BOUNDS` as a type."""
 
 ONE_RUN: Final[dict[str, Callable[..., float]]] = {"one_run": one_run, "one_run_fdp": one_run_fdp}
 """Those of one run: `(guesses, correct, canaries, delta, confidence) -> epsilon_lower`."""

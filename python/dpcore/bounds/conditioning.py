@@ -19,8 +19,8 @@ SIDES: Final[tuple[Sides, ...]] = get_args(Sides)
 _LEAST_CONFIDENCE = 0.6
 
 
-@hinted
 @Declared(title="conditional binomial", deltas="zero")
+@hinted
 def conditional(
     counts: Counts, delta: float = 0.0, confidence: float = 0.95, *, sides: Sides = "fixed"
 ) -> float:

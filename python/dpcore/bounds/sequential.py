@@ -56,8 +56,8 @@ class _Bets(NamedTuple):
     log_weight: _Floats
 
 
-@hinted
 @Declared(title="anytime valid", anytime=True, implied=True)
+@hinted
 def anytime(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> float:
     """Certified lower limit on epsilon that holds at every number of draws at once.
 

@@ -27,6 +27,7 @@ from ..errors import (
 from ..hints import hinted
 from ..records import Counts, Record, frozen_array
 from .binomial import clopper_pearson, limits
+from .declaration import BoundName, bound_of
 
 __all__ = [
     "METHODS",
@@ -85,7 +86,7 @@ def epsilon_lower_at(
     counts: Counts,
     delta: npt.ArrayLike,
     confidence: float = 0.95,
-    bound: Callable[[Counts, float, float], float] = clopper_pearson,
+    bound: Callable[[Counts, float, float], float] | BoundName = clopper_pearson,
 ) -> npt.NDArray[np.float64]:
     """A certified lower limit on epsilon for each of several deltas.
 
@@ -96,7 +97,7 @@ def epsilon_lower_at(
         counts: k of n on the side of the numerator, k' of n' on the other.
         delta: deltas, any shape, in [0, 1).
         confidence: probability that a limit holds, strictly between 0 and 1.
-        bound: ``(counts, delta, confidence) -> epsilon_lower``.
+        bound: ``(counts, delta, confidence) -> epsilon_lower``, or the name of one.
 
     Returns:
         One limit per delta, same shape.
@@ -115,7 +116,8 @@ def epsilon_lower_at(
     levels = _array("delta", delta, 0.0, 1.0)
     if (levels >= 1.0).any():
         raise invalid("delta", "below 1 in every entry", delta)
-    found = [bound(counts, float(level), confidence) for level in levels.ravel()]
+    limit = bound_of(bound)
+    found = [limit(counts, float(level), confidence) for level in levels.ravel()]
     return np.array(found, dtype=np.float64).reshape(levels.shape)
 
 

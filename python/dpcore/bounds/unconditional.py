@@ -33,8 +33,8 @@ _MOST = 2**40
 """Draws from which doubles no longer tell rates close to 1 apart."""
 
 
-@hinted
 @Declared(title="exact unconditional test", recorded=True, slow=True)
+@hinted
 def exact(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> float:
     """Certified lower limit on epsilon by inverting an unconditional exact test.
 

@@ -13,6 +13,7 @@ from ..hints import hinted
 from ..mechanisms import positive
 from ..mechanisms.systems import noise_scale
 from ..records import Pair, Record
+from ..sensitivity.closed_forms import Sensitivity, in_norm
 from ..streams import Rng, seed_of, sized
 
 __all__ = ["Floats", "L2Laplace", "generator", "l2_laplace", "laplace", "row_norms"]
@@ -21,14 +22,15 @@ Floats = npt.NDArray[np.float64]
 
 
 @hinted
-def laplace(epsilon: float, sensitivity: float) -> float:
+def laplace(epsilon: float, sensitivity: float | Sensitivity) -> float:
     """The scale of Laplace noise, independent in every entry, for pure epsilon.
 
     ``b = sensitivity / epsilon``.
 
     Args:
         epsilon: the epsilon wanted, in (0, 1e300].
-        sensitivity: largest L1 distance of two neighbours, in the units of the input, above 0.
+        sensitivity: largest L1 distance of two neighbours, in the units of the input, above 0; or
+            what `dpcore.sensitivity.sensitivity` found in "l1".
 
     Returns:
         The scale b, in the units of the input.
@@ -45,11 +47,12 @@ def laplace(epsilon: float, sensitivity: float) -> float:
         4.0
     """
     epsilon = positive("epsilon", epsilon)
-    return noise_scale("sensitivity / epsilon", positive("sensitivity", sensitivity), epsilon)
+    apart = positive("sensitivity", in_norm("sensitivity", sensitivity, "l1"))
+    return noise_scale("sensitivity / epsilon", apart, epsilon)
 
 
 @hinted
-def l2_laplace(epsilon: float, sensitivity: float) -> L2Laplace:
+def l2_laplace(epsilon: float, sensitivity: float | Sensitivity) -> L2Laplace:
     """The L2 Laplace mechanism for pure epsilon.
 
     ``b = sensitivity / epsilon``: the scale does not grow with the dimension, the length of the
@@ -57,7 +60,8 @@ def l2_laplace(epsilon: float, sensitivity: float) -> L2Laplace:
 
     Args:
         epsilon: the epsilon wanted, in (0, 1e300].
-        sensitivity: largest L2 distance of two neighbours, in the units of the input, above 0.
+        sensitivity: largest L2 distance of two neighbours, in the units of the input, above 0; or
+            what `dpcore.sensitivity.sensitivity` found in "l2".
 
     Returns:
         The mechanism.
@@ -73,7 +77,7 @@ def l2_laplace(epsilon: float, sensitivity: float) -> L2Laplace:
         >>> l2_laplace(0.5, 2.0)
         L2Laplace(scale=4.0)
     """
-    return L2Laplace(laplace(epsilon, sensitivity))
+    return L2Laplace(laplace(epsilon, in_norm("sensitivity", sensitivity, "l2")))
 
 
 @hinted

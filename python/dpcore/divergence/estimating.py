@@ -79,8 +79,8 @@ def renyi(
         y0: rows of the first sample, shape (n0, d) or (n0,); float32 and float64 are taken as
             they are, integers and booleans become float64.
         y1: rows of the second sample, shape (n1, d) or (n1,).
-        alphas: orders above 0 other than 1, ascending; None is 1.1^i up to 32, as far as the
-            method goes, and D_1. The KL divergence is always in `Estimate.kl`.
+        alphas: orders above 0, ascending; D_1 is the KL divergence, which is always in
+            `Estimate.kl`. None is 1.1^i up to 32, as far as the method goes, and D_1.
         k: neighbours, at least 1.
         method: one of `METHODS`.
         error: "jackknife" (20 groups of rows deleted in turn), "subsample" (half of the rows),
@@ -111,7 +111,7 @@ def renyi(
     Raises:
         TypeError: if an argument is of the wrong kind.
         ValueError: if rows are not finite or the sets differ in dimension; if a set is empty or k
-            exceeds it; if an order is not above 0, is 1, or lies beyond the method's limit
+            exceeds it; if an order is not above 0, or lies beyond the method's limit
             ("ball": min(n0, n1, k + 1)); if `certified` lacks `rows` or groups.
 
     Warns:

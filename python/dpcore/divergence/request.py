@@ -226,8 +226,6 @@ def _given(alphas: Any) -> Reals:
     wrong = wanted[~(np.isfinite(wanted) & (wanted > 0.0))]
     if len(wrong):
         raise invalid("alphas", "finite orders above 0", float(wrong[0]))
-    if (wanted == 1.0).any():
-        raise invalid("alphas", "other than 1 (D_1 is Estimate.kl, or kl())", 1.0)
     if (np.diff(wanted) <= 0.0).any():
         raise invalid("alphas", "strictly ascending", wanted.tolist())
     return wanted

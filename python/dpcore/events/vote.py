@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..errors import choice, instance, invalid, mistyped, vector
+from ..errors import choice, invalid, mistyped, vector
 from ..hints import hinted
-from ..records import Pair, frozen_array
+from ..records import Pair, frozen_array, pair_of
 from .counting import Ballot, EventRecord, Seen, hits_of
 from .held import Held, at_least, host, kept
 
@@ -70,7 +70,7 @@ class Vote(EventRecord, word="Vote"):
         object.__setattr__(self, "towards", frozen_array(towards.astype(np.int8)))
 
     @classmethod
-    def between(cls, pair: Pair, vote: Side = "x_prime") -> Vote:
+    def between(cls, pair: Pair | tuple[Any, Any], vote: Side = "x_prime") -> Vote:
         """The vote with its thresholds midway between the two inputs.
 
         The midpoint is ``x/2 + x'/2``: it cannot overflow, and halving is exact except for
@@ -88,7 +88,7 @@ class Vote(EventRecord, word="Vote"):
             ValueError: if the inputs are not of one equal dimension, are empty or not finite, or
                 agree in every entry.
         """
-        pair = instance("pair", pair, Pair)
+        pair = pair_of(pair)
         x, x_prime = vector("x", pair.x), vector("x_prime", pair.x_prime)
         if x.shape != x_prime.shape:
             raise invalid("pair", "two inputs of equal shape", (x.shape, x_prime.shape))

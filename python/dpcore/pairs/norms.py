@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any, Final, Literal, get_args
 
-from ..errors import choice, instance, integer, invalid, mistyped
+from ..errors import choice, integer, invalid, mistyped
 from ..hints import hinted
-from ..records import Pair
+from ..records import Pair, pair_of
 from .comparing import added_or_removed, gaps, numbers, records, replaced
 
 __all__ = ["NORMS", "Norm", "dimension", "distance", "distances"]
@@ -28,7 +28,7 @@ def dimension(dim: int) -> int:
 
 
 @hinted
-def distance(pair: Pair, norm: Norm) -> float:
+def distance(pair: Pair | tuple[Any, Any], norm: Norm) -> float:
     """The norm of x' - x, summed without loss and without overflow on the way.
 
     Args:
@@ -48,7 +48,7 @@ def distance(pair: Pair, norm: Norm) -> float:
         (4.0, 2.0)
     """
     choice("norm", norm, NORMS)
-    pair = instance("pair", pair, Pair)
+    pair = pair_of(pair)
     x, x_prime = numbers(pair.x), numbers(pair.x_prime)
     if x is None or x_prime is None:
         name, value = ("x", pair.x) if x is None else ("x_prime", pair.x_prime)
@@ -68,7 +68,7 @@ def distance(pair: Pair, norm: Norm) -> float:
 
 
 @hinted
-def distances(pair: Pair) -> dict[str, Any]:
+def distances(pair: Pair | tuple[Any, Any]) -> dict[str, Any]:
     """How far apart two inputs are, by every measure that fits them.
 
     Args:
@@ -90,7 +90,7 @@ def distances(pair: Pair) -> dict[str, Any]:
         >>> distances(Pair("a good film", "a film"))
         {'unit': 'word', 'size': 3, 'size_prime': 2, 'added_or_removed': 1}
     """
-    pair = instance("pair", pair, Pair)
+    pair = pair_of(pair)
     x, x_prime = numbers(pair.x), numbers(pair.x_prime)
     if x is None or x_prime is None or x.shape != x_prime.shape:
         return _of_records(pair)

@@ -16,6 +16,7 @@ from ..records import Pair
 from ..streams import Rng
 from ._probing import Catch, Inputs, Probe
 from ._searching import Space
+from .closed_forms import Sensitivity, in_norm
 from .refuting import SLACK, probe_of, refute, space_of
 
 __all__ = ["SensitivityError", "assert_sensitivity", "members_of", "pairs_of"]
@@ -60,7 +61,7 @@ class SensitivityError(AssertionError):
 @hinted
 def assert_sensitivity(
     f: Callable[..., Any],
-    bound: float,
+    bound: float | Sensitivity,
     norm: Norm,
     domain: Domain,
     *,
@@ -110,7 +111,7 @@ def assert_sensitivity(
         dpcore.sensitivity.asserting.SensitivityError: numpy.mean must have an l1 sensitivity of
         at most 0.25, got 0.5 on x = [0, 0, 0, 0], x' = [0, 0, 1, 1]
     """
-    bound = real("bound", bound, low=0.0)
+    bound = real("bound", in_norm("bound", bound, norm), low=0.0)
     max_examples = integer("max_examples", max_examples, 1)
     flag("derandomize", derandomize)
     _hypothesis()

@@ -217,6 +217,24 @@ def _histogram(domain: Histogram, norm: Norm) -> _Form:
     return 1.0, unit(domain.dim), np.zeros(domain.dim)
 
 
+def in_norm(name: str, given: float | Sensitivity, norm: Norm) -> float:
+    """A sensitivity as a number, which a `Sensitivity` in that norm is, too.
+
+    Raises:
+        ValueError: if it is one in another norm.
+
+    Example:
+        >>> from dpcore.sensitivity import Ball
+        >>> in_norm("sensitivity", sensitivity(Ball("l1", 1.0, 3), "l1"), "l1")
+        2.0
+    """
+    if not isinstance(given, Sensitivity):
+        return given
+    if given.norm != norm:
+        raise invalid(name, f"a sensitivity in {norm}", f"one in {given.norm}")
+    return given.value
+
+
 _FORMS: Final[dict[type, Callable[[Any, Norm], _Form]]] = {
     Box: _box,
     MinMaxRows: _min_max_rows,

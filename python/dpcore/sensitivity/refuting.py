@@ -19,6 +19,7 @@ from ..streams import Rng, seed_of
 from ._optimising import ModuleCalls, torch_module, try_scipy, try_torch
 from ._probing import Catch, Done, Inputs, Probe
 from ._searching import OneRecord, Space, climb, try_extremes, try_pairs, try_random
+from .closed_forms import Sensitivity, in_norm
 
 __all__ = ["METHODS", "SLACK", "Method", "Refutation", "probe_of", "refute", "space_of"]
 
@@ -85,7 +86,7 @@ class Refutation(Record, word="Refutation"):
 @hinted
 def refute(
     f: Callable[..., Any],
-    claimed: float,
+    claimed: float | Sensitivity,
     norm: Norm,
     domain: Domain,
     *,
@@ -145,7 +146,7 @@ def refute(
         >>> found.refuted, round(found.attained, 6)
         (True, 80.0)
     """
-    claimed = real("claimed", claimed, low=0.0)
+    claimed = real("claimed", in_norm("claimed", claimed, norm), low=0.0)
     trials = count("trials", trials)
     if trials < _FEWEST:
         raise invalid("trials", f"a whole number at least {_FEWEST}", trials)
