@@ -13,16 +13,17 @@ SOURCES := pyproject.toml Cargo.toml Cargo.lock $(shell find rust -name '*.rs')
 # pyo3 builds against this interpreter, and finds it without an activated environment.
 export PYO3_PYTHON := $(abspath $(BIN)/python)
 
-.PHONY: audit test setup lint format rust-test smoke python-test extras-test bench wheel clean
+.PHONY: audit test setup lint format rust-test smoke python-test extras-test search bench docs wheel clean
 
 # The main job: every published system audited, one table and one picture in $(OUT).
 audit: $(VENV)/package
 	$(BIN)/dpcore reproduce published-systems --out $(OUT)
 
-# Everything that must hold before a change lands; pytest's own summary is the last line. The two
-# runs of pytest have nothing in common, and most tests keep one core busy.
-test: lint rust-test smoke
-	+$(MAKE) --jobs=2 --no-print-directory extras-test python-test
+# Everything that must hold before a change lands; pytest's own summary is the last line. A download
+# and a linker leave cores idle, the tests without extras, on one worker a core, do not.
+test:
+	+$(MAKE) --jobs=2 --no-print-directory lint rust-test smoke extras-test
+	+$(MAKE) --no-print-directory python-test
 
 setup: $(VENV)/dev
 
@@ -81,12 +82,26 @@ extras-test: $(EXTRAS)/done
 	DPCORE_EXTRAS=1 $(EXTRAS)/bin/python -m pytest -q $(WITH_EXTRAS) \
 	    python/dpcore/adapters python/dpcore/text python/dpcore/torch
 
+# What chance may find in the tests of hypothesis: other seeds at each call, ten times the examples.
+search: $(EXTRAS)/done
+	$(EXTRAS)/bin/python -m pytest -q tests -m hypothesis --hypothesis-profile=search --timeout=3600
+
 # Criterion for the core, pytest-benchmark for the package; ratios are recorded in benches/record.
 bench: $(VENV)/dev
 	cargo bench --locked --bench core
 	$(BIN)/python -m pytest benches -q -o addopts= --benchmark-json=$(OUT)/benchmarks.json \
 	    --benchmark-columns=min,median,rounds --benchmark-sort=min
 	$(BIN)/python benches/record.py $(OUT)/benchmarks.json
+
+# The site, in $(OUT)/docs: beside the optional packages, for its examples use them all.
+$(EXTRAS)/docs: $(EXTRAS)/done
+	$(EXTRAS)/bin/python -m pip --disable-pip-version-check --quiet install \
+	    --constraint constraints.txt --group docs
+	touch $@
+
+docs: $(EXTRAS)/docs
+	$(EXTRAS)/bin/python -m sphinx --builder html --jobs 2 --quiet --fail-on-warning --keep-going \
+	    --nitpicky docs $(OUT)/docs
 
 wheel: $(VENV)/dev
 	$(BIN)/maturin build --release --locked --out dist

@@ -1,18 +1,28 @@
 """Settings and fixtures shared by all tests."""
 
+import os
+import signal
 import subprocess
 import sys
+import tempfile
+import threading
 from importlib.util import find_spec
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from dpcore import cli
 
 # A deadline would measure the machine and the first import of scipy, not the code.
-settings.register_profile("dpcore", deadline=None)
+UNTIMED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+# No change is refused for what chance finds: `make search` looks, with other seeds at each call.
+settings.register_profile("dpcore", derandomize=True, database=None, **UNTIMED)
+settings.register_profile("search", max_examples=1000, print_blob=True, **UNTIMED)
 settings.load_profile("dpcore")
 
+# For the workers of xdist and the processes of tests: each of them has one core to itself.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 OF_TORCH = (
     "python/dpcore/torch",
@@ -30,6 +40,11 @@ class DoctestsOfTorch:
 
 
 def pytest_configure(config):
+    # Where nothing may be written beside the sources, each process of a test would compile them.
+    if os.environ.pop("PYTHONDONTWRITEBYTECODE", None) and "PYTHONPYCACHEPREFIX" not in os.environ:
+        folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        os.environ["PYTHONPYCACHEPREFIX"] = folder.name
+        config.add_cleanup(folder.cleanup)
     # As a plugin: a hook of this file would not be asked about folders beside this one.
     if find_spec("torch") is None:
         config.pluginmanager.register(DoctestsOfTorch())
@@ -102,6 +117,14 @@ number = 3
 """
 
 
+@pytest.fixture(autouse=True)
+def _no_figure_stays_open():
+    """What a test plotted is closed after it: pyplot warns of many open figures."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
+
+
 @pytest.fixture
 def own(tmp_path):
     """Path of a file with mechanisms of a user."""
@@ -122,6 +145,26 @@ def run(capsys, monkeypatch):
         return status, printed.out, printed.err
 
     return call
+
+
+@pytest.fixture
+def ctrl_c():
+    """Interrupt this process in so many seconds, as Ctrl-C does.
+
+    Whoever starts tests in the background ignores SIGINT, and so do those that they start.
+    """
+    before, timers = signal.signal(signal.SIGINT, signal.default_int_handler), []
+
+    def later(seconds):
+        main = threading.main_thread().ident
+        timers.append(threading.Timer(seconds, signal.pthread_kill, (main, signal.SIGINT)))
+        timers[-1].start()
+
+    yield later
+    for timer in timers:
+        timer.cancel()
+        timer.join()
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

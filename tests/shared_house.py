@@ -55,6 +55,7 @@ OTHERS = {
     # A user's file is loaded under a name of its own.
     "cli/user.py": "the user's module",
     "report/script.py": "the module of the user's mechanism",
+    "auditing/provenance.py": "the libraries of the user's mechanism",
 }
 """Files that look through `sys.modules` for what is no constant name, and for what they look."""
 

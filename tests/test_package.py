@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import dpcore
-from dpcore import _core, mechanisms, published
+from dpcore import _core, calibration, mechanisms, published
 from dpcore.mechanisms.native import describe
 
 PACKAGE = Path(dpcore.__file__).parent
@@ -23,7 +23,10 @@ def test_the_package_re_exports_and_nothing_else():
     tree = ast.parse((PACKAGE / "__init__.py").read_text())
     kinds = {type(node) for node in tree.body}
     assert kinds == {ast.Expr, ast.ImportFrom, ast.Assign, ast.If, ast.FunctionDef}
-    assert [node.name for node in tree.body if isinstance(node, ast.FunctionDef)] == ["__getattr__"]
+    assert [node.name for node in tree.body if isinstance(node, ast.FunctionDef)] == [
+        "__getattr__",
+        "__dir__",
+    ]
     assert [ast.unparse(node.test) for node in tree.body if isinstance(node, ast.If)] == [
         "TYPE_CHECKING"
     ]
@@ -34,6 +37,28 @@ def test_the_package_re_exports_and_nothing_else():
     # A file named like a public function would turn it into a module (`misnamed` in test_house).
     assert callable(dpcore.audit)
     assert callable(dpcore.sample)
+
+
+# What must not be taken for a way to release data.
+
+FIGURES = {
+    "COUNTEREXAMPLES", "Counterexample", "MaskedWords", "RealEpsilon", "gaussian_delta",
+    "gaussian_epsilon", "real_epsilon", "word_dropout",
+}  # fmt: skip
+"""Of `calibration`, what neither is noise nor makes any."""
+
+NOISES = [getattr(calibration, name) for name in calibration.__all__ if name not in FIGURES]
+
+
+@pytest.mark.parametrize(
+    "thing",
+    [dpcore.sample, mechanisms, calibration, published, *mechanisms.PRIMITIVES, *NOISES],
+    ids=lambda thing: thing.__name__,
+)
+def test_what_draws_says_first_that_it_is_not_for_releases(thing):
+    summary, first, *_ = inspect.getdoc(thing).split("\n\n")
+    assert summary
+    assert first.startswith("For audits and experiments, not for releasing data: ")
 
 
 # The table of the core and the classes of Python.

@@ -17,9 +17,10 @@ import pytest
 
 import dpcore
 from dpcore import Counts, Laplace, attacks, bounds, calibration, divergence, exact, pairs
+from dpcore.auditing.recorded.run import OutputsOptions
+from dpcore.auditing.run import AuditOptions
 from dpcore.bounds.declaration import BoundName
 from dpcore.hints import hinted
-from dpcore.pytest_plugin import Options
 from dpcore.results.guesses import BOUNDS, ROWS, RecordedBound, Rows
 from dpcore.sensitivity import Ball, refute, sensitivity
 from dpcore.text.generating.generator import GENERATED
@@ -33,7 +34,8 @@ ROOMS = (
 )  # fmt: skip
 FOUND = {
     # Made by functions, never by users; or without a name to misspell.
-    "Audit", "OutputsAudit", "Raised", "Band", "GaussianNoise", "RealEpsilon", "Counterexample",
+    "Audit", "OutputsAudit", "Raised", "Plan", "Searched",
+    "Band", "GaussianNoise", "RealEpsilon", "Counterexample",
     "Beside", "Converted", "Diagnostics", "Epsilon", "Estimate", "Line", "Declaration",
     "Refutation", "Sensitivity", "SensitivityError", "Check", "Fault", "Inspection", "Floor",
     "Group", "Inference", "Measured", "OfAttribute", "Leakage",
@@ -183,8 +185,12 @@ def test_lists_that_types_repeat_are_the_lists():
     assert get_args(Rows) == tuple(ROWS)
     assert set(get_args(Kind)) == set(KINDS)
     assert get_args(Generated) == tuple(GENERATED)
-    taken = [name for name in inspect.signature(dpcore.audit).parameters if name != "claim"]
-    assert set(Options.__annotations__) == {*taken[2:], "epsilon"}
+    for kind, function in (
+        (AuditOptions, dpcore.audit),
+        (OutputsOptions, dpcore.audit_outputs),
+    ):
+        taken = list(inspect.signature(function).parameters)[2:]
+        assert set(kind.__annotations__) == {*taken, "epsilon"} - {"claim"}
 
 
 def test_parts_of_the_package_plug_together():
@@ -250,6 +256,7 @@ def test_it(dp_audit: DPAudit) -> None:
     dp_audit.refutes(release, epsilon=1.0, neighbour=dpcore.pairs.L1(1.0))
     dp_audit(release, trails=3)  # wrong
     dp_audit.refutes(release, attack="theshold")  # wrong
+    dp_audit.outputs([0.0], [1.0], rows="independant", claim=1.0)  # wrong
 
 
 dpcore.audit(release, attack="coordwise")  # wrong

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from . import adapters, attacks, bounds, events, exact, pairs, published
 from ._core import __version__
 from .attacks import Attack
+from .auditing.power import Plan, plan
 from .auditing.recorded.run import OutputsAudit, audit_outputs
 from .auditing.run import Audit, audit
 from .errors import AssumptionWarning
@@ -45,6 +46,7 @@ __all__ = [
     "Mechanism",
     "OutputsAudit",
     "Pair",
+    "Plan",
     "Raised",
     "RandomBits",
     "Uniform",
@@ -59,6 +61,7 @@ __all__ = [
     "events",
     "exact",
     "pairs",
+    "plan",
     "published",
     "repeat",
     "sample",
@@ -75,3 +78,8 @@ def __getattr__(name: str) -> Any:
 
         return import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """What is meant to be used, subpackages that are loaded when they are named among it."""
+    return sorted([*__all__, "torch"])

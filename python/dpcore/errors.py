@@ -13,6 +13,7 @@ import reprlib
 import sys
 from collections.abc import Iterator, Sequence
 from decimal import Decimal, InvalidOperation
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -124,6 +125,8 @@ def _is_number(value: object) -> bool:
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
+# Asked for whether the value is wrong or not, and always with the same limits.
+@lru_cache(maxsize=256)
 def _finite_requirement(
     low: float | None, high: float | None, open_low: bool, open_high: bool
 ) -> str:
@@ -243,10 +246,9 @@ def count(name: str, value: Any) -> int:
 
 def whole(value: Any) -> Any:
     """The int that an integral float is, or a string of one above 0; any other value as it is."""
-    try:
+    with contextlib.suppress(TypeError, ValueError):
         return 0 if _is_number(value) and not value else count("value", value)
-    except (TypeError, ValueError):
-        return value
+    return value
 
 
 def _plain(value: Any) -> int | float | str:

@@ -18,9 +18,15 @@ from .hints import hinted
 from .mechanisms.laws import Logs, log_complement
 from .mechanisms.native import Clip, Native, law_of, log_votes
 from .published import is_native
-from .records import Pair, pair_of
+from .records import Pair, Shown, pair_of
 
 __all__ = ["VoteLaw", "loss", "vote_log_probabilities", "vote_loss"]
+
+
+def __dir__() -> list[str]:
+    """Its own names: what it imports can be imported from here too, but is not shown."""
+    return [*__all__]
+
 
 _MOST_DIFFERENT = 4096
 """Entries with unequal laws cost the square of their number: 0.3 s here, refused beyond."""
@@ -30,8 +36,8 @@ _EXACT_BINOMIAL = 4096
 
 
 @hinted
-@dataclass(frozen=True, slots=True)
-class VoteLaw:
+@dataclass(frozen=True, slots=True, repr=False)
+class VoteLaw(Shown):
     """The law of the majority vote on both sides of a pair, in natural logarithms.
 
     Args:

@@ -2,61 +2,279 @@
 
 from __future__ import annotations
 
+import html
+import math
 import sys
+import threading
 import time
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 from .errors import mistyped
 
-__all__ = ["Progress", "interrupted_again", "watched"]
+__all__ = ["Progress", "beats", "in_notebook", "interrupted_again", "span", "watched"]
 
 _QUIET_SECONDS = 1.0
+_REDRAWN_SECONDS = 0.2
 _AGAIN_SECONDS = 2.0
 
 _last_interrupt = -_AGAIN_SECONDS
+_shown: Progress | None = None
 
 
 class Progress:
-    """Shows the share of work done, never what was found so far.
+    """Shows what is being done and the share of it that is done, never what was found so far.
 
     Counts are kept out of sight on purpose: an audit that somebody stops because of what it
     shows is no longer an audit of a fixed number of trials.
 
     Args:
         label: what is being done.
-        total: amount of work.
+        total: amount of work; None if nobody knows.
         show: True, False, or None for "where somebody is looking, and only for long work".
+        alive: a thread of its own keeps the bar moving while nothing advances it; False where
+            processes are forked.
+        clock: seconds, for the wait before a bar appears and the time that it shows; None is
+            the monotonic one.
     """
 
-    def __init__(self, label: str, total: int, show: bool | None) -> None:
+    by_call: ClassVar[bool] = False
+    """Whether its work is counted in outputs, which `beats` tells one by one."""
+
+    def __init__(
+        self,
+        label: str,
+        total: float | None,
+        show: bool | None,
+        *,
+        alive: bool = True,
+        clock: Callable[[], float] | None = None,
+    ) -> None:
         if show is not None and not isinstance(show, bool):
             raise mistyped("progress", "True, False or None", show)
-        self._label, self._total = label, total
         self._wanted = watched() if show is None else show
+        self._clock = clock or time.monotonic
+        self._begun = self._clock()
         self._patience = _QUIET_SECONDS if show is None else 0.0
-        self._begun = time.monotonic()
-        self._bar: Any = None
-        self._task: Any = None
+        self._state = _State(label, total, 0.0, self._begun, self._begun)
+        self._display: _Terminal | _Notebook | None = None
+        self._alive, self._drawn = alive, -math.inf
+        self._lock, self._ended = threading.Lock(), threading.Event()
+        self._thread: threading.Thread | None = None
+        self._within = 0
+        self._outer: Progress | None = None
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> Self:
+        global _shown
+        if _shown is not None and self._patience:
+            # One bar at a time: the outer one says what this is a part of.
+            self._wanted = False
+        if self._wanted:
+            self._outer, _shown = _shown, self
+        if self._patience == 0.0:
+            self._draw()
+        if self._wanted and self._alive:
+            self._thread = threading.Thread(target=self._keep_moving, daemon=True)
+            self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+        self._stop_moving()
+        with self._lock:
+            self._wanted = False
+            if self._display is not None:
+                self._display.close()
 
-    def advance(self, done: int) -> None:
+    def advance(self, done: float) -> None:
         """Move on by an amount of work."""
-        if not self._wanted:
-            return
-        if self._bar is None:
-            if time.monotonic() - self._begun < self._patience:
-                self._total -= done
+        self._within = max(0, self._within - int(done))
+        self._state = self._state.further(done, self._clock())
+        if self._state.last - self._drawn >= _REDRAWN_SECONDS:
+            self._draw()
+
+    def beats(self, size: int) -> Iterator[int]:
+        """Count to `size` while the bar moves on by one at a time, until `advance` says it all."""
+        for number in range(size):
+            yield number
+            # Threads may lose some of these: they are seen, never counted.
+            self._within += 1
+
+    def begin(self, label: str, total: float | None = None) -> None:
+        """Go on to other work, whose bar starts anew.
+
+        Args:
+            label: what is being done.
+            total: amount of work; None if nobody knows.
+        """
+        self._within, now = 0, self._clock()
+        self._state = _State(label, total, 0.0, now, now)
+        if now - self._drawn >= _REDRAWN_SECONDS:
+            self._draw()
+
+    def stand_still(self) -> None:
+        """Show at once what is being done, and end the thread that would move it."""
+        self._stop_moving()
+        self._patience = 0.0
+        self._draw()
+
+    def relabel(self, label: str) -> None:
+        """Say more exactly what is being done; the bar goes on."""
+        self._state = replace(self._state, label=label)
+
+    def say(self, text: str) -> None:
+        """Print lines above the bar, where bars are shown at all."""
+        with self._lock:
+            if not text or not self._wanted:
                 return
-            self._bar = _bar()
-            self._task = self._bar.add_task(self._label, total=self._total)
-            self._bar.start()
-        self._bar.advance(self._task, done)
+            if in_notebook():
+                _Notebook.say(text)
+            elif isinstance(self._display, _Terminal):
+                self._display.say(text)
+            elif sys.stderr is not None:
+                sys.stderr.write(f"{text}\n")
+                sys.stderr.flush()
+
+    def _stop_moving(self) -> None:
+        global _shown
+        if _shown is self:
+            _shown = self._outer
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+
+    def _keep_moving(self) -> None:
+        while not self._ended.wait(_REDRAWN_SECONDS):
+            self._draw()
+
+    def _draw(self) -> None:
+        now = self._clock()
+        with self._lock:
+            if not self._wanted or now - self._begun < self._patience:
+                return
+            try:
+                if self._display is None:
+                    self._display = _Notebook() if in_notebook() else _Terminal()
+                within = self._within
+                shown = self._state.further(within, now) if within else self._state
+                self._display.draw(shown, now)
+                self._drawn = now
+            except OSError:
+                # A terminal that was closed must not end an audit of hours.
+                self._wanted = False
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """What a bar shows: one object, so that a thread never sees half of a change."""
+
+    label: str
+    total: float | None
+    done: float
+    begun: float
+    last: float
+
+    def further(self, done: float, now: float) -> _State:
+        return replace(self, done=self.done + done, last=now)
+
+    def share(self) -> float | None:
+        """Of the work, in [0, 1]; None if nobody knows or nothing has been done."""
+        return min(1.0, self.done / self.total) if self.total and self.done else None
+
+    def left(self, now: float) -> str:
+        """Time left, as the share done so far has it; time taken where that says nothing."""
+        share = self.share() or 0.0
+        left = (self.last - self.begun) * (1.0 / share - 1.0) - (now - self.last) if share else 0.0
+        taken = now - self.begun
+        return f"{span(round(left, 1))} left" if left > 0.0 else span(round(taken, 1))
+
+
+class _Terminal:
+    """A bar of rich on stderr."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
+        told = TextColumn("{task.fields[left]}")
+        console = Console(stderr=True)
+        # Drawn by our own hand: rich's thread would go on while calls are timed.
+        self._bar: Any = Progress(
+            *columns, told, console=console, transient=True, auto_refresh=False
+        )
+        self._bar.start()
+        self._task: Any = None
+        self._shown: _State | None = None
+
+    def draw(self, state: _State, now: float) -> None:
+        if self._shown is None or self._shown.begun != state.begun:
+            if self._task is not None:
+                self._bar.remove_task(self._task)
+            self._task = self._bar.add_task(state.label, total=state.total, left="")
+        self._shown = state
+        share = dict(description=state.label, completed=state.done, left=state.left(now))
+        self._bar.update(self._task, **share, refresh=True)
+
+    def say(self, text: str) -> None:
+        self._bar.console.print(text, markup=False, emoji=False, highlight=False, soft_wrap=True)
+
+    def close(self) -> None:
+        self._bar.stop()
+
+
+class _Notebook:
+    """A bar in a notebook's output, which needs no widgets: rich's needs ipywidgets, or warns."""
+
+    def __init__(self) -> None:
+        self._handle: Any = None
+
+    def draw(self, state: _State, now: float) -> None:
+        share = state.share()
+        part = "" if share is None else f" {100.0 * share:.0f} %"
+        line = f"{state.label}{part}, {state.left(now)}"
+        value = "" if share is None else f' value="{share:.4f}"'
+        page = f"<progress{value}></progress> {html.escape(line)}"
+        self._put({"text/plain": line, "text/html": page})
+
+    def close(self) -> None:
+        if self._handle is not None:
+            self._put({"text/plain": "", "text/html": ""})
+
+    def _put(self, shown: dict[str, str]) -> None:
+        if self._handle is None:
+            self._handle = _ipython().display(shown, raw=True, display_id=True)
+        else:
+            self._handle.update(shown, raw=True)
+
+    @staticmethod
+    def say(text: str) -> None:
+        _ipython().display({"text/plain": text}, raw=True)
+
+
+def _ipython() -> Any:
+    from IPython import display
+
+    return display
+
+
+def span(seconds: float) -> str:
+    """A time in the unit that people would use.
+
+    Example:
+        >>> [span(seconds) for seconds in (0.0214, 90.0, 3600.0, 100800.0, 1e6)]
+        ['0.021 s', '90 s', '60 min', '28 h', '12 days']
+    """
+    for most, unit, name in ((100.0, 1.0, "s"), (6000.0, 60.0, "min"), (2e5, 3600.0, "h")):
+        if seconds < most:
+            return f"{seconds / unit:.2g} {name}"
+    return f"{seconds / 86400.0:,.0f} days"
+
+
+def beats(size: int) -> Iterable[int]:
+    """The numbers below `size`: a loop over them moves the bar that is shown, if there is one."""
+    return range(size) if _shown is None or not _shown.by_call else _shown.beats(size)
 
 
 def interrupted_again() -> bool:
@@ -70,24 +288,12 @@ def interrupted_again() -> bool:
 
 def watched() -> bool:
     """True on a terminal or in a notebook."""
-    if sys.stderr is not None and sys.stderr.isatty():
-        return True
+    return (sys.stderr is not None and sys.stderr.isatty()) or in_notebook()
+
+
+def in_notebook() -> bool:
+    """True in a notebook: Jupyter's, or one with a shell made of Jupyter's, as Colab's."""
     if "IPython" not in sys.modules:
         return False
     shell = sys.modules["IPython"].get_ipython()
-    return shell is not None and type(shell).__name__ == "ZMQInteractiveShell"
-
-
-def _bar() -> Any:
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TaskProgressColumn,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
-    console = Console(stderr=True)
-    return Progress(*columns, TimeRemainingColumn(), console=console, transient=True)
+    return any(kind.__name__ == "ZMQInteractiveShell" for kind in type(shell).__mro__)

@@ -1,5 +1,7 @@
 """Systems of the literature, parameterised as published, each with the claim it makes.
 
+For audits and experiments, not for releasing data: see `dpcore.sample`.
+
 A `claim` is what somebody says, not what is true: `sound` tells which claims hold, `fault` what
 is wrong with the others, and `default_pair` is the pair of inputs on which it shows.
 """
@@ -35,11 +37,11 @@ __all__ = [
 
 def __dir__() -> list[str]:
     """Its own names: what it imports can be imported from here too, but is not shown."""
-    return __all__
+    return [*__all__]
 
 
 @hinted
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class LaplaceMechanism(Sensitive):
     """The Laplace mechanism: ``x + s``, s Laplace of scale b = sensitivity / epsilon.
 
@@ -71,7 +73,7 @@ class LaplaceMechanism(Sensitive):
 
 
 @hinted
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ADePT(Clipped):
     """ADePT as published: clip in L2 to C, add Laplace noise of scale 2 C / epsilon.
 
@@ -104,7 +106,7 @@ class ADePT(Clipped):
 
 
 @hinted
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ADePTClipL1(Clipped):
     """ADePT repaired by its clip: clip in L1 to C, add Laplace noise of scale 2 C / epsilon.
 
@@ -134,7 +136,7 @@ class ADePTClipL1(Clipped):
 
 
 @hinted
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ADePTScaled(Clipped):
     """ADePT repaired by its noise: clip in L2 to C, noise of scale 2 C sqrt(dim) / epsilon.
 
@@ -170,7 +172,7 @@ class ADePTScaled(Clipped):
 
 
 @hinted
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ADePTReference(System):
     """ADePT as the reference code simplifies it: zeros against ones, Laplace of scale 1 / epsilon.
 
@@ -216,7 +218,7 @@ class ADePTReference(System):
 
 
 @hinted
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class DPText(Sensitive):
     """DPText as published: Laplace noise by a formula whose uniform draw is not centred.
 
@@ -255,7 +257,7 @@ class DPText(Sensitive):
 
 
 @hinted
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class DPTextRepaired(Sensitive):
     """DPText with its uniform draw centred: the Laplace mechanism again.
 
@@ -289,7 +291,7 @@ class DPTextRepaired(Sensitive):
 
 
 @hinted
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class HalvedOutput(Sensitive):
     """The reference code's "wrong sensitivity" control: ``(x + s) / 2``, s Laplace, full scale.
 
@@ -327,7 +329,7 @@ class HalvedOutput(Sensitive):
 
 
 @hinted
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class HalfNoise(Sensitive):
     """The Laplace mechanism with half the noise it needs: b = sensitivity / (2 epsilon).
 

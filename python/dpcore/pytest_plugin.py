@@ -14,9 +14,9 @@ import hashlib
 import os
 import shlex
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 import pytest
 
@@ -25,17 +25,10 @@ from .hints import hinted
 from .results.certificate import trials_needed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from concurrent.futures import Executor
-
-    from .attacks import AttackName
-    from .attacks.attack import Attack, AuditAttack
-    from .auditing.request import Route, Stop
-    from .bounds import BoundName
-    from .pairs import Neighbour, Search
+    from .auditing.recorded.run import OutputsAudit, OutputsOptions
+    from .auditing.run import Audit, AuditOptions
+    from .pairs import Search
     from .records import Pair
-    from .results.audits import Audit
-    from .streams import Rng
 
 
 def _told(text: str, read: Callable[[str, Any], Any]) -> dict[str, Any]:
@@ -99,6 +92,8 @@ _READ: dict[str, Callable[[str, Any], Any]] = {
 }
 """The settings by name, as options, in the ini file and as keywords of the marker."""
 
+_Result = TypeVar("_Result", "Audit", "OutputsAudit")
+
 _SETTINGS = pytest.StashKey[Settings]()
 _WARNED = pytest.StashKey[bool]()
 """Whether this run has warned of a mechanism that no seed repeats."""
@@ -153,7 +148,8 @@ def dp_audit(request: pytest.FixtureRequest) -> DPAudit:
     """Audit a mechanism; the test fails if its claim is refuted.
 
     dp_audit(mechanism, pair, claim=1.0) returns the dpcore.Audit, and dp_audit.refutes(...)
-    fails when the claim is not refuted. Both take the keywords of dpcore.audit.
+    fails when the claim is not refuted. Both take the keywords of dpcore.audit, and
+    dp_audit.outputs(outputs, outputs_prime, rows=..., claim=1.0) those of dpcore.audit_outputs.
     """
     node: pytest.Item = request.node
     settings = node.config.stash[_SETTINGS]
@@ -165,32 +161,6 @@ def dp_audit(request: pytest.FixtureRequest) -> DPAudit:
         found = {name: _READ[name](f"dp({name})", v) for name, v in marker.kwargs.items()}
         settings = replace(settings, **found)
     return DPAudit(node, settings)
-
-
-class Options(TypedDict, total=False):
-    """The keywords of `dpcore.audit` that an audit in a test takes, and `epsilon`, its claim too.
-
-    A second list, for type checkers: a test holds it equal to the first.
-    """
-
-    neighbour: Neighbour | None
-    null: bool
-    attack: Attack | AuditAttack | AttackName | None
-    trials: int | float | str | None
-    start: int | float | str
-    epsilon: float | None
-    delta: float
-    confidence: float | None
-    bound: BoundName
-    stop: Stop
-    floats: bool
-    pilot: int | float | str | None
-    rng: Rng
-    route: Route
-    block: int | float | str | None
-    threads: int | None
-    executor: Executor | None
-    progress: bool | None
 
 
 class DPAudit:
@@ -212,7 +182,7 @@ class DPAudit:
         pair: Pair | tuple[Any, Any] | Iterable[Pair] | Search | None = None,
         *,
         claim: float | None = None,
-        **options: Unpack[Options],
+        **options: Unpack[AuditOptions],
     ) -> Audit:
         """Audit a mechanism and fail the test if its claim is refuted, or could not be tested.
 
@@ -221,9 +191,9 @@ class DPAudit:
             pair: two inputs that the claim calls neighbours, or None for the mechanism's own.
             claim: the epsilon to test, at least 0; None takes the mechanism's own claim, or the
                 one that an OpenDP measurement makes of `neighbour`.
-            **options: further keywords of `dpcore.audit`: `neighbour`, `null`, `delta`, `attack`,
-                ... `trials`, `confidence` and `rng` win over the settings where they are not
-                None; `epsilon` is another name of `claim`.
+            **options: further keywords of `dpcore.audit`, see `AuditOptions`: `neighbour`, `null`,
+                `delta`, `attack`, ... `trials`, `confidence` and `rng` win over the settings where
+                they are not None; `epsilon` is another name of `claim`.
 
         Returns:
             The audit: not refuted, which does not show that the claim is true.
@@ -232,12 +202,41 @@ class DPAudit:
             TypeError: if an argument is of the wrong kind.
             ValueError: if a value is out of range, or there is no claim.
         """
-        audit = self._audit(mechanism, pair, claim, options)
-        if audit.checks:
-            self._fail(audit, "was not tested")
-        if audit.refuted:
-            self._fail(audit, "is refuted")
-        return self._kept(audit)
+        return self._standing(self._audit(mechanism, pair, claim, options))
+
+    @hinted
+    def outputs(
+        self,
+        outputs: Any,
+        outputs_prime: Any = None,
+        *,
+        claim: float | None = None,
+        **options: Unpack[OutputsOptions],
+    ) -> OutputsAudit:
+        """Audit recorded outputs and fail the test if the claim is refuted, or was not tested.
+
+        Args:
+            outputs: outputs on x, as `dpcore.audit_outputs` takes them.
+            outputs_prime: outputs on x'.
+            claim: the epsilon to test, at least 0.
+            **options: further keywords of `dpcore.audit_outputs`, `rows` among them, which must
+                be given; `confidence` and `rng` win over the settings where they are not None.
+
+        Returns:
+            The audit: not refuted, which does not show that the claim is true.
+
+        Raises:
+            TypeError: if an argument is of the wrong kind.
+            ValueError: if a value is out of range, or there is no claim.
+        """
+        from .auditing.recorded.run import audit_outputs
+
+        claim = _given(claim, options)
+        if claim is None:
+            raise invalid("claim", "given, for recorded outputs make none", None)
+        settings = self._settled(options, "trials")
+        found = audit_outputs(outputs, outputs_prime, claim=claim, **settings)
+        return self._standing(self._told(found))
 
     @hinted
     def refutes(
@@ -246,7 +245,7 @@ class DPAudit:
         pair: Pair | tuple[Any, Any] | Iterable[Pair] | Search | None = None,
         *,
         claim: float | None = None,
-        **options: Unpack[Options],
+        **options: Unpack[AuditOptions],
     ) -> Audit:
         """Audit a mechanism known to break its claim and fail the test if it is not caught.
 
@@ -270,27 +269,35 @@ class DPAudit:
             self._fail(audit, "is not refuted")
         return self._kept(audit)
 
-    def _audit(self, mechanism: Any, pair: Any, claim: Any, options: Options) -> Audit:
+    def _audit(self, mechanism: Any, pair: Any, claim: Any, options: AuditOptions) -> Audit:
         from .auditing.run import audit
 
         claim = _given(claim, options)
-        self._calls += 1
-        defaults = asdict(self._settings)
-        defaults["rng"] = seed_of(self._node.nodeid, self._calls, defaults.pop("seed"))
         # A bar would be written between the dots of pytest.
-        defaults["progress"] = False
-        given = {name: value for name, value in options.items() if name != "epsilon"}
-        missing = {name: v for name, v in defaults.items() if given.get(name) is None}
-        found = audit(mechanism, pair, claim=claim, **{**given, **missing})
+        settings = {"progress": False, **self._settled(options)}
+        found = audit(mechanism, pair, claim=claim, **settings)
         if found.claim is None:
             raise invalid("claim", "given for a mechanism that makes none itself", None)
         if found.partial:
             # Ctrl-C is meant for the whole run of tests.
             raise KeyboardInterrupt
         self._warn(found)
-        # For -v and for JUnit's XML.
+        return self._told(found)
+
+    def _settled(self, options: Mapping[str, Any], *apart: str) -> dict[str, Any]:
+        """The keywords of a call, with the settings for those that it leaves alone."""
+        self._calls += 1
+        defaults = asdict(self._settings)
+        defaults["rng"] = seed_of(self._node.nodeid, self._calls, defaults.pop("seed"))
+        missing = {n: v for n, v in defaults.items() if options.get(n) is None and n not in apart}
+        return {**{name: v for name, v in options.items() if name != "epsilon"}, **missing}
+
+    def _told(self, found: _Result) -> _Result:
+        """The audit with the test that made it, listed for -v and for JUnit's XML."""
+        from .auditing.provenance import commanded
+
         self._node.user_properties.append(("dp_audit", _line(found)))
-        return found
+        return commanded(found, f"pytest {self._node.nodeid}")
 
     def _warn(self, found: Audit) -> None:
         """Warn once a run that outcomes are not fixed: the same holds of all audits like it."""
@@ -303,25 +310,37 @@ class DPAudit:
             )
             warnings.warn(text, AssumptionWarning, stacklevel=5)
 
-    def _kept(self, audit: Audit) -> Audit:
+    def _standing(self, audit: _Result) -> _Result:
+        """The audit, unless its claim is refuted or was not tested."""
+        if audit.checks:
+            self._fail(audit, "was not tested")
+        if audit.refuted:
+            self._fail(audit, "is refuted")
+        return self._kept(audit)
+
+    def _kept(self, audit: _Result) -> _Result:
         """The audit of a test that goes on; -rP prints its report, as a failure prints it too."""
         self._node.add_report_section("call", "dp_audit", f"{audit}\n")
         return audit
 
-    def _fail(self, audit: Audit, outcome: str) -> None:
+    def _fail(self, audit: Audit | OutputsAudit, outcome: str) -> None:
+        from .report.outputs_text import rows as rows_of_outputs
         from .report.script import call
         from .report.text import rows
 
-        place = f"{self._calls} of {self._node.nodeid}"
-        table = [("audit", place), ("mechanism", audit.name), *rows(audit)]
-        table += [("repeat", _command(self._node)), ("or", call(audit))]
+        table = [("audit", f"{self._calls} of {self._node.nodeid}")]
+        again = [("repeat", _command(self._node))]
+        if isinstance(audit, Audit):
+            table += [("mechanism", audit.name), *rows(audit), *again, ("or", call(audit))]
+        else:
+            table += [("outputs", audit.name), *rows_of_outputs(audit), *again]
         found = audit.verdict if audit.checks else _certified(audit)
         lines = [f"{_claim(audit)} {outcome}: {found} in {audit.name}"]
         lines += [f"  {label:<12} {text}" for label, text in table]
         pytest.fail("\n".join(lines), pytrace=False)
 
 
-def _given(claim: Any, options: Options) -> float | None:
+def _given(claim: Any, options: Mapping[str, Any]) -> float | None:
     """The claim under either of its two names, or None."""
     other = options.get("epsilon")
     if claim is not None and other is not None:
@@ -361,20 +380,20 @@ def _command(node: pytest.Item) -> str:
     return shlex.join(command)
 
 
-def _claim(audit: Audit) -> str:
+def _claim(audit: Audit | OutputsAudit) -> str:
     delta = f", delta = {audit.delta:g}" if audit.delta else ""
     return f"epsilon <= {audit.claim:g}{delta}"
 
 
-def _certified(audit: Audit) -> str:
+def _certified(audit: Audit | OutputsAudit) -> str:
     return f"certified epsilon >= {audit.epsilon_lower:.4f}"
 
 
-def _line(audit: Audit) -> str:
+def _line(audit: Audit | OutputsAudit) -> str:
     level = f"{100 * audit.confidence:g} % confidence"
     found = f"{_claim(audit)} {audit.verdict}"
     found += "" if audit.checks else f", {_certified(audit)} at {level}"
     return f"{audit.name}: {found}, seed {audit.seed}"
 
 
-__all__ = ["DPAudit", "Options", "Settings", "dp_audit", "seed_of", "trials_needed"]
+__all__ = ["DPAudit", "Settings", "dp_audit", "seed_of", "trials_needed"]

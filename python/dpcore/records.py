@@ -6,6 +6,7 @@ are, arrays by dtype, shape and bytes (so that NaN equals itself and 0.0 differs
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, fields
 from importlib import import_module
@@ -17,7 +18,13 @@ import numpy as np
 from .errors import instance, integer, invalid, real
 from .hints import hinted
 
-__all__ = ["Counts", "Pair", "Record", "class_of", "declare", "frozen_array", "pair_of", "word_of"]
+__all__ = [
+    "Counts", "Pair", "Record", "Shown", "class_of", "declare", "frozen_array", "full", "one_line",
+    "pair_of", "word_of",
+]  # fmt: skip
+
+_LINE: Final = 180
+"""Characters of a `repr` at most: what a cell of a notebook shows without scrolling."""
 
 _HOMES: Final[dict[str, tuple[str, str]]] = {}
 """Module and name of the class that declares a word."""
@@ -55,7 +62,30 @@ def word_of(cls: type) -> str | None:
     return next((word for word in words if class_of(word) is cls), None)
 
 
-class Record:
+class Shown:
+    """How a result or a model is shown: `repr` in one line, `str` whole, in a notebook a table.
+
+    A dataclass gets all three; any other class has its own `repr` and `str`.
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        """The constructor call; where that is no short line, as much of it as fits."""
+        text = full(self)
+        return text if len(text) <= _LINE and "\n" not in text else _call(self, _brief, _LINE)
+
+    def __str__(self) -> str:
+        """The constructor call, long arrays shortened; a class's own `repr` if it has one."""
+        return full(self) if type(self).__repr__ is Shown.__repr__ else repr(self)
+
+    def _repr_html_(self) -> str:
+        from .report.short import html
+
+        return html(self)
+
+
+class Record(Shown):
     """Equality, hash, repr and pickling for frozen dataclasses that may hold arrays.
 
     A subclass that files may hold declares its word: `class Box(Record, word="Box")`.
@@ -83,12 +113,6 @@ class Record:
         """A hash that agrees with equality; a TypeError if a field cannot be hashed."""
         return hash((type(self), *map(_key, self._values(compared=True))))
 
-    def __repr__(self) -> str:
-        """The constructor call, long arrays shortened."""
-        names = [field.name for field in fields(self)]  # type: ignore[arg-type]
-        shown = ", ".join(f"{n}={_show(v)}" for n, v in zip(names, self._values(), strict=True))
-        return f"{type(self).__name__}({shown})"
-
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         """Rebuild through the constructor: a pickled array would come back writeable."""
         return type(self), self._values()
@@ -115,7 +139,53 @@ def _same(left: Any, right: Any) -> bool:
     return bool(answer) if isinstance(answer, (bool, np.bool_)) else False
 
 
+def full(record: Any) -> str:
+    """The constructor call of a dataclass, long arrays shortened and nothing else."""
+    return _call(record, _show)
+
+
+def one_line(text: str, longest: int = _LINE) -> str:
+    """Text on one line, what is too long cut off."""
+    text = " ".join(text.split())
+    return text if len(text) <= longest else f"{text[: longest - 3]}..."
+
+
+def _call(record: Any, show: Callable[[Any], str], longest: float = math.inf) -> str:
+    """The constructor call with as many fields as fit."""
+    parts, size = [], len(type(record).__name__) + len("(, ...)")
+    for field in fields(record):
+        if field.repr:
+            part = f"{field.name}={show(getattr(record, field.name))}"
+            size += len(part) + len(", ")
+            if size > longest:
+                parts.append("...")
+                break
+            parts.append(part)
+    return f"{type(record).__name__}({', '.join(parts)})"
+
+
+def _brief(value: Any) -> str:
+    """A field of a record that is too long to be shown whole."""
+    if type(value) is np.ndarray and value.size > 8:
+        kind = "str" if value.dtype.kind == "U" else value.dtype
+        return f"<{kind} array of shape {value.shape}>"
+    if isinstance(value, str):
+        return repr(one_line(value, 40))
+    text = _show(value)
+    if len(text) <= 40 and "\n" not in text:
+        return text
+    if isinstance(value, (tuple, list, dict, set, frozenset)):
+        return f"<{type(value).__name__} of {len(value):,}>"
+    if isinstance(value, Shown) and not text.startswith("<"):
+        return f"{type(value).__name__}(...)"
+    return one_line(text, 40)
+
+
 def _show(value: Any) -> str:
+    if isinstance(value, Shown) and type(value).__repr__ is Shown.__repr__:
+        return full(value)
+    if type(value) is tuple and any(isinstance(item, Shown) for item in value):
+        return f"({', '.join(map(_show, value))}{',' if len(value) == 1 else ''})"
     if type(value) is not np.ndarray:
         return repr(value)
     text = np.array2string(value, separator=", ", threshold=8, edgeitems=3, floatmode="unique")
@@ -190,8 +260,8 @@ class Pair(Record, word="Pair"):
 
 
 @hinted
-@dataclass(frozen=True, slots=True)
-class Counts:
+@dataclass(frozen=True, slots=True, repr=False)
+class Counts(Shown):
     """How often an event happened on each side of a pair.
 
     Args:

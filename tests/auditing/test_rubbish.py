@@ -23,7 +23,7 @@ from dpcore.mechanisms import PRIMITIVES, Clip, Steps
 from dpcore.published import NATIVE, SYSTEMS
 
 SECONDS = 5.0
-"""For one call; the longest takes a few milliseconds, the rest is slack for a loaded machine."""
+"""Of the processor, for one call; the longest takes a few milliseconds."""
 
 
 class Hostile:
@@ -189,10 +189,10 @@ def throw(case, values):
         return
     positional = () if case not in ("Vote()",) else tuple(values.values())
     keywords = {} if positional else values
-    begun = time.monotonic()
+    begun = time.process_time()
     with contextlib.suppress(ValueError, TypeError):
         function(*positional, **(arguments | keywords))
-    assert time.monotonic() - begun < SECONDS, (case, list(values))
+    assert time.process_time() - begun < SECONDS, (case, list(values))
 
 
 @pytest.mark.filterwarnings("ignore:Data type alias:DeprecationWarning")
@@ -207,7 +207,7 @@ def test_each_piece_of_rubbish_in_each_place(case):
 @pytest.mark.filterwarnings("ignore:Data type alias:DeprecationWarning")
 @pytest.mark.filterwarnings("ignore:pilot=\\d+ draws:dpcore.errors.AssumptionWarning")
 @pytest.mark.parametrize("case", CASES)
-@settings(max_examples=60, suppress_health_check=[HealthCheck.differing_executors])
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_rubbish_in_several_places_at_once(case, data):
     names = data.draw(st.lists(st.sampled_from(CASES[case][2]), unique=True, min_size=1))
@@ -223,10 +223,10 @@ def test_rubbish_for_several_mechanisms(mechanism, x, x_prime):
         lambda: dpcore.audit(mechanism, Pair(x, x_prime), trials=100),
         lambda: dpcore.audit(mechanism, Pair(x, x_prime), trials=100, attack=VOTE),
     ):
-        begun = time.monotonic()
+        begun = time.process_time()
         with contextlib.suppress(ValueError, TypeError):
             call()
-        assert time.monotonic() - begun < SECONDS
+        assert time.process_time() - begun < SECONDS
 
 
 @given(JUNK)
@@ -235,13 +235,13 @@ def test_rubbish_from_a_callable(outputs):
     def mechanism(x, size, rng):
         return outputs
 
-    begun = time.monotonic()
+    begun = time.process_time()
     for attack in (None, VOTE):
         with contextlib.suppress(ValueError, TypeError):
             dpcore.audit(mechanism, ([0.0], [1.0]), trials=2, attack=attack)
     with contextlib.suppress(ValueError, TypeError):
         dpcore.audit(Laplace(1.0), trials=100, attack=lambda a, b, pair: lambda o: outputs)
-    assert time.monotonic() - begun < SECONDS
+    assert time.process_time() - begun < SECONDS
 
 
 @given(JUNK, JUNK, JUNK)

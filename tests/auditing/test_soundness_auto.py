@@ -12,9 +12,6 @@ from __future__ import annotations
 import functools
 import math
 import os
-from concurrent.futures import ProcessPoolExecutor
-from functools import partial
-from multiprocessing import get_context
 
 import numpy as np
 import pytest
@@ -30,7 +27,7 @@ from dpcore.experiments.dp_sniper_table.truth import exact_supremum
 
 ALPHA = 1e-4
 AUDITS = int(os.environ.get("DPCORE_AUDITS", "400"))
-"""DPCORE_AUDITS=2000 runs the whole promise, nine minutes on two cores; CI runs a fifth of it."""
+"""DPCORE_AUDITS=2000 runs the whole promise, half an hour on a core; CI runs a fifth of it."""
 CONFIDENCE = 0.9
 TRIALS = 400
 MOST = int(stats.binom.isf(ALPHA, AUDITS, 1 - CONFIDENCE))
@@ -86,22 +83,21 @@ def refuted(name, claim, trials, seed):
     return report.refuted
 
 
-def refutations(name, claim, audits=AUDITS, trials=TRIALS):
-    with ProcessPoolExecutor(2, mp_context=get_context("fork")) as pool:
-        return sum(pool.map(partial(refuted, name, claim, trials), range(audits), chunksize=50))
-
-
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.parametrize("name", cases())
 def test_a_true_claim_is_refuted_as_seldom_as_promised(name):
-    assert refutations(name, cases()[name][2]) <= MOST
+    refutations = 0
+    for seed in range(AUDITS):
+        refutations += refuted(name, cases()[name][2], TRIALS, seed)
+        if refutations + AUDITS - 1 - seed <= MOST:
+            break  # whatever those that are left may say
+    assert refutations <= MOST
 
 
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.parametrize("name", [*OWN])
 def test_control_a_claim_of_two_thirds_of_the_loss_is_refuted_often(name):
     """The audits are not sound by finding nothing."""
-    assert refutations(name, cases()[name][2] * 2 / 3, 100, 2000) > 60
+    claim = cases()[name][2] * 2 / 3
+    assert sum(refuted(name, claim, 2000, seed) for seed in range(100)) > 60
 
 
 def uniform(x, size, rng):
@@ -124,14 +120,14 @@ def test_control_an_event_chosen_on_the_counted_draws():
 
 def test_control_one_seed_counted_ten_times():
     overclaimed = 0
-    for seed in range(400):
+    for seed in range(200):
         report = dpcore.audit(
             spoken, OWN["spoken"][1], claim=1.0, trials=TRIALS, confidence=CONFIDENCE, rng=seed
         )
         c = report.bound_counts
         copies = Counts(10 * c.k, 10 * c.n, 10 * c.k_prime, 10 * c.n_prime)
         overclaimed += exact(copies, 0.0, CONFIDENCE) > math.log(2.0)
-    assert overclaimed > stats.binom.isf(ALPHA, 400, 1 - CONFIDENCE)
+    assert overclaimed > stats.binom.isf(ALPHA, 200, 1 - CONFIDENCE)
 
 
 def test_control_two_hundred_looks_with_a_bound_for_one():
@@ -140,6 +136,10 @@ def test_control_two_hundred_looks_with_a_bound_for_one():
         rng = np.random.default_rng(seed)
         k, k_prime = (np.cumsum(rng.binomial(20, p, 200)) for p in (0.5, 0.25))
         for n, hits, hits_prime in zip(range(20, 4001, 20), k, k_prime, strict=True):
+            # A bound at 90 % is a standard error below the quotient at least.
+            error = math.sqrt(sum(1 / max(1, seen) - 1 / n for seen in (hits, hits_prime)))
+            if math.log(max(1, hits) / max(1, hits_prime)) - error < math.log(2.0):
+                continue
             if exact(Counts(int(hits), n, int(hits_prime), n), 0.0, CONFIDENCE) > math.log(2.0):
                 overclaimed += 1
                 break

@@ -12,8 +12,9 @@ import typer
 
 import dpcore
 from dpcore import errors
+from dpcore.cli.asking import asking
 from dpcore.cli.audits import SYSTEMS
-from dpcore.cli.options import OPTIONS, Asked, AskedOutputs, asking, for_call
+from dpcore.cli.options import OPTIONS, Asked, AskedOutputs, AskedPlan, Described, for_call
 from dpcore.cli.status import Usage, usage
 
 OWN = {"mechanism", "pair", "executor", "rng"}
@@ -35,6 +36,13 @@ def test_every_argument_of_audit_outputs_is_an_option():
     assert not missing, f"declare an option for {missing} in AskedOutputs of dpcore/cli/options.py"
 
 
+def test_every_argument_of_plan_is_an_option_and_the_other_way_round():
+    taken = set(inspect.signature(dpcore.plan).parameters) - {"mechanism", "pair", "rng"}
+    described = {field.name for field in fields(Described)}
+    named = {field.name for field in fields(AskedPlan)} - described
+    assert named - {"seed", "plot", "as_json"} == taken
+
+
 def test_every_argument_of_a_system_is_an_option():
     named = {field.name for field in fields(Asked)}
     for system in SYSTEMS.values():
@@ -44,12 +52,17 @@ def test_every_argument_of_a_system_is_an_option():
 
 def test_the_defaults_of_options_are_those_of_the_arguments():
     spelled = {"trials": "1e6", "start": "0", "attack": "auto"}
-    for kind, function in ((Asked, dpcore.audit), (AskedOutputs, dpcore.audit_outputs)):
+    commands = (
+        (Asked, dpcore.audit), (AskedOutputs, dpcore.audit_outputs), (AskedPlan, dpcore.plan)
+    )  # fmt: skip
+    for kind, function in commands:
         taken = inspect.signature(function).parameters
         for field in fields(kind):
             if field.name not in taken or field.name in ("column", "rows"):
                 continue
             default = taken[field.name].default
+            if default is inspect.Parameter.empty:
+                continue
             if kind is Asked and field.name in spelled:
                 assert field.default == spelled[field.name]
             else:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -76,33 +74,36 @@ def test_process_whose_reader_has_left_has_failed(words):
 LONG = "--trials 1e12 --seed 1"
 
 
-def interrupted(words, ready, environment=None):
-    """Status and stdout of a process that gets SIGINT once `ready(seconds)` says so."""
-    # A shell that runs tests in the background ignores SIGINT, and children inherit that.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        child = subprocess.Popen(
-            [sys.executable, "-m", "dpcore", *words.split()], stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})},
-        )  # fmt: skip
-    finally:
-        signal.signal(signal.SIGINT, before)
-    begun = time.monotonic()
-    while not ready(time.monotonic() - begun) and child.poll() is None:
-        time.sleep(0.02)
-    child.send_signal(signal.SIGINT)
-    out, err = child.communicate(timeout=30)
-    return child.returncode, out, err
+# As long as the machine is busy nothing may have been counted: a call is waited for, not a time.
+INTERRUPTED = """
+import os, runpy, signal, sys, threading
+from dpcore.sampling.sources import Source
+# Whoever runs tests in the background ignores it, and hands that on.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+method, number, calls = sys.argv.pop(1), int(sys.argv.pop(1)), []
+real = getattr(Source, method)
+def called(*arguments):
+    calls.append(arguments)
+    if len(calls) == number:
+        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+    return real(*arguments)
+setattr(Source, method, called)
+runpy.run_module("dpcore", run_name="__main__")
+"""
+
+
+def interrupted(words, method, number):
+    """Status and what was printed by a process that gets SIGINT in a call of its source."""
+    command = [sys.executable, "-c", INTERRUPTED, method, str(number), *words.split()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    return done.returncode, done.stdout, done.stderr
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGINT of a POSIX system")
 @pytest.mark.parametrize("as_json", [False, True])
 def test_process_interrupted(as_json):
     words = f"audit half-noise --epsilon 1 {LONG} --attack majority{' --json' * as_json}"
-    for seconds in (1.5, 4.0, 8.0):  # a busy machine may not have begun to count
-        status, out, err = interrupted(words, lambda passed, limit=seconds: passed > limit)
-        if out:
-            break
+    status, out, err = interrupted(words, "tally", 6)  # two of the pilot, two of each side
     # Refuted by then, but interrupted comes first.
     assert status == 130, err
     if as_json:
@@ -118,14 +119,10 @@ def test_process_interrupted(as_json):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGINT of a POSIX system")
-def test_process_interrupted_in_a_users_mechanism(own, tmp_path):
-    calls = tmp_path / "calls"
-
-    def counting(_):
-        return calls.exists() and calls.stat().st_size > 20  # short calls, pilot, some blocks
-
+def test_process_interrupted_in_a_users_mechanism(own, tmp_path, monkeypatch):
+    monkeypatch.setenv("CALLS", str(tmp_path / "calls"))
     words = f"audit {own}:slow --x 0 --x-prime 1 --claim 0.1 {LONG} --attack majority --json"
-    status, out, err = interrupted(words, counting, {"CALLS": str(calls)})
+    status, out, err = interrupted(words, "tally", 6)
     assert status == 130, err
     assert dpcore.Audit.from_json(out).partial
 
@@ -133,7 +130,7 @@ def test_process_interrupted_in_a_users_mechanism(own, tmp_path):
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGINT of a POSIX system")
 def test_process_interrupted_in_the_pilot():
     words = f"audit half-noise --epsilon 1 {LONG}"
-    status, out, err = interrupted(words, lambda passed: passed > 4.0)
+    status, out, err = interrupted(words, "outputs", 1)
     assert (status, out) == (130, "")
     assert err == "interrupted\n"
 

@@ -173,7 +173,7 @@ def test_given_axes_are_used():
     assert own.legends == []
     assert panels[0].get_legend() is not None
     with pytest.raises(ValueError, match=r"^ax must be 2 axes, got 1"):
-        draw(made(), panels[0])
+        draw(made(), panels[:1])
 
 
 def test_convergence_shows_running_mean_and_deviation():

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
-import signal
-import threading
 
 import numpy as np
 import pytest
@@ -191,12 +188,11 @@ def test_ctrl_c_keeps_the_sizes_that_are_done(monkeypatch):
         figure1.run(figure1.Config(trials=100, dims=(2, 3, 4)))
 
 
-def test_ctrl_c_ends_a_count_in_the_core():
-    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
+@pytest.mark.timeout(120)
+def test_ctrl_c_ends_a_count_in_the_core(ctrl_c):
+    ctrl_c(0.2)
     with pytest.raises(KeyboardInterrupt):
         beyond(TENTH, dim=64, pairs=10**12, threads=2)
-    timer.join()
 
 
 def test_both_clips_have_the_same_pairs_and_no_two_cells_more():

@@ -337,7 +337,8 @@ def test_a_part_that_was_changed_is_a_value_error(record):
         Audit.from_json(json.dumps(record))
 
 
-ADDED = ("notes", "neighbour", "randomness", "runs_on", "clean", "declared_loss")
+ADDED = ("notes", "neighbour", "randomness", "runs_on", "clean", "declared_loss",
+         "searched", "spent", "provenance")  # fmt: skip
 
 
 @pytest.mark.parametrize("name", [name for name in RECORD if name not in ("derived", *ADDED)])
@@ -351,6 +352,7 @@ def test_a_record_from_before_a_field_existed_is_read():
     record = {key: value for key, value in RECORD.items() if key not in ADDED}
     found = Audit.from_dict(record)
     assert (found.notes, found.neighbour, found.randomness) == ((), "", "not known")
+    assert (found.searched, found.spent, found.provenance) == (None, (), ())
 
 
 JUNK = st.recursive(

@@ -18,7 +18,8 @@ from shared_pages import AUDITS, NASTY, PAGES
 import dpcore
 from dpcore import Audit, Counts, published
 from dpcore.bounds import limits
-from dpcore.report import page as report_page
+from dpcore.report import proof as report_proof
+from dpcore.report import style
 from dpcore.report import text as report
 from dpcore.report.page import page
 
@@ -153,7 +154,7 @@ def test_the_comparison_follows_the_verdict(name):
 
 
 def test_a_bound_of_another_kind_is_not_explained_as_a_quotient(monkeypatch):
-    monkeypatch.setattr(report_page, "limits", lambda k, n, alpha: (0.5, 0.6))
+    monkeypatch.setattr(report_proof, "limits", lambda k, n, alpha: (0.5, 0.6))
     shown = page(AUDITS["refuted"])
     assert "Clopper-Pearson limits" not in shown
     bound = report.epsilon(AUDITS["refuted"].epsilon_lower)
@@ -168,9 +169,9 @@ def test_no_page_says_that_a_mechanism_is_private():
 
 
 def test_verdicts_have_the_colours_of_the_report():
-    for name, colour in (("refuted", report.RED), ("not refuted", report.BLUE)):
+    for name, colour in (("refuted", style.RED), ("not refuted", style.BLUE)):
         assert f'class="verdict" style="background:{colour}"' in PAGES[name]
-    assert f'class="verdict" style="background:{report.GREY}"' in PAGES["no claim"]
+    assert f'class="verdict" style="background:{style.GREY}"' in PAGES["no claim"]
 
 
 def test_what_users_write_stays_text():
@@ -195,7 +196,7 @@ def test_the_json_in_the_page_is_the_audit(name):
     assert raw[1] == script.text.strip()
     assert not set("<>&") & set(raw[1])
     assert json.loads(raw[1]) == found.to_dict()
-    (visible,) = tree(name).iter(f"{SPACE}details")
+    *_, visible = tree(name).iter(f"{SPACE}details")
     assert json.loads("".join(visible.find(f"{SPACE}pre").itertext())) == found.to_dict()
     if published.is_native(found.mechanism):
         assert Audit.from_json(raw[1]) == found
@@ -258,14 +259,12 @@ class Richer(Audit):
 
     __slots__ = ()
 
-    def plot_tradeoff(self):
-        from matplotlib.figure import Figure
-
-        picture = Figure()
+    def plot_tradeoff(self, ax=None):
+        picture = ax
         picture.subplots().set(title="$x^{$", xlim=(0, 1), ylim=(0, 1))
         return picture
 
-    def plot_profile(self):
+    def plot_profile(self, ax=None):
         raise ValueError("no profile")
 
 

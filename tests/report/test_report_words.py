@@ -112,6 +112,20 @@ def test_a_claim_that_holds_needs_another_pair_or_attack():
     assert of(pooled, "needed")[0].endswith("another attack (auto, Classifier)")
 
 
+def test_a_spread_pair_hears_of_one_entry():
+    one = 'the same distance in one entry (dpcore.pairs.patterns(dim, "one")), another pair'
+    wide = audit(published.LaplaceMechanism(1.0), published.LaplaceMechanism(1.0).default_pair(8),
+                 trials=1000, rng=1)  # fmt: skip
+    assert one in next_step(wide)
+    related = replace(wide, mechanism="f", neighbour="L1(radius=1.0)")
+    assert one in next_step(related)
+    # Where the claim is about these inputs, or about a change in every entry, there is none such.
+    for other in (replace(related, neighbour=""), replace(related, neighbour="Linf(radius=1.0)")):
+        assert one not in next_step(other)
+    ones = dpcore.pairs.patterns(8, "one")[0]
+    assert one not in next_step(replace(related, pair=ones))
+
+
 def test_a_vote_that_cannot_see_enough_asks_for_no_trials():
     report = audit(published.LaplaceMechanism(1.0), trials=10**4, rng=1, attack=MajorityVote())
     assert report.exact < 1.0

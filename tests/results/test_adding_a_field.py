@@ -14,6 +14,8 @@ import dpcore
 from dpcore import Audit, Counts, Pair
 from dpcore.attacks import MajorityVote
 from dpcore.events import Vote
+from dpcore.pairs import Searched
+from dpcore.results.findings import Spent
 
 AUDIT = dpcore.audit(dpcore.Laplace(1.0), attack=MajorityVote(), trials=1000, claim=1.0, rng=1)
 
@@ -26,6 +28,7 @@ CHANGED = {
     "stop": "interrupted", "checks": ("odd",), "notes": ("noted",), "neighbour": "L1(1)",
     "shape": (2,), "threads": 9, "seconds": 9.0, "runs_on": "cuda, torch 2.15.0",
     "clean": Pair([0.0, 0.0], [0.5, 0.5]), "declared_loss": 0.5,
+    "searched": Searched(9, 1, 8, 60.0, True), "spent": (Spent("count", 9.0, 5),),
 }  # fmt: skip
 """Another value of a field, with which the report must say something else."""
 
@@ -37,6 +40,7 @@ UNSEEN = {
     "floating_point": "the row `rounding`: test_report",
     "curve": "pictures alone",
     "slices": "the row of early stop: test_report",
+    "provenance": "the page and the JSON: test_made",
 }
 """Fields that the text of this audit does not show, and where they are."""
 

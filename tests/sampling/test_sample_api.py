@@ -311,19 +311,20 @@ def test_ctrl_c_stops_sampling_soon():
     code = """
 import os, signal, threading, time
 import numpy as np, dpcore
+signal.signal(signal.SIGINT, signal.default_int_handler)
 out = np.empty((2**28, 1), np.float32)  # pages that nobody writes cost nothing
 dpcore.sample(dpcore.Gaussian(1.0), [0.0], 10)
 def interrupt():
     time.sleep(0.15)
     global sent
-    sent = time.monotonic()
+    sent = time.process_time()
     os.kill(os.getpid(), signal.SIGINT)
 threading.Thread(target=interrupt).start()
 try:
     dpcore.sample(dpcore.Gaussian(1.0), [0.0], 2**28, out=out, dtype="f4", threads=1)
     print("finished", 0)
 except KeyboardInterrupt:
-    print("stopped", time.monotonic() - sent)
+    print("stopped", time.process_time() - sent)
 # The pool is sound afterwards.
 print(len(dpcore.sample(dpcore.Laplace(1.0), [0.0], 10**6, rng=1)))
 """
@@ -331,5 +332,5 @@ print(len(dpcore.sample(dpcore.Laplace(1.0), [0.0], 10**6, rng=1)))
     assert done.returncode == 0, done.stderr
     word, seconds, size = done.stdout.split()
     assert (word, int(size)) == ("stopped", 10**6)
-    # Looked for ten times a second; the rest is slack for a loaded machine.
-    assert float(seconds) < 2.0
+    # Looked for ten times a second; of the processor, as others may use it too.
+    assert float(seconds) < 1.0

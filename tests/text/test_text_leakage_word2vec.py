@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
-import threading
 
 import numpy as np
 import pytest
@@ -102,10 +100,9 @@ def test_the_start_is_what_leaks():
     assert attack(victim, other, words, anchors=known).share(1).low > shares[1].high
 
 
-def test_ctrl_c():
-    main = threading.main_thread().ident
-    timer = threading.Timer(1.0, signal.pthread_kill, (main, signal.SIGINT))
-    timer.start()
+@pytest.mark.timeout(120)
+def test_ctrl_c(ctrl_c):
+    ctrl_c(1.0)
     # So many epochs never end by themselves.
     with pytest.raises(KeyboardInterrupt):
         embed(FIRST, epochs=10**7, progress=False)

@@ -26,6 +26,12 @@ from .torch import TorchModule, TorchNoise
 
 __all__ = ["DiffPrivLib", "OpenDP", "ScipyNoise", "TorchModule", "TorchNoise", "adapt"]
 
+
+def __dir__() -> list[str]:
+    """Its own names: what it imports can be imported from here too, but is not shown."""
+    return [*__all__]
+
+
 _KINDS: tuple[tuple[str, str, type[Adapter]], ...] = (
     ("opendp.mod", "Measurement", OpenDP),
     ("diffprivlib.mechanisms.base", "DPMachine", DiffPrivLib),

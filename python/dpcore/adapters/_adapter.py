@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import numeric
+from ..records import Shown
 
 
-class Adapter:
+class Adapter(Shown):
     """A mechanism `(x, size, rng) -> outputs` around an object of another package.
 
     The object's own code draws: an adapter never replaces its samplers or its generator.

@@ -103,3 +103,8 @@ __all__ = [
     "choose",
     "named",
 ]
+
+
+def __dir__() -> list[str]:
+    """Its own names: what it imports can be imported from here too, but is not shown."""
+    return [*__all__]

@@ -199,7 +199,7 @@ def _frozen(name: str, value: Any, kind: tuple[Any, int]) -> npt.NDArray[Any]:
 
 
 @hinted
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Additive(ScoreAttack):
     """The log-likelihood ratio summed over binned features of numeric outputs.
 

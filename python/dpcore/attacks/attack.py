@@ -14,7 +14,7 @@ from ..events import Above, Never
 from ..events.above import Score
 from ..events.counting import Event
 from ..mechanisms.callables import name_of
-from ..records import Counts, Pair
+from ..records import Counts, Pair, Shown
 from .choosing.choice import Choice, Goal, choices, not_applicable
 from .reading.candidates import candidates_of
 from .timed.calls import TimingCounts
@@ -37,8 +37,8 @@ _MOST_PILOT: Final = 2**26
 """Pilot draws a side where the caller did not say."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fitted:
+@dataclass(frozen=True, slots=True, repr=False)
+class Fitted(Shown):
     """What the pilot decided.
 
     Args:
@@ -107,7 +107,7 @@ class Attack(Protocol):
         """
 
 
-class AuditAttack:
+class AuditAttack(Shown):
     """An attack with its answers to an audit; a plain function has the defaults of `Own`."""
 
     __slots__ = ()

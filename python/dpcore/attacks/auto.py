@@ -36,7 +36,7 @@ _DEFAULT: tuple[ScoreAttack, ...] = (
 
 
 @hinted
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Auto(ScoreAttack):
     """A portfolio: the scores of several attacks compete on pilot draws that fitted none of them.
 

@@ -148,7 +148,7 @@ def _in_parts(outputs: npt.NDArray[Any], features: Features, odds: Any) -> Float
 
 
 @hinted
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Classifier(ScoreAttack):
     """Trains scikit-learn classifiers to tell outputs on x from outputs on x'.
 

@@ -35,7 +35,7 @@ _ROUNDS: Final = 10
 _MOST_ENTRIES: Final = 2**22
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Coordinatewise(AuditAttack):
     """Learns one set per group of like coordinates, for mechanisms *declared* independent.
 

@@ -114,7 +114,7 @@ class Cells(Record, word="Cells"):
 
 
 @hinted
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Histogram(ScoreAttack):
     """Counts how often each output occurs on either side and orders the outputs by the ratio.
 
@@ -247,7 +247,8 @@ def _numbered(
 def _tally(codes: list[Whole], radix: int) -> tuple[Whole, Whole]:
     """The numbers that occur, the most frequent ones at most, and their counts on both sides."""
     known = [code[code >= 0] for code in codes]
-    if radix <= _TABLE:
+    # A table that is nearly empty costs more than sorting what there is.
+    if radix <= min(_TABLE, 16 * sum(map(len, known))):
         counts = np.stack([np.bincount(code, minlength=radix) for code in known])
         keys = np.flatnonzero(counts.any(axis=0))
         counts = counts[:, keys]

@@ -55,7 +55,7 @@ _CUTS_A_SIDE: Final = 2
 _SCORES: Final = 6
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class FloatLattice(ScoreAttack):
     """Looks for lattices in the low-order bits of floating-point outputs.
 

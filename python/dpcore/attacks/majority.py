@@ -23,7 +23,7 @@ _MOST_VOTES: Final = 2**17
 
 
 @hinted
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class MajorityVote(AuditAttack):
     """Every entry of the output votes for the input it is nearer to; the majority decides.
 

@@ -16,7 +16,7 @@ from .majority import MajorityVote
 __all__ = ["Own", "attack_of"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Own(AuditAttack):
     """Any function that names the event; the pilot still chooses the order of the sides.
 

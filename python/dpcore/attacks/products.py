@@ -36,7 +36,7 @@ _LEAST_SPREAD: Final = 1e-3
 """Least eigenvalue of a matrix of moments before it is inverted."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Products(ScoreAttack):
     """Products of the signs, and of the centred values, of all pairs of at most 64 columns.
 

@@ -39,7 +39,7 @@ _AHEAD: Final = 1.05
 """By how much the larger of two moduli must be more telling than the smaller."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Residues(ScoreAttack):
     """Looks at whole numbers modulo 2 to 16: each column, all of them together, and their sum.
 

@@ -59,7 +59,7 @@ _EVIDENCE: Final = 3.0
 """Standard errors by which repeats must differ on the pilot to be worth sorting all rows."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Support(ScoreAttack):
     """Looks for outputs that only one of the two inputs can produce.
 

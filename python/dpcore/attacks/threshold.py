@@ -34,7 +34,7 @@ _ROW_SCORES: Final[dict[str, OfRow]] = {"min": RowMin(), "max": RowMax(), "sum":
 
 
 @hinted
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Threshold(ScoreAttack):
     """A threshold on a simple score: the attack to try first on numeric outputs.
 

@@ -20,7 +20,7 @@ _ROWS: Final = 2**12
 _OFTEN: Final = 8
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Words(ScoreAttack):
     """Log ratios of the presence of words and of their number, summed.
 

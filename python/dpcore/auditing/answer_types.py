@@ -1,16 +1,42 @@
-"""What the types of the two sides' outputs say, which no comparison of their values sees."""
+"""Shapes of outputs, and what the types of the two sides say that no comparison of values sees."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+
+from ..mechanisms.answers import outputs_of
+from ..mechanisms.callables import call, generator, name_of
+from ..records import Pair
+from ..sampling.course import Course
+from ..streams import PROBE
+
+_PROBED: Final = 2
+_PROBED_LISTS: Final = 64
+"""Outputs of a call that tells their shape; of lists, whose lengths may differ, more."""
 
 Outputs = npt.NDArray[Any]
 
 _ORDER = "biufc"
 """Kinds of numbers, each able to hold those before it."""
+
+
+def shape_of(mechanism: Any, pair: Pair, seed: int, course: Course) -> tuple[int, ...]:
+    """The shape of one output; () for Python objects, such as lists of changing length."""
+    # Streams that nothing else uses: these calls only tell the shape.
+    rng, begun = generator(seed, PROBE, 0, 0), course.clock()
+    answer = mechanism(pair.x, _PROBED, rng)
+    course.called(_PROBED, course.clock() - begun)
+    shape = outputs_of(f"outputs of {name_of(mechanism)}", answer, _PROBED).shape[1:]
+    if shape and isinstance(answer, (list, tuple)):
+        # Two lists may be equally long by chance.
+        for side, x in enumerate((pair.x, pair.x_prime)):
+            more = call(mechanism, x, _PROBED_LISTS, generator(seed, PROBE, side, 1))
+            course.drew(_PROBED_LISTS)
+            shape = shape if more.shape[1:] == shape else ()
+    return shape
 
 
 def types_apart(outputs: Outputs, outputs_prime: Outputs) -> tuple[str, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from typing import Any, Final
 
@@ -12,10 +11,10 @@ from ..attacks.attack import Fitted, attack_name
 from ..errors import AssumptionWarning
 from ..events import event_of
 from ..mechanisms.callables import runs_on
-from ..progress import Progress, interrupted_again
+from ..progress import interrupted_again
 from ..records import Counts
 from ..results.audits import Audit
-from ..results.findings import Finding, Scored
+from ..results.findings import Finding, Scored, Spent
 from ..sampling.rows import doubts
 from ..sampling.slicing import slices_of
 from ..sampling.sources import Source
@@ -56,21 +55,20 @@ def record(request: Request, source: Source, fitted: Fitted, counts: Counts, **m
         clean=request.clean,
         declared_loss=request.declared_loss,
         runs_on=runs_on(request.mechanism),
+        searched=request.searched,
+        seconds=request.course.seconds("count"),
+        spent=tuple(Spent(*one) for one in request.course.spent()),
+        provenance=(request.provenance,),
         **more,
     )
 
 
-def counted(
-    request: Request,
-    source: Source,
-    fitted: Fitted,
-    progress: bool | None,
-) -> Audit:
+def counted(request: Request, source: Source, fitted: Fitted) -> Audit:
     """Count the event on fresh draws, all trials."""
-    begun = time.perf_counter()
     trials = (request.start, request.start + request.trials)
     watches = _watches(request, fitted)
-    done, tally, tally_prime = _count(source, fitted.event, trials, progress, watches)
+    done, tally, tally_prime = _count(source, fitted.event, trials, watches)
+    request.course.step("report", "checking the rows")
     counts = Counts(tally.hits[0], done, tally_prime.hits[0], done)
     partial = done < request.trials
     checks = request.doubted + doubts([[tally.evidence], [tally_prime.evidence]])
@@ -90,7 +88,6 @@ def counted(
         floating_point=watched[0],
         curve=watched[1],
         checks=checks,
-        seconds=time.perf_counter() - begun,
     )
 
 
@@ -152,21 +149,21 @@ def _count(
     source: Source,
     event: Event,
     trials: tuple[int, int],
-    progress: bool | None,
     watches: tuple[Watch, ...] = (),
 ) -> tuple[int, Tally, Tally]:
     """Count both sides in slices; Ctrl-C keeps the slices that both sides have finished."""
-    start, stop = trials
+    (start, stop), course = trials, source.course
+    course.step("count", "counting", 2 * (stop - start))
     # One name for both, so that no Ctrl-C can fall between counts and their number of trials.
     so_far = (0, Tally(), Tally())
-    with Progress("auditing", stop - start, progress) as bar:
-        try:
-            for first, end in slices_of(start, stop, source.block, source.threads):
-                part = source.tally(event, COUNT, 0, first, end, watches)
-                part_prime = source.tally(event, COUNT, 1, first, end, watches)
-                so_far = (end - start, so_far[1] + part, so_far[2] + part_prime)
-                bar.advance(end - first)
-        except KeyboardInterrupt:
-            if interrupted_again() or so_far[0] == 0:
-                raise
+    try:
+        for first, end in slices_of(start, stop, source.block, source.threads):
+            course.relabel("counting on x")
+            part = source.tally(event, COUNT, 0, first, end, watches)
+            course.relabel("counting on x'")
+            part_prime = source.tally(event, COUNT, 1, first, end, watches)
+            so_far = (end - start, so_far[1] + part, so_far[2] + part_prime)
+    except KeyboardInterrupt:
+        if interrupted_again() or so_far[0] == 0:
+            raise
     return so_far

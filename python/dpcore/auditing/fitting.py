@@ -124,6 +124,7 @@ def _stay_apart(source: Source, types: tuple[str, ...]) -> bool:
     """Whether a difference of types is the input's: a type may change from call to call."""
     for number in range(1, _TYPED_CALLS + 1):
         place = Place(number, 2, 0, 2)
+        source.course.drew(2 * place.size)
         if types_apart(*(source.draws.draw(PROBE, side, place) for side in (0, 1))) != types:
             return False
     return True

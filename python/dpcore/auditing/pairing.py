@@ -15,12 +15,13 @@ from ..attacks.reading.candidates import candidates_of
 from ..errors import about, flag, invalid, message, mistyped, vector
 from ..mechanisms import Native
 from ..mechanisms.clean import clean_pair
-from ..pairs import Search, drive, zeros_ones
+from ..pairs import Search, Searched, explore, zeros_ones
 from ..pairs.comparing import same
 from ..pairs.domains import neighbour_of
 from ..pairs.neighbouring import named, refuse_farther
 from ..published import is_native
 from ..records import Pair
+from ..sampling.course import Course
 from ..sampling.sources import Source
 from ..streams import PILOT
 from .judging import screen, select
@@ -172,7 +173,8 @@ def settle(
     goal: Goal,
     pilot: int,
     seed: int,
-) -> Pair:
+    course: Course,
+) -> tuple[Pair, Searched | None]:
     """The pair expected to certify most: rounds of pilots, of which the best third goes on.
 
     Args:
@@ -182,27 +184,41 @@ def settle(
         goal: what is to be certified.
         pilot: pilot draws a side that the last round may use.
         seed: of the search.
+        course: hears of what is done.
 
     Returns:
-        One pair. Nothing that was drawn here is counted.
+        One pair, and what a search took. Nothing that was drawn here is counted.
     """
-    if len(wanted.pairs) == 1:
-        return wanted.pairs[0]
+    course.step("search", "searching the pair", 2 * draws_of(wanted, pilot))
 
     def evaluate(pair: Pair, size: int) -> float:
         # A search proposes as it goes.
         return _merit(source_of(wanted.checked(pair)), pair, attack, goal, size)
 
     if wanted.search is not None:
-        return drive(wanted.search, evaluate, np.random.default_rng((seed, 0)))
+        return explore(wanted.search, evaluate, np.random.default_rng((seed, 0)))
     left = list(wanted.pairs)
-    while len(left) > 1:
+    for many, size in _rounds(len(left), pilot):
+        left = sorted(left[:many], key=lambda pair: -evaluate(pair, size))
+    return left[0], None
+
+
+def draws_of(wanted: Asked, pilot: int) -> int:
+    """Draws on each side that choosing the pair takes, at most."""
+    rounds = _rounds(len(wanted.pairs), pilot)
+    rounds = rounds if wanted.search is None else wanted.search.schedule()
+    return sum(many * size for many, size in rounds)
+
+
+def _rounds(pairs: int, pilot: int) -> tuple[tuple[int, int], ...]:
+    """How many of several pairs each round tries, and the draws a side for each of them."""
+    found = []
+    while pairs > 1:
         # Every round costs half a pilot in all, and only the last ones may be long.
-        most = _MOST if len(left) > _FINAL else _MOST_FINAL
-        size = min(max(_LEAST, pilot // (2 * len(left))), most)
-        ranked = sorted(left, key=lambda pair: -evaluate(pair, size))
-        left = ranked[: (len(ranked) + 2) // 3]
-    return left[0]
+        most = _MOST if pairs > _FINAL else _MOST_FINAL
+        found.append((pairs, min(max(_LEAST, pilot // (2 * pairs)), most)))
+        pairs = (pairs + 2) // 3
+    return tuple(found)
 
 
 def _merit(source: Source, pair: Pair, attack: ScoreAttack, goal: Goal, size: int) -> float:

@@ -14,7 +14,7 @@ import threading
 import uuid
 from collections.abc import Callable
 from concurrent.futures import Executor
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -23,9 +23,10 @@ import numpy.typing as npt
 from ..attacks.choosing.grains import grains_of
 from ..errors import invalid
 from ..mechanisms.callables import name_of
+from ..sampling.course import Course
 from ..sampling.replay import Collisions, encoded, excluded
 from ..sampling.sources import CallableDraws, Place
-from ..streams import PROBE
+from ..streams import PROBE, threads_of
 from ..streams.generators import Generators
 
 _FEWEST: Final = 64
@@ -36,6 +37,24 @@ _GROWTH: Final = 4
 
 Draw = Callable[[int, int], npt.NDArray[Any]]
 """(number of a block, rows) -> its outputs."""
+
+
+@dataclass(frozen=True)
+class Heard(CallableDraws):
+    """Draws of a callable that a course hears of, each with its time: those of a probe.
+
+    Args:
+        course: what is told.
+    """
+
+    course: Course = field(default_factory=Course, compare=False)
+
+    def draw(self, purpose: int, side: int, place: Place) -> npt.NDArray[Any]:
+        """The wanted rows of a block."""
+        begun = self.course.clock()
+        outputs = super().draw(purpose, side, place)
+        self.course.called(place.size, self.course.clock() - begun)
+        return outputs
 
 
 def whose(draws: CallableDraws, trials: int) -> str:
@@ -228,6 +247,17 @@ def _floats(outputs: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
     if kind == "c":
         outputs, kind = np.stack([outputs.real, outputs.imag], axis=-1), "f"
     return outputs.reshape(len(outputs), int(np.prod(outputs.shape[1:]))) if kind == "f" else None
+
+
+def refuse_threads(threads: int | None, executor: Executor | None, what: str) -> None:
+    """Refuse more threads than one, the package's own or those of an executor."""
+    workers = threads_of(threads, default=1)
+    if executor is None and workers > 1:
+        raise invalid("threads", f"1 for a mechanism {what}", workers)
+    if executor is None or getattr(executor, "_max_workers", 2) == 1:
+        return
+    if runs_in(executor) == "threads":
+        raise invalid("executor", f"None or one of processes for a mechanism {what}", executor)
 
 
 _PROCESS: Final = uuid.uuid4().hex

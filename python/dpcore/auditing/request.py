@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Iterable
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, cast, get_args
 
 from .. import _core
@@ -31,27 +31,31 @@ from ..errors import (
     real,
     whole,
 )
-from ..mechanisms.answers import outputs_of
-from ..mechanisms.callables import call, generator, mechanism_of, name_of, one_by_one
+from ..mechanisms.callables import mechanism_of, one_by_one
 from ..mechanisms.clean import clean_pair, declared_loss, notes_on
 from ..mechanisms.native import describe
-from ..pairs import Neighbour, Search, distance
+from ..mechanisms.repeating import is_shared
+from ..pairs import Neighbour, Search, Searched, distance
 from ..pairs.comparing import same
 from ..published import is_native
 from ..records import Pair
+from ..results.provenance import Provenance
+from ..sampling.course import Course
 from ..sampling.sources import CallableDraws, NativeDraws, Source
-from ..streams import MOST_DRAWS, PROBE, Rng, block_of, seed_of, threads_of
+from ..streams import MOST_DRAWS, Rng, block_of, seed_of, threads_of
+from .answer_types import shape_of
 from .pairing import Asked, asked, dim_of, settle
-from .randomness import runs_in, shared_globals, whose
+from .provenance import provenance_of
+from .randomness import Heard, refuse_threads, runs_in, shared_globals, whose
 from .sequential import BLOCK
 
 _SLACK: Final = 1e-9
 """Relative slack of the distance check: a pair at its sensitivity may be a rounding beyond it."""
 
 _LOOP_BLOCK: Final = 4096
-_PROBED: Final = 2
-_PROBED_LISTS: Final = 64
-"""Outputs of such a call; of lists, whose lengths may differ, more."""
+_SHARED_BLOCK: Final = 16
+"""Calls of a function of one answer in a block; where threads may share them, so few that 200 of
+them keep eight threads busy. A block costs as much as a call of 0.2 ms."""
 
 
 Route = Literal["auto", "integer", "sampled"]
@@ -81,6 +85,7 @@ class Arguments:
     block: int | float | str | None
     threads: int | None
     executor: Executor | None
+    source: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,12 +107,15 @@ class Request(Arguments):
     wanted: Asked
     seed: int
     shape: tuple[int, ...]
+    provenance: Provenance
     randomness: str = "not known"
     globals: bool = False
     doubted: tuple[str, ...] = ()
     clean: Pair | None = None
     declared_loss: float | None = None
     told: tuple[str, ...] = ()
+    searched: Searched | None = None
+    course: Course = field(default_factory=Course, compare=False)
 
     @property
     def known(self) -> Pair:
@@ -141,7 +149,7 @@ class Request(Arguments):
         """Whether the floating-point finding is looked for."""
         return self.floats or self.attack.looks_at_floats
 
-    def source(self, pair: Pair | None = None) -> Source:
+    def drawn(self, pair: Pair | None = None) -> Source:
         """Where the draws of a pair come from."""
         pair = self.pair if pair is None else pair
         end = self.start + self.trials
@@ -151,14 +159,16 @@ class Request(Arguments):
             integer("block", size, 1, MOST_DRAWS // dim)
             draws = NativeDraws(self.mechanism, pair, self.seed, size)
             threads = threads_of(self.threads)
-            return Source(draws, threads, end, self.executor, self.route, self.start)
+            here = end, self.executor, self.route, self.start
+            return Source(draws, threads, *here, course=self.course)
         size = self._block(math.prod(self.shape))
         if self.block is None and one_by_one(self.mechanism):
             # One call an output: shorter blocks can be shared out, and stopped.
-            size = min(size, _LOOP_BLOCK)
+            size = min(size, _SHARED_BLOCK if is_shared(self.mechanism) else _LOOP_BLOCK)
         what = self.mechanism, pair, self.seed, size
         mine = CallableDraws(*what, self.shape, self.globals)
-        return Source(mine, self.workers, end, self.executor, start=self.start)
+        workers = self.workers
+        return Source(mine, workers, end, self.executor, start=self.start, course=self.course)
 
     def _block(self, elements: int) -> int:
         if self.block is not None:
@@ -176,8 +186,10 @@ class Request(Arguments):
         return threads_of(self.threads, default=1)
 
 
-def request_of(given: Arguments) -> Request:
-    """Check every argument before anything is drawn."""
+def request_of(given: Arguments, course: Course) -> Request:
+    """Check every argument before anything is drawn; the course hears of what is tried."""
+    course.step("probe", "trying the mechanism")
+    made = provenance_of(given.mechanism, given.source)
     trials, start = count("trials", given.trials), integer("start", whole(given.start), 0)
     delta, confidence = delta_level(given.delta), confidence_level(given.confidence)
     mechanism, claim, delta = _stated(
@@ -202,13 +214,15 @@ def request_of(given: Arguments) -> Request:
         raise invalid("route", "'auto' for a Python callable", route)
     elif not attack.times:
         if getattr(mechanism, "thread_safe", True) is False:
-            _refuse_threads(given.threads, given.executor, "that is not thread-safe")
-        shape = _shape_of(mechanism, pair, seed)
+            refuse_threads(given.threads, given.executor, "that is not thread-safe")
+        shape = shape_of(mechanism, pair, seed, course)
     checked = replace(
         given, mechanism=mechanism, pair=pair, attack=attack, trials=trials, start=start,
         claim=claim, delta=delta, confidence=confidence, route=route, pilot=pilot, block=block,
     )  # fmt: skip
-    request = Request(**vars(checked), wanted=wanted, seed=seed, shape=shape)
+    request = Request(
+        **vars(checked), wanted=wanted, seed=seed, shape=shape, provenance=made, course=course
+    )
     _check_size(request)
     return _probed(request)
 
@@ -224,48 +238,24 @@ def _probed(request: Request) -> Request:
     own = getattr(mechanism, "reproducible", True) is False
     if request.attack.times:
         return replace(request, randomness="own") if own else request
-    source, trials = request.source(), request.start + request.trials
-    draws, request = source.draws, replace(request, doubted=source.doubts())
-    assert isinstance(draws, CallableDraws)
+    source, trials = request.drawn(), request.start + request.trials
+    draws = Heard(**vars(source.draws), course=request.course)
+    request = replace(request, doubted=replace(source, draws=draws).doubts())
     found = "own" if own else whose(draws, trials)
     if found != "own":
         return replace(request, randomness=found)
     if getattr(mechanism, "thread_safe", None) is not True:
         what = "with randomness of its own and no thread_safe = True"
-        _refuse_threads(request.threads, executor, what)
+        refuse_threads(request.threads, executor, what)
     if executor is None or runs_in(executor) != "processes":
         return replace(request, randomness=found)
     return replace(request, randomness=found, globals=shared_globals(draws, trials, executor))
 
 
-def _refuse_threads(threads: int | None, executor: Executor | None, what: str) -> None:
-    """Refuse more threads than one, the package's own or those of an executor."""
-    workers = threads_of(threads, default=1)
-    if executor is None and workers > 1:
-        raise invalid("threads", f"1 for a mechanism {what}", workers)
-    if executor is None or getattr(executor, "_max_workers", 2) == 1:
-        return
-    if runs_in(executor) == "threads":
-        raise invalid("executor", f"None or one of processes for a mechanism {what}", executor)
-
-
-def _shape_of(mechanism: Any, pair: Pair, seed: int) -> tuple[int, ...]:
-    """The shape of one output; () for Python objects, such as lists of changing length."""
-    # Streams that nothing else uses: these calls only tell the shape.
-    answer = mechanism(pair.x, _PROBED, generator(seed, PROBE, 0, 0))
-    shape = outputs_of(f"outputs of {name_of(mechanism)}", answer, _PROBED).shape[1:]
-    if shape and isinstance(answer, (list, tuple)):
-        # Two lists may be equally long by chance.
-        for side, x in enumerate((pair.x, pair.x_prime)):
-            more = call(mechanism, x, _PROBED_LISTS, generator(seed, PROBE, side, 1))
-            shape = shape if more.shape[1:] == shape else ()
-    return shape
-
-
 def _check_size(request: Request) -> None:
     if request.attack.times:
         return
-    source = request.source()
+    source = request.drawn()
     if (request.start + request.trials) * source.elements >= MOST_DRAWS:
         raise invalid("trials", "small enough that trials x dim is below 2**63", request.trials)
     if request.start % source.block and not source.draws.native:
@@ -342,11 +332,11 @@ def _native_route(mechanism: Any, pair: Pair, route: Route, attack: AuditAttack)
 def settled(request: Request) -> Request:
     """The request with its one pair, and the claim that applies to it."""
     pair = request.wanted.pairs[0] if len(request.wanted.pairs) == 1 else None
+    searched = None
     if pair is None:
         attack = scoring(request.attack, "to choose among pairs")
-        pair = settle(
-            request.wanted, request.source, attack, request.goal, request.pilot_size, request.seed
-        )
+        at = request.goal, request.pilot_size, request.seed
+        pair, searched = settle(request.wanted, request.drawn, attack, *at, request.course)
     mechanism = request.mechanism
     clean = clean_pair(mechanism, pair)
     if clean is not None and not request.null and same(clean.x, clean.x_prime):
@@ -361,6 +351,7 @@ def settled(request: Request) -> Request:
         clean=clean,
         declared_loss=declared_loss(mechanism, pair, request.delta),
         told=notes_on(mechanism, pair),
+        searched=searched,
     )
     for said in request.notes:
         warnings.warn(said, AssumptionWarning, stacklevel=4)

@@ -4,23 +4,56 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from concurrent.futures import Executor
-from typing import Any
+from typing import Any, TypedDict
 
 from ..attacks import AttackName
 from ..attacks.attack import Attack, AuditAttack
-from ..bounds import BoundName
+from ..bounds import BOUNDS, BoundName
 from ..hints import hinted
+from ..mechanisms.callables import one_by_one
+from ..mechanisms.repeating import is_shared
 from ..pairs import Neighbour, Search
-from ..records import Pair
+from ..records import Counts, Pair
 from ..results.audits import Audit
+from ..results.figures import per_distance
+from ..sampling.course import Course
+from ..sampling.forecast import Forecast
 from ..streams import Rng
 from .collecting import counted
 from .fitting import PilotDraws
-from .request import Arguments, Route, Stop, request_of, settled
-from .stopping import stopped_early
+from .pairing import draws_of
+from .request import Arguments, Request, Route, Stop, request_of, settled
+from .stopping import first_pilot, stopped_early
 from .timed import timed
 
-__all__ = ["Audit", "audit"]
+__all__ = ["Audit", "AuditOptions", "audit"]
+
+
+class AuditOptions(TypedDict, total=False):
+    """The keywords of `dpcore.audit` but its claim, and `epsilon`, another name of that.
+
+    A second list, for type checkers: a test holds it equal to the first.
+    """
+
+    neighbour: Neighbour | None
+    null: bool
+    attack: Attack | AuditAttack | AttackName | None
+    trials: int | float | str | None
+    start: int | float | str
+    epsilon: float | None
+    delta: float
+    confidence: float | None
+    bound: BoundName
+    stop: Stop
+    floats: bool
+    pilot: int | float | str | None
+    rng: Rng
+    route: Route
+    block: int | float | str | None
+    threads: int | None
+    executor: Executor | None
+    progress: bool | None
+    source: bool
 
 
 @hinted
@@ -45,6 +78,7 @@ def audit(
     block: int | float | str | None = None,
     threads: int | None = None,
     executor: Executor | None = None,
+    source: bool = True,
     progress: bool | None = None,
 ) -> Audit:
     """Attack a mechanism and certify a lower bound on the privacy loss that it really has.
@@ -65,7 +99,8 @@ def audit(
             vector that its noise is added to, see `dpcore.mechanisms.clean`.
         pair: two neighbouring inputs, a `Pair` or a tuple; several Pairs, of which the one that
             tells most is audited; a `dpcore.pairs.search(...)`; None takes the mechanism's
-            `default_pair()`, or [0] against [1] for the package's own noises.
+            `default_pair()`, or [0] against [1] for the package's own noises. Of an L1 claim
+            about many entries, attacks see most on `dpcore.pairs.patterns(dim, "one")`.
         neighbour: which inputs the claim speaks of: `dpcore.pairs.L1(1.0)`, `L2`, `Linf`,
             `Replace`, `AddRemove` or an own relation. Every pair that is tried is checked, and
             its `distance` must be 1; a mechanism's own claim is held to its own norm and
@@ -104,6 +139,8 @@ def audit(
             callable draws from the global generators of Python, numpy or torch, every process has
             them seeded anew for each block; from another generator of its own it is refused, for
             every process would repeat its draws.
+        source: False leaves the mechanism's source text, and its hash, out of `Audit.provenance`
+            and so out of page and JSON.
         progress: show a bar; None shows it for long work on a terminal or in a notebook.
 
     Returns:
@@ -163,13 +200,48 @@ def audit(
         block=block,
         threads=threads,
         executor=executor,
+        source=source,
     )
-    request = settled(request_of(given))
-    if request.attack.times:
-        return timed(request)
-    source = request.source()
-    if request.stop == "refuted":
-        return stopped_early(request, source, progress)
-    size, floats = request.pilot_size, request.looks_at_floats
-    draws = PilotDraws(source, request.known, request.goal, size, floats)
-    return counted(request, source, request.attack.fitted_on(draws), progress)
+    with Course(progress, alive=executor is None) as course:
+        request = request_of(given, course)
+        course.say(str(_forecast(request)))
+        request = settled(request)
+        if request.attack.times:
+            return timed(request)
+        drawn = request.drawn()
+        if request.stop == "refuted":
+            return stopped_early(request, drawn)
+        size, floats = request.pilot_size, request.looks_at_floats
+        course.step("fit", "choosing the event", 2 * size)
+        draws = PilotDraws(drawn, request.known, request.goal, size, floats)
+        return counted(request, drawn, request.attack.fitted_on(draws))
+
+
+def _forecast(request: Request) -> Forecast:
+    """What is to come, as the course of the probe shows it."""
+    search, draws = request.wanted.search, request.drawn()
+    name = request.bound if request.stop == "fixed" else "anytime"
+    at, apart = (request.delta, request.confidence), request.pair.distance
+    early = request.stop != "fixed"
+    pilot = first_pilot if early else request.attack.default_pilot
+
+    def most(trials: int) -> float:
+        bound = BOUNDS[name](Counts(trials, trials, 0, trials), *at)
+        return per_distance(bound, request.delta, apart)
+
+    return Forecast(
+        seconds=request.course.fastest,
+        calls=request.course.calls,
+        search=draws_of(request.wanted, request.pilot_size),
+        first=0 if search is None else search.schedule()[0][1],
+        limit=None if search is None else search.seconds,
+        pilot=lambda trials: request.pilot or pilot(trials),
+        trials=request.trials,
+        early=early,
+        most=None if request.attack.pools else most,
+        claim=request.claim,
+        threads=draws.threads,
+        block=draws.block,
+        one_by_one=one_by_one(request.mechanism),
+        shared=is_shared(request.mechanism),
+    )

@@ -14,7 +14,8 @@ from ..attacks.choosing.choice import Choice, Goal, choices, not_applicable, rem
 from ..attacks.reading.candidates import candidates_of
 from ..bounds import Martingale
 from ..events import Never
-from ..progress import Progress, interrupted_again
+from ..mechanisms.repeating import is_shared
+from ..progress import interrupted_again
 from ..records import Counts, Pair
 from ..results.findings import Slice
 from ..sampling.rows import Evidence, doubts
@@ -81,12 +82,11 @@ class Sequence:
         """What contradicts that the rows are independent."""
         return doubts([[pair[side] for pair in self._evidence.values()] for side in (0, 1)])
 
-    def run(self, trials: tuple[int, int], progress: bool | None) -> bool:
+    def run(self, trials: tuple[int, int]) -> bool:
         """Count slices until the claim is refuted or the trials are used up.
 
         Args:
             trials: first trial and the end.
-            progress: show a bar.
 
         Returns:
             True if Ctrl-C ended it.
@@ -96,31 +96,36 @@ class Sequence:
         goal = -math.log1p(-self.confidence)
         chosen: Choice | None = None
         label = 0
-        with Progress("auditing until refuted", stop - start, progress) as bar:
-            try:
-                self._learn_from_pilot()
-                while self.done < stop - start and martingale.log_wealth < goal:
-                    before, chosen = chosen, self._choose(chosen, stop - start)
-                    label += before is not None and _named(before) != _named(chosen)
-                    first = start + self.done
-                    end = min(stop, first + self._size())
-                    piece, nan = self._count(chosen, first, end, label)
-                    counts = piece.bound_counts
-                    martingale.update(
-                        counts.k, counts.k_prime, counts.n, event=label, predicted=piece.guess
-                    )
-                    self._counted.append((piece, nan))
-                    self.done += end - first
-                    bar.advance(end - first)
-            except KeyboardInterrupt:
-                if interrupted_again() or not self._counted:
-                    raise
-                return True
+        course = self.source.course
+        course.step("fit", "choosing the event", 2 * self.pilot)
+        try:
+            self._learn_from_pilot()
+            course.step("count", "counting until refuted", 2 * (stop - start))
+            while self.done < stop - start and martingale.log_wealth < goal:
+                course.step("fit")
+                before, chosen = chosen, self._choose(chosen, stop - start)
+                label += before is not None and _named(before) != _named(chosen)
+                course.step("count")
+                first = start + self.done
+                end = min(stop, first + self._size())
+                piece, nan = self._count(chosen, first, end, label)
+                counts = piece.bound_counts
+                martingale.update(
+                    counts.k, counts.k_prime, counts.n, event=label, predicted=piece.guess
+                )
+                self._counted.append((piece, nan))
+                self.done += end - first
+        except KeyboardInterrupt:
+            if interrupted_again() or not self._counted:
+                raise
+            return True
         return False
 
     def _size(self) -> int:
         block = self.source.block
-        return max(1, int(_GROWTH * self.done) // block) * block
+        # Threads that share short blocks are given several.
+        least = BLOCK if is_shared(self.source.draws.mechanism) else block
+        return max(1, max(least, int(_GROWTH * self.done)) // block) * block
 
     def _learn_from_pilot(self) -> None:
         sides = [self.source.outputs(PILOT, side, 0, self.pilot) for side in (0, 1)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 from ..attacks.attack import scoring
@@ -14,17 +13,22 @@ from .request import Request
 from .sequential import BLOCK, Sequence, last, total
 
 
-def stopped_early(request: Request, source: Source, progress: bool | None) -> Audit:
+def first_pilot(trials: int) -> int:
+    """Pilot draws on each side where the caller did not say."""
+    return min(trials, BLOCK)
+
+
+def stopped_early(request: Request, source: Source) -> Audit:
     """Look after every slice; stop when the claim is refuted."""
     if request.claim is None:
         raise invalid("claim", "given, where stop is 'refuted'", None)
     attack = scoring(request.attack, "where stop is 'refuted'")
-    begun = time.perf_counter()
     whole = request.claim * request.pair.distance
-    pilot = request.pilot if request.pilot is not None else min(request.trials, BLOCK)
+    pilot = request.pilot if request.pilot is not None else first_pilot(request.trials)
     at = whole, request.delta, request.confidence
     course = Sequence(source, request.pair, request.known, attack, *at, pilot)
-    partial = course.run((request.start, request.start + request.trials), progress)
+    partial = course.run((request.start, request.start + request.trials))
+    request.course.step("report", "checking the rows")
     checks = request.doubted + course.doubts
     warn_of((*checks, *course.remarks))
     return record(
@@ -39,5 +43,4 @@ def stopped_early(request: Request, source: Source, progress: bool | None) -> Au
         stop="refuted",
         slices=course.slices,
         checks=checks,
-        seconds=time.perf_counter() - begun,
     )

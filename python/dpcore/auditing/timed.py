@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
@@ -42,7 +41,10 @@ def timed(request: Request) -> Audit:
     if getattr(request.mechanism, "encodes_once", False):
         requirement = "another than Timing where a text is encoded once, before the calls"
         raise invalid("attack", requirement, request.attack.given)
-    begun = time.perf_counter()
+    course = request.course
+    # A thread that draws a bar would be timed too.
+    course.step("count", "timing calls, one by one (the bar stands still)")
+    course.stand_still()
     rng = generator(request.seed, COUNT, 0, 0)
 
     def call(x: Any) -> Any:
@@ -61,8 +63,5 @@ def timed(request: Request) -> Audit:
     source = Source(draws, 1, calls, route="timed")
     fitted = Fitted(found.event, found.direction, None, found.pilot, np.empty(0))
     counts = Counts(found.k, calls, found.k_prime, calls)
-    seconds = time.perf_counter() - begun
-    notes = found.notes
-    return record(
-        request, source, fitted, counts, bound="conditional", seconds=seconds, notes=notes
-    )
+    course.drew(calls + found.pilot)
+    return record(request, source, fitted, counts, bound="conditional", notes=found.notes)

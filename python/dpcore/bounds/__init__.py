@@ -55,3 +55,8 @@ __all__ = [
     "predicted",
     "tradeoff_band",
 ]
+
+
+def __dir__() -> list[str]:
+    """Its own names: what it imports can be imported from here too, but is not shown."""
+    return [*__all__]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 from ..errors import confidence_level, delta_level, instance, integer, invalid
 from ..hints import hinted
@@ -92,6 +93,8 @@ def limits(k: int, n: int, alpha: float) -> tuple[float, float]:
     return low, high
 
 
+# Each figure of a report asks for the same few limits again.
+@lru_cache(maxsize=1024)
 def _beta_quantile(a: int, b: int, alpha: float, upper: bool = True) -> float:
     """Where the upper (or lower) tail of Beta(a, b) is alpha.
 

@@ -12,7 +12,15 @@ from ..errors import confidence_level, delta_level, integer, real, whole
 from ..hints import hinted
 from .declaration import Declared, bound_of
 
-__all__ = ["gaussian_epsilon", "guesses_needed", "one_run", "one_run_fdp", "one_run_mu"]
+__all__ = [
+    "gaussian_epsilon",
+    "gaussian_mu",
+    "guesses_needed",
+    "guesses_refuting",
+    "one_run",
+    "one_run_fdp",
+    "one_run_mu",
+]
 
 _MOST_EPSILON = 1e3
 _STEPS = 60
@@ -246,6 +254,68 @@ def guesses_needed(
         middle = (low + high) // 2
         low, high = (low, middle) if refutes(middle) else (middle, high)
     return high
+
+
+def guesses_refuting(
+    claim: float, guesses: int, canaries: int, delta: float = 0.0, confidence: float = 0.95
+) -> int | None:
+    """The fewest right guesses among so many that refute a claim by `one_run`.
+
+    Args:
+        claim: the epsilon that is claimed, at least 0.
+        guesses: guesses made, from 1 to `canaries`.
+        canaries: canaries of the run.
+        delta: the delta of the claim, in [0, 1).
+        confidence: probability that the bound holds, strictly between 0 and 1.
+
+    Returns:
+        The number; None where not even all of them are enough.
+
+    Source:
+        Steinke, Nasr and Jagielski (2023), theorem 5.2.
+
+    Example:
+        >>> guesses_refuting(1.0, 100, 1000), guesses_refuting(8.0, 100, 1000)
+        (81, None)
+    """
+    alpha = 1.0 - confidence_level(confidence)
+    if _chance(guesses, guesses, canaries, claim, delta) > alpha:
+        return None
+    low, high = 0, guesses
+    while high - low > 1:
+        middle = (low + high) // 2
+        refutes = _chance(guesses, middle, canaries, claim, delta) <= alpha
+        low, high = (low, middle) if refutes else (middle, high)
+    return high
+
+
+def gaussian_mu(epsilon: float, delta: float) -> float:
+    """The largest mu for which mu-GDP implies (epsilon, delta)-DP: the inverse of the next.
+
+    Args:
+        epsilon: at least 0.
+        delta: strictly between 0 and 1.
+
+    Returns:
+        mu, rounded down.
+
+    Raises:
+        TypeError: if an argument is not a number.
+        ValueError: if it is out of range.
+
+    Source:
+        Dong, Roth and Su (2022), corollary 2.13.
+
+    Example:
+        >>> round(gaussian_mu(4.377, 1e-5), 3)
+        1.0
+    """
+    from .profile import log_delta
+
+    epsilon = real("epsilon", epsilon, low=0.0)
+    delta = real("delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
+    target = math.log(delta)
+    return _largest(lambda mu: mu == 0.0 or log_delta(epsilon, mu) <= target, _MOST_GAUSSIAN)
 
 
 @hinted

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeVar
 
 from ..errors import choice, flag, instance, invalid, mistyped
+from ..records import Shown
 
 __all__ = ["BoundName", "Declared", "bound_of", "declared"]
 
@@ -20,8 +21,8 @@ _OURS: Final[dict[str, Callable[..., float]]] = {}
 """The bounds of this package by name."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Declared:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Declared(Shown):
     """A bound's declaration, which decorates its function and leaves it a plain function.
 
     All that reports, checks and the command line know of a bound stands here, beside its proof;

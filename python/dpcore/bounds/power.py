@@ -1,9 +1,14 @@
-"""What an audit would have found: the smallest violation that it certifies almost surely."""
+"""What an audit will find: the smallest violation it certifies almost surely, the trials it needs.
+
+`detectable` takes any bound. What plans are made of is written for Clopper-Pearson limits alone,
+whose inverse is known, and needs no search for each count.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -12,14 +17,29 @@ from ..errors import confidence_level, count, delta_level, invalid, real
 from ..hints import hinted
 from ..records import Counts
 from .binomial import clopper_pearson
+from .canaries import gaussian_mu
 from .declaration import BoundName, bound_of
 
-__all__ = ["detectable"]
+__all__ = [
+    "certifies",
+    "detectable",
+    "gaussian_event",
+    "trials_for",
+]
 
 _Floats = npt.NDArray[np.float64]
 
 _CELLS = 32
 _REACH = 3.5
+_ROUGH, _FINE = 64, 2048
+"""Cells of a first search, and of its last digits. So many counts, one a cell, are twelve standard
+deviations at a variance of 29,000: up to there a power is exact, beyond it too low by .0005."""
+_WHOLE_REACH = 6.0
+_EXACT_TRIALS, _LOOSE = 10**8, 500
+"""A number of trials is found exactly up to here, else to one part in so many."""
+_SMOOTH = 1e5
+"""Standard deviation from which on a count more or less is nothing."""
+_MOST_TRIALS = 2**53
 
 
 @hinted
@@ -96,13 +116,15 @@ def detectable(
     return mass, mass / low if low > 0.0 else math.inf
 
 
-def _cells(n: int, mass: float) -> tuple[npt.NDArray[np.int64], _Floats]:
+def _cells(
+    n: int, mass: float, cells: int = _CELLS, reach: float = _REACH
+) -> tuple[npt.NDArray[np.int64], _Floats]:
     """First counts of the cells of Binomial(n, mass), and the cells' probabilities."""
     from scipy.special import betainc
 
-    spread = _REACH * math.sqrt(n * mass * (1.0 - mass)) + _REACH
+    spread = reach * math.sqrt(n * mass * (1.0 - mass)) + reach
     low, high = max(0.0, n * mass - spread), min(float(n), n * mass + spread)
-    first = np.unique(np.floor(np.linspace(low, high, _CELLS)).astype(np.int64))
+    first = np.unique(np.floor(np.linspace(low, high, cells)).astype(np.int64))
     # P(K >= k), 1 at k = 0; what lies below the first cell is given up.
     tail = np.where(first > 0, betainc(np.maximum(first, 1), n - first + 1.0, mass), 1.0)
     return first, tail - np.append(tail[1:], 0.0)
@@ -142,3 +164,216 @@ def _most(margin: Callable[[int, int], float], k: int, n: int, guess: float) -> 
         share = 0.5 if step % 3 == 2 else at_low / (at_low - at_high)
         point = min(high - 1, max(low + 1, round(low + share * (high - low))))
     return low
+
+
+def certifies(
+    n: int,
+    claim: float,
+    p: float,
+    q: float,
+    delta: float = 0.0,
+    confidence: float = 0.95,
+    cells: int = _FINE,
+) -> float:
+    """The probability that n draws a side certify more than a claim, for an event of known rates.
+
+    ``sum over k of P(K = k) P(K' <= most(k))``, K ~ Binomial(n, p), K' ~ Binomial(n, q), most(k)
+    the largest k' with ``clopper_pearson > claim``: exact where each count has a cell of its own,
+    from below otherwise (a cell counts as its first k).
+
+    Args:
+        n: draws on each side, at least 1.
+        claim: the claimed epsilon.
+        p: probability of the event on the numerator's side.
+        q: its probability on the other side.
+        delta: the delta of the claim.
+        confidence: confidence of the audit.
+        cells: most cells of K.
+
+    Returns:
+        The probability.
+
+    Source:
+        Clopper and Pearson (1934) for the limits; the power of a test by its definition.
+
+    Example:
+        >>> round(certifies(400, 1.0, p=0.5, q=0.1), 4)
+        0.9506
+    """
+    first, weight = _cells(n, p, cells, _WHOLE_REACH)
+    most = _most_of(n, first, claim, delta, (1.0 - confidence) / 2.0)
+    return min(1.0, _certifies(n, most, weight)(q))
+
+
+def _most_of(
+    n: int, first: npt.NDArray[np.int64], claim: float, delta: float, alpha: float
+) -> _Floats:
+    """The largest k' that certifies with each k; -1 if none does.
+
+    The upper limit of k' is below l just where P(Binomial(n, l) <= k') < alpha.
+    """
+    from scipy.special import betaincc, betaincinv, ndtri
+
+    low = np.where(first > 0, betaincinv(np.maximum(first, 1), n - first + 1.0, alpha), 0.0)
+    limit = np.maximum(low - delta, 0.0) * math.exp(-claim)
+
+    def below(most: _Floats) -> npt.NDArray[np.bool_]:
+        tail = betaincc(np.maximum(most, 0.0) + 1.0, np.maximum(n - most, 0.5), limit)
+        found: npt.NDArray[np.bool_] = (most < 0.0) | ((most < n) & (tail < alpha))
+        return found
+
+    z = float(ndtri(alpha))
+    spread = np.sqrt(n * limit * (1.0 - limit))
+    # Cornish and Fisher's first terms; what they miss are a few steps.
+    start = n * limit + z * spread + (z * z - 1.0) * (1.0 - 2.0 * limit) / 6.0 - 0.5
+    most = np.clip(np.floor(start), -1.0, n - 1.0)
+    if float(spread.max()) > _SMOOTH:
+        return np.where(limit > 0.0, np.maximum(most - 1.0, -1.0), -1.0)
+    while (high := ~below(most)).any():
+        most[high] -= 1.0
+    while (more := below(most + 1.0)).any():
+        most[more] += 1.0
+    return np.where(limit > 0.0, most, -1.0)
+
+
+def trials_for(
+    claim: float,
+    rates: Sequence[tuple[float, float]],
+    delta: float = 0.0,
+    confidence: float = 0.95,
+    power: float = 0.95,
+    *,
+    rough: bool = False,
+) -> int | None:
+    """The fewest draws a side that certify more than a claim with a given probability.
+
+    The power rises with n by teeth, for counts are whole numbers; that of the number returned is
+    at least `power`, and one less does not reach it. Above 10^8 draws, and where `rough`, the
+    number is up to a few hundredths too large.
+
+    Args:
+        claim: the claimed epsilon.
+        rates: probabilities (p, q) of the event on the numerator's side and on the other; of
+            several events, each is as likely to be the one that is counted.
+        delta: the delta of the claim.
+        confidence: confidence of the audit.
+        power: probability of the certificate.
+        rough: whether a number for a sentence will do, in a few milliseconds.
+
+    Returns:
+        The number; None where 2**53 are not enough, or none is.
+
+    Example:
+        >>> n = trials_for(1.0, [(0.5, 0.1)])
+        >>> certifies(n, 1.0, 0.5, 0.1) >= 0.95 > certifies(n - 1, 1.0, 0.5, 0.1)
+        True
+    """
+    from scipy.special import ndtri
+
+    each = Counter(rates)
+    starts = [_about(claim, *one, delta, confidence, power) for one in rates]
+    able = sorted(start for start in starts if start is not None)
+    if len(able) <= power * len(starts) and len(able) < len(starts):
+        return None
+    found: int | None = able[len(able) // 2]
+    exact = not rough and found is not None and found < _EXACT_TRIALS
+    # The first search leaves little to the second, which takes far longer for a step.
+    for cells, parts in [(_ROUGH, _LOOSE), (max(_FINE // len(each), 4 * _ROUGH), 1)][: 1 + exact]:
+
+        def margin(n: int, cells: int = cells) -> float:
+            parts = (many * certifies(n, claim, *one, delta, confidence, cells)
+                     for one, many in each.items())  # fmt: skip
+            # On this scale a power is nearly straight in the root of n.
+            return float(ndtri(min(1.0, sum(parts) / len(rates))) - ndtri(power))
+
+        found = None if found is None else _fewest(margin, found, parts)
+    return found
+
+
+def _about(
+    claim: float, p: float, q: float, delta: float, confidence: float, power: float
+) -> int | None:
+    """The number, were counts and limits normal; None beyond all that can be counted."""
+    from scipy.special import ndtri
+
+    if p <= delta or (q > 0.0 and math.log((p - delta) / q) <= claim):
+        return None
+    alpha = (1.0 - confidence) / 2.0
+    # With no k' at all, q's limit is about -ln(alpha)/n.
+    wanted = -math.log(alpha) * math.exp(min(claim, 500.0)) / (p - delta)
+    if q > 0.0:
+        s, s_prime = math.sqrt(p * (1.0 - p)) / (p - delta), math.sqrt((1.0 - q) / q)
+        reach = float(ndtri(power)) * math.hypot(s, s_prime) - float(ndtri(alpha)) * (s + s_prime)
+        wanted = max(wanted, (max(0.0, reach) / (math.log((p - delta) / q) - claim)) ** 2)
+    return math.ceil(wanted) if wanted < _MOST_TRIALS else None
+
+
+def _fewest(margin: Callable[[int], float], start: int, parts: int) -> int | None:
+    """A number at which a margin is not below 0 and one less is, near `start`; None if too large.
+
+    From the start outwards in growing steps, then inwards as in `_most`; up to one of so many
+    parts of it.
+    """
+    step, low, high = 1.01, start, start
+    at_low = at_high = margin(start)
+    while at_high < 0.0:
+        low, at_low, high, step = high, at_high, math.ceil(high * step), step * step
+        if high > _MOST_TRIALS:
+            return None
+        at_high = margin(high)
+    while at_low >= 0.0 and low > 0:
+        high, at_high, low, step = low, at_low, math.floor(low / step), step * step
+        at_low = margin(low) if low else -math.inf
+    for turn in range(200):
+        if high - low <= (1 if parts == 1 else 1 + high // parts):
+            break
+        share = 0.5 if turn % 3 == 2 else at_low / (at_low - at_high)
+        share = share if math.isfinite(share) else 0.5
+        middle = (math.sqrt(low) + share * (math.sqrt(high) - math.sqrt(low))) ** 2
+        point = min(high - 1, max(low + 1, math.ceil(middle)))
+        value = margin(point)
+        if value >= 0.0:
+            high, at_high = point, value
+        else:
+            low, at_low = point, value
+    return high
+
+
+def gaussian_event(
+    claim: float, true_epsilon: float, delta: float, confidence: float, power: float
+) -> tuple[float, float]:
+    """The rates (p, q) of the threshold that shows soonest that Gaussian noise loses too much.
+
+    Outputs above t, N(mu, 1) against N(0, 1) with mu that of the true loss; t from a grid.
+
+    Args:
+        claim: the claimed epsilon.
+        true_epsilon: the true one at the same delta, above the claim.
+        delta: of both, above 0.
+        confidence: confidence of the audit.
+        power: probability of the certificate.
+
+    Returns:
+        The two probabilities; one that shows no more than the claim where no other is found.
+
+    Source:
+        Dong, Roth and Su (2022), section 2.3: the thresholds are the best events of this pair.
+
+    Example:
+        >>> p, q = gaussian_event(1.0, 1.2, 1e-5, 0.95, 0.95)
+        >>> 1.0 < math.log((p - 1e-5) / q) <= 1.2
+        True
+    """
+    from scipy.special import ndtr
+
+    mu = gaussian_mu(true_epsilon, delta)
+    # Where the loss is the true epsilon, the two sides of the inequality meet; the threshold is
+    # looked for around it, in standard deviations.
+    meet = true_epsilon / mu + mu / 2.0
+    grid = np.linspace(meet - 4.0, meet + 4.0, 321)
+    found, best = (float(ndtr(mu - meet)), float(ndtr(-meet))), math.inf
+    for p, q in zip(ndtr(mu - grid).tolist(), ndtr(-grid).tolist(), strict=True):
+        trials = _about(claim, p, q, delta, confidence, power)
+        if trials is not None and trials < best:
+            found, best = (p, q), trials
+    return found

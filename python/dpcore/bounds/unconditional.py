@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -85,6 +86,12 @@ def exact(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> float
     alpha = 1.0 - confidence_level(confidence)
     if max(counts.n, counts.n_prime) > _MOST:
         return clopper_pearson(counts, delta, confidence)
+    return _inverted(counts, delta, alpha)
+
+
+# Each figure of a report asks for the same one again.
+@lru_cache(maxsize=256)
+def _inverted(counts: Counts, delta: float, alpha: float) -> float:
     cut = _order(counts, delta, alpha)
     if cut is None:
         return 0.0

@@ -1,4 +1,8 @@
-"""Calibration: noise for (epsilon, delta), its guards, and what a given noise really buys."""
+"""Calibration: noise for (epsilon, delta), its guards, and what a given noise really buys.
+
+For audits and experiments, not for releasing data: floats that have noise added give the input
+away in their last bits (Mironov 2012), and no generator here is a cryptographic one.
+"""
 
 from .counterexamples import COUNTEREXAMPLES, Counterexample, MaskedWords
 from .dropout import word_dropout
@@ -30,3 +34,8 @@ __all__ = [
     "real_epsilon",
     "word_dropout",
 ]
+
+
+def __dir__() -> list[str]:
+    """Its own names: what it imports can be imported from here too, but is not shown."""
+    return [*__all__]

@@ -18,7 +18,7 @@ from ..errors import choice, instance, invalid, mistyped, real
 from ..hints import hinted
 from ..mechanisms import positive
 from ..mechanisms.callables import name_of
-from ..records import Pair
+from ..records import Pair, Shown
 from ..streams import Rng, sized
 from .dropout import Masks, word_dropout
 from .pure import Floats, generator
@@ -46,7 +46,7 @@ Answer = Callable[[tuple[str, ...], float], Sequence[float]]
 
 @hinted
 @dataclass(frozen=True, slots=True, repr=False)
-class MaskedWords:
+class MaskedWords(Shown):
     """Words of a text are masked at random, then one of finitely many answers is drawn.
 
     Args:
@@ -176,8 +176,8 @@ class MaskedWords:
         return np.where(hidden == wanted, 1.0 / math.comb(words, wanted), 0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Counterexample:
+@dataclass(frozen=True, slots=True, repr=False)
+class Counterexample(Shown):
     """A mechanism with word dropout that loses more than `word_dropout` says, and its twin.
 
     Args:

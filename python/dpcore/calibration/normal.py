@@ -37,7 +37,8 @@ FORMULAS = ("classical", "analytic")
 class GaussianNoise(Record, word="GaussianNoise"):
     """Gaussian noise that was calibrated to (epsilon, delta), and the delta that it really has.
 
-    It is a mechanism with a claim: `dpcore.audit` takes it as it is.
+    It is a mechanism with a claim: `dpcore.audit` takes it as it is. For audits and experiments,
+    not for releasing data: see `dpcore.sample`.
 
     Args:
         sigma: standard deviation of the noise, in the units of the input.
@@ -183,6 +184,8 @@ def gaussian_classical(
 ) -> GaussianNoise:
     """Gaussian noise by the textbook formula, refused where its true delta is above the declared.
 
+    For audits and experiments, not for releasing data: see `dpcore.sample`.
+
     ``sigma = D sqrt(2 ln(1.25 / delta)) / epsilon``, D the sensitivity. The theorem holds for
     epsilon below 1; from there on the true delta decides, and a note says so.
 
@@ -239,7 +242,9 @@ def gaussian_analytic(
 ) -> GaussianNoise:
     """The least Gaussian noise for (epsilon, delta), at any epsilon.
 
-    sigma solves ``gaussian_delta(sigma, epsilon, apart) = delta`` to a relative 1e-12 and
+    For audits and experiments, not for releasing data: see `dpcore.sample`.
+
+    sigma solves ``gaussian_delta(sigma, epsilon, sensitivity) = delta`` to a relative 1e-12 and
     is rounded up until its delta, as computed, is not above the declared one.
 
     Args:

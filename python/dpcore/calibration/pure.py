@@ -25,6 +25,8 @@ Floats = npt.NDArray[np.float64]
 def laplace(epsilon: float, sensitivity: float | Sensitivity) -> float:
     """The scale of Laplace noise, independent in every entry, for pure epsilon.
 
+    For audits and experiments, not for releasing data: see `dpcore.sample`.
+
     ``b = sensitivity / epsilon``.
 
     Args:
@@ -55,6 +57,8 @@ def laplace(epsilon: float, sensitivity: float | Sensitivity) -> float:
 def l2_laplace(epsilon: float, sensitivity: float | Sensitivity) -> L2Laplace:
     """The L2 Laplace mechanism for pure epsilon.
 
+    For audits and experiments, not for releasing data: see `dpcore.sample`.
+
     ``b = sensitivity / epsilon``: the scale does not grow with the dimension, the length of the
     noise does, for its mean is b dim.
 
@@ -84,6 +88,8 @@ def l2_laplace(epsilon: float, sensitivity: float | Sensitivity) -> L2Laplace:
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class L2Laplace(Record, word="L2Laplace"):
     """Additive noise with density proportional to ``exp(-norm2(s) / b)``, in any dimension.
+
+    For audits and experiments, not for releasing data: see `dpcore.sample`.
 
     A uniform direction times a length drawn from Gamma(dim, b). In one dimension it is Laplace
     noise. The privacy loss ``(norm2(y - x') - norm2(y - x)) / b`` is at most the L2 distance of

@@ -31,6 +31,8 @@ Entries = npt.NDArray[np.int64]
 class RandomisedResponse(Record, word="RandomisedResponse"):
     """Every entry stays with probability ``e^epsilon / (e^epsilon + k - 1)``, else it moves.
 
+    For audits and experiments, not for releasing data: its generator is not cryptographic.
+
     An entry that moves takes each of the k - 1 other values with equal probability; entries are
     independent of each other. The loss is epsilon for inputs that differ in one entry, m epsilon
     for m entries.

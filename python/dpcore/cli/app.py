@@ -1,10 +1,11 @@
-"""The command line: `dpcore audit`, `dpcore reproduce` and `dpcore info`.
+"""The command line: `dpcore audit`, `dpcore plan`, `dpcore reproduce` and `dpcore info`.
 
 Imported by the entry points alone: `import dpcore` does not pay for typer.
 """
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Sequence
 from typing import Annotated
@@ -15,8 +16,10 @@ from .. import __version__
 from ..hints import called_here
 from . import help as texts
 from . import options
+from .asking import asking
 from .audits import run
 from .outputs import run as run_outputs
+from .planning import run as run_plan
 from .show import environment, experiment, experiments_list, systems_list
 from .status import NOT_REFUTED, USAGE, Usage, guard, say, usage
 
@@ -49,7 +52,7 @@ def _top(
 
 
 @app.command("audit", help=texts.AUDIT, epilog=texts.AUDIT_END)
-@options.asking(options.Asked)
+@asking(options.Asked)
 def _audit(
     context: typer.Context,
     systems: options.Systems = False,
@@ -63,20 +66,32 @@ def _audit(
         if systems:
             _alone("--list", context, "systems", "as_json", "traceback")
             return systems_list(asked.as_json)
-        return run(asked)
+        return run(asked, context.obj)
 
     raise typer.Exit(guard(work, traceback))
 
 
 @app.command("audit-outputs", help=texts.OUTPUTS, epilog=texts.OUTPUTS_END)
-@options.asking(options.AskedOutputs)
-def _audit_outputs(asked: options.AskedOutputs, traceback: options.Traceback = False) -> None:
+@asking(options.AskedOutputs)
+def _audit_outputs(
+    context: typer.Context,
+    *,
+    asked: options.AskedOutputs,
+    traceback: options.Traceback = False,
+) -> None:
     """Audit outputs that were drawn elsewhere."""
-    raise typer.Exit(guard(lambda: run_outputs(asked), traceback))
+    raise typer.Exit(guard(lambda: run_outputs(asked, context.obj), traceback))
+
+
+@app.command("plan", help=texts.PLAN, epilog=texts.PLAN_END)
+@asking(options.AskedPlan)
+def _plan(asked: options.AskedPlan, traceback: options.Traceback = False) -> None:
+    """How many trials, or canaries, find a violation."""
+    raise typer.Exit(guard(lambda: run_plan(asked), traceback))
 
 
 @app.command("reproduce", help=texts.REPRODUCE, epilog=texts.REPRODUCE_END)
-@options.asking(options.AskedExperiment)
+@asking(options.AskedExperiment)
 def _reproduce(
     context: typer.Context,
     names: options.Names = False,
@@ -137,7 +152,9 @@ def _parse(words: list[str]) -> int:
     command = typer.main.get_command(app)
     try:
         # Not standalone: that mode exits with 1, our "refuted", on errors of its own.
-        status = command.main(words, prog_name="dpcore", standalone_mode=False)
+        # The object that commands are handed is the line itself, which a report keeps.
+        line = shlex.join(["dpcore", *words])
+        status = command.main(words, prog_name="dpcore", standalone_mode=False, obj=line)
     except Exception as error:
         # The parser's own errors know their text and their status.
         describe = getattr(error, "format_message", None)

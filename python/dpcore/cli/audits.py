@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import warnings
+from collections.abc import Iterator
 from dataclasses import MISSING, fields, replace
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import attacks, published
+from ..auditing.provenance import commanded
 from ..auditing.run import Audit, audit
 from ..errors import AssumptionWarning, count, invalid
 from ..events import Vote
@@ -26,6 +28,7 @@ from .status import INTERRUPTED, NO_VERDICT, NOT_REFUTED, REFUTED, Usage, usage
 
 __all__ = [
     "SYSTEMS",
+    "found",
     "run",
 ]
 
@@ -52,7 +55,7 @@ _OF_SYSTEMS = tuple(
 """Options that describe a published system."""
 
 
-def run(asked: Asked) -> int:
+def run(asked: Asked, command: str = "") -> int:
     """Audit what was asked for, print the result, and return the exit status."""
     if asked.target is None:
         raise Usage("name a system or FILE.py:FUNCTION (dpcore audit --list shows the systems)")
@@ -64,20 +67,26 @@ def run(asked: Asked) -> int:
         check_plot(Path(asked.plot))
     if asked.html is not None:
         check_folder("--html", Path(asked.html))
-    if user.is_own(asked.target):
-        path, name = user.split(asked.target)
-        with user.at_work(path):
-            mechanism, pair = _own(asked, asked.target, path, name)
-            report = _audit(asked, mechanism, pair)
-    else:
-        mechanism, pair = _system(asked, asked.target)
+    with found(asked, asked.target) as (mechanism, pair):
         report = _audit(asked, mechanism, pair)
+    report = commanded(report, command)
     deliver(asked, report)
     if report.partial:
         return INTERRUPTED
     if report.checks:
         return NO_VERDICT
     return REFUTED if report.refuted else NOT_REFUTED
+
+
+@contextlib.contextmanager
+def found(asked: Asked, target: str) -> Iterator[tuple[Any, _Pairs]]:
+    """The mechanism that a target names and the pair to audit it on, its own code at work."""
+    if user.is_own(target):
+        path, name = user.split(target)
+        with user.at_work(path):
+            yield _own(asked, target, path, name)
+    else:
+        yield _system(asked, target)
 
 
 def _audit(asked: Asked, mechanism: Any, pair: _Pairs) -> Audit:

@@ -10,6 +10,7 @@ from pathlib import Path
 from ..auditing.recorded.run import OutputsAudit
 from ..auditing.run import Audit
 from ..published import is_native
+from ..report.style import house
 from .options import Asked, AskedOutputs
 from .status import Usage, say
 
@@ -41,9 +42,6 @@ def deliver(asked: Asked, report: Audit) -> None:
     else:
         _print(report)
     _save(asked, report)
-    if asked.html is not None:
-        report.to_html(asked.html)
-        say(f"wrote {asked.html}")
 
 
 def deliver_outputs(asked: AskedOutputs, report: OutputsAudit) -> None:
@@ -58,8 +56,13 @@ def deliver_outputs(asked: AskedOutputs, report: OutputsAudit) -> None:
 def _save(asked: Asked | AskedOutputs, report: Audit | OutputsAudit) -> None:
     if asked.plot is not None:
         sys.stdout.flush()
-        report.plot().savefig(asked.plot)
+        with house() as picture:
+            report.plot(ax=picture)
+            picture.savefig(asked.plot)
         say(f"wrote {asked.plot}")
+    if asked.html is not None:
+        report.to_html(asked.html)
+        say(f"wrote {asked.html}")
 
 
 def _print(report: Audit | OutputsAudit) -> None:

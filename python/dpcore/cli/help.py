@@ -13,9 +13,10 @@ STATUSES = """[bold]Exit status[/bold]
   130  interrupted (Ctrl-C), whatever was counted"""
 
 TOP_END = f"""[bold]Examples[/bold]
-  dpcore audit laplace --epsilon 1 --dim 128 --trials 1e8
+  dpcore audit half-noise --epsilon 1 --dim 128 --patterns one
   dpcore audit noisy.py:release --x 0 --x-prime 1 --claim 0.5
   dpcore audit-outputs with.npy without.npy --rows independent --claim 1
+  dpcore plan --claim 1 --factor 0.9
   dpcore reproduce published-systems --out results
   dpcore info
 
@@ -29,11 +30,14 @@ mechanism is private. Only the report (or the JSON) goes to stdout."""
 
 AUDIT_END = f"""[bold]Examples[/bold]
   dpcore audit --list
-  dpcore audit laplace --epsilon 1 --dim 128 --trials 1e8
-  dpcore audit adept --epsilon 1 --clip 5 --dim 32 --plot adept.png
   dpcore audit laplace --epsilon 1 --x 0,0 --x-prime 0.5,-1 --seed 7
+  dpcore audit adept --epsilon 1 --clip 5 --dim 32 --plot adept.png
+  dpcore audit half-noise --epsilon 1 --dim 128 --patterns one
   dpcore audit half-noise --epsilon 1 --dim 128 --attack coordinatewise
   dpcore audit half-noise --epsilon 1 --stop refuted --html report.html
+
+  Half-noise loses 2, not 1. Of its own pair, which spreads a distance of 1 over
+  128 entries, auto sees .4; all of it where one entry differs (--patterns one).
 
   A mechanism of your own, such as this one in noisy.py:
 
@@ -63,6 +67,22 @@ OUTPUTS_END = f"""[bold]Examples[/bold]
   dpcore audit-outputs scores.csv --label member --rows one_run --claim 8 --delta 1e-5
 
 {STATUSES}"""
+
+PLAN = """How many trials an audit needs to find that a claim is false.
+
+The violation is a true loss or a noise too small by a factor; without either,
+the one that the pilots of a mechanism show. The event is given by its mass or
+chosen by those pilots. For one training run: how many canaries and guesses."""
+
+PLAN_END = """[bold]Examples[/bold]
+  dpcore plan --claim 1 --true-epsilon 1.111 --mass 0.1 --confidence 0.9999
+  dpcore plan --claim 1 --factor 0.9 --plot power.png
+  dpcore plan noisy.py:release --x 0 --x-prime 1 --claim 0.5 --factor 0.9
+  dpcore plan half-noise --epsilon 1
+  dpcore plan --claim 8 --true-epsilon 10 --guesses 1.0
+
+[bold]Exit status[/bold]
+  0 planned, 2 bad usage, 3 the mechanism or dpcore failed, 130 interrupted"""
 
 REPRODUCE = """Remake a figure or table of the papers, by name.
 

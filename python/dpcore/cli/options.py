@@ -6,11 +6,10 @@ does the work calls its argument; `OPTIONS` says how the command line spells it.
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import MISSING, Field, dataclass, field, fields
-from typing import Annotated, Any, Final, TypeVar, get_type_hints
+from dataclasses import dataclass, field, fields
+from typing import Annotated, Any, Final, get_type_hints
 
 import typer
 
@@ -22,15 +21,14 @@ __all__ = [
     "Asked",
     "AskedExperiment",
     "AskedOutputs",
+    "AskedPlan",
+    "Described",
     "Json",
     "Names",
     "Systems",
     "Traceback",
-    "asking",
     "for_call",
 ]
-
-_Asked = TypeVar("_Asked")
 
 
 def _in(panel: str | None, text: str, *names: str, metavar: str | None = None, **more: Any) -> Any:
@@ -56,10 +54,25 @@ Seed = Annotated[
     int | None,
     _in(_RUN, "Repeats a run: rng= in Python. Default: a fresh one, which is reported."),
 ]
+LikeAudit = Annotated[
+    str | None, _in(_ATTACK, "As in dpcore audit. Default: auto.", metavar="NAME")
+]
+Threads = Annotated[
+    int | None, _in(_RUN, "Number of threads. Default: all cores, 1 for your own mechanism.")
+]
 Plot = Annotated[
     str | None, _in(_OUTPUT, "Save a picture, such as audit.png or .svg.", metavar="FILE")
 ]
 Json = Annotated[bool, _in(_OUTPUT, "Print one JSON document, nothing else.", "--json")]
+Html = Annotated[str | None, _in(_OUTPUT, "Save the whole report as one page.", metavar="FILE")]
+Source = Annotated[
+    bool,
+    _in(
+        _OUTPUT,
+        "Keep the mechanism's source text in page and JSON.",
+        "--source/--no-source",
+    ),
+]
 Progress = Annotated[
     bool | None,
     _in(
@@ -75,8 +88,8 @@ Names = Annotated[bool, _in(None, "List the experiments.", "--list")]
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What `dpcore audit` is asked for; None where an option was not given."""
+class Described:
+    """A mechanism and its two inputs; None where an option was not given."""
 
     target: Annotated[
         str | None,
@@ -123,6 +136,20 @@ class Asked:
         str | None, _in(_INPUTS, "First input of a mechanism that takes a text.", metavar="TEXT")
     ] = None
     text_prime: Annotated[str | None, _in(_INPUTS, "Second text.", metavar="TEXT")] = None
+    patterns: Annotated[
+        str | None,
+        _in(
+            _INPUTS,
+            "Choose among the usual pairs in --dim entries: one (entry changes by 1) or all (may).",
+            metavar="WHICH",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class Asked(Described):
+    """What `dpcore audit` is asked for; None where an option was not given."""
+
     claim: Claim = None
     no_claim: NoClaim = False
     delta: Delta = 0.0
@@ -150,14 +177,6 @@ class Asked:
     pilot: Annotated[
         int | None,
         _in(_ATTACK, "Draws a side that choose the event. Default: an eighth of the trials."),
-    ] = None
-    patterns: Annotated[
-        str | None,
-        _in(
-            _INPUTS,
-            "Choose among the usual pairs in --dim entries: one (entry changes by 1) or all (may).",
-            metavar="WHICH",
-        ),
     ] = None
     neighbour: Annotated[
         str | None,
@@ -197,13 +216,10 @@ class Asked:
         ),
     ] = "auto"
     block: Annotated[int | None, _in(_RUN, "Trials in a block, part of what repeats a run.")] = None
-    threads: Annotated[
-        int | None, _in(_RUN, "Number of threads. Default: all cores, 1 for your own mechanism.")
-    ] = None
+    threads: Threads = None
     plot: Plot = None
-    html: Annotated[
-        str | None, _in(_OUTPUT, "Save the whole report as one page.", metavar="FILE")
-    ] = None
+    html: Html = None
+    source: Source = True
     as_json: Json = False
     progress: Progress = None
 
@@ -234,9 +250,7 @@ class AskedOutputs:
     no_claim: NoClaim = False
     delta: Delta = 0.0
     confidence: Confidence = 0.95
-    attack: Annotated[
-        str | None, _in(_ATTACK, "As in dpcore audit. Default: auto.", metavar="NAME")
-    ] = None
+    attack: LikeAudit = None
     bound: Annotated[
         str | None, _in(_ATTACK, "Default: the one that fits the kind of rows.", metavar="NAME")
     ] = None
@@ -259,7 +273,46 @@ class AskedOutputs:
     ] = False
     seed: Seed = None
     plot: Plot = None
+    html: Html = None
+    source: Source = True
     as_json: Json = False
+
+
+@dataclass(frozen=True)
+class AskedPlan(Described):
+    """What `dpcore plan` is asked for; None where an option was not given."""
+
+    claim: Claim = None
+    true_epsilon: Annotated[float | None, _in(_CLAIM, "The true loss that is to be found.")] = None
+    factor: Annotated[
+        float | None,
+        _in(_CLAIM, "Or the scale of the noise over the right one, such as 0.9."),
+    ] = None
+    delta: Delta = 0.0
+    confidence: Confidence = 0.95
+    power: Annotated[float, _in(_CLAIM, "Probability of refuting the claim.")] = 0.95
+    mass: Annotated[
+        float | None,
+        _in(
+            _ATTACK,
+            "Probability of the event on its likelier side. Default: that of Laplace noise, 0.5; "
+            "with a delta, of Gaussian noise.",
+        ),
+    ] = None
+    attack: LikeAudit = None
+    pilot: Annotated[
+        int | None, _in(_ATTACK, "Most draws a side that tell the event's rates. Default: 2^20.")
+    ] = None
+    canaries: Annotated[int | None, _in(_RUN, "For one training run: its canaries.")] = None
+    guesses: Annotated[
+        str | None,
+        _in(_RUN, "And the guesses about them: a number, or a share such as 1.0.", metavar="N"),
+    ] = None
+    seed: Seed = None
+    threads: Threads = None
+    plot: Plot = None
+    as_json: Json = False
+    progress: Progress = None
 
 
 @dataclass(frozen=True)
@@ -293,42 +346,6 @@ class AskedExperiment:
     progress: Progress = None
 
 
-def asking(kind: type[_Asked]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the fields of a class as its options, in the place of its argument `asked`.
-
-    Args:
-        kind: one of the classes above.
-
-    Returns:
-        The decorator.
-    """
-
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        hints = get_type_hints(kind, include_extras=True)
-        spread = [
-            inspect.Parameter(
-                one.name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=_default(one),
-                annotation=hints[one.name],
-            )
-            for one in fields(kind)  # type: ignore[arg-type]
-        ]
-
-        @functools.wraps(command)
-        def run(**given: Any) -> None:
-            command(asked=kind(**{one.name: given.pop(one.name) for one in spread}), **given)
-
-        taken: list[inspect.Parameter] = []
-        for one in inspect.signature(command, eval_str=True).parameters.values():
-            own = one.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-            taken += spread if one.name == "asked" else [own]
-        vars(run)["__signature__"] = inspect.Signature(taken)
-        return run
-
-    return decorate
-
-
 def for_call(asked: Any, function: Callable[..., Any]) -> dict[str, Any]:
     """What was asked for, as far as a function has an argument of that name.
 
@@ -343,16 +360,10 @@ def for_call(asked: Any, function: Callable[..., Any]) -> dict[str, Any]:
     return {one.name: getattr(asked, one.name) for one in fields(asked) if one.name in taken}
 
 
-def _default(one: Field[Any]) -> Any:
-    if one.default_factory is not MISSING:
-        return one.default_factory()
-    return inspect.Parameter.empty if one.default is MISSING else one.default
-
-
 def _spelled() -> dict[str, str]:
     """How every argument is spelled as an option."""
     found = {}
-    for kind in (Asked, AskedOutputs, AskedExperiment):
+    for kind in (Asked, AskedOutputs, AskedPlan, AskedExperiment):
         for name, hint in get_type_hints(kind, include_extras=True).items():
             option = hint.__metadata__[0]
             if isinstance(option, typer.models.OptionInfo):

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from .. import attacks
+from ..auditing.provenance import commanded
 from ..auditing.recorded.run import OutputsAudit, audit_outputs
 from ..errors import AssumptionWarning, invalid
-from .delivering import check_plot, deliver_outputs
+from .delivering import check_folder, check_plot, deliver_outputs
 from .options import AskedOutputs, for_call
 from .status import NO_VERDICT, NOT_REFUTED, REFUTED, Usage, say, usage
 
@@ -20,7 +21,7 @@ __all__ = [
 ]
 
 
-def run(asked: AskedOutputs) -> int:
+def run(asked: AskedOutputs, command: str = "") -> int:
     """Audit the outputs in the files, print the result, and return the exit status."""
     wanted = 2 if asked.label is None else 1
     if len(asked.files) != wanted:
@@ -32,7 +33,9 @@ def run(asked: AskedOutputs) -> int:
         raise Usage("give --claim EPSILON, or --no-claim to estimate only")
     if asked.plot is not None:
         check_plot(Path(asked.plot))
-    report = _audit(asked)
+    if asked.html is not None:
+        check_folder("--html", Path(asked.html))
+    report = commanded(_audit(asked), command)
     for doubt in report.doubts:
         say(f"warning: {doubt}")
     deliver_outputs(asked, report)

@@ -159,6 +159,8 @@ class Guarded:
         if function is not None:
             self.name = label
         self.__qualname__, self.__module__ = label, "__main__"
+        # Where inspect, and the record of how an audit was made, look for the user's own text.
+        self.__wrapped__ = mechanism
 
     def __call__(self, x: Any, size: int, rng: np.random.Generator) -> Any:
         """Outputs as an array: a tensor that cannot become one is the mechanism's failure too.

@@ -20,3 +20,8 @@ __all__ = [
     "line",
     "renyi",
 ]
+
+
+def __dir__() -> list[str]:
+    """Its own names: what it imports can be imported from here too, but is not shown."""
+    return [*__all__]

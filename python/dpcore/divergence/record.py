@@ -181,7 +181,8 @@ class Estimate(Record):
         """D_alpha with error bars, ceiling, certified bound and line; what is not resolved is grey.
 
         Args:
-            ax: a pair of matplotlib axes, one per direction; a new figure if None.
+            ax: a pair of matplotlib axes, one per direction, or one whose place both take; None
+                makes a figure of pyplot, for `plt.show()`.
 
         Returns:
             The figure.
@@ -194,7 +195,8 @@ class Estimate(Record):
         """Running mean and standard deviation over the replicates of a bootstrap or subsampling.
 
         Args:
-            ax: a pair of matplotlib axes, one per direction; a new figure if None.
+            ax: a pair of matplotlib axes, one per direction, or one whose place both take; None
+                makes a figure of pyplot, for `plt.show()`.
 
         Returns:
             The figure: how Gusain and Leith (2025) choose the number of replicates.
@@ -205,6 +207,13 @@ class Estimate(Record):
         from .report.drawing import draw_convergence
 
         return draw_convergence(self, ax)
+
+    def __repr__(self) -> str:
+        """One line: D_1 in both directions, and the orders resolved."""
+        first = " and ".join(f"{value:.4g}" for value in self.kl)
+        orders = " and ".join("none" if a is None else f"{a:.4g}" for a in self.alpha_max)
+        found = f"D_1 = {first} nats, orders resolved to {orders}"
+        return f"<Estimate by {self.method}: {found}, seed={self.seed}>"
 
     def __str__(self) -> str:
         """Belief first, then the curve, the checks and the seed."""

@@ -20,6 +20,7 @@ __all__ = ["SIDES", "Side", "Vote"]
 
 Side = Literal["x_prime", "x"]
 SIDES: Final[tuple[Side, ...]] = get_args(Side)
+"""The inputs that a vote may point to."""
 
 
 @hinted

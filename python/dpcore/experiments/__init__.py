@@ -54,8 +54,8 @@ class Result(Protocol):
     def partial(self) -> bool:
         """True if Ctrl-C ended the experiment early: it then holds what was done."""
 
-    def plot(self) -> Figure:
-        """The picture."""
+    def plot(self, ax: Any = None) -> Figure:
+        """The picture: a figure of pyplot, or drawn on a figure or in the place of axes."""
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data for strict JSON."""
@@ -186,5 +186,5 @@ def reproduce(
     (folder / f"{name}.json").write_text(record + "\n", encoding="utf-8")
     from .drawing import save
 
-    save(result.plot(), folder / name)
+    save(result, folder / name)
     return result

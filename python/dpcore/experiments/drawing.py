@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from ..report import style
+from ..report.style import dressed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["WIDTH", "canvas", "save", "tidy"]
+__all__ = ["WIDTH", "canvas", "dressed", "save", "tidy"]
 
 TEXT, SMALL = 8.0, 7.0
 """Text sizes in points: readable where the picture is printed at its own width."""
@@ -18,11 +21,9 @@ WIDTH = 7.2
 """Width of a picture in inches: the text width of a two-column page."""
 
 
-def canvas(height: float) -> Figure:
+def canvas(height: float, ax: Any = None) -> Figure:
     """An empty picture of the common width, `height` inches high, that lays itself out."""
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(WIDTH, height), layout="constrained")
+    return style.canvas(ax, (WIDTH, height))
 
 
 def tidy(axes: Axes) -> None:
@@ -33,16 +34,15 @@ def tidy(axes: Axes) -> None:
     axes.tick_params(which="minor", length=0)
 
 
-def save(figure: Figure, stem: Path) -> None:
-    """Write `stem`.png and `stem`.svg; one figure always gives the same bytes.
+def save(result: Any, stem: Path) -> None:
+    """Write `stem`.png and `stem`.svg; one result always gives the same bytes.
 
     Args:
-        figure: the picture.
+        result: what an experiment returned.
         stem: path of the files without their endings.
     """
-    import matplotlib
-
-    figure.savefig(stem.with_name(f"{stem.name}.png"), dpi=250)
-    # A date and random element names would make every SVG differ from the last.
-    with matplotlib.rc_context({"svg.hashsalt": "dpcore"}):
+    with style.house() as figure:
+        result.plot(ax=figure)
+        figure.savefig(stem.with_name(f"{stem.name}.png"), dpi=250)
+        # A date would make every SVG differ from the last.
         figure.savefig(stem.with_name(f"{stem.name}.svg"), metadata={"Date": None})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,15 +13,19 @@ from ..auditing.run import Audit, audit
 from ..errors import confidence_level, count, integer, invalid, mistyped
 from ..mechanisms import Native
 from ..progress import Progress
-from ..records import Pair
+from ..records import Pair, Shown
 
-__all__ = ["SEED", "Job", "cell_seed", "check", "gathered", "listed", "own", "run_audits"]
+__all__ = ["SEED", "Job", "Tabled", "cell_seed", "check", "gathered", "listed", "own", "run_audits"]
 
 SEED = 2022
 """The seed of the published files: the year of the paper."""
 
 _Job = TypeVar("_Job")
 _Found = TypeVar("_Found")
+
+
+_VOTE = MajorityVote()
+"""What most experiments remake: the reconstruction attack of the papers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +37,40 @@ class Job:
         pair: its two inputs.
         claim: the epsilon tested.
         key: names the cell; its seed follows from it.
+        attack: what looks at the outputs, by default the vote of the papers.
+        trials: draws on each side, None for the experiment's own.
+        effort: how long a number of the pair takes, in units of what the bar counts.
     """
 
     mechanism: Native
     pair: Pair
     claim: float
     key: str
+    attack: Any = _VOTE
+    trials: int | None = None
+    effort: int = 1
+
+
+class Tabled(Shown):
+    """A result: `repr` says in one line what it holds, `str` is its table."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        """The experiment, and how much of it there is."""
+        name = type(self).__module__.split(".")[-2].replace("_", "-")
+        values = ((field.name, getattr(self, field.name)) for field in fields(self))  # type: ignore[arg-type]
+        parts = [f"{len(value):,} {what}" for what, value in values if isinstance(value, tuple)]
+        ended = ", ended early" if getattr(self, "partial", False) else ""
+        return f"<{type(self).__name__} of {name}: {', '.join(parts)}{ended}>"
+
+    def __str__(self) -> str:
+        """The figures as aligned text."""
+        return str(self.table())
+
+    def table(self) -> str:
+        """The figures as aligned plain text."""
+        raise NotImplementedError(f"{type(self).__name__} has no table")
 
 
 def cell_seed(seed: int, key: str) -> int:
@@ -114,7 +146,7 @@ def run_audits(
         jobs,
         lambda job: _audit(job, config, threads),
         progress,
-        size=lambda job: job.pair.x.size,
+        size=lambda job: job.effort * job.pair.x.size,
         ended=lambda audit: audit.partial,
     )
 
@@ -164,10 +196,9 @@ def _audit(job: Job, config: Any, threads: int | None) -> Audit:
     return audit(
         job.mechanism,
         job.pair,
-        # The experiments remake what the reconstruction attack of the papers sees.
-        attack=MajorityVote(),
+        attack=job.attack,
         claim=job.claim,
-        trials=config.trials,
+        trials=job.trials or config.trials,
         confidence=config.confidence,
         rng=cell_seed(config.seed, job.key),
         threads=threads,

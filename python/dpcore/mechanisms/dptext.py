@@ -46,9 +46,11 @@ def _log_votes(noise: DPTextNoise, a: Logs, up: bool) -> Tails:
         ),
     )
 )
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class DPTextNoise(Primitive):
     """The noise of DPText as published: ``x - b sgn(u) ln(1 - 2 abs(u))``, u uniform on [0, 1).
+
+    For audits and experiments, not for releasing data: see `dpcore.sample`.
 
     u was meant to be centred at 0. As it is, the logarithm is undefined for u above 1/2 and the
     noise is never negative; what happens to the undefined half is the implementation's choice.

@@ -28,9 +28,11 @@ def log_tails(scale: float, a: Logs, up: bool) -> Tails:
         cost=unbounded("one-sided noise: an output below one input is impossible there"),
     )
 )
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Exponential(Primitive):
     """Additive exponential noise: ``x + s``, density ``exp(-s/b) / b`` for s >= 0.
+
+    For audits and experiments, not for releasing data: see `dpcore.sample`.
 
     Never below the input, hence no differential privacy at all between x and a larger x'.
 

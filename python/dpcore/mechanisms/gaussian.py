@@ -38,9 +38,11 @@ def _cost(noise: Gaussian, apart: float) -> Cost:
 
 @hinted
 @with_law(Law(log_votes=_log_votes, support=everywhere, cost=_cost, norm="l2"))
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Gaussian(Primitive):
     """Additive Gaussian noise: ``x + s``, s normal with mean 0 and standard deviation sigma.
+
+    For audits and experiments, not for releasing data: see `dpcore.sample`.
 
     Args:
         sigma: standard deviation of the noise, in the units of x.

@@ -24,9 +24,11 @@ def _log_votes(noise: Identity, a: Logs, up: bool) -> Tails:
         cost=unbounded("no noise: the output is the input"),
     )
 )
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Identity(Primitive):
     """No noise: the output is the input. The "no privacy" end of the scale.
+
+    For audits and experiments, not for releasing data: see `dpcore.sample`.
 
     Source:
         Habernal (2022), section 5, the baseline that copies its input.

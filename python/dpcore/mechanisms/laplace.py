@@ -35,9 +35,11 @@ def _log_votes(noise: Laplace, a: Logs, up: bool) -> Tails:
         cost=lambda noise, apart: over_scale(apart, noise.scale, "l1"),
     )
 )
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Laplace(Primitive):
     """Additive Laplace noise: ``x + s``, density ``exp(-abs(s)/b) / (2b)`` in every entry.
+
+    For audits and experiments, not for releasing data: see `dpcore.sample`.
 
     Args:
         scale: scale b of the noise, in the units of x; mean 0, E[s^2] = 2 b^2.

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..pairs.norms import Norm
+from ..records import Shown
 
 __all__ = [
     "LN2",
@@ -57,8 +58,8 @@ class Cost(NamedTuple):
     mu: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Law:
+@dataclass(frozen=True, slots=True, repr=False)
+class Law(Shown):
     """All that is known of a noise, declared in its file; None is what is not known.
 
     Every entry of an input gets a draw of its own. Whoever asks for a part that is not known says

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from .. import _core
 from ..errors import choice, mistyped, real, vector
+from ..records import Shown
 from ..streams import SAMPLE, Rng, array_for, block_of, seed_of, sized, threads_of
 from .laws import Law, Logs, Tails
 
@@ -43,7 +44,7 @@ def positive(name: str, value: Any) -> float:
     return real(name, value, low=0.0, high=LARGEST, open_low=True)
 
 
-class Native:
+class Native(Shown):
     """What every native mechanism has in common: calling it samples it in the core."""
 
     __slots__ = ()
@@ -113,8 +114,8 @@ def log_votes(noise: Primitive, a: Logs, up: bool) -> Tails | None:
         return None if known is None else known(noise, a, up)
 
 
-@dataclass(frozen=True, slots=True)
-class Clip:
+@dataclass(frozen=True, slots=True, repr=False)
+class Clip(Shown):
     """Shrink a vector onto a ball: ``x min(1, radius / norm(x))``.
 
     Args:
@@ -142,8 +143,8 @@ class Clip:
         object.__setattr__(self, "radius", positive("radius", self.radius))
 
 
-@dataclass(frozen=True, slots=True)
-class Steps:
+@dataclass(frozen=True, slots=True, repr=False)
+class Steps(Shown):
     """What a native mechanism does to one input: ``(clip(x) + noise) * factor``.
 
     Args:

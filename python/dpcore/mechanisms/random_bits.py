@@ -20,9 +20,11 @@ def _log_votes(noise: RandomBits, a: Logs, up: bool) -> Tails:
 
 
 @with_law(Law(log_votes=_log_votes, support=lambda noise: (0.0, 1.0), blind=True))
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RandomBits(Primitive):
     """Fair bits: every output entry is 0.0 or 1.0 with probability 1/2, whatever the input.
+
+    For audits and experiments, not for releasing data: see `dpcore.sample`.
 
     Perfect privacy (epsilon 0): the other end of the scale.
 

@@ -17,10 +17,14 @@ import numpy.typing as npt
 
 from ..errors import choice, flag, invalid, mistyped
 from ..hints import hinted
+from ..progress import beats
+from ..records import Shown
 from ..streams.generators import seeded_globals
 from .answers import objects
 
-__all__ = ["SEEDED", "Raised", "Repeated", "Seeded", "name_of", "repeat", "stack", "symbols"]
+__all__ = [
+    "SEEDED", "Raised", "Repeated", "Seeded", "is_shared", "name_of", "repeat", "stack", "symbols",
+]  # fmt: skip
 
 Seeded = Literal["rng", "global", "own"]
 SEEDED: Final[tuple[Seeded, ...]] = get_args(Seeded)
@@ -31,7 +35,7 @@ _Style = Literal["position", "keyword"]
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Raised:
+class Raised(Shown):
     """The outcome "an exception was raised", which an audit counts like any other output.
 
     It holds the name of the exception's class and nothing else: not the message, which would
@@ -55,7 +59,7 @@ class Raised:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Repeated:
+class Repeated(Shown):
     """A mechanism that calls a function once for every output; `repeat` makes it.
 
     Args:
@@ -116,9 +120,9 @@ class Repeated:
 
     def _answers(self, fn: Callable[[Any], Any], x: Any, size: int) -> list[Any]:
         if not self.catch:
-            return [fn(x) for _ in range(size)]
+            return [fn(x) for _ in beats(size)]
         answers = []
-        for _ in range(size):
+        for _ in beats(size):
             try:
                 answers.append(fn(x))
             except self.catch as error:
@@ -198,6 +202,11 @@ def repeat(
     if thread_safe and found == "global":
         raise invalid("thread_safe", "False with seeded='global'", thread_safe)
     return Repeated(fn, found, kinds, thread_safe)
+
+
+def is_shared(mechanism: Any) -> bool:
+    """Whether threads may share out the calls of a function of one answer."""
+    return isinstance(mechanism, Repeated) and mechanism.thread_safe
 
 
 def name_of(fn: Any) -> str:

@@ -35,7 +35,7 @@ def _level(norm: Norm, radius: float, dim: int, share: float) -> float:
     return level
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class System(Native):
     """What every system has: epsilon, which is its claim, and the facts about that claim.
 
@@ -83,7 +83,7 @@ class System(Native):
         raise NotImplementedError(f"{type(self).__name__} states no pair")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Sensitive(System):
     """Systems calibrated to an L1 sensitivity that the caller states."""
 
@@ -92,13 +92,17 @@ class Sensitive(System):
     norm: ClassVar[str | None] = "l1"
 
     def default_pair(self, dim: int = 2) -> Pair:
-        """Zeros against ``sensitivity / dim`` everywhere: the full L1 distance, never above it."""
+        """Zeros against ``sensitivity / dim`` everywhere: the full L1 distance, never above it.
+
+        In many entries attacks see more of the same loss on a pair that differs in one of them:
+        `dpcore.pairs.patterns(dim, "one")` at sensitivity 1.
+        """
         dim = dimension(dim)
         level = _level("l1", self.sensitivity, dim, float(dim))
         return Pair(np.zeros(dim), np.full(dim, level))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Clipped(System):
     """Systems that clip every input to a ball of radius `clip`, so that any two are neighbours."""
 

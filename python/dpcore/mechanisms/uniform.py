@@ -32,9 +32,11 @@ def _log_votes(noise: Uniform, a: Logs, up: bool) -> Tails:
         cost=unbounded("bounded noise: an output out of reach of one input is impossible there"),
     )
 )
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Uniform(Primitive):
     """Additive uniform noise: ``x + s``, s uniform on [low, high].
+
+    For audits and experiments, not for releasing data: see `dpcore.sample`.
 
     s is ``low + (high - low) u`` with u below 1; it reaches `high` only by rounding.
 

@@ -4,7 +4,7 @@ from .balls import L1, L2, Linf
 from .datasets import AddRemove, Records, Replace
 from .domains import Bounded, Box, Domain, Neighbour
 from .norms import NORMS, dimension, distance, distances
-from .searching import Search, drive, search
+from .searching import Search, Searched, drive, explore, search
 from .usual import WHICH, patterns, zeros_ones
 
 __all__ = [
@@ -21,11 +21,18 @@ __all__ = [
     "Records",
     "Replace",
     "Search",
+    "Searched",
     "dimension",
     "distance",
     "distances",
     "drive",
+    "explore",
     "patterns",
     "search",
     "zeros_ones",
 ]
+
+
+def __dir__() -> list[str]:
+    """Its own names: what it imports can be imported from here too, but is not shown."""
+    return [*__all__]

@@ -14,6 +14,7 @@ __all__ = ["NORMS", "Norm", "dimension", "distance", "distances"]
 
 Norm = Literal["l1", "l2", "linf"]
 NORMS: Final[tuple[Norm, ...]] = get_args(Norm)
+"""The norms in which distances are measured."""
 
 _DIM_END = 2**60
 

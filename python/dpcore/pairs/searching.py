@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import itertools
 import math
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import count, instance, integer, invalid, mistyped
+from ..errors import count, flag, instance, integer, invalid, mistyped, real
 from ..hints import hinted
 from ..records import Pair, Record
 from .datasets import key
 from .domains import Domain, Neighbour, domain_of, neighbour_of
 
-__all__ = ["Search", "drive", "search"]
+__all__ = ["Search", "Searched", "drive", "explore", "search"]
 
 _FEWEST = 8
 """Pairs in a late round: half of them survivors, half new ones."""
@@ -38,6 +39,7 @@ class Search(Record, word="Search"):
         rounds: rounds of pilots, at least 1.
         budget: pilot draws on each side, all pairs and rounds together.
         candidates: pairs in the first round, at least 1.
+        seconds: time that it may take, or None; see `search`.
     """
 
     domain: Domain
@@ -45,9 +47,13 @@ class Search(Record, word="Search"):
     rounds: int = 8
     budget: int = 10**7
     candidates: int = 64
+    seconds: float | None = None
 
     def __post_init__(self) -> None:
         """Check the fields."""
+        if self.seconds is not None:
+            seconds = real("seconds", self.seconds, low=0.0, open_low=True)
+            object.__setattr__(self, "seconds", seconds)
         domain_of(self.domain)
         neighbour_of(self.neighbour)
         for name in ("rounds", "candidates"):
@@ -145,6 +151,33 @@ class Search(Record, word="Search"):
         return found
 
 
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Searched(Record, word="Searched"):
+    """What a search took; the pair that it found is elsewhere.
+
+    Args:
+        evaluations: pilots that were compared, of new pairs and again of good ones.
+        finished: rounds that came to their end.
+        rounds: rounds of the plan.
+        seconds: time that the search might take, or None.
+        ended: True if that time ended it.
+    """
+
+    evaluations: int
+    finished: int
+    rounds: int
+    seconds: float | None
+    ended: bool
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        for name, low in (("evaluations", 1), ("finished", 0), ("rounds", 1)):
+            integer(name, getattr(self, name), low)
+        if self.seconds is not None:
+            real("seconds", self.seconds, low=0.0, open_low=True)
+        flag("ended", self.ended)
+
+
 @hinted
 def search(
     domain: Domain,
@@ -153,6 +186,7 @@ def search(
     rounds: int = 8,
     budget: int | float | str = 10**7,
     candidates: int = 64,
+    seconds: float | None = None,
 ) -> Search:
     """A plan to look for the pair of neighbours on which a mechanism leaks most.
 
@@ -167,6 +201,11 @@ def search(
         rounds: rounds of pilots, at least 1.
         budget: pilot draws on each side, all pairs and rounds together.
         candidates: pairs in the first round, at least 1.
+        seconds: time that the search may take. The first pilot is finished whatever it takes
+            (`budget / (rounds x candidates)` draws a side: give a smaller `budget` where a draw
+            is slow), and none begins that would probably end too late. How far it comes depends
+            on the machine: `Audit.searched` says it, and `Audit.pair` repeats the audit
+            without a search. None takes the time that `budget` draws take.
 
     Returns:
         The plan.
@@ -186,7 +225,7 @@ def search(
         >>> len(pairs), all(plan.neighbour.holds(pair, plan.domain) for pair in pairs)
         (64, True)
     """
-    return Search(domain, neighbour, rounds, count("budget", budget), candidates)
+    return Search(domain, neighbour, rounds, count("budget", budget), candidates, seconds)
 
 
 @hinted
@@ -216,22 +255,86 @@ def drive(plan: Search, evaluate: Callable[[Pair, int], float], rng: np.random.G
         >>> distance(best, "l1") <= 2.0
         True
     """
+    return explore(plan, evaluate, rng)[0]
+
+
+@hinted
+def explore(
+    plan: Search,
+    evaluate: Callable[[Pair, int], float],
+    rng: np.random.Generator,
+    clock: Callable[[], float] = time.monotonic,
+) -> tuple[Pair, Searched]:
+    """Run a search as `drive` does, and say what it took.
+
+    Args:
+        plan: the search.
+        evaluate: as for `drive`.
+        rng: as for `drive`; the pair is a function of it, of the merits and of how many pairs
+            were evaluated, which alone depends on the clock.
+        clock: seconds, read where `plan.seconds` is given.
+
+    Returns:
+        The best pair of the last round begun, and the course of the search.
+
+    Raises:
+        TypeError: as for `drive`.
+        ValueError: as for `drive`.
+
+    Example:
+        >>> from dpcore.pairs import L1, Box
+        >>> plan = search(Box(0, 9, 1), L1(2.0), rounds=3, candidates=8, seconds=2.5)
+        >>> ticks = iter(range(99))
+        >>> explore(plan, lambda pair, size: 0.0, np.random.default_rng(1), ticks.__next__)[1]
+        Searched(evaluations=1, finished=0, rounds=3, seconds=2.5, ended=True)
+    """
     instance("plan", plan, Search)
     if not callable(evaluate):
         raise mistyped("evaluate", "a callable (pair, size) -> merit", evaluate)
     pool = plan.start(rng)
-    known = list(pool)
-    rounds = plan.schedule()
+    known, best_pair, evaluations = list(pool), pool[0], 0
+    rounds, watch = plan.schedule(), _Watch(plan.seconds, clock)
     for number, (_, size) in enumerate(rounds):
-        merits = [(pair, _merit(evaluate(pair, size))) for pair in pool]
+        merits: list[tuple[Pair, float]] = []
+        for pair in pool:
+            if watch.ends_before(size):
+                break
+            merits.append((pair, _merit(evaluate(pair, size))))
+            watch.took(size)
         ranked = sorted(merits, key=lambda found: -found[1])
+        best_pair = ranked[0][0] if ranked else best_pair
+        evaluations += len(merits)
+        if len(merits) < len(pool):
+            course = evaluations, number, len(rounds), plan.seconds, True
+            return best_pair, Searched(*course)
         if number + 1 < len(rounds):
             width = rounds[number + 1][0]
             best = ranked[: (width + 1) // 2]
             fresh = plan.propose(best, rng, width - len(best), known)
             known += fresh
             pool = [*(pair for pair, _ in best), *fresh]
-    return ranked[0][0]
+    return best_pair, Searched(evaluations, len(rounds), len(rounds), plan.seconds, False)
+
+
+class _Watch:
+    """The time that a search has: no pilot begins that would probably end too late."""
+
+    def __init__(self, seconds: float | None, clock: Callable[[], float]) -> None:
+        self._seconds, self._clock = seconds, clock
+        self._begun = self._last = 0.0 if seconds is None else clock()
+        self._each = 0.0
+
+    def ends_before(self, size: int) -> bool:
+        """Whether the time ends before a pilot of that size does; not before the first one."""
+        if self._seconds is None or self._last == self._begun:
+            return False
+        return self._last - self._begun + size * self._each > self._seconds
+
+    def took(self, size: int) -> None:
+        """A pilot of that size is done."""
+        if self._seconds is not None:
+            now = self._clock()
+            self._each, self._last = (now - self._last) / size, now
 
 
 def _merit(value: float) -> float:

@@ -18,6 +18,7 @@ Floats = npt.NDArray[np.float64]
 
 Which = Literal["one", "all"]
 WHICH: Final[tuple[Which, ...]] = get_args(Which)
+"""Which entries `patterns` changes: one, or all of them."""
 
 
 @hinted
@@ -56,6 +57,10 @@ def patterns(dim: int, which: Which) -> tuple[Pair, ...]:
     numerator, so a pair is not listed twice for its two orders; in few dimensions several
     patterns are one pair, which is listed once.
 
+    Of two pairs at one L1 distance an attack sees most on the one that differs in a single entry:
+    in the example noise a tenth too small (its loss is 1.11 on both) is refuted there, and hardly
+    seen where the distance is spread over 128 entries.
+
     Args:
         dim: number of entries, at least 1.
         which: "one" if neighbours differ in one entry, "all" if every entry may differ. There
@@ -77,6 +82,13 @@ def patterns(dim: int, which: Which) -> tuple[Pair, ...]:
         [[0.0, 1.0, 1.0], [2.0, 1.0, 1.0]]
         >>> [len(patterns(dim, "all")) for dim in (1, 2, 5)]
         [2, 7, 8]
+        >>> import dpcore
+        >>> spread = Pair(np.zeros(128), np.full(128, 1 / 128))
+        >>> for pair in (patterns(128, "one"), spread):
+        ...     report = dpcore.audit(dpcore.Laplace(0.9), pair, claim=1.0, trials=10**5, rng=7)
+        ...     print(f"{report.epsilon_lower:.2f} {report.verdict}")
+        1.10 refuted
+        0.07 not refuted by this attack
     """
     dim = dimension(dim)
     choice("which", which, WHICH)

@@ -1,42 +1,119 @@
-"""Pictures of what a score tells: the trade-off band and the certified privacy profile."""
+"""Pictures of an audit: its figures on one axis, the trade-off band, the privacy profile."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..results.audits import Audit
-from .text import BLUE, GREY, INK, RED
+from ..results.recorded import OutputsAudit
+from .style import axes_of, colour, ground, ink, share, thin, whole
+from .text import epsilon
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _POINTS = 400
 
 
-def tradeoff_figure(audit: Audit) -> Figure:
-    """The upper confidence band on the trade-off function, against what the claim allows."""
-    from matplotlib.figure import Figure
+def figure(audit: Audit | OutputsAudit, ax: Any = None) -> Figure:
+    """What is certified, estimated, exact and claimed, on one axis."""
+    axes = axes_of(ax, share(1.0, 0.55))
+    apart = audit.pair.distance if audit.delta else 1.0
+    claim = None if audit.claim is None else audit.claim * apart
+    figures = [audit.epsilon_lower, audit.epsilon_hat, audit.exact, claim]
+    finite = [value for value in figures if value is not None and math.isfinite(value)]
+    right = 1.25 * max([*finite, 0.1])
+    if not audit.checks:
+        bar = colour(1 if audit.refuted else 0)
+        axes.barh([2], [audit.epsilon_lower], height=0.5, color=bar)
+    _mark(axes, 1, audit.epsilon_hat, right, ink(), "o")
+    labels = {2: "certified", 1: "estimate"}
+    if audit.exact is not None:
+        _mark(axes, 0, audit.exact, right, colour(2), "D")
+        labels[0] = "closed form"
+    low = min(labels) - 0.9
+    if claim is not None:
+        axes.axvline(claim, color=ink(), linestyle="--")
+        axes.annotate(
+            f"claim {claim:g}", (claim, low), (4, 3), textcoords="offset points", va="bottom"
+        )
+    certified = "no bound holds" if audit.checks else epsilon(audit.epsilon_lower)
+    _label(axes, audit.epsilon_lower, 2, certified)
+    axes.set(xlim=(0, right), ylim=(low, 2.6), xlabel="privacy loss epsilon")
+    axes.set_yticks(list(labels), list(labels.values()))
+    verdict = "invalid: no bound holds" if audit.checks else audit.verdict
+    axes.set_title(f"{_wrapped(audit.name)}\n{verdict}", loc="left", fontsize="medium")
+    thin(axes)
+    return whole(axes.figure)
 
+
+def _wrapped(name: str) -> str:
+    # A pair of dollars would be read as mathematics.
+    name = name.replace("$", r"\$")
+    return name if len(name) <= 60 else f"{name[:57]}..."
+
+
+def _label(axes: Axes, value: float, row: float, words: str) -> None:
+    """Words to the right of a point, on the ground's colour in case the claim's line runs there."""
+    axes.annotate(
+        words, (value, row), (7, 0), textcoords="offset points", va="center", bbox=ground(axes)
+    )
+
+
+def _mark(axes: Axes, row: float, value: float, right: float, hue: Any, marker: str) -> None:
+    """One figure as a point; an infinite one as an arrow that leaves the picture."""
+    if math.isfinite(value):
+        axes.plot([value], [row], marker, color=hue)
+        _label(axes, value, row, epsilon(value))
+        return
+    tip = {"arrowstyle": "->", "color": hue, "lw": 1.5}
+    axes.annotate("", (right, row), (0.86 * right, row), arrowprops=tip)
+    axes.text(0.85 * right, row, "infinite", va="center", ha="right")
+
+
+def tradeoff_figure(audit: Audit, ax: Any = None) -> Figure:
+    """The upper confidence band on the trade-off function, against what the claim allows."""
+    axes = axes_of(ax, share(0.8, 1.0))
     band = audit.tradeoff
-    picture = Figure(figsize=(5.0, 4.6), layout="constrained")
-    axes = picture.subplots()
     errors = np.linspace(0.0, 1.0, _POINTS)
     upper = band.at(errors)
-    axes.fill_between(errors, upper, 1.0, step=None, color=GREY, alpha=0.18, linewidth=0)
-    axes.plot(errors, upper, color=BLUE, label=f"upper band, {100 * audit.confidence:g} %")
-    axes.plot([0, 1], [1, 0], color=GREY, linewidth=0.8, label="no information")
+    hue = colour(0)
+    axes.fill_between(errors, upper, 1.0, step=None, color=hue, alpha=0.15, linewidth=0)
+    axes.plot(errors, upper, color=hue)
+    words = f"ruled out:\nabove the band, {100 * audit.confidence:g} %"
+    axes.text(0.97, 0.97, words, ha="right", va="top")
+    axes.plot([0, 1], [1, 0], color=ink(), alpha=0.5, linewidth=0.8)
+    turned: dict[str, Any] = {"rotation": -45, "rotation_mode": "anchor", "fontsize": "small"}
+    axes.annotate(
+        "no information", (0.62, 0.38), (2, 2), textcoords="offset points", ha="center",
+        va="bottom", alpha=0.8, **turned,
+    )  # fmt: skip
     if audit.claim is not None:
-        label = f"claim {audit.claim:g}"
-        axes.plot(errors, _allowed(audit, errors), color=INK, linestyle="--", label=label)
+        axes.plot(errors, _allowed(audit, errors), color=ink(), linestyle="--")
+        _at_the_bend(axes, audit)
     axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="type I error", ylabel="type II error")
-    axes.set_title("Trade-off function: it lies at or below the band", loc="left", fontsize=10)
+    title = "Trade-off function: at or below the band"
+    axes.set_title(title, loc="left", fontsize="medium")
     axes.set_aspect("equal")
-    axes.legend(frameon=False, loc="upper right")
-    axes.spines[["top", "right"]].set_visible(False)
-    return picture
+    thin(axes)
+    return whole(axes.figure)
+
+
+def _at_the_bend(axes: Axes, audit: Audit) -> None:
+    """The claim's name where its curve bends: below it, or where the band or an axis is near."""
+    assert audit.claim is not None
+    bend = (1.0 - audit.delta) / (1.0 + math.exp(min(700.0, audit.claim * audit.pair.distance)))
+    if bend > 0.22 and float(np.asarray(audit.tradeoff.at(np.array([bend])))[0]) >= bend:
+        place: dict[str, Any] = {"xytext": (-3, -3), "textcoords": "offset points", "va": "top"}
+        axes.annotate(f"claim {audit.claim:g}", (bend, bend), ha="right", **place)
+        return
+    # Nothing is drawn beyond the line of no information.
+    leader = {"arrowstyle": "-", "color": ink(), "lw": 0.6, "alpha": 0.6}
+    axes.annotate(f"claim {audit.claim:g}", (bend, bend), (0.55, 0.7), arrowprops=leader)
 
 
 def _allowed(audit: Audit, errors: np.ndarray) -> np.ndarray:
@@ -52,33 +129,34 @@ def _allowed(audit: Audit, errors: np.ndarray) -> np.ndarray:
     return np.maximum(0.0, np.maximum(first, second))
 
 
-def profile_figure(audit: Audit) -> Figure:
+def profile_figure(audit: Audit, ax: Any = None) -> Figure:
     """The certified lower bound on delta at every epsilon."""
-    from matplotlib.figure import Figure
-
+    axes = axes_of(ax, share(1.0, 0.8))
     band = audit.tradeoff
-    picture = Figure(figsize=(6.0, 3.6), layout="constrained")
-    axes = picture.subplots()
-    whole = 0.0 if audit.claim is None else audit.claim * audit.pair.distance
-    right = 1.3 * max(audit.epsilon_lower, whole, 0.2)
+    claimed = 0.0 if audit.claim is None else audit.claim * audit.pair.distance
+    right = 1.3 * max(audit.epsilon_lower, claimed, 0.2)
     epsilons = np.linspace(0.0, right, _POINTS)
     deltas = np.asarray(band.delta(epsilons))
     shown = deltas > 0.0
-    axes.fill_between(epsilons[shown], 0.0, deltas[shown], color=BLUE, alpha=0.15, linewidth=0)
-    axes.plot(epsilons[shown], deltas[shown], color=BLUE, label="certified: delta is at least this")
+    hue = colour(0)
+    axes.fill_between(epsilons[shown], 0.0, deltas[shown], color=hue, alpha=0.15, linewidth=0)
+    axes.plot(epsilons[shown], deltas[shown], color=hue)
+    # The curve falls: above it on the right nothing else is drawn.
+    words = f"delta is at least the line\n({100 * audit.confidence:g} % confidence)"
+    axes.text(0.98, 0.97, words, transform=axes.transAxes, ha="right", va="top")
     if audit.claim is not None:
-        label = f"claim ({audit.claim:g}, {audit.delta:g})"
         least = float(deltas[shown].min()) if shown.any() else 1e-6
         height = audit.delta if audit.delta > 0.0 else least
         marker = "o" if audit.delta > 0.0 else "v"
-        axes.plot([whole], [height], marker, color=RED, label=label, linestyle="none")
+        axes.plot([claimed], [height], marker, color=colour(1), clip_on=False, zorder=3)
+        axes.annotate(
+            f"claim ({audit.claim:g}, {audit.delta:g})", (claimed, height), (7, 4),
+            textcoords="offset points", va="bottom",
+        )  # fmt: skip
     if shown.any():
         axes.set_yscale("log")
     axes.set(xlim=(0, right), xlabel="epsilon", ylabel="delta")
-    title = (
-        f"Privacy profile: no (epsilon, delta) below the line holds ({100 * audit.confidence:g} %)"
-    )
-    axes.set_title(title, loc="left", fontsize=10)
-    axes.legend(loc="best", frameon=False)
-    axes.spines[["top", "right"]].set_visible(False)
-    return picture
+    title = "Privacy profile: no (epsilon, delta) below the line holds"
+    axes.set_title(title, loc="left", fontsize="medium")
+    thin(axes)
+    return whole(axes.figure)

@@ -150,6 +150,7 @@ def plain(audit: Audit) -> dict[str, Any]:
     record.update({f.name: encode(getattr(audit, f.name)) for f in fields(audit)})
     record["seed"] = str(audit.seed)
     record["derived"] = {name: encode(getattr(audit, name)) for name in _DERIVED}
+    record["derived"]["source_sha256"] = [one.sha256 for one in audit.provenance]
     apart = distances(audit.pair)
     record["derived"]["distances"] = {name: encode(value) for name, value in apart.items()} or None
     record["derived"]["neighbours"] = neighbours(audit)

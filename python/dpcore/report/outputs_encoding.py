@@ -29,6 +29,7 @@ def plain(audit: OutputsAudit) -> dict[str, Any]:
     record["evidence"] = {f.name: getattr(evidence, f.name) for f in fields(evidence)}
     record["seed"] = str(audit.seed)
     record["derived"] = {name: encoding.encode(getattr(audit, name)) for name in _DERIVED}
+    record["derived"]["source_sha256"] = [one.sha256 for one in audit.provenance]
     record["derived"]["witness"] = dict(audit.lines())["witness"]
     return record
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from ..bounds.declaration import declared
 from ..results.guesses import BOUNDS, ROWS, Guesses
 from ..results.recorded import OutputsAudit
-from .next_step import more_rows
-from .text import as_table, claimed, counted, epsilon
+from .next_step import more_rows, size_for_a_tenth
+from .short import card
+from .text import claimed, counted, epsilon
 
 
 def rows(audit: OutputsAudit) -> list[tuple[str, str]]:
@@ -29,6 +30,7 @@ def rows(audit: OutputsAudit) -> list[tuple[str, str]]:
         ("rows", _kind(audit)),
         ("seed", f"{audit.seed} ({_used(audit)})"),
         *(("needed", step) for step in (more_rows(audit),) if step),
+        *(("plan", size) for size in (size_for_a_tenth(audit),) if size),
         *(("note", note) for note in audit.notes),
     ]
 
@@ -39,8 +41,8 @@ def text(audit: OutputsAudit) -> str:
 
 
 def html(audit: OutputsAudit) -> str:
-    """The report as an HTML table for a notebook."""
-    return as_table(audit.name, audit.refuted, audit.lines())
+    """The report as HTML for a notebook."""
+    return card(audit.name, audit.lines(), audit.refuted)
 
 
 def witness(audit: OutputsAudit) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import html
 import io
 import json
-import math
 import os
 import platform
 import re
@@ -19,11 +18,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._core import __version__
-from ..bounds import limits
 from ..results.audits import Audit
 from ..results.recorded import OutputsAudit
 from . import text as report
+from .made import made
+from .proof import steps, steps_of_outputs
 from .script import code
+from .style import BLUE, GREY, RED, house
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -92,6 +93,7 @@ pre { margin: 0; padding: 0.75rem 0.9rem; background: var(--panel); border-radiu
   font: 0.875rem/1.5 ui-monospace, monospace; white-space: pre-wrap }
 li { margin: 0.4rem 0 }
 summary { cursor: pointer; margin-bottom: 0.5rem }
+table + details { margin-top: 0.75rem }
 @media (max-width: 40rem) {
   .wide { display: none }
   .narrow { display: block }
@@ -127,6 +129,7 @@ def page(audit: Audit, path: str | os.PathLike[str] | None = None) -> str:
         ("Counts", _counts(audit)),
         ("How the bound is proved", _proof(audit)),
         ("Repeat it", f"<pre><code>{_text(code(audit))}</code></pre>"),
+        ("How this was made", _made(audit)),
         ("Data", _data(audit)),
     ]
     return _saved(_document(audit, sections, _footer(audit)), path)
@@ -137,9 +140,12 @@ def page_of_outputs(audit: OutputsAudit, path: str | os.PathLike[str] | None = N
     sections = [
         ("Pictures", _pictures(audit)),
         ("Report", _table(audit.lines())),
+        *([("Counts", _counts(audit))] if audit.counts is not None else []),
+        ("How the bound is proved", _proof(audit)),
+        ("How this was made", _made(audit)),
         ("Data", _data(audit)),
     ]
-    return _saved(_document(audit, sections, _made(audit)), path)
+    return _saved(_document(audit, sections, _versions(audit)), path)
 
 
 def _saved(text: str, path: str | os.PathLike[str] | None) -> str:
@@ -182,7 +188,7 @@ def _text(words: object) -> str:
 
 def _head(audit: _Result) -> str:
     # Not green: a claim that stands is not a claim that was proved.
-    colour = {None: report.GREY, True: report.RED, False: report.BLUE}[audit.refuted]
+    colour = {None: GREY, True: RED, False: BLUE}[audit.refuted]
     verdict = _text(audit.verdict)
     if audit.refuted:
         verdict = f"<strong>{verdict}</strong>"
@@ -219,14 +225,15 @@ def _table(rows: list[tuple[str, str]]) -> str:
     return f'<table class="rows">\n<tbody>\n{lines}\n</tbody>\n</table>'
 
 
-def _counts(audit: Audit) -> str:
+def _counts(audit: _Result) -> str:
     c = audit.counts
+    assert c is not None
     table = [
         ("event happened", f"{c.k:,}", f"{c.k_prime:,}"),
         ("draws", f"{c.n:,}", f"{c.n_prime:,}"),
         ("share", f"{c.k / c.n:.6g}", f"{c.k_prime / c.n_prime:.6g}"),
     ]
-    if audit.nan or audit.nan_prime:
+    if isinstance(audit, Audit) and (audit.nan or audit.nan_prime):
         table.append(("NaN entries", f"{audit.nan:,}", f"{audit.nan_prime:,}"))
     lines = "\n".join(
         f'<tr><th scope="row">{label}</th><td>{on_x}</td><td>{on_x_prime}</td></tr>'
@@ -240,68 +247,22 @@ def _counts(audit: Audit) -> str:
     )
 
 
-def _proof(audit: Audit) -> str:
-    """The four steps from pilot draws to the bound, with the numbers of this audit."""
-    counts, level = audit.bound_counts, f"{100 * audit.confidence:g} %"
-    up, down = ("x", "x'") if audit.direction == "x" else ("x'", "x")
-    pilot = (
-        f"on {audit.pilot:,} pilot draws a side, which were then thrown away"
-        if audit.pilot
-        else "by rule, without a look at any draw"
-    )
+def _proof(audit: _Result) -> str:
+    """The steps from pilot draws to the bound, or why no bound holds."""
+    proof = steps(audit) if isinstance(audit, Audit) else steps_of_outputs(audit)
+    shown = "\n".join(f"<li>{_text(said)}</li>" for said in audit.checks or proof)
     if audit.checks:
-        reasons = "\n".join(f"<li>{_text(said)}</li>" for said in audit.checks)
-        return f"<p>{_INVALID}</p>\n<ol>\n{reasons}\n</ol>"
-    steps = [
-        f"The event E and the side of the numerator, {up}, were chosen {pilot}.",
-        f"On fresh draws E happened {counts.k:,} times in {counts.n:,} on {up} and "
-        f"{counts.k_prime:,} times in {counts.n_prime:,} on {down}.",
-        *_quotient(audit, up, down, level),
-    ]
-    if audit.claim is not None:
-        steps.append(_comparison(audit))
-    shown = "\n".join(f"<li>{_text(step)}</li>" for step in steps)
+        return f"<p>{_INVALID}</p>\n<ol>\n{shown}\n</ol>"
+    taken = "The draws are taken to be independent."
+    if isinstance(audit, OutputsAudit) and audit.counts is None:
+        taken = "Each canary is taken to have been included by a fair coin of its own."
+    elif isinstance(audit, OutputsAudit) and audit.paired:
+        taken = "The rows of each side are taken to be independent of one another."
     return (
         f"<ol>\n{shown}\n</ol>\n"
-        '<p class="soft">The draws are taken to be independent. The statement is about this audit '
-        "on its own, not about the best of many.</p>"
+        f'<p class="soft">{taken} The statement is about this audit on its own, not about the best '
+        "of many.</p>"
     )
-
-
-def _quotient(audit: Audit, up: str, down: str, level: str) -> list[str]:
-    """The two limits and their quotient, where these are what the audit's bound rests on."""
-    counts, alpha = audit.bound_counts, (1.0 - audit.confidence) / 2.0
-    p_low = limits(counts.k, counts.n, alpha)[0]
-    q_high = limits(counts.k_prime, counts.n_prime, alpha)[1]
-    value = math.log((p_low - audit.delta) / q_high) if p_low > audit.delta else -math.inf
-    apart = 1.0 if audit.delta else audit.pair.distance
-    if not math.isclose(max(0.0, value) / apart, audit.epsilon_lower, rel_tol=1e-9, abs_tol=1e-12):
-        # Another bound than the quotient of two limits.
-        return [f"With {level} confidence epsilon >= {report.epsilon(audit.epsilon_lower)}."]
-    top = f"({p_low:.6g} - {audit.delta:g})" if audit.delta else f"{p_low:.6g}"
-    limit = (
-        f"With probability at least {level} both hold: P(E | {up}) >= {p_low:.6g} and "
-        f"P(E | {down}) <= {q_high:.6g}, the one-sided Clopper-Pearson limits at {alpha:.6g} each."
-    )
-    law = (
-        f"(epsilon, delta)-differential privacy says P(E | {up}) <= e^epsilon P(E | {down}) + "
-        f"delta, so epsilon >= ln({top} / {q_high:.6g})"
-    )
-    if value <= 0.0:
-        return [limit, f"{law}, which is not above 0: nothing is certified."]
-    result = f" = {value:.4f}"
-    if apart != 1.0:
-        result += f"; over the distance {apart:g} that is {report.epsilon(audit.epsilon_lower)}"
-    return [limit, f"{law}{result}."]
-
-
-def _comparison(audit: Audit) -> str:
-    claim, apart = audit.claim or 0.0, audit.pair.distance
-    claimed = f"the claim {claim:g}"
-    if audit.delta and apart != 1.0:
-        claimed += f" x distance {apart:g} = {claim * apart:g}"
-    relation = "exceeds" if audit.refuted else "does not exceed"
-    return f"The certified {report.epsilon(audit.epsilon_lower)} {relation} {claimed}."
 
 
 def _pictures(audit: _Result) -> str:
@@ -335,17 +296,12 @@ def _described(audit: _Result) -> str:
 
 def _svg(audit: _Result, name: str, size: tuple[float, float], prefix: str) -> str:
     """One picture as an SVG element, or nothing where the audit has no such picture."""
-    import matplotlib
-
     draw: Any = getattr(audit, name, None)
     if draw is None:
         return ""
-    with matplotlib.rc_context():
-        # A user's own style, such as white on black, would not fit the page.
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "dpcore"})
+    with house(letters="none") as figure:
         try:
-            figure: Figure = draw()
+            draw(ax=figure)
         except ValueError:
             return ""
         figure.set_size_inches(size)
@@ -370,6 +326,21 @@ def _element(figure: Figure, prefix: str) -> str:
     return _UNKNOWN.sub("\ufffd", drawing.strip())
 
 
+def _made(audit: _Result) -> str:
+    """How every run was made; a text that several of them had is shown once."""
+    parts, shown = [], set()
+    for number, one in enumerate(audit.provenance, 1):
+        if len(audit.provenance) > 1:
+            parts.append(f"<h3>Run {number} of {len(audit.provenance)}</h3>")
+        parts.append(_table(made(one)))
+        if one.source and one.source not in shown:
+            shown.add(one.source)
+            summary = f"<summary>Source text of {_text(one.origin)}</summary>"
+            text = f"<pre><code>{_text(one.source)}</code></pre>"
+            parts.append(f"<details>\n{summary}\n{text}\n</details>")
+    return "\n".join(parts) or '<p class="soft">This record does not tell.</p>'
+
+
 def _data(audit: _Result) -> str:
     # One line for each field, so that two audits can be compared line by line.
     fields = [
@@ -387,11 +358,11 @@ def _data(audit: _Result) -> str:
     )
 
 
-def _made(audit: _Result) -> str:
+def _versions(audit: _Result) -> str:
     versions = f"dpcore {__version__}, numpy {np.__version__}, Python {platform.python_version()}"
     return f'<p class="soft">Seed {audit.seed}. Page made with {_text(versions)}.</p>'
 
 
 def _footer(audit: Audit) -> str:
     time = report.text(audit).splitlines()[-1].strip().removeprefix("time").strip()
-    return f'{_made(audit)}\n<p class="soft">Time: {_text(time)}</p>'
+    return f'{_versions(audit)}\n<p class="soft">Time: {_text(time)}</p>'

@@ -15,6 +15,7 @@ from ..bounds.declaration import declared
 from ..pairs.comparing import same
 from ..published import SYSTEMS, is_native
 from ..results.audits import Audit
+from ..results.provenance import LEFT_OUT
 from ..streams import block_of
 
 _MOST_ENTRIES = 16
@@ -112,6 +113,7 @@ def keywords(audit: Audit) -> list[list[str]]:
     common += ["floats=True"] if audit.floats else []
     common += [f"neighbour={neighbour_expression(audit) or 'neighbour'}"] * bool(audit.neighbour)
     common += ["null=True"] if same(audit.pair.x, audit.pair.x_prime) else []
+    common += ["source=False"] * any(one.origin == LEFT_OUT for one in audit.provenance)
     found = []
     for start, stop in audit.ranges:
         trials = [f"trials={stop - start}", *([f"start={start}"] if start else [])]

@@ -1,10 +1,9 @@
-"""How an audit is shown: text, HTML and a picture."""
+"""How an audit is shown: text and HTML."""
 
 from __future__ import annotations
 
-import html as markup
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,15 +14,10 @@ from ..records import Counts
 from ..results.audits import Audit
 from ..results.certificate import level
 from ..results.recorded import OutputsAudit
+from ..sampling.slicing import shared_block
 from . import distances
-from .next_step import next_step
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-# Okabe and Ito's palette: told apart with any colour vision.
-INK, BLUE, GREEN, RED, GREY = "#222222", "#0072B2", "#009E73", "#D55E00", "#6A6A6A"
+from .next_step import next_step, size_for_a_tenth
+from .short import card
 
 
 def epsilon(value: float | None) -> str:
@@ -58,18 +52,22 @@ def rows(audit: Audit) -> list[tuple[str, str]]:
         ("counts", counted(audit.counts)),
         *_pooled(audit),
         ("pair", f"x = {_short(audit.pair.x)}, x' = {_short(audit.pair.x_prime)}"),
+        *_search(audit),
         *distances.rows(audit),
     ]
     if audit.nan or audit.nan_prime:
         table.append(("NaN entries", f"{audit.nan:,} on x, {audit.nan_prime:,} on x'"))
     if audit.floating_point is not None and not audit.checks:
-        table.append(("rounding", _floats(audit)))
+        table += [("rounding", _floats(audit)), ("meaning", ROUNDING)]
     table.append(("seed", _seed(audit)))
     if audit.runs_on:
         table.append(("device", audit.runs_on))
     needed = next_step(audit)
     if needed:
         table.append(("needed", needed))
+    planned = size_for_a_tenth(audit)
+    if planned:
+        table.append(("plan", planned))
     notes = (explanation(audit), by_itself(audit), audit.power, *audit.notes, *audit.checks)
     return [*table, *(("note", note) for note in notes if note)]
 
@@ -81,6 +79,16 @@ def _declared(audit: Audit) -> str:
     return f"{loss}{at} for this pair (computed from the declared noise, not certified)"
 
 
+def _search(audit: Audit) -> list[tuple[str, str]]:
+    """What the search for the pair took."""
+    found = audit.searched
+    if found is None:
+        return []
+    rounds = f"{found.finished} of {_many(found.rounds, 'round')} finished"
+    ended = f": its {found.seconds:g} s were over" if found.ended else ""
+    return [("search", f"{_many(found.evaluations, 'pilot')} compared, {rounds}{ended}")]
+
+
 def by_itself(audit: Audit) -> str:
     """That the bound and the floating-point finding do not hold jointly, where there are two."""
     if audit.floating_point is None or audit.floats or audit.checks:
@@ -88,6 +96,13 @@ def by_itself(audit: Audit) -> str:
     certainty = f"{100 * audit.confidence:g} %"
     return f"the rows certified and rounding hold at {certainty} each by itself, not both at once"
 
+
+ROUNDING = (
+    "the last bits of raw floats give the input away, as they do for every textbook sampler of "
+    "continuous noise (Mironov 2012): where outputs are released, round them to a coarse grid or "
+    "draw discrete noise"
+)
+"""What a floating-point finding says, and what to do about it."""
 
 NOTHING = "nothing: no bound holds, for the rows are not independent draws"
 """What an audit certifies that a check of its rows made invalid."""
@@ -207,8 +222,23 @@ def _seed(audit: Audit) -> str:
 
 
 def _time(audit: Audit) -> str:
-    threads = _many(audit.threads, "thread")
-    return f"{audit.seconds:.3g} s, {audit.draws_per_second:.3g} draws/s on {threads}"
+    """Where time went, how many outputs were made in all, and how fast they were counted."""
+    speed = f"{audit.draws_per_second:.3g} draws/s on {_many(audit.threads, 'thread')}"
+    speed += _idle(audit)
+    if not audit.spent:
+        return f"{audit.seconds:.3g} s, {speed}"
+    total = math.fsum(one.seconds for one in audit.spent)
+    steps = ", ".join(f"{one.step} {one.seconds:.2g}" for one in audit.spent)
+    made = sum(one.outputs for one in audit.spent)
+    return f"{total:.3g} s, {made:,} outputs in all ({steps}); counted {speed}"
+
+
+def _idle(audit: Audit) -> str:
+    """That threads had nothing to do, and what would give them work."""
+    blocks = sum(-(-stop // audit.block) - start // audit.block for start, stop in audit.ranges)
+    if audit.route != "callable" or audit.threads <= blocks:
+        return ""
+    return f", of which {blocks} had work: block={shared_block(audit.trials, audit.threads)}"
 
 
 def text(audit: Audit) -> str:
@@ -218,79 +248,5 @@ def text(audit: Audit) -> str:
 
 
 def html(audit: Audit) -> str:
-    """The report as an HTML table for a notebook."""
-    return as_table(audit.name, audit.refuted, [*rows(audit), ("time", _time(audit))])
-
-
-def as_table(name: str, refuted: bool | None, lines: list[tuple[str, str]]) -> str:
-    """Rows of a report as an HTML table, the verdict in its colour."""
-    # Not green: a claim that stands is not a claim that was proved.
-    colour = {None: GREY, True: RED, False: BLUE}[refuted]
-    cells = []
-    for label, line in lines:
-        # Nor bold, unless it is refuted: nothing else that an audit says is an outcome.
-        weight = ";font-weight:bold" if refuted else ""
-        style = f"color:{colour}{weight}" if label == "verdict" else ""
-        cells.append(
-            f'<tr><th style="text-align:left">{label}</th>'
-            f'<td style="text-align:left;{style}">{markup.escape(line)}</td></tr>'
-        )
-    caption = f"<caption><b>{markup.escape(name)}</b></caption>"
-    return f"<table>{caption}{''.join(cells)}</table>"
-
-
-def figure(audit: Audit | OutputsAudit) -> Figure:
-    """The audit as a picture: what is certified, estimated, exact and claimed, on one axis."""
-    from matplotlib.figure import Figure
-
-    picture = Figure(figsize=(7.0, 2.6), layout="constrained")
-    axes = picture.subplots()
-    apart = audit.pair.distance if audit.delta else 1.0
-    claim = None if audit.claim is None else audit.claim * apart
-    figures = [audit.epsilon_lower, audit.epsilon_hat, audit.exact, claim]
-    finite = [value for value in figures if value is not None and math.isfinite(value)]
-    right = 1.25 * max([*finite, 0.1])
-    colour = RED if audit.refuted else BLUE
-    if not audit.checks:
-        axes.barh([2], [audit.epsilon_lower], height=0.5, color=colour)
-    _mark(axes, 1, audit.epsilon_hat, right, INK, "o")
-    labels = {2: "certified", 1: "estimate"}
-    if audit.exact is not None:
-        _mark(axes, 0, audit.exact, right, GREEN, "D")
-        labels[0] = "closed form"
-    if claim is not None:
-        axes.axvline(claim, color=INK, linestyle="--", label=f"claim {claim:g}")
-        axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), frameon=False)
-    certified = "no bound holds" if audit.checks else epsilon(audit.epsilon_lower)
-    _label(axes, audit.epsilon_lower, 2, certified)
-    axes.set(xlim=(0, right), ylim=(min(labels) - 0.6, 2.6), xlabel="privacy loss epsilon")
-    axes.set_yticks(list(labels), list(labels.values()))
-    verdict = "invalid: no bound holds" if audit.checks else audit.verdict
-    axes.set_title(f"{_wrapped(audit.name)}\n{verdict}", loc="left", fontsize=10)
-    axes.spines[["top", "right"]].set_visible(False)
-    return picture
-
-
-def _wrapped(name: str) -> str:
-    # A pair of dollars would be read as mathematics.
-    name = name.replace("$", r"\$")
-    return name if len(name) <= 60 else f"{name[:57]}..."
-
-
-def _label(axes: Axes, value: float, row: float, words: str) -> None:
-    """Words to the right of a point, on a white ground in case the claim's line runs there."""
-    ground = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
-    axes.annotate(
-        words, (value, row), (7, 0), textcoords="offset points", va="center", color=INK, bbox=ground
-    )
-
-
-def _mark(axes: Axes, row: float, value: float, right: float, colour: str, marker: str) -> None:
-    """One figure as a point; an infinite one as an arrow that leaves the picture."""
-    if math.isfinite(value):
-        axes.plot([value], [row], marker, color=colour, markersize=7)
-        _label(axes, value, row, epsilon(value))
-        return
-    tip = {"arrowstyle": "->", "color": colour, "lw": 1.5}
-    axes.annotate("", (right, row), (0.86 * right, row), arrowprops=tip)
-    axes.text(0.85 * right, row, "infinite", va="center", ha="right", color=INK)
+    """The report as HTML for a notebook."""
+    return card(audit.name, [*rows(audit), ("time", _time(audit))], audit.refuted)

@@ -3,6 +3,7 @@
 from .audits import Audit
 from .findings import Finding, Scored, Slice
 from .guesses import Guesses
+from .provenance import Provenance
 from .recorded import OutputsAudit
 
-__all__ = ["Audit", "Finding", "Guesses", "OutputsAudit", "Scored", "Slice"]
+__all__ = ["Audit", "Finding", "Guesses", "OutputsAudit", "Provenance", "Scored", "Slice"]

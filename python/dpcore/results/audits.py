@@ -17,6 +17,7 @@ from ..errors import delta_level
 from ..events import event_of
 from ..mechanisms.callables import name_of
 from ..published import is_native
+from ..records import one_line
 from . import certificate
 from .evidence import Evidence
 from .figures import per_distance, verdict
@@ -226,8 +227,8 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
     def __repr__(self) -> str:
         """One line: what was audited and what came out."""
         bound = "" if self.checks else f", epsilon_lower={self.epsilon_lower:.6g}"
-        found = self.verdict + bound
-        return f"<Audit of {self.name}: {found}, seed={self.seed}>"
+        found = one_line(self.verdict, 60) + bound
+        return f"<Audit of {one_line(self.name, 60)}: {found}, seed={self.seed}>"
 
     def __str__(self) -> str:
         """The report; its last line holds time and speed."""
@@ -240,17 +241,17 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
 
         return html(self)
 
-    def plot_tradeoff(self) -> Figure:
-        """A matplotlib figure of `tradeoff`: type II against type I error."""
+    def plot_tradeoff(self, ax: Any = None) -> Figure:
+        """A matplotlib figure of `tradeoff`: type II against type I error; see `plot`."""
         from ..report.curves import tradeoff_figure
 
-        return tradeoff_figure(self)
+        return tradeoff_figure(self, ax)
 
-    def plot_profile(self) -> Figure:
-        """A matplotlib figure of the certified privacy profile: delta against epsilon."""
+    def plot_profile(self, ax: Any = None) -> Figure:
+        """A matplotlib figure of the certified profile: delta against epsilon; see `plot`."""
         from ..report.curves import profile_figure
 
-        return profile_figure(self)
+        return profile_figure(self, ax)
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
         """A page that holds the whole report by itself, as text and in the file `path` if given.
@@ -262,11 +263,21 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
 
         return page(self, path)
 
-    def plot(self) -> Figure:
-        """A matplotlib figure of the certified bound, the estimate, the closed form, the claim."""
-        from ..report.text import figure
+    def plot(self, ax: Any = None) -> Figure:
+        """Certified bound, estimate, closed form and claim on one axis, in the style in force.
 
-        return figure(self)
+        Args:
+            ax: matplotlib axes to draw on; None makes a figure of pyplot, for `plt.show()`.
+
+        Returns:
+            The matplotlib figure.
+
+        Raises:
+            TypeError: if `ax` is no axes.
+        """
+        from ..report.curves import figure
+
+        return figure(self, ax)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data: what `from_dict` needs, and the figures that follow."""

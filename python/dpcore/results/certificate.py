@@ -209,6 +209,10 @@ def trials_needed(audit: Evidence) -> int | None:
 
 def draws_needed(seen: Counts, claim: float, delta: float, confidence: float) -> int | None:
     """The same for counts with the numerator's side first."""
+    share, share_prime = seen.k / seen.n - delta, seen.k_prime / seen.n_prime
+    # Both limits are further from each other than the frequencies, with any number of trials.
+    if share <= 0.0 or (share_prime > 0.0 and math.log(share / share_prime) <= claim):
+        return None
 
     def enough(trials: int) -> bool:
         k, k_prime = seen.k * trials // seen.n, -(-seen.k_prime * trials // seen.n_prime)

@@ -8,11 +8,13 @@ from typing import Any
 from ..bounds import BOUNDS
 from ..errors import confidence_level, delta_level
 from ..events import SIDES
+from ..pairs import Searched
 from ..records import Counts, Pair, Record
 from .fields import (
     a,
     checked,
     either,
+    either_one,
     larger,
     loss,
     number,
@@ -28,7 +30,18 @@ from .fields import (
     whole,
 )
 from .figures import numerator_first
-from .findings import RANDOMNESS, Finding, Scored, Slice, both_curves, both_findings, less_repeated
+from .findings import (
+    RANDOMNESS,
+    Finding,
+    Scored,
+    Slice,
+    Spent,
+    both_curves,
+    both_findings,
+    both_spent,
+    less_repeated,
+)
+from .provenance import Provenance
 
 __all__ = ["Evidence"]
 
@@ -79,8 +92,11 @@ class Evidence(Record):
             knew of the pair.
         declared_loss: exact loss of the pair at `delta`, computed from the noise that the mechanism
             declares and not certified; None where it declares none.
+        searched: what a search for the pair took, or None (not compared: the pair is in `pair`).
         threads: threads used (not compared).
         seconds: time taken to count (not compared).
+        spent: time and outputs of every step (not compared); empty in older files.
+        provenance: how each run that was added up was made (not compared).
     """
 
     mechanism: Any = field(metadata=told(objects=True))
@@ -131,8 +147,17 @@ class Evidence(Record):
     shape: tuple[int, ...] = field(default=(1,), metadata=told(shape, always=True))
     clean: Pair | None = field(default=None, metadata=told(perhaps(a(Pair)), objects=True))
     declared_loss: float | None = field(default=None, metadata=told(perhaps(number)))
+    searched: Searched | None = field(
+        default=None, compare=False, metadata=told(perhaps(a(Searched)), either_one, objects=True)
+    )
     threads: int = field(default=1, compare=False, metadata=told(whole(1), larger, always=True))
     seconds: float = field(default=0.0, compare=False, metadata=told(number, total, always=True))
+    spent: tuple[Spent, ...] = field(
+        default=(), compare=False, metadata=told(several(Spent), both_spent, objects=True)
+    )
+    provenance: tuple[Provenance, ...] = field(
+        default=(), compare=False, metadata=told(several(Provenance), total, objects=True)
+    )
 
     @property
     def bound_counts(self) -> Counts:

@@ -40,6 +40,11 @@ larger: Final[Merging] = max
 either: Final[Merging] = operator.or_
 
 
+def either_one(early: Any, late: Any) -> Any:
+    """What one of the two has, the earlier if both have."""
+    return late if early is None else early
+
+
 def told(
     read: Reading = as_it_stands,
     merge: Merging = equal,

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..bounds import clopper_pearson
-from ..errors import choice, confidence_level, delta_level, instance, invalid, real
+from ..errors import choice, confidence_level, delta_level, instance, integer, invalid, real
 from ..events import SIDES
 from ..records import Counts, Pair, Record, frozen_array
 from .figures import numerator_first
@@ -27,11 +27,46 @@ def less_repeated(early: str, late: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Spent(Record, word="Spent"):
+    """What one step of an audit took.
+
+    Args:
+        step: "probe" (a few calls tell the shape and whose randomness it is), "search" (for the
+            pair), "fit" (event and direction, on pilot draws), "count" or "report" (checks of
+            the counted rows, and the record).
+        seconds: time.
+        outputs: outputs made, on both sides together.
+    """
+
+    step: str
+    seconds: float
+    outputs: int
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        instance("step", self.step, str)
+        real("seconds", self.seconds, low=0.0)
+        integer("outputs", self.outputs, 0)
+
+
+def both_spent(early: tuple[Spent, ...], late: tuple[Spent, ...]) -> tuple[Spent, ...]:
+    """What two audits took, step by step."""
+    found: dict[str, Spent] = {}
+    for one in (*early, *late):
+        so_far = found.get(one.step, Spent(one.step, 0.0, 0))
+        together = so_far.seconds + one.seconds, so_far.outputs + one.outputs
+        found[one.step] = Spent(one.step, *together)
+    return tuple(found.values())
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Finding(Record, word="Finding"):
     """Something found beside the event of an audit, with counts and a bound of its own.
 
     It speaks of the code as it runs (of rounding, say), not of the law that the code means to
-    have, and never changes the audit's own bound, verdict or exit status.
+    have, and never changes the audit's own bound, verdict or exit status. Every textbook sampler
+    of continuous noise has one: the last bits of its floats tell the inputs apart. It matters
+    where raw outputs are released; rounding them to a coarse grid, or discrete noise, mends it.
 
     Args:
         event: what was counted.
@@ -39,6 +74,9 @@ class Finding(Record, word="Finding"):
         counts: on the trials on which it was counted; `counts.k` belongs to x.
         delta: delta of the claim.
         confidence: confidence of its bound, on its own.
+
+    Source:
+        Mironov (2012), On significance of the least significant bits for differential privacy.
     """
 
     event: Any

@@ -10,7 +10,7 @@ from ..bounds import BOUNDS as OF_DRAWS
 from ..bounds import ONE_RUN
 from ..bounds.declaration import declared
 from ..errors import integer
-from ..records import Pair, declare
+from ..records import Pair, Shown, declare
 
 ROWS: Final = {
     "independent": "each row is an output of its own run, drawn independently of all others",
@@ -33,8 +33,8 @@ UNKNOWN: Final = Pair("x", "x_prime")
 """Stands for inputs that nobody gave; an attack that needs them cannot use it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Guesses:
+@dataclass(frozen=True, slots=True, repr=False)
+class Guesses(Shown):
     """How often it was guessed right which canaries had been included in a run.
 
     Args:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..bounds import guesses_needed
 from ..errors import confidence_level, delta_level
-from ..records import Counts, Pair, Record
-from .fields import a, checked, lists_of, loss, one_of, perhaps, seed, told
+from ..records import Counts, Pair, Record, one_line
+from .fields import a, checked, lists_of, loss, one_of, perhaps, seed, several, told
 from .figures import empirical_loss, log_ratio, numerator_first, per_distance, verdict
 from .guesses import BOUNDS, ROWS, UNKNOWN, Guesses
+from .provenance import Provenance
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -51,6 +52,7 @@ class OutputsAudit(Record):
             holds, and the verdict is "invalid: ...".
         paired: True if rows i of both sides came from one seed.
         remarks: what a reader should know of the choice of the event; nothing here is a doubt.
+        provenance: how it was made (not compared).
     """
 
     names: tuple[str, str] = field(metadata=told(lists_of(str, 2)))
@@ -69,6 +71,9 @@ class OutputsAudit(Record):
     doubts: tuple[str, ...] = field(default=(), metadata=told(lists_of(str), always=True))
     paired: bool = field(default=False, metadata=told(a(bool)))
     remarks: tuple[str, ...] = field(default=(), metadata=told(lists_of(str)))
+    provenance: tuple[Provenance, ...] = field(
+        default=(), compare=False, metadata=told(several(Provenance), objects=True)
+    )
 
     @property
     def name(self) -> str:
@@ -184,8 +189,9 @@ class OutputsAudit(Record):
 
     def __repr__(self) -> str:
         """One line: what was audited and what came out."""
-        found = f"{self.verdict}, epsilon_lower={self.epsilon_lower:.6g}"
-        return f"<OutputsAudit of {self.name}: {found}, seed={self.seed}>"
+        bound = "" if self.doubts else f", epsilon_lower={self.epsilon_lower:.6g}"
+        found = one_line(self.verdict, 60) + bound
+        return f"<OutputsAudit of {one_line(self.name, 60)}: {found}, seed={self.seed}>"
 
     def __str__(self) -> str:
         """The report."""
@@ -220,15 +226,21 @@ class OutputsAudit(Record):
 
         return page_of_outputs(self, path)
 
-    def plot(self) -> Figure:
-        """A picture of the audit: certified bound, estimate and claim.
+    def plot(self, ax: Any = None) -> Figure:
+        """Certified bound, estimate and claim on one axis, in the style in force.
+
+        Args:
+            ax: matplotlib axes to draw on; None makes a figure of pyplot, for `plt.show()`.
 
         Returns:
-            A matplotlib figure.
-        """
-        from ..report.text import figure
+            The matplotlib figure.
 
-        return figure(self)
+        Raises:
+            TypeError: if `ax` is no axes.
+        """
+        from ..report.curves import figure
+
+        return figure(self, ax)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data: what `from_dict` needs, and the figures that follow."""

@@ -27,6 +27,10 @@ def sample(
 ) -> npt.NDArray[Any]:
     """Draw outputs of a native mechanism, in parallel, straight into a numpy array.
 
+    For audits and experiments, not for releasing data: the last bits of floating-point outputs give
+    the input away, as in every textbook sampler, and the generator is not cryptographic: whoever
+    learns its seed removes the noise.
+
     These are the samplers that an audit counts: there is no second implementation. The result
     depends on the seed alone, not on the number of threads or the CPU.
 
@@ -47,6 +51,10 @@ def sample(
         TypeError: if an argument is of the wrong kind (a Python callable is called directly).
         ValueError: if a value, a shape or a layout is wrong.
         KeyboardInterrupt: on Ctrl-C; `out` is then filled in part.
+
+    Source:
+        Why not for releases: Mironov (2012), On significance of the least significant bits for
+        differential privacy.
 
     Example:
         >>> import dpcore

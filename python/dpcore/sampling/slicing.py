@@ -6,7 +6,7 @@ import itertools
 import time
 from collections.abc import Iterator
 
-__all__ = ["blocks", "slices_of"]
+__all__ = ["blocks", "shared_block", "slices_of"]
 
 _SLICE_SECONDS = 0.4
 
@@ -15,6 +15,11 @@ def blocks(start: int, stop: int, block: int) -> Iterator[tuple[int, int]]:
     """The ranges into which block boundaries cut [start, stop)."""
     edges = [start, *range((start // block + 1) * block, stop, block), stop]
     return itertools.pairwise(edges) if start < stop else iter(())
+
+
+def shared_block(trials: int, threads: int) -> int:
+    """Trials in a block that leave every thread one to do."""
+    return max(1, trials // threads)
 
 
 def slices_of(start: int, stop: int, block: int, threads: int) -> Iterator[tuple[int, int]]:

@@ -34,6 +34,7 @@ from ..mechanisms.native import Native, describe
 from ..records import Pair
 from ..streams import COUNT
 from ..streams.generators import reseed_a_forked_child, seeded_globals
+from .course import Course
 from .replay import Mark, Replays, mark_of, replay
 from .rows import Calls, Same, probe, same_rows
 from .tally import Event, Tally, TallyRows, Watch
@@ -174,6 +175,7 @@ class Step(NamedTuple):
     """One block done: what tells its outputs again, what all its rows share, and the result."""
 
     number: int
+    made: int
     mark: Mark | None
     same: Same | None
     result: Any
@@ -216,7 +218,8 @@ def _step(
     mark = mark_of(outputs, needed, purpose != COUNT) if marked else None
     start = place.number * draws.block + place.first
     same = None if draws.native else same_rows(outputs)
-    return Step(place.number, mark, same, work(outputs, start))
+    made = place.end - place.first if draws.native else place.size
+    return Step(place.number, made, mark, same, work(outputs, start))
 
 
 @dataclass
@@ -231,6 +234,7 @@ class Source:
         executor: runs the blocks instead of the source's own threads.
         route: how native votes are counted.
         start: where the run of counted trials begins.
+        course: hears of all that is drawn.
     """
 
     draws: NativeDraws | CallableDraws
@@ -239,6 +243,7 @@ class Source:
     executor: Executor | None = None
     route: str = "callable"
     start: int = 0
+    course: Course = field(default_factory=Course, repr=False)
     _replays: Replays = field(default_factory=Replays, repr=False)
     _calls: Calls | None = field(default=None, repr=False)
 
@@ -306,7 +311,8 @@ class Source:
 
     def _checked(self, purpose: int, side: int, steps: list[Step]) -> Iterator[Any]:
         """The results; an error if a block is one that was drawn before."""
-        for number, mark, same, result in steps:
+        for number, made, mark, same, result in steps:
+            self.course.drew(made)
             here = (purpose, side, number)
             there = None if mark is None else self._replays.earlier(here, mark)
             if there is not None:
@@ -336,7 +342,9 @@ class Source:
         """Outputs of the trials [start, stop), shape (stop - start, ...)."""
         if isinstance(self.draws, NativeDraws):
             place = Place(0, stop, start, stop)
-            return self.draws.draw(purpose, side, place, self.threads)
+            outputs = self.draws.draw(purpose, side, place, self.threads)
+            self.course.drew(stop - start)
+            return outputs
         parts = list(self.run(_keep, purpose, side, start, stop))
         if not parts:
             return np.empty((0, *self.shape))
@@ -371,6 +379,7 @@ class Source:
         vote = (ballot.threshold, ballot.towards)
         trials, route = (start, stop), self.route
         votes, nan = _core.count(description, point, *vote, names, trials, route, self.threads)
+        self.course.drew(stop - start)
         return Tally(stop - start, (ballot.hits(votes, stop - start),), nan)
 
 

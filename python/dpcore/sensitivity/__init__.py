@@ -33,3 +33,8 @@ __all__ = [
     "refute",
     "sensitivity",
 ]
+
+
+def __dir__() -> list[str]:
+    """Its own names: what it imports can be imported from here too, but is not shown."""
+    return [*__all__]

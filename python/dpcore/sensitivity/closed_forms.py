@@ -107,19 +107,19 @@ def sensitivity(domain: Any, norm: Norm, *, against: Against = "another") -> Sen
     The largest norm of x - x' over all pairs of members, since any two are neighbours (for
     `Histogram`: over all pairs whose data differ in one record):
 
-    ========================  ==============  ==============  ==========
-    domain                    l1              l2              linf
-    ========================  ==============  ==============  ==========
-    Box                       d (b - a)       sqrt(d) (b - a) b - a
-    MinMaxRows                d               sqrt(d)         1
-    Ball("l1")                2 C             2 C             2 C
-    Ball("l2")                2 C sqrt(d)     2 C             2 C
-    Ball("linf")              2 C d           2 C sqrt(d)     2 C
-    Simplex, OneHot, d >= 2   2               sqrt(2)         1
-    Sphere                    2 sqrt(d)       2               2
-    Histogram, replace        2               sqrt(2)         1
-    Histogram, add_remove     1               1               1
-    ========================  ==============  ==============  ==========
+    ========================  ==============  ===============  ==========
+    domain                    l1              l2               linf
+    ========================  ==============  ===============  ==========
+    Box                       d (b - a)       sqrt(d) (b - a)  b - a
+    MinMaxRows                d               sqrt(d)          1
+    Ball("l1")                2 C             2 C              2 C
+    Ball("l2")                2 C sqrt(d)     2 C              2 C
+    Ball("linf")              2 C d           2 C sqrt(d)      2 C
+    Simplex, OneHot, d >= 2   2               sqrt(2)          1
+    Sphere                    2 sqrt(d)       2                2
+    Histogram, replace        2               sqrt(2)          1
+    Histogram, add_remove     1               1                1
+    ========================  ==============  ===============  ==========
 
     Simplex, OneHot and Histogram with replacement have sensitivity 0 at d = 1. Sphere with another
     norm has the values of the ball of radius 1. A row against an absent one, which adds zeros to

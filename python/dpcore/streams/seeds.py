@@ -11,6 +11,7 @@ from .. import _core
 from ..errors import integer, mistyped
 
 Rng = int | np.random.Generator | None
+"""What `rng=` may be: a seed, a generator, or None for fresh entropy."""
 
 PILOT: Final = 0
 SELECTION: Final = 1

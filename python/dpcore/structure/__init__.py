@@ -15,3 +15,8 @@ from .forking import fork_reuse
 from .inspecting import inspect
 
 __all__ = ["CHECKS", "FAULTS", "Check", "Fault", "Inspection", "fork_reuse", "inspect"]
+
+
+def __dir__() -> list[str]:
+    """Its own names: what it imports can be imported from here too, but is not shown."""
+    return [*__all__]

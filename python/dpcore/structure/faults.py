@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from ..errors import choice, invalid, mistyped, vector
 from ..mechanisms import DPTextNoise, Identity, Laplace, Native
-from ..records import Record, frozen_array
+from ..records import Record, Shown, frozen_array
 from ._records import CHECKS
 
 __all__ = [
@@ -82,8 +82,8 @@ class Fault(Record):
             choice("flagged_by", name, (*CHECKS, "fork"))
 
 
-@dataclass(frozen=True, slots=True)
-class SharedDraw:
+@dataclass(frozen=True, slots=True, repr=False)
+class SharedDraw(Shown):
     """One Laplace draw for a whole row, of shape `(size, 1)`, broadcast over its entries.
 
     Args:
@@ -97,8 +97,8 @@ class SharedDraw:
         return np.asarray(x) + rng.laplace(scale=self.scale, size=(size, 1))
 
 
-@dataclass(frozen=True, slots=True)
-class SharedRow:
+@dataclass(frozen=True, slots=True, repr=False)
+class SharedRow(Shown):
     """One draw of the whole vector, broadcast over the rows of a batch.
 
     Args:
@@ -113,8 +113,8 @@ class SharedRow:
         return np.tile(np.asarray(x) + noise, (size, 1))
 
 
-@dataclass(frozen=True, slots=True)
-class FixedSeed:
+@dataclass(frozen=True, slots=True, repr=False)
+class FixedSeed(Shown):
     """Noise from a generator that every call seeds with the same number.
 
     Args:
@@ -131,8 +131,8 @@ class FixedSeed:
         return np.asarray(x) + own.laplace(scale=self.scale, size=(size, len(x)))
 
 
-@dataclass(frozen=True, slots=True)
-class RowRange:
+@dataclass(frozen=True, slots=True, repr=False)
+class RowRange(Shown):
     """Laplace noise scaled by the range of the very row that it is to hide.
 
     Args:
@@ -147,8 +147,8 @@ class RowRange:
         return np.asarray(x) + rng.laplace(scale=scale, size=(size, len(x)))
 
 
-@dataclass(frozen=True, slots=True)
-class Float32Laplace:
+@dataclass(frozen=True, slots=True, repr=False)
+class Float32Laplace(Shown):
     """Laplace noise as torch draws it in float32, by the inverse law of a 24-bit uniform number.
 
     u is on the grid of 2^-23 in [2^-23 - 1, 1), and the noise ``-b sgn(u) ln(1 - abs(u))``, at
@@ -168,8 +168,8 @@ class Float32Laplace:
         return np.asarray(x, np.float32) + noise
 
 
-@dataclass(slots=True)
-class TrainingOnly:
+@dataclass(slots=True, repr=False)
+class TrainingOnly(Shown):
     """A layer that adds noise as dropout does: in train mode, never when it is used.
 
     Args:
@@ -205,8 +205,8 @@ class Always(TrainingOnly):
         return np.asarray(x) + rng.laplace(scale=self.scale, size=(size, len(x)))
 
 
-@dataclass(slots=True)
-class OwnGenerator:
+@dataclass(slots=True, repr=False)
+class OwnGenerator(Shown):
     """Noise from a generator that was made once, for all calls, as a module makes it on import.
 
     Args:

@@ -61,4 +61,4 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     """All names, those that need torch, too."""
-    return sorted([*globals(), *_OF_TORCH])
+    return sorted([*__all__, *_OF_TORCH])

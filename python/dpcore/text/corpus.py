@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ..errors import choice, instance, invalid, masked, mistyped
 from ..hints import hinted
 from ..mechanisms.texts import texts_of
+from ..records import Shown
 
 __all__ = ["SPLITS", "Column", "Corpus", "training_texts"]
 
@@ -63,7 +64,7 @@ def _values(column: Column) -> str:
 
 @hinted
 @dataclass(frozen=True, eq=False, repr=False)
-class Corpus:
+class Corpus(Shown):
     """Texts, and what is known of each.
 
     Iteration and an integer index give texts; a slice, a mask or an array of rows gives a Corpus

@@ -12,13 +12,14 @@ from ..errors import mistyped, real
 from ..hints import hinted
 from ..mechanisms.callables import name_of
 from ..mechanisms.texts import text_of
+from ..records import Shown
 
 __all__ = ["Rewriter"]
 
 
 @hinted
 @dataclass(frozen=True, slots=True, repr=False)
-class Rewriter:
+class Rewriter(Shown):
     """A function that rewrites a list of texts, as the mechanism text -> text of an audit.
 
     One text is handed over `size` times in one list; every rewrite of it must be drawn by itself.
@@ -40,7 +41,8 @@ class Rewriter:
         >>> def any_word(texts, rng):
         ...     return [str(rng.choice(text.split())) for text in texts]
         >>> rewriter = Rewriter(any_word)
-        >>> report = dpcore.audit(rewriter, ("a good film", "a film"), claim=1.0, rng=1)
+        >>> pair = ("a good film", "a film")
+        >>> report = dpcore.audit(rewriter, pair, claim=1.0, trials=10_000, rng=1)
         >>> report.verdict, rewriter("a good film", 2, np.random.default_rng(1))
         ('refuted', ['good', 'good'])
     """

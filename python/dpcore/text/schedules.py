@@ -33,6 +33,7 @@ __all__ = [
 ]
 
 Schedule = Callable[[int, int, np.random.Generator], float]
+"""`(epoch, epochs, rng) -> epsilon`."""
 
 Every = Literal["epoch", "batch"]
 _EVERY: Final[tuple[Every, ...]] = get_args(Every)

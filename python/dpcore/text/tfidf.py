@@ -14,6 +14,7 @@ import numpy.typing as npt
 from ..errors import about, integer, invalid, message
 from ..hints import hinted
 from ..mechanisms.texts import texts_of
+from ..records import Shown
 from .corpus import training_texts
 from .needed import needed
 
@@ -26,7 +27,7 @@ _KEYS: Final = {"class", "format", "dim", "min_count", "ngrams", "seed", "fitted
 
 
 @hinted
-class TfidfSVD:
+class TfidfSVD(Shown):
     """Texts to vectors: TF-IDF weights of words, projected to the `dim` strongest directions.
 
     A word that occurs k times in a text and in m of n train texts weighs

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from ..errors import choice, instance, integer, invalid, mistyped
 from ..hints import hinted
 from ..mechanisms.texts import texts_of
+from ..records import Shown
 from .corpus import training_texts
 
 __all__ = ["Vocabulary", "words_of"]
@@ -37,7 +38,7 @@ def words_of(text: str) -> list[str]:
 
 @hinted
 @dataclass(frozen=True)
-class Vocabulary:
+class Vocabulary(Shown):
     """Numbers for words, and an explicit choice of what becomes of unknown words.
 
     Numbers begin with the reserved names in their order ("<pad>" is 0), then comes "<unk>" where

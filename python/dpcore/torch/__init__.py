@@ -1,6 +1,8 @@
 """The bridge to torch: noise layers, transforms, encoders of texts, and where noise enters a model.
 
-Needs torch: `pip install dpcore[torch]`.
+For audits and experiments, not for releasing data: the last bits of floats give the input away
+(Mironov 2012), and torch's generators are not cryptographic. Needs torch:
+`pip install dpcore[torch]`.
 """
 
 from __future__ import annotations
@@ -32,3 +34,8 @@ __all__ = [
     "mechanism",
     "noise_sources",
 ]
+
+
+def __dir__() -> list[str]:
+    """Its own names: what it imports can be imported from here too, but is not shown."""
+    return [*__all__]

@@ -21,6 +21,8 @@ __all__ = ["DPTextNoise", "SharedNoise"]
 class DPTextNoise(NoiseLayer):
     """DPText's noise by its published formula: one-sided, so that no epsilon bounds its loss.
 
+    For audits and experiments, not for releasing data: see `dpcore.sample`.
+
     ``-b sgn(r) ln(1 - 2 abs(r))`` is Laplace noise for r in (-1/2, 1/2); with the published r in
     (0, 1) the logarithm is undefined for half of the draws. Those are replaced before it is taken:
     after it the gradient of a learnt epsilon would be NaN.
@@ -79,6 +81,8 @@ class DPTextNoise(NoiseLayer):
 @hinted
 class SharedNoise(NoiseLayer):
     """One Laplace draw for each row, added to all of its entries: differences are exact.
+
+    For audits and experiments, not for releasing data: see `dpcore.sample`.
 
     Subtracting its smallest entry from a row removes the noise. Arguments and errors are those of
     `NoiseLayer`; `scale` is b.

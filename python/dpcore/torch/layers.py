@@ -28,6 +28,9 @@ _Vector = npt.NDArray[np.float64]
 class NoiseLayer(torch.nn.Module):
     """What noise layers share: ``layer(x, generator=None)`` is ``x + scale s``, s fresh noise.
 
+    For audits and experiments, not for releasing data: the last bits of floats give the input away
+    (`dpcore.sample`), and torch's generators are not cryptographic.
+
     s is drawn in float64, scaled and added there, and the sum rounded once, to the dtype of x
     (16 bits by way of float32, as torch does). On a device without float64 (mps) it is drawn and
     added on the CPU, which `repr` then says. Train and eval mode are the same. NaN and infinities
@@ -37,8 +40,6 @@ class NoiseLayer(torch.nn.Module):
     The scale is a Python float, which no cast of the module changes (`.half()` would make 1e-8
     zero), and is saved in float64. Or it is learnt: ``scale = sensitivity / min(epsilon, cap)``
     with a parameter `epsilon` that follows the module to its device but stays float64.
-
-    torch's generators are no cryptographic ones.
 
     Args:
         scale: the scale of the noise, in the units of x, in (0, 1e300]; or
@@ -245,6 +246,8 @@ class NoiseLayer(torch.nn.Module):
 class LaplaceNoise(NoiseLayer):
     """Laplace noise in every entry: density ``exp(-abs(s)/b) / (2b)``, for L1 distances.
 
+    For audits and experiments, not for releasing data: see `dpcore.sample`.
+
     Arguments and errors are those of `NoiseLayer`; `scale` is b.
 
     Source:
@@ -276,6 +279,8 @@ class LaplaceNoise(NoiseLayer):
 class L2LaplaceNoise(NoiseLayer):
     """Noise of density proportional to ``exp(-norm2(s)/b)`` in every row, for L2 distances.
 
+    For audits and experiments, not for releasing data: see `dpcore.sample`.
+
     Rows lie along the last dimension. Arguments and errors are those of `NoiseLayer`; `scale` is
     b, and the mean length of the noise b times the number of entries.
 
@@ -305,6 +310,8 @@ class L2LaplaceNoise(NoiseLayer):
 @hinted
 class GaussianNoise(NoiseLayer):
     """Gaussian noise in every entry: density ``exp(-s^2/(2 sigma^2))``, for L2 distances.
+
+    For audits and experiments, not for releasing data: see `dpcore.sample`.
 
     Args:
         sigma: standard deviation of the noise, in the units of x, in (0, 1e300].

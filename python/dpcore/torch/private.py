@@ -18,7 +18,7 @@ from ..events.held import numpy_of
 from ..hints import hinted
 from ..mechanisms import positive
 from ..mechanisms.texts import texts_of
-from ..records import Pair
+from ..records import Pair, Shown
 from ..sensitivity.closed_forms import show_pair
 from ..streams import Rng, seed_of
 from ..streams.generators import seeded_torch
@@ -40,7 +40,7 @@ _SLACK = 1e-9
 
 
 @hinted
-class PrivateEncoder:
+class PrivateEncoder(Shown):
     """Texts to vectors with noise, epsilon-private for any two texts.
 
     ``encode(text) = transform(encoder(text)) + noise``. The transform brings every vector into a

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -28,13 +28,36 @@ from ...records import Pair
 from ...results.guesses import BOUNDS, ROWS, UNKNOWN, RecordedBound, Rows
 from ...results.recorded import OutputsAudit
 from ...streams import Rng, seed_of
+from ..provenance import provenance_of
 from .canaries import doubts_of_coins, guess
 from .doubts import doubts_of_pairs, doubts_of_rows
 from .frames import Column, framed
 from .independent import Array, Sides, count_event
 from .sides import by_label, called, is_path, read, refuse_labels
 
-__all__ = ["OutputsAudit", "audit_outputs"]
+__all__ = ["OutputsAudit", "OutputsOptions", "audit_outputs"]
+
+
+class OutputsOptions(TypedDict, total=False):
+    """The keywords of `dpcore.audit_outputs` but its claim, and `epsilon`, another name of that.
+
+    A second list, for type checkers: a test holds it equal to the first.
+    """
+
+    rows: Rows
+    epsilon: float | None
+    delta: float
+    confidence: float | None
+    attack: Attack | AttackName | None
+    bound: RecordedBound | None
+    pair: Pair | tuple[Any, Any] | None
+    count_share: float | None
+    guesses: int | float | tuple[int, int] | None
+    column: Column | Sequence[Column] | None
+    label: Any
+    paired: bool
+    rng: Rng
+    source: bool
 
 
 @hinted
@@ -55,6 +78,7 @@ def audit_outputs(
     label: Any = None,
     paired: bool = False,
     rng: Rng = None,
+    source: bool = True,
 ) -> OutputsAudit:
     """Certify a lower bound on epsilon from outputs that were recorded before.
 
@@ -97,6 +121,8 @@ def audit_outputs(
         paired: for independent rows, True if row i of both sides came from one seed.
         rng: what shuffles and cuts: None (fresh entropy, of which the result records the seed), a
             seed, an int in [0, 2**63) (`--seed` on the command line), or a Generator.
+        source: False leaves the source text of an attack of your own, and its hash, out of
+            `OutputsAudit.provenance` and so out of page and JSON.
 
     Returns:
         The `OutputsAudit`.
@@ -130,6 +156,7 @@ def audit_outputs(
         >>> one.guesses, one.canaries, one.epsilon_lower > 2.0
         (100, 1000, True)
     """
+    made = provenance_of(attack, source, "attack")
     kind = _rows_of(rows)
     claim = None if claim is None else real("claim", claim, low=0.0)
     delta, confidence = delta_level(delta), confidence_level(confidence)
@@ -139,7 +166,7 @@ def audit_outputs(
     sides, names = _sides_of(outputs, outputs_prime, column, label)
     stated: dict[str, Any] = {
         "names": names, "rows": kind, "claim": claim, "delta": delta, "confidence": confidence,
-        "bound": limit, "seed": seed_of(rng), "paired": paired,
+        "bound": limit, "seed": seed_of(rng), "paired": paired, "provenance": (made,),
     }  # fmt: skip
     if kind == "one_run":
         report = _of_canaries(sides, guesses, stated)

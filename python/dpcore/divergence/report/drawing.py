@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ...errors import invalid
-from ...report.text import BLUE, GREEN, GREY, INK, RED
+from ...report.style import canvas, colour, ink, share, thin, whole
 from ..conversion import line
 from ..epsilon import SEEN, usable
 from ..raw import Reals
@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_TEXT, _SMALL = 8.0, 7.0
-_WIDTH, _HEIGHT = 7.2, 3.5
-"""Inches: the text width of a two-column page."""
+_TEXT, _SMALL = "small", "x-small"
 
 _SHADES: Final = {
     REFUTED: ("refuted by its\nown certificate", 0.34),
@@ -37,6 +35,7 @@ _NARROW: Final = 0.16
 def draw(estimate: Estimate, ax: Any = None) -> Figure:
     """D_alpha in both directions; what is not resolved is grey."""
     figure, axes = _panels(ax, 2)
+    own = not isinstance(ax, (list, tuple, np.ndarray))
     edges = _edges(estimate.alphas)
     low, high = _limits(estimate)
     for direction, panel in enumerate(axes):
@@ -50,14 +49,14 @@ def draw(estimate: Estimate, ax: Any = None) -> Figure:
         _orders(panel)
         panel.set_title(DIRECTIONS[direction], loc="left", fontsize=_TEXT)
         panel.set_xlabel("order alpha (1 is KL)", fontsize=_TEXT)
-        panel.axhline(0.0, color=GREY, linewidth=0.5, zorder=1)
+        panel.axhline(0.0, color=ink(), alpha=0.5, linewidth=0.5, zorder=1)
     axes[0].set_ylabel("nats", fontsize=_TEXT)
-    _finish(figure, axes, ax is None)
-    if ax is None:
+    _finish(figure, axes, own)
+    if own:
         n0, n1 = estimate.sizes
         title = f"Estimate by {estimate.method}: {n0:,} and {n1:,} rows, d = {estimate.dim:,}"
-        figure.suptitle(f"{title}, k = {estimate.k}", fontsize=_TEXT + 1, x=0.01, ha="left")
-    return figure
+        figure.suptitle(f"{title}, k = {estimate.k}", fontsize="medium", x=0.01, ha="left")
+    return whole(figure)
 
 
 def draw_convergence(estimate: Estimate, ax: Any = None) -> Figure:
@@ -74,12 +73,13 @@ def draw_convergence(estimate: Estimate, ax: Any = None) -> Figure:
     if not shown:
         raise invalid("replicates", "finite at one order at least", "none such")
     figure, axes = _panels(ax, 2)
+    own = not isinstance(ax, (list, tuple, np.ndarray))
     count = np.arange(1, len(values) + 1)
-    for i, colour in zip(shown, (BLUE, RED, GREEN), strict=False):
+    for i, hue in zip(shown, map(colour, range(3)), strict=False):
         for direction, dashes in enumerate(("-", (0, (4, 1.5)))):
             mean, spread = _running(values[:, direction, i])
             label = f"{DIRECTIONS[direction]}, order {estimate.alphas[i]:.4g}"
-            style: dict[str, Any] = {"color": colour, "linestyle": dashes, "linewidth": 1.0}
+            style: dict[str, Any] = {"color": hue, "linestyle": dashes, "linewidth": 1.0}
             axes[0].plot(count, mean, label=label, **style)
             axes[1].plot(count[1:], spread[1:], **style)
     for panel, words in zip(axes, ("running mean", "running standard deviation"), strict=True):
@@ -87,35 +87,37 @@ def draw_convergence(estimate: Estimate, ax: Any = None) -> Figure:
         panel.set_xlabel(f"{estimate.error} replicates", fontsize=_TEXT)
         panel.set_xlim(1, max(len(values), 2))
     axes[1].set_ylim(bottom=0.0)
-    _finish(figure, axes, ax is None)
-    return figure
+    _finish(figure, axes, own)
+    return whole(figure)
 
 
 def _panels(ax: Any, number: int) -> tuple[Figure, list[Axes]]:
-    """The figure and its panels: those given, or new ones."""
-    if ax is not None:
-        given = list(np.ravel(np.array(ax, dtype=object)))
-        if len(given) != number:
-            raise invalid("ax", f"{number} axes", len(given))
-        return given[0].figure, given
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(_WIDTH, _HEIGHT), layout="constrained")
-    return figure, list(figure.subplots(1, number))
+    """The picture and its panels: those given, or new ones."""
+    if not isinstance(ax, (list, tuple, np.ndarray)):
+        picture = canvas(ax, share(1.15, 0.85))
+        return picture, list(picture.subplots(1, number))
+    given = list(np.ravel(np.array(ax, dtype=object)))
+    if len(given) != number:
+        raise invalid("ax", f"{number} axes", len(given))
+    return given[0].figure, given
 
 
 def _finish(figure: Figure, axes: list[Axes], own: bool) -> None:
     """Thin axes, and one legend for all panels."""
     handles: dict[str, Any] = {}
     for panel in axes:
-        panel.spines[["top", "right"]].set_visible(False)
-        panel.tick_params(labelsize=_SMALL, width=0.6, length=2.5)
+        thin(panel)
+        panel.tick_params(labelsize=_SMALL)
         panel.tick_params(which="minor", length=0)
         for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
     options: dict[str, Any] = {"frameon": False, "fontsize": _SMALL}
     where: Any = figure if own else axes[0]
-    place = {"loc": "outside lower center", "ncols": 3} if own else {"loc": "best"}
+    wide = figure.bbox.width / whole(figure).dpi > 6.5
+    place: dict[str, Any] = {"loc": "outside lower center", "ncols": 3 if wide else 2}
+    if not own:
+        # Below the axes that were given: on them it would lie on a curve.
+        place = {"loc": "upper left", "bbox_to_anchor": (0.0, -0.17), "ncols": 1}
     where.legend(list(handles.values()), list(handles), **place, **options)
 
 
@@ -154,12 +156,12 @@ def _shade(panel: Axes, estimate: Estimate, direction: int, edges: Reals) -> Non
             continue
         words, shade = _SHADES[word]
         left, right = edges[start], edges[stop]
-        panel.axvspan(left, right, color=GREY, alpha=shade, linewidth=0, zorder=0)
+        panel.axvspan(left, right, color=ink(), alpha=0.7 * shade, linewidth=0, zorder=0)
         narrow = math.log(right / left) < _NARROW * whole
         panel.text(
             math.sqrt(left * right), 0.94, words.replace("\n", " ") if narrow else words,
             transform=panel.get_xaxis_transform(), rotation=90 if narrow else 0,
-            ha="center", va="top", fontsize=_SMALL, color=INK,
+            ha="center", va="top", fontsize=_SMALL,
         )  # fmt: skip
 
 
@@ -169,7 +171,7 @@ def _ceiling(panel: Axes, estimate: Estimate, direction: int) -> None:
     if not np.isfinite(ceiling).any():
         return
     if np.nanmin(ceiling) <= panel.get_ylim()[1]:
-        panel.plot(estimate.alphas, ceiling, color=INK, linestyle=":", linewidth=1.0)
+        panel.plot(estimate.alphas, ceiling, color=ink(), linestyle=":", linewidth=1.0)
         panel.lines[-1].set_label("ceiling: every ball holds all rows")
         if len(ceiling) == 1:
             panel.lines[-1].set_marker("_")
@@ -191,16 +193,16 @@ def _others(panel: Axes, estimate: Estimate, direction: int) -> None:
         label = f"certified from below, {100 * estimate.confidence:g} %"
         marker = "^" if single else ""
         panel.plot(
-            alphas, estimate.certified[direction], marker=marker, color=GREEN, label=label,
+            alphas, estimate.certified[direction], marker=marker, color=colour(2), label=label,
             linestyle="-", linewidth=1.4, markersize=5,
         )  # fmt: skip
     if estimate.beside is not None:
         other = estimate.beside
         value, error = other.value[direction], np.nan_to_num(other.std_error[direction])
         panel.errorbar(
-            alphas * (1.03 if single else 1.0), value, error, color=RED, label=f"{other.method}, "
-            "beside", linewidth=1.0, linestyle=(0, (4, 1.5)), elinewidth=0.5,
-            marker="s" if single else "", markersize=3.5,
+            alphas * (1.03 if single else 1.0), value, error, color=colour(1),
+            label=f"{other.method}, beside", linewidth=1.0, linestyle=(0, (4, 1.5)),
+            elinewidth=0.5, marker="s" if single else "", markersize=3.5,
         )  # fmt: skip
 
 
@@ -208,8 +210,8 @@ def _curve(panel: Axes, estimate: Estimate, direction: int) -> None:
     """Values with error bars: filled where resolved, hollow elsewhere, arrows where infinite."""
     alphas, value = estimate.alphas, estimate.value[direction]
     error, resolved = estimate.std_error[direction], estimate.resolved[direction]
-    panel.plot(alphas, np.where(np.isfinite(value), value, np.nan), color=BLUE, linewidth=0.6)
-    hollow: dict[str, Any] = {"markerfacecolor": "white", "markeredgewidth": 0.8}
+    panel.plot(alphas, np.where(np.isfinite(value), value, np.nan), color=colour(0), linewidth=0.6)
+    hollow: dict[str, Any] = {"markerfacecolor": panel.get_facecolor(), "markeredgewidth": 0.8}
     for mask, label, face in (
         (resolved, f"{estimate.method}, +- standard error", {}),
         (~resolved, f"{estimate.method}, not resolved", hollow),
@@ -217,7 +219,7 @@ def _curve(panel: Axes, estimate: Estimate, direction: int) -> None:
         kept = mask & np.isfinite(value)
         if kept.any():
             panel.errorbar(
-                alphas[kept], value[kept], np.nan_to_num(error[kept]), fmt="o", color=BLUE,
+                alphas[kept], value[kept], np.nan_to_num(error[kept]), fmt="o", color=colour(0),
                 markersize=3.2, elinewidth=0.8, label=label, **face,
             )  # fmt: skip
     if (value[np.isfinite(value)] < 0.0).any():
@@ -234,7 +236,7 @@ def _infinite(panel: Axes, alphas: Reals, value: Reals) -> None:
         if mask.any():
             inside = height - math.copysign(0.03 * (high - low), height - (low + high) / 2.0)
             panel.plot(
-                alphas[mask], np.full(mask.sum(), inside), marker, color=BLUE, markersize=4.5,
+                alphas[mask], np.full(mask.sum(), inside), marker, color=colour(0), markersize=4.5,
                 label=words, clip_on=False, zorder=4,
             )  # fmt: skip
 
@@ -248,7 +250,7 @@ def _line(panel: Axes, estimate: Estimate, direction: int) -> None:
     drawn = line(alphas, curve, delta)
     ends = alphas[[0, -1]] if len(alphas) > 1 else alphas[0] * np.array([0.93, 1.07])
     label = f"line above it, for delta = 10/min(N0, N1) = {delta:.2g}"
-    panel.plot(ends, drawn.xi + drawn.rho * ends, color=INK, linewidth=1.0, label=label)
+    panel.plot(ends, drawn.xi + drawn.rho * ends, color=ink(), linewidth=1.0, label=label)
 
 
 def _orders(panel: Axes) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from ...errors import invalid
+from ...records import Shown
 from ...text import Corpus, generated, read, words_of
 
 __all__ = ["EPOCHS", "FOLDS", "MADE_UP", "Texts", "corpora", "shown"]
@@ -22,8 +23,8 @@ _QUICK: Final = (480, 120, 10)
 """Texts to train on, texts to rewrite and passes of a run that shows no more than that it works."""
 
 
-@dataclass(frozen=True, slots=True)
-class Texts:
+@dataclass(frozen=True, slots=True, repr=False)
+class Texts(Shown):
     """A corpus, as the experiment takes it.
 
     Args:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...report.text import BLUE, GREY, INK, RED
-from ..drawing import SMALL, TEXT, canvas, tidy
+from ...report.style import BLUE, GREY, INK, RED, WHITE
+from ..drawing import SMALL, TEXT, canvas, dressed, tidy
 from .corpora import Texts
 from .experiment import Result
 from .rewriting import DELTA, Row
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 _STYLES: dict[str, dict[str, Any]] = {
     "published": {"color": RED, "marker": "s"},
-    "scaled": {"color": BLUE, "marker": "o", "linestyle": "--", "markerfacecolor": "white"},
+    "scaled": {"color": BLUE, "marker": "o", "linestyle": "--", "markerfacecolor": WHITE},
     "l1": {"color": "#2e7d32", "marker": "^"},
     "gaussian": {"color": "#b26a00", "marker": "D"},
 }
 
 
-def figure(result: Result) -> Figure:
+def figure(result: Result, ax: Any = None) -> Figure:
     """Accuracy above, BLEU below; a column for each corpus, of the middle width."""
     columns = len(result.texts)
-    picture = canvas(4.6)
+    picture = canvas(4.6, ax)
     grid = picture.subplots(2, columns, sharex="col", squeeze=False)
     width = sorted(result.config.widths)[len(result.config.widths) // 2]
     for column, texts in enumerate(result.texts):
@@ -45,7 +45,7 @@ def figure(result: Result) -> Figure:
     picture.legend(
         handles, labels, loc="outside upper center", ncols=6, frameon=False, fontsize=SMALL
     )
-    return picture
+    return dressed(picture)
 
 
 def _accuracy(axes: Axes, rows: list[Row], texts: Texts, result: Result) -> None:

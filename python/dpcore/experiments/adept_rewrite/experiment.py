@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import choice, flag, instance, integer, invalid, mistyped
 from ...mechanisms import positive
+from ...records import Shown
 from ...streams import threads_of
 from ...text.needed import needed
-from ..running import SEED, check, gathered, listed, own
+from ..running import SEED, Tabled, check, gathered, listed, own
 from .corpora import Texts, corpora, shown
 from .rewriting import Fitted, Row, Setup, clip_of, rewritten, trained
 from .utility import Utility, utility
@@ -36,8 +37,8 @@ _FEW = 1000
 """Rewrites that an audit of texts takes at least."""
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+@dataclass(frozen=True, slots=True, repr=False)
+class Config(Shown):
     """What to train, to rewrite and to audit.
 
     Args:
@@ -216,8 +217,8 @@ def _cut_short(found: Any) -> bool:
     return bool(found.trained.partial if isinstance(found, Fitted) else found.partial)
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+@dataclass(frozen=True, slots=True, repr=False)
+class Result(Tabled):
     """The rewrites, row by row.
 
     Args:
@@ -250,8 +251,8 @@ class Result:
 
         return plain(self)
 
-    def plot(self) -> Figure:
+    def plot(self, ax: Any = None) -> Figure:
         """The picture: utility against the true epsilon."""
         from .drawing import figure
 
-        return figure(self)
+        return figure(self, ax)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ...auditing.run import audit
+from ...records import Shown
 from ...text.inference.judging import Measured
 from ..running import cell_seed
 from .corpora import Texts, shown
@@ -22,8 +23,8 @@ _MEMORISED: Final = 1000
 """Training texts that are rewritten, at most."""
 
 
-@dataclass(frozen=True, slots=True)
-class Setup:
+@dataclass(frozen=True, slots=True, repr=False)
+class Setup(Shown):
     """One auto-encoder to train.
 
     Args:
@@ -49,8 +50,8 @@ def clip_of(variant: str) -> str:
     return "l1" if variant == "l1" else "l2"
 
 
-@dataclass(frozen=True, slots=True)
-class Fitted:
+@dataclass(frozen=True, slots=True, repr=False)
+class Fitted(Shown):
     """A trained auto-encoder, without noise.
 
     Args:
@@ -74,8 +75,8 @@ class Fitted:
     examples: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+@dataclass(frozen=True, slots=True, repr=False)
+class Cell(Shown):
     """The rewrites of one trained auto-encoder under one noise.
 
     Args:
@@ -109,8 +110,8 @@ class Cell:
     partial: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+@dataclass(frozen=True, slots=True, repr=False)
+class Row(Shown):
     """A variant at a claim: one cell for each seed.
 
     Args:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...records import Shown
 from ...text.inference.judging import Judge, Measured
 from ...text.inference.targets import Target
 from ...text.needed import needed
@@ -19,8 +20,8 @@ __all__ = ["Utility", "bleu", "majority", "single", "utility"]
 _WHO = "adept-rewrite"
 
 
-@dataclass(frozen=True, slots=True)
-class Utility:
+@dataclass(frozen=True, slots=True, repr=False)
+class Utility(Shown):
     """How well the intents are told.
 
     Args:

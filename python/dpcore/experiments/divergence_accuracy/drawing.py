@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ...report.text import BLUE, GREEN, GREY, INK, RED
-from ..drawing import SMALL, TEXT, canvas, tidy
+from ...report.style import BLUE, GREEN, GREY, INK, RED, WHITE
+from ..drawing import SMALL, TEXT, canvas, dressed, tidy
 from .cases import ALPHAS, CASES
 from .experiment import Cell, Result
 
@@ -31,13 +31,13 @@ _OUTER: Final = 110.0
 _GAP: Final = 0.8
 
 
-def figure(result: Result) -> Figure:
+def figure(result: Result, ax: Any = None) -> Figure:
     """Bias and its spread: a line for each case and direction, a panel for each order."""
     names = _ordered(result)
     lines = [(name, direction) for name in names for direction in (0, 1)]
     places = _places(lines)
     bottom = min(places.values())
-    picture = canvas(1.5 + 0.125 * (2.2 - bottom))
+    picture = canvas(1.5 + 0.125 * (2.2 - bottom), ax)
     panels = np.atleast_1d(picture.subplots(1, len(ALPHAS), sharey=True))
     methods = result.config.methods
     for i, (panel, alpha) in enumerate(zip(panels, ALPHAS, strict=True)):
@@ -58,7 +58,7 @@ def figure(result: Result) -> Figure:
         handles=_legend(methods), loc="outside upper center", ncols=3, frameon=False,
         fontsize=SMALL,
     )  # fmt: skip
-    return picture
+    return dressed(picture)
 
 
 def _ordered(result: Result) -> list[str]:
@@ -91,7 +91,7 @@ def _mark(panel: Axes, cell: Cell, direction: int, i: int, place: float) -> None
     style: dict[str, Any] = {"color": colour, "marker": marker, "markersize": 2.4}
     if abs(bias) >= _OUTER:
         edge = np.sign(bias) * (_EDGE * 0.8 if np.isinf(bias) else _OUTER)
-        face = "white" if np.isinf(bias) else colour
+        face = WHITE if np.isinf(bias) else colour
         panel.plot([edge], [place], **style, markerfacecolor=face, clip_on=False, linestyle="none")
         return
     if np.isfinite(bias):
@@ -121,7 +121,7 @@ def _legend(methods: tuple[str, ...]) -> list[Any]:
         return Line2D([], [], color=colour, marker=marker, markersize=4, linestyle="none", **more)
 
     handles: list[Any] = [point(method, label=method) for method in methods]
-    hollow = {"markerfacecolor": "white", "label": "hollow at the edge: infinitely far off"}
+    hollow = {"markerfacecolor": WHITE, "label": "hollow at the edge: infinitely far off"}
     handles.append(point(methods[0], **hollow))
     handles.append(Patch(color=RED, alpha=0.12, label="rows on which the ball or others fail"))
     return handles

@@ -18,8 +18,8 @@ import numpy as np
 
 from ...divergence import Estimate, renyi
 from ...errors import choice, count, integer
-from ...records import Record, frozen_array
-from ..running import SEED, cell_seed, gathered, listed, own
+from ...records import Record, Shown, frozen_array
+from ..running import SEED, Tabled, cell_seed, gathered, listed, own
 from .cases import ALPHAS, CASES, Reals, Rows
 
 if TYPE_CHECKING:
@@ -45,8 +45,8 @@ _NULL: Final = 0.05
 """Nats from 0 at which a value misleads where both laws are the same."""
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+@dataclass(frozen=True, slots=True, repr=False)
+class Config(Shown):
     """What to estimate, and how often.
 
     Args:
@@ -298,8 +298,8 @@ def _trusted(name: str, config: Config, threads: int | None) -> Iterator[Trusted
                 break
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+@dataclass(frozen=True, slots=True, repr=False)
+class Result(Tabled):
     """The estimates, case by case.
 
     Args:
@@ -337,7 +337,7 @@ class Result:
 
         return plain(self)
 
-    def plot(self) -> Figure:
+    def plot(self, ax: Any = None) -> Figure:
         """Bias with its spread, for every case, direction and method.
 
         Returns:
@@ -345,4 +345,4 @@ class Result:
         """
         from .drawing import figure
 
-        return figure(self)
+        return figure(self, ax)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ...report.text import BLUE, GREY, INK, RED
-from ..drawing import SMALL, TEXT, canvas, tidy
+from ...report.style import BLUE, GREY, INK, RED, WHITE
+from ..drawing import SMALL, TEXT, canvas, dressed, tidy
 from .experiment import Result, Row
 
 if TYPE_CHECKING:
@@ -19,10 +19,10 @@ _COLUMNS = (("certified", 0.0), ("DP-Sniper", 0.34), ("true loss", 0.7))
 """Heads of the figures beside the panel, and where they stand in their own panel."""
 
 
-def figure(result: Result) -> Figure:
+def figure(result: Result, ax: Any = None) -> Figure:
     """A row for each mechanism: certified, true loss, both over DP-Sniper's better bound."""
     rows = result.rows
-    picture = canvas(1.3 + 0.2 * len(rows))
+    picture = canvas(1.3 + 0.2 * len(rows), ax)
     axes, beside = picture.subplots(1, 2, sharey=True, width_ratios=(2.8, 1.0))
     beside.set_axis_off()
     axes.set_xscale("log")
@@ -42,7 +42,7 @@ def figure(result: Result) -> Figure:
     picture.legend(
         handles=_legend(), loc="outside upper center", ncols=4, frameon=False, fontsize=SMALL
     )
-    return picture
+    return dressed(picture)
 
 
 def _marks(axes: Axes, place: int, row: Row) -> None:
@@ -52,7 +52,7 @@ def _marks(axes: Axes, place: int, row: Row) -> None:
     axes.plot([1.0, min(max(ratio, _LEFT), _RIGHT)], [place, place], color=colour, linewidth=1.2)
     axes.plot([_LEFT, _RIGHT], [place, place], color=GREY, linewidth=0.2, zorder=0.5)
     if math.isfinite(truth):
-        style: dict[str, Any] = {"markerfacecolor": "white", "markeredgecolor": INK}
+        style: dict[str, Any] = {"markerfacecolor": WHITE, "markeredgecolor": INK}
         axes.plot([truth], [place], "D", markersize=5.5, markeredgewidth=0.9, zorder=2, **style)
     else:
         tip = {"arrowstyle": "-|>", "color": INK, "lw": 0.8, "shrinkA": 0, "shrinkB": 0}
@@ -86,7 +86,7 @@ def _legend() -> list[Any]:
     from matplotlib.lines import Line2D
 
     mark: dict[str, Any] = {"linestyle": "none"}
-    hollow: dict[str, Any] = {"markerfacecolor": "white", "markeredgecolor": INK, "markersize": 5.5}
+    hollow: dict[str, Any] = {"markerfacecolor": WHITE, "markeredgecolor": INK, "markersize": 5.5}
     arrow: dict[str, Any] = {"color": INK, "markersize": 11, "markeredgewidth": 0.4}
     return [
         Line2D([], [], marker="o", color=BLUE, markersize=4, label="certified, at least", **mark),

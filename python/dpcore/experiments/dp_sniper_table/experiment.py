@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 from ...auditing.run import Audit, audit
 from ...bounds.unconditional import exact
 from ...errors import choice, confidence_level, count, integer
-from ...records import Counts
+from ...records import Counts, Shown
 from ...streams import threads_of
-from ..running import SEED, cell_seed, gathered, listed, own
+from ..running import SEED, Tabled, cell_seed, gathered, listed, own
 from .mechanisms import BENCHMARKS, Benchmark
 
 if TYPE_CHECKING:
@@ -62,8 +62,8 @@ BESIDE = ("SVT1", "SVT2", "SVT4")
 exact one is shown for them too."""
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+@dataclass(frozen=True, slots=True, repr=False)
+class Config(Shown):
     """What to audit, and how long.
 
     Args:
@@ -111,8 +111,8 @@ class Config:
         return TRIALS[name] if self.trials is None else self.trials
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+@dataclass(frozen=True, slots=True, repr=False)
+class Row(Shown):
     """One mechanism.
 
     Args:
@@ -234,8 +234,8 @@ def _audit(name: str, repeat: int, config: Config, threads: int | None) -> Audit
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+@dataclass(frozen=True, slots=True, repr=False)
+class Result(Tabled):
     """The audits, mechanism by mechanism.
 
     Args:
@@ -276,7 +276,7 @@ class Result:
 
         return plain(self)
 
-    def plot(self) -> Figure:
+    def plot(self, ax: Any = None) -> Figure:
         """Certified bounds and true losses, each divided by DP-Sniper's better bound.
 
         Returns:
@@ -284,4 +284,4 @@ class Result:
         """
         from .drawing import figure
 
-        return figure(self)
+        return figure(self, ax)

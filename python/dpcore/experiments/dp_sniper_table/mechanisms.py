@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...records import Pair
+from ...records import Pair, Shown
 from . import noise, svt
 
 Mechanism = Callable[[Any, int, np.random.Generator], npt.NDArray[Any]]
@@ -54,8 +54,8 @@ def all_differ(dim: int) -> tuple[Pair, ...]:
     return (*one_differs(dim), *(Pair(ones, other) for other in changed), crossed)
 
 
-@dataclass(frozen=True, slots=True)
-class Benchmark:
+@dataclass(frozen=True, slots=True, repr=False)
+class Benchmark(Shown):
     """One mechanism, and what is known about it.
 
     Args:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from ...report.text import BLUE, GREEN, GREY, INK, RED
-from ..drawing import SMALL, TEXT, canvas, tidy
+from ...report.style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, SKY
+from ..drawing import SMALL, TEXT, canvas, dressed, tidy
 from .cases import DATA, LINES, MASKS, MU_EPSILON
 from .compared import crossing, spread, true_epsilon
 from .experiment import Result, Size
@@ -15,30 +15,29 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_PURPLE, _ORANGE, _SKY = "#CC79A7", "#E69F00", "#56B4E9"
 
 _STYLES: Final[dict[str, dict[str, Any]]] = {
     "not robust": {"color": INK, "marker": "s"},
     "robust": {"color": BLUE, "marker": "o"},
     "stretched 10 to 2": {"color": GREEN, "marker": "^"},
     "constant 5": {"color": RED, "marker": "D"},
-    "uniform 2 to 10": {"color": _PURPLE, "marker": "v"},
-    "log-uniform .5 to 10": {"color": _ORANGE, "marker": "P", "linestyle": "--"},
+    "uniform 2 to 10": {"color": PURPLE, "marker": "v"},
+    "log-uniform .5 to 10": {"color": ORANGE, "marker": "P", "linestyle": "--"},
     "10/n as printed": {"color": GREY, "marker": "x", "linestyle": "--"},
     "1/n as printed": {"color": GREY, "marker": "+", "linestyle": ":"},
-    "robust, b = d/epsilon": {"color": _SKY, "marker": "*", "linestyle": ":"},
+    "robust, b = d/epsilon": {"color": SKY, "marker": "*", "linestyle": ":"},
 }
 """Okabe and Ito's colours; marks and dashes tell lines apart without them."""
 
 
-def figure(result: Result) -> Figure:
+def figure(result: Result, ax: Any = None) -> Figure:
     """A panel for each corpus and dimension, then one for masked words of each corpus."""
     cells = [(size, dim) for size in result.sizes for dim in result.config.dims]
     masked = [cell for cell in cells if _curves(result, *cell)]
     columns = max(1, min(2, max(len(cells), len(masked))))
     places = len(cells) + len(masked)
     rows = -(-len(cells) // columns) + -(-len(masked) // columns)
-    picture = canvas(0.9 + 2.5 * rows)
+    picture = canvas(0.9 + 2.5 * rows, ax)
     grid = picture.subplots(rows, columns, squeeze=False)
     first = [axes for line in grid[: -(-len(cells) // columns)] for axes in line]
     second = [axes for line in grid[-(-len(cells) // columns) :] for axes in line]
@@ -56,7 +55,7 @@ def figure(result: Result) -> Figure:
         if labels:
             where: Any = f"outside {place} center"
             picture.legend(handles, labels, loc=where, ncols=ncols, frameon=False, fontsize=SMALL)
-    return picture
+    return dressed(picture)
 
 
 def _panel(axes: Axes, result: Result, size: Size, dim: int) -> None:

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ...errors import choice, flag, instance, integer, mistyped, real
-from ..running import SEED, cell_seed, check, gathered, listed, own
+from ...records import Shown
+from ..running import SEED, Tabled, cell_seed, check, gathered, listed, own
 from .cases import LINES, MADE, MU_EPSILON, NAMES
 from .jobs import Model, Test, corpora_of, jobs_of
 from .published import EPSILONS
@@ -49,8 +50,8 @@ _FEW: Final = 500
 """Texts of a real corpus in a quick run, in training and in test."""
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+@dataclass(frozen=True, slots=True, repr=False)
+class Config(Shown):
     """What to train, and at which noise to test it.
 
     Args:
@@ -176,8 +177,8 @@ def _corpus(name: Any, config: Config) -> Corpus:
     return some
 
 
-@dataclass(frozen=True, slots=True)
-class Size:
+@dataclass(frozen=True, slots=True, repr=False)
+class Size(Shown):
     """A corpus in figures.
 
     Args:
@@ -206,8 +207,8 @@ class Size:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+@dataclass(frozen=True, slots=True, repr=False)
+class Result(Tabled):
     """The models.
 
     Args:
@@ -291,7 +292,7 @@ class Result:
 
         return plain(self)
 
-    def plot(self) -> Figure:
+    def plot(self, ax: Any = None) -> Figure:
         """Accuracy against claimed and true epsilon, and against the share of masked words.
 
         Returns:
@@ -299,4 +300,4 @@ class Result:
         """
         from .drawing import figure
 
-        return figure(self)
+        return figure(self, ax)

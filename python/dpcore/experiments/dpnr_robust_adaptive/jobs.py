@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
+from ...records import Shown
 from .cases import DATA, LINES, MASKS, MU_EPSILON, SOUND_AT, Line
 
 __all__ = ["Job", "Model", "Test", "corpora_of", "jobs_of"]
 
 
-@dataclass(frozen=True, slots=True)
-class Test:
+@dataclass(frozen=True, slots=True, repr=False)
+class Test(Shown):
     """How texts are sent in a test.
 
     Args:
@@ -31,8 +32,8 @@ class Test:
         return f"{self.epsilon}/{self.mu}/{self.mask}"
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+@dataclass(frozen=True, slots=True, repr=False)
+class Job(Shown):
     """One model.
 
     Args:
@@ -69,8 +70,8 @@ class Job:
                 yield Test(epsilon, mu, self.mask or "leave_out")
 
 
-@dataclass(frozen=True, slots=True)
-class Model:
+@dataclass(frozen=True, slots=True, repr=False)
+class Model(Shown):
     """What a trained model does.
 
     Args:

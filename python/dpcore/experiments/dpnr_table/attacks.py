@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...records import Pair
+from ...records import Pair, Shown
 from ...text.inference import Attacker, Group, Inference, infer, usual
 from ...text.needed import needed
 from .cases import BASELINES, Case, Fitted, fitted, sent
@@ -24,8 +24,8 @@ _NAIVE: Final = {"quick": 1, "usual": 2, "full": 5}
 _FEW: Final = ("raw", "row minimum subtracted")
 
 
-@dataclass(frozen=True, slots=True)
-class Naive:
+@dataclass(frozen=True, slots=True, repr=False)
+class Naive(Shown):
     """One naive attacker: a network of 256 units on raw vectors, as in the paper's code.
 
     Args:
@@ -41,8 +41,8 @@ class Naive:
     unseen: float
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+@dataclass(frozen=True, slots=True, repr=False)
+class Run(Shown):
     """One training of a system, and what was found.
 
     Args:

@@ -9,6 +9,8 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
+from ...records import Shown
+
 __all__ = ["BASELINES", "CLEAN", "NOISES", "RECIPE", "Case", "Fitted", "cases", "fitted", "sent"]
 
 CLEAN: Final = "no noise"
@@ -39,8 +41,8 @@ _EPOCHS: Final = (20, 40)
 Encode = Callable[..., Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+@dataclass(frozen=True, slots=True, repr=False)
+class Case(Shown):
     """A system with its claim.
 
     Args:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ...auditing.run import audit
-from ...records import Counts
+from ...records import Counts, Shown
 from ...structure import inspect
 from .cases import NOISES
 from .material import Material
@@ -17,8 +17,8 @@ _DRAWS: Final = 2048
 """Outputs in each main call of an inspection, which looks for shared noise."""
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+@dataclass(frozen=True, slots=True, repr=False)
+class Claim(Shown):
     """What is audited.
 
     Args:
@@ -32,8 +32,8 @@ class Claim:
     claim: float
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+@dataclass(frozen=True, slots=True, repr=False)
+class Verdict(Shown):
     """What the audit of one claim found.
 
     Args:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ...report.text import BLUE, GREEN, GREY, INK, RED
-from ..drawing import SMALL, TEXT, canvas, tidy
+from ...report.style import BLUE, GREEN, GREY, INK, RED, WHITE
+from ..drawing import SMALL, TEXT, canvas, dressed, tidy
 from .cases import CLEAN
 from .experiment import Result, Row
 
@@ -22,7 +22,7 @@ _HOLLOW: dict[str, Any] = {
     "linestyle": "--",
     "linewidth": 0.8,
     "markersize": 4.5,
-    "markerfacecolor": "white",
+    "markerfacecolor": WHITE,
 }
 _NAMES = {
     "shared": "one draw a row (the paper's code)",
@@ -31,11 +31,11 @@ _NAMES = {
 }
 
 
-def figure(result: Result) -> Figure:
+def figure(result: Result, ax: Any = None) -> Figure:
     """For each encoder the attackers' F1 and the main accuracy, against the claimed epsilon."""
     encoders = list(dict.fromkeys(row.case.encoder for row in result.rows if row.case.claim))
     encoders = encoders or [result.config.encoders[0]]
-    picture = canvas(0.9 + 2.7 * len(encoders))
+    picture = canvas(0.9 + 2.7 * len(encoders), ax)
     panels = picture.subplots(len(encoders), 2, squeeze=False)
     for pair, encoder in zip(panels, encoders, strict=True):
         _attack(pair[0], result, encoder)
@@ -48,7 +48,7 @@ def figure(result: Result) -> Figure:
     picture.legend(
         handles=_legend(result), loc="outside lower center", ncols=2, frameon=False, fontsize=SMALL
     )
-    return picture
+    return dressed(picture)
 
 
 def _attack(axes: Axes, result: Result, encoder: str) -> None:

@@ -18,9 +18,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ...errors import flag, instance, integer, mistyped, real
+from ...records import Shown
 from ...streams import threads_of
 from ...text.needed import needed
-from ..running import SEED, cell_seed, check, gathered, listed, own
+from ..running import SEED, Tabled, cell_seed, check, gathered, listed, own
 from .attacks import Run, measured
 from .cases import NOISES, Case, cases
 from .claims import Claim, Verdict, verdict
@@ -37,8 +38,8 @@ def _level(name: str, value: Any) -> float:
     return real(name, value, low=0.0, open_low=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+@dataclass(frozen=True, slots=True, repr=False)
+class Config(Shown):
     """Which texts, which claims, and how much of an attack.
 
     Args:
@@ -115,8 +116,8 @@ class Config:
         return cases(self.encoders, self.levels, strengths)
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+@dataclass(frozen=True, slots=True, repr=False)
+class Row(Shown):
     """One system.
 
     Args:
@@ -215,8 +216,8 @@ def _one_thread() -> Iterator[None]:
         yield
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+@dataclass(frozen=True, slots=True, repr=False)
+class Result(Tabled):
     """The systems, and the audits of their claims.
 
     Args:
@@ -252,7 +253,7 @@ class Result:
 
         return plain(self)
 
-    def plot(self) -> Figure:
+    def plot(self, ax: Any = None) -> Figure:
         """What attackers infer, and the accuracy of the main task, against the claim.
 
         Returns:
@@ -260,4 +261,4 @@ class Result:
         """
         from .drawing import figure
 
-        return figure(self)
+        return figure(self, ax)

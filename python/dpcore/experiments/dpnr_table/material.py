@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import about, invalid
-from ...records import Pair
+from ...records import Pair, Shown
 from ...text import Corpus, TfidfSVD, generated, read
 from ...text.needed import needed
 from ...text.reading import ENTITIES
@@ -53,8 +53,8 @@ def micro_f1(truth: npt.NDArray[Any], answers: npt.NDArray[Any]) -> float:
     return 2.0 * right / max(1, int(truth.sum()) + int(answers.sum()))
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+@dataclass(frozen=True, slots=True, repr=False)
+class Facts(Shown):
     """What is known of the test texts without any encoding.
 
     Args:

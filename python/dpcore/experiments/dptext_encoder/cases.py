@@ -9,7 +9,7 @@ import numpy as np
 
 from ...auditing.run import audit
 from ...bounds import limits
-from ...records import Counts
+from ...records import Counts, Shown
 from ...structure import inspect
 from ...text import Corpus
 from ...text.inference import Attacker, infer
@@ -25,8 +25,8 @@ _DRAWS = 1024
 """Outputs in each of the two main calls of an inspection: one-sided noise needs few."""
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+@dataclass(frozen=True, slots=True, repr=False)
+class Case(Shown):
     """One system.
 
     Args:
@@ -54,8 +54,8 @@ class Case:
         return self.noise != "repaired"
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+@dataclass(frozen=True, slots=True, repr=False)
+class Found(Shown):
     """One system trained once, and what was found.
 
     Args:

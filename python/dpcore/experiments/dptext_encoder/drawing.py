@@ -5,8 +5,8 @@ from __future__ import annotations
 import statistics
 from typing import TYPE_CHECKING, Any, Final
 
-from ...report.text import BLUE, GREEN, GREY, INK, RED
-from ..drawing import SMALL, TEXT, canvas, tidy
+from ...report.style import BLUE, GREEN, GREY, INK, RED, WHITE
+from ..drawing import SMALL, TEXT, canvas, dressed, tidy
 from .cases import NOISES
 from .experiment import Result, Row
 
@@ -22,9 +22,9 @@ _SHIFTS: Final = dict(zip(NOISES, (0.93, 1.0, 1.07), strict=True))
 """The three noises of one claim stand side by side."""
 
 
-def figure(result: Result) -> Figure:
+def figure(result: Result, ax: Any = None) -> Figure:
     """Left: certified against claimed or learnt; right: learnt epsilon by epoch."""
-    picture = canvas(3.9)
+    picture = canvas(3.9, ax)
     left, right = picture.subplots(1, 2, width_ratios=(1.25, 1.0))
     _certified(left, result)
     _learnt(right, result)
@@ -39,7 +39,7 @@ def figure(result: Result) -> Figure:
     picture.legend(
         handles=_legend(), loc="outside lower center", ncols=4, frameon=False, fontsize=SMALL
     )
-    return picture
+    return dressed(picture)
 
 
 def _certified(axes: Axes, result: Result) -> None:
@@ -77,7 +77,7 @@ def _point(axes: Axes, row: Row, top: float) -> None:
         exact = row.mean("right")
         axes.plot([x, x], [certified, exact], color=colour, linewidth=0.7)
         axes.plot([x], [exact], "_", color=INK, markersize=7, zorder=3)
-    face = "white" if row.case.learn else colour
+    face = WHITE if row.case.learn else colour
     axes.plot(
         [x], [certified], _MARKS[row.case.noise], color=colour, markersize=5, zorder=4,
         markerfacecolor=face, markeredgewidth=1.0,
@@ -93,7 +93,7 @@ def _learnt(axes: Axes, result: Result) -> None:
         axes.plot(
             range(len(means)), means, color=_COLOURS[row.case.noise], linewidth=1.2,
             linestyle="--" if capped else "-", marker=_MARKS[row.case.noise], markersize=3,
-            markerfacecolor="white" if capped else _COLOURS[row.case.noise],
+            markerfacecolor=WHITE if capped else _COLOURS[row.case.noise],
         )  # fmt: skip
     cap = result.config.cap
     axes.axhline(cap, color=GREY, linewidth=0.8)

@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ...errors import choice, flag, instance, integer, invalid, mistyped, real
+from ...records import Shown
 from ...streams import threads_of
 from ...text import Corpus, generated, read
-from ..running import SEED, cell_seed, check, gathered, listed, own
+from ..running import SEED, Tabled, cell_seed, check, gathered, listed, own
 from .cases import NOISES, Case, Found, Noise, later_pair, majority, measured
 
 if TYPE_CHECKING:
@@ -35,8 +36,8 @@ def _level(name: str, value: Any) -> float:
     return real(name, value, low=0.0, open_low=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+@dataclass(frozen=True, slots=True, repr=False)
+class Config(Shown):
     """Which texts, which epsilons, and how long.
 
     Args:
@@ -127,8 +128,8 @@ class Config:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+@dataclass(frozen=True, slots=True, repr=False)
+class Row(Shown):
     """One system.
 
     Args:
@@ -233,8 +234,8 @@ def _corpus(config: Config) -> Corpus:
     return corpus
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+@dataclass(frozen=True, slots=True, repr=False)
+class Result(Tabled):
     """What was found, system by system.
 
     Args:
@@ -278,7 +279,7 @@ class Result:
 
         return plain(self)
 
-    def plot(self) -> Figure:
+    def plot(self, ax: Any = None) -> Figure:
         """Certified against claimed, and learnt epsilon by epoch.
 
         Returns:
@@ -286,4 +287,4 @@ class Result:
         """
         from .drawing import figure
 
-        return figure(self)
+        return figure(self, ax)

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ...report.text import BLUE, GREY, INK, RED
-from ..drawing import SMALL, TEXT, canvas, tidy
+from ...report.style import BLUE, GREY, INK, RED
+from ..drawing import SMALL, TEXT, canvas, dressed, tidy
 from .experiment import Result
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def figure(result: Result) -> Figure:
+def figure(result: Result, ax: Any = None) -> Figure:
     """Certified bounds as bars, claims as ticks, a note where there is nothing to show."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
     rows = result.rows
-    picture = canvas(0.9 + 0.24 * len(rows))
+    picture = canvas(0.9 + 0.24 * len(rows), ax)
     axes = picture.subplots()
     right = max([4.0, *(row.audit.epsilon_lower for row in rows if row.audit)]) * 1.15
     for place, row in enumerate(reversed(rows)):
@@ -53,4 +53,4 @@ def figure(result: Result) -> Figure:
     picture.legend(
         handles=handles, loc="outside upper center", ncols=3, frameon=False, fontsize=SMALL
     )
-    return picture
+    return dressed(picture)

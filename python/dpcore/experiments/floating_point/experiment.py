@@ -17,8 +17,8 @@ from ..._core import __version__
 from ...attacks.lattice import FloatLattice
 from ...auditing.run import Audit, audit
 from ...errors import choice
-from ...records import Pair
-from ..running import SEED, cell_seed, check, gathered, listed, own
+from ...records import Pair, Shown
+from ..running import SEED, Tabled, cell_seed, check, gathered, listed, own
 from .systems import SYSTEMS, Mechanism, System
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ PAIR = Pair([0.0], [1.0])
 _NAMES = tuple(system.name for system in SYSTEMS)
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+@dataclass(frozen=True, slots=True, repr=False)
+class Config(Shown):
     """What to audit, and how long.
 
     Args:
@@ -61,8 +61,8 @@ class Config:
         object.__setattr__(self, "systems", names)
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+@dataclass(frozen=True, slots=True, repr=False)
+class Row(Shown):
     """One system.
 
     Args:
@@ -160,8 +160,8 @@ def _audit(system: System, mechanism: Mechanism, config: Config, threads: int | 
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+@dataclass(frozen=True, slots=True, repr=False)
+class Result(Tabled):
     """The audits, system by system.
 
     Args:
@@ -188,7 +188,7 @@ class Result:
 
         return plain(self)
 
-    def plot(self) -> Figure:
+    def plot(self, ax: Any = None) -> Figure:
         """The certified bounds as bars, one for each system, and the claims.
 
         Returns:
@@ -196,4 +196,4 @@ class Result:
         """
         from .drawing import figure
 
-        return figure(self)
+        return figure(self, ax)

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...mechanisms import Gaussian, Laplace
+from ...records import Shown
 
 SCALE: Final = 10.0
 """Scale b of Laplace noise and sigma of Gaussian noise, in units of the sensitivity."""
@@ -32,8 +33,8 @@ Mechanism = Callable[[Any, int, np.random.Generator], npt.NDArray[Any]]
 Build = Callable[[], Mechanism]
 
 
-@dataclass(frozen=True, slots=True)
-class System:
+@dataclass(frozen=True, slots=True, repr=False)
+class System(Shown):
     """One row of the experiment.
 
     Args:

@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from ...records import Shown
 from ...sensitivity import Clip, laplace_scale, sensitivity
 from ..running import cell_seed
 
@@ -52,8 +53,8 @@ LAWS: Final[dict[str, Law]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Excess:
+@dataclass(frozen=True, slots=True, repr=False)
+class Excess(Shown):
     """How much larger than ADePT's the true sensitivity is.
 
     Args:
@@ -92,8 +93,8 @@ def excesses(radius: float) -> tuple[Excess, ...]:
     return tuple(rows)
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
+@dataclass(frozen=True, slots=True, repr=False)
+class Cost(Shown):
     """One remedy on vectors of one size and law.
 
     Args:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from ...report.text import BLUE, GREEN, GREY, INK, RED
-from ..drawing import SMALL, TEXT, canvas, tidy
+from ...report.style import BLUE, GREEN, GREY, INK, RED
+from ..drawing import SMALL, TEXT, canvas, dressed, tidy
 from .cost import LAWS
 from .experiment import Result
 
@@ -25,16 +25,16 @@ _CLIPS: Final[dict[str, Any]] = {"l2": "-", "l1": "--"}
 """Line of each remedy."""
 
 
-def figure(result: Result) -> Figure:
+def figure(result: Result, ax: Any = None) -> Figure:
     """Shares of unprotected pairs above; below, scale of the noise and noise to signal."""
-    picture = canvas(6.0)
+    picture = canvas(6.0, ax)
     panels = picture.subplot_mosaic(
         [["share", "share"], ["scale", "ratio"]], height_ratios=(1.15, 1)
     )
     _shares(panels["share"], result)
     _scales(panels["scale"], result)
     _ratios(panels["ratio"], result)
-    return picture
+    return dressed(picture)
 
 
 def _shares(axes: Axes, result: Result) -> None:

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, Final
 from ... import _core
 from ...bounds.binomial import limits
 from ...errors import integer, real
+from ...records import Shown
 from ...streams import threads_of
-from ..running import SEED, cell_seed, check, gathered, listed, own
+from ..running import SEED, Tabled, cell_seed, check, gathered, listed, own
 from .compared import COMPARED_PAIRS, COMPARISON, p_value
 from .cost import LAWS, Cost, Excess, costs, excesses
 
@@ -32,8 +33,8 @@ CONFIDENCE: Final = 0.95
 _LARGEST: Final = 1e90
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+@dataclass(frozen=True, slots=True, repr=False)
+class Config(Shown):
     """How many pairs of which sizes.
 
     Args:
@@ -69,8 +70,8 @@ class Config:
             object.__setattr__(self, name, value)
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+@dataclass(frozen=True, slots=True, repr=False)
+class Cell(Shown):
     """One size, law and clip.
 
     Args:
@@ -164,8 +165,8 @@ def _cells(config: Config, dim: int, threads: int) -> list[Cell]:
     return cells
 
 
-@dataclass(frozen=True)
-class Result:
+@dataclass(frozen=True, repr=False)
+class Result(Tabled):
     """The shares, size by size.
 
     Args:
@@ -225,7 +226,7 @@ class Result:
 
         return plain(self)
 
-    def plot(self) -> Figure:
+    def plot(self, ax: Any = None) -> Figure:
         """The figure above, what the remedies cost below.
 
         Returns:
@@ -233,4 +234,4 @@ class Result:
         """
         from .drawing import figure
 
-        return figure(self)
+        return figure(self, ax)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ...report.text import INK
-from ..drawing import SMALL, TEXT, canvas, tidy
+from ...report.style import INK, PALE
+from ..drawing import SMALL, TEXT, canvas, dressed, tidy
 from .experiment import Cell, Result
 
 if TYPE_CHECKING:
@@ -32,12 +32,12 @@ _TITLES = {
 }
 
 
-def figure(result: Result) -> Figure:
+def figure(result: Result, ax: Any = None) -> Figure:
     """Empirical loss (points), closed form (lines) and certified bound (ticks) by epsilon."""
     names = result.config.mechanisms
     columns = min(_COLUMNS, len(names) + 1)
     rows = -(-(len(names) + 1) // columns)
-    picture = canvas(0.5 + 2.2 * rows)
+    picture = canvas(0.5 + 2.2 * rows, ax)
     panels = picture.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
     colours = _colours(result.config.dims)
     for axes, name in zip(panels, names, strict=False):
@@ -54,7 +54,7 @@ def figure(result: Result) -> Figure:
     _legend(panels[len(names)], colours, result.config.confidence)
     picture.supxlabel("claimed epsilon", fontsize=TEXT)
     picture.supylabel("privacy loss (nats)", fontsize=TEXT)
-    return picture
+    return dressed(picture)
 
 
 def _colours(dims: tuple[int, ...]) -> dict[int, Any]:
@@ -73,7 +73,7 @@ def _frame(axes: Axes, result: Result) -> None:
     axes.set_xscale("log")
     axes.set_yscale("symlog", linthresh=_LINEAR, linscale=0.5)
     axes.set(xlim=(low, high), ylim=(-0.25 * _LINEAR, _BAND[1]))
-    axes.axhspan(_BAND[0], _BAND[1], color="#E8E8E8", linewidth=0, zorder=0)
+    axes.axhspan(_BAND[0], _BAND[1], color=PALE, linewidth=0, zorder=0)
     axes.plot([low, high], [low, high], color=INK, linestyle="--", linewidth=0.8, zorder=1)
     marks = [e for e in (0.1, 1.0, 10.0) if low < e < high]
     axes.xaxis.set_major_locator(FixedLocator(marks))

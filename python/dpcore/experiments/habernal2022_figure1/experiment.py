@@ -24,7 +24,8 @@ from ...exact import VoteLaw, loss, vote_log_probabilities
 from ...mechanisms import Identity, Native, RandomBits
 from ...pairs import zeros_ones
 from ...published import ADePTReference, DPText, HalfNoise, HalvedOutput, LaplaceMechanism
-from ..running import SEED, Job, check, listed, own, run_audits
+from ...records import Shown
+from ..running import SEED, Job, Tabled, check, listed, own, run_audits
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -43,8 +44,8 @@ MECHANISMS: dict[str, Callable[[float, int], Native]] = {
 """The panels: epsilon and the number of entries give the mechanism."""
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+@dataclass(frozen=True, slots=True, repr=False)
+class Config(Shown):
     """The grid, by default the paper's.
 
     Args:
@@ -87,8 +88,8 @@ class Config:
             object.__setattr__(self, name, listed(name, getattr(self, name), checked))
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+@dataclass(frozen=True, slots=True, repr=False)
+class Cell(Shown):
     """One point of the figure.
 
     Args:
@@ -166,8 +167,8 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     return Result(config, cells, partial, time.perf_counter() - begun)
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+@dataclass(frozen=True, slots=True, repr=False)
+class Result(Tabled):
     """The grid of audits.
 
     Args:
@@ -207,7 +208,7 @@ class Result:
 
         return plain(self)
 
-    def plot(self) -> Figure:
+    def plot(self, ax: Any = None) -> Figure:
         """The figure: empirical loss against epsilon, a panel for each mechanism.
 
         Returns:
@@ -215,7 +216,7 @@ class Result:
         """
         from .drawing import figure
 
-        return figure(self)
+        return figure(self, ax)
 
 
 def _p_value(k: int, n: int, p: float) -> float:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...report.text import BLUE, INK, RED
-from ..drawing import SMALL, TEXT, canvas, tidy
+from ...report.style import BLUE, INK, RED
+from ..drawing import SMALL, TEXT, canvas, dressed, tidy
 from .experiment import BINS, HIGH, LOW, Histogram, Result
 
 if TYPE_CHECKING:
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def figure(result: Result) -> Figure:
+def figure(result: Result, ax: Any = None) -> Figure:
     """Histograms as filled steps, exact densities as lines, an atom as a stem."""
-    picture = canvas(4.2)
+    picture = canvas(4.2, ax)
     panels = picture.subplots(2, 3, sharex=True, sharey=True).ravel()
     panels[2].tick_params(labelbottom=True)
     for axes, drawn in zip(panels, result.histograms, strict=False):
@@ -33,7 +33,7 @@ def figure(result: Result) -> Figure:
     )
     place = {"transform": panels[-1].transAxes, "va": "bottom", "fontsize": SMALL}
     panels[-1].text(0.04, 0.0, note, linespacing=1.35, **place)
-    return picture
+    return dressed(picture)
 
 
 def _panel(axes: Axes, drawn: Histogram) -> None:

@@ -19,8 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ...mechanisms import DPTextNoise, Laplace
+from ...records import Shown
 from ...sampling.drawing import sample
-from ..running import SEED, cell_seed, check, gathered, own
+from ..running import SEED, Tabled, cell_seed, check, gathered, own
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,8 +31,8 @@ LOW, HIGH, BINS = -5.0, 5.0, 100
 """The bins: where they begin, where they end, and their number."""
 
 
-@dataclass(frozen=True, slots=True)
-class Law:
+@dataclass(frozen=True, slots=True, repr=False)
+class Law(Shown):
     """One panel: a noise of scale 1 and what it must be.
 
     Args:
@@ -74,8 +75,8 @@ LAWS: dict[str, Law] = {
 """The panels; the moments follow from E[Exp(1)^k] = k! and the weights."""
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+@dataclass(frozen=True, slots=True, repr=False)
+class Config(Shown):
     """How many draws.
 
     Args:
@@ -99,8 +100,8 @@ class Config:
         check(self)
 
 
-@dataclass(frozen=True, slots=True)
-class Histogram:
+@dataclass(frozen=True, slots=True, repr=False)
+class Histogram(Shown):
     """What was drawn for one panel.
 
     Args:
@@ -188,8 +189,8 @@ def _histogram(name: str, config: Config, threads: int | None) -> Histogram:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+@dataclass(frozen=True, slots=True, repr=False)
+class Result(Tabled):
     """The histograms.
 
     Args:
@@ -216,7 +217,7 @@ class Result:
 
         return plain(self)
 
-    def plot(self) -> Figure:
+    def plot(self, ax: Any = None) -> Figure:
         """The histograms over the exact densities; an atom is a stem.
 
         Returns:
@@ -224,4 +225,4 @@ class Result:
         """
         from .drawing import figure
 
-        return figure(self)
+        return figure(self, ax)

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from ...records import Shown
+
 __all__ = ["CASES", "DELTA", "PAIR", "WIDTH", "Case", "behind", "vectors"]
 
 WIDTH = 32
@@ -20,8 +22,8 @@ PAIR = ("he has cancer and lives in this town", "she won the match in the last m
 """The two texts: any two are neighbours."""
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+@dataclass(frozen=True, slots=True, repr=False)
+class Case(Shown):
     """A transform with noise behind it, and what somebody claims of it.
 
     Args:

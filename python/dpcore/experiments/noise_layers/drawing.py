@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ...report.text import BLUE, GREY, INK, RED
-from ..drawing import SMALL, TEXT, canvas, tidy
+from ...report.style import BLUE, GREY, INK, RED, WHITE
+from ..drawing import SMALL, TEXT, canvas, dressed, tidy
 from .experiment import Result, Row, spread
 
 if TYPE_CHECKING:
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def figure(result: Result) -> Figure:
+def figure(result: Result, ax: Any = None) -> Figure:
     """Certified bounds as bars, exact losses as diamonds or arrows, the claim as a line."""
     rows = sorted(result.rows, key=lambda row: row.faulty)
     claim = result.config.epsilon
-    picture = canvas(1.1 + 0.2 * len(rows))
+    picture = canvas(1.1 + 0.2 * len(rows), ax)
     axes = picture.subplots()
     largest = [spread(row.certified)[0] for row in rows]
     exact = [row.exact for row in rows if math.isfinite(row.exact)]
@@ -44,7 +44,7 @@ def figure(result: Result) -> Figure:
     picture.legend(
         handles=_legend(), loc="outside upper center", ncols=3, frameon=False, fontsize=SMALL
     )
-    return picture
+    return dressed(picture)
 
 
 def _line(axes: Axes, place: int, row: Row, claim: float, right: float) -> None:
@@ -52,7 +52,7 @@ def _line(axes: Axes, place: int, row: Row, claim: float, right: float) -> None:
     colour = RED if row.beyond else BLUE
     axes.barh(place, mean, height=0.6, color=colour, xerr=wide or None, ecolor=INK)
     if math.isfinite(row.exact):
-        style: dict[str, Any] = {"markeredgecolor": "white", "markeredgewidth": 0.7}
+        style: dict[str, Any] = {"markeredgecolor": WHITE, "markeredgewidth": 0.7}
         axes.plot([row.exact], [place], "D", color=INK, markersize=4.5, zorder=3, **style)
     else:
         tip = {"arrowstyle": "-|>", "color": INK, "lw": 1.0, "shrinkA": 0, "shrinkB": 0}
@@ -63,7 +63,7 @@ def _line(axes: Axes, place: int, row: Row, claim: float, right: float) -> None:
         inside = mean > 0.6 * right
         marks = (claim, mean + wide, row.exact if math.isfinite(row.exact) else 0.0)
         at = claim if inside else max(marks)
-        colour = "white" if inside else INK
+        colour = WHITE if inside else INK
         axes.text(at + 0.015 * right, place, note, va="center", fontsize=SMALL, color=colour)
 
 

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 from ...auditing.run import Audit, audit
 from ...errors import choice, instance, integer, real
-from ...records import Counts
+from ...records import Counts, Shown
 from ...streams import threads_of
 from ...structure import inspect
-from ..running import SEED, cell_seed, check, gathered, listed, own
+from ..running import SEED, Tabled, cell_seed, check, gathered, listed, own
 from .cases import CASES, PAIR, Case, behind
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ _DRAWS = 4096
 """Outputs in each of the two main calls of an inspection: with half of them 24 bits are missed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+@dataclass(frozen=True, slots=True, repr=False)
+class Config(Shown):
     """What to audit, and how long.
 
     Args:
@@ -74,8 +74,8 @@ class Config:
         object.__setattr__(self, "layers", names)
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+@dataclass(frozen=True, slots=True, repr=False)
+class Found(Shown):
     """What one audit found; two runs of it are equal, whereas their modules are not the same.
 
     Args:
@@ -115,8 +115,8 @@ class Found:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+@dataclass(frozen=True, slots=True, repr=False)
+class Row(Shown):
     """One layer in one dtype.
 
     Args:
@@ -259,8 +259,8 @@ def spread(values: tuple[float, ...]) -> tuple[float, float]:
     return statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+@dataclass(frozen=True, slots=True, repr=False)
+class Result(Tabled):
     """The audits, layer by layer.
 
     Args:
@@ -297,7 +297,7 @@ class Result:
 
         return plain(self)
 
-    def plot(self) -> Figure:
+    def plot(self, ax: Any = None) -> Figure:
         """The certified bounds beside the claim, a line for each layer and dtype.
 
         Returns:
@@ -305,4 +305,4 @@ class Result:
         """
         from .drawing import figure
 
-        return figure(self)
+        return figure(self, ax)

@@ -1,4 +1,4 @@
-"""The picture of the main job: a panel of bars for each number of entries."""
+"""The picture of the main job: a panel for each number of entries, a lane for each attack."""
 
 from __future__ import annotations
 
@@ -6,26 +6,35 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ...published import SYSTEMS
-from ...report.text import BLUE, GREY, INK, RED
-from ..drawing import SMALL, TEXT, canvas, tidy
-from .experiment import Result, Row
+from ...report.style import BLUE, GREY, INK, RED, WHITE
+from ..drawing import SMALL, TEXT, canvas, dressed, tidy
+from .experiment import ATTACKS, Result, Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+_LANES = dict(zip(ATTACKS, (0.27, 0.0, -0.27), strict=True))
+"""How far above its system's place an attack is drawn."""
 
-def figure(result: Result) -> Figure:
-    """Certified bounds as bars, closed forms as diamonds or arrows, the claim as a line."""
-    picture = canvas(3.6)
+_MARKERS = dict(zip(ATTACKS, ("o", "s", "D"), strict=True))
+_RIGHT = 250.0
+"""Where the axis ends, in units of the claim."""
+
+
+def figure(result: Result, ax: Any = None) -> Figure:
+    """Certified bounds as points on stems, the true loss as a bar or an arrow, the claim a line."""
+    picture = canvas(4.6, ax)
     panels = picture.subplots(1, len(result.config.dims), sharey=True, squeeze=False)[0]
     # Sound systems on top, so that what is refuted should be exactly the lower group.
     order = sorted(SYSTEMS, key=lambda cls: not cls.sound)
     places = {cls.__name__: len(order) - 1 - i for i, cls in enumerate(order)}
     split = sum(not cls.sound for cls in order) - 0.5
     for axes, dim in zip(panels, result.config.dims, strict=True):
-        _panel(axes, result.at(dim), places, result.config.epsilon)
-        axes.axhline(split, color=GREY, linewidth=0.6)
+        for name, rows in result.at(dim).items():
+            _system(axes, places[name], rows, result.config.epsilon)
+        _scale(axes, len(places), result.config.epsilon)
+        axes.axhline(split, color=INK, linewidth=0.6)
         axes.set_title(f"{dim} entries", fontsize=TEXT, loc="left")
     panels[0].set_yticks(list(places.values()), list(places))
     for text, middle in (("claim true", (split + len(order)) / 2), ("claim false", split / 2)):
@@ -36,59 +45,63 @@ def figure(result: Result) -> Figure:
         "privacy loss epsilon (linear up to the claim, logarithmic beyond)", fontsize=TEXT
     )
     picture.legend(
-        handles=_legend(), loc="outside upper center", ncols=5, frameon=False, fontsize=SMALL
+        handles=_legend(), loc="outside upper center", ncols=4, frameon=False, fontsize=SMALL
     )
-    return picture
+    return dressed(picture)
 
 
-def _panel(axes: Axes, rows: tuple[Row, ...], places: dict[str, int], claim: float) -> None:
+def _system(axes: Axes, place: int, rows: dict[str, Row], claim: float) -> None:
+    right = _RIGHT * claim
+    for name, row in rows.items():
+        height = place + _LANES[name]
+        # Filled or hollow beside the colour: told apart in grey too.
+        colour, inside = (RED, RED) if row.audit.refuted else (BLUE, WHITE)
+        bound = min(row.audit.epsilon_lower, right)
+        marker = _MARKERS[name] if bound < right else ">"
+        style: dict[str, Any] = {"markerfacecolor": inside, "markersize": 4.0, "clip_on": False}
+        axes.plot([0.0, bound], [height, height], color=colour, linewidth=1.2)
+        axes.plot([bound], [height], marker, color=colour, zorder=3, **style)
+    loss = next(iter(rows.values())).true_loss
+    if loss <= right:
+        axes.plot([loss, loss], [place - 0.42, place + 0.42], color=INK, linewidth=1.8, zorder=2.8)
+    elif not math.isnan(loss):
+        tip = {"arrowstyle": "-|>", "color": INK, "lw": 1.4, "shrinkA": 0, "shrinkB": 0}
+        axes.annotate("", (right, place), (0.4 * right, place), arrowprops=tip)
+
+
+def _scale(axes: Axes, systems: int, claim: float) -> None:
     from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
 
-    right = 60.0 * claim
     axes.set_xscale("symlog", linthresh=claim, linscale=1.2)
-    for row in rows:
-        place = places[row.system]
-        colour = RED if row.audit.refuted else BLUE
-        axes.barh(place, row.audit.epsilon_lower, height=0.56, color=colour)
-        _closed_form(axes, place, row.audit.exact, right)
-        if not row.sound and row.audit.refuted is not True:
-            note = f"not refuted: true loss {row.true_loss:.3g}"
-            beyond = max(1.12 * claim, 1.3 * _finite(row.audit.exact))
-            axes.text(beyond, place, note, va="center", fontsize=SMALL, color=INK)
-    axes.axvline(claim, color=GREY, linestyle="--", linewidth=1.2, zorder=2.5)
-    axes.set(xlim=(0.0, right), ylim=(-0.7, len(places) - 0.3))
-    axes.xaxis.set_major_locator(FixedLocator([claim * v for v in (0, 0.5, 1, 2, 5, 10, 20)]))
+    for place in range(1, systems):
+        axes.axhline(place - 0.5, color=GREY, linewidth=0.3, alpha=0.5)
+    axes.axvline(claim, color=GREY, linestyle="--", linewidth=1.2, zorder=1.5)
+    axes.set(xlim=(0.0, _RIGHT * claim), ylim=(-0.6, systems - 0.4))
+    axes.xaxis.set_major_locator(FixedLocator([claim * v for v in (0, 0.5, 1, 2, 5, 10, 30, 100)]))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     tidy(axes)
     axes.tick_params(axis="y", length=0)
 
 
-def _closed_form(axes: Axes, place: int, value: float | None, right: float) -> None:
-    if value is None:
-        return
-    if math.isfinite(value):
-        style: dict[str, Any] = {"markeredgecolor": "white", "markeredgewidth": 0.7}
-        axes.plot([value], [place], "D", color=INK, markersize=4.5, zorder=3, **style)
-        return
-    tip = {"arrowstyle": "-|>", "color": INK, "lw": 1.0, "shrinkA": 0, "shrinkB": 0}
-    axes.annotate("", (right, place), (0.42 * right, place), arrowprops=tip)
-
-
-def _finite(value: float | None) -> float:
-    return value if value is not None and math.isfinite(value) else 0.0
-
-
 def _legend() -> list[Any]:
     from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
 
-    mark: dict[str, Any] = {"linestyle": "none", "color": INK, "markersize": 4.5}
-    arrow = {**mark, "markersize": 11, "markeredgewidth": 0.4}
+    names = {**{name: name for name in ATTACKS}, "vote": "the papers' vote"}
+    marks = [
+        Line2D([], [], marker=_MARKERS[name], color=INK, markersize=4.0, linewidth=1.2, label=text)
+        for name, text in names.items()
+    ]
+    full: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 5.0}
+    hollow = {**full, "markerfacecolor": WHITE}
+    bar: dict[str, Any] = {"linestyle": "none", "color": INK, "markersize": 9.0}
     return [
-        Patch(color=RED, label="certified, refutes the claim"),
-        Patch(color=BLUE, label="certified, does not"),
-        Line2D([], [], marker="D", label="closed form of the attack", **mark),
-        Line2D([], [], marker=r"$\rightarrow$", label="infinite", **arrow),
+        *marks,
         Line2D([], [], color=GREY, linestyle="--", linewidth=1.2, label="claim"),
+        Line2D([], [], color=RED, label="certified, refutes the claim", **full),
+        Line2D([], [], color=BLUE, label="certified, does not", **hollow),
+        Line2D([], [], marker="|", markeredgewidth=1.8, label="true loss", **bar),
+        Line2D(
+            [], [], marker=r"$\rightarrow$", markeredgewidth=0.4, label="true loss infinite", **bar
+        ),
     ]

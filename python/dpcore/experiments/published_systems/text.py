@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
+from textwrap import fill
 from typing import Any
 
 from ...report.encoding import number
 from ...report.text import epsilon
 from ..text import aligned, record
-from .experiment import CLASSES, NAME, Result, Row
+from .experiment import ATTACKS, CLASSES, NAME, VOTE, Result, Row, refuting
+
+_KINDS = {
+    VOTE: "the papers' majority vote",
+    "auto": "the default",
+    "Coordinatewise": "declared: entries independent and alike (as they are here)",
+}
+_STANDING = (
+    "Not refuted says what the attack sees, not that the claim holds. Left standing, though false:"
+)
 
 
 def text(result: Result) -> str:
     """A table for each number of entries, then what it means."""
     config = result.config
-    parts = [
-        f"Published systems at epsilon = {config.epsilon:g}: {config.trials:,} trials a side, "
-        f"seed {config.seed},\neach bound at {100 * config.confidence:g} % confidence on its "
-        "own (Clopper-Pearson, majority vote)"
+    lines = [
+        f"Published systems, each claiming epsilon = {config.epsilon:g}, on their worst pairs: "
+        "certified bounds,",
+        f"each at {100 * config.confidence:g} % confidence on its own (Clopper-Pearson), seed "
+        f"{config.seed}. A star: above the claim, which is refuted.",
     ]
+    lines += [
+        f"  {name:<14}  {config.counted(name):,} trials a side: {kind}"
+        for name, kind in _KINDS.items()
+    ]
+    parts = ["\n".join(lines)]
     if result.partial:
         parts.append("INTERRUPTED: only what was counted is shown")
     parts += [_part(result, dim) for dim in config.dims if result.at(dim)]
@@ -25,36 +41,46 @@ def text(result: Result) -> str:
 
 
 def _part(result: Result, dim: int) -> str:
-    head = (
-        "system", "claim", "certified", "estimate", "closed form", "true loss", "claim is",
-        "verdict",
-    )  # fmt: skip
-    body = aligned([head, *(_cells(row) for row in result.at(dim))], left=(0, 6, 7))
+    head = ("system", "claim is", "true loss", "vote can see", *ATTACKS, "verdict")
+    cells = [_cells(name, rows) for name, rows in result.at(dim).items()]
     found, broken, wrong, sound = result.agreement(dim)
     lines = [
         f"{dim} entries",
-        body,
+        aligned([head, *cells], left=(0, 1, len(head) - 1)),
         f"Verdicts against the truth at {dim} entries: {found} of {broken} false claims "
         f"refuted, {wrong} of {sound} true claims refuted.",
     ]
     missed = result.missed(dim)
     if missed:
-        lines += ["False claims that were not refuted:", *(f"  {line}" for line in missed)]
+        lines.append(_STANDING)
+        lines += [fill(line, 98, initial_indent="  ", subsequent_indent=4 * " ") for line in missed]
     return "\n".join(lines)
 
 
-def _cells(row: Row) -> tuple[str, ...]:
-    audit = row.audit
+def _cells(name: str, rows: dict[str, Row]) -> tuple[str, ...]:
+    first = next(iter(rows.values()))
     return (
-        row.system,
-        f"{audit.claim:g}",
-        epsilon(audit.epsilon_lower),
-        epsilon(audit.epsilon_hat),
-        epsilon(audit.exact),
-        epsilon(row.true_loss),
-        "true" if row.sound else "false",
-        audit.verdict,
+        name,
+        "true" if CLASSES[name].sound else "false",
+        epsilon(first.true_loss),
+        epsilon(rows[VOTE].audit.exact),
+        *(_certified(rows.get(attack)) for attack in ATTACKS),
+        _verdict(rows),
     )
+
+
+def _certified(row: Row | None) -> str:
+    """What an attack certifies; a star where that refutes the claim, a blank keeps the column."""
+    if row is None:
+        return "- "
+    return f"{row.audit.epsilon_lower:.4f}{'*' if row.audit.refuted else ' '}"
+
+
+def _verdict(rows: dict[str, Row]) -> str:
+    hit = refuting(rows.values())
+    if not hit:
+        return "not refuted"
+    return "refuted by all" if len(hit) == len(ATTACKS) else f"refuted by {', '.join(hit)}"
 
 
 def plain(result: Result) -> dict[str, Any]:
@@ -63,6 +89,7 @@ def plain(result: Result) -> dict[str, Any]:
         {
             "system": row.system,
             "dim": row.dim,
+            "attack": row.attack,
             "sound": row.sound,
             "fault": CLASSES[row.system].fault,
             "source": CLASSES[row.system].source,
@@ -71,9 +98,17 @@ def plain(result: Result) -> dict[str, Any]:
         }
         for row in result.rows
     ]
-    names = ("false_refuted", "false", "true_refuted", "true")
     agreement = {
-        str(dim): dict(zip(names, result.agreement(dim), strict=True)) for dim in result.config.dims
+        str(dim): {
+            **_agreement(result, dim, None),
+            "by_attack": {name: _agreement(result, dim, name) for name in ATTACKS},
+        }
+        for dim in result.config.dims
     }
     missed = {str(dim): list(result.missed(dim)) for dim in result.config.dims}
     return {**record(NAME, result), "rows": rows, "agreement": agreement, "missed": missed}
+
+
+def _agreement(result: Result, dim: int, attack: str | None) -> dict[str, int]:
+    names = ("false_refuted", "false", "true_refuted", "true")
+    return dict(zip(names, result.agreement(dim, attack), strict=True))

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ...report.text import BLUE, GREEN, GREY, INK
-from ..drawing import SMALL, TEXT, canvas, tidy
+from ...report.style import BLUE, GREEN, GREY, INK, WHITE
+from ..drawing import SMALL, TEXT, canvas, dressed, tidy
 from .cases import CASES
 from .experiment import Result, Row
 from .text import DIRECTIONS
@@ -27,11 +27,11 @@ _LABELS: Final = (
 )
 
 
-def figure(result: Result) -> Figure:
+def figure(result: Result, ax: Any = None) -> Figure:
     """Truth, estimates and certified bounds; what is not resolved is grey."""
     panels = [(row, side) for row in result.rows for side in (0, 1)]
     rows = -(-len(panels) // _COLUMNS)
-    picture = canvas(0.8 + 1.75 * rows)
+    picture = canvas(0.8 + 1.75 * rows, ax)
     axes = picture.subplots(rows, _COLUMNS, squeeze=False).ravel()
     for panel, (row, side) in zip(axes, panels, strict=False):
         _panel(panel, row, side)
@@ -42,7 +42,7 @@ def figure(result: Result) -> Figure:
     picture.legend(
         handles=_legend(), loc="outside upper center", ncols=4, frameon=False, fontsize=SMALL
     )
-    return picture
+    return dressed(picture)
 
 
 def _panel(axes: Axes, row: Row, side: int) -> None:
@@ -59,7 +59,7 @@ def _panel(axes: Axes, row: Row, side: int) -> None:
         words: dict[str, Any] = {"transform": axes.transAxes, "ha": "right", "fontsize": SMALL}
         axes.text(0.98, 0.05, "closed form: infinite", color=INK, **words)
     # Error bars of neighbouring orders overlap: every third is enough to see them.
-    for kept, face in ((resolved, BLUE), (~resolved, "white")):
+    for kept, face in ((resolved, BLUE), (~resolved, WHITE)):
         kept = kept & np.isfinite(value)
         error = np.nan_to_num(estimate.std_error[side][kept])
         axes.errorbar(
@@ -103,6 +103,6 @@ def _legend() -> list[Any]:
     return [
         Line2D([], [], color=INK, linewidth=0.9, label=_LABELS[0]),
         Line2D([], [], label=_LABELS[1], **dot),
-        Line2D([], [], markerfacecolor="white", label=_LABELS[2], **dot),
+        Line2D([], [], markerfacecolor=WHITE, label=_LABELS[2], **dot),
         Line2D([], [], color=GREEN, linewidth=1.2, label=_LABELS[3]),
     ]

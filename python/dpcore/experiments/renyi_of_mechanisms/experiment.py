@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from ...divergence import Epsilon, Estimate, canonne_kamath_steinke, renyi
 from ...errors import integer, real
-from ...records import Record
-from ..running import SEED, cell_seed, check, gathered, own
+from ...records import Record, Shown
+from ..running import SEED, Tabled, cell_seed, check, gathered, own
 from .cases import CASES, MOST_DELTA
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ _CLAIMS: Final = 3
 Reals = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+@dataclass(frozen=True, slots=True, repr=False)
+class Config(Shown):
     """How much to draw, and what to ask of it.
 
     Args:
@@ -158,8 +158,8 @@ def _row(name: str, config: Config, threads: int | None) -> Row:
     return Row(name, truth, estimate, figures, case.exact(config.delta), converted.epsilon)
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+@dataclass(frozen=True, slots=True, repr=False)
+class Result(Tabled):
     """The rows, mechanism by mechanism.
 
     Args:
@@ -191,7 +191,7 @@ class Result:
 
         return plain(self)
 
-    def plot(self) -> Figure:
+    def plot(self, ax: Any = None) -> Figure:
         """Both directions of every mechanism: truth, estimates with error bars, certified bounds.
 
         Returns:
@@ -199,4 +199,4 @@ class Result:
         """
         from .drawing import figure
 
-        return figure(self)
+        return figure(self, ax)

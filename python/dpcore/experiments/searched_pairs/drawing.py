@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ...report.text import BLUE, GREY, INK, epsilon
-from ..drawing import SMALL, TEXT, canvas, tidy
+from ...report.style import BLUE, GREY, INK, WHITE
+from ...report.text import epsilon
+from ..drawing import SMALL, TEXT, canvas, dressed, tidy
 from .experiment import Result
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def figure(result: Result) -> Figure:
+def figure(result: Result, ax: Any = None) -> Figure:
     """Certified bounds on both pairs of every mechanism, the exact loss on each beside them."""
-    picture = canvas(0.9 + 0.9 * len(result.rows))
+    picture = canvas(0.9 + 0.9 * len(result.rows), ax)
     axes = picture.subplots()
     ticks: dict[float, str] = {}
     for place, row in enumerate(reversed(result.rows)):
@@ -27,7 +28,7 @@ def figure(result: Result) -> Figure:
             axes.barh(at, report.epsilon_lower, height=0.34, color=BLUE)
             axes.plot([row.supremum(report)], [at], "D", color=INK, markersize=4.0)
             text = epsilon(report.epsilon_lower)
-            axes.text(0.002, at, text, va="center", color="white", fontsize=SMALL)
+            axes.text(0.002, at, text, va="center", color=WHITE, fontsize=SMALL)
     claim = result.rows[0].usual.claim or 0.0
     axes.axvline(claim, color=GREY, linestyle="--", linewidth=1.0)
     axes.set_yticks(list(ticks), list(ticks.values()))
@@ -37,4 +38,4 @@ def figure(result: Result) -> Figure:
         fontsize=TEXT,
     )
     tidy(axes)
-    return picture
+    return dressed(picture)

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 from ...auditing.run import Audit, audit
 from ...bounds import BoundName
 from ...pairs import Box, Linf, search
+from ...records import Shown
 from ..dp_sniper_table.mechanisms import BENCHMARKS, Benchmark
 from ..dp_sniper_table.truth import exact_supremum
-from ..running import SEED, cell_seed, check, gathered, own
+from ..running import SEED, Tabled, cell_seed, check, gathered, own
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,8 +27,8 @@ _REACH: Final = 30.0
 """Queries are searched in [-30, 30]: beyond it the change of one query no longer tells."""
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+@dataclass(frozen=True, slots=True, repr=False)
+class Config(Shown):
     """What to audit, and how long.
 
     Args:
@@ -55,8 +56,8 @@ class Config:
         check(self)
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+@dataclass(frozen=True, slots=True, repr=False)
+class Row(Shown):
     """One mechanism: audited on the usual pairs, and on a pair that was searched for.
 
     Args:
@@ -131,8 +132,8 @@ def _row(benchmark: Benchmark, config: Config, threads: int | None) -> Row:
     return Row(benchmark.name, *audits)
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+@dataclass(frozen=True, slots=True, repr=False)
+class Result(Tabled):
     """The audits, mechanism by mechanism.
 
     Args:
@@ -159,8 +160,8 @@ class Result:
 
         return plain(self)
 
-    def plot(self) -> Figure:
+    def plot(self, ax: Any = None) -> Figure:
         """Certified bounds on both pairs of every mechanism, the exact loss on each beside them."""
         from .drawing import figure
 
-        return figure(self)
+        return figure(self, ax)

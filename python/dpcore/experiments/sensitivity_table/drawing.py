@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from ...pairs import NORMS
-from ...report.text import BLUE, GREEN, GREY, INK, RED
-from ..drawing import SMALL, TEXT, canvas, tidy
+from ...report.style import BLUE, GREEN, GREY, INK, RED
+from ..drawing import SMALL, TEXT, canvas, dressed, tidy
 from .experiment import ENTRIES, Result, Row
 
 if TYPE_CHECKING:
@@ -24,10 +24,10 @@ _COLUMNS: Final = (("norm", 0.0), ("closed form", 0.17), ("value", 0.60), ("foun
 """Heads of the figures beside the panel, and where they stand."""
 
 
-def figure(result: Result) -> Figure:
+def figure(result: Result, ax: Any = None) -> Figure:
     """A group of three rows for each domain: closed form (hollow) and what was found (filled)."""
     names = list(dict.fromkeys(row.name for row in result.rows))
-    picture = canvas(1.1 + 0.5 * len(names))
+    picture = canvas(1.1 + 0.5 * len(names), ax)
     axes, beside = picture.subplots(1, 2, sharey=True, width_ratios=(1.0, 1.15))
     beside.set_axis_off()
     places = {name: float(len(names) - 1 - i) for i, name in enumerate(names)}
@@ -50,7 +50,7 @@ def figure(result: Result) -> Figure:
     picture.legend(
         handles=_legend(), loc="outside upper center", ncols=4, frameon=False, fontsize=SMALL
     )
-    return picture
+    return dressed(picture)
 
 
 def _marks(axes: Axes, place: float, row: Row) -> None:

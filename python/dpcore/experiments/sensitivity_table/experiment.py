@@ -16,6 +16,7 @@ import numpy.typing as npt
 from ...errors import integer
 from ...pairs import NORMS, Box
 from ...pairs.norms import Norm
+from ...records import Shown
 from ...sensitivity import (
     Ball,
     Histogram,
@@ -28,7 +29,7 @@ from ...sensitivity import (
 )
 from ...sensitivity.refuting import Refutation, refute
 from ...streams import threads_of
-from ..running import SEED, cell_seed, check, gathered, own
+from ..running import SEED, Tabled, cell_seed, check, gathered, own
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -46,8 +47,8 @@ _FEWEST: Final = 8
 _MOST_ENTRIES: Final = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+@dataclass(frozen=True, slots=True, repr=False)
+class Entry(Shown):
     """One domain of the table.
 
     Args:
@@ -84,8 +85,8 @@ ENTRIES: Final[dict[str, Entry]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+@dataclass(frozen=True, slots=True, repr=False)
+class Config(Shown):
     """How long to search, on vectors of what size.
 
     Args:
@@ -117,8 +118,8 @@ class Config:
         return max(_FEWEST, self.trials // (len(ENTRIES) * len(NORMS)))
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+@dataclass(frozen=True, slots=True, repr=False)
+class Row(Shown):
     """One domain and norm.
 
     Args:
@@ -206,8 +207,8 @@ def _row(name: str, norm: Norm, config: Config) -> Row:
     return Row(name, closed, found)
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+@dataclass(frozen=True, slots=True, repr=False)
+class Result(Tabled):
     """The rows, domain by domain.
 
     Args:
@@ -239,7 +240,7 @@ class Result:
 
         return plain(self)
 
-    def plot(self) -> Figure:
+    def plot(self, ax: Any = None) -> Figure:
         """Closed forms, their pairs and what the searches found, on one logarithmic axis.
 
         Returns:
@@ -247,4 +248,4 @@ class Result:
         """
         from .drawing import figure
 
-        return figure(self)
+        return figure(self, ax)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import statistics
 from typing import TYPE_CHECKING, Any, Final
 
-from ...report.text import BLUE, GREEN, GREY, INK, RED
-from ..drawing import SMALL, TEXT, canvas, tidy
+from ...report.style import BLUE, GREEN, GREY, INK, RED, WHITE
+from ..drawing import SMALL, TEXT, canvas, dressed, tidy
 from .experiment import STARTS, Result
 
 if TYPE_CHECKING:
@@ -17,9 +17,9 @@ _COLOURS: Final = dict(zip(STARTS, (RED, BLUE, GREEN), strict=True))
 _STYLES: Final = {1: "-", 5: "--"}
 
 
-def figure(result: Result) -> Figure:
+def figure(result: Result, ax: Any = None) -> Figure:
     """Left: words found against anchors; right: against the noise, with its true epsilon."""
-    picture = canvas(3.6)
+    picture = canvas(3.6, ax)
     left, right = picture.subplots(1, 2, width_ratios=(1.15, 1.0))
     _anchors(left, result)
     _noise(right, result)
@@ -34,7 +34,7 @@ def figure(result: Result) -> Figure:
     picture.legend(
         handles=_legend(), loc="outside lower center", ncols=4, frameon=False, fontsize=SMALL
     )
-    return picture
+    return dressed(picture)
 
 
 def _anchors(axes: Axes, result: Result) -> None:
@@ -100,7 +100,7 @@ def _line(axes: Axes, x: list[Any], shares: list[list[float]], colour: str, styl
     axes.errorbar(
         x, [statistics.fmean(one) for one in shares], yerr=wide, color=colour, linestyle=style,
         linewidth=1.2, marker="o", markersize=3, elinewidth=0.7,
-        markerfacecolor=colour if style == "-" else "white",
+        markerfacecolor=colour if style == "-" else WHITE,
     )  # fmt: skip
 
 

@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 
 from ...errors import flag, integer, invalid, mistyped, real
+from ...records import Shown
 from ...streams import threads_of
 from ...text import Corpus, generated, read
 from ...text.leakage import Embedding, Leakage, attack, deal, embed, halves, noisy
 from ...text.needed import needed
-from ..running import SEED, cell_seed, check, gathered, listed, own
+from ..running import SEED, Tabled, cell_seed, check, gathered, listed, own
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -56,8 +57,8 @@ Half = tuple[str, ...]
 _SEEDS: Final = {False: 5, True: 10}
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+@dataclass(frozen=True, slots=True, repr=False)
+class Config(Shown):
     """Which sentences, and what the attacker knows.
 
     Args:
@@ -109,8 +110,8 @@ class Config:
         object.__setattr__(self, "epsilons", tuple(sorted(levels)))
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+@dataclass(frozen=True, slots=True, repr=False)
+class Cell(Shown):
     """One attack.
 
     Args:
@@ -261,8 +262,8 @@ def compared(numbers: Sequence[int]) -> int:
     return max(number for number in numbers if number <= ANCHORED)
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+@dataclass(frozen=True, slots=True, repr=False)
+class Result(Tabled):
     """What was found, attack by attack.
 
     Args:
@@ -338,7 +339,7 @@ class Result:
 
         return plain(self)
 
-    def plot(self) -> Figure:
+    def plot(self, ax: Any = None) -> Figure:
         """Words found against the number of anchors, and against the noise.
 
         Returns:
@@ -346,4 +347,4 @@ class Result:
         """
         from .drawing import figure
 
-        return figure(self)
+        return figure(self, ax)

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from ...errors import invalid, mistyped
 from ...hints import hinted
+from ...records import Shown
 from ..needed import needed
 from .encoding import Vectors
 from .targets import Codes, Target
@@ -27,8 +28,8 @@ _STEPS: Final = 600
 
 
 @hinted
-@dataclass(frozen=True)
-class Attacker:
+@dataclass(frozen=True, repr=False)
+class Attacker(Shown):
     """A classifier behind a transform.
 
     Args:

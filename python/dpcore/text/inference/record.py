@@ -147,15 +147,21 @@ class Inference(Record):
 
         return html(self)
 
-    def plot(self) -> Figure:
-        """Accuracy and F1 with their intervals against the floors.
+    def plot(self, ax: Any = None) -> Figure:
+        """Accuracy and F1 with their intervals against the floors, in the style in force.
+
+        Args:
+            ax: matplotlib axes to draw on; None makes a figure of pyplot, for `plt.show()`.
 
         Returns:
-            A matplotlib figure.
+            The matplotlib figure.
+
+        Raises:
+            TypeError: if `ax` is no axes.
         """
         from .showing import figure
 
-        return figure(self)
+        return figure(self, ax)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data: the seed as a string, non-finite numbers as words."""

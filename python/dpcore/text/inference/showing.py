@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...records import Record
 from ...report.encoding import encode
-from ...report.text import BLUE, GREEN, GREY, INK, as_table, claimed, counted, epsilon
+from ...report.short import card
+from ...report.style import axes_of, colour, ink, share, thin, whole
+from ...report.text import claimed, counted, epsilon
 from .certifying import ASSUMING
 from .judging import Measured
 from .record import Floor, Inference
@@ -46,8 +48,8 @@ def text(found: Inference) -> str:
 
 
 def html(found: Inference) -> str:
-    """The report as an HTML table for a notebook."""
-    return as_table(_name(found), None, rows(found))
+    """The report as HTML for a notebook."""
+    return card(_name(found), rows(found))
 
 
 def _name(found: Inference) -> str:
@@ -171,32 +173,31 @@ def _plain(value: Any) -> Any:
     return encode(value)
 
 
-def figure(found: Inference) -> Figure:
+def figure(found: Inference, ax: Any = None) -> Figure:
     """Accuracy and F1 with their intervals against the floors, on one axis."""
-    from matplotlib.figure import Figure
-
     lines: list[tuple[str, Measured, list[float]]] = [
         ("accuracy", found.accuracy, [floor.accuracy for floor in found.floors]),
         ("F1", found.f1, [floor.f1 for floor in found.floors]),
         *((f"accuracy, {one.name}", one.accuracy, [one.majority]) for one in found.each),
     ]
-    picture = Figure(figsize=(7.0, 1.5 + 0.45 * len(lines)), layout="constrained")
-    axes = picture.subplots()
-    marks = ((GREY, "|"), (GREEN, "|"))
+    axes = axes_of(ax, share(1.1, 0.35 + 0.1 * len(lines)))
+    marks = ((ink(), "|"), (colour(2), "|"))
     for row, (_, measured, floors) in enumerate(lines):
-        axes.plot([measured.low, measured.high], [row, row], color=BLUE, linewidth=2.0)
-        axes.plot([measured.value], [row], "o", color=BLUE, label="" if row else "attacker")
-        for floor, value, (colour, mark) in zip(found.floors, floors, marks, strict=False):
+        axes.plot([measured.low, measured.high], [row, row], color=colour(0))
+        axes.plot([measured.value], [row], "o", color=colour(0), label="" if row else "attacker")
+        for floor, value, (hue, mark) in zip(found.floors, floors, marks, strict=False):
             name = "" if row else floor.name
-            axes.plot([value], [row], mark, color=colour, markersize=16, mew=2.0, label=name)
+            axes.plot([value], [row], mark, color=hue, markersize=16, mew=2.0, label=name)
         axes.annotate(
             f"{measured.value:.3f}", (measured.value, row), (0, 7), textcoords="offset points",
-            ha="center", color=INK, fontsize=8,
+            ha="center", fontsize="small",
         )  # fmt: skip
     axes.set(xlim=(0.0, 1.02), ylim=(len(lines) - 0.5, -0.7))
     axes.set_yticks(range(len(lines)), [name.replace("$", r"\$") for name, *_ in lines])
     title = f"{_name(found)}\n{found.attacker}, {found.transform}".replace("$", r"\$")
-    axes.set_title(title, loc="left", fontsize=10)
-    axes.spines[["top", "right"]].set_visible(False)
-    picture.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=8)
-    return picture
+    axes.set_title(title, loc="left", fontsize="medium")
+    thin(axes)
+    # Below the axes: on them it would lie on a line.
+    below: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.15), "ncols": 3}
+    axes.legend(frameon=False, fontsize="small", **below)
+    return whole(axes.figure)

@@ -11,6 +11,7 @@ from typing import Any
 from ...errors import instance, integer, invalid
 from ...hints import hinted
 from ...mechanisms.texts import texts_of
+from ...records import Shown
 from ...torch.needed import torch
 from ..vocabulary import Vocabulary
 from .masking import WordDropout
@@ -21,8 +22,8 @@ _HALF = 0.5
 """Weights start uniform in (-1/2, 1/2), as in the study."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Units:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Units(Shown):
     """The words and word pairs of texts, text after text, each with the words that it covers.
 
     Args:

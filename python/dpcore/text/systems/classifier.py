@@ -15,6 +15,7 @@ import numpy.typing as npt
 from ...errors import instance, integer, invalid, numeric
 from ...hints import hinted
 from ...mechanisms.texts import texts_of
+from ...records import Shown
 from ...streams import Rng, seed_of
 from ...streams.generators import seeded_torch
 from ...torch.encoding import encoder_of
@@ -36,8 +37,8 @@ _ZERO = "<zero>"
 """The name of number 0 where masked words become it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Trained:
+@dataclass(frozen=True, slots=True, repr=False)
+class Trained(Shown):
     """How a classifier was trained.
 
     Attributes:

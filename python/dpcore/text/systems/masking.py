@@ -7,6 +7,7 @@ from typing import Any, Final, Literal, get_args
 
 from ...errors import choice, real
 from ...hints import hinted
+from ...records import Shown
 from ...torch.needed import torch
 
 __all__ = ["MASKED", "MASKS", "Masked", "Masks", "WordDropout"]
@@ -20,8 +21,8 @@ MASKED: Final[tuple[Masked, ...]] = get_args(Masked)
 
 
 @hinted
-@dataclass(frozen=True, slots=True)
-class WordDropout:
+@dataclass(frozen=True, slots=True, repr=False)
+class WordDropout(Shown):
     """Words of a text are masked at random, and with them the word pairs that they stand in.
 
     Args:

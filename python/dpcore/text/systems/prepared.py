@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 from ...errors import instance, invalid
+from ...records import Shown
 from ..corpus import Corpus
 from ..vocabulary import Vocabulary
 from .bag import Units, units_of
@@ -14,7 +15,7 @@ __all__ = ["Prepared", "training_part"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Prepared:
+class Prepared(Shown):
     """What `TextClassifier.prepare` makes of a corpus.
 
     Attributes:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ...calibration import RealEpsilon
 from ...errors import invalid
-from ...records import Pair
+from ...records import Pair, Shown
 from ...streams import Rng
 from ...torch import PrivateEncoder
 from ...torch.mechanisms import EncoderMechanism
@@ -18,7 +18,7 @@ from ...torch.mechanisms import EncoderMechanism
 __all__ = ["Protected"]
 
 
-class Protected:
+class Protected(Shown):
     """A model that sends noisy vectors of texts, once it is fitted.
 
     Attributes:

@@ -11,6 +11,7 @@ from typing import Any, Final, overload
 from ... import structure
 from ...errors import invalid, mistyped
 from ...mechanisms.callables import generator
+from ...records import Shown
 from ...streams import SAMPLE, Rng, seed_of
 from ...streams.generators import Generators, seeded_globals
 from ..needed import torch
@@ -32,7 +33,7 @@ _DROPOUT: Final = tuple(
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class Source(Shown):
     """One call of a module whose outputs are random although its input is fixed.
 
     Args:
@@ -127,7 +128,7 @@ class Source:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sources(Sequence[Source]):
+class Sources(Shown, Sequence[Source]):
     """The sources of noise in one run of a module, in the order of the calls: a sequence.
 
     Args:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from ....errors import instance, invalid, mistyped, real
 from ....hints import hinted
 from ....mechanisms.texts import texts_of
+from ....records import Shown
 from ....streams import Rng
 from ....streams.generators import seeded_torch
 from ....torch import MinMax
@@ -26,7 +27,7 @@ from .opponents import Discriminator, Material, Opponent
 __all__ = ["Defended"]
 
 
-class Defended(TextClassifier):
+class Defended(Shown, TextClassifier):
     """An extractor trained against an opponent, so that its vectors tell less of attributes.
 
     ``encode(text) = m(f(text))`` with the extractor and the transform of `DPNR`, and no noise: it

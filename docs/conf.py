@@ -1,0 +1,73 @@
+"""Settings of the site: pages in MyST, a page for every public name, the gallery of examples/.
+
+`make docs` builds it without a network; every warning is an error. What a page must hold is said
+in `docs/contributing.md`.
+"""
+
+import sys
+from pathlib import Path
+
+import matplotlib
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+import site_pages  # noqa: E402
+
+import dpcore  # noqa: E402
+
+matplotlib.use("agg")
+
+project, author, copyright = "dpcore", "The dpcore authors", "the dpcore authors"
+version = release = dpcore.__version__
+html_title = "dpcore"
+html_theme = "furo"
+html_show_sourcelink = False
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
+    "sphinx_gallery.gen_gallery",
+]
+templates_path = ["templates"]
+exclude_patterns = ["templates", "reference/generated/commands.rst", "gallery/*.[!r]*"]
+
+myst_enable_extensions = ["deflist", "dollarmath"]
+myst_heading_anchors = 4
+
+# Docstrings name parameters and values in single backticks: a link where there is such a name.
+default_role = "py:obj"
+autosummary_generate = True
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+napoleon_use_rtype = False
+napoleon_use_ivar = True
+napoleon_attr_annotations = False
+nitpicky = True
+# Types of other packages, and of fields, have no page; names in pages are checked by the tests.
+nitpick_ignore_regex = [("py:(obj|class)", ".*")]
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"\.py$",
+    "example_extensions": {".py"},
+    "within_subsection_order": "FileNameSortKey",
+    "remove_config_comments": True,
+    "show_memory": False,
+    "show_signature": False,
+    "download_all_examples": False,
+    "write_computation_times": False,
+    "backreferences_dir": None,
+    "plot_gallery": True,
+}
+
+
+def setup(app):  # type: ignore[no-untyped-def]
+    """Write what is made from the package, before Sphinx looks for pages."""
+    site_pages.write(HERE / "reference" / "generated")
+    app.connect("source-read", site_pages.inside_the_site)
+    app.connect("doctree-read", site_pages.linked_names)
+    app.connect("autodoc-process-docstring", site_pages.whole_sentence, priority=600)
+    app.connect("build-finished", site_pages.every_name_has_its_page)

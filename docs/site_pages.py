@@ -1,0 +1,140 @@
+"""Writes the pages that are made from the package: a list of each room, and the command line."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+from typing import Any
+
+from site_names import Name, commands, names
+
+__all__ = [
+    "every_name_has_its_page",
+    "help_page",
+    "inside_the_site",
+    "linked_names",
+    "room_page",
+    "whole_sentence",
+    "write",
+]
+
+
+def write(folder: Path) -> None:
+    """Write all of them; a file that would not change is left alone, so that builds stay fast."""
+    pages = {f"rooms/{room}.rst": room_page(room, listed) for room, listed in names().items()}
+    pages["commands.rst"] = help_page()
+    for name, text in pages.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists() or path.read_text("utf-8") != text:
+            path.write_text(text, "utf-8")
+
+
+def room_page(room: str, listed: list[Name]) -> str:
+    """What a room is, a page for each of its functions and classes, and its constants."""
+    parts = [f"{room}\n{'=' * len(room)}", f".. automodule:: {room}\n   :no-members:"]
+    for kind, title in (("function", "Functions"), ("class", "Classes")):
+        found = [name.path.removeprefix(f"{room}.") for name in listed if name.kind == kind]
+        if found:
+            table = ".. autosummary::\n   :toctree: ../names\n   :nosignatures:\n\n"
+            parts += [f".. rubric:: {title}", table + indented("\n".join(found))]
+    constants = [name for name in listed if name.kind == "data"]
+    parts += [".. rubric:: Constants"] if constants else []
+    for name in constants:
+        parts.append(f".. py:data:: {name.path.removeprefix(f'{room}.')}\n\n{indented(name.text)}")
+    return "\n\n".join(parts) + "\n"
+
+
+def help_page() -> str:
+    """Every command with its arguments and options, from the command line's own help."""
+    return "\n\n".join(section(*named) for named in commands()) + "\n"
+
+
+def section(words: str, command: Any) -> str:
+    """One command: what it does, how it is called, its options by their groups, its examples."""
+    options = [one for one in command.params if one.param_type_name == "option"]
+    arguments = [one for one in command.params if one not in options]
+    called = [words, *(["[OPTIONS]"] if options else []), *(f"[{a.metavar}]" for a in arguments)]
+    parts = [f"{words}\n{'-' * len(words)}", plain(command.help or ""), literal(" ".join(called))]
+    parts += [f"``{one.metavar}``\n   {escaped(one.help)}" for one in arguments]
+    groups = dict.fromkeys(one.rich_help_panel for one in options)
+    for group in groups:
+        parts += [f".. rubric:: {group}"] if group else []
+        parts += [option(one) for one in options if one.rich_help_panel == group]
+    return "\n\n".join([*parts, literal(plain(command.epilog or ""))])
+
+
+def option(one: Any) -> str:
+    """An option: how it is written, what it does, and what stands where it is not given."""
+    value = "" if one.is_flag else one.metavar or one.type_descriptor.annotation.__name__.upper()
+    default = "" if one.is_flag or one.default is None else f" [default: {one.default}]"
+    written = f"{', '.join(one.opts)} {value}".rstrip()
+    return f"``{written}``\n   {escaped(one.help + default)}"
+
+
+def plain(text: str) -> str:
+    """Without the marks of rich."""
+    return re.sub(r"\[/?[a-z ]+\]", "", inspect.cleandoc(text))
+
+
+def escaped(text: str) -> str:
+    """As a sentence of reStructuredText."""
+    return re.sub(r"([*`|_\\])", r"\\\1", text)
+
+
+def literal(text: str) -> str:
+    """A block that is shown as it is."""
+    return f".. code-block:: text\n\n{indented(text)}" if text else ""
+
+
+def indented(text: str) -> str:
+    """As the content of a directive."""
+    return "\n".join(f"   {line}" for line in text.splitlines())
+
+
+def whole_sentence(
+    app: Any, what: str, name: str, value: Any, options: Any, lines: list[str]
+) -> None:
+    """A property's "The claim: a number.", of which napoleon takes the half for a type."""
+    if what in ("attribute", "data", "property"):
+        for place, line in enumerate(lines):
+            if line.startswith(":type: "):
+                lines[0] = f"{line.removeprefix(':type: ')}: {lines[0]}"
+                del lines[place]
+                break
+
+
+def inside_the_site(app: Any, name: str, text: list[str]) -> None:
+    """Turn a page's links to what only the repository has into links of the site.
+
+    Pages are read in the repository too, where the gallery is the scripts that it is made of.
+    """
+    text[0] = re.sub(r"\]\((?:\.\./)+examples/(\w+)\.py\)", r"](/gallery/\1.rst)", text[0])
+
+
+def linked_names(app: Any, tree: Any) -> None:
+    """Make names such as `dpcore.audit` in a page links to their pages."""
+    from docutils import nodes
+    from sphinx.addnodes import pending_xref
+
+    if not app.env.docname.startswith("reference/generated"):
+        for node in list(tree.findall(nodes.literal)):
+            name = node.astext().removesuffix("()")
+            if re.fullmatch(r"dpcore(\.\w+)+", name) and not isinstance(
+                node.parent, nodes.reference
+            ):
+                link = pending_xref("", refdomain="py", reftype="obj", reftarget=name)
+                link["refdoc"] = app.env.docname
+                node.replace_self(link)
+                link += node
+
+
+def every_name_has_its_page(app: Any, exception: Exception | None) -> None:
+    """Fail the build for a public name that no page documents."""
+    documented = app.env.get_domain("py").objects
+    missing = [
+        name.path for listed in names().values() for name in listed if name.path not in documented
+    ]
+    if missing and exception is None:
+        raise ValueError(f"public names without a page: {', '.join(missing)}")

@@ -1,0 +1,234 @@
+"""Pilots of an audit that is planned: events that it would choose, and how often they happen."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final
+
+import numpy as np
+
+from ..bounds import limits
+from ..bounds.power import trials_for
+from ..errors import integer, invalid, mistyped
+from ..mechanisms.callables import name_of
+from ..progress import Progress
+from ..published import is_native
+from ..records import Counts
+from ..results.figures import numerator_first, per_distance
+from ..results.planned import Plan, middle_of
+from ..sampling.rows import doubts
+from ..sampling.slicing import slices_of
+from ..sampling.tally import Event, Hits, Tally, Watch
+from ..streams import COUNT, seed_of
+from .fitting import PilotDraws
+from .request import Arguments, Request, request_of, settled
+from .run import audit
+
+__all__ = ["Pilots", "pilots", "sizes"]
+
+_EVENTS: Final = 8
+"""Events of a round: some fits are luckier than others, and an audit has one."""
+_FEWEST: Final = 128
+_GROWTH: Final = 4
+_MOST: Final = 2**20
+"""Trials of the audit that a first round stands for, from round to round, and draws of the last."""
+_TAIL: Final = 0.1
+"""With which each of the two limits of an event fails. Both at once, and so far that the plan is
+too small, fail in about two of a hundred."""
+_CLOSE: Final = 1.2
+"""A plan from limits that is at most so many times the one from the rates themselves will do."""
+_DEAREST: Final = 2
+"""So does one that is half as large as its pilots."""
+_SIDES: Final = {"x": "x", "x_prime": "x'"}
+
+
+@dataclass(frozen=True, slots=True)
+class Pilots:
+    """Events that audits of one size would choose, counted on the same fresh draws.
+
+    Args:
+        request: what an audit of that size settles.
+        chosen: the events and the sides in their numerators.
+        seen: how often each happened, the numerator's side first.
+        true: the loss that is planned for; None for the mechanism's own.
+        assumed: rates of another event, which is to show it; None for those that were chosen.
+        power: the power wanted.
+    """
+
+    request: Request
+    chosen: tuple[tuple[Event, str], ...]
+    seen: tuple[Counts, ...]
+    true: float | None = None
+    assumed: tuple[float, float] | None = None
+    power: float = 0.95
+
+    @property
+    def claim(self) -> float:
+        """The claim."""
+        assert self.request.claim is not None
+        return self.request.claim
+
+    @property
+    def delta(self) -> float:
+        """Its delta."""
+        return self.request.delta
+
+    @property
+    def confidence(self) -> float:
+        """Confidence of the audit."""
+        return self.request.confidence
+
+    @property
+    def distance(self) -> float:
+        """Of the pair."""
+        return self.request.pair.distance
+
+    @property
+    def many(self) -> int:
+        """Audits of this size that cost as much."""
+        return len(self.chosen)
+
+    def rates(self, tail: float) -> list[tuple[float, float]]:
+        """Lower limits of the masses, and of the other side upper ones or what `true` makes."""
+        if self.assumed is not None:
+            return [self.assumed]
+        found = []
+        for seen in self.seen:
+            p = limits(seen.k, seen.n, tail)[0]
+            q = limits(seen.k_prime, seen.n_prime, tail)[1]
+            found.append((p, q if self.true is None else p * math.exp(-self.true * self.distance)))
+        return found
+
+    def trials(self, tail: float, *, rough: bool) -> int | None:
+        """Trials enough at rates so cautious."""
+        whole, settings = self.claim * self.distance, (self.delta, self.confidence, self.power)
+        return trials_for(whole, self.rates(tail), *settings, rough=rough)
+
+    @property
+    def careful(self) -> int | None:
+        """About how many trials are enough."""
+        return self.trials(_TAIL, rough=True)
+
+    @property
+    def close(self) -> bool:
+        """Whether larger pilots would cost more than they save."""
+        careful, face = self.careful, self.trials(0.5, rough=True)
+        if careful is None or face is None:
+            return False
+        return careful <= max(self.seen[0].n / _DEAREST, _CLOSE * face)
+
+    def plan(self, factor: float | None, seed: int) -> Plan:
+        """The plan; it speaks of the event in the middle, and rests on all.
+
+        Args:
+            factor: the factor that made `true`, or None.
+            seed: repeats the pilots.
+
+        Raises:
+            ValueError: if no number of trials is enough.
+        """
+        trials, rates = self.trials(_TAIL, rough=False), self.rates(_TAIL)
+        middle = rates.index(middle_of(rates))
+        if trials is None:
+            seen = self.seen[middle]
+            counts = f"{seen.k:,} against {seen.k_prime:,} of {seen.n:,} pilot draws"
+            requirement = "one that pilots show to lose more than the claim"
+            if self.true is None:
+                requirement += " (or give the loss to plan for, true_epsilon or factor)"
+            raise invalid("mechanism", requirement, counts)
+        (p, q), (event, side) = rates[middle], self.chosen[middle]
+        mechanism = self.request.mechanism
+        shown = per_distance(math.log((p - self.delta) / q), self.delta, self.distance)
+        return Plan(
+            self.claim, shown if self.true is None else self.true, self.delta, self.confidence,
+            self.power, factor, tuple(rates), trials, distance=self.distance,
+            mechanism=repr(mechanism) if is_native(mechanism) else name_of(mechanism),
+            event=None if self.assumed else f"{event}, {_SIDES[side]} in the numerator",
+            pilots=self.seen[0].n, seed=seed, seen=self.true is None,
+        )  # fmt: skip
+
+
+def sizes(pilot: int | None) -> Iterator[tuple[int, bool]]:
+    """Sizes of the audits that rounds of pilots stand for, and whether it is the last.
+
+    Args:
+        pilot: most draws on each side of a round.
+    """
+    most = (_MOST if pilot is None else integer("pilot", pilot, _EVENTS)) // _EVENTS
+    size = _FEWEST
+    while size < most:
+        yield size, False
+        size *= _GROWTH
+    yield most, True
+
+
+def pilots(
+    mechanism: Any,
+    size: int,
+    aim: int | None,
+    seed: tuple[int, int],
+    progress: bool | None,
+    **stated: Any,
+) -> Pilots:
+    """Events fitted as audits of a size fit them, and their counts on fresh draws.
+
+    Args:
+        mechanism: as in `dpcore.audit`.
+        size: trials of such an audit; eight times as many are drawn.
+        aim: trials that were found to be enough: no audit of more is stood for, whose event would
+            be a better one.
+        seed: of all draws, and the number of the round.
+        progress: as in `dpcore.audit`.
+        **stated: other arguments of `dpcore.audit`.
+
+    Raises:
+        ValueError: if the rows are not independent, or the attack counts more than one event.
+    """
+    usual = {name: one.default for name, one in inspect.signature(audit).parameters.items()}
+    fitted_for = size if aim is None else min(size, aim)
+    usual |= {
+        "mechanism": mechanism,
+        "trials": fitted_for,
+        "rng": np.random.default_rng(seed),
+        **stated,
+    }
+    request = settled(request_of(Arguments(**{f.name: usual[f.name] for f in fields(Arguments)})))
+    if request.claim is None:
+        raise mistyped("claim", "given for a mechanism that makes none itself", None)
+    if request.attack.pools or request.attack.times:
+        raise invalid("attack", "one that counts one event on each side", request.attack.given)
+    chosen: list[tuple[Event, str]] = []
+    for number in range(_EVENTS):
+        own = replace(request, seed=seed_of(np.random.default_rng((*seed, number))))
+        draws = PilotDraws(own.source(), own.known, own.goal, own.pilot_size)
+        fitted = own.attack.fitted_on(draws)
+        chosen.append((fitted.event, fitted.direction))
+    large = replace(request, trials=_EVENTS * size)
+    counts = _counted(large, [event for event, _ in chosen], progress)
+    seen = (numerator_first(c, side) for c, (_, side) in zip(counts, chosen, strict=True))
+    return Pilots(request, tuple(chosen), tuple(seen))
+
+
+def _counted(request: Request, events: list[Event], progress: bool | None) -> list[Counts]:
+    """How often each of the events happened, all on the same fresh draws."""
+    source, n = request.source(), request.trials
+    unlike: list[Event] = []
+    for event in events:
+        unlike += [] if event in unlike else [event]
+    first, *others = unlike
+    watches = tuple(Watch(Hits(event), n) for event in others)
+    sides = [Tally(), Tally()]
+    with Progress("piloting", n, progress) as bar:
+        for begin, end in slices_of(0, n, source.block, source.threads):
+            for side in (0, 1):
+                sides[side] += source.tally(first, COUNT, side, begin, end, watches)
+            bar.advance(end - begin)
+    doubted = request.doubted + doubts([[side.evidence] for side in sides])
+    if doubted:
+        raise invalid("mechanism", "one whose rows are independent", doubted[0])
+    hits = [[side.hits[0], *(found[0] for found in side.watched)] for side in sides]
+    each = [Counts(k, n, k_prime, n) for k, k_prime in zip(*hits, strict=True)]
+    return [each[unlike.index(event)] for event in events]

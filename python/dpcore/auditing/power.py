@@ -1,0 +1,267 @@
+"""How many trials an audit needs to find a violation: from rates, from pilots, or of canaries."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+
+from ..attacks import Attack, AttackName
+from ..attacks.attack import AuditAttack
+from ..bounds.power import gaussian_event, trials_for
+from ..bounds.violations import gaussian_rate, guesses_for, loss_of_factor
+from ..errors import confidence_level, delta_level, integer, invalid, mistyped, real
+from ..hints import hinted
+from ..pairs import Search
+from ..records import Pair
+from ..results.planned import Plan
+from ..streams import Rng, seed_of
+from .piloting import pilots, sizes
+
+__all__ = ["Plan", "plan"]
+
+_MASS: Final = 0.5
+"""Of the half line beyond an input: the most that shows the whole loss of Laplace noise."""
+_TELLING: Final = 0.05
+"""Seconds that tell a speed."""
+
+
+@hinted
+def plan(
+    claim: float | None,
+    *,
+    true_epsilon: float | None = None,
+    factor: float | None = None,
+    mass: float | None = None,
+    mechanism: Any = None,
+    pair: Pair | tuple[Any, Any] | Iterable[Pair] | Search | None = None,
+    delta: float = 0.0,
+    confidence: float = 0.95,
+    power: float = 0.95,
+    canaries: int | None = None,
+    guesses: int | float | None = None,
+    attack: Attack | AuditAttack | AttackName | None = None,
+    pilot: int | None = None,
+    rng: Rng = None,
+    threads: int | None = None,
+    progress: bool | None = None,
+) -> Plan:
+    """How many trials an audit needs to refute a false claim.
+
+    The fewest n with ``P(bound(K, K') > claim) >= power`` for K ~ Binomial(n, p), K' ~ Binomial(n,
+    q) and the Clopper-Pearson bound of `dpcore.audit`, a sum of binomial probabilities (exact to
+    10^8 trials, then rounded up). p is the event's `mass`, and ``(p - delta)/q = e^true_epsilon``:
+    the event shows the whole loss. One that shows less needs more trials.
+
+    The violation is a true loss, or a noise that is too small by a factor: ``true_epsilon = claim
+    / factor`` with delta 0, as of Laplace noise, and with delta > 0 the loss of Gaussian noise
+    whose sigma is `factor` times the least for (claim, delta). The event is given by its mass; or
+    a mechanism is: pilots choose the event as `audit` would, fresh draws tell how often it happens
+    on either side, and lower and upper limits of that are planned with. Without a violation the
+    mechanism's own is planned for.
+
+    For an audit of one training run give canaries, guesses or both: how many canaries (guesses a
+    share of them, such as 1.0), how many guesses (canaries given), or what both can certify. A
+    guess is then right with probability ``e^t/(1 + e^t)``, t the true loss: the best attack.
+
+    Args:
+        claim: the epsilon that is claimed; None takes that of the mechanism.
+        true_epsilon: the loss to be found, above the claim.
+        factor: scale of the noise over the right one, above 0 and below 1; .9 is noise a tenth
+            too small.
+        mass: probability of the event on the side where it is likelier, above delta and at most
+            1. None is .5, that of Laplace noise beyond its input; with delta > 0 the threshold
+            that finds Gaussian noise soonest.
+        mechanism: as in `dpcore.audit`; its draws cost what those of a small audit do.
+        pair: as in `dpcore.audit`; two neighbouring inputs, or several pairs to choose from.
+        delta: delta of the claim, in [0, 1).
+        confidence: confidence of the audit, strictly between 0 and 1 (`dp_audit` uses .9999).
+        power: probability of refuting the claim, strictly between 0 and 1.
+        canaries: canaries of one run, each included by a fair coin.
+        guesses: guesses about them: a number, or a share (a float up to 1.0).
+        attack: as in `dpcore.audit`, for the mechanism.
+        pilot: most draws on each side that a pilot counts; None is 2**20. The first counts 1,024
+            of eight events, each chosen as an audit of 128 trials would, every further one four
+            times as many, until the plan is as small as the rates allow, or half as large as what
+            was counted. Where draws are dear, a `mass` costs none.
+        rng: None, an int or a Generator, as in `dpcore.audit`.
+        threads: as in `dpcore.audit`.
+        progress: as in `dpcore.audit`.
+
+    Returns:
+        The `Plan`: `trials` (or `canaries` and `guesses`), `seconds` at the pilots' speed, what is
+        `certifiable` at most; `print` shows it, `plot` its power against the number of trials.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind, or one is missing.
+        ValueError: if a value is out of range, arguments exclude each other, the true loss is not
+            above the claim, or 2**53 trials are not enough; if pilots show no violation.
+
+    Source:
+        Clopper and Pearson (1934) for the bound, the power of a test by its definition; Balle and
+        Wang (2018), theorem 8, for Gaussian noise; Steinke, Nasr and Jagielski (2023), theorem
+        5.2, for one run.
+
+    Example:
+        >>> import dpcore
+        >>> dpcore.plan(1.0, factor=0.9, mass=0.5, confidence=0.9999).trials
+        22177
+        >>> half = dpcore.published.HalfNoise(epsilon=1.0)
+        >>> found = dpcore.plan(1.0, mechanism=half, rng=1)
+        >>> dpcore.audit(half, claim=1.0, trials=found.trials, rng=2).verdict
+        'refuted'
+        >>> dpcore.plan(1.0, true_epsilon=2.0, guesses=1.0).canaries
+        78
+    """
+    settings = delta_level(delta), confidence_level(confidence), confidence_level(power, "power")
+    about_pilots: dict[str, Any] = {
+        "pair": pair, "attack": attack, "pilot": pilot, "rng": rng, "threads": threads,
+        "progress": progress,
+    }  # fmt: skip
+    if mechanism is not None:
+        given = {"mass": mass, "canaries": canaries, "guesses": guesses}
+        _alone("where a mechanism is given", **given)
+        about_pilots |= {"claim": claim, "delta": settings[0], "confidence": settings[1]}
+        violation = true_epsilon, factor
+        return _piloted(mechanism, violation, power=settings[2], **about_pilots)
+    _alone("without a mechanism", **about_pilots)
+    if claim is None:
+        raise mistyped("claim", "given where there is no mechanism", claim)
+    claim = real("claim", claim, low=0.0)
+    true = _true(claim, true_epsilon, factor, settings[0])
+    stated = Plan(claim, true, *settings, factor)
+    if canaries is None and guesses is None:
+        return _of_rates(stated, mass)
+    _alone("where canaries or guesses are given", mass=mass)
+    return _of_canaries(stated, canaries, guesses)
+
+
+def _alone(when: str, **given: Any) -> None:
+    """Refuse arguments that would be ignored."""
+    for name, value in given.items():
+        if value is not None:
+            raise invalid(name, f"None {when}", value)
+
+
+def _true(claim: float, true_epsilon: float | None, factor: float | None, delta: float) -> float:
+    """The loss to be found, from either of its two arguments."""
+    if true_epsilon is not None:
+        _alone("where true_epsilon is given", factor=factor)
+        found = real("true_epsilon", true_epsilon, low=0.0)
+        if found <= claim:
+            requirement = f"above claim = {claim:g} (no number of trials refutes a true claim)"
+            raise invalid("true_epsilon", requirement, found)
+        return found
+    if factor is None:
+        requirement = "given, or factor (the noise's scale over the right one), or a mechanism"
+        raise mistyped("true_epsilon", requirement, true_epsilon)
+    factor = real("factor", factor, low=0.0, high=1.0, open_low=True, open_high=True)
+    if claim == 0.0:
+        raise invalid("claim", "above 0 where factor is given: no noise is enough for it", claim)
+    found = loss_of_factor(claim, factor, delta)
+    if not claim < found < math.inf:
+        raise invalid("factor", "one that makes a difference in double precision", factor)
+    return found
+
+
+def _of_rates(stated: Plan, mass: float | None) -> Plan:
+    """From an event's mass, which shows the whole loss; of Gaussian noise, what it shows of it."""
+    delta, true = stated.delta, stated.true_epsilon
+    blamed = ("true_epsilon", true) if stated.factor is None else ("factor", stated.factor)
+    if mass is None:
+        p, q = _best(stated.claim, true, delta, stated.confidence, stated.power)
+    else:
+        p, blamed = real("mass", mass, low=delta, high=1.0, open_low=True), ("mass", mass)
+        gaussian = delta and stated.factor is not None
+        q = gaussian_rate(p, true, delta) if gaussian else (p - delta) * math.exp(-true)
+    trials = trials_for(stated.claim, [(p, q)], delta, stated.confidence, stated.power)
+    if trials is None:
+        requirement = "such that the event shows more than the claim in fewer than 2**53 trials"
+        raise invalid(blamed[0], requirement, blamed[1])
+    return replace(stated, rates=((p, q),), trials=trials)
+
+
+def _best(
+    claim: float, true: float, delta: float, confidence: float, power: float
+) -> tuple[float, float]:
+    """Rates of the event that finds the loss soonest, of Laplace or Gaussian noise."""
+    if delta:
+        return gaussian_event(claim, true, delta, confidence, power)
+    return _MASS, _MASS * math.exp(-true)
+
+
+def _of_canaries(stated: Plan, canaries: Any, guesses: Any) -> Plan:
+    """One run: the guesses that are enough, or all that there can be."""
+    most = None if canaries is None else integer("canaries", canaries, 1)
+    whole = isinstance(guesses, (int, np.integer)) or guesses is None
+    share = None if whole else real("guesses", guesses, low=0.0, high=1.0, open_low=True)
+    wanted = None if guesses is None or not whole else integer("guesses", guesses, 1, most)
+
+    def run_of(many: int) -> int:
+        return most if most is not None else math.ceil(many / (share or 1.0))
+
+    if share is not None and most is not None:
+        wanted = max(1, round(share * most))
+    if wanted is None:
+        settings = stated.delta, stated.confidence, stated.power
+        limit = {} if most is None else {"most": most}
+        wanted = guesses_for(run_of, stated.claim, stated.guess_rate, *settings, **limit)
+        if wanted is None and most is None:
+            raise invalid("delta", "small enough that a million guesses suffice", stated.delta)
+    # Where all canaries are too few, the plan says what guessing all of them would find.
+    wanted = most if wanted is None else wanted
+    assert wanted is not None
+    return replace(stated, canaries=run_of(wanted), guesses=wanted)
+
+
+def _piloted(
+    mechanism: Any,
+    violation: tuple[float | None, float | None],
+    power: float,
+    pilot: int | None,
+    rng: Rng,
+    progress: bool | None,
+    **stated: Any,
+) -> Plan:
+    """From ever larger pilots of a mechanism, until they tell enough."""
+    claim, delta = stated["claim"], stated["delta"]
+    own = violation == (None, None)
+    if claim is not None and not own:
+        _true(real("claim", claim, low=0.0), *violation, delta)
+    planned: Plan | None = None
+    aim: int | None = None
+    timed: list[tuple[int, float]] = []
+    seed = seed_of(rng)
+    for turn, (size, last) in enumerate(sizes(pilot)):
+        begun = time.perf_counter()
+        found = pilots(mechanism, size, aim, (seed, turn), progress, **stated)
+        timed.append((size, (time.perf_counter() - begun) / found.many))
+        if planned is None:
+            claim, delta = found.claim, found.delta
+            true = None if own else _true(claim, *violation, delta)
+            best = None
+            if true is not None and delta:
+                # What noise that keeps such a claim makes a pilot choose is another event.
+                whole = claim * found.distance, true * found.distance
+                best = _best(*whole, delta, found.confidence, power)
+            found = replace(found, true=true, power=power, assumed=best)
+            if not last and not found.close:
+                aim = found.careful
+                continue
+            planned = found.plan(violation[1], seed)
+        # Whatever follows is only timed, so that no clock decides the plan.
+        if timed[-1][1] >= _TELLING or last or size >= planned.size:
+            break
+    assert planned is not None
+    return replace(planned, seconds=_seconds(timed, planned.size))
+
+
+def _seconds(timed: list[tuple[int, float]], size: int) -> float:
+    """The time of an audit, from those of smaller ones: what each has cost, and what draws do."""
+    (small, least), (large, most) = timed[0], timed[-1]
+    each = (most - least) / (large - small) if large > small and most > least else most / large
+    return most + each * max(0, size - large)

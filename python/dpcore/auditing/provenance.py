@@ -1,0 +1,261 @@
+"""What a result records of how it was made."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import os
+import platform
+import sys
+import time
+import types
+from collections import ChainMap
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final, TypeVar
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from .._core import __version__
+from ..adapters import DiffPrivLib, OpenDP, ScipyNoise, TorchModule, TorchNoise
+from ..errors import flag
+from ..mechanisms.repeating import Repeated
+from ..results.audits import Audit
+from ..results.provenance import LEFT_OUT, Provenance
+from ..results.recorded import OutputsAudit
+
+_Result = TypeVar("_Result", Audit, OutputsAudit)
+
+_RECORDED: Final = "none: the outputs were drawn elsewhere"
+_NO_TEXT: Final = "not available (compiled code, executed text, or a file that was changed)"
+
+_INSIDE: Final[dict[type, str]] = {
+    Repeated: "fn",
+    functools.partial: "func",
+    types.MethodType: "__func__",
+    DiffPrivLib: "mechanism",
+    OpenDP: "measurement",
+    ScipyNoise: "distribution",
+    TorchNoise: "distribution",
+    TorchModule: "module",
+}
+"""Classes that wrap a mechanism, and where they hold it; others say `__wrapped__`."""
+
+_DEEPEST: Final = 50
+"""Wrappers that are followed: one may hold itself."""
+
+_RELEASED: Final = ("dpcore", "numpy", "scipy", "torch", "opendp", "diffprivlib")
+"""Packages of whose code a name and a version tell all."""
+
+_READ: Final[WeakKeyDictionary[Any, str]] = WeakKeyDictionary()
+"""Texts by what they define: many audits of one function read its file once."""
+
+
+def provenance_of(thing: Any, source: bool, what: str = "") -> Provenance:
+    """How a run that begins now is made.
+
+    Args:
+        thing: the mechanism, or the attack on recorded outputs; None for one that is not known.
+        source: whether its text is wanted.
+        what: a word for it where it is no mechanism.
+
+    Returns:
+        The record, its command empty.
+
+    Raises:
+        TypeError: if `source` is no bool.
+    """
+    layers = list(_layers(thing))
+    origin, text = _source(layers) if flag("source", source) else (LEFT_OUT, "")
+    return Provenance(
+        date=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        origin=f"{what} {origin}" if what and text else origin,
+        source=text,
+        versions=_versions(layers),
+        cpu=_cpu(),
+        cores=os.cpu_count() or 1,
+        system=platform.system(),
+        architecture=platform.machine(),
+    )
+
+
+def commanded(report: _Result, command: str) -> _Result:
+    """A result that says by which command it was made."""
+    made = tuple(replace(one, command=command) for one in report.provenance)
+    return replace(report, provenance=made)
+
+
+def _layers(thing: Any) -> Iterator[Any]:
+    """A mechanism and what it wraps, from the outside inwards."""
+    for _ in range(_DEEPEST):
+        yield thing
+        name = _INSIDE.get(type(thing))
+        held = getattr(thing, "__dict__", None)
+        inner = held.get("__wrapped__") if isinstance(held, dict) else None
+        thing = inner if name is None else getattr(thing, name)
+        if thing is None:
+            return
+
+
+def _source(layers: list[Any]) -> tuple[str, str]:
+    """What the text is of, and the text: of every layer that a user wrote."""
+    found = [(_called(one), _text(one)) for one in dict.fromkeys(_defined(layers))]
+    written = [(name, text) for name, text in found if text]
+    if written:
+        return " around ".join(name for name, _ in written), "\n".join(t for _, t in written)
+    if layers[-1] is None:
+        return _RECORDED, ""
+    last = _parts(layers[-1])[0]
+    root = _package(last)
+    if root in _RELEASED:
+        return f"{_module(last)}.{last.__qualname__} of {root} {_version(root)}", ""
+    return f"{_called(layers[-1])}: {_NO_TEXT}", ""
+
+
+def _defined(layers: list[Any]) -> Iterator[Any]:
+    """The functions and classes of the layers, those of released packages left out."""
+    for layer in layers:
+        for place, one in enumerate(dict.fromkeys(_parts(layer))):
+            inside = place > 0 and _installed(one)
+            if not inside and _package(one) not in (*_RELEASED, "builtins", "functools"):
+                yield one
+
+
+def _parts(layer: Any) -> list[Any]:
+    """A function or class; of any other object its class, and those of what runs inside it.
+
+    What runs inside are the modules of one of torch, and encoder and noise of a `dpcore.torch`
+    mechanism.
+    """
+    if isinstance(layer, (types.FunctionType, type)):
+        return [layer]
+    parts, held = [type(layer)], getattr(layer, "__dict__", {})
+    kind = getattr(getattr(sys.modules.get("torch"), "nn", None), "Module", ())
+    if isinstance(layer, kind):
+        parts += map(type, layer.modules())
+    elif _package(type(layer)) == "dpcore" and "encoder" in held:
+        for inner in (getattr(held["encoder"], "model", None), held.get("noise")):
+            parts += [part for one in _layers(inner) for part in _parts(one)]
+    return parts
+
+
+def _installed(one: Any) -> bool:
+    """Whether a function or class is of an installed package: of many only a few are the user's."""
+    file = getattr(sys.modules.get(_module(one)), "__file__", None) or ""
+    return not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts)
+
+
+def _called(one: Any) -> str:
+    """What a function or a class is, and its name; of any other object that of its class."""
+    if isinstance(one, types.FunctionType):
+        # Its own name: one that wraps another bears the other's.
+        return f"function {one.__code__.co_qualname}"
+    if isinstance(one, types.BuiltinFunctionType):
+        return f"function {one.__qualname__}"
+    return f"class {(one if isinstance(one, type) else type(one)).__qualname__}"
+
+
+def _package(one: Any) -> str:
+    return _module(one).partition(".")[0]
+
+
+def _module(one: Any) -> str:
+    # A function that `functools.wraps` another bears the other's module.
+    own = one.__globals__.get("__name__") if isinstance(one, types.FunctionType) else one.__module__
+    return own if isinstance(own, str) else ""
+
+
+def _text(one: Any) -> str:
+    """The source text of a function or a class; empty where there is none."""
+    try:
+        if one not in _READ:
+            # By its code where it wraps another: inspect would show the other.
+            wraps = isinstance(one, types.FunctionType) and "__wrapped__" in vars(one)
+            text = inspect.getsource(one.__code__ if wraps else one)
+            name = one.__name__ if isinstance(one, type) else one.__code__.co_name
+            # Lines of a file that was edited may be anything.
+            _READ[one] = text if name.strip("<>") in text else ""
+        return _READ[one]
+    except Exception:
+        # What inspect raises of odd code is not listed anywhere, and no audit may fail by it.
+        return ""
+
+
+def _versions(layers: list[Any]) -> tuple[tuple[str, str], ...]:
+    own = (
+        ("Python", platform.python_version()), ("dpcore", __version__), ("numpy", np.__version__),
+    )  # fmt: skip
+    roots = sorted(set(_roots(layers)) - {"dpcore", "numpy", "__main__", ""})
+    found = ((root, _version(root)) for root in roots if root not in sys.stdlib_module_names)
+    return own + tuple((root, version) for root, version in found if version)
+
+
+def _roots(layers: list[Any]) -> Iterator[str]:
+    """Packages that the layers are of, or whose names stand in what a user wrote."""
+    for part in dict.fromkeys(part for layer in layers for part in _parts(layer)):
+        kinds = (part,) if isinstance(part, types.FunctionType) else part.__mro__
+        for one in kinds:
+            package, _, inside = _module(one).partition(".")
+            yield package
+            if package == "dpcore":
+                yield from ("torch",) * inside.startswith("torch")
+            elif package not in _RELEASED and not _installed(one):
+                functions = [one] if isinstance(one, types.FunctionType) else vars(one).values()
+                for function in functions:
+                    if isinstance(function, types.FunctionType):
+                        held = dict(_closed_over(function))
+                        yield from _named(function.__code__, ChainMap(held, function.__globals__))
+
+
+def _closed_over(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
+    """Names from around a function, as far as they are bound yet."""
+    cells = function.__closure__ or ()
+    for name, cell in zip(function.__code__.co_freevars, cells, strict=True):
+        with contextlib.suppress(ValueError):
+            yield name, cell.cell_contents
+
+
+def _named(code: types.CodeType, names: Mapping[str, Any]) -> Iterator[str]:
+    """Packages of what a function calls by a name from outside."""
+    for value in (names.get(name) for name in code.co_names + code.co_freevars):
+        if isinstance(value, types.ModuleType):
+            yield value.__name__.partition(".")[0]
+        else:
+            kind = value if isinstance(value, (types.FunctionType, type)) else type(value)
+            yield _package(kind)
+    for inner in code.co_consts:
+        if isinstance(inner, types.CodeType):
+            yield from _named(inner, names)
+
+
+@functools.cache
+def _version(package: str) -> str:
+    """The version of an imported package; empty where it tells none."""
+    if package == "dpcore":
+        return __version__
+    version = getattr(sys.modules.get(package), "__version__", None)
+    if isinstance(version, str):
+        return version
+    from importlib import metadata
+
+    try:
+        return metadata.version(package)
+    except (metadata.PackageNotFoundError, ValueError):
+        return ""
+
+
+@functools.cache
+def _cpu() -> str:
+    """The model of the CPU, where the system tells it without being asked by another process."""
+    try:
+        with Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as lines:
+            named = (line.partition(":")[2].strip() for line in lines if line[:10] == "model name")
+            return next(named, "")
+    except OSError:
+        return platform.processor() if sys.platform == "win32" else ""
+
+
+__all__ = ["commanded", "provenance_of"]

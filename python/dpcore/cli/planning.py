@@ -1,0 +1,68 @@
+"""The work of `dpcore plan`: from options to a plan, and how it is shown."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from .. import attacks
+from ..auditing.power import Plan, plan
+from ..errors import choice
+from .audits import found
+from .delivering import check_plot
+from .options import OPTIONS, Asked, AskedPlan, Described, for_call
+from .status import NOT_REFUTED, Usage, say, usage
+
+__all__ = [
+    "run",
+]
+
+
+def run(asked: AskedPlan) -> int:
+    """Plan what was asked for, print it, and return the exit status."""
+    if asked.plot is not None:
+        check_plot(Path(asked.plot))
+    made = _plan(asked)
+    print(made.to_json() if asked.as_json else made)
+    if asked.plot is not None:
+        _save(made, asked.plot)
+    return NOT_REFUTED
+
+
+def _plan(asked: AskedPlan) -> Plan:
+    described = {one.name: getattr(asked, one.name) for one in fields(Described)}
+    with usage():
+        given = {**for_call(asked, plan), "rng": asked.seed, "guesses": _number(asked.guesses)}
+        if asked.attack is not None:
+            given["attack"] = attacks.named(choice("attack", asked.attack, tuple(attacks.NAMES)))
+    if asked.target is None:
+        for name, value in described.items():
+            if value is not None:
+                raise Usage(f"{OPTIONS[name]} needs a system or FILE.py:FUNCTION")
+        if asked.claim is None:
+            raise Usage("give --claim EPSILON, or a mechanism that has a claim")
+        with usage():
+            return plan(**given)
+    # Of a claim that is missing the plan itself complains.
+    with found(Asked(**described, no_claim=True), asked.target) as (mechanism, pair), usage():
+        return plan(mechanism=mechanism, pair=pair, **given)
+
+
+def _number(text: str | None) -> Any:
+    """Guesses: a whole number of them, a share, or what the plan will refuse."""
+    for kind in (int, float):
+        with contextlib.suppress(ValueError):
+            return None if text is None else kind(text)
+    return text
+
+
+def _save(made: Plan, path: str) -> None:
+    """The picture on a figure of its own: pyplot would keep one open."""
+    from matplotlib.figure import Figure
+
+    picture = Figure(figsize=(5.5, 3.4), layout="constrained")
+    made.plot(picture.subplots())
+    picture.savefig(path)
+    say(f"wrote {path}")

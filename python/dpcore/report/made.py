@@ -1,0 +1,20 @@
+"""How a result was made, as rows of text."""
+
+from __future__ import annotations
+
+from ..results.provenance import Provenance
+
+
+def made(provenance: Provenance) -> list[tuple[str, str]]:
+    """The rows (label, text) of one run, its source text left to whoever shows them."""
+    cores = f"{provenance.cores:,} core{'s' if provenance.cores != 1 else ''}"
+    machine = (provenance.cpu, cores, provenance.system, provenance.architecture)
+    rows = [
+        ("begun", provenance.date),
+        ("command", provenance.command),
+        ("source", provenance.origin),
+        ("SHA-256", provenance.sha256),
+        ("versions", ", ".join(" ".join(each) for each in provenance.versions)),
+        ("machine", ", ".join(part for part in machine if part)),
+    ]
+    return [(label, text) for label, text in rows if text]

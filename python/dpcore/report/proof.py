@@ -1,0 +1,100 @@
+"""How the bound of an audit is proved: steps that can be checked by hand."""
+
+from __future__ import annotations
+
+import math
+
+from ..bounds import limits
+from ..bounds.declaration import declared
+from ..records import Counts
+from ..results.audits import Audit
+from ..results.figures import numerator_first
+from ..results.guesses import BOUNDS, Guesses
+from ..results.recorded import OutputsAudit
+from .text import epsilon
+
+
+def steps(audit: Audit) -> list[str]:
+    """The four steps from pilot draws to the bound, with the numbers of this audit."""
+    up, down = ("x", "x'") if audit.direction == "x" else ("x'", "x")
+    pilot = (
+        f"on {audit.pilot:,} pilot draws a side, which were then thrown away"
+        if audit.pilot
+        else "by rule, without a look at any draw"
+    )
+    chosen = f"The event E and the side of the numerator, {up}, were chosen {pilot}."
+    return [chosen, *_of_counts(audit, audit.counts, up, down, "On fresh draws")]
+
+
+def steps_of_outputs(audit: OutputsAudit) -> list[str]:
+    """The same for recorded outputs: from rows, or guesses about canaries, to the bound."""
+    if isinstance(audit.evidence, Guesses):
+        found, title = audit.evidence, declared(BOUNDS[audit.rows][audit.bound]).title
+        return [
+            f"Of {found.canaries:,} canaries, each in or out by its own fair coin, "
+            f"{found.guesses:,} were guessed: {audit.attack}.",
+            f"{found.correct:,} of {found.guesses:,} guesses are right.",
+            f"With {_level(audit)} confidence epsilon >= {epsilon(audit.epsilon_lower)} ({title}).",
+            *_compared(audit),
+        ]
+    up, down = ("x", "x'") if audit.direction == "x" else ("x'", "x")
+    chosen = (
+        f"The event E and the side of the numerator, {up}, were chosen on {audit.pilot[0]:,} rows "
+        f"on x and {audit.pilot[1]:,} on x', which were not counted."
+    )
+    return [chosen, *_of_counts(audit, audit.evidence, up, down, "On the other rows")]
+
+
+def _level(audit: Audit | OutputsAudit) -> str:
+    return f"{100 * audit.confidence:g} %"
+
+
+def _of_counts(
+    audit: Audit | OutputsAudit, counts: Counts, up: str, down: str, where: str
+) -> list[str]:
+    """From counts to the bound, and the claim."""
+    counts = numerator_first(counts, audit.direction)
+    return [
+        f"{where} E happened {counts.k:,} times in {counts.n:,} on {up} and "
+        f"{counts.k_prime:,} times in {counts.n_prime:,} on {down}.",
+        *_quotient(audit, counts, up, down),
+        *_compared(audit),
+    ]
+
+
+def _quotient(audit: Audit | OutputsAudit, counts: Counts, up: str, down: str) -> list[str]:
+    """The two limits and their quotient, where these are what the audit's bound rests on."""
+    level, alpha = _level(audit), (1.0 - audit.confidence) / 2.0
+    p_low = limits(counts.k, counts.n, alpha)[0]
+    q_high = limits(counts.k_prime, counts.n_prime, alpha)[1]
+    value = math.log((p_low - audit.delta) / q_high) if p_low > audit.delta else -math.inf
+    apart = 1.0 if audit.delta else audit.pair.distance
+    if not math.isclose(max(0.0, value) / apart, audit.epsilon_lower, rel_tol=1e-9, abs_tol=1e-12):
+        # Another bound than the quotient of two limits.
+        return [f"With {level} confidence epsilon >= {epsilon(audit.epsilon_lower)}."]
+    top = f"({p_low:.6g} - {audit.delta:g})" if audit.delta else f"{p_low:.6g}"
+    limit = (
+        f"With probability at least {level} both hold: P(E | {up}) >= {p_low:.6g} and "
+        f"P(E | {down}) <= {q_high:.6g}, the one-sided Clopper-Pearson limits at {alpha:.6g} each."
+    )
+    law = (
+        f"(epsilon, delta)-differential privacy says P(E | {up}) <= e^epsilon P(E | {down}) + "
+        f"delta, so epsilon >= ln({top} / {q_high:.6g})"
+    )
+    if value <= 0.0:
+        return [limit, f"{law}, which is not above 0: nothing is certified."]
+    result = f" = {value:.4f}"
+    if apart != 1.0:
+        result += f"; over the distance {apart:g} that is {epsilon(audit.epsilon_lower)}"
+    return [limit, f"{law}{result}."]
+
+
+def _compared(audit: Audit | OutputsAudit) -> list[str]:
+    if audit.claim is None:
+        return []
+    claim, apart = audit.claim, audit.pair.distance
+    claimed = f"the claim {claim:g}"
+    if audit.delta and apart != 1.0:
+        claimed += f" x distance {apart:g} = {claim * apart:g}"
+    relation = "exceeds" if audit.refuted else "does not exceed"
+    return [f"The certified {epsilon(audit.epsilon_lower)} {relation} {claimed}."]

@@ -1,0 +1,215 @@
+"""How any record is shown in a notebook: a card of HTML that carries its own style.
+
+The card follows the reader's colour scheme (`prefers-color-scheme`), and where they say more,
+JupyterLab, VS Code and documentation themes. It brings ground and ink together, so that it can be
+read on any page; a row is broken where the card is narrow.
+"""
+
+from __future__ import annotations
+
+import html as markup
+import re
+import zlib
+from collections.abc import Iterable
+from dataclasses import fields, is_dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from ..records import Shown, full, one_line
+
+__all__ = ["card", "html"]
+
+_LIGHT: Final = (
+    "--ink: #222; --soft: #595959; --line: #d0d0d0; --ground: #fff; --refuted: #a84300; "
+    "--stands: #0067a3"
+)
+_DARK: Final = (
+    "--ink: #e8e8e8; --soft: #b0b0b0; --line: #4a4a4a; --ground: #181818; --refuted: #ffa05f; "
+    "--stands: #7cc0f0"
+)
+
+_STYLE: Final = f"""
+.@ {{ {_LIGHT} }}
+@media (prefers-color-scheme: dark) {{ .@ {{ {_DARK} }} }}
+[data-jp-theme-light="true"] .@, [data-theme="light"] .@, .vscode-light .@ {{ {_LIGHT} }}
+[data-jp-theme-light="false"] .@, [data-theme="dark"] .@, .vscode-dark .@, .vscode-high-contrast .@
+  {{ {_DARK} }}
+.@.@.@ {{ box-sizing: border-box; max-width: 60rem; padding: .5rem .75rem; overflow-wrap: anywhere;
+  font: .875rem/1.45 var(--jp-content-font-family, system-ui, sans-serif); text-align: left;
+  color: var(--jp-content-font-color1, var(--vscode-editor-foreground, var(--ink)));
+  background: var(--jp-layout-color0, var(--vscode-editor-background, var(--ground))) }}
+.@.@.@ table {{ display: block; width: 100%; margin: 0; border: 0; border-collapse: collapse;
+  font: inherit; color: inherit }}
+.@.@.@ tbody {{ display: block }}
+.@.@.@ caption, .@.@.@ .name {{ display: block; margin: 0; padding: 0 0 .3rem; font-weight: 600;
+  text-align: left; color: inherit; caption-side: top }}
+.@.@.@ tr {{ display: flex; flex-wrap: wrap; gap: 0 .75rem; padding: .2rem 0; background: none;
+  border: 0; border-top: 1px solid var(--line) }}
+.@.@.@ th, .@.@.@ td {{ display: block; margin: 0; padding: 0; border: 0; text-align: left;
+  white-space: pre-line; max-width: none; background: none }}
+.@.@.@ th {{ flex: 0 0 9rem; font-weight: 400; color: var(--soft) }}
+.@.@.@ td {{ flex: 1 1 18rem; min-width: 0; color: inherit; font-variant-numeric: tabular-nums }}
+.@.@.@ .refuted {{ color: var(--refuted); font-weight: 600 }}
+.@.@.@ .stands {{ color: var(--stands) }}
+.@.@.@ .untested {{ color: var(--soft) }}
+.@.@.@ pre {{ margin: 0; padding: 0; border: 0; overflow-x: auto; white-space: pre; color: inherit;
+  background: none; font: .8125rem/1.45 var(--jp-code-font-family, ui-monospace, monospace) }}
+.@.@.@ summary {{ cursor: pointer; padding: .2rem 0; color: var(--soft) }}
+"""
+
+_NAME: Final = f"dpcore-{zlib.crc32(_STYLE.encode()):08x}"
+"""Class of a card. Of another style, such as an older release's, it is another."""
+
+_ROW: Final = re.compile(r"  (?! )(.{11})  (\S.*)")
+"""A line of a report: two spaces, a label of up to eleven characters, two spaces, words."""
+
+_WORDS: Final = {None: "untested", True: "refuted", False: "stands"}
+_PLAIN: Final[tuple[Any, ...]] = Shown.__str__, object.__str__
+_DEPTH: Final = 3
+"""Records in records are opened so deep."""
+
+
+def card(name: str, rows: Iterable[tuple[str, str]], refuted: bool | None = None) -> str:
+    """The rows of a report as HTML for a notebook.
+
+    Args:
+        name: what the report is about.
+        rows: (label, text), as plain text.
+        refuted: decides the colour of a row "verdict".
+
+    Returns:
+        One element that carries its style.
+
+    Example:
+        >>> text = card("a < b", [("verdict", "not refuted")], False)
+        >>> "a &lt; b" in text, '<td class="stands">not refuted</td>' in text
+        (True, True)
+    """
+    lines = [(label, _escaped(text), label == "verdict") for label, text in rows]
+    return _framed(_table(name, lines, refuted))
+
+
+def html(record: Any) -> str:
+    """Any record as HTML for a notebook.
+
+    Its report if it has one (`lines()`, or a `str` of its own), and its fields.
+
+    Args:
+        record: an object, mostly a dataclass.
+
+    Returns:
+        One element that carries its style.
+
+    Example:
+        >>> from dpcore import Counts
+        >>> html(Counts(3, 10, 1, 10)).count("<tr>")
+        4
+    """
+    return _framed(_body(record, _DEPTH))
+
+
+def _framed(body: str) -> str:
+    return f'<div class="{_NAME}"><style>{_STYLE.replace(".@", f".{_NAME}")}</style>{body}</div>'
+
+
+def _escaped(text: object) -> str:
+    return markup.escape(str(text))
+
+
+def _table(name: str, lines: Iterable[tuple[str, str, bool]], refuted: bool | None = None) -> str:
+    """Rows of (label, HTML, whether it is the verdict)."""
+    cells = []
+    for label, line, verdict in lines:
+        style = f' class="{_WORDS[refuted]}"' if verdict else ""
+        cells.append(f'<tr><th scope="row">{_escaped(label)}</th><td{style}>{line}</td></tr>')
+    caption = f"<caption>{_escaped(name)}</caption>" if name else ""
+    return f"<table>{caption}<tbody>{''.join(cells)}</tbody></table>"
+
+
+def _body(record: Any, depth: int) -> str:
+    kind = type(record).__name__
+    inner = _fields(record, depth)
+    text = _report(record)
+    if not text:
+        return _table(kind, inner)
+    first, *rest = text.splitlines()
+    if rest and _row(first) is None and all(map(_row, rest)):
+        shown = _named(first, _blocks(rest, record))
+    elif rest:
+        shown = _named(kind, _blocks([first, *rest], record))
+    else:
+        shown = _named(kind, f"<div>{_escaped(text)}</div>")
+    return shown + (_folded("fields", _table("", inner)) if inner else "")
+
+
+def _named(name: str, inner: str) -> str:
+    return f'<div class="name">{_escaped(name)}</div>{inner}'
+
+
+def _row(line: str) -> tuple[str, str] | None:
+    """Label and words of a line of a report; None of any other, such as one of a table."""
+    found = _ROW.fullmatch(line)
+    return None if found is None or "  " in found[1].rstrip() else (found[1].strip(), found[2])
+
+
+def _blocks(lines: list[str], record: Any) -> str:
+    """A report: its rows as rows, which wrap, and all else as it is."""
+    blocks: list[tuple[list[tuple[str, str]], list[str]]] = [([], [])]
+    for line in lines:
+        rows, plain = blocks[-1]
+        row = _row(line)
+        if row is not None:
+            if plain:
+                blocks.append(([row], []))
+            else:
+                rows.append(row)
+        elif rows and not plain and line.startswith(" " * 15):
+            label, words = rows[-1]
+            rows[-1] = label, f"{words}\n{line.strip()}"
+        else:
+            plain.append(line)
+    shown = []
+    for rows, plain in blocks:
+        told = [(label, _escaped(words), label == "verdict") for label, words in rows]
+        shown.append(_table("", told, getattr(record, "refuted", None)) if told else "")
+        shown.append(f"<pre>{_escaped(chr(10).join(plain))}</pre>" if any(plain) else "")
+    return "".join(shown)
+
+
+def _report(record: Any) -> str:
+    """The report of a record, empty where it is no more than its fields."""
+    own = type(record).__str__
+    return "" if own in _PLAIN and is_dataclass(record) else str(record)
+
+
+def _fields(record: Any, depth: int) -> list[tuple[str, str, bool]]:
+    if not is_dataclass(record):
+        return []
+    shown = ((f.name, getattr(record, f.name)) for f in fields(record) if f.repr)
+    return [(name, _value(value, depth), False) for name, value in shown]
+
+
+def _value(value: Any, depth: int) -> str:
+    """A field: a record or several to be opened, anything else in a line."""
+    if isinstance(value, Shown) and depth > 1 and len(full(value)) > 100:
+        return _folded(one_line(repr(value), 80), _body(value, depth - 1))
+    many = type(value) is tuple and len(value) > 1 and all(isinstance(v, Shown) for v in value)
+    if many and depth > 1:
+        inner = "".join(f"<div>{_escaped(one_line(str(item), 300))}</div>" for item in value[:50])
+        more = f"<div>and {len(value) - 50:,} more</div>" if len(value) > 50 else ""
+        kinds = {type(item).__name__ for item in value}
+        return _folded(f"{len(value):,} of {' and '.join(sorted(kinds)[:3])}", inner + more)
+    if type(value) is np.ndarray and 8 < value.size <= 100:
+        return f"<pre>{_escaped(np.array2string(value, max_line_width=80, precision=4))}</pre>"
+    if isinstance(value, str):
+        return _escaped(one_line(value, 300))
+    if type(value) is np.ndarray:
+        shown = np.array2string(value, threshold=8, edgeitems=3, precision=5)
+        shape = f", shape {value.shape}, {value.dtype}" if value.size > 8 else ""
+        return _escaped(" ".join(shown.split()) + shape)
+    return _escaped(one_line(repr(value), 300))
+
+
+def _folded(summary: str, inner: str) -> str:
+    return f"<details><summary>{_escaped(summary)}</summary>{inner}</details>"

@@ -1,0 +1,209 @@
+"""Where a picture is drawn and how it looks.
+
+A user's `plot()` goes through pyplot and follows the style in force: its size, letters, ground and
+cycle of colours. Pages, experiments' files and the command line draw on figures that pyplot does
+not know, in one style: `house`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from ..errors import invalid, mistyped
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "BLUE", "GREEN", "GREY", "INK", "ORANGE", "PALE", "PURPLE", "RED", "SKY", "WHITE", "axes_of",
+    "canvas", "colour", "dressed", "ground", "house", "ink", "share", "thin", "whole",
+]  # fmt: skip
+
+# Okabe and Ito's palette: told apart with any colour vision.
+INK, BLUE, GREEN, RED, GREY = "#222222", "#0072B2", "#009E73", "#D55E00", "#6A6A6A"
+PURPLE, ORANGE, SKY = "#CC79A7", "#E69F00", "#56B4E9"
+# Ground, and a shade of it; unlike the white of a style, which may be its letters'.
+WHITE, PALE = "#FEFEFE", "#E8E8E8"
+
+_CYCLE: Final = (BLUE, RED, GREEN, PURPLE, ORANGE, SKY)
+"""The order of the package's own cycle: what a style calls C0 stands for the first, and so on."""
+
+
+@contextmanager
+def house(letters: str = "path") -> Iterator[Figure]:
+    """The package's own style, and an empty figure that pyplot does not know.
+
+    A user's own style, such as white on black, would not fit a page; and one result has one
+    picture, whatever the machine's settings.
+
+    Args:
+        letters: "path" draws them in an SVG, "none" leaves them text.
+    """
+    import matplotlib
+    from cycler import cycler
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update({"axes.prop_cycle": cycler(color=_CYCLE), "text.color": INK})
+        # Random names of elements would make every SVG differ from the last.
+        matplotlib.rcParams.update({"svg.fonttype": letters, "svg.hashsalt": "dpcore"})
+        yield Figure(layout="constrained")
+
+
+def share(width: float, height: float) -> tuple[float, float]:
+    """A size in inches, as shares of the one that the style in force gives a figure."""
+    from matplotlib import rcParams
+
+    wide, high = rcParams["figure.figsize"]
+    return width * wide, height * high
+
+
+def canvas(ax: Any, size: tuple[float, float]) -> Figure:
+    """Where a picture of several panels is drawn.
+
+    Args:
+        ax: None for a new figure of pyplot; an empty figure; or axes, whose place among the
+            subplots of their figure the picture takes.
+        size: of a new or empty figure in inches.
+
+    Returns:
+        A figure, or a part of one that behaves like it.
+
+    Raises:
+        TypeError: if `ax` is none of them.
+        ValueError: if the axes have no place among subplots.
+    """
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, FigureBase
+
+    if ax is None:
+        import matplotlib.pyplot as pyplot
+
+        figure = pyplot.figure(figsize=size, layout="constrained")
+        # The value of a notebook's cell is shown by its own: not again at the end of the cell.
+        figure._ipython_display_ = partial(_once, figure)  # type: ignore[attr-defined]
+        return figure
+    if isinstance(ax, FigureBase):
+        if isinstance(ax, Figure) and not ax.axes:
+            ax.set_size_inches(size)
+        return ax  # type: ignore[return-value]
+    if not isinstance(ax, Axes):
+        raise mistyped("ax", "axes or a figure of matplotlib", ax)
+    place, around = ax.get_subplotspec(), ax.figure
+    if place is None:
+        raise invalid("ax", "axes that plt.subplots made, for a picture of several panels", ax)
+    ax.remove()
+    if whole(around).get_layout_engine() is None:
+        whole(around).set_layout_engine("constrained")
+    part: Any = around.add_subfigure(place)
+    part.set_facecolor("none")
+    return part  # type: ignore[no-any-return]
+
+
+def axes_of(ax: Any, size: tuple[float, float]) -> Axes:
+    """The axes of a picture of one panel: those given, or new ones, see `canvas`."""
+    from matplotlib.axes import Axes
+
+    return ax if isinstance(ax, Axes) else canvas(ax, size).subplots()
+
+
+def _once(figure: Figure) -> None:
+    """Before IPython shows a figure: the inline backend would show what is still open again."""
+    import matplotlib
+
+    if "inline" in matplotlib.get_backend():
+        import matplotlib.pyplot as pyplot
+
+        pyplot.close(figure)
+    raise NotImplementedError("shown like any other figure")
+
+
+def colour(place: int) -> Any:
+    """A colour of the cycle of the style in force."""
+    from matplotlib import rcParams
+
+    cycle = rcParams["axes.prop_cycle"].by_key().get("color", _CYCLE)
+    return cycle[place % len(cycle)]
+
+
+def ink() -> Any:
+    """The colour of letters in the style in force: what is no data is drawn with it, too."""
+    from matplotlib import rcParams
+
+    return rcParams["text.color"]
+
+
+def ground(axes: Axes) -> dict[str, Any]:
+    """A box in the colour of the ground, for words that a line may run through."""
+    return {"facecolor": axes.get_facecolor(), "edgecolor": "none", "pad": 1.0, "alpha": 0.8}
+
+
+def thin(axes: Axes) -> None:
+    """Axes on two sides only."""
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def dressed(picture: Figure) -> Figure:
+    """The whole figure, the package's own colours replaced by those of the style in force.
+
+    Pictures of many parts are drawn in the package's colours; here blue becomes the first of the
+    style's cycle, ink its letters, `WHITE` its ground.
+    """
+    from matplotlib import rcParams
+    from matplotlib.colors import to_rgb, to_rgba
+
+    plain = {name: to_rgba(colour(place)) for place, name in enumerate(_CYCLE)}
+    plain |= {WHITE: to_rgba(rcParams["axes.facecolor"]), INK: to_rgba(ink())}
+    letters, white = plain[INK], plain[WHITE]
+    for name, part in ((GREY, 0.65), (PALE, 0.1)):
+        mixed = [part * a + (1.0 - part) * b for a, b in zip(letters, white, strict=True)]
+        plain[name] = to_rgba(mixed)  # type: ignore[arg-type]
+    known = {to_rgb(name): rgba for name, rgba in plain.items()}
+
+    def meant(given: Any) -> Any:
+        rgba = to_rgba(given)
+        new = known.get(rgba[:3])
+        return given if new is None or rgba[3] == 0.0 else (*new[:3], rgba[3] * new[3])
+
+    for artist in picture.findobj(include_self=False):
+        _recolour(artist, meant)
+    return whole(picture)
+
+
+def whole(picture: Any) -> Figure:
+    """The figure that a part belongs to, or the figure itself."""
+    root: Any = picture.figure
+    return picture if root is None or root is picture else whole(root)
+
+
+def _recolour(artist: Any, meant: Any) -> None:
+    """One artist in other colours."""
+    from matplotlib.collections import Collection
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+    from matplotlib.text import Text
+
+    names: tuple[str, ...] = ()
+    if isinstance(artist, Line2D):
+        names = "color", "markerfacecolor", "markeredgecolor"
+    elif isinstance(artist, Text):
+        names = ("color",)
+        for part in (artist.get_bbox_patch(), getattr(artist, "arrow_patch", None)):
+            if part is not None:
+                _recolour(part, meant)
+    elif isinstance(artist, Patch):
+        names = "facecolor", "edgecolor"
+    elif isinstance(artist, Collection):
+        artist.set_facecolor([meant(one) for one in artist.get_facecolor()])
+        artist.set_edgecolor([meant(one) for one in artist.get_edgecolor()])
+    for name in names:
+        old = getattr(artist, f"get_{name}")()
+        if not isinstance(old, str) or old not in ("none", "auto"):
+            new = meant(old)
+            if new is not old:
+                getattr(artist, f"set_{name}")(new)

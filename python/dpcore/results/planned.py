@@ -1,0 +1,190 @@
+"""How many trials, or canaries, an audit needs: what was planned, and what follows from it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+from ..bounds import clopper_pearson, one_run
+from ..bounds.power import certifies
+from ..bounds.violations import guesses_power
+from ..errors import count
+from ..records import Counts, Record
+from .figures import per_distance
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Plan", "middle_of"]
+
+
+def middle_of(rates: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """The rates of which about half show more and half show less."""
+    ranked = sorted(rates, key=lambda one: one[0] / max(one[1], 1e-300))
+    return ranked[(len(ranked) - 1) // 2]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Plan(Record):
+    """How large an audit must be to find a violation; see `dpcore.plan`, which makes it.
+
+    Attributes:
+        claim: the epsilon that is claimed.
+        true_epsilon: the loss that is to be found; from pilots, the one they promise.
+        delta: the delta of both.
+        confidence: confidence of the audit that is planned.
+        power: probability of refuting the claim that was asked for.
+        factor: scale of the noise over the right one, where it was given.
+        rates: probabilities of the event on the numerator's side and on the other; of several
+            pilots, those of each one's event. Empty for one run.
+        trials: draws to count on each side; None for one run.
+        canaries: canaries of the one run; None for independent draws.
+        guesses: guesses about them; None for independent draws.
+        seconds: time of the audit at the pilots' speed; None without a mechanism. Not compared.
+        distance: of the pair; the claim is about `distance` times epsilon.
+        mechanism: what the mechanism is called; None without one.
+        event: what a pilot chose, one of the middle; None without a mechanism.
+        pilots: fresh draws on each side of which `rates` are limits; else 0.
+        seed: repeats the pilots; None without a mechanism.
+        seen: True if the pilots themselves show the violation that is planned for.
+    """
+
+    claim: float
+    true_epsilon: float
+    delta: float
+    confidence: float
+    power: float
+    factor: float | None = None
+    rates: tuple[tuple[float, float], ...] = ()
+    trials: int | None = None
+    canaries: int | None = None
+    guesses: int | None = None
+    seconds: float | None = field(default=None, compare=False)
+    distance: float = 1.0
+    mechanism: str | None = None
+    event: str | None = None
+    pilots: int = 0
+    seed: int | None = None
+    seen: bool = False
+
+    def power_at(self, size: int | float | str) -> float:
+        """The probability that an audit of another size refutes the claim.
+
+        Args:
+            size: trials on each side; for one run, guesses (canaries in proportion).
+
+        Returns:
+            The probability; beyond 2048 different counts from below, by less than .0005.
+
+        Raises:
+            TypeError: if `size` is not a number.
+            ValueError: if it is not a whole number at least 1.
+
+        Example:
+            >>> import dpcore
+            >>> plan = dpcore.plan(1.0, true_epsilon=1.5, mass=0.5)
+            >>> plan.power_at(plan.trials) >= 0.95 > plan.power_at(plan.trials // 3)
+            True
+        """
+        size = count("size", size)
+        claim = self.claim * self.distance
+        if self.guesses is not None:
+            assert self.canaries is not None
+            canaries = max(size, math.ceil(self.canaries * size / self.guesses))
+            settings = self.delta, self.confidence
+            return guesses_power(size, canaries, claim, self.guess_rate, *settings)
+        each = Counter(self.rates)
+        found = (
+            many * certifies(size, claim, *one, self.delta, self.confidence)
+            for one, many in each.items()
+        )
+        return min(1.0, sum(found) / len(self.rates))
+
+    @property
+    def mass(self) -> float | None:
+        """Probability of the event on the numerator's side; None for one run."""
+        return middle_of(self.rates)[0] if self.rates else None
+
+    @property
+    def mass_prime(self) -> float | None:
+        """Its probability on the other side; None for one run."""
+        return middle_of(self.rates)[1] if self.rates else None
+
+    @property
+    def size(self) -> int:
+        """What there is to choose: trials on each side or, for one run, guesses."""
+        size = self.guesses if self.trials is None else self.trials
+        assert size is not None
+        return size
+
+    @property
+    def reached(self) -> float:
+        """The probability that the planned audit refutes the claim.
+
+        At least `power`, unless both canaries and guesses were given, or there are too few.
+        """
+        return self.power_at(self.size)
+
+    @property
+    def guess_rate(self) -> float:
+        """Probability that a guess about a canary is right, `e^t/(1 + e^t)` at a true loss t."""
+        return 1.0 / (1.0 + math.exp(-self.true_epsilon))
+
+    @property
+    def certifiable(self) -> float:
+        """The most that the planned audit could certify at all.
+
+        Of trials: with the event as often as expected on one side and never on the other,
+        ``ln((p_low - delta)/(1 - (alpha/2)^(1/n)))``, alpha = 1 - confidence; per unit of
+        `distance` when delta is 0. Of guesses: with all of them right.
+        """
+        if self.guesses is not None:
+            assert self.canaries is not None
+            settings = self.delta, self.confidence
+            return one_run(self.guesses, self.guesses, self.canaries, *settings)
+        most = Counts(round(self.size * middle_of(self.rates)[0]), self.size, 0, self.size)
+        found = clopper_pearson(most, self.delta, self.confidence)
+        return per_distance(found, self.delta, self.distance)
+
+    def __repr__(self) -> str:
+        """One line: the size, and what it finds."""
+        size = f"{self.size:,} {'trials a side' if self.guesses is None else 'guesses'}"
+        found = f"epsilon <= {self.claim:g} at a true {self.true_epsilon:.4g}"
+        return f"<Plan: {size} refute {found} with probability {self.reached:.4g}>"
+
+    def __str__(self) -> str:
+        """The plan as a report; with a mechanism its last line holds the time."""
+        from ..report.planning import text
+
+        return text(self)
+
+    def plot(self, ax: Any = None) -> Figure:
+        """Power against trials (for one run, against guesses), with the size that was planned.
+
+        Args:
+            ax: matplotlib axes to draw on; None makes a figure of pyplot, for `plt.show()`.
+
+        Returns:
+            The matplotlib figure.
+
+        Raises:
+            TypeError: if `ax` is no axes.
+        """
+        from ..report.planning import figure
+
+        return figure(self, ax)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every field and figure as plain data, the seed as a string."""
+        found = {one.name: getattr(self, one.name) for one in fields(self)}
+        found["seed"] = None if self.seed is None else str(self.seed)
+        found["mass"], found["mass_prime"] = self.mass, self.mass_prime
+        return {**found, "reached": self.reached, "certifiable": self.certifiable}
+
+    def to_json(self, *, indent: int | None = None) -> str:
+        """The same as strict JSON."""
+        return json.dumps(self.to_dict(), indent=indent, allow_nan=False)

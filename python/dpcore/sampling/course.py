@@ -1,0 +1,78 @@
+"""What an audit is doing: the time and the draws of each of its steps, and one bar for them all."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from ..progress import Progress
+
+__all__ = ["Course"]
+
+
+class Course(Progress):
+    """The course of an audit, step by step: "probe", "search", "fit", "count", "report".
+
+    Args:
+        show: show a bar, see `Progress`.
+        alive: keep it moving, see `Progress`.
+        clock: seconds.
+    """
+
+    by_call = True
+
+    def __init__(
+        self,
+        show: bool | None = False,
+        *,
+        alive: bool = True,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        super().__init__("", None, show, alive=alive)
+        self.clock = clock
+        self._spent: dict[str, list[Any]] = {}
+        self._step, self._since = "", clock()
+        self.calls, self.fastest = 0, 0.0
+
+    def step(self, name: str, label: str = "", total: float | None = None) -> None:
+        """Go on to a step, or back to it.
+
+        Args:
+            name: of the step; what is done in it from now on is added to it.
+            label: what the bar says; empty leaves the bar as it is.
+            total: outputs that it will take, on both sides; None if nobody knows.
+        """
+        self._settle()
+        self._step = name
+        self._spent.setdefault(name, [0.0, 0])
+        if label:
+            self.begin(label, total)
+
+    def drew(self, outputs: int) -> None:
+        """Take note of outputs that were made."""
+        self._spent.setdefault(self._step, [0.0, 0])[1] += outputs
+        self.advance(outputs)
+
+    def called(self, outputs: int, seconds: float) -> None:
+        """Take note of a call that was timed: `fastest` is the least time for an output."""
+        self.drew(outputs)
+        self.calls += 1
+        each = seconds / outputs
+        self.fastest = each if self.calls == 1 else min(each, self.fastest)
+
+    def seconds(self, name: str) -> float:
+        """Time spent on a step so far."""
+        self._settle()
+        return float(self._spent[name][0]) if name in self._spent else 0.0
+
+    def spent(self) -> tuple[tuple[str, float, int], ...]:
+        """Name, seconds and outputs of every step so far."""
+        self._settle()
+        return tuple((name, *held) for name, held in self._spent.items())
+
+    def _settle(self) -> None:
+        now = self.clock()
+        if self._step:
+            self._spent[self._step][0] += now - self._since
+        self._since = now

@@ -1,0 +1,156 @@
+"""The site is whole: links, names, contents, the API, the page of the command line."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+from fnmatch import fnmatch
+from types import ModuleType
+
+import pytest
+import site_names
+import site_pages
+from shared_house import LAYERS
+from shared_site import PAGES, ROOT, SCRIPTS, blocks, name_of, needed
+
+README, DOCS = ROOT / "README.md", ROOT / "docs"
+SITE = [page for page in PAGES if page != README]
+
+
+def unfenced(page):
+    """A page without its fenced blocks."""
+    return re.sub(r"^ *(```+).*?^ *\1$", "", page.read_text("utf-8"), flags=re.M | re.S)
+
+
+def prose(page):
+    """A page without code."""
+    return re.sub(r"`[^`\n]+`", "code", unfenced(page))
+
+
+def anchors(page):
+    """The anchors of a page's headings, as GitHub and MyST make them."""
+    titles = re.findall(r"^#+ (.+)$", unfenced(page), re.M)
+    plain = [re.sub(r"[^\w\- ]", "", title.lower()) for title in titles]
+    return {title.strip().replace(" ", "-") for title in plain}
+
+
+def broken(page, text):
+    """The links of a page that lead nowhere."""
+    found = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"https?:|mailto:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        place = (page.parent / path).resolve() if path else page
+        if not place.exists() or (anchor and anchor not in anchors(place)):
+            found.append(target)
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_lead_somewhere(page):
+    assert broken(page, prose(page)) == []
+
+
+def test_a_link_that_leads_nowhere_is_found():
+    text = "[a](docs/index.md) [b](docs/index.md#a-first-verdict) [c](docs/no.md) [d](#nothing)"
+    assert broken(README, text) == ["docs/no.md", "#nothing"]
+
+
+def unknown(text):
+    """The names of dpcore in a text that do not exist, as far as can be told here."""
+    rooms = "|".join(sorted(room for row in LAYERS for room in row.split()))
+    dotted = re.findall(rf"\bdpcore(?:\.[A-Za-z_]\w*)+|(?<=`)(?:{rooms})(?:\.[A-Za-z_]\w*)+", text)
+    found = []
+    for name in sorted(set(dotted)):
+        # In the prose of a page `report` is what an audit returns.
+        path = re.sub(r"^report\.", "Audit.", name.removeprefix("dpcore.")).split(".")
+        try:
+            value = importlib.import_module("dpcore")
+            for part in path:
+                inside = isinstance(value, ModuleType) and not hasattr(value, part)
+                at = f"{value.__name__}.{part}" if inside else ""
+                value = importlib.import_module(at) if inside else getattr(value, part)
+        except (AttributeError, ModuleNotFoundError) as error:
+            if "torch" not in str(error) or "dpcore" in str(error).split("'")[1:2]:
+                found.append(name)
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_names_exist(page):
+    assert unknown(page.read_text("utf-8")) == []
+
+
+def test_a_name_that_does_not_exist_is_found():
+    text = "`dpcore.audit` `dpcore.adit` `calibration.laplace` `bounds.lapse` dpcore.Audit.counts"
+    assert unknown(text) == ["bounds.lapse", "dpcore.adit"]
+
+
+def test_every_page_is_in_the_contents():
+    listed = []
+    for page in SITE:
+        for inner in re.findall(r"```{toctree}\n(.*?)```", page.read_text("utf-8"), re.S):
+            entries = [line for line in inner.split("\n") if line and not line.startswith(":")]
+            listed += [(page.parent / entry).relative_to(DOCS).as_posix() for entry in entries]
+    for page in SITE:
+        name = page.relative_to(DOCS).with_suffix("").as_posix()
+        assert name == "index" or any(fnmatch(name, entry) for entry in listed), name
+
+
+def test_a_how_to_asks_a_question():
+    for page in (DOCS / "howto").glob("*.md"):
+        first = page.read_text("utf-8").split("\n", 1)[0]
+        assert re.fullmatch(r"# .+\?", first), page.name
+
+
+def test_the_readme_is_short():
+    assert len(README.read_bytes()) <= 6000
+
+
+def test_every_public_name_has_its_page():
+    pages = {room: site_pages.room_page(room, of) for room, of in site_names.names().items()}
+    shown = {name.path: name for of in site_names.names().values() for name in of}
+    objects = [site_names.found(path) for path in shown]
+    rooms = {room for row in LAYERS for room in row.split()} - {*site_names.INNER}
+    assert rooms <= {room.partition(".")[2] for room in [*pages, "dpcore.torch"]}
+    for room in ["dpcore", *pages]:
+        module = importlib.import_module(room)
+        for name in module.__all__:
+            value = getattr(module, name)
+            if not isinstance(value, ModuleType):
+                assert any(value is one for one in objects), f"{room}.{name}"
+    for path in shown:
+        room, _, name = path.rpartition(".")
+        assert re.search(rf"^ *(\.\. py:data:: )?{name}$", pages[room], re.M), path
+
+
+def test_constants_say_what_they_are():
+    names = [name for of in site_names.names().values() for name in of if name.kind == "data"]
+    assert [name.path for name in names if not name.text] == []
+
+
+@pytest.mark.parametrize("words", [words for words, _ in site_names.commands()])
+def test_the_page_of_the_command_line_has_every_option(words, run):
+    _, help_text, _ = run(f"{words} --help".removeprefix("dpcore "))
+    page = site_pages.section(words, dict(site_names.commands())[words])
+    options = set(re.findall(r"(?<=│ )(--[a-z][\w-]*)", help_text)) - {"--help"}
+    assert options
+    assert {option for option in options if f"``{option}" not in page} == set()
+
+
+def test_a_script_of_the_gallery_can_be_shortened():
+    for script in SCRIPTS:
+        text = script.read_text("utf-8")
+        assert ast.get_docstring(ast.parse(text)).split("\n")[1].startswith("="), script.name
+        assert "trials=" not in re.sub(r"trials=TRIALS", "", text), script.name
+
+
+def test_what_is_needed_is_read_from_the_page():
+    page = "# A question?\n\n<!-- needs: torch, opendp -->\n\n```python\nimport torch\n```\n"
+    assert needed(page) == ["torch", "opendp"]
+    assert needed('# needs: torch\n"""Title."""\n') == ["torch"]
+    assert needed("It needs: torch") == []
+    kept = list(blocks(page + "<!-- not run: no network -->\n```python\nfetch()\n```\n"))
+    assert [(one.language, one.line) for one in kept] == [("python", 5)]
