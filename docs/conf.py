@@ -23,6 +23,7 @@ version = release = dpcore.__version__
 html_title = "dpcore"
 html_theme = "furo"
 html_show_sourcelink = False
+smartquotes = False
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
@@ -31,7 +32,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 templates_path = ["templates"]
-exclude_patterns = ["templates", "reference/generated/commands.rst", "gallery/*.[!r]*"]
+exclude_patterns = ["templates", "reference/generated/commands.md", "gallery/*.[!r]*"]
 
 myst_enable_extensions = ["deflist", "dollarmath"]
 myst_heading_anchors = 4
@@ -57,6 +58,8 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "show_memory": False,
     "show_signature": False,
+    # What a notebook shows of a report; a figure is shown as a picture already.
+    "capture_repr": ("_repr_html_",),
     "download_all_examples": False,
     "write_computation_times": False,
     "backreferences_dir": None,

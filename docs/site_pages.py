@@ -23,7 +23,7 @@ __all__ = [
 def write(folder: Path) -> None:
     """Write all of them; a file that would not change is left alone, so that builds stay fast."""
     pages = {f"rooms/{room}.rst": room_page(room, listed) for room, listed in names().items()}
-    pages["commands.rst"] = help_page()
+    pages["commands.md"] = help_page()
     for name, text in pages.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -56,11 +56,11 @@ def section(words: str, command: Any) -> str:
     options = [one for one in command.params if one.param_type_name == "option"]
     arguments = [one for one in command.params if one not in options]
     called = [words, *(["[OPTIONS]"] if options else []), *(f"[{a.metavar}]" for a in arguments)]
-    parts = [f"{words}\n{'-' * len(words)}", plain(command.help or ""), literal(" ".join(called))]
-    parts += [f"``{one.metavar}``\n   {escaped(one.help)}" for one in arguments]
+    parts = [f"## {words}", escaped(plain(command.help or "")), literal(" ".join(called))]
+    parts += [f"`{one.metavar}`\n: {escaped(one.help)}" for one in arguments]
     groups = dict.fromkeys(one.rich_help_panel for one in options)
     for group in groups:
-        parts += [f".. rubric:: {group}"] if group else []
+        parts += [f"### {group}"] if group else []
         parts += [option(one) for one in options if one.rich_help_panel == group]
     return "\n\n".join([*parts, literal(plain(command.epilog or ""))])
 
@@ -70,7 +70,7 @@ def option(one: Any) -> str:
     value = "" if one.is_flag else one.metavar or one.type_descriptor.annotation.__name__.upper()
     default = "" if one.is_flag or one.default is None else f" [default: {one.default}]"
     written = f"{', '.join(one.opts)} {value}".rstrip()
-    return f"``{written}``\n   {escaped(one.help + default)}"
+    return f"`{written}`\n: {escaped(one.help + default)}"
 
 
 def plain(text: str) -> str:
@@ -79,13 +79,13 @@ def plain(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """As a sentence of reStructuredText."""
-    return re.sub(r"([*`|_\\])", r"\\\1", text)
+    """As a sentence of Markdown."""
+    return re.sub(r"([*`_<[\\])", r"\\\1", text)
 
 
 def literal(text: str) -> str:
     """A block that is shown as it is."""
-    return f".. code-block:: text\n\n{indented(text)}" if text else ""
+    return f"```text\n{text}\n```" if text else ""
 
 
 def indented(text: str) -> str:

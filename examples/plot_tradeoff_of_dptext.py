@@ -12,13 +12,14 @@ import dpcore
 TRIALS = 10**6
 
 # %%
-# As published, the attacker hardly errs at all.
+# As published he is far below the dashed line of the claim: an event that one input never shows
+# leaves him no error of the first kind.
 
 broken = dpcore.audit(dpcore.published.DPText(epsilon=1.0), trials=TRIALS, rng=7)
 broken.plot_tradeoff()
 
 # %%
-# With the sampler repaired he errs about as often as the claim allows.
+# With the sampler repaired the band touches the line of the claim and does not cross it.
 
 repaired = dpcore.audit(dpcore.published.DPTextRepaired(epsilon=1.0), trials=TRIALS, rng=7)
 repaired.plot_tradeoff()

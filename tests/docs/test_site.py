@@ -137,7 +137,7 @@ def test_the_page_of_the_command_line_has_every_option(words, run):
     page = site_pages.section(words, dict(site_names.commands())[words])
     options = set(re.findall(r"(?<=│ )(--[a-z][\w-]*)", help_text)) - {"--help"}
     assert options
-    assert {option for option in options if f"``{option}" not in page} == set()
+    assert {option for option in options if f"`{option}" not in page} == set()
 
 
 def test_a_script_of_the_gallery_can_be_shortened():
