@@ -14,11 +14,11 @@ from ..bounds import limits
 from ..bounds.power import trials_for
 from ..errors import integer, invalid, mistyped
 from ..mechanisms.callables import name_of
-from ..progress import Progress
 from ..published import is_native
 from ..records import Counts
 from ..results.figures import numerator_first, per_distance
 from ..results.planned import Plan, middle_of
+from ..sampling.course import Course
 from ..sampling.rows import doubts
 from ..sampling.slicing import slices_of
 from ..sampling.tally import Event, Hits, Tally, Watch
@@ -200,37 +200,39 @@ def pilots(
         "rng": np.random.default_rng(seed),
         **stated,
     }
-    request = settled(request_of(Arguments(**{f.name: usual[f.name] for f in fields(Arguments)})))
-    if request.claim is None:
-        raise mistyped("claim", "given for a mechanism that makes none itself", None)
-    if request.attack.pools or request.attack.times:
-        raise invalid("attack", "one that counts one event on each side", request.attack.given)
-    chosen: list[tuple[Event, str]] = []
-    for number in range(_EVENTS):
-        own = replace(request, seed=seed_of(np.random.default_rng((*seed, number))))
-        draws = PilotDraws(own.source(), own.known, own.goal, own.pilot_size)
-        fitted = own.attack.fitted_on(draws)
-        chosen.append((fitted.event, fitted.direction))
-    large = replace(request, trials=_EVENTS * size)
-    counts = _counted(large, [event for event, _ in chosen], progress)
+    given = Arguments(**{one.name: usual[one.name] for one in fields(Arguments)})
+    with Course(progress) as course:
+        request = settled(request_of(given, course))
+        if request.claim is None:
+            raise mistyped("claim", "given for a mechanism that makes none itself", None)
+        if request.attack.pools or request.attack.times:
+            raise invalid("attack", "one that counts one event on each side", request.attack.given)
+        chosen: list[tuple[Event, str]] = []
+        for number in range(_EVENTS):
+            own = replace(request, seed=seed_of(np.random.default_rng((*seed, number))))
+            course.step("fit", "choosing an event", 2 * own.pilot_size)
+            draws = PilotDraws(own.drawn(), own.known, own.goal, own.pilot_size)
+            fitted = own.attack.fitted_on(draws)
+            chosen.append((fitted.event, fitted.direction))
+        large = replace(request, trials=_EVENTS * size)
+        counts = _counted(large, [event for event, _ in chosen])
     seen = (numerator_first(c, side) for c, (_, side) in zip(counts, chosen, strict=True))
     return Pilots(request, tuple(chosen), tuple(seen))
 
 
-def _counted(request: Request, events: list[Event], progress: bool | None) -> list[Counts]:
+def _counted(request: Request, events: list[Event]) -> list[Counts]:
     """How often each of the events happened, all on the same fresh draws."""
-    source, n = request.source(), request.trials
+    source, n = request.drawn(), request.trials
     unlike: list[Event] = []
     for event in events:
         unlike += [] if event in unlike else [event]
     first, *others = unlike
     watches = tuple(Watch(Hits(event), n) for event in others)
     sides = [Tally(), Tally()]
-    with Progress("piloting", n, progress) as bar:
-        for begin, end in slices_of(0, n, source.block, source.threads):
-            for side in (0, 1):
-                sides[side] += source.tally(first, COUNT, side, begin, end, watches)
-            bar.advance(end - begin)
+    source.course.step("count", "counting pilots", 2 * n)
+    for begin, end in slices_of(0, n, source.block, source.threads):
+        for side in (0, 1):
+            sides[side] += source.tally(first, COUNT, side, begin, end, watches)
     doubted = request.doubted + doubts([[side.evidence] for side in sides])
     if doubted:
         raise invalid("mechanism", "one whose rows are independent", doubted[0])
