@@ -12,6 +12,8 @@ NOISES := $(wildcard rust/mechanisms/*.rs)
 SOURCES := pyproject.toml Cargo.toml Cargo.lock $(shell find rust -name '*.rs')
 # pyo3 builds against this interpreter, and finds it without an activated environment.
 export PYO3_PYTHON := $(abspath $(BIN)/python)
+# Tests start hundreds of processes, each of which would compile the package again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: audit test setup lint format rust-test smoke python-test extras-test search bench docs wheel clean
 

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 from importlib.util import find_spec
 
@@ -40,11 +39,6 @@ class DoctestsOfTorch:
 
 
 def pytest_configure(config):
-    # Where nothing may be written beside the sources, each process of a test would compile them.
-    if os.environ.pop("PYTHONDONTWRITEBYTECODE", None) and "PYTHONPYCACHEPREFIX" not in os.environ:
-        folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
-        os.environ["PYTHONPYCACHEPREFIX"] = folder.name
-        config.add_cleanup(folder.cleanup)
     # As a plugin: a hook of this file would not be asked about folders beside this one.
     if find_spec("torch") is None:
         config.pluginmanager.register(DoctestsOfTorch())

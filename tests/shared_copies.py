@@ -35,9 +35,9 @@ def edited(root: Path, file: str, *changes: tuple[str, str]) -> None:
 
 def done(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """A run of Python on the copy, whatever its status; its working folder is the copy's."""
-    compiled = root.with_name("compiled")
-    environment = {**os.environ, "PYTHONPATH": str(root), "PYTHONPYCACHEPREFIX": str(compiled)}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    if root != PACKAGE.parent:
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
     return subprocess.run(
         [sys.executable, *arguments],
         cwd=root,

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from .errors import mistyped
 
@@ -34,10 +34,13 @@ class Progress:
         total: amount of work; None if nobody knows.
         show: True, False, or None for "where somebody is looking, and only for long work".
         alive: a thread of its own keeps the bar moving while nothing advances it; False where
-            processes are forked, or calls timed.
+            processes are forked.
         clock: seconds, for the wait before a bar appears and the time that it shows; None is
             the monotonic one.
     """
+
+    by_call: ClassVar[bool] = False
+    """Whether its work is counted in outputs, which `beats` tells one by one."""
 
     def __init__(
         self,
@@ -64,6 +67,9 @@ class Progress:
 
     def __enter__(self) -> Self:
         global _shown
+        if _shown is not None and self._patience:
+            # One bar at a time: the outer one says what this is a part of.
+            self._wanted = False
         if self._wanted:
             self._outer, _shown = _shown, self
         if self._patience == 0.0:
@@ -268,7 +274,7 @@ def span(seconds: float) -> str:
 
 def beats(size: int) -> Iterable[int]:
     """The numbers below `size`: a loop over them moves the bar that is shown, if there is one."""
-    return range(size) if _shown is None else _shown.beats(size)
+    return range(size) if _shown is None or not _shown.by_call else _shown.beats(size)
 
 
 def interrupted_again() -> bool:

@@ -151,6 +151,9 @@ def test_eight_threads_share_200_calls_and_change_no_count():
     parts.append(audit(mechanism, PAIR, **options | {"trials": 104, "start": 96}))
     assert sum((part.counts for part in parts[1:]), parts[0].counts) == found.counts
     assert audit(dpcore.repeat(noisy), PAIR, **options).block == 4096
+    # Early looks have blocks for all threads too.
+    options |= {"trials": 300, "attack": Threshold(), "claim": 30.0, "stop": "refuted"}
+    assert [one.counts.n for one in audit(mechanism, PAIR, **options).slices] == [256, 44]
 
 
 def test_fewer_blocks_than_threads_are_told():
@@ -244,10 +247,14 @@ def test_a_notebook_is_shown_plain_text_and_html(monkeypatch):
     assert shown[-1] == {"text/plain": "", "text/html": ""}
 
 
-def test_calls_of_a_repeated_function_move_the_bar():
-    with progress.Progress("", 10, True, alive=False) as bar:
+def test_calls_of_a_repeated_function_move_the_bar(monkeypatch):
+    monkeypatch.setattr(progress, "watched", lambda: True)
+    with Course(True, alive=False) as bar:
         drawn = dpcore.repeat(lambda x: bar._within)(0.0, 5, None)
         assert drawn.tolist() == [0, 1, 2, 3, 4]
         bar.advance(5)
         assert bar._within == 0
+        # A bar within a bar: the outer one stays, unless the inner one is asked for.
+        with progress.Progress("", 2, None) as inner:
+            assert not inner._wanted
     assert dpcore.repeat(lambda x: bar._within)(0.0, 3, None).tolist() == [0, 0, 0]

@@ -35,7 +35,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..running import SEED, cell_seed, check, gathered, own
+from ..running import Tabled, SEED, cell_seed, check, gathered, own
 
 NAME = "toy-coin"
 
@@ -61,8 +61,8 @@ def run(config, *, threads=None, progress=None):
     return Result(config, shares, partial, time.perf_counter() - begun)
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+@dataclass(frozen=True, slots=True, repr=False)
+class Result(Tabled):
     config: Config
     shares: tuple[float, ...]
     partial: bool = False
@@ -78,10 +78,10 @@ class Result:
 
         return plain(self)
 
-    def plot(self):
+    def plot(self, ax=None):
         from .drawing import figure
 
-        return figure(self)
+        return figure(self, ax)
 """,
     "text.py": """
 from ..text import aligned, record
@@ -97,15 +97,15 @@ def plain(result):
     return {**record(NAME, result), "shares": list(result.shares)}
 """,
     "drawing.py": """
-from ..drawing import canvas, tidy
+from ..drawing import canvas, dressed, tidy
 
 
-def figure(result):
-    picture = canvas(2.0)
+def figure(result, ax=None):
+    picture = canvas(2.0, ax)
     axes = picture.subplots()
     axes.plot(result.shares)
     tidy(axes)
-    return picture
+    return dressed(picture)
 """,
 }
 LINE = '    "toy-coin",\n'

@@ -242,7 +242,7 @@ def test_html_escapes_names_and_pictures_name_every_line(people):
     assert [tick.get_text() for tick in figure.axes[0].get_yticklabels()] == ["accuracy", "F1"]
     several = infer(people[1], people[0], ["male", "tall"], attackers=Centroids(), rng=1).plot()
     assert len(several.axes[0].get_yticklabels()) == 4
-    names = [text.get_text() for text in several.legends[0].get_texts()]
+    names = [text.get_text() for text in several.axes[0].get_legend().get_texts()]
     assert names == ["attacker", "majority", "majority given the main label"]
 
 

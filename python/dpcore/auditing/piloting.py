@@ -14,11 +14,11 @@ from ..bounds import limits
 from ..bounds.power import trials_for
 from ..errors import integer, invalid, mistyped
 from ..mechanisms.callables import name_of
-from ..progress import Progress
 from ..published import is_native
 from ..records import Counts
 from ..results.figures import numerator_first, per_distance
 from ..results.planned import Plan, middle_of
+from ..sampling.course import Course
 from ..sampling.rows import doubts
 from ..sampling.slicing import slices_of
 from ..sampling.tally import Event, Hits, Tally, Watch
@@ -120,6 +120,11 @@ class Pilots:
             return False
         return careful <= max(self.seen[0].n / _DEAREST, _CLOSE * face)
 
+    @property
+    def least(self) -> int:
+        """Trials below which an audit chooses its event on fewer draws, and a worse one."""
+        return 1 if self.assumed else 1 << (self.request.trials.bit_length() - 1)
+
     def plan(self, factor: float | None, seed: int) -> Plan:
         """The plan; it speaks of the event in the middle, and rests on all.
 
@@ -139,6 +144,7 @@ class Pilots:
             if self.true is None:
                 requirement += " (or give the loss to plan for, true_epsilon or factor)"
             raise invalid("mechanism", requirement, counts)
+        trials = max(trials, self.least)
         (p, q), (event, side) = rates[middle], self.chosen[middle]
         mechanism = self.request.mechanism
         shown = per_distance(math.log((p - self.delta) / q), self.delta, self.distance)
@@ -178,8 +184,7 @@ def pilots(
     Args:
         mechanism: as in `dpcore.audit`.
         size: trials of such an audit; eight times as many are drawn.
-        aim: trials that were found to be enough: no audit of more is stood for, whose event would
-            be a better one.
+        aim: trials of the audit whose events are fitted; None for `size`.
         seed: of all draws, and the number of the round.
         progress: as in `dpcore.audit`.
         **stated: other arguments of `dpcore.audit`.
@@ -188,44 +193,49 @@ def pilots(
         ValueError: if the rows are not independent, or the attack counts more than one event.
     """
     usual = {name: one.default for name, one in inspect.signature(audit).parameters.items()}
-    fitted_for = size if aim is None else min(size, aim)
+    fitted_for = size if aim is None else aim
     usual |= {
         "mechanism": mechanism,
         "trials": fitted_for,
         "rng": np.random.default_rng(seed),
         **stated,
     }
-    request = settled(request_of(Arguments(**{f.name: usual[f.name] for f in fields(Arguments)})))
+    given = Arguments(**{f.name: usual[f.name] for f in fields(Arguments)})
+    with Course(progress, alive=given.executor is None) as course:
+        return _piloted(settled(request_of(given, course)), size, seed)
+
+
+def _piloted(request: Request, size: int, seed: tuple[int, int]) -> Pilots:
     if request.claim is None:
         raise mistyped("claim", "given for a mechanism that makes none itself", None)
     if request.attack.pools or request.attack.times:
         raise invalid("attack", "one that counts one event on each side", request.attack.given)
     chosen: list[tuple[Event, str]] = []
+    request.course.step("fit", "choosing events", 2 * _EVENTS * request.pilot_size)
     for number in range(_EVENTS):
         own = replace(request, seed=seed_of(np.random.default_rng((*seed, number))))
-        draws = PilotDraws(own.source(), own.known, own.goal, own.pilot_size)
+        draws = PilotDraws(own.drawn(), own.known, own.goal, own.pilot_size)
         fitted = own.attack.fitted_on(draws)
         chosen.append((fitted.event, fitted.direction))
     large = replace(request, trials=_EVENTS * size)
-    counts = _counted(large, [event for event, _ in chosen], progress)
+    counts = _counted(large, [event for event, _ in chosen])
     seen = (numerator_first(c, side) for c, (_, side) in zip(counts, chosen, strict=True))
     return Pilots(request, tuple(chosen), tuple(seen))
 
 
-def _counted(request: Request, events: list[Event], progress: bool | None) -> list[Counts]:
+def _counted(request: Request, events: list[Event]) -> list[Counts]:
     """How often each of the events happened, all on the same fresh draws."""
-    source, n = request.source(), request.trials
+    source, n = request.drawn(), request.trials
     unlike: list[Event] = []
     for event in events:
         unlike += [] if event in unlike else [event]
     first, *others = unlike
     watches = tuple(Watch(Hits(event), n) for event in others)
     sides = [Tally(), Tally()]
-    with Progress("piloting", n, progress) as bar:
-        for begin, end in slices_of(0, n, source.block, source.threads):
-            for side in (0, 1):
-                sides[side] += source.tally(first, COUNT, side, begin, end, watches)
-            bar.advance(end - begin)
+    source.course.step("count", "piloting", 2 * n)
+    for begin, end in slices_of(0, n, source.block, source.threads):
+        for side in (0, 1):
+            sides[side] += source.tally(first, COUNT, side, begin, end, watches)
     doubted = request.doubted + doubts([[side.evidence] for side in sides])
     if doubted:
         raise invalid("mechanism", "one whose rows are independent", doubted[0])

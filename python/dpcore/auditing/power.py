@@ -18,7 +18,7 @@ from ..pairs import Search
 from ..records import Pair
 from ..results.planned import Plan
 from ..streams import Rng, seed_of
-from .piloting import pilots, sizes
+from .piloting import Pilots, pilots, sizes
 
 __all__ = ["Plan", "plan"]
 
@@ -230,25 +230,32 @@ def _piloted(
     if claim is not None and not own:
         _true(real("claim", claim, low=0.0), *violation, delta)
     planned: Plan | None = None
-    aim: int | None = None
     timed: list[tuple[int, float]] = []
     seed = seed_of(rng)
+
+    def look(size: int, aim: int | None, turn: int) -> Pilots:
+        found = pilots(mechanism, size, aim, (seed, turn), progress, **stated)
+        true = None if own else _true(found.claim, *violation, found.delta)
+        best = None
+        if true is not None and found.delta:
+            # What noise that keeps such a claim makes a pilot choose is another event.
+            whole = found.claim * found.distance, true * found.distance
+            best = _best(*whole, found.delta, found.confidence, power)
+        return replace(found, true=true, power=power, assumed=best)
+
     for turn, (size, last) in enumerate(sizes(pilot)):
         begun = time.perf_counter()
-        found = pilots(mechanism, size, aim, (seed, turn), progress, **stated)
+        found = look(size, None, turn)
         timed.append((size, (time.perf_counter() - begun) / found.many))
         if planned is None:
-            claim, delta = found.claim, found.delta
-            true = None if own else _true(claim, *violation, delta)
-            best = None
-            if true is not None and delta:
-                # What noise that keeps such a claim makes a pilot choose is another event.
-                whole = claim * found.distance, true * found.distance
-                best = _best(*whole, delta, found.confidence, power)
-            found = replace(found, true=true, power=power, assumed=best)
             if not last and not found.close:
-                aim = found.careful
                 continue
+            # An audit of fewer trials chooses a worse event: is its own good enough?
+            wanted = found.careful
+            if wanted is not None and wanted < found.least:
+                again = look(size, wanted, turn)
+                enough = again.careful
+                found = again if enough is not None and enough < found.least else found
             planned = found.plan(violation[1], seed)
         # Whatever follows is only timed, so that no clock decides the plan.
         if timed[-1][1] >= _TELLING or last or size >= planned.size:

@@ -20,7 +20,7 @@ from .collecting import counted
 from .fitting import PilotDraws
 from .pairing import draws_of
 from .request import Arguments, Request, request_of, settled
-from .stopping import stopped_early
+from .stopping import first_pilot, stopped_early
 from .timed import timed
 
 __all__ = ["Audit", "audit"]
@@ -188,6 +188,8 @@ def _forecast(request: Request) -> Forecast:
     search, draws = request.wanted.search, request.drawn()
     name = request.bound if request.stop == "fixed" else "anytime"
     at, apart = (request.delta, request.confidence), request.pair.distance
+    early = request.stop != "fixed"
+    pilot = first_pilot if early else request.attack.default_pilot
 
     def most(trials: int) -> float:
         bound = BOUNDS[name](Counts(trials, trials, 0, trials), *at)
@@ -199,9 +201,9 @@ def _forecast(request: Request) -> Forecast:
         search=draws_of(request.wanted, request.pilot_size),
         first=0 if search is None else search.schedule()[0][1],
         limit=None if search is None else search.seconds,
-        pilot=lambda trials: request.pilot or request.attack.default_pilot(trials),
+        pilot=lambda trials: request.pilot or pilot(trials),
         trials=request.trials,
-        early=request.stop != "fixed",
+        early=early,
         most=None if request.attack.pools else most,
         claim=request.claim,
         threads=draws.threads,

@@ -14,6 +14,7 @@ from ..attacks.choosing.choice import Choice, Goal, choices, not_applicable, rem
 from ..attacks.reading.candidates import candidates_of
 from ..bounds import Martingale
 from ..events import Never
+from ..mechanisms.repeating import is_shared
 from ..progress import interrupted_again
 from ..records import Counts, Pair
 from ..results.findings import Slice
@@ -122,7 +123,9 @@ class Sequence:
 
     def _size(self) -> int:
         block = self.source.block
-        return max(1, int(_GROWTH * self.done) // block) * block
+        # Threads that share short blocks are given several.
+        least = BLOCK if is_shared(self.source.draws.mechanism) else block
+        return max(1, max(least, int(_GROWTH * self.done)) // block) * block
 
     def _learn_from_pilot(self) -> None:
         sides = [self.source.outputs(PILOT, side, 0, self.pilot) for side in (0, 1)]

@@ -13,13 +13,18 @@ from .request import Request
 from .sequential import BLOCK, Sequence, last, total
 
 
+def first_pilot(trials: int) -> int:
+    """Pilot draws on each side where the caller did not say."""
+    return min(trials, BLOCK)
+
+
 def stopped_early(request: Request, source: Source) -> Audit:
     """Look after every slice; stop when the claim is refuted."""
     if request.claim is None:
         raise invalid("claim", "given, where stop is 'refuted'", None)
     attack = scoring(request.attack, "where stop is 'refuted'")
     whole = request.claim * request.pair.distance
-    pilot = request.pilot if request.pilot is not None else min(request.trials, BLOCK)
+    pilot = request.pilot if request.pilot is not None else first_pilot(request.trials)
     at = whole, request.delta, request.confidence
     course = Sequence(source, request.pair, request.known, attack, *at, pilot)
     partial = course.run((request.start, request.start + request.trials))

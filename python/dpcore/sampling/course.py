@@ -20,6 +20,8 @@ class Course(Progress):
         clock: seconds.
     """
 
+    by_call = True
+
     def __init__(
         self,
         show: bool | None = False,
