@@ -14,6 +14,7 @@ import dpcore
 PACKAGE = Path(dpcore.__file__).parent
 
 LAYERS = [
+    "hints",
     "errors",
     "records progress streams",
     "pairs events bounds",

@@ -8,15 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 from . import adapters, attacks, bounds, events, exact, pairs, published
 from ._core import __version__
+from .attacks import Attack
 from .auditing.power import Plan, plan
 from .auditing.recorded.run import OutputsAudit, audit_outputs
 from .auditing.run import Audit, audit
+from .errors import AssumptionWarning
+from .events import Event
 from .mechanisms import (
     DPTextNoise,
     Exponential,
     Gaussian,
     Identity,
     Laplace,
+    Mechanism,
     RandomBits,
     Uniform,
 )
@@ -29,13 +33,17 @@ if TYPE_CHECKING:
     from . import torch as torch
 
 __all__ = [
+    "AssumptionWarning",
+    "Attack",
     "Audit",
     "Counts",
     "DPTextNoise",
+    "Event",
     "Exponential",
     "Gaussian",
     "Identity",
     "Laplace",
+    "Mechanism",
     "OutputsAudit",
     "Pair",
     "Plan",

@@ -19,12 +19,15 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from .hints import meant
+
 __all__ = [
     "AssumptionWarning", "about", "choice", "confidence_level", "count", "delta_level", "flag",
     "instance", "integer", "invalid", "masked", "message", "mistyped", "numeric", "part_of", "real",
-    "show", "vector",
+    "show", "vector", "whole",
 ]  # fmt: skip
 
+_Choice = TypeVar("_Choice", bound=str)
 _Kind = TypeVar("_Kind")
 _Error = TypeVar("_Error", bound=Exception)
 
@@ -79,6 +82,8 @@ def invalid(name: str, requirement: str, value: object) -> ValueError:
 
 def mistyped(name: str, requirement: str, value: object) -> TypeError:
     """A TypeError for a value of the wrong kind."""
+    if isinstance(value, type) and value.__module__ != "builtins" and "class" not in requirement:
+        requirement += f", an instance and not the class ({value.__name__}(...) makes one)"
     return about(TypeError(message(name, requirement, value)), name)
 
 
@@ -239,11 +244,18 @@ def count(name: str, value: Any) -> int:
     return int(number)
 
 
+def whole(value: Any) -> Any:
+    """The int that an integral float is, or a string of one above 0; any other value as it is."""
+    with contextlib.suppress(TypeError, ValueError):
+        return 0 if _is_number(value) and not value else count("value", value)
+    return value
+
+
 def _plain(value: Any) -> int | float | str:
     return float(value) if isinstance(value, np.floating) else value
 
 
-def choice(name: str, value: Any, options: Sequence[str]) -> str:
+def choice(name: str, value: Any, options: Sequence[_Choice]) -> _Choice:
     """Check that a string is one of the options and return it.
 
     Args:
@@ -256,7 +268,7 @@ def choice(name: str, value: Any, options: Sequence[str]) -> str:
 
     Raises:
         TypeError: if the value is not a string.
-        ValueError: if it is not one of the options.
+        ValueError: if it is not one of the options; the message has the one most like it.
 
     Example:
         >>> choice("norm", "l1", ("l1", "l2"))
@@ -266,8 +278,8 @@ def choice(name: str, value: Any, options: Sequence[str]) -> str:
     if not isinstance(value, str):
         raise mistyped(name, requirement, value)
     if value not in options:
-        raise invalid(name, requirement, value)
-    return value
+        raise about(ValueError(message(name, requirement, value) + meant(value, options)), name)
+    return options[options.index(value)]
 
 
 def flag(name: str, value: Any) -> bool:

@@ -12,11 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from .errors import mistyped
 from .events import Vote
+from .hints import hinted
 from .mechanisms.laws import Logs, log_complement
 from .mechanisms.native import Clip, Native, law_of, log_votes
 from .published import is_native
-from .records import Pair, Shown
+from .records import Pair, Shown, pair_of
 
 __all__ = ["VoteLaw", "loss", "vote_log_probabilities", "vote_loss"]
 
@@ -33,6 +35,7 @@ _EXACT_BINOMIAL = 4096
 """Up to here the central binomial coefficient is an exact integer, beyond it Stirling's series."""
 
 
+@hinted
 @dataclass(frozen=True, slots=True, repr=False)
 class VoteLaw(Shown):
     """The law of the majority vote on both sides of a pair, in natural logarithms.
@@ -50,7 +53,8 @@ class VoteLaw(Shown):
     log_q_prime: float
 
 
-def vote_log_probabilities(mechanism: Any, pair: Pair) -> VoteLaw | None:
+@hinted
+def vote_log_probabilities(mechanism: Any, pair: Pair | tuple[Any, Any]) -> VoteLaw | None:
     """The exact law of the majority vote.
 
     Each voting entry votes for x' independently with a probability p_i in closed form; the vote
@@ -81,8 +85,11 @@ def vote_log_probabilities(mechanism: Any, pair: Pair) -> VoteLaw | None:
         >>> round(law.log_p, 4)
         -1112.454
     """
+    if isinstance(mechanism, type):
+        raise mistyped("mechanism", "a mechanism", mechanism)
     if not is_native(mechanism):
         return None
+    pair = pair_of(pair)
     vote = Vote.between(pair)
     side = _side(mechanism, pair.x, vote)
     side_prime = _side(mechanism, pair.x_prime, vote)
@@ -91,6 +98,7 @@ def vote_log_probabilities(mechanism: Any, pair: Pair) -> VoteLaw | None:
     return VoteLaw(*side, *side_prime)
 
 
+@hinted
 def loss(law: VoteLaw) -> float:
     """Privacy loss that the vote shows: ``max over votes Y of abs(ln P(Y|x) - ln P(Y|x'))``.
 
@@ -112,7 +120,8 @@ def loss(law: VoteLaw) -> float:
     return max(abs(a - b) for a, b in votes if max(a, b) > -math.inf)
 
 
-def vote_loss(mechanism: Any, pair: Pair) -> float | None:
+@hinted
+def vote_loss(mechanism: Any, pair: Pair | tuple[Any, Any]) -> float | None:
     """The loss that the majority vote shows on a pair, exactly.
 
     Args:

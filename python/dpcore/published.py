@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
+from .hints import hinted
 from .mechanisms import PRIMITIVES, Clip, DPTextNoise, Laplace, Native, Steps
+from .mechanisms.dptext import Undefined
 from .mechanisms.systems import Clipped, Sensitive, System, noise_scale
 from .pairs import dimension, zeros_ones
 from .records import Pair
@@ -38,6 +40,7 @@ def __dir__() -> list[str]:
     return [*__all__]
 
 
+@hinted
 @dataclass(frozen=True, slots=True, repr=False)
 class LaplaceMechanism(Sensitive):
     """The Laplace mechanism: ``x + s``, s Laplace of scale b = sensitivity / epsilon.
@@ -69,6 +72,7 @@ class LaplaceMechanism(Sensitive):
         return Steps(Laplace(noise_scale("sensitivity / epsilon", self.sensitivity, self.epsilon)))
 
 
+@hinted
 @dataclass(frozen=True, slots=True, repr=False)
 class ADePT(Clipped):
     """ADePT as published: clip in L2 to C, add Laplace noise of scale 2 C / epsilon.
@@ -101,6 +105,7 @@ class ADePT(Clipped):
     sound: ClassVar[bool] = False
 
 
+@hinted
 @dataclass(frozen=True, slots=True, repr=False)
 class ADePTClipL1(Clipped):
     """ADePT repaired by its clip: clip in L1 to C, add Laplace noise of scale 2 C / epsilon.
@@ -121,7 +126,7 @@ class ADePTClipL1(Clipped):
         Clip(norm='l1', radius=1.0)
     """
 
-    ball: ClassVar[str] = "l1"
+    ball: ClassVar[Literal["l1", "l2"]] = "l1"
     source: ClassVar[str] = (
         "Habernal (2021), When differential privacy meets NLP: The devil is in the detail, EMNLP "
         "(section 7: ADePT with its clip in L1)"
@@ -130,6 +135,7 @@ class ADePTClipL1(Clipped):
     sound: ClassVar[bool] = True
 
 
+@hinted
 @dataclass(frozen=True, slots=True, repr=False)
 class ADePTScaled(Clipped):
     """ADePT repaired by its noise: clip in L2 to C, noise of scale 2 C sqrt(dim) / epsilon.
@@ -165,6 +171,7 @@ class ADePTScaled(Clipped):
         return Steps(Laplace(scale), clip=Clip(self.ball, self.clip))
 
 
+@hinted
 @dataclass(frozen=True, slots=True, repr=False)
 class ADePTReference(System):
     """ADePT as the reference code simplifies it: zeros against ones, Laplace of scale 1 / epsilon.
@@ -210,6 +217,7 @@ class ADePTReference(System):
         return Steps(Laplace(noise_scale("1 / epsilon", 1.0, self.epsilon)))
 
 
+@hinted
 @dataclass(frozen=True, slots=True, repr=False)
 class DPText(Sensitive):
     """DPText as published: Laplace noise by a formula whose uniform draw is not centred.
@@ -233,7 +241,7 @@ class DPText(Sensitive):
         DPTextNoise(scale=0.5, nan='zero')
     """
 
-    nan: str = "zero"
+    nan: Undefined = "zero"
 
     source: ClassVar[str] = (
         "Beigi, Shu, Guo, Wang and Liu (2019), I Am Not What I Write: Privacy Preserving Text "
@@ -248,6 +256,7 @@ class DPText(Sensitive):
         return Steps(DPTextNoise(scale, self.nan))
 
 
+@hinted
 @dataclass(frozen=True, slots=True, repr=False)
 class DPTextRepaired(Sensitive):
     """DPText with its uniform draw centred: the Laplace mechanism again.
@@ -281,6 +290,7 @@ class DPTextRepaired(Sensitive):
         return Steps(Laplace(scale, "centred"))
 
 
+@hinted
 @dataclass(frozen=True, slots=True, repr=False)
 class HalvedOutput(Sensitive):
     """The reference code's "wrong sensitivity" control: ``(x + s) / 2``, s Laplace, full scale.
@@ -318,6 +328,7 @@ class HalvedOutput(Sensitive):
         return Steps(Laplace(scale), factor=0.5)
 
 
+@hinted
 @dataclass(frozen=True, slots=True, repr=False)
 class HalfNoise(Sensitive):
     """The Laplace mechanism with half the noise it needs: b = sensitivity / (2 epsilon).

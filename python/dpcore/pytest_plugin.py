@@ -14,19 +14,21 @@ import hashlib
 import os
 import shlex
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 import pytest
 
 from .errors import AssumptionWarning, confidence_level, count, integer, invalid, mistyped, real
+from .hints import hinted
 from .results.certificate import trials_needed
 
 if TYPE_CHECKING:
+    from .auditing.recorded.run import OutputsAudit, OutputsOptions
+    from .auditing.run import Audit, AuditOptions
+    from .pairs import Search
     from .records import Pair
-    from .results.audits import Audit
-    from .results.recorded import OutputsAudit
 
 
 def _told(text: str, read: Callable[[str, Any], Any]) -> dict[str, Any]:
@@ -142,7 +144,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 @pytest.fixture
-def dp_audit(request: pytest.FixtureRequest) -> Auditor:
+def dp_audit(request: pytest.FixtureRequest) -> DPAudit:
     """Audit a mechanism; the test fails if its claim is refuted.
 
     dp_audit(mechanism, pair, claim=1.0) returns the dpcore.Audit, and dp_audit.refutes(...)
@@ -158,11 +160,11 @@ def dp_audit(request: pytest.FixtureRequest) -> Auditor:
             raise mistyped("marker dp", f"given the keywords {', '.join(_READ)} only", given)
         found = {name: _READ[name](f"dp({name})", v) for name, v in marker.kwargs.items()}
         settings = replace(settings, **found)
-    return Auditor(node, settings)
+    return DPAudit(node, settings)
 
 
-class Auditor:
-    """What the fixture `dp_audit` is: a call that tests a claim.
+class DPAudit:
+    """What the fixture `dp_audit` is, for `def test_it(dp_audit: DPAudit)`: it tests a claim.
 
     Args:
         node: the test.
@@ -173,13 +175,14 @@ class Auditor:
         self._node, self._settings = node, settings
         self._calls = 0
 
+    @hinted
     def __call__(
         self,
-        mechanism: Callable[..., Any],
-        pair: Pair | tuple[Any, Any] | None = None,
+        mechanism: Any,
+        pair: Pair | tuple[Any, Any] | Iterable[Pair] | Search | None = None,
         *,
         claim: float | None = None,
-        **options: Any,
+        **options: Unpack[AuditOptions],
     ) -> Audit:
         """Audit a mechanism and fail the test if its claim is refuted, or could not be tested.
 
@@ -188,9 +191,9 @@ class Auditor:
             pair: two inputs that the claim calls neighbours, or None for the mechanism's own.
             claim: the epsilon to test, at least 0; None takes the mechanism's own claim, or the
                 one that an OpenDP measurement makes of `neighbour`.
-            **options: further keywords of `dpcore.audit`: `neighbour`, `null`, `delta`, `attack`,
-                ... `trials`, `confidence` and `rng` win over the settings where they are not
-                None; `epsilon` is another name of `claim`.
+            **options: further keywords of `dpcore.audit`, see `AuditOptions`: `neighbour`, `null`,
+                `delta`, `attack`, ... `trials`, `confidence` and `rng` win over the settings where
+                they are not None; `epsilon` is another name of `claim`.
 
         Returns:
             The audit: not refuted, which does not show that the claim is true.
@@ -199,11 +202,16 @@ class Auditor:
             TypeError: if an argument is of the wrong kind.
             ValueError: if a value is out of range, or there is no claim.
         """
-        audit = self._audit(mechanism, pair, claim, options)
-        return self._standing(audit)
+        return self._standing(self._audit(mechanism, pair, claim, options))
 
+    @hinted
     def outputs(
-        self, outputs: Any, outputs_prime: Any = None, *, claim: float | None = None, **options: Any
+        self,
+        outputs: Any,
+        outputs_prime: Any = None,
+        *,
+        claim: float | None = None,
+        **options: Unpack[OutputsOptions],
     ) -> OutputsAudit:
         """Audit recorded outputs and fail the test if the claim is refuted, or was not tested.
 
@@ -227,17 +235,17 @@ class Auditor:
         if claim is None:
             raise invalid("claim", "given, for recorded outputs make none", None)
         settings = self._settled(options, "trials")
-        return self._standing(
-            self._told(audit_outputs(outputs, outputs_prime, claim=claim, **settings))
-        )
+        found = audit_outputs(outputs, outputs_prime, claim=claim, **settings)
+        return self._standing(self._told(found))
 
+    @hinted
     def refutes(
         self,
-        mechanism: Callable[..., Any],
-        pair: Pair | tuple[Any, Any] | None = None,
+        mechanism: Any,
+        pair: Pair | tuple[Any, Any] | Iterable[Pair] | Search | None = None,
         *,
         claim: float | None = None,
-        **options: Any,
+        **options: Unpack[AuditOptions],
     ) -> Audit:
         """Audit a mechanism known to break its claim and fail the test if it is not caught.
 
@@ -261,7 +269,7 @@ class Auditor:
             self._fail(audit, "is not refuted")
         return self._kept(audit)
 
-    def _audit(self, mechanism: Any, pair: Any, claim: Any, options: dict[str, Any]) -> Audit:
+    def _audit(self, mechanism: Any, pair: Any, claim: Any, options: AuditOptions) -> Audit:
         from .auditing.run import audit
 
         claim = _given(claim, options)
@@ -276,7 +284,7 @@ class Auditor:
         self._warn(found)
         return self._told(found)
 
-    def _settled(self, options: dict[str, Any], *apart: str) -> dict[str, Any]:
+    def _settled(self, options: Mapping[str, Any], *apart: str) -> dict[str, Any]:
         """The keywords of a call, with the settings for those that it leaves alone."""
         self._calls += 1
         defaults = asdict(self._settings)
@@ -300,7 +308,7 @@ class Auditor:
                 f"{found.name} draws its own randomness: no seed repeats the audit in "
                 f"{self._node.nodeid}, which may pass now and fail then (said once a run)"
             )
-            warnings.warn(text, AssumptionWarning, stacklevel=4)
+            warnings.warn(text, AssumptionWarning, stacklevel=5)
 
     def _standing(self, audit: _Result) -> _Result:
         """The audit, unless its claim is refuted or was not tested."""
@@ -333,7 +341,7 @@ class Auditor:
         pytest.fail("\n".join(lines), pytrace=False)
 
 
-def _given(claim: Any, options: dict[str, Any]) -> float | None:
+def _given(claim: Any, options: Mapping[str, Any]) -> float | None:
     """The claim under either of its two names, or None."""
     other = options.get("epsilon")
     if claim is not None and other is not None:
@@ -389,4 +397,4 @@ def _line(audit: Audit | OutputsAudit) -> str:
     return f"{audit.name}: {found}, seed {audit.seed}"
 
 
-__all__ = ["Auditor", "Settings", "dp_audit", "seed_of", "trials_needed"]
+__all__ = ["DPAudit", "Settings", "dp_audit", "seed_of", "trials_needed"]

@@ -15,11 +15,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from .errors import integer, invalid, real
+from .errors import instance, integer, invalid, real
+from .hints import hinted
 
 __all__ = [
     "Counts", "Pair", "Record", "Shown", "class_of", "declare", "frozen_array", "full", "one_line",
-    "word_of",
+    "pair_of", "word_of",
 ]  # fmt: skip
 
 _LINE: Final = 180
@@ -217,6 +218,7 @@ def _frozen_input(name: str, value: Any) -> Any:
         raise invalid(name, "a list of numbers that float64 can hold", value) from None
 
 
+@hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Pair(Record, word="Pair"):
     """Two neighbouring inputs, ordered.
@@ -257,6 +259,7 @@ class Pair(Record, word="Pair"):
         object.__setattr__(self, "distance", distance)
 
 
+@hinted
 @dataclass(frozen=True, slots=True, repr=False)
 class Counts(Shown):
     """How often an event happened on each side of a pair.
@@ -319,3 +322,16 @@ class Counts(Shown):
 
 
 declare("Counts", Counts)
+
+
+def pair_of(pair: Pair | tuple[Any, Any]) -> Pair:
+    """A Pair as it is, or one of a tuple of two inputs.
+
+    Raises:
+        TypeError: if it is neither.
+
+    Example:
+        >>> pair_of(([0.0], [1.0]))
+        Pair(x=array([0.]), x_prime=array([1.]), distance=1.0)
+    """
+    return Pair(*pair) if type(pair) is tuple and len(pair) == 2 else instance("pair", pair, Pair)

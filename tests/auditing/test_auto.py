@@ -29,7 +29,7 @@ def test_auto_is_the_default():
         for attack in (None, "auto", Auto())
     ]
     assert audits[0] == audits[1] == audits[2]
-    with pytest.raises(ValueError, match=r"^attack must be one of 'auto', got 'best'$"):
+    with pytest.raises(ValueError, match=r"^attack must be one of 'auto', .* got 'best'$"):
         dpcore.audit(noisy, UNIT, attack="best", trials=100, **CLAIMED)
 
 

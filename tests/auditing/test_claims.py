@@ -276,7 +276,7 @@ def own(x, size, rng):
         (
             {"attack": "best"},
             ValueError,
-            "attack must be one of 'auto', got 'best'",
+            f"attack must be one of {', '.join(map(repr, dpcore.attacks.NAMES))}, got 'best'",
         ),
         ({"null": 1}, TypeError, "null must be True or False, got 1"),
         (

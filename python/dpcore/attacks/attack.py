@@ -21,6 +21,7 @@ from .timed.calls import TimingCounts
 
 __all__ = [
     "Array",
+    "Attack",
     "AuditAttack",
     "Fitted",
     "Pilot",
@@ -84,6 +85,26 @@ class Pilot(Protocol):
 
     def fit_scores(self, attack: ScoreAttack) -> Fitted:
         """The best threshold on the best of the scores that an attack makes."""
+
+
+class Attack(Protocol):
+    """What names an event: a function `(outputs, outputs_prime, pair) -> event`.
+
+    Every attack of `dpcore.attacks` is one, and so is any function of one's own. It sees pilot
+    draws, which are not counted.
+    """
+
+    def __call__(self, outputs: Array, outputs_prime: Array, pair: Pair, /) -> Event:
+        """The event to count, from pilot outputs.
+
+        Args:
+            outputs: pilot outputs on `x`, shape `(size, ...)`.
+            outputs_prime: pilot outputs on `x_prime`, shape `(size', ...)`.
+            pair: the pair they were drawn on.
+
+        Returns:
+            A function of outputs that returns one bool for each.
+        """
 
 
 class AuditAttack(Shown):

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ..errors import mistyped
 from ..events.above import Score
+from ..hints import hinted
 from ..records import Pair
 from .additive import Additive
 from .attack import ScoreAttack
@@ -34,6 +35,7 @@ _DEFAULT: tuple[ScoreAttack, ...] = (
 )
 
 
+@hinted
 @dataclass(frozen=True, slots=True, repr=False)
 class Auto(ScoreAttack):
     """A portfolio: the scores of several attacks compete on pilot draws that fitted none of them.

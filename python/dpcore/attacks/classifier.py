@@ -6,7 +6,7 @@ import functools
 import math
 import warnings
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -14,14 +14,16 @@ import numpy.typing as npt
 from ..errors import choice, instance, integer, invalid
 from ..events.above import Score
 from ..events.held import Held, Rough, kept, slack, wide
+from ..hints import hinted
 from ..records import Pair, Record, frozen_array
 from .attack import ScoreAttack
 from .scores.columns import Floats, both, numbers
 from .scores.flags import Features, features_of
 
-__all__ = ["Boosted", "Classifier", "Linear"]
+__all__ = ["Boosted", "Classifier", "Linear", "Model"]
 
-_MODELS: Final = ("logistic", "boosting", "auto")
+Model = Literal["logistic", "boosting", "auto"]
+_MODELS: Final[tuple[Model, ...]] = get_args(Model)
 _MOST_ODDS: Final = 50.0
 _CHUNK: Final = 2**19
 
@@ -145,6 +147,7 @@ def _in_parts(outputs: npt.NDArray[Any], features: Features, odds: Any) -> Float
     return np.clip(scores, -_MOST_ODDS, _MOST_ODDS, out=scores)
 
 
+@hinted
 @dataclass(frozen=True, slots=True, repr=False)
 class Classifier(ScoreAttack):
     """Trains scikit-learn classifiers to tell outputs on x from outputs on x'.
@@ -180,7 +183,7 @@ class Classifier(ScoreAttack):
         'refuted'
     """
 
-    model: str = "auto"
+    model: Model = "auto"
     rows: int = 200_000
 
     def __post_init__(self) -> None:

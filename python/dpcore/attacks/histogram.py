@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from ..errors import instance, integer, invalid, mistyped
 from ..events.above import Score
+from ..hints import hinted
 from ..records import Pair, Record, frozen_array
 from .attack import ScoreAttack
 from .scores.columns import Floats, numbers
@@ -112,6 +113,7 @@ class Cells(Record, word="Cells"):
         return f"log ratio of the output's cell (one of {self.values.size})"
 
 
+@hinted
 @dataclass(frozen=True, slots=True, repr=False)
 class Histogram(ScoreAttack):
     """Counts how often each output occurs on either side and orders the outputs by the ratio.

@@ -12,6 +12,8 @@ import numpy.typing as npt
 from ..bounds import clopper_pearson
 from ..errors import instance
 from ..events import Vote
+from ..events.vote import Side
+from ..hints import hinted
 from ..records import Counts, Pair
 from .attack import AuditAttack, Fitted, Pilot, power_below
 
@@ -20,6 +22,7 @@ __all__ = ["MajorityVote", "choose"]
 _MOST_VOTES: Final = 2**17
 
 
+@hinted
 @dataclass(frozen=True, slots=True, repr=False)
 class MajorityVote(AuditAttack):
     """Every entry of the output votes for the input it is nearer to; the majority decides.
@@ -89,7 +92,8 @@ class MajorityVote(AuditAttack):
         return replace(event, vote=choose(counts)[0])
 
 
-def choose(counts: Counts, confidence: float = 0.95, delta: float = 0.0) -> tuple[str, str]:
+@hinted
+def choose(counts: Counts, confidence: float = 0.95, delta: float = 0.0) -> tuple[Side, Side]:
     """Which vote to count, and which side to put in the numerator, from pilot counts.
 
     Of the four combinations the one with the largest Clopper-Pearson limit on the pilot; among
@@ -122,14 +126,14 @@ def choose(counts: Counts, confidence: float = 0.95, delta: float = 0.0) -> tupl
     """
     opposite = instance("counts", counts, Counts).complement()
     # In the order of preference: max() keeps the first of equals.
-    options = {
+    options: dict[tuple[Side, Side], Counts] = {
         ("x_prime", "x_prime"): counts.swapped(),
         ("x_prime", "x"): counts,
         ("x", "x_prime"): opposite.swapped(),
         ("x", "x"): opposite,
     }
 
-    def merit(option: tuple[str, str]) -> tuple[float, float]:
+    def merit(option: tuple[Side, Side]) -> tuple[float, float]:
         ordered = options[option]
         return clopper_pearson(ordered, delta, confidence), _log_ratio(ordered)
 

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import choice, integer, mistyped
 from ..events.above import Score
+from ..hints import hinted
 from ..records import Pair
 from .attack import ScoreAttack
 from .choosing.grains import Grain, grains_of
 from .scores.columns import Floats, both
 from .scores.rows import Closer, Coordinate, OfRow, RowMax, RowMin, RowSum
 
-__all__ = ["Threshold", "point"]
+__all__ = ["ScoreName", "Threshold", "point"]
 
-_NAMES: Final = ("coordinate", "l1", "l2", "min", "max", "sum")
+ScoreName = Literal["coordinate", "l1", "l2", "min", "max", "sum"]
+_NAMES: Final[tuple[ScoreName, ...]] = get_args(ScoreName)
 _KEPT: Final = 3
 """Entries that go on to the choice of the event."""
 _SCREENED: Final = 2**22
@@ -31,6 +33,7 @@ _CAUTION: Final = 4.0
 _ROW_SCORES: Final[dict[str, OfRow]] = {"min": RowMin(), "max": RowMax(), "sum": RowSum()}
 
 
+@hinted
 @dataclass(frozen=True, slots=True, repr=False)
 class Threshold(ScoreAttack):
     """A threshold on a simple score: the attack to try first on numeric outputs.
@@ -58,7 +61,7 @@ class Threshold(ScoreAttack):
         ('refuted', True)
     """
 
-    score: str | int | Score | None = None
+    score: ScoreName | int | Score | None = None
 
     @property
     def parts(self) -> bool:  # type: ignore[override]

@@ -26,18 +26,20 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Literal, get_args
 
 import numpy as np
 
 from ..errors import choice, confidence_level, count, integer, mistyped
+from ..hints import hinted
 from ..records import Pair
 from .attack import AuditAttack
 from .timed.calls import Clock, Timed, TimingCounts, time_calls
 from .timed.choosing import choose_latency, choose_timed
 from .timed.columns import Latency, Rows
 
-CLOCKS: Final = ("perf_counter_ns", "process_time_ns", "thread_time_ns")
+ClockName = Literal["perf_counter_ns", "process_time_ns", "thread_time_ns"]
+CLOCKS: Final[tuple[ClockName, ...]] = get_args(ClockName)
 """Clocks of the module `time` that count nanoseconds."""
 
 _UNREAD: Final = (
@@ -45,6 +47,7 @@ _UNREAD: Final = (
 )
 
 
+@hinted
 @dataclass(frozen=True, slots=True)
 class Timing(AuditAttack):
     """Times single calls; the event is one of output and latency together.
@@ -192,6 +195,6 @@ def _notes(rows: Rows) -> tuple[str, ...]:
 
 
 __all__ = [
-    "CLOCKS", "Latency", "Timed", "Timing", "TimingCounts", "audit_timing", "choose_latency",
-    "choose_timed", "time_calls",
+    "CLOCKS", "ClockName", "Latency", "Timed", "Timing", "TimingCounts", "audit_timing",
+    "choose_latency", "choose_timed", "time_calls",
 ]  # fmt: skip

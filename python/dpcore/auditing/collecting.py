@@ -95,7 +95,7 @@ def warn_of(checks: tuple[str, ...]) -> None:
     """Warn of each check, for scripts that never print the report."""
     for said in checks:
         # As if it came from the line that called dpcore.audit.
-        warnings.warn(said, AssumptionWarning, stacklevel=4)
+        warnings.warn(said, AssumptionWarning, stacklevel=5)
 
 
 def _watches(request: Request, fitted: Fitted) -> tuple[Watch, ...]:

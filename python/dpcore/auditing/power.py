@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 
+from ..attacks import Attack, AttackName
 from ..attacks.attack import AuditAttack
 from ..bounds.power import gaussian_event, trials_for
 from ..bounds.violations import gaussian_rate, guesses_for, loss_of_factor
 from ..errors import confidence_level, delta_level, integer, invalid, mistyped, real
+from ..hints import hinted
 from ..pairs import Search
 from ..records import Pair
 from ..results.planned import Plan
@@ -28,6 +30,7 @@ _TELLING: Final = 0.05
 """Seconds that tell a speed."""
 
 
+@hinted
 def plan(
     claim: float | None,
     *,
@@ -41,7 +44,7 @@ def plan(
     power: float = 0.95,
     canaries: int | None = None,
     guesses: int | float | None = None,
-    attack: Callable[..., Any] | AuditAttack | str | None = None,
+    attack: Attack | AuditAttack | AttackName | None = None,
     pilot: int | None = None,
     rng: Rng = None,
     threads: int | None = None,

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, Literal, cast, get_args
 
 from .. import _core
-from ..attacks import Auto
-from ..attacks.attack import AuditAttack, scoring
+from ..attacks import AttackName, Auto, named
+from ..attacks.attack import Attack, AuditAttack, scoring
 from ..attacks.choosing.choice import Goal
 from ..attacks.own import attack_of
-from ..bounds import BOUNDS
+from ..bounds import BOUNDS, BoundName
 from ..bounds.declaration import declared
 from ..errors import (
     AssumptionWarning,
@@ -29,8 +29,9 @@ from ..errors import (
     message,
     mistyped,
     real,
+    whole,
 )
-from ..mechanisms.callables import one_by_one
+from ..mechanisms.callables import mechanism_of, one_by_one
 from ..mechanisms.clean import clean_pair, declared_loss, notes_on
 from ..mechanisms.native import describe
 from ..mechanisms.repeating import is_shared
@@ -57,6 +58,10 @@ _SHARED_BLOCK: Final = 16
 them keep eight threads busy. A block costs as much as a call of 0.2 ms."""
 
 
+Route = Literal["auto", "integer", "sampled"]
+Stop = Literal["fixed", "refuted"]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Arguments:
     """The arguments of `dpcore.audit` as they were given, each with its type: their one list."""
@@ -65,19 +70,19 @@ class Arguments:
     pair: Pair | tuple[Any, Any] | Iterable[Pair] | Search | None
     neighbour: Neighbour | None
     null: bool
-    attack: Callable[..., Any] | AuditAttack | str | None
+    attack: Attack | AuditAttack | AttackName | None
     trials: int | float | str
-    start: int
+    start: int | float | str
     claim: float | None
     delta: float
     confidence: float
-    bound: str
-    stop: str
+    bound: BoundName
+    stop: Stop
     floats: bool
-    pilot: int | None
+    pilot: int | float | str | None
     rng: Rng
-    route: str
-    block: int | None
+    route: Route
+    block: int | float | str | None
     threads: int | None
     executor: Executor | None
     source: bool
@@ -96,6 +101,9 @@ class Request(Arguments):
     pair: Pair
     attack: AuditAttack
     trials: int
+    start: int
+    pilot: int | None
+    block: int | None
     wanted: Asked
     seed: int
     shape: tuple[int, ...]
@@ -182,20 +190,18 @@ def request_of(given: Arguments, course: Course) -> Request:
     """Check every argument before anything is drawn; the course hears of what is tried."""
     course.step("probe", "trying the mechanism")
     made = provenance_of(given.mechanism, given.source)
-    trials, start = count("trials", given.trials), integer("start", given.start, 0)
+    trials, start = count("trials", given.trials), integer("start", whole(given.start), 0)
     delta, confidence = delta_level(given.delta), confidence_level(given.confidence)
     mechanism, claim, delta = _stated(
         _adapted(given.mechanism), given.neighbour, given.claim, delta
     )
-    route = choice("route", given.route, ("auto", "integer", "sampled"))
+    route = choice("route", given.route, get_args(Route))
     choice("bound", given.bound, tuple(BOUNDS))
-    choice("stop", given.stop, ("fixed", "refuted"))
+    choice("stop", given.stop, get_args(Stop))
     flag("floats", given.floats)
     declared(BOUNDS[given.bound]).check_delta(given.bound, delta)
-    if given.pilot is not None:
-        integer("pilot", given.pilot, 2)
-    if given.block is not None:
-        integer("block", given.block, 1, 2**40)
+    pilot = None if given.pilot is None else integer("pilot", whole(given.pilot), 2)
+    block = None if given.block is None else integer("block", whole(given.block), 1, 2**40)
     if given.executor is not None and not isinstance(given.executor, Executor):
         raise mistyped("executor", "a concurrent.futures.Executor or None", given.executor)
     attack = _attack_of(given.attack)
@@ -212,7 +218,7 @@ def request_of(given: Arguments, course: Course) -> Request:
         shape = shape_of(mechanism, pair, seed, course)
     checked = replace(
         given, mechanism=mechanism, pair=pair, attack=attack, trials=trials, start=start,
-        claim=claim, delta=delta, confidence=confidence, route=route,
+        claim=claim, delta=delta, confidence=confidence, route=route, pilot=pilot, block=block,
     )  # fmt: skip
     request = Request(
         **vars(checked), wanted=wanted, seed=seed, shape=shape, provenance=made, course=course
@@ -273,10 +279,7 @@ def _adapted(mechanism: Any) -> Any:
     from ..adapters import adapt
 
     found = adapt(mechanism)
-    mechanism = mechanism if found is None else found
-    if not callable(mechanism):
-        raise mistyped("mechanism", "a callable (x, size, rng) -> outputs", mechanism)
-    return mechanism
+    return mechanism_of(mechanism if found is None else found)
 
 
 def _stated(
@@ -311,13 +314,10 @@ def _at_least(own: float, delta: float, whose: str) -> float:
 def _attack_of(attack: Any) -> AuditAttack:
     if attack is None:
         return Auto()
-    if isinstance(attack, str):
-        choice("attack", attack, ("auto",))
-        return Auto()
-    return attack_of(attack)
+    return named(attack, "attack") if isinstance(attack, str) else attack_of(attack)
 
 
-def _native_route(mechanism: Any, pair: Pair, route: str, attack: AuditAttack) -> str:
+def _native_route(mechanism: Any, pair: Pair, route: Route, attack: AuditAttack) -> Route:
     dim = dim_of(pair)
     reason = _core.no_integer_route(describe(mechanism, dim))
     if route == "integer" and not attack.by_ballot:
@@ -354,7 +354,7 @@ def settled(request: Request) -> Request:
         searched=searched,
     )
     for said in request.notes:
-        warnings.warn(said, AssumptionWarning, stacklevel=3)
+        warnings.warn(said, AssumptionWarning, stacklevel=4)
     return request
 
 
@@ -367,7 +367,7 @@ def _claim_of(mechanism: Any, pair: Pair, claim: float | None) -> float | None:
         return None
     norm, most = getattr(mechanism, "norm", None), getattr(mechanism, "sensitivity", None)
     if isinstance(norm, str) and most is not None:
-        apart, most = distance(pair, norm), real("sensitivity of the mechanism", most)
+        apart, most = distance(pair, cast(Any, norm)), real("sensitivity of the mechanism", most)
         if apart > most * (1.0 + _SLACK):
             shown = norm.replace("linf", "Linf").replace("l", "L", 1)
             requirement = f"at {shown} distance at most {most!r}"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import Executor
-from typing import Any
+from typing import Any, TypedDict
 
-from ..bounds import BOUNDS
+from ..attacks import AttackName
+from ..attacks.attack import Attack, AuditAttack
+from ..bounds import BOUNDS, BoundName
+from ..hints import hinted
 from ..mechanisms.callables import one_by_one
 from ..mechanisms.repeating import is_shared
 from ..pairs import Neighbour, Search
@@ -19,32 +22,60 @@ from ..streams import Rng
 from .collecting import counted
 from .fitting import PilotDraws
 from .pairing import draws_of
-from .request import Arguments, Request, request_of, settled
+from .request import Arguments, Request, Route, Stop, request_of, settled
 from .stopping import first_pilot, stopped_early
 from .timed import timed
 
-__all__ = ["Audit", "audit"]
+__all__ = ["Audit", "AuditOptions", "audit"]
 
 
+class AuditOptions(TypedDict, total=False):
+    """The keywords of `dpcore.audit` but its claim, and `epsilon`, another name of that.
+
+    A second list, for type checkers: a test holds it equal to the first.
+    """
+
+    neighbour: Neighbour | None
+    null: bool
+    attack: Attack | AuditAttack | AttackName | None
+    trials: int | float | str | None
+    start: int | float | str
+    epsilon: float | None
+    delta: float
+    confidence: float | None
+    bound: BoundName
+    stop: Stop
+    floats: bool
+    pilot: int | float | str | None
+    rng: Rng
+    route: Route
+    block: int | float | str | None
+    threads: int | None
+    executor: Executor | None
+    progress: bool | None
+    source: bool
+
+
+@hinted
 def audit(
     mechanism: Any,
     pair: Pair | tuple[Any, Any] | Iterable[Pair] | Search | None = None,
     *,
     neighbour: Neighbour | None = None,
     null: bool = False,
-    attack: Callable[..., Any] | str | None = None,
+    attack: Attack | AuditAttack | AttackName | None = None,
     trials: int | float | str = 10**6,
-    start: int = 0,
+    start: int | float | str = 0,
     claim: float | None = None,
     delta: float = 0.0,
     confidence: float = 0.95,
-    bound: str = "clopper_pearson",
-    stop: str = "fixed",
+    bound: BoundName = "clopper_pearson",
+    stop: Stop = "fixed",
     floats: bool = False,
-    pilot: int | None = None,
+    pilot: int | float | str | None = None,
     rng: Rng = None,
-    route: str = "auto",
-    block: int | None = None,
+    route: Route = "auto",
+    block: int | float | str | None = None,
     threads: int | None = None,
     executor: Executor | None = None,
     source: bool = True,
@@ -76,8 +107,9 @@ def audit(
             sensitivity besides. An OpenDP measurement then brings its claim, and its delta. None
             reads the claim as one about the two inputs given.
         null: allow two equal inputs, on which whatever is found is a false alarm.
-        attack: `(outputs, outputs_prime, pair) -> event`, fed with pilot draws; None or "auto"
-            is `dpcore.attacks.Auto()`, the portfolio of all that apply.
+        attack: an object of `dpcore.attacks`, its name ("threshold", "majority-vote"), or any
+            `(outputs, outputs_prime, pair) -> event`, fed with pilot draws; None or "auto" is
+            `dpcore.attacks.Auto()`, the portfolio of all that apply.
         trials: draws on each side that are counted: an int, or "1e8", or 1e8.
         start: first trial; audits of disjoint ranges of trials with one seed can be added.
         claim: epsilon that somebody claims; None takes the mechanism's own claim where it has
@@ -92,7 +124,9 @@ def audit(
             two then has half of the error probability.
         pilot: draws on each side that choose pair and event and are not counted; None is about
             an eighth of the trials. Rare events need many.
-        rng: None (fresh entropy, recorded), an int in [0, 2**63) or a Generator.
+        rng: where all randomness comes from: None (fresh entropy, of which the report records the
+            seed), the seed of a report, an int in [0, 2**63), which repeats it (`--seed` on the
+            command line), or a Generator, of which one number is drawn.
         route: how native votes are counted: "integer" compares random integers, "sampled" makes
             every output; both give the same counts. "auto" takes the faster one that exists.
         block: trials in a block, part of what repeats a result; None is 2**17 numbers' worth,

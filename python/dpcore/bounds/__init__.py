@@ -9,6 +9,7 @@ from ..records import Counts
 from .binomial import clopper_pearson, limits
 from .canaries import gaussian_epsilon, guesses_needed, one_run, one_run_fdp, one_run_mu
 from .conditioning import conditional
+from .declaration import BoundName
 from .power import detectable
 from .predicted import predicted
 from .product import every_coordinate
@@ -34,6 +35,7 @@ __all__ = [
     "BOUNDS",
     "ONE_RUN",
     "Band",
+    "BoundName",
     "Martingale",
     "anytime",
     "clopper_pearson",

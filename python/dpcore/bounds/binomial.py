@@ -6,6 +6,7 @@ import math
 from functools import lru_cache
 
 from ..errors import confidence_level, delta_level, instance, integer, invalid
+from ..hints import hinted
 from ..records import Counts
 from .declaration import Declared
 
@@ -13,6 +14,7 @@ __all__ = ["clopper_pearson", "limits"]
 
 
 @Declared(title="Clopper-Pearson", recorded=True, paired=True, implied=True)
+@hinted
 def clopper_pearson(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> float:
     """Certified lower limit on epsilon from how often an event happened on the two sides.
 
@@ -52,6 +54,7 @@ def clopper_pearson(counts: Counts, delta: float = 0.0, confidence: float = 0.95
     return max(0.0, math.log(p_low - delta) - math.log(q_high))
 
 
+@hinted
 def limits(k: int, n: int, alpha: float) -> tuple[float, float]:
     """One-sided limits for the probability of an event seen k times in n draws.
 

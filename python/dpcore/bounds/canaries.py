@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 
-from ..errors import confidence_level, delta_level, integer, real
-from .declaration import Declared
+from ..errors import confidence_level, delta_level, integer, real, whole
+from ..hints import hinted
+from .declaration import Declared, bound_of
 
 __all__ = [
     "gaussian_epsilon",
@@ -27,6 +29,7 @@ _MOST_GAUSSIAN = 2.0**1022
 
 
 @Declared(title="one training run", rows="one_run")
+@hinted
 def one_run(
     guesses: int, correct: int, canaries: int, delta: float = 0.0, confidence: float = 0.95
 ) -> float:
@@ -90,6 +93,7 @@ def _chance(guesses: int, correct: int, canaries: int, epsilon: float, delta: fl
     return min(chance, 1.0)
 
 
+@hinted
 def one_run_mu(guesses: int, correct: int, canaries: int, confidence: float = 0.95) -> float:
     """Certified lower limit on mu from guesses about canaries in one run, for a Gaussian claim.
 
@@ -157,6 +161,7 @@ def _least_mass(guesses: int, correct: int, canaries: int, mu: float, tau: float
 
 
 @Declared(title="one training run, of a Gaussian claim", rows="one_run", deltas="positive")
+@hinted
 def one_run_fdp(
     guesses: int, correct: int, canaries: int, delta: float, confidence: float = 0.95
 ) -> float:
@@ -194,12 +199,13 @@ def one_run_fdp(
     return gaussian_epsilon(one_run_mu(guesses, correct, canaries, confidence), delta)
 
 
+@hinted
 def guesses_needed(
     claim: float,
     canaries: int,
     delta: float = 0.0,
     confidence: float = 0.95,
-    bound: Callable[..., float] = one_run,
+    bound: Callable[..., float] | Literal["one_run", "one_run_fdp"] = one_run,
 ) -> int | None:
     """The fewest guesses with which one run can refute a claim: so many, all of them right.
 
@@ -210,7 +216,7 @@ def guesses_needed(
         canaries: canaries m of the run; as many more are assumed as the guesses need.
         delta: the delta of the claim, in [0, 1).
         confidence: probability that the bound holds, strictly between 0 and 1.
-        bound: `one_run` or `one_run_fdp`.
+        bound: `one_run` or `one_run_fdp`, or the name of either.
 
     Returns:
         The number; None where no number is enough (a delta that is too large), or, with
@@ -228,13 +234,13 @@ def guesses_needed(
         (8932, 15)
     """
     claim = real("claim", claim, low=0.0)
-    canaries = integer("canaries", canaries, 1)
+    canaries, limit = integer("canaries", whole(canaries), 1), bound_of(bound, "one_run")
     delta, alpha = delta_level(delta), 1.0 - confidence_level(confidence)
 
     def refutes(guesses: int) -> bool:
         many = max(canaries, guesses)
-        if bound is not one_run:
-            return bound(guesses, guesses, many, delta=delta, confidence=confidence) > claim
+        if limit is not one_run:
+            return limit(guesses, guesses, many, delta=delta, confidence=confidence) > claim
         # One look at the ceiling instead of a search for the limit.
         return _chance(guesses, guesses, many, claim, delta) <= alpha
 
@@ -312,6 +318,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     return _largest(lambda mu: mu == 0.0 or log_delta(epsilon, mu) <= target, _MOST_GAUSSIAN)
 
 
+@hinted
 def gaussian_epsilon(mu: float, delta: float) -> float:
     """The smallest epsilon for which mu-GDP implies (epsilon, delta)-DP, rounded down.
 

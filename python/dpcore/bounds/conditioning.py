@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import math
+from typing import Final, Literal, get_args
 
 from ..errors import choice, confidence_level, delta_level, instance, invalid
+from ..hints import hinted
 from ..records import Counts
 from .binomial import limits
 from .declaration import Declared
 
-__all__ = ["SIDES", "conditional"]
+__all__ = ["SIDES", "Sides", "conditional"]
 
-SIDES = ("fixed", "coin")
+Sides = Literal["fixed", "coin"]
+SIDES: Final[tuple[Sides, ...]] = get_args(Sides)
 
 _LEAST_CONFIDENCE = 0.6
 
 
 @Declared(title="conditional binomial", deltas="zero")
+@hinted
 def conditional(
-    counts: Counts, delta: float = 0.0, confidence: float = 0.95, *, sides: str = "fixed"
+    counts: Counts, delta: float = 0.0, confidence: float = 0.95, *, sides: Sides = "fixed"
 ) -> float:
     """Certified lower limit on epsilon from the share of the hits that fell on the first side.
 

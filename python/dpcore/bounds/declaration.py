@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from ..errors import choice, flag, instance, invalid, mistyped
 from ..records import Shown
 
-__all__ = ["Declared", "declared"]
+__all__ = ["BoundName", "Declared", "bound_of", "declared"]
 
 _Bound = TypeVar("_Bound", bound=Callable[..., float])
+
+
+BoundName = Literal["clopper_pearson", "exact", "conditional", "anytime"]
+"""The names of the bounds of counted draws."""
+
+_OURS: Final[dict[str, Callable[..., float]]] = {}
+"""The bounds of this package by name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -67,6 +74,8 @@ class Declared(Shown):
         if not hasattr(bound, "__dict__"):
             raise mistyped("bound", "a function (counts, delta, confidence) -> float", bound)
         vars(bound)["declared"] = self
+        if bound.__module__.startswith(f"{__package__}."):
+            _OURS[bound.__name__] = bound
         return bound
 
     def check_delta(self, name: str, delta: float) -> None:
@@ -75,6 +84,25 @@ class Declared(Shown):
             raise invalid("bound", f"another than {name!r} where delta is above 0", name)
         if self.deltas == "positive" and delta == 0.0:
             raise invalid("delta", f"above 0 for the bound {name}", delta)
+
+
+def bound_of(
+    bound: Any, rows: Literal["independent", "one_run"] = "independent"
+) -> Callable[..., float]:
+    """A bound for such rows: one of this package by its name, or any function as it is.
+
+    Raises:
+        TypeError: if it is neither a string nor callable.
+        ValueError: if no bound for such rows has the name.
+    """
+    if isinstance(bound, str):
+        return _OURS[
+            choice("bound", bound, [n for n, of in _OURS.items() if declared(of).rows == rows])
+        ]
+    if not callable(bound):
+        raise mistyped("bound", "a function that returns an epsilon, or a name", bound)
+    found: Callable[..., float] = bound
+    return found
 
 
 def declared(bound: Callable[..., Any]) -> Declared:

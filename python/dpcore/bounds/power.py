@@ -14,9 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import confidence_level, count, delta_level, invalid, real
+from ..hints import hinted
 from ..records import Counts
 from .binomial import clopper_pearson
 from .canaries import gaussian_mu
+from .declaration import BoundName, bound_of
 
 __all__ = [
     "certifies",
@@ -40,11 +42,12 @@ _SMOOTH = 1e5
 _MOST_TRIALS = 2**53
 
 
+@hinted
 def detectable(
     n: int | float | str,
     claim: float,
     mass: float,
-    bound: Callable[[Counts, float, float], float] = clopper_pearson,
+    bound: Callable[[Counts, float, float], float] | BoundName = clopper_pearson,
     delta: float = 0.0,
     confidence: float = 0.95,
     power: float = 0.95,
@@ -65,7 +68,8 @@ def detectable(
         n: draws on each side.
         claim: the claimed epsilon, at least 0.
         mass: probability of the event on the numerator's side, in (0, 1].
-        bound: ``(counts, delta, confidence) -> epsilon_lower``; called about 200 times.
+        bound: ``(counts, delta, confidence) -> epsilon_lower``, or the name of one; called about
+            200 times.
         delta: the delta of the claim, in [0, 1).
         confidence: confidence of the audit, strictly between 0 and 1.
         power: probability of the certificate, strictly between 0 and 1.
@@ -91,8 +95,10 @@ def detectable(
     mass = real("mass", mass, low=0.0, high=1.0, open_low=True)
     confidence, power = confidence_level(confidence), confidence_level(power, "power")
 
+    limit = bound_of(bound)
+
     def margin(k: int, k_prime: int) -> float:
-        found = bound(Counts(k, n, k_prime, n), delta, confidence)
+        found = limit(Counts(k, n, k_prime, n), delta, confidence)
         if math.isnan(found):
             raise invalid("bound", "a function that returns a number", found)
         return found - claim

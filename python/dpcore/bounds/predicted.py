@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import confidence_level, count, delta_level, invalid, mistyped
+from ..hints import hinted
 
 __all__ = ["predicted"]
 
@@ -21,6 +22,7 @@ _ENOUGH = 10.0
 _Floats = npt.NDArray[np.float64]
 
 
+@hinted
 def predicted(
     k: npt.ArrayLike,
     n: npt.ArrayLike,

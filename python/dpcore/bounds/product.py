@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import confidence_level, delta_level, instance, integer, invalid, mistyped
+from ..hints import hinted
 from ..records import Counts
 from .binomial import limits
 
 __all__ = ["every_coordinate"]
 
 
+@hinted
 def every_coordinate(
     pooled: Sequence[Counts],
     multiplicities: Sequence[int],

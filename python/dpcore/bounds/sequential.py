@@ -31,6 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import confidence_level, delta_level, instance, integer, invalid, mistyped, real
+from ..hints import hinted
 from ..records import Counts
 from .declaration import Declared
 
@@ -56,6 +57,7 @@ class _Bets(NamedTuple):
 
 
 @Declared(title="anytime valid", anytime=True, implied=True)
+@hinted
 def anytime(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> float:
     """Certified lower limit on epsilon that holds at every number of draws at once.
 
@@ -115,6 +117,7 @@ def anytime(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> flo
     return _last(rejects)
 
 
+@hinted
 class Martingale:
     """The evidence against one claim, multiplied up over slices of draws.
 

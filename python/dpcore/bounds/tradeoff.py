@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -24,16 +24,28 @@ from ..errors import (
     mistyped,
     vector,
 )
+from ..hints import hinted
 from ..records import Counts, Record, frozen_array
 from .binomial import clopper_pearson, limits
+from .declaration import BoundName, bound_of
 
-__all__ = ["METHODS", "Band", "delta_lower", "epsilon_lower_at", "mu_lower", "tradeoff_band"]
+__all__ = [
+    "METHODS",
+    "Band",
+    "Method",
+    "delta_lower",
+    "epsilon_lower_at",
+    "mu_lower",
+    "tradeoff_band",
+]
 
 _Floats = npt.NDArray[np.float64]
 
-METHODS = ("clopper_pearson", "dkw")
+Method = Literal["clopper_pearson", "dkw"]
+METHODS: Final[tuple[Method, ...]] = get_args(Method)
 
 
+@hinted
 def delta_lower(
     counts: Counts, epsilon: npt.ArrayLike, confidence: float = 0.95
 ) -> npt.NDArray[np.float64]:
@@ -69,11 +81,12 @@ def delta_lower(
     return np.maximum(0.0, p_low - scaled)
 
 
+@hinted
 def epsilon_lower_at(
     counts: Counts,
     delta: npt.ArrayLike,
     confidence: float = 0.95,
-    bound: Callable[[Counts, float, float], float] = clopper_pearson,
+    bound: Callable[[Counts, float, float], float] | BoundName = clopper_pearson,
 ) -> npt.NDArray[np.float64]:
     """A certified lower limit on epsilon for each of several deltas.
 
@@ -84,7 +97,7 @@ def epsilon_lower_at(
         counts: k of n on the side of the numerator, k' of n' on the other.
         delta: deltas, any shape, in [0, 1).
         confidence: probability that a limit holds, strictly between 0 and 1.
-        bound: ``(counts, delta, confidence) -> epsilon_lower``.
+        bound: ``(counts, delta, confidence) -> epsilon_lower``, or the name of one.
 
     Returns:
         One limit per delta, same shape.
@@ -103,10 +116,12 @@ def epsilon_lower_at(
     levels = _array("delta", delta, 0.0, 1.0)
     if (levels >= 1.0).any():
         raise invalid("delta", "below 1 in every entry", delta)
-    found = [bound(counts, float(level), confidence) for level in levels.ravel()]
+    limit = bound_of(bound)
+    found = [limit(counts, float(level), confidence) for level in levels.ravel()]
     return np.array(found, dtype=np.float64).reshape(levels.shape)
 
 
+@hinted
 def mu_lower(counts: Counts, confidence: float = 0.95) -> float:
     """Certified lower limit on mu, if the mechanism is mu-GDP for any mu.
 
@@ -236,13 +251,14 @@ class Band(Record, word="Band"):
         return max(_mu(p_low, q_high) for p_low, q_high in pairs)
 
 
+@hinted
 def tradeoff_band(
     k: npt.ArrayLike,
     n: int,
     k_prime: npt.ArrayLike,
     n_prime: int,
     confidence: float = 0.95,
-    method: str = "clopper_pearson",
+    method: Method = "clopper_pearson",
 ) -> Band:
     """An upper band on the trade-off curve from how often a score exceeds fixed thresholds.
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import confidence_level, delta_level, instance
+from ..hints import hinted
 from ..records import Counts
 from ._cells import Cells, cells, masses
 from ._supremum import ceiling
@@ -34,6 +35,7 @@ _MOST = 2**40
 
 
 @Declared(title="exact unconditional test", recorded=True, slow=True)
+@hinted
 def exact(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> float:
     """Certified lower limit on epsilon by inverting an unconditional exact test.
 

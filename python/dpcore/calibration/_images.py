@@ -8,6 +8,7 @@ from typing import Any, Final
 from ..errors import invalid, mistyped
 from ..mechanisms import Clip
 from ..pairs import Box, distance
+from ..pairs.norms import Norm
 from ..records import Pair
 from ..sensitivity import Ball, Histogram, MinMaxRows, OneHot, Simplex, Sphere, sensitivity
 
@@ -16,7 +17,7 @@ _SLACK: Final = 1e-12
 KNOWN: Final = (Box, MinMaxRows, Ball, Simplex, Sphere, OneHot, Histogram)
 
 
-def widest(domain: Any, norm: str, clip: Clip | None) -> tuple[float, Pair]:
+def widest(domain: Any, norm: Norm, clip: Clip | None) -> tuple[float, Pair]:
     """The largest distance of two clipped neighbours of a domain, and a pair that attains it.
 
     Args:
@@ -58,7 +59,7 @@ def _inside(domain: Any, clip: Clip) -> bool:
     return _farthest(domain, clip.norm) <= clip.radius * (1.0 + _SLACK)
 
 
-def _farthest(domain: Any, norm: str) -> float:
+def _farthest(domain: Any, norm: Norm) -> float:
     """The largest norm of a member."""
     if isinstance(domain, (Simplex, OneHot)):
         return 1.0

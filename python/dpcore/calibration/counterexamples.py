@@ -9,17 +9,18 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import choice, instance, invalid, mistyped, real
+from ..hints import hinted
 from ..mechanisms import positive
 from ..mechanisms.callables import name_of
 from ..records import Pair, Shown
 from ..streams import Rng, sized
-from .dropout import word_dropout
+from .dropout import Masks, word_dropout
 from .pure import Floats, generator
 from .response import Entries
 
@@ -43,6 +44,7 @@ Answer = Callable[[tuple[str, ...], float], Sequence[float]]
 """The law of an answer to words of which some are masked: (words, epsilon) -> probabilities."""
 
 
+@hinted
 @dataclass(frozen=True, slots=True, repr=False)
 class MaskedWords(Shown):
     """Words of a text are masked at random, then one of finitely many answers is drawn.
@@ -71,7 +73,7 @@ class MaskedWords(Shown):
     answer: Answer
     epsilon: float = 1.0
     mu: float = 0.5
-    masks: str = "bernoulli"
+    masks: Masks = "bernoulli"
 
     thread_safe: ClassVar[bool] = True
 
@@ -82,7 +84,7 @@ class MaskedWords(Shown):
         object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
         mu = real("mu", self.mu, low=0.0, high=1.0, open_high=True)
         object.__setattr__(self, "mu", mu)
-        choice("masks", self.masks, ("bernoulli", "exact"))
+        choice("masks", self.masks, get_args(Masks))
 
     @property
     def name(self) -> str:

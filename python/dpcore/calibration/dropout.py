@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import Final, Literal, get_args
 
 from ..errors import choice, flag, invalid, real
+from ..hints import hinted
 from ..mechanisms import positive
 
 __all__ = ["word_dropout"]
+
+Masks = Literal["bernoulli", "exact"]
+"""How many words are masked: each by a coin of its own, or a fixed share of every text."""
 
 _LARGE: Final = 700.0
 """Above it e^epsilon leaves float64."""
@@ -16,12 +20,13 @@ _LARGE: Final = 700.0
 _EXAMPLE: Final = "see {!r} in dpcore.calibration.COUNTEREXAMPLES"
 
 
+@hinted
 def word_dropout(
     epsilon: float,
     mu: float,
     *,
-    masks: str = "bernoulli",
-    neighbours: str = "one word",
+    masks: Masks = "bernoulli",
+    neighbours: Literal["one word", "any two texts"] = "one word",
     masked_is_neighbour: bool = True,
 ) -> float:
     """The epsilon of a mechanism whose input has lost each word with probability mu.
@@ -81,7 +86,7 @@ def word_dropout(
 
 
 def _conditions(masks: str, neighbours: str, masked_is_neighbour: bool) -> None:
-    choice("masks", masks, ("bernoulli", "exact"))
+    choice("masks", masks, get_args(Masks))
     if masks != "bernoulli":
         why = "with a fixed number of masks the masked word tells which others are kept"
         raise invalid("masks", f"'bernoulli' ({why}: {_EXAMPLE.format('exact_counts')})", masks)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ..bounds.profile import epsilon_of, log_delta
 from ..errors import choice, delta_level, instance, invalid, mistyped, real
+from ..hints import hinted
 from ..mechanisms.laws import Cost, over_scale
 from ..mechanisms.native import law_of
 from ..pairs import Box
@@ -15,6 +16,7 @@ from ..published import is_native
 from ..records import Pair, Record
 from ..sensitivity import OneHot, sensitivity
 from ._images import widest
+from .normal import GaussianNoise
 from .pure import L2Laplace
 from .response import RandomisedResponse
 
@@ -129,6 +131,7 @@ class RealEpsilon(Record, word="RealEpsilon"):
         return f"{level}{claim} for {self.mechanism} on {self.domain}: {self.reason}"
 
 
+@hinted
 def real_epsilon(mechanism: Any, domain: Any) -> RealEpsilon:
     """The smallest epsilon that a mechanism's noise really gives, any claim of its own aside.
 
@@ -138,7 +141,8 @@ def real_epsilon(mechanism: Any, domain: Any) -> RealEpsilon:
     the law in real numbers; rounding is another matter (see `dpcore.audit`).
 
     Args:
-        mechanism: native noise, a published system, `L2Laplace` or `RandomisedResponse`.
+        mechanism: native noise, a published system, `L2Laplace`, `GaussianNoise` or
+            `RandomisedResponse`.
         domain: one of `dpcore.sensitivity`'s: any two members are neighbours, or in a `Histogram`
             those that differ in one record. Inputs within L1 distance 1 of each other, say, are
             `Ball("l1", 0.5, dim)`.
@@ -166,6 +170,8 @@ def real_epsilon(mechanism: Any, domain: Any) -> RealEpsilon:
         apart, pair = widest(domain, "l2", None)
         cost = over_scale(apart, mechanism.scale, "l2")
         return RealEpsilon(mechanism, domain, cost.epsilon, pair, apart, "l2", cost.reason)
+    if type(mechanism) is GaussianNoise:
+        return replace(_of_steps(mechanism.mechanism, domain), mechanism=mechanism)
     if type(mechanism) is RandomisedResponse:
         return _of_response(mechanism, domain)
     if not is_native(mechanism):

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
 
 from ..bounds.profile import epsilon_of, log_delta, mu_of
 from ..errors import choice, confidence_level, delta_level, instance, invalid, real
+from ..hints import hinted
 from ..mechanisms.gaussian import Gaussian, ratio
 from ..mechanisms.native import positive
 from ..mechanisms.systems import noise_scale
-from ..records import Record
+from ..pairs import dimension
+from ..pairs.norms import Norm
+from ..records import Pair, Record
+from ..sensitivity.closed_forms import Sensitivity, in_norm
+from ..streams import Rng
 
 __all__ = [
     "FORMULAS",
@@ -28,7 +37,8 @@ FORMULAS = ("classical", "analytic")
 class GaussianNoise(Record, word="GaussianNoise"):
     """Gaussian noise that was calibrated to (epsilon, delta), and the delta that it really has.
 
-    For audits and experiments, not for releasing data: see `dpcore.sample`.
+    It is a mechanism with a claim: `dpcore.audit` takes it as it is. For audits and experiments,
+    not for releasing data: see `dpcore.sample`.
 
     Args:
         sigma: standard deviation of the noise, in the units of the input.
@@ -56,6 +66,9 @@ class GaussianNoise(Record, word="GaussianNoise"):
     formula: str
     note: str = ""
 
+    norm: ClassVar[Norm] = "l2"
+    thread_safe: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         """Check the fields."""
         for name in ("sigma", "epsilon", "sensitivity"):
@@ -72,6 +85,30 @@ class GaussianNoise(Record, word="GaussianNoise"):
         """The native mechanism that adds this noise."""
         return Gaussian(self.sigma)
 
+    @property
+    def claim(self) -> float:
+        """The epsilon declared, which an audit tests together with `delta`."""
+        return self.epsilon
+
+    def default_pair(self, dim: int = 1) -> Pair:
+        """Two neighbours as far apart as they may be: zeros, and `sensitivity` in one entry."""
+        x_prime = np.zeros(dimension(dim))
+        x_prime[0] = self.sensitivity
+        return Pair(np.zeros(dim), x_prime)
+
+    def __call__(self, x: npt.ArrayLike, size: int, rng: Rng = None) -> npt.NDArray[Any]:
+        """Draw outputs on `x`, as `mechanism` does.
+
+        Args:
+            x: the input, one dimension, shape `(dim,)`.
+            size: number of outputs, at least 0.
+            rng: None, an int seed or a numpy Generator.
+
+        Returns:
+            Outputs of shape `(size, dim)`.
+        """
+        return self.mechanism(x, size, rng)
+
     def __str__(self) -> str:
         """One line, and the note."""
         line = (
@@ -81,7 +118,8 @@ class GaussianNoise(Record, word="GaussianNoise"):
         return f"{line}; {self.note}" if self.note else line
 
 
-def gaussian_delta(sigma: float, epsilon: float, sensitivity: float) -> float:
+@hinted
+def gaussian_delta(sigma: float, epsilon: float, sensitivity: float | Sensitivity) -> float:
     """The smallest delta that Gaussian noise has at an epsilon: its privacy profile.
 
     ``Phi(D/(2 sigma) - epsilon sigma/D) - e^epsilon Phi(-D/(2 sigma) - epsilon sigma/D)``, D the
@@ -90,7 +128,8 @@ def gaussian_delta(sigma: float, epsilon: float, sensitivity: float) -> float:
     Args:
         sigma: standard deviation of the noise, in the units of the input.
         epsilon: at least 0.
-        sensitivity: largest L2 distance D of two neighbours, in the units of the input, above 0.
+        sensitivity: largest L2 distance D of two neighbours, in the units of the input, above 0;
+            or what `dpcore.sensitivity.sensitivity` found in "l2".
 
     Returns:
         delta in [0, 1]; 0.0 where it is below the range of float64.
@@ -107,16 +146,18 @@ def gaussian_delta(sigma: float, epsilon: float, sensitivity: float) -> float:
         0.126937
     """
     epsilon = real("epsilon", epsilon, low=0.0)
-    return math.exp(log_delta(epsilon, ratio(sigma, sensitivity)))
+    return math.exp(log_delta(epsilon, ratio(sigma, in_norm("sensitivity", sensitivity, "l2"))))
 
 
-def gaussian_epsilon(sigma: float, delta: float, sensitivity: float) -> float:
+@hinted
+def gaussian_epsilon(sigma: float, delta: float, sensitivity: float | Sensitivity) -> float:
     """The smallest epsilon that Gaussian noise has at a delta: the inverse of `gaussian_delta`.
 
     Args:
         sigma: standard deviation of the noise, in the units of the input.
         delta: in [0, 1).
-        sensitivity: largest L2 distance of two neighbours, in the units of the input, above 0.
+        sensitivity: largest L2 distance of two neighbours, in the units of the input, above 0; or
+            what `dpcore.sensitivity.sensitivity` found in "l2".
 
     Returns:
         epsilon, at least 0, to a relative 1e-12; inf at delta 0 and beyond the range of float64.
@@ -133,11 +174,14 @@ def gaussian_epsilon(sigma: float, delta: float, sensitivity: float) -> float:
         4.377
     """
     delta = delta_level(delta)
-    mu = ratio(sigma, sensitivity)
+    mu = ratio(sigma, in_norm("sensitivity", sensitivity, "l2"))
     return math.inf if delta == 0.0 else epsilon_of(mu, delta)
 
 
-def gaussian_classical(epsilon: float, delta: float, sensitivity: float) -> GaussianNoise:
+@hinted
+def gaussian_classical(
+    epsilon: float, delta: float, sensitivity: float | Sensitivity
+) -> GaussianNoise:
     """Gaussian noise by the textbook formula, refused where its true delta is above the declared.
 
     For audits and experiments, not for releasing data: see `dpcore.sample`.
@@ -148,7 +192,8 @@ def gaussian_classical(epsilon: float, delta: float, sensitivity: float) -> Gaus
     Args:
         epsilon: the epsilon wanted, in (0, 1e300].
         delta: the delta wanted, in (0, 1).
-        sensitivity: largest L2 distance D of two neighbours, in the units of the input, above 0.
+        sensitivity: largest L2 distance D of two neighbours, in the units of the input, above 0;
+            or what `dpcore.sensitivity.sensitivity` found in "l2".
 
     Returns:
         The noise, with its true delta.
@@ -171,11 +216,11 @@ def gaussian_classical(epsilon: float, delta: float, sensitivity: float) -> Gaus
         is 2.27e-05, above the declared 1e-05 (gaussian_analytic has no such limit), got 10.0
     """
     epsilon, delta = positive("epsilon", epsilon), confidence_level(delta, "delta")
-    sensitivity = positive("sensitivity", sensitivity)
+    apart = positive("sensitivity", in_norm("sensitivity", sensitivity, "l2"))
     # A difference of logarithms: 1.25 / delta overflows where delta is subnormal.
-    width = sensitivity * math.sqrt(2.0 * (math.log(1.25) - math.log(delta)))
+    width = apart * math.sqrt(2.0 * (math.log(1.25) - math.log(delta)))
     sigma = noise_scale("sensitivity sqrt(2 ln(1.25 / delta)) / epsilon", width, epsilon)
-    true_delta = gaussian_delta(sigma, epsilon, sensitivity)
+    true_delta = gaussian_delta(sigma, epsilon, apart)
     if true_delta > delta:
         requirement = (
             f"small enough for the classical formula, whose true delta here is {true_delta:.3g}, "
@@ -188,10 +233,13 @@ def gaussian_classical(epsilon: float, delta: float, sensitivity: float) -> Gaus
             "the theorem's condition epsilon < 1 is not met; the true delta is "
             f"{true_delta:.3g}, within the declared {delta:g}"
         )
-    return GaussianNoise(sigma, epsilon, delta, sensitivity, true_delta, "classical", note)
+    return GaussianNoise(sigma, epsilon, delta, apart, true_delta, "classical", note)
 
 
-def gaussian_analytic(epsilon: float, delta: float, sensitivity: float) -> GaussianNoise:
+@hinted
+def gaussian_analytic(
+    epsilon: float, delta: float, sensitivity: float | Sensitivity
+) -> GaussianNoise:
     """The least Gaussian noise for (epsilon, delta), at any epsilon.
 
     For audits and experiments, not for releasing data: see `dpcore.sample`.
@@ -202,7 +250,8 @@ def gaussian_analytic(epsilon: float, delta: float, sensitivity: float) -> Gauss
     Args:
         epsilon: the epsilon wanted, in (0, 1e300].
         delta: the delta wanted, in (0, 1).
-        sensitivity: largest L2 distance of two neighbours, in the units of the input, above 0.
+        sensitivity: largest L2 distance of two neighbours, in the units of the input, above 0; or
+            what `dpcore.sensitivity.sensitivity` found in "l2".
 
     Returns:
         The noise, with its true delta.
@@ -220,10 +269,11 @@ def gaussian_analytic(epsilon: float, delta: float, sensitivity: float) -> Gauss
         0.499889
     """
     epsilon = positive("epsilon", epsilon)
-    delta, sensitivity = confidence_level(delta, "delta"), positive("sensitivity", sensitivity)
-    sigma = noise_scale("sensitivity / mu", sensitivity, mu_of(epsilon, delta))
+    delta = confidence_level(delta, "delta")
+    apart = positive("sensitivity", in_norm("sensitivity", sensitivity, "l2"))
+    sigma = noise_scale("sensitivity / mu", apart, mu_of(epsilon, delta))
     step = 2.0**-52
-    while gaussian_delta(sigma, epsilon, sensitivity) > delta:
+    while gaussian_delta(sigma, epsilon, apart) > delta:
         sigma, step = sigma * (1.0 + step), 2.0 * step
-    true_delta = gaussian_delta(sigma, epsilon, sensitivity)
-    return GaussianNoise(sigma, epsilon, delta, sensitivity, true_delta, "analytic")
+    true_delta = gaussian_delta(sigma, epsilon, apart)
+    return GaussianNoise(sigma, epsilon, delta, apart, true_delta, "analytic")

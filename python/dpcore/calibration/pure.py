@@ -9,9 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import instance, invalid, numeric, vector
+from ..hints import hinted
 from ..mechanisms import positive
 from ..mechanisms.systems import noise_scale
 from ..records import Pair, Record
+from ..sensitivity.closed_forms import Sensitivity, in_norm
 from ..streams import Rng, seed_of, sized
 
 __all__ = ["Floats", "L2Laplace", "generator", "l2_laplace", "laplace", "row_norms"]
@@ -19,7 +21,8 @@ __all__ = ["Floats", "L2Laplace", "generator", "l2_laplace", "laplace", "row_nor
 Floats = npt.NDArray[np.float64]
 
 
-def laplace(epsilon: float, sensitivity: float) -> float:
+@hinted
+def laplace(epsilon: float, sensitivity: float | Sensitivity) -> float:
     """The scale of Laplace noise, independent in every entry, for pure epsilon.
 
     For audits and experiments, not for releasing data: see `dpcore.sample`.
@@ -28,7 +31,8 @@ def laplace(epsilon: float, sensitivity: float) -> float:
 
     Args:
         epsilon: the epsilon wanted, in (0, 1e300].
-        sensitivity: largest L1 distance of two neighbours, in the units of the input, above 0.
+        sensitivity: largest L1 distance of two neighbours, in the units of the input, above 0; or
+            what `dpcore.sensitivity.sensitivity` found in "l1".
 
     Returns:
         The scale b, in the units of the input.
@@ -45,10 +49,12 @@ def laplace(epsilon: float, sensitivity: float) -> float:
         4.0
     """
     epsilon = positive("epsilon", epsilon)
-    return noise_scale("sensitivity / epsilon", positive("sensitivity", sensitivity), epsilon)
+    apart = positive("sensitivity", in_norm("sensitivity", sensitivity, "l1"))
+    return noise_scale("sensitivity / epsilon", apart, epsilon)
 
 
-def l2_laplace(epsilon: float, sensitivity: float) -> L2Laplace:
+@hinted
+def l2_laplace(epsilon: float, sensitivity: float | Sensitivity) -> L2Laplace:
     """The L2 Laplace mechanism for pure epsilon.
 
     For audits and experiments, not for releasing data: see `dpcore.sample`.
@@ -58,7 +64,8 @@ def l2_laplace(epsilon: float, sensitivity: float) -> L2Laplace:
 
     Args:
         epsilon: the epsilon wanted, in (0, 1e300].
-        sensitivity: largest L2 distance of two neighbours, in the units of the input, above 0.
+        sensitivity: largest L2 distance of two neighbours, in the units of the input, above 0; or
+            what `dpcore.sensitivity.sensitivity` found in "l2".
 
     Returns:
         The mechanism.
@@ -74,9 +81,10 @@ def l2_laplace(epsilon: float, sensitivity: float) -> L2Laplace:
         >>> l2_laplace(0.5, 2.0)
         L2Laplace(scale=4.0)
     """
-    return L2Laplace(laplace(epsilon, sensitivity))
+    return L2Laplace(laplace(epsilon, in_norm("sensitivity", sensitivity, "l2")))
 
 
+@hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class L2Laplace(Record, word="L2Laplace"):
     """Additive noise with density proportional to ``exp(-norm2(s) / b)``, in any dimension.

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import instance, integer, invalid, numeric
+from ..hints import hinted
 from ..mechanisms import positive
 from ..pairs import dimension
 from ..records import Pair, Record
@@ -25,6 +26,7 @@ _MARGIN: Final = 2.0**-50
 Entries = npt.NDArray[np.int64]
 
 
+@hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RandomisedResponse(Record, word="RandomisedResponse"):
     """Every entry stays with probability ``e^epsilon / (e^epsilon + k - 1)``, else it moves.

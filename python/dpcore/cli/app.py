@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from .. import __version__
+from ..hints import called_here
 from . import help as texts
 from . import options
 from .asking import asking
@@ -161,6 +162,11 @@ def _parse(words: list[str]) -> int:
             raise
         text = " ".join(describe().split())
         context = getattr(error, "ctx", None)
+        given = str(getattr(error, "option_name", "")).removeprefix("--").replace("-", "_")
+        here = called_here(given, [one.name for one in context.command.params]) if context else None
+        if here is not None:
+            less = " (1 - alpha)" if given == "alpha" else ""
+            text = f"No such option: --{given.replace('_', '-')} (did you mean --{here}{less}?)"
         if text:  # there is none where a call without words has shown the help
             say(f"error: {text}")
             say(f"hint: {context.command_path if context else 'dpcore'} --help")

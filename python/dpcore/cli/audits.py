@@ -14,7 +14,7 @@ from typing import Any
 from .. import attacks, published
 from ..auditing.provenance import commanded
 from ..auditing.run import Audit, audit
-from ..errors import AssumptionWarning, choice, count, invalid
+from ..errors import AssumptionWarning, count, invalid
 from ..events import Vote
 from ..mechanisms.systems import System
 from ..pairs import distance
@@ -96,7 +96,7 @@ def _audit(asked: Asked, mechanism: Any, pair: _Pairs) -> Audit:
         warnings.simplefilter("ignore", AssumptionWarning)
         given = for_call(asked, audit)
         given["neighbour"], given["start"] = neighbour, _start(asked.start)
-        given["attack"] = attacks.named(choice("attack", asked.attack, tuple(attacks.NAMES)))
+        given["attack"] = attacks.named(asked.attack, "attack")
         if asked.no_claim:
             # Any number here keeps the mechanism's own claim out of an audit without one.
             given["claim"] = 0.0
@@ -123,6 +123,8 @@ def _system(asked: Asked, name: str) -> tuple[System, _Pairs]:
     cls = SYSTEMS[name]
     known = {field.name: field.default is MISSING for field in fields(cls)}
     given = {key: getattr(asked, key) for key in _OF_SYSTEMS if getattr(asked, key) is not None}
+    if asked.claim is not None:
+        given.setdefault("epsilon", asked.claim)
     for key in given:
         if key not in known:
             options = ", ".join(f"--{key}" for key in known)
@@ -130,6 +132,8 @@ def _system(asked: Asked, name: str) -> tuple[System, _Pairs]:
     for key, needed in known.items():
         if needed and key not in given:
             raise Usage(f"{name} needs --{key}")
+    if asked.repeat:
+        raise Usage(f"--repeat does not apply to {name}: it is for a function of your own")
     if asked.text is not None or asked.text_prime is not None:
         raise Usage(f"--text does not apply to {name}, whose inputs are numbers")
     pair = given_pair(asked)
@@ -148,9 +152,10 @@ def _own(asked: Asked, target: str, path: Path, name: str) -> tuple[Any, _Pairs]
     """A user's mechanism, and the pair to audit it on."""
     for key in _OF_SYSTEMS:
         if getattr(asked, key) is not None:
-            raise Usage(f"--{key} does not apply to a mechanism of your own ({target})")
+            meant = ": --claim is the epsilon to test" if key == "epsilon" else ""
+            raise Usage(f"--{key} does not apply to a mechanism of your own ({target}){meant}")
     pair = given_pair(asked)
-    mechanism = user.load(path, name, target)
+    mechanism = user.load(path, name, target, asked.repeat)
     own = getattr(mechanism, "claim", None)
     if asked.claim is None and not asked.no_claim and (own is None or callable(own)):
         raise Usage(f"{target} has no claim: give --claim EPSILON, or --no-claim to estimate only")

@@ -50,7 +50,10 @@ Claim = Annotated[
 NoClaim = Annotated[bool, _in(_CLAIM, "Test no claim, only estimate.", "--no-claim")]
 Delta = Annotated[float, _in(_CLAIM, "The delta of the claim.")]
 Confidence = Annotated[float, _in(_CLAIM, "Probability that the bound holds.")]
-Seed = Annotated[int | None, _in(_RUN, "Repeats a run. Default: a fresh one, which is reported.")]
+Seed = Annotated[
+    int | None,
+    _in(_RUN, "Repeats a run: rng= in Python. Default: a fresh one, which is reported."),
+]
 LikeAudit = Annotated[
     str | None, _in(_ATTACK, "As in dpcore audit. Default: auto.", metavar="NAME")
 ]
@@ -97,7 +100,7 @@ class Described:
         ),
     ] = None
     epsilon: Annotated[
-        float | None, _in(_SYSTEM, "The epsilon it is run with, which is its claim.")
+        float | None, _in(_SYSTEM, "The epsilon it is run with, its claim. Default: --claim.")
     ] = None
     sensitivity: Annotated[
         float | None,
@@ -184,6 +187,14 @@ class Asked(Described):
             metavar="RELATION",
         ),
     ] = None
+    repeat: Annotated[
+        bool,
+        _in(
+            _RUN,
+            "Your function returns one answer, (x) or (x, rng): call it once for every output.",
+            "--repeat",
+        ),
+    ] = False
     null: Annotated[
         bool,
         _in(_INPUTS, "Allow two equal inputs, where all that is found is a false alarm.", "--null"),

@@ -11,7 +11,7 @@ from typing import Any
 from .. import attacks
 from ..auditing.provenance import commanded
 from ..auditing.recorded.run import OutputsAudit, audit_outputs
-from ..errors import AssumptionWarning, choice, invalid
+from ..errors import AssumptionWarning, invalid
 from .delivering import check_folder, check_plot, deliver_outputs
 from .options import AskedOutputs, for_call
 from .status import NO_VERDICT, NOT_REFUTED, REFUTED, Usage, say, usage
@@ -67,7 +67,7 @@ def _usage() -> Iterator[None]:
 
 
 def _attack(name: str | None) -> Any:
-    return None if name is None else attacks.named(choice("attack", name, tuple(attacks.NAMES)))
+    return None if name is None else attacks.named(name, "attack")
 
 
 def _column(name: str) -> str | int:

@@ -17,9 +17,11 @@ import numpy as np
 
 from ..adapters import adapt
 from ..errors import mistyped
+from ..mechanisms.callables import answers_once
+from ..mechanisms.repeating import repeat
 from ..published import is_native
 from ..records import Pair
-from .status import Usage, failures
+from .status import Usage, failures, usage
 
 __all__ = [
     "Guarded",
@@ -74,13 +76,14 @@ def at_work(path: Path) -> Iterator[None]:
             sys.path.remove(folder)
 
 
-def load(path: Path, name: str, label: str) -> Any:
+def load(path: Path, name: str, label: str, repeated: bool = False) -> Any:
     """Import the file and find the mechanism.
 
     Args:
         path: the file.
         name: the attribute, dots allowed.
         label: what messages and reports call the mechanism.
+        repeated: it is a function of one answer.
 
     Returns:
         The object itself where the core runs it; any other callable as a `Guarded`.
@@ -102,6 +105,15 @@ def load(path: Path, name: str, label: str) -> Any:
         found = found if is_native(found) else adapt(found) or found
     if not callable(found):
         raise Usage(str(mistyped(label, "a callable (x, size, rng) -> outputs", found)))
+    if repeated:
+        with usage():
+            own = repeat(found, thread_safe=getattr(found, "thread_safe", False))
+        return Guarded(own, label, str(path), found)
+    if answers_once(found):
+        raise Usage(
+            f"{label} must be called as (x, size, rng) -> outputs: for one answer a call "
+            "give --repeat"
+        )
     return found if is_native(found) else Guarded(found, label, str(path))
 
 
@@ -137,10 +149,15 @@ class Guarded:
         mechanism: the user's callable.
         label: what reports call it.
         file: path of the user's file.
+        function: the user's, where the mechanism repeats it: its attributes count too.
     """
 
-    def __init__(self, mechanism: Callable[..., Any], label: str, file: str) -> None:
-        self._mechanism, self._file = mechanism, file
+    def __init__(
+        self, mechanism: Callable[..., Any], label: str, file: str, function: Any = None
+    ) -> None:
+        self._mechanism, self._file, self._function = mechanism, file, function
+        if function is not None:
+            self.name = label
         self.__qualname__, self.__module__ = label, "__main__"
         # Where inspect, and the record of how an audit was made, look for the user's own text.
         self.__wrapped__ = mechanism
@@ -157,6 +174,8 @@ class Guarded:
     def __getattr__(self, name: str) -> Any:
         with failures(f"{self.__qualname__}.{name}", self._file, _ATTRIBUTE):
             value = getattr(self._mechanism, name, _MISSING)
+            if value is _MISSING and not name.startswith("_"):
+                value = getattr(self._function, name, _MISSING)
         if value is _MISSING:
             raise AttributeError(name)
         return value

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import confidence_level, invalid, mistyped
+from ..hints import hinted
 from ..records import Record
 from .raw import Reals
 
@@ -76,6 +77,7 @@ class Line(Record):
         return f"epsilon {self.epsilon:.6g} at delta {self.delta:g} ({formula})"
 
 
+@hinted
 def canonne_kamath_steinke(alphas: npt.ArrayLike, values: npt.ArrayLike, delta: float) -> Converted:
     """The least epsilon over the orders given, at one delta.
 
@@ -121,6 +123,7 @@ def canonne_kamath_steinke(alphas: npt.ArrayLike, values: npt.ArrayLike, delta: 
     return Converted(epsilon, None if math.isinf(epsilon) else float(a[i]), delta)
 
 
+@hinted
 def line(alphas: npt.ArrayLike, values: npt.ArrayLike, delta: float) -> Line:
     """The line above all divergences given that has the least epsilon.
 

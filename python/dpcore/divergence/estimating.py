@@ -4,34 +4,37 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from ..errors import mistyped
+from ..hints import hinted
 from ..streams import Rng
-from .points.points import points
+from .points.points import Scale, points
+from .points.replicates import Error
 from .record import Estimate
-from .request import KL_ONLY, METHODS, Request
+from .request import KL_ONLY, METHODS, Method, Request
 from .steps import estimated
 
 __all__ = ["METHODS", "kl", "renyi"]
 
 
+@hinted
 def renyi(
     y0: Any,
     y1: Any,
     *,
     alphas: Any = None,
     k: int = 20,
-    method: str = "auto",
-    error: str | None = "jackknife",
+    method: Method = "auto",
+    error: Error | None = "jackknife",
     counts0: Any = None,
     counts1: Any = None,
     groups0: Any = None,
     groups1: Any = None,
     decimals: int | None = None,
-    scale: str | None = None,
+    scale: Scale | None = None,
     certified: bool = False,
-    rows: str | None = None,
+    rows: Literal["independent"] | None = None,
     confidence: float = 0.95,
     rng: Rng = None,
     threads: int | None = None,
@@ -76,8 +79,8 @@ def renyi(
         y0: rows of the first sample, shape (n0, d) or (n0,); float32 and float64 are taken as
             they are, integers and booleans become float64.
         y1: rows of the second sample, shape (n1, d) or (n1,).
-        alphas: orders above 0 other than 1, ascending; None is 1.1^i up to 32, as far as the
-            method goes, and D_1. The KL divergence is always in `Estimate.kl`.
+        alphas: orders above 0, ascending; D_1 is the KL divergence, which is always in
+            `Estimate.kl`. None is 1.1^i up to 32, as far as the method goes, and D_1.
         k: neighbours, at least 1.
         method: one of `METHODS`.
         error: "jackknife" (20 groups of rows deleted in turn), "subsample" (half of the rows),
@@ -108,7 +111,7 @@ def renyi(
     Raises:
         TypeError: if an argument is of the wrong kind.
         ValueError: if rows are not finite or the sets differ in dimension; if a set is empty or k
-            exceeds it; if an order is not above 0, is 1, or lies beyond the method's limit
+            exceeds it; if an order is not above 0, or lies beyond the method's limit
             ("ball": min(n0, n1, k + 1)); if `certified` lacks `rows` or groups.
 
     Warns:
@@ -162,6 +165,7 @@ def renyi(
     return estimated(request)
 
 
+@hinted
 def kl(y0: Any, y1: Any, **options: Any) -> Estimate:
     """Estimate the Kullback-Leibler divergences between the laws of two samples.
 

@@ -6,7 +6,7 @@ import copy
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 
@@ -17,9 +17,10 @@ from .points.replicates import ERRORS, Labels, Plan, plan
 from .raw import Reals
 from .reliability.needed import to_see
 
-__all__ = ["KL_ONLY", "METHODS", "Request"]
+__all__ = ["KL_ONLY", "METHODS", "Method", "Request"]
 
-METHODS: Final = ("auto", "ball", "score", "poczos", "paper", "paper-literal")
+Method = Literal["auto", "ball", "score", "poczos", "paper", "paper-literal"]
+METHODS: Final[tuple[Method, ...]] = get_args(Method)
 """What `method=` may be."""
 
 KL_ONLY: Final = object()
@@ -97,7 +98,7 @@ class Request:
         if points.scale is None:
             # Coordinates that dwarf the others.
             for note in points.notes:
-                warnings.warn(note, stacklevel=4)
+                warnings.warn(note, stacklevel=5)
         method = _resolved(asked, points)
         if self.error is not None:
             choice("error", self.error, ERRORS)
@@ -150,7 +151,7 @@ def _neighbours(given: Any, points: Points) -> int:
     if k > distinct:
         warnings.warn(
             f"k = {k} exceeds the {distinct} distinct rows of a set: balls hold whole ties",
-            stacklevel=5,
+            stacklevel=6,
         )
     return k
 
@@ -165,7 +166,7 @@ def _warn_few(points: Points, k: int, fitted: bool) -> None:
             f", and {to_see(points.dim, k, fitted):,} for a fitted score of {points.dim:,} numbers "
             "to see half of one nat"
         )
-    warnings.warn(told, stacklevel=5)
+    warnings.warn(told, stacklevel=6)
 
 
 def _stated(rows: Any, points: Points, certified: bool) -> bool:
@@ -225,8 +226,6 @@ def _given(alphas: Any) -> Reals:
     wrong = wanted[~(np.isfinite(wanted) & (wanted > 0.0))]
     if len(wrong):
         raise invalid("alphas", "finite orders above 0", float(wrong[0]))
-    if (wanted == 1.0).any():
-        raise invalid("alphas", "other than 1 (D_1 is Estimate.kl, or kl())", 1.0)
     if (np.diff(wanted) <= 0.0).any():
         raise invalid("alphas", "strictly ascending", wanted.tolist())
     return wanted

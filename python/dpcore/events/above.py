@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import choice, invalid, mistyped, real
+from ..hints import hinted
 from ..records import Record
 from .counting import EventRecord, Score, Seen, count_nan, hits_of
 from .held import Held, Scores, host, kept, numpy_of, scored
 
 
+@hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Above(EventRecord, word="Above"):
     """The event "the score of the output is at or above the threshold", or below it.
@@ -43,7 +45,7 @@ class Above(EventRecord, word="Above"):
 
     score: Score
     threshold: float
-    side: str = "above"
+    side: Literal["above", "below"] = "above"
 
     def __post_init__(self) -> None:
         """Check the fields."""

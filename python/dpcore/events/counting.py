@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,24 @@ from .held import Held, Scores, host
 
 __all__ = ["Ballot", "Event", "EventRecord", "Score", "Seen", "count_nan", "happened", "hits_of"]
 
-Event = Callable[[npt.NDArray[Any]], npt.NDArray[np.bool_]]
+
+class Event(Protocol):
+    """What an audit counts: a function `outputs -> bools`.
+
+    Every event of `dpcore.events` is one, and so is any function of one's own.
+    """
+
+    def __call__(self, outputs: npt.NDArray[Any], /) -> npt.NDArray[np.bool_]:
+        """Whether the event happened, for each output.
+
+        Args:
+            outputs: outputs of a mechanism, shape `(size, ...)`.
+
+        Returns:
+            Bools, shape `(size,)`.
+        """
+
+
 Score = Callable[[npt.NDArray[Any]], npt.NDArray[np.float64]]
 """outputs -> one real number per output, higher where the output looks more like x."""
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import instance, integer, invalid, mistyped, vector
+from ..hints import hinted
 from ..records import Record, frozen_array
 from .counting import EventRecord, Seen
 from .held import Held, host
@@ -82,6 +83,7 @@ def _span(low: str | None, high: str | None) -> str:
     return f"y >= {low}" if high is None else f"{low} <= y < {high}"
 
 
+@hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class EveryCoordinate(EventRecord, word="EveryCoordinate"):
     """The event "every coordinate of every group lies in its group's set".

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..errors import choice, instance, invalid, mistyped, vector
-from ..records import Pair, frozen_array
+from ..errors import choice, invalid, mistyped, vector
+from ..hints import hinted
+from ..records import Pair, frozen_array, pair_of
 from .counting import Ballot, EventRecord, Seen, hits_of
 from .held import Held, at_least, host, kept
 
-__all__ = ["SIDES", "Vote"]
+__all__ = ["SIDES", "Side", "Vote"]
 
-SIDES = ("x_prime", "x")
+Side = Literal["x_prime", "x"]
+SIDES: Final[tuple[Side, ...]] = get_args(Side)
 """The inputs that a vote may point to."""
 
 
+@hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Vote(EventRecord, word="Vote"):
     """A majority vote over the entries of an output: does it look like x' or like x?
@@ -53,7 +56,7 @@ class Vote(EventRecord, word="Vote"):
 
     threshold: npt.NDArray[np.float64]
     towards: npt.NDArray[np.int8]
-    vote: str = "x_prime"
+    vote: Side = "x_prime"
 
     def __post_init__(self) -> None:
         """Freeze the arrays and check them."""
@@ -68,7 +71,7 @@ class Vote(EventRecord, word="Vote"):
         object.__setattr__(self, "towards", frozen_array(towards.astype(np.int8)))
 
     @classmethod
-    def between(cls, pair: Pair, vote: str = "x_prime") -> Vote:
+    def between(cls, pair: Pair | tuple[Any, Any], vote: Side = "x_prime") -> Vote:
         """The vote with its thresholds midway between the two inputs.
 
         The midpoint is ``x/2 + x'/2``: it cannot overflow, and halving is exact except for
@@ -86,7 +89,7 @@ class Vote(EventRecord, word="Vote"):
             ValueError: if the inputs are not of one equal dimension, are empty or not finite, or
                 agree in every entry.
         """
-        pair = instance("pair", pair, Pair)
+        pair = pair_of(pair)
         x, x_prime = vector("x", pair.x), vector("x_prime", pair.x_prime)
         if x.shape != x_prime.shape:
             raise invalid("pair", "two inputs of equal shape", (x.shape, x_prime.shape))

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import choice, flag, invalid
+from ..hints import hinted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -122,6 +123,7 @@ def _fields(name: str) -> Any:
     return inspect.signature(get(name).Config).parameters
 
 
+@hinted
 def reproduce(
     name: str,
     out: str | os.PathLike[str],

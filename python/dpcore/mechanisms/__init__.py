@@ -5,6 +5,7 @@ away in their last bits (Mironov 2012), and no generator here is a cryptographic
 """
 
 from ..streams import Rng
+from .callables import Mechanism
 from .native import LARGEST, Clip, Native, Primitive, Steps, declared, positive
 
 # isort: off
@@ -27,6 +28,7 @@ __all__ = [
     "Gaussian",
     "Identity",
     "Laplace",
+    "Mechanism",
     "Native",
     "Primitive",
     "RandomBits",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -15,15 +16,39 @@ from ..events.held import Held, numpy_of
 from .answers import outputs_of
 
 __all__ = [
+    "Mechanism",
+    "answers_once",
     "call",
     "generator",
     "makes_tensors",
+    "mechanism_of",
     "name_of",
     "one_by_one",
     "runs_on",
     "tensor_of",
     "torch_threads",
 ]
+
+
+class Mechanism(Protocol):
+    """What an audit draws from: a callable `(x, size, rng) -> outputs`.
+
+    Every noise and published system is one, and so is any function of one's own; `dpcore.repeat`
+    makes one of a function of one answer. It may carry `claim` (an epsilon), `delta`,
+    `default_pair(dim)` (the inputs to audit where none are given) and `thread_safe`.
+    """
+
+    def __call__(self, x: Any, size: int, rng: np.random.Generator, /) -> Any:
+        """Draw outputs on an input.
+
+        Args:
+            x: the input, any object.
+            size: number of outputs.
+            rng: the only source of randomness.
+
+        Returns:
+            An array of shape `(size, ...)`, or a list of `size` outputs of any kind.
+        """
 
 
 def generator(seed: int, purpose: int, side: int, block: int, *further: int) -> np.random.Generator:
@@ -40,6 +65,50 @@ def name_of(mechanism: Any) -> str:
     name = getattr(mechanism, "__qualname__", None) or type(mechanism).__qualname__
     module = getattr(mechanism, "__module__", None)
     return name if module in (None, "__main__", "builtins") else f"{module}.{name}"
+
+
+def mechanism_of(
+    given: Any, requirement: str = "a callable (x, size, rng) -> outputs"
+) -> Callable[..., Any]:
+    """Check that somebody's mechanism is an object that can be called, and return it.
+
+    Args:
+        given: the mechanism.
+        requirement: what a complaint asks for.
+
+    Raises:
+        TypeError: if it is a class, cannot be called, or is a function of one answer, of which
+            `dpcore.repeat` makes a mechanism.
+    """
+    if isinstance(given, type) or not callable(given):
+        raise mistyped("mechanism", requirement, given)
+    if answers_once(given):
+        requirement += ", which dpcore.repeat makes of a function of one answer"
+        raise mistyped("mechanism", requirement, given)
+    found: Callable[..., Any] = given
+    return found
+
+
+def answers_once(function: Callable[..., Any]) -> bool:
+    """Whether a function takes `(x)` or `(x, rng)`, and not `(x, size, rng)`.
+
+    Example:
+        >>> answers_once(lambda x, rng: x), answers_once(lambda x, size, rng: x)
+        (True, False)
+    """
+    # Of other objects, and through decorators, signatures are not always those of the call.
+    if not inspect.isfunction(function) and not inspect.ismethod(function):
+        return False
+    signature = inspect.signature(function, follow_wrapped=False)
+
+    def takes(*given: int, **named: int) -> bool:
+        try:
+            signature.bind(*given, **named)
+        except TypeError:
+            return False
+        return True
+
+    return not takes(0, 1, 2) and (takes(0) or takes(0, 1) or takes(0, rng=1))
 
 
 def call(

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
 
 from ..errors import choice
+from ..hints import hinted
 from .exponential import log_tails
 from .laws import LN2, Law, Logs, Tails, log_complement, not_negative, unbounded
 from .native import Primitive, positive, with_law
 
-__all__ = ["DPTextNoise"]
+__all__ = ["DPTextNoise", "Undefined"]
+
+Undefined = Literal["zero", "resample", "keep"]
+"""What becomes of a draw that the formula leaves undefined."""
 
 
 def _log_votes(noise: DPTextNoise, a: Logs, up: bool) -> Tails:
@@ -31,6 +36,7 @@ def _log_votes(noise: DPTextNoise, a: Logs, up: bool) -> Tails:
     )
 
 
+@hinted
 @with_law(
     Law(
         log_votes=_log_votes,
@@ -68,9 +74,9 @@ class DPTextNoise(Primitive):
     """
 
     scale: float
-    nan: str = "zero"
+    nan: Undefined = "zero"
 
     def __post_init__(self) -> None:
         """Check the fields."""
         object.__setattr__(self, "scale", positive("scale", self.scale))
-        choice("nan", self.nan, ("zero", "resample", "keep"))
+        choice("nan", self.nan, get_args(Undefined))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..hints import hinted
 from .laws import Law, Logs, Tails, log_complement, not_negative, unbounded
 from .native import Primitive, positive, with_law
 
@@ -19,6 +20,7 @@ def log_tails(scale: float, a: Logs, up: bool) -> Tails:
     return (above, below) if up else (below, above)
 
 
+@hinted
 @with_law(
     Law(
         log_votes=lambda noise, a, up: log_tails(noise.scale, a, up),

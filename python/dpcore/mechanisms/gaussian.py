@@ -7,6 +7,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
+from ..hints import hinted
 from .laws import Cost, Law, Logs, Tails, everywhere
 from .native import Primitive, positive, with_law
 
@@ -35,6 +36,7 @@ def _cost(noise: Gaussian, apart: float) -> Cost:
     return Cost(math.inf, reason, mu)
 
 
+@hinted
 @with_law(Law(log_votes=_log_votes, support=everywhere, cost=_cost, norm="l2"))
 @dataclass(frozen=True, slots=True, repr=False)
 class Gaussian(Primitive):

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
 
 from ..errors import choice
+from ..hints import hinted
 from .laws import LN2, Law, Logs, Tails, everywhere, over_scale
 from .native import Primitive, positive, with_law
 
-__all__ = ["Laplace"]
+__all__ = ["Laplace", "Variant"]
+
+Variant = Literal["two_branch", "sign", "centred"]
+"""The formulas of the uniform draw."""
 
 
 def _log_votes(noise: Laplace, a: Logs, up: bool) -> Tails:
@@ -22,6 +27,7 @@ def _log_votes(noise: Laplace, a: Logs, up: bool) -> Tails:
     return (above, below) if up else (below, above)
 
 
+@hinted
 @with_law(
     Law(
         log_votes=_log_votes,
@@ -55,9 +61,9 @@ class Laplace(Primitive):
     """
 
     scale: float
-    variant: str = "two_branch"
+    variant: Variant = "two_branch"
 
     def __post_init__(self) -> None:
         """Check the fields."""
         object.__setattr__(self, "scale", positive("scale", self.scale))
-        choice("variant", self.variant, ("two_branch", "sign", "centred"))
+        choice("variant", self.variant, get_args(Variant))

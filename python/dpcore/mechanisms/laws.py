@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..pairs.norms import Norm
 from ..records import Shown
 
 __all__ = [
@@ -85,7 +86,7 @@ class Law(Shown):
     log_votes: Callable[[Any, Logs, bool], Tails] | None = None
     support: Callable[[Any], tuple[float, float]] | None = None
     cost: Callable[[Any, float], Cost] | None = None
-    norm: str = "l1"
+    norm: Norm = "l1"
     blind: bool = False
 
 

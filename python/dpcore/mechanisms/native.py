@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -134,7 +134,7 @@ class Clip(Shown):
         Clip(norm='l2', radius=1.0)
     """
 
-    norm: str
+    norm: Literal["l1", "l2"]
     radius: float
 
     def __post_init__(self) -> None:

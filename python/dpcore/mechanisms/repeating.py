@@ -10,20 +10,24 @@ import inspect
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import choice, flag, invalid, mistyped
+from ..hints import hinted
 from ..progress import beats
 from ..records import Shown
 from ..streams.generators import seeded_globals
 from .answers import objects
 
-__all__ = ["SEEDED", "Raised", "Repeated", "is_shared", "name_of", "repeat", "stack", "symbols"]
+__all__ = [
+    "SEEDED", "Raised", "Repeated", "Seeded", "is_shared", "name_of", "repeat", "stack", "symbols",
+]  # fmt: skip
 
-SEEDED = ("rng", "global", "own")
+Seeded = Literal["rng", "global", "own"]
+SEEDED: Final[tuple[Seeded, ...]] = get_args(Seeded)
 
 _NUMBERS = (bool, int, float, complex, np.number, np.bool_)
 
@@ -126,10 +130,11 @@ class Repeated(Shown):
         return answers
 
 
+@hinted
 def repeat(
     fn: Callable[..., Any],
     *,
-    seeded: str | None = None,
+    seeded: Seeded | None = None,
     catch: type[Exception] | Sequence[type[Exception]] = (),
     thread_safe: bool = False,
 ) -> Repeated:

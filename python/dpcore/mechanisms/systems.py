@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from ..errors import real
 from ..pairs import dimension, distance
+from ..pairs.norms import Norm
 from ..records import Pair
 from .laplace import Laplace
 from .native import LARGEST, Clip, Native, Steps, positive
@@ -23,7 +24,7 @@ def noise_scale(formula: str, numerator: float, epsilon: float) -> float:
     return real(name, numerator / epsilon, low=0.0, high=LARGEST, open_low=True)
 
 
-def _level(norm: str, radius: float, dim: int, share: float) -> float:
+def _level(norm: Norm, radius: float, dim: int, share: float) -> float:
     """The entry of a constant vector whose norm is the radius or one rounding below.
 
     Never above: a clip would then change the very input that was chosen to lie on its ball.
@@ -108,7 +109,7 @@ class Clipped(System):
     clip: float = 1.0
 
     norm: ClassVar[str | None] = None
-    ball: ClassVar[str] = "l2"
+    ball: ClassVar[Literal["l1", "l2"]] = "l2"
 
     @property
     def sensitivity(self) -> float:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import invalid, real
+from ..hints import hinted
 from .laws import Law, Logs, Tails, unbounded
 from .native import LARGEST, Primitive, with_law
 
@@ -23,6 +24,7 @@ def _log_votes(noise: Uniform, a: Logs, up: bool) -> Tails:
     return (log_above, log_below) if up else (log_below, log_above)
 
 
+@hinted
 @with_law(
     Law(
         log_votes=_log_votes,

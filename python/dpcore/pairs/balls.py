@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import mistyped, real
+from ..hints import hinted
 from ..records import Pair, Record
 from .domains import SLACK, Bounded, Domain
-from .norms import distance
+from .norms import Norm, distance
 from .usual import patterns
 
 __all__ = ["L1", "L2", "Floats", "Linf"]
@@ -36,7 +37,7 @@ class _Ball(Record):
 
     radius: float = 1.0
 
-    norm: ClassVar[str]
+    norm: ClassVar[Norm]
 
     def __post_init__(self) -> None:
         """Check the radius."""
@@ -136,6 +137,7 @@ class _Ball(Record):
         return pair
 
 
+@hinted
 class L1(_Ball, word="L1"):
     """Neighbours at most `radius` apart in the sum of absolute differences.
 
@@ -161,6 +163,7 @@ class L1(_Ball, word="L1"):
     norm = "l1"
 
 
+@hinted
 class L2(_Ball, word="L2"):
     """Neighbours at most `radius` apart in the Euclidean distance.
 
@@ -184,6 +187,7 @@ class L2(_Ball, word="L2"):
     norm = "l2"
 
 
+@hinted
 class Linf(_Ball, word="Linf"):
     """Neighbours that differ by at most `radius` in every entry.
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..errors import instance, invalid, mistyped
+from ..hints import hinted
 from ..records import Pair, Record
 from .comparing import added_or_removed, records, replaced, same
 from .domains import Domain
@@ -17,6 +18,7 @@ from .norms import dimension
 __all__ = ["AddRemove", "Records", "Replace", "key"]
 
 
+@hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Records(Record, word="Records"):
     """The datasets of a fixed number of records, each one of a few values.
@@ -135,6 +137,7 @@ class _Change(Record):
         return x[int(rng.integers(len(x)))]
 
 
+@hinted
 class Replace(_Change, word="Replace"):
     """Neighbours that have the same number of records and differ in one of them.
 
@@ -183,6 +186,7 @@ class Replace(_Change, word="Replace"):
         return _put(x, place, record)
 
 
+@hinted
 class AddRemove(_Change, word="AddRemove"):
     """Neighbours of which one has one record more, at any place; the others in the same order.
 

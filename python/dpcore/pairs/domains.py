@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import flag, instance, invalid, mistyped, real, vector
+from ..hints import hinted
 from ..records import Pair, Record
 from .norms import dimension
 
@@ -88,6 +89,7 @@ def neighbour_of(value: Any) -> Neighbour:
     return relation
 
 
+@hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Box(Record, word="Box"):
     """The vectors whose entries lie between two numbers.

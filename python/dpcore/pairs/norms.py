@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Final, Literal, get_args
 
-from ..errors import choice, instance, integer, invalid, mistyped
-from ..records import Pair
+from ..errors import choice, integer, invalid, mistyped
+from ..hints import hinted
+from ..records import Pair, pair_of
 from .comparing import added_or_removed, gaps, numbers, records, replaced
 
-__all__ = ["NORMS", "dimension", "distance", "distances"]
+__all__ = ["NORMS", "Norm", "dimension", "distance", "distances"]
 
-NORMS = ("l1", "l2", "linf")
+Norm = Literal["l1", "l2", "linf"]
+NORMS: Final[tuple[Norm, ...]] = get_args(Norm)
 """The norms in which distances are measured."""
 
 _DIM_END = 2**60
 
 
+@hinted
 def dimension(dim: int) -> int:
     """Check the number of entries of a vector of float64: at least 1, below 2**60."""
     dim = integer("dim", dim, 1)
@@ -25,7 +28,8 @@ def dimension(dim: int) -> int:
     return dim
 
 
-def distance(pair: Pair, norm: str) -> float:
+@hinted
+def distance(pair: Pair | tuple[Any, Any], norm: Norm) -> float:
     """The norm of x' - x, summed without loss and without overflow on the way.
 
     Args:
@@ -45,7 +49,7 @@ def distance(pair: Pair, norm: str) -> float:
         (4.0, 2.0)
     """
     choice("norm", norm, NORMS)
-    pair = instance("pair", pair, Pair)
+    pair = pair_of(pair)
     x, x_prime = numbers(pair.x), numbers(pair.x_prime)
     if x is None or x_prime is None:
         name, value = ("x", pair.x) if x is None else ("x_prime", pair.x_prime)
@@ -64,7 +68,8 @@ def distance(pair: Pair, norm: str) -> float:
         return math.inf
 
 
-def distances(pair: Pair) -> dict[str, Any]:
+@hinted
+def distances(pair: Pair | tuple[Any, Any]) -> dict[str, Any]:
     """How far apart two inputs are, by every measure that fits them.
 
     Args:
@@ -86,7 +91,7 @@ def distances(pair: Pair) -> dict[str, Any]:
         >>> distances(Pair("a good film", "a film"))
         {'unit': 'word', 'size': 3, 'size_prime': 2, 'added_or_removed': 1}
     """
-    pair = instance("pair", pair, Pair)
+    pair = pair_of(pair)
     x, x_prime = numbers(pair.x), numbers(pair.x_prime)
     if x is None or x_prime is None or x.shape != x_prime.shape:
         return _of_records(pair)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import count, flag, instance, integer, invalid, mistyped, real
+from ..hints import hinted
 from ..records import Pair, Record
 from .datasets import key
 from .domains import Domain, Neighbour, domain_of, neighbour_of
@@ -24,6 +25,7 @@ _TRIES = 20
 """Moves, or draws, for each pair wanted, before a search takes the domain for used up."""
 
 
+@hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Search(Record, word="Search"):
     """A plan: where to look for pairs, in how many rounds, with how many draws in all.
@@ -176,6 +178,7 @@ class Searched(Record, word="Searched"):
         flag("ended", self.ended)
 
 
+@hinted
 def search(
     domain: Domain,
     neighbour: Neighbour,
@@ -225,6 +228,7 @@ def search(
     return Search(domain, neighbour, rounds, count("budget", budget), candidates, seconds)
 
 
+@hinted
 def drive(plan: Search, evaluate: Callable[[Pair, int], float], rng: np.random.Generator) -> Pair:
     """Run a search: evaluate the pairs of every round, keep the better half, propose new ones.
 
@@ -254,6 +258,7 @@ def drive(plan: Search, evaluate: Callable[[Pair, int], float], rng: np.random.G
     return explore(plan, evaluate, rng)[0]
 
 
+@hinted
 def explore(
     plan: Search,
     evaluate: Callable[[Pair, int], float],

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Final, Literal, get_args
+
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import choice
+from ..hints import hinted
 from ..records import Pair
 from .norms import dimension
 
-__all__ = ["WHICH", "Floats", "patterns", "zeros_ones"]
+__all__ = ["WHICH", "Floats", "Which", "patterns", "zeros_ones"]
 
 Floats = npt.NDArray[np.float64]
 
-WHICH = ("one", "all")
+Which = Literal["one", "all"]
+WHICH: Final[tuple[Which, ...]] = get_args(Which)
 """Which entries `patterns` changes: one, or all of them."""
 
 
+@hinted
 def zeros_ones(dim: int) -> Pair:
     """The pair of the reconstruction attack: all zeros against all ones.
 
@@ -41,7 +46,8 @@ def zeros_ones(dim: int) -> Pair:
     return Pair(np.zeros(dim), np.ones(dim))
 
 
-def patterns(dim: int, which: str) -> tuple[Pair, ...]:
+@hinted
+def patterns(dim: int, which: Which) -> tuple[Pair, ...]:
     """The pairs of query answers that the literature tries, each in one order only.
 
     From (1, ..., 1): the first entry one up or one down (`which="one"`, at L1 distance 1); and

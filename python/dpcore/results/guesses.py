@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from ..bounds import BOUNDS as OF_DRAWS
 from ..bounds import ONE_RUN
@@ -18,6 +18,10 @@ ROWS: Final = {
     "out by its own fair coin",
 }
 """What can be said about the rows, and what it means."""
+
+Rows = Literal["independent", "one_run"]
+RecordedBound = Literal["clopper_pearson", "exact", "one_run", "one_run_fdp"]
+"""The names of all bounds of recorded outputs, as a type."""
 
 BOUNDS: Final[Mapping[str, Mapping[str, Callable[..., float]]]] = {
     "independent": {name: of for name, of in OF_DRAWS.items() if declared(of).recorded},

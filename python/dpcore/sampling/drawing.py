@@ -8,11 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import mistyped
+from ..hints import hinted
 from ..mechanisms.native import Native, fill
 from ..published import is_native
 from ..streams import Rng
 
 
+@hinted
 def sample(
     mech: Native,
     x: npt.ArrayLike,

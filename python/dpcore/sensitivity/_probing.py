@@ -14,6 +14,7 @@ import numpy.typing as npt
 from ..errors import invalid, masked, mistyped, show
 from ..mechanisms.repeating import name_of
 from ..pairs import distance
+from ..pairs.norms import Norm
 from ..records import Pair
 from ._rows import Floats, lengths
 
@@ -44,7 +45,7 @@ class Probe:
     """Calls f, keeps the budget, and remembers the pair with the largest distance of outputs."""
 
     def __init__(
-        self, f: Callable[..., Any], norm: str, rows: bool, trials: int, catch: Catch = ()
+        self, f: Callable[..., Any], norm: Norm, rows: bool, trials: int, catch: Catch = ()
     ) -> None:
         self.name = name_of(f)
         self.norm = norm

@@ -9,11 +9,14 @@ from typing import Any, Final
 import numpy as np
 
 from ..errors import flag, integer, real, show
+from ..hints import hinted
 from ..pairs import Domain, Neighbour
+from ..pairs.norms import Norm
 from ..records import Pair
 from ..streams import Rng
 from ._probing import Catch, Inputs, Probe
 from ._searching import Space
+from .closed_forms import Sensitivity, in_norm
 from .refuting import SLACK, probe_of, refute, space_of
 
 __all__ = ["SensitivityError", "assert_sensitivity", "members_of", "pairs_of"]
@@ -55,10 +58,11 @@ class SensitivityError(AssertionError):
         return type(self), (self.args[0], self.pair, self.attained, self.bound)
 
 
+@hinted
 def assert_sensitivity(
     f: Callable[..., Any],
-    bound: float,
-    norm: str,
+    bound: float | Sensitivity,
+    norm: Norm,
     domain: Domain,
     *,
     neighbour: Neighbour | None = None,
@@ -107,7 +111,7 @@ def assert_sensitivity(
         dpcore.sensitivity.asserting.SensitivityError: numpy.mean must have an l1 sensitivity of
         at most 0.25, got 0.5 on x = [0, 0, 0, 0], x' = [0, 0, 1, 1]
     """
-    bound = real("bound", bound, low=0.0)
+    bound = real("bound", in_norm("bound", bound, norm), low=0.0)
     max_examples = integer("max_examples", max_examples, 1)
     flag("derandomize", derandomize)
     _hypothesis()
@@ -128,6 +132,7 @@ def assert_sensitivity(
         _fail(probe(), min(smaller, key=_size), bound)
 
 
+@hinted
 def members_of(domain: Domain) -> Any:
     """A hypothesis strategy for the members of a domain, which shrinks to simple ones.
 
@@ -150,6 +155,7 @@ def members_of(domain: Domain) -> Any:
     return _members(space_of(domain, None, False))
 
 
+@hinted
 def pairs_of(domain: Domain, neighbour: Neighbour | None = None) -> Any:
     """A hypothesis strategy for pairs of neighbours, which shrinks to simple ones.
 

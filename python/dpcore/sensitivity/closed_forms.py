@@ -5,22 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 
 from ..errors import choice, instance, invalid, mistyped, real
+from ..hints import hinted
 from ..pairs import NORMS, Box, distance
 from ..pairs.domains import domain_of
+from ..pairs.norms import Norm
 from ..records import Pair, Record
 from ._rows import Floats
 from ._sets import unit
 from .domains import Ball, MinMaxRows, OneHot, Simplex, Sphere
 from .histograms import Histogram
 
-__all__ = ["AGAINST", "Sensitivity", "sensitivity", "show_pair"]
+__all__ = ["AGAINST", "Against", "Sensitivity", "sensitivity", "show_pair"]
 
-AGAINST: Final = ("another", "absent")
+Against = Literal["another", "absent"]
+AGAINST: Final[tuple[Against, ...]] = get_args(Against)
 """What the second input of a pair is: another row, or none, which counts as zeros."""
 
 _SLACK: Final = 1e-12
@@ -56,9 +59,9 @@ class Sensitivity(Record, word="Sensitivity"):
 
     value: float
     pair: Pair
-    norm: str
+    norm: Norm
     domain: Any
-    against: str = "another"
+    against: Against = "another"
 
     def __post_init__(self) -> None:
         """Check that the pair is one of members, and that it attains the value."""
@@ -97,7 +100,8 @@ def _shown(x: Floats) -> str:
     return " ".join(text.split())
 
 
-def sensitivity(domain: Any, norm: str, *, against: str = "another") -> Sensitivity:
+@hinted
+def sensitivity(domain: Any, norm: Norm, *, against: Against = "another") -> Sensitivity:
     """The sensitivity of releasing a member of a domain, and a pair that attains it.
 
     The largest norm of x - x' over all pairs of members, since any two are neighbours (for
@@ -165,22 +169,22 @@ def sensitivity(domain: Any, norm: str, *, against: str = "another") -> Sensitiv
     return Sensitivity(value, Pair(x, x_prime), norm, domain, against)
 
 
-def _length_of_ones(dim: int, norm: str) -> float:
+def _length_of_ones(dim: int, norm: Norm) -> float:
     return {"l1": float(dim), "l2": math.sqrt(dim), "linf": 1.0}[norm]
 
 
-def _box(domain: Box, norm: str) -> _Form:
+def _box(domain: Box, norm: Norm) -> _Form:
     width = domain.high - domain.low
     low, high = np.full(domain.dim, domain.low), np.full(domain.dim, domain.high)
     return width * _length_of_ones(domain.dim, norm), low, high
 
 
-def _min_max_rows(domain: MinMaxRows, norm: str) -> _Form:
+def _min_max_rows(domain: MinMaxRows, norm: Norm) -> _Form:
     x = unit(domain.dim)
     return _length_of_ones(domain.dim, norm), x, 1.0 - x
 
 
-def _ball(domain: Ball, norm: str) -> _Form:
+def _ball(domain: Ball, norm: Norm) -> _Form:
     """Opposite ends of the ball, along one axis or along the diagonal.
 
     Hoelder: on the unit p-ball the q-norm is at most d^(1/q - 1/p), attained by the diagonal, if
@@ -196,24 +200,42 @@ def _ball(domain: Ball, norm: str) -> _Form:
     return 2.0 * domain.radius * share, x, -x
 
 
-def _sphere(domain: Sphere, norm: str) -> _Form:
+def _sphere(domain: Sphere, norm: Norm) -> _Form:
     # Both ends of the ball lie on its surface.
     return _ball(Ball(domain.norm, 1.0, domain.dim), norm)
 
 
-def _two_units(domain: Simplex | OneHot | Histogram, norm: str) -> _Form:
+def _two_units(domain: Simplex | OneHot | Histogram, norm: Norm) -> _Form:
     """All of it in one entry against all of it in another; with one entry nothing can differ."""
     x, x_prime = unit(domain.dim), unit(domain.dim, domain.dim - 1)
     return (_length_of_ones(2, norm) if domain.dim > 1 else 0.0), x, x_prime
 
 
-def _histogram(domain: Histogram, norm: str) -> _Form:
+def _histogram(domain: Histogram, norm: Norm) -> _Form:
     if domain.neighbours == "replace":
         return _two_units(domain, norm)
     return 1.0, unit(domain.dim), np.zeros(domain.dim)
 
 
-_FORMS: Final[dict[type, Callable[[Any, str], _Form]]] = {
+def in_norm(name: str, given: float | Sensitivity, norm: Norm) -> float:
+    """A sensitivity as a number, which a `Sensitivity` in that norm is, too.
+
+    Raises:
+        ValueError: if it is one in another norm.
+
+    Example:
+        >>> from dpcore.sensitivity import Ball
+        >>> in_norm("sensitivity", sensitivity(Ball("l1", 1.0, 3), "l1"), "l1")
+        2.0
+    """
+    if not isinstance(given, Sensitivity):
+        return given
+    if given.norm != norm:
+        raise invalid(name, f"a sensitivity in {norm}", f"one in {given.norm}")
+    return given.value
+
+
+_FORMS: Final[dict[type, Callable[[Any, Norm], _Form]]] = {
     Box: _box,
     MinMaxRows: _min_max_rows,
     Ball: _ball,

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ..errors import instance, invalid, message, mistyped, real
+from ..hints import hinted
 from ..mechanisms import LARGEST, positive
 from ..pairs import dimension
 from ..pairs.domains import domain_of
+from ..pairs.norms import Norm
 from ..records import Record
 from .closed_forms import Sensitivity, sensitivity, show_pair
 
@@ -72,7 +74,8 @@ class Declaration(Record, word="Declaration"):
         return f"{shown}; the declared one is too {'small' if self.too_small else 'large'}"
 
 
-def declaration(declared: float, transform: Any, norm: str, dim: int | None = None) -> Declaration:
+@hinted
+def declaration(declared: float, transform: Any, norm: Norm, dim: int | None = None) -> Declaration:
     """Compare a declared sensitivity with the closed form; nothing is raised if they differ.
 
     Args:
@@ -98,6 +101,7 @@ def declaration(declared: float, transform: Any, norm: str, dim: int | None = No
     return Declaration(declared, sensitivity(_domain(transform, dim), norm))
 
 
+@hinted
 def laplace_scale(
     epsilon: float, transform: Any, dim: int | None = None, *, declared: float | None = None
 ) -> float:

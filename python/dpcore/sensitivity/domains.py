@@ -8,14 +8,17 @@ from typing import ClassVar
 import numpy as np
 
 from ..errors import choice, invalid
+from ..hints import hinted
 from ..mechanisms import positive
 from ..pairs import NORMS, dimension
+from ..pairs.norms import Norm
 from ._rows import Floats, length, normalised, shrunk
 from ._sets import Members, unit
 
 __all__ = ["Ball", "MinMaxRows", "OneHot", "Simplex", "Sphere"]
 
 
+@hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class MinMaxRows(Members, word="MinMaxRows"):
     """The vectors whose smallest entry is 0 and whose largest is 1: what min-max scaling gives.
@@ -65,6 +68,7 @@ class MinMaxRows(Members, word="MinMaxRows"):
         return nearest
 
 
+@hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Ball(Members, word="Ball"):
     """The vectors whose norm is at most a radius.
@@ -90,7 +94,7 @@ class Ball(Members, word="Ball"):
         array([ 0.6, -0.8])
     """
 
-    norm: str
+    norm: Norm
     radius: float
     dim: int
 
@@ -114,6 +118,7 @@ class Ball(Members, word="Ball"):
         return np.asarray(shrunk(x[np.newaxis], self.norm, self.radius)[0])
 
 
+@hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Sphere(Members, word="Sphere"):
     """The vectors of norm 1: what normalising gives.
@@ -134,7 +139,7 @@ class Sphere(Members, word="Sphere"):
     """
 
     dim: int
-    norm: str = "l2"
+    norm: Norm = "l2"
 
     rounding: ClassVar[float] = 1e-12
     """Hardly a vector of floats has norm 1 exactly."""
@@ -158,6 +163,7 @@ class Sphere(Members, word="Sphere"):
         return np.asarray(normalised(x[np.newaxis], self.norm)[0])
 
 
+@hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Simplex(Members, word="Simplex"):
     """The probability vectors: entries at least 0 whose sum is 1.
@@ -206,6 +212,7 @@ class Simplex(Members, word="Simplex"):
         return np.asarray(nearest / nearest.sum())
 
 
+@hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OneHot(Members, word="OneHot"):
     """The vectors with a single 1 and zeros elsewhere: one category, or one word.
@@ -238,7 +245,7 @@ class OneHot(Members, word="OneHot"):
         return unit(self.dim, int(np.argmax(x)))
 
 
-def _direction(norm: str, dim: int, rng: np.random.Generator) -> Floats:
+def _direction(norm: Norm, dim: int, rng: np.random.Generator) -> Floats:
     """A random vector of norm 1: the law that makes `Ball.draw` uniform."""
     while True:
         if norm == "l2":

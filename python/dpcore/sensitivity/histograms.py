@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 
 from ..errors import choice, instance, invalid, vector
+from ..hints import hinted
 from ..pairs import dimension
 from ._rows import Floats
 from ._sets import Members, unit
 
-__all__ = ["NEIGHBOURS", "Histogram"]
+__all__ = ["NEIGHBOURS", "Histogram", "Neighbours"]
 
-NEIGHBOURS: Final = ("replace", "add_remove")
+Neighbours = Literal["replace", "add_remove"]
+NEIGHBOURS: Final[tuple[Neighbours, ...]] = get_args(Neighbours)
 """How the data of two neighbouring histograms differ."""
 
 _LARGEST_COUNT: Final = 2.0**53
 """Beyond it a float no longer tells a count from the next one."""
 
 
+@hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Histogram(Members, word="Histogram"):
     """Counts of records in bins; two of them are neighbours if their data differ in one record.
@@ -46,7 +49,7 @@ class Histogram(Members, word="Histogram"):
     """
 
     dim: int
-    neighbours: str = "replace"
+    neighbours: Neighbours = "replace"
 
     def __post_init__(self) -> None:
         """Check the fields."""

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 
 from ..errors import choice, count, flag, invalid, mistyped, real
+from ..hints import hinted
 from ..pairs import NORMS, Domain, Neighbour
 from ..pairs.domains import domain_of, neighbour_of
+from ..pairs.norms import Norm
 from ..progress import interrupted_again
 from ..records import Pair, Record
 from ..streams import Rng, seed_of
 from ._optimising import ModuleCalls, torch_module, try_scipy, try_torch
 from ._probing import Catch, Done, Inputs, Probe
 from ._searching import OneRecord, Space, climb, try_extremes, try_pairs, try_random
+from .closed_forms import Sensitivity, in_norm
 
-__all__ = ["METHODS", "SLACK", "Refutation", "probe_of", "refute", "space_of"]
+__all__ = ["METHODS", "SLACK", "Method", "Refutation", "probe_of", "refute", "space_of"]
 
-METHODS: Final = ("witness", "extremes", "random", "ascent", "torch", "scipy")
+Method = Literal["witness", "extremes", "random", "ascent", "torch", "scipy"]
+METHODS: Final[tuple[Method, ...]] = get_args(Method)
 """The parts of a search, in their order."""
 
 SLACK: Final = 1e-9
@@ -50,7 +54,7 @@ class Refutation(Record, word="Refutation"):
     """
 
     f: str
-    norm: str
+    norm: Norm
     domain: Any
     claimed: float
     attained: float
@@ -79,17 +83,18 @@ class Refutation(Record, word="Refutation"):
         )
 
 
+@hinted
 def refute(
     f: Callable[..., Any],
-    claimed: float,
-    norm: str,
+    claimed: float | Sensitivity,
+    norm: Norm,
     domain: Domain,
     *,
     neighbour: Neighbour | None = None,
     rows: bool = False,
     trials: int | float | str = 10_000,
     rng: Rng = None,
-    methods: Sequence[str] | None = None,
+    methods: Sequence[Method] | None = None,
     stop_when_refuted: bool = False,
     catch: Catch = (),
 ) -> Refutation:
@@ -141,7 +146,7 @@ def refute(
         >>> found.refuted, round(found.attained, 6)
         (True, 80.0)
     """
-    claimed = real("claimed", claimed, low=0.0)
+    claimed = real("claimed", in_norm("claimed", claimed, norm), low=0.0)
     trials = count("trials", trials)
     if trials < _FEWEST:
         raise invalid("trials", f"a whole number at least {_FEWEST}", trials)
@@ -173,7 +178,7 @@ def space_of(domain: Any, neighbour: Any, rows: Any) -> Space:
     return Space(domain, neighbour_of(neighbour))
 
 
-def probe_of(f: Any, norm: str, rows: bool, trials: int, catch: Any) -> Probe:
+def probe_of(f: Any, norm: Norm, rows: bool, trials: int, catch: Any) -> Probe:
     """What calls and counts f, the arguments checked."""
     if not callable(f):
         raise mistyped("f", "a callable x -> number or array", f)
@@ -240,7 +245,7 @@ def _best(probe: Probe, space: Space) -> Inputs:
     return probe.best[1:3]
 
 
-def _witnesses(space: Space, f: Any, norm: str) -> list[Inputs]:
+def _witnesses(space: Space, f: Any, norm: Norm) -> list[Inputs]:
     """Pairs that are farthest apart in the domain, and in the range of an f that knows its own."""
     from .closed_forms import sensitivity
 

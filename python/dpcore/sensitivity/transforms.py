@@ -8,8 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import choice
+from ..hints import hinted
 from ..mechanisms import positive
 from ..pairs import NORMS
+from ..pairs.norms import Norm
 from ..records import Record
 from ._rows import Floats, normalised, refuse, rows_of, shrunk
 from .domains import Ball, MinMaxRows, Sphere
@@ -17,6 +19,7 @@ from .domains import Ball, MinMaxRows, Sphere
 __all__ = ["Clip", "MinMax", "Normalise"]
 
 
+@hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Clip(Record, word="Clip"):
     """Shrink rows onto a ball: ``x min(1, radius / norm(x))``.
@@ -43,7 +46,7 @@ class Clip(Record, word="Clip"):
         Ball(norm='l2', radius=1.0, dim=2)
     """
 
-    norm: str
+    norm: Norm
     radius: float
 
     def __post_init__(self) -> None:
@@ -71,6 +74,7 @@ class Clip(Record, word="Clip"):
         return Ball(self.norm, self.radius, dim)
 
 
+@hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class MinMax(Record, word="MinMax"):
     """Shift and scale each row to smallest entry 0 and largest 1: ``(x - min) / (max - min)``.
@@ -114,6 +118,7 @@ class MinMax(Record, word="MinMax"):
         return MinMaxRows(dim)
 
 
+@hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Normalise(Record, word="Normalise"):
     """Divide each row by its norm: ``x / norm(x)``.
@@ -132,7 +137,7 @@ class Normalise(Record, word="Normalise"):
         Sphere(dim=2, norm='l2')
     """
 
-    norm: str = "l2"
+    norm: Norm = "l2"
 
     def __post_init__(self) -> None:
         """Check the norm."""

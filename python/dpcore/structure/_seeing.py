@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ..adapters import TorchModule, adapt
 from ..errors import invalid, mistyped, numeric
-from ..mechanisms.callables import call, generator, name_of
+from ..mechanisms.callables import call, generator, mechanism_of, name_of
 from ..mechanisms.native import Native, law_of
 from ..published import is_native
 from ..streams import SAMPLE
@@ -133,10 +133,8 @@ class Layer:
     def __init__(self, mechanism: Any, seed: int, clean: Clean) -> None:
         """Find the adapter."""
         found = mechanism if is_native(mechanism) else adapt(mechanism)
-        self.mechanism = mechanism if found is None else found
-        if not callable(self.mechanism):
-            requirement = "a native mechanism, a callable (x, size, rng) or an adapted object"
-            raise mistyped("mechanism", requirement, mechanism)
+        requirement = "a native mechanism, a callable (x, size, rng) or an adapted object"
+        self.mechanism = mechanism_of(mechanism if found is None else found, requirement)
         self.name = repr(mechanism) if is_native(mechanism) else name_of(self.mechanism)
         self.seed = seed
         self._clean = clean

@@ -18,7 +18,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..adapters import TorchModule, TorchNoise
-from ..errors import confidence_level, integer, invalid, real
+from ..errors import confidence_level, integer, invalid, real, whole
+from ..hints import hinted
 from ..mechanisms.callables import call
 from ..mechanisms.repeating import Repeated, stack
 from ..records import Pair
@@ -34,6 +35,7 @@ _LONGEST = 1e6
 """Seconds; what the system waits for has an end."""
 
 
+@hinted
 def fork_reuse(
     mechanism: Any,
     x: Any = None,
@@ -94,7 +96,7 @@ def fork_reuse(
 
         prints "fork: FLAGGED: the noise comes again: parent and child 1 share 256 of 256 rows".
     """
-    draws, children = integer("draws", draws, 16), integer("children", children, 1)
+    draws, children = integer("draws", whole(draws), 16), integer("children", children, 1)
     timeout = real("timeout", timeout, low=0.0, high=_LONGEST, open_low=True)
     false_alarm = confidence_level(false_alarm, "false_alarm")
     layer = Layer(mechanism, seed_of(rng), None)

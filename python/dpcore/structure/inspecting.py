@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from ..errors import choice, confidence_level, integer, invalid, mistyped
+from ..errors import choice, confidence_level, integer, invalid, mistyped, whole
+from ..hints import hinted
 from ..streams import Rng, seed_of
 from . import _comparing, _dependence, _law
 from ._centre import centred
@@ -31,6 +32,7 @@ _MADE: Final[dict[str, Callable[[Seen, float], Check]]] = {
 }
 
 
+@hinted
 def inspect(
     mechanism: Any,
     x: Any,
@@ -113,7 +115,7 @@ def inspect(
         returns the clean vector (largest error ...)
     """
     if draws is not None:
-        draws = integer("draws", draws, _LEAST)
+        draws = integer("draws", whole(draws), _LEAST)
     if isinstance(skip, str) or not isinstance(skip, Sequence):
         raise mistyped("skip", "a sequence of names of checks", skip)
     for name in skip:

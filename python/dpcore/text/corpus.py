@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import choice, instance, invalid, masked, mistyped
+from ..hints import hinted
 from ..mechanisms.texts import texts_of
 from ..records import Shown
 
@@ -61,6 +62,7 @@ def _values(column: Column) -> str:
     return shown if len(values) <= 8 and len(shown) <= 60 else f"of {len(values)} kinds"
 
 
+@hinted
 @dataclass(frozen=True, eq=False, repr=False)
 class Corpus(Shown):
     """Texts, and what is known of each.

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import mistyped, real
+from ..hints import hinted
 from ..mechanisms.callables import name_of
 from ..mechanisms.texts import text_of
 from ..records import Shown
@@ -16,6 +17,7 @@ from ..records import Shown
 __all__ = ["Rewriter"]
 
 
+@hinted
 @dataclass(frozen=True, slots=True, repr=False)
 class Rewriter(Shown):
     """A function that rewrites a list of texts, as the mechanism text -> text of an audit.

@@ -9,17 +9,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final, Literal, get_args
 
 import numpy as np
 
 from ..errors import choice, instance, integer, invalid, mistyped, real
+from ..hints import hinted
 from ..mechanisms import positive
 from ..mechanisms.callables import name_of
 from ..records import Record
 
 __all__ = [
     "Constant",
+    "Every",
     "LogUniform",
     "OverEpochs",
     "Schedule",
@@ -33,9 +35,11 @@ __all__ = [
 Schedule = Callable[[int, int, np.random.Generator], float]
 """`(epoch, epochs, rng) -> epsilon`."""
 
-_EVERY = ("epoch", "batch")
+Every = Literal["epoch", "batch"]
+_EVERY: Final[tuple[Every, ...]] = get_args(Every)
 
 
+@hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Constant(Record, word="text.schedules.Constant"):
     """The same epsilon in every epoch: robust training.
@@ -73,6 +77,7 @@ class Constant(Record, word="text.schedules.Constant"):
         return f"constant {self.epsilon:g}"
 
 
+@hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OverEpochs(Record, word="text.schedules.OverEpochs"):
     """``start / n`` in epoch n, however many epochs there are: the noise grows with each.
@@ -110,6 +115,7 @@ class OverEpochs(Record, word="text.schedules.OverEpochs"):
         return f"{self.start:g}/n"
 
 
+@hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Stretched(Record, word="text.schedules.Stretched"):
     """From `start` to `end` over all epochs, along a hyperbola, however many there are.
@@ -174,6 +180,7 @@ class _Drawn(Record):
         return f"{law} {self.low:g} to {self.high:g}{batch}"
 
 
+@hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Uniform(_Drawn, word="text.schedules.Uniform"):
     """An epsilon drawn uniformly from [low, high]: training for noise that is not known yet.
@@ -194,7 +201,7 @@ class Uniform(_Drawn, word="text.schedules.Uniform"):
 
     low: float
     high: float
-    every: str = "epoch"
+    every: Every = "epoch"
 
     def __call__(self, epoch: int, epochs: int, rng: np.random.Generator) -> float:
         """An epsilon of an epoch, 1 to `epochs`, drawn with a numpy Generator."""
@@ -206,6 +213,7 @@ class Uniform(_Drawn, word="text.schedules.Uniform"):
         return self._named("uniform")
 
 
+@hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LogUniform(_Drawn, word="text.schedules.LogUniform"):
     """An epsilon whose logarithm is uniform between those of `low` and `high`.
@@ -226,7 +234,7 @@ class LogUniform(_Drawn, word="text.schedules.LogUniform"):
 
     low: float
     high: float
-    every: str = "epoch"
+    every: Every = "epoch"
 
     def __call__(self, epoch: int, epochs: int, rng: np.random.Generator) -> float:
         """An epsilon of an epoch, 1 to `epochs`, drawn with a numpy Generator."""

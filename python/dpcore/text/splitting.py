@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import choice, instance, invalid, mistyped, real
+from ..hints import hinted
 from ..streams import Rng, seed_of
 from .corpus import SPLITS, Corpus
 
@@ -24,6 +25,7 @@ def likeness(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
+@hinted
 def split(
     corpus: Corpus,
     shares: Sequence[float] | Mapping[str, float] = (0.8, 0.1, 0.1),

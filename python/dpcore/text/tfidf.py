@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import about, integer, invalid, message
+from ..hints import hinted
 from ..mechanisms.texts import texts_of
 from ..records import Shown
 from .corpus import training_texts
@@ -25,6 +26,7 @@ _WORD: Final = "text.TfidfSVD"
 _KEYS: Final = {"class", "format", "dim", "min_count", "ngrams", "seed", "fitted_on", "words"}
 
 
+@hinted
 class TfidfSVD(Shown):
     """Texts to vectors: TF-IDF weights of words, projected to the `dim` strongest directions.
 

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import choice, instance, integer, invalid, mistyped
+from ..hints import hinted
 from ..mechanisms.texts import texts_of
 from ..records import Shown
 from .corpus import training_texts
@@ -35,6 +36,7 @@ def words_of(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
+@hinted
 @dataclass(frozen=True)
 class Vocabulary(Shown):
     """Numbers for words, and an explicit choice of what becomes of unknown words.

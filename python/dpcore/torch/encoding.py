@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 
 from ..adapters.torch import refuse_mixing
 from ..errors import choice, invalid, mistyped
+from ..hints import hinted
 from .needed import torch
 
 __all__ = ["Encoder", "Pooled", "encoder_of"]
@@ -173,6 +174,7 @@ class Sentences(Encoder):
         )
 
 
+@hinted
 class Pooled(Encoder):
     """A transformer with its tokenizer; the vectors of its tokens become one by pooling.
 
@@ -188,7 +190,9 @@ class Pooled(Encoder):
 
     kind = "transformers"
 
-    def __init__(self, model: Any, tokenizer: Any, pooling: str = "mean") -> None:
+    def __init__(
+        self, model: Any, tokenizer: Any, pooling: Literal["mean", "cls"] = "mean"
+    ) -> None:
         if not isinstance(model, torch.nn.Module):
             raise mistyped("model", "a transformers model", model)
         if not callable(tokenizer):

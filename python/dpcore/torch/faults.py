@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from .. import mechanisms
 from ..errors import choice
+from ..hints import hinted
 from . import unit
 from .layers import NoiseLayer
 from .needed import torch
@@ -16,6 +17,7 @@ from .needed import torch
 __all__ = ["DPTextNoise", "SharedNoise"]
 
 
+@hinted
 class DPTextNoise(NoiseLayer):
     """DPText's noise by its published formula: one-sided, so that no epsilon bounds its loss.
 
@@ -48,9 +50,11 @@ class DPTextNoise(NoiseLayer):
 
     faulty = "noise that is never below its input: some outputs are possible for one text alone"
 
-    def __init__(self, scale: float | None = None, nan: str = "zero", **learning: Any) -> None:
+    def __init__(
+        self, scale: float | None = None, nan: Literal["zero", "resample"] = "zero", **learning: Any
+    ) -> None:
         super().__init__(scale, **learning)
-        self.nan = choice("nan", nan, ("zero", "resample"))
+        self.nan: Literal["zero", "resample"] = choice("nan", nan, ("zero", "resample"))
 
     @property
     def description(self) -> mechanisms.DPTextNoise:
@@ -74,6 +78,7 @@ class DPTextNoise(NoiseLayer):
         return f"{super()._parameters_shown()}, nan={self.nan!r}"
 
 
+@hinted
 class SharedNoise(NoiseLayer):
     """One Laplace draw for each row, added to all of its entries: differences are exact.
 

@@ -12,6 +12,7 @@ from .. import mechanisms
 from ..calibration import L2Laplace, gaussian_epsilon
 from ..calibration import laplace as laplace_scale
 from ..errors import delta_level, flag, invalid, mistyped, vector
+from ..hints import hinted
 from ..mechanisms import positive
 from ..pairs import distance
 from ..records import Pair
@@ -23,6 +24,7 @@ __all__ = ["GaussianNoise", "L2LaplaceNoise", "LaplaceNoise", "NoiseLayer"]
 _Vector = npt.NDArray[np.float64]
 
 
+@hinted
 class NoiseLayer(torch.nn.Module):
     """What noise layers share: ``layer(x, generator=None)`` is ``x + scale s``, s fresh noise.
 
@@ -240,6 +242,7 @@ class NoiseLayer(torch.nn.Module):
         return f"sensitivity={self.sensitivity!r}, epsilon={float(self.epsilon.detach())!r}{cap}"
 
 
+@hinted
 class LaplaceNoise(NoiseLayer):
     """Laplace noise in every entry: density ``exp(-abs(s)/b) / (2b)``, for L1 distances.
 
@@ -272,6 +275,7 @@ class LaplaceNoise(NoiseLayer):
         return unit.laplace(unit.uniform(shape, device, generator))
 
 
+@hinted
 class L2LaplaceNoise(NoiseLayer):
     """Noise of density proportional to ``exp(-norm2(s)/b)`` in every row, for L2 distances.
 
@@ -303,6 +307,7 @@ class L2LaplaceNoise(NoiseLayer):
         return unit.spherical(shape, device, generator)
 
 
+@hinted
 class GaussianNoise(NoiseLayer):
     """Gaussian noise in every entry: density ``exp(-s^2/(2 sigma^2))``, for L2 distances.
 

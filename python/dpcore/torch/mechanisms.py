@@ -11,6 +11,7 @@ import numpy.typing as npt
 from ..adapters.torch import refuse_mixing
 from ..errors import AssumptionWarning, invalid, mistyped
 from ..events.held import numpy_of
+from ..hints import hinted
 from ..mechanisms.texts import text_of
 from ..records import Pair
 from ..streams.generators import seeded_globals, seeded_torch
@@ -183,6 +184,7 @@ class EncoderMechanism:
         return tuple(notes)
 
 
+@hinted
 def mechanism(encoder: Any, noise: Any = None, device: Any = None) -> EncoderMechanism:
     """An encoder and the noise behind it as a mechanism whose inputs are texts.
 

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ from .. import sensitivity
 from ..calibration import RealEpsilon, gaussian_analytic, l2_laplace, real_epsilon
 from ..errors import choice, delta_level, flag, invalid, message, mistyped
 from ..events.held import numpy_of
+from ..hints import hinted
 from ..mechanisms import positive
 from ..mechanisms.texts import texts_of
 from ..records import Pair, Shown
@@ -28,15 +29,17 @@ from .mechanisms import EncoderMechanism, device_of
 from .needed import torch
 from .transforms import Clip, MinMax, Normalise
 
-__all__ = ["NOISES", "PrivateEncoder", "transform_of"]
+__all__ = ["NOISES", "Noise", "PrivateEncoder", "transform_of"]
 
-NOISES = ("laplace", "gaussian", "l2_laplace")
+Noise = Literal["laplace", "gaussian", "l2_laplace"]
+NOISES: Final[tuple[Noise, ...]] = get_args(Noise)
 """The noises that a `PrivateEncoder` makes by itself, by name."""
 
 _SLACK = 1e-9
 """Relative slack of the check of a scale: a rounding of it is no false claim."""
 
 
+@hinted
 class PrivateEncoder(Shown):
     """Texts to vectors with noise, epsilon-private for any two texts.
 
@@ -170,8 +173,7 @@ class PrivateEncoder(Shown):
             apart = sensitivity.sensitivity(self.domain, "l2").value
             return GaussianNoise(gaussian_analytic(self.epsilon, self.delta, apart).sigma)
         if self.delta != 0.0:
-            requirement = f"0 for {noise} noise, which gives pure epsilon"
-            raise invalid("delta", requirement, self.delta)
+            raise invalid("delta", f"0 for {noise} noise, which gives pure epsilon", self.delta)
         if noise == "laplace":
             return LaplaceNoise(sensitivity.laplace_scale(self.epsilon, self.domain))
         apart = sensitivity.sensitivity(self.domain, "l2").value
@@ -257,10 +259,8 @@ class PrivateEncoder(Shown):
 
     def to(self, device: Any) -> PrivateEncoder:
         """Move encoder and noise to a device of this machine."""
-        place = device_of(device)
-        self.encoder.to(place)
-        self.transform.to(place)
-        self.noise.to(place)
+        for part in (self.encoder, self.transform, self.noise):
+            part.to(device_of(device))
         return self
 
     @property

@@ -6,8 +6,10 @@ import warnings
 from typing import Any
 
 from ..errors import AssumptionWarning, choice, invalid
+from ..hints import hinted
 from ..mechanisms import positive
 from ..pairs import NORMS
+from ..pairs.norms import Norm
 from ..sensitivity import Ball, MinMaxRows, Sphere
 from . import unit
 from .needed import torch
@@ -18,6 +20,7 @@ _INTEGERS = {8: torch.int64, 4: torch.int32, 2: torch.int16}
 _ORDERS = {"l1": 1, "l2": 2, "linf": float("inf")}
 
 
+@hinted
 class Clip(torch.nn.Module):
     """Shrink rows onto a ball: ``x min(1, radius / norm(x))``.
 
@@ -45,7 +48,7 @@ class Clip(torch.nn.Module):
         (Clip(norm='l2', radius=1.0), Ball(norm='l2', radius=1.0, dim=2))
     """
 
-    def __init__(self, norm: str, radius: float) -> None:
+    def __init__(self, norm: Norm, radius: float) -> None:
         super().__init__()
         self.norm = choice("norm", norm, NORMS)
         self.radius = positive("radius", radius)
@@ -136,6 +139,7 @@ class MinMax(torch.nn.Module):
         return MinMaxRows(dim)
 
 
+@hinted
 class Normalise(torch.nn.Module):
     """Divide each row by its norm: ``x / norm(x)``.
 
@@ -161,7 +165,7 @@ class Normalise(torch.nn.Module):
         Sphere(dim=2, norm='l2')
     """
 
-    def __init__(self, norm: str = "l2") -> None:
+    def __init__(self, norm: Norm = "l2") -> None:
         super().__init__()
         self.norm = choice("norm", norm, NORMS)
         self.zeroed = 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -270,7 +270,7 @@ def _choice(
         # Nothing is left of any: what is counted must at least not be a matter of rounding.
         merits = np.where((hits == other).all(axis=0), merits, -math.inf)
     which, place = divmod(int(np.argmax(merits)), points.size)
-    side = "above" if which < 2 else "below"
+    side: Literal["above", "below"] = "above" if which < 2 else "below"
     k, k_prime = (int(low[place]) for low in below)
     if side == "above":
         k, k_prime = finite[0] - k, finite[1] - k_prime

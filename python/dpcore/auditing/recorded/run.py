@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
-from ...attacks import Auto
+from ...attacks import Attack, AttackName, Auto, named
 from ...bounds.declaration import declared
 from ...errors import (
     AssumptionWarning,
@@ -22,9 +22,11 @@ from ...errors import (
     real,
     show,
 )
+from ...hints import hinted, meant
 from ...mechanisms.answers import objects, rows_of
 from ...records import Pair
-from ...results.recorded import BOUNDS, ROWS, UNKNOWN, OutputsAudit
+from ...results.guesses import BOUNDS, ROWS, UNKNOWN, RecordedBound, Rows
+from ...results.recorded import OutputsAudit
 from ...streams import Rng, seed_of
 from ..provenance import provenance_of
 from .canaries import doubts_of_coins, guess
@@ -33,19 +35,42 @@ from .frames import Column, framed
 from .independent import Array, Sides, count_event
 from .sides import by_label, called, is_path, read, refuse_labels
 
-__all__ = ["OutputsAudit", "audit_outputs"]
+__all__ = ["OutputsAudit", "OutputsOptions", "audit_outputs"]
 
 
+class OutputsOptions(TypedDict, total=False):
+    """The keywords of `dpcore.audit_outputs` but its claim, and `epsilon`, another name of that.
+
+    A second list, for type checkers: a test holds it equal to the first.
+    """
+
+    rows: Rows
+    epsilon: float | None
+    delta: float
+    confidence: float | None
+    attack: Attack | AttackName | None
+    bound: RecordedBound | None
+    pair: Pair | tuple[Any, Any] | None
+    count_share: float | None
+    guesses: int | float | tuple[int, int] | None
+    column: Column | Sequence[Column] | None
+    label: Any
+    paired: bool
+    rng: Rng
+    source: bool
+
+
+@hinted
 def audit_outputs(
     outputs: Any,
     outputs_prime: Any = None,
     *,
-    rows: str | None = None,
+    rows: Rows | None = None,
     claim: float | None = None,
     delta: float = 0.0,
     confidence: float = 0.95,
-    attack: Callable[..., Any] | None = None,
-    bound: str | None = None,
+    attack: Attack | AttackName | None = None,
+    bound: RecordedBound | None = None,
     pair: Pair | tuple[Any, Any] | None = None,
     count_share: float | None = None,
     guesses: int | float | tuple[int, int] | None = None,
@@ -81,7 +106,8 @@ def audit_outputs(
         claim: epsilon that somebody claims, or None.
         delta: delta of the claim, in [0, 1).
         confidence: probability that the bound holds, strictly between 0 and 1.
-        attack: for independent rows, `(outputs, outputs_prime, pair) -> event`.
+        attack: for independent rows, an object of `dpcore.attacks`, its name, or any
+            `(outputs, outputs_prime, pair) -> event`; None is "auto".
         bound: "clopper_pearson" (the default) or "exact" for independent rows; "one_run" (the
             default) or, for a claim made of the Gaussian mechanism, "one_run_fdp" for one run.
         pair: for independent rows, the two inputs, where the attack is to know them.
@@ -93,7 +119,8 @@ def audit_outputs(
             with a label for each row, or the name or number of a column of the file or frame. 1,
             True, "in" or "x" for outputs on x, 0, False, "out" or "x_prime" for those on x'.
         paired: for independent rows, True if row i of both sides came from one seed.
-        rng: None (fresh entropy, recorded), an int in [0, 2**63) or a Generator.
+        rng: what shuffles and cuts: None (fresh entropy, of which the result records the seed), a
+            seed, an int in [0, 2**63) (`--seed` on the command line), or a Generator.
         source: False leaves the source text of an attack of your own, and its hash, out of
             `OutputsAudit.provenance` and so out of page and JSON.
 
@@ -130,23 +157,23 @@ def audit_outputs(
         (100, 1000, True)
     """
     made = provenance_of(attack, source, "attack")
-    rows = _rows_of(rows)
+    kind = _rows_of(rows)
     claim = None if claim is None else real("claim", claim, low=0.0)
     delta, confidence = delta_level(delta), confidence_level(confidence)
-    bound = _bound_of(rows, bound, delta)
-    _check_paired(rows, bound, flag("paired", paired))
-    _no_others(rows, attack=attack, pair=pair, count_share=count_share, guesses=guesses)
+    limit = _bound_of(kind, bound, delta)
+    _check_paired(kind, limit, flag("paired", paired))
+    _no_others(kind, attack=attack, pair=pair, count_share=count_share, guesses=guesses)
     sides, names = _sides_of(outputs, outputs_prime, column, label)
     stated: dict[str, Any] = {
-        "names": names, "rows": rows, "claim": claim, "delta": delta, "confidence": confidence,
-        "bound": bound, "seed": seed_of(rng), "paired": paired, "provenance": (made,),
+        "names": names, "rows": kind, "claim": claim, "delta": delta, "confidence": confidence,
+        "bound": limit, "seed": seed_of(rng), "paired": paired, "provenance": (made,),
     }  # fmt: skip
-    if rows == "one_run":
+    if kind == "one_run":
         report = _of_canaries(sides, guesses, stated)
     else:
         report = _of_runs(sides, attack, _pair_of(pair), count_share, stated)
     for said in (*report.doubts, *report.remarks):
-        warnings.warn(said, AssumptionWarning, stacklevel=2)
+        warnings.warn(said, AssumptionWarning, stacklevel=3)
     return report
 
 
@@ -159,6 +186,7 @@ def _of_runs(
     sides: Sides, attack: Any, pair: Pair, share: float | None, stated: dict[str, Any]
 ) -> OutputsAudit:
     attack = _default_attack() if attack is None else attack
+    attack = named(attack, "attack") if isinstance(attack, str) else attack
     if not callable(attack):
         raise mistyped("attack", "a callable (outputs, outputs_prime, pair) -> event", attack)
     settings = stated["delta"], stated["confidence"]
@@ -189,7 +217,9 @@ def _rows_of(rows: Any) -> str:
         return rows
     options = "; ".join(f"{name!r}: {meaning}" for name, meaning in ROWS.items())
     text = f"rows must be {' or '.join(map(repr, ROWS))}, got {show(rows)} ({options})"
-    raise about(ValueError(text) if isinstance(rows, str) else TypeError(text), "rows")
+    if isinstance(rows, str):
+        raise about(ValueError(text + meant(rows, ROWS)), "rows")
+    raise about(TypeError(text), "rows")
 
 
 def _bound_of(rows: str, bound: Any, delta: float) -> str:

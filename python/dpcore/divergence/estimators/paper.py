@@ -65,7 +65,7 @@ def paper(task: Task, *, self_neighbour: bool, literal: bool) -> Raw:
             "paper-literal computes the formula as printed, which is not a Renyi divergence: "
             "it depends on the scale of the data; method='paper' has the two misprints corrected",
             UserWarning,
-            stacklevel=5,
+            stacklevel=6,
         )
     distinct = [int(np.count_nonzero(m)) for m in points.multiplicity]
     if min(distinct) < 2 and not self_neighbour:

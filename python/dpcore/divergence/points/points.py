@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,8 @@ Rows = npt.NDArray[np.floating[Any]]
 
 Ids = npt.NDArray[np.uint32]
 
-SCALES = ("std", "whiten")
+Scale = Literal["std", "whiten"]
+SCALES: Final[tuple[Scale, ...]] = get_args(Scale)
 
 _LARGEST = 1e150
 """Squares of differences up to this size add up to a finite number."""

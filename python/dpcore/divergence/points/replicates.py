@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,8 @@ from ..raw import Reals
 Labels = npt.NDArray[np.int64]
 Weights = npt.NDArray[np.uint32]
 
-ERRORS = ("jackknife", "subsample", "bootstrap")
+Error = Literal["jackknife", "subsample", "bootstrap"]
+ERRORS: Final[tuple[Error, ...]] = get_args(Error)
 JACKKNIFE_GROUPS = 20
 REPLICATES = 200
 """Replicates of subsampling and of the bootstrap where the caller names no number."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from ...errors import invalid
 from ...records import Shown
@@ -67,7 +67,7 @@ def corpora(config: Any) -> tuple[Texts, ...]:
     if data is None:
         rows = sum(_QUICK[:2]) if quick else _ROWS
         return (_taken(MADE_UP, generated("intents", rows, rng=1), quick),)
-    names = ("atis", "snips") if config.full else ("atis",)
+    names: tuple[Literal["atis", "snips"], ...] = ("atis", "snips") if config.full else ("atis",)
     return tuple(_taken(name, read(Path(data), name), quick) for name in names)
 
 

@@ -254,7 +254,7 @@ def _cells(name: str, config: Config, threads: int | None) -> list[Cell]:
     ]
 
 
-def estimate(y0: Any, y1: Any, method: str, seed: int, threads: int | None = None) -> Reals:
+def estimate(y0: Any, y1: Any, method: Any, seed: int, threads: int | None = None) -> Reals:
     """What a method says of one sample, without error bars.
 
     Args:

@@ -14,7 +14,7 @@ __all__ = ["CONSTANT", "DATA", "LINES", "MASKS", "MU_EPSILON", "NAMES", "SOUND_A
 DATA: Final = {"ag_news": "AG news", "yelp": "Yelp"}
 """The corpora, and their titles."""
 
-MADE: Final = {"ag_news": "topics", "yelp": "intents"}
+MADE: Final[dict[str, Literal["topics", "intents"]]] = {"ag_news": "topics", "yelp": "intents"}
 """What is made up in their place: the kinds of `dpcore.text.generated`."""
 
 MU_EPSILON: Final = 4.0
@@ -26,7 +26,10 @@ CONSTANT: Final = 5.0
 SOUND_AT: Final = (1.0, 4.0, 5.0)
 """Where the sound scale is tried: it takes a model each, and all end at chance."""
 
-MASKS: Final = {"leave_out": "left out", "zero_id": "id 0, as the study's code"}
+MASKS: Final[dict[Literal["leave_out", "zero_id"], str]] = {
+    "leave_out": "left out",
+    "zero_id": "id 0, as the study's code",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,7 @@ class Line:
     name: str
     schedule: Callable[[float], Any] | None = None
     each: bool = False
-    scale: str = "published"
+    scale: Literal["published", "sound"] = "published"
     unknown: Literal["drop", "token"] = "drop"
     study: str = ""
     shared: tuple[str, float] | None = None

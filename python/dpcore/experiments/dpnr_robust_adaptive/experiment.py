@@ -158,7 +158,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     return Result(config, models, sizes, partial, time.perf_counter() - begun)
 
 
-def _corpus(name: str, config: Config) -> Corpus:
+def _corpus(name: Any, config: Config) -> Corpus:
     """A corpus with training and test texts."""
     from ...text import generated, read
 

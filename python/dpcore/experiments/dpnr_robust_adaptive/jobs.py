@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from ...records import Shown
 from .cases import DATA, LINES, MASKS, MU_EPSILON, SOUND_AT, Line
@@ -25,7 +25,7 @@ class Test(Shown):
 
     epsilon: float | None = None
     mu: float = 0.0
-    mask: str = ""
+    mask: Literal["", "leave_out", "zero_id"] = ""
 
     def __str__(self) -> str:
         """Names it for its seed."""
@@ -52,7 +52,7 @@ class Job(Shown):
     line: str
     trained: float | None = None
     mu: float = 0.0
-    mask: str = ""
+    mask: Literal["", "leave_out", "zero_id"] = ""
 
     def tests(self, config: Any) -> Iterator[Test]:
         """How it is tested, first without noise and masks."""

@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -73,7 +73,7 @@ class Bench:
         """Accuracies of a model, each with noise and masks that follow from its name alone."""
         for test in job.tests(self._config):
             bag, noise = model.extractor, _noise(model, test.epsilon)
-            bag.dropout = WordDropout(test.mu, mask=test.mask) if test.mu else None
+            bag.dropout = WordDropout(test.mu, mask=cast(Any, test.mask)) if test.mu else None
             draws = max(1, math.ceil(self._config.trials / len(units))) if test != Test() else 1
             seed = cell_seed(self._config.seed, f"{key}/{test}")
             with torch.no_grad(), seeded_torch(np.random.default_rng(seed)):

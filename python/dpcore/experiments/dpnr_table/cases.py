@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ...records import Shown
 __all__ = ["BASELINES", "CLEAN", "NOISES", "RECIPE", "Case", "Fitted", "cases", "fitted", "sent"]
 
 CLEAN: Final = "no noise"
-NOISES: Final = {
+NOISES: Final[dict[str, tuple[Literal["shared", "iid"], Literal["published", "sound"]]]] = {
     "shared": ("shared", "published"),
     "iid": ("iid", "published"),
     "sound": ("iid", "sound"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -15,9 +15,10 @@ from ...text import Corpus
 from ...text.inference import Attacker, infer
 from ...text.needed import needed
 
-__all__ = ["NOISES", "Case", "Found", "later_pair", "majority", "measured"]
+__all__ = ["NOISES", "Case", "Found", "Noise", "later_pair", "majority", "measured"]
 
-NOISES = ("zero", "resample", "repaired")
+Noise = Literal["zero", "resample", "repaired"]
+NOISES: Final[tuple[Noise, ...]] = ("zero", "resample", "repaired")
 """The published formula in its two readings, and Laplace noise."""
 
 _DRAWS = 1024
@@ -35,7 +36,7 @@ class Case(Shown):
         cap: the largest epsilon that learning can reach; None for none.
     """
 
-    noise: str
+    noise: Noise
     epsilon: float
     learn: bool = False
     cap: float | None = None

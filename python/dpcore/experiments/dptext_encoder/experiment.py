@@ -21,7 +21,7 @@ from ...records import Shown
 from ...streams import threads_of
 from ...text import Corpus, generated, read
 from ..running import SEED, Tabled, cell_seed, check, gathered, listed, own
-from .cases import NOISES, Case, Found, later_pair, majority, measured
+from .cases import NOISES, Case, Found, Noise, later_pair, majority, measured
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -74,7 +74,7 @@ class Config(Shown):
     full: bool = False
     quick: bool = False
     device: str = "cpu"
-    noises: tuple[str, ...] = NOISES
+    noises: tuple[Noise, ...] = NOISES
     claims: tuple[float, ...] | None = None
     starts: tuple[float, ...] | None = None
     cap: float = 20.0

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from ...auditing.run import Audit, audit
+from ...bounds import BoundName
 from ...pairs import Box, Linf, search
 from ...records import Shown
 from ..dp_sniper_table.mechanisms import BENCHMARKS, Benchmark
@@ -48,7 +49,7 @@ class Config(Shown):
     trials: int = 10**8
     seed: int = SEED
     confidence: float = 0.9
-    bound: str = "exact"
+    bound: BoundName = "exact"
 
     def __post_init__(self) -> None:
         """Check the fields."""

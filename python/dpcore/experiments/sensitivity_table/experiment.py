@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from ...errors import integer
 from ...pairs import NORMS, Box
+from ...pairs.norms import Norm
 from ...records import Shown
 from ...sensitivity import (
     Ball,
@@ -195,7 +196,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     return Result(config, rows, partial, time.perf_counter() - begun)
 
 
-def _row(name: str, norm: str, config: Config) -> Row:
+def _row(name: str, norm: Norm, config: Config) -> Row:
     domain = ENTRIES[name].domain(config.dim)
     closed = sensitivity(domain, norm)
     seed = cell_seed(config.seed, f"{name}/{norm}/{config.dim}")

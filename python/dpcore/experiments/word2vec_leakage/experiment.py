@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
@@ -215,7 +215,8 @@ def _done(config: Config, job: Job, parts: Callable[[float, int], dict[str, Half
     """All attacks from one start."""
     seed = cell_seed(config.seed, f"{job.size}/{job.number}")
     texts = parts(job.size, seed)
-    kind, first = ("hashed" if job.start == "hashed" else "own"), seed % 2**31
+    kind: Literal["hashed", "own"] = "hashed" if job.start == "hashed" else "own"
+    first = seed % 2**31
     second = first + (job.start == "other")
     victim = embed(texts["victim"], start=kind, seed=first, progress=False)
     cells: list[Cell] = []

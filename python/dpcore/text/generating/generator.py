@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 
 from ...errors import choice, integer
+from ...hints import hinted
 from ...streams import Rng, seed_of
 from ..corpus import Corpus
 from ..splitting import parts_of
@@ -16,9 +17,11 @@ from .intents import intents
 from .repeats import repeats
 from .topics import topics
 
-__all__ = ["GENERATED", "generated"]
+__all__ = ["GENERATED", "Kind", "generated"]
 
-GENERATED: Final[dict[str, Callable[[int, np.random.Generator], Drawn]]] = {
+Kind = Literal["topics", "intents", "repeats"]
+
+GENERATED: Final[dict[Kind, Callable[[int, np.random.Generator], Drawn]]] = {
     "topics": topics,
     "intents": intents,
     "repeats": repeats,
@@ -29,7 +32,8 @@ _SHARES: Final = (0.8, 0.1, 0.1)
 _LEAST: Final = 100
 
 
-def generated(kind: str, rows: int, rng: Rng = None) -> Corpus:
+@hinted
+def generated(kind: Kind, rows: int, rng: Rng = None) -> Corpus:
     """Make a corpus of sentences from templates: material for tests, and where no data are.
 
     Args:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import invalid, mistyped
+from ...hints import hinted
 from ...records import Shown
 from ..needed import needed
 from .encoding import Vectors
@@ -26,6 +27,7 @@ _STEPS: Final = 600
 """Steps of the network: 10 epochs of 11,657 texts, where its F1 has settled."""
 
 
+@hinted
 @dataclass(frozen=True, repr=False)
 class Attacker(Shown):
     """A classifier behind a transform.

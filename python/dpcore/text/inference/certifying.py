@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -15,9 +15,10 @@ from ...records import Pair
 from .encoding import Vectors
 from .targets import Codes, Target
 
-__all__ = ["ASSUMING", "NEIGHBOURS", "Beyond", "certify", "why_not"]
+__all__ = ["ASSUMING", "NEIGHBOURS", "Beyond", "Neighbours", "certify", "why_not"]
 
-NEIGHBOURS: Final = ("any two texts", "words")
+Neighbours = Literal["any two texts", "words"]
+NEIGHBOURS: Final[tuple[Neighbours, ...]] = get_args(Neighbours)
 """What a claim may mean by neighbours."""
 
 ASSUMING: Final = (

@@ -5,15 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from ...errors import choice, confidence_level, delta_level, invalid, real
+from ...hints import hinted
 from ...progress import Progress
 from ...streams import Rng, seed_of
 from .attackers import Attacker, FittedAttacker, attackers_of, fitted
-from .certifying import certify, why_not
+from .certifying import Neighbours, certify, why_not
 from .encoding import Vectors, encoder_of, takes_rng, vectors_of
 from .floors import floor_answers
 from .groups import groups_of, main_task
@@ -21,19 +22,21 @@ from .judging import Judge, answers_of, threshold_of
 from .record import Floor, Inference, OfAttribute
 from .targets import Codes, Parts, Target, parts_of
 
-__all__ = ["infer"]
+__all__ = ["Measure", "infer"]
 
-_MEASURES: Final = ("accuracy", "f1")
+Measure = Literal["accuracy", "f1"]
+_MEASURES: Final[tuple[Measure, ...]] = get_args(Measure)
 
 
+@hinted
 def infer(
     encode: Any,
     corpus: Any,
     attribute: Any,
     *,
     attackers: Any = None,
-    measure: str | None = None,
-    neighbours: str | None = None,
+    measure: Measure | None = None,
+    neighbours: Neighbours | None = None,
     claim: float | None = None,
     delta: float | None = None,
     confidence: float = 0.95,
@@ -190,7 +193,7 @@ def _floors(parts: Parts, judge: Judge, answers: Codes) -> tuple[Floor, ...]:
         cells["majority given the main label"] = parts.labels
     found = []
     for name, (train, _, test) in cells.items():
-        by = {
+        by: dict[str, Any] = {
             measure: floor_answers(parts.truth[0], train, test, judge.target, measure)
             for measure in _MEASURES
         }

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import confidence_level, flag, integer, invalid, mistyped
+from ...hints import hinted
 from ...progress import Progress
 from .embedding import Embedding, Floats
 from .record import Leakage
@@ -21,6 +22,7 @@ _BLOCK: Final = 2**23
 """Cosines at a time: 64 MiB."""
 
 
+@hinted
 def attack(
     victim: Any,
     attacker: Any,

@@ -5,27 +5,30 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from ...calibration import RealEpsilon
 from ...errors import choice, integer, invalid, mistyped, numeric
+from ...hints import hinted
 from ...progress import Progress
 from ...records import Record
 from ..corpus import training_texts
 from ..needed import needed
 from ..vocabulary import Tokeniser, words_of
 
-__all__ = ["STARTS", "Embedding", "Floats", "embed"]
+__all__ = ["STARTS", "Embedding", "Floats", "Start", "embed"]
 
 Floats = npt.NDArray[np.float64]
 
-STARTS: Final = ("own", "hashed")
+Start = Literal["own", "hashed"]
+STARTS: Final[tuple[Start, ...]] = get_args(Start)
 """Where vectors start: at gensim's own random numbers, or at those that hash word and seed."""
 
 
+@hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Embedding(Record):
     """A vector for each word.
@@ -118,10 +121,11 @@ class Embedding(Record):
         return f"<Embedding of {len(self):,} words, dim={self.dim}{origin}{noise}>"
 
 
+@hinted
 def embed(
     texts: Any,
     *,
-    start: str = "own",
+    start: Start = "own",
     seed: int = 1,
     dim: int = 100,
     window: int = 5,

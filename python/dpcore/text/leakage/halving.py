@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import invalid, real
+from ...hints import hinted
 from ...mechanisms.texts import texts_of
 from ...streams import Rng, seed_of
 from ..vocabulary import Tokeniser, words_of
@@ -14,6 +15,7 @@ from ..vocabulary import Tokeniser, words_of
 __all__ = ["halves"]
 
 
+@hinted
 def halves(
     texts: Any, *, overlap: float = 0.0, rng: Rng = None, tokenise: Tokeniser = words_of
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:

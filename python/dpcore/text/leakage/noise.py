@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from ...calibration import laplace, real_epsilon
 from ...errors import choice, instance, invalid, part_of, real
+from ...hints import hinted
 from ...mechanisms import Laplace
+from ...pairs.norms import Norm
 from ...sampling.drawing import sample
 from ...sensitivity import MinMax, sensitivity
 from ...streams import Rng, seed_of
@@ -18,8 +20,13 @@ from .embedding import Embedding
 __all__ = ["noisy"]
 
 
+@hinted
 def noisy(
-    embedding: Any, epsilon: float, *, scale: str = "published", rng: Rng = None
+    embedding: Any,
+    epsilon: float,
+    *,
+    scale: Literal["published", "sound"] = "published",
+    rng: Rng = None,
 ) -> Embedding:
     """An embedding whose vectors are brought to [0, 1] each and get Laplace noise.
 
@@ -57,7 +64,8 @@ def noisy(
         rows = MinMax()(clean.vectors)
     domain = MinMax().range(clean.dim)
     # What is published takes the largest change of one entry for that of the whole vector.
-    norm = "linf" if choice("scale", scale, ("published", "sound")) == "published" else "l1"
+    choice("scale", scale, ("published", "sound"))
+    norm: Norm = "linf" if scale == "published" else "l1"
     noise = Laplace(laplace(epsilon, sensitivity(domain, norm).value))
     drawn = sample(noise, np.zeros(clean.dim), len(clean), rng=seed_of(rng))
     return replace(clean, vectors=rows + drawn, claimed=epsilon, real=real_epsilon(noise, domain))

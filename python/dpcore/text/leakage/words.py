@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import instance, integer, invalid
+from ...hints import hinted
 from ...streams import Rng, seed_of
 from .embedding import Embedding
 
@@ -28,6 +29,7 @@ def common(victim: Embedding, *attackers: Embedding) -> tuple[str, ...]:
     return found
 
 
+@hinted
 def deal(
     victim: Any, *attackers: Any, anchors: int = 1500, rng: Rng = None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:

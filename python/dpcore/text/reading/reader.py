@@ -5,16 +5,23 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, Literal
 
 from ...errors import about, choice, invalid, message, mistyped
+from ...hints import hinted
 from ..corpus import Corpus
 from .files import corpus_of, opened
 from .folders import folder, plain
 from .known import KNOWN, candidates, places
 from .tables import SUFFIXES, Layout, table
 
-__all__ = ["KINDS", "read"]
+__all__ = ["KINDS", "Kind", "read"]
+
+Kind = Literal[
+    "dpnr_ag", "ag_news", "atis", "snips", "medical", "leakage", "names", "wikitext2", "polarity",
+    "textfooler", "yelp", "csv", "tsv", "jsonl", "lines", "folder",
+]  # fmt: skip
+"""`KINDS` as a type."""
 
 _TABLES: Final = ("csv", "tsv", "jsonl")
 
@@ -22,9 +29,10 @@ KINDS: Final = (*KNOWN, *_TABLES, "lines", "folder")
 """What `read` reads."""
 
 
+@hinted
 def read(
     path: str | os.PathLike[str],
-    kind: str | None = None,
+    kind: Kind | None = None,
     *,
     text: str | int | None = None,
     label: str | int | None = None,
@@ -82,11 +90,11 @@ def read(
         return corpus_of(folder(place, layout), origin)
     file = opened(place)
     return corpus_of(
-        [(None, plain(file) if kind == "lines" else table(file, kind, layout))], origin
+        [(None, plain(file) if kind == "lines" else table(file, str(kind), layout))], origin
     )
 
 
-def _guessed(path: Path, own: bool) -> str:
+def _guessed(path: Path, own: bool) -> Any:
     # Whoever names columns has a table of his own, whatever it is called.
     held = [] if own else candidates(path)
     if len(held) > 1:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...errors import instance, integer, invalid
+from ...hints import hinted
 from ...mechanisms.texts import texts_of
 from ...records import Shown
 from ...torch.needed import torch
@@ -94,6 +95,7 @@ class Bag(torch.nn.Module):
         (torch.Size([2, 4]), True)
     """
 
+    @hinted
     def __init__(
         self, vocabulary: Vocabulary, dim: int, dropout: WordDropout | None = None
     ) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import instance, integer, invalid, numeric
+from ...hints import hinted
 from ...mechanisms.texts import texts_of
 from ...records import Shown
 from ...streams import Rng, seed_of
@@ -89,6 +90,7 @@ class TextClassifier(Labelling):
         labels: the values that it tells apart.
     """
 
+    @hinted
     def __init__(
         self,
         dim: int | None,

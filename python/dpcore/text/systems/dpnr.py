@@ -6,11 +6,12 @@ import math
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict
-from typing import Any, Literal, Self
+from typing import Any, Final, Literal, Self, get_args
 
 from ... import calibration, sensitivity
 from ...calibration import RealEpsilon, real_epsilon
 from ...errors import choice, flag, invalid
+from ...hints import hinted
 from ...mechanisms import positive
 from ...records import Pair
 from ...streams import Rng
@@ -22,11 +23,13 @@ from .masking import WordDropout
 from .protected import Protected
 from .training import Recipe
 
-__all__ = ["DPNR", "NOISES", "SCALES"]
+__all__ = ["DPNR", "NOISES", "SCALES", "Noise", "Scale"]
 
-NOISES = ("iid", "shared")
+Noise = Literal["iid", "shared"]
+NOISES: Final[tuple[Noise, ...]] = get_args(Noise)
 """A draw of noise for every entry, as the paper says; or one for a whole row, as its code does."""
-SCALES = ("published", "sound")
+Scale = Literal["published", "sound"]
+SCALES: Final[tuple[Scale, ...]] = get_args(Scale)
 """Noise of scale 1/epsilon, as published; or of the L1 diameter of the rows over epsilon."""
 
 
@@ -85,6 +88,7 @@ class DPNR(Protected, TextClassifier):
         True
     """
 
+    @hinted
     def __init__(
         self,
         dim: int | None = None,
@@ -92,8 +96,8 @@ class DPNR(Protected, TextClassifier):
         epsilon: float,
         extractor: Any = None,
         transform: Any = None,
-        noise: str = "iid",
-        scale: str | None = None,
+        noise: Noise = "iid",
+        scale: Scale | None = None,
         dropout: WordDropout | None = None,
         unknown: Literal["drop", "token"] = "drop",
         min_count: int = 1,

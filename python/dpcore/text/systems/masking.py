@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final, Literal, get_args
 
 from ...errors import choice, real
+from ...hints import hinted
 from ...records import Shown
 from ...torch.needed import torch
 
-__all__ = ["MASKED", "MASKS", "WordDropout"]
+__all__ = ["MASKED", "MASKS", "Masked", "Masks", "WordDropout"]
 
-MASKS = ("bernoulli", "exact")
+Masks = Literal["bernoulli", "exact"]
+MASKS: Final[tuple[Masks, ...]] = get_args(Masks)
 """How many words are masked: each by a coin of its own, or a fixed share of every text."""
-MASKED = ("leave_out", "zero_id")
+Masked = Literal["leave_out", "zero_id"]
+MASKED: Final[tuple[Masked, ...]] = get_args(Masked)
 """What becomes of masked words."""
 
 
+@hinted
 @dataclass(frozen=True, slots=True, repr=False)
 class WordDropout(Shown):
     """Words of a text are masked at random, and with them the word pairs that they stand in.
@@ -45,8 +49,8 @@ class WordDropout(Shown):
     """
 
     mu: float
-    masks: str = "bernoulli"
-    mask: str = "leave_out"
+    masks: Masks = "bernoulli"
+    mask: Masked = "leave_out"
 
     def __post_init__(self) -> None:
         """Check the fields."""

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ....errors import instance, invalid, mistyped, real
+from ....hints import hinted
 from ....mechanisms.texts import texts_of
 from ....records import Shown
 from ....streams import Rng
@@ -63,6 +64,7 @@ class Defended(Shown, TextClassifier):
     usual: ClassVar[float] = 1.0
     claim: ClassVar[None] = None
 
+    @hinted
     def __init__(
         self,
         dim: int | None = None,

@@ -7,13 +7,14 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, Final, Self, cast
+from typing import Any, Final, Literal, Self, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from .... import calibration, sensitivity
 from ....errors import choice, delta_level, flag, integer, invalid, numeric
+from ....hints import hinted
 from ....mechanisms import positive
 from ....mechanisms.texts import texts_of
 from ....streams import Rng, seed_of
@@ -28,9 +29,10 @@ from ..protected import Protected
 from .learning import Plan, learn
 from .lstm import RESERVED, Decoder, Encoder, Words
 
-__all__ = ["VARIANTS", "ADePT", "Learnt"]
+__all__ = ["VARIANTS", "ADePT", "Learnt", "Variant"]
 
-VARIANTS: Final = ("published", "scaled", "l1", "gaussian")
+Variant = Literal["published", "scaled", "l1", "gaussian"]
+VARIANTS: Final[tuple[Variant, ...]] = get_args(Variant)
 """Noise for the L2 distance in every entry, as published; and three repairs."""
 
 
@@ -117,11 +119,12 @@ class ADePT(Protected):
         3
     """
 
+    @hinted
     def __init__(
         self,
         epsilon: float,
         *,
-        variant: str = "published",
+        variant: Variant = "published",
         delta: float = 0.0,
         hidden: int = 128,
         embedding: int = 64,
@@ -238,7 +241,9 @@ class ADePT(Protected):
         )  # fmt: skip
         self.private = private.to(self.encoder.embedding.weight.device)
 
-    def renoised(self, epsilon: float, *, variant: str | None = None, delta: float = 0.0) -> ADePT:
+    def renoised(
+        self, epsilon: float, *, variant: Variant | None = None, delta: float = 0.0
+    ) -> ADePT:
         """The same weights with other noise: nothing is trained, and nothing is copied.
 
         Args:

@@ -6,13 +6,14 @@ import math
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, Literal, Self, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from .... import calibration, sensitivity
 from ....errors import choice, flag, instance, integer, invalid, mistyped
+from ....hints import hinted
 from ....mechanisms import positive
 from ....streams import Rng, seed_of
 from ....streams.generators import seeded_torch
@@ -28,10 +29,11 @@ from ..protected import Protected
 from .coders import CODERS
 from .learning import Lessons, Parts, Taught, learn, level
 
-__all__ = ["NOISES", "DPText"]
+__all__ = ["NOISES", "DPText", "Noise"]
 
 _WORDS: Final = {"bag": 2000, "lstm": 20}
-NOISES: Final = ("zero", "resample", "repaired")
+Noise = Literal["zero", "resample", "repaired"]
+NOISES: Final[tuple[Noise, ...]] = get_args(Noise)
 """The published formula, with 0 or another draw where it is undefined; and Laplace noise."""
 
 
@@ -93,15 +95,16 @@ class DPText(Protected, Labelling):
         texts)
     """
 
+    @hinted
     def __init__(
         self,
         epsilon: float,
         *,
         attribute: str,
-        noise: str = "zero",
+        noise: Noise = "zero",
         learn: bool = False,
         cap: float | None = None,
-        extractor: str = "bag",
+        extractor: Literal["bag", "lstm"] = "bag",
         dim: int = 32,
         clip: float = 1.0,
         words: int | None = None,
@@ -116,7 +119,7 @@ class DPText(Protected, Labelling):
         self.cap = None if cap is None else positive("cap", cap)
         if self.cap is not None and self.cap < self.epsilon:
             raise invalid("cap", f"at least epsilon, {self.epsilon:g}, where learning starts", cap)
-        self.extractor = choice("extractor", extractor, tuple(CODERS))
+        self.extractor: Literal["bag", "lstm"] = choice("extractor", extractor, ("bag", "lstm"))
         self.dim = integer("dim", dim, 2)
         if extractor == "lstm" and self.dim % 2:
             raise invalid("dim", "even for 'lstm', whose state is of two halves", dim)

@@ -1,0 +1,298 @@
+"""Whoever misspells a word hears which one was meant, and a type checker knows every word."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pickle
+import subprocess
+import sys
+import traceback
+from dataclasses import is_dataclass, replace
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+import pytest
+
+import dpcore
+from dpcore import Counts, Laplace, attacks, bounds, calibration, divergence, exact, pairs
+from dpcore.auditing.recorded.run import OutputsOptions
+from dpcore.auditing.run import AuditOptions
+from dpcore.bounds.declaration import BoundName
+from dpcore.hints import hinted
+from dpcore.results.guesses import BOUNDS, ROWS, RecordedBound, Rows
+from dpcore.sensitivity import Ball, refute, sensitivity
+from dpcore.text.generating.generator import GENERATED
+from dpcore.text.generating.generator import Kind as Generated
+from dpcore.text.reading.reader import KINDS, Kind
+
+ROOT = Path(__file__).parent.parent
+ROOMS = (
+    "attacks", "bounds", "calibration", "divergence", "events", "exact", "pairs", "published",
+    "sensitivity", "structure", "text", "text.inference", "text.leakage", "text.schedules",
+)  # fmt: skip
+FOUND = {
+    # Made by functions, never by users; or without a name to misspell.
+    "Audit", "OutputsAudit", "Raised", "Plan", "Searched",
+    "Band", "GaussianNoise", "RealEpsilon", "Counterexample",
+    "Beside", "Converted", "Diagnostics", "Epsilon", "Estimate", "Line", "Declaration",
+    "Refutation", "Sensitivity", "SensitivityError", "Check", "Fault", "Inspection", "Floor",
+    "Group", "Inference", "Measured", "OfAttribute", "Leakage",
+    # Of one argument or two, given by place.
+    "event_of", "is_native", "members_of", "pairs_of", "named", "usual", "word_vectors", "words_of",
+    "every_of", "epsilon_of", "title_of", "loss",
+}  # fmt: skip
+
+
+def misspelt(function):
+    """An argument's name without its last letter, or with one more; None without arguments."""
+    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    try:
+        taken = inspect.signature(function).parameters.values()
+    except ValueError:
+        return None
+    if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in taken):
+        return None
+    names = [one.name for one in taken if one.kind in kinds]
+    return f"{max(names, key=len)}_" if names else None
+
+
+def public():
+    modules = [dpcore, *(importlib.import_module(f"dpcore.{room}") for room in ROOMS)]
+    for module in modules:
+        for name in module.__all__:
+            value = getattr(module, name)
+            protocol = getattr(value, "_is_protocol", False)
+            if callable(value) and not protocol and name not in FOUND and misspelt(value):
+                yield pytest.param(value, id=f"{module.__name__}.{name}")
+
+
+@pytest.mark.parametrize("function", list(public()))
+def test_a_misspelt_argument_is_answered_with_the_one_meant(function):
+    if isinstance(function, type) and issubclass(function, Warning):
+        return
+    wrong = misspelt(function)
+    with pytest.raises(TypeError) as caught:
+        function(**{wrong: 0})
+    assert str(caught.value).endswith(f"argument {wrong!r} (did you mean {wrong[:-1]!r}?)")
+
+
+@pytest.mark.parametrize(
+    ("function", "given", "meant"),
+    [
+        (dpcore.audit, "epsilon", "'claim'"),
+        (dpcore.audit, "seed", "'rng'"),
+        (dpcore.audit, "random_state", "'rng'"),
+        (dpcore.audit, "alpha", "confidence = 1 - alpha"),
+        (dpcore.audit, "trails", "'trials'"),
+        (dpcore.audit, "x", "pair = (x, x_prime)"),
+        (dpcore.audit_outputs, "epsilon", "'claim'"),
+        (dpcore.sample, "seed", "'rng'"),
+        (divergence.renyi, "alpha", "'alphas'"),
+        (dpcore.published.DPText, "claim", "'epsilon'"),
+        (dpcore.Gaussian, "scale", "'sigma'"),
+        (dpcore.text.TfidfSVD, "rng", "'seed'"),
+    ],
+)
+def test_names_of_other_packages_are_known(function, given, meant):
+    with pytest.raises(TypeError, match="unexpected keyword argument") as caught:
+        function(**{given: 1})
+    assert str(caught.value).endswith(f"{given!r} (did you mean {meant}?)")
+
+
+def test_a_name_like_no_other_and_a_mistake_within_are_left_as_they_are():
+    def inner():
+        return max(key=1, other=2)
+
+    with pytest.raises(TypeError, match=r"argument 'zzz'$"):
+        dpcore.audit(zzz=1)
+    with pytest.raises(TypeError, match=r"^max") as caught:
+        hinted(lambda: inner())()
+    # The frames below the function's own are all there.
+    assert [frame.name for frame in traceback.extract_tb(caught.tb)][-2:] == ["<lambda>", "inner"]
+
+
+def test_a_hint_leaves_a_function_and_a_class_what_they_are():
+    assert list(inspect.signature(dpcore.audit).parameters)[:2] == ["mechanism", "pair"]
+    assert dpcore.audit.__doc__.startswith("Attack a mechanism")
+    assert inspect.getsource(dpcore.audit).startswith("@hinted\ndef audit(")
+    assert pickle.loads(pickle.dumps(dpcore.audit)) is dpcore.audit
+    assert str(inspect.signature(Laplace)).startswith("(scale: 'float', variant: 'Variant'")
+    assert is_dataclass(Laplace)
+    assert replace(Laplace(1.0), scale=2.0) == pickle.loads(pickle.dumps(Laplace(2.0)))
+
+
+def test_too_many_inputs_hear_of_the_tuple_and_others_of_names():
+    with pytest.raises(TypeError, match=r"two inputs are one argument, a tuple: \(x, x_prime\)"):
+        dpcore.audit(Laplace(1.0), [0.0], [1.0], claim=1.0)
+    with pytest.raises(TypeError, match=r"\(by name: rows=, claim=, delta=\)$"):
+        dpcore.audit_outputs([0.0], [1.0], "independent")
+
+
+FEW = {"trials": 2000, "rng": 1}
+
+
+def test_a_class_in_place_of_an_instance_is_told():
+    pair = dpcore.Pair([0.0], [1.0])
+    for call, made in [
+        (lambda: dpcore.audit(Laplace), "Laplace"),
+        (lambda: dpcore.audit(dpcore.published.DPText), "DPText"),
+        (lambda: dpcore.audit(type("Own", (), {"__call__": print}), pair), "Own"),
+        (lambda: dpcore.audit(Laplace(1.0), neighbour=pairs.L1), "L1"),
+        (lambda: dpcore.audit(Laplace(1.0), dpcore.Pair), "Pair"),
+        (lambda: dpcore.sample(Laplace, [0.0], 3), "Laplace"),
+        (lambda: exact.vote_loss(Laplace, pair), "Laplace"),
+        (lambda: sensitivity(Ball, "l1"), "Ball"),
+        (lambda: dpcore.structure.inspect(Laplace, [0.0]), "Laplace"),
+        (lambda: calibration.real_epsilon(Laplace, Ball("l1", 1.0, 2)), "Laplace"),
+    ]:
+        with pytest.raises(TypeError, match=rf"an instance and not the class \({made}\(\.\.\.\)"):
+            call()
+    with pytest.raises(TypeError, match=r"not its class \(Threshold\(\) makes one\)"):
+        dpcore.audit(Laplace(1.0), attack=attacks.Threshold)
+
+
+def test_a_function_of_one_answer_hears_of_repeat():
+    class Own:
+        # Of such a call Python 3.11 shows a signature that is one argument short.
+        __call__ = staticmethod(lambda x, size, rng: x + rng.laplace(size=(size, 1)))
+
+    for one in (lambda x, rng: 0.0, lambda x: 0.0, lambda x, *, rng: 0.0):
+        with pytest.raises(TypeError, match=r"which dpcore\.repeat makes of a function of one an"):
+            dpcore.audit(one, ([0.0], [1.0]))
+    assert dpcore.audit(Own(), ([0.0], [1.0]), claim=1.0, **FEW).refuted is False
+
+
+def test_attacks_have_one_list_of_names():
+    words = get_args(attacks.AttackName)
+    assert set(words) >= {*attacks.NAMES, *(cls.__name__ for cls in attacks.NAMES.values())}
+    assert {type(attacks.named(word)) for word in words} == set(attacks.NAMES.values())
+    wanted = dpcore.audit(Laplace(1.0), attack=attacks.MajorityVote(), **FEW)
+    for name in ("majority", "MajorityVote", "majority-vote"):
+        assert dpcore.audit(Laplace(1.0), attack=name, **FEW).counts == wanted.counts
+    y0, y1 = np.random.default_rng(1).normal(size=(2, 400))
+    given = {"rows": "independent", "rng": 1}
+    named = dpcore.audit_outputs(y0, y1, attack="threshold", **given)
+    assert named == dpcore.audit_outputs(y0, y1, attack=attacks.Threshold(), **given)
+    with pytest.raises(ValueError, match=r"got 'coordwise' \(did you mean 'coordinatewise'\?\)$"):
+        dpcore.audit(Laplace(1.0), attack="coordwise")
+
+
+def test_lists_that_types_repeat_are_the_lists():
+    assert get_args(BoundName) == tuple(bounds.BOUNDS)
+    assert set(get_args(RecordedBound)) == {name for of in BOUNDS.values() for name in of}
+    assert get_args(Rows) == tuple(ROWS)
+    assert set(get_args(Kind)) == set(KINDS)
+    assert get_args(Generated) == tuple(GENERATED)
+    for kind, function in (
+        (AuditOptions, dpcore.audit),
+        (OutputsOptions, dpcore.audit_outputs),
+    ):
+        taken = list(inspect.signature(function).parameters)[2:]
+        assert set(kind.__annotations__) == {*taken, "epsilon"} - {"claim"}
+
+
+def test_parts_of_the_package_plug_together():
+    noise = calibration.gaussian_analytic(1.0, 1e-5, sensitivity(Ball("l2", 0.5, 3), "l2"))
+    assert noise == calibration.gaussian_analytic(1.0, 1e-5, 1.0)
+    report = dpcore.audit(noise, **FEW)
+    assert (report.claim, report.delta, report.refuted) == (1.0, 1e-5, False)
+    weak = replace(noise, epsilon=0.01, delta=0.9, true_delta=0.0)
+    assert weak.default_pair(2) == dpcore.Pair([0.0, 0.0], [1.0, 0.0])
+    assert dpcore.audit(replace(weak, sigma=0.1, delta=1e-9), **FEW).refuted is True
+    found = calibration.real_epsilon(noise, Ball("l2", 0.5, 3))
+    assert (found.claim, round(found.epsilon(1e-5), 6)) == (1.0, 1.0)
+    widest = sensitivity(Ball("l1", 1.0, 3), "l1")
+    assert calibration.laplace(1.0, widest) == 2.0
+    assert refute(np.array, widest, "l1", Ball("l1", 1.0, 3), trials=100, rng=1).claimed == 2.0
+    with pytest.raises(ValueError, match="sensitivity must be a sensitivity in l2, got 'one in l1"):
+        calibration.l2_laplace(1.0, widest)
+    counts = Counts(30, 100, 5, 100)
+    assert bounds.epsilon_lower_at(counts, [0, 1e-3], bound="exact")[0] == bounds.exact(counts)
+    assert bounds.guesses_needed(1, "1e3", bound="one_run") == bounds.guesses_needed(1.0, 1000)
+    assert pairs.distance(([0.0, 0.0], [1.0, 1.0]), "l1") == 2.0
+    assert exact.vote_loss(Laplace(1.0), ([0.0], [1.0])) is not None
+    few = dpcore.audit(Laplace(1.0), pilot="1e3", start=0.0, block=1e3, **FEW)
+    assert (few.pilot, few.block) == (1000, 1000)
+    y0, y1 = np.random.default_rng(1).normal(size=(2, 300))
+    both = divergence.renyi(y0, y1, alphas=[1, 2], rng=1)
+    assert both.value[:, 0].tolist() == both.kl.tolist()
+    assert both.value[:, 1] == pytest.approx(divergence.renyi(y0, y1, alphas=2, rng=1).value[:, 0])
+
+
+USER = """
+import numpy as np
+import numpy.typing as npt
+
+import dpcore
+from dpcore.pytest_plugin import DPAudit
+
+Floats = npt.NDArray[np.float64]
+
+
+def release(x: Floats, size: int, rng: np.random.Generator) -> Floats:
+    return x + rng.laplace(size=(size, len(x)))
+
+
+def event(outputs: Floats) -> npt.NDArray[np.bool_]:
+    return outputs[:, 0] > 0.5
+
+
+def own(outputs: Floats, outputs_prime: Floats, pair: dpcore.Pair) -> dpcore.Event:
+    return event
+
+
+mechanism: dpcore.Mechanism = dpcore.Laplace(1.0)
+attack: dpcore.Attack = dpcore.attacks.Threshold()
+dpcore.audit(release, ([0.0], [1.0]), attack=own, claim=1.0, rng=np.random.default_rng(1))
+dpcore.audit(dpcore.Laplace(1.0, "sign"), attack="majority-vote", bound="exact", trials="1e6")
+dpcore.audit_outputs([0.0], [1.0], rows="independent", attack="threshold", bound="exact")
+dpcore.audit(dpcore.repeat(lambda x, rng: 1.0, seeded="rng"), attack=dpcore.attacks.Timing())
+
+
+def test_it(dp_audit: DPAudit) -> None:
+    print(dp_audit(release, ([0.0], [1.0]), claim=1.0, trials=3, attack="auto").epsilon_lower)
+    dp_audit.refutes(release, epsilon=1.0, neighbour=dpcore.pairs.L1(1.0))
+    dp_audit(release, trails=3)  # wrong
+    dp_audit.refutes(release, attack="theshold")  # wrong
+    dp_audit.outputs([0.0], [1.0], rows="independant", claim=1.0)  # wrong
+
+
+dpcore.audit(release, attack="coordwise")  # wrong
+dpcore.audit(release, bound="clopper")  # wrong
+dpcore.audit(release, stop="refute")  # wrong
+dpcore.audit(release, route="integers")  # wrong
+dpcore.audit(release, epsilon=1.0)  # wrong
+dpcore.audit_outputs([0.0], [1.0], rows="indep")  # wrong
+dpcore.audit_outputs([0.0], [1.0], rows="one_run", bound="anytime")  # wrong
+dpcore.Laplace(1.0, variant="centered")  # wrong
+dpcore.DPTextNoise(1.0, nan="zeros")  # wrong
+dpcore.pairs.patterns(2, "ones")  # wrong
+dpcore.pairs.distance(dpcore.Pair(0.0, 1.0), "L1")  # wrong
+dpcore.repeat(release, seeded="seed")  # wrong
+dpcore.sensitivity.Ball("l3", 1.0, 2)  # wrong
+dpcore.divergence.renyi([0.0], [1.0], method="balls")  # wrong
+dpcore.bounds.conditional(dpcore.Counts(1, 2, 0, 2), sides="fix")  # wrong
+dpcore.text.Vocabulary(["a"], "drops")  # wrong
+bad_event: dpcore.Event = own  # wrong
+bad_attack: dpcore.Attack = event  # wrong
+bad_mechanism: dpcore.Mechanism = event  # wrong
+"""
+
+
+def test_a_type_checker_finds_every_misspelt_word(tmp_path):
+    pytest.importorskip("mypy")
+    script = tmp_path / "script.py"
+    script.write_text(USER)
+    cache = ROOT / ".mypy_cache"
+    done = subprocess.run(
+        [
+            sys.executable, "-m", "mypy", "--strict", "--follow-imports", "silent",
+            "--cache-dir", str(cache), str(script),
+        ],
+        capture_output=True, text=True, cwd=ROOT, timeout=300, check=False,
+    )  # fmt: skip
+    wanted = [n for n, line in enumerate(USER.split("\n"), 1) if line.endswith("# wrong")]
+    found = [line.split(":")[1] for line in done.stdout.splitlines() if ": error: " in line]
+    assert sorted({int(number) for number in found}) == wanted, done.stdout + done.stderr
