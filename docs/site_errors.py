@@ -18,14 +18,23 @@ import dpcore
 GAP = "…"
 """What stands for a value in a pattern."""
 
+MET = (
+    "adapters", "attacks", "auditing", "cli", "hints", "mechanisms", "pairs", "pytest_plugin",
+    "sampling",
+)  # fmt: skip
+"""Rooms whose messages all users of audits meet: each of these has its entry."""
+
 REASONS = ("sampling/rows/evidence.py", "auditing/recorded/doubts.py")
 """Where the reasons stand that a verdict `invalid: ...` gives."""
 
 NOTES = (
-    "attacks/choosing/choice.py", "auditing/request.py", "report/next_step.py", "report/text.py",
-    "results/certificate.py", "sampling/forecast.py",
+    "attacks/choosing/choice.py", "report/next_step.py", "results/certificate.py",
+    "sampling/forecast.py",
 )  # fmt: skip
 """Where the notes of a report, its advice and the forecast of a slow audit are written."""
+
+PAGE = Path(__file__).parent / "reference" / "errors.md"
+"""What is explained by hand."""
 
 _PACKAGE = Path(dpcore.__file__).parent
 _ALWAYS = {
@@ -64,7 +73,7 @@ class Said:
 @cache
 def messages() -> tuple[Said, ...]:
     """Every message that a check, an exception, a warning or the command line makes."""
-    return tuple(one for file, tree in _trees() for one in read(file, tree))
+    return tuple(one for file, tree in trees() for one in read(file, tree))
 
 
 def read(file: str, tree: ast.Module) -> list[Said]:
@@ -82,28 +91,86 @@ def read(file: str, tree: ast.Module) -> list[Said]:
 def sentences(*files: str) -> frozenset[str]:
     """The patterns of all strings of the package, or of some files: not those of docstrings."""
     found: set[str] = set()
-    for file, tree in _trees():
+    for file, tree in trees():
         if not files or file in files:
-            docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-            for node in ast.walk(tree):
-                if isinstance(node, ast.Constant | ast.JoinedStr | ast.BinOp):
-                    found |= set() if id(node) in docs else {*_patterns(node, {})}
-    return frozenset(text for text in found if text.count(" ") > 2)
+            for node in _strings(tree):
+                found |= {*_patterns(node, {})}
+    return frozenset(found)
 
 
 def exists(quoted: str) -> bool:
     """Whether the package still says what a page quotes: words of a message, `…` for anything."""
-    wanted = re.compile(".*".join(map(re.escape, quoted.split(GAP))), re.S)
-    return any(map(wanted.search, {one.text for one in messages()} | sentences()))
+    texts = {one.text for one in messages()} | sentences()
+    return any(fits(quoted, text) for text in texts)
 
 
 def fits(quoted: str, text: str) -> bool:
     """Whether what a page quotes is part of a message."""
-    return re.search(".*".join(map(re.escape, quoted.split(GAP))), text, re.S) is not None
+    return _wanted(quoted).search(text) is not None
 
 
 @cache
-def _trees() -> tuple[tuple[str, ast.Module], ...]:
+def _wanted(quoted: str) -> re.Pattern[str]:
+    return re.compile(".*".join(map(re.escape, quoted.split(GAP))), re.S)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What the page explains under one heading.
+
+    Attributes:
+        title: the heading.
+        arguments: all whose messages it is about: the heading, the line "Arguments: ...", and
+            words without backticks with which a bullet begins.
+        quoted: words of messages, with which its bullets begin, up to a colon.
+    """
+
+    title: str
+    arguments: frozenset[str]
+    quoted: frozenset[str]
+
+    @property
+    def anchor(self) -> str:
+        """Of the heading, as GitHub and MyST make it."""
+        return re.sub(r"[^\w\- ]", "", self.title.lower()).replace(" ", "-")
+
+
+@cache
+def entries() -> tuple[Entry, ...]:
+    """The entries of the page, in their order."""
+    found = []
+    for part in re.split(r"^### ", PAGE.read_text("utf-8"), flags=re.M)[1:]:
+        title, _, rest = part.partition("\n")
+        named = re.search(r"^Arguments: ((?:`[^`]+`[,\s]*)+)", rest, re.M)
+        bullets = re.findall(r"^- ((?:\w+,\s+)*)((?:`[^`]+`,?\s*)+):", rest, re.M)
+        quoted = [words for _, bullet in bullets for words in re.findall("`([^`]+)`", bullet)]
+        arguments = {title, *re.findall("`([^`]+)`", named[1] if named else "")}
+        arguments |= {word for words, _ in bullets for word in re.findall(r"\w+", words)}
+        found.append(Entry(title, frozenset(arguments), frozenset(quoted)))
+    return tuple(found)
+
+
+def explained(said: Said) -> Entry | None:
+    """The entry about the argument of a message, or else the one that quotes most of it.
+
+    An argument of another room may be another thing: there the very words must be quoted.
+    """
+    met = said.room in MET
+    for entry in entries():
+        if met and said.argument and said.argument in entry.arguments:
+            return entry
+    fitting = [
+        (len(words), entry)
+        for entry in entries()
+        for words in entry.quoted
+        if (fits(words, said.text) if met else words.removeprefix(f"{GAP} ") in said.text)
+    ]
+    return max(fitting, key=lambda one: one[0])[1] if fitting else None
+
+
+@cache
+def trees() -> tuple[tuple[str, ast.Module], ...]:
+    """Every file of the package, by its path in it."""
     files = sorted(_PACKAGE.rglob("*.py"))
     return tuple(
         (one.relative_to(_PACKAGE).as_posix(), ast.parse(one.read_text("utf-8"))) for one in files
@@ -116,7 +183,7 @@ def _walk(body: Sequence[ast.stmt], names: _Names) -> Iterator[tuple[str, str, i
         blocks = [getattr(one, name, []) for name in ("body", "orelse", "finalbody")]
         blocks += [part.body for part in getattr(one, "handlers", ())]
         if isinstance(one, ast.FunctionDef | ast.ClassDef):
-            yield from _walk(one.body, {**names})
+            yield from _walk(one.body, {**names, **_parameters(one)})
             continue
         for node in _expressions(one):
             if isinstance(node, ast.Call):
@@ -134,6 +201,18 @@ def _walk(body: Sequence[ast.stmt], names: _Names) -> Iterator[tuple[str, str, i
             for name, found in own.items():
                 names[name] = tuple(dict.fromkeys((*names.get(name, ()), *found)))
         _assign(one, names)
+
+
+def _parameters(one: ast.FunctionDef | ast.ClassDef) -> _Names:
+    """The parameters of a function: what they default to, and anything else."""
+    if isinstance(one, ast.ClassDef):
+        return {}
+    places, named = [*one.args.posonlyargs, *one.args.args], one.args.kwonlyargs
+    found = {each.arg: (GAP,) for each in [*places, *named]}
+    defaults = one.args.defaults
+    given = [*zip(places[len(places) - len(defaults) :], defaults, strict=True)]
+    given += [pair for pair in zip(named, one.args.kw_defaults, strict=True) if pair[1]]  # type: ignore[misc]
+    return found | {each.arg: _patterns(value, {}) for each, value in given}
 
 
 def _expressions(one: ast.stmt) -> Iterator[ast.AST]:
@@ -155,6 +234,16 @@ def _assign(one: ast.stmt, names: _Names) -> None:
     elif isinstance(one, ast.AugAssign) and isinstance(one.target, ast.Name):
         before = names.get(one.target.id, (GAP,))
         names[one.target.id] = _joined([before, _patterns(one.value, names)])
+
+
+def _strings(node: ast.AST) -> Iterator[ast.AST]:
+    """What makes a string, each as a whole; strings that stand alone are documentation."""
+    for inner in ast.iter_child_nodes(node):
+        whole = isinstance(inner, ast.Constant | ast.JoinedStr | ast.BinOp)
+        if whole and not isinstance(node, ast.Expr):
+            yield inner
+        if not isinstance(inner, ast.JoinedStr | ast.BinOp):
+            yield from _strings(inner)
 
 
 def _called(node: ast.Call) -> str:
