@@ -79,8 +79,8 @@ def plain(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """As a sentence of Markdown."""
-    return re.sub(r"([*`_<[\\])", r"\\\1", text)
+    """As a sentence of Markdown, options as code."""
+    return re.sub(r"(?<!\S)(--[a-z][\w-]*)", r"`\1`", re.sub(r"([*`_<[\\])", r"\\\1", text))
 
 
 def literal(text: str) -> str:
