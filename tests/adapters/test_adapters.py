@@ -97,6 +97,14 @@ def test_distributions_of_scipy_are_found(distribution, shown):
     assert found.reproducible
 
 
+@pytest.mark.parametrize("family", [stats.laplace, stats.poisson, stats.multivariate_normal])
+def test_a_family_of_scipy_asks_for_its_parameters(family):
+    with pytest.raises(
+        TypeError, match=r"^mechanism must be .*, such as scipy.stats.\w+\(\.\.\.\)"
+    ):
+        adapt(family)
+
+
 def test_scipy_adds_noise_of_its_law():
     x = np.array([3.0, -1.0])
     outputs = adapt(stats.laplace(scale=2.0))(x, 100_000, rng())
