@@ -60,7 +60,7 @@ print(*(name for name in sys.modules if name.startswith("scipy.stats")))
     assert parts == ""
 
 
-@pytest.mark.parametrize("obj", [None, 1.5, print, object(), stats.laplace, dpcore.Laplace(1.0)])
+@pytest.mark.parametrize("obj", [None, 1.5, print, object(), dpcore.Laplace(1.0)])
 def test_other_objects_are_left_alone(obj):
     assert adapt(obj) is None
 
