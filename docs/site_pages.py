@@ -70,7 +70,7 @@ def messages_page(messages: Iterable[Said]) -> str:
 
 def _listed(text: str, said: list[Said]) -> str:
     found = list(filter(None, map(site_errors.explained, said)))
-    link = f" [{found[0].title}](../errors.md#{found[0].anchor})" if found else ""
+    link = f", see [{found[0].title}](../errors.md#{found[0].anchor})" if found else ""
     rooms = ", ".join(sorted({one.room for one in said}))
     return f"- `{' '.join(text.replace('`', chr(39)).split())}` ({rooms}){link}"
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import re
 
+import numpy as np
 import pytest
 import site_errors
 import site_pages
 from site_errors import MET, NOTES, PAGE, REASONS, Said, entries, exists, explained, fits, messages
 
+import dpcore
 from dpcore import errors
 from dpcore.structure import CHECKS
 
@@ -116,3 +118,34 @@ def test_the_page_of_all_messages_links_to_entries():
     links = set(re.findall(r"errors\.md#([\w-]+)\)", page))
     assert links <= {entry.anchor for entry in ENTRIES}
     assert len(links) > 60
+
+
+def one_noise(x, size, rng):
+    """One noise for all rows of a call."""
+    return np.tile(x + rng.laplace(size=len(x)), (size, 1))
+
+
+PAIR = ([0.0], [1.0])
+MISTAKES = {
+    "attack": lambda: dpcore.audit(one_noise, PAIR, attack="treshold"),
+    "bound": lambda: dpcore.audit(one_noise, PAIR, bound="clopper"),
+    "claim": lambda: dpcore.plan(mechanism=one_noise, pair=PAIR, claim=None),
+    "did you mean": lambda: dpcore.audit(one_noise, PAIR, trails=3),
+    "fn": lambda: dpcore.repeat(lambda: 1.0),
+    "instance, not a class": lambda: dpcore.audit(dpcore.Laplace, PAIR),
+    "mechanism": lambda: dpcore.audit(lambda x: x, PAIR),
+    "outputs of a mechanism": lambda: dpcore.audit(one_noise, PAIR, trials=1000, claim=1.0),
+    "outputs_prime": lambda: dpcore.audit_outputs([0.0], rows="independent"),
+    "pair": lambda: dpcore.audit(one_noise, claim=1.0),
+    "rng": lambda: dpcore.audit(one_noise, PAIR, rng=-1),
+    "rows": lambda: dpcore.audit_outputs([0.0], [1.0]),
+    "trials": lambda: dpcore.audit(one_noise, PAIR, trials=0.5),
+}
+
+
+@pytest.mark.parametrize("title", MISTAKES)
+def test_a_usual_mistake_leads_to_its_entry(title):
+    with pytest.raises((TypeError, ValueError)) as caught:
+        MISTAKES[title]()
+    text, entry = str(caught.value), next(one for one in ENTRIES if one.title == title)
+    assert any(fits(words, text) for words in entry.quoted), text
