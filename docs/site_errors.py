@@ -28,8 +28,8 @@ REASONS = ("sampling/rows/evidence.py", "auditing/recorded/doubts.py")
 """Where the reasons stand that a verdict `invalid: ...` gives."""
 
 NOTES = (
-    "attacks/choosing/choice.py", "report/next_step.py", "results/certificate.py",
-    "sampling/forecast.py",
+    "attacks/choosing/choice.py", "auditing/answer_types.py", "report/next_step.py",
+    "results/certificate.py", "sampling/forecast.py",
 )  # fmt: skip
 """Where the notes of a report, its advice and the forecast of a slow audit are written."""
 
