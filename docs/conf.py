@@ -23,7 +23,6 @@ version = release = dpcore.__version__
 html_title = "dpcore"
 html_theme = "furo"
 html_show_sourcelink = False
-smartquotes = False
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",

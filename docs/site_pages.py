@@ -1,12 +1,15 @@
-"""Writes the pages that are made from the package: a list of each room, and the command line."""
+"""Writes the pages that are made from the package: each room, the command line, all messages."""
 
 from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import site_errors
+from site_errors import Said
 from site_names import Name, commands, names
 
 __all__ = [
@@ -14,6 +17,7 @@ __all__ = [
     "help_page",
     "inside_the_site",
     "linked_names",
+    "messages_page",
     "room_page",
     "whole_sentence",
     "write",
@@ -24,6 +28,7 @@ def write(folder: Path) -> None:
     """Write all of them; a file that would not change is left alone, so that builds stay fast."""
     pages = {f"rooms/{room}.rst": room_page(room, listed) for room, listed in names().items()}
     pages["commands.md"] = help_page()
+    pages["messages.md"] = messages_page(site_errors.messages())
     for name, text in pages.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -44,6 +49,30 @@ def room_page(room: str, listed: list[Name]) -> str:
     for name in constants:
         parts.append(f".. py:data:: {name.path.removeprefix(f'{room}.')}\n\n{indented(name.text)}")
     return "\n\n".join(parts) + "\n"
+
+
+def messages_page(messages: Iterable[Said]) -> str:
+    """Every message of the package, by the argument that it is about, each with its entry."""
+    about: dict[str, dict[str, list[Said]]] = {}
+    for said in messages:
+        name = said.argument.strip(f"{site_errors.GAP} ") and said.argument
+        about.setdefault(name, {}).setdefault(said.text, []).append(said)
+    parts = [
+        "# All messages",
+        "By argument, then those that begin with none; `…` stands for what differs. Behind each, "
+        "the rooms that say it, and its entry in [Errors and warnings](../errors.md).",
+    ]
+    for name in sorted(about, key=lambda name: (not name, name.lower())):
+        parts.append(f"**{escaped(name)}**" if name else "**of several arguments, or of none**")
+        parts.append("\n".join(_listed(*one) for one in sorted(about[name].items())))
+    return "\n\n".join(parts) + "\n"
+
+
+def _listed(text: str, said: list[Said]) -> str:
+    found = list(filter(None, map(site_errors.explained, said)))
+    link = f", see [{found[0].title}](../errors.md#{found[0].anchor})" if found else ""
+    rooms = ", ".join(sorted({one.room for one in said}))
+    return f"- `{' '.join(text.replace('`', chr(39)).split())}` ({rooms}){link}"
 
 
 def help_page() -> str:
@@ -79,8 +108,8 @@ def plain(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """As a sentence of Markdown."""
-    return re.sub(r"([*`_<[\\])", r"\\\1", text)
+    """As a sentence of Markdown, options as code."""
+    return re.sub(r"(?<!\S)(--[a-z][\w-]*)", r"`\1`", re.sub(r"([*`_<[\\])", r"\\\1", text))
 
 
 def literal(text: str) -> str:

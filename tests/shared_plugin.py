@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+import scipy.special  # noqa: F401 - an inner run forgets what it imports, which numpy refuses twice
 
 START = """
 import dpcore, pytest

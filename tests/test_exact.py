@@ -8,8 +8,9 @@ import math
 import mpmath as mp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from shared_examples import examples
 
 from dpcore.exact import VoteLaw, _unequal_majority, loss, vote_log_probabilities, vote_loss
 from dpcore.mechanisms import (
@@ -305,7 +306,7 @@ def test_clip_factor_and_mixed_directions_against_simulation(mechanism):
         assert abs(share - p) < 5 * math.sqrt(p * (1 - p) / size)
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(st.integers(1, 300), st.floats(0.01, 20.0))
 def test_probabilities_sum_to_one_and_the_sides_mirror(n, scale):
     law = vote_log_probabilities(Laplace(scale), zeros_ones(n))
@@ -318,7 +319,7 @@ def test_probabilities_sum_to_one_and_the_sides_mirror(n, scale):
 
 @pytest.mark.parametrize("cls", [LaplaceMechanism, ADePTClipL1, ADePTScaled, HalvedOutput])
 @given(st.integers(1, 60), st.floats(0.01, 20.0))
-@settings(max_examples=30)
+@examples(30)
 def test_sound_systems_stay_below_their_claim(cls, dim, epsilon):
     system = cls(epsilon)
     assert vote_loss(system, system.default_pair(dim)) <= epsilon * (1 + 1e-9)

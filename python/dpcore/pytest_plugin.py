@@ -327,6 +327,7 @@ class DPAudit:
         from .report.outputs_text import rows as rows_of_outputs
         from .report.script import call
         from .report.text import rows
+        from .results.audits import Audit
 
         table = [("audit", f"{self._calls} of {self._node.nodeid}")]
         again = [("repeat", _command(self._node))]

@@ -7,8 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from shared_examples import examples
 
 from dpcore import _core
 from dpcore.attacks.additive import AdditiveScore
@@ -72,7 +73,7 @@ def scores(draw):
 
 
 @given(score=scores(), data=st.data())
-@settings(max_examples=150)
+@examples(150)
 def test_scores_are_what_their_definition_says_to_the_last_bit(score, data):
     columns = score.offsets.size - 1
     # Sizes about that of a tile of the core, and the empty one.
@@ -86,7 +87,7 @@ def test_scores_are_what_their_definition_says_to_the_last_bit(score, data):
 
 
 @given(score=scores(), seed=st.integers(0, 2**32))
-@settings(max_examples=60)
+@examples(60)
 def test_counts_are_those_of_the_places_that_are_scored(score, seed):
     columns, total = score.offsets.size - 1, score.edges.size + 2 * (score.offsets.size - 1)
     rows = np.random.default_rng(seed).choice(VALUES, size=(200, columns))

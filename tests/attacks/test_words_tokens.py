@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from shared_examples import examples
 
 import dpcore
 from dpcore.attacks import Words
@@ -44,7 +45,7 @@ def by_hand(text, score=SCORE):
     return sum(values.get(word, 0.0) for word in set(words)) + length
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.lists(st.text("to bsn\té\0", max_size=20), max_size=12))
 def test_the_score_is_what_a_loop_over_words_adds_up(texts):
     for outputs in (np.array(texts, dtype=str), objects(texts)):

@@ -11,9 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from shared_examples import examples
 
 import dpcore
 from dpcore import Counts, Gaussian, Laplace, Pair, published
@@ -322,7 +323,7 @@ def test_sides_and_pilot_use_different_numbers():
     assert (np.abs(x - x_prime) > 1e-9).all()
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(
     seed=st.integers(0, 2**63 - 1),
     dim=st.integers(1, 70),

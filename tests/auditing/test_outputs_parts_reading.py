@@ -11,8 +11,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from shared_examples import examples
 
 from dpcore.attacks.reading.candidates import OfParts
 from dpcore.attacks.reading.exploring import parts_of
@@ -89,7 +90,7 @@ def test_letters_lengths_and_counts():
     assert columns([one.encode() for one in outputs], *parts) == expected
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.lists(st.text(max_size=5) | st.binary(max_size=5), min_size=1, max_size=20))
 def test_nothing_of_a_short_string_is_lost(outputs):
     """Length and letters say which string it is, whatever NULs it ends with."""
@@ -106,7 +107,7 @@ def test_long_strings_are_read_at_both_ends():
     assert columns([one.encode() for one in outputs], *parts)[3] == [5000, 0]
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.lists(st.integers(-(2**200), 2**200), min_size=2, max_size=10))
 def test_whole_numbers_of_any_size_are_equal_exactly_where_their_parts_are(outputs):
     rows = objects([*outputs, outputs[0] + 1])

@@ -130,12 +130,12 @@ def test_what_a_plan_shows():
     assert "trials=22177" in str(plan)
     assert json.loads(plan.to_json())["trials"] == 22_177
     plt = pytest.importorskip("matplotlib.pyplot")
-    axes = plan.plot()
-    assert plt.gcf() is axes.figure
-    assert axes.get_legend() is None
-    plt.close(axes.figure)
+    figure = plan.plot()
+    assert plt.gcf() is figure
+    assert figure.axes[0].get_legend() is None
+    plt.close(figure)
     axes = plt.Figure().subplots()
-    assert dpcore.plan(1.0, true_epsilon=2.0, guesses=1.0).plot(ax=axes) is axes
+    assert dpcore.plan(1.0, true_epsilon=2.0, guesses=1.0).plot(ax=axes) is axes.figure
     assert plt.get_fignums() == []
 
 

@@ -14,8 +14,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
+from shared_examples import examples
 
 import dpcore
 from dpcore import Counts, Laplace, Pair, attacks, bounds, events, exact, pairs, published
@@ -207,7 +208,7 @@ def test_each_piece_of_rubbish_in_each_place(case):
 @pytest.mark.filterwarnings("ignore:Data type alias:DeprecationWarning")
 @pytest.mark.filterwarnings("ignore:pilot=\\d+ draws:dpcore.errors.AssumptionWarning")
 @pytest.mark.parametrize("case", CASES)
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@examples(60, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_rubbish_in_several_places_at_once(case, data):
     names = data.draw(st.lists(st.sampled_from(CASES[case][2]), unique=True, min_size=1))
@@ -262,7 +263,7 @@ def test_rubbish_as_a_claim_pair_or_sensitivity_of_an_object(claim, pair, sensit
 
 @pytest.mark.parametrize("cls", [cls for cls in NATIVE if cls.__dataclass_fields__])
 @given(data=st.data())
-@settings(max_examples=40)
+@examples(40)
 def test_what_is_constructed_can_be_sampled(cls, data):
     """A description that the constructor lets through never fails in the core."""
     finite = st.floats(allow_nan=False, allow_infinity=False)

@@ -6,9 +6,10 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from shared_examples import examples
 
 from dpcore.bounds import clopper_pearson, exact, limits
 from dpcore.bounds._cells import cells, masses
@@ -181,7 +182,7 @@ def test_a_delta_that_explains_the_counts_leaves_nothing():
 BIG = st.integers(0, 9).flatmap(lambda e: st.integers(1, 10**e))
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(
     BIG, BIG, st.floats(0, 1), st.floats(0, 1), st.sampled_from([0, 1e-6, 0.1]),
     st.floats(0.5, 0.9999),

@@ -10,10 +10,11 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import betaincinv
+from shared_examples import examples
 
 from dpcore import Pair
 from dpcore.pairs import (
@@ -245,7 +246,7 @@ def check(plan, seed):
     return pool
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(BALLS, st.sampled_from([0.5, 1.0, 1.7, 3.0, 100.0]), BOXES, st.integers(0, 2**32))
 def test_vectors_are_always_neighbours(ball, radius, box, seed):
     if box.integers:
@@ -264,7 +265,7 @@ def test_vectors_are_always_neighbours(ball, radius, box, seed):
                 assert (x == np.rint(x)).all()
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(
     st.sampled_from([Replace, AddRemove]),
     st.sampled_from([None, (0.0, 1.0), (1,)]),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import find, given, settings
 from hypothesis import strategies as st
+from shared_examples import examples
 
 from dpcore.pairs import L1, Box, Records, Replace, distance
 from dpcore.records import Pair
@@ -114,7 +115,7 @@ def test_it_is_the_same_each_time():
     assert len(texts) == 1
 
 
-@settings(max_examples=5)
+@examples(5)
 @given(st.integers(1, 4))
 def test_inside_a_test_with_given(dim):
     assert_sensitivity(np.max, 1.0, "l1", Box(0, 1, dim), **QUICK)

@@ -8,8 +8,9 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from shared_examples import examples
 
 from dpcore import Pair, _core
 from dpcore.pairs import NORMS, Box
@@ -169,7 +170,7 @@ def largest_drawn(domain, norm, rng, size):
     return largest
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.sampled_from(sorted(KINDS)), st.integers(2, 12), st.integers(0, 2**32))
 def test_no_members_are_farther_apart(kind, dim, seed):
     domain = KINDS[kind](dim)

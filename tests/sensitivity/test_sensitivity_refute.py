@@ -8,8 +8,9 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from shared_examples import examples
 
 from dpcore.pairs import L1, L2, AddRemove, Box, Linf, Records, Replace, distance
 from dpcore.records import Pair
@@ -206,7 +207,7 @@ def test_the_seed_repeats_everything():
     assert refute(f, 1.0, "l2", domain, rng=8, trials=1000).pair != first.pair
 
 
-@settings(max_examples=10)
+@examples(10)
 @given(st.integers(8, 300), st.integers(0, 10**6))
 def test_the_budget_holds_and_more_of_it_never_hurts_the_bound(trials, seed):
     calls = []

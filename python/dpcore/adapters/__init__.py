@@ -18,6 +18,7 @@ import inspect
 import sys
 from typing import Any
 
+from ..errors import mistyped
 from ._adapter import Adapter
 from .diffprivlib import DiffPrivLib
 from .opendp import OpenDP
@@ -43,6 +44,12 @@ _KINDS: tuple[tuple[str, str, type[Adapter]], ...] = (
 )
 """Where a class lives, its name, and what makes a mechanism of its instances."""
 
+_FAMILIES: tuple[tuple[str, str], ...] = (
+    ("scipy.stats._distn_infrastructure", "rv_generic"),
+    ("scipy.stats._multivariate", "multi_rv_generic"),
+)
+"""Distributions of scipy without parameters: they can be called, and make one with them."""
+
 
 def adapt(obj: Any) -> Any:
     """The mechanism that an object of another package is, or None.
@@ -59,6 +66,9 @@ def adapt(obj: Any) -> Any:
         An adapter `(x, size, rng) -> outputs` for an OpenDP measurement, a diffprivlib mechanism,
         a distribution of scipy or torch (additive noise) or a torch module; None for the rest.
 
+    Raises:
+        TypeError: if it is a family of scipy's distributions, without parameters.
+
     Example:
         >>> from scipy import stats
         >>> adapt(stats.multivariate_normal([0.0, 0.0]))
@@ -72,6 +82,12 @@ def adapt(obj: Any) -> Any:
         if isinstance(kind, type) and isinstance(obj, kind):
             fits = adapter is not TorchModule or _takes_one(obj)
             return adapter(obj) if fits else None  # type: ignore[call-arg]
+    for place, name in _FAMILIES:
+        kind = getattr(sys.modules.get(place), name, None)
+        if isinstance(kind, type) and isinstance(obj, kind):
+            family = getattr(obj, "name", None) or type(obj).__name__.removesuffix("_gen")
+            requirement = f"a distribution with its parameters, such as scipy.stats.{family}(...)"
+            raise mistyped("mechanism", requirement, obj)
     return None
 
 

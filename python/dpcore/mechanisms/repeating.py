@@ -287,7 +287,8 @@ def stack(answers: list[Any], name: str) -> npt.NDArray[Any]:
     shapes = list(dict.fromkeys(array.shape for array in arrays))
     if len(shapes) > 1:
         shown = " and ".join(map(str, shapes[:2]))
-        raise ValueError(f"answers of {name} must be of one shape in every call, got {shown}")
+        required = "of one shape in every call (a tuple is taken as it is)"
+        raise ValueError(f"answers of {name} must be {required}, got {shown}")
     return np.stack(arrays)
 
 

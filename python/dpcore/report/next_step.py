@@ -126,8 +126,8 @@ def size_for_a_tenth(audit: Audit | OutputsAudit) -> str:
     than = " than can be counted" if trials is None else ""
     return (
         f"{'Gaussian ' if delta else ''}noise a tenth too small, a loss of {shown:.4g}, takes "
-        f"{many} {rows} on each side{than} for 95 % probability, by an event of probability "
-        f"{mass:.2g} that shows {'most' if delta else 'all'} of it (dpcore.plan tells more)"
+        f"{many} {rows} on each side{than} for 95 % probability, where an event of "
+        f"probability {mass:.2g} shows {'most' if delta else 'all'} of it (dpcore.plan tells more)"
     )
 
 

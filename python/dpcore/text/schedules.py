@@ -36,6 +36,7 @@ Schedule = Callable[[int, int, np.random.Generator], float]
 """`(epoch, epochs, rng) -> epsilon`."""
 
 Every = Literal["epoch", "batch"]
+"""How often a schedule draws anew."""
 _EVERY: Final[tuple[Every, ...]] = get_args(Every)
 
 
