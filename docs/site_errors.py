@@ -28,13 +28,16 @@ REASONS = ("sampling/rows/evidence.py", "auditing/recorded/doubts.py")
 """Where the reasons stand that a verdict `invalid: ...` gives."""
 
 NOTES = (
-    "attacks/choosing/choice.py", "report/next_step.py", "results/certificate.py",
-    "sampling/forecast.py",
+    "attacks/choosing/choice.py", "auditing/answer_types.py", "report/next_step.py",
+    "results/certificate.py", "sampling/forecast.py",
 )  # fmt: skip
 """Where the notes of a report, its advice and the forecast of a slow audit are written."""
 
 PAGE = Path(__file__).parent / "reference" / "errors.md"
 """What is explained by hand."""
+
+_BETWEEN = "\0"
+"""Between texts that are searched together."""
 
 _PACKAGE = Path(dpcore.__file__).parent
 _ALWAYS = {
@@ -100,8 +103,12 @@ def sentences(*files: str) -> frozenset[str]:
 
 def exists(quoted: str) -> bool:
     """Whether the package still says what a page quotes: words of a message, `…` for anything."""
-    texts = {one.text for one in messages()} | sentences()
-    return any(fits(quoted, text) for text in texts)
+    return fits(quoted, _everything())
+
+
+@cache
+def _everything() -> str:
+    return _BETWEEN.join({one.text for one in messages()} | sentences())
 
 
 def fits(quoted: str, text: str) -> bool:
@@ -111,7 +118,7 @@ def fits(quoted: str, text: str) -> bool:
 
 @cache
 def _wanted(quoted: str) -> re.Pattern[str]:
-    return re.compile(".*".join(map(re.escape, quoted.split(GAP))), re.S)
+    return re.compile(f"[^{_BETWEEN}]*".join(map(re.escape, quoted.split(GAP))))
 
 
 @dataclass(frozen=True)

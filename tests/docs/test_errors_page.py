@@ -125,21 +125,25 @@ def one_noise(x, size, rng):
     return np.tile(x + rng.laplace(size=len(x)), (size, 1))
 
 
+def noise(x, size, rng):
+    return x + rng.laplace(size=(size, 1))
+
+
 PAIR = ([0.0], [1.0])
 MISTAKES = {
-    "attack": lambda: dpcore.audit(one_noise, PAIR, attack="treshold"),
-    "bound": lambda: dpcore.audit(one_noise, PAIR, bound="clopper"),
-    "claim": lambda: dpcore.plan(mechanism=one_noise, pair=PAIR, claim=None),
-    "did you mean": lambda: dpcore.audit(one_noise, PAIR, trails=3),
+    "attack": lambda: dpcore.audit(noise, PAIR, attack="treshold"),
+    "bound": lambda: dpcore.audit(noise, PAIR, bound="clopper"),
+    "claim": lambda: dpcore.plan(None, mechanism=noise, pair=PAIR),
+    "did you mean": lambda: dpcore.audit(noise, PAIR, trails=3),
     "fn": lambda: dpcore.repeat(lambda: 1.0),
     "instance, not a class": lambda: dpcore.audit(dpcore.Laplace, PAIR),
     "mechanism": lambda: dpcore.audit(lambda x: x, PAIR),
     "outputs of a mechanism": lambda: dpcore.audit(one_noise, PAIR, trials=1000, claim=1.0),
     "outputs_prime": lambda: dpcore.audit_outputs([0.0], rows="independent"),
-    "pair": lambda: dpcore.audit(one_noise, claim=1.0),
-    "rng": lambda: dpcore.audit(one_noise, PAIR, rng=-1),
+    "pair": lambda: dpcore.audit(noise, claim=1.0),
+    "rng": lambda: dpcore.audit(noise, PAIR, rng=-1),
     "rows": lambda: dpcore.audit_outputs([0.0], [1.0]),
-    "trials": lambda: dpcore.audit(one_noise, PAIR, trials=0.5),
+    "trials": lambda: dpcore.audit(noise, PAIR, trials=0.5),
 }
 
 
