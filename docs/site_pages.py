@@ -151,7 +151,7 @@ def linked_names(app: Any, tree: Any) -> None:
         for node in list(tree.findall(nodes.literal)):
             name = node.astext().removesuffix("()")
             if re.fullmatch(r"dpcore(\.\w+)+", name) and not isinstance(
-                node.parent, nodes.reference
+                node.parent, (nodes.reference, pending_xref)
             ):
                 link = pending_xref("", refdomain="py", reftype="obj", reftarget=name)
                 link["refdoc"] = app.env.docname
