@@ -254,7 +254,7 @@ def own(x, size, rng):
             "trials must be small enough that trials x dim is below 2**63, got 100",
         ),
         ({"start": -1}, ValueError, "start must be an integer at least 0, got -1"),
-        ({"start": 0.0}, TypeError, "start must be an integer at least 0, got 0.0"),
+        ({"start": 0.5}, TypeError, "start must be an integer at least 0, got 0.5"),
         (
             {"route": "fast"},
             ValueError,

@@ -30,7 +30,7 @@ def response(x, size, rng):
 def stopped(mechanism, seed, **more):
     arguments = {
         "trials": 8000, "claim": 1.0, "confidence": CONFIDENCE, "rng": seed, "stop": "refuted",
-        "block": 40, "pilot": 100, "attack": Threshold("coordinate"), **more,
+        "block": 80, "pilot": 100, "attack": Threshold("coordinate"), **more,
     }  # fmt: skip
     return dpcore.audit(mechanism, ([0.0], [1.0]), **arguments)
 

@@ -234,7 +234,7 @@ def test_choose_follows_the_largest_bound(counts):
         (lambda: choose(3), "counts must be a Counts, got 3"),
         (lambda: Vote.between("ab"), "pair must be a Pair, got 'ab'"),
         (lambda: distance(None, "l1"), "pair must be a Pair, got None"),
-        (lambda: vote_loss(Laplace(1.0), (0, 1)), "pair must be a Pair, got (0, 1)"),
+        (lambda: vote_loss(Laplace(1.0), 3), "pair must be a Pair, got 3"),
     ],
 )
 def test_what_is_no_record_is_named(call, text):

@@ -194,7 +194,8 @@ CASES = [
     (
         {"mech": Laplace},
         TypeError,
-        "mech must be a native mechanism (call any other one itself), got ",
+        "mech must be a native mechanism (call any other one itself), an instance and not the "
+        "class (Laplace(...) makes one), got ",
     ),
 ]
 

@@ -177,7 +177,7 @@ def test_the_record():
     ("change", "error", "text"),
     [
         ({"draws": 199}, ValueError, "draws must be an integer at least 200"),
-        ({"draws": 1e3}, TypeError, "draws must be an integer"),
+        ({"draws": 1000.5}, TypeError, "draws must be an integer"),
         ({"skip": "rank"}, TypeError, "skip must be a sequence"),
         ({"skip": ("ranks",)}, ValueError, "skip must be one of"),
         ({"others": 3.0}, TypeError, "others must be a sequence"),

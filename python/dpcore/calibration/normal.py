@@ -37,8 +37,8 @@ FORMULAS = ("classical", "analytic")
 class GaussianNoise(Record, word="GaussianNoise"):
     """Gaussian noise that was calibrated to (epsilon, delta), and the delta that it really has.
 
-    It is a mechanism with a claim: `dpcore.audit` takes it as it is. For audits and experiments,
-    not for releasing data: see `dpcore.sample`.
+    For audits and experiments, not for releasing data: see `dpcore.sample`. It is a mechanism with
+    a claim: `dpcore.audit` takes it as it is.
 
     Args:
         sigma: standard deviation of the noise, in the units of the input.

@@ -286,7 +286,7 @@ def explore(
         >>> plan = search(Box(0, 9, 1), L1(2.0), rounds=3, candidates=8, seconds=2.5)
         >>> ticks = iter(range(99))
         >>> explore(plan, lambda pair, size: 0.0, np.random.default_rng(1), ticks.__next__)[1]
-        Searched(evaluations=1, finished=0, rounds=3, seconds=2.5, ended=True)
+        Searched(evaluations=2, finished=0, rounds=3, seconds=2.5, ended=True)
     """
     instance("plan", plan, Search)
     if not callable(evaluate):
