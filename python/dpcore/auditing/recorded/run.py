@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 import numpy as np
 
 from ...attacks import Attack, AttackName, Auto, named
-from ...bounds.declaration import declared
+from ...bounds.declaration import RecordedBound, declared
 from ...errors import (
     AssumptionWarning,
     about,
@@ -25,7 +25,7 @@ from ...errors import (
 from ...hints import hinted, meant
 from ...mechanisms.answers import objects, rows_of
 from ...records import Pair
-from ...results.guesses import BOUNDS, ROWS, UNKNOWN, RecordedBound, Rows
+from ...results.guesses import BOUNDS, ROWS, UNKNOWN, Rows
 from ...results.recorded import OutputsAudit
 from ...streams import Rng, seed_of
 from ..provenance import provenance_of
@@ -157,18 +157,18 @@ def audit_outputs(
         (100, 1000, True)
     """
     made = provenance_of(attack, source, "attack")
-    kind = _rows_of(rows)
+    of_rows = _rows_of(rows)
     claim = None if claim is None else real("claim", claim, low=0.0)
     delta, confidence = delta_level(delta), confidence_level(confidence)
-    limit = _bound_of(kind, bound, delta)
-    _check_paired(kind, limit, flag("paired", paired))
-    _no_others(kind, attack=attack, pair=pair, count_share=count_share, guesses=guesses)
+    limit = _bound_of(of_rows, bound, delta)
+    _check_paired(of_rows, limit, flag("paired", paired))
+    _no_others(of_rows, attack=attack, pair=pair, count_share=count_share, guesses=guesses)
     sides, names = _sides_of(outputs, outputs_prime, column, label)
     stated: dict[str, Any] = {
-        "names": names, "rows": kind, "claim": claim, "delta": delta, "confidence": confidence,
+        "names": names, "rows": of_rows, "claim": claim, "delta": delta, "confidence": confidence,
         "bound": limit, "seed": seed_of(rng), "paired": paired, "provenance": (made,),
     }  # fmt: skip
-    if kind == "one_run":
+    if of_rows == "one_run":
         report = _of_canaries(sides, guesses, stated)
     else:
         report = _of_runs(sides, attack, _pair_of(pair), count_share, stated)
