@@ -168,7 +168,7 @@ def audit_outputs(
         "names": names, "rows": kind, "claim": claim, "delta": delta, "confidence": confidence,
         "bound": limit, "seed": seed_of(rng), "paired": paired, "provenance": (made,),
     }  # fmt: skip
-    if kind == "one_run":
+    if stated["rows"] == "one_run":
         report = _of_canaries(sides, guesses, stated)
     else:
         report = _of_runs(sides, attack, _pair_of(pair), count_share, stated)
