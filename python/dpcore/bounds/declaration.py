@@ -9,13 +9,16 @@ from typing import Any, Final, Literal, TypeVar
 from ..errors import choice, flag, instance, invalid, mistyped
 from ..records import Shown
 
-__all__ = ["BoundName", "Declared", "bound_of", "declared"]
+__all__ = ["BoundName", "Declared", "RecordedBound", "bound_of", "declared"]
 
 _Bound = TypeVar("_Bound", bound=Callable[..., float])
 
 
 BoundName = Literal["clopper_pearson", "exact", "conditional", "anytime"]
 """The names of the bounds of counted draws."""
+
+RecordedBound = Literal["clopper_pearson", "exact", "one_run", "one_run_fdp"]
+"""The names of all bounds of recorded outputs, as a type."""
 
 _OURS: Final[dict[str, Callable[..., float]]] = {}
 """The bounds of this package by name."""

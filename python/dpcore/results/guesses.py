@@ -20,8 +20,6 @@ ROWS: Final = {
 """What can be said about the rows, and what it means."""
 
 Rows = Literal["independent", "one_run"]
-RecordedBound = Literal["clopper_pearson", "exact", "one_run", "one_run_fdp"]
-"""The names of all bounds of recorded outputs, as a type."""
 
 BOUNDS: Final[Mapping[str, Mapping[str, Callable[..., float]]]] = {
     "independent": {name: of for name, of in OF_DRAWS.items() if declared(of).recorded},

@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 import numpy as np
 
 from ...attacks import Attack, AttackName, Auto, named
-from ...bounds.declaration import declared
+from ...bounds.declaration import RecordedBound, declared
 from ...errors import (
     AssumptionWarning,
     about,
@@ -25,7 +25,7 @@ from ...errors import (
 from ...hints import hinted, meant
 from ...mechanisms.answers import objects, rows_of
 from ...records import Pair
-from ...results.guesses import BOUNDS, ROWS, UNKNOWN, RecordedBound, Rows
+from ...results.guesses import BOUNDS, ROWS, UNKNOWN, Rows
 from ...results.recorded import OutputsAudit
 from ...streams import Rng, seed_of
 from ..provenance import provenance_of
