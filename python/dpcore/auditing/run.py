@@ -111,7 +111,8 @@ def audit(
             `(outputs, outputs_prime, pair) -> event`, fed with pilot draws; None or "auto" is
             `dpcore.attacks.Auto()`, the portfolio of all that apply.
         trials: draws on each side that are counted: an int, or "1e8", or 1e8.
-        start: first trial; audits of disjoint ranges of trials with one seed can be added.
+        start: first trial; audits of disjoint ranges of trials with one seed (and one `pilot=`,
+            whose default follows `trials`) can be added.
         claim: epsilon that somebody claims; None takes the mechanism's own claim where it has
             one. Without any claim the verdict is "no claim given".
         delta: delta of the claim, in [0, 1).
