@@ -120,14 +120,14 @@ def test_control_an_event_chosen_on_the_counted_draws():
 
 def test_control_one_seed_counted_ten_times():
     overclaimed = 0
-    for seed in range(200):
+    for seed in range(400):
         report = dpcore.audit(
             spoken, OWN["spoken"][1], claim=1.0, trials=TRIALS, confidence=CONFIDENCE, rng=seed
         )
         c = report.bound_counts
         copies = Counts(10 * c.k, 10 * c.n, 10 * c.k_prime, 10 * c.n_prime)
         overclaimed += exact(copies, 0.0, CONFIDENCE) > math.log(2.0)
-    assert overclaimed > stats.binom.isf(ALPHA, 200, 1 - CONFIDENCE)
+    assert overclaimed > stats.binom.isf(ALPHA, 400, 1 - CONFIDENCE)
 
 
 def test_control_two_hundred_looks_with_a_bound_for_one():

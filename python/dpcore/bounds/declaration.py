@@ -18,7 +18,7 @@ BoundName = Literal["clopper_pearson", "exact", "conditional", "anytime"]
 """The names of the bounds of counted draws."""
 
 RecordedBound = Literal["clopper_pearson", "exact", "one_run", "one_run_fdp"]
-"""The names of all bounds of recorded outputs."""
+"""The names of all bounds of recorded outputs, as a type."""
 
 _OURS: Final[dict[str, Callable[..., float]]] = {}
 """The bounds of this package by name."""

@@ -20,7 +20,6 @@ ROWS: Final = {
 """What can be said about the rows, and what it means."""
 
 Rows = Literal["independent", "one_run"]
-"""Its words, as a type."""
 
 BOUNDS: Final[Mapping[str, Mapping[str, Callable[..., float]]]] = {
     "independent": {name: of for name, of in OF_DRAWS.items() if declared(of).recorded},

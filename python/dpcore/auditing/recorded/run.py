@@ -157,18 +157,18 @@ def audit_outputs(
         (100, 1000, True)
     """
     made = provenance_of(attack, source, "attack")
-    of_rows = _rows_of(rows)
+    kind = _rows_of(rows)
     claim = None if claim is None else real("claim", claim, low=0.0)
     delta, confidence = delta_level(delta), confidence_level(confidence)
-    limit = _bound_of(of_rows, bound, delta)
-    _check_paired(of_rows, limit, flag("paired", paired))
-    _no_others(of_rows, attack=attack, pair=pair, count_share=count_share, guesses=guesses)
+    limit = _bound_of(kind, bound, delta)
+    _check_paired(kind, limit, flag("paired", paired))
+    _no_others(kind, attack=attack, pair=pair, count_share=count_share, guesses=guesses)
     sides, names = _sides_of(outputs, outputs_prime, column, label)
     stated: dict[str, Any] = {
-        "names": names, "rows": of_rows, "claim": claim, "delta": delta, "confidence": confidence,
+        "names": names, "rows": kind, "claim": claim, "delta": delta, "confidence": confidence,
         "bound": limit, "seed": seed_of(rng), "paired": paired, "provenance": (made,),
     }  # fmt: skip
-    if of_rows == "one_run":
+    if stated["rows"] == "one_run":
         report = _of_canaries(sides, guesses, stated)
     else:
         report = _of_runs(sides, attack, _pair_of(pair), count_share, stated)
