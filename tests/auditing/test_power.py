@@ -151,6 +151,13 @@ def test_every_report_of_a_claim_that_stands_says_what_a_tenth_would_take():
     assert standing.refuted is False
     (line,) = said(standing)
     assert re.match(r"noise a tenth too small, a loss of 1.111, takes [5-9],\d00 trials on", line)
+
+    # An event that nearly always happens cannot be e^1.111 times as rare: 1/(1 + e^-1.111).
+    def usual(*_):
+        return lambda outputs: outputs[:, 0] > -3.0
+
+    often = dpcore.audit(dpcore.Laplace(1.0), trials=1000, claim=1.0, attack=usual, rng=1)
+    assert "an event of probability 0.75 shows all of it" in said(often)[0]
     gaussian = dpcore.audit(dpcore.Gaussian(4.0), trials=1000, claim=1.0, delta=1e-3, rng=1)
     assert said(gaussian)[0].startswith("Gaussian noise a tenth too small, a loss of 1.1")
     for claim in (None, 0.0, 0.01):
