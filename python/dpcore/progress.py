@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 import sys
 import threading
@@ -231,6 +230,8 @@ class _Notebook:
         self._handle: Any = None
 
     def draw(self, state: _State, now: float) -> None:
+        import html
+
         share = state.share()
         part = "" if share is None else f" {100.0 * share:.0f} %"
         line = f"{state.label}{part}, {state.left(now)}"

@@ -20,7 +20,6 @@ from ..pairs import Search
 from ..records import Pair
 from ..results.planned import Plan
 from ..streams import Rng, seed_of
-from .piloting import Pilots, pilots, sizes
 
 __all__ = ["Plan", "plan"]
 
@@ -228,6 +227,8 @@ def _piloted(
     **stated: Any,
 ) -> Plan:
     """From ever larger pilots of a mechanism, until they tell enough."""
+    from .piloting import Pilots, pilots, sizes
+
     claim, delta = stated["claim"], stated["delta"]
     own = violation == (None, None)
     if claim is not None and not own:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from concurrent.futures import Executor
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from ..attacks import AttackName
 from ..attacks.attack import Attack, AuditAttack
@@ -17,7 +17,6 @@ from ..records import Counts, Pair
 from ..results.audits import Audit
 from ..results.figures import per_distance
 from ..sampling.course import Course
-from ..sampling.forecast import Forecast
 from ..streams import Rng
 from .collecting import counted
 from .fitting import PilotDraws
@@ -25,6 +24,9 @@ from .pairing import draws_of
 from .request import Arguments, Request, Route, Stop, request_of, settled
 from .stopping import first_pilot, stopped_early
 from .timed import timed
+
+if TYPE_CHECKING:
+    from ..sampling.forecast import Forecast
 
 __all__ = ["Audit", "AuditOptions", "audit"]
 
@@ -220,6 +222,8 @@ def audit(
 
 def _forecast(request: Request) -> Forecast:
     """What is to come, as the course of the probe shows it."""
+    from ..sampling.forecast import Forecast
+
     search, draws = request.wanted.search, request.drawn()
     name = request.bound if request.stop == "fixed" else "anytime"
     at, apart = (request.delta, request.confidence), request.pair.distance

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -187,4 +186,6 @@ class Plan(Record):
 
     def to_json(self, *, indent: int | None = None) -> str:
         """The same as strict JSON."""
+        import json
+
         return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
