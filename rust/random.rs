@@ -14,6 +14,7 @@ pub const LANES: usize = 32;
 
 /// What a block's draws are used for; different purposes never share a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 #[repr(u8)]
 pub enum Purpose {
     /// Draws on which the event and the direction are chosen.
@@ -24,6 +25,16 @@ pub enum Purpose {
     Count = 2,
     /// Plain sampling.
     Sample = 3,
+}
+
+/// Which of the two inputs of a pair the draws are on; the sides never share a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Side {
+    /// Draws on x.
+    X = 0,
+    /// Draws on x'.
+    XPrime = 1,
 }
 
 /// The state of the 32 lanes of one block: word j of lane l is `state[j][l]`.

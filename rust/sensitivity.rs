@@ -279,7 +279,7 @@ mod tests {
 
     /// The count by vectors and sums, clipped as inside a mechanism.
     fn naive(pairs: &Pairs, norm: &str, count: usize) -> u64 {
-        let clip = Clip::new(norm, pairs.radius).unwrap();
+        let clip = Clip::new(Norm::named(norm).unwrap(), pairs.radius).unwrap();
         let far = (0..count).filter(|&i| {
             let (mut x, mut y) = pair(pairs, i);
             clip.apply(&mut x);
@@ -331,7 +331,7 @@ mod tests {
         let pairs = pairs(LAWS[0], "l1", 2, 1);
         let above = (0..8000).any(|i| {
             let (mut x, mut y) = pair(&pairs, i);
-            let clip = Clip::new("l1", 10.0).unwrap();
+            let clip = Clip::new(Norm::L1, 10.0).unwrap();
             clip.apply(&mut x);
             clip.apply(&mut y);
             x.iter().zip(&y).map(|(a, b)| (a - b).abs()).sum::<f64>() > 20.0

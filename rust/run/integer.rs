@@ -35,7 +35,7 @@ impl Limits {
             let name = (centre.to_bits(), threshold.to_bits(), towards);
             let turn = match last {
                 Some((same, turn)) if same == name => turn,
-                _ => turning_point(noise, centre, job.mechanism.factor, threshold, towards),
+                _ => turning_point(noise, centre, job.mechanism.factor(), threshold, towards),
             };
             last = Some((name, turn));
             // Constant votes: "beyond" from the first key on, or never.

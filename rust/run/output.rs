@@ -20,7 +20,7 @@ pub(super) struct Output<'a, const SAME: bool> {
 
 impl<'a, const SAME: bool> Output<'a, SAME> {
     pub(super) fn new(job: &'a Job) -> Self {
-        let (centre, factor) = (&job.centre, job.mechanism.factor);
+        let (centre, factor) = (&job.centre, job.mechanism.factor());
         Self { centre, first: centre.first(), factor }
     }
 
@@ -56,14 +56,29 @@ impl<S: Simd, const SAME: bool> Sink<S, S::F> for Store<'_, SAME> {
 }
 
 /// An output type: f64, or f32 rounded once from it.
-pub trait Real: Copy + Send {
-    /// Rounds.
-    fn from_f64(value: f64) -> Self;
-    /// The same memory, where no conversion is needed.
-    fn as_f64(slice: &mut [Self]) -> Option<&mut [f64]>;
+///
+/// No other crate can add one, for a block is written through what the type says of its memory:
+///
+/// ```compile_fail,E0277
+/// #[derive(Clone, Copy)]
+/// struct Liar;
+/// impl dpcore::run::Real for Liar {}
+/// ```
+pub trait Real: sealed::Rounded {}
+
+impl Real for f64 {}
+impl Real for f32 {}
+
+mod sealed {
+    pub trait Rounded: Copy + Send + Sync {
+        /// Rounds.
+        fn from_f64(value: f64) -> Self;
+        /// The same memory, where no conversion is needed.
+        fn as_f64(slice: &mut [Self]) -> Option<&mut [f64]>;
+    }
 }
 
-impl Real for f64 {
+impl sealed::Rounded for f64 {
     fn from_f64(value: f64) -> Self {
         value
     }
@@ -72,7 +87,7 @@ impl Real for f64 {
     }
 }
 
-impl Real for f32 {
+impl sealed::Rounded for f32 {
     #[allow(clippy::cast_possible_truncation)]
     fn from_f64(value: f64) -> Self {
         value as Self
@@ -90,7 +105,7 @@ pub(super) struct FillBlock<'a, N, T, const SAME: bool> {
     pub(super) out: &'a mut [T],
 }
 
-impl<N: Draw, T: Real + Sync, const SAME: bool> Kernel for FillBlock<'_, N, T, SAME> {
+impl<N: Draw, T: Real, const SAME: bool> Kernel for FillBlock<'_, N, T, SAME> {
     type Result = ();
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
