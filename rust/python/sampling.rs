@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 
 use super::convert::{by_rows, check_order, checked, contiguous};
 use super::description::{Description, Draws};
-use super::detach::interruptible;
+use super::detach::{detached, interruptible};
 use crate::{Cpu, Error, Job, Route, Vote, run};
 
 #[pyfunction]
@@ -42,7 +42,15 @@ fn fill<T: run::Real + Sync + numpy::Element>(
     check_order("out", &**out)?;
     let slice =
         out.as_slice_mut().map_err(|_| PyValueError::new_err("out must be C-contiguous"))?;
-    interruptible(py, slice.len(), |stop| run::sample(job, slice, start, how, stop))
+    let stop = start.saturating_add((slice.len() / job.dim()) as u64);
+    interruptible(py, work(job, start, stop), |stop| run::sample(job, slice, start, how, stop))
+}
+
+/// Numbers to draw for the trials `start..stop`, those before `start` in its block among them: a
+/// stream is read from its beginning.
+fn work(job: &Job, start: u64, stop: u64) -> usize {
+    let trials = if start < stop { stop - start + start % job.block } else { 0 };
+    usize::try_from(trials).unwrap_or(usize::MAX).saturating_mul(job.dim())
 }
 
 #[pyfunction]
@@ -67,8 +75,7 @@ fn count(
         _ => return Err(Error::invalid("route", "\"sampled\" or \"integer\"", route).into()),
     };
     let how = (Cpu::current()?, checked(threads)?);
-    let draws = usize::try_from(trials.1.saturating_sub(trials.0)).unwrap_or(usize::MAX);
-    let draws = draws.saturating_mul(job.dim());
+    let draws = work(&job, trials.0, trials.1);
     let counted =
         interruptible(py, draws, |stop| run::count(&job, &vote, trials, route, how, stop))?;
     Ok((counted.votes, counted.nan))
@@ -84,7 +91,7 @@ fn count_outputs(
     let vote = Vote::new(contiguous("threshold", &threshold)?, contiguous("towards", &towards)?)?;
     let slice = by_rows("outputs", &outputs)?;
     let cpu = Cpu::current()?;
-    let counted = py.detach(|| run::count_outputs(&vote, slice, cpu))?;
+    let counted = detached(py, || run::count_outputs(&vote, slice, cpu))?;
     Ok((counted.votes, counted.nan))
 }
 
