@@ -1,4 +1,4 @@
-"""Remakes gamma.csv: log_gamma_ratio on a grid to its edges, and digamma at b = 0 (needs mpmath)."""
+"""Remakes gamma.csv: log_gamma_ratio to its edges; where b = 0, digamma (needs mpmath)."""
 
 import math
 import pathlib
