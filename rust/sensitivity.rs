@@ -175,7 +175,7 @@ impl<N: Two, const L1: bool> Kernel for Block<'_, N, L1> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> u64 {
         let Self { law, pairs, place: (block, size), room } = self;
-        let mut stream = Stream::new(pairs.seed, Purpose::Sample, 0, block);
+        let mut stream = Stream::new(pairs.seed, Purpose::Pairs, 0, block);
         let mut hits = 0;
         for first in (0..size).step_by(LANES) {
             for lane in (0..LANES).step_by(S::WIDTH) {
@@ -263,7 +263,7 @@ mod tests {
     /// Pair `i`, one word after the other from its own lane.
     fn pair(pairs: &Pairs, i: usize) -> (Vec<f64>, Vec<f64>) {
         let (block, group, lane) = (i / BLOCK, i % BLOCK / LANES, i % LANES);
-        let stream = Stream::new(pairs.seed, Purpose::Sample, 0, block as u64);
+        let stream = Stream::new(pairs.seed, Purpose::Pairs, 0, block as u64);
         let mut lanes = stream.load(Plain::<1>, lane);
         let mut two = || {
             let words = [lanes.next(), lanes.next()];
