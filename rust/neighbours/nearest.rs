@@ -5,11 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::distance::Coordinate;
 use super::exact::{Chosen, Distances, STRIP, Strip};
-use super::frame::{Frame, up};
+use super::frame::clouds::{Cloud, Clouds};
+use super::frame::{Frame, down, up};
 use super::panel::{Block, Panel, most_of, panel_of};
 use super::products::{Products, Sink, width};
 use super::search::{Search, block_of, blocks};
-use super::top::Top;
+use super::top::{Candidate, Sieve, Top};
 use super::tree::Tree;
 use crate::error::Error;
 use crate::pool::each;
@@ -18,7 +19,7 @@ use crate::simd::cpu::Cpu;
 use crate::simd::kernel::{Kernel, dispatch};
 
 /// Neighbours of every query: those of query i are entries `starts[i]..starts[i + 1]`, in the
-/// order of (squared, place).
+/// order of (squared, place). A row with a NaN has no neighbours and is nobody's.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Nearest {
     /// One more than there are queries.
@@ -52,9 +53,9 @@ pub fn nearest<T: Coordinate>(
     let depth = depth.min(points);
     let tree = Tree::of(&search, depth, stop);
     let few = few || tree.is_some();
-    let frame = if few { None } else { Frame::new(&search) };
-    let (frame, tree) = (frame.as_ref(), tree.as_ref());
-    let task = Task { search: &search, frame, tree, depth, cpu, stop };
+    let clouds = if few { None } else { Clouds::new((&search, depth), cpu, stop) };
+    let (clouds, tree) = (clouds.as_ref(), tree.as_ref());
+    let task = Task { search: &search, clouds, tree, depth, cpu, stop };
     let bytes = (task.most() + depth) * size_of::<Candidate>();
     let block = block_of(queries, most_of(search.sets.dim), threads, bytes);
     let work = |own: &mut Own, block: (usize, usize)| {
@@ -99,7 +100,7 @@ struct Room {
 
 struct Task<'a, T> {
     search: &'a Search<'a, T>,
-    frame: Option<&'a Frame>,
+    clouds: Option<&'a Clouds>,
     tree: Option<&'a Tree>,
     depth: usize,
     cpu: Cpu,
@@ -115,34 +116,36 @@ impl<T: Coordinate> Task<'_, T> {
     /// The neighbours of a block; `starts` without the leading 0.
     fn block(&self, room: &mut Room, (first, last): (usize, usize)) -> Nearest {
         let mut found = Nearest::default();
-        let Some(frame) = self.frame else {
+        let Some(clouds) = self.clouds else {
             self.exactly(room, first..last);
             for top in &mut room.tops {
                 top.finish(&mut found);
             }
             return found;
         };
-        self.sift(frame, room, first..last);
-        for i in first..last {
+        let queries: Vec<usize> = (first..last).collect();
+        let mut sieves = std::mem::take(&mut room.sieves);
+        sieves.resize_with(queries.len(), Sieve::default);
+        self.sift(clouds, room, &queries, &mut sieves);
+        for (&i, sieve) in queries.iter().zip(&mut sieves) {
             if self.stop.load(Ordering::Relaxed) {
                 break;
             }
-            let sieve = &mut room.sieves[i - first];
             if sieve.full {
                 found.rescans += 1;
-                let mut sieves = std::mem::take(&mut room.sieves);
                 self.exactly(room, i..i + 1);
-                std::mem::swap(&mut room.sieves, &mut sieves);
                 room.tops[0].finish(&mut found);
                 continue;
             }
             sieve.prune(self.depth);
-            let places: Vec<u32> = sieve.kept.iter().map(|candidate| candidate.place).collect();
+            let candidates = sieve.kept.iter().map(|candidate| candidate.place);
+            let places: Vec<u32> = candidates.chain(clouds.far.iter().copied()).collect();
             let mut top = Top::new(self.depth);
             let (query, out) = (self.search.query(i), &mut top.kept);
             dispatch(self.cpu, Chosen { search: self.search, query, places: &places, out });
             top.finish(&mut found);
         }
+        room.sieves = sieves;
         found
     }
 
@@ -168,28 +171,61 @@ impl<T: Coordinate> Task<'_, T> {
         }
     }
 
-    /// Leaves in `room.sieves` all points that may be among the queries' nearest.
-    fn sift(&self, frame: &Frame, room: &mut Room, queries: Range<usize>) {
+    /// Leaves in the sieves all points of the clouds that may be among the queries' nearest.
+    fn sift(&self, clouds: &Clouds, room: &mut Room, queries: &[usize], sieves: &mut [Sieve]) {
         let (size, dim, width) = (queries.len(), self.search.sets.dim, width(self.cpu));
-        let Room { block, panel, sieves, .. } = room;
-        block.fill((frame, self.search, self.cpu), queries, width);
-        sieves.resize_with(size, Sieve::default);
-        for (sieve, &more) in sieves.iter_mut().zip(&block.more) {
-            sieve.start(self.depth, more);
+        let Room { block, panel, .. } = room;
+        for sieve in &mut *sieves {
+            sieve.start(self.depth, f32::INFINITY);
+        }
+        if clouds.each.len() > 1 {
+            self.surround(clouds, block, queries, sieves);
         }
         let flip = vec![0; size.div_ceil(width)];
-        // Nothing is below NaN, and everything below infinity.
-        let mut bounds = vec![f32::NAN; size.next_multiple_of(width)];
-        bounds[..size].fill(f32::INFINITY);
-        for part in blocks(self.search.points.len(), panel_of(dim)) {
-            if self.stop.load(Ordering::Relaxed) {
-                return;
+        for Cloud { frame, range, .. } in &clouds.each {
+            block.fill((frame, self.search, self.cpu), queries.iter().copied(), width);
+            // Nothing is below NaN.
+            let mut bounds = vec![f32::NAN; size.next_multiple_of(width)];
+            for (i, sieve) in sieves.iter_mut().enumerate() {
+                if !Frame::fits(block.norms[i]) {
+                    sieve.give_up();
+                }
+                bounds[i] = up(f64::from(sieve.bound) - block.less[i]);
             }
-            panel.fill((frame, self.search, self.cpu), part);
-            let mut sift = Sift { panel, sieves, depth: self.depth, most: self.most() };
-            let (queries, points, low) = (block.tiles(), &panel.rows[..], &panel.low[..]);
-            let (bounds, flip, sink) = (&mut bounds[..], &flip[..], &mut sift);
-            Products { dim, queries, points, low, bounds, flip, sink }.run(self.cpu);
+            for (first, last) in blocks(range.len(), panel_of(dim)) {
+                if self.stop.load(Ordering::Relaxed) {
+                    return;
+                }
+                let places = &clouds.order[range.start + first..range.start + last];
+                panel.fill((frame, self.search, self.cpu), places);
+                let (depth, most) = (self.depth, self.most());
+                let mut sift = Sift { block, panel, sieves, depth, most };
+                let (queries, points, low) = (block.tiles(), &panel.rows[..], &panel.low[..]);
+                let (bounds, flip, sink) = (&mut bounds[..], &flip[..], &mut sift);
+                Products { dim, queries, points, low, bounds, flip, sink }.run(self.cpu);
+            }
+        }
+    }
+
+    /// Bounds the sieves by the triangle's inequality: `depth` points are as near as their centre
+    /// and the ball around it. Otherwise a cloud far away, with a wide guard, would fill the sieve
+    /// before the query's own cloud is searched.
+    fn surround(
+        &self,
+        clouds: &Clouds,
+        block: &mut Block,
+        queries: &[usize],
+        sieves: &mut [Sieve],
+    ) {
+        for Cloud { frame, within, .. } in &clouds.each {
+            let Some(within) = within else { continue };
+            block.fill((frame, self.search, self.cpu), queries.iter().copied(), width(self.cpu));
+            for (sieve, norm) in sieves.iter_mut().zip(&block.norms) {
+                // The factor is for all roundings, those of the rows to f32 included.
+                let reach = (norm.sqrt() + within.sqrt()) * (1.0 + 2.0_f64.powi(-20));
+                let bound = up(reach * reach + frame.tiny);
+                sieve.bound = if bound < sieve.bound { bound } else { sieve.bound };
+            }
         }
     }
 }
@@ -241,57 +277,9 @@ impl Kernel for Add<'_> {
     }
 }
 
-/// A point that may be among the nearest: bounds on its distance, in the panel's units.
-#[derive(Clone, Copy)]
-struct Candidate {
-    low: f32,
-    high: f32,
-    place: u32,
-}
-
-/// All points that may be among the nearest of a query, by f32.
-#[derive(Default)]
-struct Sieve {
-    kept: Vec<Candidate>,
-    // Of the query: `more` of its block.
-    more: f64,
-    limit: usize,
-    full: bool,
-}
-
-impl Sieve {
-    fn start(&mut self, depth: usize, more: f64) {
-        self.kept.clear();
-        (self.more, self.limit, self.full) = (more, 2 * depth + 64, false);
-    }
-
-    /// Drops what is certainly not among the nearest: what has a `low` above the bound that is
-    /// returned.
-    fn prune(&mut self, depth: usize) -> f32 {
-        if self.kept.len() <= depth {
-            return f32::INFINITY;
-        }
-        self.kept.select_nth_unstable_by(depth - 1, |a, b| a.high.total_cmp(&b.high));
-        let bound = up(f64::from(self.kept[depth - 1].high) + self.more);
-        self.kept.retain(|candidate| candidate.low <= bound);
-        bound
-    }
-
-    /// Prunes; with more than `most` / 2 left the query is given up, and the bound below all.
-    #[cold]
-    fn make_room(&mut self, depth: usize, most: usize) -> f32 {
-        let bound = self.prune(depth);
-        self.limit = self.limit.max(2 * self.kept.len());
-        if self.kept.len() <= most / 2 {
-            return bound;
-        }
-        (self.full, self.kept) = (true, Vec::new());
-        f32::NEG_INFINITY
-    }
-}
-
 /// Sifts a panel for all queries of a block.
 struct Sift<'a> {
+    block: &'a Block,
     panel: &'a Panel,
     sieves: &'a mut [Sieve],
     depth: usize,
@@ -301,12 +289,12 @@ struct Sift<'a> {
 impl Sink for Sift<'_> {
     #[inline(always)]
     fn hit(&mut self, i: usize, j: usize, product: f32, bounds: &mut [f32]) {
-        let low = self.panel.low[j] - 2.0 * product;
-        let high = up(f64::from(low) + self.panel.width(j));
-        let sieve = &mut self.sieves[i];
-        sieve.kept.push(Candidate { low, high, place: (self.panel.start + j) as u32 });
-        if sieve.kept.len() >= sieve.limit {
-            bounds[i] = sieve.make_room(self.depth, self.most);
+        let low = self.block.less[i] + f64::from(self.panel.low[j] - 2.0 * product);
+        let high = low + self.panel.width(j) + self.block.more[i];
+        let place = self.panel.places[j];
+        if self.sieves[i].put(Candidate { low: down(low), high: up(high), place }) {
+            self.sieves[i].make_room(self.depth, self.most);
+            bounds[i] = up(f64::from(self.sieves[i].bound) - self.block.less[i]);
         }
     }
 }
