@@ -26,17 +26,15 @@ impl<'a, const SAME: bool> Output<'a, SAME> {
 
     /// # Safety
     ///
-    /// The CPU must have the instruction set `S`.
+    /// `coordinate` is below the dimension.
     #[inline(always)]
-    pub(super) unsafe fn of<S: Simd>(&self, coordinate: usize, noise: S::F) -> S::F {
-        // SAFETY: the caller vouches for the CPU; `at` has a vector's worth of values.
-        unsafe {
-            if SAME {
-                S::addf(S::splatf(self.first), noise)
-            } else {
-                let sum = S::addf(S::loadf(self.centre.at(coordinate)), noise);
-                S::mulf(sum, S::splatf(self.factor))
-            }
+    pub(super) unsafe fn of<S: Simd>(&self, simd: S, coordinate: usize, noise: S::F) -> S::F {
+        if SAME {
+            simd.addf(simd.splatf(self.first), noise)
+        } else {
+            // SAFETY: the caller vouches for the coordinate, from which on there is a vector.
+            let centre = unsafe { simd.loadf(self.centre.at(coordinate)) };
+            simd.mulf(simd.addf(centre, noise), simd.splatf(self.factor))
         }
     }
 }
@@ -49,10 +47,10 @@ struct Store<'a, const SAME: bool> {
 
 impl<S: Simd, const SAME: bool> Sink<S, S::F> for Store<'_, SAME> {
     #[inline(always)]
-    unsafe fn put(&mut self, draw: usize, coordinate: usize, noise: S::F) {
-        // SAFETY: the caller vouches for the CPU and for the room of a whole tile.
+    unsafe fn put(&mut self, simd: S, draw: usize, coordinate: usize, noise: S::F) {
+        // SAFETY: `to` has room for a whole tile; the caller vouches for the draw and the coordinate.
         unsafe {
-            S::storef(self.to.add(draw), self.output.of::<S>(coordinate, noise));
+            simd.storef(self.to.add(draw), self.output.of(simd, coordinate, noise));
         }
     }
 }
@@ -95,7 +93,7 @@ pub(super) struct FillBlock<'a, N, T, const SAME: bool> {
 impl<N: Draw, T: Real + Sync, const SAME: bool> Kernel for FillBlock<'_, N, T, SAME> {
     type Result = ();
     #[inline(always)]
-    unsafe fn run<S: Simd>(self) {
+    fn run<S: Simd>(self, simd: S) {
         let Self { noise, job, rows, out } = self;
         let dim = job.dim();
         let output = Output::<SAME>::new(job);
@@ -110,10 +108,10 @@ impl<N: Draw, T: Real + Sync, const SAME: bool> Kernel for FillBlock<'_, N, T, S
             let is_buffer = direct.is_none();
             let to = direct.map_or(buffer.0.as_mut_ptr(), <[f64]>::as_mut_ptr);
             let (mut store, place) = (Store { output, to }, (part.origin, dim));
-            // SAFETY: the caller vouches for the CPU; `to` has room for a whole tile.
+            // SAFETY: `to` has room for a whole tile; a part has the steps and the origin of one.
             unsafe {
                 let (stream, words) = (&mut stream, &mut words);
-                sweep_values::<S, _>(&noise, stream, words, part.steps, place, &mut store);
+                sweep_values(simd, &noise, stream, words, part.steps, place, &mut store);
             }
             if is_buffer {
                 let values = &buffer.0[part.from..part.to];
