@@ -186,7 +186,7 @@ struct Settle<'a, T> {
 impl<T: Coordinate> Kernel for Settle<'_, T> {
     type Result = ();
     #[inline(always)]
-    unsafe fn run<S: Simd>(self) {
+    fn run<S: Simd>(self, _: S) {
         let mut packed = vec![0.0; self.search.sets.dim];
         for place in self.places.0..self.places.1 {
             let mut best = (Home::Far, f64::INFINITY);

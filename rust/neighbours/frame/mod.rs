@@ -77,6 +77,14 @@ impl Frame {
         squared * self.scale * self.scale
     }
 
+    /// Centres and scales a row, without rounding to f32.
+    #[inline(always)]
+    pub fn place<T: Coordinate>(&self, row: &[T], out: &mut [f64]) {
+        for ((&value, centre), out) in row.iter().zip(&self.centre).zip(out) {
+            *out = (value.wide() - centre) * self.scale;
+        }
+    }
+
     /// Centres, scales and rounds a row; its squared norm.
     #[inline(always)]
     pub fn pack<T: Coordinate>(&self, row: &[T], out: &mut [f32]) -> f64 {
