@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 
 use super::convert::{by_rows, check_order, contiguous};
 use super::description::{Description, Draws};
-use super::detach::{detached, interruptible};
+use super::detach::interruptible;
 use crate::{Error, Job, Options, Route, Vote, run};
 
 #[pyfunction]
@@ -76,7 +76,8 @@ fn count(
         _ => return Err(Error::invalid("route", "\"sampled\" or \"integer\"", route).into()),
     };
     let options = Options::new().threads(threads).route(route);
-    let draws = work(&job, trials.0, trials.1);
+    // A coordinate's limit on the integer route costs some hundred draws.
+    let draws = work(&job, trials.0, trials.1).saturating_add(job.dim().saturating_mul(128));
     let trials = trials.0..trials.1;
     let counted =
         interruptible(py, draws, |stop| run::count(&job, &vote, trials, &options.stop(stop)))?;
@@ -92,7 +93,9 @@ fn count_outputs(
 ) -> PyResult<(u64, u64)> {
     let vote = Vote::new(contiguous("threshold", &threshold)?, contiguous("towards", &towards)?)?;
     let slice = by_rows("outputs", &outputs)?;
-    let counted = detached(py, || run::count_outputs(&vote, slice, &Options::new()))?;
+    let counted = interruptible(py, slice.len(), |stop| {
+        run::count_outputs(&vote, slice, &Options::new().stop(stop))
+    })?;
     Ok((counted.votes, counted.nan))
 }
 

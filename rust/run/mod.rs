@@ -64,7 +64,7 @@ pub fn sample<T: Real>(
     }
     let reach = job.reach();
     if reach > T::LARGEST {
-        let requirement = format!("of float64 where outputs can reach {reach:e}");
+        let requirement = format!("of float64 where outputs can reach {reach:.3e}");
         return Err(Error::invalid("out", requirement, T::NAME));
     }
     let rows = (out.len() / dim) as u64;
