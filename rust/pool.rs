@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn first_callers_at_once_build_one_pool() {
-        for _ in 0..20 {
+        for _ in 0..if cfg!(miri) { 2 } else { 20 } {
             let (last, callers) = (AtomicPtr::new(ptr::null_mut()), Barrier::new(16));
             let call = || {
                 callers.wait();

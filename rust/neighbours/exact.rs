@@ -47,7 +47,7 @@ pub(super) struct Distances<'a, T> {
 impl<T: Coordinate> Kernel for Distances<'_, T> {
     type Result = ();
     #[inline(always)]
-    unsafe fn run<S: Simd>(self) {
+    fn run<S: Simd>(self, _: S) {
         const WIDTH: usize = 16;
         let Self { search, strip, query, out } = self;
         if search.sets.dim > SMALL {
@@ -90,7 +90,7 @@ pub(super) struct Chosen<'a, T> {
 impl<T: Coordinate> Kernel for Chosen<'_, T> {
     type Result = ();
     #[inline(always)]
-    unsafe fn run<S: Simd>(self) {
+    fn run<S: Simd>(self, _: S) {
         let row = |place: u32| self.search.point(place as usize);
         let fours = self.places.chunks_exact(4);
         let rest = fours.remainder();

@@ -218,7 +218,7 @@ struct Add<'a> {
 impl Kernel for Add<'_> {
     type Result = ();
     #[inline(always)]
-    unsafe fn run<S: Simd>(self) {
+    fn run<S: Simd>(self, _: S) {
         let Self { top, values, first } = self;
         for (group, values) in values.chunks(GROUP).enumerate() {
             let bound = top.bound;

@@ -35,7 +35,7 @@ struct Pack<'a, 'b, T, R> {
 impl<'a, T: Coordinate, R: Iterator<Item = &'a [T]> + Sync> Kernel for Pack<'a, '_, T, R> {
     type Result = ();
     #[inline(always)]
-    unsafe fn run<S: Simd>(self) {
+    fn run<S: Simd>(self, _: S) {
         let mut rest = self.out;
         for row in self.rows {
             let (out, after) = rest.split_at_mut(row.len());

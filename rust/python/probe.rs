@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 
 use super::convert::contiguous;
 use super::description::Description;
-use crate::{Clip, probe};
+use crate::{Clip, Norm, probe};
 
 #[pyfunction]
 fn noise_at<'py>(
@@ -31,7 +31,7 @@ fn clip<'py>(
     radius: f64,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
     let mut clipped = contiguous("x", &x)?.to_vec();
-    Clip::new(norm, radius)?.apply(&mut clipped);
+    Clip::new(Norm::named(norm)?, radius)?.apply(&mut clipped);
     Ok(PyArray1::from_vec(py, clipped))
 }
 

@@ -4,10 +4,10 @@ use numpy::{PyArrayDyn, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyRe
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-use super::convert::{by_rows, check_order, checked, contiguous};
+use super::convert::{by_rows, check_order, contiguous};
 use super::description::{Description, Draws};
 use super::detach::{detached, interruptible};
-use crate::{Cpu, Error, Job, Route, Vote, run};
+use crate::{Error, Job, Options, Route, Vote, run};
 
 #[pyfunction]
 fn sample(
@@ -21,35 +21,36 @@ fn sample(
 ) -> PyResult<()> {
     let (description, draws): (Description, Draws) = (description.extract()?, draws.extract()?);
     let job = draws.job(&description, &x)?;
-    let how = (Cpu::current()?, checked(threads)?);
+    let options = Options::new().threads(threads);
     if let Ok(array) = out.cast::<PyArrayDyn<f64>>() {
-        fill(py, &job, array.try_readwrite(), start, how)
+        fill(py, &job, array.try_readwrite(), start, options)
     } else if let Ok(array) = out.cast::<PyArrayDyn<f32>>() {
-        fill(py, &job, array.try_readwrite(), start, how)
+        fill(py, &job, array.try_readwrite(), start, options)
     } else {
         Err(PyTypeError::new_err("out must be an array of float64 or float32"))
     }
 }
 
-fn fill<T: run::Real + Sync + numpy::Element>(
+fn fill<T: run::Real + numpy::Element>(
     py: Python<'_>,
     job: &Job,
     out: Result<PyReadwriteArrayDyn<'_, T>, numpy::BorrowError>,
     start: u64,
-    how: (Cpu, usize),
+    options: Options<'_>,
 ) -> PyResult<()> {
     let mut out = out?;
     check_order("out", &**out)?;
     let slice =
         out.as_slice_mut().map_err(|_| PyValueError::new_err("out must be C-contiguous"))?;
-    let stop = start.saturating_add((slice.len() / job.dim()) as u64);
-    interruptible(py, work(job, start, stop), |stop| run::sample(job, slice, start, how, stop))
+    let end = start.saturating_add((slice.len() / job.dim()) as u64);
+    let fill = |stop: &_| run::sample(job, slice, start, &options.stop(stop));
+    interruptible(py, work(job, start, end), fill)
 }
 
-/// Numbers to draw for the trials `start..stop`, those before `start` in its block among them: a
+/// Numbers to draw for the trials `start..end`, those before `start` in its block among them: a
 /// stream is read from its beginning.
-fn work(job: &Job, start: u64, stop: u64) -> usize {
-    let trials = if start < stop { stop - start + start % job.block } else { 0 };
+fn work(job: &Job, start: u64, end: u64) -> usize {
+    let trials = if start < end { end - start + start % job.trials_per_block() } else { 0 };
     usize::try_from(trials).unwrap_or(usize::MAX).saturating_mul(job.dim())
 }
 
@@ -74,10 +75,11 @@ fn count(
         "integer" => Route::Integer,
         _ => return Err(Error::invalid("route", "\"sampled\" or \"integer\"", route).into()),
     };
-    let how = (Cpu::current()?, checked(threads)?);
+    let options = Options::new().threads(threads).route(route);
     let draws = work(&job, trials.0, trials.1);
-    let counted =
-        interruptible(py, draws, |stop| run::count(&job, &vote, trials, route, how, stop))?;
+    let trials = trials.0..trials.1;
+    let count = |stop: &_| run::count(&job, &vote, trials, &options.stop(stop));
+    let counted = interruptible(py, draws, count)?;
     Ok((counted.votes, counted.nan))
 }
 
@@ -90,8 +92,7 @@ fn count_outputs(
 ) -> PyResult<(u64, u64)> {
     let vote = Vote::new(contiguous("threshold", &threshold)?, contiguous("towards", &towards)?)?;
     let slice = by_rows("outputs", &outputs)?;
-    let cpu = Cpu::current()?;
-    let counted = detached(py, || run::count_outputs(&vote, slice, cpu))?;
+    let counted = detached(py, || run::count_outputs(&vote, slice, &Options::new()))?;
     Ok((counted.votes, counted.nan))
 }
 
