@@ -42,15 +42,15 @@ fn fill<T: run::Real + numpy::Element>(
     check_order("out", &**out)?;
     let slice =
         out.as_slice_mut().map_err(|_| PyValueError::new_err("out must be C-contiguous"))?;
-    let end = start.saturating_add((slice.len() / job.dim()) as u64);
-    let fill = |stop: &_| run::sample(job, slice, start, &options.stop(stop));
-    interruptible(py, work(job, start, end), fill)
+    let stop = start.saturating_add((slice.len() / job.dim()) as u64);
+    let work = work(job, start, stop);
+    interruptible(py, work, |stop| run::sample(job, slice, start, &options.stop(stop)))
 }
 
-/// Numbers to draw for the trials `start..end`, those before `start` in its block among them: a
+/// Numbers to draw for the trials `start..stop`, those before `start` in its block among them: a
 /// stream is read from its beginning.
-fn work(job: &Job, start: u64, end: u64) -> usize {
-    let trials = if start < end { end - start + start % job.trials_per_block() } else { 0 };
+fn work(job: &Job, start: u64, stop: u64) -> usize {
+    let trials = if start < stop { stop - start + start % job.trials_per_block() } else { 0 };
     usize::try_from(trials).unwrap_or(usize::MAX).saturating_mul(job.dim())
 }
 
@@ -78,8 +78,8 @@ fn count(
     let options = Options::new().threads(threads).route(route);
     let draws = work(&job, trials.0, trials.1);
     let trials = trials.0..trials.1;
-    let count = |stop: &_| run::count(&job, &vote, trials, &options.stop(stop));
-    let counted = interruptible(py, draws, count)?;
+    let counted =
+        interruptible(py, draws, |stop| run::count(&job, &vote, trials, &options.stop(stop)))?;
     Ok((counted.votes, counted.nan))
 }
 
