@@ -12,8 +12,10 @@ pub mod events;
 mod math;
 pub mod mechanisms;
 pub mod neighbours;
-pub mod pool;
-pub mod probe;
+mod options;
+mod pool;
+#[cfg(any(feature = "python", test))]
+mod probe;
 #[cfg(feature = "python")]
 mod python;
 pub mod random;
@@ -25,6 +27,10 @@ mod simd;
 pub use error::Error;
 pub use events::{Counted, Vote};
 pub use mechanisms::{Clip, Mechanism, Noise, Norm};
-pub use random::Purpose;
-pub use run::{Job, Route};
+pub use mechanisms::{DpText, DpTextKeep, DpTextResample};
+pub use mechanisms::{Exponential, Gaussian, Identity, Laplace, RandomBits, Uniform};
+pub use options::{Options, Route};
+pub use pool::{MOST_THREADS, default_threads};
+pub use random::{Purpose, Side};
+pub use run::Job;
 pub use simd::cpu::{self, Cpu};

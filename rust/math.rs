@@ -31,45 +31,33 @@ const LN2_LOW: f64 = 5.497_923_018_708_371e-14;
 /// 0.70696 (tests/accuracy.rs: all j below 2^24, 1e6 in every other binade, the neighbourhood of
 /// 1, 4e8 points around the worst places); every rounding at its worst would add up to 1.1 there.
 /// 1.35 is what the integer route needs to be strictly increasing on this grid.
-///
-/// # Safety
-///
-/// The CPU must have the instruction set `S`.
 #[inline(always)]
-pub(crate) unsafe fn ln_grid<S: Simd>(j: S::F) -> S::F {
+pub(crate) fn ln_grid<S: Simd>(simd: S, j: S::F) -> S::F {
     const SQRT_HALF: u64 = 0x3fe6_a09e_0000_0000;
     const ONE: u64 = 0x3ff0_0000_0000_0000;
     const FRACTION: u64 = (1 << 52) - 1;
-    // SAFETY: the caller vouches for the CPU.
-    unsafe {
-        // Dividing by 2^52 is part of the same addition.
-        let shift = (ONE - SQRT_HALF).wrapping_sub(52 << 52);
-        let shifted = S::add(S::bits(j), S::splat(shift));
-        let k = S::exponent(S::float(shifted));
-        let m = S::float(S::add(S::and(shifted, S::splat(FRACTION)), S::splat(SQRT_HALF)));
-        let f = S::subf(m, S::splatf(1.0));
-        let s = S::divf(f, S::addf(m, S::splatf(1.0)));
-        let z = S::mulf(s, s);
-        let r = S::mulf(z, estrin::<S>(&LOG, z));
-        let tail = S::subf(S::mulf(s, S::subf(f, r)), S::mulf(k, S::splatf(LN2_LOW)));
-        S::addf(S::mulf(k, S::splatf(LN2_HIGH)), S::subf(f, tail))
-    }
+    // Dividing by 2^52 is part of the same addition.
+    let shift = (ONE - SQRT_HALF).wrapping_sub(52 << 52);
+    let shifted = simd.add(simd.bits(j), simd.splat(shift));
+    let k = simd.exponent(simd.float(shifted));
+    let m = simd.float(simd.add(simd.and(shifted, simd.splat(FRACTION)), simd.splat(SQRT_HALF)));
+    let f = simd.subf(m, simd.splatf(1.0));
+    let s = simd.divf(f, simd.addf(m, simd.splatf(1.0)));
+    let z = simd.mulf(s, s);
+    let r = simd.mulf(z, estrin(simd, &LOG, z));
+    let tail = simd.subf(simd.mulf(s, simd.subf(f, r)), simd.mulf(k, simd.splatf(LN2_LOW)));
+    simd.addf(simd.mulf(k, simd.splatf(LN2_HIGH)), simd.subf(f, tail))
 }
 
 /// A polynomial of degree 6 by Estrin's scheme: a third of Horner's chain for two more products.
 #[inline(always)]
-unsafe fn estrin<S: Simd>(c: &[f64; 7], x: S::F) -> S::F {
-    // SAFETY: the caller vouches for the CPU.
-    unsafe {
-        let x2 = S::mulf(x, x);
-        let x4 = S::mulf(x2, x2);
-        let low = S::addf(
-            horner::<S, 2>(&[c[0], c[1]], x),
-            S::mulf(x2, horner::<S, 2>(&[c[2], c[3]], x)),
-        );
-        let high = S::addf(horner::<S, 2>(&[c[4], c[5]], x), S::mulf(x2, S::splatf(c[6])));
-        S::addf(low, S::mulf(x4, high))
-    }
+fn estrin<S: Simd>(simd: S, c: &[f64; 7], x: S::F) -> S::F {
+    let x2 = simd.mulf(x, x);
+    let x4 = simd.mulf(x2, x2);
+    let low =
+        simd.addf(horner(simd, &[c[0], c[1]], x), simd.mulf(x2, horner(simd, &[c[2], c[3]], x)));
+    let high = simd.addf(horner(simd, &[c[4], c[5]], x), simd.mulf(x2, simd.splatf(c[6])));
+    simd.addf(low, simd.mulf(x4, high))
 }
 
 /// sin(pi x/2)/x and (cos(pi x/2) - 1)/x^2 as polynomials in x^2 for |x| <= 1/2: errors 4e-18
@@ -94,29 +82,19 @@ const COS: [f64; 6] = [
 
 /// Cosine and sine of pi x/2 for |x| <= 1/2 (a quarter turn centred at 0); errors below 1.8 and
 /// 1.5 ulp at 3e5 points (tests/accuracy.rs).
-///
-/// # Safety
-///
-/// The CPU must have the instruction set `S`.
 #[inline(always)]
-pub(crate) unsafe fn cos_sin_quarter<S: Simd>(x: S::F) -> (S::F, S::F) {
-    // SAFETY: the caller vouches for the CPU.
-    unsafe {
-        let y = S::mulf(x, x);
-        let cos = S::addf(S::splatf(1.0), S::mulf(y, horner::<S, 6>(&COS, y)));
-        let sin = S::mulf(x, horner::<S, 7>(&SIN, y));
-        (cos, sin)
-    }
+pub(crate) fn cos_sin_quarter<S: Simd>(simd: S, x: S::F) -> (S::F, S::F) {
+    let y = simd.mulf(x, x);
+    let cos = simd.addf(simd.splatf(1.0), simd.mulf(y, horner(simd, &COS, y)));
+    let sin = simd.mulf(x, horner(simd, &SIN, y));
+    (cos, sin)
 }
 
 #[inline(always)]
-unsafe fn horner<S: Simd, const N: usize>(coefficients: &[f64; N], x: S::F) -> S::F {
-    // SAFETY: the caller vouches for the CPU.
-    unsafe {
-        let mut sum = S::splatf(coefficients[N - 1]);
-        for &c in coefficients[..N - 1].iter().rev() {
-            sum = S::addf(S::mulf(sum, x), S::splatf(c));
-        }
-        sum
+fn horner<S: Simd, const N: usize>(simd: S, coefficients: &[f64; N], x: S::F) -> S::F {
+    let mut sum = simd.splatf(coefficients[N - 1]);
+    for &c in coefficients[..N - 1].iter().rev() {
+        sum = simd.addf(simd.mulf(sum, x), simd.splatf(c));
     }
+    sum
 }

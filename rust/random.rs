@@ -13,7 +13,11 @@ use crate::simd::Simd;
 pub const LANES: usize = 32;
 
 /// What a block's draws are used for; different purposes never share a word.
+///
+/// The noise has no part in the name of a stream: all noises read the same words at one seed and
+/// purpose, so that two samples of one seed are not independent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 #[repr(u8)]
 pub enum Purpose {
     /// Draws on which the event and the direction are chosen.
@@ -24,6 +28,20 @@ pub enum Purpose {
     Count = 2,
     /// Plain sampling.
     Sample = 3,
+    /// Calls that are only compared with each other, of mechanisms in Python.
+    Probe = 4,
+    /// Pairs of random inputs.
+    Pairs = 5,
+}
+
+/// Which of the two inputs of a pair the draws are on; the sides never share a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Side {
+    /// Draws on x.
+    X = 0,
+    /// Draws on x'.
+    XPrime = 1,
 }
 
 /// The state of the 32 lanes of one block: word j of lane l is `state[j][l]`.
@@ -64,37 +82,35 @@ impl Stream {
 
     /// Loads the lanes `first .. first + S::WIDTH` into registers.
     ///
-    /// # Safety
+    /// # Panics
     ///
-    /// The CPU must have the instruction set `S`, and `first + S::WIDTH <= 32`.
+    /// There are not as many lanes.
     #[inline(always)]
-    pub(crate) unsafe fn load<S: Simd>(&self, first: usize) -> Lanes<S> {
-        let at = first;
-        // SAFETY: the caller vouches for the CPU, and for `WIDTH` lanes from `first` on.
-        unsafe {
-            Lanes {
-                s0: S::load(self.state[0].as_ptr().add(at)),
-                s1: S::load(self.state[1].as_ptr().add(at)),
-                s2: S::load(self.state[2].as_ptr().add(at)),
-                s3: S::load(self.state[3].as_ptr().add(at)),
-            }
-        }
+    pub(crate) fn load<S: Simd>(&self, simd: S, first: usize) -> Lanes<S> {
+        let lanes = first..first + S::WIDTH;
+        let [s0, s1, s2, s3] = [0, 1, 2, 3].map(|word| {
+            let from = &self.state[word][lanes.clone()];
+            // SAFETY: `from` has as many words.
+            unsafe { simd.load(from.as_ptr()) }
+        });
+        Lanes { simd, s0, s1, s2, s3 }
     }
 
     /// Puts the lanes back that [`Stream::load`] took.
     ///
-    /// # Safety
+    /// # Panics
     ///
     /// As for [`Stream::load`].
     #[inline(always)]
-    pub(crate) unsafe fn store<S: Simd>(&mut self, first: usize, lanes: Lanes<S>) {
-        let at = first;
-        // SAFETY: as for `load`.
-        unsafe {
-            S::store(self.state[0].as_mut_ptr().add(at), lanes.s0);
-            S::store(self.state[1].as_mut_ptr().add(at), lanes.s1);
-            S::store(self.state[2].as_mut_ptr().add(at), lanes.s2);
-            S::store(self.state[3].as_mut_ptr().add(at), lanes.s3);
+    pub(crate) fn store<S: Simd>(
+        &mut self,
+        first: usize,
+        Lanes { simd, s0, s1, s2, s3 }: Lanes<S>,
+    ) {
+        for (state, word) in self.state.iter_mut().zip([s0, s1, s2, s3]) {
+            let to = &mut state[first..first + S::WIDTH];
+            // SAFETY: `to` has as many words.
+            unsafe { simd.store(to.as_mut_ptr(), word) };
         }
     }
 }
@@ -102,6 +118,7 @@ impl Stream {
 /// A group of lanes in registers.
 #[derive(Clone, Copy)]
 pub(crate) struct Lanes<S: Simd> {
+    pub(crate) simd: S,
     s0: S::U,
     s1: S::U,
     s2: S::U,
@@ -110,50 +127,38 @@ pub(crate) struct Lanes<S: Simd> {
 
 impl<S: Simd> Lanes<S> {
     /// The next word of each lane.
-    ///
-    /// # Safety
-    ///
-    /// The CPU must have the instruction set `S`.
     #[inline(always)]
-    pub(crate) unsafe fn next(&mut self) -> S::U {
-        // SAFETY: the caller vouches for the CPU.
-        unsafe {
-            let word = S::add(self.s0, self.s3);
-            let shifted = S::shl::<17>(self.s1);
-            let crossed = S::xor(self.s3, self.s1);
-            let s1 = S::xor3(self.s1, self.s2, self.s0);
-            self.s2 = S::xor3(self.s2, self.s0, shifted);
-            self.s1 = s1;
-            self.s0 = S::xor(self.s0, crossed);
-            self.s3 = S::rotl45(crossed);
-            word
-        }
+    pub(crate) fn next(&mut self) -> S::U {
+        let simd = self.simd;
+        let word = simd.add(self.s0, self.s3);
+        let shifted = simd.shl::<17>(self.s1);
+        let crossed = simd.xor(self.s3, self.s1);
+        let s1 = simd.xor3(self.s1, self.s2, self.s0);
+        self.s2 = simd.xor3(self.s2, self.s0, shifted);
+        self.s1 = s1;
+        self.s0 = simd.xor(self.s0, crossed);
+        self.s3 = simd.rotl45(crossed);
+        word
     }
 
     /// The next word of the lanes where `mask` holds; the other lanes keep their place and get 0.
-    ///
-    /// # Safety
-    ///
-    /// The CPU must have the instruction set `S`.
     #[inline(always)]
-    pub(crate) unsafe fn next_where(&mut self, mask: S::M) -> S::U {
-        // SAFETY: the caller vouches for the CPU.
-        unsafe {
-            let mut ahead = *self;
-            let word = ahead.next();
-            self.s0 = S::select(mask, ahead.s0, self.s0);
-            self.s1 = S::select(mask, ahead.s1, self.s1);
-            self.s2 = S::select(mask, ahead.s2, self.s2);
-            self.s3 = S::select(mask, ahead.s3, self.s3);
-            S::select(mask, word, S::splat(0))
-        }
+    pub(crate) fn next_where(&mut self, mask: S::M) -> S::U {
+        let simd = self.simd;
+        let mut ahead = *self;
+        let word = ahead.next();
+        self.s0 = simd.select(mask, ahead.s0, self.s0);
+        self.s1 = simd.select(mask, ahead.s1, self.s1);
+        self.s2 = simd.select(mask, ahead.s2, self.s2);
+        self.s3 = simd.select(mask, ahead.s3, self.s3);
+        simd.select(mask, word, simd.splat(0))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simd::Portable;
+    use crate::simd::Plain;
 
     /// xoshiro256+ as its authors describe it, one lane.
     fn step(s: &mut [u64; 4]) -> u64 {
@@ -171,16 +176,13 @@ mod tests {
     #[test]
     fn every_lane_is_xoshiro256_plus() {
         let stream = Stream::new(7, Purpose::Count, 1, 3);
-        for group in 0..4 {
-            let mut naive: Vec<[u64; 4]> = (group * 8..(group + 1) * 8)
+        for first in (0..LANES).step_by(2) {
+            let mut naive: Vec<[u64; 4]> = (first..first + 2)
                 .map(|lane| std::array::from_fn(|word| stream.state[word][lane]))
                 .collect();
-            // SAFETY: plain Rust runs everywhere, and group is below 4.
-            let mut lanes = unsafe { stream.load::<Portable>(8 * group) };
+            let mut lanes = stream.load(Plain::<2>, first);
             for _ in 0..1000 {
-                // SAFETY: plain Rust runs everywhere.
-                let words = unsafe { lanes.next() };
-                for (state, word) in naive.iter_mut().zip(words) {
+                for (state, word) in naive.iter_mut().zip(lanes.next()) {
                     assert_eq!(step(state), word);
                 }
             }
@@ -195,6 +197,10 @@ mod tests {
         for other in [
             first(2, Purpose::Count, 0, 0),
             first(1, Purpose::Pilot, 0, 0),
+            first(1, Purpose::Selection, 0, 0),
+            first(1, Purpose::Sample, 0, 0),
+            first(1, Purpose::Probe, 0, 0),
+            first(1, Purpose::Pairs, 0, 0),
             first(1, Purpose::Count, 1, 0),
             first(1, Purpose::Count, 0, 1),
         ] {

@@ -140,17 +140,13 @@ pub fn beyond(
 
 /// Two values from two words, one entry of both vectors.
 trait Two: Copy + Sync {
-    /// # Safety
-    ///
-    /// The CPU must have the instruction set `S`.
-    unsafe fn two<S: Simd>(&self, words: [S::U; 2]) -> [S::F; 2];
+    fn two<S: Simd>(&self, simd: S, words: [S::U; 2]) -> [S::F; 2];
 }
 
 impl Two for Gaussian {
     #[inline(always)]
-    unsafe fn two<S: Simd>(&self, words: [S::U; 2]) -> [S::F; 2] {
-        // SAFETY: the caller vouches for the CPU.
-        unsafe { self.values::<S>(words) }
+    fn two<S: Simd>(&self, simd: S, words: [S::U; 2]) -> [S::F; 2] {
+        self.values(simd, words)
     }
 }
 
@@ -160,9 +156,8 @@ struct Each<N>(N);
 
 impl<N: Monotone> Two for Each<N> {
     #[inline(always)]
-    unsafe fn two<S: Simd>(&self, words: [S::U; 2]) -> [S::F; 2] {
-        // SAFETY: the caller vouches for the CPU.
-        unsafe { [self.0.value::<S>(words[0]), self.0.value::<S>(words[1])] }
+    fn two<S: Simd>(&self, simd: S, words: [S::U; 2]) -> [S::F; 2] {
+        [self.0.value(simd, words[0]), self.0.value(simd, words[1])]
     }
 }
 
@@ -178,9 +173,9 @@ struct Block<'a, N, const L1: bool> {
 impl<N: Two, const L1: bool> Kernel for Block<'_, N, L1> {
     type Result = u64;
     #[inline(always)]
-    unsafe fn run<S: Simd>(self) -> u64 {
+    fn run<S: Simd>(self, simd: S) -> u64 {
         let Self { law, pairs, place: (block, size), room } = self;
-        let mut stream = Stream::new(pairs.seed, Purpose::Sample, 0, block);
+        let mut stream = Stream::new(pairs.seed, Purpose::Pairs, 0, block);
         let mut hits = 0;
         for first in (0..size).step_by(LANES) {
             for lane in (0..LANES).step_by(S::WIDTH) {
@@ -188,15 +183,12 @@ impl<N: Two, const L1: bool> Kernel for Block<'_, N, L1> {
                 if left == 0 {
                     break;
                 }
-                // SAFETY: the caller vouches for the CPU; `room` holds 2 `dim` vectors.
-                unsafe {
-                    let mut lanes: Lanes<S> = stream.load(lane);
-                    let norms = draw::<S, N, L1>(law, &mut lanes, room, pairs.dim);
-                    stream.store(lane, lanes);
-                    let far = far::<S>(pairs, norms, room);
-                    let used = u32::MAX >> (32 - left.min(S::WIDTH));
-                    hits += u64::from((far & used).count_ones());
-                }
+                let mut lanes = stream.load(simd, lane);
+                let norms = draw::<S, N, L1>(law, &mut lanes, room, pairs.dim);
+                stream.store(lane, lanes);
+                let far = far(simd, pairs, norms, room);
+                let used = u32::MAX >> (32 - left.min(S::WIDTH));
+                hits += u64::from((far & used).count_ones());
             }
         }
         hits
@@ -205,72 +197,57 @@ impl<N: Two, const L1: bool> Kernel for Block<'_, N, L1> {
 
 /// Draws a vector's worth of pairs into `room`, entry by entry, and gives both norms of each.
 ///
-/// # Safety
+/// # Panics
 ///
-/// The CPU must have the instruction set `S`, and `room` hold 2 `dim` vectors.
+/// `room` does not hold 2 `dim` vectors.
 #[inline(always)]
-unsafe fn draw<S: Simd, N: Two, const L1: bool>(
+fn draw<S: Simd, N: Two, const L1: bool>(
     law: N,
     lanes: &mut Lanes<S>,
     room: &mut [f64],
     dim: usize,
 ) -> [S::F; 2] {
-    debug_assert!(room.len() >= 2 * dim * S::WIDTH);
-    // SAFETY: the caller vouches for the CPU and the room.
-    unsafe {
-        let mut sums = [S::splatf(0.0); 2];
-        let mut to = room.as_mut_ptr();
-        for _ in 0..dim {
-            for (sum, value) in sums.iter_mut().zip(law.two::<S>([lanes.next(), lanes.next()])) {
-                let term = if L1 { magnitude::<S>(value) } else { S::mulf(value, value) };
-                *sum = S::addf(*sum, term);
-                S::storef(to, value);
-                to = to.add(S::WIDTH);
-            }
+    let simd = lanes.simd;
+    let mut sums = [simd.splatf(0.0); 2];
+    for to in room[..2 * dim * S::WIDTH].chunks_exact_mut(2 * S::WIDTH) {
+        let values = law.two(simd, [lanes.next(), lanes.next()]);
+        for (i, (sum, value)) in sums.iter_mut().zip(values).enumerate() {
+            let term = if L1 { simd.magnitude(value) } else { simd.mulf(value, value) };
+            *sum = simd.addf(*sum, term);
+            // SAFETY: `to` has room for two vectors.
+            unsafe { simd.storef(to.as_mut_ptr().add(i * S::WIDTH), value) };
         }
-        if L1 { sums } else { sums.map(|sum| S::sqrtf(sum)) }
     }
+    if L1 { sums } else { sums.map(|sum| simd.sqrtf(sum)) }
 }
 
 /// The pairs in `room`, of these norms, that are too far apart once clipped: one bit each.
 ///
-/// # Safety
+/// # Panics
 ///
 /// As for [`draw`].
 #[inline(always)]
-unsafe fn far<S: Simd>(pairs: &Pairs, norms: [S::F; 2], room: &[f64]) -> u32 {
-    // SAFETY: the caller vouches for the CPU and the room.
-    unsafe {
-        let (radius, one) = (S::splatf(pairs.radius), S::splatf(1.0));
-        // A norm of 0 divides to infinity, which is not chosen.
-        let [x, y] = norms.map(|norm| S::selectf(S::gef(norm, radius), S::divf(radius, norm), one));
-        let mut distance = S::splatf(0.0);
-        let mut from = room.as_ptr();
-        for _ in 0..pairs.dim {
-            let (a, b) = (S::loadf(from), S::loadf(from.add(S::WIDTH)));
-            let gap = S::subf(S::mulf(a, x), S::mulf(b, y));
-            distance = S::addf(distance, magnitude::<S>(gap));
-            from = from.add(2 * S::WIDTH);
-        }
-        let most = S::splatf(2.0 * pairs.radius * (1.0 + TOLERANCE));
-        S::mask(S::notm(S::gef(most, distance)))
+fn far<S: Simd>(simd: S, pairs: &Pairs, norms: [S::F; 2], room: &[f64]) -> u32 {
+    let (radius, one) = (simd.splatf(pairs.radius), simd.splatf(1.0));
+    // A norm of 0 divides to infinity, which is not chosen.
+    let [x, y] =
+        norms.map(|norm| simd.selectf(simd.gef(norm, radius), simd.divf(radius, norm), one));
+    let mut distance = simd.splatf(0.0);
+    for from in room[..2 * pairs.dim * S::WIDTH].chunks_exact(2 * S::WIDTH) {
+        // SAFETY: `from` holds two vectors.
+        let (a, b) = unsafe { (simd.loadf(from.as_ptr()), simd.loadf(from[S::WIDTH..].as_ptr())) };
+        let gap = simd.subf(simd.mulf(a, x), simd.mulf(b, y));
+        distance = simd.addf(distance, simd.magnitude(gap));
     }
-}
-
-/// # Safety
-///
-/// The CPU must have the instruction set `S`.
-#[inline(always)]
-unsafe fn magnitude<S: Simd>(value: S::F) -> S::F {
-    // SAFETY: the caller vouches for the CPU.
-    unsafe { S::float(S::and(S::bits(value), S::splat(u64::MAX >> 1))) }
+    let most = simd.splatf(2.0 * pairs.radius * (1.0 + TOLERANCE));
+    simd.mask(simd.notm(simd.gef(most, distance)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::mechanisms::Clip;
-    use crate::simd::Portable;
+    use crate::simd::Plain;
 
     const LAWS: [(&str, f64); 3] = [("uniform", 10.0), ("normal", 1.0), ("normal", 0.1)];
 
@@ -286,25 +263,23 @@ mod tests {
     /// Pair `i`, one word after the other from its own lane.
     fn pair(pairs: &Pairs, i: usize) -> (Vec<f64>, Vec<f64>) {
         let (block, group, lane) = (i / BLOCK, i % BLOCK / LANES, i % LANES);
-        let stream = Stream::new(pairs.seed, Purpose::Sample, 0, block as u64);
-        // SAFETY: plain Rust runs everywhere.
-        let mut lanes = unsafe { stream.load::<Portable>(lane / 8 * 8) };
-        // SAFETY: as above.
-        let mut two = || unsafe {
+        let stream = Stream::new(pairs.seed, Purpose::Pairs, 0, block as u64);
+        let mut lanes = stream.load(Plain::<1>, lane);
+        let mut two = || {
             let words = [lanes.next(), lanes.next()];
             match pairs.law {
-                Law::Uniform(law) => Each(law).two::<Portable>(words),
-                Law::Normal(law) => law.two::<Portable>(words),
+                Law::Uniform(law) => Each(law).two(Plain, words),
+                Law::Normal(law) => law.two(Plain, words),
             }
         };
         let all: Vec<_> = (0..(group + 1) * pairs.dim).map(|_| two()).collect();
         let own = &all[group * pairs.dim..];
-        own.iter().map(|[x, y]| (x[lane % 8], y[lane % 8])).unzip()
+        own.iter().map(|[x, y]| (x[0], y[0])).unzip()
     }
 
     /// The count by vectors and sums, clipped as inside a mechanism.
     fn naive(pairs: &Pairs, norm: &str, count: usize) -> u64 {
-        let clip = Clip::new(norm, pairs.radius).unwrap();
+        let clip = Clip::new(Norm::named(norm).unwrap(), pairs.radius).unwrap();
         let far = (0..count).filter(|&i| {
             let (mut x, mut y) = pair(pairs, i);
             clip.apply(&mut x);
@@ -356,7 +331,7 @@ mod tests {
         let pairs = pairs(LAWS[0], "l1", 2, 1);
         let above = (0..8000).any(|i| {
             let (mut x, mut y) = pair(&pairs, i);
-            let clip = Clip::new("l1", 10.0).unwrap();
+            let clip = Clip::new(Norm::L1, 10.0).unwrap();
             clip.apply(&mut x);
             clip.apply(&mut y);
             x.iter().zip(&y).map(|(a, b)| (a - b).abs()).sum::<f64>() > 20.0

@@ -11,7 +11,7 @@ use std::path::Path;
 const FLOORS: [&[&str]; 8] = [
     &["error"],
     &["events", "pool", "simd"],
-    &["math", "random"],
+    &["math", "options", "random"],
     &["mechanisms"],
     &["neighbours", "probe", "run", "score", "sensitivity"],
     &["divergence"],

@@ -16,16 +16,14 @@ impl Draw for RandomBits {
     }
 
     #[inline(always)]
-    unsafe fn values<S: Simd>(&self, words: [S::U; 2]) -> [S::F; 2] {
-        // SAFETY: the caller vouches for the CPU.
-        unsafe { [self.value::<S>(words[0]); 2] }
+    fn values<S: Simd>(&self, simd: S, words: [S::U; 2]) -> [S::F; 2] {
+        [self.value(simd, words[0]); 2]
     }
 }
 
 impl Monotone for RandomBits {
     #[inline(always)]
-    unsafe fn value<S: Simd>(&self, word: S::U) -> S::F {
-        // SAFETY: the caller vouches for the CPU.
-        unsafe { S::selectf(S::top(word), S::splatf(1.0), S::splatf(0.0)) }
+    fn value<S: Simd>(&self, simd: S, word: S::U) -> S::F {
+        simd.selectf(simd.top(word), simd.splatf(1.0), simd.splatf(0.0))
     }
 }

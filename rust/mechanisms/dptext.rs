@@ -15,13 +15,10 @@ const LAST_NUMBER: u64 = (1 << 63) | 0x7ff;
 
 /// b times -ln(1 - 2u) for words up to `LAST_NUMBER`.
 #[inline(always)]
-unsafe fn lower_half<S: Simd>(scale: f64, word: S::U) -> S::F {
-    // SAFETY: the caller vouches for the CPU.
-    unsafe {
-        let k = integer::<S>(S::shr::<11>(word));
-        let j = S::maxf(S::subf(S::splatf(4_503_599_627_370_496.0), k), S::splatf(1.0));
-        S::mulf(S::splatf(-scale), ln_grid::<S>(j))
-    }
+fn lower_half<S: Simd>(simd: S, scale: f64, word: S::U) -> S::F {
+    let k = integer(simd, simd.shr::<11>(word));
+    let j = simd.maxf(simd.subf(simd.splatf(4_503_599_627_370_496.0), k), simd.splatf(1.0));
+    simd.mulf(simd.splatf(-scale), ln_grid(simd, j))
 }
 
 /// The sampler of one mode of the class.
@@ -79,12 +76,9 @@ impl Draw for DpText {
     }
 
     #[inline(always)]
-    unsafe fn values<S: Simd>(&self, words: [S::U; 2]) -> [S::F; 2] {
-        // SAFETY: the caller vouches for the CPU.
-        unsafe {
-            let (word, _) = self.ordered::<S>(words[0]);
-            [self.value::<S>(word); 2]
-        }
+    fn values<S: Simd>(&self, simd: S, words: [S::U; 2]) -> [S::F; 2] {
+        let (word, _) = self.ordered(simd, words[0]);
+        [self.value(simd, word); 2]
     }
 }
 
@@ -94,18 +88,14 @@ impl Monotone for DpText {
     /// A word whose value would be NaN becomes word 0, whose value is the same 0: so the whole
     /// sampler is a monotone function of the word that is left.
     #[inline(always)]
-    unsafe fn ordered<S: Simd>(&self, word: S::U) -> (S::U, S::M) {
-        // SAFETY: the caller vouches for the CPU.
-        unsafe {
-            let nan = S::gt(word, S::splat(LAST_NUMBER));
-            (S::select(nan, S::splat(0), word), S::notm(nan))
-        }
+    fn ordered<S: Simd>(&self, simd: S, word: S::U) -> (S::U, S::M) {
+        let nan = simd.gt(word, simd.splat(LAST_NUMBER));
+        (simd.select(nan, simd.splat(0), word), simd.notm(nan))
     }
 
     #[inline(always)]
-    unsafe fn value<S: Simd>(&self, word: S::U) -> S::F {
-        // SAFETY: the caller vouches for the CPU.
-        unsafe { lower_half::<S>(self.scale, word) }
+    fn value<S: Simd>(&self, simd: S, word: S::U) -> S::F {
+        lower_half(simd, self.scale, word)
     }
 }
 
@@ -115,23 +105,20 @@ impl Draw for DpTextResample {
     }
 
     #[inline(always)]
-    unsafe fn word<S: Simd>(&self, lanes: &mut Lanes<S>) -> S::U {
-        // SAFETY: the caller vouches for the CPU.
-        unsafe {
-            let mut word = lanes.next();
-            let mut nan = S::gt(word, S::splat(LAST_NUMBER));
-            while S::mask(nan) != 0 {
-                word = S::select(nan, lanes.next_where(nan), word);
-                nan = S::gt(word, S::splat(LAST_NUMBER));
-            }
-            word
+    fn word<S: Simd>(&self, lanes: &mut Lanes<S>) -> S::U {
+        let simd = lanes.simd;
+        let mut word = lanes.next();
+        let mut nan = simd.gt(word, simd.splat(LAST_NUMBER));
+        while simd.mask(nan) != 0 {
+            word = simd.select(nan, lanes.next_where(nan), word);
+            nan = simd.gt(word, simd.splat(LAST_NUMBER));
         }
+        word
     }
 
     #[inline(always)]
-    unsafe fn values<S: Simd>(&self, words: [S::U; 2]) -> [S::F; 2] {
-        // SAFETY: the caller vouches for the CPU.
-        unsafe { [self.value::<S>(words[0]); 2] }
+    fn values<S: Simd>(&self, simd: S, words: [S::U; 2]) -> [S::F; 2] {
+        [self.value(simd, words[0]); 2]
     }
 }
 
@@ -139,9 +126,8 @@ impl Monotone for DpTextResample {
     const LAST: u64 = 1 << 52;
 
     #[inline(always)]
-    unsafe fn value<S: Simd>(&self, word: S::U) -> S::F {
-        // SAFETY: the caller vouches for the CPU.
-        unsafe { lower_half::<S>(self.scale, word) }
+    fn value<S: Simd>(&self, simd: S, word: S::U) -> S::F {
+        lower_half(simd, self.scale, word)
     }
 }
 
@@ -153,13 +139,10 @@ impl Draw for DpTextKeep {
     }
 
     #[inline(always)]
-    unsafe fn values<S: Simd>(&self, words: [S::U; 2]) -> [S::F; 2] {
-        // SAFETY: the caller vouches for the CPU.
-        unsafe {
-            let (word, number) = self.ordered::<S>(words[0]);
-            let value = self.value::<S>(S::select(number, word, S::splat(0)));
-            [S::selectf(number, value, S::splatf(f64::NAN)); 2]
-        }
+    fn values<S: Simd>(&self, simd: S, words: [S::U; 2]) -> [S::F; 2] {
+        let (word, number) = self.ordered(simd, words[0]);
+        let value = self.value(simd, simd.select(number, word, simd.splat(0)));
+        [simd.selectf(number, value, simd.splatf(f64::NAN)); 2]
     }
 }
 
@@ -167,14 +150,12 @@ impl Monotone for DpTextKeep {
     const LAST: u64 = 1 << 52;
 
     #[inline(always)]
-    unsafe fn ordered<S: Simd>(&self, word: S::U) -> (S::U, S::M) {
-        // SAFETY: the caller vouches for the CPU.
-        unsafe { (word, S::notm(S::gt(word, S::splat(LAST_NUMBER)))) }
+    fn ordered<S: Simd>(&self, simd: S, word: S::U) -> (S::U, S::M) {
+        (word, simd.notm(simd.gt(word, simd.splat(LAST_NUMBER))))
     }
 
     #[inline(always)]
-    unsafe fn value<S: Simd>(&self, word: S::U) -> S::F {
-        // SAFETY: the caller vouches for the CPU.
-        unsafe { lower_half::<S>(self.scale, word) }
+    fn value<S: Simd>(&self, simd: S, word: S::U) -> S::F {
+        lower_half(simd, self.scale, word)
     }
 }

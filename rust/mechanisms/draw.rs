@@ -23,23 +23,14 @@ pub(crate) trait Draw: Copy + Sync {
     fn read(parameters: &[f64], mode: &str) -> Option<Result<Self, Error>>;
 
     /// The next word of each lane that the noise can use.
-    ///
-    /// # Safety
-    ///
-    /// The CPU must have the instruction set `S`.
     #[inline(always)]
-    unsafe fn word<S: Simd>(&self, lanes: &mut Lanes<S>) -> S::U {
-        // SAFETY: the caller vouches for the CPU.
-        unsafe { lanes.next() }
+    fn word<S: Simd>(&self, lanes: &mut Lanes<S>) -> S::U {
+        lanes.next()
     }
 
     /// The values of `STEPS` successive words of each lane (where it is 1, the second of both is
     /// ignored).
-    ///
-    /// # Safety
-    ///
-    /// The CPU must have the instruction set `S`.
-    unsafe fn values<S: Simd>(&self, words: [S::U; 2]) -> [S::F; 2];
+    fn values<S: Simd>(&self, simd: S, words: [S::U; 2]) -> [S::F; 2];
 }
 
 /// A noise that is a nondecreasing function of one integer, the *key* of a word.
@@ -51,22 +42,13 @@ pub(crate) trait Monotone: Draw {
 
     /// Words in whose order, as integers, their values are; and, where values can be NaN, the
     /// lanes that are numbers.
-    ///
-    /// # Safety
-    ///
-    /// The CPU must have the instruction set `S`.
     #[inline(always)]
-    unsafe fn ordered<S: Simd>(&self, word: S::U) -> (S::U, S::M) {
-        // SAFETY: the caller vouches for the CPU.
-        unsafe { (word, S::top(S::splat(u64::MAX))) }
+    fn ordered<S: Simd>(&self, simd: S, word: S::U) -> (S::U, S::M) {
+        (word, simd.top(simd.splat(u64::MAX)))
     }
 
     /// The value of a word that is a number's.
-    ///
-    /// # Safety
-    ///
-    /// The CPU must have the instruction set `S`.
-    unsafe fn value<S: Simd>(&self, word: S::U) -> S::F;
+    fn value<S: Simd>(&self, simd: S, word: S::U) -> S::F;
 }
 
 /// Checks a scale.

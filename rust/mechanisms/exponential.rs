@@ -32,9 +32,8 @@ impl Draw for Exponential {
     }
 
     #[inline(always)]
-    unsafe fn values<S: Simd>(&self, words: [S::U; 2]) -> [S::F; 2] {
-        // SAFETY: the caller vouches for the CPU.
-        unsafe { [self.value::<S>(words[0]); 2] }
+    fn values<S: Simd>(&self, simd: S, words: [S::U; 2]) -> [S::F; 2] {
+        [self.value(simd, words[0]); 2]
     }
 }
 
@@ -43,12 +42,9 @@ impl Monotone for Exponential {
     const LAST: u64 = (1 << 52) - 1;
 
     #[inline(always)]
-    unsafe fn value<S: Simd>(&self, word: S::U) -> S::F {
-        // SAFETY: the caller vouches for the CPU.
-        unsafe {
-            let k = integer::<S>(S::shr::<12>(word));
-            let j = S::subf(S::splatf(4_503_599_627_370_496.0), k);
-            S::mulf(S::splatf(-self.scale), ln_grid::<S>(j))
-        }
+    fn value<S: Simd>(&self, simd: S, word: S::U) -> S::F {
+        let k = integer(simd, simd.shr::<12>(word));
+        let j = simd.subf(simd.splatf(4_503_599_627_370_496.0), k);
+        simd.mulf(simd.splatf(-self.scale), ln_grid(simd, j))
     }
 }

@@ -39,29 +39,26 @@ impl Draw for Gaussian {
     }
 
     #[inline(always)]
-    unsafe fn values<S: Simd>(&self, [first, angle]: [S::U; 2]) -> [S::F; 2] {
-        // SAFETY: the caller vouches for the CPU.
-        unsafe {
-            let k = integer::<S>(S::shr::<12>(first));
-            let log = ln_grid::<S>(S::addf(k, S::splatf(1.0)));
-            let radius = S::sqrtf(S::mulf(log, S::splatf(-2.0)));
-            let radius = S::mulf(radius, S::splatf(self.sigma));
+    fn values<S: Simd>(&self, simd: S, [first, angle]: [S::U; 2]) -> [S::F; 2] {
+        let k = integer(simd, simd.shr::<12>(first));
+        let log = ln_grid(simd, simd.addf(k, simd.splatf(1.0)));
+        let radius = simd.sqrtf(simd.mulf(log, simd.splatf(-2.0)));
+        let radius = simd.mulf(radius, simd.splatf(self.sigma));
 
-            let fraction = S::and(S::shr::<10>(angle), S::splat((1 << 52) - 1));
-            let one_to_two = S::float(S::or(fraction, S::splat(0x3ff0 << 48)));
-            let (cos, sin) = cos_sin_quarter::<S>(S::subf(one_to_two, S::splatf(1.5)));
+        let fraction = simd.and(simd.shr::<10>(angle), simd.splat((1 << 52) - 1));
+        let one_to_two = simd.float(simd.or(fraction, simd.splat(0x3ff0 << 48)));
+        let (cos, sin) = cos_sin_quarter(simd, simd.subf(one_to_two, simd.splatf(1.5)));
 
-            // A turn by the quadrant: (c, s), (-s, c), (-c, -s), (s, -c).
-            let odd = S::shl::<1>(angle);
-            let swap = S::top(odd);
-            let sign = S::splat(1 << 63);
-            let sign_first = S::and(S::xor(angle, odd), sign);
-            let sign_second = S::and(angle, sign);
-            let turned = [S::selectf(swap, sin, cos), S::selectf(swap, cos, sin)];
-            [
-                S::mulf(radius, S::float(S::xor(S::bits(turned[0]), sign_first))),
-                S::mulf(radius, S::float(S::xor(S::bits(turned[1]), sign_second))),
-            ]
-        }
+        // A turn by the quadrant: (c, s), (-s, c), (-c, -s), (s, -c).
+        let odd = simd.shl::<1>(angle);
+        let swap = simd.top(odd);
+        let sign = simd.splat(1 << 63);
+        let sign_first = simd.and(simd.xor(angle, odd), sign);
+        let sign_second = simd.and(angle, sign);
+        let turned = [simd.selectf(swap, sin, cos), simd.selectf(swap, cos, sin)];
+        [
+            simd.mulf(radius, simd.float(simd.xor(simd.bits(turned[0]), sign_first))),
+            simd.mulf(radius, simd.float(simd.xor(simd.bits(turned[1]), sign_second))),
+        ]
     }
 }

@@ -15,23 +15,20 @@ impl Draw for Identity {
     }
 
     #[inline(always)]
-    unsafe fn word<S: Simd>(&self, _: &mut Lanes<S>) -> S::U {
-        // SAFETY: the caller vouches for the CPU.
-        unsafe { S::splat(0) }
+    fn word<S: Simd>(&self, lanes: &mut Lanes<S>) -> S::U {
+        lanes.simd.splat(0)
     }
 
     #[inline(always)]
-    unsafe fn values<S: Simd>(&self, words: [S::U; 2]) -> [S::F; 2] {
-        // SAFETY: the caller vouches for the CPU.
-        unsafe { [self.value::<S>(words[0]); 2] }
+    fn values<S: Simd>(&self, simd: S, words: [S::U; 2]) -> [S::F; 2] {
+        [self.value(simd, words[0]); 2]
     }
 }
 
 impl Monotone for Identity {
     #[inline(always)]
-    unsafe fn value<S: Simd>(&self, _: S::U) -> S::F {
+    fn value<S: Simd>(&self, simd: S, _: S::U) -> S::F {
         // -0.0 is the one number that changes nothing when it is added, not even -0.0 itself.
-        // SAFETY: the caller vouches for the CPU.
-        unsafe { S::splatf(-0.0) }
+        simd.splatf(-0.0)
     }
 }

@@ -40,23 +40,18 @@ impl Draw for Laplace {
     }
 
     #[inline(always)]
-    unsafe fn values<S: Simd>(&self, words: [S::U; 2]) -> [S::F; 2] {
-        // SAFETY: the caller vouches for the CPU.
-        unsafe { [self.value::<S>(words[0]); 2] }
+    fn values<S: Simd>(&self, simd: S, words: [S::U; 2]) -> [S::F; 2] {
+        [self.value(simd, words[0]); 2]
     }
 }
 
 impl Monotone for Laplace {
     #[inline(always)]
-    unsafe fn value<S: Simd>(&self, word: S::U) -> S::F {
-        // SAFETY: the caller vouches for the CPU.
-        unsafe {
-            // k = 0 as k = 1; the sign of the half stays on j, which the logarithm ignores.
-            let smallest = S::splat(1 << 11);
-            let j = S::signed53(S::select(S::gt(smallest, word), smallest, word));
-            let sign = S::and(word, S::splat(1 << 63));
-            let scale = S::float(S::xor(S::bits(S::splatf(self.scale)), sign));
-            S::mulf(scale, ln_grid::<S>(j))
-        }
+    fn value<S: Simd>(&self, simd: S, word: S::U) -> S::F {
+        // k = 0 as k = 1.
+        let j = simd.depth53(word);
+        let sign = simd.and(word, simd.splat(1 << 63));
+        let scale = simd.float(simd.xor(simd.bits(simd.splatf(self.scale)), sign));
+        simd.mulf(scale, ln_grid(simd, j))
     }
 }

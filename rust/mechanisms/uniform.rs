@@ -39,9 +39,8 @@ impl Draw for Uniform {
     }
 
     #[inline(always)]
-    unsafe fn values<S: Simd>(&self, words: [S::U; 2]) -> [S::F; 2] {
-        // SAFETY: the caller vouches for the CPU.
-        unsafe { [self.value::<S>(words[0]); 2] }
+    fn values<S: Simd>(&self, simd: S, words: [S::U; 2]) -> [S::F; 2] {
+        [self.value(simd, words[0]); 2]
     }
 }
 
@@ -50,13 +49,10 @@ impl Monotone for Uniform {
     const LAST: u64 = (1 << 52) - 1;
 
     #[inline(always)]
-    unsafe fn value<S: Simd>(&self, word: S::U) -> S::F {
-        // SAFETY: the caller vouches for the CPU.
-        unsafe {
-            // The top 52 bits as the fraction of a number in [1, 2).
-            let one_to_two = S::float(S::or(S::shr::<12>(word), S::splat(0x3ff0 << 48)));
-            let u = S::subf(one_to_two, S::splatf(1.0));
-            S::addf(S::mulf(u, S::splatf(self.width)), S::splatf(self.low))
-        }
+    fn value<S: Simd>(&self, simd: S, word: S::U) -> S::F {
+        // The top 52 bits as the fraction of a number in [1, 2).
+        let one_to_two = simd.float(simd.or(simd.shr::<12>(word), simd.splat(0x3ff0 << 48)));
+        let u = simd.subf(one_to_two, simd.splatf(1.0));
+        simd.addf(simd.mulf(u, simd.splatf(self.width)), simd.splatf(self.low))
     }
 }

@@ -7,7 +7,7 @@
 // Every intrinsic below is sound exactly when the CPU has it: the trait's own contract.
 #![allow(clippy::undocumented_unsafe_blocks, clippy::wildcard_imports)]
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(dpcore_portable)))]
 use std::arch::x86_64::*;
 
 /// One register of f32 and how many of them a tile of products takes.
@@ -62,11 +62,11 @@ impl Lanes for Plain {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(dpcore_portable)))]
 #[derive(Clone, Copy)]
 pub(super) struct Fma256;
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(dpcore_portable)))]
 impl Lanes for Fma256 {
     type V = __m256;
     const LANES: usize = 8;
@@ -96,11 +96,11 @@ impl Lanes for Fma256 {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(dpcore_portable)))]
 #[derive(Clone, Copy)]
 pub(super) struct Fma512;
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(dpcore_portable)))]
 impl Lanes for Fma512 {
     type V = __m512;
     const LANES: usize = 16;

@@ -3,7 +3,7 @@
 
 use super::lanes::Lanes;
 use super::lanes::Plain;
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(dpcore_portable)))]
 use super::lanes::{Fma256, Fma512};
 use crate::simd::cpu::Cpu;
 
@@ -15,12 +15,14 @@ const WIDEST: usize = 48;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Set {
     Plain,
+    #[cfg(all(target_arch = "x86_64", not(dpcore_portable)))]
     Fma256,
+    #[cfg(all(target_arch = "x86_64", not(dpcore_portable)))]
     Fma512,
 }
 
 fn set(cpu: Cpu) -> Set {
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(target_arch = "x86_64", not(dpcore_portable)))]
     if is_x86_feature_detected!("fma") {
         match cpu {
             Cpu::Avx512 if cpu.available() => return Set::Fma512,
@@ -36,7 +38,9 @@ fn set(cpu: Cpu) -> Set {
 pub(super) fn width(cpu: Cpu) -> usize {
     match set(cpu) {
         Set::Plain => 8,
+        #[cfg(all(target_arch = "x86_64", not(dpcore_portable)))]
         Set::Fma256 => 16,
+        #[cfg(all(target_arch = "x86_64", not(dpcore_portable)))]
         Set::Fma512 => WIDEST,
     }
 }
@@ -79,13 +83,13 @@ impl<K: Sink> Products<'_, K> {
         assert_eq!(self.bounds.len(), tiles * width);
         match set(cpu) {
             // SAFETY: the CPU has just been asked, the sizes compared.
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(all(target_arch = "x86_64", not(dpcore_portable)))]
             Set::Fma512 => unsafe { run_512(self) },
             // SAFETY: as above.
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(all(target_arch = "x86_64", not(dpcore_portable)))]
             Set::Fma256 => unsafe { run_256(self) },
             // SAFETY: plain Rust runs everywhere, and the sizes have been compared.
-            _ => unsafe { self.walk::<Plain, 2, 4>(four_plain, one_plain) },
+            Set::Plain => unsafe { self.walk::<Plain, 2, 4>(four_plain, one_plain) },
         }
     }
 
@@ -148,14 +152,14 @@ impl<K: Sink> Products<'_, K> {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(dpcore_portable)))]
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,popcnt,fma")]
 unsafe fn run_512<K: Sink>(products: Products<'_, K>) {
     // SAFETY: this function's features are the instruction set's.
     unsafe { products.walk::<Fma512, 3, 8>(eight_512, one_512) }
 }
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(dpcore_portable)))]
 #[target_feature(enable = "avx2,fma,popcnt")]
 unsafe fn run_256<K: Sink>(products: Products<'_, K>) {
     // SAFETY: this function's features are the instruction set's.
@@ -164,7 +168,7 @@ unsafe fn run_256<K: Sink>(products: Products<'_, K>) {
 
 macro_rules! multiply {
     ($($name:ident: $lanes:ident, $v:literal, $p:literal $(, $features:literal)?;)*) => {$(
-        $(#[cfg(target_arch = "x86_64")] #[target_feature(enable = $features)])?
+        $(#[cfg(all(target_arch = "x86_64", not(dpcore_portable)))] #[target_feature(enable = $features)])?
         unsafe fn $name(queries: *const f32, points: *const f32, dim: usize, out: &mut Found) {
             // SAFETY: this function's features are the instruction set's.
             unsafe { multiply::<$lanes, $v, $p>(queries, points, dim, out) }

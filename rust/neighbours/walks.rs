@@ -71,7 +71,7 @@ pub(super) struct Near<'a, const D: usize> {
 impl<const D: usize> Kernel for Near<'_, D> {
     type Result = ();
     #[inline(always)]
-    unsafe fn run<S: Simd>(self) {
+    fn run<S: Simd>(self, _: S) {
         let Self { tree, queries, tops, stop } = self;
         // Nodes left aside, each with its lower bound.
         let mut aside: Vec<(f64, usize)> = Vec::new();
@@ -127,7 +127,7 @@ pub(super) struct Rank<'a, const D: usize> {
 impl<const D: usize> Kernel for Rank<'_, D> {
     type Result = ();
     #[inline(always)]
-    unsafe fn run<S: Simd>(self) {
+    fn run<S: Simd>(self, _: S) {
         let Self { tree, queries, lists, shells, cap, stop } = self;
         let mut ahead = Vec::new();
         for (query, list) in queries.iter().zip(lists) {

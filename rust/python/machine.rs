@@ -3,8 +3,7 @@
 use pyo3::prelude::*;
 
 use super::detach::guarded;
-use crate::Cpu;
-use crate::pool::default_threads;
+use crate::{Cpu, default_threads};
 
 #[pyfunction]
 fn cpu() -> PyResult<&'static str> {

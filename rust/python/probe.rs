@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use super::convert::contiguous;
 use super::description::Description;
 use super::detach::{detached, guarded};
-use crate::{Clip, probe};
+use crate::{Clip, Norm, probe};
 
 #[pyfunction]
 fn noise_at<'py>(
@@ -39,7 +39,7 @@ fn clip<'py>(
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
     guarded(|| {
         let mut clipped = contiguous("x", &x)?.to_vec();
-        Clip::new(norm, radius)?.apply(&mut clipped);
+        Clip::new(Norm::named(norm)?, radius)?.apply(&mut clipped);
         Ok(PyArray1::from_vec(py, clipped))
     })
 }

@@ -4,10 +4,10 @@ use numpy::{PyArrayDyn, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyRe
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
-use super::convert::{by_rows, by_rows_mut, checked, contiguous};
+use super::convert::{by_rows, by_rows_mut, contiguous};
 use super::description::{Description, Draws};
 use super::detach::{detached, guarded, interruptible};
-use crate::{Cpu, Error, Job, Route, Vote, run};
+use crate::{Error, Job, Options, Route, Vote, run};
 
 #[pyfunction]
 fn sample(
@@ -22,27 +22,36 @@ fn sample(
     guarded(|| {
         let (description, draws): (Description, Draws) = (description.extract()?, draws.extract()?);
         let job = draws.job(&description, &x)?;
-        let how = (Cpu::current()?, checked(threads)?);
+        let options = Options::new().threads(threads);
         if let Ok(array) = out.cast::<PyArrayDyn<f64>>() {
-            fill(py, &job, array.try_readwrite(), start, how)
+            fill(py, &job, array.try_readwrite(), start, options)
         } else if let Ok(array) = out.cast::<PyArrayDyn<f32>>() {
-            fill(py, &job, array.try_readwrite(), start, how)
+            fill(py, &job, array.try_readwrite(), start, options)
         } else {
             Err(PyTypeError::new_err("out must be an array of float64 or float32"))
         }
     })
 }
 
-fn fill<T: run::Real + Sync + numpy::Element>(
+fn fill<T: run::Real + numpy::Element>(
     py: Python<'_>,
     job: &Job,
     out: Result<PyReadwriteArrayDyn<'_, T>, numpy::BorrowError>,
     start: u64,
-    how: (Cpu, usize),
+    options: Options<'_>,
 ) -> PyResult<()> {
     let mut out = out?;
     let slice = by_rows_mut("out", &mut out)?;
-    interruptible(py, slice.len(), |stop| run::sample(job, slice, start, how, stop))
+    let stop = start.saturating_add((slice.len() / job.dim()) as u64);
+    let work = work(job, start, stop);
+    interruptible(py, work, |stop| run::sample(job, slice, start, &options.stop(stop)))
+}
+
+/// Numbers to draw for the trials `start..stop`, those before `start` in its block among them: a
+/// stream is read from its beginning.
+fn work(job: &Job, start: u64, stop: u64) -> usize {
+    let trials = if start < stop { stop - start + start % job.trials_per_block() } else { 0 };
+    usize::try_from(trials).unwrap_or(usize::MAX).saturating_mul(job.dim())
 }
 
 #[pyfunction]
@@ -68,11 +77,11 @@ fn count(
             "integer" => Route::Integer,
             _ => return Err(Error::invalid("route", "\"sampled\" or \"integer\"", route).into()),
         };
-        let how = (Cpu::current()?, checked(threads)?);
-        let draws = usize::try_from(trials.1.saturating_sub(trials.0)).unwrap_or(usize::MAX);
-        let draws = draws.saturating_mul(job.dim());
+        let options = Options::new().threads(threads).route(route);
+        let draws = work(&job, trials.0, trials.1);
+        let trials = trials.0..trials.1;
         let counted =
-            interruptible(py, draws, |stop| run::count(&job, &vote, trials, route, how, stop))?;
+            interruptible(py, draws, |stop| run::count(&job, &vote, trials, &options.stop(stop)))?;
         Ok((counted.votes, counted.nan))
     })
 }
@@ -88,8 +97,7 @@ fn count_outputs(
         let vote =
             Vote::new(contiguous("threshold", &threshold)?, contiguous("towards", &towards)?)?;
         let slice = by_rows("outputs", &outputs)?;
-        let cpu = Cpu::current()?;
-        let counted = detached(py, || run::count_outputs(&vote, slice, cpu))?;
+        let counted = detached(py, || run::count_outputs(&vote, slice, &Options::new()))?;
         Ok((counted.votes, counted.nan))
     })
 }

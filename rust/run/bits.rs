@@ -8,12 +8,21 @@ use crate::simd::Simd;
 pub(super) type Bits = [u64; TILE_WORDS + 2];
 
 /// Puts the bits of one vector of a tile. Bytes, little end first, so that bit i is draw i.
+///
+/// # Safety
+///
+/// `draw + S::WIDTH` is at most [`TILE`].
 #[inline(always)]
 pub(super) unsafe fn put_bits<S: Simd>(bits: &mut Bits, draw: usize, mask: u32) {
     debug_assert!(draw + S::WIDTH <= TILE);
     // SAFETY: a tile has TILE bits, from the second word on; the caller's draw lies in it.
     unsafe {
         let to = bits.as_mut_ptr().add(1).cast::<u8>().add(draw / 8);
+        if S::WIDTH < 8 {
+            // Vectors of one step come in order, so that the first of a byte replaces what it had.
+            let before = if draw.is_multiple_of(8) { 0 } else { *to };
+            to.write(before | ((mask as u8) << (draw % 8)));
+        }
         for byte in 0..S::WIDTH / 8 {
             to.add(byte).write((mask >> (8 * byte)) as u8);
         }

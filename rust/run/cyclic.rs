@@ -48,11 +48,15 @@ impl<T: Word> Cyclic<T> {
         self.values.iter().all(|value| value.bits() == self.values[0].bits())
     }
 
-    /// Where the values from coordinate `at` begin.
+    /// Where the values from coordinate `at` begin: as many as the widest vector has.
+    ///
+    /// # Safety
+    ///
+    /// `at` is below the period.
     #[inline(always)]
-    pub(super) fn at(&self, at: usize) -> *const T {
+    pub(super) unsafe fn at(&self, at: usize) -> *const T {
         debug_assert!(at < self.period && self.values.len() >= self.period + WIDEST - 1);
-        // SAFETY: `at` is below the period, which is below the length.
+        // SAFETY: the caller vouches that `at` is below the period, which is below the length.
         unsafe { self.values.as_ptr().add(at) }
     }
 }

@@ -7,7 +7,7 @@ use super::sweep::{Sink, Tiles, sweep_keys};
 use crate::events::{Counted, Vote};
 use crate::mechanisms::Monotone;
 use crate::simd::kernel::Kernel;
-use crate::simd::{Portable, Simd};
+use crate::simd::{Plain, Simd};
 
 /// The comparison pushed back to the random integers.
 #[derive(Clone, Debug)]
@@ -35,7 +35,7 @@ impl Limits {
             let name = (centre.to_bits(), threshold.to_bits(), towards);
             let turn = match last {
                 Some((same, turn)) if same == name => turn,
-                _ => turning_point(noise, centre, job.mechanism.factor, threshold, towards),
+                _ => turning_point(noise, centre, job.mechanism.factor(), threshold, towards),
             };
             last = Some((name, turn));
             // Constant votes: "beyond" from the first key on, or never.
@@ -98,8 +98,7 @@ fn turning_point<N: Monotone>(
         let step = (high - low).div_ceil(9);
         let keys: [u64; 8] =
             std::array::from_fn(|i| (low + (i as u64 + 1) * step - 1).min(high - 1));
-        // SAFETY: plain Rust runs everywhere.
-        let values = unsafe { noise.value::<Portable>(keys.map(|key| key << N::SHIFT)) };
+        let values = noise.value(Plain::<8>, keys.map(|key| key << N::SHIFT));
         let beyond = values.map(|value| {
             let output = (centre + value) * factor;
             if towards > 0 { output >= threshold } else { output > threshold }
@@ -126,21 +125,30 @@ impl<S: Simd, const NAN: bool, const FLIP: bool, const SAME: bool> Sink<S, (S::U
     for CompareKeys<'_, NAN, FLIP, SAME>
 {
     #[inline(always)]
-    unsafe fn put(&mut self, draw: usize, coordinate: usize, (word, number): (S::U, S::M)) {
-        // SAFETY: the caller vouches for the CPU; `at` has a vector's worth of values.
+    unsafe fn put(
+        &mut self,
+        simd: S,
+        draw: usize,
+        coordinate: usize,
+        (word, number): (S::U, S::M),
+    ) {
+        // SAFETY: the caller vouches for the draw and the coordinate.
         unsafe {
             let word = match &self.limits.flip {
-                Some(flip) if FLIP => S::xor(word, S::load(flip.at(coordinate))),
+                Some(flip) if FLIP => simd.xor(word, simd.load(flip.at(coordinate))),
                 _ => word,
             };
-            let limit =
-                if SAME { S::splat(self.first) } else { S::load(self.limits.limit.at(coordinate)) };
-            let mut vote = S::gt(word, limit);
+            let limit = if SAME {
+                simd.splat(self.first)
+            } else {
+                simd.load(self.limits.limit.at(coordinate))
+            };
+            let mut vote = simd.gt(word, limit);
             if NAN {
-                vote = S::andm(vote, number);
-                put_bits::<S>(self.nan, draw, S::mask(S::notm(number)));
+                vote = simd.andm(vote, number);
+                put_bits::<S>(self.nan, draw, simd.mask(simd.notm(number)));
             }
-            put_bits::<S>(self.bits, draw, S::mask(vote));
+            put_bits::<S>(self.bits, draw, simd.mask(vote));
         }
     }
 }
@@ -156,7 +164,7 @@ pub(super) struct CountKeys<'a, N> {
 impl<N: Monotone> Kernel for CountKeys<'_, N> {
     type Result = Counted;
     #[inline(always)]
-    unsafe fn run<S: Simd>(self) -> Counted {
+    fn run<S: Simd>(self, simd: S) -> Counted {
         let Self { noise, job, limits, rows } = self;
         let first = limits.limit.first();
         let same = limits.limit.uniform() && limits.flip.is_none();
@@ -165,17 +173,17 @@ impl<N: Monotone> Kernel for CountKeys<'_, N> {
         for part in Tiles::new(rows, job.dim(), 1) {
             let (bits, nan) = (&mut counter.bits, &mut counter.nan_bits);
             let place = (part.origin, job.dim());
-            // SAFETY: the caller vouches for the CPU; the bits have room for a whole tile.
+            // SAFETY: the bits have room for a whole tile; a part has the steps and the origin of one.
             unsafe {
                 if N::NAN {
                     let mut sink = CompareKeys::<true, true, false> { limits, first, bits, nan };
-                    sweep_keys::<S, _>(&noise, &mut stream, part.steps, place, &mut sink);
+                    sweep_keys(simd, &noise, &mut stream, part.steps, place, &mut sink);
                 } else if same {
                     let mut sink = CompareKeys::<false, false, true> { limits, first, bits, nan };
-                    sweep_keys::<S, _>(&noise, &mut stream, part.steps, place, &mut sink);
+                    sweep_keys(simd, &noise, &mut stream, part.steps, place, &mut sink);
                 } else {
                     let mut sink = CompareKeys::<false, true, false> { limits, first, bits, nan };
-                    sweep_keys::<S, _>(&noise, &mut stream, part.steps, place, &mut sink);
+                    sweep_keys(simd, &noise, &mut stream, part.steps, place, &mut sink);
                 }
             }
             counter.take(part);

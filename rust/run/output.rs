@@ -20,23 +20,21 @@ pub(super) struct Output<'a, const SAME: bool> {
 
 impl<'a, const SAME: bool> Output<'a, SAME> {
     pub(super) fn new(job: &'a Job) -> Self {
-        let (centre, factor) = (&job.centre, job.mechanism.factor);
+        let (centre, factor) = (&job.centre, job.mechanism.factor());
         Self { centre, first: centre.first(), factor }
     }
 
     /// # Safety
     ///
-    /// The CPU must have the instruction set `S`.
+    /// `coordinate` is below the dimension.
     #[inline(always)]
-    pub(super) unsafe fn of<S: Simd>(&self, coordinate: usize, noise: S::F) -> S::F {
-        // SAFETY: the caller vouches for the CPU; `at` has a vector's worth of values.
-        unsafe {
-            if SAME {
-                S::addf(S::splatf(self.first), noise)
-            } else {
-                let sum = S::addf(S::loadf(self.centre.at(coordinate)), noise);
-                S::mulf(sum, S::splatf(self.factor))
-            }
+    pub(super) unsafe fn of<S: Simd>(&self, simd: S, coordinate: usize, noise: S::F) -> S::F {
+        if SAME {
+            simd.addf(simd.splatf(self.first), noise)
+        } else {
+            // SAFETY: the caller vouches for the coordinate, from which on there is a vector.
+            let centre = unsafe { simd.loadf(self.centre.at(coordinate)) };
+            simd.mulf(simd.addf(centre, noise), simd.splatf(self.factor))
         }
     }
 }
@@ -49,23 +47,38 @@ struct Store<'a, const SAME: bool> {
 
 impl<S: Simd, const SAME: bool> Sink<S, S::F> for Store<'_, SAME> {
     #[inline(always)]
-    unsafe fn put(&mut self, draw: usize, coordinate: usize, noise: S::F) {
-        // SAFETY: the caller vouches for the CPU and for the room of a whole tile.
+    unsafe fn put(&mut self, simd: S, draw: usize, coordinate: usize, noise: S::F) {
+        // SAFETY: `to` has room for a whole tile; the caller vouches for the draw and the coordinate.
         unsafe {
-            S::storef(self.to.add(draw), self.output.of::<S>(coordinate, noise));
+            simd.storef(self.to.add(draw), self.output.of(simd, coordinate, noise));
         }
     }
 }
 
 /// An output type: f64, or f32 rounded once from it.
-pub trait Real: Copy + Send {
-    /// Rounds.
-    fn from_f64(value: f64) -> Self;
-    /// The same memory, where no conversion is needed.
-    fn as_f64(slice: &mut [Self]) -> Option<&mut [f64]>;
+///
+/// No other crate can add one, for a block is written through what the type says of its memory:
+///
+/// ```compile_fail,E0277
+/// #[derive(Clone, Copy)]
+/// struct Liar;
+/// impl dpcore::run::Real for Liar {}
+/// ```
+pub trait Real: sealed::Rounded {}
+
+impl Real for f64 {}
+impl Real for f32 {}
+
+mod sealed {
+    pub trait Rounded: Copy + Send + Sync {
+        /// Rounds.
+        fn from_f64(value: f64) -> Self;
+        /// The same memory, where no conversion is needed.
+        fn as_f64(slice: &mut [Self]) -> Option<&mut [f64]>;
+    }
 }
 
-impl Real for f64 {
+impl sealed::Rounded for f64 {
     fn from_f64(value: f64) -> Self {
         value
     }
@@ -74,7 +87,7 @@ impl Real for f64 {
     }
 }
 
-impl Real for f32 {
+impl sealed::Rounded for f32 {
     #[allow(clippy::cast_possible_truncation)]
     fn from_f64(value: f64) -> Self {
         value as Self
@@ -92,10 +105,10 @@ pub(super) struct FillBlock<'a, N, T, const SAME: bool> {
     pub(super) out: &'a mut [T],
 }
 
-impl<N: Draw, T: Real + Sync, const SAME: bool> Kernel for FillBlock<'_, N, T, SAME> {
+impl<N: Draw, T: Real, const SAME: bool> Kernel for FillBlock<'_, N, T, SAME> {
     type Result = ();
     #[inline(always)]
-    unsafe fn run<S: Simd>(self) {
+    fn run<S: Simd>(self, simd: S) {
         let Self { noise, job, rows, out } = self;
         let dim = job.dim();
         let output = Output::<SAME>::new(job);
@@ -110,10 +123,10 @@ impl<N: Draw, T: Real + Sync, const SAME: bool> Kernel for FillBlock<'_, N, T, S
             let is_buffer = direct.is_none();
             let to = direct.map_or(buffer.0.as_mut_ptr(), <[f64]>::as_mut_ptr);
             let (mut store, place) = (Store { output, to }, (part.origin, dim));
-            // SAFETY: the caller vouches for the CPU; `to` has room for a whole tile.
+            // SAFETY: `to` has room for a whole tile; a part has the steps and the origin of one.
             unsafe {
                 let (stream, words) = (&mut stream, &mut words);
-                sweep_values::<S, _>(&noise, stream, words, part.steps, place, &mut store);
+                sweep_values(simd, &noise, stream, words, part.steps, place, &mut store);
             }
             if is_buffer {
                 let values = &buffer.0[part.from..part.to];

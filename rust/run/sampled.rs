@@ -39,14 +39,14 @@ impl Compare {
     ///
     /// # Safety
     ///
-    /// The CPU must have the instruction set `S`, and `coordinate` be below the dimension.
+    /// `coordinate` is below the dimension.
     #[inline(always)]
-    unsafe fn votes<S: Simd>(&self, coordinate: usize, output: S::F) -> S::M {
-        // SAFETY: the caller vouches for the CPU; `at` has a vector's worth of values.
+    unsafe fn votes<S: Simd>(&self, simd: S, coordinate: usize, output: S::F) -> S::M {
+        // SAFETY: the caller vouches for the draw and the coordinate.
         unsafe {
-            let sign = S::load(self.sign.at(coordinate));
-            let towards = S::float(S::xor(S::bits(output), sign));
-            S::gef(towards, S::loadf(self.threshold.at(coordinate)))
+            let sign = simd.load(self.sign.at(coordinate));
+            let towards = simd.float(simd.xor(simd.bits(output), sign));
+            simd.gef(towards, simd.loadf(self.threshold.at(coordinate)))
         }
     }
 
@@ -69,25 +69,25 @@ struct CompareOutputs<'a, const NAN: bool, const SAME: bool> {
 
 impl<S: Simd, const NAN: bool, const SAME: bool> Sink<S, S::F> for CompareOutputs<'_, NAN, SAME> {
     #[inline(always)]
-    unsafe fn put(&mut self, draw: usize, coordinate: usize, noise: S::F) {
-        // SAFETY: the caller vouches for the CPU; `at` has a vector's worth of values.
+    unsafe fn put(&mut self, simd: S, draw: usize, coordinate: usize, noise: S::F) {
+        // SAFETY: the caller vouches for the draw and the coordinate.
         unsafe {
-            let output = self.output.of::<S>(coordinate, noise);
+            let output = self.output.of(simd, coordinate, noise);
             let votes = if SAME {
                 // The branch is the same for all draws; one way it saves an operation in 45.
-                let threshold = S::splatf(self.first.0);
+                let threshold = simd.splatf(self.first.0);
                 if self.first.1 == 0 {
-                    S::gef(output, threshold)
+                    simd.gef(output, threshold)
                 } else {
-                    let sign = S::splat(self.first.1);
-                    S::gef(S::float(S::xor(S::bits(output), sign)), threshold)
+                    let sign = simd.splat(self.first.1);
+                    simd.gef(simd.float(simd.xor(simd.bits(output), sign)), threshold)
                 }
             } else {
-                self.compare.votes::<S>(coordinate, output)
+                self.compare.votes(simd, coordinate, output)
             };
-            put_bits::<S>(self.bits, draw, S::mask(votes));
+            put_bits::<S>(self.bits, draw, simd.mask(votes));
             if NAN {
-                put_bits::<S>(self.nan, draw, S::mask(S::nanf(output)));
+                put_bits::<S>(self.nan, draw, simd.mask(simd.nanf(output)));
             }
         }
     }
@@ -104,7 +104,7 @@ pub(super) struct CountOutputs<'a, N, const SAME: bool> {
 impl<N: Draw, const SAME: bool> Kernel for CountOutputs<'_, N, SAME> {
     type Result = Counted;
     #[inline(always)]
-    unsafe fn run<S: Simd>(self) -> Counted {
+    fn run<S: Simd>(self, simd: S) -> Counted {
         let Self { noise, job, compare, rows } = self;
         let output = Output::<SAME>::new(job);
         let first = (compare.threshold.first(), compare.sign.first());
@@ -114,16 +114,16 @@ impl<N: Draw, const SAME: bool> Kernel for CountOutputs<'_, N, SAME> {
             let (bits, nan) = (&mut counter.bits, &mut counter.nan_bits);
             let (place, steps) = ((part.origin, job.dim()), part.steps);
             let (stream, words) = (&mut stream, &mut words);
-            // SAFETY: the caller vouches for the CPU; the bits have room for a whole tile.
+            // SAFETY: the bits have room for a whole tile; a part has the steps and the origin of one.
             unsafe {
                 if N::NAN {
                     let mut sink =
                         CompareOutputs::<true, SAME> { output, compare, first, bits, nan };
-                    sweep_values::<S, _>(&noise, stream, words, steps, place, &mut sink);
+                    sweep_values(simd, &noise, stream, words, steps, place, &mut sink);
                 } else {
                     let mut sink =
                         CompareOutputs::<false, SAME> { output, compare, first, bits, nan };
-                    sweep_values::<S, _>(&noise, stream, words, steps, place, &mut sink);
+                    sweep_values(simd, &noise, stream, words, steps, place, &mut sink);
                 }
             }
             counter.take(part);
@@ -142,7 +142,7 @@ pub(super) struct CountRows<'a> {
 impl Kernel for CountRows<'_> {
     type Result = Counted;
     #[inline(always)]
-    unsafe fn run<S: Simd>(self) -> Counted {
+    fn run<S: Simd>(self, simd: S) -> Counted {
         let Self { outputs, compare, dim } = self;
         let rows = Rows { block: 0, first: 0, end: (outputs.len() / dim) as u64 };
         let mut counter = Counter::new(dim, compare.need, true);
@@ -156,12 +156,12 @@ impl Kernel for CountRows<'_> {
             }
             let mut coordinate = part.origin;
             for draw in (0..part.to).step_by(S::WIDTH) {
-                // SAFETY: the caller vouches for the CPU; `from` is a whole tile.
+                // SAFETY: `from` is a whole tile, and `coordinate` below the dimension.
                 unsafe {
-                    let output = S::loadf(from.as_ptr().add(draw));
-                    let votes = compare.votes::<S>(coordinate, output);
-                    put_bits::<S>(&mut counter.bits, draw, S::mask(votes));
-                    put_bits::<S>(&mut counter.nan_bits, draw, S::mask(S::nanf(output)));
+                    let output = simd.loadf(from.as_ptr().add(draw));
+                    let votes = compare.votes(simd, coordinate, output);
+                    put_bits::<S>(&mut counter.bits, draw, simd.mask(votes));
+                    put_bits::<S>(&mut counter.nan_bits, draw, simd.mask(simd.nanf(output)));
                 }
                 coordinate = ahead(coordinate, S::WIDTH % dim, dim);
             }

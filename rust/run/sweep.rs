@@ -3,7 +3,7 @@
 use super::job::Rows;
 use crate::events::TILE_WORDS;
 use crate::mechanisms::{Draw, Monotone};
-use crate::random::{LANES, Lanes, Stream};
+use crate::random::{LANES, Stream};
 use crate::simd::Simd;
 
 /// Draws in a tile.
@@ -11,7 +11,10 @@ pub(super) const TILE: usize = 64 * TILE_WORDS;
 
 /// Where a sweep's items go: number of the first draw in the tile, its coordinate, the item.
 pub(super) trait Sink<S: Simd, I> {
-    unsafe fn put(&mut self, draw: usize, coordinate: usize, item: I);
+    /// # Safety
+    ///
+    /// `draw + S::WIDTH` is at most [`TILE`], `coordinate` is below the dimension.
+    unsafe fn put(&mut self, simd: S, draw: usize, coordinate: usize, item: I);
 }
 
 /// A tile's words, or outputs, in the first-level cache.
@@ -27,9 +30,11 @@ pub(super) struct Tile<T>(pub(super) [T; TILE]);
 ///
 /// # Safety
 ///
-/// The CPU must have the instruction set `S`; `sink` must be able to take a whole tile.
+/// `steps` is at most [`TILE`] / [`LANES`], a multiple of the noise's steps; `dim` is the sink's
+/// dimension and `origin` below it.
 #[inline(always)]
 pub(super) unsafe fn sweep_values<S: Simd, N: Draw>(
+    simd: S,
     noise: &N,
     stream: &mut Stream,
     words: &mut Tile<u64>,
@@ -38,12 +43,12 @@ pub(super) unsafe fn sweep_values<S: Simd, N: Draw>(
     sink: &mut impl Sink<S, S::F>,
 ) {
     let to = words.0.as_mut_ptr();
-    // SAFETY: the caller vouches for the CPU and the sink; a tile has room for its words.
+    // SAFETY: the caller vouches for the steps, so that all draws lie in the tile, and the coordinates.
     unsafe {
         for group in (0..LANES).step_by(S::WIDTH) {
-            let mut lanes: Lanes<S> = stream.load(group);
+            let mut lanes = stream.load(simd, group);
             for step in 0..steps {
-                S::store(to.add(step * LANES + group), noise.word(&mut lanes));
+                simd.store(to.add(step * LANES + group), noise.word(&mut lanes));
             }
             stream.store(group, lanes);
         }
@@ -52,10 +57,10 @@ pub(super) unsafe fn sweep_values<S: Simd, N: Draw>(
             for lane in (0..LANES).step_by(S::WIDTH) {
                 let at = first * LANES + lane;
                 let second = if N::STEPS == 2 { at + LANES } else { at };
-                let values = noise.values::<S>([S::load(to.add(at)), S::load(to.add(second))]);
-                sink.put(at, coordinate, values[0]);
+                let values = noise.values(simd, [simd.load(to.add(at)), simd.load(to.add(second))]);
+                sink.put(simd, at, coordinate, values[0]);
                 if N::STEPS == 2 {
-                    sink.put(second, ahead(coordinate, step, dim), values[1]);
+                    sink.put(simd, second, ahead(coordinate, step, dim), values[1]);
                 }
                 coordinate = ahead(coordinate, width, dim);
             }
@@ -73,6 +78,7 @@ pub(super) unsafe fn sweep_values<S: Simd, N: Draw>(
 /// As for [`sweep_values`].
 #[inline(always)]
 pub(super) unsafe fn sweep_keys<S: Simd, N: Monotone>(
+    simd: S,
     noise: &N,
     stream: &mut Stream,
     steps: usize,
@@ -80,14 +86,14 @@ pub(super) unsafe fn sweep_keys<S: Simd, N: Monotone>(
     sink: &mut impl Sink<S, (S::U, S::M)>,
 ) {
     let advance = LANES % dim;
-    // SAFETY: the caller vouches for the CPU and the sink.
+    // SAFETY: as for `sweep_values`.
     unsafe {
         for group in (0..LANES).step_by(S::WIDTH) {
             let mut coordinate = ahead(origin, group % dim, dim);
-            let mut lanes: Lanes<S> = stream.load(group);
+            let mut lanes = stream.load(simd, group);
             for step in 0..steps {
                 let word = noise.word(&mut lanes);
-                sink.put(step * LANES + group, coordinate, noise.ordered::<S>(word));
+                sink.put(simd, step * LANES + group, coordinate, noise.ordered(simd, word));
                 coordinate = ahead(coordinate, advance, dim);
             }
             stream.store(group, lanes);

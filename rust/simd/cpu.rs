@@ -2,10 +2,13 @@
 
 use std::sync::OnceLock;
 
+#[cfg(all(target_arch = "x86_64", not(dpcore_portable)))]
+use super::{avx2::Avx2, avx512::Avx512};
 use crate::error::Error;
 
 /// The instruction sets the kernels are compiled for. Results are the same bits on all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Cpu {
     /// Plain Rust: SSE2 on x86-64, whatever the target guarantees elsewhere.
     Baseline,
@@ -34,17 +37,11 @@ impl Cpu {
     pub fn available(self) -> bool {
         match self {
             Self::Baseline => true,
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx2 => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt"),
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx512 => {
-                is_x86_feature_detected!("avx512f")
-                    && is_x86_feature_detected!("avx512dq")
-                    && is_x86_feature_detected!("avx512vl")
-                    && is_x86_feature_detected!("avx512bw")
-                    && is_x86_feature_detected!("popcnt")
-            }
-            #[cfg(not(target_arch = "x86_64"))]
+            #[cfg(all(target_arch = "x86_64", not(dpcore_portable)))]
+            Self::Avx2 => Avx2::new().is_some(),
+            #[cfg(all(target_arch = "x86_64", not(dpcore_portable)))]
+            Self::Avx512 => Avx512::new().is_some(),
+            #[cfg(not(all(target_arch = "x86_64", not(dpcore_portable))))]
             _ => false,
         }
     }

@@ -1,13 +1,13 @@
 //! Instruction sets: which there are, the numerical code's vectors on each, and the dispatch.
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(dpcore_portable)))]
 mod avx2;
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(dpcore_portable)))]
 mod avx512;
 pub mod cpu;
 pub(crate) mod kernel;
-mod portable;
+mod plain;
 mod vectors;
 
-pub(crate) use portable::Portable;
+pub(crate) use plain::Plain;
 pub(crate) use vectors::{Simd, WIDEST, integer};

@@ -10,97 +10,120 @@ pub(crate) const WIDEST: usize = 32;
 
 /// The operations of one instruction set on `WIDTH` 64-bit lanes.
 ///
-/// # Safety
-///
-/// Every method is `unsafe` for one reason: the caller must run on a CPU that has the instruction
-/// set (see [`super::cpu`]). `load` and `store` also need `WIDTH` readable or writable elements
-/// at the pointer; no alignment is required.
-pub(crate) trait Simd: Copy + 'static {
+/// A value of the type only exists where the CPU has the instruction set: whoever holds one may
+/// call every method, and code over vectors needs no `unsafe`.
+pub(crate) trait Simd: Copy + Send + Sync + 'static {
     /// Words.
     type U: Copy;
     /// Floating-point numbers.
     type F: Copy;
     /// Booleans.
     type M: Copy;
-    /// Lanes: 8 or 32.
+    /// Lanes: a divisor of 32.
     const WIDTH: usize;
 
-    unsafe fn load(from: *const u64) -> Self::U;
-    unsafe fn store(to: *mut u64, value: Self::U);
-    unsafe fn splat(value: u64) -> Self::U;
-    unsafe fn add(a: Self::U, b: Self::U) -> Self::U;
-    unsafe fn xor(a: Self::U, b: Self::U) -> Self::U;
-    unsafe fn xor3(a: Self::U, b: Self::U, c: Self::U) -> Self::U;
-    unsafe fn and(a: Self::U, b: Self::U) -> Self::U;
-    unsafe fn or(a: Self::U, b: Self::U) -> Self::U;
-    unsafe fn shl<const N: u32>(a: Self::U) -> Self::U;
-    unsafe fn shr<const N: u32>(a: Self::U) -> Self::U;
-    unsafe fn rotl45(a: Self::U) -> Self::U;
-    /// Lanes where `a > b` as unsigned integers.
-    unsafe fn gt(a: Self::U, b: Self::U) -> Self::M;
-    /// Lanes whose highest bit is set.
-    unsafe fn top(a: Self::U) -> Self::M;
-    /// `a` where the mask holds, `b` elsewhere.
-    unsafe fn select(mask: Self::M, a: Self::U, b: Self::U) -> Self::U;
-
-    unsafe fn loadf(from: *const f64) -> Self::F;
-    unsafe fn storef(to: *mut f64, value: Self::F);
-    unsafe fn splatf(value: f64) -> Self::F;
-    unsafe fn addf(a: Self::F, b: Self::F) -> Self::F;
-    unsafe fn subf(a: Self::F, b: Self::F) -> Self::F;
-    unsafe fn mulf(a: Self::F, b: Self::F) -> Self::F;
-    unsafe fn divf(a: Self::F, b: Self::F) -> Self::F;
-    unsafe fn sqrtf(a: Self::F) -> Self::F;
-    /// Lane-wise maximum of two numbers, neither of them NaN.
-    unsafe fn maxf(a: Self::F, b: Self::F) -> Self::F;
-    /// Lanes where `a >= b`; false where either is NaN.
-    unsafe fn gef(a: Self::F, b: Self::F) -> Self::M;
-    /// Lanes that are NaN.
-    unsafe fn nanf(a: Self::F) -> Self::M;
-    unsafe fn selectf(mask: Self::M, a: Self::F, b: Self::F) -> Self::F;
-    unsafe fn bits(a: Self::F) -> Self::U;
-    unsafe fn float(a: Self::U) -> Self::F;
-
-    /// The word's top 53 bits read as a signed integer. Its magnitude is the distance of k/2^53
-    /// from the nearer end of [0, 1), in units of 2^-53.
+    /// # Safety
+    ///
+    /// There are `WIDTH` readable words at `from`, which need not be aligned.
     #[inline(always)]
-    unsafe fn signed53(word: Self::U) -> Self::F {
-        // SAFETY: the caller vouches for the CPU.
-        unsafe {
-            let low = integer::<Self>(Self::and(Self::shr::<11>(word), Self::splat((1 << 52) - 1)));
-            let below_one = Self::subf(low, Self::splatf(4_503_599_627_370_496.0));
-            Self::selectf(Self::top(word), below_one, low)
-        }
+    unsafe fn load(self, from: *const u64) -> Self::U {
+        const { assert!(size_of::<Self::U>() == 8 * Self::WIDTH) };
+        // SAFETY: the caller vouches for the words; every bit pattern is a vector of words.
+        unsafe { from.cast::<Self::U>().read_unaligned() }
+    }
+    /// # Safety
+    ///
+    /// There are `WIDTH` writable words at `to`, which need not be aligned.
+    #[inline(always)]
+    unsafe fn store(self, to: *mut u64, value: Self::U) {
+        const { assert!(size_of::<Self::U>() == 8 * Self::WIDTH) };
+        // SAFETY: the caller vouches for the words.
+        unsafe { to.cast::<Self::U>().write_unaligned(value) }
+    }
+    /// # Safety
+    ///
+    /// As for [`Simd::load`].
+    #[inline(always)]
+    unsafe fn loadf(self, from: *const f64) -> Self::F {
+        // SAFETY: the caller vouches for the numbers, which have the size of words.
+        self.float(unsafe { self.load(from.cast()) })
+    }
+    /// # Safety
+    ///
+    /// As for [`Simd::store`].
+    #[inline(always)]
+    unsafe fn storef(self, to: *mut f64, value: Self::F) {
+        // SAFETY: as for `loadf`.
+        unsafe { self.store(to.cast(), self.bits(value)) };
+    }
+
+    fn splat(self, value: u64) -> Self::U;
+    fn add(self, a: Self::U, b: Self::U) -> Self::U;
+    fn xor(self, a: Self::U, b: Self::U) -> Self::U;
+    fn xor3(self, a: Self::U, b: Self::U, c: Self::U) -> Self::U;
+    fn and(self, a: Self::U, b: Self::U) -> Self::U;
+    fn or(self, a: Self::U, b: Self::U) -> Self::U;
+    fn shl<const N: u32>(self, a: Self::U) -> Self::U;
+    fn shr<const N: u32>(self, a: Self::U) -> Self::U;
+    fn rotl45(self, a: Self::U) -> Self::U;
+    /// Lanes where `a > b` as unsigned integers.
+    fn gt(self, a: Self::U, b: Self::U) -> Self::M;
+    /// Lanes whose highest bit is set.
+    fn top(self, a: Self::U) -> Self::M;
+    /// `a` where the mask holds, `b` elsewhere.
+    fn select(self, mask: Self::M, a: Self::U, b: Self::U) -> Self::U;
+
+    fn splatf(self, value: f64) -> Self::F;
+    fn addf(self, a: Self::F, b: Self::F) -> Self::F;
+    fn subf(self, a: Self::F, b: Self::F) -> Self::F;
+    fn mulf(self, a: Self::F, b: Self::F) -> Self::F;
+    fn divf(self, a: Self::F, b: Self::F) -> Self::F;
+    fn sqrtf(self, a: Self::F) -> Self::F;
+    /// Lane-wise maximum of two numbers, neither of them NaN.
+    fn maxf(self, a: Self::F, b: Self::F) -> Self::F;
+    /// Lanes where `a >= b`; false where either is NaN.
+    fn gef(self, a: Self::F, b: Self::F) -> Self::M;
+    /// Lanes that are NaN.
+    fn nanf(self, a: Self::F) -> Self::M;
+    fn selectf(self, mask: Self::M, a: Self::F, b: Self::F) -> Self::F;
+    fn bits(self, a: Self::F) -> Self::U;
+    fn float(self, a: Self::U) -> Self::F;
+
+    /// How far k is from the nearer end of [0, 2^53), where k is the word's top 53 bits, but at
+    /// least 1: from 1 to 2^52.
+    #[inline(always)]
+    fn depth53(self, word: Self::U) -> Self::F {
+        let low = integer(self, self.and(self.shr::<11>(word), self.splat((1 << 52) - 1)));
+        let half = self.splatf(4_503_599_627_370_496.0);
+        let end = self.selectf(self.top(word), half, self.splatf(0.0));
+        self.maxf(self.magnitude(self.subf(low, end)), self.splatf(1.0))
+    }
+    /// The number without its sign.
+    #[inline(always)]
+    fn magnitude(self, a: Self::F) -> Self::F {
+        self.float(self.and(self.bits(a), self.splat(u64::MAX >> 1)))
     }
     /// floor(log2 |a|) of normal numbers.
     #[inline(always)]
-    unsafe fn exponent(a: Self::F) -> Self::F {
+    fn exponent(self, a: Self::F) -> Self::F {
         const TWO_52: u64 = 0x4330_0000_0000_0000;
-        // SAFETY: the caller vouches for the CPU.
-        unsafe {
-            let biased = Self::and(Self::shr::<52>(Self::bits(a)), Self::splat(0x7ff));
-            let shifted = Self::float(Self::or(biased, Self::splat(TWO_52)));
-            Self::subf(shifted, Self::splatf(f64::from_bits(TWO_52) + 1023.0))
-        }
+        let biased = self.and(self.shr::<52>(self.bits(a)), self.splat(0x7ff));
+        let shifted = self.float(self.or(biased, self.splat(TWO_52)));
+        self.subf(shifted, self.splatf(f64::from_bits(TWO_52) + 1023.0))
     }
 
-    unsafe fn andm(a: Self::M, b: Self::M) -> Self::M;
-    unsafe fn notm(a: Self::M) -> Self::M;
+    fn andm(self, a: Self::M, b: Self::M) -> Self::M;
+    fn notm(self, a: Self::M) -> Self::M;
     /// Lane i of the mask as bit i.
-    unsafe fn mask(a: Self::M) -> u32;
+    fn mask(self, a: Self::M) -> u32;
 }
 
 /// The exact value of an integer below 2^52, or of 2^52 itself, as a floating-point number.
 ///
 /// Added (not or-ed) to the bits of 2^52, an integer j gives the bits of 2^52 + j; for j = 2^52
 /// the carry into the exponent gives 2^53, which is right as well.
-///
-/// # Safety
-///
-/// The CPU must have the instruction set `S`.
 #[inline(always)]
-pub(crate) unsafe fn integer<S: Simd>(j: S::U) -> S::F {
+pub(crate) fn integer<S: Simd>(simd: S, j: S::U) -> S::F {
     const TWO_52: u64 = 0x4330_0000_0000_0000;
-    // SAFETY: the caller vouches for the CPU.
-    unsafe { S::subf(S::float(S::add(j, S::splat(TWO_52))), S::splatf(f64::from_bits(TWO_52))) }
+    simd.subf(simd.float(simd.add(j, simd.splat(TWO_52))), simd.splatf(f64::from_bits(TWO_52)))
 }
