@@ -102,11 +102,13 @@ impl Kernel for Sum<'_> {
             4 => short::<4>(outputs, entries, out),
             _ => long(simd, outputs, entries, out),
         }
-        for score in out.iter_mut().filter(|score| score.is_nan()) {
-            // One NaN: which of several a sum keeps is up to the compiler.
-            *score = f64::NAN;
-        }
     }
+}
+
+/// One NaN: which of several a sum keeps is up to the compiler.
+#[inline(always)]
+fn plain(sum: f64) -> f64 {
+    if sum.is_nan() { f64::NAN } else { sum }
 }
 
 /// Rows of a length known to the compiler, which then knows how to put them side by side.
@@ -118,37 +120,40 @@ fn short<const DIM: usize>(outputs: &[f64], entries: &[Term], out: &mut [f64]) {
         for (entry, &value) in entries.iter().zip(row) {
             sum += entry.at(value);
         }
-        *score = sum;
+        *score = plain(sum);
     }
 }
 
 #[inline(always)]
 fn long<S: Simd>(simd: S, outputs: &[f64], entries: &[Term], out: &mut [f64]) {
     let dim = entries.len();
-    let (squares, rest) = entries.as_chunks::<SIDE>();
+    // Where vectors are short, to turn squares costs more than to read columns.
+    let squares = if S::WIDTH < SIDE { &[] } else { entries.as_chunks::<SIDE>().0 };
+    let done = squares.len() * SIDE;
     let mut groups = outputs.chunks_exact(SIDE * dim);
     let (scores, last) = out.as_chunks_mut::<SIDE>();
     for (rows, scores) in groups.by_ref().zip(scores) {
         let rows: [_; SIDE] = std::array::from_fn(|row| &rows[row * dim..(row + 1) * dim]);
-        let blocks = rows.map(|row| row.as_chunks::<SIDE>());
+        let blocks = rows.map(|row| row.as_chunks::<SIDE>().0);
         let mut sums = [0.0; SIDE];
         for (i, square) in squares.iter().enumerate() {
-            let columns = simd.columns(blocks.map(|(blocks, _)| &blocks[i]));
+            let columns = simd.columns(blocks.map(|blocks| &blocks[i]));
             for (entry, column) in square.iter().zip(&columns) {
                 for (sum, &value) in sums.iter_mut().zip(column) {
                     *sum += entry.at(value);
                 }
             }
         }
-        for (i, entry) in rest.iter().enumerate() {
-            for (sum, (_, values)) in sums.iter_mut().zip(&blocks) {
-                *sum += entry.at(values[i]);
+        for (i, entry) in entries.iter().enumerate().skip(done) {
+            for (sum, row) in sums.iter_mut().zip(&rows) {
+                *sum += entry.at(row[i]);
             }
         }
-        *scores = sums;
+        *scores = sums.map(plain);
     }
     for (row, score) in groups.remainder().chunks_exact(dim).zip(last) {
-        *score = row.iter().zip(entries).fold(0.0, |sum, (&value, entry)| sum + entry.at(value));
+        let terms = row.iter().zip(entries).map(|(&value, entry)| entry.at(value));
+        *score = plain(terms.fold(0.0, |sum, term| sum + term));
     }
 }
 
