@@ -6,6 +6,8 @@
 //! function of (seed, purpose, side, block), so neither the number of threads nor the slicing
 //! nor the CPU changes a bit of any result.
 
+pub mod audit;
+pub mod bounds;
 pub mod divergence;
 pub mod error;
 pub mod events;
@@ -23,6 +25,7 @@ pub mod run;
 pub mod score;
 pub mod sensitivity;
 mod simd;
+mod words;
 
 pub use error::Error;
 pub use events::{Counted, Vote};
@@ -34,3 +37,4 @@ pub use pool::{MOST_THREADS, default_threads};
 pub use random::{Purpose, Side};
 pub use run::Job;
 pub use simd::cpu::{self, Cpu};
+pub use words::Words;
