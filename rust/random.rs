@@ -13,6 +13,9 @@ use crate::simd::Simd;
 pub const LANES: usize = 32;
 
 /// What a block's draws are used for; different purposes never share a word.
+///
+/// The noise has no part in the name of a stream: all noises read the same words at one seed and
+/// purpose, so that two samples of one seed are not independent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 #[repr(u8)]
@@ -25,6 +28,10 @@ pub enum Purpose {
     Count = 2,
     /// Plain sampling.
     Sample = 3,
+    /// Calls that are only compared with each other, of mechanisms in Python.
+    Probe = 4,
+    /// Pairs of random inputs.
+    Pairs = 5,
 }
 
 /// Which of the two inputs of a pair the draws are on; the sides never share a word.
@@ -190,6 +197,10 @@ mod tests {
         for other in [
             first(2, Purpose::Count, 0, 0),
             first(1, Purpose::Pilot, 0, 0),
+            first(1, Purpose::Selection, 0, 0),
+            first(1, Purpose::Sample, 0, 0),
+            first(1, Purpose::Probe, 0, 0),
+            first(1, Purpose::Pairs, 0, 0),
             first(1, Purpose::Count, 1, 0),
             first(1, Purpose::Count, 0, 1),
         ] {

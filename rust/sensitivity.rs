@@ -175,7 +175,7 @@ impl<N: Two, const L1: bool> Kernel for Block<'_, N, L1> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> u64 {
         let Self { law, pairs, place: (block, size), room } = self;
-        let mut stream = Stream::new(pairs.seed, Purpose::Sample, 0, block);
+        let mut stream = Stream::new(pairs.seed, Purpose::Pairs, 0, block);
         let mut hits = 0;
         for first in (0..size).step_by(LANES) {
             for lane in (0..LANES).step_by(S::WIDTH) {
@@ -212,7 +212,7 @@ fn draw<S: Simd, N: Two, const L1: bool>(
     for to in room[..2 * dim * S::WIDTH].chunks_exact_mut(2 * S::WIDTH) {
         let values = law.two(simd, [lanes.next(), lanes.next()]);
         for (i, (sum, value)) in sums.iter_mut().zip(values).enumerate() {
-            let term = if L1 { magnitude(simd, value) } else { simd.mulf(value, value) };
+            let term = if L1 { simd.magnitude(value) } else { simd.mulf(value, value) };
             *sum = simd.addf(*sum, term);
             // SAFETY: `to` has room for two vectors.
             unsafe { simd.storef(to.as_mut_ptr().add(i * S::WIDTH), value) };
@@ -237,15 +237,10 @@ fn far<S: Simd>(simd: S, pairs: &Pairs, norms: [S::F; 2], room: &[f64]) -> u32 {
         // SAFETY: `from` holds two vectors.
         let (a, b) = unsafe { (simd.loadf(from.as_ptr()), simd.loadf(from[S::WIDTH..].as_ptr())) };
         let gap = simd.subf(simd.mulf(a, x), simd.mulf(b, y));
-        distance = simd.addf(distance, magnitude(simd, gap));
+        distance = simd.addf(distance, simd.magnitude(gap));
     }
     let most = simd.splatf(2.0 * pairs.radius * (1.0 + TOLERANCE));
     simd.mask(simd.notm(simd.gef(most, distance)))
-}
-
-#[inline(always)]
-fn magnitude<S: Simd>(simd: S, value: S::F) -> S::F {
-    simd.float(simd.and(simd.bits(value), simd.splat(u64::MAX >> 1)))
 }
 
 #[cfg(test)]
@@ -268,7 +263,7 @@ mod tests {
     /// Pair `i`, one word after the other from its own lane.
     fn pair(pairs: &Pairs, i: usize) -> (Vec<f64>, Vec<f64>) {
         let (block, group, lane) = (i / BLOCK, i % BLOCK / LANES, i % LANES);
-        let stream = Stream::new(pairs.seed, Purpose::Sample, 0, block as u64);
+        let stream = Stream::new(pairs.seed, Purpose::Pairs, 0, block as u64);
         let mut lanes = stream.load(Plain::<1>, lane);
         let mut two = || {
             let words = [lanes.next(), lanes.next()];

@@ -6,7 +6,7 @@
 use std::sync::atomic::AtomicBool;
 
 use dpcore::neighbours::distance::{Coordinate, squared};
-use dpcore::neighbours::{Inside, Nearest, Search, Sets, Shells, inside, nearest, pool_rows};
+use dpcore::neighbours::{Inside, Method, Nearest, Search, Sets, Shells, inside, nearest, pool_rows};
 use dpcore::{Cpu, Error};
 use proptest::prelude::*;
 use rand::rngs::StdRng;
@@ -20,6 +20,11 @@ fn normal(rows: usize, dim: usize, scale: f64, seed: u64) -> Vec<f64> {
 
 fn single(rows: &[f64]) -> Vec<f32> {
     rows.iter().map(|&value| value as f32).collect()
+}
+
+/// False for NaN.
+fn within(value: f64, radius: f64) -> bool {
+    value <= radius
 }
 
 /// Rows split in two; queries are the first set, points the second and some of the first.
@@ -55,8 +60,13 @@ impl<T: Coordinate> Case<T> {
         points.iter().map(|&point| squared(row(query), row(point))).collect()
     }
 
+    fn by(&self, method: Method, depth: usize, cpu: Cpu, threads: usize) -> Nearest {
+        let stop = AtomicBool::new(false);
+        nearest(self.search().by(method), depth, (cpu, threads), &stop).unwrap()
+    }
+
     fn nearest(&self, depth: usize, cpu: Cpu, threads: usize) -> Nearest {
-        nearest(self.search(), depth, (cpu, threads), &AtomicBool::new(false)).unwrap()
+        self.by(Method::Faster, depth, cpu, threads)
     }
 
     /// What `nearest` must find.
@@ -64,10 +74,13 @@ impl<T: Coordinate> Case<T> {
         let mut found = Nearest { starts: vec![0], ..Nearest::default() };
         for &query in &self.queries {
             let all = self.distances(query, &self.points);
-            let mut order: Vec<(f64, u32)> = all.into_iter().zip(0..).collect();
+            // What is NaN is nobody's neighbour.
+            let known = all.into_iter().zip(0..).filter(|entry| !entry.0.is_nan());
+            let mut order: Vec<(f64, u32)> = known.collect();
             order.sort_by(|a, b| a.partial_cmp(b).unwrap());
-            let last = order[depth.min(order.len()) - 1].0;
-            let kept: Vec<_> = order.into_iter().filter(|entry| entry.0 <= last).collect();
+            let last = order.len().min(depth).checked_sub(1).map(|i| order[i].0);
+            let kept = order.into_iter().filter(|entry| Some(entry.0) <= last);
+            let kept: Vec<(f64, u32)> = kept.collect();
             found.squared.extend(kept.iter().map(|entry| entry.0));
             found.places.extend(kept.iter().map(|entry| entry.1));
             found.starts.push(found.places.len() as i64);
@@ -82,7 +95,7 @@ impl<T: Coordinate> Case<T> {
             let all = self.distances(query, &self.queries);
             let ends = [shells.starts[i], shells.starts[i + 1]].map(|i| i as usize);
             let radii = &shells.squared[ends[0]..ends[1]];
-            let rank = |value: f64| radii.partition_point(|&radius| radius < value);
+            let rank = |value: f64| radii.iter().filter(|&&radius| !within(value, radius)).count();
             let mut order: Vec<(usize, u32)> = all.into_iter().map(rank).zip(0..).collect();
             order.sort_unstable();
             let upto = |rank| order.partition_point(|entry| entry.0 <= rank);
@@ -116,12 +129,14 @@ impl<T: Coordinate> Case<T> {
             for threads in [1, 2] {
                 let found = self.nearest(depth, cpu, threads);
                 rescans = found.rescans;
-                assert_eq!(Nearest { rescans: 0, ..found }, expected, "{cpu:?}");
+                assert!(Nearest { rescans: 0, ..found } == expected, "{cpu:?}");
+                let found = self.by(Method::Bytes, depth, cpu, threads);
+                assert!(Nearest { rescans: 0, ..found } == expected, "{cpu:?}, bytes");
                 let (starts, radii) = (&expected.starts, &expected.squared);
                 let shells = Shells::new(starts, radii, self.queries.len()).unwrap();
                 let how = (cpu, threads);
                 let found = inside(self.own(), shells, cap, how, &AtomicBool::new(false)).unwrap();
-                assert_eq!(Inside { rescans: 0, ..found }, balls, "{cpu:?}");
+                assert!(Inside { rescans: 0, ..found } == balls, "{cpu:?} {cap}");
             }
         }
         rescans
@@ -360,7 +375,7 @@ fn bad_arguments_are_named_and_a_stop_is_an_error() {
 }
 
 #[test]
-fn nothing_to_search_and_nothing_finite_are_no_panic() {
+fn nothing_to_search_is_no_panic() {
     let go = AtomicBool::new(false);
     let rows = normal(40, 12, 1.0, 13);
     let sets = Sets::new(&rows, &[], 12).unwrap();
@@ -370,18 +385,74 @@ fn nothing_to_search_and_nothing_finite_are_no_panic() {
         assert_eq!(nearest(none, 3, (cpu, 1), &go).unwrap().starts, [0; 41]);
         let none = Search::new(sets, &[], &all).unwrap();
         assert_eq!(nearest(none, 3, (cpu, 1), &go).unwrap().starts, [0]);
-        for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MAX] {
-            for place in [3, 350] {
-                let mut rows = rows.clone();
-                rows[place] = bad;
-                let sets = Sets::new(&rows, &[], 12).unwrap();
-                let search = Search::new(sets, &all[..20], &all[20..]).unwrap();
-                assert_eq!(nearest(search, 3, (cpu, 1), &go).unwrap().starts.len(), 21);
-                let starts: Vec<i64> = (0..=20).collect();
-                let radii = vec![20.0; 20];
-                let shells = Shells::new(&starts, &radii, 20).unwrap();
-                assert_eq!(inside(search, shells, 9, (cpu, 1), &go).unwrap().upto.len(), 20);
+    }
+}
+
+/// Rows of which some are bad, among 60 queries and 140 points, at dimension 24.
+fn with(bad: &[(usize, f64)], unit: f64) -> Case<f64> {
+    let mut rows = normal(200, 24, unit, 16);
+    for &(row, value) in bad {
+        rows[row * 24 + row % 24] = value;
+    }
+    Case::new(rows, 24, 60)
+}
+
+#[test]
+fn a_row_with_a_nan_is_nobodys_neighbour_and_all_else_is_as_before() {
+    let none = with(&[], 1.0).brute(7);
+    for bad in [vec![3], vec![70], vec![3, 5, 70, 71, 199]] {
+        let bad: Vec<(usize, f64)> = bad.into_iter().map(|row| (row, f64::NAN)).collect();
+        let case = with(&bad, 1.0);
+        let expected = case.brute(7);
+        assert!(expected.places.len() >= 7 * 55 && (bad[0].0 == 70 || expected != none));
+        case.check(7, usize::MAX);
+        let case = Case::new(single(&case.rows), 24, 60);
+        case.check(7, 20);
+    }
+    // Few coordinates, all rows, all queries, all points.
+    for (dim, bad) in [(2, 0..1), (2, 150..160), (24, 0..200), (24, 0..60), (24, 60..200)] {
+        let mut rows = normal(200, dim, 1.0, 17);
+        for row in bad {
+            rows[row * dim] = f64::NAN;
+        }
+        Case::new(rows, dim, 60).check(7, usize::MAX);
+    }
+}
+
+#[test]
+fn infinite_and_huge_rows_are_far_and_change_nothing_else() {
+    for value in [f64::INFINITY, f64::NEG_INFINITY, f64::MAX, 1e300, -1e300, 1e160, 1e20] {
+        for bad in [vec![3], vec![70], vec![3, 4, 70, 71, 72, 199]] {
+            let bad: Vec<(usize, f64)> = bad.into_iter().map(|row| (row, value)).collect();
+            let case = with(&bad, 1.0);
+            for cap in [20, usize::MAX] {
+                case.check(7, cap);
             }
+            // Fewer near than asked for: the far ones are neighbours too.
+            let points = (60..75).collect();
+            let case = Case { points, ..case };
+            case.check(14, usize::MAX);
+        }
+    }
+    let case = with(&[], 1e300);
+    assert!(case.brute(7).squared.iter().any(|value| value.is_infinite()));
+    case.check(7, usize::MAX);
+}
+
+#[test]
+fn one_row_far_away_and_clouds_are_searched_once() {
+    for dim in [20, 400] {
+        let mut rows = normal(1500, dim, 1.0, 18);
+        for value in &mut rows[700 * dim..701 * dim] {
+            *value *= 1e6;
+        }
+        assert_eq!(Case::new(single(&rows), dim, 300).check(32, usize::MAX), 0);
+        for apart in [3e3, 1e7, 1e10] {
+            let mut rows = normal(1500, dim, 1.0, 19);
+            for (i, row) in rows.chunks_exact_mut(dim).enumerate() {
+                row[i % 3] += apart * f64::from(i as u32 % 3);
+            }
+            assert_eq!(Case::new(rows, dim, 300).check(32, usize::MAX), 0);
         }
     }
 }

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import math
 import reprlib
-import sys
 from collections.abc import Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
@@ -20,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .hints import meant
+from .loaded import loaded
 
 __all__ = [
     "AssumptionWarning", "about", "choice", "confidence_level", "count", "delta_level", "flag",
@@ -312,7 +312,7 @@ def masked(value: Any) -> bool:
         (True, False)
     """
     # Where nobody has imported masked arrays there are none.
-    module = sys.modules.get("numpy.ma")
+    module = loaded("numpy.ma")
     return module is not None and bool(module.is_masked(value))
 
 

@@ -48,9 +48,8 @@ impl Draw for Laplace {
 impl Monotone for Laplace {
     #[inline(always)]
     fn value<S: Simd>(&self, simd: S, word: S::U) -> S::F {
-        // k = 0 as k = 1; the sign of the half stays on j, which the logarithm ignores.
-        let smallest = simd.splat(1 << 11);
-        let j = simd.signed53(simd.select(simd.gt(smallest, word), smallest, word));
+        // k = 0 as k = 1.
+        let j = simd.depth53(word);
         let sign = simd.and(word, simd.splat(1 << 63));
         let scale = simd.float(simd.xor(simd.bits(simd.splatf(self.scale)), sign));
         simd.mulf(scale, ln_grid(simd, j))

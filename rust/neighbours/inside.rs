@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::distance::{Coordinate, squared};
 use super::exact::{Distances, STRIP, Strip};
 use super::frame::Frame;
-use super::lists::{List, Shells};
+use super::frame::clouds::{Cloud, Clouds};
+use super::lists::{List, Shells, rank};
 use super::panel::{Block, Panel, most_of, panel_of};
 use super::products::{Products, Sink, width};
 use super::search::{Search, block_of, blocks};
@@ -16,7 +17,7 @@ use crate::pool::each;
 use crate::simd::cpu::Cpu;
 use crate::simd::kernel::dispatch;
 
-/// Points by shell. Query i has the shells `starts[i]..starts[i + 1]` that were asked for and the
+/// Points by shell; a row with a NaN is in no ball. Query i has the shells `starts[i]..starts[i + 1]` that were asked for and the
 /// places `list = own_starts[i]..own_starts[i + 1]`.
 ///
 /// Not inverted: the first `upto[s]` places of the list are within shell s. Inverted: the list
@@ -62,9 +63,9 @@ pub fn inside<T: Coordinate>(
     let few = queries.min(points) < 16;
     let tree = Tree::of(&search, 1, stop);
     let few = few || tree.is_some();
-    let frame = if few { None } else { Frame::new(&search) };
-    let (frame, tree) = (frame.as_ref(), tree.as_ref());
-    let task = Task { search: &search, shells, frame, tree, cap, cpu, stop };
+    let clouds = if few { None } else { Clouds::new((&search, 0), cpu, stop) };
+    let (clouds, tree) = (clouds.as_ref(), tree.as_ref());
+    let task = Task { search: &search, shells, clouds, tree, cap, cpu, stop };
     let block = block_of(
         queries,
         most_of(search.sets.dim),
@@ -112,7 +113,7 @@ struct Room {
 struct Task<'a, T> {
     search: &'a Search<'a, T>,
     shells: Shells<'a>,
-    frame: Option<&'a Frame>,
+    clouds: Option<&'a Clouds>,
     tree: Option<&'a Tree>,
     cap: usize,
     cpu: Cpu,
@@ -136,7 +137,7 @@ impl<T: Coordinate> Task<'_, T> {
         let mut again: Vec<&mut List> = lists.iter_mut().filter(wrong).collect();
         let mut second: Vec<List> = again.iter_mut().map(|list| std::mem::take(*list)).collect();
         for list in &mut second {
-            list.start(list.query, !list.outside);
+            list.turn();
         }
         if !second.is_empty() {
             self.search_all(room, &mut second, false);
@@ -155,30 +156,53 @@ impl<T: Coordinate> Task<'_, T> {
 
     /// Ranks the points for all lists; `choose`: the first panel shows which side to list.
     fn search_all(&self, room: &mut Room, lists: &mut [List], choose: bool) {
-        let Some(frame) = self.frame else {
+        let Some(clouds) = self.clouds else {
             return self.exactly(room, lists);
         };
+        for (i, cloud) in clouds.each.iter().enumerate() {
+            self.search_cloud((clouds, cloud), room, lists, choose && i == 0);
+        }
+        for list in lists {
+            if list.fits {
+                self.rank_others(clouds, list);
+            } else {
+                list.start(list.query, list.outside);
+                self.exactly(room, std::slice::from_mut(list));
+            }
+        }
+    }
+
+    fn search_cloud(
+        &self,
+        (clouds, cloud): (&Clouds, &Cloud),
+        room: &mut Room,
+        lists: &mut [List],
+        choose: bool,
+    ) {
         let (dim, width) = (self.search.sets.dim, width(self.cpu));
         let Room { block, panel, bounds, flip, .. } = room;
+        let Cloud { frame, range, .. } = cloud;
         block.fill((frame, self.search, self.cpu), lists.iter().map(|list| list.query), width);
         for (i, list) in lists.iter_mut().enumerate() {
-            let shells = self.shells.of(list.query).iter();
+            list.fits &= Frame::fits(block.norms[i]);
+            let shells = self.shells.of(list.query).iter().filter(|_| list.fits);
             list.scaled.clear();
             list.scaled.extend(shells.map(|&radius| frame.scaled(radius) - block.less[i]));
             list.more = block.more[i];
         }
-        for (start, end) in blocks(self.search.points.len(), panel_of(dim)) {
+        for (start, end) in blocks(range.len(), panel_of(dim)) {
             if self.stop.load(Ordering::Relaxed) {
                 return;
             }
-            panel.fill((frame, self.search, self.cpu), (start, end));
+            let places = &clouds.order[range.start + start..range.start + end];
+            panel.fill((frame, self.search, self.cpu), places);
             let mut run = |lists: &mut [List], chosen: &dyn Fn(&List) -> bool| {
                 bounds.clear();
                 bounds.resize(lists.len().next_multiple_of(width), f32::NAN);
                 flip.clear();
                 flip.resize(lists.len().div_ceil(width), 0);
                 for (i, list) in lists.iter().enumerate().filter(|(_, list)| chosen(list)) {
-                    let Some((bound, outside)) = list.bound(panel) else { continue };
+                    let Some((bound, outside)) = list.bound(panel.widest) else { continue };
                     bounds[i] = bound;
                     flip[i / width] |= u64::from(outside) << (i % width);
                 }
@@ -193,7 +217,7 @@ impl<T: Coordinate> Task<'_, T> {
                 let mut any = false;
                 for list in &mut *lists {
                     if 2 * list.counts[0] > end {
-                        list.start(list.query, true);
+                        list.turn();
                         any = true;
                     }
                 }
@@ -201,6 +225,18 @@ impl<T: Coordinate> Task<'_, T> {
                     run(lists, &|list| list.outside);
                 }
             }
+        }
+    }
+
+    /// Ranks what no cloud has.
+    fn rank_others(&self, clouds: &Clouds, list: &mut List) {
+        let shells = self.shells.of(list.query);
+        for &place in &clouds.far {
+            let value = squared(self.search.query(list.query), self.search.point(place as usize));
+            list.put(rank(shells, value), place, shells.len(), self.cap);
+        }
+        for &place in &clouds.void {
+            list.put(shells.len(), place, shells.len(), self.cap);
         }
     }
 
@@ -226,8 +262,7 @@ impl<T: Coordinate> Task<'_, T> {
                 let end = shells[shells.len() - 1];
                 for (place, &value) in (first..last).zip(&out) {
                     if list.outside || value <= end {
-                        let rank = shells.partition_point(|&radius| radius < value);
-                        list.put(rank, place as u32, shells.len(), self.cap);
+                        list.put(rank(shells, value), place as u32, shells.len(), self.cap);
                     }
                 }
             }
@@ -260,8 +295,8 @@ impl<T: Coordinate> Task<'_, T> {
                 found.places[before + ends[rank as usize]] = place;
                 ends[rank as usize] += 1;
             }
-            if self.tree.is_some() {
-                // A tree lists the points of a shell in any order.
+            if !self.clouds.is_none_or(Clouds::in_order) || self.tree.is_some() {
+                // Trees and clouds list the points of a shell in another order.
                 let (mut start, points) = (0, self.search.points.len());
                 for end in ends {
                     ascend(&mut found.places[before + start..before + end], points, marks);
@@ -293,11 +328,12 @@ impl<T: Coordinate> Sink for Rank<'_, T> {
         let high = low + self.panel.width(j) + list.more;
         let scaled = &list.scaled[..];
         let mut rank = scaled.partition_point(|&radius| radius < low);
-        let place = self.panel.start + j;
+        let place = self.panel.places[j];
         if scaled.get(rank).is_some_and(|&radius| radius < high) {
-            let value = squared(self.search.query(list.query), self.search.point(place));
-            rank = self.shells.of(list.query).partition_point(|&radius| radius < value);
+            let point = self.search.point(place as usize);
+            let value = squared(self.search.query(list.query), point);
+            rank = super::lists::rank(self.shells.of(list.query), value);
         }
-        list.put(rank, place as u32, scaled.len(), self.cap);
+        list.put(rank, place, scaled.len(), self.cap);
     }
 }

@@ -1,7 +1,6 @@
 //! The shells of every query, and the list of one of them.
 
 use super::frame::{down, up};
-use super::panel::Panel;
 use crate::error::Error;
 
 /// Radii of every query: `squared[starts[i]..starts[i + 1]]`, ascending.
@@ -42,6 +41,12 @@ impl<'a> Shells<'a> {
     }
 }
 
+/// How many of the shells a point at this squared distance is outside of: of all, if that is NaN.
+#[inline(always)]
+pub(super) fn rank(shells: &[f64], value: f64) -> usize {
+    shells.partition_point(|&radius| value > radius || value.is_nan())
+}
+
 /// The points of one query so far. A point's rank is the number of shells that it is outside of.
 #[derive(Default)]
 pub(super) struct List {
@@ -54,23 +59,32 @@ pub(super) struct List {
     // Points of rank 0, of rank 1 up to the last shell, and beyond it. Of the points that need no
     // list, rank 0 where the outside is listed and the last where the inside is, only some are seen.
     pub counts: [usize; 3],
-    // The shells in the panel's units, and the bounds for a whole row of products.
+    // The shells in the panel's units, and the bounds for a whole row of products; whether the guard
+    // holds for the query.
     pub scaled: Vec<f64>,
     pub more: f64,
+    pub fits: bool,
 }
 
 impl List {
     pub fn start(&mut self, query: usize, outside: bool) {
-        (self.query, self.outside, self.counts) = (query, outside, [0; 3]);
+        (self.query, self.outside, self.counts, self.fits) = (query, outside, [0; 3], true);
         self.listed.clear();
         self.whole.clear();
     }
 
+    /// Starts anew, with the other side.
+    pub fn turn(&mut self) {
+        let fits = self.fits;
+        self.start(self.query, !self.outside);
+        self.fits = fits;
+    }
+
     /// Points of the panel with `low - 2 product` of at most this are to be ranked, or all others:
     /// what is certainly beyond all shells, or within the first, needs no rank.
-    pub fn bound(&self, panel: &Panel) -> Option<(f32, bool)> {
+    pub fn bound(&self, widest: f32) -> Option<(f32, bool)> {
         let (&first, &last) = (self.scaled.first()?, self.scaled.last()?);
-        let begin = down(first - self.more - f64::from(panel.widest));
+        let begin = down(first - self.more - f64::from(widest));
         Some(if self.outside { (begin, true) } else { (up(last), false) })
     }
 

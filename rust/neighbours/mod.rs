@@ -18,6 +18,7 @@
 // Numbers of rows are checked to be such before they are used.
 #![allow(clippy::cast_sign_loss)]
 
+mod bytes;
 pub mod distance;
 mod exact;
 mod frame;

@@ -3,13 +3,16 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::bytes::codes::{About, Coded, Codes, EncodePoints, EncodeQueries, stride};
+use super::bytes::{Products as ByteProducts, Sink as ByteSink, WIDTH, fast};
 use super::distance::Coordinate;
 use super::exact::{Chosen, Distances, STRIP, Strip};
-use super::frame::{Frame, up};
+use super::frame::clouds::{Cloud, Clouds};
+use super::frame::{Frame, down, up};
 use super::panel::{Block, Panel, most_of, panel_of};
 use super::products::{Products, Sink, width};
-use super::search::{Search, block_of, blocks};
-use super::top::Top;
+use super::search::{Method, Search, block_of, blocks};
+use super::top::{Candidate, Sieve, Top};
 use super::tree::Tree;
 use crate::error::Error;
 use crate::pool::each;
@@ -18,7 +21,7 @@ use crate::simd::cpu::Cpu;
 use crate::simd::kernel::{Kernel, dispatch};
 
 /// Neighbours of every query: those of query i are entries `starts[i]..starts[i + 1]`, in the
-/// order of (squared, place).
+/// order of (squared, place). A row with a NaN has no neighbours and is nobody's.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Nearest {
     /// One more than there are queries.
@@ -52,9 +55,15 @@ pub fn nearest<T: Coordinate>(
     let depth = depth.min(points);
     let tree = Tree::of(&search, depth, stop);
     let few = few || tree.is_some();
-    let frame = if few { None } else { Frame::new(&search) };
-    let (frame, tree) = (frame.as_ref(), tree.as_ref());
-    let task = Task { search: &search, frame, tree, depth, cpu, stop };
+    let clouds = if few { None } else { Clouds::new((&search, depth), cpu, stop) };
+    let (clouds, tree) = (clouds.as_ref(), tree.as_ref());
+    let codes = match clouds {
+        Some(clouds) if in_bytes(&search, depth, cpu) => {
+            Some(encoded(&search, clouds, (cpu, threads), stop)?)
+        }
+        _ => None,
+    };
+    let task = Task { search: &search, clouds, codes, tree, depth, cpu, stop, pays: true.into() };
     let bytes = (task.most() + depth) * size_of::<Candidate>();
     let block = block_of(queries, most_of(search.sets.dim), threads, bytes);
     let work = |own: &mut Own, block: (usize, usize)| {
@@ -65,6 +74,44 @@ pub fn nearest<T: Coordinate>(
     let mut found = each(blocks(queries, block), threads, stop, work, merge)?.found;
     found.sort_unstable_by_key(|&(first, _)| first);
     Ok(joined(found.into_iter().map(|(_, found)| found), queries))
+}
+
+/// Whether to try bytes. Measured: below 64 coordinates, or for a few hundred rows, encoding and
+/// deciding cost more than the products save, and so do many neighbours.
+fn in_bytes<T: Coordinate>(search: &Search<'_, T>, depth: usize, cpu: Cpu) -> bool {
+    let (queries, points) = (search.queries.len(), search.points.len());
+    let large = search.sets.dim >= 64 && queries >= 256 && points >= 1024;
+    match search.method {
+        Method::Bytes => true,
+        Method::Faster => large && 32 * depth <= points && fast(cpu),
+        _ => false,
+    }
+}
+
+/// The points of every cloud in bytes.
+fn encoded<T: Coordinate>(
+    search: &Search<'_, T>,
+    clouds: &Clouds,
+    (cpu, threads): (Cpu, usize),
+    stop: &AtomicBool,
+) -> Result<Vec<Codes>, Error> {
+    let one = |Cloud { frame, range, .. }: &Cloud| {
+        let own = &clouds.order[range.clone()];
+        let work = |parts: &mut Vec<(usize, Codes)>, (first, last): (usize, usize)| {
+            let places = &own[first..last];
+            parts.push((first, dispatch(cpu, EncodePoints { frame, search, places })));
+        };
+        let merge = |all: &mut Vec<_>, mut own: Vec<_>| all.append(&mut own);
+        let mut parts = each(blocks(own.len(), 512), threads, stop, work, merge)?;
+        parts.sort_unstable_by_key(|part| part.0);
+        let mut codes = Codes::default();
+        for (_, part) in parts {
+            codes.rows.extend(part.rows);
+            codes.about.extend(part.about);
+        }
+        Ok(codes)
+    };
+    clouds.each.iter().map(one).collect()
 }
 
 fn joined(parts: impl Iterator<Item = Nearest>, queries: usize) -> Nearest {
@@ -90,6 +137,7 @@ struct Own {
 
 #[derive(Default)]
 struct Room {
+    coded: Coded,
     block: Block,
     panel: Panel,
     strip: Strip,
@@ -99,7 +147,10 @@ struct Room {
 
 struct Task<'a, T> {
     search: &'a Search<'a, T>,
-    frame: Option<&'a Frame>,
+    clouds: Option<&'a Clouds>,
+    /// The points of every cloud in bytes, and whether that has paid so far.
+    codes: Option<Vec<Codes>>,
+    pays: AtomicBool,
     tree: Option<&'a Tree>,
     depth: usize,
     cpu: Cpu,
@@ -115,35 +166,63 @@ impl<T: Coordinate> Task<'_, T> {
     /// The neighbours of a block; `starts` without the leading 0.
     fn block(&self, room: &mut Room, (first, last): (usize, usize)) -> Nearest {
         let mut found = Nearest::default();
-        let Some(frame) = self.frame else {
+        let Some(clouds) = self.clouds else {
             self.exactly(room, first..last);
             for top in &mut room.tops {
                 top.finish(&mut found);
             }
             return found;
         };
-        self.sift(frame, room, first..last);
-        for i in first..last {
+        let queries: Vec<usize> = (first..last).collect();
+        let mut sieves = std::mem::take(&mut room.sieves);
+        sieves.resize_with(queries.len(), Sieve::default);
+        match &self.codes {
+            Some(codes) if self.pays.load(Ordering::Relaxed) => {
+                self.sift_bytes((clouds, codes), room, &queries, &mut sieves);
+                self.sift_again(clouds, room, &queries, &mut sieves);
+            }
+            _ => self.sift(clouds, room, &queries, &mut sieves),
+        }
+        for (&i, sieve) in queries.iter().zip(&mut sieves) {
             if self.stop.load(Ordering::Relaxed) {
                 break;
             }
-            let sieve = &mut room.sieves[i - first];
             if sieve.full {
                 found.rescans += 1;
-                let mut sieves = std::mem::take(&mut room.sieves);
                 self.exactly(room, i..i + 1);
-                std::mem::swap(&mut room.sieves, &mut sieves);
                 room.tops[0].finish(&mut found);
                 continue;
             }
-            sieve.prune(self.depth);
-            let places: Vec<u32> = sieve.kept.iter().map(|candidate| candidate.place).collect();
-            let mut top = Top::new(self.depth);
-            let (query, out) = (self.search.query(i), &mut top.kept);
-            dispatch(self.cpu, Chosen { search: self.search, query, places: &places, out });
-            top.finish(&mut found);
+            self.decide(clouds, i, sieve).finish(&mut found);
         }
+        room.sieves = sieves;
         found
+    }
+
+    /// The nearest of a sieve's candidates, by f64.
+    fn decide(&self, clouds: &Clouds, i: usize, sieve: &mut Sieve) -> Top {
+        sieve.prune(self.depth);
+        let mut top = Top::new(self.depth);
+        let (search, query) = (self.search, self.search.query(i));
+        let choose = |candidates: &[Candidate], out: &mut Vec<(f64, u32)>| {
+            let places: Vec<u32> = candidates.iter().map(|candidate| candidate.place).collect();
+            dispatch(self.cpu, Chosen { search, query, places: &places, out });
+        };
+        let mut seem = 0;
+        if sieve.kept.len() > self.depth + 16 {
+            // As many as are asked for, those that seem nearest, tell how far the last can be.
+            seem = self.depth;
+            sieve.kept.select_nth_unstable_by(seem - 1, |a, b| a.low.total_cmp(&b.low));
+            choose(&sieve.kept[..seem], &mut top.kept);
+            let last = top.kept.iter().fold(0.0, |last: f64, entry| last.max(entry.0));
+            // Every cloud has the same scale.
+            sieve.bound = up(clouds.each[0].frame.scaled(last));
+        }
+        let mut rest = sieve.kept.split_off(seem);
+        rest.retain(|candidate| candidate.low <= sieve.bound);
+        choose(&rest, &mut top.kept);
+        dispatch(self.cpu, Chosen { search, query, places: &clouds.far, out: &mut top.kept });
+        top
     }
 
     /// The queries' nearest by f64 alone, in `room.tops`.
@@ -168,28 +247,124 @@ impl<T: Coordinate> Task<'_, T> {
         }
     }
 
-    /// Leaves in `room.sieves` all points that may be among the queries' nearest.
-    fn sift(&self, frame: &Frame, room: &mut Room, queries: Range<usize>) {
+    /// Leaves in the sieves all points of the clouds that may be among the queries' nearest.
+    fn sift(&self, clouds: &Clouds, room: &mut Room, queries: &[usize], sieves: &mut [Sieve]) {
         let (size, dim, width) = (queries.len(), self.search.sets.dim, width(self.cpu));
-        let Room { block, panel, sieves, .. } = room;
-        block.fill((frame, self.search, self.cpu), queries, width);
-        sieves.resize_with(size, Sieve::default);
-        for (sieve, &more) in sieves.iter_mut().zip(&block.more) {
-            sieve.start(self.depth, more);
-        }
+        let Room { block, panel, .. } = room;
+        self.start(clouds, block, queries, sieves);
         let flip = vec![0; size.div_ceil(width)];
-        // Nothing is below NaN, and everything below infinity.
-        let mut bounds = vec![f32::NAN; size.next_multiple_of(width)];
-        bounds[..size].fill(f32::INFINITY);
-        for part in blocks(self.search.points.len(), panel_of(dim)) {
-            if self.stop.load(Ordering::Relaxed) {
-                return;
+        for Cloud { frame, range, .. } in &clouds.each {
+            block.fill((frame, self.search, self.cpu), queries.iter().copied(), width);
+            // Nothing is below NaN.
+            let mut bounds = vec![f32::NAN; size.next_multiple_of(width)];
+            for (i, sieve) in sieves.iter_mut().enumerate() {
+                if !Frame::fits(block.norms[i]) {
+                    sieve.give_up();
+                }
+                bounds[i] = up(f64::from(sieve.bound) - block.less[i]);
             }
-            panel.fill((frame, self.search, self.cpu), part);
-            let mut sift = Sift { panel, sieves, depth: self.depth, most: self.most() };
-            let (queries, points, low) = (block.tiles(), &panel.rows[..], &panel.low[..]);
-            let (bounds, flip, sink) = (&mut bounds[..], &flip[..], &mut sift);
-            Products { dim, queries, points, low, bounds, flip, sink }.run(self.cpu);
+            for (first, last) in blocks(range.len(), panel_of(dim)) {
+                if self.stop.load(Ordering::Relaxed) {
+                    return;
+                }
+                let places = &clouds.order[range.start + first..range.start + last];
+                panel.fill((frame, self.search, self.cpu), places);
+                let (depth, most) = (self.depth, self.most());
+                let mut sift = Sift { block, panel, sieves, depth, most };
+                let (queries, points, low) = (block.tiles(), &panel.rows[..], &panel.low[..]);
+                let (bounds, flip, sink) = (&mut bounds[..], &flip[..], &mut sift);
+                Products { dim, queries, points, low, bounds, flip, sink }.run(self.cpu);
+            }
+        }
+    }
+
+    /// [`Self::sift`] by bytes; a query that is given up is left to f32.
+    fn sift_bytes(
+        &self,
+        (clouds, codes): (&Clouds, &[Codes]),
+        room: &mut Room,
+        queries: &[usize],
+        sieves: &mut [Sieve],
+    ) {
+        let (dim, search) = (self.search.sets.dim, self.search);
+        self.start(clouds, &mut room.block, queries, sieves);
+        let coded = &mut room.coded;
+        for (Cloud { frame, range, .. }, codes) in clouds.each.iter().zip(codes) {
+            dispatch(self.cpu, EncodeQueries { frame, search, queries, out: coded });
+            let mut bounds = vec![f32::NAN; queries.len().next_multiple_of(WIDTH)];
+            for (i, sieve) in sieves.iter_mut().enumerate() {
+                if !Frame::fits(coded.norms[i]) {
+                    sieve.give_up();
+                }
+                bounds[i] = up(f64::from(sieve.bound) - coded.less[i]);
+            }
+            for (first, last) in blocks(range.len(), panel_of(stride(dim) / 4)) {
+                if self.stop.load(Ordering::Relaxed) {
+                    return;
+                }
+                let places = &clouds.order[range.start + first..range.start + last];
+                let points = &codes.rows[first * stride(dim)..last * stride(dim)];
+                let about = &codes.about[first..last];
+                // A candidate's f64 costs about as much as the f32 products of 20 points.
+                let most = 8 * self.depth + search.points.len() / 12;
+                let sink = &mut SiftBytes { coded, about, places, sieves, depth: self.depth, most };
+                let (queries, bounds) = (&*coded, &mut bounds[..]);
+                ByteProducts { dim, queries, points, about, bounds, sink }.run(self.cpu);
+            }
+        }
+    }
+
+    /// Sifts by f32 what bytes have given up; where that is half of a block, they do not pay.
+    fn sift_again(
+        &self,
+        clouds: &Clouds,
+        room: &mut Room,
+        queries: &[usize],
+        sieves: &mut [Sieve],
+    ) {
+        let places: Vec<usize> = (0..queries.len()).filter(|&i| sieves[i].full).collect();
+        if 2 * places.len() > queries.len() {
+            self.pays.store(false, Ordering::Relaxed);
+        }
+        let again: Vec<usize> = places.iter().map(|&i| queries[i]).collect();
+        let mut own: Vec<Sieve> = again.iter().map(|_| Sieve::default()).collect();
+        if !again.is_empty() {
+            self.sift(clouds, room, &again, &mut own);
+        }
+        for (i, sieve) in places.into_iter().zip(own) {
+            sieves[i] = sieve;
+        }
+    }
+
+    /// Empties the sieves.
+    fn start(&self, clouds: &Clouds, block: &mut Block, queries: &[usize], sieves: &mut [Sieve]) {
+        for sieve in &mut *sieves {
+            sieve.start(self.depth, f32::INFINITY);
+        }
+        if clouds.each.len() > 1 {
+            self.surround(clouds, block, queries, sieves);
+        }
+    }
+
+    /// Bounds the sieves by the triangle's inequality: `depth` points are as near as their centre
+    /// and the ball around it. Otherwise a cloud far away, with a wide guard, would fill the sieve
+    /// before the query's own cloud is searched.
+    fn surround(
+        &self,
+        clouds: &Clouds,
+        block: &mut Block,
+        queries: &[usize],
+        sieves: &mut [Sieve],
+    ) {
+        for Cloud { frame, within, .. } in &clouds.each {
+            let Some(within) = within else { continue };
+            block.fill((frame, self.search, self.cpu), queries.iter().copied(), width(self.cpu));
+            for (sieve, norm) in sieves.iter_mut().zip(&block.norms) {
+                // The factor is for all roundings, those of the rows to f32 included.
+                let reach = (norm.sqrt() + within.sqrt()) * (1.0 + 2.0_f64.powi(-20));
+                let bound = up(reach * reach + frame.tiny);
+                sieve.bound = if bound < sieve.bound { bound } else { sieve.bound };
+            }
         }
     }
 }
@@ -241,57 +416,9 @@ impl Kernel for Add<'_> {
     }
 }
 
-/// A point that may be among the nearest: bounds on its distance, in the panel's units.
-#[derive(Clone, Copy)]
-struct Candidate {
-    low: f32,
-    high: f32,
-    place: u32,
-}
-
-/// All points that may be among the nearest of a query, by f32.
-#[derive(Default)]
-struct Sieve {
-    kept: Vec<Candidate>,
-    // Of the query: `more` of its block.
-    more: f64,
-    limit: usize,
-    full: bool,
-}
-
-impl Sieve {
-    fn start(&mut self, depth: usize, more: f64) {
-        self.kept.clear();
-        (self.more, self.limit, self.full) = (more, 2 * depth + 64, false);
-    }
-
-    /// Drops what is certainly not among the nearest: what has a `low` above the bound that is
-    /// returned.
-    fn prune(&mut self, depth: usize) -> f32 {
-        if self.kept.len() <= depth {
-            return f32::INFINITY;
-        }
-        self.kept.select_nth_unstable_by(depth - 1, |a, b| a.high.total_cmp(&b.high));
-        let bound = up(f64::from(self.kept[depth - 1].high) + self.more);
-        self.kept.retain(|candidate| candidate.low <= bound);
-        bound
-    }
-
-    /// Prunes; with more than `most` / 2 left the query is given up, and the bound below all.
-    #[cold]
-    fn make_room(&mut self, depth: usize, most: usize) -> f32 {
-        let bound = self.prune(depth);
-        self.limit = self.limit.max(2 * self.kept.len());
-        if self.kept.len() <= most / 2 {
-            return bound;
-        }
-        (self.full, self.kept) = (true, Vec::new());
-        f32::NEG_INFINITY
-    }
-}
-
 /// Sifts a panel for all queries of a block.
 struct Sift<'a> {
+    block: &'a Block,
     panel: &'a Panel,
     sieves: &'a mut [Sieve],
     depth: usize,
@@ -301,12 +428,34 @@ struct Sift<'a> {
 impl Sink for Sift<'_> {
     #[inline(always)]
     fn hit(&mut self, i: usize, j: usize, product: f32, bounds: &mut [f32]) {
-        let low = self.panel.low[j] - 2.0 * product;
-        let high = up(f64::from(low) + self.panel.width(j));
-        let sieve = &mut self.sieves[i];
-        sieve.kept.push(Candidate { low, high, place: (self.panel.start + j) as u32 });
-        if sieve.kept.len() >= sieve.limit {
-            bounds[i] = sieve.make_room(self.depth, self.most);
+        let low = self.block.less[i] + f64::from(self.panel.low[j] - 2.0 * product);
+        let high = low + self.panel.width(j) + self.block.more[i];
+        let place = self.panel.places[j];
+        if self.sieves[i].put(Candidate { low: down(low), high: up(high), place }) {
+            self.sieves[i].make_room(self.depth, self.most);
+            bounds[i] = up(f64::from(self.sieves[i].bound) - self.block.less[i]);
+        }
+    }
+}
+
+/// [`Sift`] for bytes.
+struct SiftBytes<'a> {
+    coded: &'a Coded,
+    about: &'a [About],
+    places: &'a [u32],
+    sieves: &'a mut [Sieve],
+    depth: usize,
+    most: usize,
+}
+
+impl ByteSink for SiftBytes<'_> {
+    #[inline(always)]
+    fn hit(&mut self, i: usize, j: usize, product: i32, bounds: &mut [f32]) {
+        let (low, high) = self.coded.bounds(i, &self.about[j], product);
+        let place = self.places[j];
+        if self.sieves[i].put(Candidate { low: down(low), high: up(high), place }) {
+            self.sieves[i].make_room(self.depth, self.most);
+            bounds[i] = up(f64::from(self.sieves[i].bound) - self.coded.less[i]);
         }
     }
 }

@@ -64,7 +64,8 @@ pub(super) struct Block {
     room: Vec<f32>,
     // Where they are: at a multiple of 64 bytes, so that no load takes two lines of the cache.
     tiles: Range<usize>,
-    /// a (1 - G) - TINY, and 2 (G a + TINY).
+    /// Squared norms a, a (1 - G) - TINY, and 2 (G a + TINY).
+    pub norms: Vec<f64>,
     pub less: Vec<f64>,
     pub more: Vec<f64>,
 }
@@ -77,8 +78,8 @@ impl Block {
         width: usize,
     ) {
         let (dim, size) = (search.sets.dim, queries.len());
-        let (mut rows, mut norms) = (Vec::new(), Vec::new());
-        pack(frame, queries.map(|i| search.query(i)), cpu, &mut rows, &mut norms);
+        let mut rows = Vec::new();
+        pack(frame, queries.map(|i| search.query(i)), cpu, &mut rows, &mut self.norms);
         let whole = size.next_multiple_of(width) * dim;
         self.room.clear();
         self.room.resize(whole + LINE, 0.0);
@@ -92,9 +93,10 @@ impl Block {
             }
         }
         self.less.clear();
-        self.less.extend(norms.iter().map(|norm| norm * (1.0 - frame.guard) - frame.tiny));
+        self.less.extend(self.norms.iter().map(|norm| norm * (1.0 - frame.guard) - frame.tiny));
         self.more.clear();
-        self.more.extend(norms.iter().map(|norm| 2.0 * (norm * frame.guard + frame.tiny)));
+        let more = |norm: &f64| 2.0 * (norm * frame.guard + frame.tiny);
+        self.more.extend(self.norms.iter().map(more));
     }
 }
 
@@ -111,8 +113,8 @@ impl Block {
 /// `less[i] + w <= s^2 squared <= less[i] + w + (high[j] - low[j]) + more[i]`.
 #[derive(Default)]
 pub(super) struct Panel {
-    /// The first point.
-    pub start: usize,
+    /// Where the points are.
+    pub places: Vec<u32>,
     /// Row by row.
     pub rows: Vec<f32>,
     norms: Vec<f64>,
@@ -127,16 +129,17 @@ impl Panel {
     pub fn fill<T: Coordinate>(
         &mut self,
         (frame, search, cpu): (&Frame, &Search<'_, T>, Cpu),
-        (first, last): (usize, usize),
+        places: &[u32],
     ) {
-        self.start = first;
-        let rows = (first..last).map(|place| search.point(place));
+        self.places.clear();
+        self.places.extend_from_slice(places);
+        let rows = places.iter().map(|&place| search.point(place as usize));
         pack(frame, rows, cpu, &mut self.rows, &mut self.norms);
         self.low.clear();
         self.low.extend(self.norms.iter().map(|norm| down(norm * (1.0 - frame.guard))));
         self.high.clear();
         self.high.extend(self.norms.iter().map(|norm| up(norm * (1.0 + frame.guard))));
-        let widths = (0..last - first).map(|j| up(self.width(j)));
+        let widths = (0..places.len()).map(|j| up(self.width(j)));
         self.widest = widths.fold(0.0, f32::max);
     }
 
@@ -149,9 +152,12 @@ impl Panel {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicBool;
+
     use proptest::prelude::*;
 
     use super::super::distance::squared;
+    use super::super::frame::clouds::{Cloud, Clouds};
     use super::super::products::{Products, Sink, width};
     use super::super::search::Sets;
     use super::*;
@@ -169,21 +175,28 @@ mod tests {
         let sets = Sets::new(rows, &[], dim).unwrap();
         let all: Vec<i64> = (0..sets.len() as i64).collect();
         let search = Search::new(sets, &all, &all).unwrap();
-        let frame = Frame::new(&search).unwrap();
-        let (size, width) = (all.len(), width(cpu));
+        let clouds = Clouds::new((&search, 1), cpu, &AtomicBool::new(false)).unwrap();
+        clouds.each.iter().fold(0.0, |worst, cloud| worst.max(check_one(&search, &clouds, cloud, cpu)))
+    }
+
+    /// Checks all fitting rows against those of a cloud.
+    fn check_one(search: &Search<'_, f64>, clouds: &Clouds, cloud: &Cloud, cpu: Cpu) -> f64 {
+        let (frame, dim) = (&cloud.frame, search.sets.dim);
+        let (size, width) = (search.queries.len(), width(cpu));
         let (mut block, mut panel) = (Block::default(), Panel::default());
-        block.fill((&frame, &search, cpu), 0..size, width);
-        panel.fill((&frame, &search, cpu), (0, size));
+        block.fill((frame, search, cpu), 0..size, width);
+        panel.fill((frame, search, cpu), &clouds.order[cloud.range.clone()]);
         let mut bounds = vec![f32::NAN; size.next_multiple_of(width)];
         bounds[..size].fill(f32::INFINITY);
         let (bounds, flip) = (&mut bounds[..], &vec![0; size.div_ceil(width)][..]);
         let (queries, points, low) = (block.tiles(), &panel.rows[..], &panel.low[..]);
         let mut sink = All(Vec::new());
         Products { dim, queries, points, low, bounds, flip, sink: &mut sink }.run(cpu);
-        assert_eq!(sink.0.len(), size * size);
+        assert_eq!(sink.0.len(), size * cloud.range.len());
         let mut worst = 0.0_f64;
-        for (i, j, product) in sink.0 {
-            let value = frame.scaled(squared(search.query(i), search.point(j)));
+        for (i, j, product) in sink.0.into_iter().filter(|hit| Frame::fits(block.norms[hit.0])) {
+            let point = search.point(panel.places[j] as usize);
+            let value = frame.scaled(squared(search.query(i), point));
             let least = block.less[i] + f64::from(panel.low[j] - 2.0 * product);
             let most = least + panel.width(j) + block.more[i];
             assert!(least <= value && value <= most, "{i} {j}: {value} not in {least}..{most}");

@@ -72,13 +72,15 @@ impl<'a, T: Coordinate> Sets<'a, T> {
 /// How neighbours are found; all ways give the same answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Method {
-    /// By a tree where that is expected to be faster.
+    /// By a tree or by bytes where that is expected to be faster.
     #[default]
     Faster,
     /// By a tree, for at most 16 coordinates, all finite.
     Tree,
-    /// By the distances of all pairs.
+    /// By the products of all pairs in f32.
     Pairs,
+    /// By the products of all pairs in bytes, and in f32 where those leave too many candidates.
+    Bytes,
 }
 
 /// Who is searched for, and among whom: rows of two sets by their numbers in the stack.

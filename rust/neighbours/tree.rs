@@ -70,7 +70,7 @@ impl Tree {
     ) -> Option<Self> {
         match search.method {
             Method::Faster if !pays(search, depth) => None,
-            Method::Pairs => None,
+            Method::Pairs | Method::Bytes => None,
             Method::Faster | Method::Tree => Self::new(search, stop),
         }
     }

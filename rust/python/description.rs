@@ -39,7 +39,9 @@ impl Draws {
             1 => Purpose::Selection,
             2 => Purpose::Count,
             3 => Purpose::Sample,
-            other => return Err(Error::invalid("purpose", "from 0 to 3", other).into()),
+            4 => Purpose::Probe,
+            5 => Purpose::Pairs,
+            other => return Err(Error::invalid("purpose", "from 0 to 5", other).into()),
         };
         let side = match self.2 {
             0 => Side::X,

@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
+use std::thread;
 use std::time::Duration;
 
 use pyo3::exceptions::PyRuntimeError;
@@ -40,12 +41,13 @@ pub(super) fn interruptible<T: Send>(
     }
     let (slot, ready) = (Mutex::new(None), Condvar::new());
     let lock = || slot.lock().unwrap_or_else(PoisonError::into_inner);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
+    thread::scope(|scope| {
+        let worker = || {
             let result = run();
             *lock() = Some(result);
             ready.notify_one();
-        });
+        };
+        thread::Builder::new().spawn_scoped(scope, worker)?;
         let mut interrupted = None;
         loop {
             let result = py.detach(|| {

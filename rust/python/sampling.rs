@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 
 use super::convert::{by_rows, check_order, contiguous};
 use super::description::{Description, Draws};
-use super::detach::interruptible;
+use super::detach::{detached, interruptible};
 use crate::{Error, Job, Options, Route, Vote, run};
 
 #[pyfunction]
@@ -42,7 +42,16 @@ fn fill<T: run::Real + numpy::Element>(
     check_order("out", &**out)?;
     let slice =
         out.as_slice_mut().map_err(|_| PyValueError::new_err("out must be C-contiguous"))?;
-    interruptible(py, slice.len(), |stop| run::sample(job, slice, start, &options.stop(stop)))
+    let stop = start.saturating_add((slice.len() / job.dim()) as u64);
+    let work = work(job, start, stop);
+    interruptible(py, work, |stop| run::sample(job, slice, start, &options.stop(stop)))
+}
+
+/// Numbers to draw for the trials `start..stop`, those before `start` in its block among them: a
+/// stream is read from its beginning.
+fn work(job: &Job, start: u64, stop: u64) -> usize {
+    let trials = if start < stop { stop - start + start % job.trials_per_block() } else { 0 };
+    usize::try_from(trials).unwrap_or(usize::MAX).saturating_mul(job.dim())
 }
 
 #[pyfunction]
@@ -67,11 +76,10 @@ fn count(
         _ => return Err(Error::invalid("route", "\"sampled\" or \"integer\"", route).into()),
     };
     let options = Options::new().threads(threads).route(route);
-    let draws = usize::try_from(trials.1.saturating_sub(trials.0)).unwrap_or(usize::MAX);
-    let draws = draws.saturating_mul(job.dim());
+    let draws = work(&job, trials.0, trials.1);
     let trials = trials.0..trials.1;
-    let count = |stop: &_| run::count(&job, &vote, trials, &options.stop(stop));
-    let counted = interruptible(py, draws, count)?;
+    let counted =
+        interruptible(py, draws, |stop| run::count(&job, &vote, trials, &options.stop(stop)))?;
     Ok((counted.votes, counted.nan))
 }
 
@@ -84,7 +92,7 @@ fn count_outputs(
 ) -> PyResult<(u64, u64)> {
     let vote = Vote::new(contiguous("threshold", &threshold)?, contiguous("towards", &towards)?)?;
     let slice = by_rows("outputs", &outputs)?;
-    let counted = py.detach(|| run::count_outputs(&vote, slice, &Options::new()))?;
+    let counted = detached(py, || run::count_outputs(&vote, slice, &Options::new()))?;
     Ok((counted.votes, counted.nan))
 }
 

@@ -1,4 +1,4 @@
-//! AVX2: two 256-bit registers per vector, masks as registers of all ones or all zeros.
+//! AVX2: two 256-bit registers per vector, masks as registers of words whose top bit counts.
 
 #![allow(clippy::wildcard_imports, reason = "a hundred intrinsics of one family")]
 
@@ -94,7 +94,7 @@ impl Simd for Avx2 {
     }
     #[inline(always)]
     fn top(self, a: Words) -> Mask {
-        self.float(both!(_mm256_cmpgt_epi64, self.splat(0), a))
+        self.float(a)
     }
     #[inline(always)]
     fn select(self, mask: Mask, a: Words, b: Words) -> Words {

@@ -155,8 +155,10 @@ impl Simd for Avx512 {
     }
 
     #[inline(always)]
-    fn signed53(self, word: Words) -> Floats {
-        all!(_mm512_cvtepi64_pd, all!(_mm512_srai_epi64::<11>, word))
+    fn depth53(self, word: Words) -> Floats {
+        let signed = all!(_mm512_cvtepi64_pd, all!(_mm512_srai_epi64::<11>, word));
+        // The larger magnitude, without a sign.
+        all!(_mm512_range_pd::<0b1011>, signed, self.splatf(1.0))
     }
     #[inline(always)]
     fn exponent(self, a: Floats) -> Floats {

@@ -89,13 +89,19 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     fn bits(self, a: Self::F) -> Self::U;
     fn float(self, a: Self::U) -> Self::F;
 
-    /// The word's top 53 bits read as a signed integer. Its magnitude is the distance of k/2^53
-    /// from the nearer end of [0, 1), in units of 2^-53.
+    /// How far k is from the nearer end of [0, 2^53), where k is the word's top 53 bits, but at
+    /// least 1: from 1 to 2^52.
     #[inline(always)]
-    fn signed53(self, word: Self::U) -> Self::F {
+    fn depth53(self, word: Self::U) -> Self::F {
         let low = integer(self, self.and(self.shr::<11>(word), self.splat((1 << 52) - 1)));
-        let below_one = self.subf(low, self.splatf(4_503_599_627_370_496.0));
-        self.selectf(self.top(word), below_one, low)
+        let half = self.splatf(4_503_599_627_370_496.0);
+        let end = self.selectf(self.top(word), half, self.splatf(0.0));
+        self.maxf(self.magnitude(self.subf(low, end)), self.splatf(1.0))
+    }
+    /// The number without its sign.
+    #[inline(always)]
+    fn magnitude(self, a: Self::F) -> Self::F {
+        self.float(self.and(self.bits(a), self.splat(u64::MAX >> 1)))
     }
     /// floor(log2 |a|) of normal numbers.
     #[inline(always)]

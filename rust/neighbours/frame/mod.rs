@@ -25,18 +25,26 @@
 //!
 //! a (1 - G) + b (1 - G) - 2p <= s^2 squared(x, y) <= a (1 + G) + b (1 + G) - 2p.
 //!
-//! Underflow. The scale brings the largest coordinate to about 2^40, so nothing overflows: sums of
-//! squares stay below 2^82 d. A coordinate below 2^-126 may lose all of itself (some libraries
-//! flush subnormal numbers to zero), and so may every product and partial sum: at most 2^-126 each,
-//! times 2^41 where a coordinate is multiplied by another one. The sum of all of them is at most
-//! d 2^-80 = `TINY`. In `squared` itself every square may lose 2^-1074: as the unscaled coordinates
-//! reach at least 2^-400 (or the search is left to f64), that is d 2^-1074 s^2 <= d 2^-192.
+//! Underflow. The scale brings the median of the rows' largest coordinates to about 1, and only rows
+//! with |X'| <= 2^40 are searched here, so nothing overflows: sums of squares stay below 2^80. A
+//! coordinate below 2^-126 may lose all of itself (some libraries flush subnormal numbers to zero),
+//! and so may every product and partial sum: at most 2^-126 each, times 2^41 where a coordinate is
+//! multiplied by another one. The sum of all of them is at most d 2^-80 = `TINY`. In `squared`
+//! itself every square may lose 2^-1074: as that median is at least 2^-400 (or the search is left
+//! to f64), that is d 2^-1074 s^2 <= d 2^-272.
+//!
+//! Nothing above asks where the centre is: which one a point has ([`clouds`]) decides a and b, and
+//! so how much the guard leaves in doubt, but not whether it holds.
+
+pub(super) mod clouds;
 
 use super::distance::Coordinate;
-use super::search::Search;
 
 /// The largest dimension the guard is proven for; beyond, everything is f64.
 const LARGEST_DIM: usize = 1 << 16;
+
+/// The squared norms of packed rows that the guard is proven for.
+const LARGEST_NORM: f64 = 1.208_925_819_614_629_2e24;
 
 /// How rows become f32, and how wrong their products may then be.
 pub(super) struct Frame {
@@ -48,37 +56,15 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// The frame of a search; None where only f64 will do.
-    pub fn new<T: Coordinate>(search: &Search<'_, T>) -> Option<Self> {
-        let dim = search.sets.dim;
-        if dim > LARGEST_DIM || search.points.is_empty() {
-            return None;
-        }
-        let mut centre = vec![0.0; dim];
-        let (mut low, mut high) = (vec![f64::INFINITY; dim], vec![f64::NEG_INFINITY; dim]);
-        for place in 0..search.points.len() {
-            let row = search.point(place);
-            add(row, &mut centre);
-            widen(row, &mut low, &mut high);
-        }
-        for i in 0..search.queries.len() {
-            widen(search.query(i), &mut low, &mut high);
-        }
-        let mut largest = 0.0_f64;
-        for ((centre, low), high) in centre.iter_mut().zip(&low).zip(&high) {
-            *centre /= search.points.len() as f64;
-            let reach = (high - *centre).max(*centre - low);
-            // Not `max`, which would pass over a NaN.
-            largest = if reach <= largest { largest } else { reach };
-        }
-        let scale = match largest {
-            0.0 => 1.0,
-            _ if !(2.0_f64.powi(-400)..=2.0_f64.powi(400)).contains(&largest) => return None,
-            _ => 2.0_f64.powi(40 - exponent(largest)),
-        };
-        let share = (dim + 8) as f64 * 2.0_f64.powi(-24);
-        let tiny = dim as f64 * 2.0_f64.powi(-80);
-        Some(Self { centre, scale, guard: share / (1.0 - share), tiny })
+    fn new(centre: Vec<f64>, scale: f64) -> Self {
+        let share = (centre.len() + 8) as f64 * 2.0_f64.powi(-24);
+        let tiny = centre.len() as f64 * 2.0_f64.powi(-80);
+        Self { centre, scale, guard: share / (1.0 - share), tiny }
+    }
+
+    /// Whether the guard holds for a row with this squared norm; false for NaN.
+    pub fn fits(norm: f64) -> bool {
+        norm <= LARGEST_NORM
     }
 
     /// Entries of a row.
@@ -89,6 +75,14 @@ impl Frame {
     /// A squared distance in the units of the products.
     pub fn scaled(&self, squared: f64) -> f64 {
         squared * self.scale * self.scale
+    }
+
+    /// Centres and scales a row, without rounding to f32.
+    #[inline(always)]
+    pub fn place<T: Coordinate>(&self, row: &[T], out: &mut [f64]) {
+        for ((&value, centre), out) in row.iter().zip(&self.centre).zip(out) {
+            *out = (value.wide() - centre) * self.scale;
+        }
     }
 
     /// Centres, scales and rounds a row; its squared norm.
@@ -122,21 +116,6 @@ fn squares(mut sums: [f64; 8], row: &[f32]) -> [f64; 8] {
         sums[lane] += value * value;
     }
     sums
-}
-
-fn add<T: Coordinate>(row: &[T], sums: &mut [f64]) {
-    for (sum, value) in sums.iter_mut().zip(row) {
-        *sum += value.wide();
-    }
-}
-
-fn widen<T: Coordinate>(row: &[T], low: &mut [f64], high: &mut [f64]) {
-    for ((low, high), value) in low.iter_mut().zip(high).zip(row) {
-        let value = value.wide();
-        // A NaN stays out here; it is in the centre, or makes every comparison of a query false.
-        *low = if value < *low { value } else { *low };
-        *high = if value > *high { value } else { *high };
-    }
 }
 
 /// floor(log2 of a normal positive number).
