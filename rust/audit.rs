@@ -278,13 +278,9 @@ impl<'a> Request<'a> {
                     out.chunks_exact_mut(*dim).for_each(|out| function(input, &mut words, out));
                     true
                 };
-                match &self.event {
-                    Some(event) => tallied(event, (*dim, block), trials, options, fill),
-                    None => {
-                        let event = |output: &[f64]| vote.contains(output);
-                        tallied(&event, (*dim, block), trials, options, fill)
-                    }
-                }
+                let voted = |output: &[f64]| vote.contains(output);
+                let event = self.event.as_deref().unwrap_or(&voted);
+                tallied(event, (*dim, block), trials, options, fill)
             }
         };
         let [x, x_prime] = &self.pair;

@@ -169,7 +169,7 @@ fn log_mass(k: f64, rest: f64, p: f64, q: f64) -> f64 {
 /// ln n! less Stirling's ln(sqrt(2 pi n) (n/e)^n).
 fn stirling(n: f64) -> f64 {
     if n < 16.0 {
-        let factorial: f64 = (1..=n as u32).map(f64::from).product();
+        let factorial: f64 = (1..=15).map(f64::from).take_while(|&i| i <= n).product();
         return factorial.ln() - (n + 0.5) * n.ln() + n - 0.5 * (2.0 * PI).ln();
     }
     let z = 1.0 / (n * n);
