@@ -10,11 +10,11 @@ use std::path::Path;
 /// The top-level modules, lowest floor first: each imports from lower floors only.
 const FLOORS: [&[&str]; 8] = [
     &["error"],
-    &["events", "pool", "simd"],
+    &["bounds", "events", "pool", "simd"],
     &["math", "options", "random"],
     &["mechanisms"],
-    &["neighbours", "probe", "run", "score", "sensitivity"],
-    &["divergence"],
+    &["neighbours", "probe", "run", "score", "sensitivity", "words"],
+    &["audit", "divergence"],
     &["lib"],
     &["python"],
 ];

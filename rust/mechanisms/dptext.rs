@@ -112,6 +112,14 @@ impl Monotone for DpText {
     }
 }
 
+#[cfg(feature = "rand")]
+impl DpTextResample {
+    /// Whether a word's value is a number.
+    pub(crate) fn takes(word: u64) -> bool {
+        word <= LAST_NUMBER
+    }
+}
+
 impl Draw for DpTextResample {
     fn read(parameters: &[f64], mode: &str) -> Option<Result<Self, Error>> {
         of_mode("resample", Self::new, parameters, mode)
