@@ -6,7 +6,9 @@
 use std::sync::atomic::AtomicBool;
 
 use dpcore::neighbours::distance::{Coordinate, squared};
-use dpcore::neighbours::{Inside, Method, Nearest, Search, Sets, Shells, inside, nearest, pool_rows};
+use dpcore::neighbours::{
+    Inside, Method, Nearest, Search, Sets, Shells, inside, nearest, pool_rows,
+};
 use dpcore::{Cpu, Error};
 use proptest::prelude::*;
 use rand::rngs::StdRng;

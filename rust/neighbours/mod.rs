@@ -1,9 +1,9 @@
 //! Exact nearest neighbours: blocked products in f32 find who may matter, f64 decides.
 //!
 //! [`nearest`] and [`inside`] answer by [`distance::squared`], which gives the same bits on every
-//! CPU; products in f32 only rule points out, and only where a bound on their error
-//! ([`frame`]) proves that they may. So neither the CPU, nor the number of threads, nor the
-//! blocks change a bit of an answer.
+//! CPU; products in f32 only rule points out, and only where a bound on their error (proved in
+//! `frame`) shows that they may. So neither the CPU, nor the number of threads, nor the blocks
+//! change a bit of an answer.
 //!
 //! # Memory
 //!
