@@ -3,12 +3,12 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::bytes::codes::{About, Coded, Codes, EncodePoints, EncodeQueries, stride};
+use super::bytes::codes::{Coded, Codes, EncodePoints, EncodeQueries, stride};
 use super::bytes::{Products as ByteProducts, Sink as ByteSink, WIDTH, fast};
 use super::distance::Coordinate;
 use super::exact::{Chosen, Distances, STRIP, Strip};
 use super::frame::clouds::{Cloud, Clouds};
-use super::frame::{Frame, down, up};
+use super::frame::{Frame, up};
 use super::panel::{Block, Panel, most_of, panel_of};
 use super::products::{Products, Sink, width};
 use super::search::{Method, Search, block_of, blocks};
@@ -137,6 +137,7 @@ struct Own {
 
 #[derive(Default)]
 struct Room {
+    keys: Vec<i32>,
     coded: Coded,
     block: Block,
     panel: Panel,
@@ -183,26 +184,35 @@ impl<T: Coordinate> Task<'_, T> {
             }
             _ => self.sift(clouds, room, &queries, &mut sieves),
         }
-        for (&i, sieve) in queries.iter().zip(&mut sieves) {
+        for sieve in &mut sieves {
+            sieve.prune(self.depth, &mut room.keys);
+        }
+        // Queries that share candidates one after the other: their rows are then in the cache.
+        let mut order: Vec<usize> = (0..sieves.len()).collect();
+        let least = |sieve: &Sieve| sieve.kept.iter().map(|candidate| candidate.place).min();
+        order.sort_by_cached_key(|&i| least(&sieves[i]));
+        let mut tops: Vec<Top> = queries.iter().map(|_| Top::new(self.depth)).collect();
+        for i in order {
             if self.stop.load(Ordering::Relaxed) {
                 break;
             }
-            if sieve.full {
+            if sieves[i].full {
                 found.rescans += 1;
-                self.exactly(room, i..i + 1);
-                room.tops[0].finish(&mut found);
-                continue;
+                self.exactly(room, queries[i]..queries[i] + 1);
+                std::mem::swap(&mut tops[i], &mut room.tops[0]);
+            } else {
+                self.decide(clouds, queries[i], &mut sieves[i], &mut tops[i]);
             }
-            self.decide(clouds, i, sieve).finish(&mut found);
+        }
+        for top in &mut tops {
+            top.finish(&mut found);
         }
         room.sieves = sieves;
         found
     }
 
     /// The nearest of a sieve's candidates, by f64.
-    fn decide(&self, clouds: &Clouds, i: usize, sieve: &mut Sieve) -> Top {
-        sieve.prune(self.depth);
-        let mut top = Top::new(self.depth);
+    fn decide(&self, clouds: &Clouds, i: usize, sieve: &mut Sieve, top: &mut Top) {
         let (search, query) = (self.search, self.search.query(i));
         let choose = |candidates: &[Candidate], out: &mut Vec<(f64, u32)>| {
             let places: Vec<u32> = candidates.iter().map(|candidate| candidate.place).collect();
@@ -218,11 +228,9 @@ impl<T: Coordinate> Task<'_, T> {
             // Every cloud has the same scale.
             sieve.bound = up(clouds.each[0].frame.scaled(last));
         }
-        let mut rest = sieve.kept.split_off(seem);
-        rest.retain(|candidate| candidate.low <= sieve.bound);
-        choose(&rest, &mut top.kept);
+        sieve.drop_beyond(seem);
+        choose(&sieve.kept[seem..], &mut top.kept);
         dispatch(self.cpu, Chosen { search, query, places: &clouds.far, out: &mut top.kept });
-        top
     }
 
     /// The queries' nearest by f64 alone, in `room.tops`.
@@ -250,7 +258,7 @@ impl<T: Coordinate> Task<'_, T> {
     /// Leaves in the sieves all points of the clouds that may be among the queries' nearest.
     fn sift(&self, clouds: &Clouds, room: &mut Room, queries: &[usize], sieves: &mut [Sieve]) {
         let (size, dim, width) = (queries.len(), self.search.sets.dim, width(self.cpu));
-        let Room { block, panel, .. } = room;
+        let Room { block, panel, keys, .. } = room;
         self.start(clouds, block, queries, sieves);
         let flip = vec![0; size.div_ceil(width)];
         for Cloud { frame, range, .. } in &clouds.each {
@@ -270,7 +278,7 @@ impl<T: Coordinate> Task<'_, T> {
                 let places = &clouds.order[range.start + first..range.start + last];
                 panel.fill((frame, self.search, self.cpu), places);
                 let (depth, most) = (self.depth, self.most());
-                let mut sift = Sift { block, panel, sieves, depth, most };
+                let mut sift = Sift { block, panel, sieves, keys, depth, most };
                 let (queries, points, low) = (block.tiles(), &panel.rows[..], &panel.low[..]);
                 let (bounds, flip, sink) = (&mut bounds[..], &flip[..], &mut sift);
                 Products { dim, queries, points, low, bounds, flip, sink }.run(self.cpu);
@@ -298,19 +306,22 @@ impl<T: Coordinate> Task<'_, T> {
                 }
                 bounds[i] = up(f64::from(sieve.bound) - coded.less[i]);
             }
+            // A candidate's f64 costs about as much as the f32 products of 20 points.
+            let most = 8 * self.depth + search.points.len() / 12;
+            let (places, depth) = (&clouds.order[range.clone()], self.depth);
+            let (first, keys) = (0, &mut room.keys);
+            let mut sift = SiftBytes { coded, codes, places, first, sieves, keys, depth, most };
             for (first, last) in blocks(range.len(), panel_of(stride(dim) / 4)) {
                 if self.stop.load(Ordering::Relaxed) {
                     return;
                 }
-                let places = &clouds.order[range.start + first..range.start + last];
+                sift.first = first;
                 let points = &codes.rows[first * stride(dim)..last * stride(dim)];
                 let about = &codes.about[first..last];
-                // A candidate's f64 costs about as much as the f32 products of 20 points.
-                let most = 8 * self.depth + search.points.len() / 12;
-                let sink = &mut SiftBytes { coded, about, places, sieves, depth: self.depth, most };
-                let (queries, bounds) = (&*coded, &mut bounds[..]);
+                let (queries, bounds, sink) = (&*coded, &mut bounds[..], &mut sift);
                 ByteProducts { dim, queries, points, about, bounds, sink }.run(self.cpu);
             }
+            (0..queries.len()).for_each(|i| sift.settle(i));
         }
     }
 
@@ -421,6 +432,7 @@ struct Sift<'a> {
     block: &'a Block,
     panel: &'a Panel,
     sieves: &'a mut [Sieve],
+    keys: &'a mut Vec<i32>,
     depth: usize,
     most: usize,
 }
@@ -428,11 +440,10 @@ struct Sift<'a> {
 impl Sink for Sift<'_> {
     #[inline(always)]
     fn hit(&mut self, i: usize, j: usize, product: f32, bounds: &mut [f32]) {
-        let low = self.block.less[i] + f64::from(self.panel.low[j] - 2.0 * product);
-        let high = low + self.panel.width(j) + self.block.more[i];
-        let place = self.panel.places[j];
-        if self.sieves[i].put(Candidate { low: down(low), high: up(high), place }) {
-            self.sieves[i].make_room(self.depth, self.most);
+        let (low, high) = self.panel.bounds(j, product, self.block.more[i]);
+        let (less, place) = (self.block.less[i], self.panel.places[j]);
+        if self.sieves[i].put(Candidate::new(less + low, less + high, place)) {
+            self.sieves[i].make_room(self.depth, self.most, self.keys);
             bounds[i] = up(f64::from(self.sieves[i].bound) - self.block.less[i]);
         }
     }
@@ -441,21 +452,39 @@ impl Sink for Sift<'_> {
 /// [`Sift`] for bytes.
 struct SiftBytes<'a> {
     coded: &'a Coded,
-    about: &'a [About],
+    codes: &'a Codes,
     places: &'a [u32],
+    // The first point of the panel.
+    first: usize,
     sieves: &'a mut [Sieve],
+    keys: &'a mut Vec<i32>,
     depth: usize,
     most: usize,
+}
+
+impl SiftBytes<'_> {
+    /// Turns products into candidates.
+    fn settle(&mut self, i: usize) {
+        let Sieve { kept, raw, .. } = &mut self.sieves[i];
+        kept.extend(raw.drain(..).map(|(product, j)| {
+            let (low, high) = self.coded.bounds(i, &self.codes.about[j as usize], product);
+            Candidate::new(low, high, self.places[j as usize])
+        }));
+    }
+
+    #[cold]
+    fn make_room(&mut self, i: usize) -> f32 {
+        self.settle(i);
+        self.sieves[i].make_room(self.depth, self.most, self.keys);
+        up(f64::from(self.sieves[i].bound) - self.coded.less[i])
+    }
 }
 
 impl ByteSink for SiftBytes<'_> {
     #[inline(always)]
     fn hit(&mut self, i: usize, j: usize, product: i32, bounds: &mut [f32]) {
-        let (low, high) = self.coded.bounds(i, &self.about[j], product);
-        let place = self.places[j];
-        if self.sieves[i].put(Candidate { low: down(low), high: up(high), place }) {
-            self.sieves[i].make_room(self.depth, self.most);
-            bounds[i] = up(f64::from(self.sieves[i].bound) - self.coded.less[i]);
+        if self.sieves[i].put_raw(product, (self.first + j) as u32) {
+            bounds[i] = self.make_room(i);
         }
     }
 }
