@@ -184,7 +184,10 @@ mod tests {
         let all: Vec<i64> = (0..sets.len() as i64).collect();
         let search = Search::new(sets, &all, &all).unwrap();
         let clouds = Clouds::new((&search, 1), cpu, &AtomicBool::new(false)).unwrap();
-        clouds.each.iter().fold(0.0, |worst, cloud| worst.max(check_one(&search, &clouds, cloud, cpu)))
+        clouds
+            .each
+            .iter()
+            .fold(0.0, |worst, cloud| worst.max(check_one(&search, &clouds, cloud, cpu)))
     }
 
     /// Checks all fitting rows against those of a cloud.
@@ -291,7 +294,8 @@ mod tests {
             for (bound, hits) in [(at, 1), (at.next_down(), 0), (f32::NAN, 0)] {
                 let mut queries = vec![0.0; 3 * width];
                 for c in 0..3 {
-                    queries[c * width] = block.tiles()[c * super::super::products::width(Cpu::Baseline)];
+                    queries[c * width] =
+                        block.tiles()[c * super::super::products::width(Cpu::Baseline)];
                 }
                 let mut bounds = vec![f32::NAN; width];
                 bounds[0] = bound;

@@ -3,24 +3,24 @@
 //! # The guard
 //!
 //! As in [`super::super::frame`], X = s (x - m), Y = s (y - m) and D = |X - Y|^2. A row is encoded
-//! by a step t (an f32) and whole numbers q of at most 127: X^ = t q, with a residual X - X^ of
-//! norm e. Then X.Y - X^.Y^ = X^.(Y - Y^) + (X - X^).Y, and by Cauchy and Schwarz
+//! by a step (an f32) times whole numbers of at most 127: X is near X^ = t q, with a residual of
+//! norm e = |X - X^|, and Y near Y^ = r p with f = |Y - Y^|. Then X.Y - X^.Y^ is the sum of
+//! X^.(Y - Y^) and (X - X^).Y, and by Cauchy and Schwarz
 //!
-//! |X.Y - X^.Y^| <= |X^| e_y + e_x |Y| =: E.
+//! |X.Y - X^.Y^| <= |X^| f + e |Y| =: E.
 //!
-//! X^.Y^ = t_x t_y q_x.q_y, where the product of the whole numbers is exact (below). So
-//! D = a + b - 2 X.Y, with a = |X|^2 and b = |Y|^2, is within 2 E of a + b - 2 t_x t_y q_x.q_y.
-//! Compared is, in f32,
+//! X^.Y^ = t r (q.p), where the product of the whole numbers is exact (below). So, with a = |X|^2
+//! and b = |Y|^2, D = a + b - 2 X.Y is within 2 E of a + b - 2 t r (q.p). Compared is, in f32,
 //!
-//! v = low - 2 |X^| e_y - 2 e_x |Y| - 2 t_x (t_y q_x.q_y), low = b (1 - K) rounded down.
+//! v = low - 2 |X^| f - 2 e |Y| - 2 t (r (q.p)), low = b (1 - K) rounded down.
 //!
-//! 1. A number is rounded to the nearest code, so a residual is at most the number: e_x <= |X| and
+//! 1. A number is rounded to the nearest code, so a residual is at most the number: e <= |X| and
 //!    |X^| <= 2 |X|. The four terms of v are at most b, 4 |X| |Y|, 2 |X| |Y| and 8 |X| |Y|, together
 //!    at most 8 (a + b), and each meets at most six roundings, with or without fused multiply-add:
 //!    with u = 2^-24 the error of v is at most 49 u (a + b).
-//! 2. |X^|, e and |Y| are computed in f64 and rounded up, with room for the roundings of f64 (d of
-//!    them in a sum, d <= 2^16, and 2^-53 |X_i| in every coordinate); what the room adds, and the
-//!    error of a, b and of the f64 distance that is compared, is below u (a + b).
+//! 2. |X^|, e, f and |Y| are computed in f64 and rounded up, with room for the roundings of f64 (d
+//!    of them in a sum, d <= 2^16, and 2^-53 of every coordinate); what the room adds, and the error
+//!    of a, b and of the f64 distance that is compared, is below u (a + b).
 //!
 //! So with K = 64 u, and up to `TINY`,
 //!
@@ -53,7 +53,7 @@ pub(in super::super) struct About {
     /// b (1 - K) rounded down and b (1 + K) rounded up.
     pub low: f32,
     pub high: f32,
-    /// What E needs of Y: e and |Y|, rounded up.
+    /// What E needs of Y: f and |Y|, rounded up.
     pub error: f32,
     pub length: f32,
     pub step: f32,
@@ -355,7 +355,9 @@ mod tests {
     fn any_magnitude_and_rows_that_vanish() {
         for (dim, power) in [(1, 0), (7, 30), (33, -20), (65, -59), (70, -61), (130, -130)] {
             let mut rows: Vec<f64> = (0..50 * dim).map(|i| (i as f64 * 0.7).sin()).collect();
-            rows.iter_mut().for_each(|value| *value *= 2.0_f64.powi(power));
+            for value in &mut rows {
+                *value *= 2.0_f64.powi(power);
+            }
             rows[..dim].fill(0.0);
             rows[2 * dim..3 * dim].iter_mut().for_each(|value| *value *= 1e-9);
             rows.copy_within(4 * dim..5 * dim, 5 * dim);
