@@ -6,7 +6,11 @@ OUT ?= out
 
 BIN := $(VENV)/bin
 EXTRAS := $(VENV)/extras
-PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# No recipe below shares make's job server with cargo, which would warn that it cannot reach it.
+CARGO := MAKEFLAGS= cargo
+PIP := MAKEFLAGS= $(BIN)/python -m pip --disable-pip-version-check --quiet
+# What machines without x86's instruction sets compile and run, in a folder of its own.
+PORTABLE := RUSTFLAGS='--cfg dpcore_portable' CARGO_TARGET_DIR=target/portable $(CARGO)
 # rustfmt does not follow the modules that the table of noises names.
 NOISES := $(wildcard rust/mechanisms/*.rs)
 SOURCES := pyproject.toml Cargo.toml Cargo.lock $(shell find rust -name '*.rs')
@@ -53,27 +57,29 @@ $(EXTRAS)/done: $(VENV)/dev constraints.txt
 	touch $@
 
 lint: $(VENV)/dev
-	cargo fmt --check -- $(NOISES)
-	cargo clippy --locked --all-targets -- -D warnings
-	cargo clippy --locked --all-targets --features python -- -D warnings
+	$(CARGO) fmt --check -- $(NOISES)
+	$(CARGO) clippy --locked --all-targets -- -D warnings
+	$(CARGO) clippy --locked --all-targets --features python -- -D warnings
+	$(PORTABLE) clippy --locked --all-targets --features python -- -D warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
 format: $(VENV)/dev
-	cargo fmt -- $(NOISES)
+	$(CARGO) fmt -- $(NOISES)
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
 rust-test:
-	cargo test --locked --quiet
+	$(CARGO) test --locked --quiet
+	$(PORTABLE) test --locked --quiet --lib --tests
 
 # A tiny run of the main job, of every experiment (two at a time) and of every benchmark.
 smoke: $(EXTRAS)/done
 	$(BIN)/python -c 'from dpcore.experiments import NAMES; print(*NAMES)' | xargs -n 1 -P 2 \
 	    $(EXTRAS)/bin/python -m dpcore reproduce --out $(OUT)/smoke --quick --no-progress
 	$(EXTRAS)/bin/python -m pytest benches -q -o addopts= --benchmark-disable
-	cargo bench --locked --quiet --bench core -- --test
+	$(CARGO) bench --locked --quiet --bench core -- --test
 
 python-test: $(VENV)/dev
 	$(BIN)/python -m pytest -q
@@ -90,7 +96,7 @@ search: $(EXTRAS)/done
 
 # Criterion for the core, pytest-benchmark for the package; ratios are recorded in benches/record.
 bench: $(VENV)/dev
-	cargo bench --locked --bench core
+	$(CARGO) bench --locked --bench core
 	$(BIN)/python -m pytest benches -q -o addopts= --benchmark-json=$(OUT)/benchmarks.json \
 	    --benchmark-columns=min,median,rounds --benchmark-sort=min
 	$(BIN)/python benches/record.py $(OUT)/benchmarks.json
@@ -106,7 +112,7 @@ docs: $(EXTRAS)/docs
 	    --nitpicky docs $(OUT)/docs
 
 wheel: $(VENV)/dev
-	$(BIN)/maturin build --release --locked --out dist
+	MAKEFLAGS= $(BIN)/maturin build --release --locked --out dist
 
 clean:
 	rm -rf $(VENV) $(OUT) dist target

@@ -7,7 +7,10 @@ use std::sync::atomic::AtomicBool;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use dpcore::sensitivity::{Law, Pairs};
-use dpcore::{Counted, Cpu, Job, Mechanism, Noise, Norm, Purpose, Route, Vote, run, sensitivity};
+use dpcore::{
+    Counted, Cpu, DpText, DpTextResample, Exponential, Gaussian, Identity, Job, Laplace, Mechanism,
+    Noise, Norm, Options, Purpose, RandomBits, Route, Uniform, Vote, run, sensitivity,
+};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Exp, Normal};
@@ -15,25 +18,23 @@ use rand_distr::{Distribution, Exp, Normal};
 /// Draws of one measurement: a mebibyte of outputs, as an audit's slices have in cache.
 const DRAWS: usize = 1 << 17;
 
-/// Name of the bench, class, parameters, mode, mean of a value.
-type Row = (&'static str, &'static str, &'static [f64], &'static str, f64);
+/// Name of the bench, noise, mean of a value.
+fn noises() -> [(&'static str, Noise, f64); 8] {
+    [
+        ("identity", Identity.into(), 0.0),
+        ("bits", RandomBits.into(), 0.5),
+        ("uniform", Uniform::new(0.0, 1.0).unwrap().into(), 0.5),
+        ("laplace", Laplace::new(1.0).unwrap().into(), 0.0),
+        ("exponential", Exponential::new(1.0).unwrap().into(), 1.0),
+        ("gaussian", Gaussian::new(1.0).unwrap().into(), 0.0),
+        ("dptext zero", DpText::new(1.0).unwrap().into(), 0.5),
+        ("dptext resample", DpTextResample::new(1.0).unwrap().into(), 1.0),
+    ]
+}
 
-const NOISES: [Row; 8] = [
-    ("identity", "Identity", &[], "", 0.0),
-    ("bits", "RandomBits", &[], "", 0.5),
-    ("uniform", "Uniform", &[0.0, 1.0], "", 0.5),
-    ("laplace", "Laplace", &[1.0], "two_branch", 0.0),
-    ("exponential", "Exponential", &[1.0], "", 1.0),
-    ("gaussian", "Gaussian", &[1.0], "", 0.0),
-    ("dptext zero", "DPTextNoise", &[1.0], "zero", 0.5),
-    ("dptext resample", "DPTextNoise", &[1.0], "resample", 1.0),
-];
-
-fn job(class: &str, parameters: &[f64], mode: &str, dim: usize) -> Job {
-    let noise = Noise::new(class, parameters, mode).unwrap();
-    let mechanism = Mechanism::new(noise, None, 1.0).unwrap();
-    let block = (DRAWS / dim) as u64;
-    Job::new(mechanism, &vec![0.0; dim], (1, Purpose::Count, 0), block).unwrap()
+fn job(noise: impl Into<Noise>, dim: usize) -> Job {
+    let job = Job::new(Mechanism::new(noise), &vec![0.0; dim]).unwrap();
+    job.seed(1).purpose(Purpose::Count).block((DRAWS / dim) as u64).unwrap()
 }
 
 fn expect_mean(values: &[f64], mean: f64) {
@@ -43,17 +44,16 @@ fn expect_mean(values: &[f64], mean: f64) {
 }
 
 fn fill(c: &mut Criterion) {
-    let never = AtomicBool::new(false);
     let mut out = vec![0.0; DRAWS];
-    for (name, class, parameters, mode, mean) in NOISES {
+    for (name, noise, mean) in noises() {
         let mut group = c.benchmark_group(format!("fill/{name}"));
         group.throughput(Throughput::Elements(DRAWS as u64));
         for cpu in Cpu::present() {
-            let job = job(class, parameters, mode, 128);
+            let (job, options) = (job(noise, 128), Options::new().cpu(cpu).threads(1));
             group.bench_function(cpu.name(), |b| {
-                b.iter(|| run::sample(&job, black_box(&mut out), 0, (cpu, 1), &never).unwrap());
+                b.iter(|| run::sample(&job, black_box(&mut out), 0, &options).unwrap());
             });
-            run::sample(&job, &mut out, 0, (cpu, 1), &never).unwrap();
+            run::sample(&job, &mut out, 0, &options).unwrap();
             expect_mean(&out, mean);
         }
         group.finish();
@@ -92,18 +92,18 @@ fn rivals(c: &mut Criterion) {
 }
 
 fn count(c: &mut Criterion) {
-    let never = AtomicBool::new(false);
     for dim in [3, 7, 127, 128, 129] {
-        let job = job("Laplace", &[dim as f64], "two_branch", dim);
+        let job = job(Laplace::new(dim as f64).unwrap(), dim);
         let (threshold, towards) = (vec![0.5; dim], vec![1; dim]);
         let vote = Vote::new(&threshold, &towards).unwrap();
-        let trials = 4 * job.block;
+        let trials = 4 * job.trials_per_block();
         let mut group = c.benchmark_group(format!("count/{dim}"));
         group.throughput(Throughput::Elements(trials * dim as u64));
         let mut answers: Vec<Counted> = Vec::new();
         for cpu in Cpu::present() {
             for route in [Route::Sampled, Route::Integer] {
-                let count = || run::count(&job, &vote, (0, trials), route, (cpu, 1), &never);
+                let options = Options::new().cpu(cpu).threads(1).route(route);
+                let count = || run::count(&job, &vote, 0..trials, &options);
                 group.bench_function(format!("{route:?}/{}", cpu.name()), |b| {
                     b.iter(|| black_box(count()));
                 });

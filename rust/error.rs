@@ -4,6 +4,7 @@ use std::fmt;
 
 /// Why a request was refused or given up.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Error {
     /// An argument is out of its range: "{name} must be {requirement}, got {value}".
     Invalid {
@@ -20,7 +21,7 @@ pub enum Error {
 
 impl Error {
     /// An argument out of its range.
-    pub fn invalid(
+    pub(crate) fn invalid(
         name: &'static str,
         requirement: impl Into<String>,
         value: impl fmt::Debug,

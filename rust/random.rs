@@ -13,7 +13,11 @@ use crate::simd::Simd;
 pub const LANES: usize = 32;
 
 /// What a block's draws are used for; different purposes never share a word.
+///
+/// The noise has no part in the name of a stream: all noises read the same words at one seed and
+/// purpose, so that two samples of one seed are not independent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 #[repr(u8)]
 pub enum Purpose {
     /// Draws on which the event and the direction are chosen.
@@ -24,6 +28,20 @@ pub enum Purpose {
     Count = 2,
     /// Plain sampling.
     Sample = 3,
+    /// Calls that are only compared with each other, of mechanisms in Python.
+    Probe = 4,
+    /// Pairs of random inputs.
+    Pairs = 5,
+}
+
+/// Which of the two inputs of a pair the draws are on; the sides never share a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Side {
+    /// Draws on x.
+    X = 0,
+    /// Draws on x'.
+    XPrime = 1,
 }
 
 /// The state of the 32 lanes of one block: word j of lane l is `state[j][l]`.
@@ -179,6 +197,10 @@ mod tests {
         for other in [
             first(2, Purpose::Count, 0, 0),
             first(1, Purpose::Pilot, 0, 0),
+            first(1, Purpose::Selection, 0, 0),
+            first(1, Purpose::Sample, 0, 0),
+            first(1, Purpose::Probe, 0, 0),
+            first(1, Purpose::Pairs, 0, 0),
             first(1, Purpose::Count, 1, 0),
             first(1, Purpose::Count, 0, 1),
         ] {

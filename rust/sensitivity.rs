@@ -175,7 +175,7 @@ impl<N: Two, const L1: bool> Kernel for Block<'_, N, L1> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> u64 {
         let Self { law, pairs, place: (block, size), room } = self;
-        let mut stream = Stream::new(pairs.seed, Purpose::Sample, 0, block);
+        let mut stream = Stream::new(pairs.seed, Purpose::Pairs, 0, block);
         let mut hits = 0;
         for first in (0..size).step_by(LANES) {
             for lane in (0..LANES).step_by(S::WIDTH) {
@@ -212,7 +212,7 @@ fn draw<S: Simd, N: Two, const L1: bool>(
     for to in room[..2 * dim * S::WIDTH].chunks_exact_mut(2 * S::WIDTH) {
         let values = law.two(simd, [lanes.next(), lanes.next()]);
         for (i, (sum, value)) in sums.iter_mut().zip(values).enumerate() {
-            let term = if L1 { magnitude(simd, value) } else { simd.mulf(value, value) };
+            let term = if L1 { simd.magnitude(value) } else { simd.mulf(value, value) };
             *sum = simd.addf(*sum, term);
             // SAFETY: `to` has room for two vectors.
             unsafe { simd.storef(to.as_mut_ptr().add(i * S::WIDTH), value) };
@@ -237,15 +237,10 @@ fn far<S: Simd>(simd: S, pairs: &Pairs, norms: [S::F; 2], room: &[f64]) -> u32 {
         // SAFETY: `from` holds two vectors.
         let (a, b) = unsafe { (simd.loadf(from.as_ptr()), simd.loadf(from[S::WIDTH..].as_ptr())) };
         let gap = simd.subf(simd.mulf(a, x), simd.mulf(b, y));
-        distance = simd.addf(distance, magnitude(simd, gap));
+        distance = simd.addf(distance, simd.magnitude(gap));
     }
     let most = simd.splatf(2.0 * pairs.radius * (1.0 + TOLERANCE));
     simd.mask(simd.notm(simd.gef(most, distance)))
-}
-
-#[inline(always)]
-fn magnitude<S: Simd>(simd: S, value: S::F) -> S::F {
-    simd.float(simd.and(simd.bits(value), simd.splat(u64::MAX >> 1)))
 }
 
 #[cfg(test)]
@@ -268,7 +263,7 @@ mod tests {
     /// Pair `i`, one word after the other from its own lane.
     fn pair(pairs: &Pairs, i: usize) -> (Vec<f64>, Vec<f64>) {
         let (block, group, lane) = (i / BLOCK, i % BLOCK / LANES, i % LANES);
-        let stream = Stream::new(pairs.seed, Purpose::Sample, 0, block as u64);
+        let stream = Stream::new(pairs.seed, Purpose::Pairs, 0, block as u64);
         let mut lanes = stream.load(Plain::<1>, lane);
         let mut two = || {
             let words = [lanes.next(), lanes.next()];
@@ -284,7 +279,7 @@ mod tests {
 
     /// The count by vectors and sums, clipped as inside a mechanism.
     fn naive(pairs: &Pairs, norm: &str, count: usize) -> u64 {
-        let clip = Clip::new(norm, pairs.radius).unwrap();
+        let clip = Clip::new(Norm::named(norm).unwrap(), pairs.radius).unwrap();
         let far = (0..count).filter(|&i| {
             let (mut x, mut y) = pair(pairs, i);
             clip.apply(&mut x);
@@ -336,11 +331,51 @@ mod tests {
         let pairs = pairs(LAWS[0], "l1", 2, 1);
         let above = (0..8000).any(|i| {
             let (mut x, mut y) = pair(&pairs, i);
-            let clip = Clip::new("l1", 10.0).unwrap();
+            let clip = Clip::new(Norm::L1, 10.0).unwrap();
             clip.apply(&mut x);
             clip.apply(&mut y);
             x.iter().zip(&y).map(|(a, b)| (a - b).abs()).sum::<f64>() > 20.0
         });
         assert!(above);
+    }
+
+    /// The hits among pairs of one entry, the other vector 0: `gaps` beside each other.
+    struct Apart<'a> {
+        pairs: &'a Pairs,
+        gaps: &'a [f64],
+    }
+
+    impl Kernel for Apart<'_> {
+        type Result = Vec<bool>;
+        #[inline(always)]
+        fn run<S: Simd>(self, simd: S) -> Vec<bool> {
+            let hits = self.gaps.iter().flat_map(|&gap| {
+                let mut room = vec![gap; S::WIDTH];
+                room.resize(2 * S::WIDTH, 0.0);
+                // Norms below the radius: nothing is scaled, the distance is the gap.
+                let hits = far(simd, self.pairs, [simd.splatf(0.0); 2], &room);
+                (0..S::WIDTH).map(move |lane| hits >> lane & 1 == 1)
+            });
+            hits.collect()
+        }
+    }
+
+    #[test]
+    fn beyond_the_tolerance_a_pair_is_too_far_apart_and_below_it_is_not() {
+        let most_rounding = 2.0 * (LARGEST_DIM + 4) as f64 * f64::EPSILON / 2.0;
+        assert!(most_rounding < TOLERANCE && TOLERANCE < 1.25 * most_rounding);
+        let pairs = pairs(LAWS[0], "l1", 1, 1);
+        let gaps = [0.0, 0.9e-12, 1.1e-12, 1e-9].map(|excess| 20.0 * (1.0 + excess));
+        for cpu in Cpu::present() {
+            let hits = dispatch(cpu, Apart { pairs: &pairs, gaps: &gaps });
+            let each: Vec<_> = hits.chunks(hits.len() / gaps.len()).collect();
+            for (hits, expected) in each.into_iter().zip([false, false, true, true]) {
+                assert!(hits.iter().all(|&hit| hit == expected), "{cpu:?} {expected}");
+            }
+        }
+        // Infinities and NaN cannot be drawn; a sum that is either would count as too far.
+        let hits =
+            dispatch(Cpu::Baseline, Apart { pairs: &pairs, gaps: &[f64::INFINITY, f64::NAN] });
+        assert!(hits.into_iter().all(|hit| hit));
     }
 }

@@ -2,10 +2,17 @@
 
 mod tools;
 
-use dpcore::run::count_outputs;
-use dpcore::{Clip, Counted, Cpu, Error, Job, Mechanism, Noise, Purpose, Route, Vote};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use dpcore::run::{self, count_outputs};
+use dpcore::{
+    Clip, Counted, Cpu, Error, Gaussian, Job, Mechanism, Noise, Norm, Options, Route, Vote,
+};
+use dpcore::{DpText, DpTextKeep, DpTextResample, Exponential, Laplace, RandomBits, Side, Uniform};
 use proptest::prelude::*;
-use tools::{NOISES, count, job, noise, plain, rows};
+use tools::{bits, count, job, laplace, noises, rows};
 
 /// Scales over six decades, and extremes.
 fn scale() -> impl Strategy<Value = f64> {
@@ -18,22 +25,25 @@ fn scale() -> impl Strategy<Value = f64> {
 }
 
 fn any_noise() -> impl Strategy<Value = Noise> {
-    (0..NOISES.len(), scale(), -2.0..2.0_f64).prop_map(|(row, scale, low)| {
-        let (name, _, mode) = NOISES[row];
-        let parameters = match name {
-            "Identity" | "RandomBits" => vec![],
-            "Uniform" if low + scale > low => vec![low, low + scale],
-            "Uniform" => vec![low, 3.0],
-            _ => vec![scale],
-        };
-        Noise::new(name, &parameters, mode).unwrap()
+    (0..noises().len(), scale(), -2.0..2.0_f64).prop_map(|(row, scale, low)| {
+        let high = if low + scale > low { low + scale } else { 3.0 };
+        match noises()[row] {
+            Noise::Laplace(_) => Laplace::new(scale).unwrap().into(),
+            Noise::Gaussian(_) => Gaussian::new(scale).unwrap().into(),
+            Noise::Exponential(_) => Exponential::new(scale).unwrap().into(),
+            Noise::Uniform(_) => Uniform::new(low, high).unwrap().into(),
+            Noise::DpText(_) => DpText::new(scale).unwrap().into(),
+            Noise::DpTextResample(_) => DpTextResample::new(scale).unwrap().into(),
+            Noise::DpTextKeep(_) => DpTextKeep::new(scale).unwrap().into(),
+            other => other,
+        }
     })
 }
 
 fn clip() -> impl Strategy<Value = Option<Clip>> {
     (0..4, scale()).prop_map(|(kind, radius)| match kind {
-        0 => Clip::new("l1", radius).ok(),
-        1 => Clip::new("l2", radius).ok(),
+        0 => Clip::new(Norm::L1, radius).ok(),
+        1 => Clip::new(Norm::L2, radius).ok(),
         _ => None,
     })
 }
@@ -81,7 +91,11 @@ fn agreed(job: &Job, vote: &Vote<'_>, trials: (u64, u64), monotone: bool) -> Cou
     let expected = naive(job, vote, trials, Cpu::Baseline);
     let outputs = rows(job, trials, Cpu::Baseline, 1);
     for cpu in Cpu::present() {
-        assert_eq!(count_outputs(vote, &outputs, cpu), Ok(expected), "rows, {cpu:?}");
+        assert_eq!(
+            count_outputs(vote, &outputs, &Options::new().cpu(cpu)),
+            Ok(expected),
+            "rows, {cpu:?}"
+        );
         for threads in [1, 3] {
             let sampled = count(job, vote, trials, Route::Sampled, (cpu, threads));
             assert_eq!(sampled, Ok(expected), "sampled, {cpu:?}, {threads}");
@@ -105,28 +119,30 @@ proptest! {
         factor in prop_oneof![Just(0.5), Just(1.0), Just(2.0)],
         entries in entries(),
         seed in any::<u64>(),
-        (side, block) in (0..2_u8, 1..90_u64),
+        (x_prime, block) in (any::<bool>(), 1..90_u64),
         (start, length) in (0..200_u64, 0..150_u64),
     ) {
         let x: Vec<f64> = entries.iter().map(|entry| entry.0).collect();
         let threshold: Vec<f64> = entries.iter().map(|entry| entry.1).collect();
         let towards: Vec<i8> = entries.iter().map(|entry| entry.2).collect();
-        let mechanism = Mechanism::new(noise, clip, factor).unwrap();
-        let job = Job::new(mechanism, &x, (seed, Purpose::Count, side), block).unwrap();
+        let mechanism = Mechanism::new(noise).scaled(factor).unwrap();
+        let mechanism = clip.map_or(mechanism, |clip| mechanism.clipped(clip));
+        let side = if x_prime { Side::XPrime } else { Side::X };
+        let job = job(mechanism, &x, block).seed(seed).side(side);
         let vote = Vote::new(&threshold, &towards).unwrap();
         agreed(&job, &vote, (start, start + length), noise.no_integer_route().is_none());
     }
 
     #[test]
     fn thresholds_met_exactly_are_counted_alike(
-        row in 0..NOISES.len(),
+        row in 0..noises().len(),
         dim in 1..40_usize,
         seed in any::<u64>(),
         towards in -1..=1_i8,
     ) {
         // Thresholds that are outputs of the very trials that are counted.
-        let noise = noise(NOISES[row]);
-        let job = Job::new(plain(noise), &vec![0.25; dim], (seed, Purpose::Count, 0), 8).unwrap();
+        let noise = noises()[row];
+        let job = job(Mechanism::new(noise), &vec![0.25; dim], 8).seed(seed);
         let outputs = rows(&job, (0, 3), Cpu::Baseline, 1);
         let threshold: Vec<f64> =
             outputs[..dim].iter().map(|t| if t.is_nan() { 0.25 } else { *t }).collect();
@@ -143,27 +159,25 @@ proptest! {
         half in 0..40_usize, seed in any::<u64>(), scale in 0.1..10.0_f64,
     ) {
         let dim = 2 * half + 1;
-        let noise = Noise::new("Laplace", &[scale], "sign").unwrap();
-        let of = |x: f64, stream| {
-            Job::new(plain(noise), &vec![x; dim], (seed, Purpose::Count, stream), 64).unwrap()
-        };
+        let of = |x: f64, side| job(laplace(scale), &vec![x; dim], 64).seed(seed).side(side);
         let threshold = vec![0.5; dim];
         let (up, down) = (vec![1; dim], vec![-1; dim]);
         let up = Vote::new(&threshold, &up).unwrap();
         let down = Vote::new(&threshold, &down).unwrap();
         // The pair (0, 1) has streams 0 and 1; the pair (1, 0), streams exchanged, the same draws.
-        let counts = |pair: [f64; 2], streams: [u8; 2], vote: &Vote<'_>| {
+        let counts = |pair: [f64; 2], streams: [Side; 2], vote: &Vote<'_>| {
             [0, 1].map(|side| agreed(&of(pair[side], streams[side]), vote, (0, 500), true).votes)
         };
-        let [k, k_prime] = counts([0.0, 1.0], [0, 1], &up);
-        prop_assert_eq!(counts([1.0, 0.0], [1, 0], &up), [k_prime, k]);
-        prop_assert_eq!(counts([1.0, 0.0], [1, 0], &down), [500 - k_prime, 500 - k]);
+        let [k, k_prime] = counts([0.0, 1.0], [Side::X, Side::XPrime], &up);
+        let exchanged = [Side::XPrime, Side::X];
+        prop_assert_eq!(counts([1.0, 0.0], exchanged, &up), [k_prime, k]);
+        prop_assert_eq!(counts([1.0, 0.0], exchanged, &down), [500 - k_prime, 500 - k]);
     }
 }
 
 #[test]
 fn nan_is_counted_and_votes_for_x() {
-    let keep = plain(noise(NOISES[10]));
+    let keep = Mechanism::new(DpTextKeep::new(2.0).unwrap());
     for dim in [1, 3, 8, 65, 128] {
         let job = job(keep, &vec![0.0; dim], 100);
         let threshold = vec![f64::NEG_INFINITY; dim];
@@ -183,8 +197,8 @@ fn nan_is_counted_and_votes_for_x() {
 
 #[test]
 fn slices_of_trials_add_up() {
-    for row in NOISES {
-        let job = job(plain(noise(row)), &[0.0, 1.0, 0.5], 37);
+    for row in noises() {
+        let job = job(Mechanism::new(row), &[0.0, 1.0, 0.5], 37);
         let vote = Vote::new(&[0.5, 0.25, 0.75], &[1, 1, -1]).unwrap();
         for cpu in Cpu::present() {
             let of =
@@ -200,17 +214,111 @@ fn slices_of_trials_add_up() {
 }
 
 #[test]
+fn a_stop_is_heard_within_a_block_and_before_its_first_row() {
+    // Either would take centuries: a block of 2^55 rows from its first or from its last row on.
+    let vote = Vote::new(&[0.5; 2], &[1, 1]).unwrap();
+    let block = 1 << 55;
+    for row in noises() {
+        let job = job(Mechanism::new(row), &[0.0, 1.0], block);
+        let routes =
+            [Some(Route::Sampled), row.no_integer_route().is_none().then_some(Route::Integer)];
+        for route in routes.into_iter().flatten() {
+            for trials in [0..block, block - 3..block] {
+                let stop = AtomicBool::new(false);
+                let options = Options::new().threads(1).route(route).stop(&stop);
+                let counted = thread::scope(|scope| {
+                    let counting = scope.spawn(|| run::count(&job, &vote, trials, &options));
+                    thread::sleep(Duration::from_millis(2));
+                    stop.store(true, Ordering::Relaxed);
+                    counting.join().unwrap()
+                });
+                assert_eq!(counted, Err(Error::Interrupted), "{row:?}");
+            }
+        }
+        let stop = AtomicBool::new(false);
+        let options = Options::new().threads(1).stop(&stop);
+        let filled = thread::scope(|scope| {
+            let filling = scope.spawn(|| run::sample(&job, &mut [0.0; 6], block - 3, &options));
+            thread::sleep(Duration::from_millis(2));
+            stop.store(true, Ordering::Relaxed);
+            filling.join().unwrap()
+        });
+        assert_eq!(filled, Err(Error::Interrupted), "{row:?}");
+    }
+}
+
+#[test]
+fn rows_far_into_a_block_are_those_of_the_whole_block() {
+    for row in noises() {
+        for dim in [1, 3, 100] {
+            let job = job(Mechanism::new(row), &vec![0.25; dim], 9000);
+            for cpu in Cpu::present() {
+                let whole = rows(&job, (0, 9000), cpu, 1);
+                for first in [1, 2047, 2048, 2049, 4096, 8999] {
+                    let late = rows(&job, (first, 9000), cpu, 1);
+                    assert!(bits(&late) == bits(&whole[first as usize * dim..]), "{row:?} {first}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn limits_that_are_kept_are_those_of_the_same_vote_alone() {
+    // More coordinates than the least that are kept, and more votes than are kept at once.
+    let x: Vec<f64> = (0..40).map(f64::from).collect();
+    let thresholds: Vec<Vec<f64>> =
+        (0..6).map(|k| x.iter().map(|x| x + 0.1 * f64::from(k)).collect()).collect();
+    let towards: Vec<i8> = (0..40).map(|i| if i % 2 == 0 { 1 } else { -1 }).collect();
+    for round in 0..3 {
+        for (k, threshold) in thresholds.iter().enumerate() {
+            for scale in [1.0, 1.0 + 1e-15] {
+                let job = job(laplace(scale), &x, 100);
+                let vote = Vote::new(threshold, &towards).unwrap();
+                let of = |route| count(&job, &vote, (0, 300), route, (Cpu::Baseline, 2)).unwrap();
+                assert_eq!(of(Route::Integer), of(Route::Sampled), "{round} {k} {scale}");
+            }
+        }
+    }
+}
+
+#[test]
+fn float32_that_could_overflow_is_refused_before_a_draw() {
+    let fill = |mechanism: Mechanism, x: f64| {
+        let job = Job::new(mechanism, &[x]).unwrap();
+        run::sample(&job, &mut [0.0_f32; 4], 0, &Options::new().threads(1))
+    };
+    let error = fill(laplace(1e37), 0.0).unwrap_err().to_string();
+    assert_eq!(error, "out must be of float64 where outputs can reach 3.605e38, got \"float32\"");
+    assert!(fill(laplace(1.0), -3.5e38).is_err());
+    assert!(fill(laplace(1.0).scaled(1e38).unwrap(), 0.0).is_err());
+    assert_eq!(fill(laplace(9e36), 0.0), Ok(()));
+    let reach = |x: f64| fill(Mechanism::new(RandomBits), x);
+    assert_eq!(reach(1e300), Ok(()), "the input is not used");
+}
+
+#[test]
 fn bad_requests_are_errors() {
     let name = |error: Result<Counted, Error>| error.unwrap_err().to_string();
     let vote = Vote::new(&[0.5, 0.5], &[1, 1]).unwrap();
-    let laplace = plain(noise(NOISES[2]));
     let how = (Cpu::Baseline, 1);
-    let other = count(&job(laplace, &[0.0; 3], 10), &vote, (0, 1), Route::Sampled, how);
+    let other = count(&job(laplace(2.0), &[0.0; 3], 10), &vote, (0, 1), Route::Sampled, how);
     assert!(name(other).starts_with("vote must be of the mechanism's dimension 3"));
-    let gaussian = job(plain(noise(NOISES[5])), &[0.0; 2], 10);
+    let gaussian = job(Mechanism::new(Gaussian::new(1.5).unwrap()), &[0.0; 2], 10);
     let refused = name(count(&gaussian, &vote, (0, 1), Route::Integer, how));
     assert!(refused.starts_with("route must be"), "{refused}");
     // Nothing asked for, nothing counted.
     let nothing = count(&gaussian, &vote, (5, 5), Route::Sampled, how);
     assert_eq!(nothing, Ok(Counted::default()));
+    for threads in [0, 2000] {
+        let counted = count(&gaussian, &vote, (0, 1), Route::Sampled, (Cpu::Baseline, threads));
+        assert_eq!(name(counted), format!("threads must be from 1 to 1024, got {threads}"));
+    }
+    // Without a route the noise's own is taken, and the counts are the same.
+    for (job, route) in
+        [(gaussian, Route::Sampled), (job(laplace(2.0), &[0.0; 2], 10), Route::Integer)]
+    {
+        let usual = dpcore::run::count(&job, &vote, 0..999, &Options::new());
+        assert_eq!(usual, count(&job, &vote, (0, 999), route, how));
+    }
 }

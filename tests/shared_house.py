@@ -14,7 +14,7 @@ import dpcore
 PACKAGE = Path(dpcore.__file__).parent
 
 LAYERS = [
-    "hints",
+    "hints loaded",
     "errors",
     "records progress streams",
     "pairs events bounds",
@@ -52,12 +52,17 @@ RESERVED = {"audit", "sample", "repeat", "plan", "release", "audit_table", "audi
 OTHERS = {
     # Whose objects an audit was handed is seen by what is loaded; nothing is imported for it.
     "adapters/__init__.py": "places of other packages",
-    # A user's file is loaded under a name of its own.
-    "cli/user.py": "the user's module",
     "report/script.py": "the module of the user's mechanism",
     "auditing/provenance.py": "the libraries of the user's mechanism",
 }
-"""Files that look through `sys.modules` for what is no constant name, and for what they look."""
+"""Files that ask what is loaded by no constant name, and for what they ask."""
+
+DIRECT = {
+    "loaded.py": "knows what is half imported",
+    # A user's file is loaded under a name of its own.
+    "cli/user.py": "puts the user's module there",
+}
+"""Files that take `sys.modules` itself: another thread may be in the midst of an import."""
 
 
 @dataclass(frozen=True)
@@ -225,17 +230,17 @@ def private(house: House) -> list[str]:
 
 
 def looks(house: House) -> list[str]:
-    """Looks at dpcore, or at what nobody can tell, through `sys.modules`."""
+    """Looks into `sys.modules`, and at dpcore, or at what nobody can tell, through `loaded`."""
     found = []
     for file, tree in house.trees.items():
         for node in ast.walk(tree):
             match node:
-                case (
-                    ast.Subscript(value=ast.Attribute(attr="modules"), slice=key)
-                    | ast.Call(
-                        func=ast.Attribute(value=ast.Attribute(attr="modules")), args=[key, *_]
-                    )
-                ):
+                case ast.Attribute(value=ast.Name("sys"), attr="modules"):
+                    if f"{file}.py" not in DIRECT:
+                        found.append(f"{file}.py:{node.lineno} looks into sys.modules")
+                case ast.ImportFrom(module="sys"):
+                    found.append(f"{file}.py:{node.lineno} imports from sys")
+                case ast.Call(func=ast.Name("loaded"), args=[key, *_]):
                     constant = isinstance(key, ast.Constant)
                     if constant and not str(key.value).startswith("dpcore"):
                         continue

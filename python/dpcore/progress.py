@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from .errors import mistyped
+from .loaded import loaded
 
 __all__ = ["Progress", "beats", "in_notebook", "interrupted_again", "span", "watched"]
 
@@ -294,7 +295,6 @@ def watched() -> bool:
 
 def in_notebook() -> bool:
     """True in a notebook: Jupyter's, or one with a shell made of Jupyter's, as Colab's."""
-    if "IPython" not in sys.modules:
-        return False
-    shell = sys.modules["IPython"].get_ipython()
+    module = loaded("IPython")
+    shell = None if module is None else module.get_ipython()
     return any(kind.__name__ == "ZMQInteractiveShell" for kind in type(shell).__mro__)

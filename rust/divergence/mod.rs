@@ -2,7 +2,7 @@
 //!
 //! A query of the numerator's set with n other rows of its own set and j of the denominator's in
 //! its ball contributes ratios of gamma functions of n and j alone ([`cells`]), and few pairs
-//! (n, j) differ. [`walk`] finds them from lists of neighbours, [`line`] by a sweep over sorted
+//! (n, j) differ. [`walk`] finds them from lists of neighbours, [`mod@line`] by a sweep over sorted
 //! numbers; both serve any re-weighting of the rows.
 
 mod ball;

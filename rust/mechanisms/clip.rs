@@ -6,6 +6,7 @@ use super::draw::positive;
 
 /// The norm of a ball.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Norm {
     /// Sum of magnitudes.
     L1,
@@ -14,12 +15,9 @@ pub enum Norm {
 }
 
 impl Norm {
-    /// The norm called "l1" or "l2".
-    ///
-    /// # Errors
-    ///
-    /// Another name.
-    pub fn named(name: &str) -> Result<Self, Error> {
+    /// The norm called "l1" or "l2", as Python does.
+    #[cfg(any(feature = "python", test))]
+    pub(crate) fn named(name: &str) -> Result<Self, Error> {
         match name {
             "l1" => Ok(Self::L1),
             "l2" => Ok(Self::L2),
@@ -29,6 +27,15 @@ impl Norm {
 }
 
 /// x -> x min(1, C/|x|): the input is scaled back onto the ball of radius C if it lies outside.
+///
+/// ```
+/// use dpcore::{Clip, Norm};
+///
+/// let mut x = [3.0, -4.0];
+/// Clip::new(Norm::L2, 1.0)?.apply(&mut x);
+/// assert_eq!(x, [0.6, -0.8]);
+/// # Ok::<(), dpcore::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Clip {
     norm: Norm,
@@ -36,13 +43,13 @@ pub struct Clip {
 }
 
 impl Clip {
-    /// Clipping in a norm ("l1" or "l2") to a radius, in the units of the input.
+    /// Clipping in a norm to a radius, in the units of the input.
     ///
     /// # Errors
     ///
-    /// Another norm, or a radius that is not a finite number above 0 and at most 1e300.
-    pub fn new(norm: &str, radius: f64) -> Result<Self, Error> {
-        Ok(Self { norm: Norm::named(norm)?, radius: positive("radius", radius)? })
+    /// A radius that is not a finite number above 0 and at most 1e300.
+    pub fn new(norm: Norm, radius: f64) -> Result<Self, Error> {
+        Ok(Self { norm, radius: positive("radius", radius)? })
     }
 
     /// Clips in place.
@@ -74,7 +81,7 @@ mod tests {
 
     fn clipped(norm: &str, radius: f64, x: &[f64]) -> Vec<f64> {
         let mut x = x.to_vec();
-        Clip::new(norm, radius).unwrap().apply(&mut x);
+        Clip::new(Norm::named(norm).unwrap(), radius).unwrap().apply(&mut x);
         x
     }
 
@@ -96,7 +103,9 @@ mod tests {
 
     #[test]
     fn bad_arguments_are_named() {
-        assert!(Clip::new("linf", 1.0).unwrap_err().to_string().starts_with("norm must be"));
-        assert!(Clip::new("l1", f64::NAN).unwrap_err().to_string().starts_with("radius must be"));
+        assert!(Norm::named("linf").unwrap_err().to_string().starts_with("norm must be"));
+        assert!(
+            Clip::new(Norm::L1, f64::NAN).unwrap_err().to_string().starts_with("radius must be")
+        );
     }
 }

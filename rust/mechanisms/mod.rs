@@ -23,15 +23,23 @@ macro_rules! noises {
         $(mod $file;)+
         $($(pub use $file::$noise;)+)+
 
-        /// A native noise: what a description from Python names.
+        /// A native noise; each is made by its own constructor.
         #[derive(Clone, Copy, Debug, PartialEq)]
+        #[non_exhaustive]
         pub enum Noise {
             $($(#[doc = concat!("[`", stringify!($noise), "`].")] $noise($noise),)+)+
         }
 
+        $($(impl From<$noise> for Noise {
+            fn from(noise: $noise) -> Self {
+                Self::$noise(noise)
+            }
+        })+)+
+
+        #[cfg_attr(not(feature = "python"), allow(dead_code, reason = "Python's door"))]
         impl Noise {
             /// Class names that Python may use.
-            pub const NAMES: [&'static str; [$($class),+].len()] = [$($class),+];
+            pub(crate) const NAMES: [&'static str; [$($class),+].len()] = [$($class),+];
 
             /// The noise of a description: its class name, its numbers in the order of the
             /// fields, and the mode where the class has one (`DPTextNoise`: what happens to NaN;
@@ -40,7 +48,7 @@ macro_rules! noises {
             /// # Errors
             ///
             /// An unknown name or mode, the wrong number of parameters, or one out of range.
-            pub fn new(name: &str, parameters: &[f64], mode: &str) -> Result<Self, Error> {
+            pub(crate) fn named(name: &str, parameters: &[f64], mode: &str) -> Result<Self, Error> {
                 $($(if name == $class && let Some(noise) = $noise::read(parameters, mode) {
                     return noise.map(Self::$noise);
                 })+)+
@@ -117,6 +125,11 @@ impl Noise {
         with_noise!(self, noise => of(&noise))
     }
 
+    /// The largest magnitude of a value.
+    pub(crate) fn reach(self) -> f64 {
+        with_noise!(self, noise => noise.reach())
+    }
+
     /// Whether the output ignores the input.
     pub(crate) fn blind(self) -> bool {
         fn of<N: Draw>(_: &N) -> bool {
@@ -127,26 +140,55 @@ impl Noise {
 }
 
 /// A mechanism: clip the input, add noise to each entry, multiply by a factor.
+///
+/// ```
+/// use dpcore::{Clip, Laplace, Mechanism, Norm};
+///
+/// let mechanism = Mechanism::new(Laplace::new(2.0)?)
+///     .clipped(Clip::new(Norm::L1, 1.0)?)
+///     .scaled(0.5)?;
+/// assert_eq!(mechanism.centre(&[3.0, -1.0])?, [0.75, -0.25]);
+/// # Ok::<(), dpcore::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[must_use]
 pub struct Mechanism {
-    /// The noise of one entry.
-    pub noise: Noise,
-    /// How the input is clipped first.
-    pub clip: Option<Clip>,
-    /// What the sum is multiplied by.
-    pub factor: f64,
+    noise: Noise,
+    clip: Option<Clip>,
+    factor: f64,
 }
 
 impl Mechanism {
-    /// A mechanism of its parts.
+    /// A mechanism that adds a noise, and does nothing else.
+    pub fn new(noise: impl Into<Noise>) -> Self {
+        Self { noise: noise.into(), clip: None, factor: 1.0 }
+    }
+
+    /// With the input clipped first.
+    pub fn clipped(self, clip: Clip) -> Self {
+        Self { clip: Some(clip), ..self }
+    }
+
+    /// With the sum multiplied by a factor.
     ///
     /// # Errors
     ///
-    /// A factor that is not a finite number above 0 (a negative one would turn the order of
-    /// outputs round, which the integer route relies on).
-    pub fn new(noise: Noise, clip: Option<Clip>, factor: f64) -> Result<Self, Error> {
-        positive("factor", factor)?;
-        Ok(Self { noise, clip, factor })
+    /// A factor that is not a finite number above 0 and at most 1e300 (a negative one would turn
+    /// the order of outputs round, which the integer route relies on).
+    pub fn scaled(self, factor: f64) -> Result<Self, Error> {
+        Ok(Self { factor: positive("factor", factor)?, ..self })
+    }
+
+    /// The noise of one entry.
+    #[must_use]
+    pub fn noise(&self) -> Noise {
+        self.noise
+    }
+
+    /// What the sum is multiplied by.
+    #[must_use]
+    pub fn factor(&self) -> f64 {
+        self.factor
     }
 
     /// What the noise is added to: the clipped input (zeros where the output ignores it).

@@ -1,9 +1,10 @@
 //! Exact nearest neighbours: blocked products in bytes or f32 find who may matter, f64 decides.
 //!
 //! [`nearest`] and [`inside`] answer by [`distance::squared`], which gives the same bits on every
-//! CPU; products only rule points out, and only where a bound on their error (`frame`, and for bytes
-//! `bytes::codes`) proves that they may. So neither the CPU, nor the number of threads, nor
-//! the blocks change a bit of an answer. A row with a NaN is nobody's neighbour and in no ball.
+//! CPU; products only rule points out, and only where a bound on their error (proved in `frame`,
+//! and in `bytes::codes` for bytes) shows that they may. So neither the CPU, nor the number of
+//! threads, nor the blocks change a bit of an answer. A row with a NaN is nobody's neighbour and in
+//! no ball.
 //!
 //! # Memory
 //!

@@ -4,7 +4,7 @@ use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 
 use super::convert::contiguous;
-use crate::{Clip, Error, Job, Mechanism, Noise, Purpose};
+use crate::{Clip, Error, Job, Mechanism, Noise, Norm, Purpose, Side};
 
 /// A mechanism as Python describes it: class name, numbers, mode, clip, factor.
 #[derive(FromPyObject)]
@@ -12,12 +12,15 @@ pub(super) struct Description(String, Vec<f64>, String, Option<(String, f64)>, f
 
 impl Description {
     pub(super) fn noise(&self) -> Result<Noise, Error> {
-        Noise::new(&self.0, &self.1, &self.2)
+        Noise::named(&self.0, &self.1, &self.2)
     }
 
     fn mechanism(&self) -> Result<Mechanism, Error> {
-        let clip = self.3.as_ref().map(|(norm, radius)| Clip::new(norm, *radius)).transpose()?;
-        Mechanism::new(self.noise()?, clip, self.4)
+        let mechanism = Mechanism::new(self.noise()?).scaled(self.4)?;
+        Ok(match &self.3 {
+            Some((norm, radius)) => mechanism.clipped(Clip::new(Norm::named(norm)?, *radius)?),
+            None => mechanism,
+        })
     }
 }
 
@@ -36,12 +39,16 @@ impl Draws {
             1 => Purpose::Selection,
             2 => Purpose::Count,
             3 => Purpose::Sample,
-            other => return Err(Error::invalid("purpose", "from 0 to 3", other).into()),
+            4 => Purpose::Probe,
+            5 => Purpose::Pairs,
+            other => return Err(Error::invalid("purpose", "from 0 to 5", other).into()),
         };
-        if self.2 > 1 {
-            return Err(Error::invalid("side", "0 or 1", self.2).into());
-        }
-        let name = (self.0, purpose, self.2);
-        Ok(Job::new(description.mechanism()?, contiguous("x", x)?, name, self.3)?)
+        let side = match self.2 {
+            0 => Side::X,
+            1 => Side::XPrime,
+            other => return Err(Error::invalid("side", "0 or 1", other).into()),
+        };
+        let job = Job::new(description.mechanism()?, contiguous("x", x)?)?;
+        Ok(job.seed(self.0).purpose(purpose).side(side).block(self.3)?)
     }
 }

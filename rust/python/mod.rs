@@ -23,7 +23,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     // import that fails would end the command line with the status of a refuted claim.
     let _ = crate::Cpu::current();
     module.add("LANES", crate::random::LANES)?;
-    module.add("MOST_THREADS", crate::pool::MOST_THREADS)?;
+    module.add("MOST_THREADS", crate::MOST_THREADS)?;
     module.add("NOISES", crate::Noise::NAMES)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     sampling::register(module)?;

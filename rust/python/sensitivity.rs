@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 
 use super::convert::checked;
-use super::detach::interruptible;
+use super::detach::{guarded, interruptible};
 use crate::Cpu;
 use crate::mechanisms::Norm;
 use crate::sensitivity::{Law, Pairs, beyond};
@@ -19,11 +19,13 @@ fn pairs_beyond(
     seed: u64,
     threads: usize,
 ) -> PyResult<u64> {
-    let (law, norm) = (Law::named(&law.0, law.1)?, Norm::named(&clip.0)?);
-    let all = Pairs::new(law, (norm, clip.1), dim, seed)?;
-    let how = (Cpu::current()?, checked(threads)?);
-    let draws = usize::try_from(pairs).unwrap_or(usize::MAX).saturating_mul(2 * dim);
-    interruptible(py, draws, |stop| beyond(&all, pairs, how, stop))
+    guarded(|| {
+        let (law, norm) = (Law::named(&law.0, law.1)?, Norm::named(&clip.0)?);
+        let all = Pairs::new(law, (norm, clip.1), dim, seed)?;
+        let how = (Cpu::current()?, checked(threads)?);
+        let draws = usize::try_from(pairs).unwrap_or(usize::MAX).saturating_mul(2 * dim);
+        interruptible(py, draws, |stop| beyond(&all, pairs, how, stop))
+    })
 }
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

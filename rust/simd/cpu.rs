@@ -8,6 +8,7 @@ use crate::error::Error;
 
 /// The instruction sets the kernels are compiled for. Results are the same bits on all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Cpu {
     /// Plain Rust: SSE2 on x86-64, whatever the target guarantees elsewhere.
     Baseline,

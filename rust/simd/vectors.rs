@@ -8,6 +8,9 @@
 /// Lanes of the widest vector.
 pub(crate) const WIDEST: usize = 32;
 
+/// Side of the square that [`Simd::columns`] turns.
+pub(crate) const SIDE: usize = 8;
+
 /// The operations of one instruction set on `WIDTH` 64-bit lanes.
 ///
 /// A value of the type only exists where the CPU has the instruction set: whoever holds one may
@@ -89,13 +92,19 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     fn bits(self, a: Self::F) -> Self::U;
     fn float(self, a: Self::U) -> Self::F;
 
-    /// The word's top 53 bits read as a signed integer. Its magnitude is the distance of k/2^53
-    /// from the nearer end of [0, 1), in units of 2^-53.
+    /// How far k is from the nearer end of [0, 2^53), where k is the word's top 53 bits, but at
+    /// least 1: from 1 to 2^52.
     #[inline(always)]
-    fn signed53(self, word: Self::U) -> Self::F {
+    fn depth53(self, word: Self::U) -> Self::F {
         let low = integer(self, self.and(self.shr::<11>(word), self.splat((1 << 52) - 1)));
-        let below_one = self.subf(low, self.splatf(4_503_599_627_370_496.0));
-        self.selectf(self.top(word), below_one, low)
+        let half = self.splatf(4_503_599_627_370_496.0);
+        let end = self.selectf(self.top(word), half, self.splatf(0.0));
+        self.maxf(self.magnitude(self.subf(low, end)), self.splatf(1.0))
+    }
+    /// The number without its sign.
+    #[inline(always)]
+    fn magnitude(self, a: Self::F) -> Self::F {
+        self.float(self.and(self.bits(a), self.splat(u64::MAX >> 1)))
     }
     /// floor(log2 |a|) of normal numbers.
     #[inline(always)]
@@ -104,6 +113,12 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
         let biased = self.and(self.shr::<52>(self.bits(a)), self.splat(0x7ff));
         let shifted = self.float(self.or(biased, self.splat(TWO_52)));
         self.subf(shifted, self.splatf(f64::from_bits(TWO_52) + 1023.0))
+    }
+
+    /// The columns of a square of numbers.
+    #[inline(always)]
+    fn columns(self, rows: [&[f64; SIDE]; SIDE]) -> [[f64; SIDE]; SIDE] {
+        std::array::from_fn(|i| rows.map(|row| row[i]))
     }
 
     fn andm(self, a: Self::M, b: Self::M) -> Self::M;

@@ -6,7 +6,9 @@ Every wait has a hard limit; a child that does not answer is killed and fails it
 from __future__ import annotations
 
 import multiprocessing
+import os
 import queue
+import signal
 import threading
 import time
 import warnings
@@ -137,6 +139,25 @@ def test_a_fork_while_other_threads_sample():
             worker.join()
     finish(*children)
     assert totals == [expected] * 4
+
+
+def interrupted(answers):
+    """Ctrl-C in a child, while its own pool counts or is being built."""
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    try:
+        partial = dpcore.audit(Laplace(1.0), trials=10**15, rng=1, threads=2).partial
+    except KeyboardInterrupt:
+        partial = True
+    answers.put((partial, use_the_pool().sum()))
+
+
+@pytest.mark.skipif("fork" not in METHODS, reason="no fork on this system")
+def test_a_forked_child_is_interrupted():
+    expected = use_the_pool().sum()
+    answers = multiprocessing.get_context("fork").Queue()
+    children = [start("fork", interrupted, answers) for _ in range(2)]
+    assert [answers.get(timeout=LIMIT) for _ in children] == [(True, expected)] * 2
+    finish(*children)
 
 
 def load(tasks, batches):

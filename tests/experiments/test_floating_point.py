@@ -5,13 +5,14 @@ from __future__ import annotations
 import importlib
 import json
 import math
+import sys
 
 import pytest
 from shared_extras import needs
 
 from dpcore.events import Never
 from dpcore.experiments import floating_point
-from dpcore.experiments.floating_point import Config, Result, Row, run, systems
+from dpcore.experiments.floating_point import Config, Result, Row, run
 from dpcore.experiments.floating_point.systems import EPSILON, GAUSSIAN, SCALE, SYSTEMS
 
 OURS = tuple(system.name for system in SYSTEMS if system.package in ("", "numpy"))
@@ -76,7 +77,7 @@ def test_a_missing_package_has_a_row(monkeypatch):
 
     monkeypatch.setattr(importlib, "import_module", absent)
     monkeypatch.setattr(floating_point.experiment.metadata, "version", version)
-    monkeypatch.delitem(systems.sys.modules, "diffprivlib.mechanisms", raising=False)
+    monkeypatch.delitem(sys.modules, "diffprivlib.mechanisms", raising=False)
     names = (
         "torch Laplace float32",
         "diffprivlib Laplace",

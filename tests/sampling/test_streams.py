@@ -16,7 +16,7 @@ import dpcore
 from dpcore import DPTextNoise, Exponential, Gaussian, Identity, Laplace, RandomBits, Uniform, _core
 from dpcore.attacks import MajorityVote
 from dpcore.mechanisms.native import describe
-from dpcore.streams import COUNT, PILOT, SAMPLE, SELECTION, block_of
+from dpcore.streams import COUNT, PAIRS, PILOT, PROBE, SAMPLE, SELECTION, block_of
 
 ALPHA = 1e-6
 STANDARD = Uniform(-math.sqrt(3.0), math.sqrt(3.0))
@@ -115,6 +115,39 @@ def test_purposes_sides_and_seeds_are_independent():
         for pair in (correlation_pvalue(left, right), correlation_pvalue(left[32:], right[:-32]))
     ]
     assert min(values) > ALPHA / len(values)
+
+
+PURPOSES = (PILOT, SELECTION, COUNT, SAMPLE, PROBE, PAIRS)
+
+
+def test_no_two_purposes_share_a_word():
+    drawn = [draw(2**14, seed=7, purpose=p, side=side) for p in PURPOSES for side in (0, 1)]
+    # A uniform number holds 52 bits of its word.
+    assert np.unique(drawn).size == 12 * 2**14
+    # The control: one purpose twice shares them all.
+    assert np.unique([drawn[0], drawn[-1], drawn[0]]).size == 2 * 2**14
+    # No purpose was left out.
+    with pytest.raises(ValueError, match=r"^purpose must be from 0 to 5, got 6$"):
+        draw(1, purpose=len(PURPOSES))
+
+
+def pairs_apart(purpose, dim, seed, blocks=20, clip=10.0):
+    """The count of `pairs_beyond` from plain draws: 128 pairs a block, 32 side by side."""
+    size = 128 * 2 * dim
+    out = np.empty((blocks * size, 1))
+    draws = (seed, purpose, 0, size)
+    _core.sample(describe(Uniform(-10.0, 10.0), 1), np.zeros(1), out, draws, 0, 1)
+    entries = out.reshape(blocks, 4, dim, 2, 32)
+    clipped = entries * np.minimum(1.0, clip / np.sqrt((entries**2).sum(axis=2, keepdims=True)))
+    apart = np.abs(clipped[:, :, :, 0] - clipped[:, :, :, 1]).sum(axis=2)
+    return int((apart > 2.0 * clip * (1.0 + 1e-12)).sum())
+
+
+@pytest.mark.parametrize("dim", [2, 5])
+def test_random_pairs_are_draws_of_their_own_purpose(dim):
+    found = _core.pairs_beyond(("uniform", 10.0), ("l2", 10.0), dim, 20 * 128, 7, 1)
+    assert found == pairs_apart(PAIRS, dim, 7)
+    assert found not in [pairs_apart(purpose, dim, 7) for purpose in PURPOSES[:-1]]
 
 
 def test_an_audit_counts_streams_that_sampling_does_not_use():

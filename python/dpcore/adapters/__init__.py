@@ -15,10 +15,10 @@ Example:
 from __future__ import annotations
 
 import inspect
-import sys
 from typing import Any
 
 from ..errors import mistyped
+from ..loaded import loaded
 from ._adapter import Adapter
 from .diffprivlib import DiffPrivLib
 from .opendp import OpenDP
@@ -78,12 +78,12 @@ def adapt(obj: Any) -> Any:
     if callable(make) and not isinstance(obj, type):
         return make()
     for place, name, adapter in _KINDS:
-        kind = getattr(sys.modules.get(place), name, None)
+        kind = getattr(loaded(place), name, None)
         if isinstance(kind, type) and isinstance(obj, kind):
             fits = adapter is not TorchModule or _takes_one(obj)
             return adapter(obj) if fits else None  # type: ignore[call-arg]
     for place, name in _FAMILIES:
-        kind = getattr(sys.modules.get(place), name, None)
+        kind = getattr(loaded(place), name, None)
         if isinstance(kind, type) and isinstance(obj, kind):
             family = getattr(obj, "name", None) or type(obj).__name__.removesuffix("_gen")
             requirement = f"a distribution with its parameters, such as scipy.stats.{family}(...)"

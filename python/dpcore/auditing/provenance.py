@@ -22,6 +22,7 @@ import numpy as np
 from .._core import __version__
 from ..adapters import DiffPrivLib, OpenDP, ScipyNoise, TorchModule, TorchNoise
 from ..errors import flag
+from ..loaded import loaded
 from ..mechanisms.repeating import Repeated
 from ..results.audits import Audit
 from ..results.provenance import LEFT_OUT, Provenance
@@ -133,7 +134,7 @@ def _parts(layer: Any) -> list[Any]:
     if isinstance(layer, (types.FunctionType, type)):
         return [layer]
     parts, held = [type(layer)], getattr(layer, "__dict__", {})
-    kind = getattr(getattr(sys.modules.get("torch"), "nn", None), "Module", ())
+    kind = getattr(getattr(loaded("torch"), "nn", None), "Module", ())
     if isinstance(layer, kind):
         parts += map(type, layer.modules())
     elif _package(type(layer)) == "dpcore" and "encoder" in held:
@@ -144,7 +145,7 @@ def _parts(layer: Any) -> list[Any]:
 
 def _installed(one: Any) -> bool:
     """Whether a function or class is of an installed package: of many only a few are the user's."""
-    file = getattr(sys.modules.get(_module(one)), "__file__", None) or ""
+    file = getattr(loaded(_module(one)), "__file__", None) or ""
     return not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts)
 
 
@@ -236,7 +237,7 @@ def _version(package: str) -> str:
     """The version of an imported package; empty where it tells none."""
     if package == "dpcore":
         return __version__
-    version = getattr(sys.modules.get(package), "__version__", None)
+    version = getattr(loaded(package), "__version__", None)
     if isinstance(version, str):
         return version
     from importlib import metadata

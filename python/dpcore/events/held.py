@@ -8,13 +8,14 @@ tensor is only there where somebody has.
 from __future__ import annotations
 
 import math
-import sys
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from ..loaded import loaded
 
 __all__ = [
     "Held", "Rough", "Scores", "at_least", "host", "kept", "numpy_of", "of_format", "scored",
@@ -48,7 +49,7 @@ class Held:
     @staticmethod
     def takes(tensor: Any) -> bool:
         """Whether events can be decided where the tensor is; others are copied."""
-        torch: Any = sys.modules["torch"]
+        torch = loaded("torch")
         return (
             tensor.layout == torch.strided
             and tensor.device.type not in _WITHOUT_FLOAT64
@@ -103,7 +104,7 @@ class Held:
 
     def sum(self) -> Any:
         """The sum of every row, in float64."""
-        return self.flat.sum(1, dtype=sys.modules["torch"].float64)
+        return self.flat.sum(1, dtype=loaded("torch").float64)
 
     def dot(self, weights: Any) -> Any:
         """The sum of every row's entries times weights, a tensor of float64."""
@@ -111,7 +112,7 @@ class Held:
 
     def norm(self) -> Any:
         """At least the Euclidean norm of every row, in float64; NaN if an entry is."""
-        flat, torch = self.flat, sys.modules["torch"]
+        flat, torch = self.flat, loaded("torch")
         double = flat.dtype == torch.float64
         found = flat.norm(dim=1, dtype=torch.float64 if double else torch.float32).double()
         # Squares of numbers below this may vanish.
@@ -120,7 +121,7 @@ class Held:
 
     def at_least(self, edges: Any) -> Any:
         """1.0 where an entry is at or above the edge of its column, else 0.0."""
-        flat, torch = self.flat, sys.modules["torch"]
+        flat, torch = self.flat, loaded("torch")
         # Numbers rather than bools: torch compares and adds them four times as fast.
         kind = torch.float32 if flat.dtype.itemsize < 4 else flat.dtype
         found = flat.new_empty(flat.shape, dtype=kind if flat.shape[1] < 2**24 else torch.float64)
@@ -199,7 +200,7 @@ class Scores:
         if not bool(near.any()):
             return self.values
         which = near if isinstance(near, np.ndarray) else near.numpy(force=True)
-        rows = self.outputs.tensor.new_tensor(which.tolist(), dtype=sys.modules["torch"].bool)
+        rows = self.outputs.tensor.new_tensor(which.tolist(), dtype=loaded("torch").bool)
         exact = np.asarray(self.score(self.outputs[rows].numpy()), np.float64)
         values = self.values + 0.0
         values[near] = exact if isinstance(near, np.ndarray) else values.new_tensor(exact.tolist())
@@ -225,7 +226,7 @@ class Scores:
         if isinstance(values, np.ndarray):
             return np.searchsorted(thresholds, values, side="right")
         edges = kept(thresholds, self.outputs, lambda like, _: wide(like, thresholds))
-        return sys.modules["torch"].searchsorted(edges, values, side="right")
+        return loaded("torch").searchsorted(edges, values, side="right")
 
 
 def _near(numbers: Any) -> Any:
@@ -236,7 +237,7 @@ def _near(numbers: Any) -> Any:
 
 
 def _library(values: Any) -> Any:
-    return np if isinstance(values, np.ndarray) else sys.modules["torch"]
+    return np if isinstance(values, np.ndarray) else loaded("torch")
 
 
 def scored(score: Any, outputs: Held) -> Scores | None:
@@ -296,7 +297,7 @@ _made: OrderedDict[Any, tuple[Any, Any]] = OrderedDict()
 
 def wide(like: Any, values: npt.NDArray[Any]) -> Any:
     """Numbers as a tensor of float64 beside another one."""
-    return like.new_tensor(values.tolist(), dtype=sys.modules["torch"].float64)
+    return like.new_tensor(values.tolist(), dtype=loaded("torch").float64)
 
 
 def at_least(edges: npt.NDArray[np.float64], name: str) -> npt.NDArray[np.floating[Any]]:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from ..errors import invalid, mistyped
 from ..events.held import Held, numpy_of
+from ..loaded import loaded
 from .answers import outputs_of
 
 __all__ = [
@@ -167,7 +168,7 @@ def torch_threads(mechanism: Any) -> Iterator[None]:
     if wanted is None:
         yield
         return
-    torch: Any = sys.modules["torch"]
+    torch = loaded("torch")
     before = torch.get_num_threads()
     torch.set_num_threads(wanted)
     try:
@@ -192,9 +193,7 @@ def runs_on(mechanism: Any) -> str:
     """
     if not makes_tensors(mechanism):
         return ""
-    return (
-        f"{mechanism.device_type}, torch {str(sys.modules['torch'].__version__).partition('+')[0]}"
-    )
+    return f"{mechanism.device_type}, torch {str(loaded('torch').__version__).partition('+')[0]}"
 
 
 def _held_elsewhere(outputs: npt.NDArray[Any]) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import math
-import sys
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from .. import attacks, pairs
 from ..bounds import BOUNDS
 from ..bounds.declaration import declared
+from ..loaded import loaded
 from ..pairs.comparing import same
 from ..published import SYSTEMS, is_native
 from ..results.audits import Audit
@@ -160,7 +160,7 @@ def mechanism_expression(mechanism: Any) -> str | None:
     module, name = (getattr(mechanism, key, None) for key in ("__module__", "__qualname__"))
     if not (isinstance(module, str) and isinstance(name, str)) or module == "__main__":
         return None
-    found: Any = sys.modules.get(module)
+    found = loaded(module)
     for part in name.split("."):
         found = getattr(found, part, None)
     return f"{module}.{name}" if found is mechanism else None

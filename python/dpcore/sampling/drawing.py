@@ -32,7 +32,8 @@ def sample(
     learns its seed removes the noise.
 
     These are the samplers that an audit counts: there is no second implementation. The result
-    depends on the seed alone, not on the number of threads or the CPU.
+    depends on the seed alone, not on the number of threads or the CPU. All noises read the same
+    random words at one seed: samples that must be independent of each other need different seeds.
 
     Args:
         mech: a native mechanism, such as `dpcore.Laplace(1.0)` or a published system.
@@ -62,6 +63,12 @@ def sample(
         >>> outputs.shape, outputs.dtype
         ((1000, 2), dtype('float64'))
         >>> bool((outputs == dpcore.sample(dpcore.Laplace(1.0), [0.0, 5.0], 1000, rng=1)).all())
+        True
+
+        Twice the scale, the same words:
+
+        >>> double = dpcore.sample(dpcore.Laplace(2.0), [0.0], 3, rng=1)
+        >>> bool((double == 2 * dpcore.sample(dpcore.Laplace(1.0), [0.0], 3, rng=1)).all())
         True
     """
     if not is_native(mech):

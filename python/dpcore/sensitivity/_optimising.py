@@ -5,13 +5,13 @@ Both are kept inside the domain by its `clip`.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from ..loaded import loaded
 from ._probing import Inputs, Probe
 from ._rows import Floats
 from ._searching import Space
@@ -141,7 +141,7 @@ def _ascend(probe: Probe, space: Space, module: ModuleCalls, here: Inputs, width
 
 def torch_module(f: Callable[..., Any]) -> bool:
     """True for a torch module; torch is not imported to find out."""
-    torch = sys.modules.get("torch")
+    torch = loaded("torch")
     return torch is not None and isinstance(f, torch.nn.Module)
 
 
@@ -150,7 +150,7 @@ class ModuleCalls:
 
     def __init__(self, module: Any, rows: bool) -> None:
         # Whoever made the module has imported it.
-        torch: Any = sys.modules["torch"]
+        torch = loaded("torch")
         self._torch = torch
         self._module = module
         self._rows = rows

@@ -1,10 +1,15 @@
-"""Random streams: seeds, purposes and blocks; arrays to fill; the global generators."""
+"""Random streams: seeds, purposes and blocks; arrays to fill; the global generators.
+
+A noise has no part in the name of a stream: all noises read the same words at one seed, purpose,
+side and block.
+"""
 
 from .filling import array_for, sized
 from .seeds import (
     BLOCK_ELEMENTS,
     COUNT,
     MOST_DRAWS,
+    PAIRS,
     PILOT,
     PROBE,
     SAMPLE,
@@ -19,6 +24,7 @@ __all__ = [
     "BLOCK_ELEMENTS",
     "COUNT",
     "MOST_DRAWS",
+    "PAIRS",
     "PILOT",
     "PROBE",
     "SAMPLE",

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import AssumptionWarning
+from ..loaded import loaded
 
 _GLOBAL: Any = np.random
 """numpy's global generator: its stubs leave out half of the functions."""
@@ -45,7 +46,7 @@ def seeded_globals(rng: np.random.Generator) -> Iterator[None]:
     # Exchanged, not seeded anew: the user's own bit generator need not be one that can be.
     _GLOBAL.set_bit_generator(_twister(rng))
     try:
-        if "torch" in sys.modules:
+        if loaded("torch") is not None:
             with seeded_torch(rng):
                 yield
         else:
@@ -94,8 +95,8 @@ def reseed_a_forked_child() -> None:
 
 def torch_generators() -> list[Any]:
     """The default generators of torch, of the CPU and of devices in use; none without torch."""
-    torch: Any = sys.modules.get("torch")
-    # A module that is still being imported, or stands in for torch, has none.
+    torch = loaded("torch")
+    # A module that stands in for torch has none.
     found = [torch.default_generator] if hasattr(torch, "default_generator") else []
     if found and torch.cuda.is_initialized():
         found += torch.cuda.default_generators
@@ -123,7 +124,7 @@ def _fill_torch(generator: Any, words: npt.NDArray[np.uint32]) -> None:
         return
     state = seeded.copy()
     _words_in(state)[:] = words
-    generator.set_state(sys.modules["torch"].from_numpy(state))
+    generator.set_state(loaded("torch").from_numpy(state))
 
 
 def _words_in(state: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:
@@ -138,7 +139,7 @@ def _torch_state() -> npt.NDArray[np.uint8] | None:
     They follow from the first by the recursion that every implementation seeds with, so that a
     state of another layout is told at once.
     """
-    torch: Any = sys.modules["torch"]
+    torch = loaded("torch")
     state: npt.NDArray[np.uint8] = torch.Generator().manual_seed(_FIRST).get_state().numpy().copy()
     word, expected = _FIRST, [_FIRST]
     for place in range(1, _WORDS):
@@ -180,7 +181,7 @@ class Generators:
     def everywhere(cls) -> Generators:
         """The global ones, and all others that Python's collector of garbage knows of."""
         found = cls.defaults()._states
-        torch: Any = sys.modules.get("torch")
+        torch = loaded("torch")
         of_torch = getattr(torch, "Generator", ())
         for thing in gc.get_objects():
             # By type: isinstance asks the thing itself for its class, and some would warn.

@@ -18,7 +18,8 @@ SELECTION: Final = 1
 COUNT: Final = 2
 SAMPLE: Final = 3
 PROBE: Final = 4
-"""What draws are for: different purposes never share a random number."""
+PAIRS: Final = 5
+"""What draws are for: different purposes never share a random number. The numbers are Rust's."""
 
 BLOCK_ELEMENTS: Final = 2**17
 """Elements in a block of trials: 20 microseconds of counting, two milliseconds of numpy."""

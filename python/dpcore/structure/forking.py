@@ -6,7 +6,6 @@ import os
 import pickle
 import select
 import signal
-import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -20,6 +19,7 @@ import numpy as np
 from ..adapters import TorchModule, TorchNoise
 from ..errors import confidence_level, integer, invalid, real, whole
 from ..hints import hinted
+from ..loaded import loaded
 from ..mechanisms.callables import call
 from ..mechanisms.repeating import Repeated, stack
 from ..records import Pair
@@ -198,9 +198,9 @@ def _child(work: Callable[[], Any], reading: int, writing: int) -> NoReturn:
     try:
         os.close(reading)
         try:
-            if "torch" in sys.modules:
+            if (torch := loaded("torch")) is not None:
                 # The threads of its pool do not survive a fork: waiting for them would not end.
-                sys.modules["torch"].set_num_threads(1)
+                torch.set_num_threads(1)
             answer = (True, np.asarray(work()))
         except BaseException as error:
             answer = (False, f"{type(error).__name__}: {error}")  # type: ignore[assignment]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import Any, Final, Literal
 
@@ -11,6 +10,7 @@ import numpy as np
 from ..adapters.torch import refuse_mixing
 from ..errors import choice, invalid, mistyped
 from ..hints import hinted
+from ..loaded import loaded
 from .needed import torch
 
 __all__ = ["Encoder", "Pooled", "encoder_of"]
@@ -283,7 +283,7 @@ def _found(encoder: Any) -> Encoder:
         return Pooled(*encoder)
     if isinstance(encoder, type) or encoder is None or isinstance(encoder, str):
         raise mistyped("encoder", _KINDS, encoder)
-    kind = getattr(sys.modules.get("sentence_transformers"), "SentenceTransformer", None)
+    kind = getattr(loaded("sentence_transformers"), "SentenceTransformer", None)
     if kind is not None and isinstance(encoder, kind):
         return Sentences(encoder)
     if isinstance(encoder, torch.nn.Module):

@@ -6,7 +6,6 @@ A library is imported when its row is run. What cannot be imported has a row tha
 from __future__ import annotations
 
 import importlib
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -14,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from ...loaded import loaded
 from ...mechanisms import Gaussian, Laplace
 from ...records import Shown
 
@@ -122,10 +122,10 @@ def _diffprivlib_mechanisms() -> Any:
     except ImportError:
         # Release 0.6.6 stumbles over its models where scikit-learn is 1.6 or later; its
         # mechanisms, which need none of that, are loaded by then.
-        loaded = sys.modules.get("diffprivlib.mechanisms")
-        if loaded is None:
+        found = loaded("diffprivlib.mechanisms")
+        if found is None:
             raise
-        return loaded
+        return found
 
 
 def _opendp() -> Mechanism:

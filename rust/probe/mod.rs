@@ -1,6 +1,15 @@
 //! Windows into the samplers for tests: chosen random words in, values out.
 
-use crate::math::{cos_sin_quarter, ln_grid};
+#[cfg(test)]
+mod accuracy;
+#[cfg(test)]
+mod double_double;
+#[cfg(test)]
+mod ends;
+
+#[cfg(test)]
+use crate::math::cos_sin_quarter;
+use crate::math::ln_grid;
 use crate::mechanisms::{Monotone, Noise, with_monotone};
 use crate::simd::Plain;
 
@@ -22,6 +31,7 @@ pub fn ln(j: &[u64]) -> Vec<f64> {
 }
 
 /// Cosine and sine of pi x/2 as the samplers compute them, for |x| <= 1/2.
+#[cfg(test)]
 #[must_use]
 pub fn cos_sin(x: &[f64]) -> Vec<(f64, f64)> {
     let at = |&x| {

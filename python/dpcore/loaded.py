@@ -1,0 +1,27 @@
+"""Modules that somebody has imported: the one place that looks into `sys.modules`."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+__all__ = ["loaded"]
+
+
+def loaded(name: str) -> Any:
+    """A module that was wholly imported; None for any other.
+
+    While one thread imports a module, `sys.modules` shows it to all others half made. Nobody has an
+    object of it then: it counts as not imported.
+
+    Args:
+        name: the dotted name of the module.
+
+    Example:
+        >>> loaded("numpy").__name__, loaded("a_module_that_is_nowhere")
+        ('numpy', None)
+    """
+    module = sys.modules.get(name)
+    # What the import system itself goes by: it waits for a module that has this flag.
+    spec = getattr(module, "__spec__", None)
+    return None if getattr(spec, "_initializing", False) else module

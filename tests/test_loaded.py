@@ -1,0 +1,89 @@
+"""What is loaded: a module that another thread is importing is not there yet."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import threading
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+import dpcore
+from dpcore import progress
+from dpcore.adapters import adapt
+from dpcore.errors import masked
+from dpcore.loaded import loaded
+from dpcore.sensitivity._optimising import torch_module
+from dpcore.streams.generators import Generators, seeded_globals, torch_generators
+
+
+@pytest.fixture
+def half(monkeypatch):
+    """Plants a module as `sys.modules` shows it while it is being imported: with nothing in it."""
+
+    def plant(name):
+        module = ModuleType(name)
+        module.__spec__ = ModuleSpec(name, None)
+        module.__spec__._initializing = True
+        monkeypatch.setitem(sys.modules, name, module)
+        return module
+
+    return plant
+
+
+def test_masked_arrays_are_looked_for_once_they_are_imported(half):
+    module = half("numpy.ma")
+    assert not masked([1.0])
+    report = dpcore.audit(dpcore.Laplace(1.0), ([0.0], [1.0]), claim=1.0, trials=10**4, threads=2)
+    assert report.counts.n == 10**4
+    # The control: that module is asked as soon as its import has ended, and has no answer.
+    module.__spec__._initializing = False
+    with pytest.raises(AttributeError, match="is_masked"):
+        masked([1.0])
+
+
+def test_half_of_another_package_is_none_of_it(half):
+    half("IPython")
+    assert not progress.in_notebook()
+    half("torch")
+    half("torch.nn.modules.module")
+    assert not torch_module(abs)
+    assert torch_generators() == []
+    assert adapt(abs) is None
+    with seeded_globals(np.random.default_rng(1)), Generators.everywhere():
+        pass
+
+
+def test_a_module_is_loaded_when_its_import_has_ended(tmp_path, monkeypatch):
+    name = "imported_by_another_thread"
+    (tmp_path / f"{name}.py").write_text(
+        "import sys\nsys.begun.set()\nassert sys.goes_on.wait(60)\nanswer = 42\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "begun", threading.Event(), raising=False)
+    monkeypatch.setattr(sys, "goes_on", threading.Event(), raising=False)
+    importing = threading.Thread(target=importlib.import_module, args=(name,))
+    importing.start()
+    try:
+        assert sys.begun.wait(60)
+        assert name in sys.modules
+        assert loaded(name) is None
+    finally:
+        sys.goes_on.set()
+        importing.join()
+    try:
+        assert loaded(name).answer == 42
+    finally:
+        del sys.modules[name]
+
+
+def test_what_stands_in_for_a_module_counts_as_loaded(monkeypatch):
+    stand_in = object()
+    monkeypatch.setitem(sys.modules, "stands_in", stand_in)
+    assert loaded("stands_in") is stand_in
+    # An import that is forbidden so.
+    monkeypatch.setitem(sys.modules, "stands_in", None)
+    assert loaded("stands_in") is None

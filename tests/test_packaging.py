@@ -1,0 +1,129 @@
+"""What is installed, shipped and run by CI: extras, classifiers, source distribution, workflows."""
+
+from __future__ import annotations
+
+import re
+import sys
+import tomllib
+from fnmatch import fnmatch
+from pathlib import Path
+
+import pytest
+
+import dpcore
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+CARGO = tomllib.loads((ROOT / "Cargo.toml").read_text("utf-8"))
+EXTRAS = PROJECT["project"]["optional-dependencies"]
+CLASSIFIERS = PROJECT["project"]["classifiers"]
+MAKEFILE = (ROOT / "Makefile").read_text("utf-8")
+WORKFLOWS = {
+    path.name: path.read_text("utf-8") for path in (ROOT / ".github/workflows").glob("*.yml")
+}
+
+FOLDERS = ("tests", "benches", "docs", "examples", ".cargo", ".github")
+MADE = ("__pycache__", "gallery", "generated")
+
+
+def asked(text):
+    """The extras that a text tells a reader to install."""
+    return {name for found in re.findall(r"dpcore\[([\w,]+)\]", text) for name in found.split(",")}
+
+
+def test_the_extra_of_all_is_every_other_extra():
+    [everything] = EXTRAS["all"]
+    assert asked(everything) == set(EXTRAS) - {"all"}
+    assert everything == f"dpcore[{','.join(sorted(asked(everything)))}]"
+
+
+def test_every_extra_that_a_message_or_a_page_asks_for_exists():
+    folders = (ROOT / "docs", Path(dpcore.__file__).parent)
+    files = [
+        file for folder in folders for file in folder.rglob("*") if file.suffix in (".py", ".md")
+    ]
+    found = set().union(*(asked(file.read_text("utf-8")) for file in files))
+    assert {"torch", "text", "classifier"} <= found <= set(EXTRAS)
+    # The control: what is asked for is read from the text.
+    assert asked("pip install 'dpcore[torch,nothing]'") == {"torch", "nothing"}
+
+
+def test_one_version_stands_everywhere():
+    version = re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text("utf-8"), re.M)
+    assert version[1] == CARGO["package"]["version"] == dpcore._core.__version__
+    assert f"## {version[1]}" in (ROOT / "CHANGELOG.md").read_text("utf-8")
+
+
+def minor(version):
+    return int(version.split(".")[1].rstrip("t"))
+
+
+def test_every_python_of_the_classifiers_is_run_by_ci():
+    named = [name.rsplit(" ", 1)[1] for name in CLASSIFIERS if re.search(r":: 3\.\d+$", name)]
+    tested = set(re.findall(r'python: "([\d.]+)"', WORKFLOWS["test.yml"]))
+    assert set(named) == tested
+    lowest = PROJECT["project"]["requires-python"].removeprefix(">=")
+    assert named == [f"3.{n}" for n in range(minor(lowest), minor(named[-1]) + 1)]
+    assert sys.version_info >= (3, minor(lowest))
+
+
+@pytest.mark.parametrize(
+    ("system", "runner"), [("Linux", "ubuntu"), ("MacOS", "macos"), ("Windows", "windows")]
+)
+def test_every_system_of_the_classifiers_is_run_by_ci(system, runner):
+    assert any(name.startswith("Operating System") and system in name for name in CLASSIFIERS)
+    for name in ("test.yml", "wheels.yml"):
+        assert f"os: {runner}-" in WORKFLOWS[name]
+
+
+def test_the_oldest_rust_is_run_by_ci():
+    assert f"rust-toolchain@{CARGO['package']['rust-version']}.0" in WORKFLOWS["test.yml"]
+
+
+def test_every_workflow_calls_targets_that_exist_and_one_version_of_an_action():
+    everything = "\n".join(WORKFLOWS.values())
+    called = {name for found in re.findall(r"run: make (.+)", everything) for name in found.split()}
+    assert called >= {"test", "search", "docs"}
+    assert all(re.search(rf"^{name}:", MAKEFILE, re.M) for name in called)
+    actions = {}
+    for action, version in re.findall(r"uses: (\S+)@(\S+)", everything):
+        actions.setdefault(action, set()).add(version)
+    rust = actions.pop("dtolnay/rust-toolchain")
+    assert rust == {"stable", f"{CARGO['package']['rust-version']}.0"}
+    assert {action: versions for action, versions in actions.items() if len(versions) > 1} == {}
+
+
+@pytest.mark.parametrize("name", WORKFLOWS)
+def test_no_workflow_may_write_to_the_repository(name):
+    assert "\npermissions: { contents: read }\n" in WORKFLOWS[name]
+
+
+# The source distribution: what is not there cannot build or test itself.
+
+
+def shipped(file):
+    """Whether a pattern of the source distribution, or of the crate in it, takes a file."""
+    patterns = [entry["path"] for entry in PROJECT["tool"]["maturin"]["include"]]
+    patterns += [pattern.removeprefix("/") for pattern in CARGO["package"]["include"]]
+    return any(fnmatch(file, pattern.replace("**/", "*")) for pattern in patterns)
+
+
+def test_all_that_builds_and_tests_the_package_is_in_the_source_distribution():
+    files = [file for folder in FOLDERS for file in (ROOT / folder).rglob("*") if file.is_file()]
+    names = [file.relative_to(ROOT).as_posix() for file in files if not {*MADE} & {*file.parts}]
+    names += ["Makefile", "CHANGELOG.md", "CITATION.cff", "constraints.txt", "rustfmt.toml"]
+    assert len(names) > 250
+    assert [name for name in names if not shipped(name)] == []
+    assert not shipped("tests/reference.bin")
+    assert not shipped("out/report.html")
+
+
+def test_only_the_source_distribution_holds_more_than_the_package():
+    assert {entry["format"] for entry in PROJECT["tool"]["maturin"]["include"]} == {"sdist"}
+
+
+def test_every_fault_that_is_planted_lies_in_a_file_that_exists():
+    config = tomllib.loads((ROOT / ".cargo/mutants.toml").read_text("utf-8"))
+    found = {glob: [*ROOT.glob(glob)] for glob in config["examine_globs"]}
+    rooms = {Path(glob).parts[1].removesuffix(".rs") for glob, files in found.items() if files}
+    assert rooms == {"math", "random", "mechanisms", "run", "neighbours", "sensitivity"}
