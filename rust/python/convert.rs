@@ -5,7 +5,6 @@ use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
 
 use crate::Error;
-use crate::pool::MOST_THREADS;
 
 impl From<Error> for PyErr {
     fn from(error: Error) -> Self {
@@ -21,14 +20,6 @@ pub(super) fn contiguous<'a, T: numpy::Element>(
     array: &'a PyReadonlyArray1<'_, T>,
 ) -> PyResult<&'a [T]> {
     array.as_slice().map_err(|_| PyValueError::new_err(format!("{name} must be contiguous")))
-}
-
-pub(super) fn checked(threads: usize) -> Result<usize, Error> {
-    if (1..=MOST_THREADS).contains(&threads) {
-        Ok(threads)
-    } else {
-        Err(Error::invalid("threads", format!("from 1 to {MOST_THREADS}"), threads))
-    }
 }
 
 /// Refuses an array whose rows are not one after the other: `as_slice` takes columns, too.
