@@ -191,6 +191,23 @@ mod tests {
     }
 
     #[test]
+    fn first_callers_at_once_share_one_table() {
+        for _ in 0..20 {
+            let (last, callers) = (AtomicPtr::new(ptr::null_mut()), Barrier::new(4));
+            let call = || {
+                callers.wait();
+                ptr::from_ref(Pools::here(&last)) as usize
+            };
+            thread::scope(|scope| {
+                let calls: Vec<_> = (0..4).map(|_| scope.spawn(call)).collect();
+                let found: Vec<_> = calls.into_iter().map(|call| call.join().unwrap()).collect();
+                assert!(found.iter().all(|one| *one == found[0]), "{found:?}");
+            });
+        }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "a rayon pool takes minutes there")]
     fn first_callers_at_once_build_one_pool() {
         for _ in 0..20 {
             let (last, callers) = (AtomicPtr::new(ptr::null_mut()), Barrier::new(16));

@@ -348,4 +348,44 @@ mod tests {
         });
         assert!(above);
     }
+
+    /// The hits among pairs of one entry, the other vector 0: `gaps` beside each other.
+    struct Apart<'a> {
+        pairs: &'a Pairs,
+        gaps: &'a [f64],
+    }
+
+    impl Kernel for Apart<'_> {
+        type Result = Vec<bool>;
+        #[inline(always)]
+        fn run<S: Simd>(self, simd: S) -> Vec<bool> {
+            let hits = self.gaps.iter().flat_map(|&gap| {
+                let mut room = vec![gap; S::WIDTH];
+                room.resize(2 * S::WIDTH, 0.0);
+                // Norms below the radius: nothing is scaled, the distance is the gap.
+                let hits = far(simd, self.pairs, [simd.splatf(0.0); 2], &room);
+                (0..S::WIDTH).map(move |lane| hits >> lane & 1 == 1)
+            });
+            hits.collect()
+        }
+    }
+
+    #[test]
+    fn beyond_the_tolerance_a_pair_is_too_far_apart_and_below_it_is_not() {
+        let most_rounding = 2.0 * (LARGEST_DIM + 4) as f64 * f64::EPSILON / 2.0;
+        assert!(most_rounding < TOLERANCE && TOLERANCE < 1.25 * most_rounding);
+        let pairs = pairs(LAWS[0], "l1", 1, 1);
+        let gaps = [0.0, 0.9e-12, 1.1e-12, 1e-9].map(|excess| 20.0 * (1.0 + excess));
+        for cpu in Cpu::present() {
+            let hits = dispatch(cpu, Apart { pairs: &pairs, gaps: &gaps });
+            let each: Vec<_> = hits.chunks(hits.len() / gaps.len()).collect();
+            for (hits, expected) in each.into_iter().zip([false, false, true, true]) {
+                assert!(hits.iter().all(|&hit| hit == expected), "{cpu:?} {expected}");
+            }
+        }
+        // Infinities and NaN cannot be drawn; a sum that is either would count as too far.
+        let hits =
+            dispatch(Cpu::Baseline, Apart { pairs: &pairs, gaps: &[f64::INFINITY, f64::NAN] });
+        assert!(hits.into_iter().all(|hit| hit));
+    }
 }

@@ -2,13 +2,17 @@
 
 mod tools;
 
-use dpcore::run::count_outputs;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use dpcore::run::{self, count_outputs};
 use dpcore::{
     Clip, Counted, Cpu, Error, Gaussian, Job, Mechanism, Noise, Norm, Options, Route, Vote,
 };
-use dpcore::{DpText, DpTextKeep, DpTextResample, Exponential, Laplace, Side, Uniform};
+use dpcore::{DpText, DpTextKeep, DpTextResample, Exponential, Laplace, RandomBits, Side, Uniform};
 use proptest::prelude::*;
-use tools::{count, job, laplace, noises, rows};
+use tools::{bits, count, job, laplace, noises, rows};
 
 /// Scales over six decades, and extremes.
 fn scale() -> impl Strategy<Value = f64> {
@@ -207,6 +211,90 @@ fn slices_of_trials_add_up() {
             }
         }
     }
+}
+
+#[test]
+fn a_stop_is_heard_within_a_block_and_before_its_first_row() {
+    // Either would take centuries: a block of 2^55 rows from its first or from its last row on.
+    let vote = Vote::new(&[0.5; 2], &[1, 1]).unwrap();
+    let block = 1 << 55;
+    for row in noises() {
+        let job = job(Mechanism::new(row), &[0.0, 1.0], block);
+        let routes =
+            [Some(Route::Sampled), row.no_integer_route().is_none().then_some(Route::Integer)];
+        for route in routes.into_iter().flatten() {
+            for trials in [0..block, block - 3..block] {
+                let stop = AtomicBool::new(false);
+                let options = Options::new().threads(1).route(route).stop(&stop);
+                let counted = thread::scope(|scope| {
+                    let counting = scope.spawn(|| run::count(&job, &vote, trials, &options));
+                    thread::sleep(Duration::from_millis(2));
+                    stop.store(true, Ordering::Relaxed);
+                    counting.join().unwrap()
+                });
+                assert_eq!(counted, Err(Error::Interrupted), "{row:?}");
+            }
+        }
+        let stop = AtomicBool::new(false);
+        let options = Options::new().threads(1).stop(&stop);
+        let filled = thread::scope(|scope| {
+            let filling = scope.spawn(|| run::sample(&job, &mut [0.0; 6], block - 3, &options));
+            thread::sleep(Duration::from_millis(2));
+            stop.store(true, Ordering::Relaxed);
+            filling.join().unwrap()
+        });
+        assert_eq!(filled, Err(Error::Interrupted), "{row:?}");
+    }
+}
+
+#[test]
+fn rows_far_into_a_block_are_those_of_the_whole_block() {
+    for row in noises() {
+        for dim in [1, 3, 100] {
+            let job = job(Mechanism::new(row), &vec![0.25; dim], 9000);
+            for cpu in Cpu::present() {
+                let whole = rows(&job, (0, 9000), cpu, 1);
+                for first in [1, 2047, 2048, 2049, 4096, 8999] {
+                    let late = rows(&job, (first, 9000), cpu, 1);
+                    assert!(bits(&late) == bits(&whole[first as usize * dim..]), "{row:?} {first}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn limits_that_are_kept_are_those_of_the_same_vote_alone() {
+    // More coordinates than the least that are kept, and more votes than are kept at once.
+    let x: Vec<f64> = (0..40).map(f64::from).collect();
+    let thresholds: Vec<Vec<f64>> =
+        (0..6).map(|k| x.iter().map(|x| x + 0.1 * f64::from(k)).collect()).collect();
+    let towards: Vec<i8> = (0..40).map(|i| if i % 2 == 0 { 1 } else { -1 }).collect();
+    for round in 0..3 {
+        for (k, threshold) in thresholds.iter().enumerate() {
+            for scale in [1.0, 1.0 + 1e-15] {
+                let job = job(laplace(scale), &x, 100);
+                let vote = Vote::new(threshold, &towards).unwrap();
+                let of = |route| count(&job, &vote, (0, 300), route, (Cpu::Baseline, 2)).unwrap();
+                assert_eq!(of(Route::Integer), of(Route::Sampled), "{round} {k} {scale}");
+            }
+        }
+    }
+}
+
+#[test]
+fn float32_that_could_overflow_is_refused_before_a_draw() {
+    let fill = |mechanism: Mechanism, x: f64| {
+        let job = Job::new(mechanism, &[x]).unwrap();
+        run::sample(&job, &mut [0.0_f32; 4], 0, &Options::new().threads(1))
+    };
+    let error = fill(laplace(1e37), 0.0).unwrap_err().to_string();
+    assert_eq!(error, "out must be of float64 where outputs can reach 3.605e38, got \"float32\"");
+    assert!(fill(laplace(1.0), -3.5e38).is_err());
+    assert!(fill(laplace(1.0).scaled(1e38).unwrap(), 0.0).is_err());
+    assert_eq!(fill(laplace(9e36), 0.0), Ok(()));
+    let reach = |x: f64| fill(Mechanism::new(RandomBits), x);
+    assert_eq!(reach(1e300), Ok(()), "the input is not used");
 }
 
 #[test]

@@ -207,6 +207,25 @@ fn forgotten(files: &Files) -> Vec<String> {
     missing
 }
 
+/// Functions for Python whose body is not one call of `guarded`: a panic in them is no `Exception`.
+fn unguarded(files: &Files) -> Vec<String> {
+    let mut found = Vec::new();
+    for (name, text) in files {
+        for function in text.split("#[pyfunction]").skip(1) {
+            let (head, rest) = function.split_once(" {\n").unwrap();
+            let mut body = rest.split("\n}\n").next().unwrap().lines();
+            // The lines of one statement are indented deeper than it, but for its last bracket.
+            let whole = body.next().is_some_and(|line| line.starts_with("    guarded(||"))
+                && body.all(|line| line.starts_with("     ") || line == "    })");
+            if !whole {
+                let function = head.split("fn ").nth(1).unwrap();
+                found.push(format!("{name}::{}", function.split(['(', '<']).next().unwrap()));
+            }
+        }
+    }
+    found
+}
+
 /// Files of a planted crate.
 fn planted(files: &[(&str, &str)]) -> Graph {
     graph(&files.iter().map(|&(name, text)| (name.to_owned(), code(text))).collect())
@@ -237,6 +256,14 @@ fn modules_import_from_lower_floors_only() {
 #[test]
 fn every_noise_is_in_the_table() {
     assert_eq!(forgotten(&crate_files()), Vec::<String>::new());
+}
+
+#[test]
+fn no_panic_crosses_into_python() {
+    let files = crate_files();
+    let functions: usize = files.values().map(|text| text.matches("#[pyfunction]").count()).sum();
+    assert!(functions > 20, "{functions}");
+    assert_eq!(unguarded(&files), Vec::<String>::new());
 }
 
 #[test]
@@ -277,4 +304,14 @@ fn a_noise_that_is_not_in_the_table_is_found_and_named() {
     let dptext = files.get_mut("mechanisms::dptext").unwrap();
     dptext.push_str("impl Draw for Fourth {}");
     assert_eq!(forgotten(&files), ["cauchy::Cauchy", "dptext::Fourth"]);
+}
+
+#[test]
+fn a_function_for_python_that_may_panic_is_found_and_named() {
+    let mut files = crate_files();
+    let score = files.get_mut("python::score").unwrap();
+    score.push_str("#[pyfunction]\nfn one<'py>(\n    x: u8,\n) -> u8 {\n    x + 1\n}\n");
+    score.push_str("#[pyfunction]\nfn two(x: u8) -> PyResult<u8> {\n    guarded(|| Ok(x))?;\n");
+    score.push_str("    Ok(x + 1)\n}\n");
+    assert_eq!(unguarded(&files), ["python::score::one", "python::score::two"]);
 }

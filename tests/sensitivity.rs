@@ -54,6 +54,8 @@ fn bad_arguments_are_named_and_a_stop_is_an_error() {
         (f64::NAN, 1, "radius must be"),
         (1.0, 0, "dim must be from 1 to 4096"),
         (1.0, 4097, "dim must be from 1 to 4096"),
+        (f64::INFINITY, 1, "radius must be"),
+        (1.0, usize::MAX, "dim must be from 1 to 4096"),
     ] {
         let error = Pairs::new(law, (Norm::L2, radius), dim, 1).unwrap_err().to_string();
         assert!(error.starts_with(text), "{error}");

@@ -348,7 +348,7 @@ def numeric(name: str, requirement: str, value: Any) -> npt.NDArray[Any]:
 
 
 def vector(name: str, value: Any, dim: int | None = None) -> npt.NDArray[np.float64]:
-    """Check a vector of finite numbers and return it as contiguous float64.
+    """Check a vector of finite numbers and return it as contiguous and aligned float64.
 
     Args:
         name: what the message calls the value.
@@ -370,7 +370,7 @@ def vector(name: str, value: Any, dim: int | None = None) -> npt.NDArray[np.floa
     requirement = "a non-empty vector of finite numbers"
     array = numeric(name, requirement, value)
     with np.errstate(over="ignore"):
-        array = array.astype(np.float64, order="C", copy=False)
+        array = np.require(array, np.float64, "CA")
     if array.ndim != 1 or array.size == 0 or not np.isfinite(array).all():
         raise invalid(name, requirement, value)
     if dim is not None and array.size != dim:

@@ -1,6 +1,6 @@
 //! Fair bits: the mechanism that tells nothing.
 
-use super::draw::{Draw, Monotone};
+use super::draw::{Draw, GRID, Monotone};
 use crate::error::Error;
 use crate::simd::Simd;
 
@@ -19,9 +19,17 @@ impl Draw for RandomBits {
     fn values<S: Simd>(&self, simd: S, words: [S::U; 2]) -> [S::F; 2] {
         [self.value(simd, words[0]); 2]
     }
+
+    fn reach(&self) -> f64 {
+        1.0
+    }
 }
 
 impl Monotone for RandomBits {
+    fn key_near(&self, _: f64) -> f64 {
+        GRID
+    }
+
     #[inline(always)]
     fn value<S: Simd>(&self, simd: S, word: S::U) -> S::F {
         simd.selectf(simd.top(word), simd.splatf(1.0), simd.splatf(0.0))

@@ -4,7 +4,7 @@
 //! eq. 8-9): for u > 1/2 the logarithm's argument is negative. u = k/2^53. As printed u = 1/2
 //! gives +infinity (numpy's `log(0)`); here k = 2^52 takes the value of k = 2^52 - 1.
 
-use super::draw::{Draw, Monotone, positive};
+use super::draw::{DEEPEST, Draw, GRID, Monotone, positive};
 use crate::error::Error;
 use crate::math::ln_grid;
 use crate::random::Lanes;
@@ -19,6 +19,11 @@ fn lower_half<S: Simd>(simd: S, scale: f64, word: S::U) -> S::F {
     let k = integer(simd, simd.shr::<11>(word));
     let j = simd.maxf(simd.subf(simd.splatf(4_503_599_627_370_496.0), k), simd.splatf(1.0));
     simd.mulf(simd.splatf(-scale), ln_grid(simd, j))
+}
+
+/// The key near which `lower_half` passes a value.
+fn key_near(scale: f64, value: f64) -> f64 {
+    -GRID * (-value / scale).exp_m1()
 }
 
 /// The sampler of one mode of the class.
@@ -80,10 +85,18 @@ impl Draw for DpText {
         let (word, _) = self.ordered(simd, words[0]);
         [self.value(simd, word); 2]
     }
+
+    fn reach(&self) -> f64 {
+        DEEPEST * self.scale
+    }
 }
 
 impl Monotone for DpText {
     const LAST: u64 = 1 << 52;
+
+    fn key_near(&self, value: f64) -> f64 {
+        key_near(self.scale, value)
+    }
 
     /// A word whose value would be NaN becomes word 0, whose value is the same 0: so the whole
     /// sampler is a monotone function of the word that is left.
@@ -128,10 +141,18 @@ impl Draw for DpTextResample {
     fn values<S: Simd>(&self, simd: S, words: [S::U; 2]) -> [S::F; 2] {
         [self.value(simd, words[0]); 2]
     }
+
+    fn reach(&self) -> f64 {
+        DEEPEST * self.scale
+    }
 }
 
 impl Monotone for DpTextResample {
     const LAST: u64 = 1 << 52;
+
+    fn key_near(&self, value: f64) -> f64 {
+        key_near(self.scale, value)
+    }
 
     #[inline(always)]
     fn value<S: Simd>(&self, simd: S, word: S::U) -> S::F {
@@ -152,10 +173,18 @@ impl Draw for DpTextKeep {
         let value = self.value(simd, simd.select(number, word, simd.splat(0)));
         [simd.selectf(number, value, simd.splatf(f64::NAN)); 2]
     }
+
+    fn reach(&self) -> f64 {
+        DEEPEST * self.scale
+    }
 }
 
 impl Monotone for DpTextKeep {
     const LAST: u64 = 1 << 52;
+
+    fn key_near(&self, value: f64) -> f64 {
+        key_near(self.scale, value)
+    }
 
     #[inline(always)]
     fn ordered<S: Simd>(&self, simd: S, word: S::U) -> (S::U, S::M) {

@@ -7,6 +7,12 @@ use crate::simd::Simd;
 /// Largest magnitude of a parameter: 36.04 times it, and sums of two, are still finite.
 pub const LARGEST: f64 = 1e300;
 
+/// 2^52, the resolution of the logarithm's arguments.
+pub(crate) const GRID: f64 = 4_503_599_627_370_496.0;
+
+/// -ln of the smallest argument of the logarithm, 52 ln 2 = 36.04, rounded up.
+pub(crate) const DEEPEST: f64 = 36.05;
+
 /// A noise distribution as a function of random words.
 pub(crate) trait Draw: Copy + Sync {
     /// Words that give as many values: 1 or 2.
@@ -31,6 +37,9 @@ pub(crate) trait Draw: Copy + Sync {
     /// The values of `STEPS` successive words of each lane (where it is 1, the second of both is
     /// ignored).
     fn values<S: Simd>(&self, simd: S, words: [S::U; 2]) -> [S::F; 2];
+
+    /// The largest magnitude of a value.
+    fn reach(&self) -> f64;
 }
 
 /// A noise that is a nondecreasing function of one integer, the *key* of a word.
@@ -46,6 +55,10 @@ pub(crate) trait Monotone: Draw {
     fn ordered<S: Simd>(&self, simd: S, word: S::U) -> (S::U, S::M) {
         (word, simd.top(simd.splat(u64::MAX)))
     }
+
+    /// The key from which on the noise is about `value` or more: where a search begins. One that
+    /// is far away costs time and changes nothing.
+    fn key_near(&self, value: f64) -> f64;
 
     /// The value of a word that is a number's.
     fn value<S: Simd>(&self, simd: S, word: S::U) -> S::F;

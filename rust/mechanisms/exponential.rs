@@ -1,6 +1,6 @@
 //! Exponential noise by inversion.
 
-use super::draw::{Draw, Monotone, positive};
+use super::draw::{DEEPEST, Draw, GRID, Monotone, positive};
 use crate::error::Error;
 use crate::math::ln_grid;
 use crate::simd::{Simd, integer};
@@ -35,11 +35,19 @@ impl Draw for Exponential {
     fn values<S: Simd>(&self, simd: S, words: [S::U; 2]) -> [S::F; 2] {
         [self.value(simd, words[0]); 2]
     }
+
+    fn reach(&self) -> f64 {
+        DEEPEST * self.scale
+    }
 }
 
 impl Monotone for Exponential {
     const SHIFT: u32 = 12;
     const LAST: u64 = (1 << 52) - 1;
+
+    fn key_near(&self, value: f64) -> f64 {
+        -GRID * (-value / self.scale).exp_m1()
+    }
 
     #[inline(always)]
     fn value<S: Simd>(&self, simd: S, word: S::U) -> S::F {

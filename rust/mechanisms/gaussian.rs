@@ -61,4 +61,8 @@ impl Draw for Gaussian {
             simd.mulf(radius, simd.float(simd.xor(simd.bits(turned[1]), sign_second))),
         ]
     }
+
+    fn reach(&self) -> f64 {
+        8.5 * self.sigma
+    }
 }

@@ -23,9 +23,17 @@ impl Draw for Identity {
     fn values<S: Simd>(&self, simd: S, words: [S::U; 2]) -> [S::F; 2] {
         [self.value(simd, words[0]); 2]
     }
+
+    fn reach(&self) -> f64 {
+        0.0
+    }
 }
 
 impl Monotone for Identity {
+    fn key_near(&self, _: f64) -> f64 {
+        0.0
+    }
+
     #[inline(always)]
     fn value<S: Simd>(&self, simd: S, _: S::U) -> S::F {
         // -0.0 is the one number that changes nothing when it is added, not even -0.0 itself.

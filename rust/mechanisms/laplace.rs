@@ -1,6 +1,6 @@
 //! Laplace noise by inversion of the distribution function.
 
-use super::draw::{Draw, Monotone, positive};
+use super::draw::{DEEPEST, Draw, GRID, Monotone, positive};
 use crate::error::Error;
 use crate::math::ln_grid;
 use crate::simd::Simd;
@@ -43,9 +43,18 @@ impl Draw for Laplace {
     fn values<S: Simd>(&self, simd: S, words: [S::U; 2]) -> [S::F; 2] {
         [self.value(simd, words[0]); 2]
     }
+
+    fn reach(&self) -> f64 {
+        DEEPEST * self.scale
+    }
 }
 
 impl Monotone for Laplace {
+    fn key_near(&self, value: f64) -> f64 {
+        let depth = GRID * (-(value / self.scale).abs()).exp();
+        if value < 0.0 { depth } else { 2.0 * GRID - depth }
+    }
+
     #[inline(always)]
     fn value<S: Simd>(&self, simd: S, word: S::U) -> S::F {
         // k = 0 as k = 1.

@@ -125,6 +125,11 @@ impl Noise {
         with_noise!(self, noise => of(&noise))
     }
 
+    /// The largest magnitude of a value.
+    pub(crate) fn reach(self) -> f64 {
+        with_noise!(self, noise => noise.reach())
+    }
+
     /// Whether the output ignores the input.
     pub(crate) fn blind(self) -> bool {
         fn of<N: Draw>(_: &N) -> bool {

@@ -1,6 +1,6 @@
 //! Uniform noise.
 
-use super::draw::{Draw, LARGEST, Monotone};
+use super::draw::{Draw, GRID, LARGEST, Monotone};
 use crate::error::Error;
 use crate::simd::Simd;
 
@@ -42,11 +42,20 @@ impl Draw for Uniform {
     fn values<S: Simd>(&self, simd: S, words: [S::U; 2]) -> [S::F; 2] {
         [self.value(simd, words[0]); 2]
     }
+
+    fn reach(&self) -> f64 {
+        // The sum may be rounded up to `high`.
+        self.low.abs().max((self.low + self.width).abs().next_up())
+    }
 }
 
 impl Monotone for Uniform {
     const SHIFT: u32 = 12;
     const LAST: u64 = (1 << 52) - 1;
+
+    fn key_near(&self, value: f64) -> f64 {
+        (value - self.low) / self.width * GRID
+    }
 
     #[inline(always)]
     fn value<S: Simd>(&self, simd: S, word: S::U) -> S::F {

@@ -176,7 +176,10 @@ mod tests {
         let all: Vec<i64> = (0..sets.len() as i64).collect();
         let search = Search::new(sets, &all, &all).unwrap();
         let clouds = Clouds::new((&search, 1), cpu, &AtomicBool::new(false)).unwrap();
-        clouds.each.iter().fold(0.0, |worst, cloud| worst.max(check_one(&search, &clouds, cloud, cpu)))
+        clouds
+            .each
+            .iter()
+            .fold(0.0, |worst, cloud| worst.max(check_one(&search, &clouds, cloud, cpu)))
     }
 
     /// Checks all fitting rows against those of a cloud.

@@ -11,18 +11,22 @@ use pyo3::prelude::*;
 
 use crate::Error;
 
-/// Runs short work without the interpreter; a panic is an error.
+/// A binding's whole body: a panic in it is a `RuntimeError`; pyo3's `PanicException` is one that no
+/// `except Exception` catches.
+pub(super) fn guarded<T>(body: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| {
+        let told = panic.downcast_ref::<String>().map(String::as_str);
+        let told = told.or_else(|| panic.downcast_ref().copied()).unwrap_or("a panic");
+        Err(PyRuntimeError::new_err(format!("dpcore failed: a bug, please report it ({told})")))
+    })
+}
+
+/// Runs short work without the interpreter.
 pub(super) fn detached<T: Send>(
     py: Python<'_>,
     work: impl FnOnce() -> Result<T, Error> + Send,
 ) -> PyResult<T> {
-    py.detach(|| guarded(work))
-}
-
-fn guarded<T>(work: impl FnOnce() -> Result<T, Error>) -> PyResult<T> {
-    catch_unwind(AssertUnwindSafe(work))
-        .map_err(|_| PyRuntimeError::new_err("dpcore failed: a bug, please report it"))
-        .and_then(|result| result.map_err(PyErr::from))
+    Ok(py.detach(work)?)
 }
 
 /// Work of fewer draws than this (some milliseconds) is not worth a thread that can be told to stop.
@@ -35,7 +39,8 @@ pub(super) fn interruptible<T: Send>(
     work: impl FnOnce(&AtomicBool) -> Result<T, Error> + Send,
 ) -> PyResult<T> {
     let stop = AtomicBool::new(false);
-    let run = || guarded(|| work(&stop));
+    // A thread that panicked would leave this one waiting.
+    let run = || guarded(|| Ok(work(&stop)?));
     if draws < SHORT {
         return py.detach(run);
     }

@@ -7,7 +7,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 use super::convert::{by_rows, contiguous};
-use super::detach::{detached, interruptible};
+use super::detach::{detached, guarded, interruptible};
 use crate::Options;
 use crate::divergence::cells;
 use crate::divergence::gamma;
@@ -28,12 +28,15 @@ fn log_gamma_ratio<'py>(
     x: PyReadonlyArray1<'py, f64>,
     b: f64,
 ) -> PyResult<Vector<'py>> {
-    Ok(vector(py, gamma::log_gamma_ratios(contiguous("x", &x)?, b)?))
+    guarded(|| {
+        let x = contiguous("x", &x)?;
+        Ok(vector(py, detached(py, || gamma::log_gamma_ratios(x, b))?))
+    })
 }
 
 #[pyfunction]
 fn digamma(x: f64) -> PyResult<f64> {
-    Ok(gamma::checked_digamma(x)?)
+    guarded(|| Ok(gamma::checked_digamma(x)?))
 }
 
 #[pyfunction]
@@ -48,11 +51,13 @@ fn ball_values<'py>(
     size_other: u64,
     alphas: PyReadonlyArray1<'py, f64>,
 ) -> PyResult<(Vector<'py>, Vector<'py>)> {
-    let counts = (contiguous("n", &n)?, contiguous("j", &j)?);
-    let (atom, weight) = (contiguous("atom", &atom)?, contiguous("weight", &weight)?);
-    let (sizes, alphas) = ((size_own, size_other), contiguous("alphas", &alphas)?);
-    let values = detached(py, || cells::ball_values(counts, atom, weight, sizes, alphas))?;
-    Ok((vector(py, values.value), vector(py, values.effective)))
+    guarded(|| {
+        let counts = (contiguous("n", &n)?, contiguous("j", &j)?);
+        let (atom, weight) = (contiguous("atom", &atom)?, contiguous("weight", &weight)?);
+        let (sizes, alphas) = ((size_own, size_other), contiguous("alphas", &alphas)?);
+        let values = detached(py, || cells::ball_values(counts, atom, weight, sizes, alphas))?;
+        Ok((vector(py, values.value), vector(py, values.effective)))
+    })
 }
 
 /// (starts, ids, squared): neighbours in the other set.
@@ -146,28 +151,30 @@ fn ball_counts<'py>(
     first: PyReadonlyArray1<'py, i64>,
     threads: usize,
 ) -> PyResult<CountsResult<'py>> {
-    let lists = lists(&queries, &other, &own, &own_points, &other_points)?;
-    let copies = (contiguous("w_own", &w_own)?, contiguous("w_other", &w_other)?);
-    let (first, options) = (contiguous("first", &first)?, Options::new().threads(threads));
-    let both = Both::read(rows0, rows1)?;
-    let work = lists.ids.len() + lists.own_ids.len();
-    let counts = match &both {
-        Both::Single(both) => {
-            let rows = rows(both, first)?;
-            let count =
-                |stop: &_| walk::ball_counts(&lists, copies, depth, &rows, &options.stop(stop));
-            interruptible(py, work, count)
-        }
-        Both::Double(both) => {
-            let rows = rows(both, first)?;
-            let count =
-                |stop: &_| walk::ball_counts(&lists, copies, depth, &rows, &options.stop(stop));
-            interruptible(py, work, count)
-        }
-    }?;
-    let (n, j) = (PyArray1::from_vec(py, counts.n), PyArray1::from_vec(py, counts.j));
-    let whole = PyArray1::from_vec(py, counts.whole);
-    Ok((n, j, whole, counts.again.run_outs, counts.again.rescans))
+    guarded(|| {
+        let lists = lists(&queries, &other, &own, &own_points, &other_points)?;
+        let copies = (contiguous("w_own", &w_own)?, contiguous("w_other", &w_other)?);
+        let (first, options) = (contiguous("first", &first)?, Options::new().threads(threads));
+        let both = Both::read(rows0, rows1)?;
+        let work = lists.ids.len() + lists.own_ids.len();
+        let counts = match &both {
+            Both::Single(both) => {
+                let rows = rows(both, first)?;
+                let count =
+                    |stop: &_| walk::ball_counts(&lists, copies, depth, &rows, &options.stop(stop));
+                interruptible(py, work, count)
+            }
+            Both::Double(both) => {
+                let rows = rows(both, first)?;
+                let count =
+                    |stop: &_| walk::ball_counts(&lists, copies, depth, &rows, &options.stop(stop));
+                interruptible(py, work, count)
+            }
+        }?;
+        let (n, j) = (PyArray1::from_vec(py, counts.n), PyArray1::from_vec(py, counts.j));
+        let whole = PyArray1::from_vec(py, counts.whole);
+        Ok((n, j, whole, counts.again.run_outs, counts.again.rescans))
+    })
 }
 
 #[pyfunction]
@@ -189,34 +196,36 @@ fn ball_replicates<'py>(
     first: PyReadonlyArray1<'py, i64>,
     threads: usize,
 ) -> PyResult<(Bound<'py, PyArray2<f64>>, u64, u64)> {
-    let lists = lists(&queries, &other, &own, &own_points, &other_points)?;
-    let (first, options) = (contiguous("first", &first)?, Options::new().threads(threads));
-    let (atoms, alphas) = (contiguous("atoms", &atoms)?, contiguous("alphas", &alphas)?);
-    for (name, weights) in [("w_own", &w_own), ("w_other", &w_other)] {
-        check_columns(name, weights.shape()[1], first.len())?;
-    }
-    let copies = (by_rows("w_own", &w_own)?, by_rows("w_other", &w_other)?);
-    let both = Both::read(rows0, rows1)?;
-    let how = (depth, alphas);
-    let work = (lists.ids.len() + lists.own_ids.len()).saturating_mul(w_own.shape()[0]);
-    let found = match &both {
-        Both::Single(both) => {
-            let rows = rows(both, first)?;
-            interruptible(py, work, |stop| {
-                walk::ball_replicates(&lists, atoms, copies, how, &rows, &options.stop(stop))
-            })
+    guarded(|| {
+        let lists = lists(&queries, &other, &own, &own_points, &other_points)?;
+        let (first, options) = (contiguous("first", &first)?, Options::new().threads(threads));
+        let (atoms, alphas) = (contiguous("atoms", &atoms)?, contiguous("alphas", &alphas)?);
+        for (name, weights) in [("w_own", &w_own), ("w_other", &w_other)] {
+            check_columns(name, weights.shape()[1], first.len())?;
         }
-        Both::Double(both) => {
-            let rows = rows(both, first)?;
-            interruptible(py, work, |stop| {
-                walk::ball_replicates(&lists, atoms, copies, how, &rows, &options.stop(stop))
-            })
-        }
-    }?;
-    let shape = [found.values.len(), alphas.len()];
-    let flat = found.values.into_iter().flat_map(|values| values.value).collect();
-    let values = PyArray1::from_vec(py, flat).reshape(shape)?;
-    Ok((values, found.again.run_outs, found.again.rescans))
+        let copies = (by_rows("w_own", &w_own)?, by_rows("w_other", &w_other)?);
+        let both = Both::read(rows0, rows1)?;
+        let how = (depth, alphas);
+        let work = (lists.ids.len() + lists.own_ids.len()).saturating_mul(w_own.shape()[0]);
+        let found = match &both {
+            Both::Single(both) => {
+                let rows = rows(both, first)?;
+                interruptible(py, work, |stop| {
+                    walk::ball_replicates(&lists, atoms, copies, how, &rows, &options.stop(stop))
+                })
+            }
+            Both::Double(both) => {
+                let rows = rows(both, first)?;
+                interruptible(py, work, |stop| {
+                    walk::ball_replicates(&lists, atoms, copies, how, &rows, &options.stop(stop))
+                })
+            }
+        }?;
+        let shape = [found.values.len(), alphas.len()];
+        let flat = found.values.into_iter().flat_map(|values| values.value).collect();
+        let values = PyArray1::from_vec(py, flat).reshape(shape)?;
+        Ok((values, found.again.run_outs, found.again.rescans))
+    })
 }
 
 type LineResult<'py> = (Vector<'py>, Vector<'py>, [u64; 2], [f64; 2], [f64; 2], f64, Vector<'py>);
@@ -237,41 +246,43 @@ fn line_ball<'py>(
     weights1: Option<PyReadonlyArray2<'py, u32>>,
     threads: usize,
 ) -> PyResult<LineResult<'py>> {
-    let sets = [contiguous("values0", &values0)?, contiguous("values1", &values1)?];
-    let alphas = contiguous("alphas", &alphas)?;
-    let resampling = match (&labels0, &labels1, &weights0, &weights1) {
-        (None, None, None, None) => Resampling::None,
-        (Some(first), Some(second), None, None) => Resampling::Groups(
-            [contiguous("labels0", first)?, contiguous("labels1", second)?],
-            [units0, units1],
-        ),
-        (None, None, Some(first), Some(second)) => {
-            for (name, weights, set) in [("weights0", first, 0), ("weights1", second, 1)] {
-                check_columns(name, weights.shape()[1], sets[set].len())?;
+    guarded(|| {
+        let sets = [contiguous("values0", &values0)?, contiguous("values1", &values1)?];
+        let alphas = contiguous("alphas", &alphas)?;
+        let resampling = match (&labels0, &labels1, &weights0, &weights1) {
+            (None, None, None, None) => Resampling::None,
+            (Some(first), Some(second), None, None) => Resampling::Groups(
+                [contiguous("labels0", first)?, contiguous("labels1", second)?],
+                [units0, units1],
+            ),
+            (None, None, Some(first), Some(second)) => {
+                for (name, weights, set) in [("weights0", first, 0), ("weights1", second, 1)] {
+                    check_columns(name, weights.shape()[1], sets[set].len())?;
+                }
+                Resampling::Weights([by_rows("weights0", first)?, by_rows("weights1", second)?])
             }
-            Resampling::Weights([by_rows("weights0", first)?, by_rows("weights1", second)?])
-        }
-        _ => {
-            let message = "labels and weights must be given for both sets, one kind of them";
-            return Err(PyValueError::new_err(message));
-        }
-    };
-    let options = Options::new().threads(threads);
-    // Sorting takes some ten operations a row.
-    let work = (sets[0].len() + sets[1].len()).saturating_mul(32);
-    let line = interruptible(py, work, |stop| {
-        line::line_ball(sets, alphas, k, resampling, &options.stop(stop))
-    })?;
-    let [first, second] = line.values;
-    Ok((
-        vector(py, [first.value, second.value].concat()),
-        vector(py, [first.effective, second.effective].concat()),
-        line.depth,
-        line.unseen_share,
-        line.atom_share,
-        line.rows_per_atom,
-        vector(py, line.replicates),
-    ))
+            _ => {
+                let message = "labels and weights must be given for both sets, one kind of them";
+                return Err(PyValueError::new_err(message));
+            }
+        };
+        let options = Options::new().threads(threads);
+        // Sorting takes some ten operations a row.
+        let work = (sets[0].len() + sets[1].len()).saturating_mul(32);
+        let line = interruptible(py, work, |stop| {
+            line::line_ball(sets, alphas, k, resampling, &options.stop(stop))
+        })?;
+        let [first, second] = line.values;
+        Ok((
+            vector(py, [first.value, second.value].concat()),
+            vector(py, [first.effective, second.effective].concat()),
+            line.depth,
+            line.unseen_share,
+            line.atom_share,
+            line.rows_per_atom,
+            vector(py, line.replicates),
+        ))
+    })
 }
 
 fn check_columns(name: &str, columns: usize, expected: usize) -> PyResult<()> {

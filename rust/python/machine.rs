@@ -2,21 +2,22 @@
 
 use pyo3::prelude::*;
 
+use super::detach::guarded;
 use crate::{Cpu, default_threads};
 
 #[pyfunction]
 fn cpu() -> PyResult<&'static str> {
-    Ok(Cpu::current()?.name())
+    guarded(|| Ok(Cpu::current()?.name()))
 }
 
 #[pyfunction]
-fn cpus() -> Vec<&'static str> {
-    Cpu::present().into_iter().map(Cpu::name).collect()
+fn cpus() -> PyResult<Vec<&'static str>> {
+    guarded(|| Ok(Cpu::present().into_iter().map(Cpu::name).collect()))
 }
 
 #[pyfunction]
-fn cores() -> usize {
-    default_threads()
+fn cores() -> PyResult<usize> {
+    guarded(|| Ok(default_threads()))
 }
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

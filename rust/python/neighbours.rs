@@ -7,7 +7,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use super::convert::{by_rows, contiguous};
-use super::detach::interruptible;
+use super::detach::{guarded, interruptible};
 use crate::neighbours::distance::Coordinate;
 use crate::neighbours::{Inside, Nearest, Pooled, Search, Sets, Shells};
 use crate::neighbours::{inside as find_inside, nearest as find_nearest, pool_rows as find_rows};
@@ -74,16 +74,18 @@ fn pool_rows<'py>(
     rows0: &Bound<'py, PyAny>,
     rows1: &Bound<'py, PyAny>,
 ) -> PyResult<(Numbers<'py, u32>, Numbers<'py, u32>, Numbers<'py, i64>)> {
-    let rows = Rows::new(rows0, rows1)?;
-    let (Pooled { ids, first }, split) = on_either!(rows, sets => {
-        let work = sets.len().saturating_mul(sets.dim());
-        (interruptible(py, work, |stop| find_rows(sets, &Options::new().stop(stop)))?, sets.split())
-    });
-    Ok((
-        PyArray1::from_slice(py, &ids[..split]),
-        PyArray1::from_slice(py, &ids[split..]),
-        PyArray1::from_vec(py, first),
-    ))
+    guarded(|| {
+        let rows = Rows::new(rows0, rows1)?;
+        let (Pooled { ids, first }, split) = on_either!(rows, sets => {
+            let work = sets.len().saturating_mul(sets.dim());
+            (interruptible(py, work, |stop| find_rows(sets, &Options::new().stop(stop)))?, sets.split())
+        });
+        Ok((
+            PyArray1::from_slice(py, &ids[..split]),
+            PyArray1::from_slice(py, &ids[split..]),
+            PyArray1::from_vec(py, first),
+        ))
+    })
 }
 
 #[pyfunction]
@@ -97,16 +99,18 @@ fn nearest<'py>(
     depth: usize,
     threads: usize,
 ) -> PyResult<(Numbers<'py, i64>, Numbers<'py, u32>, Numbers<'py, f64>, u64)> {
-    let rows = Rows::new(rows0, rows1)?;
-    let (queries, points) = (contiguous("queries", &queries)?, contiguous("points", &points)?);
-    let options = Options::new().threads(threads);
-    let Nearest { starts, places, squared, rescans } = on_either!(rows, sets => {
-        let search = Search::new(sets, queries, points)?;
-        let find = |stop: &AtomicBool| find_nearest(search, depth, &options.stop(stop));
-        interruptible(py, work(queries.len(), points.len(), sets.dim()), find)?
-    });
-    let (starts, places) = (PyArray1::from_vec(py, starts), PyArray1::from_vec(py, places));
-    Ok((starts, places, PyArray1::from_vec(py, squared), rescans))
+    guarded(|| {
+        let rows = Rows::new(rows0, rows1)?;
+        let (queries, points) = (contiguous("queries", &queries)?, contiguous("points", &points)?);
+        let options = Options::new().threads(threads);
+        let Nearest { starts, places, squared, rescans } = on_either!(rows, sets => {
+            let search = Search::new(sets, queries, points)?;
+            let find = |stop: &AtomicBool| find_nearest(search, depth, &options.stop(stop));
+            interruptible(py, work(queries.len(), points.len(), sets.dim()), find)?
+        });
+        let (starts, places) = (PyArray1::from_vec(py, starts), PyArray1::from_vec(py, places));
+        Ok((starts, places, PyArray1::from_vec(py, squared), rescans))
+    })
 }
 
 #[pyfunction]
@@ -129,24 +133,26 @@ fn inside<'py>(
     Numbers<'py, bool>,
     u64,
 )> {
-    let rows = Rows::new(rows0, rows1)?;
-    let (queries, points) = (contiguous("queries", &queries)?, contiguous("points", &points)?);
-    let (starts, squared) = (contiguous("starts", &starts)?, contiguous("squared", &squared)?);
-    let shells = Shells::new(starts, squared, queries.len())?;
-    let options = Options::new().threads(threads);
-    let found: Inside = on_either!(rows, sets => {
-        let search = Search::new(sets, queries, points)?;
-        let find = |stop: &AtomicBool| find_inside(search, shells, cap, &options.stop(stop));
-        interruptible(py, work(queries.len(), points.len(), sets.dim()), find)?
-    });
-    Ok((
-        PyArray1::from_vec(py, found.own_starts),
-        PyArray1::from_vec(py, found.places),
-        PyArray1::from_vec(py, found.upto),
-        PyArray1::from_vec(py, found.inverted),
-        PyArray1::from_vec(py, found.capped),
-        found.rescans,
-    ))
+    guarded(|| {
+        let rows = Rows::new(rows0, rows1)?;
+        let (queries, points) = (contiguous("queries", &queries)?, contiguous("points", &points)?);
+        let (starts, squared) = (contiguous("starts", &starts)?, contiguous("squared", &squared)?);
+        let shells = Shells::new(starts, squared, queries.len())?;
+        let options = Options::new().threads(threads);
+        let found: Inside = on_either!(rows, sets => {
+            let search = Search::new(sets, queries, points)?;
+            let find = |stop: &AtomicBool| find_inside(search, shells, cap, &options.stop(stop));
+            interruptible(py, work(queries.len(), points.len(), sets.dim()), find)?
+        });
+        Ok((
+            PyArray1::from_vec(py, found.own_starts),
+            PyArray1::from_vec(py, found.places),
+            PyArray1::from_vec(py, found.upto),
+            PyArray1::from_vec(py, found.inverted),
+            PyArray1::from_vec(py, found.capped),
+            found.rescans,
+        ))
+    })
 }
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 
 use super::convert::contiguous;
 use super::description::Description;
+use super::detach::{detached, guarded};
 use crate::{Clip, Norm, probe};
 
 #[pyfunction]
@@ -13,14 +14,20 @@ fn noise_at<'py>(
     description: &Bound<'py, PyAny>,
     words: PyReadonlyArray1<'py, u64>,
 ) -> PyResult<Option<Bound<'py, PyArray1<f64>>>> {
-    let noise = description.extract::<Description>()?.noise()?;
-    let values = probe::noise_at(noise, contiguous("words", &words)?);
-    Ok(values.map(|values| PyArray1::from_vec(py, values)))
+    guarded(|| {
+        let noise = description.extract::<Description>()?.noise()?;
+        let words = contiguous("words", &words)?;
+        let values = detached(py, || Ok(probe::noise_at(noise, words)))?;
+        Ok(values.map(|values| PyArray1::from_vec(py, values)))
+    })
 }
 
 #[pyfunction]
 fn ln<'py>(py: Python<'py>, j: PyReadonlyArray1<'py, u64>) -> PyResult<Bound<'py, PyArray1<f64>>> {
-    Ok(PyArray1::from_vec(py, probe::ln(contiguous("j", &j)?)))
+    guarded(|| {
+        let j = contiguous("j", &j)?;
+        Ok(PyArray1::from_vec(py, detached(py, || Ok(probe::ln(j)))?))
+    })
 }
 
 #[pyfunction]
@@ -30,9 +37,11 @@ fn clip<'py>(
     norm: &str,
     radius: f64,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-    let mut clipped = contiguous("x", &x)?.to_vec();
-    Clip::new(Norm::named(norm)?, radius)?.apply(&mut clipped);
-    Ok(PyArray1::from_vec(py, clipped))
+    guarded(|| {
+        let mut clipped = contiguous("x", &x)?.to_vec();
+        Clip::new(Norm::named(norm)?, radius)?.apply(&mut clipped);
+        Ok(PyArray1::from_vec(py, clipped))
+    })
 }
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

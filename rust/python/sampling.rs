@@ -1,12 +1,12 @@
 //! Draws of mechanisms, and votes counted among them.
 
 use numpy::{PyArrayDyn, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArrayDyn};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
-use super::convert::{by_rows, check_order, contiguous};
+use super::convert::{by_rows, by_rows_mut, contiguous};
 use super::description::{Description, Draws};
-use super::detach::{detached, interruptible};
+use super::detach::{guarded, interruptible};
 use crate::{Error, Job, Options, Route, Vote, run};
 
 #[pyfunction]
@@ -19,16 +19,18 @@ fn sample(
     start: u64,
     threads: usize,
 ) -> PyResult<()> {
-    let (description, draws): (Description, Draws) = (description.extract()?, draws.extract()?);
-    let job = draws.job(&description, &x)?;
-    let options = Options::new().threads(threads);
-    if let Ok(array) = out.cast::<PyArrayDyn<f64>>() {
-        fill(py, &job, array.try_readwrite(), start, options)
-    } else if let Ok(array) = out.cast::<PyArrayDyn<f32>>() {
-        fill(py, &job, array.try_readwrite(), start, options)
-    } else {
-        Err(PyTypeError::new_err("out must be an array of float64 or float32"))
-    }
+    guarded(|| {
+        let (description, draws): (Description, Draws) = (description.extract()?, draws.extract()?);
+        let job = draws.job(&description, &x)?;
+        let options = Options::new().threads(threads);
+        if let Ok(array) = out.cast::<PyArrayDyn<f64>>() {
+            fill(py, &job, array.try_readwrite(), start, options)
+        } else if let Ok(array) = out.cast::<PyArrayDyn<f32>>() {
+            fill(py, &job, array.try_readwrite(), start, options)
+        } else {
+            Err(PyTypeError::new_err("out must be an array of float64 or float32"))
+        }
+    })
 }
 
 fn fill<T: run::Real + numpy::Element>(
@@ -39,9 +41,7 @@ fn fill<T: run::Real + numpy::Element>(
     options: Options<'_>,
 ) -> PyResult<()> {
     let mut out = out?;
-    check_order("out", &**out)?;
-    let slice =
-        out.as_slice_mut().map_err(|_| PyValueError::new_err("out must be C-contiguous"))?;
+    let slice = by_rows_mut("out", &mut out)?;
     let stop = start.saturating_add((slice.len() / job.dim()) as u64);
     let work = work(job, start, stop);
     interruptible(py, work, |stop| run::sample(job, slice, start, &options.stop(stop)))
@@ -67,20 +67,24 @@ fn count(
     route: &str,
     threads: usize,
 ) -> PyResult<(u64, u64)> {
-    let (description, draws): (Description, Draws) = (description.extract()?, draws.extract()?);
-    let job = draws.job(&description, &x)?;
-    let vote = Vote::new(contiguous("threshold", &threshold)?, contiguous("towards", &towards)?)?;
-    let route = match route {
-        "sampled" => Route::Sampled,
-        "integer" => Route::Integer,
-        _ => return Err(Error::invalid("route", "\"sampled\" or \"integer\"", route).into()),
-    };
-    let options = Options::new().threads(threads).route(route);
-    let draws = work(&job, trials.0, trials.1);
-    let trials = trials.0..trials.1;
-    let counted =
-        interruptible(py, draws, |stop| run::count(&job, &vote, trials, &options.stop(stop)))?;
-    Ok((counted.votes, counted.nan))
+    guarded(|| {
+        let (description, draws): (Description, Draws) = (description.extract()?, draws.extract()?);
+        let job = draws.job(&description, &x)?;
+        let vote =
+            Vote::new(contiguous("threshold", &threshold)?, contiguous("towards", &towards)?)?;
+        let route = match route {
+            "sampled" => Route::Sampled,
+            "integer" => Route::Integer,
+            _ => return Err(Error::invalid("route", "\"sampled\" or \"integer\"", route).into()),
+        };
+        let options = Options::new().threads(threads).route(route);
+        // A coordinate's limit on the integer route costs some hundred draws.
+        let draws = work(&job, trials.0, trials.1).saturating_add(job.dim().saturating_mul(128));
+        let trials = trials.0..trials.1;
+        let counted =
+            interruptible(py, draws, |stop| run::count(&job, &vote, trials, &options.stop(stop)))?;
+        Ok((counted.votes, counted.nan))
+    })
 }
 
 #[pyfunction]
@@ -90,15 +94,20 @@ fn count_outputs(
     threshold: PyReadonlyArray1<'_, f64>,
     towards: PyReadonlyArray1<'_, i8>,
 ) -> PyResult<(u64, u64)> {
-    let vote = Vote::new(contiguous("threshold", &threshold)?, contiguous("towards", &towards)?)?;
-    let slice = by_rows("outputs", &outputs)?;
-    let counted = detached(py, || run::count_outputs(&vote, slice, &Options::new()))?;
-    Ok((counted.votes, counted.nan))
+    guarded(|| {
+        let vote =
+            Vote::new(contiguous("threshold", &threshold)?, contiguous("towards", &towards)?)?;
+        let slice = by_rows("outputs", &outputs)?;
+        let counted = interruptible(py, slice.len(), |stop| {
+            run::count_outputs(&vote, slice, &Options::new().stop(stop))
+        })?;
+        Ok((counted.votes, counted.nan))
+    })
 }
 
 #[pyfunction]
 fn no_integer_route(description: &Bound<'_, PyAny>) -> PyResult<Option<&'static str>> {
-    Ok(description.extract::<Description>()?.noise()?.no_integer_route())
+    guarded(|| Ok(description.extract::<Description>()?.noise()?.no_integer_route()))
 }
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

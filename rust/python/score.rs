@@ -6,8 +6,8 @@ use numpy::{
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::convert::{by_rows, check_order, contiguous};
-use super::detach::detached;
+use super::convert::{by_rows, by_rows_mut, contiguous};
+use super::detach::{detached, guarded};
 use crate::mechanisms::Norm;
 use crate::score;
 use crate::score::{Patterns, Transform, Weights};
@@ -23,12 +23,6 @@ fn check_columns(dim: usize, expected: usize) -> PyResult<()> {
     }
     let message = format!("outputs must be rows of {expected}, got rows of {dim}");
     Err(PyValueError::new_err(message))
-}
-
-fn contiguous_mut<'a, T: numpy::Element>(
-    array: &'a mut PyReadwriteArray1<'_, T>,
-) -> PyResult<&'a mut [T]> {
-    array.as_slice_mut().map_err(|_| PyValueError::new_err("out must be contiguous"))
 }
 
 /// (transform, edges, offsets, keys): the bins of every column.
@@ -75,11 +69,13 @@ fn score_closer(
     norm: &str,
     mut out: PyReadwriteArray1<'_, f64>,
 ) -> PyResult<()> {
-    let (values, dim) = rows(&outputs)?;
-    let (x, x_prime) = (contiguous("x", &x)?, contiguous("x_prime", &x_prime)?);
-    check_columns(dim, x.len())?;
-    let (norm, out) = (Norm::named(norm)?, contiguous_mut(&mut out)?);
-    detached(py, || score::closer(values, x, x_prime, norm, out))
+    guarded(|| {
+        let (values, dim) = rows(&outputs)?;
+        let (x, x_prime) = (contiguous("x", &x)?, contiguous("x_prime", &x_prime)?);
+        check_columns(dim, x.len())?;
+        let (norm, out) = (Norm::named(norm)?, by_rows_mut("out", &mut out)?);
+        detached(py, || score::closer(values, x, x_prime, norm, out))
+    })
 }
 
 #[pyfunction]
@@ -92,16 +88,18 @@ fn score_additive(
     weights: PyReadonlyArray2<'_, f64>,
     mut out: PyReadwriteArray1<'_, f64>,
 ) -> PyResult<()> {
-    let (values, dim) = rows(&outputs)?;
-    let (layout, table): (Layout<'_>, Table<'_>) = (layout.extract()?, table.extract()?);
-    let (layout, patterns) = (layout.read()?, table.read()?);
-    check_columns(dim, layout.dim())?;
-    let weights = Weights {
-        patterns: contiguous("pattern_weights", &pattern_weights)?,
-        bins: by_rows("weights", &weights)?,
-    };
-    let out = contiguous_mut(&mut out)?;
-    detached(py, || score::score_additive(&layout, &patterns, &weights, values, out))
+    guarded(|| {
+        let (values, dim) = rows(&outputs)?;
+        let (layout, table): (Layout<'_>, Table<'_>) = (layout.extract()?, table.extract()?);
+        let (layout, patterns) = (layout.read()?, table.read()?);
+        check_columns(dim, layout.dim())?;
+        let weights = Weights {
+            patterns: contiguous("pattern_weights", &pattern_weights)?,
+            bins: by_rows("weights", &weights)?,
+        };
+        let out = by_rows_mut("out", &mut out)?;
+        detached(py, || score::score_additive(&layout, &patterns, &weights, values, out))
+    })
 }
 
 #[pyfunction]
@@ -113,15 +111,15 @@ fn count_additive(
     mut pattern_counts: PyReadwriteArray1<'_, u64>,
     mut counts: PyReadwriteArray2<'_, u64>,
 ) -> PyResult<()> {
-    let (values, dim) = rows(&outputs)?;
-    let (layout, table): (Layout<'_>, Table<'_>) = (layout.extract()?, table.extract()?);
-    let (layout, patterns) = (layout.read()?, table.read()?);
-    check_columns(dim, layout.dim())?;
-    let pattern_counts = contiguous_mut(&mut pattern_counts)?;
-    check_order("counts", &**counts)?;
-    let counts = counts.as_slice_mut();
-    let counts = counts.map_err(|_| PyValueError::new_err("counts must be C-contiguous"))?;
-    detached(py, || score::count_additive(&layout, &patterns, values, counts, pattern_counts))
+    guarded(|| {
+        let (values, dim) = rows(&outputs)?;
+        let (layout, table): (Layout<'_>, Table<'_>) = (layout.extract()?, table.extract()?);
+        let (layout, patterns) = (layout.read()?, table.read()?);
+        check_columns(dim, layout.dim())?;
+        let pattern_counts = by_rows_mut("pattern_counts", &mut pattern_counts)?;
+        let counts = by_rows_mut("counts", &mut counts)?;
+        detached(py, || score::count_additive(&layout, &patterns, values, counts, pattern_counts))
+    })
 }
 
 #[pyfunction]
@@ -131,12 +129,14 @@ fn pattern_keys(
     layout: &Bound<'_, PyAny>,
     mut out: PyReadwriteArray1<'_, u64>,
 ) -> PyResult<()> {
-    let (values, dim) = rows(&outputs)?;
-    let layout: Layout<'_> = layout.extract()?;
-    let layout = layout.read()?;
-    check_columns(dim, layout.dim())?;
-    let out = contiguous_mut(&mut out)?;
-    detached(py, || score::pattern_keys(&layout, values, out))
+    guarded(|| {
+        let (values, dim) = rows(&outputs)?;
+        let layout: Layout<'_> = layout.extract()?;
+        let layout = layout.read()?;
+        check_columns(dim, layout.dim())?;
+        let out = by_rows_mut("out", &mut out)?;
+        detached(py, || score::pattern_keys(&layout, values, out))
+    })
 }
 
 #[pyfunction]
@@ -146,9 +146,11 @@ fn bin_counts(
     edges: PyReadonlyArray1<'_, f64>,
     mut out: PyReadwriteArray1<'_, u64>,
 ) -> PyResult<()> {
-    let (values, edges) = (contiguous("values", &values)?, contiguous("edges", &edges)?);
-    let out = contiguous_mut(&mut out)?;
-    detached(py, || score::bin_counts(values, edges, out))
+    guarded(|| {
+        let (values, edges) = (contiguous("values", &values)?, contiguous("edges", &edges)?);
+        let out = by_rows_mut("out", &mut out)?;
+        detached(py, || score::bin_counts(values, edges, out))
+    })
 }
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 
-use super::detach::interruptible;
+use super::detach::{guarded, interruptible};
 use crate::Options;
 use crate::mechanisms::Norm;
 use crate::sensitivity::{Law, Pairs, beyond};
@@ -18,11 +18,13 @@ fn pairs_beyond(
     seed: u64,
     threads: usize,
 ) -> PyResult<u64> {
-    let (law, norm) = (Law::named(&law.0, law.1)?, Norm::named(&clip.0)?);
-    let all = Pairs::new(law, (norm, clip.1), dim, seed)?;
-    let options = Options::new().threads(threads);
-    let draws = usize::try_from(pairs).unwrap_or(usize::MAX).saturating_mul(2 * dim);
-    interruptible(py, draws, |stop| beyond(&all, pairs, &options.stop(stop)))
+    guarded(|| {
+        let (law, norm) = (Law::named(&law.0, law.1)?, Norm::named(&clip.0)?);
+        let all = Pairs::new(law, (norm, clip.1), dim, seed)?;
+        let options = Options::new().threads(threads);
+        let draws = usize::try_from(pairs).unwrap_or(usize::MAX).saturating_mul(2 * dim);
+        interruptible(py, draws, |stop| beyond(&all, pairs, &options.stop(stop)))
+    })
 }
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -119,6 +119,12 @@ impl Job {
         })
     }
 
+    /// No output is larger in magnitude.
+    pub(super) fn reach(&self) -> f64 {
+        let largest = (0..self.dim()).fold(0.0_f64, |most, i| most.max(self.centre.get(i).abs()));
+        (largest + self.mechanism.noise().reach()) * self.mechanism.factor()
+    }
+
     /// Whether all coordinates are alike and nothing is done after the noise.
     pub(super) fn same(&self) -> bool {
         self.centre.uniform() && self.mechanism.factor() == 1.0

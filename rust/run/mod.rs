@@ -12,11 +12,13 @@ mod bits;
 mod cyclic;
 mod integer;
 mod job;
+mod limits;
 mod output;
 mod sampled;
 mod sweep;
 
 use std::ops::Range;
+use std::sync::atomic::Ordering;
 
 pub use job::Job;
 pub use output::Real;
@@ -27,8 +29,9 @@ use crate::mechanisms::{with_monotone, with_noise};
 use crate::options::{Options, Route};
 use crate::pool::each;
 use crate::simd::kernel::dispatch;
-use integer::{CountKeys, Limits};
+use integer::CountKeys;
 use job::Rows;
+use limits::Limits;
 use output::FillBlock;
 use sampled::{Compare, CountOutputs, CountRows};
 
@@ -36,7 +39,7 @@ use sampled::{Compare, CountOutputs, CountRows};
 ///
 /// # Errors
 ///
-/// `out` is not a whole number of rows, too many trials; options out of range;
+/// `out` is not a whole number of rows, or of f32 where the noise could overflow it; too many trials; options out of range;
 /// [`Error::Interrupted`].
 ///
 /// ```
@@ -59,6 +62,11 @@ pub fn sample<T: Real>(
     if !out.len().is_multiple_of(dim) {
         return Err(Error::invalid("out", format!("a whole number of rows of {dim}"), out.len()));
     }
+    let reach = job.reach();
+    if reach > T::LARGEST {
+        let requirement = format!("of float64 where outputs can reach {reach:.3e}");
+        return Err(Error::invalid("out", requirement, T::NAME));
+    }
     let rows = (out.len() / dim) as u64;
     let end = start.checked_add(rows).ok_or_else(|| {
         Error::invalid("start", "small enough that no trial is beyond 2^64", start)
@@ -74,9 +82,9 @@ pub fn sample<T: Real>(
     with_noise!(job.mechanism.noise(), noise => {
         let same = job.same();
         let work = |(): &mut (), (rows, out): (Rows, &mut [T])| if same {
-            dispatch(cpu, FillBlock::<_, _, true> { noise, job, rows, out });
+            dispatch(cpu, FillBlock::<_, _, true> { noise, job, rows, out, stop });
         } else {
-            dispatch(cpu, FillBlock::<_, _, false> { noise, job, rows, out });
+            dispatch(cpu, FillBlock::<_, _, false> { noise, job, rows, out, stop });
         };
         each(parts, threads, stop, work, |(), ()| ())
     })
@@ -121,18 +129,18 @@ pub fn count(
             with_noise!(job.mechanism.noise(), noise => {
                 let compare = &compare;
                 let work = |total: &mut Counted, rows| *total += if same {
-                    dispatch(cpu, CountOutputs::<_, true> { noise, job, compare, rows })
+                    dispatch(cpu, CountOutputs::<_, true> { noise, job, compare, rows, stop })
                 } else {
-                    dispatch(cpu, CountOutputs::<_, false> { noise, job, compare, rows })
+                    dispatch(cpu, CountOutputs::<_, false> { noise, job, compare, rows, stop })
                 };
                 each(blocks, threads, stop, work, merge)
             })
         }
         Route::Integer => {
             with_monotone!(job.mechanism.noise(), noise => {
-                let limits = Limits::new(&noise, job, vote);
+                let limits = Limits::of(&noise, job, vote, threads, stop)?;
                 let work = |total: &mut Counted, rows| {
-                    *total += dispatch(cpu, CountKeys { noise, job, limits: &limits, rows });
+                    *total += dispatch(cpu, CountKeys { noise, job, limits: &limits, rows, stop });
                 };
                 each(blocks, threads, stop, work, merge)
             }, {
@@ -148,7 +156,7 @@ pub fn count(
 ///
 /// # Errors
 ///
-/// `outputs` is not a whole number of rows; options out of range.
+/// `outputs` is not a whole number of rows; options out of range; [`Error::Interrupted`].
 ///
 /// ```
 /// use dpcore::{Counted, Options, Vote, run};
@@ -164,11 +172,12 @@ pub fn count_outputs(
     outputs: &[f64],
     options: &Options<'_>,
 ) -> Result<Counted, Error> {
-    let (cpu, ..) = options.settle()?;
+    let (cpu, _, stop) = options.settle()?;
     let dim = vote.dim();
     if !outputs.len().is_multiple_of(dim) {
         let requirement = format!("a whole number of rows of {dim}");
         return Err(Error::invalid("outputs", requirement, outputs.len()));
     }
-    Ok(dispatch(cpu, CountRows { outputs, compare: &Compare::new(vote), dim }))
+    let counted = dispatch(cpu, CountRows { outputs, compare: &Compare::new(vote), dim, stop });
+    if stop.load(Ordering::Relaxed) { Err(Error::Interrupted) } else { Ok(counted) }
 }

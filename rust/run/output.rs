@@ -1,5 +1,7 @@
 //! Outputs, and arrays filled with them.
 
+use std::sync::atomic::AtomicBool;
+
 use super::cyclic::Cyclic;
 use super::job::{Job, Rows};
 use super::sweep::{Sink, TILE, Tile, Tiles, sweep_values};
@@ -71,6 +73,10 @@ impl Real for f32 {}
 
 mod sealed {
     pub trait Rounded: Copy + Send + Sync {
+        /// What numpy calls it.
+        const NAME: &'static str;
+        /// The largest number that does not become infinite.
+        const LARGEST: f64;
         /// Rounds.
         fn from_f64(value: f64) -> Self;
         /// The same memory, where no conversion is needed.
@@ -79,6 +85,8 @@ mod sealed {
 }
 
 impl sealed::Rounded for f64 {
+    const NAME: &'static str = "float64";
+    const LARGEST: f64 = f64::INFINITY;
     fn from_f64(value: f64) -> Self {
         value
     }
@@ -88,6 +96,8 @@ impl sealed::Rounded for f64 {
 }
 
 impl sealed::Rounded for f32 {
+    const NAME: &'static str = "float32";
+    const LARGEST: f64 = f32::MAX as f64;
     #[allow(clippy::cast_possible_truncation)]
     fn from_f64(value: f64) -> Self {
         value as Self
@@ -103,19 +113,21 @@ pub(super) struct FillBlock<'a, N, T, const SAME: bool> {
     pub(super) job: &'a Job,
     pub(super) rows: Rows,
     pub(super) out: &'a mut [T],
+    pub(super) stop: &'a AtomicBool,
 }
 
 impl<N: Draw, T: Real, const SAME: bool> Kernel for FillBlock<'_, N, T, SAME> {
     type Result = ();
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        let Self { noise, job, rows, out } = self;
+        let Self { noise, job, rows, out, stop } = self;
         let dim = job.dim();
         let output = Output::<SAME>::new(job);
         let skip = rows.first as usize * dim;
         let mut stream = job.stream(rows.block);
         let (mut words, mut buffer) = (Tile([0; TILE]), Tile([0.0; TILE]));
-        for part in Tiles::new(rows, dim, N::STEPS) {
+        let tiles = Tiles::begin(simd, &noise, &mut stream, (rows, dim), stop);
+        for part in tiles {
             let used = (part.first_draw + part.from).saturating_sub(skip)
                 ..(part.first_draw + part.to).saturating_sub(skip);
             let whole = part.from == 0 && part.to == TILE;

@@ -1,5 +1,7 @@
 //! The sampled route: outputs are computed, compared and forgotten.
 
+use std::sync::atomic::AtomicBool;
+
 use super::bits::{Bits, Counter, put_bits};
 use super::cyclic::Cyclic;
 use super::job::{Job, Rows};
@@ -99,18 +101,20 @@ pub(super) struct CountOutputs<'a, N, const SAME: bool> {
     pub(super) job: &'a Job,
     pub(super) compare: &'a Compare,
     pub(super) rows: Rows,
+    pub(super) stop: &'a AtomicBool,
 }
 
 impl<N: Draw, const SAME: bool> Kernel for CountOutputs<'_, N, SAME> {
     type Result = Counted;
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> Counted {
-        let Self { noise, job, compare, rows } = self;
+        let Self { noise, job, compare, rows, stop } = self;
         let output = Output::<SAME>::new(job);
         let first = (compare.threshold.first(), compare.sign.first());
         let mut counter = Counter::new(job.dim(), compare.need, N::NAN);
         let (mut stream, mut words) = (job.stream(rows.block), Tile([0; TILE]));
-        for part in Tiles::new(rows, job.dim(), N::STEPS) {
+        let tiles = Tiles::begin(simd, &noise, &mut stream, (rows, job.dim()), stop);
+        for part in tiles {
             let (bits, nan) = (&mut counter.bits, &mut counter.nan_bits);
             let (place, steps) = ((part.origin, job.dim()), part.steps);
             let (stream, words) = (&mut stream, &mut words);
@@ -137,17 +141,18 @@ pub(super) struct CountRows<'a> {
     pub(super) outputs: &'a [f64],
     pub(super) compare: &'a Compare,
     pub(super) dim: usize,
+    pub(super) stop: &'a AtomicBool,
 }
 
 impl Kernel for CountRows<'_> {
     type Result = Counted;
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> Counted {
-        let Self { outputs, compare, dim } = self;
+        let Self { outputs, compare, dim, stop } = self;
         let rows = Rows { block: 0, first: 0, end: (outputs.len() / dim) as u64 };
         let mut counter = Counter::new(dim, compare.need, true);
         let mut rest = Tile([0.0; TILE]);
-        for part in Tiles::new(rows, dim, 1) {
+        for part in Tiles::new((rows, dim), 1, stop) {
             let mut from = &outputs[part.first_draw..part.first_draw + part.to];
             if from.len() < TILE {
                 // The last vector may reach beyond the outputs; its bits there are not counted.

@@ -1,5 +1,7 @@
 //! The one loop over random words, tile by tile.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use super::job::Rows;
 use crate::events::TILE_WORDS;
 use crate::mechanisms::{Draw, Monotone};
@@ -122,11 +124,12 @@ pub(super) struct Part {
     pub(super) first_draw: usize,
 }
 
-/// The tiles of a block's first `end` rows; its first `first` rows are drawn but not used.
+/// The tiles of a block's first `end` rows, until `stop` is set; its first `first` rows are drawn
+/// but not used.
 ///
 /// An iterator and not a function that calls back: a closure does not inherit the instruction
 /// set of its caller, and a large one is not inlined.
-pub(super) struct Tiles {
+pub(super) struct Tiles<'a> {
     skip: usize,
     draws: usize,
     dim: usize,
@@ -134,20 +137,52 @@ pub(super) struct Tiles {
     done: usize,
     origin: usize,
     advance: usize,
+    stop: &'a AtomicBool,
 }
 
-impl Tiles {
-    pub(super) fn new(rows: Rows, dim: usize, steps_at_once: usize) -> Self {
+impl<'a> Tiles<'a> {
+    pub(super) fn new(
+        (rows, dim): (Rows, usize),
+        steps_at_once: usize,
+        stop: &'a AtomicBool,
+    ) -> Self {
         let (skip, draws) = (rows.first as usize * dim, rows.end as usize * dim);
-        Self { skip, draws, dim, steps_at_once, done: 0, origin: 0, advance: TILE % dim }
+        Self { skip, draws, dim, steps_at_once, done: 0, origin: 0, advance: TILE % dim, stop }
+    }
+
+    /// The tiles from the one on that has the first row used; of those before it only the words
+    /// are drawn.
+    #[inline(always)]
+    pub(super) fn begin<S: Simd, N: Draw>(
+        simd: S,
+        noise: &N,
+        stream: &mut Stream,
+        place: (Rows, usize),
+        stop: &'a AtomicBool,
+    ) -> Self {
+        let mut tiles = Self::new(place, N::STEPS, stop);
+        while tiles.done + TILE <= tiles.skip {
+            if tiles.next().is_none() {
+                break;
+            }
+            for group in (0..LANES).step_by(S::WIDTH) {
+                let mut lanes = stream.load(simd, group);
+                for _ in 0..TILE / LANES {
+                    noise.word(&mut lanes);
+                }
+                stream.store(group, lanes);
+            }
+        }
+        tiles
     }
 }
 
-impl Iterator for Tiles {
+impl Iterator for Tiles<'_> {
     type Item = Part;
     #[inline(always)]
     fn next(&mut self) -> Option<Part> {
-        if self.done >= self.draws {
+        // A tile takes microseconds, so that a stop is heard whatever the size of a block.
+        if self.done >= self.draws || self.stop.load(Ordering::Relaxed) {
             return None;
         }
         let (done, to) = (self.done, TILE.min(self.draws - self.done));

@@ -3,9 +3,9 @@
 use super::checks::check_rows;
 use crate::error::Error;
 use crate::mechanisms::Norm;
-
-/// Rows scored side by side.
-const ROWS: usize = 8;
+use crate::simd::cpu::Cpu;
+use crate::simd::kernel::{Kernel, dispatch};
+use crate::simd::{SIDE, Simd};
 
 /// Scores every row y of `outputs` by how much closer it is to `x` than to `x_prime`.
 ///
@@ -28,6 +28,16 @@ pub fn closer(
     norm: Norm,
     out: &mut [f64],
 ) -> Result<(), Error> {
+    closer_on(Cpu::current()?, outputs, (x, x_prime), norm, out)
+}
+
+fn closer_on(
+    cpu: Cpu,
+    outputs: &[f64],
+    (x, x_prime): (&[f64], &[f64]),
+    norm: Norm,
+    out: &mut [f64],
+) -> Result<(), Error> {
     check_rows(outputs, x.len(), out.len())?;
     if x.len() != x_prime.len() {
         return Err(Error::invalid("x_prime", "as long as x", (x.len(), x_prime.len())));
@@ -35,91 +45,115 @@ pub fn closer(
     if let Some(entry) = x.iter().chain(x_prime).find(|entry| !entry.is_finite()) {
         return Err(Error::invalid("x and x_prime", "finite", entry));
     }
-    match norm {
-        Norm::L1 => {
-            let entries: Vec<_> =
-                x.iter().zip(x_prime).map(|(&x, &y)| Between::new(x, y)).collect();
-            sum(outputs, &entries, out);
-        }
-        Norm::L2 => {
-            let entries: Vec<_> = x.iter().zip(x_prime).map(|(&x, &y)| Linear::new(x, y)).collect();
-            sum(outputs, &entries, out);
-        }
-    }
+    let entries: Vec<_> = x.iter().zip(x_prime).map(|(&x, &y)| Term::new(x, y, norm)).collect();
+    dispatch(cpu, Sum { outputs, entries: &entries, out });
     Ok(())
 }
 
-/// What one entry of an output adds to its score.
-trait Term {
-    fn term(&self, value: f64) -> f64;
-}
-
-/// |y - x'| - |y - x| = sign(x - x') 2 (y - middle), held between -|x - x'| and |x - x'|.
-struct Between {
-    middle: f64,
-    most: f64,
-    sign: f64,
-}
-
-impl Between {
-    fn new(x: f64, x_prime: f64) -> Self {
-        let sign = if x >= x_prime { 1.0 } else { -1.0 };
-        Self { middle: x.midpoint(x_prime), most: (x - x_prime).abs(), sign }
-    }
-}
-
-impl Term for Between {
-    #[inline(always)]
-    fn term(&self, value: f64) -> f64 {
-        let twice = 2.0 * (value - self.middle);
-        // Both comparisons are false for NaN, which stays.
-        let twice = if twice > self.most { self.most } else { twice };
-        self.sign * if twice < -self.most { -self.most } else { twice }
-    }
-}
-
-/// ((y - x')^2 - (y - x)^2) / 2 = (x - x') (y - middle).
-struct Linear {
+/// What one entry of an output adds to its score: slope (y - middle), held between -most and most.
+///
+/// L1: |y - x'| - |y - x| = sign(x - x') 2 (y - middle), and most is |x - x'|.
+///
+/// L2: ((y - x')^2 - (y - x)^2) / 2 = (x - x') (y - middle), as large as it may be.
+///
+/// Where the inputs agree most is 0: the slope times an infinite y would be NaN.
+#[derive(Clone, Copy)]
+struct Term {
     middle: f64,
     slope: f64,
+    most: f64,
 }
 
-impl Linear {
-    fn new(x: f64, x_prime: f64) -> Self {
-        Self { middle: x.midpoint(x_prime), slope: x - x_prime }
+impl Term {
+    fn new(x: f64, x_prime: f64, norm: Norm) -> Self {
+        let (slope, most) = match norm {
+            Norm::L1 => (if x >= x_prime { 2.0 } else { -2.0 }, (x - x_prime).abs()),
+            Norm::L2 if x == x_prime => (1.0, 0.0),
+            Norm::L2 => (x - x_prime, f64::INFINITY),
+        };
+        Self { middle: x.midpoint(x_prime), slope, most }
     }
-}
 
-impl Term for Linear {
     #[inline(always)]
-    fn term(&self, value: f64) -> f64 {
-        // Zero times infinity would be NaN.
-        let agrees = self.slope == 0.0 && !value.is_nan();
-        if agrees { 0.0 } else { self.slope * (value - self.middle) }
+    fn at(self, value: f64) -> f64 {
+        let term = self.slope * (value - self.middle);
+        // Both comparisons are false for NaN, which stays.
+        let term = if term > self.most { self.most } else { term };
+        if term < -self.most { -self.most } else { term }
     }
 }
 
-/// Sums the terms of every row in the order of the entries, several rows at a time.
-fn sum<T: Term>(outputs: &[f64], entries: &[T], out: &mut [f64]) {
+/// The terms of every row summed in the order of the entries, several rows side by side.
+struct Sum<'a> {
+    outputs: &'a [f64],
+    entries: &'a [Term],
+    out: &'a mut [f64],
+}
+
+impl Kernel for Sum<'_> {
+    type Result = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        let Self { outputs, entries, out } = self;
+        match entries.len() {
+            1 => short::<1>(outputs, entries, out),
+            2 => short::<2>(outputs, entries, out),
+            3 => short::<3>(outputs, entries, out),
+            4 => short::<4>(outputs, entries, out),
+            _ => long(simd, outputs, entries, out),
+        }
+    }
+}
+
+/// One NaN: which of several a sum keeps is up to the compiler.
+#[inline(always)]
+fn plain(sum: f64) -> f64 {
+    if sum.is_nan() { f64::NAN } else { sum }
+}
+
+/// Rows of a length known to the compiler, which then knows how to put them side by side.
+#[inline(always)]
+fn short<const DIM: usize>(outputs: &[f64], entries: &[Term], out: &mut [f64]) {
+    let entries: [Term; DIM] = std::array::from_fn(|i| entries[i]);
+    for (row, score) in outputs.as_chunks::<DIM>().0.iter().zip(out) {
+        let mut sum = 0.0;
+        for (entry, &value) in entries.iter().zip(row) {
+            sum += entry.at(value);
+        }
+        *score = plain(sum);
+    }
+}
+
+#[inline(always)]
+fn long<S: Simd>(simd: S, outputs: &[f64], entries: &[Term], out: &mut [f64]) {
     let dim = entries.len();
-    for (rows, scores) in outputs.chunks(ROWS * dim).zip(out.chunks_mut(ROWS)) {
-        if let Ok(scores) = <&mut [f64; ROWS]>::try_from(&mut *scores) {
-            let mut sums = [0.0; ROWS];
-            let mut lines = [rows; ROWS];
-            for (row, line) in lines.iter_mut().enumerate() {
-                *line = &rows[row * dim..(row + 1) * dim];
-            }
-            for (i, entry) in entries.iter().enumerate() {
-                for (sum, line) in sums.iter_mut().zip(&lines) {
-                    *sum += entry.term(line[i]);
+    // Where vectors are short, to turn squares costs more than to read columns.
+    let squares = if S::WIDTH < SIDE { &[] } else { entries.as_chunks::<SIDE>().0 };
+    let done = squares.len() * SIDE;
+    let mut groups = outputs.chunks_exact(SIDE * dim);
+    let (scores, last) = out.as_chunks_mut::<SIDE>();
+    for (rows, scores) in groups.by_ref().zip(scores) {
+        let rows: [_; SIDE] = std::array::from_fn(|row| &rows[row * dim..(row + 1) * dim]);
+        let blocks = rows.map(|row| row.as_chunks::<SIDE>().0);
+        let mut sums = [0.0; SIDE];
+        for (i, square) in squares.iter().enumerate() {
+            let columns = simd.columns(blocks.map(|blocks| &blocks[i]));
+            for (entry, column) in square.iter().zip(&columns) {
+                for (sum, &value) in sums.iter_mut().zip(column) {
+                    *sum += entry.at(value);
                 }
             }
-            *scores = sums;
-        } else {
-            for (row, score) in rows.chunks(dim).zip(scores) {
-                *score = row.iter().zip(entries).fold(0.0, |sum, (&y, e)| sum + e.term(y));
+        }
+        for (i, entry) in entries.iter().enumerate().skip(done) {
+            for (sum, row) in sums.iter_mut().zip(&rows) {
+                *sum += entry.at(row[i]);
             }
         }
+        *scores = sums.map(plain);
+    }
+    for (row, score) in groups.remainder().chunks_exact(dim).zip(last) {
+        let terms = row.iter().zip(entries).map(|(&value, entry)| entry.at(value));
+        *score = plain(terms.fold(0.0, |sum, term| sum + term));
     }
 }
 
@@ -128,10 +162,71 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// The scores, the same bits on every path.
     fn scores(outputs: &[f64], x: &[f64], x_prime: &[f64], norm: Norm) -> Vec<f64> {
-        let mut out = vec![f64::NAN; outputs.len() / x.len()];
-        closer(outputs, x, x_prime, norm, &mut out).unwrap();
-        out
+        let on = |cpu| {
+            let mut out = vec![-0.0; outputs.len() / x.len()];
+            closer_on(cpu, outputs, (x, x_prime), norm, &mut out).unwrap();
+            out
+        };
+        let [first, others @ ..] = &Cpu::present().into_iter().map(on).collect::<Vec<_>>()[..]
+        else {
+            unreachable!("plain Rust is always there")
+        };
+        let bits = |scores: &[f64]| scores.iter().map(|score| score.to_bits()).collect::<Vec<_>>();
+        for other in others {
+            assert_eq!(bits(other), bits(first));
+        }
+        first.clone()
+    }
+
+    /// One row, one entry after the other, as the definitions say.
+    fn naive(row: &[f64], x: &[f64], x_prime: &[f64], norm: Norm) -> f64 {
+        let mut sum = 0.0;
+        for ((&y, &x), &x_prime) in row.iter().zip(x).zip(x_prime) {
+            let middle = x.midpoint(x_prime);
+            sum += match norm {
+                _ if y.is_nan() => y,
+                Norm::L1 => {
+                    let sign = if x >= x_prime { 1.0 } else { -1.0 };
+                    let most = (x - x_prime).abs();
+                    sign * (2.0 * (y - middle)).clamp(-most, most)
+                }
+                Norm::L2 if x == x_prime => 0.0,
+                Norm::L2 => (x - x_prime) * (y - middle),
+            };
+        }
+        sum
+    }
+
+    #[test]
+    fn rows_of_every_length_and_number_are_what_a_plain_loop_sums() {
+        const ODD: [f64; 8] =
+            [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0, 0.0, 1e308, -1e308, 5e-324];
+        let mut state = 1_u64;
+        let mut next = |odd: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(99);
+            let place = (state >> 33) % odd;
+            let number = (state >> 40) as f64 / f64::from(1 << 22) - 2.0;
+            ODD.get(place as usize).copied().unwrap_or(number)
+        };
+        for dim in 1..=70 {
+            let mut x: Vec<f64> = (0..dim).map(|_| next(u64::MAX)).collect();
+            let x_prime: Vec<f64> = (0..dim).map(|_| next(u64::MAX)).collect();
+            x[dim / 2] = x_prime[dim / 2];
+            for rows in [0, 1, 7, 8, 9, 16, 43] {
+                let odd = if rows % 2 == 0 { 200 } else { 5000 };
+                let outputs: Vec<f64> = (0..rows * dim).map(|_| next(odd)).collect();
+                for norm in [Norm::L1, Norm::L2] {
+                    let found = scores(&outputs, &x, &x_prime, norm);
+                    for (row, score) in outputs.chunks(dim).zip(found) {
+                        let expected = naive(row, &x, &x_prime, norm);
+                        let expected = if expected.is_nan() { f64::NAN } else { expected };
+                        assert_eq!(score.to_bits(), expected.to_bits(), "{dim} {rows} {norm:?}");
+                    }
+                }
+            }
+        }
     }
 
     proptest! {

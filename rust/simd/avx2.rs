@@ -4,7 +4,7 @@
 
 use std::arch::x86_64::*;
 
-use super::vectors::Simd;
+use super::vectors::{SIDE, Simd};
 
 /// Proof that the CPU has AVX2.
 #[derive(Clone, Copy)]
@@ -148,6 +148,30 @@ impl Simd for Avx2 {
     #[inline(always)]
     fn float(self, a: Words) -> Floats {
         both!(_mm256_castsi256_pd, a)
+    }
+
+    #[inline(always)]
+    fn columns(self, rows: [&[f64; SIDE]; SIDE]) -> [[f64; SIDE]; SIDE] {
+        let mut columns = [[0.0; SIDE]; SIDE];
+        for (pair, columns) in columns.chunks_exact_mut(2).enumerate() {
+            for (half, rows) in rows.chunks_exact(4).enumerate() {
+                // SAFETY: in a method of `Avx2`; two numbers are read from each row and four
+                // written to each column.
+                unsafe {
+                    // Two numbers of row r beside those of row r + 2.
+                    let both = [0, 1].map(|r| {
+                        let low = _mm_loadu_pd(rows[r][2 * pair..].as_ptr());
+                        let high = _mm_loadu_pd(rows[r + 2][2 * pair..].as_ptr());
+                        _mm256_insertf128_pd::<1>(_mm256_castpd128_pd256(low), high)
+                    });
+                    let first = _mm256_unpacklo_pd(both[0], both[1]);
+                    let second = _mm256_unpackhi_pd(both[0], both[1]);
+                    _mm256_storeu_pd(columns[0][4 * half..].as_mut_ptr(), first);
+                    _mm256_storeu_pd(columns[1][4 * half..].as_mut_ptr(), second);
+                }
+            }
+        }
+        columns
     }
 
     #[inline(always)]

@@ -7,7 +7,7 @@
 
 use std::arch::x86_64::*;
 
-use super::vectors::Simd;
+use super::vectors::{SIDE, Simd};
 
 /// Proof that the CPU has these sets.
 #[derive(Clone, Copy)]
@@ -163,6 +163,34 @@ impl Simd for Avx512 {
     #[inline(always)]
     fn exponent(self, a: Floats) -> Floats {
         all!(_mm512_getexp_pd, a)
+    }
+
+    #[inline(always)]
+    fn columns(self, rows: [&[f64; SIDE]; SIDE]) -> [[f64; SIDE]; SIDE] {
+        let mut columns = [[0.0; SIDE]; SIDE];
+        let (rows_low, rows_high) = rows.split_at(4);
+        for (half, columns) in columns.chunks_exact_mut(4).enumerate() {
+            // SAFETY: in a method of `Avx512`; eight numbers are read from or written to each row.
+            unsafe {
+                // Four numbers of row r beside those of row r + 4, then of row r + 1 between them.
+                let both: [_; 4] = std::array::from_fn(|r| {
+                    let low = _mm256_loadu_pd(rows_low[r][4 * half..].as_ptr());
+                    let high = _mm256_loadu_pd(rows_high[r][4 * half..].as_ptr());
+                    _mm512_insertf64x4::<1>(_mm512_castpd256_pd512(low), high)
+                });
+                let even = [0, 2].map(|r| _mm512_unpacklo_pd(both[r], both[r + 1]));
+                let odd = [0, 2].map(|r| _mm512_unpackhi_pd(both[r], both[r + 1]));
+                let first = _mm512_setr_epi64(0, 1, 8, 9, 4, 5, 12, 13);
+                let last = _mm512_setr_epi64(2, 3, 10, 11, 6, 7, 14, 15);
+                for (column, (places, pairs)) in
+                    columns.iter_mut().zip([(first, even), (first, odd), (last, even), (last, odd)])
+                {
+                    let values = _mm512_permutex2var_pd(pairs[0], places, pairs[1]);
+                    _mm512_storeu_pd(column.as_mut_ptr(), values);
+                }
+            }
+        }
+        columns
     }
 
     #[inline(always)]

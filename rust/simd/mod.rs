@@ -10,4 +10,4 @@ mod plain;
 mod vectors;
 
 pub(crate) use plain::Plain;
-pub(crate) use vectors::{Simd, WIDEST, integer};
+pub(crate) use vectors::{SIDE, Simd, WIDEST, integer};

@@ -8,6 +8,9 @@
 /// Lanes of the widest vector.
 pub(crate) const WIDEST: usize = 32;
 
+/// Side of the square that [`Simd::columns`] turns.
+pub(crate) const SIDE: usize = 8;
+
 /// The operations of one instruction set on `WIDTH` 64-bit lanes.
 ///
 /// A value of the type only exists where the CPU has the instruction set: whoever holds one may
@@ -110,6 +113,12 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
         let biased = self.and(self.shr::<52>(self.bits(a)), self.splat(0x7ff));
         let shifted = self.float(self.or(biased, self.splat(TWO_52)));
         self.subf(shifted, self.splatf(f64::from_bits(TWO_52) + 1023.0))
+    }
+
+    /// The columns of a square of numbers.
+    #[inline(always)]
+    fn columns(self, rows: [&[f64; SIDE]; SIDE]) -> [[f64; SIDE]; SIDE] {
+        std::array::from_fn(|i| rows.map(|row| row[i]))
     }
 
     fn andm(self, a: Self::M, b: Self::M) -> Self::M;

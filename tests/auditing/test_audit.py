@@ -167,6 +167,20 @@ def test_threads_change_nothing_with_the_default_attack(mechanism, dim):
         assert dpcore.audit(mechanism, pair, threads=threads, **arguments) == one
 
 
+def test_auto_takes_the_sampled_route_where_limits_would_not_pay():
+    """Few trials of many different coordinates; the counts are the same."""
+    x = np.arange(50.0)
+    for pair, trials, route in [
+        ((x, x + 1), 99, "sampled"),
+        ((x, x + 1), 100, "integer"),
+        ((np.zeros(50), np.ones(50)), 10, "integer"),
+    ]:
+        ran = {"trials": trials, "rng": 1, "attack": MajorityVote()}
+        report = audit(Laplace(1.0), pair, **ran)
+        assert report.route == route
+        assert report.counts == audit(Laplace(1.0), pair, route="sampled", **ran).counts
+
+
 def test_the_integer_route_is_refused_with_the_reason():
     with pytest.raises(ValueError, match=r"^route must be 'sampled' or 'auto' here \(.+\), got "):
         audit(Gaussian(1.0), route="integer")

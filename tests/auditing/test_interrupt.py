@@ -358,6 +358,21 @@ except KeyboardInterrupt:
     assert done.stdout.split() == ["raised", "True"]
 
 
+@pytest.mark.parametrize("start", [0, 10**12])
+def test_a_real_interrupt_inside_one_block(start):
+    """A block that would take minutes, and one of which as many rows are skipped first."""
+    done = in_subprocess(f"""
+later(1.0)
+try:
+    dpcore.audit(dpcore.Laplace(1.0), trials=10**11, start={start}, block=2**40, pilot=100, rng=1,
+                 attack=dpcore.attacks.MajorityVote(), threads=1)
+except KeyboardInterrupt:
+    print("raised", time.process_time() - sent[0] < 3.0)
+""")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["raised", "True"]
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_real_interrupt_of_a_callable(threads):
     done = in_subprocess(f"""

@@ -149,12 +149,12 @@ class Vote(EventRecord, word="Vote"):
         return Seen((self.ballot.hits(votes, len(values)),), nan, None)
 
     def _rows(self, outputs: npt.NDArray[Any], name: str) -> npt.NDArray[np.float64]:
-        """Outputs as contiguous float64 rows of the vote's dimension."""
+        """Outputs as contiguous, aligned float64 rows of the vote's dimension."""
         if outputs.dtype.kind not in "buif":
             raise mistyped(f"outputs of {name}", "real numbers", outputs.dtype)
         self._check_shape(outputs.shape, name)
         outputs = outputs.reshape(len(outputs), self.threshold.size)
-        return np.ascontiguousarray(outputs, dtype=np.float64)
+        return np.require(outputs, np.float64, "CA")
 
     def _check_shape(self, shape: tuple[int, ...], name: str) -> None:
         dim = self.threshold.size

@@ -190,7 +190,7 @@ def binned(values: Floats, edges: Floats) -> npt.NDArray[np.int64]:
     A bin holds its lower edge. Shape `(edges + 1,)`.
     """
     counts = np.empty(edges.size + 1, np.uint64)
-    _core.bin_counts(np.ascontiguousarray(values), np.ascontiguousarray(edges), counts)
+    _core.bin_counts(np.require(values, None, "CA"), np.require(edges, None, "CA"), counts)
     return counts.astype(np.int64)
 
 

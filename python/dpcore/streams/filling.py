@@ -48,6 +48,9 @@ def array_for(
     if out.shape != shape or out.dtype != wanted:
         requirement = f"of shape {shape} and type {wanted}"
         raise invalid("out", requirement, (out.shape, str(out.dtype)))
-    if not (out.flags.c_contiguous and out.flags.writeable and out.flags.aligned):
-        raise invalid("out", "C-contiguous, aligned and writeable", out.flags)
+    if not out.flags.aligned:
+        requirement = f"aligned, its address a multiple of {wanted.itemsize}"
+        raise invalid("out", requirement, out.ctypes.data)
+    if not (out.flags.c_contiguous and out.flags.writeable):
+        raise invalid("out", "C-contiguous and writeable", out.flags)
     return out

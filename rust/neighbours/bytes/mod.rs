@@ -67,7 +67,8 @@ struct Steps {
 const PLAIN: Steps = Steps { many: plain::many, one: plain::many, compare: plain::compare };
 
 #[cfg(all(target_arch = "x86_64", not(dpcore_portable)))]
-const FAST: Steps = Steps { many: vnni::multiply::<8>, one: vnni::multiply::<1>, compare: vnni::compare };
+const FAST: Steps =
+    Steps { many: vnni::multiply::<8>, one: vnni::multiply::<1>, compare: vnni::compare };
 
 impl<K: Sink> Products<'_, K> {
     /// Multiplies, and hands the hits to the sink: for every query in the order of the points.
@@ -106,7 +107,12 @@ impl<K: Sink> Products<'_, K> {
                 };
                 // SAFETY: the caller vouches for the CPU; as many rows as there are in `now`.
                 let hits = unsafe {
-                    multiply(lines, &points[first * stride..(first + size) * stride], now, &mut found);
+                    multiply(
+                        lines,
+                        &points[first * stride..(first + size) * stride],
+                        now,
+                        &mut found,
+                    );
                     (steps.compare)(&found, now, &lanes)
                 };
                 for (j, mut hits) in hits.into_iter().enumerate().take(size) {

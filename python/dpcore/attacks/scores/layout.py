@@ -26,12 +26,12 @@ _CHUNK: Final = 2**20
 
 
 def blocks(rows: npt.NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
-    """Rows of real numbers in parts that the core can read: C-contiguous float64.
+    """Rows of real numbers in parts that the core can read: C-contiguous, aligned float64.
 
     Raises:
         ValueError: if a whole number is beyond 2**53, where float64 would round it.
     """
-    if rows.dtype == np.float64 and rows.flags.c_contiguous:
+    if rows.dtype == np.float64 and rows.flags.c_contiguous and rows.flags.aligned:
         yield slice(0, len(rows)), rows
         return
     step = max(1, _CHUNK // max(1, rows.shape[1]))
@@ -39,7 +39,7 @@ def blocks(rows: npt.NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
         part = rows[start : start + step]
         if not exact(part):
             raise invalid("outputs", "within 2**53 where they are whole numbers", part)
-        yield slice(start, start + len(part)), np.ascontiguousarray(part, dtype=np.float64)
+        yield slice(start, start + len(part)), np.require(part, np.float64, "CA")
 
 
 def exact(rows: npt.NDArray[Any]) -> bool:
