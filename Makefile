@@ -59,7 +59,9 @@ $(EXTRAS)/done: $(VENV)/dev constraints.txt
 lint: $(VENV)/dev
 	$(CARGO) fmt --check -- $(NOISES)
 	$(CARGO) clippy --locked --all-targets -- -D warnings
-	$(CARGO) clippy --locked --all-targets --features python -- -D warnings
+	$(CARGO) clippy --locked --all-targets --features python,rand -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps --quiet --features rand
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps --quiet --features python,rand
 	$(PORTABLE) clippy --locked --all-targets --features python -- -D warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -71,7 +73,7 @@ format: $(VENV)/dev
 	$(BIN)/ruff format
 
 rust-test:
-	$(CARGO) test --locked --quiet
+	$(CARGO) test --locked --quiet --features rand
 	$(PORTABLE) test --locked --quiet --lib --tests
 
 # A tiny run of the main job, of every experiment (two at a time) and of every benchmark.
@@ -79,7 +81,7 @@ smoke: $(EXTRAS)/done
 	$(BIN)/python -c 'from dpcore.experiments import NAMES; print(*NAMES)' | xargs -n 1 -P 2 \
 	    $(EXTRAS)/bin/python -m dpcore reproduce --out $(OUT)/smoke --quick --no-progress
 	$(EXTRAS)/bin/python -m pytest benches -q -o addopts= --benchmark-disable
-	$(CARGO) bench --locked --quiet --bench core -- --test
+	$(CARGO) bench --locked --quiet --features rand --bench core -- --test
 
 python-test: $(VENV)/dev
 	$(BIN)/python -m pytest -q
@@ -96,7 +98,7 @@ search: $(EXTRAS)/done
 
 # Criterion for the core, pytest-benchmark for the package; ratios are recorded in benches/record.
 bench: $(VENV)/dev
-	$(CARGO) bench --locked --bench core
+	$(CARGO) bench --locked --features rand --bench core
 	$(BIN)/python -m pytest benches -q -o addopts= --benchmark-json=$(OUT)/benchmarks.json \
 	    --benchmark-columns=min,median,rounds --benchmark-sort=min
 	$(BIN)/python benches/record.py $(OUT)/benchmarks.json

@@ -3,7 +3,6 @@
 //! `cargo bench` measures; `cargo bench -- --test` runs each once. Every bench checks its answer.
 
 use std::hint::black_box;
-use std::sync::atomic::AtomicBool;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use dpcore::sensitivity::{Law, Pairs};
@@ -91,6 +90,43 @@ fn rivals(c: &mut Criterion) {
     group.finish();
 }
 
+/// The noises one value at a time, beside the same crate's own.
+#[cfg(feature = "rand")]
+fn single(c: &mut Criterion) {
+    let mut words = dpcore::Words::seed_from_u64(1);
+    let mut out = vec![0.0; DRAWS];
+    let (laplace, exponential) = (Laplace::new(1.0).unwrap(), Exponential::new(1.0).unwrap());
+    let gaussian = Gaussian::new(1.0).unwrap();
+    let (exp, normal) = (Exp::new(1.0).unwrap(), Normal::new(0.0, 1.0).unwrap());
+    let mut group = c.benchmark_group("single");
+    group.throughput(Throughput::Elements(DRAWS as u64));
+    group.bench_function("word", |b| {
+        b.iter(|| black_box((0..DRAWS).fold(0, |sum, _| sum ^ words.word())));
+    });
+    group.bench_function("laplace", |b| b.iter(|| out.fill_with(|| laplace.sample(&mut words))));
+    expect_mean(&out, 0.0);
+    group.bench_function("exponential", |b| {
+        b.iter(|| out.fill_with(|| exponential.sample(&mut words)));
+    });
+    expect_mean(&out, 1.0);
+    group.bench_function("gaussian, pairs", |b| {
+        b.iter(|| out.as_chunks_mut().0.fill_with(|| gaussian.sample(&mut words)));
+    });
+    expect_mean(&out, 0.0);
+    group.bench_function("exponential of rand_distr", |b| {
+        b.iter(|| out.fill_with(|| exp.sample(&mut words)));
+    });
+    expect_mean(&out, 1.0);
+    group.bench_function("normal of rand_distr", |b| {
+        b.iter(|| out.fill_with(|| normal.sample(&mut words)));
+    });
+    expect_mean(&out, 0.0);
+    group.finish();
+}
+
+#[cfg(not(feature = "rand"))]
+fn single(_: &mut Criterion) {}
+
 fn count(c: &mut Criterion) {
     for dim in [3, 7, 127, 128, 129] {
         let job = job(Laplace::new(dim as f64).unwrap(), dim);
@@ -118,18 +154,20 @@ fn count(c: &mut Criterion) {
 
 /// Pairs of random vectors that are too far apart after clipping.
 fn beyond(c: &mut Criterion) {
-    let never = AtomicBool::new(false);
     let (dim, count) = (32, DRAWS as u64 / 64);
-    for (name, spread, norm) in
-        [("uniform", 10.0, Norm::L2), ("normal", 0.1, Norm::L2), ("uniform", 10.0, Norm::L1)]
-    {
-        let law = Law::named(name, spread).unwrap();
+    let (wide, narrow) = (Law::uniform(10.0).unwrap(), Law::normal(0.1).unwrap());
+    for (name, law, spread, norm) in [
+        ("uniform", wide, 10.0, Norm::L2),
+        ("normal", narrow, 0.1, Norm::L2),
+        ("uniform", wide, 10.0, Norm::L1),
+    ] {
         let pairs = Pairs::new(law, (norm, 10.0), dim, 1).unwrap();
         let mut group = c.benchmark_group(format!("beyond/{name} {norm:?}"));
         group.throughput(Throughput::Elements(DRAWS as u64));
         let mut answers = Vec::new();
         for cpu in Cpu::present() {
-            let beyond = || sensitivity::beyond(&pairs, count, (cpu, 1), &never).unwrap();
+            let beyond =
+                || sensitivity::beyond(&pairs, count, &Options::new().cpu(cpu).threads(1)).unwrap();
             group.bench_function(cpu.name(), |b| b.iter(|| black_box(beyond())));
             answers.push(beyond());
         }
@@ -146,6 +184,6 @@ criterion_group!(
         .sample_size(20)
         .warm_up_time(std::time::Duration::from_millis(300))
         .measurement_time(std::time::Duration::from_secs(1));
-    targets = fill, rivals, count, beyond
+    targets = fill, rivals, single, count, beyond
 );
 criterion_main!(benches);

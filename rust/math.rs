@@ -28,7 +28,7 @@ const LN2_LOW: f64 = 5.497_923_018_708_371e-14;
 /// With v = 2^k m, m in [sqrt(1/2), sqrt(2)), f = m - 1 and s = f/(m + 1):
 /// ln v = k ln 2 + f - s (f - z R(z)), z = s^2. f is exact, and it is the largest term whenever
 /// k = 0, so the error of the division is damped by s. The worst error found is 0.903 ulp, at
-/// 0.70696 (tests/accuracy.rs: all j below 2^24, 1e6 in every other binade, the neighbourhood of
+/// 0.70696 (probe/accuracy.rs: all j below 2^24, 1e6 in every other binade, the neighbourhood of
 /// 1, 4e8 points around the worst places); every rounding at its worst would add up to 1.1 there.
 /// 1.35 is what the integer route needs to be strictly increasing on this grid.
 #[inline(always)]
@@ -81,7 +81,7 @@ const COS: [f64; 6] = [
 ];
 
 /// Cosine and sine of pi x/2 for |x| <= 1/2 (a quarter turn centred at 0); errors below 1.8 and
-/// 1.5 ulp at 3e5 points (tests/accuracy.rs).
+/// 1.5 ulp at 3e5 points (probe/accuracy.rs).
 #[inline(always)]
 pub(crate) fn cos_sin_quarter<S: Simd>(simd: S, x: S::F) -> (S::F, S::F) {
     let y = simd.mulf(x, x);

@@ -4,14 +4,12 @@
 //! in the order of the coordinates, so that no sum is ever split and every instruction set gives
 //! the same bits. Pair i is the same whatever the number of pairs.
 
-use std::sync::atomic::AtomicBool;
-
 use crate::error::Error;
 use crate::mechanisms::{Draw, Gaussian, Monotone, Norm, Uniform};
+use crate::options::Options;
 use crate::pool::each;
 use crate::random::{LANES, Lanes, Purpose, Stream};
 use crate::simd::Simd;
-use crate::simd::cpu::Cpu;
 use crate::simd::kernel::{Kernel, dispatch};
 
 /// A distance exceeds 2C if it is above 2C (1 + this).
@@ -32,25 +30,40 @@ const BLOCK: usize = 4 * LANES;
 
 /// What every entry of both vectors is drawn from, independently.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Law {
-    /// Uniform between two numbers.
+pub struct Law(Kind);
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
     Uniform(Uniform),
-    /// Normal around 0.
     Normal(Gaussian),
 }
 
 impl Law {
-    /// The law called "uniform" (between -spread and spread) or "normal" (standard deviation
-    /// spread), in the units of the radius.
+    /// Uniform between -spread and spread, in the units of the radius.
     ///
     /// # Errors
     ///
-    /// Another name; a spread that is not from 1e-100 to 1e100.
-    pub fn named(name: &str, spread: f64) -> Result<Self, Error> {
+    /// A spread that is not from 1e-100 to 1e100.
+    pub fn uniform(spread: f64) -> Result<Self, Error> {
         moderate("spread", spread)?;
+        Ok(Self(Kind::Uniform(Uniform::new(-spread, spread)?)))
+    }
+
+    /// Normal around 0 with a standard deviation in the units of the radius.
+    ///
+    /// # Errors
+    ///
+    /// A spread that is not from 1e-100 to 1e100.
+    pub fn normal(spread: f64) -> Result<Self, Error> {
+        Ok(Self(Kind::Normal(Gaussian::new(moderate("spread", spread)?)?)))
+    }
+
+    /// The law called "uniform" or "normal", as Python does.
+    #[cfg(any(feature = "python", test))]
+    pub(crate) fn named(name: &str, spread: f64) -> Result<Self, Error> {
         match name {
-            "uniform" => Ok(Self::Uniform(Uniform::new(-spread, spread)?)),
-            "normal" => Ok(Self::Normal(Gaussian::new(spread)?)),
+            "uniform" => Self::uniform(spread),
+            "normal" => Self::normal(spread),
             _ => Err(Error::invalid("law", "\"uniform\" or \"normal\"", name)),
         }
     }
@@ -106,30 +119,26 @@ impl Pairs {
 ///
 /// # Errors
 ///
-/// [`Error::Interrupted`].
-pub fn beyond(
-    pairs: &Pairs,
-    count: u64,
-    (cpu, threads): (Cpu, usize),
-    stop: &AtomicBool,
-) -> Result<u64, Error> {
+/// Options out of range; [`Error::Interrupted`].
+pub fn beyond(pairs: &Pairs, count: u64, options: &Options<'_>) -> Result<u64, Error> {
+    let (cpu, threads, stop) = options.settle()?;
     let blocks = count.div_ceil(BLOCK as u64) as usize;
     // A thread keeps its room for a group of pairs; the hits are added in the end.
     let work = |(hits, room): &mut (u64, Vec<f64>), block: usize| {
         room.resize(2 * LANES * pairs.dim, 0.0);
         let size = (count - (block * BLOCK) as u64).min(BLOCK as u64) as usize;
         let place = (block as u64, size);
-        *hits += match (pairs.law, pairs.norm) {
-            (Law::Uniform(law), Norm::L1) => {
+        *hits += match (pairs.law.0, pairs.norm) {
+            (Kind::Uniform(law), Norm::L1) => {
                 dispatch(cpu, Block::<_, true> { law: Each(law), pairs, place, room })
             }
-            (Law::Uniform(law), Norm::L2) => {
+            (Kind::Uniform(law), Norm::L2) => {
                 dispatch(cpu, Block::<_, false> { law: Each(law), pairs, place, room })
             }
-            (Law::Normal(law), Norm::L1) => {
+            (Kind::Normal(law), Norm::L1) => {
                 dispatch(cpu, Block::<_, true> { law, pairs, place, room })
             }
-            (Law::Normal(law), Norm::L2) => {
+            (Kind::Normal(law), Norm::L2) => {
                 dispatch(cpu, Block::<_, false> { law, pairs, place, room })
             }
         };
@@ -248,6 +257,7 @@ mod tests {
     use super::*;
     use crate::mechanisms::Clip;
     use crate::simd::Plain;
+    use crate::simd::cpu::Cpu;
 
     const LAWS: [(&str, f64); 3] = [("uniform", 10.0), ("normal", 1.0), ("normal", 0.1)];
 
@@ -257,7 +267,7 @@ mod tests {
     }
 
     fn count(pairs: &Pairs, count: u64, cpu: Cpu, threads: usize) -> u64 {
-        beyond(pairs, count, (cpu, threads), &AtomicBool::new(false)).unwrap()
+        beyond(pairs, count, &Options::new().cpu(cpu).threads(threads)).unwrap()
     }
 
     /// Pair `i`, one word after the other from its own lane.
@@ -267,9 +277,9 @@ mod tests {
         let mut lanes = stream.load(Plain::<1>, lane);
         let mut two = || {
             let words = [lanes.next(), lanes.next()];
-            match pairs.law {
-                Law::Uniform(law) => Each(law).two(Plain, words),
-                Law::Normal(law) => law.two(Plain, words),
+            match pairs.law.0 {
+                Kind::Uniform(law) => Each(law).two(Plain, words),
+                Kind::Normal(law) => law.two(Plain, words),
             }
         };
         let all: Vec<_> = (0..(group + 1) * pairs.dim).map(|_| two()).collect();

@@ -2,17 +2,17 @@
 
 use std::sync::atomic::AtomicBool;
 
-use dpcore::Error;
 use dpcore::divergence::cells::ball_values;
 use dpcore::divergence::line::{Line, Resampling, line_ball};
 use dpcore::divergence::lists::{Lists, Rows};
 use dpcore::divergence::walk::{Again, ball_counts, ball_replicates};
+use dpcore::{Error, Options};
 use proptest::prelude::*;
 
 const ALPHAS: [f64; 5] = [0.5, 1.0, 1.1, 2.0, 3.5];
 
 fn run(sets: [&[f64]; 2], k: u64, how: Resampling<'_>, threads: usize) -> Result<Line, Error> {
-    line_ball(sets, &ALPHAS, k, how, threads, &AtomicBool::new(false))
+    line_ball(sets, &ALPHAS, k, how, &Options::new().threads(threads))
 }
 
 /// Numbers with ties, zeros of both signs, and magnitudes at which distances round or overflow.
@@ -81,7 +81,7 @@ fn a_group_left_out_is_the_data_without_it() {
 fn a_stop_is_an_error() {
     let x = [0.0, 1.0, 2.0];
     let stop = AtomicBool::new(true);
-    let stopped = line_ball([&x, &x], &ALPHAS, 1, Resampling::None, 2, &stop);
+    let stopped = line_ball([&x, &x], &ALPHAS, 1, Resampling::None, &Options::new().stop(&stop));
     assert_eq!(stopped, Err(Error::Interrupted));
 }
 
@@ -128,10 +128,9 @@ fn a_list_that_runs_out_is_searched_again() {
         other_points: &[4, 5, 6, 7],
     };
     lists.check(8).unwrap();
-    let (stop, copies) =
-        (AtomicBool::new(false), ([1, 1, 1, 1, 0, 0, 0, 0], [0, 0, 0, 0, 1, 1, 1, 1]));
+    let copies = ([1, 1, 1, 1, 0, 0, 0, 0], [0, 0, 0, 0, 1, 1, 1, 1]);
     let count = |depth, other: &[u32]| {
-        ball_counts(&lists, (&copies.0, other), depth, &rows, 2, &stop).unwrap()
+        ball_counts(&lists, (&copies.0, other), depth, &rows, &Options::new().threads(2)).unwrap()
     };
     let all = count(2, &copies.1);
     assert_eq!((all.n, all.j), (vec![1, 0, 0, 0], vec![1; 4]));
@@ -147,7 +146,8 @@ fn a_list_that_runs_out_is_searched_again() {
     let replicates = |threads| {
         let (own, other) = (copies.0.repeat(5), [copies.1, [0, 0, 0, 0, 0, 1, 1, 2]].concat());
         let copies = (&own[..16], &other[..]);
-        ball_replicates(&lists, &[], copies, (2, &ALPHAS), &rows, threads, &stop).unwrap()
+        ball_replicates(&lists, &[], copies, (2, &ALPHAS), &rows, &Options::new().threads(threads))
+            .unwrap()
     };
     assert_eq!(replicates(1), replicates(4));
     assert_eq!(replicates(1).again, Again { run_outs: 2, rescans: 2 });

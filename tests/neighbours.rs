@@ -6,11 +6,11 @@
 use std::sync::atomic::AtomicBool;
 
 use dpcore::neighbours::{Inside, Nearest, Search, Sets, Shells, inside, nearest, pool_rows};
-use dpcore::{Cpu, Error};
+use dpcore::{Cpu, Error, Options};
 use proptest::prelude::*;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use searches::{Case, normal, single};
+use searches::{Case, normal, on, single};
 
 #[path = "tools/searches.rs"]
 mod searches;
@@ -57,8 +57,7 @@ fn the_first_points_may_mislead_about_the_side_to_list() {
         assert_eq!(expected.inverted.contains(&true), tight.start > 0);
         for cpu in Cpu::present() {
             let shells = Shells::new(&radii.starts, &radii.squared, 1200).unwrap();
-            let stop = AtomicBool::new(false);
-            let found = inside(case.own(), shells, usize::MAX, (cpu, 2), &stop).unwrap();
+            let found = inside(case.own(), shells, usize::MAX, &on((cpu, 2))).unwrap();
             assert!(found.rescans > 100, "{}", found.rescans);
             assert_eq!(Inside { rescans: 0, ..found }, expected);
         }
@@ -194,12 +193,11 @@ proptest! {
 fn distinct_rows_in_the_order_of_their_first_occurrence() {
     let first = [0.0, 1.0, 2.0, 3.0, -0.0, 1.0];
     let second = [5.0, 5.0, 2.0, 3.0, 5.0, 5.0, f64::NAN, 0.0, f64::NAN, 0.0];
-    let pooled =
-        pool_rows(Sets::new(&first, &second, 2).unwrap(), &AtomicBool::new(false)).unwrap();
+    let pooled = pool_rows(Sets::new(&first, &second, 2).unwrap(), &Options::new()).unwrap();
     assert_eq!(pooled.ids, [0, 1, 0, 2, 1, 2, 3, 4]);
     assert_eq!(pooled.first, [0, 1, 3, 6, 7]);
     let rows: Vec<f32> = (0..30_000u16).map(|i| f32::from(i % 7919 / 3)).collect();
-    let pooled = pool_rows(Sets::new(&rows, &[], 3).unwrap(), &AtomicBool::new(false)).unwrap();
+    let pooled = pool_rows(Sets::new(&rows, &[], 3).unwrap(), &Options::new()).unwrap();
     for (row, &id) in rows.chunks_exact(3).zip(&pooled.ids) {
         let first = 3 * pooled.first[id as usize] as usize;
         assert_eq!(row, &rows[first..first + 3]);
@@ -234,28 +232,31 @@ fn bad_arguments_are_named_and_a_stop_is_an_error() {
     }
     let all: Vec<i64> = (0..40).collect();
     let search = Search::new(sets, &all, &all).unwrap();
-    let how = (Cpu::Baseline, 2);
-    let go = AtomicBool::new(false);
-    assert!(text(nearest(search, 0, how, &go).unwrap_err()).starts_with("depth must be"));
-    assert!(inside(search, Shells::new(&[0], &[], 0).unwrap(), 9, how, &go).is_err());
+    let go = on((Cpu::Baseline, 2));
+    assert!(text(nearest(search, 0, &go).unwrap_err()).starts_with("depth must be"));
+    assert!(inside(search, Shells::new(&[0], &[], 0).unwrap(), 9, &go).is_err());
+    for threads in [0, 2000] {
+        let error = text(nearest(search, 3, &go.threads(threads)).unwrap_err());
+        assert_eq!(error, format!("threads must be from 1 to 1024, got {threads}"));
+    }
     let stop = AtomicBool::new(true);
-    assert_eq!(nearest(search, 3, how, &stop), Err(Error::Interrupted));
+    let stop = go.stop(&stop);
+    assert_eq!(nearest(search, 3, &stop), Err(Error::Interrupted));
     let starts = vec![0; 41];
     let shells = Shells::new(&starts, &[], 40).unwrap();
-    assert_eq!(inside(search, shells, 9, how, &stop), Err(Error::Interrupted));
+    assert_eq!(inside(search, shells, 9, &stop), Err(Error::Interrupted));
     assert_eq!(pool_rows(sets, &stop), Err(Error::Interrupted));
 }
 
 #[test]
 fn nothing_to_search_is_no_panic() {
-    let go = AtomicBool::new(false);
     let rows = normal(40, 12, 1.0, 13);
     let sets = Sets::new(&rows, &[], 12).unwrap();
     let all: Vec<i64> = (0..40).collect();
     for cpu in Cpu::present() {
         let none = Search::new(sets, &all, &[]).unwrap();
-        assert_eq!(nearest(none, 3, (cpu, 1), &go).unwrap().starts, [0; 41]);
+        assert_eq!(nearest(none, 3, &on((cpu, 1))).unwrap().starts, [0; 41]);
         let none = Search::new(sets, &[], &all).unwrap();
-        assert_eq!(nearest(none, 3, (cpu, 1), &go).unwrap().starts, [0]);
+        assert_eq!(nearest(none, 3, &on((cpu, 1))).unwrap().starts, [0]);
     }
 }

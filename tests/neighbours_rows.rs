@@ -6,7 +6,7 @@ use dpcore::neighbours::{Method, nearest};
 use dpcore::{Cpu, Error};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use searches::{Case, normal, single};
+use searches::{Case, normal, on, single};
 
 #[path = "tools/searches.rs"]
 mod searches;
@@ -108,7 +108,8 @@ fn a_stop_before_the_first_block_is_an_error() {
     let case = Case::new(normal(600, 70, 1.0, 21), 70, 100);
     for method in [Method::Faster, Method::Pairs, Method::Bytes] {
         for cpu in Cpu::present() {
-            let found = nearest(case.search().by(method), 5, (cpu, 2), &AtomicBool::new(true));
+            let stop = AtomicBool::new(true);
+            let found = nearest(case.search().by(method), 5, &on((cpu, 2)).stop(&stop));
             assert_eq!(found, Err(Error::Interrupted));
         }
     }

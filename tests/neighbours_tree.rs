@@ -4,10 +4,15 @@ use std::sync::atomic::AtomicBool;
 
 use dpcore::neighbours::distance::{Coordinate, squared};
 use dpcore::neighbours::{Inside, Method, Nearest, Search, Sets, Shells, inside, nearest};
-use dpcore::{Cpu, Error};
+use dpcore::{Cpu, Error, Options};
 use proptest::prelude::*;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
+
+/// A path and a number of threads.
+fn options((cpu, threads): (Cpu, usize)) -> Options<'static> {
+    Options::new().cpu(cpu).threads(threads)
+}
 
 /// Numbers of one kind: a box, a lattice, clusters, few distinct rows, one row, one line, or a box
 /// with a huge and a tiny coordinate.
@@ -72,7 +77,7 @@ impl<T: Coordinate> Case<T> {
     }
 
     fn nearest(&self, method: Method, depth: usize, on: (Cpu, usize)) -> Nearest {
-        let found = nearest(self.search(method), depth, on, &AtomicBool::new(false)).unwrap();
+        let found = nearest(self.search(method), depth, &options(on)).unwrap();
         // How the search went; not a part of the answer.
         Nearest { rescans: 0, ..found }
     }
@@ -85,8 +90,7 @@ impl<T: Coordinate> Case<T> {
         on: (Cpu, usize),
     ) -> Inside {
         let shells = Shells::new(starts, radii, self.queries.len()).unwrap();
-        let stop = AtomicBool::new(false);
-        let found = inside(self.search(method), shells, cap, on, &stop).unwrap();
+        let found = inside(self.search(method), shells, cap, &options(on)).unwrap();
         // How the search went; not a part of the answer.
         Inside { rescans: 0, ..found }
     }
@@ -257,8 +261,8 @@ fn equal_points_are_no_burden() {
     let starts: Vec<i64> = (0..=600).collect();
     let radii = vec![0.0; 600];
     let shells = Shells::new(&starts, &radii, 600).unwrap();
-    let stop = AtomicBool::new(false);
-    let found = inside(search.by(Method::Tree), shells, 5, (Cpu::Baseline, 1), &stop).unwrap();
+    let one = options((Cpu::Baseline, 1));
+    let found = inside(search.by(Method::Tree), shells, 5, &one).unwrap();
     assert!(found.inverted.iter().all(|&inverted| inverted));
     assert!(found.places.is_empty());
     let few = Search::new(
@@ -267,7 +271,7 @@ fn equal_points_are_no_burden() {
         &case.points,
     )
     .unwrap();
-    let found = nearest(few.by(Method::Tree), 4, (Cpu::Baseline, 1), &stop).unwrap();
+    let found = nearest(few.by(Method::Tree), 4, &one).unwrap();
     assert_eq!(found.starts, [0, 100_000, 200_000, 300_000]);
     assert!(found.places[100_000..200_000].iter().copied().eq(0..100_000));
 }
@@ -278,10 +282,11 @@ fn a_stop_is_an_error() {
     let sets = [50, 500].map(|size| rows(0, (size, 2), 0.0, &mut rng));
     let case = Case::new(&sets, 2, |value| value);
     let stop = AtomicBool::new(true);
-    let stopped = nearest(case.search(Method::Tree), 4, (Cpu::Baseline, 2), &stop);
+    let stop = options((Cpu::Baseline, 2)).stop(&stop);
+    let stopped = nearest(case.search(Method::Tree), 4, &stop);
     assert_eq!(stopped, Err(Error::Interrupted));
     let (starts, radii) = (vec![0; case.queries.len() + 1], vec![]);
     let shells = Shells::new(&starts, &radii, case.queries.len()).unwrap();
-    let stopped = inside(case.search(Method::Tree), shells, 4, (Cpu::Baseline, 2), &stop);
+    let stopped = inside(case.search(Method::Tree), shells, 4, &stop);
     assert_eq!(stopped, Err(Error::Interrupted));
 }

@@ -3,16 +3,17 @@
 use std::sync::atomic::AtomicBool;
 
 use dpcore::sensitivity::{Law, Pairs, beyond};
-use dpcore::{Cpu, Error, Norm};
+use dpcore::{Cpu, Error, Norm, Options};
 
 const LAWS: [(&str, f64); 3] = [("uniform", 10.0), ("normal", 1.0), ("normal", 0.1)];
 
 fn pairs(law: (&str, f64), norm: Norm, dim: usize, seed: u64) -> Pairs {
-    Pairs::new(Law::named(law.0, law.1).unwrap(), (norm, 10.0), dim, seed).unwrap()
+    let law = if law.0 == "normal" { Law::normal(law.1) } else { Law::uniform(law.1) };
+    Pairs::new(law.unwrap(), (norm, 10.0), dim, seed).unwrap()
 }
 
 fn count(pairs: &Pairs, count: u64, cpu: Cpu, threads: usize) -> u64 {
-    beyond(pairs, count, (cpu, threads), &AtomicBool::new(false)).unwrap()
+    beyond(pairs, count, &Options::new().cpu(cpu).threads(threads)).unwrap()
 }
 
 #[test]
@@ -31,7 +32,7 @@ fn neither_threads_nor_paths_change_a_count() {
 
 #[test]
 fn a_change_of_unit_changes_nothing() {
-    let law = |unit: f64| Law::named("normal", 0.125 * unit).unwrap();
+    let law = |unit: f64| Law::normal(0.125 * unit).unwrap();
     let at = |unit| Pairs::new(law(unit), (Norm::L2, unit), 12, 9).unwrap();
     let expected = count(&at(1.0), 2000, Cpu::Baseline, 1);
     assert!(expected > 0 && expected < 2000);
@@ -42,12 +43,11 @@ fn a_change_of_unit_changes_nothing() {
 
 #[test]
 fn bad_arguments_are_named_and_a_stop_is_an_error() {
-    let refused = |name, spread| Law::named(name, spread).unwrap_err().to_string();
-    assert!(refused("cauchy", 1.0).starts_with("law must be \"uniform\" or"));
+    let refused = |law: fn(f64) -> Result<Law, Error>, spread| law(spread).unwrap_err().to_string();
     for spread in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e101] {
-        assert!(refused("normal", spread).starts_with("spread must be a number from"));
+        assert!(refused(Law::normal, spread).starts_with("spread must be a number from"));
     }
-    let law = Law::named("uniform", 1.0).unwrap();
+    let law = Law::uniform(1.0).unwrap();
     for (radius, dim, text) in [
         (0.0, 1, "radius must be"),
         (-1.0, 1, "radius must be"),
@@ -61,7 +61,7 @@ fn bad_arguments_are_named_and_a_stop_is_an_error() {
         assert!(error.starts_with(text), "{error}");
     }
     let pairs = Pairs::new(law, (Norm::L2, 1.0), 2, 1).unwrap();
-    let stopped = beyond(&pairs, 10, (Cpu::Baseline, 1), &AtomicBool::new(true));
+    let stopped = beyond(&pairs, 10, &Options::new().stop(&AtomicBool::new(true)));
     assert_eq!(stopped, Err(Error::Interrupted));
-    assert_eq!(beyond(&pairs, 0, (Cpu::Baseline, 1), &AtomicBool::new(false)), Ok(0));
+    assert_eq!(beyond(&pairs, 0, &Options::new()), Ok(0));
 }

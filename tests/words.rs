@@ -5,26 +5,27 @@ mod tools;
 use dpcore::{Cpu, Job, Mechanism, Purpose, Side, Uniform, Words};
 use tools::{noises, rows};
 
-/// The top 52 bits of the words of a fill: u 2^52 of a uniform draw on [0, 1).
-fn filled(job: &Job, trials: u64) -> Vec<u64> {
-    let outputs = rows(job, (0, trials), Cpu::Baseline, 1);
-    outputs.iter().map(|u| (u * (1_u64 << 52) as f64) as u64).collect()
+/// The uniform number of [0, 1) that a word becomes: its top 52 bits.
+fn uniform(word: u64) -> f64 {
+    (word >> 12) as f64 / (1_u64 << 52) as f64
+}
+
+fn filled(job: &Job, trials: u64) -> Vec<f64> {
+    rows(job, (0, trials), Cpu::Baseline, 1)
 }
 
 #[test]
 fn words_are_those_of_a_fill_block_after_block() {
-    let uniform = Mechanism::new(Uniform::new(0.0, 1.0).unwrap());
+    let mechanism = Mechanism::new(Uniform::new(0.0, 1.0).unwrap());
     for dim in [1, 4] {
-        let job = Job::new(uniform, &vec![0.0; dim]).unwrap().seed(7);
+        let job = Job::new(mechanism, &vec![0.0; dim]).unwrap().seed(7);
         let mut words = Words::new(7);
-        for word in filled(&job, 300_000 / dim as u64) {
-            assert_eq!(words.word() >> 12, word);
-        }
+        let own = |words: &mut Words| uniform(words.word());
+        assert!(filled(&job, 300_000 / dim as u64).iter().all(|&u| own(&mut words) == u));
         let other = job.purpose(Purpose::Pilot).side(Side::XPrime).block(1000).unwrap();
-        let words = filled(&other, 3000);
-        for (number, block) in words.chunks(1000 * dim).enumerate() {
-            let mut own = Words::of_block(7, Purpose::Pilot, Side::XPrime, number as u64);
-            assert!(block.iter().all(|&word| own.word() >> 12 == word), "{dim} {number}");
+        for (number, block) in filled(&other, 3000).chunks(1000 * dim).enumerate() {
+            let mut words = Words::of_block(7, Purpose::Pilot, Side::XPrime, number as u64);
+            assert!(block.iter().all(|&u| own(&mut words) == u), "{dim} {number}");
         }
     }
     assert_eq!(format!("{:?}", Words::new(7)), "Words of seed 7, Sample, X, block 0");

@@ -1,13 +1,12 @@
 //! Divergences of two sets of numbers: sorted once, swept for every direction and replicate.
 
-use std::sync::atomic::AtomicBool;
-
 use super::MOST_ROWS;
 use super::cells::{Values, check_alphas, evaluate};
 use super::replicates::Replicates;
 use super::sorted::{Direction, Repeats, sort_both};
 use super::tally::is_unseen;
 use crate::error::Error;
+use crate::options::Options;
 
 pub use super::resampling::Resampling;
 
@@ -36,15 +35,15 @@ pub struct Line {
 /// # Errors
 ///
 /// Sets that are empty, not finite or of 2^31 rows and more; k = 0; orders that are not positive;
-/// labels or weights that do not fit the sets; [`Error::Interrupted`].
+/// labels or weights that do not fit the sets; options out of range; [`Error::Interrupted`].
 pub fn line_ball(
     sets: [&[f64]; 2],
     alphas: &[f64],
     k: u64,
     resampling: Resampling<'_>,
-    threads: usize,
-    stop: &AtomicBool,
+    options: &Options<'_>,
 ) -> Result<Line, Error> {
+    let (_, threads, stop) = options.settle()?;
     check_alphas(alphas)?;
     let replicates = check(sets, k, resampling)?;
     let sorted = sort_both(sets, resampling, threads, stop)?;

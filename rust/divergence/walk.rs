@@ -6,9 +6,6 @@
 //! before, and a ball too large to be listed, are searched again by distances to every point, once
 //! for all replicates that need it.
 
-use std::ops::Range;
-use std::sync::atomic::AtomicBool;
-
 use super::MOST_ROWS;
 use super::ball::{Ball, Sample, Search, all};
 use super::cells::{Values, check_alphas, evaluate};
@@ -16,7 +13,9 @@ use super::lists::{Lists, Rows};
 use super::tally::{Counted, Tally, gather, key};
 use crate::error::Error;
 use crate::neighbours::distance::Coordinate;
+use crate::options::Options;
 use crate::pool::each;
+use std::ops::Range;
 
 /// Queries that a thread counts at a time where there is one sample.
 const SLICE: usize = 256;
@@ -73,17 +72,19 @@ fn check_copies(name: &'static str, copies: &[u32], points: usize) -> Result<usi
 ///
 /// # Errors
 ///
-/// A depth of 0; copies for another number of points, or none of a query; [`Error::Interrupted`].
+/// Lists that do not fit ([`Lists::check`]); a depth of 0; copies for another number of points, or
+/// none of a query; options out of range; [`Error::Interrupted`].
 pub fn ball_counts<T: Coordinate>(
     lists: &Lists<'_>,
     copies: (&[u32], &[u32]),
     depth: u64,
     rows: &Rows<'_, T>,
-    threads: usize,
-    stop: &AtomicBool,
+    options: &Options<'_>,
 ) -> Result<Counts, Error> {
+    let (_, threads, stop) = options.settle()?;
     check_depth(depth)?;
     let points = rows.points();
+    lists.check(points)?;
     for (name, copies) in [("w_own", copies.0), ("w_other", copies.1)] {
         if check_copies(name, copies, points)? != 1 {
             return Err(Error::invalid(name, "of one sample", copies.len()));
@@ -167,12 +168,13 @@ pub fn ball_replicates<T: Coordinate>(
     copies: (&[u32], &[u32]),
     (depth, alphas): (u64, &[f64]),
     rows: &Rows<'_, T>,
-    threads: usize,
-    stop: &AtomicBool,
+    options: &Options<'_>,
 ) -> Result<Replicates, Error> {
+    let (_, threads, stop) = options.settle()?;
     check_depth(depth)?;
     check_alphas(alphas)?;
     let points = rows.points();
+    lists.check(points)?;
     super::lists::check_ids("atoms", atoms, points)?;
     let replicates = check_copies("w_own", copies.0, points)?;
     if check_copies("w_other", copies.1, points)? != replicates {

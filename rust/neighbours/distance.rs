@@ -1,9 +1,15 @@
 //! The one distance of the package: direct differences in f64, one fixed order of addition.
 
-/// Numbers that rows may hold; all are exact in f64.
-pub trait Coordinate: Copy + Send + Sync + 'static {
+/// Numbers that rows may hold; all are exact in f64. There are no others.
+pub trait Coordinate: sealed::Sealed + Copy + Send + Sync + 'static {
     /// The same number in f64.
     fn wide(self) -> f64;
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for f32 {}
+    impl Sealed for f64 {}
 }
 
 impl Coordinate for f32 {

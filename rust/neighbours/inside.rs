@@ -13,6 +13,7 @@ use super::search::{Search, block_of, blocks};
 use super::tree::Tree;
 use super::walks::ascend;
 use crate::error::Error;
+use crate::options::Options;
 use crate::pool::each;
 use crate::simd::cpu::Cpu;
 use crate::simd::kernel::dispatch;
@@ -44,14 +45,14 @@ pub struct Inside {
 ///
 /// # Errors
 ///
-/// Radii for another number of queries; [`Error::Interrupted`].
+/// Radii for another number of queries; options out of range; [`Error::Interrupted`].
 pub fn inside<T: Coordinate>(
     search: Search<'_, T>,
     shells: Shells<'_>,
     cap: usize,
-    (cpu, threads): (Cpu, usize),
-    stop: &AtomicBool,
+    options: &Options<'_>,
 ) -> Result<Inside, Error> {
+    let (cpu, threads, stop) = options.settle()?;
     let (queries, points) = (search.queries.len(), search.points.len());
     if shells.starts.len() != queries + 1 {
         return Err(Error::invalid(

@@ -13,6 +13,7 @@ use super::sift::{Sifter, Sifting, most};
 use super::top::{Candidate, Sieve, Top};
 use super::tree::Tree;
 use crate::error::Error;
+use crate::options::Options;
 use crate::pool::each;
 use crate::simd::Simd;
 use crate::simd::cpu::Cpu;
@@ -37,13 +38,13 @@ pub struct Nearest {
 ///
 /// # Errors
 ///
-/// A depth of 0; [`Error::Interrupted`].
+/// A depth of 0; options out of range; [`Error::Interrupted`].
 pub fn nearest<T: Coordinate>(
     search: Search<'_, T>,
     depth: usize,
-    (cpu, threads): (Cpu, usize),
-    stop: &AtomicBool,
+    options: &Options<'_>,
 ) -> Result<Nearest, Error> {
+    let (cpu, threads, stop) = options.settle()?;
     if depth == 0 {
         return Err(Error::invalid("depth", "at least 1", depth));
     }

@@ -1,10 +1,11 @@
 //! Distinct rows of two sets, by hashing.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use super::distance::Coordinate;
 use super::search::Sets;
 use crate::error::Error;
+use crate::options::Options;
 
 /// Which distinct row every row is, numbered in the order of their first occurrence.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,12 +18,13 @@ pub struct Pooled {
 
 const FREE: u32 = u32::MAX;
 
-/// Numbers the distinct rows; -0.0 equals 0.0, and NaN nothing.
+/// Numbers the distinct rows, on one thread; -0.0 equals 0.0, and NaN nothing.
 ///
 /// # Errors
 ///
-/// [`Error::Interrupted`].
-pub fn pool_rows<T: Coordinate>(sets: Sets<'_, T>, stop: &AtomicBool) -> Result<Pooled, Error> {
+/// Options out of range; [`Error::Interrupted`].
+pub fn pool_rows<T: Coordinate>(sets: Sets<'_, T>, options: &Options<'_>) -> Result<Pooled, Error> {
+    let (_, _, stop) = options.settle()?;
     let slots = (2 * sets.len()).next_power_of_two().max(2);
     let mut table = vec![FREE; slots];
     let mut hashes: Vec<u64> = Vec::new();

@@ -71,6 +71,7 @@ impl<'a, T: Coordinate> Sets<'a, T> {
 
 /// How neighbours are found; all ways give the same answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Method {
     /// By a tree or by bytes where that is expected to be faster.
     #[default]

@@ -6,7 +6,6 @@ use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
 
 use crate::Error;
-use crate::pool::MOST_THREADS;
 
 impl From<Error> for PyErr {
     fn from(error: Error) -> Self {
@@ -14,14 +13,6 @@ impl From<Error> for PyErr {
             Error::Invalid { .. } => PyValueError::new_err(error.to_string()),
             Error::Interrupted => PyKeyboardInterrupt::new_err(()),
         }
-    }
-}
-
-pub(super) fn checked(threads: usize) -> Result<usize, Error> {
-    if (1..=MOST_THREADS).contains(&threads) {
-        Ok(threads)
-    } else {
-        Err(Error::invalid("threads", format!("from 1 to {MOST_THREADS}"), threads))
     }
 }
 

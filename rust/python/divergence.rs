@@ -6,8 +6,9 @@ use numpy::{
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-use super::convert::{by_rows, checked, contiguous};
+use super::convert::{by_rows, contiguous};
 use super::detach::{detached, guarded, interruptible};
+use crate::Options;
 use crate::divergence::cells;
 use crate::divergence::gamma;
 use crate::divergence::line::{self, Resampling};
@@ -153,21 +154,20 @@ fn ball_counts<'py>(
     guarded(|| {
         let lists = lists(&queries, &other, &own, &own_points, &other_points)?;
         let copies = (contiguous("w_own", &w_own)?, contiguous("w_other", &w_other)?);
-        let (first, threads) = (contiguous("first", &first)?, checked(threads)?);
-        lists.check(first.len())?;
+        let (first, options) = (contiguous("first", &first)?, Options::new().threads(threads));
         let both = Both::read(rows0, rows1)?;
         let work = lists.ids.len() + lists.own_ids.len();
         let counts = match &both {
             Both::Single(both) => {
                 let rows = rows(both, first)?;
                 let count =
-                    |stop: &_| walk::ball_counts(&lists, copies, depth, &rows, threads, stop);
+                    |stop: &_| walk::ball_counts(&lists, copies, depth, &rows, &options.stop(stop));
                 interruptible(py, work, count)
             }
             Both::Double(both) => {
                 let rows = rows(both, first)?;
                 let count =
-                    |stop: &_| walk::ball_counts(&lists, copies, depth, &rows, threads, stop);
+                    |stop: &_| walk::ball_counts(&lists, copies, depth, &rows, &options.stop(stop));
                 interruptible(py, work, count)
             }
         }?;
@@ -198,13 +198,12 @@ fn ball_replicates<'py>(
 ) -> PyResult<(Bound<'py, PyArray2<f64>>, u64, u64)> {
     guarded(|| {
         let lists = lists(&queries, &other, &own, &own_points, &other_points)?;
-        let (first, threads) = (contiguous("first", &first)?, checked(threads)?);
+        let (first, options) = (contiguous("first", &first)?, Options::new().threads(threads));
         let (atoms, alphas) = (contiguous("atoms", &atoms)?, contiguous("alphas", &alphas)?);
         for (name, weights) in [("w_own", &w_own), ("w_other", &w_other)] {
             check_columns(name, weights.shape()[1], first.len())?;
         }
         let copies = (by_rows("w_own", &w_own)?, by_rows("w_other", &w_other)?);
-        lists.check(first.len())?;
         let both = Both::read(rows0, rows1)?;
         let how = (depth, alphas);
         let work = (lists.ids.len() + lists.own_ids.len()).saturating_mul(w_own.shape()[0]);
@@ -212,13 +211,13 @@ fn ball_replicates<'py>(
             Both::Single(both) => {
                 let rows = rows(both, first)?;
                 interruptible(py, work, |stop| {
-                    walk::ball_replicates(&lists, atoms, copies, how, &rows, threads, stop)
+                    walk::ball_replicates(&lists, atoms, copies, how, &rows, &options.stop(stop))
                 })
             }
             Both::Double(both) => {
                 let rows = rows(both, first)?;
                 interruptible(py, work, |stop| {
-                    walk::ball_replicates(&lists, atoms, copies, how, &rows, threads, stop)
+                    walk::ball_replicates(&lists, atoms, copies, how, &rows, &options.stop(stop))
                 })
             }
         }?;
@@ -267,11 +266,11 @@ fn line_ball<'py>(
                 return Err(PyValueError::new_err(message));
             }
         };
-        let threads = checked(threads)?;
+        let options = Options::new().threads(threads);
         // Sorting takes some ten operations a row.
         let work = (sets[0].len() + sets[1].len()).saturating_mul(32);
         let line = interruptible(py, work, |stop| {
-            line::line_ball(sets, alphas, k, resampling, threads, stop)
+            line::line_ball(sets, alphas, k, resampling, &options.stop(stop))
         })?;
         let [first, second] = line.values;
         Ok((

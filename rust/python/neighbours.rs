@@ -6,12 +6,12 @@ use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods}
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
-use super::convert::{by_rows, checked, contiguous};
+use super::convert::{by_rows, contiguous};
 use super::detach::{guarded, interruptible};
 use crate::neighbours::distance::Coordinate;
 use crate::neighbours::{Inside, Nearest, Pooled, Search, Sets, Shells};
 use crate::neighbours::{inside as find_inside, nearest as find_nearest, pool_rows as find_rows};
-use crate::{Cpu, Error};
+use crate::{Error, Options};
 
 type Numbers<'py, T> = Bound<'py, PyArray1<T>>;
 type Indices<'py> = PyReadonlyArray1<'py, i64>;
@@ -78,7 +78,7 @@ fn pool_rows<'py>(
         let rows = Rows::new(rows0, rows1)?;
         let (Pooled { ids, first }, split) = on_either!(rows, sets => {
             let work = sets.len().saturating_mul(sets.dim());
-            (interruptible(py, work, |stop| find_rows(sets, stop))?, sets.split())
+            (interruptible(py, work, |stop| find_rows(sets, &Options::new().stop(stop)))?, sets.split())
         });
         Ok((
             PyArray1::from_slice(py, &ids[..split]),
@@ -102,10 +102,10 @@ fn nearest<'py>(
     guarded(|| {
         let rows = Rows::new(rows0, rows1)?;
         let (queries, points) = (contiguous("queries", &queries)?, contiguous("points", &points)?);
-        let how = (Cpu::current()?, checked(threads)?);
+        let options = Options::new().threads(threads);
         let Nearest { starts, places, squared, rescans } = on_either!(rows, sets => {
             let search = Search::new(sets, queries, points)?;
-            let find = |stop: &AtomicBool| find_nearest(search, depth, how, stop);
+            let find = |stop: &AtomicBool| find_nearest(search, depth, &options.stop(stop));
             interruptible(py, work(queries.len(), points.len(), sets.dim()), find)?
         });
         let (starts, places) = (PyArray1::from_vec(py, starts), PyArray1::from_vec(py, places));
@@ -138,10 +138,10 @@ fn inside<'py>(
         let (queries, points) = (contiguous("queries", &queries)?, contiguous("points", &points)?);
         let (starts, squared) = (contiguous("starts", &starts)?, contiguous("squared", &squared)?);
         let shells = Shells::new(starts, squared, queries.len())?;
-        let how = (Cpu::current()?, checked(threads)?);
+        let options = Options::new().threads(threads);
         let found: Inside = on_either!(rows, sets => {
             let search = Search::new(sets, queries, points)?;
-            let find = |stop: &AtomicBool| find_inside(search, shells, cap, how, stop);
+            let find = |stop: &AtomicBool| find_inside(search, shells, cap, &options.stop(stop));
             interruptible(py, work(queries.len(), points.len(), sets.dim()), find)?
         });
         Ok((

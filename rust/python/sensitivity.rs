@@ -2,9 +2,8 @@
 
 use pyo3::prelude::*;
 
-use super::convert::checked;
 use super::detach::{guarded, interruptible};
-use crate::Cpu;
+use crate::Options;
 use crate::mechanisms::Norm;
 use crate::sensitivity::{Law, Pairs, beyond};
 
@@ -22,9 +21,9 @@ fn pairs_beyond(
     guarded(|| {
         let (law, norm) = (Law::named(&law.0, law.1)?, Norm::named(&clip.0)?);
         let all = Pairs::new(law, (norm, clip.1), dim, seed)?;
-        let how = (Cpu::current()?, checked(threads)?);
+        let options = Options::new().threads(threads);
         let draws = usize::try_from(pairs).unwrap_or(usize::MAX).saturating_mul(2 * dim);
-        interruptible(py, draws, |stop| beyond(&all, pairs, how, stop))
+        interruptible(py, draws, |stop| beyond(&all, pairs, &options.stop(stop)))
     })
 }
 

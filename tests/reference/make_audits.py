@@ -13,6 +13,7 @@ HEAD = "mechanism,scale,dim,x_prime,trials,seed,delta,k,k_prime,vote,direction,p
 CASES = [
     ("Laplace", 2.0, 3, 1.0, 100_000, 7, 0.0),
     ("Laplace", 0.5, 3, 1.0, 100_000, 7, 0.0),
+    ("Laplace", 3.0, 3, 1.0, 1_000_000, 7, 0.0),  # examples/audit.rs
     ("Laplace", 128.0, 128, -1.0, 70_000, 2**63 - 1, 0.0),
     ("Laplace", 1.0, 1, 1.0, 99, 1, 0.0),
     ("Gaussian", 1.5, 2, 1.0, 50_000, 3, 1e-3),

@@ -4,14 +4,17 @@
 // Starts and first places are not negative.
 #![allow(clippy::cast_sign_loss)]
 
-use std::sync::atomic::AtomicBool;
-
-use dpcore::Cpu;
 use dpcore::neighbours::distance::{Coordinate, squared};
 use dpcore::neighbours::{Inside, Method, Nearest, Search, Sets, Shells, inside, nearest};
+use dpcore::{Cpu, Options};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::StandardNormal;
+
+/// A path and a number of threads.
+pub fn on((cpu, threads): (Cpu, usize)) -> Options<'static> {
+    Options::new().cpu(cpu).threads(threads)
+}
 
 pub fn normal(rows: usize, dim: usize, scale: f64, seed: u64) -> Vec<f64> {
     let mut rng = StdRng::seed_from_u64(seed);
@@ -61,8 +64,7 @@ impl<T: Coordinate> Case<T> {
     }
 
     pub fn by(&self, method: Method, depth: usize, cpu: Cpu, threads: usize) -> Nearest {
-        let stop = AtomicBool::new(false);
-        nearest(self.search().by(method), depth, (cpu, threads), &stop).unwrap()
+        nearest(self.search().by(method), depth, &on((cpu, threads))).unwrap()
     }
 
     pub fn nearest(&self, depth: usize, cpu: Cpu, threads: usize) -> Nearest {
@@ -134,8 +136,7 @@ impl<T: Coordinate> Case<T> {
                 assert!(Nearest { rescans: 0, ..found } == expected, "{cpu:?}, bytes");
                 let (starts, radii) = (&expected.starts, &expected.squared);
                 let shells = Shells::new(starts, radii, self.queries.len()).unwrap();
-                let how = (cpu, threads);
-                let found = inside(self.own(), shells, cap, how, &AtomicBool::new(false)).unwrap();
+                let found = inside(self.own(), shells, cap, &on((cpu, threads))).unwrap();
                 assert!(Inside { rescans: 0, ..found } == balls, "{cpu:?} {cap}");
             }
         }
