@@ -254,7 +254,8 @@ def nearest(
     Returns (starts, places, squared, rescans). Queries and points are rows of the stack. Those of
     query i are `starts[i]:starts[i + 1]` in `places` (positions in `points`) and `squared`
     (squared distances), in the order of (squared, place). `rescans` queries had more candidates
-    than there was room for and were searched in f64; the rest is the same on every CPU.
+    than there was room for and were searched in f64; the rest is the same on every CPU. A row
+    with a NaN has no neighbours and is nobody's.
     """
 
 def inside(
@@ -281,7 +282,8 @@ def inside(
     `upto[s]` are within radius s. Inverted (more than half of the points within the first radius,
     and fewer outside it than within the last): the list holds the points outside the first
     radius, and those after the first `upto[s]` are outside radius s. Capped: more than `cap`, none
-    listed. `rescans` queries were searched twice, for the points on the other side.
+    listed. `rescans` queries were searched twice, for the points on the other side. A row with a
+    NaN is in no ball.
     """
 
 def cpu() -> str:

@@ -325,8 +325,7 @@ impl<T: Coordinate> Sink for Rank<'_, T> {
     #[inline(always)]
     fn hit(&mut self, i: usize, j: usize, product: f32, _: &mut [f32]) {
         let list = &mut self.lists[i];
-        let low = f64::from(self.panel.low[j] - 2.0 * product);
-        let high = low + self.panel.width(j) + list.more;
+        let (low, high) = self.panel.bounds(j, product, list.more);
         let scaled = &list.scaled[..];
         let mut rank = scaled.partition_point(|&radius| radius < low);
         let place = self.panel.places[j];

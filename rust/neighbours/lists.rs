@@ -111,3 +111,32 @@ impl List {
         (outside, if outside { points - first } else { within })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_of_a_panel_are_rounded_so_that_nothing_is_forgotten() {
+        for i in 1..100 {
+            let (first, last) = (f64::from(i) / 3.0, f64::from(i) / 0.7);
+            let more = 0.1 / f64::from(i);
+            let mut list = List { scaled: vec![first, last], more, ..List::default() };
+            let (bound, outside) = list.bound(0.01).unwrap();
+            assert!(!outside && f64::from(bound) >= last);
+            list.outside = true;
+            let (bound, outside) = list.bound(0.01).unwrap();
+            // Only what is within by all errors is not looked at.
+            let least = first - more - f64::from(0.01_f32);
+            assert!(outside && f64::from(bound) <= least && least < f64::from(bound.next_up()));
+        }
+    }
+
+    #[test]
+    fn a_nan_is_outside_of_all() {
+        let shells = [1.0, 2.0, 2.0];
+        for (value, outside) in [(0.5, 0), (1.0, 0), (1.5, 1), (2.0, 1), (3.0, 3), (f64::NAN, 3)] {
+            assert_eq!(rank(&shells, value), outside);
+        }
+    }
+}

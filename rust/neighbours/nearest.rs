@@ -3,15 +3,13 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::bytes::codes::{About, Coded, Codes, EncodePoints, EncodeQueries, stride};
-use super::bytes::{Products as ByteProducts, Sink as ByteSink, WIDTH, fast};
 use super::distance::Coordinate;
 use super::exact::{Chosen, Distances, STRIP, Strip};
-use super::frame::clouds::{Cloud, Clouds};
-use super::frame::{Frame, down, up};
-use super::panel::{Block, Panel, most_of, panel_of};
-use super::products::{Products, Sink, width};
-use super::search::{Method, Search, block_of, blocks};
+use super::frame::clouds::Clouds;
+use super::frame::up;
+use super::panel::most_of;
+use super::search::{Search, block_of, blocks};
+use super::sift::{Sifter, Sifting, most};
 use super::top::{Candidate, Sieve, Top};
 use super::tree::Tree;
 use crate::error::Error;
@@ -58,14 +56,12 @@ pub fn nearest<T: Coordinate>(
     let few = few || tree.is_some();
     let clouds = if few { None } else { Clouds::new((&search, depth), cpu, stop) };
     let (clouds, tree) = (clouds.as_ref(), tree.as_ref());
-    let codes = match clouds {
-        Some(clouds) if in_bytes(&search, depth, cpu) => {
-            Some(encoded(&search, clouds, (cpu, threads), stop)?)
-        }
-        _ => None,
+    let sifter = match clouds {
+        Some(clouds) => Some(Sifter::new((&search, clouds, depth), (cpu, threads), stop)?),
+        None => None,
     };
-    let task = Task { search: &search, clouds, codes, tree, depth, cpu, stop, pays: true.into() };
-    let bytes = (task.most() + depth) * size_of::<Candidate>();
+    let task = Task { search: &search, sifter, tree, depth, cpu, stop };
+    let bytes = (most(depth) + depth) * size_of::<Candidate>();
     let block = block_of(queries, most_of(search.sets.dim), threads, bytes);
     let work = |own: &mut Own, block: (usize, usize)| {
         let found = task.block(&mut own.room, block);
@@ -75,44 +71,6 @@ pub fn nearest<T: Coordinate>(
     let mut found = each(blocks(queries, block), threads, stop, work, merge)?.found;
     found.sort_unstable_by_key(|&(first, _)| first);
     Ok(joined(found.into_iter().map(|(_, found)| found), queries))
-}
-
-/// Whether to try bytes. Measured: below 64 coordinates, or for a few hundred rows, encoding and
-/// deciding cost more than the products save, and so do many neighbours.
-fn in_bytes<T: Coordinate>(search: &Search<'_, T>, depth: usize, cpu: Cpu) -> bool {
-    let (queries, points) = (search.queries.len(), search.points.len());
-    let large = search.sets.dim >= 64 && queries >= 256 && points >= 1024;
-    match search.method {
-        Method::Bytes => true,
-        Method::Faster => large && 32 * depth <= points && fast(cpu),
-        _ => false,
-    }
-}
-
-/// The points of every cloud in bytes.
-fn encoded<T: Coordinate>(
-    search: &Search<'_, T>,
-    clouds: &Clouds,
-    (cpu, threads): (Cpu, usize),
-    stop: &AtomicBool,
-) -> Result<Vec<Codes>, Error> {
-    let one = |Cloud { frame, range, .. }: &Cloud| {
-        let own = &clouds.order[range.clone()];
-        let work = |parts: &mut Vec<(usize, Codes)>, (first, last): (usize, usize)| {
-            let places = &own[first..last];
-            parts.push((first, dispatch(cpu, EncodePoints { frame, search, places })));
-        };
-        let merge = |all: &mut Vec<_>, mut own: Vec<_>| all.append(&mut own);
-        let mut parts = each(blocks(own.len(), 512), threads, stop, work, merge)?;
-        parts.sort_unstable_by_key(|part| part.0);
-        let mut codes = Codes::default();
-        for (_, part) in parts {
-            codes.rows.extend(part.rows);
-            codes.about.extend(part.about);
-        }
-        Ok(codes)
-    };
-    clouds.each.iter().map(one).collect()
 }
 
 fn joined(parts: impl Iterator<Item = Nearest>, queries: usize) -> Nearest {
@@ -138,9 +96,7 @@ struct Own {
 
 #[derive(Default)]
 struct Room {
-    coded: Coded,
-    block: Block,
-    panel: Panel,
+    sifting: Sifting,
     strip: Strip,
     sieves: Vec<Sieve>,
     tops: Vec<Top>,
@@ -148,10 +104,7 @@ struct Room {
 
 struct Task<'a, T> {
     search: &'a Search<'a, T>,
-    clouds: Option<&'a Clouds>,
-    /// The points of every cloud in bytes, and whether that has paid so far.
-    codes: Option<Vec<Codes>>,
-    pays: AtomicBool,
+    sifter: Option<Sifter<'a, T>>,
     tree: Option<&'a Tree>,
     depth: usize,
     cpu: Cpu,
@@ -159,15 +112,10 @@ struct Task<'a, T> {
 }
 
 impl<T: Coordinate> Task<'_, T> {
-    /// Candidates of a query beyond which it is left to f64.
-    fn most(&self) -> usize {
-        4 * self.depth + 4096
-    }
-
     /// The neighbours of a block; `starts` without the leading 0.
     fn block(&self, room: &mut Room, (first, last): (usize, usize)) -> Nearest {
         let mut found = Nearest::default();
-        let Some(clouds) = self.clouds else {
+        let Some(sifter) = &self.sifter else {
             self.exactly(room, first..last);
             for top in &mut room.tops {
                 top.finish(&mut found);
@@ -177,33 +125,33 @@ impl<T: Coordinate> Task<'_, T> {
         let queries: Vec<usize> = (first..last).collect();
         let mut sieves = std::mem::take(&mut room.sieves);
         sieves.resize_with(queries.len(), Sieve::default);
-        match &self.codes {
-            Some(codes) if self.pays.load(Ordering::Relaxed) => {
-                self.sift_bytes((clouds, codes), room, &queries, &mut sieves);
-                self.sift_again(clouds, room, &queries, &mut sieves);
-            }
-            _ => self.sift(clouds, room, &queries, &mut sieves),
-        }
-        for (&i, sieve) in queries.iter().zip(&mut sieves) {
+        sifter.sift(&mut room.sifting, &queries, &mut sieves);
+        // Queries that share candidates one after the other: their rows are then in the cache.
+        let mut order: Vec<usize> = (0..sieves.len()).collect();
+        let least = |sieve: &Sieve| sieve.kept.iter().map(|candidate| candidate.place).min();
+        order.sort_by_cached_key(|&i| least(&sieves[i]));
+        let mut tops: Vec<Top> = queries.iter().map(|_| Top::new(self.depth)).collect();
+        for i in order {
             if self.stop.load(Ordering::Relaxed) {
                 break;
             }
-            if sieve.full {
+            if sieves[i].full {
                 found.rescans += 1;
-                self.exactly(room, i..i + 1);
-                room.tops[0].finish(&mut found);
-                continue;
+                self.exactly(room, queries[i]..queries[i] + 1);
+                std::mem::swap(&mut tops[i], &mut room.tops[0]);
+            } else {
+                self.decide(sifter.clouds, queries[i], &mut sieves[i], &mut tops[i]);
             }
-            self.decide(clouds, i, sieve).finish(&mut found);
+        }
+        for top in &mut tops {
+            top.finish(&mut found);
         }
         room.sieves = sieves;
         found
     }
 
     /// The nearest of a sieve's candidates, by f64.
-    fn decide(&self, clouds: &Clouds, i: usize, sieve: &mut Sieve) -> Top {
-        sieve.prune(self.depth);
-        let mut top = Top::new(self.depth);
+    fn decide(&self, clouds: &Clouds, i: usize, sieve: &mut Sieve, top: &mut Top) {
         let (search, query) = (self.search, self.search.query(i));
         let choose = |candidates: &[Candidate], out: &mut Vec<(f64, u32)>| {
             let places: Vec<u32> = candidates.iter().map(|candidate| candidate.place).collect();
@@ -219,11 +167,11 @@ impl<T: Coordinate> Task<'_, T> {
             // Every cloud has the same scale.
             sieve.bound = up(clouds.each[0].frame.scaled(last));
         }
-        let mut rest = sieve.kept.split_off(seem);
-        rest.retain(|candidate| candidate.low <= sieve.bound);
-        choose(&rest, &mut top.kept);
+        sieve.drop_beyond(seem);
+        choose(&sieve.kept[seem..], &mut top.kept);
         dispatch(self.cpu, Chosen { search, query, places: &clouds.far, out: &mut top.kept });
-        top
+        top.prune();
+        top.kept.shrink_to(2 * self.depth);
     }
 
     /// The queries' nearest by f64 alone, in `room.tops`.
@@ -244,127 +192,6 @@ impl<T: Coordinate> Task<'_, T> {
                 let query = search.query(i);
                 dispatch(self.cpu, Distances { search, strip, query, out: &mut out });
                 dispatch(self.cpu, Add { top, values: &out[..last - first], first });
-            }
-        }
-    }
-
-    /// Leaves in the sieves all points of the clouds that may be among the queries' nearest.
-    fn sift(&self, clouds: &Clouds, room: &mut Room, queries: &[usize], sieves: &mut [Sieve]) {
-        let (size, dim, width) = (queries.len(), self.search.sets.dim, width(self.cpu));
-        let Room { block, panel, .. } = room;
-        self.start(clouds, block, queries, sieves);
-        let flip = vec![0; size.div_ceil(width)];
-        for Cloud { frame, range, .. } in &clouds.each {
-            block.fill((frame, self.search, self.cpu), queries.iter().copied(), width);
-            // Nothing is below NaN.
-            let mut bounds = vec![f32::NAN; size.next_multiple_of(width)];
-            for (i, sieve) in sieves.iter_mut().enumerate() {
-                if !Frame::fits(block.norms[i]) {
-                    sieve.give_up();
-                }
-                bounds[i] = up(f64::from(sieve.bound) - block.less[i]);
-            }
-            for (first, last) in blocks(range.len(), panel_of(dim)) {
-                if self.stop.load(Ordering::Relaxed) {
-                    return;
-                }
-                let places = &clouds.order[range.start + first..range.start + last];
-                panel.fill((frame, self.search, self.cpu), places);
-                let (depth, most) = (self.depth, self.most());
-                let mut sift = Sift { block, panel, sieves, depth, most };
-                let (queries, points, low) = (block.tiles(), &panel.rows[..], &panel.low[..]);
-                let (bounds, flip, sink) = (&mut bounds[..], &flip[..], &mut sift);
-                Products { dim, queries, points, low, bounds, flip, sink }.run(self.cpu);
-            }
-        }
-    }
-
-    /// [`Self::sift`] by bytes; a query that is given up is left to f32.
-    fn sift_bytes(
-        &self,
-        (clouds, codes): (&Clouds, &[Codes]),
-        room: &mut Room,
-        queries: &[usize],
-        sieves: &mut [Sieve],
-    ) {
-        let (dim, search) = (self.search.sets.dim, self.search);
-        self.start(clouds, &mut room.block, queries, sieves);
-        let coded = &mut room.coded;
-        for (Cloud { frame, range, .. }, codes) in clouds.each.iter().zip(codes) {
-            dispatch(self.cpu, EncodeQueries { frame, search, queries, out: coded });
-            let mut bounds = vec![f32::NAN; queries.len().next_multiple_of(WIDTH)];
-            for (i, sieve) in sieves.iter_mut().enumerate() {
-                if !Frame::fits(coded.norms[i]) {
-                    sieve.give_up();
-                }
-                bounds[i] = up(f64::from(sieve.bound) - coded.less[i]);
-            }
-            for (first, last) in blocks(range.len(), panel_of(stride(dim) / 4)) {
-                if self.stop.load(Ordering::Relaxed) {
-                    return;
-                }
-                let places = &clouds.order[range.start + first..range.start + last];
-                let points = &codes.rows[first * stride(dim)..last * stride(dim)];
-                let about = &codes.about[first..last];
-                // A candidate's f64 costs about as much as the f32 products of 20 points.
-                let most = 8 * self.depth + search.points.len() / 12;
-                let sink = &mut SiftBytes { coded, about, places, sieves, depth: self.depth, most };
-                let (queries, bounds) = (&*coded, &mut bounds[..]);
-                ByteProducts { dim, queries, points, about, bounds, sink }.run(self.cpu);
-            }
-        }
-    }
-
-    /// Sifts by f32 what bytes have given up; where that is half of a block, they do not pay.
-    fn sift_again(
-        &self,
-        clouds: &Clouds,
-        room: &mut Room,
-        queries: &[usize],
-        sieves: &mut [Sieve],
-    ) {
-        let places: Vec<usize> = (0..queries.len()).filter(|&i| sieves[i].full).collect();
-        if 2 * places.len() > queries.len() {
-            self.pays.store(false, Ordering::Relaxed);
-        }
-        let again: Vec<usize> = places.iter().map(|&i| queries[i]).collect();
-        let mut own: Vec<Sieve> = again.iter().map(|_| Sieve::default()).collect();
-        if !again.is_empty() {
-            self.sift(clouds, room, &again, &mut own);
-        }
-        for (i, sieve) in places.into_iter().zip(own) {
-            sieves[i] = sieve;
-        }
-    }
-
-    /// Empties the sieves.
-    fn start(&self, clouds: &Clouds, block: &mut Block, queries: &[usize], sieves: &mut [Sieve]) {
-        for sieve in &mut *sieves {
-            sieve.start(self.depth, f32::INFINITY);
-        }
-        if clouds.each.len() > 1 {
-            self.surround(clouds, block, queries, sieves);
-        }
-    }
-
-    /// Bounds the sieves by the triangle's inequality: `depth` points are as near as their centre
-    /// and the ball around it. Otherwise a cloud far away, with a wide guard, would fill the sieve
-    /// before the query's own cloud is searched.
-    fn surround(
-        &self,
-        clouds: &Clouds,
-        block: &mut Block,
-        queries: &[usize],
-        sieves: &mut [Sieve],
-    ) {
-        for Cloud { frame, within, .. } in &clouds.each {
-            let Some(within) = within else { continue };
-            block.fill((frame, self.search, self.cpu), queries.iter().copied(), width(self.cpu));
-            for (sieve, norm) in sieves.iter_mut().zip(&block.norms) {
-                // The factor is for all roundings, those of the rows to f32 included.
-                let reach = (norm.sqrt() + within.sqrt()) * (1.0 + 2.0_f64.powi(-20));
-                let bound = up(reach * reach + frame.tiny);
-                sieve.bound = if bound < sieve.bound { bound } else { sieve.bound };
             }
         }
     }
@@ -413,50 +240,6 @@ impl Kernel for Add<'_> {
             if top.kept.len() >= top.limit {
                 top.prune();
             }
-        }
-    }
-}
-
-/// Sifts a panel for all queries of a block.
-struct Sift<'a> {
-    block: &'a Block,
-    panel: &'a Panel,
-    sieves: &'a mut [Sieve],
-    depth: usize,
-    most: usize,
-}
-
-impl Sink for Sift<'_> {
-    #[inline(always)]
-    fn hit(&mut self, i: usize, j: usize, product: f32, bounds: &mut [f32]) {
-        let low = self.block.less[i] + f64::from(self.panel.low[j] - 2.0 * product);
-        let high = low + self.panel.width(j) + self.block.more[i];
-        let place = self.panel.places[j];
-        if self.sieves[i].put(Candidate { low: down(low), high: up(high), place }) {
-            self.sieves[i].make_room(self.depth, self.most);
-            bounds[i] = up(f64::from(self.sieves[i].bound) - self.block.less[i]);
-        }
-    }
-}
-
-/// [`Sift`] for bytes.
-struct SiftBytes<'a> {
-    coded: &'a Coded,
-    about: &'a [About],
-    places: &'a [u32],
-    sieves: &'a mut [Sieve],
-    depth: usize,
-    most: usize,
-}
-
-impl ByteSink for SiftBytes<'_> {
-    #[inline(always)]
-    fn hit(&mut self, i: usize, j: usize, product: i32, bounds: &mut [f32]) {
-        let (low, high) = self.coded.bounds(i, &self.about[j], product);
-        let place = self.places[j];
-        if self.sieves[i].put(Candidate { low: down(low), high: up(high), place }) {
-            self.sieves[i].make_room(self.depth, self.most);
-            bounds[i] = up(f64::from(self.sieves[i].bound) - self.coded.less[i]);
         }
     }
 }

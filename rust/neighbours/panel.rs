@@ -145,8 +145,16 @@ impl Panel {
 
     /// `high - low` of a point.
     #[inline(always)]
-    pub fn width(&self, j: usize) -> f64 {
+    fn width(&self, j: usize) -> f64 {
         f64::from(self.high[j]) - f64::from(self.low[j])
+    }
+
+    /// Bounds on s^2 squared less `less` of the query, from its product with a point; `more` is the
+    /// query's.
+    #[inline(always)]
+    pub fn bounds(&self, j: usize, product: f32, more: f64) -> (f64, f64) {
+        let low = f64::from(self.low[j] - 2.0 * product);
+        (low, low + self.width(j) + more)
     }
 }
 
@@ -200,8 +208,8 @@ mod tests {
         for (i, j, product) in sink.0.into_iter().filter(|hit| Frame::fits(block.norms[hit.0])) {
             let point = search.point(panel.places[j] as usize);
             let value = frame.scaled(squared(search.query(i), point));
-            let least = block.less[i] + f64::from(panel.low[j] - 2.0 * product);
-            let most = least + panel.width(j) + block.more[i];
+            let (least, most) = panel.bounds(j, product, block.more[i]);
+            let (least, most) = (block.less[i] + least, block.less[i] + most);
             assert!(least <= value && value <= most, "{i} {j}: {value} not in {least}..{most}");
             let middle = f64::midpoint(least, most);
             worst = worst.max((value - middle).abs() / (most - least).max(f64::MIN_POSITIVE));
@@ -220,6 +228,81 @@ mod tests {
                 let worst = check(&rows, dim, cpu);
                 assert!(worst < 0.5, "{worst}");
                 assert!(dim < 1000 || worst > 1e-3, "{worst}");
+            }
+        }
+    }
+
+    /// A row as query and as point of a frame around zero with the scale 1.
+    fn packed(row: &[f64]) -> (Block, Panel) {
+        let dim = row.len();
+        let sets = Sets::new(row, &[], dim).unwrap();
+        let search = Search::new(sets, &[0], &[0]).unwrap();
+        let frame = Frame::new(vec![0.0; dim], 1.0);
+        let (mut block, mut panel) = (Block::default(), Panel::default());
+        block.fill((&frame, &search, Cpu::Baseline), 0..1, width(Cpu::Baseline));
+        panel.fill((&frame, &search, Cpu::Baseline), &[0]);
+        (block, panel)
+    }
+
+    fn holds_zero((block, panel): &(Block, Panel), product: f64) -> bool {
+        let (low, high) = panel.bounds(0, product as f32, block.more[0]);
+        (block.less[0] + low..=block.less[0] + high).contains(&0.0)
+    }
+
+    #[test]
+    fn products_at_the_guards_edge_are_within_it_and_none_beyond() {
+        // d roundings in one direction: a machine may add so, though none of ours does.
+        for dim in [512, 4096] {
+            let row = packed(&vec![1.0; dim]);
+            let error = dim as f64 * 2.0_f64.powi(-24);
+            for sign in [1.0, -1.0] {
+                let product = |error: f64| dim as f64 * (1.0 + sign * error);
+                assert!(holds_zero(&row, product(error / (1.0 - error))));
+                // The guard is no larger than it must be, but for eight roundings.
+                assert!(!holds_zero(&row, product(error * (1.0 + 12.0 / dim as f64))));
+            }
+        }
+    }
+
+    #[test]
+    fn rows_whose_products_vanish_are_within_the_guard() {
+        for power in [-80, -100, -140] {
+            assert!(holds_zero(&packed(&[2.0_f64.powi(power); 64]), 0.0));
+        }
+    }
+
+    #[test]
+    fn norms_are_rounded_outwards() {
+        let guard = Frame::new(vec![0.0; 5], 1.0).guard;
+        for i in 1..100 {
+            let (_, panel) = packed(&[1.0 / f64::from(i), 0.3, 0.7, f64::from(i), 1e-3]);
+            let norm = panel.norms[0];
+            let (least, most) = (norm * (1.0 - guard), norm * (1.0 + guard));
+            let (low, high) = (panel.low[0], panel.high[0]);
+            assert!(f64::from(low) <= least && least < f64::from(low.next_up()));
+            assert!(f64::from(high) >= most && most > f64::from(high.next_down()));
+            assert!(f64::from(panel.widest) >= panel.width(0));
+        }
+    }
+
+    #[test]
+    fn a_product_at_the_bound_is_a_hit() {
+        let (block, panel) = packed(&[1.0, 2.0, 2.0]);
+        let at = panel.low[0] - 18.0;
+        for cpu in Cpu::present() {
+            let width = width(cpu);
+            for (bound, hits) in [(at, 1), (at.next_down(), 0), (f32::NAN, 0)] {
+                let mut queries = vec![0.0; 3 * width];
+                for c in 0..3 {
+                    queries[c * width] =
+                        block.tiles()[c * super::super::products::width(Cpu::Baseline)];
+                }
+                let mut bounds = vec![f32::NAN; width];
+                bounds[0] = bound;
+                let (mut sink, points, low) = (All(Vec::new()), &panel.rows[..], &panel.low[..]);
+                let (queries, bounds, sink_) = (&queries[..], &mut bounds[..], &mut sink);
+                Products { dim: 3, queries, points, low, bounds, flip: &[0], sink: sink_ }.run(cpu);
+                assert_eq!(sink.0.len(), hits);
             }
         }
     }

@@ -55,12 +55,14 @@ struct Lanes<'a> {
     bounds: &'a [f32; WIDTH],
 }
 
-/// Products of a tile, so many bytes of it, and of one point or [`MANY`], and their comparison: bit
-/// i of a word for query i. Functions of their own, as those of f32 are.
+type Multiply = unsafe fn(&[[Line; TILE]], &[i8], &[About], &mut Found);
+
+/// Products of a tile and of [`MANY`] points or one, and their comparison: bit i of a word for query
+/// i. Functions of their own, as those of f32 are.
 #[derive(Clone, Copy)]
 struct Steps {
-    many: unsafe fn(&[[Line; TILE]], &[i8], &[About], &mut Found),
-    one: unsafe fn(&[[Line; TILE]], &[i8], &[About], &mut Found),
+    many: Multiply,
+    one: Multiply,
     compare: unsafe fn(&Found, &[About], &Lanes<'_>) -> [u64; MANY],
 }
 
@@ -135,7 +137,7 @@ fn lanes(all: &[f32], first: usize) -> &[f32; WIDTH] {
 mod plain {
     //! For every CPU: what the tests compare.
 
-    use super::{About, Found, Lanes, Line, MANY, TILE, WIDTH};
+    use super::{About, Found, Lanes, Line, MANY, TILE};
 
     pub(super) fn many(tile: &[[Line; TILE]], points: &[i8], about: &[About], found: &mut Found) {
         let rows = points.chunks_exact(points.len() / about.len());
@@ -154,10 +156,10 @@ mod plain {
     pub(super) fn compare(found: &Found, about: &[About], lanes: &Lanes<'_>) -> [u64; MANY] {
         let mut hits = [0; MANY];
         for ((hits, found), about) in hits.iter_mut().zip(found).zip(about) {
-            for i in 0..WIDTH {
+            for (i, &product) in found.iter().enumerate() {
                 let value = about.low - lanes.sizes[i] * about.error;
                 let value = value - lanes.errors[i] * about.length;
-                let value = value - lanes.steps[i] * (about.step * found[i] as f32);
+                let value = value - lanes.steps[i] * (about.step * product as f32);
                 *hits |= u64::from(value <= lanes.bounds[i]) << i;
             }
         }

@@ -56,7 +56,7 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    fn new(centre: Vec<f64>, scale: f64) -> Self {
+    pub fn new(centre: Vec<f64>, scale: f64) -> Self {
         let share = (centre.len() + 8) as f64 * 2.0_f64.powi(-24);
         let tiny = centre.len() as f64 * 2.0_f64.powi(-80);
         Self { centre, scale, guard: share / (1.0 - share), tiny }

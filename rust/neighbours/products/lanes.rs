@@ -2,7 +2,7 @@
 //!
 //! Unlike those of [`crate::simd`], these may differ between instruction sets in their last bits
 //! (fused multiply-add where there is one): whoever uses them knows by how much (see
-//! [`super::frame`]).
+//! [`super::super::frame`]).
 
 // Every intrinsic below is sound exactly when the CPU has it: the trait's own contract.
 #![allow(clippy::undocumented_unsafe_blocks, clippy::wildcard_imports)]

@@ -1,10 +1,12 @@
 //! Products of a block of queries and a panel of points, compared with a bound while they are
 //! still in registers: no matrix of products is ever written.
 
-use super::lanes::Lanes;
-use super::lanes::Plain;
+mod lanes;
+
 #[cfg(all(target_arch = "x86_64", not(dpcore_portable)))]
-use super::lanes::{Fma256, Fma512};
+use lanes::{Fma256, Fma512};
+use lanes::{Lanes, Plain};
+
 use crate::simd::cpu::Cpu;
 
 /// The most queries of a tile.
