@@ -53,7 +53,10 @@ fn code(text: &str) -> String {
         bare += quoted.split("//").next().unwrap();
         bare.push('\n');
     }
-    bare
+    // Who may see a name is no import.
+    let mut parts = bare.split("pub(in ");
+    let first = parts.next().unwrap().to_owned();
+    parts.fold(first, |text, part| text + "pub" + part.split_once(')').unwrap().1)
 }
 
 fn is_name(letter: char) -> bool {
