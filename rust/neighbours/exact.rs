@@ -79,7 +79,7 @@ impl<T: Coordinate> Kernel for Distances<'_, T> {
     }
 }
 
-/// Squared distances of a row to chosen points, those that are NaN left out.
+/// Squared distances of a row to chosen points.
 pub(super) struct Chosen<'a, T> {
     pub search: &'a Search<'a, T>,
     pub query: &'a [T],
@@ -92,7 +92,6 @@ impl<T: Coordinate> Kernel for Chosen<'_, T> {
     #[inline(always)]
     fn run<S: Simd>(self, _: S) {
         let row = |place: u32| self.search.point(place as usize);
-        let known = |entry: &(f64, u32)| !entry.0.is_nan();
         let fours = self.places.chunks_exact(4);
         let rest = fours.remainder();
         for (i, four) in fours.enumerate() {
@@ -102,10 +101,9 @@ impl<T: Coordinate> Kernel for Chosen<'_, T> {
             }
             let [a, b, c, d] = [four[0], four[1], four[2], four[3]];
             let values = squared_four(self.query, [row(a), row(b), row(c), row(d)]);
-            self.out.extend(values.into_iter().zip([a, b, c, d]).filter(known));
+            self.out.extend(values.into_iter().zip([a, b, c, d]));
         }
-        let rest = rest.iter().map(|&place| (squared(self.query, row(place)), place));
-        self.out.extend(rest.filter(known));
+        self.out.extend(rest.iter().map(|&place| (squared(self.query, row(place)), place)));
     }
 }
 

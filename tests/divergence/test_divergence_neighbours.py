@@ -161,11 +161,29 @@ def test_recall_is_one_among_near_duplicates(spread, offset, dim, plain):
 
 def test_what_float32_cannot_tell_apart_is_searched_again_and_counted():
     rng = np.random.default_rng(3)
-    y0, y1 = rng.normal(0, 1e-9, (20, 16)), rng.normal(0, 1e-9, (3000, 16))
-    y1[0] = 1.0
+    y0, y1 = rng.normal(0, 1e-10, (20, 16)), rng.normal(size=(3000, 16))
+    # All are as far as all others, but for 1e-10 of it.
+    y1 /= np.linalg.norm(y1, axis=1, keepdims=True)
     assert check_nearest(y0, y1, 4)[3] == 20
-    y1[0] = 0.0
+    y0, y1 = 1e-9 * y1[:20], 1e-9 * y1[20:]
+    y1[0] = 1.0
     assert check_nearest(y0, y1, 4)[3] == 0
+
+
+@pytest.mark.parametrize("dim", [3, 20, 100])
+def test_a_row_with_a_nan_is_nobodys_neighbour(dim):
+    rng = np.random.default_rng(dim)
+    y0, y1 = rng.normal(size=(300, dim)), rng.normal(size=(1100, dim))
+    kept = np.arange(1100) != 7
+    y1[7, 1] = np.nan
+    starts, places, squared, _ = _core.nearest(y0, y1, *both(y0, y1), 5, 1)
+    expected = check_nearest(y0, y1[kept], 5)
+    np.testing.assert_array_equal(starts, expected[0])
+    np.testing.assert_array_equal(places, np.flatnonzero(kept)[expected[1]])
+    np.testing.assert_array_equal(squared, expected[2])
+    y0[3, 0] = np.nan
+    starts = _core.nearest(y0, y1, *both(y0, y1), 5, 1)[0]
+    assert (starts[4] - starts[3], starts[-1]) == (0, 5 * 299)
 
 
 def test_rows_are_pooled_in_the_order_of_their_first_occurrence():

@@ -352,6 +352,25 @@ mod tests {
     }
 
     #[test]
+    fn a_product_at_the_bound_is_a_hit() {
+        for cpu in Cpu::present() {
+            let both = encoded(&[127.0, 3.0, -5.0, 20.0], 4, cpu);
+            let (coded, point) = (&both.0, &both.1.about[0]);
+            let product = hits(&both, 4, 0, |_| f32::INFINITY, cpu)[0].2;
+            let (size, error, step) = (coded.sizes[0], coded.errors[0], coded.steps[0]);
+            let last = point.step * product as f32;
+            let value = if super::super::fast(cpu) {
+                let value = (-error).mul_add(point.length, (-size).mul_add(point.error, point.low));
+                (-step).mul_add(last, value)
+            } else {
+                point.low - size * point.error - error * point.length - step * last
+            };
+            assert_eq!(hits(&both, 4, 0, |_| value, cpu).len(), 1);
+            assert_eq!(hits(&both, 4, 0, |_| value.next_down(), cpu).len(), 0);
+        }
+    }
+
+    #[test]
     fn any_magnitude_and_rows_that_vanish() {
         for (dim, power) in [(1, 0), (7, 30), (33, -20), (65, -59), (70, -61), (130, -130)] {
             let mut rows: Vec<f64> = (0..50 * dim).map(|i| (i as f64 * 0.7).sin()).collect();
