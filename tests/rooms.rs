@@ -50,8 +50,6 @@ fn code(text: &str) -> String {
     let mut bare = String::new();
     for line in text.lines() {
         let quoted = line.split('"').step_by(2).collect::<Vec<_>>().join("\"\"");
-        // Who may see a thing is no import.
-        let quoted = quoted.replace("(in super::super)", "");
         bare += quoted.split("//").next().unwrap();
         bare.push('\n');
     }

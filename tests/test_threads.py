@@ -41,7 +41,9 @@ def called(seed):
 
 def neighboured(seed):
     points = np.random.default_rng(seed).normal(size=(2, 300, 5))
-    return divergence.renyi(*points, alphas=2.0, k=5, method="ball", rng=seed)
+    found = divergence.renyi(*points, alphas=2.0, k=5, method="ball", rng=seed)
+    # Not its checks: numpy's products add in another order when others compute beside them.
+    return found.value.tobytes(), found.kl, found.diagnostics, found.error
 
 
 WORK = (sampled, audited, called, neighboured)

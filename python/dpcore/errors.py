@@ -370,7 +370,7 @@ def vector(name: str, value: Any, dim: int | None = None) -> npt.NDArray[np.floa
     requirement = "a non-empty vector of finite numbers"
     array = numeric(name, requirement, value)
     with np.errstate(over="ignore"):
-        array = np.require(array, np.float64, "CA")
+        array = np.require(array, np.float64, ("C", "A"))
     if array.ndim != 1 or array.size == 0 or not np.isfinite(array).all():
         raise invalid(name, requirement, value)
     if dim is not None and array.size != dim:

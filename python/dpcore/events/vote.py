@@ -154,7 +154,7 @@ class Vote(EventRecord, word="Vote"):
             raise mistyped(f"outputs of {name}", "real numbers", outputs.dtype)
         self._check_shape(outputs.shape, name)
         outputs = outputs.reshape(len(outputs), self.threshold.size)
-        return np.require(outputs, np.float64, "CA")
+        return np.require(outputs, np.float64, ("C", "A"))
 
     def _check_shape(self, shape: tuple[int, ...], name: str) -> None:
         dim = self.threshold.size

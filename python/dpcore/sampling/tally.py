@@ -190,7 +190,9 @@ def binned(values: Floats, edges: Floats) -> npt.NDArray[np.int64]:
     A bin holds its lower edge. Shape `(edges + 1,)`.
     """
     counts = np.empty(edges.size + 1, np.uint64)
-    _core.bin_counts(np.require(values, None, "CA"), np.require(edges, None, "CA"), counts)
+    _core.bin_counts(
+        np.require(values, None, ("C", "A")), np.require(edges, None, ("C", "A")), counts
+    )
     return counts.astype(np.int64)
 
 

@@ -39,7 +39,7 @@ def blocks(rows: npt.NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
         part = rows[start : start + step]
         if not exact(part):
             raise invalid("outputs", "within 2**53 where they are whole numbers", part)
-        yield slice(start, start + len(part)), np.require(part, np.float64, "CA")
+        yield slice(start, start + len(part)), np.require(part, np.float64, ("C", "A"))
 
 
 def exact(rows: npt.NDArray[Any]) -> bool:

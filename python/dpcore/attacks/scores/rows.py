@@ -121,7 +121,7 @@ class Closer(Record, word="Closer"):
         kernel = getattr(_core, "score_closer", None)
         if kernel is None or not rows.flags.c_contiguous:
             return self._by_columns(rows, scores)
-        kernel(np.require(rows, np.float64, "CA"), self.x, self.x_prime, self.norm, scores)
+        kernel(np.require(rows, np.float64, ("C", "A")), self.x, self.x_prime, self.norm, scores)
         return scores
 
     @property

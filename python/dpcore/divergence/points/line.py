@@ -41,7 +41,7 @@ def line_ball(
     Returns:
         The estimates of both directions; `replicates` for subsampling and the bootstrap.
     """
-    sets = tuple(np.require(values, np.float64, "CA") for values in (values0, values1))
+    sets = tuple(np.require(values, np.float64, ("C", "A")) for values in (values0, values1))
     alphas = np.ascontiguousarray(alphas, np.float64)
     using = threads_of(threads)
 

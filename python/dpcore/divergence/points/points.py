@@ -281,7 +281,7 @@ def _rows(name: str, value: Any) -> Rows:
         largest = max(int(array.max()), int(array.min()), key=abs)
         raise invalid(name, "integers of at most 2^53, which float64 holds exactly", largest)
     wanted = np.float32 if kind == "f" and size < 8 else np.float64
-    rows: Rows = np.require(array, wanted, "CA")
+    rows: Rows = np.require(array, wanted, ("C", "A"))
     _finite(name, rows)
     return rows
 
