@@ -220,6 +220,7 @@ impl<'a> Request<'a> {
             confidence,
             seed,
             pilot,
+            own_event: self.event.is_some(),
             epsilon_lower,
         })
     }
@@ -358,6 +359,7 @@ pub struct Audit {
     pub seed: u64,
     /// Draws on each side that chose, and were not counted.
     pub pilot: u64,
+    own_event: bool,
     epsilon_lower: f64,
 }
 
@@ -390,6 +392,13 @@ impl fmt::Display for Audit {
             writeln!(f, "claim      epsilon <= {claim}, delta = {}", self.delta)?;
         }
         writeln!(f, "certified  epsilon >= {:.4} ({} % confidence)", certified.0, certified.1)?;
+        let event = match (self.own_event, self.opposite) {
+            (true, _) => "an event of one's own",
+            (false, true) => "majority vote for x",
+            (false, false) => "majority vote for x'",
+        };
+        let side = if self.direction == Side::X { "x" } else { "x'" };
+        writeln!(f, "witness    {event}, {side} in the numerator")?;
         writeln!(f, "counts     {k} of {n} on x, {k_prime} of {n_prime} on x'")?;
         write!(f, "seed       {} ({} pilot draws a side)", self.seed, self.pilot)
     }

@@ -8,7 +8,8 @@
 //! | turn counts into that bound | [`bounds`] |
 //! | draw one value at a time, with the crate `rand` where wanted | [`Words`] |
 //! | count pairs that clipping leaves too far apart | [`sensitivity`] |
-//! | find nearest neighbours exactly; divergences from them; scores of outputs | [`neighbours`], [`divergence`], [`score`] |
+//! | find nearest neighbours exactly | [`neighbours`] |
+//! | estimate divergences from them; score outputs | [`divergence`], [`score`] |
 //!
 //! Everything is a pure function of (seed, purpose, side, block), so neither the number of threads
 //! nor the slicing nor the CPU changes a bit of any result. Equal seeds mean equal words for every

@@ -9,8 +9,8 @@ use std::f64::consts::FRAC_PI_2;
 use crate::simd::Simd;
 
 /// `R(z) = (ln((1 + s)/(1 - s))/s - 2)/z` with `z = s^2 <= 0.0295`: relative error of the
-/// logarithm 2^-59, so that rounding, not the polynomial, decides the last digit.
-const LOG: [f64; 7] = [
+/// logarithm 1.9e-18, so that rounding, not the polynomial, decides the last digit.
+pub(crate) const LOG: [f64; 7] = [
     0.666_666_666_666_673_4,
     0.399_999_999_994_143_4,
     0.285_714_287_424_724_75,
@@ -20,20 +20,42 @@ const LOG: [f64; 7] = [
     0.147_961_052_873_799_8,
 ];
 /// ln 2 split so that k * `LN2_HIGH` is exact for every exponent k (its last 11 bits are zero).
-const LN2_HIGH: f64 = f64::from_bits(0x3fe6_2e42_fefa_3800);
-const LN2_LOW: f64 = 5.497_923_018_708_371e-14;
+pub(crate) const LN2_HIGH: f64 = f64::from_bits(0x3fe6_2e42_fefa_3800);
+pub(crate) const LN2_LOW: f64 = 5.497_923_018_708_371e-14;
+/// The least m: a little less than sqrt(1/2).
+pub(crate) const SQRT_HALF: u64 = 0x3fe6_a09e_0000_0000;
 
 /// Natural logarithm of `|j| / 2^52` for whole numbers `1 <= |j| <= 2^52`.
 ///
 /// With v = 2^k m, m in [sqrt(1/2), sqrt(2)), f = m - 1 and s = f/(m + 1):
-/// ln v = k ln 2 + f - s (f - z R(z)), z = s^2. f is exact, and it is the largest term whenever
-/// k = 0, so the error of the division is damped by s. The worst error found is 0.903 ulp, at
-/// 0.70696 (probe/accuracy.rs: all j below 2^24, 1e6 in every other binade, the neighbourhood of
-/// 1, 4e8 points around the worst places); every rounding at its worst would add up to 1.1 there.
-/// 1.35 is what the integer route needs to be strictly increasing on this grid.
+/// ln v = k ln 2 + f - s (f - z R(z)), z = s^2, tail = s (f - z R) - k `LN2_LOW`.
+///
+/// What each rounding can do to the result, in units of its last place, by k and the magnitude
+/// of ln v (`probe/budget.rs` makes the table; f and, on this grid, m + 1 are exact, and so is
+/// the last sum for k = -1 as long as |f - tail| >= 1/4):
+///
+/// | rounding of | k = 0 | k = -1, below 1/2 | k = -1, below 1 | 1 to 2 | above 2 |
+/// | --- | --- | --- | --- | --- | --- |
+/// | s = f/(m + 1) | 0.089 | 0.109 | 0.039 | 0.028 | 0.014 |
+/// | z = s s | 0.004 | 0.004 | 0.002 | 0.001 | 0.001 |
+/// | R(z), its fit | 0.034 | 0.027 | 0.011 | 0.007 | 0.004 |
+/// | z R | 0.006 | 0.006 | 0.003 | 0.002 | 0.001 |
+/// | f - z R | 0.086 | 0.086 | 0.039 | 0.022 | 0.011 |
+/// | s (f - z R) | 0.063 | 0.125 | 0.032 | 0.032 | 0.016 |
+/// | k `LN2_LOW`, subtracted | 0.000 | 0.126 | 0.032 | 0.032 | 0.016 |
+/// | f - tail | 0.500 | 0.500 | 0.250 | 0.125 | 0.063 |
+/// | k `LN2_HIGH`, added | 0.000 | 0.500 | 0.500 | 0.500 | 0.500 |
+/// | all at one place | 0.773 | 1.242 | 0.904 | 0.746 | 0.623 |
+/// | may be | 2.568 | 2.828 | 1.648 | 1.359 | 1.847 |
+///
+/// The last row is half the distance of neighbours on the grid, ln(1 + 1/j) > 1/(j + 1), at its
+/// least: e/2 just above |ln v| = 1. Each error is below it, so the logarithm is *strictly*
+/// increasing in |j|. The integer route needs less, that outputs never fall: a product with a
+/// scale or a factor above 0 and a sum with the centre, each rounded to nearest, keep that. The
+/// worst error found is 0.903 ulp, at 0.70696 (`probe/accuracy.rs`: all j below 2^24, 1e6 in every
+/// other binade, the neighbourhood of 1, 4e8 points around the worst places).
 #[inline(always)]
 pub(crate) fn ln_grid<S: Simd>(simd: S, j: S::F) -> S::F {
-    const SQRT_HALF: u64 = 0x3fe6_a09e_0000_0000;
     const ONE: u64 = 0x3ff0_0000_0000_0000;
     const FRACTION: u64 = (1 << 52) - 1;
     // Dividing by 2^52 is part of the same addition.

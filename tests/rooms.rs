@@ -50,10 +50,15 @@ fn code(text: &str) -> String {
     let mut bare = String::new();
     for line in text.lines() {
         let quoted = line.split('"').step_by(2).collect::<Vec<_>>().join("\"\"");
+        // Who may see a thing is no import.
+        let quoted = quoted.replace("(in super::super)", "");
         bare += quoted.split("//").next().unwrap();
         bare.push('\n');
     }
-    bare
+    // Who may see a name is no import.
+    let mut parts = bare.split("pub(in ");
+    let first = parts.next().unwrap().to_owned();
+    parts.fold(first, |text, part| text + "pub" + part.split_once(')').unwrap().1)
 }
 
 fn is_name(letter: char) -> bool {

@@ -4,9 +4,10 @@ mod tools;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use dpcore::run::{self, Real};
 use dpcore::{Cpu, DpText, DpTextKeep, DpTextResample, Error, Identity, Job, Laplace, Mechanism};
-use dpcore::{Noise, Options, Purpose, RandomBits, Side, run};
-use tools::{bits, job, laplace, noises, rows};
+use dpcore::{Noise, Options, Purpose, RandomBits, Route, Side, Vote};
+use tools::{bits, count, job, laplace, noises, rows};
 
 /// An input whose entries differ, with both zeros in it.
 fn input(dim: usize) -> Vec<f64> {
@@ -145,6 +146,69 @@ const GOLDEN: [[u64; 4]; 9] = [
     [0, 0, 0x4012_0b38_6fbc_1232, 0x400e_4cae_edec_9f71],
     [0x3fea_1801_bc6c_060a, 0x3fdc_b271_9c23_dca6, 0x4012_0b38_6fbc_1232, 0x400e_4cae_edec_9f71],
     [0x7ff8_0000_0000_0000, 0x7ff8_0000_0000_0000, 0x4012_0b38_6fbc_1232, 0x400e_4cae_edec_9f71],
+];
+
+/// Takes words into a hash: each is a bijection of it, and the turn lets no two bits meet again.
+fn hash(words: impl Iterator<Item = u64>) -> u64 {
+    words.fold(0xcbf2_9ce4_8422_2325, |hash, word| {
+        (hash ^ word).wrapping_mul(0x0100_0000_01b3).rotate_left(29)
+    })
+}
+
+/// The hash of 2^22 outputs, one half on coordinates that are alike.
+fn hashed<T: Real + Default>(noise: Noise, cpu: Cpu, word: impl Fn(T) -> u64 + Copy) -> u64 {
+    let mut out = vec![T::default(); 1 << 21];
+    let [alike, different] = [&[0.0; 4], &[0.0, -0.0, 0.0, 0.5]].map(|x| {
+        let job = job(Mechanism::new(noise), x, 30_000);
+        run::sample(&job, &mut out, 5, &Options::new().cpu(cpu).threads(1)).unwrap();
+        hash(out.iter().map(|&value| word(value)))
+    });
+    hash([alike, different].into_iter())
+}
+
+/// The hash of counts of 2^22 outputs: one threshold after the other, either way.
+fn counted(noise: Noise, cpu: Cpu, route: Route) -> u64 {
+    let job = job(Mechanism::new(noise), &[0.0, 0.125], 10_000);
+    let counts = (0..64).map(|k| {
+        let (threshold, towards) = (k as f64 / 8.0 - 3.0, if k % 2 == 0 { 1 } else { -1 });
+        let (threshold, towards) = ([threshold, threshold], [towards, 1]);
+        let vote = Vote::new(&threshold, &towards).unwrap();
+        let counted = count(&job, &vote, (k << 15, (k + 1) << 15), route, (cpu, 1)).unwrap();
+        counted.votes << 32 | counted.nan
+    });
+    hash(counts)
+}
+
+/// What ties machines to each other, beyond the first values: every output of a long run. The
+/// hashes may change as [`GOLDEN`] may.
+#[test]
+fn long_runs_are_stable() {
+    for (noise, golden) in noises().into_iter().zip(HASHES) {
+        for cpu in Cpu::present() {
+            let found = [
+                hashed(noise, cpu, f64::to_bits),
+                hashed(noise, cpu, |value: f32| value.to_bits().into()),
+                counted(noise, cpu, Route::Sampled),
+            ];
+            assert_eq!(found, golden, "{noise:?} {cpu:?}: {found:#x?}");
+            if noise.no_integer_route().is_none() {
+                assert_eq!(counted(noise, cpu, Route::Integer), golden[2], "{noise:?} {cpu:?}");
+            }
+        }
+    }
+}
+
+/// Hashes of 2^22 outputs as f64, as f32, and of counts.
+const HASHES: [[u64; 3]; 9] = [
+    [0xd2e5_78af_cc13_98df, 0x4860_c545_0215_8842, 0x7cc5_d2cd_21d3_33a0],
+    [0xf868_93d9_46c8_dcdb, 0x1a17_cb63_86d2_0049, 0xcf84_b0b8_3144_cb13],
+    [0xf009_f45a_4c37_8d03, 0x6902_2763_78d1_4d15, 0x8b72_2fe6_b127_0a38],
+    [0x2f34_4743_c2a8_e29c, 0x76b3_2e30_98f7_3055, 0xf878_264a_6ecb_96c7],
+    [0xee9a_6a4a_f746_cdc1, 0xcaa3_f42e_1abf_bef1, 0x5c13_69cc_f53a_b4d5],
+    [0x12a5_6efe_c77e_7acd, 0x6e75_f916_8043_a889, 0x2918_d7e6_66df_cce7],
+    [0x1ad8_3c87_ef17_89c7, 0x6e42_15ed_d1fd_2024, 0xf105_0561_8eeb_8726],
+    [0xcff7_a38f_52c7_c3b2, 0x8252_133c_f3dd_8c9a, 0xbc38_90e3_204a_86ee],
+    [0xbb1c_b4d4_64fb_69b0, 0x796b_8df3_6821_7b77, 0xfeac_674a_9b49_07c1],
 ];
 
 #[test]

@@ -66,6 +66,7 @@ impl Model {
                     a.partial_cmp(b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
                 });
             }
+            other => unreachable!("{other:?} is new"),
         }
         columns
     }

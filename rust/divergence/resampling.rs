@@ -2,6 +2,7 @@
 
 /// Which rows each replicate has.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub enum Resampling<'a> {
     /// No replicates.
     None,

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod accuracy;
 #[cfg(test)]
+mod budget;
+#[cfg(test)]
 mod double_double;
 #[cfg(test)]
 mod ends;

@@ -11,6 +11,7 @@ use crate::error::Error;
 
 /// What the columns of a row are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Transform {
     /// Its entries.
     Values,
@@ -117,17 +118,17 @@ impl Layout<'_> {
 /// The patterns that have a weight and a group, in the order of their hashes.
 #[derive(Clone, Copy, Debug)]
 pub struct Patterns<'a> {
-    /// The patterns.
-    pub keys: &'a [u64],
-    /// `first[h]..first[h + 1]` are the places of the patterns with hash h; 2^k + 1 places.
-    pub first: &'a [u32],
-    /// The group of each pattern. A pattern that is not here is in group 0.
-    pub groups: &'a [u32],
+    pub(super) keys: &'a [u64],
+    // `first[h]..first[h + 1]` are the places of the patterns with hash h; 2^k + 1 places.
+    first: &'a [u32],
+    pub(super) groups: &'a [u32],
     shift: u32,
 }
 
 impl<'a> Patterns<'a> {
-    /// A table of patterns with a hash of k bits, the top ones of key * 0x9e3779b97f4a7c15.
+    /// A table of patterns with a hash of k bits, the top ones of key * 0x9e3779b97f4a7c15:
+    /// `first[h]..first[h + 1]` are the places of those with hash h, `groups` the group of each. A
+    /// pattern that is not here is in group 0.
     ///
     /// # Errors
     ///

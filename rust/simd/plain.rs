@@ -76,9 +76,7 @@ impl<const N: usize> Simd for Plain<N> {
     }
     #[inline(always)]
     fn gt(self, a: [u64; N], b: [u64; N]) -> Mask<N> {
-        // The borrow of b - a (Warren, Hacker's Delight, 2nd ed., section 2-12): SSE2 compares no
-        // words of 64 bits.
-        zip(a, b, |a, b| (!b & a) | ((!b | a) & b.wrapping_sub(a)))
+        zip(a, b, |a, b| all(a > b))
     }
     #[inline(always)]
     fn top(self, a: [u64; N]) -> Mask<N> {

@@ -19,6 +19,6 @@ def test_the_table_has_every_case():
     assert len(make_audits.CASES) == len(ROWS)
 
 
-@pytest.mark.parametrize(("case", "row"), zip(make_audits.CASES, ROWS, strict=True))
+@pytest.mark.parametrize(("case", "row"), list(zip(make_audits.CASES, ROWS, strict=True)))
 def test_counts_choices_and_bounds_are_those_of_the_table(case, row):
     assert make_audits.audited(case) == row
