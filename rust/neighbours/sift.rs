@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::bytes::codes::{Coded, Codes, EncodePoints, EncodeQueries, stride};
-use super::bytes::{Products as ByteProducts, Sink as ByteSink, WIDTH, fast};
+use super::bytes::codes::{Coded, Codes, EncodePoints, EncodeQueries, WIDTH, stride};
+use super::bytes::{Products as ByteProducts, Sink as ByteSink, fast};
 use super::distance::Coordinate;
 use super::frame::clouds::{Cloud, Clouds};
 use super::frame::{Frame, up};

@@ -4,14 +4,12 @@
 //! is left to f32 or to f64; [`codes`] says how wrong they can be.
 
 pub(super) mod codes;
+#[cfg(test)]
+mod tests;
 
-use codes::{About, Coded, Line, stride};
+use codes::{About, Coded, Line, TILE, WIDTH, stride};
 
 use crate::simd::cpu::Cpu;
-
-/// Registers of queries in a tile, and queries of a tile: they stand side by side.
-const TILE: usize = 3;
-pub(super) const WIDTH: usize = 16 * TILE;
 
 /// Points multiplied at a time.
 const MANY: usize = 8;
@@ -137,7 +135,7 @@ fn lanes(all: &[f32], first: usize) -> &[f32; WIDTH] {
 mod plain {
     //! For every CPU: what the tests compare.
 
-    use super::{About, Found, Lanes, Line, MANY, TILE};
+    use crate::neighbours::bytes::{About, Found, Lanes, Line, MANY, TILE};
 
     pub(super) fn many(tile: &[[Line; TILE]], points: &[i8], about: &[About], found: &mut Found) {
         let rows = points.chunks_exact(points.len() / about.len());
@@ -177,7 +175,7 @@ mod vnni {
         _mm512_set1_ps, _mm512_setzero_si512, _mm512_storeu_si512,
     };
 
-    use super::{About, Found, Lanes, Line, MANY, TILE};
+    use crate::neighbours::bytes::{About, Found, Lanes, Line, MANY, TILE};
 
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
     pub(super) fn multiply<const P: usize>(
