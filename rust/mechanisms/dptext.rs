@@ -196,3 +196,30 @@ impl Monotone for DpTextKeep {
         lower_half(simd, self.scale, word)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simd::Plain;
+
+    /// Chance never gets there: the word in question is one of 2^53.
+    #[test]
+    fn a_number_is_up_to_one_half_and_nan_above() {
+        let (zero, keep) = (DpText { scale: 2.0 }, DpTextKeep { scale: 2.0 });
+        for (word, number) in [
+            (0, true),
+            (1 << 63, true),
+            (LAST_NUMBER, true),
+            (LAST_NUMBER + 1, false),
+            (u64::MAX, false),
+        ] {
+            let value = keep.values(Plain::<1>, [[word]; 2])[0][0];
+            assert_eq!(value.is_nan(), !number, "{word:#x}");
+            let other = zero.values(Plain::<1>, [[word]; 2])[0][0];
+            assert_eq!(other, if number { value } else { 0.0 });
+            assert_eq!(word >> 11 > 1 << 52, !number, "u > 1/2");
+            #[cfg(feature = "rand")]
+            assert_eq!(DpTextResample::takes(word), number);
+        }
+    }
+}

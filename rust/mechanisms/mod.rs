@@ -212,3 +212,39 @@ impl Mechanism {
         Ok(centre)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simd::Plain;
+
+    /// The largest magnitude at either end of a grid, and where rounding passes `high`.
+    #[test]
+    fn no_value_is_beyond_its_reach_and_the_largest_is_near_it() {
+        fn largest<N: Monotone>(noise: &N) -> f64 {
+            let words = [0, 1 << 63, (1 << 63) | 0x7ff, u64::MAX];
+            let at = |word| noise.value(Plain::<1>, [word])[0].abs();
+            words.map(at).into_iter().fold(0.0, f64::max)
+        }
+        let noises: [Noise; 8] = [
+            Identity.into(),
+            RandomBits.into(),
+            Laplace::new(3.0).unwrap().into(),
+            Exponential::new(0.3).unwrap().into(),
+            Uniform::new(-5.0, 2.5).unwrap().into(),
+            Uniform::new(1.0, 1.0 + f64::EPSILON).unwrap().into(),
+            DpText::new(7.0).unwrap().into(),
+            DpTextKeep::new(1e300).unwrap().into(),
+        ];
+        for noise in noises {
+            let largest = with_monotone!(noise, noise => largest(&noise), unreachable!());
+            let reach = noise.reach();
+            assert!(largest <= reach && reach <= 1.001 * largest, "{noise:?} {largest} {reach}");
+        }
+        // Box-Muller: the radius is largest at the first word, whatever the angle.
+        let gaussian = Gaussian::new(2.0).unwrap();
+        let [cos, sin] = gaussian.values(Plain::<1>, [[0], [1 << 61]]);
+        let radius = cos[0].hypot(sin[0]);
+        assert!(radius <= gaussian.reach() && gaussian.reach() <= 1.002 * radius, "{radius}");
+    }
+}
