@@ -299,6 +299,38 @@ mod tests {
         }
     }
 
+    /// The words on either side of each turn, which no draw would ever meet, decide as their
+    /// outputs do.
+    fn check_words<N: Monotone + Into<Noise>>(noise: N, towards: [i8; 3]) {
+        let (job, threshold) = (Job::new(Mechanism::new(noise), &[0.0, 0.25, 0.5]), [0.375; 3]);
+        let (job, vote) = (job.unwrap(), Vote::new(&threshold, &towards).unwrap());
+        let turns = turning_points(&noise, &job, &vote, 1, &AtomicBool::new(false)).unwrap();
+        let limits = Limits::new::<N>(&turns, &vote);
+        for (i, turn) in turns.into_iter().enumerate() {
+            let flip = limits.flip.as_ref().map_or(0, |flip| flip.get(i));
+            let bit = |word| (word ^ flip) > limits.limit.get(i);
+            let Some(turn) = turn else {
+                assert!(towards[i] == 0 && !bit(0) && !bit(u64::MAX));
+                continue;
+            };
+            let first = turn << N::SHIFT;
+            for word in [0, first - 1, first, first + 1, N::LAST << N::SHIFT] {
+                let output = job.centre.get(i) + noise.value(Plain::<1>, [word])[0];
+                let vote = if towards[i] > 0 { output >= 0.375 } else { output <= 0.375 };
+                let name = (i, word, towards);
+                assert_eq!(bit(word) == limits.reached_is_x_prime, vote, "{name:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_words_on_either_side_of_a_turn_are_told_apart() {
+        for towards in [[1, 1, 1], [-1, 0, -1], [1, -1, 0], [-1, 1, -1]] {
+            check_words(Laplace::new(1.0).unwrap(), towards);
+            check_words(Uniform::new(-1.0, 1.0).unwrap(), towards);
+        }
+    }
+
     #[test]
     fn limits_that_are_kept_serve_no_other_noise_factor_centre_threshold_or_direction() {
         let (mechanism, threshold) = (Mechanism::new(Laplace::new(1.0).unwrap()), [0.5; 2]);
