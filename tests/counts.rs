@@ -284,28 +284,6 @@ fn limits_that_are_kept_are_those_of_the_same_vote_alone() {
 }
 
 #[test]
-fn limits_that_are_kept_serve_no_other_noise_factor_centre_or_direction() {
-    // Each differs from the first in one part; the first is asked again before each.
-    let (x, other) = ([0.0; 20], [0.25; 20]);
-    let exponential = Mechanism::new(Exponential::new(1.0).unwrap());
-    let cases = [
-        (exponential, x, 1),
-        (laplace(1.0).scaled(3.0).unwrap(), x, 1),
-        (laplace(1.0), other, 1),
-        (laplace(1.0), x, -1),
-    ];
-    for case in cases {
-        for (mechanism, x, towards) in [(laplace(1.0), x, 1), case] {
-            let job = job(mechanism, &x, 100);
-            let towards = [towards; 20];
-            let vote = Vote::new(&[0.125; 20], &towards).unwrap();
-            let of = |route| count(&job, &vote, (0, 500), route, (Cpu::Baseline, 1)).unwrap();
-            assert_eq!(of(Route::Integer), of(Route::Sampled), "{case:?}");
-        }
-    }
-}
-
-#[test]
 fn neighbours_that_differ_in_direction_alone_have_limits_of_their_own() {
     // The output is the threshold: one coordinate votes upwards, the next downwards.
     let job = job(Mechanism::new(Identity), &[0.5; 2], 10);

@@ -260,7 +260,8 @@ mod tests {
 
     use super::*;
     use crate::mechanisms::{
-        DpText, DpTextKeep, DpTextResample, Exponential, Identity, Laplace, RandomBits, Uniform,
+        DpText, DpTextKeep, DpTextResample, Exponential, Identity, Laplace, Mechanism, RandomBits,
+        Uniform,
     };
 
     fn check<N: Monotone>(noise: &N, centre: f64, factor: f64, threshold: f64) {
@@ -296,6 +297,29 @@ mod tests {
                 check_all(scale, 0.0, 1.0, threshold);
             }
         }
+    }
+
+    #[test]
+    fn limits_that_are_kept_serve_no_other_noise_factor_centre_threshold_or_direction() {
+        let (mechanism, threshold) = (Mechanism::new(Laplace::new(1.0).unwrap()), [0.5; 2]);
+        let job = |mechanism, x: &[f64]| Job::new(mechanism, x).unwrap();
+        let first = job(mechanism, &[0.0; 2]);
+        let asked = Asked::new(&first, &Vote::new(&threshold, &[1, 1]).unwrap());
+        let is = |job: &Job, threshold: &[f64], towards: &[i8]| {
+            asked.is(job, &Vote::new(threshold, towards).unwrap())
+        };
+        // The name of the stream has no part in them.
+        assert!(is(&first.clone().seed(9).block(3).unwrap(), &threshold, &[1, 1]));
+        assert!(!is(&first, &threshold, &[1, -1]) && !is(&first, &[0.5, 0.75], &[1, 1]));
+        for other in [
+            job(mechanism.scaled(2.0).unwrap(), &[0.0; 2]),
+            job(Mechanism::new(Laplace::new(2.0).unwrap()), &[0.0; 2]),
+            job(Mechanism::new(Exponential::new(1.0).unwrap()), &[0.0; 2]),
+            job(mechanism, &[0.0, 0.25]),
+        ] {
+            assert!(!is(&other, &threshold, &[1, 1]), "{other:?}");
+        }
+        assert!(!is(&job(mechanism, &[0.0; 3]), &[0.5; 3], &[1; 3]));
     }
 
     proptest! {
