@@ -22,8 +22,7 @@ use crate::words::Words;
 const MOST_PILOT: u64 = 1 << 17;
 
 /// Numbers and trials in a block of a function's draws, at most: what a thread takes at a time.
-const BLOCK_NUMBERS: usize = 1 << 17;
-const BLOCK_TRIALS: usize = 1 << 12;
+const BLOCK: (usize, usize) = (1 << 17, 1 << 12);
 
 type Function<'a> = dyn Fn(&[f64], &mut Words, &mut [f64]) + Sync + 'a;
 type Event<'a> = dyn Fn(&[f64]) -> bool + Sync + 'a;
@@ -111,8 +110,7 @@ impl<'a> Request<'a> {
             }
         }
         if x.len() != x_prime.len() {
-            let lengths = (x.len(), x_prime.len());
-            return Err(Error::invalid("x_prime", "as long as x", lengths));
+            return Err(Error::invalid("x_prime", "as long as x", (x.len(), x_prime.len())));
         }
         if x == x_prime {
             return Err(Error::invalid("x_prime", "different from x in some entry", x_prime));
@@ -273,7 +271,7 @@ impl<'a> Request<'a> {
                 tallied(event, (job.dim(), block), trials, options, fill)
             }
             Code::Function(function, dim) => {
-                let block = (BLOCK_NUMBERS / dim).clamp(1, BLOCK_TRIALS) as u64;
+                let block = (BLOCK.0 / dim).clamp(1, BLOCK.1) as u64;
                 let fill = |number, out: &mut [f64]| {
                     let mut words = Words::of_block(self.seed, purpose, side, number);
                     out.chunks_exact_mut(*dim).for_each(|out| function(input, &mut words, out));
@@ -327,14 +325,11 @@ fn midway([x, x_prime]: &[Vec<f64>; 2]) -> (Vec<f64>, Vec<i8>) {
 
 /// ln of the ratio of the two frequencies, from exact products: equal ratios stay equal.
 fn log_ratio(counts: Counts) -> f64 {
-    match (counts.k, counts.k_prime) {
-        (0, _) => f64::NEG_INFINITY,
-        (_, 0) => f64::INFINITY,
-        (k, k_prime) => {
-            let product = |a, b| (u128::from(a) * u128::from(b)) as f64;
-            (product(k, counts.n_prime) / product(k_prime, counts.n)).ln()
-        }
+    if counts.k == 0 {
+        return f64::NEG_INFINITY;
     }
+    let product = |a, b| (u128::from(a) * u128::from(b)) as f64;
+    (product(counts.k, counts.n_prime) / product(counts.k_prime, counts.n)).ln()
 }
 
 /// The result of an audit; every figure follows from its counts.

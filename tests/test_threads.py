@@ -43,7 +43,7 @@ def neighboured(seed):
     points = np.random.default_rng(seed).normal(size=(2, 300, 5))
     found = divergence.renyi(*points, alphas=2.0, k=5, method="ball", rng=seed)
     # Not its checks: numpy's products add in another order when others compute beside them.
-    return found.value.tobytes(), found.kl, found.diagnostics, found.error
+    return found.value.tobytes(), repr(found.kl), repr(found.diagnostics)
 
 
 WORK = (sampled, audited, called, neighboured)

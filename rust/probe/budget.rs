@@ -45,15 +45,15 @@ fn polynomial(z: f64) -> f64 {
 /// R has the coefficients 2/(2i + 3), so that the difference is a series of its own; between
 /// neighbours of a fine mesh its second derivative bounds what it does.
 fn fit(most: f64) -> f64 {
-    let difference: Vec<f64> = (0..40)
+    let difference: Vec<f64> = (0..40_usize)
         .map(|i| {
-            let exact = Double::from(2.0) / f64::from(2 * i + 3).into();
-            let own = LOG.get(i as usize).copied().unwrap_or(0.0);
+            let exact = Double::from(2.0) / ((2 * i + 3) as f64).into();
+            let own = LOG.get(i).copied().unwrap_or(0.0);
             (Double::from(own) - exact).high
         })
         .collect();
     let difference = [&[0.0], &difference[..]].concat();
-    let second = (2..=40).map(|i| f64::from(i * (i - 1)) * difference[i as usize].abs());
+    let second = (2..=40).map(|i| (i * (i - 1)) as f64 * difference[i].abs());
     let curvature = horner(&second.collect::<Vec<_>>(), most);
     let step = most / 60_000.0;
     let at_mesh = (0..=60_000).map(|i| horner(&difference, f64::from(i) * step).abs());
