@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -86,3 +88,17 @@ def test_no_file_of_tests_holds_what_two_should():
     assert {name: size for name, size in lines.items() if size > 400} == {}
     # The control: the count sees files and their lines.
     assert lines[Path(__file__).name] > 50
+
+
+def test_files_of_tests_have_names_of_their_own():
+    """Without packages around them, pytest knows two files of one name as one module."""
+    here = Path(__file__).parent
+    names = [path.name for path in here.rglob("*.py") if path.name != "__init__.py"]
+    shown = [
+        name
+        for page in [here.parent / "README.md", *(here.parent / "docs").rglob("*.md")]
+        for name in re.findall(r"(?m)^# (test_\w+\.py)$", page.read_text("utf-8"))
+    ]
+    assert [name for name, times in Counter(names + sorted(set(shown))).items() if times > 1] == []
+    # The control: both kinds of files are seen.
+    assert Path(__file__).name in names and "test_release.py" in shown
