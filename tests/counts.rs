@@ -284,6 +284,17 @@ fn limits_that_are_kept_are_those_of_the_same_vote_alone() {
 }
 
 #[test]
+fn more_coordinates_than_a_thread_takes_at_once() {
+    // Every coordinate has a limit of its own.
+    let x: Vec<f64> = (0..2500).map(|i| f64::from(i) * 0.25).collect();
+    let threshold: Vec<f64> = (0..2500).map(|i| x[i] + (i as f64).sin()).collect();
+    let towards: Vec<i8> = (0..2500).map(|i| [1, -1, 1, 0][i % 4]).collect();
+    let vote = Vote::new(&threshold, &towards).unwrap();
+    let counted = agreed(&job(laplace(1.0), &x, 50), &vote, (0, 200), true);
+    assert!((20..180).contains(&counted.votes), "{counted:?}");
+}
+
+#[test]
 fn neighbours_that_differ_in_direction_alone_have_limits_of_their_own() {
     // The output is the threshold: one coordinate votes upwards, the next downwards.
     let job = job(Mechanism::new(Identity), &[0.5; 2], 10);
@@ -304,6 +315,13 @@ fn float32_that_could_overflow_is_refused_before_a_draw() {
     assert_eq!(fill(laplace(9e36), 0.0), Ok(()));
     let reach = |x: f64| fill(Mechanism::new(RandomBits), x);
     assert_eq!(reach(1e300), Ok(()), "the input is not used");
+}
+
+#[test]
+fn a_block_is_of_131072_numbers_where_nothing_else_is_asked_for() {
+    for (dim, trials) in [(1, 131_072), (3, 43_690), (100_000, 1), (200_000, 1)] {
+        assert_eq!(Job::new(laplace(1.0), &vec![0.0; dim]).unwrap().trials_per_block(), trials);
+    }
 }
 
 #[test]

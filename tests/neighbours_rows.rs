@@ -33,13 +33,30 @@ fn a_row_with_a_nan_is_nobodys_neighbour_and_all_else_is_as_before() {
         case.check(7, 20);
     }
     // Few coordinates, all rows, all queries, all points.
-    for (dim, bad) in [(2, 0..1), (2, 150..160), (24, 0..200), (24, 0..60), (24, 60..200)] {
+    for (dim, bad) in
+        [(2, 0..1), (2, 150..160), (24, 0..200), (24, 0..60), (24, 60..200), (24, 5..200)]
+    {
         let mut rows = normal(200, dim, 1.0, 17);
         for row in bad {
             rows[row * dim] = f64::NAN;
         }
         Case::new(rows, dim, 60).check(7, usize::MAX);
     }
+}
+
+#[test]
+fn a_row_with_a_nan_is_outside_of_balls_that_hold_nearly_all() {
+    let dim = 60;
+    let mut rows = normal(150, dim, 1.0, 3);
+    rows.extend(normal(200, dim, 2.0, 4));
+    for row in [10, 20, 140] {
+        rows[row * dim + row % dim] = f64::NAN;
+    }
+    let queries = (0..150).collect();
+    let case = Case { rows, dim, queries, points: (150..350).collect() };
+    let balls = case.balls(&case.brute(20), usize::MAX);
+    assert!(balls.inverted.iter().filter(|&&inverted| inverted).count() > 90);
+    case.check(20, usize::MAX);
 }
 
 #[test]

@@ -337,3 +337,34 @@ impl<T: Coordinate> Sink for Rank<'_, T> {
         list.put(rank, place, scaled.len(), self.cap);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::search::Sets;
+    use super::*;
+
+    #[test]
+    fn a_radius_at_the_edge_of_the_guard_is_left_to_f64() {
+        // The point is the query, and products can say only that it is from 1 to 4 away.
+        let sets = Sets::new(&[1.0, 1.0], &[], 1).unwrap();
+        let search = &Search::new(sets, &[0], &[1]).unwrap();
+        let mut panel = Panel::default();
+        panel.low.push(1.0);
+        panel.high.push(2.0);
+        panel.places.push(0);
+        // Shells in the units of products; the squared radius, by which f64 decides.
+        for (scaled, squared, expected) in [
+            (1.0, 0.0, [1, 0, 0]),
+            (4.0_f64.next_down(), 0.0, [1, 0, 0]),
+            (2.0, -1.0, [0, 0, 1]),
+            (1.0_f64.next_down(), 0.0, [0, 0, 1]),
+            (4.0, -1.0, [1, 0, 0]),
+        ] {
+            let shells = Shells::new(&[0, 1], std::slice::from_ref(&squared), 1).unwrap();
+            let mut list = List { scaled: vec![scaled], more: 2.0, ..List::default() };
+            let lists = std::slice::from_mut(&mut list);
+            Rank { search, shells, cap: 9, panel: &panel, lists }.hit(0, 0, 0.0, &mut []);
+            assert_eq!(list.counts, expected, "{scaled}");
+        }
+    }
+}

@@ -307,6 +307,12 @@ mod tests {
         }
     }
 
+    #[test]
+    fn panels_and_blocks_are_whole_tiles_of_about_their_size() {
+        assert_eq!([1, 1 << 10, 1 << 16].map(panel_of), [240, 144, 24]);
+        assert_eq!([1, 1 << 12, 1 << 16].map(most_of), [1008, 288, 48]);
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 

@@ -145,3 +145,22 @@ pub(super) fn blocks(
 ) -> impl ExactSizeIterator<Item = (usize, usize)> + Send {
     (0..all.div_ceil(block)).map(move |i| (i * block, ((i + 1) * block).min(all)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_have_every_query_once_and_fit_their_room() {
+        for (all, block) in [(0, 5), (1, 5), (10, 5), (11, 5), (3, 1)] {
+            let own: Vec<usize> =
+                blocks(all, block).flat_map(|(first, last)| first..last).collect();
+            assert!(own.into_iter().eq(0..all));
+        }
+        assert_eq!(block_of(100_000, 1008, 2, 1), 1008);
+        // A third of a thread's share, in whole tiles.
+        assert_eq!(block_of(1000, 1008, 2, 1), 192);
+        assert_eq!(block_of(100_000, 1008, 1, (1 << 20) + 1), 63);
+        assert_eq!(block_of(100_000, 1008, 1, usize::MAX), 1);
+    }
+}

@@ -279,3 +279,98 @@ impl ByteSink for SiftBytes<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::search::Sets;
+    use super::super::top::Candidate;
+    use super::*;
+
+    /// Two clouds of 35 rows each, so few that no sieve is ever pruned on the way.
+    const DIM: usize = 8;
+    fn rows() -> Vec<f64> {
+        (0..70 * DIM)
+            .map(|i| (0.37 * (i * i) as f64).sin() + 1e3 * f64::from((i / DIM % 2) as u32))
+            .collect()
+    }
+
+    #[test]
+    fn a_cloud_far_away_leaves_no_candidates() {
+        let (rows, all, stop) = (rows(), (0..70).collect::<Vec<i64>>(), AtomicBool::new(false));
+        let search = Search::new(Sets::new(&rows, &[], DIM).unwrap(), &all, &all).unwrap();
+        let queries: Vec<usize> = (0..70).collect();
+        for (cpu, bytes) in Cpu::present().into_iter().flat_map(|cpu| [(cpu, false), (cpu, true)]) {
+            let search = search.by(if bytes { Method::Bytes } else { Method::Pairs });
+            let clouds = Clouds::new((&search, 5), cpu, &stop).unwrap();
+            assert_eq!(clouds.each.len(), 2);
+            let sifter = Sifter::new((&search, &clouds, 5), (cpu, 1), &stop).unwrap();
+            let (mut room, mut sieves) = (Sifting::default(), Vec::new());
+            sieves.resize_with(70, Sieve::default);
+            sifter.start(&mut room.block, &queries, &mut sieves);
+            for (i, sieve) in sieves.iter().enumerate() {
+                // As near as the centre of the own cloud and the ball of five around it.
+                let reach = |cloud: &Cloud| {
+                    let norm = cloud.frame.pack(search.query(i), &mut [0.0; DIM]);
+                    (norm.sqrt() + cloud.within.unwrap().sqrt()).powi(2)
+                };
+                let least = clouds.each.iter().map(reach).fold(f64::INFINITY, f64::min);
+                // The factor for all roundings, and one more.
+                let excess = (f64::from(sieve.bound) / least - 1.0) * 2.0_f64.powi(19);
+                assert!((1.0..1.1).contains(&excess), "{excess}");
+            }
+            match &sifter.codes {
+                Some(codes) => sifter.in_bytes(codes, &mut room, &queries, &mut sieves),
+                None => sifter.in_floats(&mut room, &queries, &mut sieves),
+            }
+            for (i, sieve) in sieves.iter().enumerate() {
+                assert!(!sieve.full && (5..=35).contains(&sieve.kept.len()));
+                assert!(sieve.kept.iter().all(|candidate| candidate.place as usize % 2 == i % 2));
+            }
+        }
+    }
+
+    #[test]
+    fn a_sieve_with_room_again_has_the_bound_of_its_query() {
+        let (mut coded, codes, mut sieve) = (Coded::default(), Codes::default(), Sieve::default());
+        coded.less.push(3.0);
+        sieve.start(1, 10.0);
+        sieve.put(Candidate { low: 1.0, high: 2.0, place: 0 });
+        let (sieves, keys) = (std::slice::from_mut(&mut sieve), &mut Vec::new());
+        let (coded, codes, places, first) = (&coded, &codes, &[0][..], 0);
+        let mut sift = SiftBytes { coded, codes, places, first, sieves, keys, depth: 1, most: 9 };
+        assert_eq!(sift.make_room(0), 7.0);
+        sift.sieves[0].put(Candidate { low: 3.0, high: 5.0, place: 0 });
+        assert_eq!(sift.make_room(0), -1.0);
+    }
+    #[test]
+    fn a_candidate_has_the_errors_of_point_and_query() {
+        let (mut block, mut panel, mut sieve) =
+            (Block::default(), Panel::default(), Sieve::default());
+        block.less.push(3.0);
+        block.more.push(2.0);
+        panel.low.push(1.0);
+        panel.high.push(1.5);
+        panel.places.push(0);
+        sieve.start(1, f32::INFINITY);
+        let (block, panel, keys) = (&block, &panel, &mut Vec::new());
+        let sieves = std::slice::from_mut(&mut sieve);
+        Sift { block, panel, sieves, keys, depth: 1, most: 9 }.hit(0, 0, 0.25, &mut []);
+        let Candidate { low, high, .. } = sieve.kept[0];
+        assert!((3.49..=3.5).contains(&low) && (6.0..6.01).contains(&high), "{low} {high}");
+    }
+
+    #[test]
+    fn coordinates_that_vanish_keep_a_bound_above_zero() {
+        // Every row is the centre, as far as f32 knows.
+        let (rows, all, stop) =
+            (vec![0.25; 40], (0..40).collect::<Vec<i64>>(), AtomicBool::new(false));
+        let search = Search::new(Sets::new(&rows, &[], 1).unwrap(), &all, &all).unwrap();
+        let clouds = Clouds::new((&search, 5), Cpu::Baseline, &stop).unwrap();
+        let on = (Cpu::Baseline, 1);
+        let sifter = Sifter::new((&search, &clouds, 5), on, &stop).unwrap();
+        let mut sieve = Sieve::default();
+        sieve.start(5, f32::INFINITY);
+        sifter.surround(&mut Block::default(), &[0], std::slice::from_mut(&mut sieve));
+        assert_eq!(sieve.bound, up(clouds.each[0].frame.tiny));
+    }
+}

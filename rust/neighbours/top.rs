@@ -163,6 +163,13 @@ mod tests {
     }
 
     #[test]
+    fn a_query_that_is_given_up_takes_no_more() {
+        let mut sieve = sieve(&[(1.0, 5.0), (3.0, 9.0)]);
+        sieve.give_up();
+        assert!(sieve.full && sieve.bound.is_nan() && sieve.kept.is_empty());
+    }
+
+    #[test]
     fn candidates_are_bounded_outwards() {
         for value in [1.0 / 3.0, -2.0 / 3.0, 1e30 / 7.0, 1e-50, -1e-42, 0.0] {
             let Candidate { low, high, .. } = Candidate::new(value, value, 0);

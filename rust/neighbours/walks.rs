@@ -227,3 +227,72 @@ pub(super) fn ascend(places: &mut [u32], points: usize, marks: &mut Vec<u64>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::search::{Method, Sets};
+    use super::*;
+
+    /// [`mostly_within`] of points on a line, seen from 0.
+    fn mostly(points: &[f64], radius: f64) -> bool {
+        let all: Vec<i64> = (0..points.len() as i64).collect();
+        let sets = Sets::new(points, &[], 1).unwrap();
+        let search = Search::new(sets, &all, &all).unwrap().by(Method::Tree);
+        let tree = Tree::of(&search, 1, &AtomicBool::new(false)).unwrap();
+        mostly_within(&tree, &[0.0], radius * radius, &mut Vec::new())
+    }
+
+    #[test]
+    fn nodes_tell_whether_a_ball_holds_more_than_half() {
+        // Four leaves of 64.
+        let points: Vec<f64> = (0..256).map(f64::from).collect();
+        for (radius, expected) in [
+            (10.0, false),
+            (63.0, false),
+            (127.0, false),
+            (190.0, false),
+            (191.0, true),
+            (255.0, true),
+        ] {
+            assert_eq!(mostly(&points, radius), expected, "{radius}");
+        }
+        assert!(mostly(&[5.0; 256], 5.0));
+        assert!(!mostly(&[5.0; 256], 5.0_f64.next_down()));
+    }
+    #[test]
+    fn a_search_keeps_few_points_on_its_way() {
+        // From the far end on: every leaf is nearer than the one before.
+        let points: Vec<f64> = (0..4096).map(f64::from).collect();
+        let all: Vec<i64> = (0..4096).collect();
+        let sets = Sets::new(&points, &[], 1).unwrap();
+        let search = Search::new(sets, &all, &all).unwrap().by(Method::Tree);
+        let never = AtomicBool::new(false);
+        let tree = Tree::of(&search, 5, &never).unwrap();
+        for cpu in Cpu::present() {
+            let mut tops = vec![Top::new(5), Top::new(5)];
+            tree.nearest(&search, 2000..2002, &mut tops, (cpu, &never));
+            for top in tops {
+                assert!((5..64).contains(&top.kept.len()), "{}", top.kept.len());
+                assert!(top.bound <= 9.0);
+            }
+        }
+    }
+    #[test]
+    fn nodes_within_the_first_shell_are_not_opened() {
+        let points: Vec<f64> = (0..256).map(f64::from).collect();
+        let all: Vec<i64> = (0..256).collect();
+        let sets = Sets::new(&points, &[], 1).unwrap();
+        let search = Search::new(sets, &all[..1], &all).unwrap().by(Method::Tree);
+        let never = AtomicBool::new(false);
+        let tree = Tree::of(&search, 1, &never).unwrap();
+        let radii = [127.0_f64.powi(2), 130.0_f64.powi(2)];
+        let shells = Shells::new(&[0, 2], &radii, 1).unwrap();
+        let mut list = List::default();
+        list.start(0, false);
+        let lists = std::slice::from_mut(&mut list);
+        tree.rank(&search, (shells, usize::MAX), lists, (Cpu::Baseline, &never));
+        assert_eq!((&list.whole[..], list.counts), (&[2][..], [128, 3, 0]));
+        list.listed.sort_unstable();
+        assert_eq!(list.listed, [(1, 128), (1, 129), (1, 130)]);
+    }
+}

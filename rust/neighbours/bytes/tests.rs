@@ -163,3 +163,55 @@ fn rows_that_fit_no_frame_are_never_hits() {
         }
     }
 }
+
+#[test]
+fn the_guard_is_what_the_roundings_need() {
+    // No residual, so that the bounds are the guard's alone: 49 roundings, one for the f64.
+    let (dim, unit) = (3, 2.0_f64.powi(-24));
+    let rows = [127.0, 3.0, -5.0, -254.0, 20.0, 6.0];
+    for cpu in Cpu::present() {
+        let both = encoded(&rows, dim, cpu);
+        let (coded, codes) = (&both.0, &both.1);
+        for (i, j) in [(0, 0), (0, 1), (1, 0)] {
+            let product = hits(&both, dim, j, |_| f32::INFINITY, cpu)[i].2;
+            let (low, high) = coded.bounds(i, &codes.about[j], product);
+            let value = squared(&rows[i * dim..][..dim], &rows[j * dim..][..dim]);
+            let norms = (coded.norms[i] + coded.norms[j]) * unit;
+            for room in [value - low, high - value] {
+                assert!((50.0..67.0).contains(&(room / norms)), "{cpu:?} {}", room / norms);
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_whose_products_vanish_are_within_the_guard() {
+    // A machine may flush all products to zero: v is then the point's `low`.
+    for power in [-70, -80, -140] {
+        let row = [2.0_f64.powi(power); 64];
+        let (coded, codes) = encoded(&row, 64, Cpu::Baseline);
+        assert!(f64::from(codes.about[0].low) <= -coded.less[0]);
+    }
+}
+
+#[test]
+fn lengths_have_room_for_roundings_and_no_more() {
+    // |Y| = 5 is an f32; the codes are 95 and 127 steps of 4/127.
+    for cpu in Cpu::present() {
+        let (coded, codes) = encoded(&[3.0, 4.0], 2, cpu);
+        let near = |value: f32, exact: f64| {
+            exact < f64::from(value) && f64::from(value) < exact * (1.0 + 2.0_f64.powi(-21))
+        };
+        let step = f64::from((4.0 / 127.0) as f32);
+        let (x, y) = (3.0 - 95.0 * step, 4.0 - 127.0 * step);
+        assert!(near(codes.about[0].length, 5.0));
+        assert!(near(codes.about[0].error, x.hypot(y)));
+        assert!(near(coded.errors[0], 2.0 * x.hypot(y)));
+        assert!(near(coded.sizes[0], 2.0 * step * 95.0_f64.hypot(127.0)));
+        // Where every number is an f32 the room is all that there is above it.
+        let (coded, codes) = encoded(&[127.0; 4], 4, cpu);
+        assert!(coded.sizes[0] == 508.0_f32.next_up() && codes.about[0].length > 254.0);
+        // And without a residual what placing the row has lost.
+        assert!(codes.about[0].error >= 254.0 * 2.0_f32.powi(-40));
+    }
+}

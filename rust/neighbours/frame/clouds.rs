@@ -202,3 +202,36 @@ impl<T: Coordinate> Kernel for Settle<'_, T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::search::Sets;
+    use super::*;
+
+    #[test]
+    fn every_point_is_in_its_nearest_cloud_or_far_or_void() {
+        // Two clouds on a line, one row on the way to each, and rows that no guard is proven for.
+        let mut rows: Vec<f64> =
+            (0..200).map(|i| f64::from(i % 100) + 1e5 * f64::from(i / 100)).collect();
+        rows.extend([1e4, 1e20, f64::NEG_INFINITY, f64::NAN, 9e4]);
+        let all: Vec<i64> = (0..rows.len() as i64).collect();
+        let search = Search::new(Sets::new(&rows, &[], 1).unwrap(), &all, &all).unwrap();
+        for cpu in Cpu::present() {
+            let clouds = Clouds::new((&search, 101), cpu, &AtomicBool::new(false)).unwrap();
+            assert_eq!((&clouds.far[..], &clouds.void[..]), (&[201, 202][..], &[203][..]));
+            let mut found = Vec::new();
+            for cloud in &clouds.each {
+                found.push(clouds.order[cloud.range.clone()].to_vec());
+                let farthest = cloud.frame.scaled(1e8);
+                assert!((cloud.within.unwrap() / farthest - 1.0).abs() < 0.02);
+            }
+            found.sort_unstable();
+            assert_eq!(
+                found,
+                [[0..100, 200..201], [100..200, 204..205]]
+                    .map(|own| own.into_iter().flatten().collect::<Vec<u32>>())
+            );
+            assert!(!clouds.in_order());
+        }
+    }
+}

@@ -133,3 +133,26 @@ pub(super) fn up(value: f64) -> f32 {
 pub(super) fn down(value: f64) -> f32 {
     -up(-value)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_rounded_outwards_and_no_further_than_they_must() {
+        for value in [0.0, 1.0, -1.0, 0.1, -0.1, 1e-50, -1e-50, 1e30 / 7.0, f64::MAX, f64::INFINITY]
+        {
+            let (low, high) = (down(value), up(value));
+            assert!(f64::from(low) <= value && value <= f64::from(high), "{value}");
+            // An f32 is itself, all else between two neighbours.
+            assert!(low == high || low.next_up() == high, "{value}");
+        }
+        assert_eq!([up(1.0), down(1.0), up(-0.5), down(-0.5)], [1.0, 1.0, -0.5, -0.5]);
+        assert!(up(f64::NAN).is_nan() && down(f64::NAN).is_nan());
+    }
+    #[test]
+    fn the_exponent_is_that_of_the_largest_power_of_two_below() {
+        let all = [1.0, 1.999, 2.0, 0.75, 1e-300, f64::MAX];
+        assert_eq!(all.map(exponent), [0, 0, 1, -1, -997, 1023]);
+    }
+}
