@@ -288,11 +288,20 @@ mod tests {
         let radii = [127.0_f64.powi(2), 130.0_f64.powi(2)];
         let shells = Shells::new(&[0, 2], &radii, 1).unwrap();
         let mut list = List::default();
-        list.start(0, false);
-        let lists = std::slice::from_mut(&mut list);
-        tree.rank(&search, (shells, usize::MAX), lists, (Cpu::Baseline, &never));
-        assert_eq!((&list.whole[..], list.counts), (&[2][..], [128, 3, 0]));
-        list.listed.sort_unstable();
-        assert_eq!(list.listed, [(1, 128), (1, 129), (1, 130)]);
+        for outside in [false, true] {
+            list.start(0, outside);
+            let lists = std::slice::from_mut(&mut list);
+            tree.rank(&search, (shells, usize::MAX), lists, (Cpu::Baseline, &never));
+            list.listed.sort_unstable();
+            let between = [(1, 128), (1, 129), (1, 130)];
+            if outside {
+                let beyond: Vec<(u32, u32)> = (131..256).map(|place| (2, place)).collect();
+                assert_eq!((list.whole.len(), list.counts), (0, [0, 3, 125]));
+                assert_eq!((&list.listed[..3], &list.listed[3..]), (&between[..], &beyond[..]));
+            } else {
+                assert_eq!((&list.whole[..], list.counts), (&[2][..], [128, 3, 0]));
+                assert_eq!(list.listed, between);
+            }
+        }
     }
 }

@@ -297,6 +297,8 @@ mod tests {
                 check_all(scale, 0.0, 1.0, threshold);
             }
         }
+        // The closed form says too little, and fewer keys are left below than the largest step.
+        check(&Laplace::new(1.0).unwrap(), 7_933_133_528.0, 4.88, 38_713_691_510.5);
     }
 
     /// The words on either side of each turn, which no draw would ever meet, decide as their
