@@ -29,7 +29,7 @@ audit: $(VENV)/package
 # and a linker leave cores idle, the tests without extras, on one worker a core, do not.
 test:
 	+$(MAKE) --jobs=2 --no-print-directory lint rust-test smoke extras-test
-	+$(MAKE) --no-print-directory python-test
+	+$(MAKE) --no-print-directory docs python-test
 
 setup: $(VENV)/dev
 

@@ -101,4 +101,5 @@ def test_files_of_tests_have_names_of_their_own():
     ]
     assert [name for name, times in Counter(names + sorted(set(shown))).items() if times > 1] == []
     # The control: both kinds of files are seen.
-    assert Path(__file__).name in names and "test_release.py" in shown
+    assert Path(__file__).name in names
+    assert "test_release.py" in shown

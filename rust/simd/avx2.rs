@@ -184,7 +184,12 @@ impl Simd for Avx2 {
     }
     #[inline(always)]
     fn mask(self, a: Mask) -> u32 {
-        let [low, high] = both!(_mm256_movemask_pd, a);
-        (low | (high << 4)).cast_unsigned()
+        let [low, high] = both!(_mm256_castpd_si256, a);
+        // SAFETY: in a method of `Avx2`.
+        let packed = unsafe { _mm256_permute4x64_epi64::<0xd8>(_mm256_packs_epi32(low, high)) };
+        // One mask of eight: of two masks of four, side by side for four vectors, LLVM makes
+        // vectors again, which takes a tenth longer.
+        // SAFETY: as above.
+        unsafe { _mm256_movemask_ps(_mm256_castsi256_ps(packed)).cast_unsigned() }
     }
 }

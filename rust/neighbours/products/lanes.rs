@@ -4,8 +4,7 @@
 //! (fused multiply-add where there is one): whoever uses them knows by how much (see
 //! [`super::super::frame`]).
 
-// Every intrinsic below is sound exactly when the CPU has it: the trait's own contract.
-#![allow(clippy::undocumented_unsafe_blocks, clippy::wildcard_imports)]
+#![allow(clippy::wildcard_imports, reason = "intrinsics of one family")]
 
 #[cfg(all(target_arch = "x86_64", not(dpcore_portable)))]
 use std::arch::x86_64::*;
@@ -73,22 +72,27 @@ impl Lanes for Fma256 {
 
     #[inline(always)]
     unsafe fn splat(value: f32) -> __m256 {
+        // SAFETY: the trait's contract gives the CPU.
         unsafe { _mm256_set1_ps(value) }
     }
     #[inline(always)]
     unsafe fn load(from: *const f32) -> __m256 {
+        // SAFETY: the trait's contract gives the CPU and as many numbers.
         unsafe { _mm256_loadu_ps(from) }
     }
     #[inline(always)]
     unsafe fn store(to: *mut f32, value: __m256) {
+        // SAFETY: the trait's contract gives the CPU and as many numbers.
         unsafe { _mm256_storeu_ps(to, value) }
     }
     #[inline(always)]
     unsafe fn multiply_add(a: __m256, b: __m256, c: __m256) -> __m256 {
+        // SAFETY: the trait's contract gives the CPU.
         unsafe { _mm256_fmadd_ps(a, b, c) }
     }
     #[inline(always)]
     unsafe fn below(a: __m256, b: __m256, c: __m256) -> u64 {
+        // SAFETY: the trait's contract gives the CPU.
         unsafe {
             let value = _mm256_fnmadd_ps(_mm256_set1_ps(2.0), b, a);
             u64::from(_mm256_movemask_ps(_mm256_cmp_ps::<_CMP_LE_OQ>(value, c)).cast_unsigned())
@@ -107,22 +111,27 @@ impl Lanes for Fma512 {
 
     #[inline(always)]
     unsafe fn splat(value: f32) -> __m512 {
+        // SAFETY: the trait's contract gives the CPU.
         unsafe { _mm512_set1_ps(value) }
     }
     #[inline(always)]
     unsafe fn load(from: *const f32) -> __m512 {
+        // SAFETY: the trait's contract gives the CPU and as many numbers.
         unsafe { _mm512_loadu_ps(from) }
     }
     #[inline(always)]
     unsafe fn store(to: *mut f32, value: __m512) {
+        // SAFETY: the trait's contract gives the CPU and as many numbers.
         unsafe { _mm512_storeu_ps(to, value) }
     }
     #[inline(always)]
     unsafe fn multiply_add(a: __m512, b: __m512, c: __m512) -> __m512 {
+        // SAFETY: the trait's contract gives the CPU.
         unsafe { _mm512_fmadd_ps(a, b, c) }
     }
     #[inline(always)]
     unsafe fn below(a: __m512, b: __m512, c: __m512) -> u64 {
+        // SAFETY: the trait's contract gives the CPU.
         unsafe {
             let value = _mm512_fnmadd_ps(_mm512_set1_ps(2.0), b, a);
             u64::from(_mm512_cmp_ps_mask::<_CMP_LE_OQ>(value, c))
