@@ -92,8 +92,10 @@ extras-test: $(EXTRAS)/done
 	DPCORE_EXTRAS=1 $(EXTRAS)/bin/python -m pytest -q $(WITH_EXTRAS) \
 	    python/dpcore/adapters python/dpcore/text python/dpcore/torch
 
-# What chance may find in the tests of hypothesis: other seeds at each call, ten times the examples.
+# What chance may find in the tests of proptest and hypothesis: other seeds at each call, of the latter
+# ten times the examples.
 search: $(EXTRAS)/done
+	PROPTEST_RNG_SEED=$$(date +%s) $(CARGO) test --locked --quiet --features rand
 	$(EXTRAS)/bin/python -m pytest -q tests -m hypothesis --hypothesis-profile=search --timeout=3600
 
 # Criterion for the core, pytest-benchmark for the package; ratios are recorded in benches/record.

@@ -18,6 +18,9 @@ pub struct Pooled {
 
 const FREE: u32 = u32::MAX;
 
+/// 2^64 over the golden ratio, odd: its multiples are spread in their high bits.
+const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+
 /// Numbers the distinct rows, on one thread; -0.0 equals 0.0, and NaN nothing.
 ///
 /// # Errors
@@ -35,7 +38,7 @@ pub fn pool_rows<T: Coordinate>(sets: Sets<'_, T>, options: &Options<'_>) -> Res
             return Err(Error::Interrupted);
         }
         let row = sets.row(index);
-        let hash = hash(row);
+        let hash = key(row, index);
         let mut slot = (hash >> 32) as usize & (slots - 1);
         let id = loop {
             let id = table[slot];
@@ -62,9 +65,13 @@ fn same<T: Coordinate>(x: &[T], y: &[T]) -> bool {
     x.iter().zip(y).all(|(a, b)| a.wide() == b.wide())
 }
 
+/// The hash of a row; one with a NaN equals none, and does not meet its like.
+fn key<T: Coordinate>(row: &[T], index: usize) -> u64 {
+    hash(row) ^ if same(row, row) { 0 } else { (index as u64 + 1).wrapping_mul(FACTOR) }
+}
+
 /// Four chains of multiplications, so that one need not wait for another, then mixed.
 fn hash<T: Coordinate>(row: &[T]) -> u64 {
-    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     let mut chains = [1u64, 2, 3, 4];
     let quads = row.chunks_exact(4);
     let rest = quads.remainder();
@@ -114,5 +121,12 @@ mod tests {
         assert_eq!(hashes.len(), distinct);
         // Of 4,464 in 2^16 slots about 4,315 are taken.
         assert!(slots.len() > 4200, "{}", slots.len());
+    }
+
+    #[test]
+    fn rows_with_a_nan_are_apart_and_equal_rows_are_not() {
+        let slots = |row: &[f64]| (0..1000).map(|i| key(row, i) >> 40).collect::<HashSet<_>>();
+        assert_eq!(slots(&[1.0, 2.0]).len(), 1);
+        assert!(slots(&[1.0, f64::NAN]).len() > 990);
     }
 }

@@ -161,6 +161,7 @@ impl Kernel for CountRows<'_> {
             }
             let mut coordinate = part.origin;
             for draw in (0..part.to).step_by(S::WIDTH) {
+                debug_assert!(draw + S::WIDTH <= from.len());
                 // SAFETY: `from` is a whole tile, and `coordinate` below the dimension.
                 unsafe {
                     let output = simd.loadf(from.as_ptr().add(draw));
