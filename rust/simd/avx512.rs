@@ -156,9 +156,9 @@ impl Simd for Avx512 {
 
     #[inline(always)]
     fn depth53(self, word: Words) -> Floats {
-        let signed = all!(_mm512_cvtepi64_pd, all!(_mm512_srai_epi64::<11>, word));
-        // The larger magnitude, without a sign.
-        all!(_mm512_range_pd::<0b1011>, signed, self.splatf(1.0))
+        // Below 0 from the upper end: the logarithm ignores a sign.
+        let word = all!(_mm512_max_epu64, word, self.splat(1 << 11));
+        all!(_mm512_cvtepi64_pd, all!(_mm512_srai_epi64::<11>, word))
     }
     #[inline(always)]
     fn exponent(self, a: Floats) -> Floats {

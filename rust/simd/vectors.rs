@@ -93,7 +93,7 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     fn float(self, a: Self::U) -> Self::F;
 
     /// How far k is from the nearer end of [0, 2^53), where k is the word's top 53 bits, but at
-    /// least 1: from 1 to 2^52.
+    /// least 1: from 1 to 2^52, with either sign.
     #[inline(always)]
     fn depth53(self, word: Self::U) -> Self::F {
         let low = integer(self, self.and(self.shr::<11>(word), self.splat((1 << 52) - 1)));
