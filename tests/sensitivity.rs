@@ -30,6 +30,17 @@ fn neither_threads_nor_paths_change_a_count() {
     }
 }
 
+/// A stored count may only change with the label "value-breaking" in the changelog.
+#[test]
+fn counts_are_stable() {
+    let cases = [(LAWS[0], 3), (LAWS[1], 16), (LAWS[2], 170)];
+    let counts = cases.map(|(law, dim)| {
+        let pairs = pairs(law, Norm::L2, dim, 7);
+        beyond(&pairs, 100_000, &Options::new()).unwrap()
+    });
+    assert_eq!(counts, [37_756, 27_552, 23_228]);
+}
+
 #[test]
 fn a_change_of_unit_changes_nothing() {
     let law = |unit: f64| Law::normal(0.125 * unit).unwrap();
