@@ -4,7 +4,8 @@
 
 use std::hint::black_box;
 
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use criterion::measurement::WallTime;
+use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
 use dpcore::sensitivity::{Law, Pairs};
 use dpcore::{
     Counted, Cpu, DpText, DpTextResample, Exponential, Gaussian, Identity, Job, Laplace, Mechanism,
@@ -64,64 +65,48 @@ fn laplace(rng: &mut StdRng) -> f64 {
     -u.signum() * (1.0 - 2.0 * u.abs()).ln()
 }
 
+type Group<'a> = BenchmarkGroup<'a, WallTime>;
+
+/// One loop over values, and once more for its answer: a filter leaves out the measurement alone.
+fn values(group: &mut Group<'_>, name: &str, mean: f64, mut fill: impl FnMut(&mut [f64])) {
+    let mut out = vec![0.0; DRAWS];
+    group.bench_function(name, |b| b.iter(|| fill(black_box(&mut out))));
+    fill(&mut out);
+    expect_mean(&out, mean);
+}
+
 /// What a program without this crate would write.
 fn rivals(c: &mut Criterion) {
     let mut rng = StdRng::seed_from_u64(1);
-    let mut out = vec![0.0; DRAWS];
-    let exponential = Exp::new(1.0).unwrap();
-    let normal = Normal::new(0.0, 1.0).unwrap();
+    let (exp, normal) = (Exp::new(1.0).unwrap(), Normal::new(0.0, 1.0).unwrap());
     let mut group = c.benchmark_group("rival");
-    group.throughput(Throughput::Elements(DRAWS as u64));
-    group.bench_function("laplace by inversion, rand", |b| {
-        b.iter(|| out.fill_with(|| laplace(&mut rng)));
-    });
-    out.fill_with(|| laplace(&mut rng));
-    expect_mean(&out, 0.0);
-    group.bench_function("exponential, rand_distr", |b| {
-        b.iter(|| out.fill_with(|| exponential.sample(&mut rng)));
-    });
-    out.fill_with(|| exponential.sample(&mut rng));
-    expect_mean(&out, 1.0);
-    group.bench_function("normal, rand_distr", |b| {
-        b.iter(|| out.fill_with(|| normal.sample(&mut rng)));
-    });
-    out.fill_with(|| normal.sample(&mut rng));
-    expect_mean(&out, 0.0);
-    group.finish();
+    let group = group.throughput(Throughput::Elements(DRAWS as u64));
+    values(group, "laplace by inversion, rand", 0.0, |out| out.fill_with(|| laplace(&mut rng)));
+    values(group, "exponential, rand_distr", 1.0, |out| out.fill_with(|| exp.sample(&mut rng)));
+    values(group, "normal, rand_distr", 0.0, |out| out.fill_with(|| normal.sample(&mut rng)));
 }
 
 /// The noises one value at a time, beside the same crate's own.
 #[cfg(feature = "rand")]
 fn single(c: &mut Criterion) {
     let mut words = dpcore::Words::seed_from_u64(1);
-    let mut out = vec![0.0; DRAWS];
     let (laplace, exponential) = (Laplace::new(1.0).unwrap(), Exponential::new(1.0).unwrap());
     let gaussian = Gaussian::new(1.0).unwrap();
     let (exp, normal) = (Exp::new(1.0).unwrap(), Normal::new(0.0, 1.0).unwrap());
     let mut group = c.benchmark_group("single");
-    group.throughput(Throughput::Elements(DRAWS as u64));
+    let group = group.throughput(Throughput::Elements(DRAWS as u64));
     group.bench_function("word", |b| {
         b.iter(|| black_box((0..DRAWS).fold(0, |sum, _| sum ^ words.word())));
     });
-    group.bench_function("laplace", |b| b.iter(|| out.fill_with(|| laplace.sample(&mut words))));
-    expect_mean(&out, 0.0);
-    group.bench_function("exponential", |b| {
-        b.iter(|| out.fill_with(|| exponential.sample(&mut words)));
+    values(group, "laplace", 0.0, |out| out.fill_with(|| laplace.sample(&mut words)));
+    values(group, "exponential", 1.0, |out| out.fill_with(|| exponential.sample(&mut words)));
+    values(group, "gaussian, pairs", 0.0, |out| {
+        out.as_chunks_mut().0.fill_with(|| gaussian.sample(&mut words));
     });
-    expect_mean(&out, 1.0);
-    group.bench_function("gaussian, pairs", |b| {
-        b.iter(|| out.as_chunks_mut().0.fill_with(|| gaussian.sample(&mut words)));
+    values(group, "exponential of rand_distr", 1.0, |out| {
+        out.fill_with(|| exp.sample(&mut words));
     });
-    expect_mean(&out, 0.0);
-    group.bench_function("exponential of rand_distr", |b| {
-        b.iter(|| out.fill_with(|| exp.sample(&mut words)));
-    });
-    expect_mean(&out, 1.0);
-    group.bench_function("normal of rand_distr", |b| {
-        b.iter(|| out.fill_with(|| normal.sample(&mut words)));
-    });
-    expect_mean(&out, 0.0);
-    group.finish();
+    values(group, "normal of rand_distr", 0.0, |out| out.fill_with(|| normal.sample(&mut words)));
 }
 
 #[cfg(not(feature = "rand"))]

@@ -7,7 +7,6 @@
 use super::draw::{DEEPEST, Draw, GRID, Monotone, positive};
 use crate::error::Error;
 use crate::math::ln_grid;
-use crate::random::Lanes;
 use crate::simd::{Simd, integer};
 
 /// Words above this one have k > 2^52, that is u > 1/2.
@@ -112,29 +111,16 @@ impl Monotone for DpText {
     }
 }
 
-#[cfg(feature = "rand")]
-impl DpTextResample {
-    /// Whether a word's value is a number.
-    pub(crate) fn takes(word: u64) -> bool {
-        word <= LAST_NUMBER
-    }
-}
-
 impl Draw for DpTextResample {
+    const PASSES: bool = true;
+
     fn read(parameters: &[f64], mode: &str) -> Option<Result<Self, Error>> {
         of_mode("resample", Self::new, parameters, mode)
     }
 
     #[inline(always)]
-    fn word<S: Simd>(&self, lanes: &mut Lanes<S>) -> S::U {
-        let simd = lanes.simd;
-        let mut word = lanes.next();
-        let mut nan = simd.gt(word, simd.splat(LAST_NUMBER));
-        while simd.mask(nan) != 0 {
-            word = simd.select(nan, lanes.next_where(nan), word);
-            nan = simd.gt(word, simd.splat(LAST_NUMBER));
-        }
-        word
+    fn takes<S: Simd>(&self, simd: S, word: S::U) -> S::M {
+        simd.notm(simd.gt(word, simd.splat(LAST_NUMBER)))
     }
 
     #[inline(always)]
@@ -218,8 +204,8 @@ mod tests {
             let other = zero.values(Plain::<1>, [[word]; 2])[0][0];
             assert_eq!(other, if number { value } else { 0.0 });
             assert_eq!(word >> 11 > 1 << 52, !number, "u > 1/2");
-            #[cfg(feature = "rand")]
-            assert_eq!(DpTextResample::takes(word), number);
+            let takes = DpTextResample { scale: 2.0 }.takes(Plain::<1>, [word]);
+            assert_eq!(Plain::<1>.mask(takes) == 1, number);
         }
     }
 }

@@ -21,6 +21,8 @@ pub(crate) trait Draw: Copy + Sync {
     const NAN: bool = false;
     /// Whether the output ignores the input.
     const BLIND: bool = false;
+    /// Whether words can be passed over, for the lane's next one: see [`Draw::takes`].
+    const PASSES: bool = false;
     /// Why the noise is not [`Monotone`]; `None` where it is.
     const NO_INTEGER_ROUTE: Option<&'static str> = None;
 
@@ -28,10 +30,16 @@ pub(crate) trait Draw: Copy + Sync {
     /// `None` where they are not of this noise.
     fn read(parameters: &[f64], mode: &str) -> Option<Result<Self, Error>>;
 
-    /// The next word of each lane that the noise can use.
+    /// The next word of each lane.
     #[inline(always)]
     fn word<S: Simd>(&self, lanes: &mut Lanes<S>) -> S::U {
         lanes.next()
+    }
+
+    /// Lanes whose word the noise can use, asked where it `PASSES` over others.
+    #[inline(always)]
+    fn takes<S: Simd>(&self, simd: S, _word: S::U) -> S::M {
+        simd.top(simd.splat(u64::MAX))
     }
 
     /// The values of `STEPS` successive words of each lane (where it is 1, the second of both is

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use super::bits::{Bits, Counter, put_bits};
 use super::job::{Job, Rows};
 use super::limits::Limits;
-use super::sweep::{Sink, Tiles, sweep_keys};
+use super::sweep::{Sink, Source, Tiles, sweep_keys};
 use crate::events::Counted;
 use crate::mechanisms::Monotone;
 use crate::simd::Simd;
@@ -69,8 +69,8 @@ impl<N: Monotone> Kernel for CountKeys<'_, N> {
         let first = limits.limit.first();
         let same = limits.limit.uniform() && limits.flip.is_none();
         let mut counter = Counter::new(job.dim(), limits.need, N::NAN);
-        let mut stream = job.stream(rows.block);
-        let tiles = Tiles::begin(simd, &noise, &mut stream, (rows, job.dim()), stop);
+        let mut source = Source::new(job.stream(rows.block));
+        let tiles = Tiles::begin(simd, &noise, &mut source, (rows, job.dim()), stop);
         for part in tiles {
             let (bits, nan) = (&mut counter.bits, &mut counter.nan_bits);
             let place = (part.origin, job.dim());
@@ -78,13 +78,13 @@ impl<N: Monotone> Kernel for CountKeys<'_, N> {
             unsafe {
                 if N::NAN {
                     let mut sink = CompareKeys::<true, true, false> { limits, first, bits, nan };
-                    sweep_keys(simd, &noise, &mut stream, part.steps, place, &mut sink);
+                    sweep_keys(simd, &noise, &mut source, part.steps, place, &mut sink);
                 } else if same {
                     let mut sink = CompareKeys::<false, false, true> { limits, first, bits, nan };
-                    sweep_keys(simd, &noise, &mut stream, part.steps, place, &mut sink);
+                    sweep_keys(simd, &noise, &mut source, part.steps, place, &mut sink);
                 } else {
                     let mut sink = CompareKeys::<false, true, false> { limits, first, bits, nan };
-                    sweep_keys(simd, &noise, &mut stream, part.steps, place, &mut sink);
+                    sweep_keys(simd, &noise, &mut source, part.steps, place, &mut sink);
                 }
             }
             counter.take(part);

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 
 use super::cyclic::Cyclic;
 use super::job::{Job, Rows};
-use super::sweep::{Sink, TILE, Tile, Tiles, sweep_values};
+use super::sweep::{Sink, Source, TILE, Tile, Tiles, sweep_values};
 use crate::mechanisms::Draw;
 use crate::simd::Simd;
 use crate::simd::kernel::Kernel;
@@ -124,9 +124,8 @@ impl<N: Draw, T: Real, const SAME: bool> Kernel for FillBlock<'_, N, T, SAME> {
         let dim = job.dim();
         let output = Output::<SAME>::new(job);
         let skip = rows.first as usize * dim;
-        let mut stream = job.stream(rows.block);
-        let (mut words, mut buffer) = (Tile([0; TILE]), Tile([0.0; TILE]));
-        let tiles = Tiles::begin(simd, &noise, &mut stream, (rows, dim), stop);
+        let (mut source, mut buffer) = (Source::new(job.stream(rows.block)), Tile([0.0; TILE]));
+        let tiles = Tiles::begin(simd, &noise, &mut source, (rows, dim), stop);
         for part in tiles {
             let used = (part.first_draw + part.from).saturating_sub(skip)
                 ..(part.first_draw + part.to).saturating_sub(skip);
@@ -137,8 +136,7 @@ impl<N: Draw, T: Real, const SAME: bool> Kernel for FillBlock<'_, N, T, SAME> {
             let (mut store, place) = (Store { output, to }, (part.origin, dim));
             // SAFETY: `to` has room for a whole tile; a part has the steps and the origin of one.
             unsafe {
-                let (stream, words) = (&mut stream, &mut words);
-                sweep_values(simd, &noise, stream, words, part.steps, place, &mut store);
+                sweep_values(simd, &noise, &mut source, part.steps, place, &mut store);
             }
             if is_buffer {
                 let values = &buffer.0[part.from..part.to];

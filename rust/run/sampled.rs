@@ -6,7 +6,7 @@ use super::bits::{Bits, Counter, put_bits};
 use super::cyclic::Cyclic;
 use super::job::{Job, Rows};
 use super::output::Output;
-use super::sweep::{Sink, TILE, Tile, Tiles, ahead, sweep_values};
+use super::sweep::{Sink, Source, TILE, Tile, Tiles, ahead, sweep_values};
 use crate::events::{Counted, Vote};
 use crate::mechanisms::Draw;
 use crate::simd::Simd;
@@ -112,22 +112,21 @@ impl<N: Draw, const SAME: bool> Kernel for CountOutputs<'_, N, SAME> {
         let output = Output::<SAME>::new(job);
         let first = (compare.threshold.first(), compare.sign.first());
         let mut counter = Counter::new(job.dim(), compare.need, N::NAN);
-        let (mut stream, mut words) = (job.stream(rows.block), Tile([0; TILE]));
-        let tiles = Tiles::begin(simd, &noise, &mut stream, (rows, job.dim()), stop);
+        let mut source = Source::new(job.stream(rows.block));
+        let tiles = Tiles::begin(simd, &noise, &mut source, (rows, job.dim()), stop);
         for part in tiles {
             let (bits, nan) = (&mut counter.bits, &mut counter.nan_bits);
             let (place, steps) = ((part.origin, job.dim()), part.steps);
-            let (stream, words) = (&mut stream, &mut words);
             // SAFETY: the bits have room for a whole tile; a part has the steps and the origin of one.
             unsafe {
                 if N::NAN {
                     let mut sink =
                         CompareOutputs::<true, SAME> { output, compare, first, bits, nan };
-                    sweep_values(simd, &noise, stream, words, steps, place, &mut sink);
+                    sweep_values(simd, &noise, &mut source, steps, place, &mut sink);
                 } else {
                     let mut sink =
                         CompareOutputs::<false, SAME> { output, compare, first, bits, nan };
-                    sweep_values(simd, &noise, stream, words, steps, place, &mut sink);
+                    sweep_values(simd, &noise, &mut source, steps, place, &mut sink);
                 }
             }
             counter.take(part);

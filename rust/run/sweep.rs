@@ -6,7 +6,7 @@ use super::job::Rows;
 use crate::events::TILE_WORDS;
 use crate::mechanisms::{Draw, Monotone};
 use crate::random::{LANES, Stream};
-use crate::simd::Simd;
+use crate::simd::{Simd, WIDEST};
 
 /// Draws in a tile.
 pub(super) const TILE: usize = 64 * TILE_WORDS;
@@ -23,12 +23,72 @@ pub(super) trait Sink<S: Simd, I> {
 #[repr(align(64))]
 pub(super) struct Tile<T>(pub(super) [T; TILE]);
 
+/// A block's stream, and the words drawn from it for a tile.
+#[repr(align(64))]
+pub(super) struct Source {
+    // With room for a step more than a tile has.
+    words: [u64; TILE + LANES],
+    stream: Stream,
+}
+
+impl Source {
+    #[allow(clippy::large_stack_arrays, reason = "a step more than a tile, which is at the limit")]
+    pub(super) fn new(stream: Stream) -> Self {
+        Self { words: [0; TILE + LANES], stream }
+    }
+
+    /// Draws the next `steps` words of each lane that the noise can use, step after step.
+    ///
+    /// Going through the lanes group by group keeps the generator's state in registers. No branch
+    /// depends on which words the noise takes: each lane writes at a place of its own and moves on
+    /// where its word was taken.
+    ///
+    /// # Panics
+    ///
+    /// `steps` is above [`TILE`] / [`LANES`].
+    #[inline(always)]
+    fn draw<S: Simd, N: Draw>(&mut self, simd: S, noise: &N, steps: usize) {
+        let end = steps * LANES;
+        assert!(end <= TILE);
+        for group in (0..LANES).step_by(S::WIDTH) {
+            let mut lanes = self.stream.load(simd, group);
+            for step in 0..if N::PASSES { 0 } else { steps } {
+                // SAFETY: the last step, and so all of them, lies in the tile.
+                unsafe {
+                    let to = self.words.as_mut_ptr().add(step * LANES + group);
+                    simd.store(to, noise.word(&mut lanes));
+                }
+            }
+            if N::PASSES {
+                let places: [u64; WIDEST] = std::array::from_fn(|lane| (group + lane) as u64);
+                // SAFETY: there are as many words as in the widest vector.
+                let mut place = unsafe { simd.load(places.as_ptr()) };
+                for round in 0.. {
+                    let open = simd.gt(simd.splat(end as u64), place);
+                    // Before the last step's round no lane can have come to its end.
+                    let word = if round < steps {
+                        lanes.next()
+                    } else if simd.mask(open) == 0 {
+                        break;
+                    } else {
+                        lanes.next_where(open)
+                    };
+                    // SAFETY: at its end a lane has a place in the step behind the last.
+                    unsafe { simd.scatter(self.words.as_mut_ptr(), place, word) };
+                    let next = simd.add(place, simd.splat(LANES as u64));
+                    place = simd.select(simd.andm(open, noise.takes(simd, word)), next, place);
+                }
+            }
+            self.stream.store(group, lanes);
+        }
+    }
+}
+
 /// Draws `steps` steps of all lanes and gives their values to `sink`.
 ///
-/// `origin` is the coordinate of the first draw. Going through the lanes group by group keeps the
-/// generator's state in registers for a whole tile. First all words, then all values: a value's
-/// chain of operations is about 100 cycles long, and the scheduler holds more chains at once when
-/// the generator's instructions do not stand between them (3 % faster on AVX-512, 13 % on AVX2).
+/// `origin` is the coordinate of the first draw. First all words, then all values: a value's chain
+/// of operations is about 100 cycles long, and the scheduler holds more chains at once when the
+/// generator's instructions do not stand between them (3 % faster on AVX-512, 13 % on AVX2).
 ///
 /// # Safety
 ///
@@ -38,28 +98,22 @@ pub(super) struct Tile<T>(pub(super) [T; TILE]);
 pub(super) unsafe fn sweep_values<S: Simd, N: Draw>(
     simd: S,
     noise: &N,
-    stream: &mut Stream,
-    words: &mut Tile<u64>,
+    source: &mut Source,
     steps: usize,
     (origin, dim): (usize, usize),
     sink: &mut impl Sink<S, S::F>,
 ) {
-    let to = words.0.as_mut_ptr();
+    source.draw(simd, noise, steps);
+    let from = source.words.as_ptr();
     // SAFETY: the caller vouches for the steps, so that all draws lie in the tile, and the coordinates.
     unsafe {
-        for group in (0..LANES).step_by(S::WIDTH) {
-            let mut lanes = stream.load(simd, group);
-            for step in 0..steps {
-                simd.store(to.add(step * LANES + group), noise.word(&mut lanes));
-            }
-            stream.store(group, lanes);
-        }
         let (mut coordinate, step, width) = (origin, LANES % dim, S::WIDTH % dim);
         for first in (0..steps).step_by(N::STEPS) {
             for lane in (0..LANES).step_by(S::WIDTH) {
                 let at = first * LANES + lane;
                 let second = if N::STEPS == 2 { at + LANES } else { at };
-                let values = noise.values(simd, [simd.load(to.add(at)), simd.load(to.add(second))]);
+                let values =
+                    noise.values(simd, [simd.load(from.add(at)), simd.load(from.add(second))]);
                 sink.put(simd, at, coordinate, values[0]);
                 if N::STEPS == 2 {
                     sink.put(simd, second, ahead(coordinate, step, dim), values[1]);
@@ -82,23 +136,33 @@ pub(super) unsafe fn sweep_values<S: Simd, N: Draw>(
 pub(super) unsafe fn sweep_keys<S: Simd, N: Monotone>(
     simd: S,
     noise: &N,
-    stream: &mut Stream,
+    source: &mut Source,
     steps: usize,
     (origin, dim): (usize, usize),
     sink: &mut impl Sink<S, (S::U, S::M)>,
 ) {
     let advance = LANES % dim;
+    if N::PASSES {
+        source.draw(simd, noise, steps);
+    }
     // SAFETY: as for `sweep_values`.
     unsafe {
         for group in (0..LANES).step_by(S::WIDTH) {
             let mut coordinate = ahead(origin, group % dim, dim);
-            let mut lanes = stream.load(simd, group);
+            let mut lanes = source.stream.load(simd, group);
             for step in 0..steps {
-                let word = noise.word(&mut lanes);
-                sink.put(simd, step * LANES + group, coordinate, noise.ordered(simd, word));
+                let at = step * LANES + group;
+                let word = if N::PASSES {
+                    simd.load(source.words.as_ptr().add(at))
+                } else {
+                    noise.word(&mut lanes)
+                };
+                sink.put(simd, at, coordinate, noise.ordered(simd, word));
                 coordinate = ahead(coordinate, advance, dim);
             }
-            stream.store(group, lanes);
+            if !N::PASSES {
+                source.stream.store(group, lanes);
+            }
         }
     }
 }
@@ -156,7 +220,7 @@ impl<'a> Tiles<'a> {
     pub(super) fn begin<S: Simd, N: Draw>(
         simd: S,
         noise: &N,
-        stream: &mut Stream,
+        source: &mut Source,
         place: (Rows, usize),
         stop: &'a AtomicBool,
     ) -> Self {
@@ -165,13 +229,7 @@ impl<'a> Tiles<'a> {
             if tiles.next().is_none() {
                 break;
             }
-            for group in (0..LANES).step_by(S::WIDTH) {
-                let mut lanes = stream.load(simd, group);
-                for _ in 0..TILE / LANES {
-                    noise.word(&mut lanes);
-                }
-                stream.store(group, lanes);
-            }
+            source.draw(simd, noise, TILE / LANES);
         }
         tiles
     }

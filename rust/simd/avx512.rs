@@ -57,6 +57,11 @@ impl Simd for Avx512 {
     const WIDTH: usize = 32;
 
     #[inline(always)]
+    unsafe fn scatter(self, to: *mut u64, places: Words, words: Words) {
+        // SAFETY: in a method of `Avx512`; the caller vouches for the places.
+        all!(_mm512_i64scatter_epi64::<8>, [to.cast::<i64>(); 4], places, words);
+    }
+    #[inline(always)]
     fn splat(self, value: u64) -> Words {
         all!(_mm512_set1_epi64, [value.cast_signed(); 4])
     }

@@ -59,6 +59,23 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
         // SAFETY: as for `loadf`.
         unsafe { self.store(to.cast(), self.bits(value)) };
     }
+    /// Stores each lane's word at a place of its own, counted in words from `to`.
+    ///
+    /// # Safety
+    ///
+    /// There is a writable word at each place.
+    #[inline(always)]
+    unsafe fn scatter(self, to: *mut u64, places: Self::U, words: Self::U) {
+        let (mut at, mut from) = ([0; WIDEST], [0; WIDEST]);
+        // SAFETY: both have room for the widest vector; the caller vouches for the places.
+        unsafe {
+            self.store(at.as_mut_ptr(), places);
+            self.store(from.as_mut_ptr(), words);
+            for (&place, &word) in at[..Self::WIDTH].iter().zip(&from) {
+                to.add(place as usize).write(word);
+            }
+        }
+    }
 
     fn splat(self, value: u64) -> Self::U;
     fn add(self, a: Self::U, b: Self::U) -> Self::U;

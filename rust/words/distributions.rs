@@ -9,7 +9,7 @@ use crate::mechanisms::{
     DpText, DpTextKeep, DpTextResample, Draw, Exponential, Gaussian, Identity, Laplace, RandomBits,
     Uniform,
 };
-use crate::simd::Plain;
+use crate::simd::{Plain, Simd};
 
 /// An endless generator that never fails. 32 bits are the upper half of a word.
 ///
@@ -104,7 +104,7 @@ impl Distribution<f64> for DpTextResample {
     fn sample<R: Rng + ?Sized>(&self, rng: &mut R) -> f64 {
         loop {
             let word = rng.next_u64();
-            if Self::takes(word) {
+            if Plain::<1>.mask(self.takes(Plain::<1>, [word])) == 1 {
                 return value(self, [word; 2])[0];
             }
         }
