@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -102,10 +103,24 @@ def test_the_start_is_what_leaks():
 
 @pytest.mark.timeout(120)
 def test_ctrl_c(ctrl_c):
-    ctrl_c(1.0)
-    # So many epochs never end by themselves.
-    with pytest.raises(KeyboardInterrupt):
-        embed(FIRST, epochs=10**7, progress=False)
+    before = set(threading.enumerate())
+    for seconds in (1.0, 0.4, 0.5, 0.6):
+        ctrl_c(seconds)
+        # So many epochs never end by themselves.
+        with pytest.raises(KeyboardInterrupt):
+            embed(FIRST, epochs=10**7, progress=False)
+    # A timer's thread has no function, whose name stands in brackets.
+    left = [thread.name for thread in set(threading.enumerate()) - before]
+    assert not [name for name in left if name == "word2vec" or "(" in name]
+
+
+def test_failed_training_is_told(monkeypatch):
+    def fail(*args, **kwargs):
+        raise MemoryError("no room for the training")
+
+    monkeypatch.setattr(gensim.models.Word2Vec, "train", fail)
+    with pytest.raises(MemoryError, match="no room for the training"):
+        embed(FIRST, progress=False)
 
 
 def test_stopped_sentences_end():

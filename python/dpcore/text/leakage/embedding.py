@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import threading
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, get_args
@@ -190,13 +192,7 @@ def embed(
     if start == "hashed":
         model.wv.vectors[:] = [_hashed(word, seed, dim) for word in model.wv.index_to_key]
     with Progress("word2vec", epochs * len(sentences), progress) as bar:
-        watched = _Watched(sentences, bar)
-        try:
-            model.train(watched, total_examples=len(sentences), epochs=epochs)
-        except KeyboardInterrupt:
-            # gensim's threads outlive the interrupt: without sentences they end at once.
-            watched.stopped = True
-            raise
+        _train(model, _Watched(sentences, bar), epochs)
     origin = f"word2vec, start {start}, seed {seed}"
     return Embedding(model.wv.index_to_key, model.wv.vectors, origin)
 
@@ -207,6 +203,41 @@ def _hashed(word: str, seed: int, dim: int) -> Floats:
     return (np.frombuffer(drawn, dtype="<u4") / 2.0**32 - 0.5) / dim
 
 
+def _train(model: Any, watched: _Watched, epochs: int) -> None:
+    """Train on a thread, where no interrupt can fall between two steps of gensim's queues.
+
+    In this thread one would leave gensim's own threads waiting for ever, and can release a lock
+    that one of them holds.
+    """
+    stop = needed("gensim.models.callbacks", "embed").CallbackAny2Vec()
+    stop.on_epoch_end = watched.end_epoch
+    running, failures = threading.Lock(), list[BaseException]()
+
+    def train() -> None:
+        try:
+            total = len(watched.sentences)
+            model.train(watched, total_examples=total, epochs=epochs, callbacks=[stop])
+        except BaseException as failure:
+            failures.append(failure)
+        finally:
+            running.release()
+
+    running.acquire()
+    thread = threading.Thread(target=train, name="word2vec", daemon=True)
+    thread.start()
+    try:
+        # A lock alone, nothing in steps; without a timeout nothing interrupts it on Windows.
+        while not running.acquire(timeout=0.1):
+            pass
+    except KeyboardInterrupt:
+        watched.stopped = True
+        while thread.is_alive():
+            time.sleep(0.01)
+        raise
+    for failure in failures:
+        raise failure
+
+
 class _Watched:
     """Sentences that move a bar whenever they are read, until they are stopped."""
 
@@ -214,11 +245,16 @@ class _Watched:
 
     def __init__(self, sentences: Sequence[list[str]], bar: Progress) -> None:
         self.stopped = False
-        self._sentences, self._bar = sentences, bar
+        self.sentences, self._bar = sentences, bar
+
+    def end_epoch(self, _: Any) -> None:
+        """No further epoch after a stop."""
+        if self.stopped:
+            raise KeyboardInterrupt
 
     def __iter__(self) -> Iterator[list[str]]:
-        for begin in range(0, len(self._sentences), self._STEP):
-            part = self._sentences[begin : begin + self._STEP]
+        for begin in range(0, len(self.sentences), self._STEP):
+            part = self.sentences[begin : begin + self._STEP]
             if self.stopped:
                 return
             yield from part
