@@ -65,7 +65,7 @@ impl Source {
                 let mut place = unsafe { simd.load(places.as_ptr()) };
                 for round in 0.. {
                     let open = simd.gt(simd.splat(end as u64), place);
-                    // Before the last step's round no lane can have come to its end.
+                    // In as many rounds as steps no lane comes to its end.
                     let word = if round < steps {
                         lanes.next()
                     } else if simd.mask(open) == 0 {

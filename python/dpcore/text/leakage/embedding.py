@@ -224,8 +224,8 @@ def _train(model: Any, watched: _Watched, epochs: int) -> None:
 
     running.acquire()
     thread = threading.Thread(target=train, name="word2vec", daemon=True)
-    thread.start()
     try:
+        thread.start()
         # A lock alone, nothing in steps; without a timeout nothing interrupts it on Windows.
         while not running.acquire(timeout=0.1):
             pass
