@@ -71,6 +71,14 @@ fn a_function_that_breaks_its_claim_is_refuted_and_one_that_keeps_it_is_not() {
 }
 
 #[test]
+fn a_bound_that_equals_the_claim_does_not_refute_it() {
+    let run = |claim| of_scale(0.7).claim(claim).unwrap().run(2_000, &Options::new()).unwrap();
+    let bound = run(1.0).epsilon_lower();
+    assert_eq!(run(bound).refuted(), Some(false));
+    assert_eq!(run(bound.next_down()).refuted(), Some(true));
+}
+
+#[test]
 fn neither_threads_nor_cpus_change_a_count_and_seeds_do() {
     let run = |seed, options: &Options<'_>| of_scale(1.0).seed(seed).run(9_000, options).unwrap();
     let one = run(1, &Options::new().threads(1));
@@ -86,6 +94,10 @@ fn an_event_of_ones_own_is_counted() {
     let far = |output: &[f64]| output[0] > 3.0;
     let own = of_scale(0.5).event(1, far).unwrap().run(50_000, &Options::new()).unwrap();
     assert!(!own.opposite && own.direction == Side::XPrime && own.refuted() == Some(true), "{own}");
+    // Likelier on x by a factor of 3; the opposite, on x' by 6, is another event.
+    let low = of_scale(0.5).event(1, |out| out[0] < 0.75).unwrap();
+    let low = low.run(50_000, &Options::new()).unwrap();
+    assert!(!low.opposite && low.direction == Side::X && low.counts.k > low.counts.k_prime);
     // Outputs of another length, NaN among them.
     let two = |_: &[f64], words: &mut Words, out: &mut [f64]| {
         out.copy_from_slice(&[words.word() as f64, f64::NAN]);

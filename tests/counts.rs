@@ -246,6 +246,9 @@ fn a_stop_is_heard_within_a_block_and_before_its_first_row() {
         });
         assert_eq!(filled, Err(Error::Interrupted), "{row:?}");
     }
+    let stop = AtomicBool::new(true);
+    let counted = count_outputs(&vote, &[0.0; 2], &Options::new().stop(&stop));
+    assert_eq!(counted, Err(Error::Interrupted));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use dpcore::run::{self, Real};
 use dpcore::{Cpu, DpText, DpTextKeep, DpTextResample, Error, Identity, Job, Laplace, Mechanism};
-use dpcore::{Noise, Options, Purpose, RandomBits, Route, Side, Vote};
+use dpcore::{Noise, Options, Purpose, RandomBits, Route, Side, Uniform, Vote};
 use tools::{bits, count, job, laplace, noises, rows};
 
 /// An input whose entries differ, with both zeros in it.
@@ -273,6 +273,9 @@ fn bad_requests_are_errors() {
         starts(of(&[1.0, value]), "x must be finite");
         starts(Laplace::new(value).unwrap_err(), "scale must be a finite number above 0");
         starts(laplace(1.0).scaled(value).unwrap_err(), "factor must be a finite number above 0");
+    }
+    for (low, high) in [(1.0, 1.0), (2.0, 1.0)] {
+        starts(Uniform::new(low, high).unwrap_err(), "low must be below high = 1.0, got");
     }
     starts(laplace(1.0).scaled(-1.0).unwrap_err(), "factor must be a finite number above 0");
     starts(block(0), "block must be from 1");

@@ -91,6 +91,10 @@ mod tests {
         assert_eq!(clipped("l1", 7.0, &[6.0, -8.0]), [3.0, -4.0]);
         assert_eq!(clipped("l2", 5.0, &[3.0, -4.0]), [3.0, -4.0]);
         assert_eq!(clipped("l1", 5.0, &[0.0, 0.0]), [0.0, 0.0]);
+        for norm in ["l1", "l2"] {
+            assert_eq!(clipped(norm, 1.0, &[1.0_f64.next_up()]), [1.0]);
+            assert_eq!(clipped(norm, 1.0, &[1.0_f64.next_down()]), [1.0_f64.next_down()]);
+        }
     }
 
     #[test]

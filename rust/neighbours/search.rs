@@ -142,7 +142,7 @@ pub(super) fn block_of(queries: usize, most: usize, threads: usize, bytes_each: 
 pub(super) fn blocks(
     all: usize,
     block: usize,
-) -> impl ExactSizeIterator<Item = (usize, usize)> + Send {
+) -> impl DoubleEndedIterator<Item = (usize, usize)> + ExactSizeIterator + Send {
     (0..all.div_ceil(block)).map(move |i| (i * block, ((i + 1) * block).min(all)))
 }
 

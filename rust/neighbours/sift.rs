@@ -206,7 +206,9 @@ fn encoded<T: Coordinate>(
             parts.push((first, dispatch(cpu, EncodePoints { frame, search, places })));
         };
         let merge = |all: &mut Vec<_>, mut own: Vec<_>| all.append(&mut own);
-        let mut parts = each(blocks(own.len(), 512), threads, stop, work, merge)?;
+        // From the last block to the first, so that parts that are not sorted are wrong in every
+        // run, on one thread too, and not only where one thread overtakes another.
+        let mut parts = each(blocks(own.len(), 512).rev(), threads, stop, work, merge)?;
         parts.sort_unstable_by_key(|part| part.0);
         let mut codes = Codes::default();
         for (_, part) in parts {
