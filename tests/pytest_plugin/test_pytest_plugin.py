@@ -143,7 +143,7 @@ def test_refutes_says_when_no_number_of_trials_is_enough(inner):
     # Far more noise than the claim needs: the frequencies themselves do not exceed it.
     result = inner("def test_it(dp_audit): dp_audit.refutes(noisy, PAIR, epsilon=5.0)\n")
     result.assert_outcomes(failed=1)
-    assert message(result)["needed"].endswith("no number of trials is enough")
+    assert message(result)["needed"].endswith("no number of trials is enough.")
 
 
 def test_delta_and_distance_are_part_of_the_claim(inner):
