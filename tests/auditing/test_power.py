@@ -101,7 +101,7 @@ def test_the_plan_of_a_known_event_says_what_auto_takes():
 
 
 def test_a_plan_with_delta_is_found_whatever_the_seed():
-    """With the events of the last pilot the first two gave no plan, the third the smallest of 20."""
+    """With the events of the last pilot the first two gave no plan, the third the least of 20."""
     given = {"mechanism": dpcore.Gaussian(1.0), "pair": ([0.0], [1.0]), "delta": 0.01}
     found = [dpcore.plan(2.0, rng=seed, **given) for seed in (2, 3, 14)]
     sizes = [plan.trials for plan in found]
