@@ -163,7 +163,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("audits by dpcore")
         for line in lines:
             terminalreporter.line(line)
-    little = [test for test, key, value in properties if key == "dp_share" and value < _HALF]
+    shares = [(test, float(str(value))) for test, key, value in properties if key == "dp_share"]
+    little = [test for test, share in shares if share < _HALF]
     if little:
         many, whose = len(little), "its" if len(little) == 1 else "their"
         found = f"dp_audit: {many} of {len(lines)} audits saw less than half of {whose} claim"

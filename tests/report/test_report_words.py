@@ -170,6 +170,23 @@ def test_recorded_outputs_say_how_many_rows_they_need():
     assert "no number of rows is enough" in str(run(3.0))
     assert "needed" not in str(run(0.1))
     assert more_rows(run(None)) == ""
+    assert "an own score" in more_rows(run(3.0))
+    assert "an own score" not in more_rows(run(0.9))
+    free = np.zeros(1000), np.ones(1000)
+    never = dpcore.audit_outputs(*free, rows="independent", claim=50.0, rng=1)
+    assert more_rows(never).startswith("more than 1e+18 counted rows on each side: the bound grows")
+
+
+def test_guesses_that_see_less_than_half_of_the_claim_hear_of_better_scores():
+    rng = np.random.default_rng(1)
+    sides = 1.0 + rng.normal(size=1000), rng.normal(size=1000)
+
+    def run(claim):
+        return more_rows(dpcore.audit_outputs(*sides, rows="one_run", claim=claim, rng=1))
+
+    assert run(3.0) == "canaries that stand out more, or scores that separate them better."
+    # Above half, and where so few guesses certify less than the claim (the row `reach` says so).
+    assert run(1.0) == run(20.0) == ""
 
 
 # No two rows contradict each other.

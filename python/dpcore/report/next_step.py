@@ -137,16 +137,21 @@ def _keeps_claim(audit: Audit) -> bool:
 
 
 def more_rows(audit: OutputsAudit) -> str:
-    """Return the same for recorded outputs with rows of their own: more of them, or another attack.
+    """Return the same for recorded outputs: more rows, another attack, or other canaries.
 
     Args:
         audit: the audit.
 
     Returns:
-        One or two short sentences; empty where no claim stands, or for canaries of one run.
+        One or two short sentences; empty where no claim stands. For canaries of one run empty
+        too, unless they certify less than half of a claim that they could refute.
     """
-    if audit.refuted is not False or audit.counts is None:
+    if audit.refuted is not False:
         return ""
+    if audit.counts is None:
+        enough = audit.ceiling is not None and audit.ceiling > (audit.claim or 0.0)
+        better = "canaries that stand out more, or scores that separate them better."
+        return better if enough and _sees_little(audit) else ""
     seen = numerator_first(audit.counts, audit.direction)
     claim = (audit.claim or 0.0) * audit.pair.distance
     rows = draws_needed(seen, claim, audit.delta, audit.confidence)
