@@ -55,13 +55,18 @@ def _seed(label: str, value: Any) -> int:
     return integer(label, _number(value, int), 0)
 
 
+def _share(label: str, value: Any) -> float:
+    return real(label, _number(value, float), low=0.0, high=1.0, open_high=True)
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What an audit in a test uses unless its call says otherwise.
 
-    From weak to strong: these defaults; `dp_trials`, `dp_confidence` and `dp_seed` in pytest's
-    configuration file; `--dp-trials`, `--dp-confidence` and `--dp-seed` on the command line; the
-    marker `@pytest.mark.dp(trials=..., confidence=..., seed=...)`; the arguments of the call.
+    From weak to strong: these defaults; `dp_trials`, `dp_confidence`, `dp_seed` and `dp_min_share`
+    in pytest's configuration file; `--dp-trials`, `--dp-confidence`, `--dp-seed` and
+    `--dp-min-share` on the command line; the marker `@pytest.mark.dp(trials=..., confidence=...,
+    seed=..., min_share=...)`; the arguments of the call (but for `min_share`).
 
     Attributes:
         trials: counted draws on each side; 10**5 take a numpy mechanism in eight dimensions
@@ -69,6 +74,8 @@ class Settings:
         confidence: probability that a certified bound holds. Of 10,000 correct mechanisms at
             most one is expected to fail its test.
         seed: combined with the id of the test into the seed of each audit.
+        min_share: share of its claim, in [0, 1), that an audit must certify, or its test fails: an
+            audit that sees little of its claim tests little. 0 asks for nothing.
     """
 
     trials: int = field(
@@ -85,12 +92,21 @@ class Settings:
             "a number that changes the seeds of all audits made by dp_audit (default 0)", _seed
         ),
     )
+    min_share: float = field(
+        default=0.0,
+        metadata=_told(
+            "share of its claim that dp_audit must certify, or the test fails (default 0)", _share
+        ),
+    )
 
 
 _READ: dict[str, Callable[[str, Any], Any]] = {
     one.name: one.metadata["read"] for one in fields(Settings)
 }
 """The settings by name, as options, in the ini file and as keywords of the marker."""
+
+_HALF = 0.5
+"""Audits that certify less than this share of their claim are counted at the end of a run."""
 
 _Result = TypeVar("_Result", "Audit", "OutputsAudit")
 
@@ -100,12 +116,18 @@ _WARNED = pytest.StashKey[bool]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The options --dp-trials, --dp-confidence, --dp-seed, and the same in the ini file."""
+    """Add the options --dp-trials, --dp-confidence, ... and the same for the ini file."""
     group = parser.getgroup("dpcore", "audits of differential privacy (dp_audit)")
     for one in fields(Settings):
         text = one.metadata["help"]
-        group.addoption(f"--dp-{one.name}", metavar="N", default=None, help=text)
+        metavar = "SHARE" if one.name == "min_share" else "N"
+        group.addoption(_option(one.name), metavar=metavar, default=None, help=text)
         parser.addini(f"dp_{one.name}", text, default=None)
+
+
+def _option(name: str) -> str:
+    """Return the option of the command line for a setting."""
+    return f"--dp-{name.replace('_', '-')}"
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -116,7 +138,7 @@ def pytest_configure(config: pytest.Config) -> None:
         for name, read in _READ.items():
             for label, value in (
                 (f"dp_{name}", config.getini(f"dp_{name}")),
-                (f"--dp-{name}", config.getoption(f"--dp-{name}")),
+                (_option(name), config.getoption(_option(name))),
             ):
                 if value is not None:
                     settings = replace(settings, **{name: read(label, value)})
@@ -126,21 +148,29 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """With -v, one line for each audit."""
-    if terminalreporter.config.get_verbosity() < 1:
-        return
-    lines = [
-        f"{report.nodeid}: {value}"
+    """Count the audits that saw less than half of their claim; with -v, show a line for each."""
+    verbose = terminalreporter.config.get_verbosity() >= 1
+    # Reports of the workers of pytest-xdist hold the properties too.
+    properties = [
+        (report.nodeid, key, value)
         for reports in terminalreporter.stats.values()
         for report in reports
         if isinstance(report, pytest.TestReport) and report.when == "call"
         for key, value in report.user_properties
-        if key == "dp_audit"
     ]
-    if lines:
+    lines = [f"{test}: {value}" for test, key, value in properties if key == "dp_audit"]
+    if lines and verbose:
         terminalreporter.section("audits by dpcore")
         for line in lines:
             terminalreporter.line(line)
+    shares = [(test, float(str(value))) for test, key, value in properties if key == "dp_share"]
+    little = [test for test, share in shares if share < _HALF]
+    if little:
+        many, whose = len(little), "its" if len(little) == 1 else "their"
+        found = f"dp_audit: {many} of {len(lines)} audits saw less than half of {whose} claim"
+        terminalreporter.line(found if verbose else f"{found} (-v names the tests)")
+        for test in dict.fromkeys(little) if verbose else ():
+            terminalreporter.line(f"  {test}")
 
 
 @pytest.fixture
@@ -289,6 +319,7 @@ class DPAudit:
         self._calls += 1
         defaults = asdict(self._settings)
         defaults["rng"] = seed_of(self._node.nodeid, self._calls, defaults.pop("seed"))
+        del defaults["min_share"]
         missing = {n: v for n, v in defaults.items() if options.get(n) is None and n not in apart}
         return {**{name: v for name, v in options.items() if name != "epsilon"}, **missing}
 
@@ -297,6 +328,7 @@ class DPAudit:
         from .auditing.provenance import commanded
 
         self._node.user_properties.append(("dp_audit", _line(found)))
+        self._node.user_properties.append(("dp_share", _certified_share(found)))
         return commanded(found, f"pytest {self._node.nodeid}")
 
     def _warn(self, found: Audit) -> None:
@@ -311,11 +343,14 @@ class DPAudit:
             warnings.warn(text, AssumptionWarning, stacklevel=5)
 
     def _standing(self, audit: _Result) -> _Result:
-        """The audit, unless its claim is refuted or was not tested."""
+        """Return the audit, unless its claim is refuted, or was not or hardly tested."""
         if audit.checks:
             self._fail(audit, "was not tested")
         if audit.refuted:
             self._fail(audit, "is refuted")
+        least = self._settings.min_share
+        if _certified_share(audit) < least:
+            self._fail(audit, f"was hardly tested (less than {least:g} of it, see --dp-min-share)")
         return self._kept(audit)
 
     def _kept(self, audit: _Result) -> _Result:
@@ -376,14 +411,23 @@ def _command(node: pytest.Item) -> str:
     file = os.path.relpath(node.path, node.config.invocation_params.dir)
     command = ["python", "-m", "pytest", "::".join([file, *node.nodeid.split("::")[1:]])]
     for name in _READ:
-        value: str | None = node.config.getoption(f"--dp-{name}")
-        command += [] if value is None else [f"--dp-{name}={value}"]
+        value: str | None = node.config.getoption(_option(name))
+        command += [] if value is None else [f"{_option(name)}={value}"]
     return shlex.join(command)
 
 
 def _claim(audit: Audit | OutputsAudit) -> str:
     delta = f", delta = {audit.delta:g}" if audit.delta else ""
     return f"epsilon <= {audit.claim:g}{delta}"
+
+
+def _certified_share(audit: Audit | OutputsAudit) -> float:
+    """Return the certified bound over the claim; 1 at a claim of 0, and 0 where no bound holds."""
+    if audit.checks:
+        return 0.0
+    # With delta neither the bound nor the claim of the whole pair is per unit of distance.
+    claim = (audit.claim or 0.0) * (audit.pair.distance if audit.delta else 1.0)
+    return audit.epsilon_lower / claim if claim else 1.0
 
 
 def _certified(audit: Audit | OutputsAudit) -> str:

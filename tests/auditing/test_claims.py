@@ -23,7 +23,7 @@ def test_a_published_system_brings_claim_and_pair(system):
     assert report.claim == report.own_claim == 0.7
     assert report.pair == mechanism.default_pair()
     assert "epsilon <= 0.7\n" in str(report) + "\n"
-    assert "own" not in str(report)
+    assert "own:" not in str(report)
 
 
 def test_an_explicit_claim_wins_and_both_are_shown():
@@ -182,9 +182,9 @@ def test_the_note_compares_like_with_like():
     report = audit(Laplace(1.0), pair, trials=1000, claim=0.5, **arguments)
     assert 0.5 < report.exact < 1.0
     assert report.refuted is False
-    assert "cannot refute" in str(report)
+    assert "with any number of trials" in str(report)
     closer = audit(Laplace(1.0), pair, trials=100, claim=0.4, **arguments)
-    assert "more trials may refute" in str(closer)
+    assert "with any number of trials" not in str(closer)
 
 
 def own(x, size, rng):

@@ -64,7 +64,7 @@ def test_so_does_the_default_attack_and_finds_what_there_is():
     assert "encoded      L1 5.5, L2 4.272, Linf 4, 2 of 2 entries changed" in text
     assert "note         lengths are all that is told" in text
     assert "exact loss" in report.to_html()
-    needed = "another pair of texts (an encoder's worst_pair(texts) looks for one): no attack sees"
+    needed = "another pair of texts (worst_pair of an encoder): on this one the declared noise"
     assert f"needed       {needed}" in text
     # Where the pair loses more than is claimed, the usual advice stands.
     assert needed not in str(audit(Lengths(), claim=2.7))

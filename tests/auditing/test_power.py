@@ -11,11 +11,12 @@ import pytest
 from scipy import stats
 
 import dpcore
-from dpcore import Counts
+from dpcore import Counts, Laplace
 from dpcore.attacks import Coordinatewise, MajorityVote
 from dpcore.bounds import clopper_pearson
 from dpcore.bounds.power import certifies, trials_for
 from dpcore.bounds.violations import gaussian_rate, guesses_power, loss_of_factor
+from dpcore.results.planned import AUTO_FACTOR
 
 SIGNIFICANCE = 1e-3
 AUDITS = 400
@@ -79,6 +80,35 @@ def test_audits_of_the_planned_size_refute(mechanism, delta, runs):
     assert chance(refuted(plan.trials // 3)) < SIGNIFICANCE
 
 
+def test_the_plan_of_a_known_event_says_what_auto_takes():
+    """Negative control: with the trials of the plan itself `auto` refutes about 77 %."""
+    plan = dpcore.plan(1.0, factor=0.9)
+    assert "at 95 % confidence, for an attacker who knows the event\n" in str(plan)
+    assert f"auto         up to {AUTO_FACTOR * plan.trials:,}, usually: it chooses" in str(plan)
+    assert f"trials={AUTO_FACTOR * plan.trials})" in str(plan)
+
+    def chance(trials):
+        audits = (dpcore.audit(Laplace(0.9), claim=1.0, trials=trials, rng=n) for n in range(100))
+        refuted = sum(bool(found.refuted) for found in audits)
+        return stats.binomtest(refuted, 100, 0.95, alternative="less").pvalue
+
+    assert chance(AUTO_FACTOR * plan.trials) > SIGNIFICANCE > chance(plan.trials)
+    # Pilots choose their event as `auto` does, and canaries have none.
+    for other in ({"mechanism": Laplace(0.5), "rng": 1}, {"true_epsilon": 2.0, "guesses": 1.0}):
+        shown = str(dpcore.plan(1.0, **other))
+        assert "knows the event" not in shown
+        assert "auto  " not in shown
+
+
+def test_a_plan_with_delta_is_found_whatever_the_seed():
+    """With the events of the last pilot the first two gave no plan, the third the least of 20."""
+    given = {"mechanism": dpcore.Gaussian(1.0), "pair": ([0.0], [1.0]), "delta": 0.01}
+    found = [dpcore.plan(2.0, rng=seed, **given) for seed in (2, 3, 14)]
+    sizes = [plan.trials for plan in found]
+    assert max(sizes) <= 8 * min(sizes)
+    assert all(plan.pilots <= 2**20 for plan in found)
+
+
 def test_a_factor_is_a_loss():
     by_loss = dpcore.plan(1.0, true_epsilon=1.0 / 0.9)
     assert dpcore.plan(1.0, factor=0.9).trials == by_loss.trials
@@ -127,7 +157,7 @@ def test_what_a_plan_shows():
     assert repr(plan).startswith("<Plan: 22,177 trials a side refute epsilon <= 1")
     most = math.log(clopper_pearson_low(plan) / -math.expm1(math.log(5e-5) / plan.trials))
     assert plan.certifiable == pytest.approx(most)
-    assert "trials=22177" in str(plan)
+    assert f"trials={4 * 22_177})" in str(plan)
     assert json.loads(plan.to_json())["trials"] == 22_177
     plt = pytest.importorskip("matplotlib.pyplot")
     figure = plan.plot()
@@ -150,16 +180,23 @@ def test_every_report_of_a_claim_that_stands_says_what_a_tenth_would_take():
     standing = dpcore.audit(dpcore.Laplace(1.0), trials=1000, claim=1.0, rng=1)
     assert standing.refuted is False
     (line,) = said(standing)
-    assert re.match(r"noise a tenth too small, a loss of 1.111, takes [5-9],\d00 trials on", line)
+    noise, known = (
+        "noise a tenth too small (loss 1.111) is refuted",
+        "for an attacker who knows the",
+    )
+    assert re.match(
+        rf"{re.escape(noise)} .* by [5-9],\d00 trials on each side, {known} event", line
+    )
+    assert line.endswith("`auto` usually takes up to 4 times as many.")
 
     # An event that nearly always happens cannot be e^1.111 times as rare: 1/(1 + e^-1.111).
     def usual(*_):
         return lambda outputs: outputs[:, 0] > -3.0
 
     often = dpcore.audit(dpcore.Laplace(1.0), trials=1000, claim=1.0, attack=usual, rng=1)
-    assert "an event of probability 0.75 shows all of it" in said(often)[0]
+    assert said(often)[0].endswith("knows the event (probability 0.75).")
     gaussian = dpcore.audit(dpcore.Gaussian(4.0), trials=1000, claim=1.0, delta=1e-3, rng=1)
-    assert said(gaussian)[0].startswith("Gaussian noise a tenth too small, a loss of 1.1")
+    assert said(gaussian)[0].startswith("Gaussian noise a tenth too small (loss 1.1")
     for claim in (None, 0.0, 0.01):
         assert said(dpcore.audit(dpcore.Laplace(1.0), trials=1000, claim=claim, rng=1)) == []
     sides = np.random.default_rng(1).normal(size=(2, 400))

@@ -143,7 +143,7 @@ def test_refutes_says_when_no_number_of_trials_is_enough(inner):
     # Far more noise than the claim needs: the frequencies themselves do not exceed it.
     result = inner("def test_it(dp_audit): dp_audit.refutes(noisy, PAIR, epsilon=5.0)\n")
     result.assert_outcomes(failed=1)
-    assert message(result)["needed"].endswith("no number of trials is enough")
+    assert message(result)["needed"].endswith("no number of trials is enough.")
 
 
 def test_delta_and_distance_are_part_of_the_claim(inner):
@@ -252,8 +252,11 @@ def test_reports_are_shown_when_asked_for(inner, pytester):
         assert re.fullmatch(rf"{words}, {bound}, seed {seed_of(name, number)}", line)
     assert len(lines) == 2
     assert re.search(r"test_bad: test_inner\.broken: epsilon <= 1 refuted, certified", verbose)
-    properties = ElementTree.parse(pytester.path / "out.xml").iter("property")
-    assert [node.get("value") for node in properties][2:4] == [line[25:] for line in lines]
+    properties = list(ElementTree.parse(pytester.path / "out.xml").iter("property"))
+    told = [node.get("value") for node in properties if node.get("name") == "dp_audit"]
+    assert told[2:4] == [line[25:] for line in lines]
+    shares = [float(node.get("value")) for node in properties if node.get("name") == "dp_share"]
+    assert [f"{share:.4f}" in line for share, line in zip(shares[2:4], lines, strict=True)]
     passes = inner(body, "-rP").stdout.str()
     assert passes.count("Captured dp_audit call") == 4
     assert f"  seed         {seed_of(name, 2)} (trials 0 to 100,000; " in passes
@@ -261,12 +264,82 @@ def test_reports_are_shown_when_asked_for(inner, pytester):
 
 def test_help_names_everything(inner):
     text = inner(SHOW, "--help").stdout.str()
-    for name in ("--dp-trials", "--dp-confidence", "--dp-seed", "dp_trials", "dp_seed"):
+    for name in (
+        "--dp-trials",
+        "--dp-confidence",
+        "--dp-seed",
+        "dp_trials",
+        "dp_min_share",
+        "--dp-min-share=SHARE",
+    ):
         assert name in text
-    assert "@pytest.mark.dp(trials, confidence, seed): " in inner(SHOW, "--markers").stdout.str()
+    assert (
+        "@pytest.mark.dp(trials, confidence, seed, min_share): "
+        in inner(SHOW, "--markers").stdout.str()
+    )
     inner(SHOW, "--fixtures").stdout.fnmatch_lines(
         ["dp_audit*", "*fails if its claim is refuted.*"]
     )
+
+
+LITTLE = """
+def quiet(x, size, rng):
+    return rng.laplace(size=(size, 1))
+
+def test_enough(dp_audit):
+    dp_audit(noisy, PAIR, epsilon=1.0)
+    dp_audit.refutes(broken, PAIR, epsilon=1.0)
+
+def test_little(dp_audit):
+    for claim in (1.0, 0.0):
+        dp_audit(quiet, ([0.0], [1.0]), epsilon=claim)
+
+@pytest.mark.dp(min_share=0.0)
+def test_metric(dp_audit):
+    pair = dpcore.Pair([0.0], [1.0], 8.0)
+    dp_audit(dpcore.Gaussian(1.0), pair, epsilon=1.0, delta=1e-3)
+    dp_audit.outputs([0.0] * 200, [0.0] * 200, rows="independent", epsilon=1.0)
+"""
+
+
+@pytest.mark.parametrize("workers", [[], ["-p", "xdist", "-n2"]], ids=["alone", "xdist"])
+def test_a_run_counts_the_audits_that_saw_less_than_half_of_their_claim(inner, workers):
+    if workers:
+        pytest.importorskip("xdist")
+
+    def last(*arguments):
+        lines = inner(LITTLE, *workers, *arguments, subprocess=True).outlines
+        found = [n for n, line in enumerate(lines) if line.startswith("dp_audit: ")]
+        return lines[found[0] :] if found else []
+
+    said = "dp_audit: 3 of 6 audits saw less than half of their claim"
+    quiet = last()
+    assert quiet[0] == f"{said} (-v names the tests)"
+    assert " 3 passed" in quiet[-1]
+    verbose = last("-v")
+    assert verbose[0] == said
+    assert set(verbose[1:3]) == {f"  test_inner.py::test_{name}" for name in ("little", "metric")}
+    # Nothing is said of a run whose audits all saw half.
+    assert last("-k", "enough") == []
+    one = last("-k", "little")[0]
+    assert one == "dp_audit: 1 of 2 audits saw less than half of its claim (-v names the tests)"
+
+
+def test_a_least_share_of_the_claim_fails_what_sees_less(inner, pytester):
+    result = inner(LITTLE, "--dp-min-share=.8")
+    # The marker wins for the third test.
+    result.assert_outcomes(passed=2, failed=1)
+    rows = message(result)
+    assert rows["headline"].startswith(
+        "epsilon <= 1 was hardly tested (less than 0.8 of it, see --dp-min-share): certified eps"
+    )
+    assert rows["repeat"] == "python -m pytest test_inner.py::test_little --dp-min-share=.8"
+    assert rows["needed"].startswith("another pair (dpcore.pairs.search) or an own score")
+    # A claim with delta is held against the whole bound, recorded outputs like any other.
+    inner(LITTLE.replace("min_share=0.0", "min_share=0.1")).assert_outcomes(passed=2, failed=1)
+    pytester.makeini("[pytest]\ndp_min_share = 0.8\n")
+    inner(LITTLE).assert_outcomes(passed=2, failed=1)
+    inner(LITTLE, "--dp-min-share=0").assert_outcomes(passed=3)
 
 
 def loaded(name):

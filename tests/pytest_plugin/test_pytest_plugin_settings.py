@@ -76,6 +76,8 @@ def test_a_seed_of_ones_own(inner):
         ("", ["--dp-seed=1.5"], "--dp-seed must be an integer at least 0, got '1.5'"),
         ("dp_trials = x", [], "dp_trials must be a whole number at least 1 "),
         ("dp_confidence = 2", [], "dp_confidence must be a finite number above 0 "),
+        ("", ["--dp-min-share=1"], "--dp-min-share must be a finite number at least 0 and below 1"),
+        ("dp_min_share = half", [], "dp_min_share must be a finite number at least 0 and below 1"),
         ("dp_seed =", [], "dp_seed must be an integer at least 0, got ''"),
     ],
 )

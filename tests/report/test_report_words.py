@@ -11,7 +11,7 @@ import pytest
 
 import dpcore
 from dpcore import Counts, Laplace, Pair, audit, cli, published
-from dpcore.attacks import Coordinatewise, MajorityVote, Threshold
+from dpcore.attacks import Coordinatewise, MajorityVote, Threshold, Timing
 from dpcore.errors import AssumptionWarning
 from dpcore.report.next_step import more_rows, next_step
 from dpcore.report.text import rows
@@ -50,29 +50,29 @@ def of(report, label):
 @pytest.mark.parametrize("options", [{}, {"delta": 1e-3}, {"bound": "exact"}])
 def test_an_event_that_always_or_never_happens_is_called_so(attack, said, options):
     report = audit(noisy, PAIR, attack=attack, claim=1.0, trials=1000, rng=1, **options)
-    assert report.power == (
-        f"{said}: it cannot tell the two inputs apart, and says nothing about other events"
-    )
+    expected = f"power: {said} and cannot refute the claim. Other events were not tested."
+    assert report.power == expected
     assert "times as likely" not in str(report)
-    assert of(report, "needed")[0].endswith("with this event no number of trials is enough")
+    assert of(report, "needed")[0].endswith("With this event no number of trials is enough.")
 
 
 def test_an_event_of_probability_one_on_one_side_still_has_power():
     # The twin: on the other side it does not always happen.
     report = replace(STANDING, counts=Counts(1000, 1000, 900, 1000), direction="x")
-    assert "of probability 1 on one side, been" in report.power
-    assert "times as likely there as on the other" in report.power
+    assert re.search(r"if this event were [\d.]+ times as likely on x as on x'\. ", report.power)
 
 
 def test_an_event_that_never_happened_where_it_was_expected_has_no_invented_probability():
     report = replace(STANDING, counts=Counts(0, 1000, 300, 1000), direction="x")
-    assert report.power.startswith("this event never happened on x, where the pilot expected")
+    assert report.power.startswith(
+        "power: this event never happened on x, where the pilot expected"
+    )
     assert "probability 0.001" not in report.power
     swapped = replace(report, counts=Counts(300, 1000, 0, 1000), direction="x_prime")
     assert "never happened on x'," in swapped.power
     # The twin: the same counts the right way round.
     right = replace(report, direction="x_prime", claim=30.0)
-    assert right.power.startswith("had this event (probability 0.3")
+    assert right.power.endswith("probability, not even one that never happens on x.")
 
 
 # The next step.
@@ -83,8 +83,8 @@ def test_a_claim_that_could_be_refuted_says_how_many_trials_it_needs():
     assert report.refuted is False
     (said,) = of(report, "needed")
     found = re.match(
-        r"about ([\d,]+) trials on each side, if the frequencies stay as they are; or another "
-        r"pair of neighbours \(dpcore.pairs.search looks for one\) or another attack \(auto\)$",
+        r"about ([\d,]+) trials on each side, if the frequencies stay the same; or another attack "
+        r"\(auto\) or another pair \(dpcore.pairs.search\)\.$",
         said,
     )
     trials = int(found[1].replace(",", ""))
@@ -99,21 +99,25 @@ def test_a_claim_that_could_be_refuted_says_how_many_trials_it_needs():
 
 def test_a_claim_that_holds_needs_another_pair_or_attack():
     (said,) = of(STANDING, "needed")
-    assert said.endswith("at these frequencies no number of trials is enough")
-    assert "about" not in said
-    assert "another pair of neighbours" in said
-    assert "another attack (one of your own)" in said
-    wide = audit(Laplace(2.0), dpcore.pairs.zeros_ones(3), claim=9.0, trials=1000, rng=1)
-    assert "another attack (Coordinatewise, Classifier)" in of(wide, "needed")[0]
-    pooled = audit(
-        Laplace(2.0), dpcore.pairs.zeros_ones(3), claim=9.0, trials=1000, rng=1,
-        attack=Coordinatewise(),
-    )  # fmt: skip
-    assert of(pooled, "needed")[0].endswith("another attack (auto, Classifier)")
+    score = "an own score (dpcore.attacks.Threshold(score=...))"
+    assert said == (
+        f"another pair (dpcore.pairs.search) or {score}. "
+        "At these frequencies no number of trials is enough."
+    )
+    three = dpcore.pairs.zeros_ones(3)
+    wide = audit(Laplace(2.0), three, claim=1.7, trials=10**4, rng=1)
+    assert wide.epsilon_lower > 0.85
+    assert "or another attack (Coordinatewise, Classifier)" in next_step(wide)
+    # Below half of the claim a score of the user's own is more promising.
+    assert f"or {score}" in next_step(replace(wide, claim=9.0))
+    pooled = audit(Laplace(2.0), three, claim=9.0, trials=1000, rng=1, attack=Coordinatewise())
+    assert of(pooled, "needed") == [
+        "another attack (auto, Classifier) or another pair (dpcore.pairs.search)."
+    ]
 
 
 def test_a_spread_pair_hears_of_one_entry():
-    one = 'the same distance in one entry (dpcore.pairs.patterns(dim, "one")), another pair'
+    one = 'the same distance in one entry (dpcore.pairs.patterns(dim, "one")) or another pair'
     wide = audit(published.LaplaceMechanism(1.0), published.LaplaceMechanism(1.0).default_pair(8),
                  trials=1000, rng=1)  # fmt: skip
     assert one in next_step(wide)
@@ -131,14 +135,16 @@ def test_a_vote_that_cannot_see_enough_asks_for_no_trials():
     assert report.exact < 1.0
     lucky = replace(report, counts=Counts(4000, 10**4, 1450, 10**4), direction="x")
     assert lucky.refuted is False
-    assert "no number of trials" in next_step(lucky)
+    assert next_step(lucky).endswith(
+        "sees a loss of 0.8997 on this pair, with any number of trials."
+    )
     # The twin: the same counts of an event without a closed form.
     assert next_step(replace(lucky, event=len)).startswith("about ")
 
 
 def test_a_wrong_direction_asks_for_a_larger_pilot():
     report = replace(STANDING, counts=Counts(100, 1000, 600, 1000), direction="x", pilot=50)
-    assert next_step(report).startswith("a larger pilot than 50 draws a side, for it chose")
+    assert next_step(report).startswith("a larger pilot than 50 draws a side: it chose")
     right = replace(report, direction="x_prime")
     assert right.refuted
 
@@ -164,6 +170,138 @@ def test_recorded_outputs_say_how_many_rows_they_need():
     assert "no number of rows is enough" in str(run(3.0))
     assert "needed" not in str(run(0.1))
     assert more_rows(run(None)) == ""
+    assert "an own score" in more_rows(run(3.0))
+    assert "an own score" not in more_rows(run(0.9))
+    free = np.zeros(1000), np.ones(1000)
+    never = dpcore.audit_outputs(*free, rows="independent", claim=50.0, rng=1)
+    assert more_rows(never).startswith("more than 1e+18 counted rows on each side: the bound grows")
+
+
+def test_guesses_that_see_less_than_half_of_the_claim_hear_of_better_scores():
+    rng = np.random.default_rng(1)
+    sides = 1.0 + rng.normal(size=1000), rng.normal(size=1000)
+
+    def run(claim):
+        return more_rows(dpcore.audit_outputs(*sides, rows="one_run", claim=claim, rng=1))
+
+    assert run(3.0) == "canaries that stand out more, or scores that separate them better."
+    # Above half, and where so few guesses certify less than the claim (the row `reach` says so).
+    assert run(1.0) == run(20.0) == ""
+
+
+# No two rows contradict each other.
+
+MORE_HELPS = re.compile(r"about [\d,.e+]+ |more trials|more than 1e\+18|a fresh audit")
+NOTHING_HELPS = re.compile(r"no number of|any number of|cannot refute|keeps the claim")
+ONE = ([0.0], [1.0])
+
+
+def equal(x, size, rng):
+    return rng.normal(size=(size, 1))
+
+
+def free(x, size, rng):
+    return np.repeat(x[None], size, 0)
+
+
+def timed(x, size, rng):
+    return x + rng.laplace(size=(size, 1))
+
+
+THREE = dpcore.pairs.zeros_ones(3)
+AUDITS = {
+    "noise-free, 8": (free, ONE, 8.0, {}),
+    "noise-free, 30": (dpcore.Identity(), ONE, 30.0, {}),
+    "noise-free, 38": (free, ONE, 38.0, {}),
+    "noise-free, 50": (free, ONE, 50.0, {}),
+    "noise-free, vote": (dpcore.Identity(), ONE, 50.0, {"attack": MajorityVote()}),
+    "noise-free, delta": (free, ONE, 50.0, {"delta": 0.01}),
+    "never negative": (published.DPText(1.0), None, 50.0, {}),
+    "equal laws": (equal, ONE, 1.0, {}),
+    "equal laws, claim 0": (equal, ONE, 0.0, {}),
+    "half noise": (published.HalfNoise(1.0), None, 1.9, {}),
+    "half noise, vote": (published.HalfNoise(1.0), None, 1.6, {"attack": MajorityVote()}),
+    "exact claim": (Laplace(1.0), ONE, 1.0, {}),
+    "exact claim, vote": (
+        published.LaplaceMechanism(1.0), None, None, {"attack": MajorityVote()},
+    ),
+    "exact claim, spread": (
+        published.LaplaceMechanism(1.0), published.LaplaceMechanism(1.0).default_pair(16), 1.0, {},
+    ),
+    "gaussian": (dpcore.Gaussian(1.0), ONE, 4.0, {"delta": 1e-3}),
+    "calibrated": (dpcore.calibration.gaussian_analytic(1.0, 1e-3, 1.0), ONE, 1.0, {"delta": 1e-3}),
+    "timed": (timed, ONE, 2.0, {"attack": Timing()}),
+    "pooled": (Laplace(2.0), THREE, 9.0, {"attack": Coordinatewise()}),
+    "split error": (Laplace(1.0), ONE, 60.0, {"floats": True}),
+    "always": (timed, ONE, 2.0, {"attack": always}),
+    "stopped": (Laplace(1.0), ONE, 1.5, {"stop": "refuted"}),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=AUDITS)
+def standing(request):
+    mechanism, pair, claim, options = AUDITS[request.param]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return audit(mechanism, pair, claim=claim, trials=1000, rng=1, **options)
+
+
+def contradictions(report):
+    """The rules that the rows of an audit break, and the advice that is not short."""
+    advice = [text for label, text in rows(report) if label in ("needed", "plan", "note")]
+    more, nothing = (any(map(words.search, advice)) for words in (MORE_HELPS, NOTHING_HELPS))
+    seen = report.bound_counts
+    found = []
+    if more and nothing:
+        found.append("more trials help, and nothing helps")
+    if nothing and seen.k_prime == 0 < seen.k and not _harmless(report):
+        found.append("the bound grows without end")
+    if report.exact is not None:
+        seen_by_vote = report.exact > report.claim
+        if more > seen_by_vote or nothing > (not seen_by_vote):
+            found.append("the closed form says otherwise")
+    if len([label for label, _ in rows(report) if label == "needed"]) != 1:
+        found.append("not one next step")
+    found += [line for line in advice if line.count(". ") > 1 or len(line) > 220]
+    return found
+
+
+def _harmless(report):
+    return report.declared_loss is not None and report.declared_loss <= report.claim
+
+
+def test_no_two_rows_contradict_each_other(standing):
+    assert standing.refuted is False
+    assert contradictions(standing) == []
+
+
+@pytest.mark.parametrize("name", ["half noise, vote", "noise-free, vote"])
+@pytest.mark.parametrize("counts", [(20, 1000, 40, 1000), (40, 1000, 20, 1000), (0, 9, 9, 9)])
+def test_lucky_and_unlucky_counts_contradict_no_closed_form(name, counts):
+    mechanism, pair, claim, options = AUDITS[name]
+    report = audit(mechanism, pair, claim=claim, trials=1000, rng=1, **options)
+    for direction in ("x", "x_prime"):
+        drawn = replace(report, counts=Counts(*counts), direction=direction)
+        assert contradictions(drawn) == []
+
+
+def test_a_contradiction_is_found():
+    # What reports of version 0.1 said of the same audit.
+    said = "the vote sees a loss of inf > 50: more trials may refute"
+    report = audit(equal, ONE, claim=1.0, trials=1000, rng=1)
+    assert contradictions(replace(report, notes=(said,))) == ["more trials help, and nothing helps"]
+
+
+def test_a_noise_free_mechanism_hears_how_many_trials_its_claim_takes():
+    report = audit(free, ONE, claim=8.0, trials=1000, rng=1)
+    (said,) = of(report, "needed")
+    trials = int(re.fullmatch(r"about ([\d,]+) trials on .* the same\.", said)[1].replace(",", ""))
+    assert audit(free, ONE, claim=8.0, trials=trials, rng=1).refuted
+    assert not audit(free, ONE, claim=8.0, trials=int(0.9 * trials), rng=1).refuted
+    assert of(replace(report, claim=30.0), "needed")[0].startswith("about 4e+13 trials on each")
+    for claim in (42.0, 700.0):
+        (said,) = of(replace(report, claim=claim), "needed")
+        assert said.startswith("more than 1e+18 trials on each side: the bound grows as the log")
 
 
 # A claim that stands is no pass mark.
@@ -198,14 +336,14 @@ def test_the_page_writes_refuted_claims_only_in_bold():
     page = STANDING.to_html()
     assert "<strong>" not in page
     assert "font-weight: bold" not in page
-    assert "another pair of neighbours" in page
+    assert "another pair (dpcore.pairs.search)" in page
 
 
 # Two certificates at 95 %.
 
 
 def test_bounds_that_do_not_hold_jointly_say_so():
-    said = "the rows certified and rounding hold at 95 % each by itself, not both at once"
+    said = "`certified` and `rounding` have 95 % confidence each, at least 90 % together."
     assert said in of(STANDING, "note")
     assert said in STANDING.to_html()
     assert "not all of them at once" in STANDING.to_html()
@@ -213,7 +351,7 @@ def test_bounds_that_do_not_hold_jointly_say_so():
     assert said not in of(split, "note")
     # One certificate: nothing to be said.
     vote = audit(Laplace(0.8), trials=10**4, claim=1.4, rng=1, attack=MajorityVote())
-    assert "by itself" not in str(vote)
+    assert "together" not in str(vote)
     assert "at once" not in vote.to_html()
 
 

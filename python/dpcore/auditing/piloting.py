@@ -121,6 +121,12 @@ class Pilots:
         return careful <= max(self.seen[0].n / _DEAREST, _CLOSE * face)
 
     @property
+    def short(self) -> bool:
+        """True if the audit needs more trials than the one whose events these are."""
+        careful = self.careful
+        return self.assumed is None and (careful is None or careful >= 2 * self.least)
+
+    @property
     def least(self) -> int:
         """Trials below which an audit chooses its event on fewer draws, and a worse one."""
         return 1 if self.assumed else 1 << (self.request.trials.bit_length() - 1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,7 @@ from .canaries import gaussian_mu
 from .declaration import BoundName, bound_of
 
 __all__ = [
+    "MOST_TRIALS",
     "certifies",
     "detectable",
     "gaussian_event",
@@ -39,7 +41,8 @@ _EXACT_TRIALS, _LOOSE = 10**8, 500
 """A number of trials is found exactly up to here, else to one part in so many."""
 _SMOOTH = 1e5
 """Standard deviation from which on a count more or less is nothing."""
-_MOST_TRIALS = 2**53
+MOST_TRIALS: Final = 2**53
+"""Trials of the largest plan: up to here a float counts every one."""
 
 
 @hinted
@@ -305,7 +308,7 @@ def _about(
         s, s_prime = math.sqrt(p * (1.0 - p)) / (p - delta), math.sqrt((1.0 - q) / q)
         reach = float(ndtri(power)) * math.hypot(s, s_prime) - float(ndtri(alpha)) * (s + s_prime)
         wanted = max(wanted, (max(0.0, reach) / (math.log((p - delta) / q) - claim)) ** 2)
-    return math.ceil(wanted) if wanted < _MOST_TRIALS else None
+    return math.ceil(wanted) if wanted < MOST_TRIALS else None
 
 
 def _fewest(margin: Callable[[int], float], start: int, parts: int) -> int | None:
@@ -318,7 +321,7 @@ def _fewest(margin: Callable[[int], float], start: int, parts: int) -> int | Non
     at_low = at_high = margin(start)
     while at_high < 0.0:
         low, at_low, high, step = high, at_high, math.ceil(high * step), step * step
-        if high > _MOST_TRIALS:
+        if high > MOST_TRIALS:
             return None
         at_high = margin(high)
     while at_low >= 0.0 and low > 0:

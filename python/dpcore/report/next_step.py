@@ -7,132 +7,208 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
-from ..bounds.power import gaussian_event, trials_for
+from ..bounds.power import MOST_TRIALS, gaussian_event, trials_for
 from ..bounds.violations import loss_of_factor
 from ..pairs import distances
 from ..records import Counts
 from ..results.audits import Audit
-from ..results.certificate import draws_needed, tells_nothing, trials_needed
+from ..results.certificate import draws_needed, exceeds_claim, tells_nothing, trials_needed
 from ..results.figures import numerator_first
+from ..results.planned import AUTO_FACTOR
 from ..results.recorded import OutputsAudit
 
-_PAIR: Final = "another pair of neighbours (dpcore.pairs.search looks for one)"
+_PAIR: Final = "another pair (dpcore.pairs.search)"
+_TEXTS: Final = "another pair of texts (worst_pair of an encoder)"
 _ONE_ENTRY: Final = 'the same distance in one entry (dpcore.pairs.patterns(dim, "one"))'
-_SPREAD: Final = 8
+_OWN_SCORE: Final = "an own score (dpcore.attacks.Threshold(score=...))"
+_TOO_MANY: Final = (
+    "more than 1e+18 {rows} on each side: the bound grows as the logarithm of their number"
+)
+_NO_NUMBER: Final = "At these frequencies no number of {rows} is enough."
+_MANY_ENTRIES: Final = 8
 """From so many entries on, spreading costs `auto` a third of the loss or more (measured: .69 of 1
 at 8 entries, .93 at 4, with 2 x 10^5 trials)."""
+_AUTO: Final = f"{AUTO_FACTOR} times as many"
 _FACTOR: Final = 0.9
 """Of a scale that is a tenth too small: the violation that a report speaks of."""
-_TEXTS: Final = "another pair of texts (an encoder's worst_pair(texts) looks for one)"
+_LITTLE: Final = 0.5
+"""Share of the claim below which a report suggests a score of the user's own."""
+_WRONG_SIDE: Final = 10
+"""A direction is called wrong where the other one would refute with so many times the trials."""
 
 
 def next_step(audit: Audit) -> str:
-    """One sentence on what would refute a claim that stands; empty where there is no such claim.
+    """Return one line on what may refute a claim that stands, the most promising step first.
 
     Args:
         audit: the audit.
 
     Returns:
-        The sentence, with the audit's own figures.
+        One or two short sentences with the audit's own figures; empty where no claim stands.
     """
     if audit.refuted is not False:
         return ""
-    if _harmless(audit):
-        other = _TEXTS if isinstance(audit.pair.x, str) else _PAIR
-        return f"{other}: no attack sees more on this one than its exact loss, if that is true"
-    other = f"{_ONE_ENTRY}, {_PAIR}" if _spread(audit) else _PAIR
-    elsewhere = f"{other} or another attack ({_attacks(audit)})"
-    if tells_nothing(audit.counts) and not audit.pooled:
-        return f"{elsewhere}: with this event no number of trials is enough"
-    trials = None if audit.pooled or _seen_too_little(audit) else trials_needed(audit)
-    if trials is None and not audit.pooled and _turned(audit):
-        return (
-            f"a larger pilot than {audit.pilot:,} draws a side, for it chose the wrong direction; "
-            f"or {elsewhere}"
-        )
+    pair = _TEXTS if isinstance(audit.pair.x, str) else _PAIR
+    if _keeps_claim(audit):
+        return f"{pair}: on this one the declared noise keeps the claim."
+    other = _other_steps(audit, pair)
+    if audit.pooled:
+        return f"{' or '.join(other)}."
+    if _sees_too_little(audit):
+        seen = f"This attack sees a loss of {audit.exact:.4g} on this pair"
+        return f"{' or '.join(other)}. {seen}, with any number of trials."
+    if tells_nothing(audit.counts):
+        return f"{' or '.join(other)}. With this event no number of trials is enough."
+    trials = trials_needed(audit)
+    if trials is None and not _exceeds_claim(audit):
+        return _without_number(audit, other)
+    more = _more_trials(audit, trials)
+    if audit.bound_counts.k_prime == 0 or trials is None:
+        # No event shows more than one that never happens on the other side.
+        return f"{more}."
+    if other[0] == _ONE_ENTRY:
+        return f"{_ONE_ENTRY}, or {more}."
+    return f"{more}; or {' or '.join(other)}."
+
+
+def _without_number(audit: Audit, other: list[str]) -> str:
+    """Return what to do where the frequencies of the event show no more than the claim."""
+    if _is_turned(audit):
+        pilot = f"a larger pilot than {audit.pilot:,} draws a side: it chose the wrong direction"
+        return f"{pilot}. Or {' or '.join(other)}."
+    if audit.exact is not None:
+        # The vote shows more than the claim, whatever these draws say.
+        return f"more trials: this attack sees a loss of {audit.exact:.4g} on this pair."
+    if audit.delta and audit.attack.lower().startswith("auto"):
+        # The best event of a claim with delta depends on the number of trials.
+        return f"{' or '.join(other)}. With more trials `auto` chooses another event."
+    return f"{' or '.join(other)}. {_NO_NUMBER.format(rows='trials')}"
+
+
+def _more_trials(audit: Audit, trials: int | None) -> str:
+    """Return how many trials would refute the claim."""
     if trials is None:
-        more = "" if audit.pooled else ": at these frequencies no number of trials is enough"
-        return f"{elsewhere}{more}"
+        return _TOO_MANY.format(rows="trials")
     if audit.route == "timed":
         # Of a side; the counts are of calls on both.
         trials = -(-trials // 2)
+    same = "if the frequencies stay the same"
     if trials <= audit.trials:
-        return (
-            f'a fresh audit with bound="clopper_pearson" and {audit.trials:,} trials fixed in '
-            f"advance, if the frequencies stay as they are; or {elsewhere}"
-        )
-    return (
-        f"about {trials:,} trials on each side, if the frequencies stay as they are; or {elsewhere}"
-    )
+        fresh = 'a fresh audit with bound="clopper_pearson"'
+        return f"{fresh} and {audit.trials:,} trials fixed in advance, {same}"
+    return f"about {_format_number(trials)} trials on each side, {same}"
 
 
-def _spread(audit: Audit) -> bool:
-    """Whether the pair spreads over many entries what an L1 claim allows in a single one."""
+def _other_steps(audit: Audit, pair: str) -> list[str]:
+    """Return the two most promising steps other than more trials, the better one first."""
+    usual = ["auto", "Coordinatewise", "Classifier"] if audit.elements > 1 else ["auto"]
+    tried = audit.attack.partition("(")[0].lower()
+    left = [name for name in usual if name.lower() != tried]
+    if audit.route == "timed":
+        left = ["auto, on outputs alone"]
+    attacks = f"another attack ({', '.join(left)})"
+    if _differs_in_many_entries(audit):
+        return [_ONE_ENTRY, pair]
+    if tried != "auto":
+        return [attacks, pair]
+    return [pair, _OWN_SCORE if _sees_little(audit) or not left else attacks]
+
+
+def _exceeds_claim(audit: Audit) -> bool:
+    """Return True if the frequencies of the event show more than the claim."""
+    claim = (audit.claim or 0.0) * audit.pair.distance
+    return exceeds_claim(audit.bound_counts, claim, audit.delta)
+
+
+def _format_number(number: int) -> str:
+    return f"{number:,}" if number < 10**10 else f"{number:.2g}"
+
+
+def _differs_in_many_entries(audit: Audit) -> bool:
+    """Return True if the pair spreads over many entries what an L1 claim allows in one."""
     l1 = getattr(audit.mechanism, "norm", None) == "l1" or audit.neighbour.startswith("L1(")
-    return l1 and distances(audit.pair).get("changed", 0) >= _SPREAD
+    return l1 and distances(audit.pair).get("changed", 0) >= _MANY_ENTRIES
 
 
-def _harmless(audit: Audit) -> bool:
-    """Whether the declared noise keeps the claim on this pair."""
+def _keeps_claim(audit: Audit) -> bool:
+    """Return True if the declared noise keeps the claim on this pair."""
     whole = (audit.claim or 0.0) * (1.0 if audit.delta else audit.pair.distance)
     return audit.declared_loss is not None and audit.declared_loss <= whole
 
 
 def more_rows(audit: OutputsAudit) -> str:
-    """The same for recorded outputs with rows of their own: more of them, or another attack.
+    """Return the same for recorded outputs: more rows, another attack, or other canaries.
 
     Args:
         audit: the audit.
 
     Returns:
-        The sentence; empty where no claim stands, or for canaries of one run.
+        One or two short sentences; empty where no claim stands. For canaries of one run empty
+        too, unless they certify less than half of a claim that they could refute.
     """
-    if audit.refuted is not False or audit.counts is None:
+    if audit.refuted is not False:
         return ""
+    if audit.counts is None:
+        enough = audit.ceiling is not None and audit.ceiling > (audit.claim or 0.0)
+        better = "canaries that stand out more, or scores that separate them better."
+        return better if enough and _sees_little(audit) else ""
     seen = numerator_first(audit.counts, audit.direction)
     claim = (audit.claim or 0.0) * audit.pair.distance
     rows = draws_needed(seen, claim, audit.delta, audit.confidence)
-    elsewhere = "outputs of another pair of neighbours, or another attack"
+    other = "outputs of another pair, or another attack"
+    if _sees_little(audit):
+        other = f"outputs of another pair, another attack or {_OWN_SCORE}"
+    if rows is None and not exceeds_claim(seen, claim, audit.delta):
+        return f"{other}. {_NO_NUMBER.format(rows='rows')}"
     if rows is None:
-        return f"{elsewhere}: at these frequencies no number of rows is enough"
-    return (
-        f"about {rows:,} counted rows on each side, if the frequencies stay as they are; "
-        f"or {elsewhere}"
-    )
+        return f"{_TOO_MANY.format(rows='counted rows')}."
+    more = f"about {_format_number(rows)} counted rows on each side"
+    more += ", if the frequencies stay the same"
+    return f"{more}." if seen.k_prime == 0 else f"{more}; or {other}."
 
 
 def size_for_a_tenth(audit: Audit | OutputsAudit) -> str:
-    """How many trials noise that is a tenth too small would have taken, where a claim stands.
+    """Return how many trials noise that is a tenth too small takes, where a claim stands.
 
-    Of an event as likely as the one that was counted, which shows all of the loss; of Gaussian
+    For an event as likely as the one that was counted, which shows all of the loss; for Gaussian
     noise, the event that finds it soonest.
 
     Args:
         audit: the audit.
 
     Returns:
-        The sentence; empty where no claim above 0 stands, or for canaries of one run.
+        Two short sentences; empty where no claim above 0 stands, or for canaries of one run.
     """
     counts = audit.counts
     if audit.refuted is not False or not audit.claim or counts is None:
         return ""
     seen = numerator_first(counts, audit.direction)
+    if isinstance(audit, Audit) and audit.route == "timed":
+        # Of calls on either side, half are on each.
+        seen = Counts(seen.k, seen.n // 2, seen.k_prime, seen.n_prime // 2)
     claim, delta = audit.claim * audit.pair.distance, audit.delta
     true = loss_of_factor(claim, _FACTOR, delta)
     mass, trials = _tenth(claim, true, _mass(seen, true), delta, audit.confidence)
     shown = true if delta else true / audit.pair.distance
+    noise = f"{'Gaussian ' if delta else ''}noise a tenth too small (loss {shown:.4g})"
     rows = "trials" if isinstance(audit, Audit) else "counted rows"
-    many = "more" if trials is None else f"{trials:,}" if trials < 10**10 else f"{trials:.1e}"
-    than = " than can be counted" if trials is None else ""
-    return (
-        f"{'Gaussian ' if delta else ''}noise a tenth too small, a loss of {shown:.4g}, takes "
-        f"{many} {rows} on each side{than} for 95 % probability, where an event of "
-        f"probability {mass:.2g} shows {'most' if delta else 'all'} of it (dpcore.plan tells more)"
+    if trials is None:
+        return f"{noise} takes more than {MOST_TRIALS:.0e} {rows} on each side."
+    found = (
+        f"{noise} is refuted with 95 % probability by {_format_number(trials)} {rows} on each "
+        f"side, for an attacker who knows the event (probability {mass:.2g})."
     )
+    # Where the attack saw little, it takes far more.
+    return found if _sees_little(audit) else f"{found} `auto` usually takes up to {_AUTO}."
+
+
+def _sees_little(audit: Audit | OutputsAudit) -> bool:
+    """Return True if less than half of the claim was certified."""
+    return audit.epsilon_lower < _LITTLE * (audit.claim or 0.0)
 
 
 def _mass(seen: Counts, true: float) -> float:
-    """How often the event happened; one half where it tells nothing, never more than it may."""
+    """Return how often the event happened, .5 where it shows nothing, and at most what it may."""
     if tells_nothing(seen) or seen.k == 0:
         return 0.5
     # An event of a larger mass whose quotient is e^true shows more on its complement.
@@ -143,7 +219,7 @@ def _mass(seen: Counts, true: float) -> float:
 def _tenth(
     claim: float, true: float, mass: float, delta: float, confidence: float
 ) -> tuple[float, int | None]:
-    """The event's mass, and the trials, rounded up to two digits."""
+    """Return the event's mass, and the trials, rounded up to two digits."""
     rates = mass, mass * math.exp(-true)
     if delta:
         rates = gaussian_event(claim, true, delta, confidence, 0.95)
@@ -154,23 +230,14 @@ def _tenth(
     return rates[0], -(-trials // unit) * unit
 
 
-def _seen_too_little(audit: Audit) -> bool:
-    """Whether the closed form says that this event cannot refute the claim at all."""
+def _sees_too_little(audit: Audit) -> bool:
+    """Return True if the closed form says that this event cannot refute the claim."""
     claim = (audit.claim or 0.0) * (audit.pair.distance if audit.delta else 1.0)
     return audit.exact is not None and audit.exact <= claim * (1.0 + 1e-12)
 
 
-def _turned(audit: Audit) -> bool:
-    """Whether the other direction would refute the claim."""
-    other = "x_prime" if audit.direction == "x" else "x"
-    return trials_needed(replace(audit, direction=other)) is not None
-
-
-def _attacks(audit: Audit) -> str:
-    """Attacks that were not the one that was tried, the likeliest to see more first."""
-    if audit.route == "timed":
-        return "auto, on outputs alone"
-    usual = ["auto", "Coordinatewise", "Classifier"] if audit.elements > 1 else ["auto"]
-    tried = audit.attack.partition("(")[0].lower()
-    found = [name for name in usual if name.lower() != tried]
-    return ", ".join(found) if found else "one of your own"
+def _is_turned(audit: Audit) -> bool:
+    """Return True if the other direction would soon refute the claim."""
+    other = replace(audit, direction="x_prime" if audit.direction == "x" else "x")
+    trials = trials_needed(other)
+    return trials is not None and trials <= _WRONG_SIDE * audit.counts.n

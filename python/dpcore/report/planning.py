@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..bounds.violations import guesses_for
-from ..results.planned import Plan, middle_of
+from ..results.planned import AUTO_FACTOR, Plan, middle_of
 from .style import axes_of, ink, share, thin, whole
 
 if TYPE_CHECKING:
@@ -23,7 +23,10 @@ def rows(plan: Plan) -> list[tuple[str, str]]:
     percent = f"{100 * plan.reached:.4g} % probability at {100 * plan.confidence:g} % confidence"
     table = [("claim", f"epsilon <= {plan.claim:g}{delta}"), ("true loss", _true(plan))]
     if plan.guesses is None:
-        table.append(("trials", f"{plan.trials:,} on each side refute the claim with {percent}"))
+        who = ", for an attacker who knows the event" if _is_event_known(plan) else ""
+        table.append(
+            ("trials", f"{plan.trials:,} on each side refute the claim with {percent}{who}")
+        )
         table += _event(plan)
     else:
         table.append(("canaries", f"{plan.canaries:,}, each included by its own fair coin"))
@@ -55,11 +58,22 @@ def _true(plan: Plan) -> str:
     return f"{loss} at least, as pilots show" if plan.seen else loss
 
 
+def _is_event_known(plan: Plan) -> bool:
+    """Return True if the plan takes an event as given, which `auto` would have to find."""
+    return plan.event is None and plan.guesses is None
+
+
+def _auto_trials(plan: Plan) -> int:
+    """Return the trials that `auto` usually takes, which finds its event itself."""
+    return plan.size * (AUTO_FACTOR if _is_event_known(plan) else 1)
+
+
 def _event(plan: Plan) -> list[tuple[str, str]]:
     p, q = middle_of(plan.rates)
     rates = f"probability {p:.4g} on one side, {q:.4g} on the other"
     if plan.event is None:
-        return [("event", rates)]
+        auto = f"up to {_auto_trials(plan):,}, usually: it chooses the event on pilot draws"
+        return [("event", rates), ("auto", auto)]
     seed = f"{plan.pilots:,} pilot draws a side, seed {plan.seed}"
     return [("event", f"such as {plan.event}"), ("rates", f"{rates} (limits from {seed})")]
 
@@ -85,7 +99,7 @@ def _call(plan: Plan) -> str:
     stated = f"claim={plan.claim:g}" + (f", delta={plan.delta:g}" if plan.delta else "")
     stated += "" if plan.confidence == 0.95 else f", confidence={plan.confidence:g}"
     if plan.guesses is None:
-        return f"dpcore.audit(mechanism, pair, {stated}, trials={plan.trials})"
+        return f"dpcore.audit(mechanism, pair, {stated}, trials={_auto_trials(plan)})"
     rows = f'rows="one_run", guesses={plan.guesses}'
     return f"dpcore.audit_outputs(scores_in, scores_out, {rows}, {stated})"
 

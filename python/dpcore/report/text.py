@@ -68,7 +68,8 @@ def rows(audit: Audit) -> list[tuple[str, str]]:
     planned = size_for_a_tenth(audit)
     if planned:
         table.append(("plan", planned))
-    notes = (explanation(audit), by_itself(audit), audit.power, *audit.notes, *audit.checks)
+    ended = "interrupted: only the trials shown were counted" if audit.partial else ""
+    notes = (ended, by_itself(audit), audit.power, *audit.notes, *audit.checks)
     return [*table, *(("note", note) for note in notes if note)]
 
 
@@ -90,11 +91,13 @@ def _search(audit: Audit) -> list[tuple[str, str]]:
 
 
 def by_itself(audit: Audit) -> str:
-    """That the bound and the floating-point finding do not hold jointly, where there are two."""
+    """Return the confidence at which bound and floating-point finding hold together, if both."""
     if audit.floating_point is None or audit.floats or audit.checks:
         return ""
-    certainty = f"{100 * audit.confidence:g} %"
-    return f"the rows certified and rounding hold at {certainty} each by itself, not both at once"
+    each, both = 100 * audit.confidence, max(0.0, 200 * audit.confidence - 100)
+    return (
+        f"`certified` and `rounding` have {each:g} % confidence each, at least {both:g} % together."
+    )
 
 
 ROUNDING = (
@@ -154,25 +157,6 @@ def _floats(audit: Audit) -> str:
         f"the code as it runs: epsilon >= {epsilon(lower)} ({counts}): "
         f"{found.event}; {counted(found.counts)}"
     )
-
-
-def explanation(audit: Audit) -> str:
-    """Why a claim was not refuted, as far as the closed form tells; else an empty string."""
-    notes = []
-    if audit.partial:
-        notes.append("interrupted: only the trials shown were counted")
-    if audit.refuted is False and audit.exact is not None and audit.claim is not None:
-        seen, claim = f"{audit.exact:.4g}", f"{audit.claim:g}"
-        # A metric claim with delta is (epsilon D, delta): nothing has been divided by D.
-        apart = audit.pair.distance if audit.delta else 1.0
-        if audit.exact <= audit.claim * apart * (1.0 + 1e-12):
-            notes.append(
-                f"the vote sees a loss of {seen} on this pair: it cannot refute a claim of "
-                f"{claim}, whatever the number of trials"
-            )
-        else:
-            notes.append(f"the vote sees a loss of {seen} > {claim}: more trials may refute")
-    return "; ".join(notes)
 
 
 def claimed(audit: Audit | OutputsAudit) -> str:

@@ -23,10 +23,11 @@ from .evidence import Evidence
 from .figures import empirical_loss as _empirical_loss
 from .figures import log_ratio, numerator_first
 
-_SIDES = {"x": "x", "x_prime": "x'"}
 _BELOW = 10
 _ABOVE = 1.02
 _MOST = 64.0
+_MOST_DIGITS, _MOST_DIGITS_NEVER = 15, 17
+"""Digits after the first two of the numbers of draws that are tried."""
 
 
 def certified(audit: Evidence) -> float:
@@ -133,17 +134,26 @@ def band(audit: Evidence) -> Band:
 
 
 def power_sentence(audit: Evidence) -> str:
-    """What a verdict that does not refute still excludes about this one event."""
+    """Return what a verdict that does not refute still excludes about the event that was counted.
+
+    Args:
+        audit: the audit.
+
+    Returns:
+        One or two short sentences; empty where a claim was refuted, not given or not tested, and
+        for audits with early stop or pooled coordinates.
+    """
     if refuted(audit) is not False or audit.claim is None or audit.slices or audit.pooled:
         return ""
     counts = audit.bound_counts
+    first, second = ("x", "x'") if audit.direction == "x" else ("x'", "x")
     silent = tells_nothing(counts)
     if silent:
-        return f"{silent}: it cannot tell the two inputs apart, and says nothing about other events"
+        return f"power: {silent} and cannot refute the claim. Other events were not tested."
     if counts.k == 0:
         return (
-            f"this event never happened on {_SIDES[audit.direction]}, where the pilot expected "
-            "more of it than on the other side: it can certify nothing in this direction"
+            f"power: this event never happened on {first}, where the pilot expected more of it "
+            f"than on {second}. In this direction it certifies nothing."
         )
     mass = counts.k / counts.n
     whole = audit.claim * audit.pair.distance
@@ -153,14 +163,12 @@ def power_sentence(audit: Evidence) -> str:
     ratio = detectable(counts.n, whole, mass, bound, audit.delta, level(audit))[1]
     if not math.isfinite(ratio):
         return (
-            f"had this event (probability {mass:.3g} on one side) never happened on the other, "
-            "still the claim would hardly have been refuted: more trials are needed; this says "
-            "nothing about events that the attack did not try"
+            "power: with these trials no event of this frequency refutes the claim with 95 % "
+            f"probability, not even one that never happens on {second}."
         )
     return (
-        f"had this event, of probability {mass:.3g} on one side, been {ratio:.4g} times as likely "
-        "there as on the other, the claim would have been refuted with 95 % probability; this "
-        "says nothing about events that the attack did not try"
+        "power: the claim would be refuted with 95 % probability if this event were "
+        f"{ratio:.4g} times as likely on {first} as on {second}. Other events were not tested."
     )
 
 
@@ -195,23 +203,22 @@ def tells_nothing(counts: Counts) -> str:
 
 
 def trials_needed(audit: Evidence) -> int | None:
-    """Trials on each side with which the frequencies of an audit would refute its claim.
+    """Return the trials on each side with which the frequencies of an audit refute its claim.
 
     Args:
         audit: an audit with a claim.
 
     Returns:
-        The number, rounded up to two digits; None if 10**12 are not enough.
+        The number, rounded up to two digits; None if 10**16 are not enough (10**18 where the
+        event never happened on the other side).
     """
     claim = (audit.claim or 0.0) * audit.pair.distance
-    return draws_needed(audit.bound_counts, claim, audit.delta, audit.confidence)
+    return draws_needed(audit.bound_counts, claim, audit.delta, level(audit))
 
 
 def draws_needed(seen: Counts, claim: float, delta: float, confidence: float) -> int | None:
-    """The same for counts with the numerator's side first."""
-    share, share_prime = seen.k / seen.n - delta, seen.k_prime / seen.n_prime
-    # Both limits are further from each other than the frequencies, with any number of trials.
-    if share <= 0.0 or (share_prime > 0.0 and math.log(share / share_prime) <= claim):
+    """Return the same for counts with the numerator's side first."""
+    if not exceeds_claim(seen, claim, delta):
         return None
 
     def enough(trials: int) -> bool:
@@ -219,9 +226,23 @@ def draws_needed(seen: Counts, claim: float, delta: float, confidence: float) ->
         counts = Counts(k, trials, k_prime, trials)
         return clopper_pearson(counts, delta, confidence) > claim
 
-    for digits in range(12):
-        for leading in range(10, 100):
-            trials: int = leading * 10**digits
-            if enough(trials):
-                return trials
+    # Beyond these the limits of a double fail, those of an event that never happened later.
+    for digits in range(_MOST_DIGITS_NEVER if seen.k_prime == 0 else _MOST_DIGITS):
+        if enough(99 * 10**digits):
+            return next(n for n in range(10 * 10**digits, 10**18, 10**digits) if enough(n))
     return None
+
+
+def exceeds_claim(seen: Counts, claim: float, delta: float) -> bool:
+    """Return True if the frequencies show more than the claim, so that enough draws refute it.
+
+    Where the event never happened on the other side they do: the bound then grows with the
+    logarithm of the number of draws.
+
+    Args:
+        seen: counts with the numerator's side first.
+        claim: the claimed epsilon, whole.
+        delta: delta of the claim.
+    """
+    share, share_prime = seen.k / seen.n - delta, seen.k_prime / seen.n_prime
+    return share > 0.0 and (share_prime == 0.0 or math.log(share / share_prime) > claim)

@@ -67,8 +67,8 @@ def test_the_report_of_independent_rows():
         "  rows         independent: each row is an output of its own run, drawn independently of "
         "all others",
         "  seed         1 (of the shuffle; 1,000 and 500 rows chose the event)",
-        "  needed       outputs of another pair of neighbours, or another attack: at these "
-        "frequencies no number of rows is enough",
+        "  needed       outputs of another pair, another attack or an own score "
+        "(dpcore.attacks.Threshold(score=...)). At these frequencies no number of rows is enough.",
     ]
     assert repr(audit).startswith("<OutputsAudit of outputs against outputs_prime: not refuted")
     assert audit.exact is None
