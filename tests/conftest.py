@@ -9,6 +9,7 @@ from importlib.util import find_spec
 
 import pytest
 from hypothesis import HealthCheck, settings
+from shared_seeds import change_training_seeds
 
 from dpcore import cli
 
@@ -42,6 +43,8 @@ def pytest_configure(config):
     # As a plugin: a hook of this file would not be asked about folders beside this one.
     if find_spec("torch") is None:
         config.pluginmanager.register(DoctestsOfTorch())
+    if number := os.environ.get("DPCORE_TRAINING_SEED"):
+        change_training_seeds(int(number))
 
 
 OWN = """

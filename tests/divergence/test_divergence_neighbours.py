@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
-import threading
 
 import numpy as np
 import pytest
@@ -290,14 +288,10 @@ def test_the_same_bits_on_any_number_of_threads(dim):
             np.testing.assert_array_equal(a, b)
 
 
-def test_ctrl_c():
+def test_ctrl_c(ctrl_c):
     rows = np.zeros((40_000, 1024), np.float32)
     rows[:, 0] = np.arange(40_000)
     everyone = np.arange(40_000)
-    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            _core.nearest(rows, rows[:0], everyone, everyone, 20, 1)
-    finally:
-        timer.cancel()
+    ctrl_c(0.3)
+    with pytest.raises(KeyboardInterrupt):
+        _core.nearest(rows, rows[:0], everyone, everyone, 20, 1)

@@ -34,8 +34,8 @@ def test_the_start_leaks_and_anchors_make_up_for_it(result):
     for halves in ("disjoint", "overlapping"):
         hashed, other = (result.found(s, 0, halves=halves) for s in ("hashed", "other"))
         for mine, control in zip(hashed, other, strict=True):
-            assert mine.share(1).low > control.share(1).high
-            assert control.share(1).low < control.chance[0] < control.share(1).high
+            # Ten seeds: .11 to .34 with the start, at most .01 without; a guess finds .003.
+            assert control.share(1).value < 0.03 < mine.share(1).value
         for start in word2vec_leakage.experiment.STARTS:
             for one in result.found(start, 200, halves=halves):
                 assert one.share(1).low > 0.1
@@ -62,7 +62,7 @@ def test_noise_has_its_true_epsilon(result):
         for one in result.found("hashed", 0, epsilon=level, centred=True):
             assert one.true == pytest.approx(100 * level)
     hidden, clear = (result.mean("hashed", 0, epsilon=e, centred=True) for e in (1.0, 50.0))
-    assert hidden < 0.1 < clear
+    assert hidden < 0.05 < clear
     # Whoever does not undo the shift finds less: a naive figure says nothing.
     assert result.mean("hashed", 0, epsilon=50.0) < clear
 

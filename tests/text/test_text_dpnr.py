@@ -31,21 +31,19 @@ def same(model, other):
     )
 
 
-def test_it_learns_and_the_attacker_finds_the_leak(model):
-    test = CORPUS.test
-    clean = model.clean(test.texts).numpy()
-    assert np.mean(model.predicted(clean) == test.labels) >= 0.9
+def test_it_learns_and_the_attacker_finds_the_leak():
+    corpus = generated("topics", 2000, rng=1)
+    model = DPNR(dim=64, epsilon=5.0).fit(corpus, epochs=8, pair=False, rng=1)
+    clean = model.clean(corpus.test.texts).numpy()
+    assert np.mean(model.predicted(clean) == corpus.test.labels) > 0.85
     attackers = [logistic()]
-    found = inference.infer(
-        lambda texts: model.clean(texts).numpy(), CORPUS, "parent", attackers=attackers, rng=1
-    )
+    found = inference.infer(model.clean, corpus, "parent", attackers=attackers, rng=1)
     assert found.above_floor
-    assert found.accuracy.value > 0.75
+    # .835 to .895 with ten seeds, above a floor of .61.
+    assert found.accuracy.value > 0.7
     # The negative control: texts whose attribute is a coin.
-    coin = np.random.default_rng(1).integers(0, 2, len(CORPUS))
-    none = inference.infer(
-        lambda texts: model.clean(texts).numpy(), CORPUS, coin, attackers=attackers, rng=1
-    )
+    coin = np.random.default_rng(1).integers(0, 2, len(corpus))
+    none = inference.infer(model.clean, corpus, coin, attackers=attackers, rng=1)
     assert not none.above_floor
 
 

@@ -302,7 +302,8 @@ def test_adepts_lstm_in_place_of_the_bag(tmp_path):
     assert model.trained == again.trained
     rows = model.clean(TEST)
     assert rows.shape == (len(TEST), 16)
-    assert float(rows.abs().sum(dim=1).max()) <= 1.0
+    # Summed in float64: a sum of float32 may be rounded up.
+    assert float(rows.double().abs().sum(dim=1).max()) <= 1.0
     other = DPText.from_pretrained(model.save_pretrained(tmp_path))
     assert repr(other) == repr(model)
     assert np.array_equal(other.encode(TEST, rng=2), model.encode(TEST, rng=2))
