@@ -106,10 +106,13 @@ def blur(x: int, size: int, rng: Rng, scale: float = 1.0) -> Array:
 _FORTY = [f"field_{i:02d}" for i in range(40)]
 _OPTIONAL = [f"item_{i:03d}" for i in range(300)]
 _RATES = np.random.default_rng(1).uniform(0.1, 0.7, 300)
-_STARTS, _ENDS = ("ash", "brook", "clay", "dun", "elm", "fair", "glen", "high"), (
-    "bury", "dale", "ford", "ham", "mouth", "ton", "well", "wick",
-)  # fmt: skip
-_TOWNS = [start + end for start in _STARTS for end in _ENDS]
+_STARTS = ("ash", "bat", "big", "brook", "sand", "small", "stone", "wood")
+_ENDS = ("bury", "dale", "ford", "ham", "mouth", "ton", "ville", "wick")
+_TOWNS = [
+    start + end
+    for start, end in itertools.product(_STARTS, _ENDS)
+    if (start, end) not in {("small", "ville"), ("big", "ville")}
+]
 
 
 def forty_keys(x: int, size: int, rng: Rng, secret: Secret = copy) -> list[dict[str, float]]:
@@ -141,9 +144,9 @@ def expert_optional_keys(outputs: Sequence[Any]) -> Array:
 
 
 def town_pairs(x: int, size: int, rng: Rng, secret: Secret = copy) -> list[list[tuple[str, int]]]:
-    """Return noisy counts of 65 towns in any order; the secret names one of them."""
-    counts = 200 + np.rint(rng.laplace(scale=20.0, size=(size, 65))).astype(int)
-    order = rng.permuted(np.tile(np.arange(65), (size, 1)), axis=1).tolist()
+    """Return noisy counts of 63 towns in any order; the secret names one of them."""
+    counts = 200 + np.rint(rng.laplace(scale=20.0, size=(size, 63))).astype(int)
+    order = rng.permuted(np.tile(np.arange(63), (size, 1)), axis=1).tolist()
     found = []
     for bit, row, places in zip(secret(x, size, rng), counts.tolist(), order, strict=True):
         towns = [*_TOWNS, "smallville" if bit else "bigville"]
@@ -152,7 +155,7 @@ def town_pairs(x: int, size: int, rng: Rng, secret: Secret = copy) -> list[list[
 
 
 def town_counts(x: int, size: int, rng: Rng, secret: Secret = copy) -> list[dict[str, int]]:
-    """Return noisy counts of 65 towns by name; the secret names one of them."""
+    """Return noisy counts of 63 towns by name; the secret names one of them."""
     return [dict(sorted(row)) for row in town_pairs(x, size, rng, secret)]
 
 
@@ -197,6 +200,10 @@ _EDGES = list(itertools.combinations(range(30), 2))
 _EDGE = _EDGES.index((11, 23))
 _ANSWERS = np.array(
     ["daily", "weekly", "monthly", "yearly", "once", "twice", "seldom", "never"], object
+)
+_REPORTS = np.array(
+    ["-".join(parts) for parts in itertools.product(("low", "top"), ("dry", "wet"), ("am", "pm"))],
+    object,
 )
 _USERS = 200
 
@@ -244,7 +251,7 @@ def shuffled_reports(
 ) -> list[tuple[str, ...]]:
     """Return 200 shuffled answers, each replaced at random with probability .03.
 
-    One user answers "daily" or "never", which is the secret, all others something between.
+    One user gives the first or the last answer, which is the secret, all others one between.
 
     Args:
         x: the input.
@@ -258,13 +265,13 @@ def shuffled_reports(
     codes[:, 0] = np.where(secret(x, size, rng), 0, 7)
     replaced = rng.random(codes.shape) < 0.03
     codes[replaced] = rng.integers(lowest, highest + 1, np.count_nonzero(replaced), np.int8)
-    rows = _ANSWERS[rng.permuted(codes, axis=1)]
+    rows = _REPORTS[rng.permuted(codes, axis=1)]
     return [tuple(row) for row in rows.tolist()]
 
 
 def expert_shuffled_reports(outputs: Sequence[Any]) -> Array:
-    """Count the answers "daily"."""
-    return np.array([row.count("daily") for row in outputs]) >= 4
+    """Count the first answer."""
+    return np.array([row.count("low-dry-am") for row in outputs]) >= 4
 
 
 def float_sets(x: int, size: int, rng: Rng, secret: Secret = copy) -> list[set[float]]:
@@ -302,14 +309,13 @@ def expert_rare_none(outputs: Sequence[Any]) -> Array:
 def json_fields(x: int, size: int, rng: Rng, secret: Secret = flip) -> list[str]:
     """Return JSON of 41 fields; the secret is the category in the middle."""
     values = np.round(rng.laplace(size=(size, 41)), 3).tolist()
-    answers = _ANSWERS[rng.integers(1, 8, (size, 41))].tolist()
+    answers = _ANSWERS[rng.integers(0, 8, (size, 41))].tolist()
     found = []
     for bit, row, words in zip(secret(x, size, rng), values, answers, strict=True):
         fields = {
             f"field_{i:02d}": words[i] if i % 4 == 0 else value for i, value in enumerate(row)
         }
-        if bit:
-            fields["field_20"] = "daily"
+        fields["field_20"] = "daily" if bit else "weekly"
         found.append(json.dumps(fields))
     return found
 
@@ -362,14 +368,14 @@ def expert_bit_mask(outputs: Sequence[Any], bit: int = 37) -> Array:
 
 
 def last_digits(x: int, size: int, rng: Rng, secret: Secret = copy) -> Array:
-    """Return noisy hundreds; the secret is the last two digits, 37 or 38."""
-    hundreds = 50 + np.rint(rng.laplace(scale=20.0, size=size)).astype(np.int64)
-    return 100 * hundreds + 37 + (secret(x, size, rng) > 0)
+    """Return noisy hundreds; the secret is the last two digits, 37 or 77."""
+    hundreds = 5_000 + np.rint(rng.laplace(scale=1e4, size=size)).astype(np.int64)
+    return 100 * hundreds + np.where(secret(x, size, rng) > 0, 77, 37)
 
 
 def expert_last_digits(outputs: Sequence[Any]) -> Array:
     """Read the last two digits."""
-    return np.asarray(outputs) % 100 == 38
+    return np.asarray(outputs) % 100 == 77
 
 
 def hour_of_day(x: int, size: int, rng: Rng, secret: Secret = copy) -> Array:
@@ -386,7 +392,7 @@ def expert_hour_of_day(outputs: Sequence[Any]) -> Array:
 
 def kept_cents(x: int, size: int, rng: Rng, secret: Secret = copy) -> Array:
     """Return noisy units; the secret is their cents, .37 or .88."""
-    units = 500 + np.rint(rng.laplace(scale=100.0, size=size))
+    units = 5_000 + np.rint(rng.laplace(scale=1e4, size=size))
     return units + np.where(secret(x, size, rng) > 0, 0.88, 0.37)
 
 
@@ -471,14 +477,14 @@ def correlated(x: int, size: int, rng: Rng, secret: Secret = copy) -> Array:
     """Return 128 normal columns; the secret is whether two of them correlate .9."""
     outputs = rng.standard_normal((size, 128))
     together = secret(x, size, rng) > 0
-    outputs[together, 90] = 0.9 * outputs[together, 40] + math.sqrt(0.19) * outputs[together, 90]
+    outputs[together, 120] = 0.9 * outputs[together, 3] + math.sqrt(0.19) * outputs[together, 120]
     return outputs
 
 
 def expert_correlated(outputs: Sequence[Any]) -> Array:
     """Compare the difference of the two columns with .25."""
     outputs = np.asarray(outputs)
-    return np.abs(outputs[:, 40] - outputs[:, 90]) < 0.25
+    return np.abs(outputs[:, 3] - outputs[:, 120]) < 0.25
 
 
 # The catalogue
