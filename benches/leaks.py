@@ -143,20 +143,21 @@ def expert_optional_keys(outputs: Sequence[Any]) -> Array:
     return np.array([_OPTIONAL[170] in row for row in outputs])
 
 
-def town_pairs(x: int, size: int, rng: Rng, secret: Secret = copy) -> list[list[tuple[str, int]]]:
-    """Return noisy counts of 63 towns in any order; the secret names one of them."""
-    counts = 200 + np.rint(rng.laplace(scale=20.0, size=(size, 63))).astype(int)
-    order = rng.permuted(np.tile(np.arange(63), (size, 1)), axis=1).tolist()
-    found = []
-    for bit, row, places in zip(secret(x, size, rng), counts.tolist(), order, strict=True):
-        towns = [*_TOWNS, "smallville" if bit else "bigville"]
-        found.append([(towns[place], count) for place, count in zip(places, row, strict=True)])
-    return found
-
-
 def town_counts(x: int, size: int, rng: Rng, secret: Secret = copy) -> list[dict[str, int]]:
     """Return noisy counts of 63 towns by name; the secret names one of them."""
-    return [dict(sorted(row)) for row in town_pairs(x, size, rng, secret)]
+    counts = 200 + np.rint(rng.laplace(scale=20.0, size=(size, 63))).astype(int)
+    towns = sorted([*_TOWNS, "bigville"]), sorted([*_TOWNS, "smallville"])
+    return [
+        dict(zip(towns[int(bit)], row, strict=True))
+        for bit, row in zip(secret(x, size, rng), counts.tolist(), strict=True)
+    ]
+
+
+def town_pairs(x: int, size: int, rng: Rng, secret: Secret = copy) -> list[list[tuple[str, int]]]:
+    """Return the counts of `town_counts` as pairs in any order."""
+    rows = [list(row.items()) for row in town_counts(x, size, rng, secret)]
+    orders = rng.permuted(np.tile(np.arange(63), (size, 1)), axis=1).tolist()
+    return [[row[place] for place in order] for row, order in zip(rows, orders, strict=True)]
 
 
 def expert_towns(outputs: Sequence[Any]) -> Array:

@@ -373,8 +373,8 @@ _EXPLAINED = (
     'DP-Sniper\'s mechanisms. certified: `attack="auto"`. expert: Clopper-Pearson, on as many',
     "trials, for the event that somebody counts who knows the mechanism; it need not be the best",
     "event. published: DP-Sniper's better bound, on 2e8 trials. share: certified over expert or",
-    'published. boosted trees: `Auto(members=(Classifier("boosting"),))` on the first seed. s: seconds',
-    "of CPU time. An error in brackets ended an audit of these seeds, which then counts as 0.",
+    'published. boosted trees: `Auto(members=(Classifier("boosting"),))` on the first seed. s:',
+    "seconds of CPU time. An error in brackets ended an audit, which then counts as 0.",
 )
 
 if __name__ == "__main__":
