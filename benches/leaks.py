@@ -103,7 +103,8 @@ def blur(x: int, size: int, rng: Rng, scale: float = 1.0) -> Array:
 
 # Dictionaries
 
-_FORTY = [f"field_{i:02d}" for i in range(40)]
+_FIELDS = [f"field_{i:02d}" for i in range(41)]
+_FORTY = _FIELDS[:40]
 _OPTIONAL = [f"item_{i:03d}" for i in range(300)]
 _RATES = np.random.default_rng(1).uniform(0.1, 0.7, 300)
 _STARTS = ("ash", "bat", "big", "brook", "sand", "small", "stone", "wood")
@@ -307,22 +308,29 @@ def expert_rare_none(outputs: Sequence[Any]) -> Array:
 # Texts, bytes and integers
 
 
-def json_fields(x: int, size: int, rng: Rng, secret: Secret = flip) -> list[str]:
-    """Return JSON of 41 fields; the secret is the category in the middle."""
-    values = np.round(rng.laplace(size=(size, 41)), 3).tolist()
-    answers = _ANSWERS[rng.integers(0, 8, (size, 41))].tolist()
-    found = []
-    for bit, row, words in zip(secret(x, size, rng), values, answers, strict=True):
-        fields = {
-            f"field_{i:02d}": words[i] if i % 4 == 0 else value for i, value in enumerate(row)
-        }
-        fields["field_20"] = "daily" if bit else "weekly"
-        found.append(json.dumps(fields))
-    return found
+def json_fields(
+    x: int, size: int, rng: Rng, secret: Secret = blur, word: bool = False
+) -> list[str]:
+    """Return JSON of 41 fields; the secret is the one in the middle, a number or a word."""
+    values = rng.laplace(size=(size, 41))
+    drawn = secret(x, size, rng)
+    values[:, 20] = drawn
+    answers = _ANSWERS[rng.integers(0, 8, (size, 41))]
+    answers[:, 20] = np.where(drawn > 0, "daily", "weekly")
+    words = {4, 12, 28, 36} | ({20} if word else set())
+    return [
+        json.dumps({name: texts[i] if i in words else row[i] for i, name in enumerate(_FIELDS)})
+        for row, texts in zip(np.round(values, 3).tolist(), answers.tolist(), strict=True)
+    ]
 
 
-def expert_json_fields(outputs: Sequence[Any]) -> Array:
-    """Read the field in the middle."""
+def expert_json_number(outputs: Sequence[Any]) -> Array:
+    """Compare the number in the middle with 1."""
+    return np.array([json.loads(row)["field_20"] for row in outputs]) > 1.0
+
+
+def expert_json_word(outputs: Sequence[Any]) -> Array:
+    """Read the word in the middle."""
     return np.array(['"field_20": "daily"' in row for row in outputs])
 
 
@@ -595,11 +603,21 @@ LEAKS: tuple[Leak, ...] = (
     ),
     _leak(
         "json",
-        "JSON of 41 fields, one in the middle .6 / .0125",
+        "JSON of 41 fields, the number in the middle",
         json_fields,
+        functools.partial(blur, scale=0.25),
+        10_000,
+        expert_json_number,
+        private=blur,
+        loss=4.0,
+    ),
+    _leak(
+        "json-word",
+        "JSON of 41 fields, the word in the middle .6 / .0125",
+        functools.partial(json_fields, word=True),
         _flip(0.6, 0.0125),
         10_000,
-        expert_json_fields,
+        expert_json_word,
         loss=math.log(48),
     ),
     _leak(

@@ -113,7 +113,7 @@ def _make_sniper_row(name: str, divisor: int) -> Row:
     entry = BENCHMARKS[name]
     leak = Leak(
         name=name,
-        output=entry.note or "DP-Sniper's benchmark",
+        output=(entry.mechanism.__doc__ or "").splitlines()[0].rstrip("."),
         mechanism=entry.mechanism,
         pair=list(entry.pairs),  # type: ignore[arg-type]
         claim=entry.claim,
