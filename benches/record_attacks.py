@@ -259,6 +259,8 @@ def _measure_drops(
     drops = []
     for row in rows:
         full = found[row.leak.name]
+        if not full.bounds[0]:
+            continue
         first = run_audits(row, rest, seeds[:1]).bounds[0]
         if first >= (1 - _LEAST_DROP / 2) * full.bounds[0]:
             continue
