@@ -40,9 +40,6 @@ DOORS = re.compile(
 )
 """Methods through which a result reaches what stands above it."""
 
-OPEN = {"attacks", "bounds", "adapters", "experiments", "mechanisms"}
-"""Rooms of one thing a file: the next attack or noise must not have to move the others."""
-
 INNER = {"streams", "sampling", "results", "report", "auditing", "cli", "pytest_plugin"}
 """Rooms whose modules may move; those of the others are public paths."""
 
@@ -250,23 +247,12 @@ def looks(house: House) -> list[str]:
 
 
 def crowded(house: House) -> list[str]:
-    """Rooms of more than 16 entries, and files of more than 400 lines."""
-    folders: dict[str, set[str]] = {}
-    for file in house.texts:
-        parts = file.split("/")
-        for depth in range(1, len(parts)):
-            if parts[depth] != "__init__":
-                folders.setdefault("/".join(parts[:depth]), set()).add(parts[depth])
-    rooms = [
-        f"{folder}/ has {len(names)} entries"
-        for folder, names in folders.items()
-        if len(names) > 16 and folder not in OPEN
-    ]
+    """Files of more than 800 lines."""
     lines = {file: len(text.splitlines()) for file, text in house.texts.items()}
-    return rooms + [
+    return [
         f"{file}.py has {size} lines"
         for file, size in lines.items()
-        if size > 400 and not file.endswith("__init__")
+        if size > 800 and not file.endswith("__init__")
     ]
 
 

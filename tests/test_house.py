@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from shared_house import DIRECT, DOORS, LAYERS, OPEN, OTHERS, ROOT, RULES, House, room
+from shared_house import DIRECT, DOORS, LAYERS, OTHERS, ROOT, RULES, House, room
 
 
 @pytest.fixture(scope="module")
@@ -44,8 +44,7 @@ OFFENCES = [
     ("looks", "records", "from sys import modules", "imports from sys"),
     ("looks", "records", "loaded('dpcore').audit", "looks for 'dpcore'"),
     ("looks", "records", "loaded(name)", "looks for name"),
-    ("crowded", "errors", "x = 1\n" * 400, "errors.py has"),
-    ("crowded", "pairs/extra_{}", "", "pairs/ has"),
+    ("crowded", "errors", "x = 1\n" * 800, "errors.py has"),
     ("misnamed", "auditing/plan", "", "auditing/plan"),
     ("unlisted", "bounds/extra", "x = 1", "bounds/extra.py has no __all__"),
     ("unlisted", "extra/__init__", "def f(): ...", "extra/__init__.py has no __all__"),
@@ -55,8 +54,7 @@ OFFENCES = [
 @pytest.mark.parametrize(("rule", "file", "text", "said"), OFFENCES)
 def test_a_planted_offence_is_found(rule, file, text, said):
     [check] = [found for found in RULES if found.__name__ == rule]
-    places = [file.format(number) for number in range(17 if "{}" in file else 1)]
-    found = check(House(dict.fromkeys(places, text)))
+    found = check(House({file: text}))
     assert any(said in line for line in found), found
 
 
@@ -75,7 +73,6 @@ def test_only_a_method_of_one_import_and_one_call_is_a_door():
 def test_every_row_and_exception_of_the_rules_is_needed(house):
     rooms = {room(file) for file in house.texts}
     assert rooms == {*" ".join(LAYERS).split(), *ROOT}
-    assert rooms >= OPEN
     assert {f"{file}.py" for file in house.texts} >= {*OTHERS, *DIRECT}
     assert any(DOORS.fullmatch(door.name) for file in house.texts for door in house.doors(file))
 
@@ -85,7 +82,7 @@ def test_no_file_of_tests_holds_what_two_should():
         path.name: len(path.read_text().splitlines())
         for path in Path(__file__).parent.rglob("*.py")
     }
-    assert {name: size for name, size in lines.items() if size > 400} == {}
+    assert {name: size for name, size in lines.items() if size > 800} == {}
     # The control: the count sees files and their lines.
     assert lines[Path(__file__).name] > 50
 
