@@ -10,6 +10,7 @@ from .attack import Attack, AuditAttack, ScoreAttack
 from .auto import Auto
 from .classifier import Classifier
 from .coordinatewise import Coordinatewise
+from .discriminant import Discriminant
 from .histogram import Histogram
 from .lattice import FloatLattice
 from .majority import MajorityVote, choose
@@ -30,6 +31,7 @@ NAMES: Final[dict[str, type[AuditAttack]]] = {
     "support": Support,
     "products": Products,
     "residues": Residues,
+    "discriminant": Discriminant,
     "lattice": FloatLattice,
     "coordinatewise": Coordinatewise,
     "classifier": Classifier,
@@ -39,9 +41,9 @@ NAMES: Final[dict[str, type[AuditAttack]]] = {
 
 AttackName = Literal[
     "auto", "majority", "threshold", "histogram", "words", "additive", "support", "products",
-    "residues", "lattice", "coordinatewise", "classifier", "timing",
+    "residues", "discriminant", "lattice", "coordinatewise", "classifier", "timing",
     "Auto", "MajorityVote", "Threshold", "Histogram", "Words", "Additive", "Support", "Products",
-    "Residues", "FloatLattice", "Coordinatewise", "Classifier", "Timing",
+    "Residues", "Discriminant", "FloatLattice", "Coordinatewise", "Classifier", "Timing",
     "majority-vote", "float-lattice",
 ]  # fmt: skip
 """The names that `named` takes, as a type: `NAMES`, those of the classes, and these with hyphens.
@@ -90,6 +92,7 @@ __all__ = [
     "Auto",
     "Classifier",
     "Coordinatewise",
+    "Discriminant",
     "FloatLattice",
     "Histogram",
     "MajorityVote",

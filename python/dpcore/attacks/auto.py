@@ -15,6 +15,7 @@ from ..records import Pair
 from .additive import Additive
 from .attack import ScoreAttack
 from .choosing.choice import Choice, Goal
+from .discriminant import Discriminant
 from .histogram import Histogram
 from .products import Products
 from .residues import Residues
@@ -32,6 +33,7 @@ _DEFAULT: tuple[ScoreAttack, ...] = (
     Products(),
     Residues(),
     Words(),
+    Discriminant(),
 )
 
 

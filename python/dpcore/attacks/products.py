@@ -30,6 +30,10 @@ _ROWS: Final = (2**13, 2**16)
 _CUT: Final = 4.0
 """Centred values are cut off here for the moments, so that rare ones do not hide the rest."""
 _MOST_TERMS: Final = 256
+_MOST_IN_TRIPLES: Final = 32
+"""Columns whose products of three are compared."""
+_EVIDENCE_OF_TRIPLES: Final = 5.5
+"""Standard errors by which a product of three must differ: one pilot in 5,000 has one by chance."""
 _MOST_JOINT: Final = 20
 """Columns of the quadratic form of all telling pairs together."""
 _LEAST_SPREAD: Final = 1e-3
@@ -109,7 +113,7 @@ class Products(ScoreAttack):
         width = rows[0].shape[1]
         most = min(max(_ELEMENTS // width, _ROWS[0]), _ROWS[1])
         columns = [side[:most][:, frame.entries].T for side in rows]
-        found: list[Score] = list(_of_signs(columns, frame))
+        found: list[Score] = [*_of_signs(columns, frame), *_of_triples(columns, frame)]
         if frame.many.any():
             found += _of_values(columns, frame)
         return tuple(found)
@@ -130,6 +134,31 @@ def _of_signs(columns: list[Rows], frame: Frame) -> list[SignProducts]:
         used, (one, other) = _used(i, j)
         found.append(SignProducts(frame.entries[used], frame.cuts[used], one, other, weights))
     return found
+
+
+def _of_triples(columns: list[Rows], frame: Frame) -> list[SignProducts]:
+    """Return the product of the three signs whose mean differs most, where it does beyond chance."""
+    most = frame.entries.size
+    if not 3 <= most <= _MOST_IN_TRIPLES:
+        return []
+    sides = [signs_of(side.T, frame.cuts).T for side in columns]
+    evidence = np.zeros((most, most, most))
+    for i in range(most):
+        means = [(side * side[i]) @ side.T / side.shape[1] for side in sides]
+        errors = [
+            np.maximum(1.0 - mean * mean, 1.0 / side.shape[1]) / side.shape[1]
+            for mean, side in zip(means, sides, strict=True)
+        ]
+        evidence[i] = np.triu((means[0] - means[1]) / np.sqrt(errors[0] + errors[1]), 1)
+        evidence[i, : i + 1] = 0.0
+    place = int(np.argmax(np.abs(evidence)))
+    if abs(evidence.flat[place]) <= _EVIDENCE_OF_TRIPLES:
+        return []
+    used = np.array(np.unravel_index(place, evidence.shape))
+    first, second, third = np.arange(3)[:, np.newaxis]
+    return [
+        SignProducts(frame.entries[used], frame.cuts[used], first, second, np.ones(1), third)
+    ]
 
 
 def _log_odds(mean: Floats, side: Floats) -> Floats:

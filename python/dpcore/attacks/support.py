@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -28,6 +28,8 @@ from .attack import ScoreAttack
 from .choosing.choice import Choice, Goal
 from .choosing.grains import PLACES, Grain, coarsest, grains_of
 from .choosing.marks import SHARE
+from .reading.candidates import OfParts
+from .reading.exploring import presence_parts
 from .scores.columns import Atoms, atoms_of, both, head, known
 from .scores.regions import AtAtoms, Outside, Repeats, Special
 from .scores.rows import RowMax, RowMin
@@ -88,7 +90,15 @@ class Support(ScoreAttack):
         """Rare values of one side alone, where the pilot is not too large to look through."""
         if sum(map(np.size, (*outputs, *outputs_prime))) > MOST_SOUGHT:
             return None
-        return rare(np.concatenate(outputs), np.concatenate(outputs_prime), goal)
+        if all(side.dtype.kind in "buif" for side in (*outputs, *outputs_prime)):
+            return rare(np.concatenate(outputs), np.concatenate(outputs_prime), goal)
+        sides = [np.concatenate(side) for side in (outputs, outputs_prime)]
+        parts = presence_parts(*sides)
+        found = rare(parts(sides[0]), parts(sides[1]), goal) if parts.parts else None
+        if found is None:
+            return None
+        event = replace(found.event, score=OfParts(parts, found.event.score))
+        return replace(found, event=event)
 
     def candidates(
         self, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any], pair: Pair

@@ -12,6 +12,7 @@ from ..attacks import FloatLattice
 from ..attacks.attack import Fitted, ScoreAttack
 from ..attacks.choosing.choice import Choice, Goal, choices, remarks_on
 from ..attacks.reading.candidates import candidates_of
+from ..attacks.reading.exploring import has_one_sided_presence
 from ..attacks.scores.regions import NegativeZeros
 from ..events import Never
 from ..events.above import Score, scores_of
@@ -23,6 +24,7 @@ from .answer_types import types_apart
 from .judging import marks_on, merit_of, screen, select
 
 _MOST_TRAINING: Final = 2**21
+_SMALL_PILOT: Final = 2**13
 _MOST_ELEMENTS: Final = 2**26
 """Numbers kept at once of the draws that train an attack: half a gibibyte a side."""
 _MOST_LATTICE: Final = 2**18
@@ -36,7 +38,9 @@ matter of chance, all of them do in at most one audit of 2^40."""
 
 def sizes_of(pilot: int, elements: int) -> tuple[int, int]:
     """Of the pilot draws, those that train an attack and those that choose its event."""
-    training = min(max(1, pilot // 4), _most_training(elements))
+    # Of a small pilot half trains: what is learnt from few draws limits what can be chosen.
+    share = pilot // 2 if pilot <= _SMALL_PILOT else max(_SMALL_PILOT // 2, pilot // 4)
+    training = min(max(1, share), _most_training(elements))
     return training, pilot - training
 
 
@@ -83,6 +87,9 @@ class PilotDraws:
             scores = candidates_of(attack, outputs, outputs_prime, pair, name)
         found = _floating(source, outputs, outputs_prime, pair) if self.lattice else ()
         types = types_apart(outputs, outputs_prime)
+        if has_one_sided_presence(outputs, outputs_prime):
+            # What one side alone shows is rare: more draws say whether it is luck.
+            selection += self.size
         rest, rest_prime = screen(source, selection)
         seldom = attack.seldom((outputs, rest), (outputs_prime, rest_prime), goal)
         del outputs, outputs_prime

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ...errors import instance, mistyped
 from ...events.above import Score, score_name, scores_of
 from ...records import Pair, Record
-from .exploring import parts_of, ranked
+from .exploring import derived_parts, parts_of, ranked
 from .parts import Parts
 from .texts import Floats
 
@@ -134,8 +134,10 @@ def candidates_of(
     """
     sides = np.asarray(outputs), np.asarray(outputs_prime)
     regular = all(side.dtype.kind in "buif" for side in sides)
-    if regular or not attack.parts or not all(side.size for side in sides):
+    if not attack.parts or not all(side.size for side in sides):
         return attack.candidates(*sides, pair)
+    if regular:
+        return (*attack.candidates(*sides, pair), *_hidden_parts(attack, *sides))
     parts = parts_of(*sides, name)
     whole = [side if side.dtype.kind in "USmM" else side[:_COMPARED] for side in sides]
     found = attack.candidates(whole[0], whole[1], pair)
@@ -153,6 +155,16 @@ def candidates_of(
     own = {id(one) for one in found}
     made = [one for one in made if id(one.score) not in own]
     return tuple(dict.fromkeys([*found, *made]))
+
+
+def _hidden_parts(attack: Attack, *sides: npt.NDArray[Any]) -> tuple[Score, ...]:
+    """Return scores of bits and remainders of numbers that say what their values do not."""
+    parts = derived_parts(*sides)
+    if not parts.parts:
+        return ()
+    columns = [parts(side[:_COMPARED]) for side in sides]
+    made = [_narrowed(parts, one) for one in attack.candidates(columns[0], columns[1], _NOTHING)]
+    return tuple(dict.fromkeys(made))
 
 
 def _narrowed(parts: Parts, score: Score) -> OfParts:

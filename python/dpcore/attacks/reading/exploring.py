@@ -1,7 +1,8 @@
-"""Which parts of the outputs a pilot shows, and of many the most telling ones."""
+"""Columns of outputs: every part that the pilot shows, compared between the sides as it is read."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
@@ -10,29 +11,26 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import mistyped
-from .measures import hashable
-from .objects import BYTES, MAPPING, NUMBER, OTHER, SEQUENCE, SET, TEXT, WORD, Bunch, mapped
-from .part import Part
+from .measures import hashable, of_array, of_objects
+from .objects import BYTES, MAPPING, MISSING, NUMBER, OTHER, SEQUENCE, SET, TEXT, WORD, Bunch, mapped
+from .part import MEASURES, MODULI, Part
 from .parts import Node, Parts, plain, taken
-from .texts import Floats, Texts
+from .texts import DELIMITERS, Floats, Texts
 
 Steps = tuple[tuple[str, Any], ...]
 
-_ROWS: Final = 2**14
-"""Outputs of each side that are looked at; fewer of wide ones, `_NUMBERS` numbers in all."""
-_NUMBERS: Final = 2**22
-_BUDGET: Final = 256
-"""Parts that are looked for in objects and strings; the places of a sequence share them."""
+_ROWS: Final = 2**13
+"""Outputs of each side that are compared."""
+MOST_PARTS: Final = 2**16
+"""Columns that are compared; what lies beyond is counted and said."""
 _KEPT: Final = 64
-"""Parts that are kept, or one for every 8 bytes of a regular output."""
-_LETTERS: Final = 16
-"""Places of letters at either end, and letters that are counted, at most."""
-_PLACES: Final = (16, 8)
-"""Places of a sequence from its start and, where lengths differ, from its end, at most."""
-_MEMBERS: Final = 32
-"""Keys of mappings and members of sets that are asked for, the most frequent ones."""
+"""Parts that go on, or one for every 8 bytes of a regular output."""
+_LETTERS: Final = 64
+"""Different letters that are counted."""
+_MEMBERS: Final = 1024
+"""Members of sets and sequences that are looked for by name, the most frequent ones."""
 _WRITTEN: Final = 0.5
-"""Strings are read as numbers where so many of them are some."""
+"""Strings are read as numbers, fields or JSON where this share of them can be."""
 _DEEPEST: Final = 8
 _EXACT: Final = 53
 """Bits of whole numbers that a float64 holds."""
@@ -41,96 +39,291 @@ _FEW: Final = 16
 _OFTEN: Final = 8
 """Other objects are compared whole where there are few, or each comes so often on average."""
 _BINS: Final = 32
+_MOST_PRESENT: Final = 2**14
+"""Outputs of each side among which one-sided kinds, lengths and keys are looked for."""
+_DERIVED: Final = 2**20
+"""Numbers of each side whose bits and remainders are compared."""
+_CLEAR: Final = 6.0
+"""Normal deviates by which a derived column must differ: of 65,536 that do not, one in 15,000 pilots
+has one that does."""
+_LOOKED: Final = 64
+"""Outputs from which it is seen which views of texts and mappings apply."""
+_WIDE_SPREAD: Final = 4.0
+"""Moduli up to the spread of a column divided by this number say something that bins do not."""
+
+
+class _Screen:
+    """Columns compared between the sides, of which the most different ones are kept.
+
+    Args:
+        split: rows on x, which come first.
+        most: columns that are kept.
+        measures: measures that are compared.
+    """
+
+    def __init__(self, split: int, most: int, measures: tuple[str, ...] = MEASURES) -> None:
+        self.split, self.most, self.measures = split, most, measures
+        self.total = self.seen = 0
+        self.kept: list[tuple[float, int, Part]] = []
+        self.copies: set[bytes] = set()
+
+    @property
+    def is_full(self) -> bool:
+        """True once no further column is compared."""
+        return self.seen >= MOST_PARTS
+
+    def see(self, part: Part, column: Floats) -> None:
+        """Compare one column, unless it is constant or a copy of an earlier one."""
+        self.seen += 1
+        first = column[0]
+        if (column == first).all() or np.isnan(column).all():
+            return
+        key = column.tobytes()
+        if hash(key) in self.copies:
+            return
+        self.copies.add(hash(key))
+        self.total += 1
+        merit = difference(column[: self.split], column[self.split :])
+        self.kept.append((merit, self.total, part))
+        if len(self.kept) > 4 * self.most:
+            self._drop()
+
+    def _drop(self) -> None:
+        self.kept = sorted(self.kept, key=lambda one: (-one[0], one[1]))[: self.most]
+
+    def best(self) -> tuple[Part, ...]:
+        """The parts that differ most, in the order in which they were found."""
+        self._drop()
+        found = dict.fromkeys(part for _, _, part in sorted(self.kept, key=lambda one: one[1]))
+        return tuple(found)
 
 
 def parts_of(outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any], name: str) -> Parts:
-    """The parts of pilot outputs that differ from output to output.
+    """Return the parts of pilot outputs that differ most between the sides.
 
     Args:
         outputs: pilot outputs on x, shape `(size, ...)`.
         outputs_prime: the same on x'.
-        name: what complaints call the outputs.
+        name: name of the outputs in error messages.
 
     Returns:
-        The parts, those of no use left out: constant ones, copies of others, and of very many
-        the least telling ones. None where all is constant.
+        The parts. Constant ones and copies are left out; of more than 64 (or one for every
+        8 bytes of a regular output) those that differ least between the sides as well. None where
+        all is constant.
 
     Raises:
-        TypeError: if they hold objects without parts that do not repeat either.
+        TypeError: if the outputs hold objects without parts that do not repeat.
     """
     sides = [side[:_ROWS] for side in (outputs, outputs_prime)]
-    pooled = _pooled(*sides)
-    found = Parts(tuple(dict.fromkeys(_explored(pooled, (), _BUDGET, name))))
-    rows = max(1, _NUMBERS // max(1, len(found.parts)))
-    columns = [found(side[:rows]) for side in sides]
-    different = _different(np.concatenate(columns))
-    most = _most(outputs)
-    if len(different) > most:
-        best = ranked(*(side[:, different] for side in columns))[:most]
-        different = [different[i] for i in sorted(best)]
-    return found.only(different)
+    screen = _Screen(len(sides[0]), _most(outputs))
+    _explore(_pooled(*sides), (), screen, name)
+    return Parts(screen.best())
+
+
+def presence_parts(outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]) -> Parts:
+    """Return the columns of what is there, of which kind and how long, where these vary.
+
+    Args:
+        outputs: outputs on x, no regular numbers, shape `(size, ...)`.
+        outputs_prime: the same on x'.
+    """
+    screen = _Screen(len(outputs), _KEPT, ("there", "kind", "length"))
+    _explore(_pooled(outputs, outputs_prime), (), screen, "outputs")
+    return Parts(screen.best())
+
+
+def has_one_sided_presence(
+    outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]
+) -> bool:
+    """Return True if a kind, a length or a key occurs on one side of the pilot alone."""
+    if all(side.dtype.kind in "buifcmM" for side in (outputs, outputs_prime)):
+        return False
+    parts = presence_parts(outputs[:_MOST_PRESENT], outputs_prime[:_MOST_PRESENT])
+    columns = [parts(side[:_MOST_PRESENT]) for side in (outputs, outputs_prime)]
+    return any(
+        set(one.tolist()) != set(other.tolist())
+        for one, other in zip(columns[0].T, columns[1].T, strict=True)
+    )
+
+
+def derived_parts(outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]) -> Parts:
+    """Return bits and remainders of regular numbers that differ clearly between the sides.
+
+    Args:
+        outputs: pilot outputs on x, real numbers of shape `(size, ...)`.
+        outputs_prime: the same on x'.
+
+    Returns:
+        The parts, at most 64; none where the values of every column differ as much.
+    """
+    width = max(1, outputs[:1].size)
+    rows = max(_FEW, min(_ROWS, _DERIVED // width))
+    sides = [side[:rows] for side in (outputs, outputs_prime)]
+    if outputs.dtype.kind == "b" or sides[0].shape[1:] != sides[1].shape[1:]:
+        return Parts(())
+    pooled = np.concatenate(sides).reshape(len(sides[0]) + len(sides[1]), width)
+    screen, split = _Screen(len(sides[0]), _KEPT), len(sides[0])
+    for i in range(width):
+        column = pooled[:, i]
+        steps: Steps = (("entry", i),) if outputs.ndim > 1 else ()
+        own: float | None = None
+        for part in list(_of_array(column, steps))[1:]:
+            if part.measure == "word":
+                continue
+            derived = np.full(len(column), np.nan)
+            of_array(column, None, part, derived)
+            merit = difference(derived[:split], derived[split:])
+            if merit < _CLEAR:
+                continue
+            if own is None:
+                own = difference(*np.split(column.astype(np.float64), [split]))
+            if merit > own:
+                screen.see(part, derived)
+    return Parts(screen.best())
 
 
 def ranked(columns: Floats, columns_prime: Floats) -> list[int]:
-    """The columns of both sides by how well the pilot tells the sides apart, the best first."""
+    """Return the columns in the order of their difference between the sides, the largest first."""
     pairs = zip(columns[:_ROWS].T, columns_prime[:_ROWS].T, strict=True)
-    telling = np.array([_telling(*both) for both in pairs])
-    return [int(i) for i in np.argsort(-telling, kind="stable")]
+    merits = np.array([difference(*both) for both in pairs])
+    return [int(i) for i in np.argsort(-merits, kind="stable")]
+
+
+def difference(column: Floats, column_prime: Floats) -> float:
+    """Compare the two laws of a column: a chi-square of its bins as a normal deviate.
+
+    Source:
+        Wilson and Hilferty (1931), for the cube root that makes statistics of different numbers of
+        bins comparable.
+    """
+    pooled = np.concatenate([column, column_prime])
+    finite = pooled[np.isfinite(pooled)]
+    low = finite.min(initial=0.0)
+    if finite.size and finite.max() - low < 256.0 and (finite == np.rint(finite)).all():
+        codes = np.where(np.isfinite(pooled), pooled - low + 1.0, 0.0).astype(np.intp)
+    else:
+        values = np.sort(pooled)
+        edges = np.unique(values[np.linspace(0, values.size - 1, _BINS).astype(np.intp)])
+        codes = np.searchsorted(edges, pooled)
+    size = int(codes.max()) + 1
+    k = np.bincount(codes[: column.size], minlength=size).astype(np.float64)
+    k_prime = np.bincount(codes[column.size :], minlength=size).astype(np.float64)
+    share = column.size / max(1, column_prime.size)
+    total = k + k_prime
+    statistic = float(((k - share * k_prime) ** 2 / np.maximum(total, 1.0)).sum() / share)
+    freedom = max(1, int(np.count_nonzero(total)) - 1)
+    spread = 2.0 / (9.0 * freedom)
+    return ((statistic / freedom) ** (1.0 / 3.0) - (1.0 - spread)) / spread**0.5
 
 
 def _pooled(outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Both sides in one array, as objects where they are of two kinds."""
+    """Return both sides in one array, as objects where they are of two kinds."""
     sides = [outputs, outputs_prime]
     if outputs.dtype.kind == outputs_prime.dtype.kind:
         try:
             return np.concatenate(sides)
-        except TypeError:
-            # Two tables of different fields.
+        except (TypeError, ValueError):
+            # Two tables of different fields, rows of different lengths.
             pass
     # numpy would write numbers as strings.
-    return np.concatenate([side.astype(object) for side in sides])
+    return np.concatenate([_as_objects(side) for side in sides])
+
+
+def _as_objects(side: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return an array of one dimension whose entries are the outputs."""
+    if side.ndim == 1:
+        return side.astype(object)
+    found = np.empty(len(side), dtype=object)
+    found[:] = list(side)
+    return found
 
 
 def _most(outputs: npt.NDArray[Any]) -> int:
-    """How many parts are kept: numbers of a regular output are all columns of their own."""
+    """Return the number of parts to keep: numbers of a regular output are columns of their own."""
     if outputs.dtype == object or outputs.dtype.kind in "US":
         return _KEPT
     return max(_KEPT, outputs[:1].nbytes // 8)
 
 
-def _explored(node: Node, steps: Steps, budget: int, name: str) -> Iterator[Part]:
-    """Parts of a node, about as many as the budget allows."""
+def _explore(node: Node, steps: Steps, screen: _Screen, name: str) -> None:
+    """Compare every part of a node, and then those of what lies inside it."""
     node = plain(node)
-    if isinstance(node, list):
-        yield from _of_objects(Bunch(node), steps, budget, name)
+    bunch = Bunch(node) if isinstance(node, list) else None
+    array = None if bunch is not None else np.asarray(node)
+    texts = None
+    if array is not None and array.ndim == 1 and array.dtype.kind in "US":
+        texts = Texts.of_array(array)
+    size = len(node)
+    for part in _measures(node, bunch, texts, steps, name):
+        if part.measure not in screen.measures:
+            continue
+        if screen.is_full:
+            screen.seen += 1
+            continue
+        column = np.full(size, np.nan)
+        if bunch is not None:
+            of_objects(bunch, part, column)
+        elif array is not None:
+            of_array(array, texts, part, column)
+        screen.see(part, column)
+    if len(steps) >= _DEEPEST:
         return
-    inner: list[tuple[str, Any]] = []
-    if node.ndim > 1:
-        width = node.size // max(1, len(node))
-        inner = [("entry", i) for i in range(width)]
-    elif node.dtype.names is not None:
-        inner = [("field", field) for field in node.dtype.names]
-    for kind, which in inner:
-        found = taken(node, kind, which)
-        if found is not None:
-            share = max(1, budget // len(inner))
-            yield from _explored(found, (*steps, (kind, which)), share, name)
-    if not inner:
-        yield from _of_array(node, steps, budget)
+    for step, inner in _inner(node, bunch, texts):
+        if inner is not None:
+            _explore(inner, (*steps, step), screen, name)
 
 
-def _of_array(array: npt.NDArray[Any], steps: Steps, budget: int) -> Iterator[Part]:
-    """Parts of a regular array of one dimension."""
+def _measures(
+    node: Node, bunch: Bunch | None, texts: Texts | None, steps: Steps, name: str
+) -> Iterator[Part]:
+    """Yield the parts of a node itself."""
+    if bunch is not None:
+        yield from _of_objects(bunch, steps, name)
+    elif texts is not None:
+        yield from _of_texts(texts, steps, isinstance(node, list))
+    elif isinstance(node, np.ndarray) and node.dtype.names is None:
+        if node.ndim == 1:
+            yield from _of_array(node, steps)
+        elif node.dtype.kind in "US" and node.size:
+            values, times = np.unique(node, return_counts=True)
+            order = np.argsort(-times, kind="stable")[:_MEMBERS]
+            yield from (Part(steps, "times", values[i].item()) for i in order if times[i] > 1)
+
+
+def _inner(
+    node: Node, bunch: Bunch | None, texts: Texts | None
+) -> Iterator[tuple[tuple[str, Any], Node | None]]:
+    """Yield the steps inwards from a node, and what lies there."""
+    if bunch is not None:
+        yield from _inside_objects(bunch)
+    elif texts is not None:
+        yield from _views_of_texts(np.asarray(node).tolist(), np.asarray(node))
+    elif isinstance(node, np.ndarray) and node.ndim > 1:
+        for i in range(node.size // max(1, len(node))):
+            yield ("entry", i), taken(node, "entry", i)
+    elif isinstance(node, np.ndarray) and node.dtype.names is not None:
+        for field in node.dtype.names:
+            yield ("field", field), taken(node, "field", field)
+
+
+def _of_array(array: npt.NDArray[Any], steps: Steps) -> Iterator[Part]:
+    """Yield the parts of numbers and times in an array of one dimension."""
     kind = array.dtype.kind
-    if kind in "US":
-        yield from _of_texts(Texts.of_array(array), steps, budget)
-    elif kind in "buifcmM":
-        yield Part(steps, "real" if kind == "c" else "value")
-        if kind == "c":
-            yield Part(steps, "imaginary")
-        wide = kind in "mM" or (kind in "iu" and array.dtype.itemsize == 8)
-        if wide and array.size and _bits(array) > _EXACT:
+    if kind not in "buifcmM":
+        return
+    yield Part(steps, "real" if kind == "c" else "value")
+    if kind == "c":
+        yield Part(steps, "imaginary")
+        return
+    whole = kind in "mM" or kind in "iu"
+    if whole and array.size:
+        bits = _bits(array)
+        if bits > _EXACT:
             yield from (Part(steps, "word", i) for i in range(2))
+        yield from (Part(steps, "bit", i) for i in range(bits if bits > 8 else 0))
+    if kind != "b":
+        numbers = array.view(np.int64) if kind in "mM" else array
+        yield from _moduli(numbers.astype(np.float64), steps)
 
 
 def _bits(array: npt.NDArray[Any]) -> int:
@@ -138,70 +331,191 @@ def _bits(array: npt.NDArray[Any]) -> int:
     return max(int(whole.max()).bit_length(), int(whole.min()).bit_length())
 
 
-def _of_texts(texts: Texts, steps: Steps, budget: int) -> Iterator[Part]:
-    """Length, letters at both ends, counts of the most frequent letters."""
+def _moduli(values: Floats, steps: Steps) -> Iterator[Part]:
+    """Yield the moduli of a column of numbers that its bins cannot show."""
+    finite = values[np.isfinite(values)]
+    if finite.size < _FEW:
+        return
+    low, high = np.quantile(finite, (0.1, 0.9))
+    whole = bool((finite == np.rint(finite)).all())
+    for modulus in MODULI:
+        if modulus * _WIDE_SPREAD <= high - low and not (whole and modulus <= 1):
+            yield Part(steps, "modulo", modulus)
+
+
+def _of_texts(texts: Texts, steps: Steps, is_short: bool = False) -> Iterator[Part]:
+    """Yield length, letters at every place from both ends, and counts of letters."""
     yield Part(steps, "length")
-    most = min(_LETTERS, max(1, budget // 4))
-    width = min(most, int(texts.lengths.max(initial=0)))
-    yield from (Part(steps, "letter", i) for i in range(width))
-    yield from (Part(steps, "letter", -1 - i) for i in range(width))
-    yield from (Part(steps, "count", code) for code in texts.frequent(most))
-    written = texts.numbers(_ROWS // 4)
+    width = int(texts.lengths.max(initial=0))
+    ends = width if width <= texts.most else texts.most
+    yield from (Part(steps, "letter", i) for i in range(ends))
+    if (texts.lengths != texts.lengths[:1]).any():
+        yield from (Part(steps, "letter", -1 - i) for i in range(ends))
+    if texts.is_bytes:
+        yield from (Part(steps, "bit", i) for i in range(8 * ends))
+    yield from (Part(steps, "count", code) for code in texts.frequent(_LETTERS))
+    written = texts.numbers(_LOOKED)
     if written.size and np.isfinite(written).mean() >= _WRITTEN:
         yield Part(steps, "number")
 
 
-def _of_objects(bunch: Bunch, steps: Steps, budget: int, name: str) -> Iterator[Part]:
-    """Parts of Python objects, by what they hold."""
+def _of_objects(bunch: Bunch, steps: Steps, name: str) -> Iterator[Part]:
+    """Yield the parts of Python objects, by their kinds."""
     kinds = bunch.present()
     # The first is what all others leave.
-    yield from (Part(steps, "kind", kind) for kind in kinds[1:])
+    if kinds[0] == MISSING:
+        yield Part(steps, "there")
+    yield from (Part(steps, "kind", kind) for kind in kinds[1 + (kinds[0] == MISSING) :])
     if NUMBER in kinds:
         yield from _of_numbers(bunch, steps)
     for kind in (TEXT, BYTES):
         if kind in kinds:
-            yield from _of_texts(bunch.texts(kind)[1], steps, budget)
+            yield from _of_texts(bunch.texts(kind)[1], steps)
+            yield from _of_values(bunch.of_kind(kind)[1], steps)
     if {SEQUENCE, MAPPING, SET} & set(kinds):
         yield Part(steps, "length")
     if OTHER in kinds:
         yield _of_others(bunch.of_kind(OTHER)[1], steps, name)
-    if SET in kinds:
-        members = Counter(one for items in bunch.of_kind(SET)[1] for one in items)
-        yield from (Part(steps, "holds", one) for one, _ in members.most_common(_MEMBERS))
-    if len(steps) < _DEEPEST:
-        inner = _inner(bunch, kinds, budget)
-        for step, items in inner:
-            yield from _explored(items, (*steps, step), budget // len(inner), name)
+    for kind, measure in ((SET, "holds"), (SEQUENCE, "times")):
+        if kind in kinds:
+            yield from _of_members(bunch, kind, measure, steps)
 
 
-def _inner(bunch: Bunch, kinds: list[int], budget: int) -> list[tuple[tuple[str, Any], list[Any]]]:
-    """Places of sequences and keys of mappings, as far as the budget goes, and what is there."""
-    found: list[tuple[tuple[str, Any], list[Any]]] = []
+def _of_values(items: list[Any], steps: Steps) -> Iterator[Part]:
+    """Yield the values that come often, where whole values repeat."""
+    table = Counter(items)
+    if 1 < len(table) <= max(_FEW, len(items) / _OFTEN):
+        yield from (Part(steps, "is", one) for one, _ in table.most_common(_MEMBERS))
+
+
+def _of_members(bunch: Bunch, kind: int, measure: str, steps: Steps) -> Iterator[Part]:
+    """Yield members that come in several outputs, and intervals of floats that hold one often."""
+    rows = bunch.rows()[1] if kind == SEQUENCE else bunch.of_kind(kind)[1]
+    table: Counter[Any] = Counter()
+    for items in rows:
+        table.update({one for one in items if hashable(one)})
+    often = [one for one, times in table.most_common(_MEMBERS) if times > 1]
+    if kind == SET or len({len(one) for one in rows}) > 1 or len(table) < sum(map(len, rows)) / 4:
+        yield from (Part(steps, measure, one) for one in often)
+    floats = [one for items in rows for one in items if isinstance(one, float)]
+    if len(floats) > 4 * len(rows) or (kind == SET and floats):
+        yield from _intervals(np.array(floats), len(rows), steps)
+
+
+def _intervals(values: Floats, rows: int, steps: Steps) -> Iterator[Part]:
+    """Yield the fullest intervals of members, on grids that halve from the spread on."""
+    values = values[np.isfinite(values)]
+    if not values.size:
+        return
+    width = float(values.max() - values.min())
+    for halving in range(4, 28, 3):
+        unit = width / 2.0**halving
+        if unit <= 0.0:
+            return
+        for shift in (0.0, 0.5):
+            cells, times = np.unique(np.floor(values / unit + shift), return_counts=True)
+            for place in np.argsort(-times, kind="stable")[:8]:
+                if times[place] >= max(8, rows // 64):
+                    low = (float(cells[place]) - shift) * unit
+                    yield Part(steps, "near", (low, low + unit))
+
+
+def _inside_objects(bunch: Bunch) -> Iterator[tuple[tuple[str, Any], list[Any]]]:
+    """Yield places of sequences, keys of mappings and views, and what is there."""
+    kinds = bunch.present()
     if SEQUENCE in kinds:
-        lengths = list(map(len, bunch.rows()[1]))
-        start = min(max(lengths), _PLACES[0], budget)
-        end = min(max(lengths), _PLACES[1], budget - start) if len(set(lengths)) > 1 else 0
-        places = [*range(start), *range(-1, -1 - end, -1)]
-        found += [(("place", i), bunch.place(i)) for i in places]
+        rows = bunch.rows()[1]
+        lengths = set(map(len, rows))
+        yield from ((("place", i), bunch.place(i)) for i in range(max(lengths)))
+        if len(lengths) > 1:
+            yield from ((("place", -1 - i), bunch.place(-1 - i)) for i in range(max(lengths)))
+        if all(_is_pairs(row) for row in rows[:_LOOKED]):
+            yield ("view", "pairs"), bunch.view("pairs")
     if MAPPING in kinds:
-        keys = Counter(key for one in bunch.of_kind(MAPPING)[1] for key in mapped(one))
-        most = keys.most_common(min(_MEMBERS, max(0, budget - len(found))))
-        found += [(("key", key), bunch.key(key)) for key, _ in most]
-    return found
+        maps = [mapped(one) for one in bunch.of_kind(MAPPING)[1]]
+        keys = Counter(key for one in maps for key in one)
+        yield from ((("key", key), bunch.key(key)) for key, _ in keys.most_common())
+        spaced = maps[:: max(1, len(maps) // (4 * _LOOKED))]
+        if _order_changes([list(one) for one in spaced]):
+            yield ("view", "keys"), bunch.view("keys")
+    if TEXT in kinds:
+        for step, _ in _views_of_texts(bunch.of_kind(TEXT)[1]):
+            yield step, bunch.view(step[1])
+
+
+def _is_pairs(row: Any) -> bool:
+    """Return True for a sequence of pairs whose first entries name the second ones."""
+    return len(row) > 0 and all(
+        isinstance(one, (tuple, list)) and len(one) == 2 and isinstance(one[0], (str, int))
+        for one in row
+    )
+
+
+def _order_changes(rows: list[list[Any]]) -> bool:
+    """Return True if keys that two mappings share come in different orders."""
+    for one, other in zip(rows, rows[1:] + rows[:1], strict=True):
+        held, own = set(other), set(one)
+        if [key for key in one if key in held] != [key for key in other if key in own]:
+            return True
+    return False
+
+
+def _views_of_texts(
+    items: list[Any], array: npt.NDArray[Any] | None = None
+) -> Iterator[tuple[tuple[str, Any], Any]]:
+    """Yield the views that apply to texts: JSON, fields, words, numbers written in them."""
+    looked = [one for one in items[:_LOOKED] if isinstance(one, str)]
+    if not looked:
+        return
+    need = _WRITTEN * len(looked)
+    found: list[str] = []
+    if sum(map(_is_json, looked)) >= need:
+        found.append("json")
+    else:
+        found += [f"fields {one}" for one in DELIMITERS if sum(one in t for t in looked) >= need]
+        if sum(len(one.split()) > 1 for one in looked) >= need:
+            found.append("words")
+        numbered = sum(any(c.isdigit() for c in one) and not one.isdigit() for one in looked)
+        if numbered >= need and not all(map(_is_number, looked)):
+            found.append("numbers")
+    for view in found:
+        inner = None if array is None else Bunch(items).view(view)
+        yield ("view", view), inner
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_json(text: str) -> bool:
+    if not text.lstrip().startswith(("{", "[")):
+        return False
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _of_numbers(bunch: Bunch, steps: Steps) -> Iterator[Part]:
-    if np.iscomplexobj(bunch.numbers()[1]):
+    values = bunch.numbers()[1]
+    if np.iscomplexobj(values):
         yield from (Part(steps, "real"), Part(steps, "imaginary"))
-    else:
-        yield Part(steps, "value")
+        return
+    yield Part(steps, "value")
     bits = bunch.longest()
     if bits > _EXACT:
         yield from (Part(steps, "word", i) for i in range(min(_WORDS, bits // WORD + 1)))
+    yield from (Part(steps, "bit", i) for i in range(bits if bits > 8 else 0))
+    yield from _moduli(np.asarray(values, np.float64), steps)
 
 
 def _of_others(found: list[Any], steps: Steps, name: str) -> Part:
-    """A table of objects that have no parts; an error where they do not repeat."""
+    """Return a table of objects that have no parts; raise where they do not repeat."""
     requirement = "numbers, strings, containers of these, or objects that repeat"
     where = f" ({Part(steps, 'value')})" if steps else ""
     for one in found:
@@ -211,32 +525,3 @@ def _of_others(found: list[Any], steps: Steps, name: str) -> Part:
     if len(table) > max(_FEW, len(found) / _OFTEN):
         raise mistyped(name + where, requirement, type(found[0]))
     return Part(steps, "which", tuple(one for one, _ in table.most_common(_KEPT)))
-
-
-def _different(columns: Floats) -> list[int]:
-    """Columns that are not constant and no copy of an earlier one."""
-    found: list[int] = []
-    seen: set[bytes] = set()
-    for i, column in enumerate(columns.T):
-        ranks = np.ascontiguousarray(column)
-        if (ranks == ranks[0]).all() or np.isnan(ranks).all():
-            continue
-        key = ranks.tobytes()
-        if key not in seen:
-            seen.add(key)
-            found.append(i)
-    return found
-
-
-def _telling(column: Floats, column_prime: Floats) -> float:
-    """How differently a column is distributed on both sides: a chi-square of its bins."""
-    pooled = np.sort(np.concatenate([column, column_prime]))
-    edges = np.unique(pooled[np.linspace(0, pooled.size - 1, _BINS).astype(np.intp)])
-    counts = [
-        np.bincount(np.searchsorted(edges, side), minlength=edges.size + 1).astype(np.float64)
-        for side in (column, column_prime)
-    ]
-    share = column.size / max(1, column_prime.size)
-    apart = (counts[0] - share * counts[1]) ** 2 / np.maximum(counts[0] + counts[1], 1.0)
-    # The fewer the bins, the less of it is chance.
-    return float(apart.sum()) - edges.size

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import datetime
 import functools
+import json
+import re
 from collections.abc import Hashable, Mapping, Sequence, Set
 from dataclasses import fields, is_dataclass
 from numbers import Integral, Number
@@ -54,6 +56,7 @@ class Bunch:
         self.kinds = np.fromiter(map(known.__getitem__, map(type, items)), np.int8, len(items))
         self._texts: dict[int, tuple[Places, Texts]] = {}
         self._rows: tuple[Places, list[Sequence[Any]]] | None = None
+        self._flags: tuple[Places, npt.NDArray[np.uint8]] | None = None
 
     def present(self) -> list[int]:
         """The kinds that occur, what is absent among them."""
@@ -81,6 +84,25 @@ class Bunch:
         whole = [i for i, one in enumerate(found) if isinstance(one, Integral)]
         shift, mask = WORD * number, 2**WORD - 1
         return where[whole], np.array([float((int(found[i]) >> shift) & mask) for i in whole])
+
+    def bits(self, number: int) -> tuple[Places, Floats]:
+        """Return where whole numbers are, and one bit of each, in two's complement."""
+        if self._flags is None:
+            where, found = self.of_kind(NUMBER)
+            whole = [i for i, one in enumerate(found) if isinstance(one, Integral)]
+            width = self.longest() // 8 + 1
+            rows = b"".join(int(found[i]).to_bytes(width, "little", signed=True) for i in whole)
+            table = np.frombuffer(rows, np.uint8).reshape(len(whole), width)
+            self._flags = where[whole], np.unpackbits(table, axis=1, bitorder="little")
+        where, table = self._flags
+        # Beyond the longest number stands its sign.
+        return where, table[:, min(number, table.shape[1] - 1)].astype(np.float64)
+
+    def view(self, kind: str) -> list[Any]:
+        """Return another form of the items: parsed texts, keys of mappings, pairs as mappings."""
+        wanted = {"keys": MAPPING, "pairs": SEQUENCE}.get(kind, TEXT)
+        where, found = self.rows() if wanted == SEQUENCE else self.of_kind(wanted)
+        return self._spread(where, [_viewed(one, kind) for one in found])
 
     def longest(self) -> int:
         """Bits of the longest whole number."""
@@ -133,6 +155,23 @@ class Bunch:
 
 
 _PLAIN: Final = (list, tuple)
+_NUMBER: Final = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
+
+
+def _viewed(item: Any, kind: str) -> Any:
+    """Return one item in another form; `ABSENT` where it has none."""
+    if kind == "words":
+        return item.split()
+    if kind == "numbers":
+        return [float(one) for one in _NUMBER.findall(item)]
+    if kind == "keys":
+        return list(mapped(item))
+    if kind.startswith("fields "):
+        return item.split(kind[-1])
+    try:
+        return dict(item) if kind == "pairs" else json.loads(item)
+    except (TypeError, ValueError, RecursionError):
+        return ABSENT
 
 
 def listed(item: Any) -> Sequence[Any]:

@@ -149,6 +149,8 @@ def _regular_texts(node: Node) -> Texts | None:
 def _taken(node: Node, bunch: Bunch | None, step: tuple[str, Any]) -> Node | None:
     """What a step leads to; None where no output has it."""
     kind, which = step
+    if kind == "view":
+        return (bunch or Bunch(np.asarray(node).tolist())).view(which)
     if bunch is not None:
         if kind == "entry" or (kind == "field" and not isinstance(which, str)):
             return None

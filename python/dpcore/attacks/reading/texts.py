@@ -13,8 +13,10 @@ Floats = npt.NDArray[np.float64]
 
 _WIDE: Final = 256
 """Longer strings are cut to both their ends, where they came one by one."""
-_END: Final = 32
+_END: Final = 1024
 """Characters kept at either end of those: more than any part reads."""
+DELIMITERS: Final = ",;\t|"
+"""Letters between which texts have fields."""
 
 NO_LETTER: Final = -1.0
 """The letter at a place beyond the string."""
@@ -51,6 +53,16 @@ class Texts:
         heads = np.array([one[:_END] for one in items], dtype=f"{code}{_END}")
         tails = np.array([one[: -_END - 1 : -1] for one in items], dtype=f"{code}{_END}")
         return cls(lengths, _codes(heads), _codes(tails), items)
+
+    @property
+    def most(self) -> int:
+        """The number of places from either end that are read."""
+        return _END if self.tails is not None else self.heads.shape[1]
+
+    @property
+    def is_bytes(self) -> bool:
+        """True for strings of bytes."""
+        return self.heads.dtype == np.uint8
 
     def letter(self, place: int) -> Floats:
         """The code of the letter at a place, from the end where it is below 0; -1 for none."""

@@ -13,12 +13,13 @@ from .columns import Floats
 Rows = npt.NDArray[Any]
 Whole = npt.NDArray[np.int64]
 
-MOST_COLUMNS: Final = 64
+MOST_COLUMNS: Final = 512
 _CENTRED_ROWS: Final = 2**11
 """Rows a side from which centres and scales are taken."""
+_FEW_COLUMNS: Final = 64
 _EVIDENCE: Final = 5.0
-"""Standard errors by which a moment must differ: of 4,000 moments that do not, one in 400 pilots
-has one that does."""
+"""Standard errors by which a moment must differ among few columns: of 4,000 moments that do not,
+one in 400 pilots has one that does. Among 512 columns it is 6."""
 _SHARE: Final = 0.381966011250105
 """Where a sign changes in its gap: at no simple fraction, where an unseen atom may sit."""
 _WIDEST = 32.0
@@ -131,6 +132,7 @@ class Moments(NamedTuple):
         """Pairs that differ beyond chance, the most telling ones first."""
         size = np.abs(np.triu(self.evidence, 1))
         order = np.argsort(-size, axis=None, kind="stable")
-        order = order[: np.count_nonzero(size > _EVIDENCE)]
+        least = _EVIDENCE + (len(size) > _FEW_COLUMNS)
+        order = order[: np.count_nonzero(size > least)]
         first, second = np.unravel_index(order, size.shape)
         return first.astype(np.int64), second.astype(np.int64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -84,6 +84,8 @@ class SignProducts(_Products, word="SignProducts"):
         first: places in `entries` of each pair's first, shape `(pairs,)`.
         second: places in `entries` of each pair's second, shape `(pairs,)`.
         weights: weight of each pair, shape `(pairs,)`.
+        third: places in `entries` of a third factor of each product, shape `(pairs,)`; empty where
+            products are of two.
 
     Raises:
         ValueError: if shapes do not fit, a number is not finite or a place out of range.
@@ -105,6 +107,7 @@ class SignProducts(_Products, word="SignProducts"):
     first: Whole
     second: Whole
     weights: Floats
+    third: Whole = field(default_factory=lambda: np.zeros(0, np.int64))
 
     merged = True
     cost = 30
@@ -112,12 +115,18 @@ class SignProducts(_Products, word="SignProducts"):
     def __post_init__(self) -> None:
         """Freeze the arrays and check that they fit."""
         object.__setattr__(self, "weights", grained(np.asarray(self.weights, dtype=np.float64)))
+        third = frozen_array(np.asarray(self.third, dtype=np.int64))
+        object.__setattr__(self, "third", third)
         self._freeze(("centres",))
+        if third.size and third.shape != self.first.shape:
+            raise invalid("third", f"empty or of shape {self.first.shape}", third)
 
     def __call__(self, outputs: npt.NDArray[Any]) -> Floats:
         """The scores, shape `(size,)`; never NaN."""
         rows = self._columns(outputs)
         scores = np.empty(len(rows))
+        if self.third.size:
+            return self._of_triples(rows)
         matrix = np.zeros((self.entries.size, self.entries.size))
         np.add.at(matrix, (self.first, self.second), self.weights)
         for part in chunks(rows):
@@ -125,8 +134,19 @@ class SignProducts(_Products, word="SignProducts"):
             scores[part] = np.einsum("ij,ij->i", signs @ matrix, signs)
         return scores
 
+    def _of_triples(self, rows: npt.NDArray[Any]) -> Floats:
+        scores = np.zeros(len(rows))
+        for part in chunks(rows):
+            signs = signs_of(rows[part][:, self.entries], self.centres)
+            for i, j, k, w in zip(self.first, self.second, self.third, self.weights, strict=True):
+                scores[part] += w * signs[:, i] * signs[:, j] * signs[:, k]
+        return scores
+
     def __str__(self) -> str:
         """One line for a report."""
+        if self.third.size == 1:
+            i, j, k = (self.entries[one[0]] for one in (self.first, self.second, self.third))
+            return f"product of the signs of entries {i}, {j} and {k}"
         return _named(self, "signs")
 
 
