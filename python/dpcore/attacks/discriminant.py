@@ -1,4 +1,4 @@
-"""A linear discriminant: the direction in which the two sides lie furthest apart for their noise."""
+"""A linear discriminant: the direction in which the sides differ most for their noise."""
 
 from __future__ import annotations
 
@@ -188,13 +188,16 @@ def _weights(sides: list[Floats], shrinkage: float, differences: bool) -> Floats
     for side, mean in zip(moved, means, strict=True):
         centred = side - mean
         total += centred.T @ centred / len(side)
-    total[np.diag_indices_from(total)] += shrinkage * max(float(np.trace(total)) / len(total), 1e-300)
+    total[np.diag_indices_from(total)] += shrinkage * max(
+        float(np.trace(total)) / len(total), 1e-300
+    )
     weights: Floats = np.linalg.solve(total, means[0] - means[1])
     if differences:
         # A sum over differences as one over columns.
         weights = weights - np.append(weights[1:], 0.0)
     size = float(np.abs(weights).max())
-    return weights / (size if size > 0.0 else 1.0) / scale
+    found: Floats = weights / (size if size > 0.0 else 1.0) / scale
+    return found
 
 
 def _separation(sides: list[Floats], weights: Floats) -> float:
@@ -202,4 +205,4 @@ def _separation(sides: list[Floats], weights: Floats) -> float:
     values = [side @ weights for side in sides]
     spread = sum(float(one.var()) for one in values)
     apart = abs(float(values[0].mean()) - float(values[1].mean()))
-    return apart / (spread**0.5 + 1e-12 * apart + 1e-300)
+    return float(apart / (spread**0.5 + 1e-12 * apart + 1e-300))

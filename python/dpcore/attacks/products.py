@@ -137,7 +137,7 @@ def _of_signs(columns: list[Rows], frame: Frame) -> list[SignProducts]:
 
 
 def _of_triples(columns: list[Rows], frame: Frame) -> list[SignProducts]:
-    """Return the product of the three signs whose mean differs most, where it does beyond chance."""
+    """Return the product of three signs whose mean differs most, where that is beyond chance."""
     most = frame.entries.size
     if not 3 <= most <= _MOST_IN_TRIPLES:
         return []
@@ -156,9 +156,7 @@ def _of_triples(columns: list[Rows], frame: Frame) -> list[SignProducts]:
         return []
     used = np.array(np.unravel_index(place, evidence.shape))
     first, second, third = np.arange(3)[:, np.newaxis]
-    return [
-        SignProducts(frame.entries[used], frame.cuts[used], first, second, np.ones(1), third)
-    ]
+    return [SignProducts(frame.entries[used], frame.cuts[used], first, second, np.ones(1), third)]
 
 
 def _log_odds(mean: Floats, side: Floats) -> Floats:

@@ -12,7 +12,19 @@ import numpy.typing as npt
 
 from ...errors import mistyped
 from .measures import hashable, of_array, of_objects
-from .objects import BYTES, MAPPING, MISSING, NUMBER, OTHER, SEQUENCE, SET, TEXT, WORD, Bunch, mapped
+from .objects import (
+    BYTES,
+    MAPPING,
+    MISSING,
+    NUMBER,
+    OTHER,
+    SEQUENCE,
+    SET,
+    TEXT,
+    WORD,
+    Bunch,
+    mapped,
+)
 from .part import MEASURES, MODULI, Part
 from .parts import Node, Parts, plain, taken
 from .texts import DELIMITERS, Floats, Texts
@@ -44,8 +56,8 @@ _MOST_PRESENT: Final = 2**14
 _DERIVED: Final = 2**20
 """Numbers of each side whose bits and remainders are compared."""
 _CLEAR: Final = 6.0
-"""Normal deviates by which a derived column must differ: of 65,536 that do not, one in 15,000 pilots
-has one that does."""
+"""Normal deviates by which a derived column must differ: of 65,536 that do not, one in 15,000
+pilots has one that does."""
 _LOOKED: Final = 64
 """Outputs from which it is seen which views of texts and mappings apply."""
 _WIDE_SPREAD: Final = 4.0
@@ -65,7 +77,7 @@ class _Screen:
         self.split, self.most, self.measures = split, most, measures
         self.total = self.seen = 0
         self.kept: list[tuple[float, int, Part]] = []
-        self.copies: set[bytes] = set()
+        self.copies: set[int] = set()
 
     @property
     def is_full(self) -> bool:
@@ -78,10 +90,10 @@ class _Screen:
         first = column[0]
         if (column == first).all() or np.isnan(column).all():
             return
-        key = column.tobytes()
-        if hash(key) in self.copies:
+        key = hash(column.tobytes())
+        if key in self.copies:
             return
-        self.copies.add(hash(key))
+        self.copies.add(key)
         self.total += 1
         merit = difference(column[: self.split], column[self.split :])
         self.kept.append((merit, self.total, part))
@@ -132,9 +144,7 @@ def presence_parts(outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]) -
     return Parts(screen.best())
 
 
-def has_one_sided_presence(
-    outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]
-) -> bool:
+def has_one_sided_presence(outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]) -> bool:
     """Return True if a kind, a length or a key occurs on one side of the pilot alone."""
     if all(side.dtype.kind in "buifcmM" for side in (outputs, outputs_prime)):
         return False
@@ -213,7 +223,7 @@ def difference(column: Floats, column_prime: Floats) -> float:
     statistic = float(((k - share * k_prime) ** 2 / np.maximum(total, 1.0)).sum() / share)
     freedom = max(1, int(np.count_nonzero(total)) - 1)
     spread = 2.0 / (9.0 * freedom)
-    return ((statistic / freedom) ** (1.0 / 3.0) - (1.0 - spread)) / spread**0.5
+    return float(((statistic / freedom) ** (1.0 / 3.0) - (1.0 - spread)) / spread**0.5)
 
 
 def _pooled(outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]) -> npt.NDArray[Any]:
