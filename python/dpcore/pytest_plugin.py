@@ -65,8 +65,8 @@ class Settings:
 
     From weak to strong: these defaults; `dp_trials`, `dp_confidence`, `dp_seed` and `dp_min_share`
     in pytest's configuration file; `--dp-trials`, `--dp-confidence`, `--dp-seed` and
-    `--dp-min-share` on the command line; the marker `@pytest.mark.dp(trials=..., confidence=...,
-    seed=..., min_share=...)`; the arguments of the call (but for `min_share`).
+    `--dp-min-share` on the command line; the marker `pytest.mark.dp` with `trials`, `confidence`,
+    `seed` or `min_share`; the arguments of the call (but for `min_share`).
 
     Attributes:
         trials: counted draws on each side; 10**5 take a numpy mechanism in eight dimensions
