@@ -162,14 +162,14 @@ def _advice(cls: type) -> str | None:
 
 
 def refuse_nested(name: str, rows: Sequence[Any]) -> None:
-    """Refuse rows that hold themselves, or hold containers within containers without end.
+    """Refuse rows that contain themselves, or containers within containers beyond any need.
 
     Args:
         name: what messages call the outputs.
         rows: outputs.
 
     Raises:
-        ValueError: if containers are more than 64 deep.
+        TypeError: if containers are more than 64 deep.
     """
     level: Iterable[Any] = rows
     for _ in range(_DEEPEST):
@@ -182,7 +182,8 @@ def refuse_nested(name: str, rows: Sequence[Any]) -> None:
             for one in held.values()
             for inner in (one.values() if isinstance(one, dict) else one)
         ]
-    raise invalid(name, f"nested at most {_DEEPEST} deep, and never in themselves", rows[0])
+    requirement = f"objects that do not contain themselves, nested at most {_DEEPEST} deep"
+    raise mistyped(name, requirement, rows[0])
 
 
 def rows_to_objects(outputs: npt.NDArray[Any]) -> npt.NDArray[Any]:

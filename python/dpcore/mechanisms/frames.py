@@ -1,6 +1,6 @@
 """Frames that a mechanism returns, and what a call of it says once, however many rows it has.
 
-Column names, field names, categories, the start of a row numbering and the shape of a row are one
+Column names, field names, categories, the start of a row numbering and the shape of the rows are one
 observation a call. Rows of one call share them: no count of rows may use them.
 """
 
@@ -111,7 +111,7 @@ def call_facts(answer: Any) -> dict[str, Any]:
 
     Example:
         >>> call_facts(np.zeros((2, 3)))
-        {'type of the answer': 'ndarray', 'shape of a row': (3,)}
+        {'type of the answer': 'ndarray', 'shape of the rows': (3,)}
     """
     facts: dict[str, Any] = {"type of the answer": type(answer).__name__}
     if is_frame(answer) or is_series(answer):
@@ -125,7 +125,7 @@ def call_facts(answer: Any) -> dict[str, Any]:
     if names:
         facts["field names"] = tuple(names)
     if isinstance(answer, np.ndarray):
-        facts["shape of a row"] = answer.shape[1:]
+        facts["shape of the rows"] = answer.shape[1:]
     return facts
 
 

@@ -106,7 +106,9 @@ class CallableDraws:
             single = outputs.dtype == object or one_by_one(self.mechanism)
             if single and self.shape == ():
                 return rows_to_objects(outputs)
-            if len(outputs) == 1 or (single and any(_has_shape(row, self.shape) for row in outputs)):
+            if len(outputs) == 1 or (
+                single and any(_has_shape(row, self.shape) for row in outputs)
+            ):
                 return objects(list(outputs))
         wanted = f"of shape {(len(outputs), *self.shape)} in every call"
         raise invalid(f"outputs of {name_of(self.mechanism)}", wanted, outputs.shape)
@@ -117,4 +119,3 @@ def _has_shape(row: Any, shape: tuple[int, ...]) -> bool:
         return np.shape(row) == shape
     except ValueError:
         return False
-
