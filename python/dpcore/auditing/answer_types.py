@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from ..mechanisms.answers import outputs_of
-from ..mechanisms.callables import call, generator, name_of
+from ..errors import about, show
+from ..mechanisms.answers import outputs_of, refuse_nested
+from ..mechanisms.callables import call, generator, makes_tensors, name_of, one_by_one
+from ..mechanisms.frames import call_facts, is_frame
 from ..records import Pair
 from ..sampling.course import Course
 from ..streams import PROBE
@@ -19,24 +22,94 @@ _PROBED_LISTS: Final = 64
 
 Outputs = npt.NDArray[Any]
 
+_FACT_CALLS: Final = 20
+"""Short calls on each side that must say what the first ones said before it is called the input's:
+where it is a matter of chance, all of them do in at most one audit of 2^40."""
+
+_SHOWN: Final = 80
+"""Characters of what a side says that a message shows."""
+
 _ORDER = "biufc"
 """Kinds of numbers, each able to hold those before it."""
 
 
-def shape_of(mechanism: Any, pair: Pair, seed: int, course: Course) -> tuple[int, ...]:
-    """The shape of one output; () for Python objects, such as lists of changing length."""
-    # Streams that nothing else uses: these calls only tell the shape.
-    rng, begun = generator(seed, PROBE, 0, 0), course.clock()
-    answer = mechanism(pair.x, _PROBED, rng)
-    course.called(_PROBED, course.clock() - begun)
-    shape = outputs_of(f"outputs of {name_of(mechanism)}", answer, _PROBED).shape[1:]
-    if shape and isinstance(answer, (list, tuple)):
+def form_of(
+    mechanism: Any, pair: Pair, seed: int, course: Course
+) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """The shape of one output, and the names of its fields.
+
+    The shape is () for Python objects, such as lists of changing length.
+
+    Raises:
+        ValueError: if what a call says once tells the two inputs from each other, see
+            `call_facts`; if outputs hold themselves.
+    """
+    name = f"outputs of {name_of(mechanism)}"
+
+    def ask(side: int, number: int = 0) -> Any:
+        # Streams that nothing else uses: these calls only tell the form.
+        begun = course.clock()
+        x = pair.x_prime if side else pair.x
+        answer = mechanism(x, _PROBED, generator(seed, PROBE, side, number))
+        course.called(_PROBED, course.clock() - begun)
+        return answer
+
+    answer = ask(0)
+    outputs = outputs_of(name, answer, _PROBED)
+    shape, fields = outputs.shape[1:], outputs.dtype.names or ()
+    if outputs.dtype == object:
+        refuse_nested(name, outputs.tolist())
+    if not one_by_one(mechanism) and not makes_tensors(mechanism):
+        _refuse_facts(name, call_facts(answer), ask)
+    of_rows = isinstance(answer, (list, tuple)) or outputs.dtype == object or one_by_one(mechanism)
+    if is_frame(answer) or (shape and of_rows and not makes_tensors(mechanism)):
         # Two lists may be equally long by chance.
         for side, x in enumerate((pair.x, pair.x_prime)):
             more = call(mechanism, x, _PROBED_LISTS, generator(seed, PROBE, side, 1))
             course.drew(_PROBED_LISTS)
             shape = shape if more.shape[1:] == shape else ()
-    return shape
+            fields = max(fields, more.dtype.names or (), key=len)
+    return () if fields else shape, fields
+
+
+def _refuse_facts(name: str, facts: dict[str, Any], ask: Callable[[int, int], Any]) -> None:
+    """Refuse a mechanism whose calls say once, however many rows they have, which input it was."""
+    facts_prime = call_facts(ask(1, 0))
+    differing = [what for what in facts if what in facts_prime and facts[what] != facts_prime[what]]
+    for number in range(_FACT_CALLS):
+        if not differing:
+            return
+        again = [call_facts(ask(side, number + 2)) for side in (0, 1)]
+        differing = [
+            what
+            for what in differing
+            if again[0].get(what) == facts[what] and again[1].get(what) == facts_prime[what]
+        ]
+    for what in differing:
+        one, other = (_differences(*pair) for pair in _both_ways(facts[what], facts_prime[what]))
+        tell = "tell" if what.startswith(("columns", "field names", "categories")) else "tells"
+        error = ValueError(
+            f"{name} must have the same {what} in every call, for the {what} {tell} the input: "
+            f"{one} on x, {other} on x'; a call says it once, so no count of rows may use it (to "
+            "have it counted, return one output a call and pass dpcore.repeat(function), or rows "
+            "as lists)"
+        )
+        raise about(error, name)
+
+
+def _both_ways(first: Any, second: Any) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+    return (first, second), (second, first)
+
+
+def _differences(mine: Any, others: Any) -> str:
+    """What one side says and the other does not, cut where it is long."""
+    if not isinstance(mine, tuple):
+        return str(mine)
+    if all(isinstance(one, int) for one in mine):
+        return show(mine)
+    only = [one for one in mine if one not in others] or list(mine)
+    text = ", ".join(f'"{one}"' if isinstance(one, str) else show(one) for one in only)
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
 
 
 def types_apart(outputs: Outputs, outputs_prime: Outputs) -> tuple[str, ...]:

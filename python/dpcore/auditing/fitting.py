@@ -17,6 +17,7 @@ from ..attacks.scores.regions import NegativeZeros
 from ..events import Never
 from ..events.above import Score, scores_of
 from ..events.counting import Event
+from ..mechanisms.answers import join_outputs
 from ..records import Counts, Pair
 from ..sampling.sources import Place, Source
 from ..streams import PILOT, PROBE
@@ -69,7 +70,8 @@ class PilotDraws:
     def outputs(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """Outputs on both sides, as many of the pilot as are kept at once."""
         size = min(self.size, _most_training(self.source.elements))
-        return self.source.outputs(PILOT, 0, 0, size), self.source.outputs(PILOT, 1, 0, size)
+        source = self.source
+        return source.in_one_form(*(source.outputs(PILOT, side, 0, size) for side in (0, 1)))
 
     def counts(self, event: Event, size: int) -> Counts:
         """How often an event happened among the first `size` on each side."""
@@ -80,7 +82,9 @@ class PilotDraws:
         """The best threshold on the best of the scores that an attack makes."""
         source, pair, goal = self.source, self.pair, self.goal
         training, selection = sizes_of(self.size, source.elements)
-        outputs, outputs_prime = (source.outputs(PILOT, side, 0, training) for side in (0, 1))
+        outputs, outputs_prime = source.in_one_form(
+            *(source.outputs(PILOT, side, 0, training) for side in (0, 1))
+        )
         # Differences of outputs near the ends of the range of doubles are infinite, and stay so.
         with np.errstate(over="ignore", invalid="ignore"):
             name = f"outputs of {source.name}"
@@ -91,8 +95,9 @@ class PilotDraws:
             # What one side alone shows is rare: more draws say whether it is luck.
             selection += self.size
         rest, rest_prime = screen(source, selection)
-        seldom = attack.seldom((outputs, rest), (outputs_prime, rest_prime), goal)
-        del outputs, outputs_prime
+        wholes = _in_one((outputs, rest)), _in_one((outputs_prime, rest_prime))
+        seldom = attack.seldom(*wholes, goal)
+        del outputs, outputs_prime, wholes
         notes = types if types and _stay_apart(source, types) else ()
         watched = max(choices(found, rest, rest_prime, goal), key=merit_of) if found else None
         if watched is not None and watched.merit <= 0.0:
@@ -115,6 +120,11 @@ class PilotDraws:
             notes,
             remarks_on([chosen]),
         )
+
+
+def _in_one(parts: tuple[npt.NDArray[Any], ...]) -> tuple[npt.NDArray[Any], ...]:
+    """Parts of a pilot as they are, or joined where one of them has rows of another shape."""
+    return parts if len({part.shape[1:] for part in parts}) == 1 else (join_outputs(parts),)
 
 
 def _floating(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -16,7 +17,7 @@ from ..errors import about, flag, invalid, message, mistyped, vector
 from ..mechanisms import Native
 from ..mechanisms.clean import clean_pair
 from ..pairs import Search, Searched, explore, zeros_ones
-from ..pairs.comparing import same
+from ..pairs.comparing import fingerprint, same
 from ..pairs.domains import neighbour_of
 from ..pairs.neighbouring import named, refuse_farther
 from ..published import is_native
@@ -74,10 +75,13 @@ class Asked:
         """The pair, if its inputs differ and are neighbours.
 
         Raises:
-            TypeError: if the relation is one of inputs of another kind.
+            TypeError: if the relation is one of inputs of another kind; if an input is, or holds,
+                an iterator.
             ValueError: if the inputs are equal, which `null` allows; farther apart than
                 `neighbour` says; or at a distance of their own, beside `neighbour`.
         """
+        refuse_iterators("x", pair.x)
+        refuse_iterators("x_prime", pair.x_prime)
         if not self.null and same(pair.x, pair.x_prime):
             # Nothing tells equal inputs apart: every mechanism would pass.
             text = message("pair", "different in at least one entry", pair)
@@ -109,6 +113,55 @@ def asked(mechanism: Any, pair: Any, neighbour: Any = None, null: bool = False) 
             dim_of(one)
         wanted.checked(one)
     return wanted
+
+
+def refuse_iterators(name: str, x: Any) -> None:
+    """Refuse an input that the first call would use up, or that holds such a thing.
+
+    Raises:
+        TypeError: if it is an iterator (a generator, an open file), or a list, a tuple or a
+            mapping with one among its items.
+    """
+    inner = x.values() if isinstance(x, dict) else x if isinstance(x, (list, tuple)) else ()
+    if isinstance(x, Iterator) or any(issubclass(kind, Iterator) for kind in set(map(type, inner))):
+        raise mistyped(
+            name,
+            "an input that every call can read, not an iterator, which the first call uses up "
+            "(list(...) of a generator, the text of an open file)",
+            x,
+        )
+
+
+@contextmanager
+def watch_inputs(name: str, pair: Pair) -> Iterator[None]:
+    """Compare the inputs before and after some calls of a mechanism.
+
+    Raises:
+        ValueError: if a call has changed an input, whatever else went wrong because of it.
+    """
+    before = fingerprint(pair.x), fingerprint(pair.x_prime)
+
+    def changed() -> ValueError | None:
+        after = fingerprint(pair.x), fingerprint(pair.x_prime)
+        for number, side in enumerate(("x", "x'")):
+            if before[number] != after[number]:
+                text = (
+                    f"mechanism must leave its inputs as they are: {name} changes its input "
+                    f"{side}; copy it first (copy.deepcopy)"
+                )
+                return about(ValueError(text), "mechanism")
+        return None
+
+    try:
+        yield
+    except Exception as error:
+        found = changed()
+        if found is None:
+            raise
+        raise found from error
+    found = changed()
+    if found is not None:
+        raise found
 
 
 def dim_of(pair: Pair) -> int:
@@ -223,7 +276,9 @@ def _rounds(pairs: int, pilot: int) -> tuple[tuple[int, int], ...]:
 
 def _merit(source: Source, pair: Pair, attack: ScoreAttack, goal: Goal, size: int) -> float:
     training = max(1, min(size // 2, _MOST_TRAINING))
-    sides = source.outputs(PILOT, 0, 0, training), source.outputs(PILOT, 1, 0, training)
+    sides = source.in_one_form(
+        source.outputs(PILOT, 0, 0, training), source.outputs(PILOT, 1, 0, training)
+    )
     known = clean_pair(source.draws.mechanism, pair) or pair
     scores = candidates_of(attack, *sides, known, f"outputs of {source.name}")
     if not scores:

@@ -217,13 +217,16 @@ def _piloted(request: Request, size: int, seed: tuple[int, int]) -> Pilots:
     if request.attack.pools or request.attack.times:
         raise invalid("attack", "one that counts one event on each side", request.attack.given)
     chosen: list[tuple[Event, str]] = []
+    shape = request.shape
     request.course.step("fit", "choosing events", 2 * _EVENTS * request.pilot_size)
     for number in range(_EVENTS):
         own = replace(request, seed=seed_of(np.random.default_rng((*seed, number))))
-        draws = PilotDraws(own.drawn(), own.known, own.goal, own.pilot_size)
-        fitted = own.attack.fitted_on(draws)
+        source = own.drawn()
+        fitted = own.attack.fitted_on(PilotDraws(source, own.known, own.goal, own.pilot_size))
+        # Where one event is of objects, all are counted on objects.
+        shape = shape if source.shape == shape else ()
         chosen.append((fitted.event, fitted.direction))
-    large = replace(request, trials=_EVENTS * size)
+    large = replace(request, trials=_EVENTS * size, shape=shape)
     counts = _counted(large, [event for event, _ in chosen])
     seen = (numerator_first(c, side) for c, (_, side) in zip(counts, chosen, strict=True))
     return Pilots(request, tuple(chosen), tuple(seen))

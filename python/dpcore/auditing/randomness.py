@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from ..attacks.choosing.grains import grains_of
 from ..errors import invalid
+from ..mechanisms.answers import join_outputs
 from ..mechanisms.callables import name_of
 from ..sampling.course import Course
 from ..sampling.replay import Collisions, encoded, excluded
@@ -181,7 +182,7 @@ def _compared(first: Draw, second: Draw, block: int, trials: int) -> str:
                 return alike
             found = found if alike == "seed" else alike
             if rows == 1 and odd is not None:
-                outputs = np.concatenate([odd, outputs])
+                outputs = join_outputs([odd, outputs])
             odd = outputs if len(outputs) == 1 else None
             collisions = collisions.plus(_collisions(outputs))
             drawn, number = drawn + rows, number + 1

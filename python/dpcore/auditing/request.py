@@ -33,7 +33,7 @@ from ..errors import (
     real,
     whole,
 )
-from ..mechanisms.callables import mechanism_of, one_by_one
+from ..mechanisms.callables import mechanism_of, name_of, one_by_one
 from ..mechanisms.clean import clean_pair, declared_loss, notes_on
 from ..mechanisms.native import describe
 from ..mechanisms.repeating import is_shared
@@ -45,8 +45,8 @@ from ..results.provenance import Provenance
 from ..sampling.course import Course
 from ..sampling.sources import CallableDraws, NativeDraws, Source
 from ..streams import MOST_DRAWS, Rng, block_of, seed_of, threads_of
-from .answer_types import shape_of
-from .pairing import Asked, asked, dim_of, settle
+from .answer_types import form_of
+from .pairing import Asked, asked, dim_of, settle, watch_inputs
 from .provenance import provenance_of
 from .randomness import Heard, refuse_threads, runs_in, shared_globals, whose
 from .sequential import BLOCK
@@ -109,6 +109,7 @@ class Request(Arguments):
     wanted: Asked
     seed: int
     shape: tuple[int, ...]
+    fields: tuple[str, ...]
     provenance: Provenance
     randomness: str = "not known"
     globals: bool = False
@@ -168,7 +169,7 @@ class Request(Arguments):
             # One call an output: shorter blocks can be shared out, and stopped.
             size = min(size, _SHARED_BLOCK if is_shared(self.mechanism) else _LOOP_BLOCK)
         what = self.mechanism, pair, self.seed, size
-        mine = CallableDraws(*what, self.shape, self.globals)
+        mine = CallableDraws(*what, self.shape, self.globals, self.fields)
         workers = self.workers
         return Source(mine, workers, end, self.executor, start=self.start, course=self.course)
 
@@ -209,24 +210,28 @@ def request_of(given: Arguments, course: Course) -> Request:
     attack = _attack_of(given.attack)
     wanted = asked(mechanism, given.pair, given.neighbour, given.null)
     seed, pair = seed_of(given.rng), wanted.first
-    shape: tuple[int, ...] = ()
     if is_native(mechanism):
         route = _native_route(mechanism, pair, route, attack, trials)
     elif route != "auto":
         raise invalid("route", "'auto' for a Python callable", route)
-    elif not attack.times:
-        if getattr(mechanism, "thread_safe", True) is False:
-            refuse_threads(given.threads, given.executor, "that is not thread-safe")
-        shape = shape_of(mechanism, pair, seed, course)
+    elif not attack.times and getattr(mechanism, "thread_safe", True) is False:
+        refuse_threads(given.threads, given.executor, "that is not thread-safe")
     checked = replace(
         given, mechanism=mechanism, pair=pair, attack=attack, trials=trials, start=start,
         claim=claim, delta=delta, confidence=confidence, route=route, pilot=pilot, block=block,
     )  # fmt: skip
     request = Request(
-        **vars(checked), wanted=wanted, seed=seed, shape=shape, provenance=made, course=course
-    )
-    _check_size(request)
-    return _probed(request)
+        **vars(checked), wanted=wanted, seed=seed, shape=(), fields=(), provenance=made,
+        course=course,
+    )  # fmt: skip
+    if is_native(mechanism) or attack.times:
+        _check_size(request)
+        return _probed(request)
+    with watch_inputs(name_of(mechanism), pair):
+        shape, fields = form_of(mechanism, pair, seed, course)
+        request = replace(request, shape=shape, fields=fields)
+        _check_size(request)
+        return _probed(request)
 
 
 def _probed(request: Request) -> Request:

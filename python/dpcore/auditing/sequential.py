@@ -14,6 +14,7 @@ from ..attacks.choosing.choice import Choice, Goal, choices, not_applicable, rem
 from ..attacks.reading.candidates import candidates_of
 from ..bounds import Martingale
 from ..events import Never
+from ..mechanisms.answers import join_outputs
 from ..mechanisms.repeating import is_shared
 from ..progress import interrupted_again
 from ..records import Counts, Pair
@@ -136,8 +137,8 @@ class Sequence:
         if chosen is not None and seen < _REFIT * self._fitted_at:
             return chosen
         self._fitted_at = seen
-        outputs, outputs_prime = (
-            np.concatenate([piece[side] for piece in self._kept]) for side in (0, 1)
+        outputs, outputs_prime = self.source.in_one_form(
+            *(join_outputs([piece[side] for piece in self._kept]) for side in (0, 1))
         )
         halves = outputs[::2], outputs_prime[::2]
         name = f"outputs of {self.source.name}"

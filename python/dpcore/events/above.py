@@ -11,8 +11,8 @@ import numpy.typing as npt
 from ..errors import choice, invalid, mistyped, real
 from ..hints import hinted
 from ..records import Record
-from .counting import EventRecord, Score, Seen, count_nan, hits_of
-from .held import Held, Scores, host, kept, numpy_of, scored
+from .counting import EventRecord, Score, Seen, count_nan, group_rows, hits_of
+from .held import Held, Scores, host, is_own, kept, numpy_of, scored
 
 
 @hinted
@@ -105,7 +105,22 @@ class Above(EventRecord, word="Above"):
 
 
 def scores_of(score: Score, outputs: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """The scores of outputs, checked: one real number each, shape `(size,)`."""
+    """The scores of outputs, checked: one real number each, shape `(size,)`.
+
+    Rows that a score of this package cannot read among others that it can, are NaN.
+    """
+    try:
+        return _scored(score, outputs)
+    except (TypeError, ValueError, RecursionError):
+        if not is_own(score) or outputs.dtype != object:
+            raise
+        scores = _scores_by_rows(score, outputs)
+        if scores is None:
+            raise
+        return scores
+
+
+def _scored(score: Score, outputs: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     # Near the ends of the range of doubles a sum may be infinite: a score like any other.
     with np.errstate(over="ignore", invalid="ignore"):
         scores = np.asarray(score(outputs))
@@ -113,6 +128,34 @@ def scores_of(score: Score, outputs: npt.NDArray[Any]) -> npt.NDArray[np.float64
         requirement = f"a function that returns real numbers of shape ({len(outputs)},)"
         raise invalid("score", requirement, (str(scores.dtype), scores.shape))
     return scores.astype(np.float64, copy=False)
+
+
+def _scores_by_rows(score: Score, outputs: npt.NDArray[Any]) -> npt.NDArray[np.float64] | None:
+    """The scores of the rows that can be read; None where several rows are all unreadable."""
+    scores = np.full(len(outputs), np.nan)
+    groups, others = group_rows(outputs)
+    read = [_fill(scores, score, *group) for group in groups]
+    if others.size and (read or len(outputs) > 1):
+        read.append(_fill(scores, score, others, outputs[others]))
+    return scores if any(read) or len(outputs) == 1 else None
+
+
+def _fill(
+    scores: npt.NDArray[np.float64],
+    score: Score,
+    places: npt.NDArray[np.intp],
+    rows: npt.NDArray[Any],
+) -> bool:
+    """Put the scores of rows in their places; of objects those of all rows that can be read."""
+    try:
+        scores[places] = _scored(score, rows)
+    except (TypeError, ValueError, RecursionError):
+        if rows.dtype != object or len(rows) == 1:
+            return False
+        half = len(rows) // 2
+        first = _fill(scores, score, places[:half], rows[:half])
+        return _fill(scores, score, places[half:], rows[half:]) or first
+    return True
 
 
 def score_name(score: Any) -> str:

@@ -12,7 +12,10 @@ from ..errors import invalid
 from ..records import Pair, Record
 from .held import Held, Scores, host
 
-__all__ = ["Ballot", "Event", "EventRecord", "Score", "Seen", "count_nan", "happened", "hits_of"]
+__all__ = [
+    "Ballot", "Event", "EventRecord", "Score", "Seen", "count_nan", "group_rows", "happened",
+    "hits_of",
+]  # fmt: skip
 
 
 class Event(Protocol):
@@ -123,6 +126,44 @@ def happened(event: Event, outputs: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
         requirement = f"a function that returns bools of shape ({len(outputs)},)"
         raise invalid("event", requirement, (str(answers.dtype), answers.shape))
     return answers
+
+
+def group_rows(
+    outputs: npt.NDArray[Any],
+) -> tuple[list[tuple[npt.NDArray[np.intp], npt.NDArray[Any]]], npt.NDArray[np.intp]]:
+    """Return the rows of objects that are real numbers as tables, and the places of all others.
+
+    A rare outcome (None, a text, a list one longer, an integer beyond 64 bits) makes objects of a
+    block of numbers. What an event answers for a row must not depend on its neighbours.
+
+    Args:
+        outputs: objects, shape `(size, ...)`.
+
+    Returns:
+        For each type and shape the places of its rows and a table of them; then other places.
+
+    Example:
+        >>> groups, others = group_rows(np.array([1.5, None, 2.5], dtype=object))
+        >>> groups[0][1].tolist(), others.tolist()
+        ([1.5, 2.5], [1])
+    """
+    found: dict[Any, tuple[list[int], list[Any]]] = {}
+    others = []
+    for place, row in enumerate(outputs if outputs.ndim == 1 else outputs.tolist()):
+        try:
+            # A text of millions of characters need not become an array.
+            array = None if isinstance(row, (str, bytes)) else np.asarray(row)
+        except Exception:
+            # Objects answer as they please.
+            array = None
+        if array is None or array.dtype.kind not in "buif":
+            others.append(place)
+            continue
+        places, rows = found.setdefault((array.dtype, array.shape), ([], []))
+        places.append(place)
+        rows.append(array)
+    groups = [(np.array(places), np.stack(rows)) for places, rows in found.values()]
+    return groups, np.array(others, np.intp)
 
 
 def hits_of(answers: npt.NDArray[np.bool_]) -> int:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ..errors import instance, integer, invalid, mistyped, vector
 from ..hints import hinted
 from ..records import Record, frozen_array
-from .counting import EventRecord, Seen
+from .counting import EventRecord, Seen, group_rows
 from .held import Held, host
 
 _SHOWN = 5
@@ -149,6 +149,12 @@ class EveryCoordinate(EventRecord, word="EveryCoordinate"):
             TypeError: if the outputs are not real numbers.
             ValueError: if they have another number of entries.
         """
+        outputs = np.asarray(outputs)
+        if outputs.dtype == object:
+            places, table = self._regular(outputs)
+            answers = np.zeros(len(outputs), np.bool_)
+            answers[places] = self(table)
+            return answers
         flat = rows(outputs, self.dim)
         found = np.ones(len(flat), dtype=np.bool_)
         for group, inside in zip(self.groups, self.sets, strict=True):
@@ -168,11 +174,29 @@ class EveryCoordinate(EventRecord, word="EveryCoordinate"):
             TypeError: if the outputs are not real numbers.
             ValueError: if they have another number of entries.
         """
+        outputs = np.asarray(outputs)
+        if outputs.dtype == object:
+            outputs = self._regular(outputs)[1]
         flat = rows(outputs, self.dim)
         return tuple(
             int(np.count_nonzero(inside(_columns(flat, group))))
             for group, inside in zip(self.groups, self.sets, strict=True)
         )
+
+    def _regular(
+        self, outputs: npt.NDArray[Any]
+    ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.float64]]:
+        """The rows of objects that are vectors of `dim` numbers, and their places."""
+        found = [
+            (places, table.reshape(len(table), self.dim).astype(np.float64))
+            for places, table in group_rows(outputs)[0]
+            if table[0].size == self.dim
+        ]
+        if not found:
+            if len(outputs) > 1:
+                raise mistyped("outputs", "real numbers", outputs)
+            return np.zeros(0, np.intp), np.zeros((0, self.dim))
+        return np.concatenate([one for one, _ in found]), np.concatenate([one for _, one in found])
 
     def seen(self, outputs: npt.NDArray[Any] | Held, name: str) -> Seen:
         """Count the joint event, then each group's numbers."""

@@ -18,8 +18,8 @@ import numpy.typing as npt
 from ..loaded import loaded
 
 __all__ = [
-    "Held", "Rough", "Scores", "at_least", "host", "kept", "numpy_of", "of_format", "scored",
-    "slack", "wide",
+    "Held", "Rough", "Scores", "at_least", "host", "is_own", "kept", "numpy_of", "of_format",
+    "scored", "slack", "wide",
 ]  # fmt: skip
 
 _FLOATS: Final = ("float32", "float64", "bfloat16", "float16")
@@ -245,12 +245,16 @@ def scored(score: Any, outputs: Held) -> Scores | None:
 
     Only the package's own scores say how: a subclass of one may score otherwise.
     """
-    own = type(score).__module__.partition(".")[0] == __name__.partition(".")[0]
-    ask = getattr(score, "on_device", None) if own else None
+    ask = getattr(score, "on_device", None) if is_own(score) else None
     if ask is None or (outputs.near and getattr(score, "compiled", False)):
         return None
     found = ask(outputs)
     return None if found is None else Scores(score, outputs, found)
+
+
+def is_own(score: Any) -> bool:
+    """Return True for a score of this package."""
+    return type(score).__module__.partition(".")[0] == __name__.partition(".")[0]
 
 
 def host(outputs: Any) -> npt.NDArray[Any]:

@@ -13,7 +13,7 @@ from .. import _core
 from ..errors import choice, invalid, mistyped, vector
 from ..hints import hinted
 from ..records import Pair, frozen_array, pair_of
-from .counting import Ballot, EventRecord, Seen, hits_of
+from .counting import Ballot, EventRecord, Seen, group_rows, hits_of
 from .held import Held, at_least, host, kept
 
 __all__ = ["SIDES", "Side", "Vote"]
@@ -115,6 +115,8 @@ class Vote(EventRecord, word="Vote"):
         """
         dim = self.threshold.size
         values = np.asarray(outputs)
+        if values.dtype == object:
+            return self._of_objects(values, "outputs")
         if values.dtype.kind not in "buif":
             raise mistyped("outputs", "real numbers", outputs)
         if values.ndim == 1 and dim == 1:
@@ -125,6 +127,20 @@ class Vote(EventRecord, word="Vote"):
         beyond |= (values <= self.threshold) & (self.towards < 0)
         won: npt.NDArray[np.bool_] = 2 * np.count_nonzero(beyond, axis=1) > self.voting
         return won if self.vote == "x_prime" else ~won
+
+    def _of_objects(self, outputs: npt.NDArray[Any], name: str) -> npt.NDArray[np.bool_]:
+        """The same where rows of another kind stand among the vectors; the event has none."""
+        answers, dim = np.zeros(len(outputs), np.bool_), self.threshold.size
+        tables = [
+            (places, rows)
+            for places, rows in group_rows(outputs)[0]
+            if rows.shape[1:] == (dim,) or (dim, rows.ndim) == (1, 1)
+        ]
+        if not tables and len(outputs) > 1:
+            raise mistyped(name, "real numbers", outputs.dtype)
+        for places, rows in tables:
+            answers[places] = self(rows)
+        return answers
 
     @property
     def voting(self) -> int:
@@ -144,6 +160,9 @@ class Vote(EventRecord, word="Vote"):
         """Count the vote in the core, which makes no answers, or where the outputs are."""
         if isinstance(outputs, Held):
             return self._held(outputs, name)
+        if outputs.dtype == object:
+            answers = self._of_objects(outputs, f"outputs of {name}")
+            return Seen((hits_of(answers),), 0, answers)
         values = self._rows(outputs, name)
         votes, nan = _core.count_outputs(values, self.threshold, self.towards)
         return Seen((self.ballot.hits(votes, len(values)),), nan, None)

@@ -7,7 +7,8 @@ output stays the Python object that it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import chain
 from numbers import Number
 from typing import Any, Final
@@ -17,13 +18,22 @@ import numpy.typing as npt
 
 from ..errors import invalid, masked, mistyped
 from ..events.held import of_format
+from .frames import frame_to_rows, is_frame, is_series, numbering_of
 
-__all__ = ["objects", "of_format", "outputs_of", "rows_of"]
+__all__ = [
+    "is_deep", "join_outputs", "objects", "of_format", "outputs_of", "refuse_nested",
+    "refuse_unreadable", "rows_of", "rows_to_objects",
+]  # fmt: skip
 
 _EXACT: Final = 2**53
 _PADDING: Final = 8
 """Strings that would take so many times their length in an array of one width stay objects."""
 _SMALL: Final = 2**20
+_LONG: Final = 2**16
+"""Characters beyond which a string stays an object: in an array it takes four times its memory."""
+_DEEPEST: Final = 64
+"""Containers within each other that are read."""
+_MOST_AXES: Final = 16
 
 
 def rows_of(
@@ -51,6 +61,7 @@ def rows_of(
         (2,)
     """
     if isinstance(answer, (list, tuple)):
+        refuse_unreadable(name, answer)
         array = _plain(answer)
         found = objects(answer) if array is None else array
         return found if shape in (None, found.shape[1:]) else _arranged(answer, found, shape)
@@ -62,30 +73,39 @@ def rows_of(
 
 
 def outputs_of(
-    name: str, answer: Any, size: int, shape: tuple[int, ...] | None = None
+    name: str,
+    answer: Any,
+    size: int,
+    shape: tuple[int, ...] | None = None,
+    fields: tuple[str, ...] | None = None,
 ) -> npt.NDArray[Any]:
     """What a mechanism answered, checked to have a row for each output.
 
     Args:
         name: what messages call the outputs.
-        answer: see `rows_of`.
+        answer: see `rows_of`; a frame becomes fields, see `frame_to_rows`.
         size: how many outputs were asked for.
         shape: see `rows_of`.
+        fields: names of the fields of a frame in other calls.
 
     Returns:
         The outputs, shape `(size, ...)`.
 
     Raises:
-        TypeError: if it cannot be read as an array.
+        TypeError: if it cannot be read as an array, or a row is of a kind that is not read.
         ValueError: if entries are masked, or there are not so many rows.
 
     Example:
         >>> outputs_of("outputs", ["a", None], 2).dtype
         dtype('O')
     """
-    if masked(answer):
-        raise invalid(name, "an array without masked entries", answer)
-    outputs = rows_of(name, answer, "an array", shape)
+    refuse_unreadable(name, (answer,))
+    if is_series(answer) and (fields or numbering_of(answer.index) is None):
+        answer = answer.to_frame()
+    if is_frame(answer):
+        outputs = frame_to_rows(answer, fields)
+    else:
+        outputs = rows_of(name, answer, "an array", shape)
     if outputs.ndim == 0 or len(outputs) != size:
         raise invalid(name, f"an array with {size} rows, one per output", outputs.shape)
     return outputs
@@ -105,12 +125,116 @@ def objects(rows: Sequence[Any]) -> npt.NDArray[Any]:
     return array
 
 
+def refuse_unreadable(name: str, rows: Sequence[Any]) -> None:
+    """Refuse objects of kinds that are not read, with what to return instead.
+
+    Args:
+        name: what messages call the outputs.
+        rows: outputs, or the whole answer alone.
+
+    Raises:
+        TypeError: if one is an iterator, a coroutine, a sparse matrix or a graph.
+        ValueError: if entries of one are masked.
+    """
+    for cls in set(map(type, rows)):
+        advice = _advice(cls)
+        if advice is not None:
+            raise mistyped(name, advice, next(row for row in rows if type(row) is cls))
+        if issubclass(cls, np.ndarray) and cls is not np.ndarray:
+            for row in filter(masked, rows):
+                requirement = "an array without masked entries (return its .filled(value))"
+                raise invalid(name, requirement, row)
+
+
+@lru_cache(maxsize=256)
+def _advice(cls: type) -> str | None:
+    """What a message asks for instead of objects of a class; None for what is read."""
+    if issubclass(cls, Awaitable):
+        return "what a coroutine returns (call asyncio.run, or await it)"
+    if issubclass(cls, (Iterator, AsyncIterator)):
+        return "an array or a list (return list(...) of an iterator)"
+    homes = {base.__module__ for base in cls.__mro__}
+    if hasattr(cls, "toarray") and any(home.startswith("scipy.sparse") for home in homes):
+        return "a dense array (return the .toarray() of a sparse matrix)"
+    if hasattr(cls, "edges") and any(home.startswith("networkx.") for home in homes):
+        return "a list of edges (return sorted(g.edges) of a graph g)"
+    return None
+
+
+def refuse_nested(name: str, rows: Sequence[Any]) -> None:
+    """Refuse rows that contain themselves, or containers within containers beyond any need.
+
+    Args:
+        name: what messages call the outputs.
+        rows: outputs.
+
+    Raises:
+        TypeError: if containers are more than 64 deep.
+    """
+    level: Iterable[Any] = rows
+    for _ in range(_DEEPEST):
+        # Each container once: a few that hold each other would double from level to level.
+        held = {id(one): one for one in level if isinstance(one, (list, tuple, dict))}
+        if not held:
+            return
+        level = [
+            inner
+            for one in held.values()
+            for inner in (one.values() if isinstance(one, dict) else one)
+        ]
+    requirement = f"objects that do not contain themselves, nested at most {_DEEPEST} deep"
+    raise mistyped(name, requirement, rows[0])
+
+
+def rows_to_objects(outputs: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return outputs as a 1-d array of objects, rows of numbers as lists.
+
+    Example:
+        >>> rows_to_objects(np.zeros((1, 2))).tolist()
+        [[0.0, 0.0]]
+    """
+    if outputs.dtype == object or outputs.dtype.kind in "mM":
+        rows = list(outputs)
+        return objects([one.tolist() for one in rows] if outputs.ndim > 1 else rows)
+    return objects(outputs.tolist())
+
+
+def join_outputs(parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """Return the outputs of several calls as one array.
+
+    Args:
+        parts: at least one, shape `(size, ...)` each.
+
+    Returns:
+        Shape `(sum of sizes, ...)`; 1-d objects where shapes differ, or numpy would rewrite
+        values (numbers as strings).
+
+    Example:
+        >>> join_outputs([np.zeros(1), np.array(["a"])]).tolist()
+        [0.0, 'a']
+    """
+    kinds = {part.dtype.kind for part in parts} - {"O"}
+    if len({part.shape[1:] for part in parts}) == 1 and (len(kinds) <= 1 or kinds <= set("biufc")):
+        try:
+            joined = np.concatenate(parts)
+        except TypeError:
+            # Tables of different fields.
+            pass
+        else:
+            # numpy drops what an adapter has said of the format.
+            same = joined.dtype == parts[0].dtype and parts[0].dtype.metadata
+            return joined.view(parts[0].dtype) if same else joined
+    return np.concatenate([rows_to_objects(part) for part in parts])
+
+
 def _arranged(
     answer: Sequence[Any], found: npt.NDArray[Any], shape: tuple[int, ...] | None
 ) -> npt.NDArray[Any]:
     """The same rows in the shape of other answers; as they are where they do not have it."""
     if shape == ():
         return objects(answer)
+    if is_deep(answer):
+        return found
     try:
         table = np.array(answer, dtype=object)
     except ValueError:
@@ -120,13 +244,22 @@ def _arranged(
 
 def _plain(rows: Sequence[Any]) -> npt.NDArray[Any] | None:
     """What numpy makes of rows; None where it refuses them, or would change some."""
-    if _is_wasteful(rows) or _is_mixed(rows):
+    if is_deep(rows) or _is_wasteful(rows) or _is_mixed(rows):
         return None
     try:
         array = np.asarray(rows)
     except (TypeError, ValueError):
         return None
     return array if _is_faithful(rows, array) else None
+
+
+def is_deep(rows: Any) -> bool:
+    """Return True for lists within lists beyond what numpy should try: some hold themselves."""
+    for _ in range(_MOST_AXES):
+        if not isinstance(rows, (list, tuple)) or not rows:
+            return False
+        rows = rows[0]
+    return True
 
 
 def _is_mixed(rows: Sequence[Any]) -> bool:
@@ -142,6 +275,8 @@ def _is_wasteful(rows: Sequence[Any]) -> bool:
     if not rows or not isinstance(rows[0], (str, bytes)) or not _all(rows, (str, bytes)):
         return False
     lengths = list(map(len, rows))
+    if max(lengths) > _LONG:
+        return True
     width = max(lengths) * len(rows)
     return width > _SMALL and width > _PADDING * sum(lengths)
 

@@ -118,6 +118,7 @@ def call(
     size: int,
     rng: np.random.Generator,
     shape: tuple[int, ...] | None = None,
+    fields: tuple[str, ...] | None = None,
 ) -> npt.NDArray[Any]:
     """One call of a Python mechanism; its own exceptions pass through untouched.
 
@@ -125,7 +126,7 @@ def call(
     """
     name = f"outputs of {name_of(mechanism)}"
     # No name for the answer itself, as `_held_elsewhere` wants it.
-    outputs = outputs_of(name, mechanism(x, size, rng), size, shape)
+    outputs = outputs_of(name, mechanism(x, size, rng), size, shape, fields)
     return outputs.copy() if _held_elsewhere(outputs) else outputs
 
 
@@ -134,7 +135,7 @@ def tensor_of(
     x: Any,
     size: int,
     rng: np.random.Generator,
-    shape: tuple[int, ...] | None = None,
+    *like: Any,
 ) -> Held | npt.NDArray[Any]:
     """One call of a mechanism that makes tensors, left where they are if events can read them.
 

@@ -1,7 +1,7 @@
 """A function of one answer as a mechanism of many: call it once for every output.
 
-What it returns decides the array: numbers and arrays of one shape are stacked, anything else that
-can be hashed (strings, tuples, None) is a symbol in a 1-d object array.
+What it returns decides the array: numbers and arrays of one shape are stacked, anything else
+(strings, mappings, lists of changing length, None) is one output in a 1-d object array.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from ..hints import hinted
 from ..progress import beats
 from ..records import Shown
 from ..streams.generators import seeded_globals
-from .answers import objects
+from .answers import is_deep, objects, refuse_unreadable
+from .frames import frame_to_mapping, is_frame, is_series, numbering_of
 
 __all__ = [
     "SEEDED", "Raised", "Repeated", "Seeded", "is_shared", "name_of", "repeat", "stack", "symbols",
@@ -96,12 +97,12 @@ class Repeated(Shown):
             rng: a numpy Generator.
 
         Returns:
-            The answers stacked, shape `(size, ...)`; with `catch` an object array of symbols,
-            shape `(size,)`.
+            The answers stacked, shape `(size, ...)`; with `catch`, or where they have no common
+            shape, an object array, shape `(size,)`.
 
         Raises:
-            TypeError: if an answer is neither a number, an array nor hashable.
-            ValueError: if the answers have several shapes.
+            TypeError: if an answer is an iterator, a coroutine, a sparse matrix or a graph.
+            ValueError: if entries of an answer are masked.
         """
         if self.seeded == "global":
             with seeded_globals(rng):
@@ -140,11 +141,12 @@ def repeat(
 ) -> Repeated:
     """Make a mechanism of a function that returns one output per call.
 
-    Numbers are stacked into an array of shape `(size,)`; arrays, lists and tuples of numbers,
-    which must have one shape, into `(size, ...)`. Strings, other tuples, None and whatever else
-    can be hashed become symbols: a 1-d object array. With `catch` the outputs are always symbols,
-    so that a number and a caught exception can stand in one array: arrays and lists are then
-    nested tuples, numpy numbers plain Python ones, and a caught exception is `Raised(class name)`.
+    Numbers are stacked into an array of shape `(size,)`; arrays, lists and tuples of numbers of
+    one shape into `(size, ...)`. Everything else is one output each in a 1-d object array: strings,
+    mappings, sets, lists and arrays of changing length, None. A pandas frame becomes a mapping of
+    its columns to lists. With `catch` the outputs are always such objects, so that a number and a
+    caught exception can stand in one array: arrays and lists are then nested tuples, numpy numbers
+    plain Python ones, and a caught exception is `Raised(class name)`.
 
     A function that draws its own entropy (a secure generator, OpenDP, a device) is audited as it
     is. Its draws are independent, so the bound holds, but no seed repeats such an audit:
@@ -269,31 +271,30 @@ def stack(answers: list[Any], name: str) -> npt.NDArray[Any]:
         An array with one row an answer: numbers, rows of numbers, or a 1-d object array.
 
     Raises:
-        TypeError: if an answer is neither a number, an array nor hashable.
-        ValueError: if the answers have several shapes.
+        TypeError: if an answer is of a kind that is not read.
+        ValueError: if entries of an answer are masked.
 
     Example:
         >>> stack([1.5, 2.0], "f"), stack(["a", None], "f"), stack([[1, 2], (3, 4)], "f").shape
         (array([1.5, 2. ]), array(['a', None], dtype=object), (2, 2))
+        >>> stack([[1], [1, 2]], "f").tolist()
+        [[1], [1, 2]]
     """
     kinds = set(map(type, answers))
     if all(issubclass(kind, _NUMBERS) for kind in kinds):
         return _numbers(answers, kinds)
+    answers = _readable(answers, name)
     rows = any(_is_row(answer) for answer in answers)
     numeric = all(isinstance(answer, _NUMBERS) or _is_numbers(answer) for answer in answers)
-    if not (rows or numeric):
-        return objects([_hashable(answer, name) for answer in answers])
-    arrays = [_array(answer, name) for answer in answers]
-    shapes = list(dict.fromkeys(array.shape for array in arrays))
-    if len(shapes) > 1:
-        shown = " and ".join(map(str, shapes[:2]))
-        required = "of one shape in every call (a tuple is taken as it is)"
-        raise ValueError(f"answers of {name} must be {required}, got {shown}")
-    return np.stack(arrays)
+    arrays = [_array(answer) for answer in answers] if rows or numeric else []
+    known = [array for array in arrays if array is not None]
+    if not arrays or len(known) < len(arrays) or len({array.shape for array in known}) > 1:
+        return objects(answers)
+    return np.stack(known)
 
 
 def symbols(answers: list[Any], name: str) -> npt.NDArray[Any]:
-    """A 1-d object array with one hashable symbol an answer.
+    """A 1-d object array with one symbol an answer.
 
     Args:
         answers: what the calls returned.
@@ -304,14 +305,28 @@ def symbols(answers: list[Any], name: str) -> npt.NDArray[Any]:
         as `math.nan` itself, so that it can be found again in a table.
 
     Raises:
-        TypeError: if an answer is not hashable even so.
+        TypeError: if an answer is of a kind that is not read.
+        ValueError: if entries of an answer are masked.
 
     Example:
         >>> import numpy as np
         >>> symbols([np.float64(0.5), np.array([1, 2]), "a"], "f").tolist()
         [0.5, (1, 2), 'a']
     """
-    return objects([_hashable(_symbol(answer), name) for answer in answers])
+    return objects([_symbol(answer) for answer in _readable(answers, name)])
+
+
+def _readable(answers: list[Any], name: str) -> list[Any]:
+    """The answers, frames as mappings."""
+    refuse_unreadable(f"answers of {name}", answers)
+    if not any(is_frame(one) or is_series(one) for one in answers):
+        return answers
+    return [
+        frame_to_mapping(one)
+        if is_frame(one) or (is_series(one) and numbering_of(one.index) is None)
+        else one
+        for one in answers
+    ]
 
 
 def _numbers(answers: list[Any], kinds: set[type]) -> npt.NDArray[Any]:
@@ -332,14 +347,18 @@ def _is_numbers(answer: Any) -> bool:
     return isinstance(answer, tuple) and all(isinstance(entry, _NUMBERS) for entry in answer)
 
 
-def _array(answer: Any, name: str) -> npt.NDArray[Any]:
+def _array(answer: Any) -> npt.NDArray[Any] | None:
+    """The answer as an array of numbers, or of objects that are strings; None for any other."""
+    if is_deep(answer):
+        return None
     try:
         array = np.asarray(answer)
     except (TypeError, ValueError):
-        requirement = "numbers, arrays of one shape or hashable values"
-        raise mistyped(f"answers of {name}", requirement, answer) from None
-    # numpy would write numbers between strings as strings, and cut NULs off their ends.
-    return np.asarray(answer, dtype=object) if array.dtype.kind in "US" else array
+        return None
+    if array.dtype.kind in "US":
+        # numpy would write numbers between strings as strings, and cut NULs off their ends.
+        return np.asarray(answer, dtype=object)
+    return array
 
 
 def _symbol(answer: Any) -> Any:
@@ -350,12 +369,3 @@ def _symbol(answer: Any) -> Any:
     if isinstance(answer, np.generic):
         answer = answer.item()
     return math.nan if isinstance(answer, float) and answer != answer else answer
-
-
-def _hashable(answer: Any, name: str) -> Any:
-    try:
-        hash(answer)
-    except TypeError:
-        requirement = "numbers, arrays of one shape or hashable values"
-        raise mistyped(f"answers of {name}", requirement, answer) from None
-    return answer

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from dataclasses import fields, is_dataclass
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import masked
+from ..loaded import loaded
 from ..records import Pair
 
-__all__ = ["MOST_CHANGES", "added_or_removed", "gaps", "numbers", "records", "replaced", "same"]
+__all__ = [
+    "MOST_CHANGES", "added_or_removed", "fingerprint", "gaps", "numbers", "records",
+    "replaced", "same",
+]  # fmt: skip
 
 MOST_CHANGES: Final = 200
 """Added and removed records that are counted; the search costs the square of their number."""
@@ -71,6 +77,80 @@ def _same_arrays(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> bool:
         return same(first.ravel().tolist(), second.ravel().tolist())
     inexact = first.dtype.kind in "fc" and second.dtype.kind in "fc"
     return bool(np.array_equal(first, second, equal_nan=inexact))
+
+
+def fingerprint(value: Any) -> Hashable:
+    """Return what stands for the content of an input, to see later that nobody changed it.
+
+    Lists, mappings, sets, dataclasses, arrays, tensors and frames are read; of other objects, and
+    beyond a million items, nothing is.
+
+    Args:
+        value: any object; it is not copied, arrays become digests.
+
+    Returns:
+        Fingerprints of equal inputs are equal, NaN in the same places included.
+
+    Example:
+        >>> data = {"a": [1.0, np.nan]}
+        >>> before = fingerprint(data)
+        >>> data["a"].append(2.0)
+        >>> fingerprint({"a": [1.0, np.nan]}) == before, fingerprint(data) == before
+        (True, False)
+    """
+    try:
+        return _fingerprint(value, [_MOST_ITEMS, _MOST_BYTES])
+    except Exception:
+        # What cannot be read has not been seen to change.
+        return None
+
+
+_MOST_ITEMS: Final = 2**20
+_MOST_BYTES: Final = 2**28
+
+
+def _fingerprint(value: Any, left: list[int]) -> Hashable:
+    """The same, with the numbers of items and bytes that are still read."""
+    if isinstance(value, float):
+        return "nan" if value != value else value
+    if isinstance(value, (*_PLAIN, complex)):
+        return value
+    found: Any = None
+    if isinstance(value, dict):
+        found = [one for item in value.items() for one in item]
+    elif isinstance(value, (list, tuple)):
+        found = value
+    elif isinstance(value, (set, frozenset)):
+        return frozenset(value)
+    elif is_dataclass(value) and not isinstance(value, type):
+        found = [getattr(value, field.name, None) for field in fields(value)]
+    elif isinstance(value, bytearray):
+        return bytes(value)
+    elif hasattr(value, "columns") and hasattr(value, "iloc"):
+        columns = [np.asarray(value.iloc[:, place]) for place in range(value.shape[1])]
+        found = [list(value.columns), np.asarray(value.index), *columns]
+    elif hasattr(value, "__array__"):
+        return _digest(value, left)
+    if found is None:
+        return None
+    left[0] -= len(found)
+    if left[0] < 0:
+        raise ValueError("too many items")
+    return (type(value).__name__, *[_fingerprint(one, left) for one in found])
+
+
+def _digest(value: Any, left: list[int]) -> Hashable:
+    torch = loaded("torch")
+    if torch is not None and isinstance(value, torch.Tensor):
+        value = value.detach().cpu()
+    array = np.asarray(value)
+    if array.dtype.hasobject:
+        return _fingerprint([array.shape, array.ravel().tolist()], left)
+    left[1] -= array.nbytes
+    if left[1] < 0:
+        raise ValueError("too many bytes")
+    content = hashlib.blake2b(np.ascontiguousarray(array).tobytes(), digest_size=16).digest()
+    return str(array.dtype), array.shape, content
 
 
 def numbers(value: Any) -> npt.NDArray[Any] | None:

@@ -9,31 +9,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..errors import invalid, vector
+from ..errors import vector
 from ..events import event_of
 from ..events.counting import Ballot
-from ..events.held import Held
-from ..mechanisms.callables import (
-    call,
-    generator,
-    makes_tensors,
-    name_of,
-    one_by_one,
-    tensor_of,
-    torch_threads,
-)
+from ..mechanisms.answers import join_outputs, rows_to_objects
+from ..mechanisms.callables import name_of, one_by_one, torch_threads
 from ..mechanisms.native import Native, describe
 from ..records import Pair
 from ..streams import COUNT
-from ..streams.generators import reseed_a_forked_child, seeded_globals
+from ..streams.generators import reseed_a_forked_child
+from .calling import CallableDraws, Place
 from .course import Course
 from .replay import Mark, Replays, mark_of, replay
 from .rows import Calls, Same, probe, same_rows
@@ -47,22 +39,6 @@ _SHORT_CALLS = 5
 """The purpose of calls that are only compared with each other."""
 _TASKS = 4
 """Tasks a thread in one run: enough for an even load, few enough to cost nothing."""
-
-
-class Place(NamedTuple):
-    """The wanted rows of one block.
-
-    Args:
-        number: of the block.
-        size: rows in its call.
-        first: first row wanted.
-        end: end of the rows wanted.
-    """
-
-    number: int
-    size: int
-    first: int
-    end: int
 
 
 class Draws(Protocol):
@@ -118,57 +94,6 @@ class NativeDraws:
         start = place.number * self.block + place.first
         _core.sample(description, point, out, draws, start, threads)
         return out
-
-
-@dataclass(frozen=True)
-class CallableDraws:
-    """Draws of a Python callable, one call and one generator a block.
-
-    Args:
-        mechanism: the callable.
-        pair: the two inputs.
-        seed: of all generators.
-        block: trials in a block.
-        shape: of one output.
-        globals: seed the global generators of Python, numpy and torch for every block as well.
-    """
-
-    mechanism: Callable[..., Any]
-    pair: Pair
-    seed: int
-    block: int
-    shape: tuple[int, ...]
-    globals: bool = False
-    native = False
-
-    def draw(self, purpose: int, side: int, place: Place) -> npt.NDArray[Any]:
-        """The wanted rows of a block."""
-        outputs: npt.NDArray[Any] = self._drawn(call, purpose, side, place)
-        return outputs
-
-    def held(self, purpose: int, side: int, place: Place) -> npt.NDArray[Any] | Held:
-        """The same, where the mechanism made them if it makes tensors."""
-        how = tensor_of if makes_tensors(self.mechanism) else call
-        outputs: npt.NDArray[Any] | Held = self._drawn(how, purpose, side, place)
-        return outputs
-
-    def _drawn(self, called: Any, purpose: int, side: int, place: Place) -> Any:
-        x = self.pair.x_prime if side else self.pair.x
-        stream = purpose, side, place.number
-        rng = generator(self.seed, *stream)
-        # A stream of their own: the mechanism's draws from rng are the same with and without.
-        seeded = seeded_globals(generator(self.seed, *stream, _GLOBALS)) if self.globals else None
-        with seeded or nullcontext(), torch_threads(self.mechanism):
-            outputs = called(self.mechanism, x, place.size, rng, self.shape)
-        if outputs.shape[1:] != self.shape:
-            wanted = (place.size, *self.shape)
-            name = f"outputs of {name_of(self.mechanism)}"
-            raise invalid(name, f"of shape {wanted} in every call", outputs.shape)
-        return outputs[place.first : place.end]
-
-
-_GLOBALS = 1
-"""The last number of the streams from which global generators are seeded."""
 
 
 class Step(NamedTuple):
@@ -348,9 +273,20 @@ class Source:
         parts = list(self.run(_keep, purpose, side, start, stop))
         if not parts:
             return np.empty((0, *self.shape))
-        joined = np.concatenate(parts)
-        # numpy drops what an adapter has said of the format.
-        return joined.view(parts[0].dtype) if parts[0].dtype.metadata else joined
+        return join_outputs(parts)
+
+    def in_one_form(
+        self, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Both sides of a pilot as an attack is fitted on them.
+
+        Where rows of several shapes are among them, all outputs are objects from here on.
+        """
+        draws, sides = self.draws, (outputs, outputs_prime)
+        if isinstance(draws, NativeDraws) or all(one.shape[1:] == self.shape for one in sides):
+            return sides
+        self.draws = replace(draws, shape=())
+        return rows_to_objects(outputs), rows_to_objects(outputs_prime)
 
     def tally(
         self,

@@ -127,6 +127,9 @@ class Calls:
 def first_difference(calls: Sequence[Same], slack: float | None = None) -> int | None:
     """The first column that is equal throughout in each of some calls, but not in all together."""
     start = 0
+    if len({tuple(map(np.shape, call.columns)) for call in calls}) > 1:
+        # Objects in one call, a table of numbers in another.
+        return None
     for part, values in enumerate(calls[0].values):
         both = np.logical_and.reduce([call.columns[part] for call in calls])
         apart = [differ(values, call.values[part], slack) for call in calls[1:]]

@@ -11,6 +11,7 @@ from typing import Final
 
 import numpy as np
 
+from ...mechanisms.answers import join_outputs
 from .calls import FEWEST, by_chance, first_difference, one_output, same_rows
 from .evidence import varying_calls
 from .parts import Array, sequences
@@ -82,7 +83,7 @@ def _between(sides: list[list[Array]]) -> float:
     found: dict[int, tuple[float, int]] = {}
     for outputs in sides:
         groups = len(outputs)
-        for column, ranks in enumerate(sequences(np.concatenate(outputs))[0]):
+        for column, ranks in enumerate(sequences(join_outputs(outputs))[0]):
             rows, centred = len(ranks), ranks - ranks.mean()
             squares = centred * centred
             second, fourth = float(squares.sum()), float((squares * squares).sum())

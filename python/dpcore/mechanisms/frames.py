@@ -1,0 +1,171 @@
+"""Frames that a mechanism returns, and what a call of it says once, however many rows it has.
+
+Column names, field names, categories, the start of a row numbering and the shape of the rows are one
+observation a call. Rows of one call share them: no count of rows may use them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = [
+    "call_facts", "frame_to_mapping", "frame_to_rows", "is_frame", "is_series", "numbering_of",
+]  # fmt: skip
+
+_ROWS = {list: "list", tuple: "tuple", np.ndarray: "array"}
+"""Types of rows that are read alike, so that nothing but the type distinguishes them."""
+
+
+def is_frame(value: Any) -> bool:
+    """Return True for a table like those of pandas: columns, an index and access by place."""
+    cls = type(value)
+    return all(hasattr(cls, name) for name in ("columns", "index", "iloc", "dtypes"))
+
+
+def is_series(value: Any) -> bool:
+    """Return True for a column like those of pandas."""
+    cls = type(value)
+    return hasattr(cls, "iloc") and hasattr(cls, "to_frame") and not hasattr(cls, "columns")
+
+
+def frame_to_rows(frame: Any, fields: tuple[str, ...] | None = None) -> npt.NDArray[Any]:
+    """Return a frame as an array with one row for each of its rows.
+
+    Args:
+        frame: see `is_frame`.
+        fields: names of the fields in other calls, without names where those were a table of
+            numbers; None where no other call is known.
+
+    Returns:
+        Shape `(size, columns)` where all columns are numbers of one kind and the index numbers
+        the rows; otherwise a structured array with a field for each column. An index that does
+        not number the rows is the last field, named by ``index.name`` or "index".
+    """
+    columns = [_column(frame.iloc[:, place]) for place in range(frame.shape[1])]
+    kinds = {column.dtype.kind for column in columns}
+    index = numbering_of(frame.index) is None
+    if fields is not None:
+        index = len(fields) > len(columns)
+    if fields == () or (fields is None and not index and len(kinds) <= 1 and kinds <= set("biufc")):
+        return np.asarray(frame)
+    names = list(frame.columns)
+    if index:
+        columns.append(_column(frame.index))
+        names.append("index" if frame.index.name is None else frame.index.name)
+    kept = [(name, column.dtype) for name, column in zip(_unique(names), columns, strict=True)]
+    rows = np.empty(len(frame), dtype=kept)
+    for (name, _), column in zip(kept, columns, strict=True):
+        rows[name] = column
+    return rows
+
+
+def frame_to_mapping(frame: Any) -> dict[Any, Any]:
+    """Return a frame, or a series with an index, as a mapping from names to lists.
+
+    Args:
+        frame: a frame, or a series whose index does not number its rows.
+
+    Returns:
+        The columns in their order, then an index that does not number the rows; of a series its
+        values by their labels, or "values" and "index" where labels repeat.
+    """
+    index = frame.index
+    labels = _column(index).tolist()
+    if is_series(frame):
+        values = _column(frame).tolist()
+        if len(set(labels)) == len(labels):
+            return dict(zip(labels, values, strict=True))
+        return {"values": values, "index": labels}
+    names = list(frame.columns)
+    found = {
+        name: _column(frame.iloc[:, place]).tolist()
+        for place, name in enumerate(names if len(set(names)) == len(names) else _unique(names))
+    }
+    if numbering_of(index) is None:
+        found["index" if index.name is None else index.name] = labels
+    return found
+
+
+def numbering_of(index: Any) -> tuple[int, int] | None:
+    """Return start and step of an index that numbers the rows; None for any other index.
+
+    A range with another step, and whole numbers that follow each other, number the rows too.
+    """
+    start, step = getattr(index, "start", None), getattr(index, "step", None)
+    if isinstance(start, int) and isinstance(step, int):
+        return start, step
+    values = np.asarray(index)
+    if values.ndim != 1 or values.dtype.kind not in "iu" or (np.diff(values) != 1).any():
+        return (0, 1) if len(values) == 0 else None
+    return (int(values[0]), 1) if len(values) else (0, 1)
+
+
+def call_facts(answer: Any) -> dict[str, Any]:
+    """Return what one call says once, by what a message calls it.
+
+    Args:
+        answer: what the mechanism returned, before it becomes an array.
+
+    Example:
+        >>> call_facts(np.zeros((2, 3)))
+        {'type of the answer': 'ndarray', 'shape of the rows': (3,)}
+    """
+    facts: dict[str, Any] = {"type of the answer": type(answer).__name__}
+    if is_frame(answer) or is_series(answer):
+        return facts | _frame_facts(answer)
+    if isinstance(answer, (list, tuple)):
+        kinds = set(map(type, answer))
+        if len(kinds) == 1 and kinds <= set(_ROWS):
+            facts["type of the rows"] = _ROWS[kinds.pop()]
+        return facts
+    names = getattr(getattr(answer, "dtype", None), "names", None)
+    if names:
+        facts["field names"] = tuple(names)
+    if isinstance(answer, np.ndarray):
+        facts["shape of the rows"] = answer.shape[1:]
+    return facts
+
+
+def _frame_facts(frame: Any) -> dict[str, Any]:
+    columns = [frame] if is_series(frame) else []
+    facts: dict[str, Any] = {}
+    if columns:
+        facts["name of the column"] = (frame.name,)
+    else:
+        facts["columns"] = tuple(frame.columns)
+        columns = [frame.iloc[:, place] for place in range(frame.shape[1])]
+    for column in columns:
+        categories = getattr(column.dtype, "categories", None)
+        if categories is not None:
+            facts[f"categories of column {column.name!r}"] = tuple(categories)
+    facts["name of the index"] = (frame.index.name,)
+    numbering = numbering_of(frame.index)
+    if numbering is not None:
+        facts["start of the index"] = numbering
+    return facts
+
+
+def _column(column: Any) -> npt.NDArray[Any]:
+    """Return a column as an array, with None for missing values that have no number."""
+    values = np.asarray(column)
+    if values.dtype != object:
+        return values.astype(object) if values.dtype.kind in "USV" else values
+    found = np.empty(len(values), dtype=object)
+    for place, value in enumerate(values):
+        # The missing value of nullable columns is equal to nothing, and has no truth.
+        found[place] = None if type(value).__name__ == "NAType" else value
+    return found
+
+
+def _unique(names: list[Any]) -> list[str]:
+    """Return names as different strings."""
+    found: list[str] = []
+    for name in names:
+        text = str(name) or "_"
+        while text in found:
+            text += "_"
+        found.append(text)
+    return found

@@ -1,0 +1,158 @@
+"""What a call says once: an input that shows in it is an error, and no count of rows uses it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from shared_audits import UNIT
+from shared_extras import needs
+
+import dpcore
+from dpcore.mechanisms.frames import frame_to_mapping, frame_to_rows
+
+
+def fields(first, second):
+    def mechanism(x, size, rng):
+        kind = [(second if x[0] else first, float)]
+        return rng.laplace(size=size).astype(kind)
+
+    return mechanism
+
+
+def rows_as(first, second):
+    return lambda x, size, rng: [(second if x[0] else first)(r) for r in rng.random((size, 2))]
+
+
+def call_as(first, second):
+    return lambda x, size, rng: (second if x[0] else first)(rng.random((size, 1)).tolist())
+
+
+def framed(change):
+    def mechanism(x, size, rng):
+        frame = needs("pandas").DataFrame({"age": rng.laplace(size=size), "sex": ["m"] * size})
+        return change(frame, bool(x[0]))
+
+    return mechanism
+
+
+def renamed(frame, second):
+    return frame.rename(columns={"age": "bob" if second else "alice"})
+
+
+def categorised(frame, second):
+    kinds = ["m", "f"] if second else ["m", "d"]
+    return frame.assign(sex=needs("pandas").Categorical(frame["sex"], kinds))
+
+
+def numbered(frame, second):
+    return frame.set_axis(range(5 if second else 0, len(frame) + (5 if second else 0)))
+
+
+def index_named(frame, second):
+    return frame.rename_axis("bob" if second else "alice")
+
+
+FACTS = [
+    (fields("alice", "bob"), 'same field names .* tell the input: "alice" on x, "bob" on x\''),
+    (rows_as(list, tuple), "same type of the rows .* tells the input: list on x, tuple on x'"),
+    (call_as(list, tuple), "same type of the answer .*: list on x, tuple on x'"),
+    (
+        lambda x, size, rng: rng.random((size, 2 + int(x[0]))),
+        r"same shape of the rows .* \(2,\) on x, \(3,\) on x'",
+    ),
+    (framed(renamed), 'same columns .* the columns tell the input: "alice" on x, "bob" on x\''),
+    (framed(categorised), 'same categories of column \'sex\' .*"d" on x, "f" on x\''),
+    (framed(numbered), r"same start of the index .* \(0, 1\) on x, \(5, 1\) on x'"),
+    (framed(index_named), 'same name of the index .* tells the input: "alice" on x, "bob" on x\''),
+]
+
+
+@pytest.mark.parametrize(("mechanism", "text"), FACTS)
+def test_a_call_that_tells_its_input_is_an_error(mechanism, text):
+    with pytest.raises(ValueError, match=f"^outputs of .* must have the {text}.*dpcore.repeat"):
+        dpcore.audit(mechanism, UNIT, claim=1.0, trials=200, rng=1)
+    # The control: of two equal inputs a call says the same.
+    equal = dpcore.audit(mechanism, ([0.0], [0.0]), null=True, claim=1.0, trials=200, rng=1)
+    assert equal.verdict != "refuted"
+
+
+def test_facts_that_change_from_call_to_call_are_no_word_on_the_input():
+    """The names of fields may then change in no call that is counted: an error, and no count."""
+
+    def by_chance(x, size, rng):
+        return rng.random(size).astype([("ab"[int(rng.integers(2))], float)])
+
+    with pytest.raises(ValueError, match=r"must be of the fields \('.',\) in every call, got"):
+        dpcore.audit(by_chance, UNIT, claim=1.0, trials=200_000, rng=1)
+
+    def listed(x, size, rng):
+        rows = rng.random((size, 1))
+        return rows.tolist() if rng.random() < 0.5 else rows
+
+    assert dpcore.audit(listed, UNIT, claim=1.0, trials=200, rng=1).verdict != "refuted"
+
+
+def test_integers_against_floats_stay_a_note():
+    def typed(x, size, rng):
+        return np.rint(rng.laplace(size=size)).astype(float if x[0] else int)
+
+    report = dpcore.audit(typed, UNIT, claim=1.0, trials=2000, rng=1)
+    assert any("type int64" in note for note in report.notes)
+
+
+def test_frames_become_arrays_or_fields():
+    pandas = needs("pandas")
+    numbers = pandas.DataFrame({"a": [1.5, 2.5], "b": [3.0, 4.0]})
+    assert np.array_equal(frame_to_rows(numbers), numbers.to_numpy())
+    assert np.array_equal(frame_to_rows(numbers.set_axis([7, 8])), numbers.to_numpy())
+    texts = numbers.assign(city=["x", "y"], whole=[1, 2])
+    rows = frame_to_rows(texts)
+    assert rows.dtype.names == ("a", "b", "city", "whole")
+    assert rows[1].item() == (2.5, 4.0, "y", 2)
+    labelled = numbers.set_axis(pandas.Index(["u", "v"], name="who"))
+    assert frame_to_rows(labelled)["who"].tolist() == ["u", "v"]
+    assert frame_to_rows(numbers.set_axis([1, 0])).dtype.names == ("a", "b", "index")
+    # As other calls were.
+    assert frame_to_rows(numbers, ("a", "b", "index"))["index"].tolist() == [0, 1]
+    assert frame_to_rows(labelled, ()).shape == (2, 2)
+    missing = pandas.DataFrame({"a": pandas.array([1, None], dtype="Int64")})
+    assert frame_to_rows(missing, ("a",)).tolist() == [(1,), (None,)]
+    twice = pandas.DataFrame([[1, "a"]], columns=["a", "a"])
+    assert frame_to_rows(twice).tolist() == [(1, "a")]
+
+
+def test_a_field_of_a_frame_is_counted():
+    def cities(x, size, rng):
+        kept = rng.random(size) < 0.95
+        towns = np.where(kept, "great" if x[0] else "small", "other")
+        return needs("pandas").DataFrame({"age": rng.laplace(size=size), "city": towns})
+
+    report = dpcore.audit(cities, UNIT, claim=1.0, trials=2000, rng=1)
+    assert report.verdict == "refuted"
+    assert "field 'city'" in str(report.event)
+
+
+def test_an_index_that_does_not_number_the_rows_is_counted():
+    def shifted(x, size, rng):
+        labels = rng.integers(0, 1000, size) + (1000 if x[0] else 0)
+        return needs("pandas").DataFrame({"age": rng.laplace(size=size)}, index=labels)
+
+    report = dpcore.audit(shifted, UNIT, claim=1.0, trials=2000, rng=1)
+    assert report.verdict == "refuted"
+    assert "field 'index'" in str(report.event)
+
+
+def test_frames_under_repeat_are_one_output_each():
+    pandas = needs("pandas")
+
+    def groups(x, rng):
+        towns = ["u", "v"][: 1 + int(x[0])]
+        return pandas.DataFrame({"one": rng.integers(3, size=len(towns))}, index=towns)
+
+    mechanism = dpcore.repeat(groups)
+    assert mechanism([1.0], 1, np.random.default_rng(1)).tolist()[0].keys() == {"one", "index"}
+    report = dpcore.audit(mechanism, UNIT, claim=1.0, trials=500, rng=1)
+    assert report.verdict == "refuted"
+    counts = pandas.Series([3, 1], index=["u", "v"])
+    assert frame_to_mapping(counts) == {"u": 3, "v": 1}
+    assert frame_to_mapping(counts.set_axis(["u", "u"])) == {"values": [3, 1], "index": ["u", "u"]}
