@@ -13,7 +13,7 @@ from ..attacks.attack import Fitted, ScoreAttack
 from ..attacks.choosing.choice import Choice, Goal, choices, remarks_on
 from ..attacks.reading.candidates import candidates_of
 from ..attacks.reading.exploring import has_one_sided_presence
-from ..attacks.scores.regions import NegativeZeros
+from ..attacks.scores.rows import NegativeZeros
 from ..events import Never
 from ..events.above import Score, scores_of
 from ..events.counting import Event
