@@ -13,10 +13,11 @@ from ..errors import choice, integer, invalid, mistyped
 from ..events.above import Score
 from ..hints import hinted
 from ..records import Pair, Record, frozen_array
+from .arrays import Array, Floats, Whole, Words
 from .attack import ScoreAttack
 from .choosing.choice import scale_of
-from .scores.columns import Floats, both, numbers
-from .scores.layout import TRANSFORMS, Words, blocks, exact
+from .scores.columns import both, numbers
+from .scores.layout import TRANSFORMS, blocks, exact
 from .scores.patterns import Fitted, fits, hashed
 from .scores.tables import grained
 
@@ -73,7 +74,7 @@ class AdditiveScore(_Prepared, word="AdditiveScore"):
 
     transform: str
     edges: Floats
-    offsets: npt.NDArray[np.int64]
+    offsets: Whole
     keys: Words
     patterns: Words
     groups: npt.NDArray[np.uint32]
@@ -122,7 +123,7 @@ class AdditiveScore(_Prepared, word="AdditiveScore"):
             pattern_weights[kept], weights,
         )  # fmt: skip
 
-    def __call__(self, outputs: npt.NDArray[Any]) -> Floats:
+    def __call__(self, outputs: Array) -> Floats:
         """The scores of outputs, shape `(size,)`.
 
         Args:
@@ -181,7 +182,7 @@ _NAMES: Final = {
 }
 
 
-def _frozen(name: str, value: Any, kind: tuple[Any, int]) -> npt.NDArray[Any]:
+def _frozen(name: str, value: Any, kind: tuple[Any, int]) -> Array:
     """A read-only array of a dtype and a number of dimensions, no number changed."""
     dtype, dimensions = kind
     array = np.asarray(value)
@@ -242,9 +243,7 @@ class Additive(ScoreAttack):
         """Check the number of bins."""
         object.__setattr__(self, "bins", integer("bins", self.bins, 2, _MOST_BINS))
 
-    def candidates(
-        self, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any], pair: Pair
-    ) -> tuple[Score, ...]:
+    def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
         """The scores to try; none for outputs that are not numbers or nearly overflow.
 
         Args:

@@ -7,7 +7,6 @@ from dataclasses import MISSING, dataclass, fields
 from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from ..bounds import clopper_pearson
 from ..errors import invalid, mistyped
@@ -16,11 +15,11 @@ from ..events.above import Score
 from ..events.counting import Event
 from ..mechanisms.callables import name_of
 from ..records import Counts, Pair, Shown
+from .arrays import Array, Floats
 from .choosing.choice import Choice, Goal, choices, not_applicable
 from .reading.candidates import candidates_of
 
 __all__ = [
-    "Array",
     "Attack",
     "AuditAttack",
     "Fitted",
@@ -33,7 +32,6 @@ __all__ = [
     "scoring",
 ]
 
-Array = npt.NDArray[Any]
 _MOST_PILOT: Final = 2**26
 """Pilot draws a side where the caller did not say."""
 
@@ -57,7 +55,7 @@ class Fitted(Shown):
     direction: str
     merit: float | None
     pilot: int
-    thresholds: npt.NDArray[np.float64]
+    thresholds: Floats
     lattice: Choice | None = None
     notes: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()

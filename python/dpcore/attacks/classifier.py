@@ -9,23 +9,18 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 
 from ..errors import choice, instance, integer, invalid
 from ..events.above import Score
 from ..events.held import Held, Rough, kept, slack, wide
 from ..hints import hinted
 from ..records import Pair, Record, frozen_array
+from .arrays import Array, Floats, Whole
 from .attack import ScoreAttack
 from .choosing.grains import Grain, grains_of
-from .scores.columns import Atoms, Floats, atoms_of, both, head, known, loose_of, numbers
+from .scores.columns import Atoms, atoms_of, both, head, known, loose_of, numbers
 
-__all__ = [
-    "Boosted",
-    "Classifier",
-    "Linear",
-    "Model",
-]
+__all__ = ["Boosted", "Classifier", "Linear", "Model"]
 
 _FLAGS: Final = 4
 """Atoms of one entry that get a flag of their own, the most frequent ones."""
@@ -72,7 +67,7 @@ class Features(Record, word="Features"):
 
     fill: Floats
     unit: Floats
-    entries: npt.NDArray[np.int64]
+    entries: Whole
     lows: Floats
     highs: Floats
 
@@ -92,7 +87,7 @@ class Features(Record, word="Features"):
         """How many features there are."""
         return int(self.fill.size + self.entries.size)
 
-    def __call__(self, outputs: npt.NDArray[Any]) -> Floats:
+    def __call__(self, outputs: Array) -> Floats:
         """The features, finite, shape `(size, width)`: values first, then flags."""
         rows = numbers(outputs)
         dim = self.fill.size
@@ -140,7 +135,7 @@ class Features(Record, word="Features"):
         return made
 
 
-def features_of(rows: npt.NDArray[Any], rows_prime: npt.NDArray[Any]) -> Features:
+def features_of(rows: Array, rows_prime: Array) -> Features:
     """Features for pilot outputs: which entries have atoms, and what stands in for those.
 
     Args:
@@ -223,7 +218,7 @@ class Linear(Record, word="Linear"):
         """Nanoseconds per output on a usual machine; an estimate, not measured here."""
         return 10 + 8 * self.features.width
 
-    def __call__(self, outputs: npt.NDArray[Any]) -> Floats:
+    def __call__(self, outputs: Array) -> Floats:
         """The log odds, shape `(size,)`, between -50 and 50."""
 
         def odds(made: Floats) -> Floats:
@@ -279,7 +274,7 @@ class Boosted(Record, word="Boosted"):
         """Nanoseconds per output on a usual machine; an estimate, not measured here."""
         return 25 * int(getattr(self.model, "n_iter_", _ROUNDS)) + 20 * self.features.width
 
-    def __call__(self, outputs: npt.NDArray[Any]) -> Floats:
+    def __call__(self, outputs: Array) -> Floats:
         """The log odds, shape `(size,)`, between -50 and 50."""
         with _one_thread():
             return _in_parts(outputs, self.features, self.model.decision_function)
@@ -289,7 +284,7 @@ class Boosted(Record, word="Boosted"):
         return f"log odds of boosted trees on {self.features.width} features"
 
 
-def _in_parts(outputs: npt.NDArray[Any], features: Features, odds: Any) -> Floats:
+def _in_parts(outputs: Array, features: Features, odds: Any) -> Floats:
     rows = numbers(outputs)
     scores = np.empty(len(rows))
     step = max(1, _CHUNK // max(1, features.width))
@@ -343,9 +338,7 @@ class Classifier(ScoreAttack):
         choice("model", self.model, _MODELS)
         object.__setattr__(self, "rows", integer("rows", self.rows, 2))
 
-    def candidates(
-        self, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any], pair: Pair
-    ) -> tuple[Score, ...]:
+    def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
         """Log odds fitted on pilot outputs.
 
         Args:
@@ -383,7 +376,7 @@ def _require() -> None:
         raise ImportError(f"{need}: pip install dpcore[classifier]") from error
 
 
-def _logistic(features: Features, made: Floats, labels: npt.NDArray[np.int64]) -> Linear:
+def _logistic(features: Features, made: Floats, labels: Whole) -> Linear:
     """Weights of a regression on standardised features, in the features' own units."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
@@ -403,14 +396,11 @@ def _logistic(features: Features, made: Floats, labels: npt.NDArray[np.int64]) -
     return Linear(features, weights, -math.fsum(weights * mean))
 
 
-def _boosted(features: Features, made: Floats, labels: npt.NDArray[np.int64]) -> Boosted:
+def _boosted(features: Features, made: Floats, labels: Whole) -> Boosted:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     model = HistGradientBoostingClassifier(
-        max_iter=_ROUNDS,
-        max_leaf_nodes=_LEAVES,
-        min_samples_leaf=_FEWEST,
-        random_state=0,
+        max_iter=_ROUNDS, max_leaf_nodes=_LEAVES, min_samples_leaf=_FEWEST, random_state=0
     )
     with _one_thread():
         return Boosted(features, model.fit(made, labels))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,15 +20,12 @@ from ..bounds import predicted
 from ..errors import instance, invalid, vector
 from ..events.every_coordinate import EveryCoordinate, Intervals, rows
 from ..records import Pair
+from .arrays import Array, Floats, Places
 from .attack import AuditAttack, Fitted, Pilot
-from .choosing.choice import Floats, Goal, thresholds
+from .choosing.choice import Goal, thresholds
 from .choosing.grains import grain_of
 
-__all__ = [
-    "Chosen",
-    "Coordinatewise",
-    "Options",
-]
+__all__ = ["Chosen", "Coordinatewise", "Options"]
 
 _BINS: Final = 64
 _WORTH: Final = 1.05
@@ -182,16 +179,14 @@ def _groups(pair: Pair) -> tuple[list[tuple[tuple[int, ...], bool]], int]:
     return found, ends[0].size
 
 
-def _pilot(outputs: npt.ArrayLike, dim: int) -> npt.NDArray[Any]:
+def _pilot(outputs: npt.ArrayLike, dim: int) -> Array:
     values = rows(np.asarray(outputs), dim)
     if len(values) < 2:
         raise invalid("outputs", "at least two pilot outputs on each side", len(values))
     return values
 
 
-def _options(
-    sides: Sequence[npt.NDArray[Any]], group: tuple[int, ...], way: str, goal: Goal
-) -> Options:
+def _options(sides: Sequence[Array], group: tuple[int, ...], way: str, goal: Goal) -> Options:
     """Sets worth trying for one group: half-lines, then unions of the most telling bins.
 
     Thresholds and the order of the bins come from the first halves of the pilot, probabilities
@@ -241,7 +236,7 @@ def _known(values: Floats) -> Floats:
     return np.sort(values[~np.isnan(values)])
 
 
-def _order(values: Floats, values_prime: Floats, edges: Floats) -> npt.NDArray[np.intp]:
+def _order(values: Floats, values_prime: Floats, edges: Floats) -> Places:
     """Bins between the edges, those that speak most for the first side foremost."""
     held, held_prime = (_bins(side, edges) + 0.5 for side in (values, values_prime))
     return np.argsort(held_prime / held, kind="stable")
@@ -252,7 +247,7 @@ def _bins(values: Floats, edges: Floats) -> Floats:
     return np.diff(passed, prepend=0, append=values.size).astype(np.float64)
 
 
-def _hits(values: Floats, points: Floats, edges: Floats, order: npt.NDArray[np.intp]) -> Floats:
+def _hits(values: Floats, points: Floats, edges: Floats, order: Places) -> Floats:
     """Hits of every set: below each point, at or above it, in the first bins of the order."""
     below = np.searchsorted(values, points).astype(np.float64)
     unions = np.cumsum(_bins(values, edges)[order])[:-1]
@@ -305,9 +300,7 @@ def _log_margin(log_p: Floats, delta: float) -> Floats:
     return margin
 
 
-def refuse_dependent(
-    sides: Sequence[tuple[str, npt.NDArray[Any]]], groups: Sequence[tuple[int, ...]]
-) -> None:
+def refuse_dependent(sides: Sequence[tuple[str, Array]], groups: Sequence[tuple[int, ...]]) -> None:
     """Refuse a pilot whose coordinates are visibly dependent, or unlike within a group.
 
     On each side: rank correlations of all pairs of coordinates, of the values and of their
@@ -338,7 +331,7 @@ def refuse_dependent(
         _refuse_correlated(side, "distances from the median", abs(values - middle), level / 4)
 
 
-def _finite(outputs: npt.NDArray[Any]) -> Floats:
+def _finite(outputs: Array) -> Floats:
     """The outputs as doubles; infinities and NaN become values beyond all others."""
     values = outputs.astype(np.float64)
     known = np.isfinite(values)

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from .. import _core
 from ..errors import invalid
 from ..events.above import Score
 from ..records import Pair, Record, frozen_array
+from .arrays import Array, Floats, Whole
 from .attack import ScoreAttack
 from .choosing.grains import Grain, summed
-from .scores.columns import Floats, both, chunks, familiar, numbers
+from .scores.columns import both, chunks, familiar, numbers
 
 __all__ = ["Discriminant", "LinearScore"]
 
@@ -54,7 +54,7 @@ class LinearScore(Record, word="LinearScore"):
         weighted sum of entries 0 and 2
     """
 
-    entries: npt.NDArray[np.int64]
+    entries: Whole
     centres: Floats
     weights: Floats
 
@@ -77,7 +77,7 @@ class LinearScore(Record, word="LinearScore"):
         """Return what the entries' own rounding can move the sum by."""
         return summed([grains[i] for i in self.entries.tolist()], self.weights)
 
-    def __call__(self, outputs: npt.NDArray[Any]) -> Floats:
+    def __call__(self, outputs: Array) -> Floats:
         """Return the scores, shape `(size,)`; never NaN."""
         rows = numbers(outputs)
         if rows.shape[1] <= int(self.entries.max()):
@@ -128,9 +128,7 @@ class Discriminant(ScoreAttack):
         'refuted'
     """
 
-    def candidates(
-        self, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any], pair: Pair
-    ) -> tuple[Score, ...]:
+    def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
         """Return the scores that the pilot suggests.
 
         Args:
@@ -158,7 +156,7 @@ class Discriminant(ScoreAttack):
         return tuple(LinearScore(entries, centres, one) for one in made if np.abs(one).max() > 0.0)
 
 
-def _columns_that_vary(sides: list[npt.NDArray[Any]]) -> tuple[Any, list[Floats]]:
+def _columns_that_vary(sides: list[Array]) -> tuple[Any, list[Floats]]:
     """Return columns that vary, of many those whose means differ most, with NaN at the mean."""
     made = []
     for side in sides:

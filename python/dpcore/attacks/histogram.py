@@ -5,21 +5,20 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from ..errors import instance, integer, invalid, mistyped
 from ..events.above import Score
 from ..hints import hinted
 from ..records import Pair, Record, frozen_array
+from .arrays import Array, Floats, Whole
 from .attack import ScoreAttack
-from .scores.columns import Floats, numbers
+from .scores.columns import numbers
 from .scores.letters import (
     Letters,
     Outcomes,
-    Whole,
     grid_of,
     items_of,
     keys_of,
@@ -96,7 +95,7 @@ class Cells(Record, word="Cells"):
         if self.values.shape != (starts[-1] - starts[-2],):
             raise invalid("values", "one for each cell of the last ladder", self.values.shape)
 
-    def __call__(self, outputs: npt.NDArray[Any]) -> Floats:
+    def __call__(self, outputs: Array) -> Floats:
         """The scores, shape `(size,)`."""
         outputs, strange = regular(self.letters.kind, np.asarray(outputs))
         scores = np.zeros(len(outputs))
@@ -158,9 +157,7 @@ class Histogram(ScoreAttack):
         if self.bins is not None:
             object.__setattr__(self, "bins", integer("bins", self.bins, 1))
 
-    def candidates(
-        self, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any], pair: Pair
-    ) -> tuple[Score, ...]:
+    def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
         """Tables of cells fitted on pilot outputs.
 
         Args:
@@ -184,7 +181,7 @@ class Histogram(ScoreAttack):
             return _outcomes(*sides)
         return _cells(sides, letters_of_whole(*sides, str(kinds.pop())), _FULL)
 
-    def _of_floats(self, *sides: npt.NDArray[Any]) -> tuple[Score, ...]:
+    def _of_floats(self, *sides: Array) -> tuple[Score, ...]:
         rows = tuple(map(numbers, sides))
         shown = real_columns(*rows)
         found: list[Score] = []
@@ -205,7 +202,7 @@ def _find(ladder: Whole, code: Whole) -> Whole:
     return np.where(ladder[place] == code, place, -1)
 
 
-def _cells(sides: tuple[npt.NDArray[Any], ...], letters: Letters, full: int) -> tuple[Cells, ...]:
+def _cells(sides: tuple[Array, ...], letters: Letters, full: int) -> tuple[Cells, ...]:
     """The cells that letters make, in both orders; none if they are too many."""
     total = sum(map(len, sides))
     most = max(_FEW, total / full)
@@ -224,7 +221,7 @@ def _cells(sides: tuple[npt.NDArray[Any], ...], letters: Letters, full: int) -> 
 
 
 def _numbered(
-    sides: tuple[npt.NDArray[Any], ...], letters: Letters
+    sides: tuple[Array, ...], letters: Letters
 ) -> tuple[tuple[int, ...], tuple[Whole, ...], Whole]:
     """Stops and ladders of `Cells`, and the counts of both sides in the last one's cells."""
     codes = [np.zeros(len(side), dtype=np.int64) for side in sides]
@@ -283,7 +280,7 @@ def _same_order(first: Floats, second: Floats) -> bool:
     return bool(np.array_equal(np.argsort(first, kind="stable"), np.argsort(second, kind="stable")))
 
 
-def _outcomes(outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]) -> tuple[Score, ...]:
+def _outcomes(outputs: Array, outputs_prime: Array) -> tuple[Score, ...]:
     sides = (outputs, outputs_prime)
     try:
         grid = grid_of(items_of(side) for side in sides)

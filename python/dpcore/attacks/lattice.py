@@ -13,20 +13,16 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from ..errors import choice, integer, invalid, real
 from ..events.above import Score
 from ..records import Pair, Record, frozen_array
+from .arrays import Array, Flags, Floats, Places, Whole
 from .attack import ScoreAttack
 from .choosing.grains import EVERY, FINEST, lowest_bit
 
-__all__ = [
-    "FloatLattice",
-    "Table",
-]
+__all__ = ["FloatLattice", "Table"]
 
-Floats = npt.NDArray[np.float64]
 _COARSEST: Final = 1023
 _CHUNK: Final = 2**13
 """Numbers whose temporary arrays stay in a cache."""
@@ -108,7 +104,7 @@ class FinerThan(Record, word="FinerThan"):
         for name, value in zip(("exponent", "low", "high", "columns"), values, strict=True):
             object.__setattr__(self, name, value)
 
-    def __call__(self, outputs: npt.NDArray[Any]) -> Floats:
+    def __call__(self, outputs: Array) -> Floats:
         """Score every output.
 
         Args:
@@ -124,7 +120,7 @@ class FinerThan(Record, word="FinerThan"):
         hits = (values >= self.low) & (values < self.high)
         hits[hits] = finer(values[hits], self.exponent)
         over = np.logical_or if self.quantifier == "some" else np.logical_and
-        found: npt.NDArray[np.bool_] = over.reduce(hits, axis=1)
+        found: Flags = over.reduce(hits, axis=1)
         return found.astype(np.float64)
 
     def __str__(self) -> str:
@@ -169,7 +165,7 @@ class LowBits(Record, word="LowBits"):
     """
 
     edges: Floats
-    exponents: npt.NDArray[np.int64]
+    exponents: Whole
     table: Floats
     columns: tuple[int, ...]
     merged = True
@@ -186,7 +182,7 @@ class LowBits(Record, word="LowBits"):
         object.__setattr__(self, "table", frozen_array(table.astype(np.float64)))
         object.__setattr__(self, "columns", columns)
 
-    def __call__(self, outputs: npt.NDArray[Any]) -> Floats:
+    def __call__(self, outputs: Array) -> Floats:
         """Score every output.
 
         Args:
@@ -222,7 +218,7 @@ def _listed(columns: tuple[int, ...]) -> str:
     return f"{shown}, ... ({len(columns)})" if len(columns) > 4 else shown
 
 
-def entries(outputs: npt.NDArray[Any], columns: tuple[int, ...]) -> Floats:
+def entries(outputs: Array, columns: tuple[int, ...]) -> Floats:
     """The wanted entries of float outputs as doubles, shape `(size, columns)`; exact."""
     outputs = np.asarray(outputs)
     flat = outputs.reshape(len(outputs), -1)
@@ -234,7 +230,7 @@ def entries(outputs: npt.NDArray[Any], columns: tuple[int, ...]) -> Floats:
     return flat.astype(np.float64, copy=False)
 
 
-def finer(values: Floats, exponent: int) -> npt.NDArray[np.bool_]:
+def finer(values: Floats, exponent: int) -> Flags:
     """Where ``y 2^exponent`` is not an integer; exact for every finite double.
 
     Args:
@@ -251,23 +247,23 @@ def finer(values: Floats, exponent: int) -> npt.NDArray[np.bool_]:
     """
     if exponent < 0:
         # The product could underflow; the remainder of a division is always exact.
-        rest: npt.NDArray[np.bool_] = np.fmod(values, 2.0**-exponent) != 0.0
+        rest: Flags = np.fmod(values, 2.0**-exponent) != 0.0
         return rest
     with np.errstate(over="ignore"):
         # A product that overflows belongs to a number of at least 2^-50, and e is above 1023.
         scaled = values * 2.0 ** min(exponent, _COARSEST)
         if exponent > _COARSEST:
             scaled *= 2.0 ** (exponent - _COARSEST)
-    broken: npt.NDArray[np.bool_] = np.rint(scaled) != scaled
+    broken: Flags = np.rint(scaled) != scaled
     return broken
 
 
-def classes(exponents: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+def classes(exponents: Whole) -> Places:
     """The class of every exponent that `lowest_bit` may give, from -1074 on."""
     return np.searchsorted(exponents, np.arange(-FINEST, EVERY + 1), side="right")
 
 
-def cells(values: Floats, edges: Floats, place: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+def cells(values: Floats, edges: Floats, place: Places) -> Places:
     """The cell of each number in a table of (edges.size + 1) bins x (exponents.size + 1) classes.
 
     The first and the last bin hold what lies below and beyond the edges (and NaN); `place` is
@@ -310,9 +306,7 @@ class FloatLattice(ScoreAttack):
         [entry 0 is in [-0.5, 0.5) and no multiple of 2^-53]
     """
 
-    def candidates(
-        self, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any], pair: Pair
-    ) -> tuple[Score, ...]:
+    def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
         """Cuts and tables fitted on pilot outputs.
 
         Args:
@@ -346,13 +340,11 @@ class Table(NamedTuple):
     columns: tuple[int, ...]
     ends: tuple[float, ...]
     edges: Floats
-    exponents: npt.NDArray[np.int64]
-    counts: npt.NDArray[np.int64]
+    exponents: Whole
+    counts: Whole
 
 
-def _groups(
-    outputs: npt.NDArray[Any], pair: Pair
-) -> list[tuple[tuple[int, ...], tuple[float, ...]]]:
+def _groups(outputs: Array, pair: Pair) -> list[tuple[tuple[int, ...], tuple[float, ...]]]:
     """Groups of entries that are treated alike, each with its x_i and x'_i."""
     dim = outputs.size // len(outputs)
     ends = [_plain(side, dim) for side in (pair.x, pair.x_prime)]
@@ -377,10 +369,7 @@ def _plain(side: Any, dim: int) -> Floats | None:
 
 
 def _tabulate(
-    outputs: npt.NDArray[Any],
-    outputs_prime: npt.NDArray[Any],
-    columns: tuple[int, ...],
-    ends: tuple[float, ...],
+    outputs: Array, outputs_prime: Array, columns: tuple[int, ...], ends: tuple[float, ...]
 ) -> Table:
     most = max(1, _MOST_ENTRIES // len(columns))
     sides = [
@@ -417,7 +406,7 @@ def _edges(values: Floats, centres: tuple[float, ...]) -> Floats:
     return within
 
 
-def _exponents(found: npt.NDArray[np.int64], spread: float) -> npt.NDArray[np.int64]:
+def _exponents(found: Whole, spread: float) -> Whole:
     """Exponents far below the spread that leave a share of the numbers on either side."""
     if spread <= 0.0:
         return np.empty(0, dtype=np.int64)
@@ -474,9 +463,7 @@ def _cuts(table: Table) -> list[tuple[float, Score]]:
     return found
 
 
-def _rule_out(
-    merit: Floats, likely: npt.NDArray[np.bool_], trace: Floats, variance: Floats
-) -> None:
+def _rule_out(merit: Floats, likely: Flags, trace: Floats, variance: Floats) -> None:
     """Set the merit of cuts without a trace to minus infinity, in place."""
     seen = likely & (trace >= _EVIDENCE[1]) & (variance >= _LEAST_VARIANCE[1])
     best = np.max(merit, initial=-np.inf, where=seen)
@@ -484,9 +471,7 @@ def _rule_out(
     merit[~seen] = -np.inf
 
 
-def _expected(
-    table: Table, first: npt.NDArray[np.intp], last: npt.NDArray[np.intp], side: int
-) -> npt.NDArray[np.bool_]:
+def _expected(table: Table, first: Places, last: Places, side: int) -> Flags:
     """Cuts that arithmetic leads one to expect, shape `(windows, exponents)`.
 
     Let the finer input be a, the other b. Noise beyond 2^j is a multiple of 2^(j - w), w stored
@@ -509,7 +494,7 @@ def _expected(
     return found
 
 
-def _between(counts: Floats, first: npt.NDArray[np.intp], last: npt.NDArray[np.intp]) -> Floats:
+def _between(counts: Floats, first: Places, last: Places) -> Floats:
     """Sums over the bins of every window; bins are the last axis but one."""
     widths = [(0, 0)] * counts.ndim
     widths[-2] = (1, 0)
@@ -525,9 +510,7 @@ def _promise(hits: Floats, hits_prime: Floats) -> Floats:
     return promise
 
 
-def _trace(
-    below: Floats, whole: Floats, first: npt.NDArray[np.intp], last: npt.NDArray[np.intp]
-) -> tuple[Floats, Floats]:
+def _trace(below: Floats, whole: Floats, first: Places, last: Places) -> tuple[Floats, Floats]:
     """Standard errors by which fine numbers are more frequent on x, given the bins; variances.
 
     Each bin is a 2 x 2 table with its margins held fixed, so that only the lattice within a bin

@@ -8,29 +8,26 @@ columns sees that. Second moments of all pairs show it, at the price of one matr
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from ..events.above import Score
 from ..records import Pair
+from .arrays import Array, Floats, Whole
 from .attack import ScoreAttack
-from .scores.columns import Floats, both, familiar
+from .scores.columns import both, familiar
 from .scores.quadratic import (
     MOST_COLUMNS,
     Frame,
     Moments,
     SignProducts,
     ValueProducts,
-    Whole,
     centred,
     frame_of,
     signs_of,
 )
 from .scores.rows import Special
-
-Rows = npt.NDArray[Any]
 
 _ELEMENTS: Final = 2**20
 _ROWS: Final = (2**13, 2**16)
@@ -81,9 +78,7 @@ class Products(ScoreAttack):
         product of the signs of entries 3 and 20
     """
 
-    def candidates(
-        self, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any], pair: Pair
-    ) -> tuple[Score, ...]:
+    def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
         """The scores that the pilot suggests, or one that says nothing.
 
         Args:
@@ -100,9 +95,7 @@ class Products(ScoreAttack):
             return ()
         return self.telling(outputs, outputs_prime) or (Special("nan"),)
 
-    def telling(
-        self, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]
-    ) -> tuple[Score, ...]:
+    def telling(self, outputs: Array, outputs_prime: Array) -> tuple[Score, ...]:
         """The scores that the pilot suggests.
 
         Args:
@@ -127,7 +120,7 @@ class Products(ScoreAttack):
         return tuple(found)
 
 
-def _of_signs(columns: list[Rows], frame: Frame) -> list[SignProducts]:
+def _of_signs(columns: list[Array], frame: Frame) -> list[SignProducts]:
     """The product of the best pair of signs, and the weighted sum of all that tell."""
     sides = [signs_of(side.T, frame.cuts).T for side in columns]
     moments = Moments.of(*sides)
@@ -144,7 +137,7 @@ def _of_signs(columns: list[Rows], frame: Frame) -> list[SignProducts]:
     return found
 
 
-def _of_triples(columns: list[Rows], frame: Frame) -> list[SignProducts]:
+def _of_triples(columns: list[Array], frame: Frame) -> list[SignProducts]:
     """Return the product of three signs whose mean differs most, where that is beyond chance."""
     most = frame.entries.size
     if not 3 <= most <= _MOST_IN_TRIPLES:
@@ -181,7 +174,7 @@ def _used(first: Whole, second: Whole) -> tuple[Whole, Whole]:
     return used, places.reshape(2, -1)
 
 
-def _of_values(columns: list[Rows], frame: Frame) -> list[ValueProducts]:
+def _of_values(columns: list[Array], frame: Frame) -> list[ValueProducts]:
     """The product and the likelihood ratio of the best pair; then those of all that tell."""
     sides = [centred(side, frame.centres, frame.scales, _CUT) for side in columns]
     moments = Moments.of(*sides)

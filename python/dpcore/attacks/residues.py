@@ -8,27 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from ..errors import flag, integer, invalid
 from ..events.above import Score
 from ..records import Pair, Record, frozen_array
+from .arrays import Array, Flags, Floats, Whole
 from .attack import ScoreAttack
-from .scores.columns import Floats, both, chunks, familiar, numbers
+from .scores.columns import both, chunks, familiar, numbers
 from .scores.rows import Special
 from .scores.tables import grained, log_ratios, smoothed
 
-__all__ = [
-    "MODULI",
-    "ResidueRatio",
-    "Residues",
-]
+__all__ = ["MODULI", "ResidueRatio", "Residues"]
 
-Rows = npt.NDArray[Any]
-Whole = npt.NDArray[np.int64]
 MODULI: Final = tuple(range(2, 17))
 _EXACT: Final = 2.0**53
 _COMMON: Final = 720720
@@ -103,7 +97,7 @@ class ResidueRatio(Record, word="ResidueRatio"):
         """Nanoseconds per output on a usual machine, about."""
         return 20 * max(1, int(self.entries.size))
 
-    def __call__(self, outputs: npt.NDArray[Any]) -> Floats:
+    def __call__(self, outputs: Array) -> Floats:
         """The scores, shape `(size,)`; never NaN."""
         rows = numbers(outputs)
         if self.entries.size and rows.shape[1] <= int(self.entries.max()):
@@ -129,7 +123,7 @@ class ResidueRatio(Record, word="ResidueRatio"):
         return f"log-likelihood ratio of {self.entries.size} entries modulo {self.modulus}"
 
 
-def residues_of(rows: Rows, modulus: int) -> Whole:
+def residues_of(rows: Array, modulus: int) -> Whole:
     """Residues of whole numbers, from 0 to modulus - 1; -1 for anything else.
 
     Args:
@@ -151,12 +145,12 @@ def residues_of(rows: Rows, modulus: int) -> Whole:
     return residues
 
 
-def whole_floats(rows: Rows) -> npt.NDArray[np.bool_]:
+def whole_floats(rows: Array) -> Flags:
     """Which floats are whole numbers below 2^53: beyond, all of them are, by rounding."""
     # In float16 the limit itself would overflow.
     rows = np.asarray(rows, np.float64)
     with np.errstate(invalid="ignore"):
-        whole: npt.NDArray[np.bool_] = (np.abs(rows) < _EXACT) & (rows == np.rint(rows))
+        whole: Flags = (np.abs(rows) < _EXACT) & (rows == np.rint(rows))
     return whole
 
 
@@ -187,9 +181,7 @@ class Residues(ScoreAttack):
         ('refuted', True)
     """
 
-    def candidates(
-        self, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any], pair: Pair
-    ) -> tuple[Score, ...]:
+    def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
         """The scores that the pilot suggests, or one that says nothing.
 
         Args:
@@ -206,9 +198,7 @@ class Residues(ScoreAttack):
             return ()
         return self.telling(outputs, outputs_prime) or (Special("nan"),)
 
-    def telling(
-        self, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]
-    ) -> tuple[Score, ...]:
+    def telling(self, outputs: Array, outputs_prime: Array) -> tuple[Score, ...]:
         """The scores that the pilot suggests.
 
         Args:
@@ -235,7 +225,7 @@ class Residues(ScoreAttack):
         return tuple(score for _, score in found[:_SCORES])
 
 
-def _whole(rows: Rows) -> bool:
+def _whole(rows: Array) -> bool:
     """Whether numbers are whole where they are finite; a few of them tell at once if not."""
     if rows.dtype.kind != "f":
         return True
@@ -246,7 +236,7 @@ def _whole(rows: Rows) -> bool:
     return True
 
 
-def _wide(sides: list[Rows]) -> Whole:
+def _wide(sides: list[Array]) -> Whole:
     """The first columns with more numbers than others scores have bins for."""
     if sides[0].dtype.kind == "b":
         return np.zeros(0, dtype=np.int64)
@@ -257,7 +247,7 @@ def _wide(sides: list[Rows]) -> Whole:
         return np.flatnonzero(high - low >= _ALPHABET)[:_MOST_COLUMNS]
 
 
-def _sums(rows: Rows) -> Whole:
+def _sums(rows: Array) -> Whole:
     """A number with the residues of each row's sum, shape `(size, 1)`."""
     if rows.dtype.kind in "biu" and rows.dtype.itemsize < 8:
         found: Whole = rows.astype(np.int64)
@@ -327,7 +317,7 @@ class _Table:
         return float(self.worth.sum())
 
     @property
-    def telling(self) -> npt.NDArray[np.bool_]:
+    def telling(self) -> Flags:
         """Which columns differ beyond chance."""
         return self.worth > 0.0
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from .. import _core
 from ..bounds import predicted
@@ -24,6 +23,7 @@ from ..mechanisms.native import law_of
 from ..pairs import distance
 from ..published import is_native
 from ..records import Counts, Pair
+from .arrays import Array, Floats
 from .attack import ScoreAttack
 from .choosing.choice import Choice, Goal
 from .choosing.grains import PLACES, Grain, coarsest, grains_of
@@ -33,9 +33,8 @@ from .reading.exploring import presence_parts
 from .scores.columns import Atoms, atoms_of, both, head, known
 from .scores.rows import AtAtoms, Outside, Repeats, RowMax, RowMin, Special
 
-__all__ = ["MOST_SOUGHT", "Floats", "Support", "infinite", "rare"]
+__all__ = ["MOST_SOUGHT", "Support", "infinite", "rare"]
 
-Floats = npt.NDArray[np.float64]
 
 _ORDER: Final = 8
 """How far a range reaches beyond the pilot's extreme is judged by its distance to the 8th."""
@@ -81,10 +80,7 @@ class Support(ScoreAttack):
     """
 
     def seldom(
-        self,
-        outputs: Sequence[npt.NDArray[Any]],
-        outputs_prime: Sequence[npt.NDArray[Any]],
-        goal: Goal,
+        self, outputs: Sequence[Array], outputs_prime: Sequence[Array], goal: Goal
     ) -> Choice | None:
         """Rare values of one side alone, where the pilot is not too large to look through."""
         if sum(map(np.size, (*outputs, *outputs_prime))) > MOST_SOUGHT:
@@ -99,9 +95,7 @@ class Support(ScoreAttack):
         event = replace(found.event, score=OfParts(parts, found.event.score))
         return replace(found, event=event)
 
-    def candidates(
-        self, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any], pair: Pair
-    ) -> tuple[Score, ...]:
+    def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
         """The hypotheses that the pilot suggests.
 
         Args:
@@ -126,15 +120,13 @@ class Support(ScoreAttack):
         return tuple(found) if found else (Special("nan"),)
 
 
-def _occurs(kind: str, rows: tuple[npt.NDArray[Any], ...]) -> bool:
+def _occurs(kind: str, rows: tuple[Array, ...]) -> bool:
     if all(side.dtype.kind != "f" for side in rows):
         return False
     return any(bool((np.isnan(side) if kind == "nan" else np.isinf(side)).any()) for side in rows)
 
 
-def _box(
-    rows: npt.NDArray[Any], rows_prime: npt.NDArray[Any], grains: Sequence[Grain]
-) -> Outside | None:
+def _box(rows: Array, rows_prime: Array, grains: Sequence[Grain]) -> Outside | None:
     """The range of x' in every entry where x leaves it; None where x leaves none."""
     dim = rows.shape[1]
     lows, highs = np.full(dim, -np.inf), np.full(dim, np.inf)
@@ -149,7 +141,7 @@ def _box(
     return Outside(lows, highs)
 
 
-def _range(column: npt.NDArray[Any], grain: Grain) -> tuple[float, float] | None:
+def _range(column: Array, grain: Grain) -> tuple[float, float] | None:
     """The range of a column, wider than its values by what lies between the outermost ones."""
     finite = column[np.isfinite(column)] if column.dtype.kind == "f" else column
     if not finite.size:
@@ -172,7 +164,7 @@ def _repeats(grains: Sequence[Grain]) -> Repeats:
     return Repeats(2.0 * grain.typical, relative)
 
 
-def _repeats_differ(rows: npt.NDArray[Any], rows_prime: npt.NDArray[Any], repeats: Repeats) -> bool:
+def _repeats_differ(rows: Array, rows_prime: Array, repeats: Repeats) -> bool:
     counts = [repeats(head(side)) for side in (rows, rows_prime)]
     for events in (counts, [count > 0 for count in counts]):
         noise = math.sqrt(sum(float(np.var(event)) / event.size for event in events))
@@ -189,11 +181,7 @@ class _Atom(NamedTuple):
 
 
 def _one_sided_of(
-    rows: npt.NDArray[Any],
-    rows_prime: npt.NDArray[Any],
-    column: int,
-    grain: Grain,
-    least: int | None = None,
+    rows: Array, rows_prime: Array, column: int, grain: Grain, least: int | None = None
 ) -> tuple[Atoms, list[_Atom]]:
     """The atoms of a column, and those that one side alone shows."""
     own = [known(side[:, column]) for side in (rows, rows_prime)]
@@ -213,9 +201,7 @@ def _one_sided_of(
     return atoms, found
 
 
-def _one_sided(
-    rows: npt.NDArray[Any], rows_prime: npt.NDArray[Any], grains: Sequence[Grain]
-) -> AtAtoms | None:
+def _one_sided(rows: Array, rows_prime: Array, grains: Sequence[Grain]) -> AtAtoms | None:
     """The atoms that one side alone shows, the most frequent ones of each side."""
     sides = head(rows), head(rows_prime)
     found = [
@@ -235,7 +221,7 @@ def _one_sided(
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def rare(outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any], goal: Goal) -> Choice | None:
+def rare(outputs: Array, outputs_prime: Array, goal: Goal) -> Choice | None:
     """Values that one side alone shows a handful of times, sought on a whole pilot.
 
     Too rare to be found on one part of the pilot and judged on the other: both happens on all of
@@ -266,11 +252,7 @@ def rare(outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any], goal: Goal)
 
 
 def _choice_of(
-    atoms: Sequence[tuple[int, _Atom]],
-    side: int,
-    repeated: int,
-    sizes: tuple[int, ...],
-    goal: Goal,
+    atoms: Sequence[tuple[int, _Atom]], side: int, repeated: int, sizes: tuple[int, ...], goal: Goal
 ) -> Choice | None:
     """The event that an output holds one of a side's own values; None where they may be luck."""
     sign = 1 - 2 * side

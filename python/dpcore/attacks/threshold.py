@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 
 from ..errors import choice, integer, mistyped
 from ..events.above import Score
 from ..hints import hinted
 from ..records import Pair
+from .arrays import Array, Floats, Places
 from .attack import ScoreAttack
 from .choosing.grains import Grain, grains_of
-from .scores.columns import Floats, both
+from .scores.columns import both
 from .scores.rows import Closer, Coordinate, OfRow, RowMax, RowMin, RowSum
 
 __all__ = ["ScoreName", "Threshold", "point"]
@@ -80,9 +80,7 @@ class Threshold(ScoreAttack):
             requirement = "None, a name, an index or a function outputs -> scores"
             raise mistyped("score", requirement, self.score)
 
-    def candidates(
-        self, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any], pair: Pair
-    ) -> tuple[Score, ...]:
+    def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
         """The scores to try.
 
         Args:
@@ -138,7 +136,7 @@ def point(x: Any, shape: tuple[int, ...]) -> Floats | None:
         return None
 
 
-def _telling(rows: npt.NDArray[Any], rows_prime: npt.NDArray[Any]) -> list[int]:
+def _telling(rows: Array, rows_prime: Array) -> list[int]:
     """The entries whose half-lines tell the sides apart best, the best first."""
     dim = rows.shape[1]
     if dim == 1:
@@ -150,7 +148,7 @@ def _telling(rows: npt.NDArray[Any], rows_prime: npt.NDArray[Any]) -> list[int]:
     return [int(i) for i in np.argsort(-merits, kind="stable")[:_KEPT]]
 
 
-def _separation(column: npt.NDArray[Any], column_prime: npt.NDArray[Any], grain: Grain) -> float:
+def _separation(column: Array, column_prime: Array, grain: Grain) -> float:
     """A cautious log ratio of the best half-line, by a normal approximation."""
     sides = [np.sort(side[~np.isnan(side)]) for side in (column, column_prime)]
     if not sides[0].size or not sides[1].size:
@@ -165,13 +163,13 @@ def _separation(column: npt.NDArray[Any], column_prime: npt.NDArray[Any], grain:
     return max(_cautious(below, sizes), _cautious(above, sizes))
 
 
-def _cautious(hits: list[npt.NDArray[np.intp]], sizes: tuple[int, int]) -> float:
+def _cautious(hits: list[Places], sizes: tuple[int, int]) -> float:
     first, second = (count + 0.5 for count in hits)
     ratio = np.log(first / sizes[0]) - np.log(second / sizes[1])
     return float(np.max(np.abs(ratio) - _CAUTION * np.sqrt(1.0 / first + 1.0 / second)))
 
 
-def _ranks(size: int) -> npt.NDArray[np.intp]:
+def _ranks(size: int) -> Places:
     """Ranks in geometric steps from both ends."""
     steps = np.unique(np.geomspace(1, max(1, size // 2), 40).astype(np.intp)) - 1
     return np.unique(np.concatenate([steps, size - 1 - steps]))

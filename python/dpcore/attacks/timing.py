@@ -32,16 +32,15 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, NamedTuple, get_args
 
 import numpy as np
-import numpy.typing as npt
 
 from ..errors import choice, confidence_level, count, integer, mistyped
 from ..events import Above
 from ..hints import hinted
 from ..records import Pair
 from .additive import Additive
+from .arrays import Array, Flags, Floats, Whole
 from .attack import AuditAttack, TimingCounts
 from .choosing.choice import Choice, Goal, choices, thresholds
-from .scores.columns import Floats
 from .scores.letters import keys_of
 from .scores.timed import (
     ExcessLatency,
@@ -50,7 +49,6 @@ from .scores.timed import (
     OutputDistance,
     OutputEntry,
     OutputGroup,
-    Rows,
     TimedScore,
     rows_of,
     table_of,
@@ -74,7 +72,6 @@ Clock = Callable[[], int]
 """A clock: the current time in nanoseconds."""
 _CHUNK: Final = 2**20
 """Numbers of counted calls that are looked at together."""
-Sides = npt.NDArray[np.bool_]
 _MEMBERS: Final = (Threshold("coordinate"), Additive())
 """The attacks that make scores of the columns."""
 _FINE: Final = (Additive(128), 3200)
@@ -110,11 +107,11 @@ class Timed(NamedTuple):
         outputs: what the calls returned, in order.
     """
 
-    sides: npt.NDArray[np.bool_]
-    latencies: npt.NDArray[np.int64]
+    sides: Flags
+    latencies: Whole
     outputs: list[Any]
 
-    def rows(self, like: Rows | None = None) -> Rows:
+    def rows(self, like: Array | None = None) -> Array:
         """The calls as rows, which events are decided on.
 
         Args:
@@ -126,7 +123,7 @@ class Timed(NamedTuple):
         """
         return rows_of(self.outputs, self.latencies, like)
 
-    def only(self, wanted: npt.NDArray[np.bool_]) -> Timed:
+    def only(self, wanted: Flags) -> Timed:
         """The calls for which `wanted`, of shape `(calls,)`, is True, in their order."""
         outputs = [self.outputs[i] for i in np.flatnonzero(wanted)]
         return Timed(self.sides[wanted], self.latencies[wanted], outputs)
@@ -160,7 +157,7 @@ def time_calls(
         clock: returns the time in nanoseconds.
 
     Returns:
-        Sides, latencies and outputs.
+        Flags, latencies and outputs.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
@@ -207,7 +204,7 @@ def _kept(output: Any) -> Any:
     return copy.deepcopy(output) if isinstance(output, (list, dict, set, bytearray)) else output
 
 
-def timed_scores(rows: Rows, sides: Sides, pair: Pair) -> list[TimedScore]:
+def timed_scores(rows: Array, sides: Flags, pair: Pair) -> list[TimedScore]:
     """Scores to try.
 
     Args:
@@ -228,7 +225,7 @@ def timed_scores(rows: Rows, sides: Sides, pair: Pair) -> list[TimedScore]:
     ]
 
 
-def _scores(table: Floats, sides: Sides) -> list[Any]:
+def _scores(table: Floats, sides: Flags) -> list[Any]:
     found: dict[Any, None] = {}
     members = (*_MEMBERS, _FINE[0]) if len(table) > _FINE[1] else _MEMBERS
     for member in members:
@@ -236,7 +233,7 @@ def _scores(table: Floats, sides: Sides) -> list[Any]:
     return list(found)
 
 
-def _tables(rows: Rows, sides: Sides, pair: Pair) -> Iterator[tuple[Any, ...]]:
+def _tables(rows: Array, sides: Flags, pair: Pair) -> Iterator[tuple[Any, ...]]:
     """The columns from which scores are made, one table after the other."""
     entries = _entries(rows)
     if not entries:
@@ -256,7 +253,7 @@ def _tables(rows: Rows, sides: Sides, pair: Pair) -> Iterator[tuple[Any, ...]]:
             yield telling[0], Latency(), *excesses
 
 
-def _entries(rows: Rows) -> tuple[Any, ...]:
+def _entries(rows: Array) -> tuple[Any, ...]:
     """The output's columns."""
     if rows.dtype != object:
         return tuple(OutputEntry(i) for i in range(rows.shape[1] - 1))
@@ -268,7 +265,7 @@ def _entries(rows: Rows) -> tuple[Any, ...]:
 
 
 def _telling(
-    entries: tuple[Any, ...], rows: Rows, sides: Sides, latencies: Floats
+    entries: tuple[Any, ...], rows: Array, sides: Flags, latencies: Floats
 ) -> tuple[Any, ...]:
     """The entries at whose values the usual latencies of the two sides differ most."""
     if len(entries) == 1:
@@ -290,7 +287,7 @@ def _telling(
 
 
 def _excesses(
-    rows: Rows, sides: Sides, pair: Pair, telling: tuple[Any, ...], share: float
+    rows: Array, sides: Flags, pair: Pair, telling: tuple[Any, ...], share: float
 ) -> Iterator[tuple[ExcessLatency, ExcessLatency]]:
     """Pairs of excesses over the usual latency on x and on x'."""
     latencies = Latency()(rows)
@@ -311,7 +308,7 @@ def _excesses(
         )
 
 
-def _ends(rows: Rows, pair: Pair) -> tuple[OutputDistance, OutputDistance] | None:
+def _ends(rows: Array, pair: Pair) -> tuple[OutputDistance, OutputDistance] | None:
     """Distances from the two inputs, where these are as large as an output."""
     if rows.dtype == object:
         return None
@@ -357,7 +354,7 @@ def _line(places: Floats, usual: Floats) -> tuple[Floats, Floats]:
 
 
 def choose_timed(
-    rows: Rows, sides: npt.NDArray[np.bool_], pair: Pair, trials: int, confidence: float = 0.95
+    rows: Array, sides: Flags, pair: Pair, trials: int, confidence: float = 0.95
 ) -> tuple[Above, str]:
     """The score, threshold and direction that should certify most, from pilot calls.
 
@@ -391,9 +388,7 @@ def choose_timed(
     return best.event, best.direction
 
 
-def _judged(
-    scores: Sequence[Any], rows: Rows, sides: npt.NDArray[np.bool_], goal: Goal
-) -> list[Choice]:
+def _judged(scores: Sequence[Any], rows: Array, sides: Flags, goal: Goal) -> list[Choice]:
     return choices(scores, rows[sides], rows[~sides], goal) if scores else []
 
 
@@ -577,7 +572,7 @@ def audit_timing(
     return TimingCounts(event, direction, k, k_prime, n, trials - n, wanted, _notes(rows))
 
 
-def _notes(rows: Rows) -> tuple[str, ...]:
+def _notes(rows: Array) -> tuple[str, ...]:
     """What the pilot says of outputs that could not be looked at."""
     if rows.dtype != object:
         return ()

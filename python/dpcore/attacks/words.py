@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from ..events.above import Score
 from ..records import Pair
+from .arrays import Array
 from .attack import ScoreAttack
 from .tokens.ratios import TokenRatios, ratios_of
 from .tokens.rows import texts_of
@@ -54,9 +54,7 @@ class Words(ScoreAttack):
 
     parts = False
 
-    def candidates(
-        self, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any], pair: Pair
-    ) -> tuple[Score, ...]:
+    def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
         """The score that the pilot suggests.
 
         Args:
@@ -70,9 +68,7 @@ class Words(ScoreAttack):
         sides = np.asarray(outputs), np.asarray(outputs_prime)
         return (ratios_of(sides),) if _some_texts(sides) else ()
 
-    def telling(
-        self, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]
-    ) -> tuple[Score, ...]:
+    def telling(self, outputs: Array, outputs_prime: Array) -> tuple[Score, ...]:
         """The score, where no table of whole texts says as much.
 
         Args:
@@ -90,7 +86,7 @@ class Words(ScoreAttack):
         return () if found.says_nothing else (found,)
 
 
-def _some_texts(sides: tuple[npt.NDArray[Any], ...]) -> list[str]:
+def _some_texts(sides: tuple[Array, ...]) -> list[str]:
     """The texts among the first outputs of both sides."""
     if not all(side.dtype.kind in "USO" and side.size for side in sides):
         return []

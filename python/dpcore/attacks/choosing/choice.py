@@ -11,20 +11,18 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from ...bounds import predicted
 from ...errors import invalid
 from ...events import Above, Never
 from ...events.above import Score, score_name, scores_of
 from ...records import Counts
+from ..arrays import Array, Floats, Whole
 from ..reading.candidates import OfParts
 from ..reading.parts import remembering
 from ..scores.columns import both
 from .grains import EXACT, Grain, grain_of, grains_of
 from .marks import Marks, Sketch, marks_of, scale_of, sorted_values, thresholds
-
-Floats = npt.NDArray[np.float64]
 
 _CAUTION: Final = (0.003, 0.03, 0.1, 0.25, 0.4)
 """Tails of the pilot's limits (see `predicted`). The first is small because the best of hundreds
@@ -90,13 +88,13 @@ class Choice:
         return Never() if self.merit == -math.inf else self.event
 
 
-def column_grains(*sides: npt.NDArray[Any]) -> tuple[Grain, ...]:
+def column_grains(*sides: Array) -> tuple[Grain, ...]:
     """The grains of the columns of outputs; none for outputs that are not rows of numbers."""
     rows = both(*map(np.asarray, sides))
     return () if rows is None else grains_of(*rows)
 
 
-def part_grains(score: Any, *sides: npt.NDArray[Any]) -> tuple[Grain, ...]:
+def part_grains(score: Any, *sides: Array) -> tuple[Grain, ...]:
     """The grains of the parts that a score reads; none for a score of outputs as they are."""
     return column_grains(*map(score.parts, sides)) if isinstance(score, OfParts) else ()
 
@@ -118,7 +116,7 @@ def score_grain(score: Any, grains: Sequence[Grain], values: Floats, values_prim
     return replace(own, absolute=max((grain.typical for grain in grains), default=0.0))
 
 
-def not_applicable(attack: Any, outputs: npt.NDArray[Any]) -> ValueError:
+def not_applicable(attack: Any, outputs: Array) -> ValueError:
     """The complaint of an attack that can make nothing of such outputs."""
     shape = (str(outputs.dtype), outputs.shape[1:])
     return invalid("attack", f"one that applies to these outputs ({type(attack).__name__})", shape)
@@ -126,10 +124,7 @@ def not_applicable(attack: Any, outputs: npt.NDArray[Any]) -> ValueError:
 
 @np.errstate(over="ignore", invalid="ignore")
 def choices(
-    scores: Sequence[Score],
-    outputs: npt.NDArray[Any],
-    outputs_prime: npt.NDArray[Any],
-    goal: Goal,
+    scores: Sequence[Score], outputs: Array, outputs_prime: Array, goal: Goal
 ) -> list[Choice]:
     """The best event of each score, judged on outputs that fitted none of them.
 
@@ -201,7 +196,7 @@ def best_of_sketches(
 def _pick(
     score: Score,
     points: Floats,
-    below: npt.NDArray[np.int64],
+    below: Whole,
     finite: tuple[int, int],
     sizes: tuple[int, int],
     goal: Goal,
@@ -246,9 +241,9 @@ def rounded_merit(merit: float) -> float:
 def _choice(
     score: Score,
     points: Floats,
-    hits: npt.NDArray[np.int64],
-    other: npt.NDArray[np.int64],
-    below: npt.NDArray[np.int64],
+    hits: Whole,
+    other: Whole,
+    below: Whole,
     finite: tuple[int, int],
     sizes: tuple[int, int],
     goal: Goal,
@@ -278,7 +273,7 @@ def _choice(
     return Choice(event, direction, float(merits[which, place]), _counts(k, k_prime, sizes))
 
 
-def _beside(hits: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _beside(hits: Array) -> Array:
     """Counts that a threshold's own place among the values did not lower.
 
     A threshold just beyond the last value of a side counts none of it, and is the better by the
@@ -287,7 +282,7 @@ def _beside(hits: npt.NDArray[Any]) -> npt.NDArray[Any]:
     inwards = hits.copy()
     inwards[:2, 1:] = hits[:2, :-1]
     inwards[2:, :-1] = hits[2:, 1:]
-    found: npt.NDArray[Any] = np.minimum(np.maximum(inwards, hits), hits + 1)
+    found: Array = np.minimum(np.maximum(inwards, hits), hits + 1)
     return found
 
 

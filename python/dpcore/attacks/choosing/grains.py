@@ -15,6 +15,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import Array, Flags, Floats, Places, Whole
+
 __all__ = [
     "APART",
     "BITS",
@@ -33,7 +35,6 @@ __all__ = [
     "summed",
 ]
 
-Floats = npt.NDArray[np.float64]
 PLACES: Final = 8.0
 """Last places within which two computations of one real number are taken to agree."""
 BITS: Final = {"bfloat16": 8, "float16": 11, "float32": 24, "float64": 53}
@@ -106,7 +107,7 @@ class Grain:
 EXACT: Final = Grain(0)
 
 
-def stated(array: npt.NDArray[Any]) -> int:
+def stated(array: Array) -> int:
     """Significant bits of an array's numbers: of the format that an adapter converted, or its own.
 
     An adapter says so in the metadata of the dtype (see `mechanisms.answers.of_format`).
@@ -115,7 +116,7 @@ def stated(array: npt.NDArray[Any]) -> int:
     return BITS.get(said.get("format", array.dtype.name), _DOUBLE)
 
 
-def grains_of(rows: npt.NDArray[Any], rows_prime: npt.NDArray[Any]) -> tuple[Grain, ...]:
+def grains_of(rows: Array, rows_prime: Array) -> tuple[Grain, ...]:
     """The grain of every column of two sets of rows of numbers, shape `(size, columns)` each."""
     sides = rows, rows_prime
     columns = rows.shape[1]
@@ -134,7 +135,7 @@ def grains_of(rows: npt.NDArray[Any], rows_prime: npt.NDArray[Any]) -> tuple[Gra
     return tuple(found)
 
 
-def grain_of(values: npt.NDArray[Any], values_prime: npt.NDArray[Any]) -> Grain:
+def grain_of(values: Array, values_prime: Array) -> Grain:
     """The grain of one column, values of any number on either side."""
     if not values.size and not values_prime.size:
         return EXACT
@@ -172,23 +173,23 @@ def _middles(pooled: Floats) -> Floats:
     return np.where(held > 0, found, 0.0)
 
 
-def _use_all_bits(samples: Sequence[Floats], own: int) -> npt.NDArray[np.bool_]:
+def _use_all_bits(samples: Sequence[Floats], own: int) -> Flags:
     """Columns as most are: some number of each side needs all bits, and not all are whole."""
     most = [_significant(np.ascontiguousarray(side)).max(axis=0, initial=0) for side in samples]
     broken = [(side != np.rint(side)).any(axis=0) for side in samples]
-    full: npt.NDArray[np.bool_] = (np.minimum(*most) >= own) & (broken[0] | broken[1])
+    full: Flags = (np.minimum(*most) >= own) & (broken[0] | broken[1])
     return full
 
 
-def _significant(values: Floats) -> npt.NDArray[np.int64]:
+def _significant(values: Floats) -> Whole:
     """Significant bits that each number needs; 0 for 0, NaN and infinities."""
     lowest = lowest_bit(values.ravel()).reshape(values.shape)
     highest = np.frexp(np.where(np.isfinite(values), values, 0.0))[1].astype(np.int64) - 1
-    needed: npt.NDArray[np.int64] = np.where(lowest < 1024, highest - lowest + 1, 0)
+    needed: Whole = np.where(lowest < 1024, highest - lowest + 1, 0)
     return needed
 
 
-def _grain(sides: Sequence[npt.NDArray[Any]], own: int, most: int) -> Grain:
+def _grain(sides: Sequence[Array], own: int, most: int) -> Grain:
     """The grain of a column that may be coarser than its type."""
     kept = [_distinct(side[:most]) for side in sides]
     pooled = np.union1d(*kept)
@@ -209,12 +210,12 @@ def _grain(sides: Sequence[npt.NDArray[Any]], own: int, most: int) -> Grain:
     return Grain(own, middle)
 
 
-def _finite(values: npt.NDArray[Any]) -> Floats:
+def _finite(values: Array) -> Floats:
     numbers = np.asarray(values, np.float64)
     return numbers[np.isfinite(numbers)]
 
 
-def _distinct(values: npt.NDArray[Any]) -> Floats:
+def _distinct(values: Array) -> Floats:
     """The different finite numbers that are not 0."""
     found = np.unique(_finite(values))
     kept: Floats = found[found != 0.0]
@@ -240,9 +241,7 @@ def _format(values: Floats, own: int) -> int:
     return own
 
 
-def _all_multiples(
-    sides: Sequence[npt.NDArray[Any]], sample: Floats, exponent: int, limit: float
-) -> bool:
+def _all_multiples(sides: Sequence[Array], sample: Floats, exponent: int, limit: float) -> bool:
     """Whether all finite numbers are multiples of 2^exponent, those of a sample first."""
     step = 2.0 ** max(exponent, -1022)
     for values in (sample, *sides):
@@ -293,13 +292,13 @@ def steps_of(values: Floats, grain: Grain) -> npt.NDArray[np.int8]:
     return found
 
 
-def runs(breaks: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+def runs(breaks: Flags) -> tuple[Places, Places]:
     """First and last places of the runs that breaks between neighbours leave."""
     ends = np.flatnonzero(breaks)
     return np.append(0, ends + 1), np.append(ends, breaks.size)
 
 
-def cuts_of(values: Floats, grain: Grain) -> npt.NDArray[np.intp]:
+def cuts_of(values: Floats, grain: Grain) -> Places:
     """Places i such that an edge between sorted values i and i + 1 splits no real number.
 
     Where values lie so close that nothing is apart, edges are at least 16 tolerances from each
@@ -320,7 +319,7 @@ def cuts_of(values: Floats, grain: Grain) -> npt.NDArray[np.intp]:
     return np.flatnonzero((steps == APART) | ((steps == NEAR) & grown))
 
 
-def lowest_bit(values: Floats) -> npt.NDArray[np.int64]:
+def lowest_bit(values: Floats) -> Whole:
     """The exponent t of ``y = odd 2^t``; 1024 for zero, NaN and infinities.
 
     Args:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from ...events.above import Score, scores_of
 from ...sampling.tally import binned
+from ..arrays import Array, Floats, Places, Whole
 from ..reading.parts import remembering
 from .grains import APART, EXACT, SAME, Grain, steps_of
 
-Floats = npt.NDArray[np.float64]
 SHARE: Final = 0.381966011250105
 """Where a threshold lies in its gap: not at a simple fraction, where an unseen atom may sit."""
 _MOST_THRESHOLDS: Final = 400
@@ -35,7 +34,7 @@ def sorted_values(values: Floats) -> Floats:
     return found[: found.size - int(np.count_nonzero(np.isnan(found)))]
 
 
-def scale_of(*arrays: npt.NDArray[Any]) -> float:
+def scale_of(*arrays: Array) -> float:
     """The largest finite magnitude in arrays of numbers; 0 for anything else."""
     largest = 0.0
     for array in arrays:
@@ -49,7 +48,7 @@ def scale_of(*arrays: npt.NDArray[Any]) -> float:
     return largest
 
 
-def _all_finite(array: npt.NDArray[Any]) -> bool:
+def _all_finite(array: Array) -> bool:
     return math.isfinite(float(array.max())) and math.isfinite(float(array.min()))
 
 
@@ -144,11 +143,11 @@ def thresholds(values: Floats, values_prime: Floats, grain: Grain = EXACT) -> Fl
     return clean if clean.size else marks.points
 
 
-def _places(places: npt.NDArray[np.intp], size: int) -> npt.NDArray[np.intp]:
+def _places(places: Places, size: int) -> Places:
     return np.minimum(places, size - 1)
 
 
-def _ranks(size: int) -> npt.NDArray[np.int64]:
+def _ranks(size: int) -> Whole:
     """Ranks from either end: each of the first, then a geometric sequence to the middle."""
     steps = max(1, int(np.log(max(2.0, size / (2 * _DENSE))) / np.log(_RATIO)))
     tail = np.geomspace(_DENSE, max(_DENSE, size / 2), steps + 1)
@@ -196,7 +195,7 @@ class Sketch:
 
     frame: Frame
     size: int
-    counts: npt.NDArray[np.int64]
+    counts: Whole
     low: Floats
     high: Floats
 
@@ -225,7 +224,7 @@ class Sketch:
         """Values that are no NaN."""
         return int(self.counts.sum())
 
-    def count_below(self, points: Floats) -> npt.NDArray[np.int64]:
+    def count_below(self, points: Floats) -> Whole:
         """Values below points: edges, or points in a tail."""
         below = np.cumsum(self.counts)
         found = below[np.searchsorted(self.edges, points)]
@@ -248,7 +247,7 @@ class SketchScores:
     scores: tuple[Score, ...]
     frames: tuple[Frame, ...]
 
-    def __call__(self, outputs: npt.NDArray[Any], start: int) -> tuple[Sketch, ...]:
+    def __call__(self, outputs: Array, start: int) -> tuple[Sketch, ...]:
         """One sketch for each score."""
         with remembering():
             return tuple(

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from ...errors import instance, mistyped
 from ...events.above import Score, score_name, scores_of
 from ...records import Pair, Record
+from ..arrays import Array, Floats
 from .exploring import derived_parts, parts_of, ranked
-from .objects import Floats
 from .parts import Parts
 
 _NOTHING: Final = Pair(None, None)
@@ -35,9 +35,7 @@ class Attack(Protocol):
     def parts(self) -> bool:
         """Whether it is also fitted on the parts of outputs that are no real numbers."""
 
-    def candidates(
-        self, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any], pair: Pair
-    ) -> tuple[Score, ...]:
+    def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
         """Scores fitted on pilot outputs."""
 
 
@@ -84,7 +82,7 @@ class OfParts(Record, word="OfParts"):
             raise AttributeError(name)
         return getattr(self.score, name)
 
-    def __call__(self, outputs: npt.NDArray[Any]) -> Floats:
+    def __call__(self, outputs: Array) -> Floats:
         """The scores of outputs of any kind, shape `(size,)`."""
         return scores_of(self.score, self.parts(np.asarray(outputs)))
 
@@ -157,7 +155,7 @@ def candidates_of(
     return tuple(dict.fromkeys([*found, *made]))
 
 
-def _hidden_parts(attack: Attack, *sides: npt.NDArray[Any]) -> tuple[Score, ...]:
+def _hidden_parts(attack: Attack, *sides: Array) -> tuple[Score, ...]:
     """Return scores of bits and remainders of numbers that say what their values do not."""
     parts = derived_parts(*sides)
     if not parts.parts:

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from ...errors import mistyped
+from ..arrays import Array, Floats
 from .objects import (
     BYTES,
     DELIMITERS,
@@ -23,7 +23,6 @@ from .objects import (
     TEXT,
     WORD,
     Bunch,
-    Floats,
     Texts,
     mapped,
 )
@@ -110,7 +109,7 @@ class _Screen:
         return tuple(found)
 
 
-def parts_of(outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any], name: str) -> Parts:
+def parts_of(outputs: Array, outputs_prime: Array, name: str) -> Parts:
     """Return the parts of pilot outputs that differ most between the sides.
 
     Args:
@@ -132,7 +131,7 @@ def parts_of(outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any], name: s
     return Parts(screen.best())
 
 
-def presence_parts(outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]) -> Parts:
+def presence_parts(outputs: Array, outputs_prime: Array) -> Parts:
     """Return the columns of what is there, of which kind and how long, where these vary.
 
     Args:
@@ -144,7 +143,7 @@ def presence_parts(outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]) -
     return Parts(screen.best())
 
 
-def has_one_sided_presence(outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]) -> bool:
+def has_one_sided_presence(outputs: Array, outputs_prime: Array) -> bool:
     """Return True if a kind, a length or a key occurs on one side of the pilot alone."""
     if all(side.dtype.kind in "buifcmM" for side in (outputs, outputs_prime)):
         return False
@@ -156,7 +155,7 @@ def has_one_sided_presence(outputs: npt.NDArray[Any], outputs_prime: npt.NDArray
     )
 
 
-def derived_parts(outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]) -> Parts:
+def derived_parts(outputs: Array, outputs_prime: Array) -> Parts:
     """Return bits and remainders of regular numbers that differ clearly between the sides.
 
     Args:
@@ -226,7 +225,7 @@ def difference(column: Floats, column_prime: Floats) -> float:
     return float(((statistic / freedom) ** (1.0 / 3.0) - (1.0 - spread)) / spread**0.5)
 
 
-def _pooled(outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _pooled(outputs: Array, outputs_prime: Array) -> Array:
     """Return both sides in one array, as objects where they are of two kinds."""
     sides = [outputs, outputs_prime]
     if outputs.dtype.kind == outputs_prime.dtype.kind:
@@ -239,7 +238,7 @@ def _pooled(outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]) -> npt.N
     return np.concatenate([_as_objects(side) for side in sides])
 
 
-def _as_objects(side: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _as_objects(side: Array) -> Array:
     """Return an array of one dimension whose entries are the outputs."""
     if side.ndim == 1:
         return side.astype(object)
@@ -248,7 +247,7 @@ def _as_objects(side: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return found
 
 
-def _most(outputs: npt.NDArray[Any]) -> int:
+def _most(outputs: Array) -> int:
     """Return the number of parts to keep: numbers of a regular output are columns of their own."""
     if outputs.dtype == object or outputs.dtype.kind in "US":
         return _KEPT
@@ -316,7 +315,7 @@ def _inner(
             yield ("field", field), taken(node, "field", field)
 
 
-def _of_array(array: npt.NDArray[Any], steps: Steps) -> Iterator[Part]:
+def _of_array(array: Array, steps: Steps) -> Iterator[Part]:
     """Yield the parts of numbers and times in an array of one dimension."""
     kind = array.dtype.kind
     if kind not in "buifcmM":
@@ -336,7 +335,7 @@ def _of_array(array: npt.NDArray[Any], steps: Steps) -> Iterator[Part]:
         yield from _moduli(numbers.astype(np.float64), steps)
 
 
-def _bits(array: npt.NDArray[Any]) -> int:
+def _bits(array: Array) -> int:
     whole = array.view(np.int64) if array.dtype.kind in "mM" else array
     return max(int(whole.max()).bit_length(), int(whole.min()).bit_length())
 
@@ -471,7 +470,7 @@ def _order_changes(rows: list[list[Any]]) -> bool:
 
 
 def _views_of_texts(
-    items: list[Any], array: npt.NDArray[Any] | None = None
+    items: list[Any], array: Array | None = None
 ) -> Iterator[tuple[tuple[str, Any], Any]]:
     """Yield the views that apply to texts: JSON, fields, words, numbers written in them."""
     looked = [one for one in items[:_LOOKED] if isinstance(one, str)]

@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import mistyped
+from ..arrays import Array, Flags, Floats, Places, Whole
 
-Floats = npt.NDArray[np.float64]
 _WIDE: Final = 256
 """Longer strings are cut to both their ends, where they came one by one."""
 _END: Final = 1024
@@ -29,7 +29,6 @@ DELIMITERS: Final = ",;\t|"
 """Letters between which texts have fields."""
 NO_LETTER: Final = -1.0
 """The letter at a place beyond the string."""
-Places = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,13 +42,13 @@ class Texts:
         items: the strings themselves; None where `heads` holds all characters.
     """
 
-    lengths: npt.NDArray[np.int64]
-    heads: npt.NDArray[Any]
-    tails: npt.NDArray[Any] | None = None
+    lengths: Whole
+    heads: Array
+    tails: Array | None = None
     items: Sequence[Any] | None = None
 
     @classmethod
-    def of_array(cls, array: npt.NDArray[Any]) -> Texts:
+    def of_array(cls, array: Array) -> Texts:
         """The strings of an array of type U or S, shape `(size,)`."""
         return cls(np.char.str_len(array).astype(np.int64), _codes(array))
 
@@ -120,12 +119,12 @@ class Texts:
         return strings
 
 
-def _beside(inside: npt.NDArray[np.bool_], codes: Any) -> Floats:
+def _beside(inside: Flags, codes: Any) -> Floats:
     letters: Floats = np.where(inside, codes, NO_LETTER)
     return letters
 
 
-def _codes(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _codes(array: Array) -> Array:
     """The characters of strings of one width as numbers, shape `(size, width)`."""
     code = np.uint32 if array.dtype.kind == "U" else np.uint8
     width = array.dtype.itemsize // np.dtype(code).itemsize
@@ -304,7 +303,7 @@ def listed(item: Any) -> Sequence[Any]:
     return list(item)
 
 
-def _flat(array: npt.NDArray[Any]) -> list[Any]:
+def _flat(array: Array) -> list[Any]:
     flat: list[Any] = array.ravel().tolist()
     return flat
 

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from ...errors import choice, instance
 from ...records import Record
-from .objects import BYTES, MISSING, NUMBER, OTHER, SEQUENCE, SET, TEXT, WORD, Bunch, Floats, Texts
+from ..arrays import Array, Floats, Words
+from .objects import BYTES, MISSING, NUMBER, OTHER, SEQUENCE, SET, TEXT, WORD, Bunch, Texts
 
 STEPS: Final = ("entry", "field", "place", "key", "view")
 MEASURES: Final = (
@@ -37,7 +37,7 @@ _NAMED: Final = (
     "None", "a number", "a string", "a string of bytes", "a sequence", "a mapping", "a set",
     "another object",
 )  # fmt: skip
-Node = npt.NDArray[Any] | list[Any]
+Node = Array | list[Any]
 """What many outputs hold at one place: a regular array, or a list of objects."""
 _CHUNK: Final = 2**18
 """Numbers that are read at a time: they stay in the cache."""
@@ -129,7 +129,7 @@ def _step_name(kind: str, which: Any) -> str:
     return f"{kind} {which}" if kind == "entry" else f"{kind} {which!r}"
 
 
-def of_array(array: npt.NDArray[Any], texts: Texts | None, part: Part, out: Floats) -> None:
+def of_array(array: Array, texts: Texts | None, part: Part, out: Floats) -> None:
     """One measure of a regular array, NaN if it has none such."""
     if array.ndim != 1:
         if part.measure == "times" and array.dtype.kind in "US":
@@ -159,7 +159,7 @@ def of_array(array: npt.NDArray[Any], texts: Texts | None, part: Part, out: Floa
         out[:] = _word(array.view(np.int64) if array.dtype.kind in "mM" else array, part.argument)
 
 
-def _word(whole: npt.NDArray[Any], number: int) -> npt.NDArray[np.uint64]:
+def _word(whole: Array, number: int) -> Words:
     """32 bits of whole numbers in two's complement, from bit 32 `number` on."""
     mask = np.uint64(2**WORD - 1)
     if number > 1:
@@ -275,7 +275,7 @@ class Parts(Record, word="Parts"):
         for part in self.parts:
             instance("parts", part, Part)
 
-    def __call__(self, outputs: npt.NDArray[Any]) -> Floats:
+    def __call__(self, outputs: Array) -> Floats:
         """The columns, shape `(size, parts)`; NaN where an output has no such part."""
         known = getattr(_memory, "known", None)
         if known is None:
@@ -287,7 +287,7 @@ class Parts(Record, word="Parts"):
         found: Floats = known[key][1]
         return found
 
-    def _read(self, outputs: npt.NDArray[Any]) -> Floats:
+    def _read(self, outputs: Array) -> Floats:
         columns = np.full((len(outputs), len(self.parts)), np.nan)
         wanted = [(part.steps, part, i) for i, part in enumerate(self.parts)]
         rows = max(1, _CHUNK // max(1, len(self.parts)))
@@ -376,9 +376,9 @@ def _taken(node: Node, bunch: Bunch | None, step: tuple[str, Any]) -> Node | Non
     return taken(np.asarray(node), kind, which)
 
 
-def taken(array: npt.NDArray[Any], kind: str, which: Any) -> npt.NDArray[Any] | None:
+def taken(array: Array, kind: str, which: Any) -> Array | None:
     """The same for a regular array."""
-    found: npt.NDArray[Any] | None
+    found: Array | None
     if kind == "entry" and array.ndim > 1:
         rows = array.reshape(len(array), math.prod(array.shape[1:]))
         found = rows[:, which] if which < rows.shape[1] else None

@@ -6,15 +6,14 @@ Floating-point outputs are merged here before anything asks whether two of them 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from ...errors import mistyped
+from ..arrays import Array, Flags, Floats, Whole
 from ..choosing.grains import APART, NEAR, Grain, runs, steps_of
 
-Floats = npt.NDArray[np.float64]
 _WIDEST: Final = 32.0
 """A cluster of more tolerances than this is a continuum that a huge scale has run together."""
 _LEAST: Final = 4
@@ -40,10 +39,10 @@ class Atoms(NamedTuple):
 
     lows: Floats
     highs: Floats
-    counts: npt.NDArray[np.int64]
+    counts: Whole
 
 
-def columns(outputs: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
+def columns(outputs: Array) -> Array | None:
     """Outputs as rows of numbers, shape `(size, entries)`; None for other kinds of outputs."""
     outputs = np.asarray(outputs)
     if outputs.dtype.kind not in "buif" or outputs.ndim == 0:
@@ -56,7 +55,7 @@ def columns(outputs: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
     return outputs.reshape(size, int(np.prod(outputs.shape[1:])))
 
 
-def numbers(outputs: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def numbers(outputs: Array) -> Array:
     """Outputs as rows of numbers, shape `(size, entries)`; a TypeError for other kinds."""
     rows = columns(outputs)
     if rows is None:
@@ -64,9 +63,7 @@ def numbers(outputs: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return rows
 
 
-def both(
-    outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]
-) -> tuple[npt.NDArray[Any], npt.NDArray[Any]] | None:
+def both(outputs: Array, outputs_prime: Array) -> tuple[Array, Array] | None:
     """The rows of numbers of both sides; None unless they are numbers of equal width.
 
     A pilot without outputs or entries has nothing to fit: None as well.
@@ -77,20 +74,20 @@ def both(
     return (rows, rows_prime) if rows.size and rows_prime.size else None
 
 
-def chunks(rows: npt.NDArray[Any]) -> Iterator[slice]:
+def chunks(rows: Array) -> Iterator[slice]:
     """Slices of rows that stay in the cache."""
     step = max(1, _CHUNK // max(1, rows.shape[1]))
     for first in range(0, len(rows), step):
         yield slice(first, first + step)
 
 
-def head(rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def head(rows: Array) -> Array:
     """The first rows, as many as a search for atoms looks at."""
     coarse = rows.dtype.kind == "f" and rows.dtype.itemsize < 8
     return rows[: _MOST_COARSE_ROWS if coarse else _MOST_ROWS]
 
 
-def known(*values: npt.NDArray[Any]) -> Floats:
+def known(*values: Array) -> Floats:
     """All finite values, sorted, as float64."""
     pooled = np.concatenate([side.astype(np.float64).ravel() for side in values])
     return np.sort(pooled[np.isfinite(pooled)])
@@ -127,15 +124,15 @@ def atoms_of(values: Floats, grain: Grain, least: int | None = None) -> Atoms:
     return Atoms(lows - reach, highs + reach, counts[kept].astype(np.int64))
 
 
-def loose_of(values: Floats, atoms: Atoms) -> npt.NDArray[np.bool_]:
+def loose_of(values: Floats, atoms: Atoms) -> Flags:
     """Which values lie at no atom."""
     place = np.searchsorted(atoms.lows, values, side="right") - 1
-    loose: npt.NDArray[np.bool_] = place < 0
+    loose: Flags = place < 0
     loose[~loose] = values[~loose] > atoms.highs[place[~loose]]
     return loose
 
 
-def familiar(rows: npt.NDArray[Any], rows_prime: npt.NDArray[Any]) -> bool:
+def familiar(rows: Array, rows_prime: Array) -> bool:
     """Whether whole rows come again and again, so that scores of patterns see them one by one.
 
     No product, sum or residue of the entries tells more than the pattern itself, and a score for
@@ -156,7 +153,7 @@ def familiar(rows: npt.NDArray[Any], rows_prime: npt.NDArray[Any]) -> bool:
     return _distinct(some) * _OFTEN <= len(some)
 
 
-def _distinct(rows: npt.NDArray[Any]) -> int:
+def _distinct(rows: Array) -> int:
     """Different rows, by their bytes: -0.0 is not 0.0, which makes them no fewer than they are."""
     rows = np.ascontiguousarray(rows)
     whole = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1])))

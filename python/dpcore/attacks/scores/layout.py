@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from ...errors import invalid
 from ...events.held import numpy_of
 from ...records import Pair
+from ..arrays import Array, Flags, Floats, Places, Whole, Words
 from ..choosing.grains import Grain, coarsest, cuts_of, summed
-from .columns import Floats
 
-Whole = npt.NDArray[np.int64]
 _SHARE: Final = 0.381966011250105
 """Where an edge lies in its gap: no simple fraction, where an unseen atom may sit."""
 _ALPHABET: Final = 64
@@ -29,7 +27,6 @@ _NEAR: Final = 16.0
 """An atom's bin reaches so many tolerances into a continuum around it."""
 _TAILS: Final = (0.001, 0.003, 0.01, 0.03)
 _OUTPUTS_PER_BIN: Final = 100
-Words = npt.NDArray[np.uint64]
 TRANSFORMS: Final = ("values", "differences", "sorted")
 _EXACT: Final = 2**53
 _CHUNK: Final = 2**20
@@ -81,13 +78,7 @@ def column(values: Floats, grain: Grain, bins: int) -> Column:
     return _with_others(values, inner, symbols.astype(np.int64))
 
 
-def _edges(
-    values: Floats,
-    gaps: npt.NDArray[np.intp],
-    heavy: npt.NDArray[np.bool_],
-    wanted: npt.NDArray[np.bool_],
-    grain: Grain,
-) -> Floats:
+def _edges(values: Floats, gaps: Places, heavy: Flags, wanted: Flags, grain: Grain) -> Floats:
     """An edge in each gap wanted; one beside an atom in a continuum is near the atom."""
     low, high = values[gaps[wanted]], values[gaps[wanted] + 1]
     reach = np.full(low.shape, np.inf) if grain.exact else _NEAR * grain.at(low)
@@ -98,11 +89,11 @@ def _edges(
     return near
 
 
-def _heavy(sizes: Whole) -> npt.NDArray[np.bool_]:
+def _heavy(sizes: Whole) -> Flags:
     """Which clusters of equal values are atoms, from how many values each has."""
     if sizes.size <= _ALPHABET and sizes.sum() >= _OFTEN * sizes.size:
         return np.ones(sizes.size, dtype=np.bool_)
-    heavy: npt.NDArray[np.bool_] = sizes >= max(_OFTEN, _HEAVY * float(sizes.sum()))
+    heavy: Flags = sizes >= max(_OFTEN, _HEAVY * float(sizes.sum()))
     return heavy if np.count_nonzero(heavy) <= _SENTINELS else np.zeros_like(heavy)
 
 
@@ -115,7 +106,7 @@ def _levels(bins: int, size: int) -> Floats:
     return levels
 
 
-def _nearest(reached: Whole, targets: Floats) -> npt.NDArray[np.intp]:
+def _nearest(reached: Whole, targets: Floats) -> Places:
     """Places in a nondecreasing sequence nearest to the targets."""
     after = np.searchsorted(reached, targets).clip(1, max(1, reached.size - 1))
     after = np.minimum(after, reached.size - 1)
@@ -137,7 +128,7 @@ def _with_others(values: Floats, inner: Floats, symbols: Whole) -> Column:
     return Column(edges, np.concatenate([symbols, [nan]]))
 
 
-def blocks(rows: npt.NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
+def blocks(rows: Array) -> Iterator[tuple[slice, Floats]]:
     """Rows of real numbers in parts that the core can read: C-contiguous, aligned float64.
 
     Raises:
@@ -154,14 +145,14 @@ def blocks(rows: npt.NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
         yield slice(start, start + len(part)), np.require(part, np.float64, ("C", "A"))
 
 
-def exact(rows: npt.NDArray[Any]) -> bool:
+def exact(rows: Array) -> bool:
     """Whether float64 holds these numbers without rounding whole ones."""
     if rows.dtype.kind not in "iu" or rows.dtype.itemsize < 8 or rows.size == 0:
         return True
     return int(rows.max()) <= _EXACT and int(rows.min()) >= -_EXACT
 
 
-def transformed(rows: npt.NDArray[Any], transform: str) -> Floats:
+def transformed(rows: Array, transform: str) -> Floats:
     """The columns of a sample of rows, as the core computes them."""
     columns = rows.astype(np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
@@ -207,21 +198,21 @@ class Layout:
         """The core's arguments, with what each bin adds to a pattern (or nothing)."""
         return self.transform, self.edges, self.offsets, keys
 
-    def ordinary(self) -> npt.NDArray[np.bool_]:
+    def ordinary(self) -> Flags:
         """Which bins hold ordinary values, in the form of `places`."""
-        ordinary: npt.NDArray[np.bool_] = (self.spread(self.symbols) == 0) & (self.places >= 0)
+        ordinary: Flags = (self.spread(self.symbols) == 0) & (self.places >= 0)
         return ordinary
 
-    def valued(self) -> npt.NDArray[np.bool_]:
+    def valued(self) -> Flags:
         """Which columns have ordinary values in more than one bin, that of NaN apart."""
         ordinary = self.ordinary()
         # The last bin is that of NaN: an ordinary one where NaN has not been met.
         last = (self.places >= 0).sum(axis=1, keepdims=True) - 1
         nan = np.take_along_axis(ordinary, last, axis=1)[:, 0]
-        valued: npt.NDArray[np.bool_] = ordinary.sum(axis=1) - nan > 1
+        valued: Flags = ordinary.sum(axis=1) - nan > 1
         return valued
 
-    def bins(self, sample: npt.NDArray[Any]) -> Whole:
+    def bins(self, sample: Array) -> Whole:
         """The bins of a sample's rows, each column's numbered from 0, shape of the rows."""
         values = transformed(sample, self.transform)
         bins = np.empty(values.shape, dtype=np.int64)
@@ -231,12 +222,12 @@ class Layout:
             bins[:, i] = np.where(np.isnan(entries), edges.size + 1, found)
         return bins
 
-    def spread(self, flat: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def spread(self, flat: Array) -> Array:
         """Numbers of all bins as `(..., columns, bins)`, 0 after a column's last bin."""
-        spread: npt.NDArray[Any] = np.where(self.places >= 0, flat[..., self.places], 0)
+        spread: Array = np.where(self.places >= 0, flat[..., self.places], 0)
         return spread
 
-    def flat(self, spread: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def flat(self, spread: Array) -> Array:
         """The opposite of `spread`."""
         held = self.places >= 0
         flat = np.zeros((*spread.shape[:-2], self.symbols.size))
@@ -245,11 +236,7 @@ class Layout:
 
 
 def layout(
-    sample: npt.NDArray[Any],
-    transform: str,
-    grains: Sequence[Grain],
-    bins: int,
-    classes: Whole,
+    sample: Array, transform: str, grains: Sequence[Grain], bins: int, classes: Whole
 ) -> Layout:
     """The layout of a sample's columns; those of one class have the same bins.
 

@@ -13,16 +13,15 @@ from numbers import Integral, Real
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from ...errors import choice, invalid, mistyped, real
 from ...records import Record, frozen_array
+from ..arrays import Array, Flags, Floats, Whole
 from ..choosing.grains import Grain, cuts_of, grain_of, grains_of
 from ..choosing.marks import SHARE
 from ..reading.objects import frozen
-from .columns import Atoms, Floats, atoms_of, head, known, loose_of, numbers
+from .columns import Atoms, atoms_of, head, known, loose_of, numbers
 
-Whole = npt.NDArray[np.int64]
 _KINDS: Final = ("whole", "words", "text", "bytes", "real")
 _WIDEST: Final = 2**16
 """Columns of whole numbers with a longer range are cut into words of 16 bits."""
@@ -73,20 +72,20 @@ class Letters(Record, word="Letters"):
         edges = np.asarray(self.edges, dtype=np.float64)
         object.__setattr__(self, "edges", frozen_array(edges))
 
-    def chunks(self, outputs: npt.NDArray[Any]) -> Iterator[tuple[slice, npt.NDArray[Any]]]:
+    def chunks(self, outputs: Array) -> Iterator[tuple[slice, Array]]:
         """Slices of rows that stay in the cache, and their raw columns."""
         step = max(1, _CHUNK // max(1, self.sizes.size))
         for first in range(0, len(outputs), step):
             part = slice(first, first + step)
             yield part, self._raw(outputs[part])
 
-    def _raw(self, outputs: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def _raw(self, outputs: Array) -> Array:
         raw = raw_columns(self.kind, outputs, self.sizes.size)
         if raw.shape[1] != self.sizes.size:
             raise invalid("outputs", f"of {self.sizes.size} columns, as the pilot's", raw.shape)
         return raw
 
-    def extend(self, code: Whole, raw: npt.NDArray[Any], first: int, stop: int) -> Whole:
+    def extend(self, code: Whole, raw: Array, first: int, stop: int) -> Whole:
         """Numbers of rows, continued by the letters of some columns; -1 if one is unknown."""
         unknown = code < 0
         for column in range(first, stop):
@@ -99,7 +98,7 @@ class Letters(Record, word="Letters"):
         code[unknown] = -1
         return code
 
-    def _letter(self, values: npt.NDArray[Any], column: int) -> Whole:
+    def _letter(self, values: Array, column: int) -> Whole:
         if self.kind != "real":
             letter: Whole = values.astype(np.int64)
             letter -= self.lows[column]
@@ -115,16 +114,14 @@ class Letters(Record, word="Letters"):
         return letter
 
 
-def kind_of(outputs: npt.NDArray[Any]) -> str | None:
+def kind_of(outputs: Array) -> str | None:
     """Which kind of letters an array has; None for objects and everything irregular."""
     kinds = {"b": "whole", "i": "whole", "u": "whole", "m": "whole", "M": "whole"}
     kinds |= {"f": "real", "U": "text", "S": "bytes"}
     return kinds.get(outputs.dtype.kind)
 
 
-def regular(
-    kind: str, outputs: npt.NDArray[Any]
-) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
+def regular(kind: str, outputs: Array) -> tuple[Array, Flags | None]:
     """Outputs in the pilot's kind, and where they are not of it; None if they all are.
 
     A rare None or NaN changes the type of a whole array of strings or whole numbers.
@@ -144,7 +141,7 @@ def regular(
     return outputs, ~fits.reshape(len(outputs), -1).all(axis=1)
 
 
-def raw_columns(kind: str, outputs: npt.NDArray[Any], width: int) -> npt.NDArray[Any]:
+def raw_columns(kind: str, outputs: Array, width: int) -> Array:
     """The columns from which letters are made, shape `(size, columns)`.
 
     Args:
@@ -173,7 +170,7 @@ def raw_columns(kind: str, outputs: npt.NDArray[Any], width: int) -> npt.NDArray
     return np.ascontiguousarray(rows, dtype=np.int64).view(np.uint16)
 
 
-def _characters(rows: npt.NDArray[Any], width: int) -> npt.NDArray[Any]:
+def _characters(rows: Array, width: int) -> Array:
     code = rows.dtype.kind
     each = max(1, width // max(1, rows.shape[1]))
     fitted = np.ascontiguousarray(rows.astype(f"{code}{each}"))
@@ -184,9 +181,7 @@ def _characters(rows: npt.NDArray[Any], width: int) -> npt.NDArray[Any]:
     return raw
 
 
-def letters_of_whole(
-    outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any], kind: str
-) -> Letters:
+def letters_of_whole(outputs: Array, outputs_prime: Array, kind: str) -> Letters:
     """The letters of pilot outputs that are whole numbers, strings or bytes."""
     width = max(map(_width, (outputs, outputs_prime)))
     sides = [raw_columns(kind, side, width) for side in (outputs, outputs_prime)]
@@ -200,7 +195,7 @@ def letters_of_whole(
     return Letters(kind, np.array(low), np.array(size), np.empty(0), none, none)
 
 
-def _width(outputs: npt.NDArray[Any]) -> int:
+def _width(outputs: Array) -> int:
     entries = outputs.size // max(1, len(outputs))
     return entries * {"U": outputs.dtype.itemsize // 4, "S": outputs.dtype.itemsize}.get(
         outputs.dtype.kind, 1
@@ -262,7 +257,7 @@ def _shares(bins: int) -> Floats:
     return np.sort(np.concatenate([inner, tails, 1.0 - tails]))
 
 
-def real_columns(rows: npt.NDArray[Any], rows_prime: npt.NDArray[Any]) -> list[RealColumn]:
+def real_columns(rows: Array, rows_prime: Array) -> list[RealColumn]:
     """What the pilot shows of every column."""
     first, second = head(rows), head(rows_prime)
     pooled = (known(first[:, i], second[:, i]) for i in range(rows.shape[1]))
@@ -318,7 +313,7 @@ class Outcomes(Record, word="Outcomes"):
         if self.values.shape != (len(keys),):
             raise invalid("values", f"one for each of {len(keys)} keys", self.values.shape)
 
-    def __call__(self, outputs: npt.NDArray[Any]) -> Floats:
+    def __call__(self, outputs: Array) -> Floats:
         """The scores, shape `(size,)`."""
         table = dict(zip(self.keys, self.values.tolist(), strict=True))
         keys = keys_of(outputs, (self.unit, self.middle))
@@ -329,14 +324,14 @@ class Outcomes(Record, word="Outcomes"):
         return f"log ratio of the outcome (one of {len(self.keys)})"
 
 
-def items_of(outputs: npt.NDArray[Any]) -> list[Any]:
+def items_of(outputs: Array) -> list[Any]:
     """Every output as one Python object, a row as a tuple."""
     if outputs.ndim == 1:
         return list(outputs.tolist())
     return [tuple(row) for row in outputs.reshape(len(outputs), -1).tolist()]
 
 
-def keys_of(outputs: npt.NDArray[Any], grid: Grid = (0.0, 0.0)) -> Iterable[Hashable]:
+def keys_of(outputs: Array, grid: Grid = (0.0, 0.0)) -> Iterable[Hashable]:
     """What stands for every output in a table; a TypeError for one that cannot be hashed."""
     for item in items_of(np.asarray(outputs)):
         yield _key(item, grid)

@@ -14,17 +14,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ... import _core
 from ...records import Pair
+from ..arrays import Array, Flags, Floats, Places, Whole, Words
 from ..choosing.grains import grains_of
-from .columns import Floats
-from .layout import Layout, Whole, Words, alike, blocks, layout
-from .tables import Runs, clear_runs, even_runs, log_ratios, shrunk, smoothed
+from .layout import Layout, alike, blocks, layout
+from .tables import clear_runs, even_runs, log_ratios, shrunk, smoothed
 
 _BITS: Final = 52
 _HASH: Final = np.uint64(0x9E3779B97F4A7C15)
@@ -39,7 +39,6 @@ _DEVIATIONS: Final = 6.0
 _QUARTERS: Final = 4
 _MOST_LINKED: Final = 64
 """Columns among which dependence is looked for."""
-Rows = npt.NDArray[Any]
 _SAMPLE: Final = 2**19
 """Numbers of each side on which bins are made; at least and at most so many rows."""
 _ROWS: Final = (2**12, 2**16)
@@ -154,9 +153,7 @@ class Patterns:
     sizes: tuple[int, int]
 
     @classmethod
-    def of(
-        cls, rows: npt.NDArray[Any], rows_prime: npt.NDArray[Any], layout: Layout, coding: Coding
-    ) -> Patterns:
+    def of(cls, rows: Array, rows_prime: Array, layout: Layout, coding: Coding) -> Patterns:
         """The patterns of a pilot; those met once are left out."""
         sides = [_keys_of(side, layout, coding) for side in (rows, rows_prime)]
         found = [np.unique(side, return_counts=True) for side in sides]
@@ -212,7 +209,7 @@ class Patterns:
         return which
 
 
-def _parts(coding: Coding, layout: Layout, samples: list[npt.NDArray[Any]]) -> list[Part]:
+def _parts(coding: Coding, layout: Layout, samples: list[Array]) -> list[Part]:
     """Sets of columns that do not depend on each other on either side, with any symbols."""
     live, valued = coding.sizes > 1, layout.valued()
     either = np.flatnonzero(live | valued)
@@ -238,14 +235,14 @@ def _letters(layout: Layout) -> tuple[Whole, Whole]:
     return letters, letters.max(axis=1) + 1
 
 
-def _keys_of(rows: npt.NDArray[Any], layout: Layout, coding: Coding) -> Words:
+def _keys_of(rows: Array, layout: Layout, coding: Coding) -> Words:
     keys = np.empty(len(rows), dtype=np.uint64)
     for part, block in blocks(rows):
         _core.pattern_keys(block, layout.core(coding.keys), keys[part])
     return keys
 
 
-def _dependent(columns: Whole, sizes: Whole) -> npt.NDArray[np.bool_]:
+def _dependent(columns: Whole, sizes: Whole) -> Flags:
     """Which pairs of columns depend on each other, by chi-square over cells that are not rare.
 
     Args:
@@ -269,7 +266,7 @@ def _dependent(columns: Whole, sizes: Whole) -> npt.NDArray[np.bool_]:
     return linked
 
 
-def _components(linked: npt.NDArray[np.bool_]) -> list[Whole]:
+def _components(linked: Flags) -> list[Whole]:
     """Connected components of a graph, each as increasing places."""
     linked = linked | linked.T | np.eye(len(linked), dtype=np.bool_)
     # The smallest place that each can reach, passed on from neighbour to neighbour.
@@ -279,7 +276,7 @@ def _components(linked: npt.NDArray[np.bool_]) -> list[Whole]:
     return [np.flatnonzero(firsts == first) for first in np.unique(firsts)]
 
 
-def hashed(keys: Words) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.uint32]]:
+def hashed(keys: Words) -> tuple[Places, npt.NDArray[np.uint32]]:
     """The order of patterns in the core's table, and where the patterns of each hash begin."""
     bits = max(1, int(keys.size).bit_length())
     hashes = (keys * _HASH) >> np.uint64(64 - bits)
@@ -311,7 +308,7 @@ class Fitted(NamedTuple):
 class Pilot:
     """Rows of numbers of both sides, and what several fits have in common."""
 
-    def __init__(self, rows: Rows, rows_prime: Rows, pair: Pair, bins: int) -> None:
+    def __init__(self, rows: Array, rows_prime: Array, pair: Pair, bins: int) -> None:
         """Take a sample of both sides."""
         self.sides = rows, rows_prime
         self.pair, self.bins = pair, bins
@@ -350,7 +347,7 @@ class Pilot:
         return totals
 
 
-def fits(rows: Rows, rows_prime: Rows, pair: Pair, bins: int) -> Iterator[Fitted]:
+def fits(rows: Array, rows_prime: Array, pair: Pair, bins: int) -> Iterator[Fitted]:
     """Scores to try, fitted on pilot outputs.
 
     Args:
@@ -386,7 +383,7 @@ def _independent(pilot: Pilot, transform: str) -> Iterator[Fitted]:
         members = np.bincount(some)[:, None]
         sides = pilot.counts(found, _NOTHING, _NOTHING, _NO_GROUPS)
         k, k_prime = (_by_class(side[0], some) for side in sides)
-        runs: list[Runs | None] = [clear_runs(k, k_prime)]
+        runs: list[Places | None] = [clear_runs(k, k_prime)]
         if k.shape[1] > _FEW and transform != "sorted":
             # Few bins are for weak signals, and best where several columns share them.
             if some is kinds[-1]:

@@ -7,16 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from ...errors import invalid
 from ...records import Record, frozen_array
+from ..arrays import Array, Flags, Floats, Places, Whole
 from ..choosing.grains import BITS, Grain, cuts_of, grain_of
-from .columns import Floats, chunks, numbers
+from .columns import chunks, numbers
 from .tables import grained
 
-Rows = npt.NDArray[Any]
-Whole = npt.NDArray[np.int64]
 MOST_COLUMNS: Final = 512
 _CENTRED_ROWS: Final = 2**11
 """Rows a side from which centres and scales are taken."""
@@ -50,10 +48,10 @@ class Frame(NamedTuple):
     cuts: Floats
     centres: Floats
     scales: Floats
-    many: npt.NDArray[np.bool_]
+    many: Flags
 
 
-def frame_of(rows: Rows, rows_prime: Rows) -> Frame:
+def frame_of(rows: Array, rows_prime: Array) -> Frame:
     """The columns that vary, at most 64, and their places and spreads."""
     some = np.concatenate([rows[:_CENTRED_ROWS], rows_prime[:_CENTRED_ROWS]])
     entries = np.flatnonzero((some != some[:1]).any(axis=0))
@@ -71,7 +69,7 @@ def frame_of(rows: Rows, rows_prime: Rows) -> Frame:
     return Frame(np.array(kept, dtype=np.int64), cuts, centres, scales, many > 0.0)
 
 
-def _centre(values: Rows, grain: Grain) -> tuple[float, float, float, float] | None:
+def _centre(values: Array, grain: Grain) -> tuple[float, float, float, float] | None:
     """Where the sign changes, median, spread, 1 for more than two values; None for a constant."""
     known = np.sort(values.astype(np.float64))
     known = known[np.isfinite(known)]
@@ -87,7 +85,7 @@ def _centre(values: Rows, grain: Grain) -> tuple[float, float, float, float] | N
     return (_cut(known, gaps, slack), middle, scale, many) if np.isfinite(scale) else None
 
 
-def _cut(known: Floats, gaps: npt.NDArray[np.intp], slack: float) -> float:
+def _cut(known: Floats, gaps: Places, slack: float) -> float:
     """The gap nearest to the median: rounding never carries a value across it."""
     middle = known.size // 2
     ends = np.concatenate([[-1], gaps, [known.size - 1]])
@@ -178,7 +176,7 @@ class _Products(Record):
             if places.size and not 0 <= int(places.min()) <= int(places.max()) < entries.size:
                 raise invalid(name, f"from 0 to {entries.size - 1}, places in entries", places)
 
-    def _columns(self, outputs: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def _columns(self, outputs: Array) -> Array:
         rows, last = numbers(outputs), int(self.entries.max())
         if rows.shape[1] <= last:
             raise invalid("outputs", f"of at least {last + 1} entries", rows.shape)
@@ -244,7 +242,7 @@ class SignProducts(_Products, word="SignProducts"):
         if third.size and third.shape != self.first.shape:
             raise invalid("third", f"empty or of shape {self.first.shape}", third)
 
-    def __call__(self, outputs: npt.NDArray[Any]) -> Floats:
+    def __call__(self, outputs: Array) -> Floats:
         """The scores, shape `(size,)`; never NaN."""
         rows = self._columns(outputs)
         scores = np.empty(len(rows))
@@ -257,7 +255,7 @@ class SignProducts(_Products, word="SignProducts"):
             scores[part] = np.einsum("ij,ij->i", signs @ matrix, signs)
         return scores
 
-    def _of_triples(self, rows: npt.NDArray[Any]) -> Floats:
+    def _of_triples(self, rows: Array) -> Floats:
         scores = np.zeros(len(rows))
         for part in chunks(rows):
             signs = signs_of(rows[part][:, self.entries], self.centres)
@@ -329,7 +327,7 @@ class ValueProducts(_Products, word="ValueProducts"):
         pairs = np.abs(self.weights) * (moved[self.first] + moved[self.second])
         return Grain(BITS["float64"], absolute=REACH * float(pairs.sum()))
 
-    def __call__(self, outputs: npt.NDArray[Any]) -> Floats:
+    def __call__(self, outputs: Array) -> Floats:
         """The scores, shape `(size,)`; never NaN."""
         rows = self._columns(outputs)
         scores = np.zeros(len(rows))
@@ -347,14 +345,14 @@ class ValueProducts(_Products, word="ValueProducts"):
         return _named(self, "centred values")
 
 
-def signs_of(rows: npt.NDArray[Any], centres: Floats) -> Floats:
+def signs_of(rows: Array, centres: Floats) -> Floats:
     """1 at or above the centre, -1 below, 0 for NaN; shape of the rows."""
     above = (rows >= centres).astype(np.float64)
     below = (rows < centres).astype(np.float64)
     return above - below
 
 
-def centred(columns: npt.NDArray[Any], centres: Floats, scales: Floats, reach: float) -> Floats:
+def centred(columns: Array, centres: Floats, scales: Floats, reach: float) -> Floats:
     """Columns less their centres in units of their scales, cut off; NaN is 0.
 
     Args:

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ... import _core
 from ...errors import choice, integer, invalid, real, vector
 from ...events.held import Held, Rough, kept, slack, wide
 from ...records import Record, frozen_array
+from ..arrays import Array, Floats, Whole
 from ..choosing.grains import Grain, coarsest, summed
-from .columns import Floats, chunks, numbers
+from .columns import chunks, numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -49,7 +49,7 @@ class Coordinate(Record, word="Coordinate"):
         """Check the index."""
         object.__setattr__(self, "index", integer("index", self.index, 0))
 
-    def __call__(self, outputs: npt.NDArray[Any]) -> Floats:
+    def __call__(self, outputs: Array) -> Floats:
         """The entry of every output, shape `(size,)`; NaN stays NaN."""
         rows = numbers(outputs)
         if self.index >= rows.shape[1]:
@@ -115,7 +115,7 @@ class Closer(Record, word="Closer"):
         if self.x.size != self.x_prime.size:
             raise invalid("x_prime", f"of {self.x.size} entries, as x is", self.x_prime)
 
-    def __call__(self, outputs: npt.NDArray[Any]) -> Floats:
+    def __call__(self, outputs: Array) -> Floats:
         """The scores, shape `(size,)`."""
         rows = numbers(outputs)
         if rows.shape[1] != self.x.size:
@@ -157,7 +157,7 @@ class Closer(Record, word="Closer"):
         """In L1 the sum of what the entries may move by, in L2 times their distances."""
         return summed(grains, None if self.norm == "l1" else self.x - self.x_prime)
 
-    def _by_columns(self, rows: npt.NDArray[Any], scores: Floats) -> Floats:
+    def _by_columns(self, rows: Array, scores: Floats) -> Floats:
         """The kernel's sums in the kernel's order: the same bits, for any layout of the rows."""
         middle, apart = 0.5 * self.x + 0.5 * self.x_prime, self.x - self.x_prime
         # Infinite entries may cancel, and large ones overflow: NaN and infinities by intention.
@@ -188,7 +188,7 @@ class OfRow(Record):
 
     __slots__ = ()
 
-    def __call__(self, outputs: npt.NDArray[Any]) -> Floats:
+    def __call__(self, outputs: Array) -> Floats:
         """The number for every output, shape `(size,)`; NaN where an entry is NaN."""
         rows = numbers(outputs)
         if rows.shape[1] == 0:
@@ -206,7 +206,7 @@ class OfRow(Record):
     def _held(self, outputs: Held) -> Rough:
         raise NotImplementedError(f"{type(self).__name__} has no _held")
 
-    def _of(self, rows: npt.NDArray[Any]) -> Floats:
+    def _of(self, rows: Array) -> Floats:
         raise NotImplementedError(f"{type(self).__name__} has no _of")
 
 
@@ -228,7 +228,7 @@ class RowSum(OfRow, word="RowSum"):
         """The sum of what the entries may move by."""
         return summed(grains)
 
-    def _of(self, rows: npt.NDArray[Any]) -> Floats:
+    def _of(self, rows: Array) -> Floats:
         scores = np.zeros(len(rows))
         with np.errstate(invalid="ignore", over="ignore"):
             for part in chunks(rows):
@@ -258,7 +258,7 @@ class RowMin(OfRow, word="RowMin"):
         [1.0, -4.0]
     """
 
-    def _of(self, rows: npt.NDArray[Any]) -> Floats:
+    def _of(self, rows: Array) -> Floats:
         smallest: Floats = rows.min(axis=1).astype(np.float64)
         return smallest
 
@@ -283,7 +283,7 @@ class RowMax(OfRow, word="RowMax"):
         [2.0, 3.0]
     """
 
-    def _of(self, rows: npt.NDArray[Any]) -> Floats:
+    def _of(self, rows: Array) -> Floats:
         largest: Floats = rows.max(axis=1).astype(np.float64)
         return largest
 
@@ -322,7 +322,7 @@ class Special(Record, word="Special"):
         """Check the kind."""
         choice("kind", self.kind, ("nan", "inf"))
 
-    def __call__(self, outputs: npt.NDArray[Any]) -> Floats:
+    def __call__(self, outputs: Array) -> Floats:
         """The numbers, shape `(size,)`."""
         rows = numbers(outputs)
         found = np.isnan(rows) if self.kind == "nan" else np.isinf(rows)
@@ -351,7 +351,7 @@ class NegativeZeros(Record, word="NegativeZeros"):
 
     merged = True
 
-    def __call__(self, outputs: npt.NDArray[Any]) -> Floats:
+    def __call__(self, outputs: Array) -> Floats:
         """The numbers, shape `(size,)`; 0 for outputs that are no floats."""
         rows = numbers(outputs)
         if rows.dtype.kind != "f":
@@ -398,7 +398,7 @@ class Outside(Record, word="Outside"):
         if not (self.lows <= self.highs).all():
             raise invalid("lows", "at most highs, entry by entry", self.lows)
 
-    def __call__(self, outputs: npt.NDArray[Any]) -> Floats:
+    def __call__(self, outputs: Array) -> Floats:
         """The numbers, shape `(size,)`; NaN is not outside."""
         rows = numbers(outputs)
         if rows.shape[1] != self.lows.size:
@@ -451,7 +451,7 @@ class Repeats(Record, word="Repeats"):
         for name in ("tolerance", "relative"):
             object.__setattr__(self, name, real(name, getattr(self, name), low=0.0))
 
-    def __call__(self, outputs: npt.NDArray[Any]) -> Floats:
+    def __call__(self, outputs: Array) -> Floats:
         """The numbers, shape `(size,)`; NaN equals nothing."""
         rows = numbers(outputs)
         scores = np.zeros(len(rows))
@@ -493,10 +493,10 @@ class AtAtoms(Record, word="AtAtoms"):
         [1.0, -1.0, 0.0]
     """
 
-    entries: npt.NDArray[np.int64]
+    entries: Whole
     lows: Floats
     highs: Floats
-    signs: npt.NDArray[np.int64]
+    signs: Whole
 
     merged = True
 
@@ -508,7 +508,7 @@ class AtAtoms(Record, word="AtAtoms"):
             if values.ndim != 1 or values.shape != self.entries.shape:
                 raise invalid(name, f"of shape {self.entries.shape}, as entries", values.shape)
 
-    def __call__(self, outputs: npt.NDArray[Any]) -> Floats:
+    def __call__(self, outputs: Array) -> Floats:
         """The differences, shape `(size,)`."""
         rows = numbers(outputs)
         if self.entries.size and rows.shape[1] <= int(self.entries.max()):

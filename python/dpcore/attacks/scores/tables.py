@@ -5,12 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
-from .columns import Floats
-
-Counts = npt.NDArray[Any]
-Runs = npt.NDArray[np.intp]
+from ..arrays import Array, Flags, Floats, Places
 
 _CLEAR: Final = 4.0
 """A squared log ratio of this many variances begins to count by itself."""
@@ -26,7 +22,7 @@ def grained(weights: Floats) -> Floats:
     return rounded
 
 
-def log_ratios(k: Counts, k_prime: Counts, n: Any, n_prime: Any) -> tuple[Floats, Floats]:
+def log_ratios(k: Array, k_prime: Array, n: Any, n_prime: Any) -> tuple[Floats, Floats]:
     """Log ratios of two shares, and their variances; half a count is added to each.
 
     Args:
@@ -47,7 +43,7 @@ def shrunk(
     ratios: Floats,
     variances: Floats,
     axis: int | tuple[int, ...] | None = None,
-    live: npt.NDArray[np.bool_] | bool = True,
+    live: Flags | bool = True,
 ) -> Floats:
     """Log ratios shrunk by how much of their spread is noise.
 
@@ -79,7 +75,7 @@ def shrunk(
     return kept
 
 
-def smoothed(k: Counts, k_prime: Counts, n: Counts, n_prime: Counts, runs: Runs | None) -> Floats:
+def smoothed(k: Array, k_prime: Array, n: Array, n_prime: Array, runs: Places | None) -> Floats:
     """Weights of bins, neighbours in one run pooled; without runs every bin for itself.
 
     Args:
@@ -99,7 +95,7 @@ def smoothed(k: Counts, k_prime: Counts, n: Counts, n_prime: Counts, runs: Runs 
     return weights if runs is None else np.take_along_axis(weights, runs, axis=1)
 
 
-def pooled(counts: Counts, runs: Runs) -> Floats:
+def pooled(counts: Array, runs: Places) -> Floats:
     """Sums of each table's counts by run, in the shape of the counts."""
     tables, bins = counts.shape
     flat = (runs + bins * np.arange(tables)[:, None]).ravel()
@@ -107,16 +103,16 @@ def pooled(counts: Counts, runs: Runs) -> Floats:
     return sums.astype(np.float64).reshape(tables, bins)
 
 
-def even_runs(k: Counts, k_prime: Counts, most: int) -> Runs:
+def even_runs(k: Array, k_prime: Array, most: int) -> Places:
     """At most `most` runs of about equal mass."""
     both = k + k_prime
     middle = np.cumsum(both, axis=1) - both / 2.0
     share = middle / np.maximum(both.sum(axis=1, keepdims=True), 1.0)
-    runs: Runs = np.minimum((share * most).astype(np.intp), most - 1)
+    runs: Places = np.minimum((share * most).astype(np.intp), most - 1)
     return runs
 
 
-def clear_runs(k: Counts, k_prime: Counts) -> Runs:
+def clear_runs(k: Array, k_prime: Array) -> Places:
     """Runs of neighbouring bins that the pilot does not tell apart.
 
     Of all partitions into runs, the one with the largest log-likelihood of the sides given the
@@ -156,7 +152,7 @@ def _likelihood(k: Floats, k_prime: Floats) -> Floats:
     return found
 
 
-def _numbered(start: Runs) -> Runs:
+def _numbered(start: Places) -> Places:
     """Numbers of the runs, from where the last run that ends at each place begins."""
     tables, places = start.shape
     begins = np.zeros((tables, places), dtype=np.bool_)
@@ -165,5 +161,5 @@ def _numbered(start: Runs) -> Runs:
     for _ in range(places - 1):
         end = start[rows, end]
         begins[rows, end] = True
-    runs: Runs = np.cumsum(begins[:, :-1], axis=1) - 1
+    runs: Places = np.cumsum(begins[:, :-1], axis=1) - 1
     return runs

@@ -11,19 +11,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ...errors import integer, invalid, vector
 from ...records import Record, frozen_array
-from .columns import Floats
+from ..arrays import Array, Floats, Whole
 from .letters import keys_of
 
-Rows = npt.NDArray[Any]
 _MOST_NAMED = 4
 """Columns that a report names one by one."""
 
 
-def rows_of(outputs: Sequence[Any], latencies: npt.NDArray[np.int64], like: Rows | None) -> Rows:
+def rows_of(outputs: Sequence[Any], latencies: Whole, like: Array | None) -> Array:
     """Timed calls as rows.
 
     Args:
@@ -88,7 +86,7 @@ class Latency(Record, word="Latency"):
 
     merged = True
 
-    def __call__(self, rows: Rows) -> Floats:
+    def __call__(self, rows: Array) -> Floats:
         """The latencies as doubles.
 
         Args:
@@ -122,7 +120,7 @@ class OutputEntry(Record, word="OutputEntry"):
         """Check the index."""
         object.__setattr__(self, "index", integer("index", self.index, 0))
 
-    def __call__(self, rows: Rows) -> Floats:
+    def __call__(self, rows: Array) -> Floats:
         """The entry of every row, shape `(size,)`."""
         if self.index + 1 >= rows.shape[1]:
             raise invalid("rows", f"of at least {self.index + 2} columns", rows.shape)
@@ -145,7 +143,7 @@ class OutcomeCode(Record, word="OutcomeCode"):
 
     merged = True
 
-    def __call__(self, rows: Rows) -> Floats:
+    def __call__(self, rows: Array) -> Floats:
         """The number of every output, shape `(size,)`."""
         table = {key: float(place) for place, key in enumerate(self.keys)}
         return np.array([table.get(key, -1.0) for key in keys_of(rows[:, 0])], np.float64)
@@ -173,7 +171,7 @@ class OutputDistance(Record, word="OutputDistance"):
         """Freeze the input."""
         object.__setattr__(self, "point", frozen_array(vector("point", self.point)))
 
-    def __call__(self, rows: Rows) -> Floats:
+    def __call__(self, rows: Array) -> Floats:
         """The distance of every output, shape `(size,)`."""
         apart = np.zeros(len(rows))
         for entry, value in zip(rows[:, :-1].T, self.point, strict=True):
@@ -203,7 +201,7 @@ class OutputGroup(Record, word="OutputGroup"):
         """Freeze the edges."""
         object.__setattr__(self, "edges", frozen_array(np.asarray(self.edges, np.float64)))
 
-    def __call__(self, rows: Rows) -> Floats:
+    def __call__(self, rows: Array) -> Floats:
         """The number of every output's group, shape `(size,)`."""
         groups: Floats = np.searchsorted(self.edges, self.column(rows), side="right").astype(float)
         return groups
@@ -239,7 +237,7 @@ class ExcessLatency(Record, word="ExcessLatency"):
         if self.places.size == 0 or self.places.shape != self.usual.shape:
             raise invalid("usual", "one latency for each of the places", self.usual.shape)
 
-    def __call__(self, rows: Rows) -> Floats:
+    def __call__(self, rows: Array) -> Floats:
         """The excess of every call, shape `(size,)`; NaN where the column is."""
         usual = np.interp(self.column(rows), self.places, self.usual)
         excess: Floats = Latency()(rows) - usual
@@ -264,7 +262,7 @@ class TimedScore(Record, word="TimedScore"):
 
     merged = True
 
-    def __call__(self, rows: Rows) -> Floats:
+    def __call__(self, rows: Array) -> Floats:
         """The scores, shape `(size,)`."""
         scores: Floats = self.score(table_of(self.columns, rows))
         return scores
@@ -291,6 +289,6 @@ def _listed(columns: Sequence[Any]) -> str:
     return ", ".join(named)
 
 
-def table_of(columns: Sequence[Any], rows: Rows) -> Floats:
+def table_of(columns: Sequence[Any], rows: Array) -> Floats:
     """The columns made of timed rows, shape `(size, columns)`."""
     return np.column_stack([column(rows) for column in columns])

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from ...errors import choice, invalid
 from ...records import Record, frozen_array
-from ..scores.columns import Floats
+from ..arrays import Array, Floats, Whole
 from ..scores.tables import clear_runs, grained, log_ratios, shrunk, smoothed
-from .rows import NO_ROW, READERS, Whole, numbering
+from .rows import NO_ROW, READERS, numbering
 
 _MOST: Final = 2**14
 """Tokens that are kept: those that move the score most."""
@@ -82,7 +81,7 @@ class TokenRatios(Record, word="TokenRatios"):
             requirement = f"one more than the {self.starts.size} starts"
             raise invalid("lengths", requirement, self.lengths.shape)
 
-    def __call__(self, outputs: npt.NDArray[Any]) -> Floats:
+    def __call__(self, outputs: Array) -> Floats:
         """The scores, shape `(size,)`."""
         outputs = np.asarray(outputs)
         table = {token: number for number, token in enumerate(self.tokens)}
@@ -113,7 +112,7 @@ def _shown(token: str) -> str:
     return repr(token if len(token) <= _WIDE else f"{token[:_WIDE]}...")
 
 
-def ratios_of(sides: Sequence[npt.NDArray[Any]], reader: str = "words") -> TokenRatios:
+def ratios_of(sides: Sequence[Array], reader: str = "words") -> TokenRatios:
     """The score fitted on pilot outputs.
 
     Of a token in k of n outputs on x and k' of n' on x' it is ln((k + 1/2)/(n + 1)) less the same
@@ -141,7 +140,7 @@ def ratios_of(sides: Sequence[npt.NDArray[Any]], reader: str = "words") -> Token
     return TokenRatios(tuple(names[i] for i in kept), values[kept], starts, lengths, reader)
 
 
-def _counted(side: npt.NDArray[Any], table: dict[str, int], reader: str) -> tuple[Floats, Whole]:
+def _counted(side: Array, table: dict[str, int], reader: str) -> tuple[Floats, Whole]:
     """In how many outputs each token of a table occurs, new ones put in; and the lengths."""
     counts, sizes, seen = np.zeros(0), [], 0
     for _, rows in READERS[reader](side):

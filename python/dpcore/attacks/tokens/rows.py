@@ -8,9 +8,8 @@ from itertools import chain, repeat
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
-Whole = npt.NDArray[np.int64]
+from ..arrays import Array, Whole
 
 NO_ROW: Final = -1
 """The size of an output that is no text."""
@@ -66,7 +65,7 @@ def numbering() -> dict[str, int]:
     return _Numbering()
 
 
-def words_of(outputs: npt.NDArray[Any]) -> Iterator[tuple[slice, Rows]]:
+def words_of(outputs: Array) -> Iterator[tuple[slice, Rows]]:
     """The words of outputs, some at a time: what stands between white space, as it is written.
 
     Bytes are read as Latin-1, one character a byte.
@@ -88,7 +87,7 @@ def words_of(outputs: npt.NDArray[Any]) -> Iterator[tuple[slice, Rows]]:
         yield part, Rows(rows, sizes)
 
 
-def texts_of(outputs: npt.NDArray[Any]) -> list[str | None]:
+def texts_of(outputs: Array) -> list[str | None]:
     """Every output as a string, None for one that is no text."""
     if outputs.dtype.names is not None or outputs.size != len(outputs):
         return [None] * len(outputs)
@@ -102,9 +101,7 @@ def _text(item: Any) -> str | None:
     return str(item) if isinstance(item, str) else None
 
 
-READERS: Final[dict[str, Callable[[npt.NDArray[Any]], Iterator[tuple[slice, Rows]]]]] = {
-    "words": words_of
-}
+READERS: Final[dict[str, Callable[[Array], Iterator[tuple[slice, Rows]]]]] = {"words": words_of}
 """How outputs become rows of tokens, by the name that a record keeps."""
 
-__all__ = ["NO_ROW", "READERS", "Rows", "numbering", "texts_of", "words_of"]
+__all__ = ["NO_ROW", "READERS", "numbering", "texts_of", "words_of"]
