@@ -228,8 +228,7 @@ def _clarity(hits: Floats, hits_prime: Floats, size: int, size_prime: int) -> Fl
     """Standard errors by which each set is more frequent on the numerator's side."""
     pooled = (hits + hits_prime + 1.0) / (size + size_prime + 2.0)
     error = np.sqrt(pooled * (1.0 - pooled) * (1.0 / size + 1.0 / size_prime))
-    clarity: Floats = np.maximum((hits / size - hits_prime / size_prime) / error, 0.0)
-    return clarity
+    return np.maximum((hits / size - hits_prime / size_prime) / error, 0.0)
 
 
 def _known(values: Floats) -> Floats:

@@ -506,8 +506,7 @@ def _between(counts: Floats, first: Places, last: Places) -> Floats:
 def _promise(hits: Floats, hits_prime: Floats) -> Floats:
     """A rough lower limit for the log ratio of two Poisson rates."""
     low = np.maximum(hits - _SHRINK * np.sqrt(hits) + 1.0, 1e-3)
-    promise: Floats = np.log(low / (hits_prime + _SHRINK * np.sqrt(hits_prime) + 3.7))
-    return promise
+    return np.log(low / (hits_prime + _SHRINK * np.sqrt(hits_prime) + 3.7))
 
 
 def _trace(below: Floats, whole: Floats, first: Places, last: Places) -> tuple[Floats, Floats]:

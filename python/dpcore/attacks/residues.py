@@ -141,8 +141,7 @@ def residues_of(rows: Array, modulus: int) -> Whole:
     if rows.dtype.kind == "u" and rows.dtype.itemsize == 8:
         return np.remainder(rows, np.uint64(modulus)).astype(np.int64)
     # A float below 2^53 is held by an integer, whose remainder is the faster one.
-    residues: Whole = np.remainder(rows.astype(np.int64, copy=False), np.int64(modulus))
-    return residues
+    return np.remainder(rows.astype(np.int64, copy=False), np.int64(modulus))
 
 
 def whole_floats(rows: Array) -> Flags:

@@ -497,8 +497,7 @@ class Timing(AuditAttack):
     @property
     def now(self) -> Clock:
         """The clock itself."""
-        found: Clock = getattr(time, self.clock) if isinstance(self.clock, str) else self.clock
-        return found
+        return getattr(time, self.clock) if isinstance(self.clock, str) else self.clock
 
 
 def audit_timing(

@@ -185,8 +185,7 @@ def _significant(values: Floats) -> Whole:
     """Significant bits that each number needs; 0 for 0, NaN and infinities."""
     lowest = lowest_bit(values.ravel()).reshape(values.shape)
     highest = np.frexp(np.where(np.isfinite(values), values, 0.0))[1].astype(np.int64) - 1
-    needed: Whole = np.where(lowest < 1024, highest - lowest + 1, 0)
-    return needed
+    return np.where(lowest < 1024, highest - lowest + 1, 0)
 
 
 def _grain(sides: Sequence[Array], own: int, most: int) -> Grain:

@@ -79,8 +79,7 @@ class Marks:
         if self.lows is self.points:
             return self.points
         edges = np.unique(np.concatenate(self.all))
-        found: Floats = edges[np.isfinite(edges)]
-        return found
+        return edges[np.isfinite(edges)]
 
     def joined(self, others: Sequence[Marks]) -> Marks:
         """These thresholds and others."""

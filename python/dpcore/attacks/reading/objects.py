@@ -120,8 +120,7 @@ class Texts:
 
 
 def _beside(inside: Flags, codes: Any) -> Floats:
-    letters: Floats = np.where(inside, codes, NO_LETTER)
-    return letters
+    return np.where(inside, codes, NO_LETTER)
 
 
 def _codes(array: Array) -> Array:
@@ -304,8 +303,7 @@ def listed(item: Any) -> Sequence[Any]:
 
 
 def _flat(array: Array) -> list[Any]:
-    flat: list[Any] = array.ravel().tolist()
-    return flat
+    return array.ravel().tolist()
 
 
 def frozen(item: Any) -> Hashable:

@@ -85,8 +85,7 @@ def _edges(values: Floats, gaps: Places, heavy: Flags, wanted: Flags, grain: Gra
     before, after = heavy[:-1][wanted], heavy[1:][wanted]
     share = _SHARE * (high - low)
     edges = np.where(before & ~after, low + np.minimum(share, reach), low + share)
-    near: Floats = np.where(after & ~before, high - np.minimum(high - low - share, reach), edges)
-    return near
+    return np.where(after & ~before, high - np.minimum(high - low - share, reach), edges)
 
 
 def _heavy(sizes: Whole) -> Flags:
@@ -102,8 +101,7 @@ def _levels(bins: int, size: int) -> Floats:
     bins = max(1, min(bins, size // _OUTPUTS_PER_BIN))
     even = np.arange(1, bins) / bins
     tails = np.array([level for level in _TAILS if level < 1.0 / bins and level * size >= 4.0])
-    levels: Floats = np.concatenate([tails, even, 1.0 - tails])
-    return levels
+    return np.concatenate([tails, even, 1.0 - tails])
 
 
 def _nearest(reached: Whole, targets: Floats) -> Places:
@@ -224,8 +222,7 @@ class Layout:
 
     def spread(self, flat: Array) -> Array:
         """Numbers of all bins as `(..., columns, bins)`, 0 after a column's last bin."""
-        spread: Array = np.where(self.places >= 0, flat[..., self.places], 0)
-        return spread
+        return np.where(self.places >= 0, flat[..., self.places], 0)
 
     def flat(self, spread: Array) -> Array:
         """The opposite of `spread`."""

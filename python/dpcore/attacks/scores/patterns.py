@@ -66,8 +66,7 @@ class Coding:
     def digits(self, keys: Words) -> Whole:
         """The columns' digits in patterns, shape `(patterns, columns)`; with radices only."""
         assert self.radices is not None
-        digits: Whole = keys.astype(np.int64)[:, None] // self.radices % self.sizes
-        return digits
+        return keys.astype(np.int64)[:, None] // self.radices % self.sizes
 
 
 def by_column(layout: Layout) -> Coding:
@@ -205,8 +204,7 @@ class Patterns:
         if columns is None or self.coding.radices is None:
             return np.arange(self.keys.size)
         said = self.coding.digits(self.keys)[:, columns] * self.coding.radices[columns]
-        which: Whole = np.unique(said.sum(axis=1), return_inverse=True)[1]
-        return which
+        return np.unique(said.sum(axis=1), return_inverse=True)[1]
 
 
 def _parts(coding: Coding, layout: Layout, samples: list[Array]) -> list[Part]:
@@ -452,5 +450,4 @@ def _given_pattern(sides: list[Floats], usual: Floats) -> Floats:
     beyond = shrunk(np.where(seen, ratios - usual, 0.0), variances, axis=(0, 2), live=seen)
     # The group of all other patterns keeps the usual weights.
     beyond[0] = 0.0
-    weights: Floats = usual + beyond
-    return weights
+    return usual + beyond

@@ -18,8 +18,7 @@ _GRAIN: Final = 2.0**20
 
 def grained(weights: Floats) -> Floats:
     """Weights whose sums are exact."""
-    rounded: Floats = np.round(weights * _GRAIN) / _GRAIN
-    return rounded
+    return np.round(weights * _GRAIN) / _GRAIN
 
 
 def log_ratios(k: Array, k_prime: Array, n: Any, n_prime: Any) -> tuple[Floats, Floats]:
@@ -71,8 +70,7 @@ def shrunk(
     common = spread / (spread + variances)
     own = 1.0 - _CLEAR * variances / np.where(ratios == 0.0, np.inf, ratios) ** 2
     own = np.where(ratios == 0.0, 0.0, own)
-    kept: Floats = np.where(live, ratios * np.maximum(common, own), 0.0)
-    return kept
+    return np.where(live, ratios * np.maximum(common, own), 0.0)
 
 
 def smoothed(k: Array, k_prime: Array, n: Array, n_prime: Array, runs: Places | None) -> Floats:
@@ -148,8 +146,7 @@ def _likelihood(k: Floats, k_prime: Floats) -> Floats:
     """The largest log-likelihood of a run."""
     both = np.maximum(k + k_prime, 1.0)
     share, share_prime = np.maximum(k, 1e-300) / both, np.maximum(k_prime, 1e-300) / both
-    found: Floats = k * np.log(share) + k_prime * np.log(share_prime)
-    return found
+    return k * np.log(share) + k_prime * np.log(share_prime)
 
 
 def _numbered(start: Places) -> Places:
@@ -161,5 +158,4 @@ def _numbered(start: Places) -> Places:
     for _ in range(places - 1):
         end = start[rows, end]
         begins[rows, end] = True
-    runs: Places = np.cumsum(begins[:, :-1], axis=1) - 1
-    return runs
+    return np.cumsum(begins[:, :-1], axis=1) - 1
