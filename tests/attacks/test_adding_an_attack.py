@@ -30,8 +30,8 @@ class Toy(ScoreAttack):
 
 RE_EXPORT = (
     ("from .timing import Timing\n", "from .timing import Timing\nfrom .toy import Toy\n"),
-    ('    "timing": Timing,\n', '    "timing": Timing,\n    "toy": Toy,\n'),
-    ('    "Timing",\n', '    "Timing",\n    "Toy",\n'),
+    (' "timing": Timing,\n', ' "timing": Timing, "toy": Toy,\n'),
+    (' "Timing", "Words", ', ' "Timing", "Toy", "Words", '),
 )
 
 FORGOTTEN = """

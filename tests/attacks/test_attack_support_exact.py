@@ -112,7 +112,7 @@ def test_a_factor_scales_the_end():
         (lambda: Repeats(None), TypeError, "tolerance must be a finite number at least 0"),
         (lambda: AtAtoms([0], [0.0, 1.0], [1.0], [1]), ValueError, "lows must be of shape (1,)"),
         (lambda: AtAtoms([2], [0.0], [1.0], [1])(np.zeros((2, 2))), ValueError,
-         "outputs must be of more than 2 entries"),
+         "outputs must be of at least 3 entries"),
         (lambda: Special("nan")(np.array(["a"])), TypeError, "outputs must be real numbers"),
     ],
 )  # fmt: skip

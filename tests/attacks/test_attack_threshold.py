@@ -311,7 +311,7 @@ def test_outputs_that_never_differ_certify_nothing(mechanism):
         (lambda: Closer("l1", [np.inf], [1.0]), ValueError, "x must be a non-empty vector of fi"),
         (lambda: Closer("l1", [0.0], [1.0])(np.zeros((2, 2))), ValueError, "outputs must be of 1"),
         (lambda: RowSum()(np.array(["a"])), TypeError, "outputs must be real numbers, got dty"),
-        (lambda: RowMin()(np.zeros((3, 0))), ValueError, "outputs must be of at least one entry"),
+        (lambda: RowMin()(np.zeros((3, 0))), ValueError, "outputs must be of at least 1 entries"),
     ],
 )
 def test_bad_arguments(call, error, text):

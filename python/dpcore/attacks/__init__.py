@@ -22,21 +22,11 @@ from .timing import Timing
 from .words import Words
 
 NAMES: Final[dict[str, type[AuditAttack]]] = {
-    "auto": Auto,
-    "majority": MajorityVote,
-    "threshold": Threshold,
-    "histogram": Histogram,
-    "words": Words,
-    "additive": Additive,
-    "support": Support,
-    "products": Products,
-    "residues": Residues,
-    "discriminant": Discriminant,
-    "lattice": FloatLattice,
-    "coordinatewise": Coordinatewise,
-    "classifier": Classifier,
-    "timing": Timing,
-}
+    "auto": Auto, "majority": MajorityVote, "threshold": Threshold, "histogram": Histogram,
+    "words": Words, "additive": Additive, "support": Support, "products": Products,
+    "residues": Residues, "discriminant": Discriminant, "lattice": FloatLattice,
+    "coordinatewise": Coordinatewise, "classifier": Classifier, "timing": Timing,
+}  # fmt: skip
 """The attacks by the names that the command line gives them."""
 
 AttackName = Literal[
@@ -85,27 +75,10 @@ def named(name: AttackName | str, argument: str = "name") -> AuditAttack:
 
 
 __all__ = [
-    "NAMES",
-    "Additive",
-    "Attack",
-    "AttackName",
-    "Auto",
-    "Classifier",
-    "Coordinatewise",
-    "Discriminant",
-    "FloatLattice",
-    "Histogram",
-    "MajorityVote",
-    "Products",
-    "Residues",
-    "ScoreAttack",
-    "Support",
-    "Threshold",
-    "Timing",
-    "Words",
-    "choose",
-    "named",
-]
+    "NAMES", "Additive", "Attack", "AttackName", "Auto", "Classifier", "Coordinatewise",
+    "Discriminant", "FloatLattice", "Histogram", "MajorityVote", "Products", "Residues",
+    "ScoreAttack", "Support", "Threshold", "Timing", "Words", "choose", "named",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

@@ -15,7 +15,7 @@ from ..hints import hinted
 from ..records import Pair, Record, frozen_array
 from .arrays import Array, Floats, Whole, Words
 from .attack import ScoreAttack
-from .choosing.choice import scale_of
+from .choosing.marks import scale_of
 from .scores.columns import both, numbers
 from .scores.layout import TRANSFORMS, blocks, exact
 from .scores.patterns import Fitted, fits, hashed
@@ -136,9 +136,7 @@ class AdditiveScore(_Prepared, word="AdditiveScore"):
             TypeError: if the outputs are not real numbers.
             ValueError: if they have another number of entries, or whole numbers beyond 2**53.
         """
-        rows, columns = numbers(outputs), self.offsets.size - 1
-        if rows.shape[1] != columns:
-            raise invalid("outputs", f"of {columns} entries", rows.shape)
+        rows = numbers(outputs, self.offsets.size - 1)
         layout = self.transform, self.edges, self.offsets, self.keys
         table, pattern_weights = self._table
         scores = np.empty(len(rows))
@@ -149,7 +147,7 @@ class AdditiveScore(_Prepared, word="AdditiveScore"):
     def __str__(self) -> str:
         """One line for a report."""
         columns = self.offsets.size - 1
-        summed = _NAMES[self.transform].format(columns) if columns > 1 else "the output"
+        summed = f"{columns} {_NAMES[self.transform]}" if columns > 1 else "the output"
         if not self.weights.any():
             return f"log-likelihood ratio of the pattern of {summed}"
         over = "summed over" if columns > 1 else "of"
@@ -166,26 +164,18 @@ class AdditiveScore(_Prepared, word="AdditiveScore"):
         return 1 + max(int(np.count_nonzero(changes[a:b])) for a, b in columns)
 
 
-_KINDS: Final[dict[str, tuple[Any, int]]] = {
-    "edges": (np.float64, 1),
-    "offsets": (np.int64, 1),
-    "keys": (np.uint64, 1),
-    "patterns": (np.uint64, 1),
-    "groups": (np.uint32, 1),
-    "pattern_weights": (np.float64, 1),
-    "weights": (np.float64, 2),
-}
+_KINDS: Final[dict[str, type]] = {
+    "edges": np.float64, "offsets": np.int64, "keys": np.uint64, "patterns": np.uint64,
+    "groups": np.uint32, "pattern_weights": np.float64, "weights": np.float64,
+}  # fmt: skip
 _NAMES: Final = {
-    "values": "{} entries",
-    "differences": "{} first differences",
-    "sorted": "{} order statistics",
-}
+    "values": "entries", "differences": "first differences", "sorted": "order statistics",
+}  # fmt: skip
 
 
-def _frozen(name: str, value: Any, kind: tuple[Any, int]) -> Array:
-    """A read-only array of a dtype and a number of dimensions, no number changed."""
-    dtype, dimensions = kind
-    array = np.asarray(value)
+def _frozen(name: str, value: Any, dtype: Any) -> Array:
+    """A read-only array of a dtype, no number changed."""
+    array, dimensions = np.asarray(value), 1 + (name == "weights")
     whole = np.issubdtype(dtype, np.integer)
     if array.size and array.dtype.kind not in ("iu" if whole else "buif"):
         raise mistyped(name, "whole numbers" if whole else "real numbers", value)

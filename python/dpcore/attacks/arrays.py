@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import fields
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Array", "Flags", "Floats", "Places", "Whole", "Words"]
+from ..records import frozen_array
+
+__all__ = ["Array", "Flags", "Floats", "Places", "Whole", "Words", "freeze"]
 
 Array = npt.NDArray[Any]
 Flags = npt.NDArray[np.bool_]
@@ -15,3 +18,13 @@ Floats = npt.NDArray[np.float64]
 Places = npt.NDArray[np.intp]
 Whole = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
+
+_KINDS: Final = {"Floats": np.float64, "Whole": np.int64}
+
+
+def freeze(record: Any) -> None:
+    """Replace the fields of a frozen dataclass that are `Floats` or `Whole` by read-only arrays."""
+    for field in fields(record):
+        if field.type in _KINDS:
+            values = np.asarray(getattr(record, field.name), _KINDS[field.type])
+            object.__setattr__(record, field.name, frozen_array(values))

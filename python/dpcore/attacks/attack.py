@@ -7,6 +7,7 @@ from dataclasses import MISSING, dataclass, fields
 from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
 import numpy as np
+from numpy.random import Generator
 
 from ..bounds import clopper_pearson
 from ..errors import invalid, mistyped
@@ -22,6 +23,7 @@ from .reading.candidates import candidates_of
 __all__ = [
     "Attack",
     "AuditAttack",
+    "Call",
     "Fitted",
     "Own",
     "Pilot",
@@ -30,7 +32,10 @@ __all__ = [
     "attack_of",
     "power_below",
     "scoring",
-]
+]  # fmt: skip
+
+Call = Callable[[Any], Any]
+"""A function called once per output, `input -> output`."""
 
 _MOST_PILOT: Final = 2**26
 """Pilot draws a side where the caller did not say."""
@@ -172,10 +177,10 @@ class AuditAttack(Shown):
 
     def timed_counts(
         self,
-        call: Callable[[Any], Any],
+        call: Call,
         pair: Pair,
         calls: int,
-        rng: np.random.Generator,
+        rng: Generator,
         *,
         pilot: int | None,
         confidence: float,

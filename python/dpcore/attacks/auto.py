@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
-
-import numpy.typing as npt
+from typing import ClassVar
 
 from ..errors import mistyped
 from ..events.above import Score
 from ..hints import hinted
 from ..records import Pair
 from .additive import Additive
+from .arrays import Array
 from .attack import ScoreAttack
 from .choosing.choice import Choice, Goal
 from .discriminant import Discriminant
@@ -26,15 +25,9 @@ from .words import Words
 __all__ = ["Auto"]
 
 _DEFAULT: tuple[ScoreAttack, ...] = (
-    Threshold(),
-    Histogram(),
-    Additive(),
-    Support(),
-    Products(),
-    Residues(),
-    Words(),
+    Threshold(), Histogram(), Additive(), Support(), Products(), Residues(), Words(),
     Discriminant(),
-)
+)  # fmt: skip
 
 
 @hinted
@@ -79,13 +72,12 @@ class Auto(ScoreAttack):
             if not isinstance(member, ScoreAttack):
                 raise mistyped("members", "attacks that make scores", member)
 
-    def candidates(
-        self, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any], pair: Pair
-    ) -> tuple[Score, ...]:
+    def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
         """The scores of every member that applies."""
         found: list[Score] = []
+        additive = any(isinstance(member, Additive) for member in self.members)
         for member in self.members:
-            if isinstance(member, Histogram) and outputs.dtype.kind == "f" and self._has(Additive):
+            if isinstance(member, Histogram) and outputs.dtype.kind == "f" and additive:
                 # Its tables hold the same cells of floats, and are looked up in Rust.
                 continue
             if isinstance(member, (Products, Residues, Words)):
@@ -97,19 +89,13 @@ class Auto(ScoreAttack):
         return tuple(found)
 
     def seldom(
-        self,
-        outputs: Sequence[npt.NDArray[Any]],
-        outputs_prime: Sequence[npt.NDArray[Any]],
-        goal: Goal,
+        self, outputs: Sequence[Array], outputs_prime: Sequence[Array], goal: Goal
     ) -> Choice | None:
         """What the first member that looks for rare events finds."""
         found = (member.seldom(outputs, outputs_prime, goal) for member in self.members)
         return next((choice for choice in found if choice is not None), None)
 
-    def no_scores(self, outputs: npt.NDArray[Any]) -> None:
+    def no_scores(self, outputs: Array) -> None:
         """Outputs without entries are an answer: nothing tells the sides apart."""
         if outputs.size:
             ScoreAttack.no_scores(self, outputs)
-
-    def _has(self, kind: type[ScoreAttack]) -> bool:
-        return any(isinstance(member, kind) for member in self.members)

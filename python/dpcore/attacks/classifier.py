@@ -14,11 +14,11 @@ from ..errors import choice, instance, integer, invalid
 from ..events.above import Score
 from ..events.held import Held, Rough, kept, slack, wide
 from ..hints import hinted
-from ..records import Pair, Record, frozen_array
-from .arrays import Array, Floats, Whole
+from ..records import Pair, Record
+from .arrays import Array, Floats, Whole, freeze
 from .attack import ScoreAttack
 from .choosing.grains import Grain, grains_of
-from .scores.columns import Atoms, atoms_of, both, head, known, loose_of, numbers
+from .scores.columns import atoms_of, both, head, known, loose_of, numbers
 
 __all__ = ["Boosted", "Classifier", "Linear", "Model"]
 
@@ -31,6 +31,7 @@ _LOOSE: Final = 4
 no atoms."""
 _WIDE: Final = 256.0
 """Tolerances that a cell of the grid is wide, where the numbers are spread enough."""
+_ODD: Final = (np.nan, -np.inf, np.inf)
 _GRID: Final = 0.618033988749895
 """The grid to which values are merged has its boundaries at no simple fraction of its width."""
 Model = Literal["logistic", "boosting", "auto"]
@@ -73,11 +74,8 @@ class Features(Record, word="Features"):
 
     def __post_init__(self) -> None:
         """Freeze the tables and check that they fit."""
-        for name, kind in (("fill", "f8"), ("entries", "i8"), ("lows", "f8"), ("highs", "f8")):
-            values = frozen_array(np.asarray(getattr(self, name), dtype=kind))
-            object.__setattr__(self, name, values)
-        unit = np.broadcast_to(np.asarray(self.unit, dtype=np.float64), self.fill.shape)
-        object.__setattr__(self, "unit", frozen_array(unit))
+        object.__setattr__(self, "unit", np.broadcast_to(self.unit, np.shape(self.fill)))
+        freeze(self)
         if not self.entries.shape == self.lows.shape == self.highs.shape:
             shapes = (self.entries.shape, self.lows.shape, self.highs.shape)
             raise invalid("entries", "as many as lows and highs", shapes)
@@ -89,10 +87,8 @@ class Features(Record, word="Features"):
 
     def __call__(self, outputs: Array) -> Floats:
         """The features, finite, shape `(size, width)`: values first, then flags."""
-        rows = numbers(outputs)
         dim = self.fill.size
-        if rows.shape[1] != dim:
-            raise invalid("outputs", f"of {dim} entries", rows.shape)
+        rows = numbers(outputs, dim)
         made = np.empty((len(rows), self.width), order="F")
         made[:, :dim] = rows
         for flag, (entry, low, high) in enumerate(
@@ -155,13 +151,15 @@ def features_of(rows: Array, rows_prime: Array) -> Features:
         rest = values[loose_of(values, atoms)]
         # Of a discrete law only rare values are no atoms: there the value itself is the feature.
         mixed = rest.size >= max(_MIXED, _LOOSE * atoms.counts.size)
-        marked = _frequent(atoms, values.size) if mixed else []
-        flags += [(i, float(atoms.lows[j]), float(atoms.highs[j])) for j in marked]
+        for j in np.argsort(-atoms.counts, kind="stable")[: _FLAGS if mixed else 0]:
+            if atoms.counts[j] >= _FREQUENT * values.size:
+                flags.append((i, float(atoms.lows[j]), float(atoms.highs[j])))
         beside = rest if mixed else values
         fill[i] = np.median(beside) if beside.size else 0.0
         unit[i] = _width(beside, grains[i])
         column = np.concatenate([side[:, i].astype(np.float64) for side in (rows, rows_prime)])
-        flags += [(i, odd, odd) for odd in (np.nan, -np.inf, np.inf) if _holds(column, odd)]
+        met = np.isnan(column).any(), (column == -np.inf).any(), (column == np.inf).any()
+        flags += [(i, odd, odd) for odd, is_met in zip(_ODD, met, strict=True) if is_met]
     table = np.array(flags, dtype=np.float64).reshape(-1, 3)
     return Features(fill, unit, table[:, 0].astype(np.int64), table[:, 1], table[:, 2])
 
@@ -172,15 +170,6 @@ def _width(values: Floats, grain: Grain) -> float:
         return 0.0
     low, high = np.quantile(values, (0.25, 0.75), method="nearest")
     return float(max(4.0 * grain.typical, min(_WIDE * grain.typical, (high - low) / 32.0)))
-
-
-def _frequent(atoms: Atoms, size: int) -> list[int]:
-    order = np.argsort(-atoms.counts, kind="stable")[:_FLAGS]
-    return [int(j) for j in order if atoms.counts[j] >= _FREQUENT * size]
-
-
-def _holds(column: Floats, odd: float) -> bool:
-    return bool(np.isnan(column).any() if np.isnan(odd) else (column == odd).any())
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -209,7 +198,7 @@ class Linear(Record, word="Linear"):
     def __post_init__(self) -> None:
         """Freeze the weights and check that they fit."""
         width = instance("features", self.features, Features).width
-        object.__setattr__(self, "weights", frozen_array(np.asarray(self.weights, np.float64)))
+        freeze(self)
         if self.weights.shape != (width,):
             raise invalid("weights", f"of shape ({width},)", self.weights.shape)
 

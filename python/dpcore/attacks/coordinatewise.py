@@ -22,8 +22,9 @@ from ..events.every_coordinate import EveryCoordinate, Intervals, rows
 from ..records import Pair
 from .arrays import Array, Floats, Places
 from .attack import AuditAttack, Fitted, Pilot
-from .choosing.choice import Goal, thresholds
+from .choosing.choice import Goal
 from .choosing.grains import grain_of
+from .choosing.marks import thresholds
 
 __all__ = ["Chosen", "Coordinatewise", "Options"]
 

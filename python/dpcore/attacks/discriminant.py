@@ -10,8 +10,8 @@ import numpy as np
 from .. import _core
 from ..errors import invalid
 from ..events.above import Score
-from ..records import Pair, Record, frozen_array
-from .arrays import Array, Floats, Whole
+from ..records import Pair, Record
+from .arrays import Array, Floats, Whole, freeze
 from .attack import ScoreAttack
 from .choosing.grains import Grain, summed
 from .scores.columns import both, chunks, familiar, numbers
@@ -60,9 +60,9 @@ class LinearScore(Record, word="LinearScore"):
 
     def __post_init__(self) -> None:
         """Freeze the arrays and check that they fit."""
-        for name, kind in (("entries", "i8"), ("centres", "f8"), ("weights", "f8")):
-            values = frozen_array(np.asarray(getattr(self, name), dtype=kind))
-            object.__setattr__(self, name, values)
+        freeze(self)
+        for name in ("entries", "centres", "weights"):
+            values = getattr(self, name)
             if values.ndim != 1 or values.shape != self.entries.shape or not values.size:
                 raise invalid(name, f"of shape {self.entries.shape}, not empty", values.shape)
             if not np.isfinite(values).all():
@@ -79,9 +79,7 @@ class LinearScore(Record, word="LinearScore"):
 
     def __call__(self, outputs: Array) -> Floats:
         """Return the scores, shape `(size,)`; never NaN."""
-        rows = numbers(outputs)
-        if rows.shape[1] <= int(self.entries.max()):
-            raise invalid("outputs", f"of at least {self.entries.max() + 1} entries", rows.shape)
+        rows = numbers(outputs, least=self.entries.max() + 1)
         scores = np.zeros(len(rows))
         half = 0.5 * self.weights
         for part in chunks(rows):

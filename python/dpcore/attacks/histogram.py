@@ -12,8 +12,8 @@ import numpy as np
 from ..errors import instance, integer, invalid, mistyped
 from ..events.above import Score
 from ..hints import hinted
-from ..records import Pair, Record, frozen_array
-from .arrays import Array, Floats, Whole
+from ..records import Pair, Record
+from .arrays import Array, Floats, Whole, freeze
 from .attack import ScoreAttack
 from .scores.columns import numbers
 from .scores.letters import (
@@ -84,9 +84,7 @@ class Cells(Record, word="Cells"):
         instance("letters", self.letters, Letters)
         for name in ("stops", "ends"):
             object.__setattr__(self, name, tuple(map(int, getattr(self, name))))
-        for name, kind in (("ladders", np.int64), ("values", np.float64)):
-            table = frozen_array(np.asarray(getattr(self, name), dtype=kind))
-            object.__setattr__(self, name, table)
+        freeze(self)
         starts = (0, *self.ends)
         if len(self.ends) != len(self.stops) or starts[-1] != self.ladders.size:
             raise invalid("ends", f"one for each of {len(self.stops)} stops", self.ends)
@@ -271,13 +269,10 @@ def _log_ratios(counts: Whole, sizes: list[int]) -> list[Floats]:
     for a in _PSEUDO:
         shares = [np.log((k + a) / (n + a)) for k, n in zip(counts, sizes, strict=True)]
         values = shares[0] - shares[1]
-        if not found or not _same_order(found[0], values):
+        orders = [np.argsort(one, kind="stable") for one in (*found[:1], values)]
+        if not found or not np.array_equal(orders[0], orders[1]):
             found.append(values)
     return found
-
-
-def _same_order(first: Floats, second: Floats) -> bool:
-    return bool(np.array_equal(np.argsort(first, kind="stable"), np.argsort(second, kind="stable")))
 
 
 def _outcomes(outputs: Array, outputs_prime: Array) -> tuple[Score, ...]:

@@ -16,10 +16,11 @@ import numpy as np
 
 from ..errors import choice, integer, invalid, real
 from ..events.above import Score
-from ..records import Pair, Record, frozen_array
-from .arrays import Array, Flags, Floats, Places, Whole
+from ..records import Pair, Record
+from .arrays import Array, Flags, Floats, Places, Whole, freeze
 from .attack import ScoreAttack
 from .choosing.grains import EVERY, FINEST, lowest_bit
+from .scores.columns import numbers
 
 __all__ = ["FloatLattice", "Table"]
 
@@ -173,14 +174,11 @@ class LowBits(Record, word="LowBits"):
     def __post_init__(self) -> None:
         """Freeze the arrays and check them."""
         columns = tuple(integer("columns", column, 0) for column in self.columns)
-        edges, exponents, table = map(np.asarray, (self.edges, self.exponents, self.table))
-        shape = (edges.size - 1, exponents.size + 1)
-        if table.shape != shape:
-            raise invalid("table", f"of shape {shape}", table.shape)
-        object.__setattr__(self, "edges", frozen_array(edges.astype(np.float64)))
-        object.__setattr__(self, "exponents", frozen_array(exponents.astype(np.int64)))
-        object.__setattr__(self, "table", frozen_array(table.astype(np.float64)))
         object.__setattr__(self, "columns", columns)
+        freeze(self)
+        shape = (self.edges.size - 1, self.exponents.size + 1)
+        if self.table.shape != shape:
+            raise invalid("table", f"of shape {shape}", self.table.shape)
 
     def __call__(self, outputs: Array) -> Floats:
         """Score every output.
@@ -220,11 +218,7 @@ def _listed(columns: tuple[int, ...]) -> str:
 
 def entries(outputs: Array, columns: tuple[int, ...]) -> Floats:
     """The wanted entries of float outputs as doubles, shape `(size, columns)`; exact."""
-    outputs = np.asarray(outputs)
-    flat = outputs.reshape(len(outputs), -1)
-    if flat.shape[1] <= max(columns):
-        requirement = f"of at least {max(columns) + 1} entries"
-        raise invalid("outputs", requirement, outputs.shape)
+    flat = numbers(outputs, least=max(columns) + 1)
     if columns != tuple(range(flat.shape[1])):
         flat = flat[:, list(columns)]
     return flat.astype(np.float64, copy=False)

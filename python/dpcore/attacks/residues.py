@@ -14,8 +14,8 @@ import numpy as np
 
 from ..errors import flag, integer, invalid
 from ..events.above import Score
-from ..records import Pair, Record, frozen_array
-from .arrays import Array, Flags, Floats, Whole
+from ..records import Pair, Record
+from .arrays import Array, Flags, Floats, Whole, freeze
 from .attack import ScoreAttack
 from .scores.columns import both, chunks, familiar, numbers
 from .scores.rows import Special
@@ -82,10 +82,9 @@ class ResidueRatio(Record, word="ResidueRatio"):
         """Freeze the tables and check that they fit."""
         object.__setattr__(self, "modulus", integer("modulus", self.modulus, 2, MODULI[-1]))
         flag("summed", self.summed)
-        entries = np.asarray(self.entries, dtype=np.int64)
-        object.__setattr__(self, "entries", frozen_array(entries))
-        weights = grained(np.asarray(self.weights, dtype=np.float64))
-        object.__setattr__(self, "weights", frozen_array(weights))
+        object.__setattr__(self, "weights", grained(np.asarray(self.weights, np.float64)))
+        freeze(self)
+        entries, weights = self.entries, self.weights
         if entries.ndim != 1 or (entries.size == 0 and not self.summed) or (entries < 0).any():
             raise invalid("entries", "places counted from 0", self.entries)
         shape = (1 if self.summed else entries.size, self.modulus)
@@ -99,9 +98,7 @@ class ResidueRatio(Record, word="ResidueRatio"):
 
     def __call__(self, outputs: Array) -> Floats:
         """The scores, shape `(size,)`; never NaN."""
-        rows = numbers(outputs)
-        if self.entries.size and rows.shape[1] <= int(self.entries.max()):
-            raise invalid("outputs", f"of at least {self.entries.max() + 1} entries", rows.shape)
+        rows = numbers(outputs, least=self.entries.max(initial=-1) + 1)
         scores = np.empty(len(rows))
         # A residue that is none weighs nothing.
         weights = np.pad(self.weights, ((0, 0), (0, 1)))

@@ -110,7 +110,10 @@ class Support(ScoreAttack):
         if rows is None:
             return ()
         grains = grains_of(*rows)
-        found: list[Score] = [Special(kind) for kind in ("nan", "inf") if _occurs(kind, rows)]
+        found: list[Score] = []
+        for kind, tell in (("nan", np.isnan), ("inf", np.isinf)):
+            if any(side.dtype.kind == "f" and tell(side).any() for side in rows):
+                found.append(Special(kind))
         found += [box for box in (_box(*rows, grains), _box(*rows[::-1], grains)) if box]
         if rows[0].shape[1] > 1:
             found += [RowMin(), RowMax()]
@@ -118,12 +121,6 @@ class Support(ScoreAttack):
         atoms = _one_sided(*rows, grains)
         found += [] if atoms is None else [atoms]
         return tuple(found) if found else (Special("nan"),)
-
-
-def _occurs(kind: str, rows: tuple[Array, ...]) -> bool:
-    if all(side.dtype.kind != "f" for side in rows):
-        return False
-    return any(bool((np.isnan(side) if kind == "nan" else np.isinf(side)).any()) for side in rows)
 
 
 def _box(rows: Array, rows_prime: Array, grains: Sequence[Grain]) -> Outside | None:
@@ -174,10 +171,11 @@ def _repeats_differ(rows: Array, rows_prime: Array, repeats: Repeats) -> bool:
 
 
 class _Atom(NamedTuple):
-    times: int
+    entry: int
     low: float
     high: float
     sign: int
+    times: int
 
 
 def _one_sided_of(
@@ -197,27 +195,23 @@ def _one_sided_of(
     found = []
     for sign, mine, other in ((1, k, k_prime), (-1, k_prime, k)):
         for j in np.flatnonzero((mine >= (least or _SEEN)) & (other == 0)):
-            found.append(_Atom(int(mine[j]), float(atoms.lows[j]), float(atoms.highs[j]), sign))
+            found.append(_Atom(column, atoms.lows[j], atoms.highs[j], sign, int(mine[j])))
     return atoms, found
 
 
 def _one_sided(rows: Array, rows_prime: Array, grains: Sequence[Grain]) -> AtAtoms | None:
     """The atoms that one side alone shows, the most frequent ones of each side."""
     sides = head(rows), head(rows_prime)
-    found = [
-        (atom, i) for i in range(rows.shape[1]) for atom in _one_sided_of(*sides, i, grains[i])[1]
-    ]
-    found.sort(key=lambda item: -item[0].times)
-    kept = [
-        one
-        for sign in (1, -1)
-        for one in [item for item in found if item[0].sign == sign][:_MOST_ATOMS]
-    ]
-    if not kept:
-        return None
-    atoms, entries = zip(*kept, strict=True)
-    _, lows, highs, signs = zip(*atoms, strict=True)
-    return AtAtoms(np.array(entries), np.array(lows), np.array(highs), np.array(signs))
+    atoms = [one for i, grain in enumerate(grains) for one in _one_sided_of(*sides, i, grain)[1]]
+    atoms.sort(key=lambda one: -one.times)
+    own = [[one for one in atoms if one.sign == sign][:_MOST_ATOMS] for sign in (1, -1)]
+    return _at(own[0] + own[1]) if atoms else None
+
+
+def _at(atoms: Sequence[_Atom]) -> AtAtoms:
+    """The score of some atoms."""
+    entries, lows, highs, signs, _ = map(np.array, zip(*atoms, strict=True))
+    return AtAtoms(entries, lows, highs, signs)
 
 
 @np.errstate(over="ignore", invalid="ignore")
@@ -244,29 +238,21 @@ def rare(outputs: Array, outputs_prime: Array, goal: Goal) -> Choice | None:
     repeated = sum(atoms.counts.size for atoms, _ in found)
     if repeated > _FEW:
         return None
-    options = [
-        _choice_of([(i, atom) for i, (_, atoms) in enumerate(found) for atom in atoms], *option)
-        for option in ((side, repeated, tuple(map(len, rows)), goal) for side in (0, 1))
-    ]
+    atoms = [one for _, some in found for one in some]
+    sure = [one for one in atoms if repeated < _LUCK * 2.0 ** min(one.times, 60)]
+    sizes = len(rows[0]), len(rows[1])
+    options = [_choice_of(sure, side, sizes, goal) for side in (0, 1)]
     return max((one for one in options if one), key=lambda one: one.merit, default=None)
 
 
 def _choice_of(
-    atoms: Sequence[tuple[int, _Atom]], side: int, repeated: int, sizes: tuple[int, ...], goal: Goal
+    atoms: Sequence[_Atom], side: int, sizes: tuple[int, int], goal: Goal
 ) -> Choice | None:
-    """The event that an output holds one of a side's own values; None where they may be luck."""
-    sign = 1 - 2 * side
-    kept = [
-        one
-        for one in atoms
-        if one[1].sign == sign and repeated < _LUCK * 2.0 ** min(one[1].times, 60)
-    ]
+    """The event that an output holds one of a side's own values; None without any."""
+    kept = [one for one in atoms if one.sign == 1 - 2 * side][:_MOST_ATOMS]
     if not kept:
         return None
-    entries, values = zip(*kept[:_MOST_ATOMS], strict=True)
-    times, lows, highs, signs = map(np.array, zip(*values, strict=True))
-    score = AtAtoms(np.array(entries), lows, highs, signs)
-    hits = min(int(times.sum()), sizes[side])
+    score, hits = _at(kept), min(sum(one.times for one in kept), sizes[side])
     level = goal.trials, goal.delta, goal.confidence
     # The hypothesis is that the other side cannot produce it: the pilot has no doubts there.
     merit = float(predicted(hits, sizes[side], 0, _SURE, *level, tail=0.5))

@@ -32,6 +32,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, NamedTuple, get_args
 
 import numpy as np
+from numpy.random import Generator
 
 from ..errors import choice, confidence_level, count, integer, mistyped
 from ..events import Above
@@ -39,8 +40,9 @@ from ..hints import hinted
 from ..records import Pair
 from .additive import Additive
 from .arrays import Array, Flags, Floats, Whole
-from .attack import AuditAttack, TimingCounts
-from .choosing.choice import Choice, Goal, choices, thresholds
+from .attack import AuditAttack, Call, TimingCounts
+from .choosing.choice import Choice, Goal, choices
+from .choosing.marks import thresholds
 from .scores.letters import keys_of
 from .scores.timed import (
     ExcessLatency,
@@ -56,17 +58,9 @@ from .scores.timed import (
 from .threshold import Threshold, point
 
 __all__ = [
-    "CLOCKS",
-    "ClockName",
-    "Latency",
-    "Timed",
-    "Timing",
-    "TimingCounts",
-    "audit_timing",
-    "choose_latency",
-    "choose_timed",
-    "time_calls",
-]
+    "CLOCKS", "ClockName", "Latency", "Timed", "Timing", "TimingCounts", "audit_timing",
+    "choose_latency", "choose_timed", "time_calls",
+]  # fmt: skip
 
 Clock = Callable[[], int]
 """A clock: the current time in nanoseconds."""
@@ -137,11 +131,7 @@ class Timed(NamedTuple):
 
 
 def time_calls(
-    call: Callable[[Any], Any],
-    pair: Pair,
-    calls: int,
-    rng: np.random.Generator,
-    clock: Clock = time.perf_counter_ns,
+    call: Call, pair: Pair, calls: int, rng: Generator, clock: Clock = time.perf_counter_ns
 ) -> Timed:
     """Call a function again and again, each time on a side drawn by a fair coin.
 
@@ -171,7 +161,7 @@ def time_calls(
     """
     if not callable(call):
         raise mistyped("call", "a callable input -> output", call)
-    if not isinstance(rng, np.random.Generator):
+    if not isinstance(rng, Generator):
         raise mistyped("rng", "a numpy Generator", rng)
     size = count("calls", calls)
     sides = rng.random(size) < 0.5
@@ -483,10 +473,10 @@ class Timing(AuditAttack):
 
     def timed_counts(
         self,
-        call: Callable[[Any], Any],
+        call: Call,
         pair: Pair,
         calls: int,
-        rng: np.random.Generator,
+        rng: Generator,
         *,
         pilot: int | None,
         confidence: float,
@@ -501,10 +491,10 @@ class Timing(AuditAttack):
 
 
 def audit_timing(
-    call: Callable[[Any], Any],
+    call: Call,
     pair: Pair,
     trials: int | float | str,
-    rng: np.random.Generator,
+    rng: Generator,
     *,
     timing: Timing | None = None,
     pilot: int | None = None,

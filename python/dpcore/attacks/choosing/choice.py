@@ -15,14 +15,14 @@ import numpy as np
 from ...bounds import predicted
 from ...errors import invalid
 from ...events import Above, Never
-from ...events.above import Score, score_name, scores_of
+from ...events.above import Score, scores_of
 from ...records import Counts
 from ..arrays import Array, Floats, Whole
 from ..reading.candidates import OfParts
 from ..reading.parts import remembering
 from ..scores.columns import both
 from .grains import EXACT, Grain, grain_of, grains_of
-from .marks import Marks, Sketch, marks_of, scale_of, sorted_values, thresholds
+from .marks import Marks, Sketch, marks_of, sorted_values
 
 _CAUTION: Final = (0.003, 0.03, 0.1, 0.25, 0.4)
 """Tails of the pilot's limits (see `predicted`). The first is small because the best of hundreds
@@ -288,10 +288,3 @@ def _beside(hits: Array) -> Array:
 
 def _counts(k: int, k_prime: int, sizes: tuple[int, int]) -> Counts:
     return Counts(k, max(1, sizes[0]), k_prime, max(1, sizes[1]))
-
-
-__all__ = [
-    "ROUNDED", "Choice", "Goal", "Marks", "best", "best_of_sketches", "choices",
-    "column_grains", "marks_of", "not_applicable", "remarks_on", "rounded_merit", "scale_of",
-    "score_grain", "score_name", "sorted_values", "thresholds",
-]  # fmt: skip

@@ -17,24 +17,6 @@ import numpy.typing as npt
 
 from ..arrays import Array, Flags, Floats, Places, Whole
 
-__all__ = [
-    "APART",
-    "BITS",
-    "EXACT",
-    "NEAR",
-    "PLACES",
-    "SAME",
-    "Grain",
-    "coarsest",
-    "cuts_of",
-    "grain_of",
-    "grains_of",
-    "runs",
-    "stated",
-    "steps_of",
-    "summed",
-]
-
 PLACES: Final = 8.0
 """Last places within which two computations of one real number are taken to agree."""
 BITS: Final = {"bfloat16": 8, "float16": 11, "float32": 24, "float64": 53}

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...events.above import Score, scores_of
 from ...sampling.tally import binned
-from ..arrays import Array, Floats, Places, Whole
+from ..arrays import Array, Floats, Whole
 from ..reading.parts import remembering
 from .grains import APART, EXACT, SAME, Grain, steps_of
 
@@ -42,14 +42,11 @@ def scale_of(*arrays: Array) -> float:
             largest = max(largest, abs(float(array.max())), abs(float(array.min())))
         elif array.dtype.kind == "f" and array.size:
             # Most arrays hold nothing else, and are not copied then.
-            finite = array if _all_finite(array) else array[np.isfinite(array)]
+            is_finite = math.isfinite(float(array.max())) and math.isfinite(float(array.min()))
+            finite = array if is_finite else array[np.isfinite(array)]
             if finite.size:
                 largest = max(largest, float(finite.max()), -float(finite.min()))
     return largest
-
-
-def _all_finite(array: Array) -> bool:
-    return math.isfinite(float(array.max())) and math.isfinite(float(array.min()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +114,8 @@ def marks_of(values: Floats, values_prime: Floats, grain: Grain = EXACT) -> Mark
         steps = steps_of(pooled, grain)
         gaps = np.flatnonzero(steps == APART)
     if gaps.size > _MOST_THRESHOLDS:
-        gaps = np.unique(gaps[_places(np.searchsorted(gaps, _ranks(pooled.size)), gaps.size)])
+        places = np.searchsorted(gaps, _ranks(pooled.size))
+        gaps = np.unique(gaps[np.minimum(places, gaps.size - 1)])
     clean = gaps.size
     if steps is not None and clean + 1 < pooled.size:
         rounded = np.flatnonzero(steps != APART)
@@ -140,10 +138,6 @@ def thresholds(values: Floats, values_prime: Floats, grain: Grain = EXACT) -> Fl
     marks = marks_of(values, values_prime, grain)
     clean: Floats = marks.points[marks.lows == marks.points]
     return clean if clean.size else marks.points
-
-
-def _places(places: Places, size: int) -> Places:
-    return np.minimum(places, size - 1)
 
 
 def _ranks(size: int) -> Whole:
@@ -214,11 +208,6 @@ class Sketch:
         return cls(parts[0].frame, sum(part.size for part in parts), counts, low, high)
 
     @property
-    def edges(self) -> Floats:
-        """The frame's edges."""
-        return self.frame.edges
-
-    @property
     def finite(self) -> int:
         """Values that are no NaN."""
         return int(self.counts.sum())
@@ -226,7 +215,7 @@ class Sketch:
     def count_below(self, points: Floats) -> Whole:
         """Values below points: edges, or points in a tail."""
         below = np.cumsum(self.counts)
-        found = below[np.searchsorted(self.edges, points)]
+        found = below[np.searchsorted(self.frame.edges, points)]
         in_low, in_high = points <= self.frame.low, points > self.frame.high
         found[in_low] = np.searchsorted(self.low, points[in_low])
         above = self.high.size - np.searchsorted(self.high, points[in_high])

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from ...errors import instance, mistyped
 from ...events.above import Score, score_name, scores_of
@@ -26,17 +25,6 @@ _ALONE: Final = 2
 """Parts that an attack is also fitted on by themselves."""
 _NAMED: Final = 3
 """Parts that a report names."""
-
-
-class Attack(Protocol):
-    """What is asked of a score attack here."""
-
-    @property
-    def parts(self) -> bool:
-        """Whether it is also fitted on the parts of outputs that are no real numbers."""
-
-    def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
-        """Scores fitted on pilot outputs."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -108,11 +96,7 @@ _ENTRY: Final = re.compile(r"\bentry (\d+)\b")
 
 
 def candidates_of(
-    attack: Attack,
-    outputs: npt.ArrayLike,
-    outputs_prime: npt.ArrayLike,
-    pair: Pair,
-    name: str = "outputs",
+    attack: Any, outputs: Array, outputs_prime: Array, pair: Pair, name: str = "outputs"
 ) -> tuple[Score, ...]:
     """The scores that an attack makes of pilot outputs of any kind.
 
@@ -131,38 +115,27 @@ def candidates_of(
         TypeError: if the outputs hold objects that have no parts and do not repeat.
     """
     sides = np.asarray(outputs), np.asarray(outputs_prime)
-    regular = all(side.dtype.kind in "buif" for side in sides)
     if not attack.parts or not all(side.size for side in sides):
-        return attack.candidates(*sides, pair)
-    if regular:
-        return (*attack.candidates(*sides, pair), *_hidden_parts(attack, *sides))
-    parts = parts_of(*sides, name)
-    whole = [side if side.dtype.kind in "USmM" else side[:_COMPARED] for side in sides]
-    found = attack.candidates(whole[0], whole[1], pair)
+        return tuple(attack.candidates(*sides, pair))
+    regular = all(side.dtype.kind in "buif" for side in sides)
+    parts = derived_parts(*sides) if regular else parts_of(*sides, name)
+    found = attack.candidates(
+        *[side if side.dtype.kind in "buifUSmM" else side[:_COMPARED] for side in sides], pair
+    )
     if not parts.parts:
-        return found
-    most = max(1, _TRAINED // len(parts.parts))
+        return tuple(found)
+    most = _COMPARED if regular else max(1, _TRAINED // len(parts.parts))
     columns = parts(sides[0][:most]), parts(sides[1][:most])
     made = [_narrowed(parts, one) for one in attack.candidates(*columns, _NOTHING)]
     # A sum over many parts carries the noise of all, and one of them may say everything.
-    for i in ranked(*columns)[:_ALONE] if len(parts.parts) > 1 else ():
+    for i in ranked(*columns)[:_ALONE] if len(parts.parts) > 1 and not regular else ():
         single = columns[0][:, [i]], columns[1][:, [i]]
         alone = parts.only([i])
         made += [OfParts(alone, one) for one in attack.candidates(*single, _NOTHING)]
     # A user's own score is one of outputs, never of their parts.
     own = {id(one) for one in found}
     made = [one for one in made if id(one.score) not in own]
-    return tuple(dict.fromkeys([*found, *made]))
-
-
-def _hidden_parts(attack: Attack, *sides: Array) -> tuple[Score, ...]:
-    """Return scores of bits and remainders of numbers that say what their values do not."""
-    parts = derived_parts(*sides)
-    if not parts.parts:
-        return ()
-    columns = [parts(side[:_COMPARED]) for side in sides]
-    made = [_narrowed(parts, one) for one in attack.candidates(columns[0], columns[1], _NOTHING)]
-    return tuple(dict.fromkeys(made))
+    return (*found, *dict.fromkeys(made))
 
 
 def _narrowed(parts: Parts, score: Score) -> OfParts:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
@@ -11,21 +12,8 @@ import numpy as np
 
 from ...errors import mistyped
 from ..arrays import Array, Floats
-from .objects import (
-    BYTES,
-    DELIMITERS,
-    MAPPING,
-    MISSING,
-    NUMBER,
-    OTHER,
-    SEQUENCE,
-    SET,
-    TEXT,
-    WORD,
-    Bunch,
-    Texts,
-    mapped,
-)
+from . import objects
+from .objects import DELIMITERS, WORD, Bunch, Texts, mapped, written
 from .parts import MEASURES, MODULI, Node, Part, Parts, hashable, of_array, of_objects, plain, taken
 
 Steps = tuple[tuple[str, Any], ...]
@@ -78,11 +66,6 @@ class _Screen:
         self.kept: list[tuple[float, int, Part]] = []
         self.copies: set[int] = set()
 
-    @property
-    def is_full(self) -> bool:
-        """True once no further column is compared."""
-        return self.seen >= MOST_PARTS
-
     def see(self, part: Part, column: Floats) -> None:
         """Compare one column, unless it is constant or a copy of an earlier one."""
         self.seen += 1
@@ -126,7 +109,10 @@ def parts_of(outputs: Array, outputs_prime: Array, name: str) -> Parts:
         TypeError: if the outputs hold objects without parts that do not repeat.
     """
     sides = [side[:_ROWS] for side in (outputs, outputs_prime)]
-    screen = _Screen(len(sides[0]), _most(outputs))
+    # Numbers of a regular output are columns of their own.
+    irregular = outputs.dtype == object or outputs.dtype.kind in "US"
+    most = _KEPT if irregular else max(_KEPT, outputs[:1].nbytes // 8)
+    screen = _Screen(len(sides[0]), most)
     _explore(_pooled(*sides), (), screen, name)
     return Parts(screen.best())
 
@@ -247,13 +233,6 @@ def _as_objects(side: Array) -> Array:
     return found
 
 
-def _most(outputs: Array) -> int:
-    """Return the number of parts to keep: numbers of a regular output are columns of their own."""
-    if outputs.dtype == object or outputs.dtype.kind in "US":
-        return _KEPT
-    return max(_KEPT, outputs[:1].nbytes // 8)
-
-
 def _explore(node: Node, steps: Steps, screen: _Screen, name: str) -> None:
     """Compare every part of a node, and then those of what lies inside it."""
     node = plain(node)
@@ -266,7 +245,7 @@ def _explore(node: Node, steps: Steps, screen: _Screen, name: str) -> None:
     for part in _measures(node, bunch, texts, steps, name):
         if part.measure not in screen.measures:
             continue
-        if screen.is_full:
+        if screen.seen >= MOST_PARTS:
             screen.seen += 1
             continue
         column = np.full(size, np.nan)
@@ -324,24 +303,19 @@ def _of_array(array: Array, steps: Steps) -> Iterator[Part]:
     if kind == "c":
         yield Part(steps, "imaginary")
         return
-    whole = kind in "mM" or kind in "iu"
-    if whole and array.size:
-        bits = _bits(array)
-        if bits > _EXACT:
-            yield from (Part(steps, "word", i) for i in range(2))
-        yield from (Part(steps, "bit", i) for i in range(bits if bits > 8 else 0))
+    numbers = array.view(np.int64) if kind in "mM" else array
+    bits = 0
+    if kind in "iumM" and array.size:
+        bits = max(int(numbers.max()).bit_length(), int(numbers.min()).bit_length())
     if kind != "b":
-        numbers = array.view(np.int64) if kind in "mM" else array
-        yield from _moduli(numbers.astype(np.float64), steps)
+        yield from _digits(numbers.astype(np.float64), bits, 2, steps)
 
 
-def _bits(array: Array) -> int:
-    whole = array.view(np.int64) if array.dtype.kind in "mM" else array
-    return max(int(whole.max()).bit_length(), int(whole.min()).bit_length())
-
-
-def _moduli(values: Floats, steps: Steps) -> Iterator[Part]:
-    """Yield the moduli of a column of numbers that its bins cannot show."""
+def _digits(values: Floats, bits: int, words: int, steps: Steps) -> Iterator[Part]:
+    """Yield words and bits of numbers, and the moduli that a column's bins cannot show."""
+    if bits > _EXACT:
+        yield from (Part(steps, "word", i) for i in range(words))
+    yield from (Part(steps, "bit", i) for i in range(bits if bits > 8 else 0))
     finite = values[np.isfinite(values)]
     if finite.size < _FEW:
         return
@@ -363,8 +337,8 @@ def _of_texts(texts: Texts, steps: Steps, is_short: bool = False) -> Iterator[Pa
     if texts.is_bytes:
         yield from (Part(steps, "bit", i) for i in range(8 * ends))
     yield from (Part(steps, "count", code) for code in texts.frequent(_LETTERS))
-    written = texts.numbers(_LOOKED)
-    if written.size and np.isfinite(written).mean() >= _WRITTEN:
+    numbers = texts.numbers(_LOOKED)
+    if numbers.size and np.isfinite(numbers).mean() >= _WRITTEN:
         yield Part(steps, "number")
 
 
@@ -372,20 +346,20 @@ def _of_objects(bunch: Bunch, steps: Steps, name: str) -> Iterator[Part]:
     """Yield the parts of Python objects, by their kinds."""
     kinds = bunch.present()
     # The first is what all others leave.
-    if kinds[0] == MISSING:
+    if kinds[0] == objects.MISSING:
         yield Part(steps, "there")
-    yield from (Part(steps, "kind", kind) for kind in kinds[1 + (kinds[0] == MISSING) :])
-    if NUMBER in kinds:
+    yield from (Part(steps, "kind", kind) for kind in kinds[1 + (kinds[0] == objects.MISSING) :])
+    if objects.NUMBER in kinds:
         yield from _of_numbers(bunch, steps)
-    for kind in (TEXT, BYTES):
+    for kind in (objects.TEXT, objects.BYTES):
         if kind in kinds:
             yield from _of_texts(bunch.texts(kind)[1], steps)
             yield from _of_values(bunch.of_kind(kind)[1], steps)
-    if {SEQUENCE, MAPPING, SET} & set(kinds):
+    if {objects.SEQUENCE, objects.MAPPING, objects.SET} & set(kinds):
         yield Part(steps, "length")
-    if OTHER in kinds:
-        yield _of_others(bunch.of_kind(OTHER)[1], steps, name)
-    for kind, measure in ((SET, "holds"), (SEQUENCE, "times")):
+    if objects.OTHER in kinds:
+        yield _of_others(bunch.of_kind(objects.OTHER)[1], steps, name)
+    for kind, measure in ((objects.SET, "holds"), (objects.SEQUENCE, "times")):
         if kind in kinds:
             yield from _of_members(bunch, kind, measure, steps)
 
@@ -399,15 +373,19 @@ def _of_values(items: list[Any], steps: Steps) -> Iterator[Part]:
 
 def _of_members(bunch: Bunch, kind: int, measure: str, steps: Steps) -> Iterator[Part]:
     """Yield members that come in several outputs, and intervals of floats that hold one often."""
-    rows = bunch.rows()[1] if kind == SEQUENCE else bunch.of_kind(kind)[1]
+    rows = bunch.rows()[1] if kind == objects.SEQUENCE else bunch.of_kind(kind)[1]
     table: Counter[Any] = Counter()
     for items in rows:
         table.update({one for one in items if hashable(one)})
     often = [one for one, times in table.most_common(_MEMBERS) if times > 1]
-    if kind == SET or len({len(one) for one in rows}) > 1 or len(table) < sum(map(len, rows)) / 4:
+    if (
+        kind == objects.SET
+        or len({len(one) for one in rows}) > 1
+        or len(table) < sum(map(len, rows)) / 4
+    ):
         yield from (Part(steps, measure, one) for one in often)
     floats = [one for items in rows for one in items if isinstance(one, float)]
-    if len(floats) > 4 * len(rows) or (kind == SET and floats):
+    if len(floats) > 4 * len(rows) or (kind == objects.SET and floats):
         yield from _intervals(np.array(floats), len(rows), steps)
 
 
@@ -432,7 +410,7 @@ def _intervals(values: Floats, rows: int, steps: Steps) -> Iterator[Part]:
 def _inside_objects(bunch: Bunch) -> Iterator[tuple[tuple[str, Any], list[Any]]]:
     """Yield places of sequences, keys of mappings and views, and what is there."""
     kinds = bunch.present()
-    if SEQUENCE in kinds:
+    if objects.SEQUENCE in kinds:
         rows = bunch.rows()[1]
         lengths = set(map(len, rows))
         yield from ((("place", i), bunch.place(i)) for i in range(max(lengths)))
@@ -440,15 +418,15 @@ def _inside_objects(bunch: Bunch) -> Iterator[tuple[tuple[str, Any], list[Any]]]
             yield from ((("place", -1 - i), bunch.place(-1 - i)) for i in range(max(lengths)))
         if all(_is_pairs(row) for row in rows[:_LOOKED]):
             yield ("view", "pairs"), bunch.view("pairs")
-    if MAPPING in kinds:
-        maps = [mapped(one) for one in bunch.of_kind(MAPPING)[1]]
+    if objects.MAPPING in kinds:
+        maps = [mapped(one) for one in bunch.of_kind(objects.MAPPING)[1]]
         keys = Counter(key for one in maps for key in one)
         yield from ((("key", key), bunch.key(key)) for key, _ in keys.most_common())
         spaced = maps[:: max(1, len(maps) // (4 * _LOOKED))]
         if _order_changes([list(one) for one in spaced]):
             yield ("view", "keys"), bunch.view("keys")
-    if TEXT in kinds:
-        for step, _ in _views_of_texts(bunch.of_kind(TEXT)[1]):
+    if objects.TEXT in kinds:
+        for step, _ in _views_of_texts(bunch.of_kind(objects.TEXT)[1]):
             yield step, bunch.view(step[1])
 
 
@@ -485,19 +463,11 @@ def _views_of_texts(
         if sum(len(one.split()) > 1 for one in looked) >= need:
             found.append("words")
         numbered = sum(any(c.isdigit() for c in one) and not one.isdigit() for one in looked)
-        if numbered >= need and not all(map(_is_number, looked)):
+        if numbered >= need and any(math.isnan(written(one)) for one in looked):
             found.append("numbers")
     for view in found:
         inner = None if array is None else Bunch(items).view(view)
         yield ("view", view), inner
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _is_json(text: str) -> bool:
@@ -517,10 +487,7 @@ def _of_numbers(bunch: Bunch, steps: Steps) -> Iterator[Part]:
         return
     yield Part(steps, "value")
     bits = bunch.longest()
-    if bits > _EXACT:
-        yield from (Part(steps, "word", i) for i in range(min(_WORDS, bits // WORD + 1)))
-    yield from (Part(steps, "bit", i) for i in range(bits if bits > 8 else 0))
-    yield from _moduli(np.asarray(values, np.float64), steps)
+    yield from _digits(np.asarray(values, np.float64), bits, min(_WORDS, bits // WORD + 1), steps)
 
 
 def _of_others(found: list[Any], steps: Steps, name: str) -> Part:

@@ -102,7 +102,7 @@ class Texts:
 
     def numbers(self, most: int | None = None) -> Floats:
         """The first strings, or all, read as decimal numbers; NaN for those that are none."""
-        return np.array([_number(text) for text in self._strings()[:most]], dtype=np.float64)
+        return np.array([written(text) for text in self._strings()[:most]], dtype=np.float64)
 
     def frequent(self, most: int) -> list[int]:
         """The codes of the most frequent letters, the most frequent first."""
@@ -133,7 +133,8 @@ def _codes(array: Array) -> Array:
     return np.ascontiguousarray(native).view(code).reshape(len(array), width)
 
 
-def _number(text: Any) -> float:
+def written(text: Any) -> float:
+    """The number that a text is; NaN for other texts."""
     try:
         return float(text)
     except ValueError:
@@ -298,12 +299,10 @@ def listed(item: Any) -> Sequence[Any]:
     if hasattr(item, "__array__"):
         array = np.asarray(item)
         # A structured scalar is one row of fields.
-        return tuple(array.item()) if array.dtype.names and not array.ndim else _flat(array)
+        return (
+            tuple(array.item()) if array.dtype.names and not array.ndim else array.ravel().tolist()
+        )
     return list(item)
-
-
-def _flat(array: Array) -> list[Any]:
-    return array.ravel().tolist()
 
 
 def frozen(item: Any) -> Hashable:

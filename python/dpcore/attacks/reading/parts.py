@@ -336,7 +336,9 @@ def _fill(node: Node, wanted: _Wanted, columns: Floats) -> None:
         if steps:
             below.setdefault(steps[0], []).append((steps[1:], part, i))
     bunch = Bunch(node) if isinstance(node, list) else None
-    texts = _regular_texts(node) if here and bunch is None else None
+    texts = None
+    if here and isinstance(node, np.ndarray) and node.dtype.kind in "US" and node.ndim == 1:
+        texts = Texts.of_array(node)
     for part, i in here:
         if bunch is not None:
             of_objects(bunch, part, columns[:, i])
@@ -357,11 +359,6 @@ def plain(node: Node) -> Node:
     if node.dtype.kind == "V" and node.dtype.names is None and node.dtype.itemsize:
         return np.ascontiguousarray(node).view(f"S{node.dtype.itemsize}")
     return node
-
-
-def _regular_texts(node: Node) -> Texts | None:
-    array = np.asarray(node)
-    return Texts.of_array(array) if array.dtype.kind in "US" and array.ndim == 1 else None
 
 
 def _taken(node: Node, bunch: Bunch | None, step: tuple[str, Any]) -> Node | None:

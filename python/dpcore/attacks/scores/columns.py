@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from ...errors import mistyped
+from ...errors import invalid, mistyped
 from ..arrays import Array, Flags, Floats, Whole
 from ..choosing.grains import APART, NEAR, Grain, runs, steps_of
 
@@ -47,19 +47,23 @@ def columns(outputs: Array) -> Array | None:
     outputs = np.asarray(outputs)
     if outputs.dtype.kind not in "buif" or outputs.ndim == 0:
         return None
-    size = len(outputs)
-    if outputs.ndim == 1:
-        return outputs[:, np.newaxis]
-    if outputs.ndim == 2:
-        return outputs
-    return outputs.reshape(size, int(np.prod(outputs.shape[1:])))
+    wide = len(outputs), int(np.prod(outputs.shape[1:]))
+    return outputs if outputs.ndim == 2 else outputs.reshape(wide)
 
 
-def numbers(outputs: Array) -> Array:
-    """Outputs as rows of numbers, shape `(size, entries)`; a TypeError for other kinds."""
+def numbers(outputs: Array, entries: int | None = None, least: int = 0) -> Array:
+    """Outputs as rows of numbers, shape `(size, entries)`.
+
+    Raises:
+        TypeError: for outputs of other kinds.
+        ValueError: for another number of entries than is wanted, or fewer than there must be.
+    """
     rows = columns(outputs)
     if rows is None:
         raise mistyped("outputs", "real numbers", np.asarray(outputs).dtype)
+    if entries not in (None, rows.shape[1]) or rows.shape[1] < least:
+        wanted = f"of at least {least} entries" if entries is None else f"of {entries} entries"
+        raise invalid("outputs", wanted, rows.shape)
     return rows
 
 

@@ -15,8 +15,8 @@ from typing import Any, Final
 import numpy as np
 
 from ...errors import choice, invalid, mistyped, real
-from ...records import Record, frozen_array
-from ..arrays import Array, Flags, Floats, Whole
+from ...records import Record
+from ..arrays import Array, Flags, Floats, Whole, freeze
 from ..choosing.grains import Grain, cuts_of, grain_of, grains_of
 from ..choosing.marks import SHARE
 from ..reading.objects import frozen
@@ -66,11 +66,7 @@ class Letters(Record, word="Letters"):
     def __post_init__(self) -> None:
         """Freeze the tables."""
         choice("kind", self.kind, _KINDS)
-        for name in ("lows", "sizes", "labels", "stops"):
-            whole = np.asarray(getattr(self, name), dtype=np.int64)
-            object.__setattr__(self, name, frozen_array(whole))
-        edges = np.asarray(self.edges, dtype=np.float64)
-        object.__setattr__(self, "edges", frozen_array(edges))
+        freeze(self)
 
     def chunks(self, outputs: Array) -> Iterator[tuple[slice, Array]]:
         """Slices of rows that stay in the cache, and their raw columns."""
@@ -309,7 +305,7 @@ class Outcomes(Record, word="Outcomes"):
         grid = self.unit, self.middle
         keys = tuple(_key(_tupled(key), grid) for key in self.keys)
         object.__setattr__(self, "keys", keys)
-        object.__setattr__(self, "values", frozen_array(np.asarray(self.values, np.float64)))
+        freeze(self)
         if self.values.shape != (len(keys),):
             raise invalid("values", f"one for each of {len(keys)} keys", self.values.shape)
 

@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from ...errors import invalid
-from ...records import Record, frozen_array
-from ..arrays import Array, Flags, Floats, Places, Whole
+from ...records import Record
+from ..arrays import Array, Flags, Floats, Places, Whole, freeze
 from ..choosing.grains import BITS, Grain, cuts_of, grain_of
 from .columns import chunks, numbers
 from .tables import grained
@@ -152,17 +152,9 @@ class _Products(Record):
     second: Whole
     weights: Floats
 
-    def _freeze(self, by_entry: tuple[str, ...]) -> None:
-        """Freeze `entries`, what belongs to each, and the pairs with their weights."""
-        for name in ("entries", "first", "second"):
-            whole = np.asarray(getattr(self, name), dtype=np.int64)
-            object.__setattr__(self, name, frozen_array(whole))
-        for name in (*by_entry, "weights"):
-            values = np.asarray(getattr(self, name), dtype=np.float64)
-            object.__setattr__(self, name, frozen_array(values))
-        self._check(by_entry)
-
-    def _check(self, by_entry: tuple[str, ...]) -> None:
+    def _freeze(self, *by_entry: str) -> None:
+        """Freeze the arrays, and check that those named have one number for each entry."""
+        freeze(self)
         entries, pairs = self.entries, self.first.shape
         if entries.ndim != 1 or entries.size == 0 or int(entries.min()) < 0:
             raise invalid("entries", "at least one place, counted from 0", entries)
@@ -175,12 +167,6 @@ class _Products(Record):
             places = getattr(self, name)
             if places.size and not 0 <= int(places.min()) <= int(places.max()) < entries.size:
                 raise invalid(name, f"from 0 to {entries.size - 1}, places in entries", places)
-
-    def _columns(self, outputs: Array) -> Array:
-        rows, last = numbers(outputs), int(self.entries.max())
-        if rows.shape[1] <= last:
-            raise invalid("outputs", f"of at least {last + 1} entries", rows.shape)
-        return rows
 
 
 def _named(score: Any, what: str) -> str:
@@ -236,15 +222,13 @@ class SignProducts(_Products, word="SignProducts"):
     def __post_init__(self) -> None:
         """Freeze the arrays and check that they fit."""
         object.__setattr__(self, "weights", grained(np.asarray(self.weights, dtype=np.float64)))
-        third = frozen_array(np.asarray(self.third, dtype=np.int64))
-        object.__setattr__(self, "third", third)
-        self._freeze(("centres",))
-        if third.size and third.shape != self.first.shape:
-            raise invalid("third", f"empty or of shape {self.first.shape}", third)
+        self._freeze("centres")
+        if self.third.size and self.third.shape != self.first.shape:
+            raise invalid("third", f"empty or of shape {self.first.shape}", self.third)
 
     def __call__(self, outputs: Array) -> Floats:
         """The scores, shape `(size,)`; never NaN."""
-        rows = self._columns(outputs)
+        rows = numbers(outputs, least=self.entries.max() + 1)
         scores = np.empty(len(rows))
         if self.third.size:
             return self._of_triples(rows)
@@ -317,7 +301,7 @@ class ValueProducts(_Products, word="ValueProducts"):
 
     def __post_init__(self) -> None:
         """Freeze the arrays and check that they fit."""
-        self._freeze(("centres", "scales"))
+        self._freeze("centres", "scales")
         if not (self.scales > 0.0).all():
             raise invalid("scales", "above 0", self.scales)
 
@@ -329,7 +313,7 @@ class ValueProducts(_Products, word="ValueProducts"):
 
     def __call__(self, outputs: Array) -> Floats:
         """The scores, shape `(size,)`; never NaN."""
-        rows = self._columns(outputs)
+        rows = numbers(outputs, least=self.entries.max() + 1)
         scores = np.zeros(len(rows))
         terms = list(zip(self.first, self.second, self.weights, strict=True))
         for part in chunks(rows):

@@ -16,7 +16,7 @@ from ... import _core
 from ...errors import choice, integer, invalid, real, vector
 from ...events.held import Held, Rough, kept, slack, wide
 from ...records import Record, frozen_array
-from ..arrays import Array, Floats, Whole
+from ..arrays import Array, Floats, Whole, freeze
 from ..choosing.grains import Grain, coarsest, summed
 from .columns import chunks, numbers
 
@@ -51,10 +51,7 @@ class Coordinate(Record, word="Coordinate"):
 
     def __call__(self, outputs: Array) -> Floats:
         """The entry of every output, shape `(size,)`; NaN stays NaN."""
-        rows = numbers(outputs)
-        if self.index >= rows.shape[1]:
-            raise invalid("outputs", f"of at least {self.index + 1} entries", rows.shape)
-        return rows[:, self.index].astype(np.float64)
+        return numbers(outputs, least=self.index + 1)[:, self.index].astype(np.float64)
 
     def on_device(self, outputs: Held) -> Rough | None:
         """The same where the outputs are."""
@@ -117,14 +114,11 @@ class Closer(Record, word="Closer"):
 
     def __call__(self, outputs: Array) -> Floats:
         """The scores, shape `(size,)`."""
-        rows = numbers(outputs)
-        if rows.shape[1] != self.x.size:
-            raise invalid("outputs", f"of {self.x.size} entries", rows.shape)
+        rows = numbers(outputs, self.x.size)
         scores = np.zeros(len(rows))
-        kernel = getattr(_core, "score_closer", None)
-        if kernel is None or not rows.flags.c_contiguous:
-            return self._by_columns(rows, scores)
-        kernel(np.require(rows, np.float64, ("C", "A")), self.x, self.x_prime, self.norm, scores)
+        for part in [slice(None)] if rows.flags.c_contiguous else chunks(rows):
+            block = np.require(rows[part], np.float64, ("C", "A"))
+            _core.score_closer(block, self.x, self.x_prime, self.norm, scores[part])
         return scores
 
     @property
@@ -157,27 +151,6 @@ class Closer(Record, word="Closer"):
         """In L1 the sum of what the entries may move by, in L2 times their distances."""
         return summed(grains, None if self.norm == "l1" else self.x - self.x_prime)
 
-    def _by_columns(self, rows: Array, scores: Floats) -> Floats:
-        """The kernel's sums in the kernel's order: the same bits, for any layout of the rows."""
-        middle, apart = 0.5 * self.x + 0.5 * self.x_prime, self.x - self.x_prime
-        # Infinite entries may cancel, and large ones overflow: NaN and infinities by intention.
-        with np.errstate(invalid="ignore", over="ignore"):
-            for part in chunks(rows):
-                for i in range(rows.shape[1]):
-                    term = rows[part, i].astype(np.float64) - middle[i]
-                    scores[part] += self._term(term, float(apart[i]))
-        return scores
-
-    def _term(self, above: Floats, apart: float) -> Floats:
-        """What one entry adds, from how far it lies above the middle of x_i and x'_i."""
-        if self.norm == "l1":
-            beyond = np.clip(2.0 * above, -abs(apart), abs(apart))
-            return beyond if apart >= 0.0 else -beyond
-        if apart == 0.0:
-            # Zero times infinity would be NaN; NaN itself must stay.
-            return np.where(np.isnan(above), above, 0.0)
-        return apart * above
-
     def __str__(self) -> str:
         """One line for a report."""
         return f"closer to x than to x' in {self.norm.upper()}"
@@ -190,10 +163,7 @@ class OfRow(Record):
 
     def __call__(self, outputs: Array) -> Floats:
         """The number for every output, shape `(size,)`; NaN where an entry is NaN."""
-        rows = numbers(outputs)
-        if rows.shape[1] == 0:
-            raise invalid("outputs", "of at least one entry", rows.shape)
-        return self._of(rows)
+        return self._of(numbers(outputs, least=1))
 
     def rounding(self, grains: Sequence[Grain]) -> Grain:
         """That of the coarsest entry."""
@@ -259,8 +229,7 @@ class RowMin(OfRow, word="RowMin"):
     """
 
     def _of(self, rows: Array) -> Floats:
-        smallest: Floats = rows.min(axis=1).astype(np.float64)
-        return smallest
+        return np.asarray(rows.min(axis=1), np.float64)
 
     def _held(self, outputs: Held) -> Rough:
         return Rough(outputs.flat.amin(1).double())
@@ -284,8 +253,7 @@ class RowMax(OfRow, word="RowMax"):
     """
 
     def _of(self, rows: Array) -> Floats:
-        largest: Floats = rows.max(axis=1).astype(np.float64)
-        return largest
+        return np.asarray(rows.max(axis=1), np.float64)
 
     def _held(self, outputs: Held) -> Rough:
         return Rough(outputs.flat.amax(1).double())
@@ -390,9 +358,7 @@ class Outside(Record, word="Outside"):
 
     def __post_init__(self) -> None:
         """Freeze the ends and check that they fit."""
-        for name in ("lows", "highs"):
-            ends = frozen_array(np.asarray(getattr(self, name), dtype=np.float64))
-            object.__setattr__(self, name, ends)
+        freeze(self)
         if self.lows.ndim != 1 or self.lows.shape != self.highs.shape:
             raise invalid("highs", f"of shape {self.lows.shape}, as lows", self.highs.shape)
         if not (self.lows <= self.highs).all():
@@ -400,9 +366,7 @@ class Outside(Record, word="Outside"):
 
     def __call__(self, outputs: Array) -> Floats:
         """The numbers, shape `(size,)`; NaN is not outside."""
-        rows = numbers(outputs)
-        if rows.shape[1] != self.lows.size:
-            raise invalid("outputs", f"of {self.lows.size} entries", rows.shape)
+        rows = numbers(outputs, self.lows.size)
         scores = np.zeros(len(rows))
         ends = list(zip(self.lows, self.highs, strict=True))
         used = [i for i, (low, high) in enumerate(ends) if low > -np.inf or high < np.inf]
@@ -502,17 +466,15 @@ class AtAtoms(Record, word="AtAtoms"):
 
     def __post_init__(self) -> None:
         """Freeze the tables and check that they fit."""
-        for name, kind in (("entries", "i8"), ("lows", "f8"), ("highs", "f8"), ("signs", "i8")):
-            values = frozen_array(np.asarray(getattr(self, name), dtype=kind))
-            object.__setattr__(self, name, values)
+        freeze(self)
+        for name in ("entries", "lows", "highs", "signs"):
+            values = getattr(self, name)
             if values.ndim != 1 or values.shape != self.entries.shape:
                 raise invalid(name, f"of shape {self.entries.shape}, as entries", values.shape)
 
     def __call__(self, outputs: Array) -> Floats:
         """The differences, shape `(size,)`."""
-        rows = numbers(outputs)
-        if self.entries.size and rows.shape[1] <= int(self.entries.max()):
-            raise invalid("outputs", f"of more than {self.entries.max()} entries", rows.shape)
+        rows = numbers(outputs, least=self.entries.max(initial=-1) + 1)
         scores = np.zeros(len(rows))
         table = zip(self.entries, self.lows, self.highs, self.signs, strict=True)
         for entry, low, high, sign in table:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...errors import integer, invalid, vector
 from ...records import Record, frozen_array
-from ..arrays import Array, Floats, Whole
+from ..arrays import Array, Floats, Whole, freeze
 from .letters import keys_of
 
 _MOST_NAMED = 4
@@ -199,7 +199,7 @@ class OutputGroup(Record, word="OutputGroup"):
 
     def __post_init__(self) -> None:
         """Freeze the edges."""
-        object.__setattr__(self, "edges", frozen_array(np.asarray(self.edges, np.float64)))
+        freeze(self)
 
     def __call__(self, rows: Array) -> Floats:
         """The number of every output's group, shape `(size,)`."""
@@ -231,9 +231,7 @@ class ExcessLatency(Record, word="ExcessLatency"):
 
     def __post_init__(self) -> None:
         """Freeze the curve and check it."""
-        for name in ("places", "usual"):
-            curve = np.asarray(getattr(self, name), np.float64)
-            object.__setattr__(self, name, frozen_array(curve))
+        freeze(self)
         if self.places.size == 0 or self.places.shape != self.usual.shape:
             raise invalid("usual", "one latency for each of the places", self.usual.shape)
 

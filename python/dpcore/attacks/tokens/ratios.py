@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 
 from ...errors import choice, invalid
-from ...records import Record, frozen_array
-from ..arrays import Array, Floats, Whole
+from ...records import Record
+from ..arrays import Array, Floats, Whole, freeze
 from ..scores.tables import clear_runs, grained, log_ratios, shrunk, smoothed
 from .rows import NO_ROW, READERS, numbering
 
@@ -68,9 +68,7 @@ class TokenRatios(Record, word="TokenRatios"):
         """Freeze the tables and check that they fit."""
         choice("reader", self.reader, tuple(READERS))
         object.__setattr__(self, "tokens", tuple(self.tokens))
-        for name, kind in (("values", np.float64), ("starts", np.int64), ("lengths", np.float64)):
-            table = frozen_array(np.asarray(getattr(self, name), dtype=kind))
-            object.__setattr__(self, name, table)
+        freeze(self)
         if len(set(self.tokens)) != len(self.tokens):
             raise invalid("tokens", "all different", self.tokens)
         if self.values.shape != (len(self.tokens),):
