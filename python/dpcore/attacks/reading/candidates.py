@@ -39,7 +39,7 @@ class OfParts(Record, word="OfParts"):
         TypeError: if `parts` is not a `Parts` or `score` not callable.
 
     Example:
-        >>> from dpcore.attacks.reading.part import Part
+        >>> from dpcore.attacks.reading.parts import Part
         >>> score = OfParts(Parts((Part((), "length"),)), lambda columns: columns[:, 0])
         >>> score(np.array(["a", "abc"])).tolist()
         [1.0, 3.0]

@@ -378,11 +378,8 @@ def _of_members(bunch: Bunch, kind: int, measure: str, steps: Steps) -> Iterator
     for items in rows:
         table.update({one for one in items if hashable(one)})
     often = [one for one, times in table.most_common(_MEMBERS) if times > 1]
-    if (
-        kind == objects.SET
-        or len({len(one) for one in rows}) > 1
-        or len(table) < sum(map(len, rows)) / 4
-    ):
+    lengths = [len(one) for one in rows]
+    if kind == objects.SET or len(set(lengths)) > 1 or len(table) < sum(lengths) / 4:
         yield from (Part(steps, measure, one) for one in often)
     floats = [one for items in rows for one in items if isinstance(one, float)]
     if len(floats) > 4 * len(rows) or (kind == objects.SET and floats):
