@@ -309,12 +309,10 @@ class Own(AuditAttack):
         found = self.function(outputs, outputs_prime, pilot.pair)
         if not callable(found):
             raise mistyped("event", "a callable outputs -> bools", found)
-        size, goal = len(outputs), pilot.goal
+        size, level = len(outputs), (pilot.goal.delta, pilot.goal.confidence)
         counts = pilot.counts(found, size)
-        merits = {
-            way: clopper_pearson(ordered, goal.delta, goal.confidence)
-            for way, ordered in (("x_prime", counts.swapped()), ("x", counts))
-        }
+        merits = {"x_prime": clopper_pearson(counts.swapped(), *level)}
+        merits["x"] = clopper_pearson(counts, *level)
         direction = max(merits, key=merits.__getitem__)
         return Fitted(found, direction, merits[direction], size, np.empty(0))
 
@@ -335,8 +333,7 @@ def attack_of(given: Any) -> AuditAttack:
     if isinstance(given, type) and issubclass(given, AuditAttack):
         raise mistyped("attack", f"an attack, not its class ({given.__name__}() makes one)", given)
     # A subclass of the vote may choose otherwise when it is called.
-    voting = isinstance(given, AuditAttack) and given.by_ballot
-    voting = voting and "by_ballot" not in vars(type(given))
+    voting = getattr(given, "by_ballot", False) and "by_ballot" not in vars(type(given))
     if isinstance(given, AuditAttack) and not voting:
         return given
     if not callable(given):

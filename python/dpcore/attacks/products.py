@@ -128,10 +128,8 @@ def _of_signs(columns: list[Array], frame: Frame) -> list[SignProducts]:
     found = []
     for size in {1, first.size} if first.size else ():
         i, j = first[:size], second[:size]
-        weights = _log_odds(moments.on_x[i, j], sides[0]) - _log_odds(
-            moments.on_x_prime[i, j], sides[1]
-        )
-        weights = np.ones(1) if size == 1 else 0.5 * weights
+        odds, odds_prime = map(_log_odds, (moments.on_x[i, j], moments.on_x_prime[i, j]), sides)
+        weights = np.ones(1) if size == 1 else 0.5 * (odds - odds_prime)
         used, (one, other) = _used(i, j)
         found.append(SignProducts(frame.entries[used], frame.cuts[used], one, other, weights))
     return found

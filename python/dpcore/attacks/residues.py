@@ -17,14 +17,13 @@ from ..events.above import Score
 from ..records import Pair, Record
 from .arrays import Array, Flags, Floats, Whole, freeze
 from .attack import ScoreAttack
-from .scores.columns import both, chunks, familiar, numbers
+from .scores.columns import both, chunks, familiar, numbers, whole_floats
 from .scores.rows import Special
 from .scores.tables import grained, log_ratios, smoothed
 
 __all__ = ["MODULI", "ResidueRatio", "Residues"]
 
 MODULI: Final = tuple(range(2, 17))
-_EXACT: Final = 2.0**53
 _COMMON: Final = 720720
 """A multiple of them all: residues modulo it have all the others."""
 _ELEMENTS: Final = 2**18
@@ -139,15 +138,6 @@ def residues_of(rows: Array, modulus: int) -> Whole:
         return np.remainder(rows, np.uint64(modulus)).astype(np.int64)
     # A float below 2^53 is held by an integer, whose remainder is the faster one.
     return np.remainder(rows.astype(np.int64, copy=False), np.int64(modulus))
-
-
-def whole_floats(rows: Array) -> Flags:
-    """Which floats are whole numbers below 2^53: beyond, all of them are, by rounding."""
-    # In float16 the limit itself would overflow.
-    rows = np.asarray(rows, np.float64)
-    with np.errstate(invalid="ignore"):
-        whole: Flags = (np.abs(rows) < _EXACT) & (rows == np.rint(rows))
-    return whole
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -278,7 +278,7 @@ def _telling(
 
 def _excesses(
     rows: Array, sides: Flags, pair: Pair, telling: tuple[Any, ...], share: float
-) -> Iterator[tuple[ExcessLatency, ExcessLatency]]:
+) -> Iterator[tuple[ExcessLatency, ...]]:
     """Pairs of excesses over the usual latency on x and on x'."""
     latencies = Latency()(rows)
     for entry in telling:
@@ -292,10 +292,7 @@ def _excesses(
     own_distance = np.where(sides, ends[0](rows), ends[1](rows))
     curve = _curve(own_distance, latencies, share)
     for places, usual in (curve, _line(*curve)):
-        yield (
-            ExcessLatency("x", ends[0], places, usual),
-            ExcessLatency("x'", ends[1], places, usual),
-        )
+        yield tuple(ExcessLatency(end.side, end, places, usual) for end in ends)
 
 
 def _ends(rows: Array, pair: Pair) -> tuple[OutputDistance, OutputDistance] | None:

@@ -373,7 +373,7 @@ def _of_values(items: list[Any], steps: Steps) -> Iterator[Part]:
 
 def _of_members(bunch: Bunch, kind: int, measure: str, steps: Steps) -> Iterator[Part]:
     """Yield members that come in several outputs, and intervals of floats that hold one often."""
-    rows = bunch.rows()[1] if kind == objects.SEQUENCE else bunch.of_kind(kind)[1]
+    rows = bunch.rows[1] if kind == objects.SEQUENCE else bunch.of_kind(kind)[1]
     table: Counter[Any] = Counter()
     for items in rows:
         table.update({one for one in items if hashable(one)})
@@ -408,7 +408,7 @@ def _inside_objects(bunch: Bunch) -> Iterator[tuple[tuple[str, Any], list[Any]]]
     """Yield places of sequences, keys of mappings and views, and what is there."""
     kinds = bunch.present()
     if objects.SEQUENCE in kinds:
-        rows = bunch.rows()[1]
+        rows = bunch.rows[1]
         lengths = set(map(len, rows))
         yield from ((("place", i), bunch.place(i)) for i in range(max(lengths)))
         if len(lengths) > 1:

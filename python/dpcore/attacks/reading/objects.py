@@ -174,8 +174,6 @@ class Bunch:
         known = {one: _kind(one) for one in classes}
         self.kinds = np.fromiter(map(known.__getitem__, map(type, items)), np.int8, len(items))
         self._texts: dict[int, tuple[Places, Texts]] = {}
-        self._rows: tuple[Places, list[Sequence[Any]]] | None = None
-        self._flags: tuple[Places, npt.NDArray[np.uint8]] | None = None
 
     def present(self) -> list[int]:
         """The kinds that occur, what is absent among them."""
@@ -197,36 +195,41 @@ class Bunch:
             values = np.array([_complex(one) for one in found], dtype=np.complex128)
         return where, values if values.imag.any() else values.real
 
+    @functools.cached_property
+    def whole(self) -> tuple[Places, list[int]]:
+        """Where whole numbers are, and they themselves."""
+        where, found = self.of_kind(NUMBER)
+        places = [i for i, one in enumerate(found) if isinstance(one, Integral)]
+        return where[places], [int(found[i]) for i in places]
+
     def words(self, number: int) -> tuple[Places, Floats]:
         """Where whole numbers are, and 32 of their bits, from bit 32 `number` on."""
-        where, found = self.of_kind(NUMBER)
-        whole = [i for i, one in enumerate(found) if isinstance(one, Integral)]
+        where, whole = self.whole
         shift, mask = WORD * number, 2**WORD - 1
-        return where[whole], np.array([float((int(found[i]) >> shift) & mask) for i in whole])
+        return where, np.array([float((one >> shift) & mask) for one in whole])
 
     def bits(self, number: int) -> tuple[Places, Floats]:
         """Return where whole numbers are, and one bit of each, in two's complement."""
-        if self._flags is None:
-            where, found = self.of_kind(NUMBER)
-            whole = [i for i, one in enumerate(found) if isinstance(one, Integral)]
-            width = self.longest() // 8 + 1
-            rows = b"".join(int(found[i]).to_bytes(width, "little", signed=True) for i in whole)
-            table = np.frombuffer(rows, np.uint8).reshape(len(whole), width)
-            self._flags = where[whole], np.unpackbits(table, axis=1, bitorder="little")
-        where, table = self._flags
         # Beyond the longest number stands its sign.
-        return where, table[:, min(number, table.shape[1] - 1)].astype(np.float64)
+        column = self._bits[:, min(number, self._bits.shape[1] - 1)]
+        return self.whole[0], column.astype(np.float64)
+
+    @functools.cached_property
+    def _bits(self) -> Array:
+        whole, width = self.whole[1], self.longest() // 8 + 1
+        rows = b"".join(one.to_bytes(width, "little", signed=True) for one in whole)
+        table = np.frombuffer(rows, np.uint8).reshape(len(whole), width)
+        return np.unpackbits(table, axis=1, bitorder="little")
 
     def view(self, kind: str) -> list[Any]:
         """Return another form of the items: parsed texts, keys of mappings, pairs as mappings."""
         wanted = {"keys": MAPPING, "pairs": SEQUENCE}.get(kind, TEXT)
-        where, found = self.rows() if wanted == SEQUENCE else self.of_kind(wanted)
+        where, found = self.rows if wanted == SEQUENCE else self.of_kind(wanted)
         return self._spread(where, [_viewed(one, kind) for one in found])
 
     def longest(self) -> int:
         """Bits of the longest whole number."""
-        found = self.of_kind(NUMBER)[1]
-        return max((int(one).bit_length() for one in found if isinstance(one, Integral)), default=0)
+        return max((one.bit_length() for one in self.whole[1]), default=0)
 
     def texts(self, kind: int) -> tuple[Places, Texts]:
         """Where strings (or bytes) are, and they themselves."""
@@ -236,16 +239,15 @@ class Bunch:
             self._texts[kind] = where, Texts.of_items(plain, kind == BYTES)
         return self._texts[kind]
 
+    @functools.cached_property
     def rows(self) -> tuple[Places, list[Sequence[Any]]]:
         """Where sequences are, and they themselves, arrays as lists of their entries."""
-        if self._rows is None:
-            where, found = self.of_kind(SEQUENCE)
-            self._rows = where, [one if type(one) in _PLAIN else listed(one) for one in found]
-        return self._rows
+        where, found = self.of_kind(SEQUENCE)
+        return where, [one if type(one) in _PLAIN else listed(one) for one in found]
 
     def place(self, number: int) -> list[Any]:
         """The entries at one place of the sequences, from their ends where it is below 0."""
-        where, rows = self.rows()
+        where, rows = self.rows
         least = number + 1 if number >= 0 else -number
         return self._spread(where, [r[number] if len(r) >= least else ABSENT for r in rows])
 
@@ -266,7 +268,7 @@ class Bunch:
         """Characters, entries or members of every item; NaN where it has none."""
         lengths = np.full(len(self.items), np.nan)
         for kind in (TEXT, BYTES, SEQUENCE, MAPPING, SET):
-            where, found = self.rows() if kind == SEQUENCE else self.of_kind(kind)
+            where, found = self.rows if kind == SEQUENCE else self.of_kind(kind)
             if kind == MAPPING:
                 found = list(map(mapped, found))
             lengths[where] = list(map(len, found))

@@ -223,7 +223,7 @@ def of_objects(bunch: Bunch, part: Part, out: Floats) -> None:
 def _of_members(bunch: Bunch, part: Part, out: Floats) -> None:
     """Write the number of members that equal a value, or lie in an interval."""
     for kind in (SEQUENCE, SET):
-        where, rows = bunch.rows() if kind == SEQUENCE else bunch.of_kind(kind)
+        where, rows = bunch.rows if kind == SEQUENCE else bunch.of_kind(kind)
         if part.measure == "times" and kind == SEQUENCE:
             out[where] = [_count_equal(one, part.argument) for one in rows]
         elif part.measure == "near":

@@ -14,6 +14,7 @@ from ...errors import invalid, mistyped
 from ..arrays import Array, Flags, Floats, Whole
 from ..choosing.grains import APART, NEAR, Grain, runs, steps_of
 
+_EXACT: Final = 2.0**53
 _WIDEST: Final = 32.0
 """A cluster of more tolerances than this is a continuum that a huge scale has run together."""
 _LEAST: Final = 4
@@ -76,6 +77,15 @@ def both(outputs: Array, outputs_prime: Array) -> tuple[Array, Array] | None:
     if rows is None or rows_prime is None or rows.shape[1] != rows_prime.shape[1]:
         return None
     return (rows, rows_prime) if rows.size and rows_prime.size else None
+
+
+def whole_floats(rows: Array) -> Flags:
+    """Which floats are whole numbers below 2^53: beyond, all of them are, by rounding."""
+    # In float16 the limit itself would overflow.
+    rows = np.asarray(rows, np.float64)
+    with np.errstate(invalid="ignore"):
+        whole: Flags = (np.abs(rows) < _EXACT) & (rows == np.rint(rows))
+    return whole
 
 
 def chunks(rows: Array) -> Iterator[slice]:

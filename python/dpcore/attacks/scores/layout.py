@@ -14,9 +14,8 @@ from ...events.held import numpy_of
 from ...records import Pair
 from ..arrays import Array, Flags, Floats, Places, Whole, Words
 from ..choosing.grains import Grain, coarsest, cuts_of, summed
+from ..choosing.marks import SHARE
 
-_SHARE: Final = 0.381966011250105
-"""Where an edge lies in its gap: no simple fraction, where an unseen atom may sit."""
 _ALPHABET: Final = 64
 """Columns with at most so many values, each met so often, are all atoms."""
 _OFTEN: Final = 8
@@ -83,7 +82,7 @@ def _edges(values: Floats, gaps: Places, heavy: Flags, wanted: Flags, grain: Gra
     low, high = values[gaps[wanted]], values[gaps[wanted] + 1]
     reach = np.full(low.shape, np.inf) if grain.exact else _NEAR * grain.at(low)
     before, after = heavy[:-1][wanted], heavy[1:][wanted]
-    share = _SHARE * (high - low)
+    share = SHARE * (high - low)
     edges = np.where(before & ~after, low + np.minimum(share, reach), low + share)
     return np.where(after & ~before, high - np.minimum(high - low - share, reach), edges)
 

@@ -20,7 +20,7 @@ from ..arrays import Array, Flags, Floats, Whole, freeze
 from ..choosing.grains import Grain, cuts_of, grain_of, grains_of
 from ..choosing.marks import SHARE
 from ..reading.objects import frozen
-from .columns import Atoms, atoms_of, head, known, loose_of, numbers
+from .columns import Atoms, atoms_of, head, known, loose_of, numbers, whole_floats
 
 _KINDS: Final = ("whole", "words", "text", "bytes", "real")
 _WIDEST: Final = 2**16
@@ -29,7 +29,6 @@ _SPECIAL: Final = 3
 """The last letters of a real column: NaN, minus and plus infinity."""
 _TAILED: Final = 4
 _CHUNK: Final = 2**17
-_EXACT: Final = 2.0**53
 Grid = tuple[float, float]
 """Width of a cell, and the magnitude up to which it holds; see `Outcomes`."""
 _WIDE: Final = 4096.0
@@ -129,8 +128,7 @@ def regular(kind: str, outputs: Array) -> tuple[Array, Flags | None]:
         outputs = np.array(filled.tolist()).reshape(outputs.shape)
     elif kind in ("whole", "words") and outputs.dtype.kind == "f":
         outputs = outputs.astype(np.float64)
-        with np.errstate(invalid="ignore"):
-            fits = (np.abs(outputs) < _EXACT) & (outputs == np.rint(outputs))
+        fits = whole_floats(outputs)
         outputs = np.where(fits, outputs, 0.0).astype(np.int64)
     else:
         return outputs, None

@@ -12,6 +12,7 @@ from ...errors import invalid
 from ...records import Record
 from ..arrays import Array, Flags, Floats, Places, Whole, freeze
 from ..choosing.grains import BITS, Grain, cuts_of, grain_of
+from ..choosing.marks import SHARE
 from .columns import chunks, numbers
 from .tables import grained
 
@@ -22,8 +23,6 @@ _FEW_COLUMNS: Final = 64
 _EVIDENCE: Final = 5.0
 """Standard errors by which a moment must differ among few columns: of 4,000 moments that do not,
 one in 400 pilots has one that does. Among 512 columns it is 6."""
-_SHARE: Final = 0.381966011250105
-"""Where a sign changes in its gap: at no simple fraction, where an unseen atom may sit."""
 _WIDEST = 32.0
 """As for atoms: gaps have so many tolerances, and a wider cluster is a continuum."""
 _NORMAL: Final = 1.349
@@ -95,7 +94,7 @@ def _cut(known: Floats, gaps: Places, slack: float) -> float:
         # The tolerance of a scale that this column does not have: no gap is near its median.
         return float(known[middle])
     gap = gaps[np.argmin(np.abs(gaps + 1 - known.size / 2))]
-    return float(known[gap] + _SHARE * (known[gap + 1] - known[gap]))
+    return float(known[gap] + SHARE * (known[gap + 1] - known[gap]))
 
 
 class Moments(NamedTuple):
@@ -230,21 +229,15 @@ class SignProducts(_Products, word="SignProducts"):
         """The scores, shape `(size,)`; never NaN."""
         rows = numbers(outputs, least=self.entries.max() + 1)
         scores = np.empty(len(rows))
-        if self.third.size:
-            return self._of_triples(rows)
         matrix = np.zeros((self.entries.size, self.entries.size))
         np.add.at(matrix, (self.first, self.second), self.weights)
         for part in chunks(rows):
             signs = signs_of(rows[part][:, self.entries], self.centres)
-            scores[part] = np.einsum("ij,ij->i", signs @ matrix, signs)
-        return scores
-
-    def _of_triples(self, rows: Array) -> Floats:
-        scores = np.zeros(len(rows))
-        for part in chunks(rows):
-            signs = signs_of(rows[part][:, self.entries], self.centres)
-            for i, j, k, w in zip(self.first, self.second, self.third, self.weights, strict=True):
-                scores[part] += w * signs[:, i] * signs[:, j] * signs[:, k]
+            if self.third.size:
+                products = signs[:, self.first] * signs[:, self.second] * signs[:, self.third]
+                scores[part] = products @ self.weights
+            else:
+                scores[part] = np.einsum("ij,ij->i", signs @ matrix, signs)
         return scores
 
     def __str__(self) -> str:
