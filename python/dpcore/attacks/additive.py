@@ -12,8 +12,8 @@ from .. import _core
 from ..errors import choice, integer, invalid, mistyped
 from ..events.above import Score
 from ..hints import hinted
-from ..records import Pair, Record, frozen_array
-from .arrays import Array, Floats, Whole, Words
+from ..records import Pair, frozen_array
+from .arrays import Array, Floats, Merged, Whole, Words
 from .attack import ScoreAttack
 from .choosing.marks import scale_of
 from .scores.columns import both, numbers
@@ -26,7 +26,7 @@ _LARGEST: Final = 1e300
 """Largest output whose differences and gaps are safely finite."""
 
 
-class _Prepared(Record):
+class _Prepared(Merged):
     """A record with a table that follows from its fields."""
 
     __slots__ = ("_table",)
@@ -81,7 +81,6 @@ class AdditiveScore(_Prepared, word="AdditiveScore"):
     pattern_weights: Floats
     weights: Floats
 
-    merged = True
     cost = 100
     """Nanoseconds per output on a usual machine, about; it decides between equals only."""
 

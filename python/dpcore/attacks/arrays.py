@@ -8,9 +8,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..records import frozen_array
+from ..records import Record, frozen_array
 
-__all__ = ["Array", "Flags", "Floats", "Places", "Whole", "Words", "freeze"]
+__all__ = ["Array", "Flags", "Floats", "Merged", "Places", "Whole", "Words", "freeze"]
 
 Array = npt.NDArray[Any]
 Flags = npt.NDArray[np.bool_]
@@ -20,6 +20,14 @@ Whole = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
 
 _KINDS: Final = {"Floats": np.float64, "Whole": np.int64}
+
+
+class Merged(Record):
+    """A score that is a function of cells, which were placed with rounding in mind."""
+
+    __slots__ = ()
+
+    merged = True
 
 
 def freeze(record: Any) -> None:

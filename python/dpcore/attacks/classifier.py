@@ -15,7 +15,7 @@ from ..events.above import Score
 from ..events.held import Held, Rough, kept, slack, wide
 from ..hints import hinted
 from ..records import Pair, Record
-from .arrays import Array, Floats, Whole, freeze
+from .arrays import Array, Floats, Merged, Whole, freeze
 from .attack import ScoreAttack
 from .choosing.grains import Grain, grains_of
 from .scores.columns import atoms_of, both, head, known, loose_of, numbers
@@ -173,7 +173,7 @@ def _width(values: Floats, grain: Grain) -> float:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Linear(Record, word="Linear"):
+class Linear(Merged, word="Linear"):
     """A weighted sum of features: the log odds of a logistic regression.
 
     Args:
@@ -192,8 +192,6 @@ class Linear(Record, word="Linear"):
     features: Features
     weights: Floats
     intercept: float = 0.0
-
-    merged = True
 
     def __post_init__(self) -> None:
         """Freeze the weights and check that they fit."""
@@ -235,7 +233,7 @@ class Linear(Record, word="Linear"):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Boosted(Record, word="Boosted"):
+class Boosted(Merged, word="Boosted"):
     """The log odds of boosted trees on features.
 
     Args:
@@ -251,8 +249,6 @@ class Boosted(Record, word="Boosted"):
 
     features: Features
     model: Any
-
-    merged = True
 
     def __post_init__(self) -> None:
         """Check the features."""

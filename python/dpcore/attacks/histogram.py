@@ -12,8 +12,8 @@ import numpy as np
 from ..errors import instance, integer, invalid, mistyped
 from ..events.above import Score
 from ..hints import hinted
-from ..records import Pair, Record
-from .arrays import Array, Floats, Whole, freeze
+from ..records import Pair
+from .arrays import Array, Floats, Merged, Whole, freeze
 from .attack import ScoreAttack
 from .scores.columns import numbers
 from .scores.letters import (
@@ -51,7 +51,7 @@ _TABLE: Final = 2**20
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Cells(Record, word="Cells"):
+class Cells(Merged, word="Cells"):
     """The log ratio of the cell that an output falls into: ``ln((k + a)/(n + a)) - ln(...)'``.
 
     Cells are rows of letters (see `Letters`); k of n pilot outputs on x, k' of n' on x' lay in a
@@ -76,7 +76,6 @@ class Cells(Record, word="Cells"):
     ladders: Whole
     values: Floats
 
-    merged = True
     cost = 200
 
     def __post_init__(self) -> None:

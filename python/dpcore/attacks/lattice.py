@@ -16,8 +16,8 @@ import numpy as np
 
 from ..errors import choice, integer, invalid, real
 from ..events.above import Score
-from ..records import Pair, Record
-from .arrays import Array, Flags, Floats, Places, Whole, freeze
+from ..records import Pair
+from .arrays import Array, Flags, Floats, Merged, Places, Whole, freeze
 from .attack import ScoreAttack
 from .choosing.grains import EVERY, FINEST, lowest_bit
 from .scores.columns import numbers
@@ -53,7 +53,7 @@ _SCORES: Final = 6
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class FinerThan(Record, word="FinerThan"):
+class FinerThan(Merged, word="FinerThan"):
     """1 where an entry lies in a window and is no multiple of a power of two, else 0.
 
     ``[low <= y_i < high and y_i 2^exponent is not an integer]``, for some or for every one of the
@@ -90,7 +90,6 @@ class FinerThan(Record, word="FinerThan"):
     high: float
     columns: tuple[int, ...] = (0,)
     quantifier: str = "some"
-    merged = True
 
     def __post_init__(self) -> None:
         """Check the fields."""
@@ -137,7 +136,7 @@ class FinerThan(Record, word="FinerThan"):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class LowBits(Record, word="LowBits"):
+class LowBits(Merged, word="LowBits"):
     """How much the lowest set bits speak for x, given roughly where the entries lie.
 
     ``sum_i table[bin(y_i), class(t_i)]`` with ``y_i = odd 2^t_i``: the table holds the logarithm
@@ -169,7 +168,6 @@ class LowBits(Record, word="LowBits"):
     exponents: Whole
     table: Floats
     columns: tuple[int, ...]
-    merged = True
 
     def __post_init__(self) -> None:
         """Freeze the arrays and check them."""

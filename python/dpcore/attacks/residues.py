@@ -14,8 +14,8 @@ import numpy as np
 
 from ..errors import flag, integer, invalid
 from ..events.above import Score
-from ..records import Pair, Record
-from .arrays import Array, Flags, Floats, Whole, freeze
+from ..records import Pair
+from .arrays import Array, Flags, Floats, Merged, Whole, freeze
 from .attack import ScoreAttack
 from .scores.columns import both, chunks, familiar, numbers, whole_floats
 from .scores.rows import Special
@@ -42,7 +42,7 @@ _AHEAD: Final = 1.05
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ResidueRatio(Record, word="ResidueRatio"):
+class ResidueRatio(Merged, word="ResidueRatio"):
     """The log-likelihood ratio of the residues of whole numbers.
 
     ``sum_i weights[i, y_i mod m]`` over the entries that are read, or ``weights[0, (sum_i y_i)
@@ -74,8 +74,6 @@ class ResidueRatio(Record, word="ResidueRatio"):
     entries: Whole
     weights: Floats
     summed: bool = False
-
-    merged = True
 
     def __post_init__(self) -> None:
         """Freeze the tables and check that they fit."""

@@ -14,7 +14,7 @@ from ...errors import mistyped
 from ..arrays import Array, Floats
 from . import objects
 from .objects import DELIMITERS, WORD, Bunch, Texts, mapped, written
-from .parts import MEASURES, MODULI, Node, Part, Parts, hashable, of_array, of_objects, plain, taken
+from .parts import MEASURES, MODULI, Node, Part, Parts, hashable, of_array, opened, read, taken
 
 Steps = tuple[tuple[str, Any], ...]
 
@@ -235,63 +235,50 @@ def _as_objects(side: Array) -> Array:
 
 def _explore(node: Node, steps: Steps, screen: _Screen, name: str) -> None:
     """Compare every part of a node, and then those of what lies inside it."""
-    node = plain(node)
-    bunch = Bunch(node) if isinstance(node, list) else None
-    array = None if bunch is not None else np.asarray(node)
-    texts = None
-    if array is not None and array.ndim == 1 and array.dtype.kind in "US":
-        texts = Texts.of_array(array)
-    size = len(node)
-    for part in _measures(node, bunch, texts, steps, name):
+    held, texts = opened(node)
+    for part in _measures(held, texts, steps, name):
         if part.measure not in screen.measures:
             continue
         if screen.seen >= MOST_PARTS:
             screen.seen += 1
             continue
-        column = np.full(size, np.nan)
-        if bunch is not None:
-            of_objects(bunch, part, column)
-        elif array is not None:
-            of_array(array, texts, part, column)
+        column = np.full(len(node), np.nan)
+        read(held, texts, part, column)
         screen.see(part, column)
     if len(steps) >= _DEEPEST:
         return
-    for step, inner in _inner(node, bunch, texts):
+    for step, inner in _inner(held, texts):
         if inner is not None:
             _explore(inner, (*steps, step), screen, name)
 
 
-def _measures(
-    node: Node, bunch: Bunch | None, texts: Texts | None, steps: Steps, name: str
-) -> Iterator[Part]:
+def _measures(held: Bunch | Array, texts: Texts | None, steps: Steps, name: str) -> Iterator[Part]:
     """Yield the parts of a node itself."""
-    if bunch is not None:
-        yield from _of_objects(bunch, steps, name)
+    if isinstance(held, Bunch):
+        yield from _of_objects(held, steps, name)
     elif texts is not None:
-        yield from _of_texts(texts, steps, isinstance(node, list))
-    elif isinstance(node, np.ndarray) and node.dtype.names is None:
-        if node.ndim == 1:
-            yield from _of_array(node, steps)
-        elif node.dtype.kind in "US" and node.size:
-            values, times = np.unique(node, return_counts=True)
-            order = np.argsort(-times, kind="stable")[:_MEMBERS]
-            yield from (Part(steps, "times", values[i].item()) for i in order if times[i] > 1)
+        yield from _of_texts(texts, steps)
+    elif held.dtype.names is None and held.ndim == 1:
+        yield from _of_array(held, steps)
+    elif held.dtype.kind in "US" and held.size:
+        values, times = np.unique(held, return_counts=True)
+        order = np.argsort(-times, kind="stable")[:_MEMBERS]
+        yield from (Part(steps, "times", values[i].item()) for i in order if times[i] > 1)
 
 
 def _inner(
-    node: Node, bunch: Bunch | None, texts: Texts | None
+    held: Bunch | Array, texts: Texts | None
 ) -> Iterator[tuple[tuple[str, Any], Node | None]]:
     """Yield the steps inwards from a node, and what lies there."""
-    if bunch is not None:
-        yield from _inside_objects(bunch)
+    if isinstance(held, Bunch):
+        yield from _inside_objects(held)
     elif texts is not None:
-        yield from _views_of_texts(np.asarray(node).tolist(), np.asarray(node))
-    elif isinstance(node, np.ndarray) and node.ndim > 1:
-        for i in range(node.size // max(1, len(node))):
-            yield ("entry", i), taken(node, "entry", i)
-    elif isinstance(node, np.ndarray) and node.dtype.names is not None:
-        for field in node.dtype.names:
-            yield ("field", field), taken(node, "field", field)
+        yield from _views_of_texts(held.tolist(), held)
+    elif held.ndim > 1:
+        yield from ((("entry", i), taken(held, "entry", i)) for i in range(held[:1].size))
+    else:
+        for field in held.dtype.names or ():
+            yield ("field", field), taken(held, "field", field)
 
 
 def _of_array(array: Array, steps: Steps) -> Iterator[Part]:
@@ -326,7 +313,7 @@ def _digits(values: Floats, bits: int, words: int, steps: Steps) -> Iterator[Par
             yield Part(steps, "modulo", modulus)
 
 
-def _of_texts(texts: Texts, steps: Steps, is_short: bool = False) -> Iterator[Part]:
+def _of_texts(texts: Texts, steps: Steps) -> Iterator[Part]:
     """Yield length, letters at every place from both ends, and counts of letters."""
     yield Part(steps, "length")
     width = int(texts.lengths.max(initial=0))

@@ -329,48 +329,47 @@ _Wanted = list[tuple[tuple[tuple[str, Any], ...], Part, int]]
 
 def _fill(node: Node, wanted: _Wanted, columns: Floats) -> None:
     """Read parts of a node into their columns."""
-    node = plain(node)
-    here = [(part, i) for steps, part, i in wanted if not steps]
+    held, texts = opened(node)
     below: dict[tuple[str, Any], _Wanted] = {}
     for steps, part, i in wanted:
         if steps:
             below.setdefault(steps[0], []).append((steps[1:], part, i))
-    bunch = Bunch(node) if isinstance(node, list) else None
-    texts = None
-    if here and isinstance(node, np.ndarray) and node.dtype.kind in "US" and node.ndim == 1:
-        texts = Texts.of_array(node)
-    for part, i in here:
-        if bunch is not None:
-            of_objects(bunch, part, columns[:, i])
         else:
-            of_array(np.asarray(node), texts, part, columns[:, i])
+            read(held, texts, part, columns[:, i])
     for step, group in below.items():
-        inner = _taken(node, bunch, step)
+        inner = _taken(held, *step)
         if inner is not None:
             _fill(inner, group, columns)
 
 
-def plain(node: Node) -> Node:
-    """A one-dimensional array of objects as a list, raw bytes as strings of bytes."""
-    if isinstance(node, list):
-        return node
-    if node.dtype == object and node.ndim == 1:
-        return list(node.tolist())
+def opened(node: Node) -> tuple[Bunch | Array, Texts | None]:
+    """Return the objects of a node by their kinds, or its array; and the texts of an array."""
+    if isinstance(node, list) or (node.dtype == object and node.ndim == 1):
+        return Bunch(list(node)), None
     if node.dtype.kind == "V" and node.dtype.names is None and node.dtype.itemsize:
-        return np.ascontiguousarray(node).view(f"S{node.dtype.itemsize}")
-    return node
+        # Raw bytes are strings of bytes.
+        node = np.ascontiguousarray(node).view(f"S{node.dtype.itemsize}")
+    is_text = node.dtype.kind in "US" and node.ndim == 1
+    return node, Texts.of_array(node) if is_text else None
 
 
-def _taken(node: Node, bunch: Bunch | None, step: tuple[str, Any]) -> Node | None:
+def read(held: Bunch | Array, texts: Texts | None, part: Part, out: Floats) -> None:
+    """Write one measure of what `opened` gave, NaN where an output has none such."""
+    if isinstance(held, Bunch):
+        of_objects(held, part, out)
+    else:
+        of_array(held, texts, part, out)
+
+
+def _taken(held: Bunch | Array, kind: str, which: Any) -> Node | None:
     """What a step leads to; None where no output has it."""
-    kind, which = step
     if kind == "view":
-        return (bunch or Bunch(np.asarray(node).tolist())).view(which)
-    if bunch is not None:
-        if kind == "entry" or (kind == "field" and not isinstance(which, str)):
-            return None
-        return bunch.place(which) if kind == "place" else bunch.key(which)
-    return taken(np.asarray(node), kind, which)
+        return (held if isinstance(held, Bunch) else Bunch(held.tolist())).view(which)
+    if not isinstance(held, Bunch):
+        return taken(held, kind, which)
+    if kind == "entry" or (kind == "field" and not isinstance(which, str)):
+        return None
+    return held.place(which) if kind == "place" else held.key(which)
 
 
 def taken(array: Array, kind: str, which: Any) -> Array | None:

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...errors import choice, invalid, mistyped, real
 from ...records import Record
-from ..arrays import Array, Flags, Floats, Whole, freeze
+from ..arrays import Array, Flags, Floats, Merged, Whole, freeze
 from ..choosing.grains import Grain, cuts_of, grain_of, grains_of
 from ..choosing.marks import SHARE
 from ..reading.objects import frozen
@@ -273,7 +273,7 @@ def letters_of_real(shown: Sequence[RealColumn], bins: int) -> Letters:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Outcomes(Record, word="Outcomes"):
+class Outcomes(Merged, word="Outcomes"):
     """The log ratio of an output that is a Python object; 0 for one that the pilot never saw.
 
     Args:
@@ -293,7 +293,6 @@ class Outcomes(Record, word="Outcomes"):
     unit: float = 0.0
     middle: float = 0.0
 
-    merged = True
     cost = 2000
 
     def __post_init__(self) -> None:

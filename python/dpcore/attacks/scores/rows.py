@@ -16,7 +16,7 @@ from ... import _core
 from ...errors import choice, integer, invalid, real, vector
 from ...events.held import Held, Rough, kept, slack, wide
 from ...records import Record, frozen_array
-from ..arrays import Array, Floats, Whole, freeze
+from ..arrays import Array, Floats, Merged, Whole, freeze
 from ..choosing.grains import Grain, coarsest, summed
 from .columns import chunks, numbers
 
@@ -264,7 +264,7 @@ class RowMax(OfRow, word="RowMax"):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Special(Record, word="Special"):
+class Special(Merged, word="Special"):
     """How many entries of the output are NaN, or infinite.
 
     Args:
@@ -284,8 +284,6 @@ class Special(Record, word="Special"):
 
     kind: str
 
-    merged = True
-
     def __post_init__(self) -> None:
         """Check the kind."""
         choice("kind", self.kind, ("nan", "inf"))
@@ -303,7 +301,7 @@ class Special(Record, word="Special"):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class NegativeZeros(Record, word="NegativeZeros"):
+class NegativeZeros(Merged, word="NegativeZeros"):
     """How many entries of the output are -0.0, which equals 0.0 and is not the same bits.
 
     Whoever sees the output as it is printed or stored sees the sign; whoever compares numbers
@@ -316,8 +314,6 @@ class NegativeZeros(Record, word="NegativeZeros"):
         >>> NegativeZeros()(np.array([[-0.0, 0.0], [-0.0, -0.0]])).tolist()
         [1.0, 2.0]
     """
-
-    merged = True
 
     def __call__(self, outputs: Array) -> Floats:
         """The numbers, shape `(size,)`; 0 for outputs that are no floats."""
@@ -333,7 +329,7 @@ class NegativeZeros(Record, word="NegativeZeros"):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Outside(Record, word="Outside"):
+class Outside(Merged, word="Outside"):
     """How many entries of the output lie outside their range.
 
     Args:
@@ -353,8 +349,6 @@ class Outside(Record, word="Outside"):
 
     lows: Floats
     highs: Floats
-
-    merged = True
 
     def __post_init__(self) -> None:
         """Freeze the ends and check that they fit."""
@@ -386,7 +380,7 @@ class Outside(Record, word="Outside"):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Repeats(Record, word="Repeats"):
+class Repeats(Merged, word="Repeats"):
     """How many entries of the output equal another one: entries less distinct values.
 
     Args:
@@ -407,8 +401,6 @@ class Repeats(Record, word="Repeats"):
 
     tolerance: float
     relative: float = 0.0
-
-    merged = True
 
     def __post_init__(self) -> None:
         """Check the tolerances."""
@@ -435,7 +427,7 @@ class Repeats(Record, word="Repeats"):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class AtAtoms(Record, word="AtAtoms"):
+class AtAtoms(Merged, word="AtAtoms"):
     """Entries at atoms that the pilot saw on x alone, less those at atoms seen on x' alone.
 
     Args:
@@ -461,8 +453,6 @@ class AtAtoms(Record, word="AtAtoms"):
     lows: Floats
     highs: Floats
     signs: Whole
-
-    merged = True
 
     def __post_init__(self) -> None:
         """Freeze the tables and check that they fit."""

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from ...errors import integer, invalid, vector
-from ...records import Record, frozen_array
-from ..arrays import Array, Floats, Whole, freeze
+from ...records import frozen_array
+from ..arrays import Array, Floats, Merged, Whole, freeze
 from .letters import keys_of
 
 _MOST_NAMED = 4
@@ -74,7 +74,7 @@ def _hashable(output: Any) -> Hashable:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Latency(Record, word="Latency"):
+class Latency(Merged, word="Latency"):
     """The latency itself, in nanoseconds.
 
     Example:
@@ -83,8 +83,6 @@ class Latency(Record, word="Latency"):
         >>> Latency()(np.array([[0.5, 1200.0], [0.1, 900.0]])).tolist()
         [1200.0, 900.0]
     """
-
-    merged = True
 
     def __call__(self, rows: Array) -> Floats:
         """The latencies as doubles.
@@ -105,7 +103,7 @@ class Latency(Record, word="Latency"):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class OutputEntry(Record, word="OutputEntry"):
+class OutputEntry(Merged, word="OutputEntry"):
     """One number of the output of a timed call.
 
     Args:
@@ -113,8 +111,6 @@ class OutputEntry(Record, word="OutputEntry"):
     """
 
     index: int
-
-    merged = True
 
     def __post_init__(self) -> None:
         """Check the index."""
@@ -132,7 +128,7 @@ class OutputEntry(Record, word="OutputEntry"):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class OutcomeCode(Record, word="OutcomeCode"):
+class OutcomeCode(Merged, word="OutcomeCode"):
     """The number of an output that is compared whole: its place among those of the pilot.
 
     Args:
@@ -140,8 +136,6 @@ class OutcomeCode(Record, word="OutcomeCode"):
     """
 
     keys: tuple[Hashable, ...]
-
-    merged = True
 
     def __call__(self, rows: Array) -> Floats:
         """The number of every output, shape `(size,)`."""
@@ -154,7 +148,7 @@ class OutcomeCode(Record, word="OutcomeCode"):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class OutputDistance(Record, word="OutputDistance"):
+class OutputDistance(Merged, word="OutputDistance"):
     """How far an output is from an input: the L1 distance, the size of noise that was added.
 
     Args:
@@ -164,8 +158,6 @@ class OutputDistance(Record, word="OutputDistance"):
 
     side: str
     point: Floats
-
-    merged = True
 
     def __post_init__(self) -> None:
         """Freeze the input."""
@@ -184,7 +176,7 @@ class OutputDistance(Record, word="OutputDistance"):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class OutputGroup(Record, word="OutputGroup"):
+class OutputGroup(Merged, word="OutputGroup"):
     """Which of a few groups of equal size an output is in.
 
     Args:
@@ -194,8 +186,6 @@ class OutputGroup(Record, word="OutputGroup"):
 
     column: Any
     edges: Floats
-
-    merged = True
 
     def __post_init__(self) -> None:
         """Freeze the edges."""
@@ -212,7 +202,7 @@ class OutputGroup(Record, word="OutputGroup"):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ExcessLatency(Record, word="ExcessLatency"):
+class ExcessLatency(Merged, word="ExcessLatency"):
     """The latency less the usual one of such an output on one side, in nanoseconds.
 
     Args:
@@ -226,8 +216,6 @@ class ExcessLatency(Record, word="ExcessLatency"):
     column: Any
     places: Floats
     usual: Floats
-
-    merged = True
 
     def __post_init__(self) -> None:
         """Freeze the curve and check it."""
@@ -247,7 +235,7 @@ class ExcessLatency(Record, word="ExcessLatency"):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class TimedScore(Record, word="TimedScore"):
+class TimedScore(Merged, word="TimedScore"):
     """A score of columns made of output and latency.
 
     Args:
@@ -257,8 +245,6 @@ class TimedScore(Record, word="TimedScore"):
 
     columns: tuple[Any, ...]
     score: Any
-
-    merged = True
 
     def __call__(self, rows: Array) -> Floats:
         """The scores, shape `(size,)`."""

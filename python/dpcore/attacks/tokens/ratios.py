@@ -9,8 +9,7 @@ from typing import Final
 import numpy as np
 
 from ...errors import choice, invalid
-from ...records import Record
-from ..arrays import Array, Floats, Whole, freeze
+from ..arrays import Array, Floats, Merged, Whole, freeze
 from ..scores.tables import clear_runs, grained, log_ratios, shrunk, smoothed
 from .rows import NO_ROW, READERS, numbering
 
@@ -29,7 +28,7 @@ _WIDE: Final = 24
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class TokenRatios(Record, word="TokenRatios"):
+class TokenRatios(Merged, word="TokenRatios"):
     """The sum of what the different tokens of an output say, and of what their number says.
 
     A token that the pilot never showed says nothing, however often it occurs; one that occurs
@@ -61,7 +60,6 @@ class TokenRatios(Record, word="TokenRatios"):
     lengths: Floats
     reader: str = "words"
 
-    merged = True
     cost = 5000
 
     def __post_init__(self) -> None:
