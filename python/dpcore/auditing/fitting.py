@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -11,14 +12,15 @@ import numpy.typing as npt
 from ..attacks import FloatLattice
 from ..attacks.attack import Fitted, ScoreAttack
 from ..attacks.choosing.choice import Choice, Goal, choices, remarks_on
-from ..attacks.reading.candidates import candidates_of
+from ..attacks.reading.candidates import read_candidates
 from ..attacks.reading.exploring import has_one_sided_presence
 from ..attacks.scores.regions import NegativeZeros
+from ..errors import show
 from ..events import Never
 from ..events.above import Score, scores_of
-from ..events.counting import Event
+from ..events.counting import Event, happened
 from ..mechanisms.answers import join_outputs
-from ..records import Counts, Pair
+from ..records import Counts, Pair, SeenOutput
 from ..sampling.sources import Place, Source
 from ..streams import PILOT, PROBE
 from .answer_types import types_apart
@@ -31,6 +33,9 @@ _MOST_ELEMENTS: Final = 2**26
 _MOST_LATTICE: Final = 2**18
 """Numbers a side that the floating-point attack learns from; at least `_FEWEST_LATTICE` rows."""
 _FEWEST_LATTICE: Final = 2**12
+_MOST_INSIDE: Final = 2**12
+"""Outputs of each side among which those inside the event are shown."""
+_SHOWN_INSIDE: Final = 5
 _CURVE_POINTS: Final = 48
 _TYPED_CALLS: Final = 20
 """Short calls on each side that must show the types that the pilot showed: where a type is a
@@ -88,7 +93,7 @@ class PilotDraws:
         # Differences of outputs near the ends of the range of doubles are infinite, and stay so.
         with np.errstate(over="ignore", invalid="ignore"):
             name = f"outputs of {source.name}"
-            scores = candidates_of(attack, outputs, outputs_prime, pair, name)
+            scores, read = read_candidates(attack, outputs, outputs_prime, pair, name)
         found = _floating(source, outputs, outputs_prime, pair) if self.lattice else ()
         types = types_apart(outputs, outputs_prime)
         if has_one_sided_presence(outputs, outputs_prime):
@@ -104,7 +109,8 @@ class PilotDraws:
             watched = None
         if not scores:
             attack.no_scores(rest)
-            return Fitted(Never(), "x", 0.0, training + selection, np.empty(0), watched, notes)
+            nothing = Fitted(Never(), "x", 0.0, training + selection, np.empty(0), watched, notes)
+            return replace(nothing, read=read)
         chosen = select(source, scores, (rest, rest_prime), selection, goal)
         if seldom is not None and seldom.merit > max(0.0, chosen.merit):
             chosen = seldom
@@ -119,7 +125,34 @@ class PilotDraws:
             max(told, key=merit_of, default=None),
             notes,
             remarks_on([chosen]),
+            read,
+            outputs_inside(event, rest, rest_prime),
         )
+
+
+def outputs_inside(
+    event: Event, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]
+) -> tuple[SeenOutput, ...]:
+    """Return the most frequent distinct outputs inside an event.
+
+    Args:
+        event: what is to be counted.
+        outputs: pilot outputs on x, shape `(size, ...)`.
+        outputs_prime: the same on x'.
+
+    Returns:
+        At most five, of the first 4,096 outputs a side; none of real numbers that do not repeat.
+    """
+    tables = []
+    for side in (outputs, outputs_prime):
+        some = side[:_MOST_INSIDE]
+        # A list of rows: an object array has its objects, any other rows of plain values.
+        tables.append(Counter(map(show, some[happened(event, some)].tolist())))
+    both = tables[0] + tables[1]
+    often = both.most_common(_SHOWN_INSIDE)
+    if outputs.dtype.kind in "buifc" and (not often or often[0][1] == 1):
+        return ()
+    return tuple(SeenOutput(text, tables[0][text], tables[1][text]) for text, _ in often)
 
 
 def _in_one(parts: tuple[npt.NDArray[Any], ...]) -> tuple[npt.NDArray[Any], ...]:

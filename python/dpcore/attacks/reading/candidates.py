@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ...errors import instance, mistyped
 from ...events.above import Score, score_name, scores_of
-from ...records import Pair, Record
+from ...records import Pair, PartsRead, Record
 from .exploring import derived_parts, parts_of, ranked
 from .parts import Parts
 from .texts import Floats
@@ -132,17 +132,30 @@ def candidates_of(
     Raises:
         TypeError: if the outputs hold objects that have no parts and do not repeat.
     """
+    return read_candidates(attack, outputs, outputs_prime, pair, name)[0]
+
+
+def read_candidates(
+    attack: Attack,
+    outputs: npt.ArrayLike,
+    outputs_prime: npt.ArrayLike,
+    pair: Pair,
+    name: str = "outputs",
+) -> tuple[tuple[Score, ...], PartsRead | None]:
+    """Return the same, and how much of the outputs was read; None of an attack without parts."""
     sides = np.asarray(outputs), np.asarray(outputs_prime)
     regular = all(side.dtype.kind in "buif" for side in sides)
     if not attack.parts or not all(side.size for side in sides):
-        return attack.candidates(*sides, pair)
+        return attack.candidates(*sides, pair), None
     if regular:
-        return (*attack.candidates(*sides, pair), *_hidden_parts(attack, *sides))
-    parts = parts_of(*sides, name)
+        width = sides[0][:1].size
+        read = PartsRead(width, width, min(map(len, sides)))
+        return (*attack.candidates(*sides, pair), *_hidden_parts(attack, *sides)), read
+    parts, read = parts_of(*sides, name)
     whole = [side if side.dtype.kind in "USmM" else side[:_COMPARED] for side in sides]
     found = attack.candidates(whole[0], whole[1], pair)
     if not parts.parts:
-        return found
+        return found, read
     most = max(1, _TRAINED // len(parts.parts))
     columns = parts(sides[0][:most]), parts(sides[1][:most])
     made = [_narrowed(parts, one) for one in attack.candidates(*columns, _NOTHING)]
@@ -154,7 +167,7 @@ def candidates_of(
     # A user's own score is one of outputs, never of their parts.
     own = {id(one) for one in found}
     made = [one for one in made if id(one.score) not in own]
-    return tuple(dict.fromkeys([*found, *made]))
+    return tuple(dict.fromkeys([*found, *made])), read
 
 
 def _hidden_parts(attack: Attack, *sides: npt.NDArray[Any]) -> tuple[Score, ...]:
@@ -176,4 +189,4 @@ def _narrowed(parts: Parts, score: Score) -> OfParts:
     return OfParts(parts.only([entry]), inner)
 
 
-__all__ = ["OfParts", "candidates_of"]
+__all__ = ["OfParts", "candidates_of", "read_candidates"]

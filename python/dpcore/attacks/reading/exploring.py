@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import mistyped
+from ...records import PartsRead
 from .measures import hashable, of_array, of_objects
 from .objects import (
     BYTES,
@@ -110,7 +111,9 @@ class _Screen:
         return tuple(found)
 
 
-def parts_of(outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any], name: str) -> Parts:
+def parts_of(
+    outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any], name: str
+) -> tuple[Parts, PartsRead]:
     """Return the parts of pilot outputs that differ most between the sides.
 
     Args:
@@ -119,9 +122,9 @@ def parts_of(outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any], name: s
         name: name of the outputs in error messages.
 
     Returns:
-        The parts. Constant ones and copies are left out; of more than 64 (or one for every
-        8 bytes of a regular output) those that differ least between the sides as well. None where
-        all is constant.
+        The parts, and how many were found and compared. Constant ones and copies are left out;
+        of more than 64 (or one for every 8 bytes of a regular output) those that differ least
+        between the sides as well. None where all is constant.
 
     Raises:
         TypeError: if the outputs hold objects without parts that do not repeat.
@@ -129,7 +132,8 @@ def parts_of(outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any], name: s
     sides = [side[:_ROWS] for side in (outputs, outputs_prime)]
     screen = _Screen(len(sides[0]), _most(outputs))
     _explore(_pooled(*sides), (), screen, name)
-    return Parts(screen.best())
+    read = PartsRead(screen.seen, min(screen.seen, MOST_PARTS), min(map(len, sides)))
+    return Parts(screen.best()), read
 
 
 def presence_parts(outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]) -> Parts:
