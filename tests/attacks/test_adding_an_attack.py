@@ -38,8 +38,8 @@ FORGOTTEN = """
 import importlib, pkgutil
 from dpcore import attacks
 from dpcore.attacks.attack import AuditAttack
-# What every attack is made of, and the slot for a user's function: no attacks by themselves.
-BASES = {"attack", "own"}
+# What every attack is made of, and the slot for a function of one's own: no attacks themselves.
+BASES = {"attack"}
 for found in pkgutil.iter_modules(attacks.__path__):
     if found.name in BASES:
         continue

@@ -10,7 +10,7 @@ from scipy import stats
 
 from dpcore.attacks.additive import Additive, AdditiveScore
 from dpcore.attacks.choosing.choice import Goal, choices
-from dpcore.attacks.scores.fitted import fits
+from dpcore.attacks.scores.patterns import fits
 from dpcore.bounds import clopper_pearson
 from dpcore.pairs import zeros_ones
 from dpcore.records import Counts, Pair

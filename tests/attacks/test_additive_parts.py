@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from dpcore.attacks.additive import Additive, AdditiveScore
 from dpcore.attacks.choosing.grains import EXACT, Grain
-from dpcore.attacks.scores.features import column
-from dpcore.attacks.scores.layout import Layout, alike, layout
+from dpcore.attacks.scores.layout import Layout, alike, column, layout
 from dpcore.attacks.scores.patterns import Part, Patterns, by_class, by_column, hashed
 from dpcore.attacks.scores.tables import (
     clear_runs,

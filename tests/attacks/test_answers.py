@@ -8,8 +8,7 @@ import pytest
 from shared_copies import PACKAGE
 
 from dpcore import attacks, events
-from dpcore.attacks.attack import AuditAttack, attack_name
-from dpcore.attacks.own import attack_of
+from dpcore.attacks.attack import AuditAttack, attack_name, attack_of
 from dpcore.events import EventRecord, event_of
 
 ROOMS = ("attacks", "events")

@@ -14,8 +14,7 @@ from scipy import stats
 import dpcore
 from dpcore import Pair
 from dpcore.attacks import Classifier, Threshold
-from dpcore.attacks.classifier import Boosted, Linear
-from dpcore.attacks.scores.flags import Features, features_of
+from dpcore.attacks.classifier import Boosted, Features, Linear, features_of
 from dpcore.bounds import clopper_pearson
 from dpcore.events import Above
 from dpcore.records import Counts

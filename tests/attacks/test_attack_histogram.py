@@ -16,8 +16,13 @@ from dpcore.attacks import Histogram
 from dpcore.attacks import histogram as histogram_module
 from dpcore.attacks.histogram import Cells
 from dpcore.attacks.scores import letters as letters_module
-from dpcore.attacks.scores.letters import Letters, letters_of_real, letters_of_whole, real_columns
-from dpcore.attacks.scores.outcomes import Outcomes
+from dpcore.attacks.scores.letters import (
+    Letters,
+    Outcomes,
+    letters_of_real,
+    letters_of_whole,
+    real_columns,
+)
 from dpcore.bounds import clopper_pearson
 from dpcore.events import Above
 from dpcore.records import Counts

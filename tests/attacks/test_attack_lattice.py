@@ -11,9 +11,9 @@ from scipy.stats import binom
 from shared_extras import needs
 
 import dpcore
-from dpcore.attacks.choosing.bits import FINEST, FinerThan, LowBits
 from dpcore.attacks.choosing.choice import Goal, choices
-from dpcore.attacks.lattice import FloatLattice, _expected, _tabulate
+from dpcore.attacks.choosing.grains import FINEST
+from dpcore.attacks.lattice import FinerThan, FloatLattice, LowBits, _expected, _tabulate
 from dpcore.bounds import clopper_pearson
 from dpcore.experiments.floating_point.systems import SYSTEMS
 from dpcore.records import Pair

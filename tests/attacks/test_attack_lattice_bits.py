@@ -11,15 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcore.attacks.choosing.bits import (
-    FINEST,
-    FinerThan,
-    LowBits,
-    cells,
-    classes,
-    finer,
-    lowest_bit,
-)
+from dpcore.attacks.choosing.grains import FINEST, lowest_bit
+from dpcore.attacks.lattice import FinerThan, LowBits, cells, classes, finer
 
 WORDS = st.integers(0, 2**64 - 1)
 

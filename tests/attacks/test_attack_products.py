@@ -13,7 +13,7 @@ import dpcore
 from dpcore import Pair
 from dpcore.attacks import NAMES, Auto, Products, Threshold, named
 from dpcore.attacks.products import MOST_COLUMNS
-from dpcore.attacks.scores.familiar import familiar
+from dpcore.attacks.scores.columns import familiar
 from dpcore.attacks.scores.quadratic import SignProducts, ValueProducts
 
 XOR, CORRELATED = 2.935, 7.93

@@ -14,8 +14,7 @@ import dpcore
 from dpcore.attacks import Support, support
 from dpcore.attacks.choosing.choice import Goal
 from dpcore.attacks.choosing.grains import EXACT, Grain
-from dpcore.attacks.scores.regions import AtAtoms, Outside, Repeats, Special
-from dpcore.attacks.scores.rows import RowMax, RowMin
+from dpcore.attacks.scores.rows import AtAtoms, Outside, Repeats, RowMax, RowMin, Special
 from dpcore.bounds import clopper_pearson
 from dpcore.events import Above
 from dpcore.pairs import zeros_ones

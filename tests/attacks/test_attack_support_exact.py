@@ -9,7 +9,7 @@ from shared_audits import UNIT
 import dpcore
 from dpcore import Pair, published
 from dpcore.attacks import Support, support
-from dpcore.attacks.scores.regions import AtAtoms, Outside, Repeats, Special
+from dpcore.attacks.scores.rows import AtAtoms, Outside, Repeats, Special
 from dpcore.attacks.support import infinite
 from dpcore.mechanisms import PRIMITIVES
 from dpcore.pairs import zeros_ones

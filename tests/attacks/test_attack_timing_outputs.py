@@ -13,7 +13,7 @@ import dpcore
 from dpcore import Audit, Pair
 from dpcore.attacks import Timing
 from dpcore.attacks.scores.rows import Coordinate, RowSum
-from dpcore.attacks.timed.columns import (
+from dpcore.attacks.scores.timed import (
     ExcessLatency,
     Latency,
     OutcomeCode,

@@ -17,8 +17,7 @@ from shared_examples import examples
 
 from dpcore.attacks.reading.candidates import OfParts
 from dpcore.attacks.reading.exploring import parts_of
-from dpcore.attacks.reading.part import Part
-from dpcore.attacks.reading.parts import Parts, remembering
+from dpcore.attacks.reading.parts import Part, Parts, remembering
 from dpcore.attacks.scores.rows import Coordinate
 from dpcore.events import Above
 from dpcore.mechanisms.answers import objects, outputs_of, rows_of

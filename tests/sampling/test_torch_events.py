@@ -10,8 +10,7 @@ import dpcore
 import dpcore.events.held as held_module
 from dpcore import Pair
 from dpcore.attacks import Coordinatewise, MajorityVote, Threshold
-from dpcore.attacks.classifier import Linear
-from dpcore.attacks.scores.flags import Features
+from dpcore.attacks.classifier import Features, Linear
 from dpcore.attacks.scores.rows import Closer, Coordinate, RowMax, RowMin, RowSum
 from dpcore.events import Above, EveryCoordinate, Never, Vote
 from dpcore.events.every_coordinate import Intervals

@@ -16,9 +16,8 @@ from ..records import Pair, Record, frozen_array
 from .attack import ScoreAttack
 from .choosing.choice import scale_of
 from .scores.columns import Floats, both, numbers
-from .scores.fitted import Fitted, fits
 from .scores.layout import TRANSFORMS, Words, blocks, exact
-from .scores.patterns import hashed
+from .scores.patterns import Fitted, fits, hashed
 from .scores.tables import grained
 
 _MOST_BINS: Final = 1024

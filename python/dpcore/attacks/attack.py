@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, fields
-from typing import Any, ClassVar, Final, Protocol
+from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import invalid
+from ..bounds import clopper_pearson
+from ..errors import invalid, mistyped
 from ..events import Above, Never
 from ..events.above import Score
 from ..events.counting import Event
@@ -17,22 +18,22 @@ from ..mechanisms.callables import name_of
 from ..records import Counts, Pair, PartsRead, SeenOutput, Shown
 from .choosing.choice import Choice, Goal, choices, not_applicable
 from .reading.candidates import candidates_of
-from .timed.calls import TimingCounts
 
 __all__ = [
     "Array",
     "Attack",
     "AuditAttack",
     "Fitted",
+    "Own",
     "Pilot",
     "ScoreAttack",
     "attack_name",
+    "attack_of",
     "power_below",
     "scoring",
 ]
 
 Array = npt.NDArray[Any]
-
 _MOST_PILOT: Final = 2**26
 """Pilot draws a side where the caller did not say."""
 
@@ -64,6 +65,30 @@ class Fitted(Shown):
     remarks: tuple[str, ...] = ()
     read: PartsRead | None = None
     inside: tuple[SeenOutput, ...] = ()
+
+
+class TimingCounts(NamedTuple):
+    """The counts of a timing audit; n and n_prime are random, as the conditional bound wants.
+
+    Args:
+        event: what was counted, on rows of output and latency (see `Timed.rows`).
+        direction: "x" or "x_prime": the side for the numerator, chosen on the pilot.
+        k: calls on x that hit the event.
+        k_prime: calls on x' that hit it.
+        n: counted calls on x.
+        n_prime: counted calls on x'.
+        pilot: calls that chose the event, both sides together.
+        notes: what a reader should know of them.
+    """
+
+    event: Above
+    direction: str
+    k: int
+    k_prime: int
+    n: int
+    n_prime: int
+    pilot: int
+    notes: tuple[str, ...] = ()
 
 
 class Pilot(Protocol):
@@ -262,3 +287,59 @@ def attack_name(attack: AuditAttack) -> str:
         for field in fields(given)
     )
     return kind.__name__ if plain else repr(given)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Own(AuditAttack):
+    """Any function that names the event; the pilot still chooses the order of the sides.
+
+    Args:
+        function: `(outputs, outputs_prime, pair) -> event`.
+    """
+
+    function: Callable[..., Any]
+
+    @property
+    def given(self) -> Callable[..., Any]:
+        """The function."""
+        return self.function
+
+    def fitted_on(self, pilot: Pilot) -> Fitted:
+        """The function's event, and the direction that certifies more of it."""
+        outputs, outputs_prime = pilot.outputs()
+        found = self.function(outputs, outputs_prime, pilot.pair)
+        if not callable(found):
+            raise mistyped("event", "a callable outputs -> bools", found)
+        size, goal = len(outputs), pilot.goal
+        counts = pilot.counts(found, size)
+        merits = {
+            way: clopper_pearson(ordered, goal.delta, goal.confidence)
+            for way, ordered in (("x_prime", counts.swapped()), ("x", counts))
+        }
+        direction = max(merits, key=merits.__getitem__)
+        return Fitted(found, direction, merits[direction], size, np.empty(0))
+
+
+def attack_of(given: Any) -> AuditAttack:
+    """Whatever a user hands over as an attack, with the answers that an audit asks for.
+
+    Args:
+        given: an attack of this package, a subclass of `ScoreAttack`, or any function.
+
+    Raises:
+        TypeError: if it is none of them, an attack's class among them.
+
+    Example:
+        >>> attack_of(max).given
+        <built-in function max>
+    """
+    if isinstance(given, type) and issubclass(given, AuditAttack):
+        raise mistyped("attack", f"an attack, not its class ({given.__name__}() makes one)", given)
+    # A subclass of the vote may choose otherwise when it is called.
+    voting = isinstance(given, AuditAttack) and given.by_ballot
+    voting = voting and "by_ballot" not in vars(type(given))
+    if isinstance(given, AuditAttack) and not voting:
+        return given
+    if not callable(given):
+        raise mistyped("attack", "a callable (outputs, outputs_prime, pair) -> event", given)
+    return Own(given)

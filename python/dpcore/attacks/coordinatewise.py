@@ -8,6 +8,7 @@ disprove it, and is then refused.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, NamedTuple
@@ -22,17 +23,28 @@ from ..records import Pair
 from .attack import AuditAttack, Fitted, Pilot
 from .choosing.choice import Floats, Goal, thresholds
 from .choosing.grains import grain_of
-from .scores.independence import refuse_dependent
 
-__all__ = ["Chosen", "Coordinatewise", "Options"]
+__all__ = [
+    "Chosen",
+    "Coordinatewise",
+    "Options",
+]
 
 _BINS: Final = 64
 _WORTH: Final = 1.05
 """A union of intervals must promise so much more than a half-line before it is preferred."""
-
 _FAINT: Final = 1e-9
 _ROUNDS: Final = 10
 _MOST_ENTRIES: Final = 2**22
+LEVEL: Final = 1e-6
+"""Probability that a pilot with independent coordinates is refused, all tests together."""
+_TESTED: Final = 2**19
+_MOST_COLUMNS: Final = 512
+_LEAST_ROWS: Final = 20
+_GRID: Final = 256
+_LEAST_MOVES: Final = 200.0
+"""Rows in which two independent coordinates should both leave their most frequent value: with
+fewer, a chance meeting of rare values looks like a correlation."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -291,3 +303,115 @@ def _log_margin(log_p: Floats, delta: float) -> Floats:
     with np.errstate(divide="ignore"):
         margin: Floats = log_p + np.log(left)
     return margin
+
+
+def refuse_dependent(
+    sides: Sequence[tuple[str, npt.NDArray[Any]]], groups: Sequence[tuple[int, ...]]
+) -> None:
+    """Refuse a pilot whose coordinates are visibly dependent, or unlike within a group.
+
+    On each side: rank correlations of all pairs of coordinates, of the values and of their
+    distances from the median; the sum of these correlations and of their squares, which see a
+    dependence spread thinly over all pairs; and each coordinate's distribution against the rest
+    of its group. The level 1e-6 is divided among all of them.
+
+    Args:
+        sides: name of the side and its outputs, shape `(size, dim)`.
+        groups: coordinates that should have one law.
+
+    Raises:
+        ValueError: naming the coordinates and the statistic.
+
+    Source:
+        Spearman (1904) for rank correlations, whose variance under independence is 1/(size - 1)
+        with any ties; Massart (1990) for the constant of the distance of distributions.
+    """
+    level = LEVEL / len(sides)
+    for side, outputs in sides:
+        values = _finite(outputs[: max(_LEAST_ROWS, _TESTED // max(1, outputs.shape[1]))])
+        if len(values) < _LEAST_ROWS:
+            continue
+        for group in groups:
+            _refuse_unlike(side, values, group, level / (4 * len(groups)))
+        _refuse_correlated(side, "values", values, level / 4)
+        middle = np.median(values, axis=0)
+        _refuse_correlated(side, "distances from the median", abs(values - middle), level / 4)
+
+
+def _finite(outputs: npt.NDArray[Any]) -> Floats:
+    """The outputs as doubles; infinities and NaN become values beyond all others."""
+    values = outputs.astype(np.float64)
+    known = np.isfinite(values)
+    if known.all():
+        return values
+    # Halved, so that nothing overflows; only ranks matter from here on.
+    values /= 2.0
+    edge = float(np.abs(values[known]).max(initial=1.0))
+    beyond = min(1.5 * edge + 1.0, np.finfo(np.float64).max)
+    return np.nan_to_num(values, nan=beyond, posinf=0.9 * beyond, neginf=-0.9 * beyond)
+
+
+def _ranks(values: Floats) -> Floats:
+    """Middle ranks of every column, centred, of length 1; 0 where a column hardly ever moves."""
+    size = len(values)
+    ranks = np.empty_like(values)
+    for column in range(values.shape[1]):
+        _, where, times = np.unique(values[:, column], return_inverse=True, return_counts=True)
+        if size * (1.0 - times.max() / size) ** 2 < _LEAST_MOVES:
+            times = times * 0
+        ranks[:, column] = (np.cumsum(times) - times / 2.0)[where] - times.sum() / 2.0
+    length = np.sqrt((ranks**2).sum(axis=0))
+    return ranks / np.where(length > 0.0, length, 1.0)
+
+
+def _refuse_correlated(side: str, what: str, values: Floats, level: float) -> None:
+    from scipy.special import chdtrc, ndtri
+
+    dim = values.shape[1]
+    columns = np.arange(dim)
+    if dim > _MOST_COLUMNS:
+        columns = np.sort(np.random.default_rng(dim).permutation(dim)[:_MOST_COLUMNS])
+    ranks = _ranks(values[:, columns])
+    moves = (ranks != 0.0).any(axis=0)
+    ranks, columns = ranks[:, moves], columns[moves]
+    first, second = np.triu_indices(columns.size, 1)
+    if first.size == 0:
+        return
+    found = (ranks.T @ ranks)[first, second]
+    scores = found * math.sqrt(len(values) - 1)
+    worst = int(np.argmax(abs(scores)))
+    if abs(scores[worst]) > -ndtri(level / 6.0 / first.size):
+        pair = f"coordinates {columns[first[worst]]} and {columns[second[worst]]}"
+        raise _refusal(f"rank correlation {found[worst]:.3g} between {what} of {pair}", side)
+    total = float(scores.sum()) / math.sqrt(first.size)
+    if abs(total) > -ndtri(level / 6.0):
+        mean = float(found.mean())
+        all_of = f"{what} of coordinates {columns[0]} to {columns[-1]}"
+        raise _refusal(f"mean rank correlation {mean:.3g} between {all_of}", side)
+    squares = float((scores**2).sum())
+    if chdtrc(first.size, squares) < level / 3.0:
+        size = math.sqrt(squares / first.size / (len(values) - 1))
+        all_of = f"{what} of coordinates {columns[0]} to {columns[-1]}"
+        raise _refusal(f"rank correlations of size {size:.3g} between {all_of}", side)
+
+
+def _refuse_unlike(side: str, values: Floats, group: tuple[int, ...], level: float) -> None:
+    """Compare each coordinate's distribution with that of the rest of its group."""
+    if len(group) < 2:
+        return
+    part = values[:, list(group)]
+    size, many = part.shape
+    grid = np.unique(np.quantile(part, np.linspace(0.0, 1.0, _GRID), method="nearest"))
+    shares = np.stack([np.searchsorted(np.sort(column), grid, "right") for column in part.T]) / size
+    # Against the pool, which holds the coordinate itself; the rest is m/(m - 1) as far away.
+    gaps = abs(shares - shares.mean(axis=0)).max(axis=1) * many / (many - 1)
+    worst = int(np.argmax(gaps))
+    samples = size * (many - 1) / many
+    if gaps[worst] > math.sqrt(math.log(2.0 * many / level) / (2.0 * samples)):
+        name = f"coordinate {group[worst]} and the {many - 1} others with the same inputs"
+        raise _refusal(f"distance {gaps[worst]:.3g} between the distributions of {name}", side)
+
+
+def _refusal(found: str, side: str) -> ValueError:
+    requirement = "independent from coordinate to coordinate, with one law where inputs are equal"
+    return ValueError(f"outputs must be {requirement}, got {found} on {side}")

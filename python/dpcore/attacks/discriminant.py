@@ -14,8 +14,7 @@ from ..events.above import Score
 from ..records import Pair, Record, frozen_array
 from .attack import ScoreAttack
 from .choosing.grains import Grain, summed
-from .scores.columns import Floats, both, chunks, numbers
-from .scores.familiar import familiar
+from .scores.columns import Floats, both, chunks, familiar, numbers
 
 __all__ = ["Discriminant", "LinearScore"]
 

@@ -18,14 +18,17 @@ from .attack import ScoreAttack
 from .scores.columns import Floats, numbers
 from .scores.letters import (
     Letters,
+    Outcomes,
     Whole,
+    grid_of,
+    items_of,
+    keys_of,
     kind_of,
     letters_of_real,
     letters_of_whole,
     real_columns,
     regular,
 )
-from .scores.outcomes import Outcomes, grid_of, items_of, keys_of
 
 __all__ = ["Cells", "Histogram"]
 

@@ -16,11 +16,19 @@ import numpy.typing as npt
 from ..events.above import Score
 from ..records import Pair
 from .attack import ScoreAttack
-from .scores.columns import Floats, both
-from .scores.familiar import familiar
-from .scores.moments import MOST_COLUMNS, Frame, Moments, frame_of
-from .scores.quadratic import SignProducts, ValueProducts, Whole, centred, signs_of
-from .scores.regions import Special
+from .scores.columns import Floats, both, familiar
+from .scores.quadratic import (
+    MOST_COLUMNS,
+    Frame,
+    Moments,
+    SignProducts,
+    ValueProducts,
+    Whole,
+    centred,
+    frame_of,
+    signs_of,
+)
+from .scores.rows import Special
 
 Rows = npt.NDArray[Any]
 

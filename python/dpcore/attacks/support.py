@@ -31,8 +31,7 @@ from .choosing.marks import SHARE
 from .reading.candidates import OfParts
 from .reading.exploring import presence_parts
 from .scores.columns import Atoms, atoms_of, both, head, known
-from .scores.regions import AtAtoms, Outside, Repeats, Special
-from .scores.rows import RowMax, RowMin
+from .scores.rows import AtAtoms, Outside, Repeats, RowMax, RowMin, Special
 
 __all__ = ["MOST_SOUGHT", "Floats", "Support", "infinite", "rare"]
 

@@ -23,28 +23,422 @@ less noise is the input.
 
 from __future__ import annotations
 
+import copy
+import gc
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Literal, get_args
+from typing import Any, ClassVar, Final, Literal, NamedTuple, get_args
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import choice, confidence_level, count, integer, mistyped
+from ..events import Above
 from ..hints import hinted
 from ..records import Pair
-from .attack import AuditAttack
-from .timed.calls import Clock, Timed, TimingCounts, time_calls
-from .timed.choosing import choose_latency, choose_timed
-from .timed.columns import Latency, Rows
+from .additive import Additive
+from .attack import AuditAttack, TimingCounts
+from .choosing.choice import Choice, Goal, choices, thresholds
+from .scores.columns import Floats
+from .scores.letters import keys_of
+from .scores.timed import (
+    ExcessLatency,
+    Latency,
+    OutcomeCode,
+    OutputDistance,
+    OutputEntry,
+    OutputGroup,
+    Rows,
+    TimedScore,
+    rows_of,
+    table_of,
+)
+from .threshold import Threshold, point
 
+__all__ = [
+    "CLOCKS",
+    "ClockName",
+    "Latency",
+    "Timed",
+    "Timing",
+    "TimingCounts",
+    "audit_timing",
+    "choose_latency",
+    "choose_timed",
+    "time_calls",
+]
+
+Clock = Callable[[], int]
+"""A clock: the current time in nanoseconds."""
+_CHUNK: Final = 2**20
+"""Numbers of counted calls that are looked at together."""
+Sides = npt.NDArray[np.bool_]
+_MEMBERS: Final = (Threshold("coordinate"), Additive())
+"""The attacks that make scores of the columns."""
+_FINE: Final = (Additive(128), 3200)
+"""For a comb of latencies, and the calls from which it has more bins than the usual one."""
+_NOBODY: Final = Pair("x", "x_prime")
+"""The columns are no entries of the inputs."""
+_USUAL: Final = (0.02, 0.5)
+"""Quantiles that stand for the usual latency: a call is never faster than its work, and the
+fastest calls scatter least; where they are odd, the median is not."""
+_PLACES: Final = 64
+"""Places at most at which a usual latency is taken."""
+_KEPT: Final = 2
+"""Entries whose latencies tell the sides apart best; at most `_LOOKED_AT` are looked at."""
+_LOOKED_AT: Final = 256
+_GROUPS: Final = 16
+_MOST_OUTCOMES: Final = 64
+_BEYOND: Final = 10.0
+"""A straight line reaches so many times beyond the pilot's values."""
 ClockName = Literal["perf_counter_ns", "process_time_ns", "thread_time_ns"]
 CLOCKS: Final[tuple[ClockName, ...]] = get_args(ClockName)
 """Clocks of the module `time` that count nanoseconds."""
-
 _UNREAD: Final = (
     "the outputs are neither numbers nor values that repeat: Timing looked at their latency alone"
 )
+
+
+class Timed(NamedTuple):
+    """What single calls gave.
+
+    Args:
+        sides: True where the call was on x, shape `(calls,)`.
+        latencies: nanoseconds, shape `(calls,)`.
+        outputs: what the calls returned, in order.
+    """
+
+    sides: npt.NDArray[np.bool_]
+    latencies: npt.NDArray[np.int64]
+    outputs: list[Any]
+
+    def rows(self, like: Rows | None = None) -> Rows:
+        """The calls as rows, which events are decided on.
+
+        Args:
+            like: rows of the pilot, for calls that are to be counted.
+
+        Returns:
+            The numbers of each output and then its latency, shape `(calls, entries + 1)`; for
+            other outputs objects of shape `(calls, 2)`.
+        """
+        return rows_of(self.outputs, self.latencies, like)
+
+    def only(self, wanted: npt.NDArray[np.bool_]) -> Timed:
+        """The calls for which `wanted`, of shape `(calls,)`, is True, in their order."""
+        outputs = [self.outputs[i] for i in np.flatnonzero(wanted)]
+        return Timed(self.sides[wanted], self.latencies[wanted], outputs)
+
+    def parts(self, width: int) -> Iterator[Timed]:
+        """Runs of calls whose rows of `width` numbers are not many at a time."""
+        step = max(1, _CHUNK // width)
+        for first in range(0, len(self.outputs), step):
+            part = slice(first, first + step)
+            yield Timed(self.sides[part], self.latencies[part], self.outputs[part])
+
+
+def time_calls(
+    call: Callable[[Any], Any],
+    pair: Pair,
+    calls: int,
+    rng: np.random.Generator,
+    clock: Clock = time.perf_counter_ns,
+) -> Timed:
+    """Call a function again and again, each time on a side drawn by a fair coin.
+
+    One loop in one thread. All coins are tossed before the first call, so that tossing takes no
+    time between calls, and the garbage collector waits until the last one is done. Between two
+    calls an output is copied, for its buffer may be filled again by the next one.
+
+    Args:
+        call: `input -> output`, called once per output.
+        pair: the two inputs.
+        calls: number of calls, both sides together.
+        rng: tosses the coins; the function's own randomness is its own business.
+        clock: returns the time in nanoseconds.
+
+    Returns:
+        Sides, latencies and outputs.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind.
+        ValueError: if `calls` is not a whole number at least 1.
+
+    Example:
+        >>> ticks = iter(range(0, 1000, 5))
+        >>> timed = time_calls(abs, Pair(-1, 1), 3, np.random.default_rng(1), ticks.__next__)
+        >>> timed.latencies.tolist(), timed.outputs
+        ([5, 5, 5], [1, 1, 1])
+    """
+    if not callable(call):
+        raise mistyped("call", "a callable input -> output", call)
+    if not isinstance(rng, np.random.Generator):
+        raise mistyped("rng", "a numpy Generator", rng)
+    size = count("calls", calls)
+    sides = rng.random(size) < 0.5
+    ends = (pair.x_prime, pair.x)
+    inputs = [ends[side] for side in sides.tolist()]
+    starts, stops, outputs = [0] * size, [0] * size, [None] * size
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        for i, value in enumerate(inputs):
+            starts[i] = clock()
+            output = call(value)
+            stops[i] = clock()
+            outputs[i] = _kept(output)
+    finally:
+        if collecting:
+            gc.enable()
+    ticks = np.array([starts, stops])
+    if ticks.dtype.kind not in "iu":
+        # A clock that counts seconds would show no latency at all.
+        raise mistyped("clock", "a function that returns whole nanoseconds", stops[0])
+    return Timed(sides, np.diff(ticks.astype(np.int64), axis=0)[0], outputs)
+
+
+def _kept(output: Any) -> Any:
+    """An output that later calls cannot change."""
+    if hasattr(output, "__array__"):
+        # Tensors and numpy's scalars too.
+        return np.array(output)
+    return copy.deepcopy(output) if isinstance(output, (list, dict, set, bytearray)) else output
+
+
+def timed_scores(rows: Rows, sides: Sides, pair: Pair) -> list[TimedScore]:
+    """Scores to try.
+
+    Args:
+        rows: timed calls, see `rows_of`.
+        sides: True where a call was on x, shape `(calls,)`.
+        pair: the two inputs.
+
+    Returns:
+        Scores, all of them fitted on these rows; none where a side is missing, or outputs cannot
+        be compared.
+    """
+    if sides.all() or not sides.any():
+        return []
+    return [
+        TimedScore(columns, score)
+        for columns in _tables(rows, sides, pair)
+        for score in _scores(table_of(columns, rows), sides)
+    ]
+
+
+def _scores(table: Floats, sides: Sides) -> list[Any]:
+    found: dict[Any, None] = {}
+    members = (*_MEMBERS, _FINE[0]) if len(table) > _FINE[1] else _MEMBERS
+    for member in members:
+        found |= dict.fromkeys(member.candidates(table[sides], table[~sides], _NOBODY))
+    return list(found)
+
+
+def _tables(rows: Rows, sides: Sides, pair: Pair) -> Iterator[tuple[Any, ...]]:
+    """The columns from which scores are made, one table after the other."""
+    entries = _entries(rows)
+    if not entries:
+        return
+    if not any(np.ptp(entry(rows)) for entry in entries):
+        # The output never changes, and the latency is all there is.
+        return
+    yield (*entries, Latency())
+    latencies = Latency()(rows)
+    telling = _telling(entries, rows, sides, latencies)
+    first = telling[0](rows)
+    if np.unique(first).size > _GROUPS:
+        edges = np.unique(np.nanquantile(first, np.arange(1, _GROUPS) / _GROUPS))
+        yield OutputGroup(telling[0], edges), Latency()
+    for share in _USUAL:
+        for excesses in _excesses(rows, sides, pair, telling, share):
+            yield telling[0], Latency(), *excesses
+
+
+def _entries(rows: Rows) -> tuple[Any, ...]:
+    """The output's columns."""
+    if rows.dtype != object:
+        return tuple(OutputEntry(i) for i in range(rows.shape[1] - 1))
+    try:
+        tally = Counter(keys_of(rows[:, 0]))
+    except TypeError:
+        return ()
+    return (OutcomeCode(tuple(key for key, _ in tally.most_common(_MOST_OUTCOMES))),)
+
+
+def _telling(
+    entries: tuple[Any, ...], rows: Rows, sides: Sides, latencies: Floats
+) -> tuple[Any, ...]:
+    """The entries at whose values the usual latencies of the two sides differ most."""
+    if len(entries) == 1:
+        return entries
+
+    def apart(entry: Any) -> float:
+        values = entry(rows)
+        edges = np.unique(np.nanquantile(values, np.arange(1, 8) / 8))
+        groups = np.searchsorted(edges, values)
+        found = 0.0
+        for number in range(edges.size + 1):
+            here = groups == number
+            usual = [latencies[here & own] for own in (sides, ~sides)]
+            if usual[0].size and usual[1].size:
+                found += abs(float(np.median(usual[0]) - np.median(usual[1])))
+        return found
+
+    return tuple(sorted(entries[:_LOOKED_AT], key=apart, reverse=True)[:_KEPT])
+
+
+def _excesses(
+    rows: Rows, sides: Sides, pair: Pair, telling: tuple[Any, ...], share: float
+) -> Iterator[tuple[ExcessLatency, ExcessLatency]]:
+    """Pairs of excesses over the usual latency on x and on x'."""
+    latencies = Latency()(rows)
+    for entry in telling:
+        values = entry(rows)
+        curves = [_curve(values[own], latencies[own], share) for own in (sides, ~sides)]
+        yield ExcessLatency("x", entry, *curves[0]), ExcessLatency("x'", entry, *curves[1])
+    ends = _ends(rows, pair)
+    if ends is None:
+        return
+    # The time that noise takes does not depend on the input: one curve, of all calls.
+    own_distance = np.where(sides, ends[0](rows), ends[1](rows))
+    curve = _curve(own_distance, latencies, share)
+    for places, usual in (curve, _line(*curve)):
+        yield (
+            ExcessLatency("x", ends[0], places, usual),
+            ExcessLatency("x'", ends[1], places, usual),
+        )
+
+
+def _ends(rows: Rows, pair: Pair) -> tuple[OutputDistance, OutputDistance] | None:
+    """Distances from the two inputs, where these are as large as an output."""
+    if rows.dtype == object:
+        return None
+    shape = (rows.shape[1] - 1,)
+    inputs = pair.x, pair.x_prime
+    flat = (side.ravel() if isinstance(side, np.ndarray) else side for side in inputs)
+    x, x_prime = (point(side, shape) for side in flat)
+    if x is None or x_prime is None or np.array_equal(x, x_prime):
+        return None
+    return OutputDistance("x", x), OutputDistance("x'", x_prime)
+
+
+def _curve(values: Floats, latencies: Floats, share: float) -> tuple[Floats, Floats]:
+    """A quantile of the latency at each of some places, in increasing order of these."""
+    known = np.isfinite(values)
+    order = np.argsort(values[known], kind="stable")
+    values, latencies = values[known][order], latencies[known][order]
+    if values.size == 0:
+        return np.zeros(1), np.zeros(1)
+    distinct, first = np.unique(values, return_index=True)
+    if distinct.size > _PLACES:
+        # Equal values stay together.
+        wanted = values[np.arange(_PLACES) * values.size // _PLACES]
+        first = np.unique(np.searchsorted(values, wanted))
+    parts = list(zip(first, [*first[1:], values.size], strict=True))
+    places = np.array([values[a:b].mean() for a, b in parts])
+    return places, np.array([np.quantile(latencies[a:b], share) for a, b in parts])
+
+
+def _line(places: Floats, usual: Floats) -> tuple[Floats, Floats]:
+    """The straight line with the least sum of distances from a curve's points."""
+    weights = np.ones(places.size)
+    design = np.column_stack([np.ones(places.size), places])
+    least = 1e-9 * max(1.0, float(np.abs(usual).max()))
+    line = np.zeros(2)
+    # Iterated least squares: each point weighs the inverse of how far off it was.
+    for _ in range(30):
+        root = np.sqrt(weights)
+        line = np.linalg.lstsq(design * root[:, None], usual * root, rcond=None)[0]
+        weights = 1.0 / np.maximum(np.abs(usual - design @ line), least)
+    ends = np.array([-_BEYOND, _BEYOND]) * max(1.0, float(np.abs(places).max()))
+    return ends, line[0] + line[1] * ends
+
+
+def choose_timed(
+    rows: Rows, sides: npt.NDArray[np.bool_], pair: Pair, trials: int, confidence: float = 0.95
+) -> tuple[Above, str]:
+    """The score, threshold and direction that should certify most, from pilot calls.
+
+    Every other call fits the scores and the rest choose among them; the latency itself needs no
+    fit and is judged on all calls.
+
+    Args:
+        rows: pilot calls that will not be counted, see `Timed.rows`.
+        sides: True where a call was on x, shape `(calls,)`.
+        pair: the two inputs.
+        trials: calls that will be counted, both sides together.
+        confidence: confidence of the bound, strictly between 0 and 1.
+
+    Returns:
+        The event on rows and the direction, "x" or "x_prime".
+
+    Raises:
+        TypeError: if an argument is of the wrong kind.
+        ValueError: if a value is out of range.
+    """
+    goal = Goal(max(1, count("trials", trials) // 2), 0.0, confidence_level(confidence))
+    alone = Latency()
+    found = _judged([alone], rows, sides, goal)
+    scores = timed_scores(rows[::2], sides[::2], pair)
+    found += _judged(scores, rows[1::2], sides[1::2], goal)
+    # Of equals the first, the simplest.
+    best = max(found, key=lambda choice: choice.merit)
+    if best.event.score is alone:
+        latencies = alone(rows).astype(np.int64)
+        return choose_latency(Timed(sides, latencies, []), trials, confidence)
+    return best.event, best.direction
+
+
+def _judged(
+    scores: Sequence[Any], rows: Rows, sides: npt.NDArray[np.bool_], goal: Goal
+) -> list[Choice]:
+    return choices(scores, rows[sides], rows[~sides], goal) if scores else []
+
+
+def choose_latency(pilot: Timed, trials: int, confidence: float = 0.95) -> tuple[Above, str]:
+    """The threshold on the latency alone, side and direction that should certify most.
+
+    Args:
+        pilot: timed calls that will not be counted.
+        trials: calls that will be, both sides together.
+        confidence: confidence of the bound, strictly between 0 and 1.
+
+    Returns:
+        The event on latencies and the direction, "x" or "x_prime".
+
+    Raises:
+        TypeError: if an argument is of the wrong kind.
+        ValueError: if a value is out of range.
+    """
+    trials, alpha = count("trials", trials), 1.0 - confidence_level(confidence)
+    values = pilot.latencies.astype(np.float64)
+    low, high = np.sort(values[pilot.sides]), np.sort(values[~pilot.sides])
+    points = thresholds(low, high)
+    if points.size == 0:
+        # One latency only: nothing can be learnt from it.
+        return Above(Latency(), float(values[0]) if values.size else 0.0), "x"
+    below = [np.searchsorted(side, points).astype(np.float64) for side in (low, high)]
+    above = [low.size - below[0], high.size - below[1]]
+    scale = trials / values.size
+    options = [(hits, way) for hits in (above, below) for way in (0, 1)]
+    merits = np.stack([_promise(hits[way], hits[1 - way], scale, alpha) for hits, way in options])
+    which, place = divmod(int(np.argmax(merits)), points.size)
+    event = Above(Latency(), float(points[place]), "above" if which < 2 else "below")
+    return event, "x_prime" if which % 2 else "x"
+
+
+def _promise(k: Floats, k_prime: Floats, scale: float, alpha: float) -> Floats:
+    """The conditional bound to be expected, at the pilot's own lower limit for the share of k."""
+    from scipy.special import betaincinv, logit
+
+    share = betaincinv(np.maximum(k, 0.5), k_prime + 1.0, alpha)
+    hits = (k + k_prime) * scale
+    promise: Floats = logit(
+        betaincinv(np.maximum(share * hits, 0.5), hits - share * hits + 1.0, alpha)
+    )
+    return promise
 
 
 @hinted
@@ -192,9 +586,3 @@ def _notes(rows: Rows) -> tuple[str, ...]:
     except TypeError:
         shown = len(rows)
     return () if 2 * shown <= len(rows) else (_UNREAD,)
-
-
-__all__ = [
-    "CLOCKS", "ClockName", "Latency", "Timed", "Timing", "TimingCounts", "audit_timing",
-    "choose_latency", "choose_timed", "time_calls",
-]  # fmt: skip

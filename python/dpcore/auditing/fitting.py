@@ -14,7 +14,7 @@ from ..attacks.attack import Fitted, ScoreAttack
 from ..attacks.choosing.choice import Choice, Goal, choices, remarks_on
 from ..attacks.reading.candidates import read_candidates
 from ..attacks.reading.exploring import has_one_sided_presence
-from ..attacks.scores.regions import NegativeZeros
+from ..attacks.scores.rows import NegativeZeros
 from ..errors import show
 from ..events import Never
 from ..events.above import Score, scores_of

@@ -21,7 +21,7 @@ from ..attacks.choosing.choice import (
     score_grain,
     sorted_values,
 )
-from ..attacks.choosing.sketch import Frame, Sketch, SketchScores
+from ..attacks.choosing.marks import Frame, Sketch, SketchScores
 from ..events.above import scores_of
 from ..sampling.slicing import slices_of
 from ..sampling.sources import Source

@@ -13,9 +13,8 @@ import numpy as np
 
 from .. import _core
 from ..attacks import AttackName, Auto, named
-from ..attacks.attack import Attack, AuditAttack, scoring
+from ..attacks.attack import Attack, AuditAttack, attack_of, scoring
 from ..attacks.choosing.choice import Goal
-from ..attacks.own import attack_of
 from ..bounds import BOUNDS, BoundName
 from ..bounds.declaration import declared
 from ..errors import (

@@ -22,8 +22,7 @@ from ..reading.candidates import OfParts
 from ..reading.parts import remembering
 from ..scores.columns import both
 from .grains import EXACT, Grain, grain_of, grains_of
-from .marks import Marks, marks_of, scale_of, sorted_values, thresholds
-from .sketch import Sketch
+from .marks import Marks, Sketch, marks_of, scale_of, sorted_values, thresholds
 
 Floats = npt.NDArray[np.float64]
 

@@ -15,16 +15,29 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from .bits import lowest_bit
+__all__ = [
+    "APART",
+    "BITS",
+    "EXACT",
+    "NEAR",
+    "PLACES",
+    "SAME",
+    "Grain",
+    "coarsest",
+    "cuts_of",
+    "grain_of",
+    "grains_of",
+    "runs",
+    "stated",
+    "steps_of",
+    "summed",
+]
 
 Floats = npt.NDArray[np.float64]
-
 PLACES: Final = 8.0
 """Last places within which two computations of one real number are taken to agree."""
-
 BITS: Final = {"bfloat16": 8, "float16": 11, "float32": 24, "float64": 53}
 """Significant bits of the formats, the leading one among them."""
-
 _DOUBLE: Final = 53
 _CERTAIN: Final = 40
 """A format or a step is believed where chance would need so many bits of luck."""
@@ -37,7 +50,6 @@ _SAMPLE: Final = 2**18
 _ROWS: Final = (512, 4096)
 """Numbers a side that a format is read off; at least and at most so many rows."""
 _WHOLE: Final = 2.0**53
-
 _LONG: Final = 512.0
 """Tolerances that a long computation may spread one number over, where nothing else is near..."""
 _ALONE: Final = 1000.0
@@ -46,9 +58,12 @@ _FEW: Final = 16
 _SEVERAL: Final = 3
 """A run of more than so many values is one number only where there are so many runs."""
 _CELL: Final = 16.0
-
 SAME, NEAR, APART = 0, 1, 2
 """What a step between neighbouring values is, see `steps_of`."""
+FINEST: Final = 1074
+"""Every double is a multiple of 2^-1074."""
+EVERY: Final = 1024
+_FRACTION: Final = (1 << 52) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,20 +320,28 @@ def cuts_of(values: Floats, grain: Grain) -> npt.NDArray[np.intp]:
     return np.flatnonzero((steps == APART) | ((steps == NEAR) & grown))
 
 
-__all__ = [
-    "APART",
-    "BITS",
-    "EXACT",
-    "NEAR",
-    "PLACES",
-    "SAME",
-    "Grain",
-    "coarsest",
-    "cuts_of",
-    "grain_of",
-    "grains_of",
-    "runs",
-    "stated",
-    "steps_of",
-    "summed",
-]  # fmt: skip
+def lowest_bit(values: Floats) -> npt.NDArray[np.int64]:
+    """The exponent t of ``y = odd 2^t``; 1024 for zero, NaN and infinities.
+
+    Args:
+        values: doubles, C-contiguous.
+
+    Returns:
+        Integers from -1074 to 1023, or 1024.
+
+    Example:
+        >>> import numpy as np
+        >>> lowest_bit(np.array([0.75, 1.0, 5e-324, -12.0, 0.0])).tolist()
+        [-2, 0, -1074, 2, 1024]
+    """
+    bits = values.view(np.int64)
+    power = (bits >> 52) & 0x7FF
+    odd = bits & _FRACTION
+    # The leading 1 of a normal number is not stored; a subnormal has none.
+    odd |= (power > 0).astype(np.int64) << 52
+    odd &= -odd
+    # The isolated bit is a power of two, whose exponent a conversion to double reveals.
+    found = (odd.astype(np.float64).view(np.int64) >> 52) - 1023
+    found += np.maximum(power, 1) - 1075
+    found[(odd == 0) | (power == 0x7FF)] = EVERY
+    return found

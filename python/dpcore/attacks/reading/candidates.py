@@ -13,8 +13,8 @@ from ...errors import instance, mistyped
 from ...events.above import Score, score_name, scores_of
 from ...records import Pair, PartsRead, Record
 from .exploring import derived_parts, parts_of, ranked
+from .objects import Floats
 from .parts import Parts
-from .texts import Floats
 
 _NOTHING: Final = Pair(None, None)
 """What an attack is told of the inputs beside parts: they are no numbers of the same kind."""

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from ...errors import mistyped
 from ...records import PartsRead
-from .measures import hashable, of_array, of_objects
 from .objects import (
     BYTES,
+    DELIMITERS,
     MAPPING,
     MISSING,
     NUMBER,
@@ -24,11 +24,11 @@ from .objects import (
     TEXT,
     WORD,
     Bunch,
+    Floats,
+    Texts,
     mapped,
 )
-from .part import MEASURES, MODULI, Part
-from .parts import Node, Parts, plain, taken
-from .texts import DELIMITERS, Floats, Texts
+from .parts import MEASURES, MODULI, Node, Part, Parts, hashable, of_array, of_objects, plain, taken
 
 Steps = tuple[tuple[str, Any], ...]
 

@@ -18,18 +18,236 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import instance
+from ...errors import choice, instance
 from ...records import Record
-from .measures import of_array, of_objects
-from .objects import Bunch
-from .part import Part
-from .texts import Floats, Texts
+from .objects import BYTES, MISSING, NUMBER, OTHER, SEQUENCE, SET, TEXT, WORD, Bunch, Floats, Texts
 
+STEPS: Final = ("entry", "field", "place", "key", "view")
+MEASURES: Final = (
+    "kind", "value", "real", "imaginary", "word", "length", "letter", "count", "number", "holds",
+    "which", "there", "bit", "is", "times", "near", "modulo",
+)  # fmt: skip
+MODULI: Final = (1.0, 10.0, 60.0, 100.0, 1000.0, 3600.0, 86400.0, *(2.0**k for k in range(5, 21)))
+"""Moduli of numbers and times that are tried where a column spreads far beyond them."""
+_VIEWS: Final = {
+    "json": "the JSON", "words": "the words", "numbers": "the numbers written", "keys": "the keys",
+    "pairs": "the pairs",
+}  # fmt: skip
+_NAMED: Final = (
+    "None", "a number", "a string", "a string of bytes", "a sequence", "a mapping", "a set",
+    "another object",
+)  # fmt: skip
 Node = npt.NDArray[Any] | list[Any]
 """What many outputs hold at one place: a regular array, or a list of objects."""
-
 _CHUNK: Final = 2**18
 """Numbers that are read at a time: they stay in the cache."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Part(Record, word="Part"):
+    """One real number of an output; NaN where the output has no such part.
+
+    Args:
+        steps: how it is reached, pairs of one of `STEPS` and a number, a name or a key; places
+            of a sequence count from its end where they are below 0.
+        measure: one of `MEASURES`.
+        argument: which kind (its number in `_objects`), which word of 32 bits, which place of a
+            letter (from the end where it is below 0), which letter is counted, which member is
+            looked for or counted, which bit, the value compared with, the interval of "near", the
+            modulus, or the table of outcomes.
+
+    Raises:
+        TypeError: if `measure` is not a string.
+        ValueError: if it or a step is none of those known.
+    """
+
+    steps: tuple[tuple[str, Any], ...]
+    measure: str
+    argument: Any = None
+
+    def __post_init__(self) -> None:
+        """Check the names."""
+        choice("measure", self.measure, MEASURES)
+        for kind, _ in self.steps:
+            choice("step", kind, STEPS)
+
+    @property
+    def is_flag(self) -> bool:
+        """True if it is 1 or 0 for what is so or not."""
+        return self.measure in ("kind", "holds", "there", "bit", "is")
+
+    def __str__(self) -> str:
+        """What a report calls it, such as "length of field 'name'"."""
+        where = [_step_name(*step) for step in reversed(self.steps)]
+        if self.is_flag:
+            return f"{' of '.join(where) or 'the output'} {self._flag()}"
+        own = self._measured()
+        return " of ".join([own, *where] if own else where) or "value"
+
+    def _flag(self) -> str:
+        one = self.argument
+        if self.measure == "kind":
+            return f"is {_NAMED[one]}"
+        said = {"there": "is there", "bit": f"has bit {one} 1", "is": f"is {_quoted(one)}"}
+        return said.get(self.measure, f"contains {_quoted(one)}")
+
+    def _measured(self) -> str:
+        one = self.argument
+        if self.measure == "value":
+            return ""
+        if self.measure == "letter":
+            end = f"letter {one + 1} from the start" if one >= 0 else f"letter {-one} from the end"
+            return f"code of {end}"
+        named = {
+            "length": "length", "real": "real part", "imaginary": "imaginary part",
+            "number": "number written", "which": "outcome",
+        }  # fmt: skip
+        if self.measure == "count":
+            return f"number of {chr(one)!r}"
+        if self.measure == "times":
+            return f"number of {_quoted(one)}"
+        if self.measure == "near":
+            return f"number of members from {one[0]:.6g} to {one[1]:.6g}"
+        if self.measure == "modulo":
+            return f"remainder modulo {one:g}"
+        if self.measure == "word":
+            return f"bits {WORD * one} to {WORD * one + WORD - 1}"
+        return named[self.measure]
+
+
+def _quoted(value: Any) -> str:
+    """Return a value as a report shows it, texts in double quotes."""
+    text = f'"{value}"' if isinstance(value, str) and '"' not in value else repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _step_name(kind: str, which: Any) -> str:
+    if kind == "view":
+        return _VIEWS.get(which, f"the fields between {which[-1]!r}")
+    if kind == "place":
+        return f"place {which}" if which >= 0 else f"place {-which} from the end"
+    return f"{kind} {which}" if kind == "entry" else f"{kind} {which!r}"
+
+
+def of_array(array: npt.NDArray[Any], texts: Texts | None, part: Part, out: Floats) -> None:
+    """One measure of a regular array, NaN if it has none such."""
+    if array.ndim != 1:
+        if part.measure == "times" and array.dtype.kind in "US":
+            held = array.reshape(len(array), -1) == part.argument
+            out[:] = np.count_nonzero(held, axis=1)
+        return
+    if part.measure == "kind":
+        kind = {"U": TEXT, "S": BYTES, "V": SEQUENCE}.get(array.dtype.kind, NUMBER)
+        out[:] = kind == part.argument
+    elif texts is not None:
+        out[:] = _of_texts(texts, part)
+    elif array.dtype.kind in "mM" and part.measure == "value":
+        out[:] = np.where(np.isnat(array), np.nan, array.view(np.int64))
+    elif array.dtype.kind in "buifc" and part.measure in ("value", "real"):
+        out[:] = array.real
+    elif array.dtype.kind in "buifc" and part.measure == "imaginary":
+        out[:] = array.imag
+    elif part.measure == "modulo" and array.dtype.kind in "uifmM":
+        numbers = array.view(np.int64) if array.dtype.kind in "mM" else array
+        with np.errstate(invalid="ignore"):
+            out[:] = np.remainder(numbers, numbers.dtype.type(part.argument))
+    elif part.measure == "bit" and array.dtype.kind in "iumM":
+        whole = array.view(np.int64) if array.dtype.kind in "mM" else array
+        last = 8 * whole.dtype.itemsize - 1
+        out[:] = (whole >> whole.dtype.type(min(part.argument, last))) & whole.dtype.type(1)
+    elif array.dtype.kind in "iumM" and part.measure == "word":
+        out[:] = _word(array.view(np.int64) if array.dtype.kind in "mM" else array, part.argument)
+
+
+def _word(whole: npt.NDArray[Any], number: int) -> npt.NDArray[np.uint64]:
+    """32 bits of whole numbers in two's complement, from bit 32 `number` on."""
+    mask = np.uint64(2**WORD - 1)
+    if number > 1:
+        return np.where(whole < 0, mask, np.uint64(0))
+    return (whole.astype(np.uint64) >> np.uint64(WORD * number)) & mask
+
+
+def _of_texts(texts: Texts, part: Part) -> Floats | float:
+    if part.measure == "length":
+        return texts.lengths.astype(np.float64)
+    if part.measure == "letter":
+        return texts.letter(part.argument)
+    if part.measure == "count":
+        return texts.count(part.argument)
+    if part.measure == "bit":
+        codes = texts.letter(part.argument // 8)
+        flags = (codes.astype(np.int64) >> part.argument % 8) & 1
+        return np.where(codes < 0.0, np.nan, flags)
+    return texts.numbers() if part.measure == "number" else np.nan
+
+
+def of_objects(bunch: Bunch, part: Part, out: Floats) -> None:
+    """One measure of Python objects, NaN for those that have none such."""
+    if part.measure == "kind":
+        out[:] = bunch.kinds == part.argument
+    elif part.measure in ("value", "real", "imaginary"):
+        where, values = bunch.numbers()
+        out[where] = values.imag if part.measure == "imaginary" else values.real
+    elif part.measure == "word":
+        where, words = bunch.words(part.argument)
+        out[where] = words
+    elif part.measure == "there":
+        out[:] = bunch.kinds != MISSING
+    elif part.measure == "modulo":
+        where, values = bunch.numbers()
+        with np.errstate(invalid="ignore"):
+            out[where] = np.remainder(values.real, part.argument)
+    elif part.measure == "bit" and NUMBER in bunch.present():
+        where, flags = bunch.bits(part.argument)
+        out[where] = flags
+    elif part.measure == "length":
+        out[:] = bunch.lengths()
+    elif part.measure == "is":
+        out[:] = [type(one) is type(part.argument) and one == part.argument for one in bunch.items]
+    elif part.measure in ("times", "near"):
+        _of_members(bunch, part, out)
+    elif part.measure in ("letter", "count", "number", "bit"):
+        for kind in (TEXT, BYTES):
+            where, texts = bunch.texts(kind)
+            if where.size:
+                out[where] = _of_texts(texts, part)
+    elif part.measure == "holds":
+        where, members = bunch.of_kind(SET)
+        out[where] = [part.argument in one for one in members]
+    else:
+        where, found = bunch.of_kind(OTHER)
+        numbers = {key: number for number, key in enumerate(part.argument)}
+        out[where] = [numbers.get(one, -1) if hashable(one) else -1 for one in found]
+
+
+def _of_members(bunch: Bunch, part: Part, out: Floats) -> None:
+    """Write the number of members that equal a value, or lie in an interval."""
+    for kind in (SEQUENCE, SET):
+        where, rows = bunch.rows() if kind == SEQUENCE else bunch.of_kind(kind)
+        if part.measure == "times" and kind == SEQUENCE:
+            out[where] = [_count_equal(one, part.argument) for one in rows]
+        elif part.measure == "near":
+            low, high = part.argument
+            out[where] = [
+                sum(isinstance(one, float) and low <= one < high for one in row) for row in rows
+            ]
+
+
+def _count_equal(row: Any, value: Any) -> int:
+    try:
+        return list(row).count(value)
+    except ValueError:
+        # An array inside a row compares entry by entry.
+        return 0
+
+
+def hashable(item: Any) -> bool:
+    """True for an object that can be looked up in a table."""
+    try:
+        hash(item)
+    except TypeError:
+        return False
+    return True
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -15,20 +15,18 @@ from ...errors import mistyped
 from ..choosing.grains import APART, NEAR, Grain, runs, steps_of
 
 Floats = npt.NDArray[np.float64]
-
 _WIDEST: Final = 32.0
 """A cluster of more tolerances than this is a continuum that a huge scale has run together."""
-
 _LEAST: Final = 4
 _RAREST: Final = 2**14
 """An atom has at least `_LEAST` of the values, and one in `_RAREST`."""
-
 _CHUNK: Final = 2**17
 """Numbers that stay in the cache."""
-
 _MOST_ROWS: Final = 2**17
 _MOST_COARSE_ROWS: Final = 2**13
 """Rows of a pilot that are searched for atoms; with more, float32 values meet by chance."""
+_ROWS: Final = 2**13
+_OFTEN: Final = 8
 
 
 class Atoms(NamedTuple):
@@ -135,3 +133,31 @@ def loose_of(values: Floats, atoms: Atoms) -> npt.NDArray[np.bool_]:
     loose: npt.NDArray[np.bool_] = place < 0
     loose[~loose] = values[~loose] > atoms.highs[place[~loose]]
     return loose
+
+
+def familiar(rows: npt.NDArray[Any], rows_prime: npt.NDArray[Any]) -> bool:
+    """Whether whole rows come again and again, so that scores of patterns see them one by one.
+
+    No product, sum or residue of the entries tells more than the pattern itself, and a score for
+    it would only cost time.
+
+    Args:
+        rows: pilot outputs on x as rows of numbers, shape `(size, entries)`.
+        rows_prime: the same on x'.
+
+    Returns:
+        True if the first rows of both sides hold a row 8 times on average, or more.
+    """
+    some = np.concatenate([rows[:_ROWS], rows_prime[:_ROWS]])
+    few = some[:: max(1, len(some) // 64)]
+    if len(few) > 8 and _distinct(few) == len(few):
+        # Nothing comes again among 64 rows: there is no need to sort them all.
+        return False
+    return _distinct(some) * _OFTEN <= len(some)
+
+
+def _distinct(rows: npt.NDArray[Any]) -> int:
+    """Different rows, by their bytes: -0.0 is not 0.0, which makes them no fewer than they are."""
+    rows = np.ascontiguousarray(rows)
+    whole = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1])))
+    return int(np.unique(whole).size)

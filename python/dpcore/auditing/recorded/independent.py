@@ -9,9 +9,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ...attacks.attack import Fitted, ScoreAttack, attack_name
+from ...attacks.attack import Fitted, Own, ScoreAttack, attack_name, attack_of
 from ...attacks.choosing.choice import Goal, choices, not_applicable, remarks_on
-from ...attacks.own import Own, attack_of
 from ...attacks.reading.candidates import read_candidates
 from ...errors import invalid, real
 from ...events.counting import Event, hits_of

@@ -15,11 +15,10 @@ import numpy.typing as npt
 
 from ...errors import integer, invalid, vector
 from ...records import Record, frozen_array
-from ..scores.columns import Floats
-from ..scores.outcomes import keys_of
+from .columns import Floats
+from .letters import keys_of
 
 Rows = npt.NDArray[Any]
-
 _MOST_NAMED = 4
 """Columns that a report names one by one."""
 

@@ -1,1 +1,0 @@
-"""Scores that read how long a call took beside its output."""
