@@ -95,10 +95,10 @@ class LinearScore(Record, word="LinearScore"):
     def __str__(self) -> str:
         """Return one line for a report, with the three heaviest entries."""
         order = np.argsort(-np.abs(self.weights), kind="stable")[:3]
-        names = [str(self.entries[i]) for i in order]
+        names = [f"entry {self.entries[i]}" for i in order]
         if self.entries.size <= 2:
-            return f"weighted sum of entries {' and '.join(map(str, self.entries.tolist()))}"
-        return f"weighted sum of {self.entries.size} entries, {', '.join(names)} the heaviest"
+            return f"weighted sum of {' and '.join(names)}"
+        return f"weighted sum of {self.entries.size} entries, heaviest {', '.join(names)}"
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -13,7 +13,7 @@ from ..attacks import FloatLattice
 from ..attacks.attack import Fitted, ScoreAttack
 from ..attacks.choosing.choice import Choice, Goal, choices, remarks_on
 from ..attacks.reading.candidates import read_candidates
-from ..attacks.reading.exploring import has_one_sided_presence
+from ..attacks.reading.exploring import has_rare_presence
 from ..attacks.scores.rows import NegativeZeros
 from ..errors import show
 from ..events import Never
@@ -24,7 +24,7 @@ from ..records import Counts, Pair, SeenOutput
 from ..sampling.sources import Place, Source
 from ..streams import PILOT, PROBE
 from .answer_types import types_apart
-from .judging import marks_on, merit_of, screen, select
+from .judging import cost_of, marks_on, merit_of, screen, select
 
 _MOST_TRAINING: Final = 2**21
 _SMALL_PILOT: Final = 2**13
@@ -36,6 +36,7 @@ _FEWEST_LATTICE: Final = 2**12
 _MOST_INSIDE: Final = 2**12
 """Outputs of each side among which those inside the event are shown."""
 _SHOWN_INSIDE: Final = 5
+_AS_OFTEN: Final = 0.98
 _CURVE_POINTS: Final = 48
 _TYPED_CALLS: Final = 20
 """Short calls on each side that must show the types that the pilot showed: where a type is a
@@ -96,10 +97,11 @@ class PilotDraws:
             scores, read = read_candidates(attack, outputs, outputs_prime, pair, name)
         found = _floating(source, outputs, outputs_prime, pair) if self.lattice else ()
         types = types_apart(outputs, outputs_prime)
-        if has_one_sided_presence(outputs, outputs_prime):
-            # What one side alone shows is rare: more draws say whether it is luck.
-            selection += self.size
         rest, rest_prime = screen(source, selection)
+        if has_rare_presence(rest, rest_prime) or has_rare_presence(outputs, outputs_prime):
+            # More draws say whether it is luck.
+            selection += self.size
+            rest, rest_prime = screen(source, selection)
         wholes = _in_one((outputs, rest)), _in_one((outputs_prime, rest_prime))
         seldom = attack.seldom(*wholes, goal)
         del outputs, outputs_prime, wholes
@@ -112,7 +114,7 @@ class PilotDraws:
             nothing = Fitted(Never(), "x", 0.0, training + selection, np.empty(0), watched, notes)
             return replace(nothing, read=read)
         chosen = select(source, scores, (rest, rest_prime), selection, goal)
-        if seldom is not None and seldom.merit > max(0.0, chosen.merit):
+        if seldom is not None and _shows_more(seldom, chosen):
             chosen = seldom
         told = [one for one in (watched, chosen.rounding) if one is not None]
         event = chosen.counted
@@ -150,9 +152,21 @@ def outputs_inside(
         tables.append(Counter(map(show, some[happened(event, some)].tolist())))
     both = tables[0] + tables[1]
     often = both.most_common(_SHOWN_INSIDE)
-    if outputs.dtype.kind in "buifc" and (not often or often[0][1] == 1):
-        return ()
+    numbers = outputs.dtype == object and outputs.ndim == 1 and isinstance(outputs[0], (int, float))
+    if numbers or outputs.dtype.kind in "buifcmM":
+        # What numbers look like is clear; which of them come again and again is not.
+        often = [one for one in often if one[1] > 1]
     return tuple(SeenOutput(text, tables[0][text], tables[1][text]) for text, _ in often)
+
+
+def _shows_more(seldom: Choice, chosen: Choice) -> bool:
+    """Return False if the chosen event is one-sided too, and as frequent: then it is simpler."""
+    rates = []
+    for one in (seldom, chosen):
+        counts = one.counts if one.direction == "x" else one.counts.swapped()
+        rates.append(counts.k / counts.n if counts.k_prime == 0 else 0.0)
+    simpler = rates[1] >= _AS_OFTEN * rates[0] and cost_of(chosen) <= cost_of(seldom)
+    return seldom.merit > max(0.0, chosen.merit) and not simpler
 
 
 def _in_one(parts: tuple[npt.NDArray[Any], ...]) -> tuple[npt.NDArray[Any], ...]:

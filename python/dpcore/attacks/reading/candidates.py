@@ -76,7 +76,7 @@ class OfParts(Record, word="OfParts"):
     @property
     def cost(self) -> int:
         """Nanoseconds per output on a usual machine, about."""
-        return int(getattr(self.score, "cost", _COST)) + _COST * len(self.parts.parts)
+        return int(getattr(self.score, "cost", _COST)) + sum(part.cost for part in self.parts.parts)
 
     def __getattr__(self, name: str) -> Any:
         """Whatever else is asked of a score, the inner one knows."""
@@ -92,13 +92,13 @@ class OfParts(Record, word="OfParts"):
         """One line for a report, which names the parts."""
         names, text = self.parts.names(), score_name(self.score)
         if text == "entry 0" and self.parts.parts[0].is_flag:
-            return f"[{names[0]}]"
+            return f"[{names[0]}][{self.parts.parts[0].say(False)}]"
         said = _ENTRY.sub(lambda found: names[int(found[1])], text)
         if len(names) == 1:
             said = said.replace("the output's cell", f"the cell of {names[0]}")
             return said.replace("the output", names[0])
         if said != text:
-            return said
+            return said.replace(" entries", " parts")
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         listed = f"parts ({', '.join(names[:_NAMED])}{more})"
         said = text.replace("entries", listed, 1)

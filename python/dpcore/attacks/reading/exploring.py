@@ -52,6 +52,7 @@ _FEW: Final = 16
 _OFTEN: Final = 8
 """Other objects are compared whole where there are few, or each comes so often on average."""
 _BINS: Final = 32
+_SELDOM: Final = 4
 _MOST_PRESENT: Final = 2**14
 """Outputs of each side among which one-sided kinds, lengths and keys are looked for."""
 _DERIVED: Final = 2**20
@@ -78,7 +79,7 @@ class _Screen:
         self.split, self.most, self.measures = split, most, measures
         self.total = self.seen = 0
         self.kept: list[tuple[float, int, Part]] = []
-        self.copies: set[int] = set()
+        self.copies: dict[int, tuple[float, int, Part]] = {}
 
     @property
     def is_full(self) -> bool:
@@ -93,22 +94,30 @@ class _Screen:
             return
         key = hash(column.tobytes())
         if key in self.copies:
+            self._prefer(key, part)
             return
-        self.copies.add(key)
         self.total += 1
         merit = difference(column[: self.split], column[self.split :])
-        self.kept.append((merit, self.total, part))
+        self.copies[key] = merit, self.total, part
+        self.kept.append(self.copies[key])
         if len(self.kept) > 4 * self.most:
             self._drop()
+
+    def _prefer(self, key: int, part: Part) -> None:
+        """Let a plainer part of the same values stand for the one that was found first."""
+        known = self.copies[key]
+        if part.cost < known[2].cost:
+            self.copies[key] = known[0], known[1], part
+            self.kept = [self.copies[key] if one is known else one for one in self.kept]
 
     def _drop(self) -> None:
         self.kept = sorted(self.kept, key=lambda one: (-one[0], one[1]))[: self.most]
 
     def best(self) -> tuple[Part, ...]:
-        """The parts that differ most, in the order in which they were found."""
+        """Return the parts that differ most: the plainest first, so that they win where all tie."""
         self._drop()
-        found = dict.fromkeys(part for _, _, part in sorted(self.kept, key=lambda one: one[1]))
-        return tuple(found)
+        kept = sorted(self.kept, key=lambda one: (one[2].cost, one[1]))
+        return tuple(dict.fromkeys(part for _, _, part in kept))
 
 
 def parts_of(
@@ -148,15 +157,22 @@ def presence_parts(outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]) -
     return Parts(screen.best())
 
 
-def has_one_sided_presence(outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]) -> bool:
-    """Return True if a kind, a length or a key occurs on one side of the pilot alone."""
+def has_rare_presence(outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]) -> bool:
+    """Return True if one side shows a kind, a length or a key that the other has seldom or never.
+
+    Args:
+        outputs: pilot outputs on x; the first 16,384 are read.
+        outputs_prime: the same on x'.
+    """
     if all(side.dtype.kind in "buifcmM" for side in (outputs, outputs_prime)):
         return False
-    parts = presence_parts(outputs[:_MOST_PRESENT], outputs_prime[:_MOST_PRESENT])
-    columns = [parts(side[:_MOST_PRESENT]) for side in (outputs, outputs_prime)]
+    sides = [side[:_MOST_PRESENT] for side in (outputs, outputs_prime)]
+    parts = presence_parts(*sides)
+    tables = [[Counter(column.tolist()) for column in parts(side).T] for side in sides]
     return any(
-        set(one.tolist()) != set(other.tolist())
-        for one, other in zip(columns[0].T, columns[1].T, strict=True)
+        few < _SELDOM and many > 2 * few
+        for one, other in zip(*tables, strict=True)
+        for few, many in (sorted((one[value], other[value])) for value in one | other)
     )
 
 
@@ -376,10 +392,11 @@ def _of_texts(texts: Texts, steps: Steps, is_short: bool = False) -> Iterator[Pa
 def _of_objects(bunch: Bunch, steps: Steps, name: str) -> Iterator[Part]:
     """Yield the parts of Python objects, by their kinds."""
     kinds = bunch.present()
-    # The first is what all others leave.
-    if kinds[0] == MISSING:
+    if MISSING in kinds:
         yield Part(steps, "there")
-    yield from (Part(steps, "kind", kind) for kind in kinds[1 + (kinds[0] == MISSING) :])
+    # The most frequent kind is what all others leave.
+    usual = max(kinds, key=lambda kind: int((bunch.kinds == kind).sum()))
+    yield from (Part(steps, "kind", kind) for kind in kinds if kind not in (MISSING, usual))
     if NUMBER in kinds:
         yield from _of_numbers(bunch, steps)
     for kind in (TEXT, BYTES):
