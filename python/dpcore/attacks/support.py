@@ -307,13 +307,14 @@ def _choice_of(
 
 def _rare_part(parts: Parts, i: int, columns: tuple[Floats, Floats], goal: Goal) -> Choice | None:
     """Return the rare value of one part alone; of a flag that it is set, or that it is not."""
-    one = parts.only([i])
-    found = rare(columns[0][:, [i]], columns[1][:, [i]], goal)
+    one, sides = parts.only([i]), [side[:, [i]] for side in columns]
+    found = rare(sides[0], sides[1], goal)
     if found is None:
         return None
+    own = sides[0 if found.direction == "x" else 1]
     event = replace(found.event, score=OfParts(one, found.event.score))
     if one.parts[0].is_flag:
-        is_set = bool(found.event.score.highs[0] > SHARE)
+        is_set = bool((own[found.event(own)] > SHARE).any())
         event = Above(OfParts(one, Coordinate(0)), SHARE, "above" if is_set else "below")
     return replace(found, event=event)
 

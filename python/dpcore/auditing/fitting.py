@@ -21,7 +21,8 @@ from ..events.above import Score, scores_of
 from ..events.counting import Event, happened
 from ..mechanisms.answers import join_outputs
 from ..records import Counts, Pair, SeenOutput
-from ..sampling.sources import Place, Source
+from ..sampling.calling import Place
+from ..sampling.sources import Source
 from ..streams import PILOT, PROBE
 from .answer_types import types_apart
 from .judging import cost_of, marks_on, merit_of, screen, select

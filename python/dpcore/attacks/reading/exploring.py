@@ -220,12 +220,13 @@ def ranked(columns: Floats, columns_prime: Floats) -> list[int]:
 
 
 def difference(column: Floats, column_prime: Floats) -> float:
-    """Compare the two laws of a column: a chi-square of its bins as a normal deviate.
+    """Return how unlike the two laws of a column are: a chi-square test of its bins.
 
-    Source:
-        Wilson and Hilferty (1931), for the cube root that makes statistics of different numbers of
-        bins comparable.
+    The probability of the statistic is returned as a normal deviate, so that columns of few and of
+    many values can be compared.
     """
+    from scipy.special import gammaincc, gammaln, ndtri_exp
+
     pooled = np.concatenate([column, column_prime])
     finite = pooled[np.isfinite(pooled)]
     low = finite.min(initial=0.0)
@@ -242,8 +243,13 @@ def difference(column: Floats, column_prime: Floats) -> float:
     total = k + k_prime
     statistic = float(((k - share * k_prime) ** 2 / np.maximum(total, 1.0)).sum() / share)
     freedom = max(1, int(np.count_nonzero(total)) - 1)
-    spread = 2.0 / (9.0 * freedom)
-    return float(((statistic / freedom) ** (1.0 / 3.0) - (1.0 - spread)) / spread**0.5)
+    # Far in the tail the probability itself is 0 in a double, its logarithm is not.
+    half, tail = freedom / 2.0, float(gammaincc(freedom / 2.0, statistic / 2.0))
+    if tail < 1e-280:
+        log_tail = (half - 1.0) * np.log(statistic / 2.0) - statistic / 2.0 - gammaln(half)
+    else:
+        log_tail = np.log(tail)
+    return -float(ndtri_exp(log_tail))
 
 
 def _pooled(outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]) -> npt.NDArray[Any]:
