@@ -335,7 +335,7 @@ class PartsRead(Record, word="PartsRead"):
 
     Example:
         >>> str(PartsRead(90_000, 65_536, 2048))
-        'parts 1 to 65,536 of 90,000, in 2,048 pilot outputs a side'
+        '65,536 of 90,000 parts, in 2,048 pilot outputs a side'
     """
 
     found: int
@@ -357,7 +357,7 @@ class PartsRead(Record, word="PartsRead"):
         """Return one line for a report."""
         read = f"all {self.found:,} parts" if self.found != 1 else "the only part"
         if not self.is_whole:
-            read = f"parts 1 to {self.compared:,} of {self.found:,}"
+            read = f"{self.compared:,} of {self.found:,} parts"
         return f"{read}, in {self.outputs:,} pilot outputs a side"
 
 

@@ -13,7 +13,7 @@ from ..attacks import FloatLattice
 from ..attacks.attack import Fitted, ScoreAttack
 from ..attacks.choosing.choice import Choice, Goal, choices, remarks_on
 from ..attacks.reading.candidates import read_candidates
-from ..attacks.reading.exploring import has_rare_presence
+from ..attacks.reading.exploring import bytes_of, has_rare_presence
 from ..attacks.scores.rows import NegativeZeros
 from ..errors import show
 from ..events import Never
@@ -37,6 +37,9 @@ _FEWEST_LATTICE: Final = 2**12
 _MOST_INSIDE: Final = 2**12
 """Outputs of each side among which those inside the event are shown."""
 _SHOWN_INSIDE: Final = 5
+_FEW_OBJECTS: Final = 64
+_MOST_BYTES: Final = 2**26
+"""What objects kept at once may take on a side, written out: read they take several times that."""
 _AS_OFTEN: Final = 0.98
 _CURVE_POINTS: Final = 48
 _TYPED_CALLS: Final = 20
@@ -80,6 +83,14 @@ class PilotDraws:
         source = self.source
         return source.in_one_form(*(source.outputs(PILOT, side, 0, size) for side in (0, 1)))
 
+    def _rows_of_objects(self) -> int:
+        """Return the number of outputs a side that are kept at once, by what some of them take."""
+        source = self.source
+        if source.shape != () or source.draws.native or self.size <= _FEW_OBJECTS:
+            return self.size
+        some = source.outputs(PROBE, 0, 0, _FEW_OBJECTS)
+        return max(_FEW_OBJECTS, int(_MOST_BYTES / max(1.0, bytes_of(some))))
+
     def counts(self, event: Event, size: int) -> Counts:
         """How often an event happened among the first `size` on each side."""
         hits = [self.source.tally(event, PILOT, side, 0, size).hits[0] for side in (0, 1)]
@@ -89,20 +100,24 @@ class PilotDraws:
         """The best threshold on the best of the scores that an attack makes."""
         source, pair, goal = self.source, self.pair, self.goal
         training, selection = sizes_of(self.size, source.elements)
+        kept = self._rows_of_objects()
+        training = min(training, kept)
         outputs, outputs_prime = source.in_one_form(
             *(source.outputs(PILOT, side, 0, training) for side in (0, 1))
         )
         # Differences of outputs near the ends of the range of doubles are infinite, and stay so.
         with np.errstate(over="ignore", invalid="ignore"):
             name = f"outputs of {source.name}"
+            source.course.relabel("reading the outputs")
             scores, read = read_candidates(attack, outputs, outputs_prime, pair, name)
+        source.course.relabel("choosing the event")
         found = _floating(source, outputs, outputs_prime, pair) if self.lattice else ()
         types = types_apart(outputs, outputs_prime)
-        rest, rest_prime = screen(source, selection)
-        if has_rare_presence(rest, rest_prime) or has_rare_presence(outputs, outputs_prime):
+        rest, rest_prime = screen(source, selection, kept)
+        if has_rare_presence(rest, rest_prime):
             # More draws say whether it is luck.
             selection += self.size
-            rest, rest_prime = screen(source, selection)
+            rest, rest_prime = screen(source, selection, kept)
         wholes = _in_one((outputs, rest)), _in_one((outputs_prime, rest_prime))
         seldom = attack.seldom(*wholes, goal)
         del outputs, outputs_prime, wholes

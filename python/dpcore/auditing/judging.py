@@ -44,10 +44,10 @@ _COST: Final = 20
 """What a score costs that does not say: see `AdditiveScore.cost`."""
 
 
-def screen(source: Source, selection: int) -> Sides:
-    """The first outputs of the split that chooses among scores."""
+def screen(source: Source, selection: int, most: int) -> Sides:
+    """The first outputs of the split that chooses among scores, at most `most` a side."""
     rows = max(_SCREENED // max(1, source.elements), _SCREENED_ROWS[0])
-    rows = min(rows, _SCREENED_ROWS[1], selection)
+    rows = min(rows, _SCREENED_ROWS[1], selection, most)
     return source.outputs(SELECTION, 0, 0, rows), source.outputs(SELECTION, 1, 0, rows)
 
 

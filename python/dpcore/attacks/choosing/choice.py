@@ -19,7 +19,7 @@ from ...events import Above, Never
 from ...events.above import Score, score_name, scores_of
 from ...records import Counts
 from ..reading.candidates import OfParts
-from ..reading.parts import remembering
+from ..reading.parts import Parts, remembering
 from ..scores.columns import both
 from .grains import EXACT, Grain, grain_of, grains_of
 from .marks import Marks, Sketch, marks_of, scale_of, sorted_values, thresholds
@@ -148,6 +148,10 @@ def choices(
     grains = column_grains(outputs, outputs_prime)
     found = []
     with remembering():
+        wanted = [part for one in scores if isinstance(one, OfParts) for part in one.parts.parts]
+        together = Parts(tuple(dict.fromkeys(wanted)))
+        for side in (outputs, outputs_prime) if wanted else ():
+            together(side)
         for score in scores:
             values, values_prime = scores_of(score, outputs), scores_of(score, outputs_prime)
             own = part_grains(score, outputs, outputs_prime) or grains

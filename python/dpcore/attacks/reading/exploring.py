@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -53,6 +54,8 @@ _OFTEN: Final = 8
 """Other objects are compared whole where there are few, or each comes so often on average."""
 _BINS: Final = 32
 _SELDOM: Final = 4
+_MOST_BYTES: Final = 2**25
+_SIZED: Final = 32
 _MOST_PRESENT: Final = 2**14
 """Outputs of each side among which one-sided kinds, lengths and keys are looked for."""
 _DERIVED: Final = 2**20
@@ -77,14 +80,19 @@ class _Screen:
 
     def __init__(self, split: int, most: int, measures: tuple[str, ...] = MEASURES) -> None:
         self.split, self.most, self.measures = split, most, measures
-        self.total = self.seen = 0
+        self.total = self.seen = self.skipped = 0
         self.kept: list[tuple[float, int, Part]] = []
         self.copies: dict[int, tuple[float, int, Part]] = {}
+
+    def skip(self, parts: int) -> None:
+        """Take note of parts that are not compared."""
+        self.seen += parts
+        self.skipped += parts
 
     @property
     def is_full(self) -> bool:
         """True once no further column is compared."""
-        return self.seen >= MOST_PARTS
+        return self.seen - self.skipped >= MOST_PARTS
 
     def see(self, part: Part, column: Floats) -> None:
         """Compare one column, unless it is constant or a copy of an earlier one."""
@@ -138,10 +146,11 @@ def parts_of(
     Raises:
         TypeError: if the outputs hold objects without parts that do not repeat.
     """
-    sides = [side[:_ROWS] for side in (outputs, outputs_prime)]
+    rows = rows_within(outputs, _ROWS)
+    sides = [side[:rows] for side in (outputs, outputs_prime)]
     screen = _Screen(len(sides[0]), _most(outputs))
     _explore(_pooled(*sides), (), screen, name)
-    read = PartsRead(screen.seen, min(screen.seen, MOST_PARTS), min(map(len, sides)))
+    read = PartsRead(screen.seen, screen.seen - screen.skipped, min(map(len, sides)))
     return Parts(screen.best()), read
 
 
@@ -152,9 +161,46 @@ def presence_parts(outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]) -
         outputs: outputs on x, no regular numbers, shape `(size, ...)`.
         outputs_prime: the same on x'.
     """
-    screen = _Screen(len(outputs), _KEPT, ("there", "kind", "length"))
-    _explore(_pooled(outputs, outputs_prime), (), screen, "outputs")
+    rows = rows_within(outputs, len(outputs))
+    sides = outputs[:rows], outputs_prime[:rows]
+    screen = _Screen(len(sides[0]), _KEPT, ("there", "kind", "length"))
+    _explore(_pooled(*sides), (), screen, "outputs")
     return Parts(screen.best())
+
+
+def rows_within(outputs: npt.NDArray[Any], most: int) -> int:
+    """Return the number of outputs, at most `most`, whose parts take no more than 32 MiB to write.
+
+    Args:
+        outputs: pilot outputs, shape `(size, ...)`.
+        most: the largest number wanted.
+    """
+    return max(_FEW, min(most, int(_MOST_BYTES / max(1.0, bytes_of(outputs)))))
+
+
+def bytes_of(outputs: npt.NDArray[Any]) -> float:
+    """Return the bytes that an output takes to write, about: the mean of 32 of them.
+
+    Example:
+        >>> bytes_of(np.array(["a" * 100, {"key": 1.0}], dtype=object))
+        55.5
+    """
+    if outputs.dtype != object:
+        return float(outputs[:1].nbytes)
+    some = outputs[:: max(1, len(outputs) // _SIZED)][:_SIZED]
+    return sum(map(_size_of, some.tolist())) / max(1, len(some))
+
+
+def _size_of(value: Any, depth: int = 0) -> float:
+    if isinstance(value, (str, bytes, bytearray)):
+        return len(value)
+    if isinstance(value, np.ndarray):
+        return value.nbytes
+    items = value.items() if isinstance(value, Mapping) else value
+    if not isinstance(value, (Mapping, list, tuple, set, frozenset)) or depth > 4 or not value:
+        return 8.0
+    some = list(itertools.islice(items, _SIZED))
+    return len(value) / len(some) * sum(_size_of(one, depth + 1) for one in some)
 
 
 def has_rare_presence(outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]) -> bool:
@@ -294,7 +340,7 @@ def _explore(node: Node, steps: Steps, screen: _Screen, name: str) -> None:
         if part.measure not in screen.measures:
             continue
         if screen.is_full:
-            screen.seen += 1
+            screen.skip(1)
             continue
         column = np.full(size, np.nan)
         if bunch is not None:
@@ -302,11 +348,24 @@ def _explore(node: Node, steps: Steps, screen: _Screen, name: str) -> None:
         elif array is not None:
             of_array(array, texts, part, column)
         screen.see(part, column)
-    if len(steps) >= _DEEPEST:
-        return
+    if texts is not None or (bunch is not None and {TEXT, BYTES} & set(bunch.present())):
+        screen.skip(_unread_letters(bunch, texts))
     for step, inner in _inner(node, bunch, texts):
-        if inner is not None:
+        if len(steps) >= _DEEPEST:
+            screen.skip(1)
+        elif inner is not None:
             _explore(inner, (*steps, step), screen, name)
+
+
+def _unread_letters(bunch: Bunch | None, texts: Texts | None) -> int:
+    """Return the number of places in the middle of long texts that no part reads."""
+    read = [bunch.texts(kind)[1] for kind in (TEXT, BYTES)] if bunch is not None else [texts]
+    longest = [
+        int(one.lengths.max(initial=0)) - 2 * one.most
+        for one in read
+        if one is not None and one.items is not None
+    ]
+    return max(0, *longest, 0)
 
 
 def _measures(

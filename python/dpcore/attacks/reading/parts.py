@@ -294,12 +294,15 @@ class Parts(Record, word="Parts"):
         known = getattr(_memory, "known", None)
         if known is None:
             return self._read(outputs)
-        key = id(outputs), self
-        if key not in known:
-            # With the array itself, so that its number stays its own.
-            known[key] = outputs, self._read(outputs)
-        found: Floats = known[key][1]
-        return found
+        # With the array itself, so that its number stays its own.
+        held = known.setdefault(id(outputs), (outputs, {}))[1]
+        # 1 and True are equal, and not the same value to look for.
+        keys = [(part, type(part.argument)) for part in self.parts]
+        missing = [key for key in dict.fromkeys(keys) if key not in held]
+        if missing:
+            found = Parts(tuple(part for part, _ in missing))._read(outputs)
+            held.update(zip(missing, found.T, strict=True))
+        return np.stack([held[key] for key in keys], axis=1)
 
     def _read(self, outputs: npt.NDArray[Any]) -> Floats:
         columns = np.full((len(outputs), len(self.parts)), np.nan)
