@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy.typing as npt
 
@@ -35,6 +35,8 @@ _DEFAULT: tuple[ScoreAttack, ...] = (
     Words(),
     Discriminant(),
 )
+_LONGEST: Final = 2**12
+"""Bytes of a text up to which whole texts are tabulated."""
 
 
 @hinted
@@ -87,6 +89,9 @@ class Auto(ScoreAttack):
         for member in self.members:
             if isinstance(member, Histogram) and outputs.dtype.kind == "f" and self._has(Additive):
                 # Its tables hold the same cells of floats, and are looked up in Rust.
+                continue
+            if isinstance(member, Histogram) and outputs.dtype.itemsize > _LONGEST:
+                # Long texts do not repeat; their letters are parts.
                 continue
             if isinstance(member, (Products, Residues, Words)):
                 # Without what they fall back on: here others have a score.
