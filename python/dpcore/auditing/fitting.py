@@ -20,7 +20,7 @@ from ..events import Never
 from ..events.above import Score, scores_of
 from ..events.counting import Event, happened
 from ..mechanisms.answers import join_outputs
-from ..records import Counts, Pair, SeenOutput
+from ..records import Counts, Pair, SeenOutput, one_line
 from ..sampling.calling import Place
 from ..sampling.sources import Source
 from ..streams import PILOT, PROBE
@@ -36,6 +36,7 @@ _MOST_LATTICE: Final = 2**18
 _FEWEST_LATTICE: Final = 2**12
 _MOST_INSIDE: Final = 2**12
 """Outputs of each side among which those inside the event are shown."""
+_WIDE: Final = 80
 _SHOWN_INSIDE: Final = 5
 _FEW_OBJECTS: Final = 64
 _MOST_BYTES: Final = 2**26
@@ -165,14 +166,24 @@ def outputs_inside(
     for side in (outputs, outputs_prime):
         some = side[:_MOST_INSIDE]
         # A list of rows: an object array has its objects, any other rows of plain values.
-        tables.append(Counter(map(show, some[happened(event, some)].tolist())))
+        tables.append(Counter(map(_written, some[happened(event, some)].tolist())))
     both = tables[0] + tables[1]
     often = both.most_common(_SHOWN_INSIDE)
     numbers = outputs.dtype == object and outputs.ndim == 1 and isinstance(outputs[0], (int, float))
     if numbers or outputs.dtype.kind in "buifcmM":
         # What numbers look like is clear; which of them come again and again is not.
         often = [one for one in often if one[1] > 1]
-    return tuple(SeenOutput(text, tables[0][text], tables[1][text]) for text, _ in often)
+    return tuple(
+        SeenOutput(one_line(text, _WIDE), tables[0][text], tables[1][text]) for text, _ in often
+    )
+
+
+def _written(value: Any) -> str:
+    try:
+        return repr(value)
+    except Exception:
+        # An object whose own repr fails is still an output.
+        return show(value)
 
 
 def _shows_more(seldom: Choice, chosen: Choice) -> bool:

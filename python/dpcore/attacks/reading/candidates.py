@@ -24,6 +24,8 @@ _COMPARED: Final = 2**18
 """Objects a side that are compared whole."""
 _ALONE: Final = 2
 """Parts that an attack is also fitted on by themselves."""
+_PLAINER: Final = 8
+"""Whole values that are tried beside their letters."""
 _NAMED: Final = 3
 """Parts that a report names."""
 
@@ -164,10 +166,22 @@ def read_candidates(
         single = columns[0][:, [i]], columns[1][:, [i]]
         alone = parts.only([i])
         made += [OfParts(alone, one) for one in attack.candidates(*single, _NOTHING)]
+    made += _plainer(parts, made)
     # A user's own score is one of outputs, never of their parts.
     own = {id(one) for one in found}
     made = [one for one in made if id(one.score) not in own]
     return tuple(dict.fromkeys([*found, *made])), read
+
+
+def _plainer(parts: Parts, made: list[OfParts]) -> list[OfParts]:
+    """Return the scores of whole values at the places of which a score reads a letter or a length.
+
+    They often say the same, and are what a reader understands.
+    """
+    single = [one for one in made if len(one.parts.parts) == 1 and hasattr(one.score, "alone")]
+    steps = {one.parts.parts[0].steps for one in single}
+    flags = [part for part in parts.parts if part.is_flag and part.steps in steps]
+    return [OfParts(Parts((part,)), single[0].score) for part in flags[:_PLAINER]]
 
 
 def _hidden_parts(attack: Attack, *sides: npt.NDArray[Any]) -> tuple[Score, ...]:
