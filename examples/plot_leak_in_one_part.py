@@ -30,6 +30,7 @@ def survey(kept):
     return draw
 
 
+LABEL = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
 KEPT = {"random": 0.0, "randomised, loss 1": 0.364, "kept half of the time": 0.5}
 reports = {
     name: dpcore.audit(survey(kept), ("daily", "never"), claim=1.0, trials=5000, rng=1)
@@ -51,7 +52,7 @@ for row, (name, report) in enumerate(reports.items()):
     axes.barh(row, report.epsilon_lower, color=colour, height=0.6)
     axes.annotate(
         f"{report.epsilon_lower:.2f}", (report.epsilon_lower, row), (4, 0),
-        textcoords="offset points", va="center",
+        textcoords="offset points", va="center", bbox=LABEL,
     )  # fmt: skip
 axes.axvline(1.0, color="grey", linewidth=0.8)
 axes.annotate("claim", (1.0, 2.45), (4, 0), textcoords="offset points", color="grey")
