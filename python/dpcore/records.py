@@ -324,6 +324,68 @@ class Counts(Shown):
 declare("Counts", Counts)
 
 
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class PartsRead(Record, word="PartsRead"):
+    """How much of the outputs was read before an event was chosen.
+
+    Args:
+        found: parts of the pilot's outputs: entries, fields, keys, places, letters, bits, views.
+        compared: those of them that were compared between the sides.
+        outputs: pilot outputs on each side (the smaller number) in which they were compared.
+
+    Example:
+        >>> str(PartsRead(90_000, 65_536, 2048))
+        '65,536 of 90,000 parts, in 2,048 pilot outputs a side'
+    """
+
+    found: int
+    compared: int
+    outputs: int
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        integer("found", self.found, 0)
+        integer("compared", self.compared, 0, self.found)
+        integer("outputs", self.outputs, 0)
+
+    @property
+    def is_whole(self) -> bool:
+        """True if no part was left out."""
+        return self.compared == self.found
+
+    def __str__(self) -> str:
+        """Return one line for a report."""
+        read = f"all {self.found:,} parts" if self.found != 1 else "the only part"
+        if not self.is_whole:
+            read = f"{self.compared:,} of {self.found:,} parts"
+        return f"{read}, in {self.outputs:,} pilot outputs a side"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class SeenOutput(Record, word="SeenOutput"):
+    """An output inside the event, and how often the pilot drew it.
+
+    Args:
+        text: the output, cut where it is long.
+        k: times it came among the pilot's outputs on x that chose the event.
+        k_prime: the same on x'.
+    """
+
+    text: str
+    k: int
+    k_prime: int
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        instance("text", self.text, str)
+        integer("k", self.k, 0)
+        integer("k_prime", self.k_prime, 0)
+
+    def __str__(self) -> str:
+        """Return the output with its counts, for a report."""
+        return f"{self.text} ({self.k:,} on x, {self.k_prime:,} on x')"
+
+
 def pair_of(pair: Pair | tuple[Any, Any]) -> Pair:
     """A Pair as it is, or one of a tuple of two inputs.
 

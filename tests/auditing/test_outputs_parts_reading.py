@@ -118,7 +118,7 @@ def test_parts_of_wide_integers_hold_their_words():
     rng = np.random.default_rng(1)
     rows = np.zeros(50, dtype=[("n", "i8")])
     rows["n"] = 2**62 + rng.integers(0, 9, 50)
-    found = parts_of(rows, rows, "outputs")
+    found, _ = parts_of(rows, rows, "outputs")
     values = found(rows)
     assert np.unique(values, axis=0).shape[0] == np.unique(rows["n"]).size
     as_objects = objects(rows.tolist())
@@ -176,7 +176,7 @@ ODD = [
 def test_outputs_of_kinds_that_the_pilot_never_showed_are_read(seen):
     pilot = rows_of("outputs", [*seen] * 20 if isinstance(seen, list) else np.tile(seen, 20)
                     if seen.ndim == 1 else np.tile(seen, (20, 1)), "rows")  # fmt: skip
-    found = parts_of(pilot, pilot[::-1], "outputs")
+    found, _ = parts_of(pilot, pilot[::-1], "outputs")
     assert found.parts
     for outputs in (objects(ODD), np.zeros(3), np.zeros((3, 2)), np.array(["a", "b"]), pilot[:0],
                     np.array([["a"]]), np.zeros(2, "i4,f8"), np.zeros(2, bool), np.ones(2) * 1j,
@@ -193,7 +193,7 @@ def test_outputs_of_kinds_that_the_pilot_never_showed_are_read(seen):
 def test_a_list_that_holds_itself_ends():
     loop = [1.0]
     loop.append(loop)
-    found = parts_of(objects([loop, [2.0]]), objects([[3.0], loop]), "outputs")
+    found, _ = parts_of(objects([loop, [2.0]]), objects([[3.0], loop]), "outputs")
     assert 0 < len(found.parts) <= 64
 
 
@@ -212,7 +212,7 @@ def test_of_many_parts_the_telling_ones_stay():
     for row in sides[1]:
         row[11] += 3.0
     # Rows of one more make lists of changing length of them.
-    found = parts_of(*(objects([*side, [0.0]]) for side in sides), "outputs")
+    found, _ = parts_of(*(objects([*side, [0.0]]) for side in sides), "outputs")
     assert len(found.parts) <= 64
     assert "place 11" in found.names()
     wide = rng.normal(size=(300, 100)) + 1j * rng.normal(size=(300, 100))

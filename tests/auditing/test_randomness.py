@@ -36,7 +36,7 @@ from dpcore import Audit
 from dpcore.auditing.randomness import compare, whose
 from dpcore.records import Pair
 from dpcore.report.script import code
-from dpcore.sampling.sources import CallableDraws
+from dpcore.sampling.calling import CallableDraws
 
 pytest_plugins = ["pytester"]
 

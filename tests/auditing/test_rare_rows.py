@@ -6,8 +6,8 @@ import warnings
 
 import numpy as np
 import pytest
-from shared_audits import ALPHA, UNIT
 from scipy import stats
+from shared_audits import ALPHA, UNIT
 
 import dpcore
 from dpcore import attacks

@@ -15,9 +15,10 @@ from dpcore.attacks.scores.rows import Closer, Coordinate, RowMax, RowMin, RowSu
 from dpcore.events import Above, EveryCoordinate, Never, Vote
 from dpcore.events.every_coordinate import Intervals
 from dpcore.events.held import Held, at_least, numpy_of, scored
+from dpcore.sampling.calling import CallableDraws, Place
 from dpcore.sampling.replay import mark_of
 from dpcore.sampling.rows import same_rows
-from dpcore.sampling.sources import CallableDraws, Place, do
+from dpcore.sampling.sources import do
 from dpcore.sampling.tally import Curve, Hits, TallyRows, Watch
 from dpcore.streams import COUNT
 

@@ -15,7 +15,7 @@ from ..events import Above, Never
 from ..events.above import Score
 from ..events.counting import Event
 from ..mechanisms.callables import name_of
-from ..records import Counts, Pair, Shown
+from ..records import Counts, Pair, PartsRead, SeenOutput, Shown
 from .arrays import Array, Floats
 from .choosing.choice import Choice, Goal, choices, not_applicable
 from .reading.candidates import candidates_of
@@ -54,6 +54,8 @@ class Fitted(Shown):
         lattice: the choice for the floating-point finding, or None.
         notes: what a reader should know of the outputs.
         remarks: what a script should hear of the choice too.
+        read: how much of the outputs was read; None where the attack does not say.
+        inside: distinct outputs inside the event, the most frequent ones of the pilot.
     """
 
     event: Event
@@ -64,6 +66,8 @@ class Fitted(Shown):
     lattice: Choice | None = None
     notes: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+    read: PartsRead | None = None
+    inside: tuple[SeenOutput, ...] = ()
 
 
 class TimingCounts(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from ..errors import mistyped
 from ..events.above import Score
@@ -28,6 +28,8 @@ _DEFAULT: tuple[ScoreAttack, ...] = (
     Threshold(), Histogram(), Additive(), Support(), Products(), Residues(), Words(),
     Discriminant(),
 )  # fmt: skip
+_LONGEST: Final = 2**12
+"""Bytes of a text up to which whole texts are tabulated."""
 
 
 @hinted
@@ -79,6 +81,9 @@ class Auto(ScoreAttack):
         for member in self.members:
             if isinstance(member, Histogram) and outputs.dtype.kind == "f" and additive:
                 # Its tables hold the same cells of floats, and are looked up in Rust.
+                continue
+            if isinstance(member, Histogram) and outputs.dtype.itemsize > _LONGEST:
+                # Long texts do not repeat; their letters are parts.
                 continue
             if isinstance(member, (Products, Residues, Words)):
                 # Without what they fall back on: here others have a score.

@@ -93,10 +93,10 @@ class LinearScore(Record, word="LinearScore"):
     def __str__(self) -> str:
         """Return one line for a report, with the three heaviest entries."""
         order = np.argsort(-np.abs(self.weights), kind="stable")[:3]
-        names = [str(self.entries[i]) for i in order]
+        names = [f"entry {self.entries[i]}" for i in order]
         if self.entries.size <= 2:
-            return f"weighted sum of entries {' and '.join(map(str, self.entries.tolist()))}"
-        return f"weighted sum of {self.entries.size} entries, {', '.join(names)} the heaviest"
+            return f"weighted sum of {' and '.join(names)}"
+        return f"weighted sum of {self.entries.size} entries, heaviest {', '.join(names)}"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -126,6 +126,7 @@ class Discriminant(ScoreAttack):
         'refuted'
     """
 
+    @np.errstate(over="ignore", invalid="ignore")
     def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
         """Return the scores that the pilot suggests.
 
@@ -165,7 +166,8 @@ def _columns_that_vary(sides: list[Array]) -> tuple[Any, list[Floats]]:
         made.append(np.where(np.isnan(values), means, values))
     spread = made[0].var(axis=0) + made[1].var(axis=0)
     shift = np.abs(made[0].mean(axis=0) - made[1].mean(axis=0))
-    entries = np.flatnonzero((spread > 0.0) | (shift > 0.0))
+    # The squares of numbers near the end of the range of doubles are infinite.
+    entries = np.flatnonzero(np.isfinite(spread + shift) & ((spread > 0.0) | (shift > 0.0)))
     if entries.size > _MOST_COLUMNS:
         merits = shift[entries] / np.sqrt(np.maximum(spread[entries], 1e-300))
         entries = np.sort(entries[np.argsort(-merits, kind="stable")[:_MOST_COLUMNS]])
@@ -174,7 +176,10 @@ def _columns_that_vary(sides: list[Array]) -> tuple[Any, list[Floats]]:
 
 def _weights(sides: list[Floats], shrinkage: float, differences: bool) -> Floats:
     """Return the weights of one discriminant, of length 1 in units of the columns' spread."""
-    scale = np.sqrt(sum(side.var(axis=0) for side in sides)) + 1e-300
+    shift = np.abs(sides[0].mean(axis=0) - sides[1].mean(axis=0))
+    scale = np.sqrt(sum(side.var(axis=0) for side in sides))
+    # A column that is constant on each side is as wide as its shift.
+    scale = np.where(scale > 0.0, scale, np.where(shift > 0.0, shift, 1.0))
     moved = [side / scale for side in sides]
     if differences:
         moved = [np.diff(side, axis=1, prepend=0.0) for side in moved]

@@ -30,8 +30,9 @@ from .choosing.grains import PLACES, Grain, coarsest, grains_of
 from .choosing.marks import SHARE
 from .reading.candidates import OfParts
 from .reading.exploring import presence_parts
+from .reading.parts import Parts
 from .scores.columns import Atoms, atoms_of, both, head, known
-from .scores.rows import AtAtoms, Outside, Repeats, RowMax, RowMin, Special
+from .scores.rows import AtAtoms, Coordinate, Outside, Repeats, RowMax, RowMin, Special
 
 __all__ = ["MOST_SOUGHT", "Support", "infinite", "rare"]
 
@@ -89,10 +90,20 @@ class Support(ScoreAttack):
             return rare(np.concatenate(outputs), np.concatenate(outputs_prime), goal)
         sides = [np.concatenate(side) for side in (outputs, outputs_prime)]
         parts = presence_parts(*sides)
-        found = rare(parts(sides[0]), parts(sides[1]), goal) if parts.parts else None
+        if not parts.parts:
+            return None
+        columns = parts(sides[0]), parts(sides[1])
+        found = rare(*columns, goal)
         if found is None:
             return None
         event = replace(found.event, score=OfParts(parts, found.event.score))
+        side = 0 if found.direction == "x" else 1
+        often = np.count_nonzero(found.event(columns[side]))
+        # One part that says as much is plainer.
+        for i in range(len(parts.parts)):
+            one = _rare_part(parts, i, columns, goal)
+            if one is not None and np.count_nonzero(one.event(sides[side])) == often:
+                return one
         return replace(found, event=event)
 
     def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
@@ -260,6 +271,20 @@ def _choice_of(
     if side == 0:
         return Choice(Above(score, SHARE), "x", merit, counts)
     return Choice(Above(score, -SHARE, "below"), "x_prime", merit, counts.swapped())
+
+
+def _rare_part(parts: Parts, i: int, columns: tuple[Floats, Floats], goal: Goal) -> Choice | None:
+    """Return the rare value of one part alone; of a flag that it is set, or that it is not."""
+    one, sides = parts.only([i]), [side[:, [i]] for side in columns]
+    found = rare(sides[0], sides[1], goal)
+    if found is None:
+        return None
+    own = sides[0 if found.direction == "x" else 1]
+    event = replace(found.event, score=OfParts(one, found.event.score))
+    if one.parts[0].is_flag:
+        is_set = bool((own[found.event(own)] > SHARE).any())
+        event = Above(OfParts(one, Coordinate(0)), SHARE, "above" if is_set else "below")
+    return replace(found, event=event)
 
 
 @np.errstate(over="ignore")

@@ -9,7 +9,8 @@ import numpy.typing as npt
 from ..errors import choice, integer, invalid, mistyped
 from ..published import is_native
 from ..results.audits import Audit
-from ..sampling.sources import CallableDraws, NativeDraws, Source
+from ..sampling.calling import CallableDraws
+from ..sampling.sources import NativeDraws, Source
 from ..streams import COUNT
 
 

@@ -55,6 +55,8 @@ def record(request: Request, source: Source, fitted: Fitted, counts: Counts, **m
         clean=request.clean,
         declared_loss=request.declared_loss,
         runs_on=runs_on(request.mechanism),
+        read=fitted.read,
+        inside=fitted.inside if request.source else (),
         searched=request.searched,
         seconds=request.course.seconds("count"),
         spent=tuple(Spent(*one) for one in request.course.spent()),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -11,18 +12,20 @@ import numpy.typing as npt
 from ..attacks import FloatLattice
 from ..attacks.attack import Fitted, ScoreAttack
 from ..attacks.choosing.choice import Choice, Goal, choices, remarks_on
-from ..attacks.reading.candidates import candidates_of
-from ..attacks.reading.exploring import has_one_sided_presence
+from ..attacks.reading.candidates import read_candidates
+from ..attacks.reading.exploring import bytes_of, has_rare_presence
 from ..attacks.scores.rows import NegativeZeros
+from ..errors import show
 from ..events import Never
 from ..events.above import Score, scores_of
-from ..events.counting import Event
+from ..events.counting import Event, happened
 from ..mechanisms.answers import join_outputs
-from ..records import Counts, Pair
-from ..sampling.sources import Place, Source
+from ..records import Counts, Pair, SeenOutput, one_line
+from ..sampling.calling import Place
+from ..sampling.sources import Source
 from ..streams import PILOT, PROBE
 from .answer_types import types_apart
-from .judging import marks_on, merit_of, screen, select
+from .judging import cost_of, marks_on, merit_of, screen, select
 
 _MOST_TRAINING: Final = 2**21
 _SMALL_PILOT: Final = 2**13
@@ -31,6 +34,14 @@ _MOST_ELEMENTS: Final = 2**26
 _MOST_LATTICE: Final = 2**18
 """Numbers a side that the floating-point attack learns from; at least `_FEWEST_LATTICE` rows."""
 _FEWEST_LATTICE: Final = 2**12
+_MOST_INSIDE: Final = 2**12
+"""Outputs of each side among which those inside the event are shown."""
+_WIDE: Final = 80
+_SHOWN_INSIDE: Final = 5
+_FEW_OBJECTS: Final = 64
+_MOST_BYTES: Final = 2**26
+"""What objects kept at once may take on a side, written out: read they take several times that."""
+_AS_OFTEN: Final = 0.98
 _CURVE_POINTS: Final = 48
 _TYPED_CALLS: Final = 20
 """Short calls on each side that must show the types that the pilot showed: where a type is a
@@ -73,6 +84,14 @@ class PilotDraws:
         source = self.source
         return source.in_one_form(*(source.outputs(PILOT, side, 0, size) for side in (0, 1)))
 
+    def _rows_of_objects(self) -> int:
+        """Return the number of outputs a side that are kept at once, by what some of them take."""
+        source = self.source
+        if source.shape != () or source.draws.native or self.size <= _FEW_OBJECTS:
+            return self.size
+        some = source.outputs(PROBE, 0, 0, _FEW_OBJECTS)
+        return max(_FEW_OBJECTS, int(_MOST_BYTES / max(1.0, bytes_of(some))))
+
     def counts(self, event: Event, size: int) -> Counts:
         """How often an event happened among the first `size` on each side."""
         hits = [self.source.tally(event, PILOT, side, 0, size).hits[0] for side in (0, 1)]
@@ -82,19 +101,24 @@ class PilotDraws:
         """The best threshold on the best of the scores that an attack makes."""
         source, pair, goal = self.source, self.pair, self.goal
         training, selection = sizes_of(self.size, source.elements)
+        kept = self._rows_of_objects()
+        training = min(training, kept)
         outputs, outputs_prime = source.in_one_form(
             *(source.outputs(PILOT, side, 0, training) for side in (0, 1))
         )
         # Differences of outputs near the ends of the range of doubles are infinite, and stay so.
         with np.errstate(over="ignore", invalid="ignore"):
             name = f"outputs of {source.name}"
-            scores = candidates_of(attack, outputs, outputs_prime, pair, name)
+            source.course.relabel("reading the outputs")
+            scores, read = read_candidates(attack, outputs, outputs_prime, pair, name)
+        source.course.relabel("choosing the event")
         found = _floating(source, outputs, outputs_prime, pair) if self.lattice else ()
         types = types_apart(outputs, outputs_prime)
-        if has_one_sided_presence(outputs, outputs_prime):
-            # What one side alone shows is rare: more draws say whether it is luck.
+        rest, rest_prime = screen(source, selection, kept)
+        if has_rare_presence(rest, rest_prime):
+            # More draws say whether it is luck.
             selection += self.size
-        rest, rest_prime = screen(source, selection)
+            rest, rest_prime = screen(source, selection, kept)
         wholes = _in_one((outputs, rest)), _in_one((outputs_prime, rest_prime))
         seldom = attack.seldom(*wholes, goal)
         del outputs, outputs_prime, wholes
@@ -104,9 +128,10 @@ class PilotDraws:
             watched = None
         if not scores:
             attack.no_scores(rest)
-            return Fitted(Never(), "x", 0.0, training + selection, np.empty(0), watched, notes)
+            nothing = Fitted(Never(), "x", 0.0, training + selection, np.empty(0), watched, notes)
+            return replace(nothing, read=read)
         chosen = select(source, scores, (rest, rest_prime), selection, goal)
-        if seldom is not None and seldom.merit > max(0.0, chosen.merit):
+        if seldom is not None and _shows_more(seldom, chosen):
             chosen = seldom
         told = [one for one in (watched, chosen.rounding) if one is not None]
         event = chosen.counted
@@ -119,7 +144,56 @@ class PilotDraws:
             max(told, key=merit_of, default=None),
             notes,
             remarks_on([chosen]),
+            read,
+            outputs_inside(event, rest, rest_prime),
         )
+
+
+def outputs_inside(
+    event: Event, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]
+) -> tuple[SeenOutput, ...]:
+    """Return the most frequent distinct outputs inside an event.
+
+    Args:
+        event: what is to be counted.
+        outputs: pilot outputs on x, shape `(size, ...)`.
+        outputs_prime: the same on x'.
+
+    Returns:
+        At most five, of the first 4,096 outputs a side; none of real numbers that do not repeat.
+    """
+    tables = []
+    for side in (outputs, outputs_prime):
+        some = side[:_MOST_INSIDE]
+        # A list of rows: an object array has its objects, any other rows of plain values.
+        tables.append(Counter(map(_written, some[happened(event, some)].tolist())))
+    both = tables[0] + tables[1]
+    often = both.most_common(_SHOWN_INSIDE)
+    numbers = outputs.dtype == object and outputs.ndim == 1 and isinstance(outputs[0], (int, float))
+    if numbers or outputs.dtype.kind in "buifcmM":
+        # What numbers look like is clear; which of them come again and again is not.
+        often = [one for one in often if one[1] > 1]
+    return tuple(
+        SeenOutput(one_line(text, _WIDE), tables[0][text], tables[1][text]) for text, _ in often
+    )
+
+
+def _written(value: Any) -> str:
+    try:
+        return repr(value)
+    except Exception:
+        # An object whose own repr fails is still an output.
+        return show(value)
+
+
+def _shows_more(seldom: Choice, chosen: Choice) -> bool:
+    """Return False if the chosen event is one-sided too, and as frequent: then it is simpler."""
+    rates = []
+    for one in (seldom, chosen):
+        counts = one.counts if one.direction == "x" else one.counts.swapped()
+        rates.append(counts.k / counts.n if counts.k_prime == 0 else 0.0)
+    simpler = rates[1] >= _AS_OFTEN * rates[0] and cost_of(chosen) <= cost_of(seldom)
+    return seldom.merit > max(0.0, chosen.merit) and not simpler
 
 
 def _in_one(parts: tuple[npt.NDArray[Any], ...]) -> tuple[npt.NDArray[Any], ...]:

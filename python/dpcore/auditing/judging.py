@@ -36,16 +36,18 @@ _SCREENED_ROWS: Final = (2**15, 2**17)
 _SEMIFINALISTS: Final = 6
 _MOST_HALFWAY: Final = 2**20
 _FINALISTS: Final = 2
-_EQUAL: Final = 0.01
+_EQUAL: Final = 0.02
 """Scores whose merit is within this share of the best are as good."""
+_SIMPLE: Final = 24
+"""The cost of a score of one entry or one part: the best of these is judged to the end."""
 _COST: Final = 20
 """What a score costs that does not say: see `AdditiveScore.cost`."""
 
 
-def screen(source: Source, selection: int) -> Sides:
-    """The first outputs of the split that chooses among scores."""
+def screen(source: Source, selection: int, most: int) -> Sides:
+    """The first outputs of the split that chooses among scores, at most `most` a side."""
     rows = max(_SCREENED // max(1, source.elements), _SCREENED_ROWS[0])
-    rows = min(rows, _SCREENED_ROWS[1], selection)
+    rows = min(rows, _SCREENED_ROWS[1], selection, most)
     return source.outputs(SELECTION, 0, 0, rows), source.outputs(SELECTION, 1, 0, rows)
 
 
@@ -81,10 +83,11 @@ def select(
         # The cheapest of the good ones goes on whatever its place among them, and of scores that
         # chose the same outputs one is enough.
         first = _cheapest(ranked)
-        different = {first.counts: first}
+        simple = next((one for one in ranked if cost_of(one) <= _SIMPLE), first)
+        different = {first.counts: first, simple.counts: simple}
         for choice in ranked:
             different.setdefault(choice.counts, choice)
-        left = tuple(choice.event.score for choice in list(different.values())[:most])
+        left = tuple(choice.event.score for choice in list(different.values())[: most + 1])
         own = goal if size == selection else goal.bolder()
         found = _judged(source, left, first_look, size, own)
         ranked = sorted(found, key=merit_of, reverse=True)
@@ -124,7 +127,12 @@ def _cheapest(found: list[Choice]) -> Choice:
     """Of the choices about as good as the best, the one whose score takes least time."""
     most = max(map(merit_of, found))
     good = [choice for choice in found if choice.merit >= most - _EQUAL * abs(most)]
-    return min(good, key=lambda choice: getattr(choice.event.score, "cost", _COST))
+    return min(good, key=cost_of)
+
+
+def cost_of(choice: Choice) -> int:
+    """Nanoseconds per output that the score says it takes."""
+    return int(getattr(choice.event.score, "cost", _COST))
 
 
 @np.errstate(over="ignore", invalid="ignore")

@@ -284,6 +284,7 @@ def _merit(source: Source, pair: Pair, attack: ScoreAttack, goal: Goal, size: in
     if not scores:
         return -math.inf
     selection = size - training
-    merit = select(source, scores, screen(source, selection), selection, goal.bolder()).merit
+    first_look = screen(source, selection, selection)
+    merit = select(source, scores, first_look, selection, goal.bolder()).merit
     # A metric claim is per unit of distance, and with delta nothing is ever divided.
     return merit if goal.delta or merit < 0.0 else merit / pair.distance

@@ -24,9 +24,9 @@ from ..attacks.choosing.grains import grains_of
 from ..errors import invalid
 from ..mechanisms.answers import join_outputs
 from ..mechanisms.callables import name_of
+from ..sampling.calling import CallableDraws, Place
 from ..sampling.course import Course
 from ..sampling.replay import Collisions, encoded, excluded
-from ..sampling.sources import CallableDraws, Place
 from ..streams import PROBE, threads_of
 from ..streams.generators import Generators
 

@@ -41,8 +41,9 @@ from ..pairs.comparing import same
 from ..published import is_native
 from ..records import Pair
 from ..results.provenance import Provenance
+from ..sampling.calling import CallableDraws
 from ..sampling.course import Course
-from ..sampling.sources import CallableDraws, NativeDraws, Source
+from ..sampling.sources import NativeDraws, Source
 from ..streams import MOST_DRAWS, Rng, block_of, seed_of, threads_of
 from .answer_types import form_of
 from .pairing import Asked, asked, dim_of, settle, watch_inputs

@@ -142,8 +142,8 @@ def audit(
             callable draws from the global generators of Python, numpy or torch, every process has
             them seeded anew for each block; from another generator of its own it is refused, for
             every process would repeat its draws.
-        source: False leaves the mechanism's source text, and its hash, out of `Audit.provenance`
-            and so out of page and JSON.
+        source: False leaves the mechanism's source text, its hash, and the outputs inside the
+            event out of the audit and so out of page and JSON.
         progress: show a bar; None shows it for long work on a terminal or in a notebook.
 
     Returns:

@@ -11,19 +11,20 @@ import numpy.typing as npt
 
 from ..attacks.attack import Fitted, ScoreAttack
 from ..attacks.choosing.choice import Choice, Goal, choices, not_applicable, remarks_on
-from ..attacks.reading.candidates import candidates_of
+from ..attacks.reading.candidates import read_candidates
 from ..bounds import Martingale
 from ..events import Never
 from ..mechanisms.answers import join_outputs
 from ..mechanisms.repeating import is_shared
 from ..progress import interrupted_again
-from ..records import Counts, Pair
+from ..records import Counts, Pair, PartsRead, SeenOutput
 from ..results.findings import Slice
 from ..sampling.rows import Evidence, doubts
 from ..sampling.slicing import blocks
 from ..sampling.sources import Source
 from ..sampling.tally import happened
 from ..streams import COUNT, PILOT
+from .fitting import outputs_inside
 
 BLOCK: Final = 256
 """Trials in a block of an audit that stops early: the first look comes after one block."""
@@ -67,6 +68,8 @@ class Sequence:
     _kept: list[tuple[Outputs, Outputs]] = field(default_factory=list)
     _fitted_at: float = 0.0
     remarks: tuple[str, ...] = ()
+    read: PartsRead | None = None
+    inside: tuple[SeenOutput, ...] = ()
 
     @property
     def slices(self) -> tuple[Slice, ...]:
@@ -142,7 +145,7 @@ class Sequence:
         )
         halves = outputs[::2], outputs_prime[::2]
         name = f"outputs of {self.source.name}"
-        scores = candidates_of(self.attack, *halves, self.known, name)
+        scores, self.read = read_candidates(self.attack, *halves, self.known, name)
         if not scores:
             if outputs.size:
                 raise not_applicable(self.attack, outputs)
@@ -151,6 +154,7 @@ class Sequence:
         goal = Goal(min(trials, 2 * seen), self.delta, self.confidence)
         found = choices(scores, outputs[1::2], outputs_prime[1::2], goal)
         best, self.remarks = max(found, key=lambda choice: choice.merit), remarks_on(found)
+        self.inside = outputs_inside(best.counted, outputs[1::2], outputs_prime[1::2])
         return replace(best, event=best.counted)  # type: ignore[arg-type]
 
     def _count(

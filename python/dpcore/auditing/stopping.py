@@ -34,7 +34,13 @@ def stopped_early(request: Request, source: Source) -> Audit:
     return record(
         request,
         source,
-        replace(last(course.slices), pilot=pilot, remarks=course.remarks),
+        replace(
+            last(course.slices),
+            pilot=pilot,
+            remarks=course.remarks,
+            read=course.read,
+            inside=course.inside,
+        ),
         total(course.slices),
         nan=course.nan[0],
         nan_prime=course.nan[1],

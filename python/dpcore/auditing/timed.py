@@ -11,7 +11,8 @@ from ..errors import invalid
 from ..mechanisms.callables import generator
 from ..records import Counts
 from ..results.audits import Audit
-from ..sampling.sources import CallableDraws, Source
+from ..sampling.calling import CallableDraws
+from ..sampling.sources import Source
 from ..streams import COUNT, PILOT
 from .collecting import record
 from .request import Request

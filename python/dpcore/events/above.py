@@ -98,10 +98,11 @@ class Above(EventRecord, word="Above"):
         """One line for a report."""
         name = score_name(self.score)
         if name.startswith("[") and name.endswith("]"):
-            # A score of 0 or 1 names what is true where it is 1.
-            return name[1:-1] if self.side == "above" else f"not: {name[1:-1]}"
+            # A score of 0 or 1 names what is true where it is 1, and what is where it is 0.
+            is_so, _, is_not = name[1:-1].partition("][")
+            return is_so if self.side == "above" else is_not or f"not: {is_so}"
         sign = ">=" if self.side == "above" else "<"
-        return f"{name} {sign} {self.threshold:.10g}"
+        return f"{name} {sign} {self.threshold:,.10g}"
 
 
 def scores_of(score: Score, outputs: npt.NDArray[Any]) -> npt.NDArray[np.float64]:

@@ -1,7 +1,7 @@
 """Frames that a mechanism returns, and what a call of it says once, however many rows it has.
 
-Column names, field names, categories, the start of a row numbering and the shape of the rows are one
-observation a call. Rows of one call share them: no count of rows may use them.
+Column names, field names, categories, the start of a row numbering and the shape of the rows are
+one observation a call. Rows of one call share them: no count of rows may use them.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from ..results.guesses import BOUNDS, ROWS, Guesses
 from ..results.recorded import OutputsAudit
 from .next_step import more_rows, size_for_a_tenth
 from .short import card
-from .text import claimed, counted, epsilon
+from .text import claimed, counted, epsilon, inside, read
 
 
 def rows(audit: OutputsAudit) -> list[tuple[str, str]]:
@@ -25,9 +25,11 @@ def rows(audit: OutputsAudit) -> list[tuple[str, str]]:
         ("certified", _certified(audit)),
         ("estimate", f"{epsilon(audit.epsilon_hat)} (certifies nothing)"),
         ("witness", witness(audit)),
+        *inside(audit),
         ("counts", _counts(audit)),
         *_reach(audit),
         ("rows", _kind(audit)),
+        *read(audit),
         ("seed", f"{audit.seed} ({_used(audit)})"),
         *(("needed", step) for step in (more_rows(audit),) if step),
         *(("plan", size) for size in (size_for_a_tenth(audit),) if size),

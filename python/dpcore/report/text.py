@@ -49,11 +49,13 @@ def rows(audit: Audit) -> list[tuple[str, str]]:
         table.append(("exact loss", _declared(audit)))
     table += [
         ("witness", f"{audit.event}, {_side(audit.direction)} in the numerator"),
+        *inside(audit),
         ("counts", counted(audit.counts)),
         *_pooled(audit),
         ("pair", f"x = {_short(audit.pair.x)}, x' = {_short(audit.pair.x_prime)}"),
         *_search(audit),
         *distances.rows(audit),
+        *read(audit),
     ]
     if audit.nan or audit.nan_prime:
         table.append(("NaN entries", f"{audit.nan:,} on x, {audit.nan_prime:,} on x'"))
@@ -71,6 +73,16 @@ def rows(audit: Audit) -> list[tuple[str, str]]:
     ended = "interrupted: only the trials shown were counted" if audit.partial else ""
     notes = (ended, by_itself(audit), audit.power, *audit.notes, *audit.checks)
     return [*table, *(("note", note) for note in notes if note)]
+
+
+def inside(audit: Audit | OutputsAudit) -> list[tuple[str, str]]:
+    """Return a row for each output inside the event that the pilot drew most often."""
+    return [("inside", str(one)) for one in audit.inside]
+
+
+def read(audit: Audit | OutputsAudit) -> list[tuple[str, str]]:
+    """Return the row of how much of the outputs was read; none where a single number is all."""
+    return [("read", str(audit.read))] if audit.read is not None and audit.read.found > 1 else []
 
 
 def _declared(audit: Audit) -> str:

@@ -9,7 +9,7 @@ from ..bounds import BOUNDS
 from ..errors import confidence_level, delta_level
 from ..events import SIDES
 from ..pairs import Searched
-from ..records import Counts, Pair, Record
+from ..records import Counts, Pair, PartsRead, Record, SeenOutput
 from .fields import (
     a,
     checked,
@@ -92,6 +92,11 @@ class Evidence(Record):
             knew of the pair.
         declared_loss: exact loss of the pair at `delta`, computed from the noise that the mechanism
             declares and not certified; None where it declares none.
+        read: how much of the pilot's outputs was read before the event was chosen; None where the
+            attack does not say, and in older files (not compared).
+        inside: up to five distinct outputs inside the event, of 4,096 pilot outputs a side; empty
+            with `source=False`, for real numbers that do not repeat, and in older files (not
+            compared).
         searched: what a search for the pair took, or None (not compared: the pair is in `pair`).
         threads: threads used (not compared).
         seconds: time taken to count (not compared).
@@ -147,6 +152,12 @@ class Evidence(Record):
     shape: tuple[int, ...] = field(default=(1,), metadata=told(shape, always=True))
     clean: Pair | None = field(default=None, metadata=told(perhaps(a(Pair)), objects=True))
     declared_loss: float | None = field(default=None, metadata=told(perhaps(number)))
+    read: PartsRead | None = field(
+        default=None, compare=False, metadata=told(perhaps(a(PartsRead)), either_one, objects=True)
+    )
+    inside: tuple[SeenOutput, ...] = field(
+        default=(), compare=False, metadata=told(several(SeenOutput), either_one, objects=True)
+    )
     searched: Searched | None = field(
         default=None, compare=False, metadata=told(perhaps(a(Searched)), either_one, objects=True)
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..bounds import guesses_needed
 from ..errors import confidence_level, delta_level
-from ..records import Counts, Pair, Record, one_line
+from ..records import Counts, Pair, PartsRead, Record, SeenOutput, one_line
 from .fields import a, checked, lists_of, loss, one_of, perhaps, seed, several, told
 from .figures import empirical_loss, log_ratio, numerator_first, per_distance, verdict
 from .guesses import BOUNDS, ROWS, UNKNOWN, Guesses
@@ -52,6 +52,11 @@ class OutputsAudit(Record):
             holds, and the verdict is "invalid: ...".
         paired: True if rows i of both sides came from one seed.
         remarks: what a reader should know of the choice of the event; nothing here is a doubt.
+        read: how much of the pilot's outputs was read before the event was chosen; None where the
+            attack does not say, and in older files (not compared).
+        inside: up to five distinct outputs inside the event, of 4,096 pilot outputs a side; empty
+            with `source=False`, for real numbers that do not repeat, and in older files (not
+            compared).
         provenance: how it was made (not compared).
     """
 
@@ -71,6 +76,12 @@ class OutputsAudit(Record):
     doubts: tuple[str, ...] = field(default=(), metadata=told(lists_of(str), always=True))
     paired: bool = field(default=False, metadata=told(a(bool)))
     remarks: tuple[str, ...] = field(default=(), metadata=told(lists_of(str)))
+    read: PartsRead | None = field(
+        default=None, compare=False, metadata=told(perhaps(a(PartsRead)), objects=True)
+    )
+    inside: tuple[SeenOutput, ...] = field(
+        default=(), compare=False, metadata=told(several(SeenOutput), objects=True)
+    )
     provenance: tuple[Provenance, ...] = field(
         default=(), compare=False, metadata=told(several(Provenance), objects=True)
     )

@@ -116,6 +116,6 @@ class CallableDraws:
 
 def _has_shape(row: Any, shape: tuple[int, ...]) -> bool:
     try:
-        return np.shape(row) == shape
+        return bool(np.shape(row) == shape)
     except ValueError:
         return False

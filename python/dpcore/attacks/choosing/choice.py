@@ -19,7 +19,7 @@ from ...events.above import Score, scores_of
 from ...records import Counts
 from ..arrays import Array, Floats, Whole
 from ..reading.candidates import OfParts
-from ..reading.parts import remembering
+from ..reading.parts import Parts, remembering
 from ..scores.columns import both
 from .grains import EXACT, Grain, grain_of, grains_of
 from .marks import Marks, Sketch, marks_of, sorted_values
@@ -38,6 +38,9 @@ ROUNDED: Final = (
 """What a reader is told where rounding has left no event."""
 _STEP: Final = 1000.0
 """Where nothing remains of an event at the first caution, a smaller one ranks it below the rest."""
+_FEW_POINTS: Final = 2
+_FREE: Final = 2
+"""Smaller cautions that do so for a score of more thresholds only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +143,10 @@ def choices(
     grains = column_grains(outputs, outputs_prime)
     found = []
     with remembering():
+        wanted = [part for one in scores if isinstance(one, OfParts) for part in one.parts.parts]
+        together = Parts(tuple(dict.fromkeys(wanted)))
+        for side in (outputs, outputs_prime) if wanted else ():
+            together(side)
         for score in scores:
             values, values_prime = scores_of(score, outputs), scores_of(score, outputs_prime)
             own = part_grains(score, outputs, outputs_prime) or grains
@@ -250,7 +257,7 @@ def _choice(
 ) -> Choice:
     draws = np.array([[sizes[0]], [sizes[1]]] * 2)
     against = _beside(other)[[1, 0, 3, 2]]
-    lowered = 0.0
+    lowered, merits = 0, np.zeros(hits.shape)
     for tail in goal.caution:
         merits = predicted(
             hits, draws, against, draws[[1, 0, 3, 2]],
@@ -258,9 +265,10 @@ def _choice(
         )  # fmt: skip
         if merits.max() > 0.0:
             break
-        lowered += _STEP
-    merits = merits - lowered
-    if lowered == _STEP * len(goal.caution):
+        lowered += 1
+    # The luck of a flag is not that of the best of many thresholds.
+    merits = merits - _STEP * max(0, lowered - _FREE * (points.size <= _FEW_POINTS))
+    if lowered == len(goal.caution):
         # Nothing is left of any: what is counted must at least not be a matter of rounding.
         merits = np.where((hits == other).all(axis=0), merits, -math.inf)
     which, place = divmod(int(np.argmax(merits)), points.size)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import instance, mistyped
 from ...events.above import Score, score_name, scores_of
-from ...records import Pair, Record
+from ...records import Pair, PartsRead, Record
 from ..arrays import Array, Floats
 from .exploring import derived_parts, parts_of, ranked
 from .parts import Parts
@@ -23,6 +23,8 @@ _COMPARED: Final = 2**18
 """Objects a side that are compared whole."""
 _ALONE: Final = 2
 """Parts that an attack is also fitted on by themselves."""
+_PLAINER: Final = 8
+"""Whole values that are tried beside their letters."""
 _NAMED: Final = 3
 """Parts that a report names."""
 
@@ -62,7 +64,7 @@ class OfParts(Record, word="OfParts"):
     @property
     def cost(self) -> int:
         """Nanoseconds per output on a usual machine, about."""
-        return int(getattr(self.score, "cost", _COST)) + _COST * len(self.parts.parts)
+        return int(getattr(self.score, "cost", _COST)) + sum(part.cost for part in self.parts.parts)
 
     def __getattr__(self, name: str) -> Any:
         """Whatever else is asked of a score, the inner one knows."""
@@ -78,13 +80,13 @@ class OfParts(Record, word="OfParts"):
         """One line for a report, which names the parts."""
         names, text = self.parts.names(), score_name(self.score)
         if text == "entry 0" and self.parts.parts[0].is_flag:
-            return f"[{names[0]}]"
+            return f"[{names[0]}][{self.parts.parts[0].say(False)}]"
         said = _ENTRY.sub(lambda found: names[int(found[1])], text)
         if len(names) == 1:
             said = said.replace("the output's cell", f"the cell of {names[0]}")
             return said.replace("the output", names[0])
         if said != text:
-            return said
+            return said.replace(" entries", " parts")
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         listed = f"parts ({', '.join(names[:_NAMED])}{more})"
         said = text.replace("entries", listed, 1)
@@ -114,16 +116,27 @@ def candidates_of(
     Raises:
         TypeError: if the outputs hold objects that have no parts and do not repeat.
     """
+    return read_candidates(attack, outputs, outputs_prime, pair, name)[0]
+
+
+def read_candidates(
+    attack: Any, outputs: Array, outputs_prime: Array, pair: Pair, name: str = "outputs"
+) -> tuple[tuple[Score, ...], PartsRead | None]:
+    """Return the same, and how much of the outputs was read; None of an attack without parts."""
     sides = np.asarray(outputs), np.asarray(outputs_prime)
     if not attack.parts or not all(side.size for side in sides):
-        return tuple(attack.candidates(*sides, pair))
+        return tuple(attack.candidates(*sides, pair)), None
     regular = all(side.dtype.kind in "buif" for side in sides)
-    parts = derived_parts(*sides) if regular else parts_of(*sides, name)
+    if regular:
+        width = sides[0][:1].size
+        parts, read = derived_parts(*sides), PartsRead(width, width, min(map(len, sides)))
+    else:
+        parts, read = parts_of(*sides, name)
     found = attack.candidates(
         *[side if side.dtype.kind in "buifUSmM" else side[:_COMPARED] for side in sides], pair
     )
     if not parts.parts:
-        return tuple(found)
+        return tuple(found), read
     most = _COMPARED if regular else max(1, _TRAINED // len(parts.parts))
     columns = parts(sides[0][:most]), parts(sides[1][:most])
     made = [_narrowed(parts, one) for one in attack.candidates(*columns, _NOTHING)]
@@ -132,10 +145,22 @@ def candidates_of(
         single = columns[0][:, [i]], columns[1][:, [i]]
         alone = parts.only([i])
         made += [OfParts(alone, one) for one in attack.candidates(*single, _NOTHING)]
+    made += [] if regular else _plainer(parts, made)
     # A user's own score is one of outputs, never of their parts.
     own = {id(one) for one in found}
     made = [one for one in made if id(one.score) not in own]
-    return (*found, *dict.fromkeys(made))
+    return (*found, *dict.fromkeys(made)), read
+
+
+def _plainer(parts: Parts, made: list[OfParts]) -> list[OfParts]:
+    """Return the scores of whole values at the places of which a score reads a letter or a length.
+
+    They often say the same, and are what a reader understands.
+    """
+    single = [one for one in made if len(one.parts.parts) == 1 and hasattr(one.score, "alone")]
+    steps = {one.parts.parts[0].steps for one in single}
+    flags = [part for part in parts.parts if part.is_flag and part.steps in steps]
+    return [OfParts(Parts((part,)), single[0].score) for part in flags[:_PLAINER]]
 
 
 def _narrowed(parts: Parts, score: Score) -> OfParts:
@@ -147,4 +172,4 @@ def _narrowed(parts: Parts, score: Score) -> OfParts:
     return OfParts(parts.only([entry]), inner)
 
 
-__all__ = ["OfParts", "candidates_of"]
+__all__ = ["OfParts", "candidates_of", "read_candidates"]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import numpy as np
 
 from ...errors import mistyped
+from ...records import PartsRead
 from ..arrays import Array, Floats
 from . import objects
 from .objects import DELIMITERS, WORD, Bunch, Texts, mapped, written
@@ -38,6 +40,9 @@ _FEW: Final = 16
 _OFTEN: Final = 8
 """Other objects are compared whole where there are few, or each comes so often on average."""
 _BINS: Final = 32
+_SELDOM: Final = 4
+_MOST_BYTES: Final = 2**25
+_SIZED: Final = 32
 _MOST_PRESENT: Final = 2**14
 """Outputs of each side among which one-sided kinds, lengths and keys are looked for."""
 _DERIVED: Final = 2**20
@@ -62,9 +67,19 @@ class _Screen:
 
     def __init__(self, split: int, most: int, measures: tuple[str, ...] = MEASURES) -> None:
         self.split, self.most, self.measures = split, most, measures
-        self.total = self.seen = 0
+        self.total = self.seen = self.skipped = 0
         self.kept: list[tuple[float, int, Part]] = []
-        self.copies: set[int] = set()
+        self.copies: dict[int, tuple[float, int, Part]] = {}
+
+    def skip(self, parts: int) -> None:
+        """Take note of parts that are not compared."""
+        self.seen += parts
+        self.skipped += parts
+
+    @property
+    def is_full(self) -> bool:
+        """True once no further column is compared."""
+        return self.seen - self.skipped >= MOST_PARTS
 
     def see(self, part: Part, column: Floats) -> None:
         """Compare one column, unless it is constant or a copy of an earlier one."""
@@ -74,25 +89,33 @@ class _Screen:
             return
         key = hash(column.tobytes())
         if key in self.copies:
+            self._prefer(key, part)
             return
-        self.copies.add(key)
         self.total += 1
         merit = difference(column[: self.split], column[self.split :])
-        self.kept.append((merit, self.total, part))
+        self.copies[key] = merit, self.total, part
+        self.kept.append(self.copies[key])
         if len(self.kept) > 4 * self.most:
             self._drop()
+
+    def _prefer(self, key: int, part: Part) -> None:
+        """Let a plainer part of the same values stand for the one that was found first."""
+        known = self.copies[key]
+        if part.cost < known[2].cost:
+            self.copies[key] = known[0], known[1], part
+            self.kept = [self.copies[key] if one is known else one for one in self.kept]
 
     def _drop(self) -> None:
         self.kept = sorted(self.kept, key=lambda one: (-one[0], one[1]))[: self.most]
 
     def best(self) -> tuple[Part, ...]:
-        """The parts that differ most, in the order in which they were found."""
+        """Return the parts that differ most: the plainest first, so that they win where all tie."""
         self._drop()
-        found = dict.fromkeys(part for _, _, part in sorted(self.kept, key=lambda one: one[1]))
-        return tuple(found)
+        kept = sorted(self.kept, key=lambda one: (one[2].cost, one[1]))
+        return tuple(dict.fromkeys(part for _, _, part in kept))
 
 
-def parts_of(outputs: Array, outputs_prime: Array, name: str) -> Parts:
+def parts_of(outputs: Array, outputs_prime: Array, name: str) -> tuple[Parts, PartsRead]:
     """Return the parts of pilot outputs that differ most between the sides.
 
     Args:
@@ -101,20 +124,22 @@ def parts_of(outputs: Array, outputs_prime: Array, name: str) -> Parts:
         name: name of the outputs in error messages.
 
     Returns:
-        The parts. Constant ones and copies are left out; of more than 64 (or one for every
-        8 bytes of a regular output) those that differ least between the sides as well. None where
-        all is constant.
+        The parts, and how many were found and compared. Constant ones and copies are left out;
+        of more than 64 (or one for every 8 bytes of a regular output) those that differ least
+        between the sides as well. None where all is constant.
 
     Raises:
         TypeError: if the outputs hold objects without parts that do not repeat.
     """
-    sides = [side[:_ROWS] for side in (outputs, outputs_prime)]
+    rows = rows_within(outputs, _ROWS)
+    sides = [side[:rows] for side in (outputs, outputs_prime)]
     # Numbers of a regular output are columns of their own.
     irregular = outputs.dtype == object or outputs.dtype.kind in "US"
     most = _KEPT if irregular else max(_KEPT, outputs[:1].nbytes // 8)
     screen = _Screen(len(sides[0]), most)
     _explore(_pooled(*sides), (), screen, name)
-    return Parts(screen.best())
+    read = PartsRead(screen.seen, screen.seen - screen.skipped, min(map(len, sides)))
+    return Parts(screen.best()), read
 
 
 def presence_parts(outputs: Array, outputs_prime: Array) -> Parts:
@@ -124,20 +149,64 @@ def presence_parts(outputs: Array, outputs_prime: Array) -> Parts:
         outputs: outputs on x, no regular numbers, shape `(size, ...)`.
         outputs_prime: the same on x'.
     """
-    screen = _Screen(len(outputs), _KEPT, ("there", "kind", "length"))
-    _explore(_pooled(outputs, outputs_prime), (), screen, "outputs")
+    rows = rows_within(outputs, len(outputs))
+    sides = outputs[:rows], outputs_prime[:rows]
+    screen = _Screen(len(sides[0]), _KEPT, ("there", "kind", "length"))
+    _explore(_pooled(*sides), (), screen, "outputs")
     return Parts(screen.best())
 
 
-def has_one_sided_presence(outputs: Array, outputs_prime: Array) -> bool:
-    """Return True if a kind, a length or a key occurs on one side of the pilot alone."""
+def rows_within(outputs: Array, most: int) -> int:
+    """Return the number of outputs, at most `most`, whose parts take no more than 32 MiB to write.
+
+    Args:
+        outputs: pilot outputs, shape `(size, ...)`.
+        most: the largest number wanted.
+    """
+    return max(_FEW, min(most, int(_MOST_BYTES / max(1.0, bytes_of(outputs)))))
+
+
+def bytes_of(outputs: Array) -> float:
+    """Return the bytes that an output takes to write, about: the mean of 32 of them.
+
+    Example:
+        >>> bytes_of(np.array(["a" * 100, {"key": 1.0}], dtype=object))
+        55.5
+    """
+    if outputs.dtype != object:
+        return float(outputs[:1].nbytes)
+    some = outputs[:: max(1, len(outputs) // _SIZED)][:_SIZED]
+    return sum(map(_size_of, some.tolist())) / max(1, len(some))
+
+
+def _size_of(value: Any, depth: int = 0) -> float:
+    if isinstance(value, (str, bytes, bytearray)):
+        return len(value)
+    if isinstance(value, np.ndarray):
+        return value.nbytes
+    items = value.items() if isinstance(value, Mapping) else value
+    if not isinstance(value, (Mapping, list, tuple, set, frozenset)) or depth > 4 or not value:
+        return 8.0
+    some = list(itertools.islice(items, _SIZED))
+    return len(value) / len(some) * sum(_size_of(one, depth + 1) for one in some)
+
+
+def has_rare_presence(outputs: Array, outputs_prime: Array) -> bool:
+    """Return True if one side shows a kind, a length or a key that the other has seldom or never.
+
+    Args:
+        outputs: pilot outputs on x; the first 16,384 are read.
+        outputs_prime: the same on x'.
+    """
     if all(side.dtype.kind in "buifcmM" for side in (outputs, outputs_prime)):
         return False
-    parts = presence_parts(outputs[:_MOST_PRESENT], outputs_prime[:_MOST_PRESENT])
-    columns = [parts(side[:_MOST_PRESENT]) for side in (outputs, outputs_prime)]
+    sides = [side[:_MOST_PRESENT] for side in (outputs, outputs_prime)]
+    parts = presence_parts(*sides)
+    tables = [[Counter(column.tolist()) for column in parts(side).T] for side in sides]
     return any(
-        set(one.tolist()) != set(other.tolist())
-        for one, other in zip(columns[0].T, columns[1].T, strict=True)
+        few < _SELDOM and many > 2 * few
+        for one, other in zip(*tables, strict=True)
+        for few, many in (sorted((one[value], other[value])) for value in one | other)
     )
 
 
@@ -185,12 +254,13 @@ def ranked(columns: Floats, columns_prime: Floats) -> list[int]:
 
 
 def difference(column: Floats, column_prime: Floats) -> float:
-    """Compare the two laws of a column: a chi-square of its bins as a normal deviate.
+    """Return how unlike the two laws of a column are: a chi-square test of its bins.
 
-    Source:
-        Wilson and Hilferty (1931), for the cube root that makes statistics of different numbers of
-        bins comparable.
+    The probability of the statistic is returned as a normal deviate, so that columns of few and of
+    many values can be compared.
     """
+    from scipy.special import gammaincc, gammaln, ndtri_exp
+
     pooled = np.concatenate([column, column_prime])
     finite = pooled[np.isfinite(pooled)]
     low = finite.min(initial=0.0)
@@ -207,8 +277,13 @@ def difference(column: Floats, column_prime: Floats) -> float:
     total = k + k_prime
     statistic = float(((k - share * k_prime) ** 2 / np.maximum(total, 1.0)).sum() / share)
     freedom = max(1, int(np.count_nonzero(total)) - 1)
-    spread = 2.0 / (9.0 * freedom)
-    return float(((statistic / freedom) ** (1.0 / 3.0) - (1.0 - spread)) / spread**0.5)
+    # Far in the tail the probability itself is 0 in a double, its logarithm is not.
+    half, tail = freedom / 2.0, float(gammaincc(freedom / 2.0, statistic / 2.0))
+    if tail < 1e-280:
+        log_tail = (half - 1.0) * np.log(statistic / 2.0) - statistic / 2.0 - gammaln(half)
+    else:
+        log_tail = np.log(tail)
+    return -float(ndtri_exp(log_tail))
 
 
 def _pooled(outputs: Array, outputs_prime: Array) -> Array:
@@ -239,17 +314,33 @@ def _explore(node: Node, steps: Steps, screen: _Screen, name: str) -> None:
     for part in _measures(held, texts, steps, name):
         if part.measure not in screen.measures:
             continue
-        if screen.seen >= MOST_PARTS:
-            screen.seen += 1
+        if screen.is_full:
+            screen.skip(1)
             continue
         column = np.full(len(node), np.nan)
         read(held, texts, part, column)
         screen.see(part, column)
-    if len(steps) >= _DEEPEST:
-        return
+    if texts is not None or isinstance(held, Bunch):
+        screen.skip(_unread_letters(held, texts))
     for step, inner in _inner(held, texts):
-        if inner is not None:
+        if len(steps) >= _DEEPEST:
+            screen.skip(1)
+        elif inner is not None:
             _explore(inner, (*steps, step), screen, name)
+
+
+def _unread_letters(held: Bunch | Array, texts: Texts | None) -> int:
+    """Return the number of places in the middle of long texts that no part reads."""
+    found = [texts]
+    if isinstance(held, Bunch):
+        wanted = {objects.TEXT, objects.BYTES} & set(held.present())
+        found = [held.texts(kind)[1] for kind in sorted(wanted)]
+    longest = [
+        int(one.lengths.max(initial=0)) - 2 * one.most
+        for one in found
+        if one is not None and one.items is not None
+    ]
+    return max(0, *longest, 0)
 
 
 def _measures(held: Bunch | Array, texts: Texts | None, steps: Steps, name: str) -> Iterator[Part]:
@@ -332,10 +423,11 @@ def _of_texts(texts: Texts, steps: Steps) -> Iterator[Part]:
 def _of_objects(bunch: Bunch, steps: Steps, name: str) -> Iterator[Part]:
     """Yield the parts of Python objects, by their kinds."""
     kinds = bunch.present()
-    # The first is what all others leave.
-    if kinds[0] == objects.MISSING:
+    if objects.MISSING in kinds:
         yield Part(steps, "there")
-    yield from (Part(steps, "kind", kind) for kind in kinds[1 + (kinds[0] == objects.MISSING) :])
+    # The most frequent kind is what all others leave.
+    usual = max(kinds, key=lambda kind: int((bunch.kinds == kind).sum()))
+    yield from (Part(steps, "kind", kind) for kind in kinds if kind not in (objects.MISSING, usual))
     if objects.NUMBER in kinds:
         yield from _of_numbers(bunch, steps)
     for kind in (objects.TEXT, objects.BYTES):

@@ -11,11 +11,12 @@ import numpy.typing as npt
 
 from ...attacks.attack import Fitted, Own, ScoreAttack, attack_name, attack_of
 from ...attacks.choosing.choice import Goal, choices, not_applicable, remarks_on
-from ...attacks.reading.candidates import candidates_of
+from ...attacks.reading.candidates import read_candidates
 from ...errors import invalid, real
 from ...events.counting import Event, hits_of
-from ...records import Counts, Pair
+from ...records import Counts, Pair, PartsRead, SeenOutput
 from ...sampling.tally import happened
+from ..fitting import outputs_inside
 
 Array = npt.NDArray[Any]
 Sides = tuple[Array, Array]
@@ -37,6 +38,8 @@ class Counted(NamedTuple):
         direction: the side in the numerator.
         pilot: rows of each side that fitted and chose.
         remarks: what a reader should know of the choice.
+        read: how much of the outputs was read, or None.
+        inside: distinct outputs inside the event.
     """
 
     counts: Counts
@@ -45,6 +48,8 @@ class Counted(NamedTuple):
     direction: str
     pilot: tuple[int, int]
     remarks: tuple[str, ...] = ()
+    read: PartsRead | None = None
+    inside: tuple[SeenOutput, ...] = ()
 
 
 def count_event(
@@ -104,6 +109,8 @@ def count_event(
         fitted.direction,
         (cuts[0][1], cuts[1][1]),
         fitted.remarks,
+        fitted.read,
+        fitted.inside,
     )
 
 
@@ -152,11 +159,20 @@ class _Rows:
         """The best threshold on the best of the scores that an attack makes."""
         (one, stop), (one_prime, stop_prime) = self.cuts
         sides = self.sides
-        scores = candidates_of(attack, sides[0][:one], sides[1][:one_prime], self.pair)
+        training = sides[0][:one], sides[1][:one_prime]
+        scores, read = read_candidates(attack, *training, self.pair)
         if not scores:
             raise not_applicable(attack, sides[0])
         rest = sides[0][one:stop], sides[1][one_prime:stop_prime]
         found = choices(scores, *rest, self.goal)
         best = max(found, key=lambda choice: choice.merit)
-        remarks = remarks_on(found)
-        return Fitted(best.counted, best.direction, best.merit, stop, np.empty(0), remarks=remarks)
+        return Fitted(
+            best.counted,
+            best.direction,
+            best.merit,
+            stop,
+            np.empty(0),
+            remarks=remarks_on(found),
+            read=read,
+            inside=outputs_inside(best.counted, *rest),
+        )

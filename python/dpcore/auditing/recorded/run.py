@@ -121,8 +121,8 @@ def audit_outputs(
         paired: for independent rows, True if row i of both sides came from one seed.
         rng: what shuffles and cuts: None (fresh entropy, of which the result records the seed), a
             seed, an int in [0, 2**63) (`--seed` on the command line), or a Generator.
-        source: False leaves the source text of an attack of your own, and its hash, out of
-            `OutputsAudit.provenance` and so out of page and JSON.
+        source: False leaves the source text of an attack of your own, its hash, and the outputs
+            inside the event out of the result and so out of page and JSON.
 
     Returns:
         The `OutputsAudit`.
@@ -171,7 +171,7 @@ def audit_outputs(
     if stated["rows"] == "one_run":
         report = _of_canaries(sides, guesses, stated)
     else:
-        report = _of_runs(sides, attack, _pair_of(pair), count_share, stated)
+        report = _of_runs(sides, attack, _pair_of(pair), count_share, source, stated)
     for said in (*report.doubts, *report.remarks):
         warnings.warn(said, AssumptionWarning, stacklevel=3)
     return report
@@ -183,7 +183,12 @@ def _of_canaries(sides: Sides, guesses: Any, stated: dict[str, Any]) -> OutputsA
 
 
 def _of_runs(
-    sides: Sides, attack: Any, pair: Pair, share: float | None, stated: dict[str, Any]
+    sides: Sides,
+    attack: Any,
+    pair: Pair,
+    share: float | None,
+    source: bool,
+    stated: dict[str, Any],
 ) -> OutputsAudit:
     attack = _default_attack() if attack is None else attack
     attack = named(attack, "attack") if isinstance(attack, str) else attack
@@ -203,6 +208,8 @@ def _of_runs(
         pilot=found.pilot,
         remarks=found.remarks,
         doubts=doubts,
+        read=found.read,
+        inside=found.inside if source else (),
     )
 
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-import numpy as np
-
 from ...mechanisms.answers import join_outputs
 from .calls import FEWEST, by_chance, first_difference, one_output, same_rows
 from .evidence import varying_calls
