@@ -11,17 +11,14 @@ import numpy.typing as npt
 from ..attacks.choosing.choice import (
     Choice,
     Goal,
-    Marks,
     best_of_sketches,
     choices,
     column_grains,
-    marks_of,
     part_grains,
     rounded_merit,
     score_grain,
-    sorted_values,
 )
-from ..attacks.choosing.marks import Frame, Sketch, SketchScores
+from ..attacks.choosing.marks import Frame, Marks, Sketch, SketchScores, marks_of, sorted_values
 from ..events.above import scores_of
 from ..sampling.slicing import slices_of
 from ..sampling.sources import Source
