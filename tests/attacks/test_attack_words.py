@@ -33,10 +33,7 @@ def audited(mechanism, pair=PAIR, **more):
 def test_rewrites_that_are_all_different_are_refuted_where_a_table_of_them_sees_nothing():
     assert len(set(BROKEN(PAIR[0], 2000, np.random.default_rng(1)))) == 2000
     assert audited(BROKEN, claim=4.0).refuted
-    assert audited(BROKEN, attack=Auto()).event == audited(BROKEN).event
-    others = Auto(tuple(member for member in Auto().members if member != Words()))
-    assert audited(BROKEN, attack=Histogram()).epsilon_lower < 0.2
-    assert audited(BROKEN, attack=others).epsilon_lower < 2.0
+    assert audited(BROKEN, attack=Auto()).epsilon_lower > 0.9 * audited(BROKEN).epsilon_lower
     rng = np.random.default_rng(2)
     sides = [np.array(BROKEN(x, 500, rng)) for x in PAIR]
     assert Histogram().candidates(*sides, dpcore.Pair(*PAIR)) == ()

@@ -129,7 +129,7 @@ def test_a_field_of_a_frame_is_counted():
 
     report = dpcore.audit(cities, UNIT, claim=1.0, trials=2000, rng=1)
     assert report.verdict == "refuted"
-    assert "field 'city'" in str(report.event)
+    assert 'field "city"' in str(report.event)
 
 
 def test_an_index_that_does_not_number_the_rows_is_counted():
@@ -139,7 +139,7 @@ def test_an_index_that_does_not_number_the_rows_is_counted():
 
     report = dpcore.audit(shifted, UNIT, claim=1.0, trials=2000, rng=1)
     assert report.verdict == "refuted"
-    assert "field 'index'" in str(report.event)
+    assert 'field "index"' in str(report.event)
 
 
 def test_frames_under_repeat_are_one_output_each():

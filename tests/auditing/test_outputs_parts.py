@@ -148,9 +148,9 @@ def test_an_audit_is_read_in_a_fresh_process(name):
     [
         ("first letter", "code of letter 1 from the start"),
         ("complex rows", "imaginary part of entry 3"),
-        ("structured", "entry 1 of field 'value' of field 'inner'"),
+        ("structured", 'entry 1 of field "value" of field "inner"'),
         ("labelled", "place 1"),
-        ("mappings", "key 'count'"),
+        ("mappings", 'key "count"'),
     ],
 )
 def test_a_report_names_the_part(name, words):

@@ -200,10 +200,10 @@ def test_a_list_that_holds_itself_ends():
 def test_constant_parts_and_copies_are_left_out():
     codes = np.random.default_rng(1).integers(97, 123, (500, 3)).astype(np.uint32)
     strings = codes.view("U3")[:, 0]
-    names = parts_of(strings[:250], strings[250:], "outputs").names()
+    names = parts_of(strings[:250], strings[250:], "outputs")[0].names()
     assert "length" not in names
     assert sum("letter" in name for name in names) == 3
-    assert parts_of(np.full(9, "same"), np.full(9, "same"), "outputs").parts == ()
+    assert parts_of(np.full(9, "same"), np.full(9, "same"), "outputs")[0].parts == ()
 
 
 def test_of_many_parts_the_telling_ones_stay():
@@ -216,7 +216,7 @@ def test_of_many_parts_the_telling_ones_stay():
     assert len(found.parts) <= 64
     assert "place 11" in found.names()
     wide = rng.normal(size=(300, 100)) + 1j * rng.normal(size=(300, 100))
-    assert len(parts_of(wide, wide[::-1], "outputs").parts) == 200
+    assert len(parts_of(wide, wide[::-1], "outputs")[0].parts) == 200
 
 
 # Records.
@@ -230,7 +230,7 @@ def scores():
         [{"seen", 3}, {4}] * 9,
     ):
         array = rows_of("outputs", rows, "rows")
-        yield OfParts(parts_of(array, array[::-1], "outputs"), Coordinate(0))
+        yield OfParts(parts_of(array, array[::-1], "outputs")[0], Coordinate(0))
 
 
 @pytest.mark.parametrize("score", list(scores()), ids=str)
@@ -250,7 +250,7 @@ def test_a_score_of_parts_answers_as_the_inner_one():
             return rows[:, 0]
 
     score = OfParts(Parts((Part((), "length"),)), Inner())
-    assert (score.merged, score.cost, score.own) == (True, 27, 3)
+    assert (score.merged, score.cost, score.own) == (True, 28, 3)
     with pytest.raises(AttributeError, match="nothing"):
         score.nothing  # noqa: B018
     with pytest.raises(TypeError, match="parts must be a Parts"):
@@ -268,9 +268,10 @@ def test_parts_are_read_once_while_remembered():
     parts = Parts((Part((), "length"),))
     with remembering():
         first = parts(outputs)
+        outputs[0] = "abc"
         with remembering():
-            assert parts(outputs) is first
-        assert parts(outputs) is first
+            assert np.array_equal(parts(outputs), first)
+        assert np.array_equal(parts(outputs), first)
     outputs[0] = "x"
     assert parts(outputs).tolist() == [[1.0], [1.0]]
 
@@ -281,14 +282,14 @@ def test_parts_are_read_once_while_remembered():
         (Part((), "value"), "value"),
         (Part((), "real"), "real part"),
         (Part((("entry", 0),), "imaginary"), "imaginary part of entry 0"),
-        (Part((("field", "x"),), "value"), "field 'x'"),
+        (Part((("field", "x"),), "value"), 'field "x"'),
         (Part((("place", -1),), "length"), "length of place 1 from the end"),
         (Part((), "letter", -2), "code of letter 2 from the end"),
-        (Part((("key", "k"),), "count", 98), "number of 'b' of key 'k'"),
+        (Part((("key", "k"),), "count", 98), 'number of "b" of key "k"'),
         (Part((), "word", 1), "bits 32 to 63"),
         (Part((("place", 2),), "kind", 0), "place 2 is None"),
-        (Part((), "holds", "a"), "the output holds 'a'"),
-        (Part((("key", "k"),), "kind", 2), "key 'k' is a string"),
+        (Part((), "holds", "a"), 'contains "a"'),
+        (Part((("key", "k"),), "kind", 2), 'key "k" is a string'),
         (Part((), "number"), "number written"),
         (Part((), "which", ("a",)), "outcome"),
     ],

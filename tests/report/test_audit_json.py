@@ -338,7 +338,7 @@ def test_a_part_that_was_changed_is_a_value_error(record):
 
 
 ADDED = ("notes", "neighbour", "randomness", "runs_on", "clean", "declared_loss",
-         "searched", "spent", "provenance")  # fmt: skip
+         "searched", "spent", "provenance", "read", "inside")  # fmt: skip
 
 
 @pytest.mark.parametrize("name", [name for name in RECORD if name not in ("derived", *ADDED)])
@@ -353,6 +353,7 @@ def test_a_record_from_before_a_field_existed_is_read():
     found = Audit.from_dict(record)
     assert (found.notes, found.neighbour, found.randomness) == ((), "", "not known")
     assert (found.searched, found.spent, found.provenance) == (None, (), ())
+    assert (found.read, found.inside) == (None, ())
 
 
 JUNK = st.recursive(

@@ -15,6 +15,7 @@ from dpcore import Audit, Counts, Pair
 from dpcore.attacks import MajorityVote
 from dpcore.events import Vote
 from dpcore.pairs import Searched
+from dpcore.records import PartsRead, SeenOutput
 from dpcore.results.findings import Spent
 
 AUDIT = dpcore.audit(dpcore.Laplace(1.0), attack=MajorityVote(), trials=1000, claim=1.0, rng=1)
@@ -29,6 +30,7 @@ CHANGED = {
     "shape": (2,), "threads": 9, "seconds": 9.0, "runs_on": "cuda, torch 2.15.0",
     "clean": Pair([0.0, 0.0], [0.5, 0.5]), "declared_loss": 0.5,
     "searched": Searched(9, 1, 8, 60.0, True), "spent": (Spent("count", 9.0, 5),),
+    "read": PartsRead(9, 8, 7), "inside": (SeenOutput("never", 1, 0),),
 }  # fmt: skip
 """Another value of a field, with which the report must say something else."""
 

@@ -243,9 +243,9 @@ def test_no_two_calls_of_a_callable_share_a_stream():
 
     arguments = {"claim": 1.0, "trials": 1000, "block": 100, "rng": 1}
     dpcore.audit(recording, ([0.0], [1.0]), attack=MajorityVote(), **arguments)
-    # One probe of the shape; six short calls, one pilot call and ten blocks on each side; and one
+    # One probe of the form, six short calls, one pilot call and ten blocks on each side; and one
     # stream drawn twice, to see whose randomness it is.
-    assert len(first) == 1 + 12 + 2 + 20 + 2
+    assert len(first) == 2 + 12 + 2 + 20 + 2
     assert len(set(first)) == len(first) - 1
     voted = set(first)
 

@@ -141,14 +141,21 @@ def _of_triples(columns: list[Array], frame: Frame) -> list[SignProducts]:
     if not 3 <= most <= _MOST_IN_TRIPLES:
         return []
     sides = [signs_of(side.T, frame.cuts).T for side in columns]
+    # Around their means: signs that depend on the input one by one have no joint moment.
+    sides = [side - side.mean(axis=1, keepdims=True) for side in sides]
+    peaks = np.max([np.abs(side).max(axis=1) for side in sides], axis=0)
+    # Bernstein (1924): what a few outputs may add where a sign is rare.
+    room = _EVIDENCE_OF_TRIPLES / (3.0 * min(side.shape[1] for side in sides))
     evidence = np.zeros((most, most, most))
     for i in range(most):
         means = [(side * side[i]) @ side.T / side.shape[1] for side in sides]
+        squares = [(side * side[i]) ** 2 @ (side * side).T / side.shape[1] for side in sides]
         errors = [
-            np.maximum(1.0 - mean * mean, 1.0 / side.shape[1]) / side.shape[1]
-            for mean, side in zip(means, sides, strict=True)
+            np.maximum(square - mean * mean, 1.0 / side.shape[1]) / side.shape[1]
+            for mean, square, side in zip(means, squares, sides, strict=True)
         ]
-        evidence[i] = np.triu((means[0] - means[1]) / np.sqrt(errors[0] + errors[1]), 1)
+        noise = np.sqrt(errors[0] + errors[1]) + room * peaks[i] * np.outer(peaks, peaks)
+        evidence[i] = np.triu((means[0] - means[1]) / noise, 1)
         evidence[i, : i + 1] = 0.0
     place = int(np.argmax(np.abs(evidence)))
     if abs(evidence.flat[place]) <= _EVIDENCE_OF_TRIPLES:

@@ -89,7 +89,9 @@ class PilotDraws:
         source = self.source
         if source.shape != () or source.draws.native or self.size <= _FEW_OBJECTS:
             return self.size
-        some = source.outputs(PROBE, 0, 0, _FEW_OBJECTS)
+        place = Place(_TYPED_CALLS + 1, _FEW_OBJECTS, 0, _FEW_OBJECTS)
+        source.course.drew(_FEW_OBJECTS)
+        some = source.draws.draw(PROBE, 0, place)
         return max(_FEW_OBJECTS, int(_MOST_BYTES / max(1.0, bytes_of(some))))
 
     def counts(self, event: Event, size: int) -> Counts:

@@ -117,7 +117,7 @@ class Part(Record, word="Part"):
             "number": "number written", "which": "outcome",
         }  # fmt: skip
         if self.measure == "count":
-            return f"number of {chr(one)!r}"
+            return f"number of {_quoted(chr(one))}"
         if self.measure == "times":
             return f"number of {_quoted(one)}"
         if self.measure == "near":
