@@ -52,8 +52,6 @@ _CLEAR: Final = 6.0
 pilots has one that does."""
 _LOOKED: Final = 64
 """Outputs from which it is seen which views of texts and mappings apply."""
-_WIDE_SPREAD: Final = 4.0
-"""Moduli up to the spread of a column divided by this number say something that bins do not."""
 
 
 class _Screen:
@@ -400,7 +398,7 @@ def _digits(values: Floats, bits: int, words: int, steps: Steps) -> Iterator[Par
     low, high = np.quantile(finite, (0.1, 0.9))
     whole = bool((finite == np.rint(finite)).all())
     for modulus in MODULI:
-        if modulus * _WIDE_SPREAD <= high - low and not (whole and modulus <= 1):
+        if modulus <= high - low and not (whole and modulus <= 1):
             yield Part(steps, "modulo", modulus)
 
 
