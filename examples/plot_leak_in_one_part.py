@@ -13,6 +13,7 @@ import numpy as np
 import dpcore
 
 ANSWERS = np.array(["never", "weekly", "daily"])
+TRIALS = 5000
 FIELDS = [f"question_{number:02d}" for number in range(40)]
 
 
@@ -33,7 +34,7 @@ def survey(kept):
 LABEL = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
 KEPT = {"random": 0.0, "randomised, loss 1": 0.364, "kept half of the time": 0.5}
 reports = {
-    name: dpcore.audit(survey(kept), ("daily", "never"), claim=1.0, trials=5000, rng=1)
+    name: dpcore.audit(survey(kept), ("daily", "never"), claim=1.0, trials=TRIALS, rng=1)
     for name, kept in KEPT.items()
 }
 

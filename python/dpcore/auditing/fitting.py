@@ -28,7 +28,7 @@ from .answer_types import types_apart
 from .judging import cost_of, marks_on, merit_of, screen, select
 
 _MOST_TRAINING: Final = 2**21
-_SMALL_PILOT: Final = 2**13
+_SMALL_PILOT: Final = 2**12
 _MOST_ELEMENTS: Final = 2**26
 """Numbers kept at once of the draws that train an attack: half a gibibyte a side."""
 _MOST_LATTICE: Final = 2**18

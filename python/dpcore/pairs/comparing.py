@@ -135,7 +135,7 @@ def _fingerprint(value: Any, left: list[int]) -> Hashable:
         return None
     left[0] -= len(found)
     if left[0] < 0:
-        raise ValueError("too many items")
+        raise OverflowError
     return (type(value).__name__, *[_fingerprint(one, left) for one in found])
 
 
@@ -148,7 +148,7 @@ def _digest(value: Any, left: list[int]) -> Hashable:
         return _fingerprint([array.shape, array.ravel().tolist()], left)
     left[1] -= array.nbytes
     if left[1] < 0:
-        raise ValueError("too many bytes")
+        raise OverflowError
     content = hashlib.blake2b(np.ascontiguousarray(array).tobytes(), digest_size=16).digest()
     return str(array.dtype), array.shape, content
 
