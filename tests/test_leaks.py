@@ -25,7 +25,7 @@ SEEDS = (11, 12, 13)
 SHARE = 0.8
 
 FOUND = (
-    "dict-40", "tuple", "hex", "mask-128", "key-order", "set", "cents", "digits", "hour", "xor-3",
+    "dict-40", "tuple", "hex", "mask-128", "key-order", "cents", "digits", "hour", "xor-3",
     "one-more-place", "one-more-key", "subspace-60", "response", "rounded", "exact-zero",
     "one-noise",
 )  # fmt: skip

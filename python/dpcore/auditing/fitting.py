@@ -117,11 +117,12 @@ class PilotDraws:
         found = _floating(source, outputs, outputs_prime, pair) if self.lattice else ()
         types = types_apart(outputs, outputs_prime)
         rest, rest_prime = screen(source, selection, kept)
-        if has_rare_presence(rest, rest_prime):
+        wholes = _in_one((outputs, rest)), _in_one((outputs_prime, rest_prime))
+        if outputs.dtype.kind in "OUSV" and has_rare_presence(*map(join_outputs, wholes)):
             # More draws say whether it is luck.
             selection += self.size
             rest, rest_prime = screen(source, selection, kept)
-        wholes = _in_one((outputs, rest)), _in_one((outputs_prime, rest_prime))
+            wholes = _in_one((outputs, rest)), _in_one((outputs_prime, rest_prime))
         seldom = attack.seldom(*wholes, goal)
         del outputs, outputs_prime, wholes
         notes = types if types and _stay_apart(source, types) else ()
