@@ -148,7 +148,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Count the audits that saw less than half of their claim; with -v, show a line for each."""
+    """Count the audits that saw less than half of their claim; with -v, show a line for each.
+
+    An audit that left parts of its outputs out is always named.
+    """
     verbose = terminalreporter.config.get_verbosity() >= 1
     # Reports of the workers of pytest-xdist hold the properties too.
     properties = [
@@ -163,6 +166,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("audits by dpcore")
         for line in lines:
             terminalreporter.line(line)
+    for test, _, value in (one for one in properties if one[1] == "dp_read"):
+        terminalreporter.line(f"dp_audit: {test} compared {value}")
     shares = [(test, float(str(value))) for test, key, value in properties if key == "dp_share"]
     little = [test for test, share in shares if share < _HALF]
     if little:
@@ -329,6 +334,8 @@ class DPAudit:
 
         self._node.user_properties.append(("dp_audit", _line(found)))
         self._node.user_properties.append(("dp_share", _certified_share(found)))
+        if found.read is not None and not found.read.is_whole:
+            self._node.user_properties.append(("dp_read", str(found.read)))
         return commanded(found, f"pytest {self._node.nodeid}")
 
     def _warn(self, found: Audit) -> None:

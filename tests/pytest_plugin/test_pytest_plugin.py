@@ -369,3 +369,24 @@ def test_the_example_of_the_readme(inner):
     blocks = re.findall(r"```python\n(.*?)```", README.read_text("utf-8"), flags=re.DOTALL)
     (example,) = (block for block in blocks if "dp_audit" in block)
     inner(example).assert_outcomes(passed=example.count("def test_"))
+
+
+WIDE = """
+import numpy as np
+from dpcore.attacks.reading import exploring
+
+exploring.MOST_PARTS = 10
+
+def test_wide(dp_audit):
+    def rows(x, size, rng):
+        return [dict(enumerate(row)) for row in rng.normal(size=(size, 12)).tolist()]
+
+    dp_audit(rows, (["a"], ["b"]), claim=1.0, trials=500)
+"""
+
+
+def test_a_run_names_the_audits_that_left_parts_out(inner):
+    lines = inner(WIDE, subprocess=True).outlines
+    said = [line for line in lines if " compared " in line]
+    assert len(said) == 1
+    assert said[0].startswith("dp_audit: test_inner.py::test_wide compared 10 of ")

@@ -347,6 +347,7 @@ def _measures(held: Bunch | Array, texts: Texts | None, steps: Steps, name: str)
         yield from _of_objects(held, steps, name)
     elif texts is not None:
         yield from _of_texts(texts, steps)
+        yield from _of_values(held.tolist(), steps)
     elif held.dtype.names is None and held.ndim == 1:
         yield from _of_array(held, steps)
     elif held.dtype.kind in "US" and held.size:

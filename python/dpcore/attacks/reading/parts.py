@@ -153,6 +153,8 @@ def of_array(array: Array, texts: Texts | None, part: Part, out: Floats) -> None
     if part.measure == "kind":
         kind = {"U": TEXT, "S": BYTES, "V": SEQUENCE}.get(array.dtype.kind, NUMBER)
         out[:] = kind == part.argument
+    elif part.measure == "is":
+        out[:] = array == part.argument if texts is not None else 0.0
     elif texts is not None:
         out[:] = _of_texts(texts, part)
     elif array.dtype.kind in "mM" and part.measure == "value":
