@@ -48,7 +48,7 @@ print(reports["kept half of the time"])
 # Only the mechanism that keeps too much is refuted.
 
 figure, axes = plt.subplots(figsize=(6.4, 2.6), layout="constrained")
-for row, (name, report) in enumerate(reports.items()):
+for row, report in enumerate(reports.values()):
     colour = "#a84300" if report.refuted else "#0067a3"
     axes.barh(row, report.epsilon_lower, color=colour, height=0.6)
     axes.annotate(

@@ -11,8 +11,10 @@ from shared_audits import ALPHA, UNIT
 
 import dpcore
 from dpcore import attacks
+from dpcore.attacks.reading.parts import Part, Parts
 from dpcore.events import Above, EveryCoordinate, Vote
 from dpcore.events.every_coordinate import Intervals
+from dpcore.mechanisms.answers import objects, rows_to_objects
 
 RATE = 2e-4
 TRIALS = 20_000
@@ -128,3 +130,37 @@ def test_rows_that_all_have_another_shape_are_an_error():
 
     with pytest.raises(ValueError, match=r"of shape \(\d+, 3\) in every call, got \(\d+, 4\)"):
         dpcore.audit(widening, UNIT, trials=20_000, rng=1)
+
+
+TABLES = {
+    "floats": np.random.default_rng(1).normal(size=(6, 3)) * 40,
+    "float": np.random.default_rng(2).normal(size=6) * 40,
+    "whole": np.random.default_rng(3).integers(-(2**40), 2**40, (6, 2)),
+    "texts": np.array(["never", "daily", "", "weekly", "a,b", "1.5"]),
+    "long": np.array(["ab" * 1500, "ba" * 1500, "x", "ab" * 1400, "", "b" * 3000]),
+    "bytes": np.array([b"never", b"a", b"", b"\xff\x01", b"ab", b"z"]),
+    "rows of texts": np.array([["a", "b"], ["b", "b"], ["c", "a"]] * 2),
+}
+PARTS = [
+    Part((), "value"), Part((), "length"), Part((), "letter", 0), Part((), "letter", -2),
+    Part((), "letter", 1200), Part((), "letter", -1300), Part((), "count", 97), Part((), "bit", 1),
+    Part((), "is", "daily"), Part((), "kind", 1), Part((), "kind", 2), Part((), "number"),
+    Part((), "modulo", 10.0), Part((), "times", "b"), Part((), "there"),
+    Part((("entry", 1),), "value"), Part((("entry", 1),), "modulo", 10.0),
+    Part((("entry", 1),), "bit", 3), Part((("entry", 1),), "is", "b"),
+    Part((("entry", 1),), "letter", 0), Part((("place", 1),), "value"),
+    Part((("place", 5),), "there"), Part((("place", -1),), "is", "b"),
+    Part((("key", "a"),), "there"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("part", PARTS, ids=str)
+def test_what_is_read_of_a_row_does_not_depend_on_its_neighbours(name, part):
+    table, read = TABLES[name], Parts((part,))
+    alone = [read(table[i : i + 1])[0, 0] for i in range(len(table))]
+    together = read(table)[:, 0]
+    # A None among them makes objects of all rows.
+    mixed = read(objects([*rows_to_objects(table).tolist(), None]))[:-1, 0]
+    assert np.array_equal(alone, together, equal_nan=True)
+    assert np.array_equal(mixed, together, equal_nan=True)

@@ -55,6 +55,7 @@ _FEW: Final = 16
 _LUCK: Final = 0.05
 """A value seen on one side alone is more than luck where few repeat: so many at most, and in all
 this probability that one of them is one-sided though both sides have it."""
+_LUCK_OF_PRESENCE: Final = 0.25
 _ROUNDING: Final = 1e-12
 _EVIDENCE: Final = 3.0
 """Standard errors by which repeats must differ on the pilot to be worth sorting all rows."""
@@ -93,7 +94,7 @@ class Support(ScoreAttack):
         if not parts.parts:
             return None
         columns = parts(sides[0]), parts(sides[1])
-        found = rare(*columns, goal)
+        found = rare(*columns, goal, _LUCK_OF_PRESENCE)
         if found is None:
             return None
         event = replace(found.event, score=OfParts(parts, found.event.score))
@@ -226,7 +227,7 @@ def _at(atoms: Sequence[_Atom]) -> AtAtoms:
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def rare(outputs: Array, outputs_prime: Array, goal: Goal) -> Choice | None:
+def rare(outputs: Array, outputs_prime: Array, goal: Goal, luck: float = _LUCK) -> Choice | None:
     """Values that one side alone shows a handful of times, sought on a whole pilot.
 
     Too rare to be found on one part of the pilot and judged on the other: both happens on all of
@@ -237,6 +238,7 @@ def rare(outputs: Array, outputs_prime: Array, goal: Goal) -> Choice | None:
         outputs: all pilot outputs on x, shape `(size, ...)`.
         outputs_prime: the same on x'.
         goal: what is to be certified.
+        luck: probability that a value that both sides have is taken for one side's own.
 
     Returns:
         The choice; None where nothing is found.
@@ -250,7 +252,7 @@ def rare(outputs: Array, outputs_prime: Array, goal: Goal) -> Choice | None:
     if repeated > _FEW:
         return None
     atoms = [one for _, some in found for one in some]
-    sure = [one for one in atoms if repeated < _LUCK * 2.0 ** min(one.times, 60)]
+    sure = [one for one in atoms if repeated < luck * 2.0 ** min(one.times, 60)]
     sizes = len(rows[0]), len(rows[1])
     options = [_choice_of(sure, side, sizes, goal) for side in (0, 1)]
     return max((one for one in options if one), key=lambda one: one.merit, default=None)
@@ -276,7 +278,7 @@ def _choice_of(
 def _rare_part(parts: Parts, i: int, columns: tuple[Floats, Floats], goal: Goal) -> Choice | None:
     """Return the rare value of one part alone; of a flag that it is set, or that it is not."""
     one, sides = parts.only([i]), [side[:, [i]] for side in columns]
-    found = rare(sides[0], sides[1], goal)
+    found = rare(sides[0], sides[1], goal, _LUCK_OF_PRESENCE)
     if found is None:
         return None
     own = sides[0 if found.direction == "x" else 1]

@@ -118,7 +118,8 @@ class PilotDraws:
         types = types_apart(outputs, outputs_prime)
         rest, rest_prime = screen(source, selection, kept)
         wholes = _in_one((outputs, rest)), _in_one((outputs_prime, rest_prime))
-        if outputs.dtype.kind in "OUSV" and has_rare_presence(*map(join_outputs, wholes)):
+        irregular = any(part.dtype.kind in "OUSV" for whole in wholes for part in whole)
+        if irregular and has_rare_presence(*map(join_outputs, wholes)):
             # More draws say whether it is luck.
             selection += self.size
             rest, rest_prime = screen(source, selection, kept)

@@ -76,14 +76,17 @@ class Texts:
     def letter(self, place: int) -> Floats:
         """The code of the letter at a place, from the end where it is below 0; -1 for none."""
         width = self.heads.shape[1]
+        inside = self.lengths > place if place >= 0 else self.lengths >= -place
+        if self.items is not None and not -_END <= place < _END:
+            # Of a text among objects only the ends are kept as numbers.
+            letters = [
+                one[place] if has else 0 for one, has in zip(self.items, inside, strict=True)
+            ]
+            return _beside(inside, [ord(one) if isinstance(one, str) else one for one in letters])
         if place >= 0:
-            inside = self.lengths > place
-            if place >= width:
-                return _beside(inside, np.nan)
-            return _beside(inside, self.heads[:, place])
-        inside = self.lengths >= -place
+            return _beside(inside, self.heads[:, place] if place < width else np.nan)
         if self.tails is not None:
-            return _beside(inside, self.tails[:, min(-place, _END) - 1])
+            return _beside(inside, self.tails[:, -place - 1])
         at = np.clip(self.lengths + place, 0, width - 1)
         found = np.take_along_axis(self.heads, at[:, np.newaxis], axis=1)[:, 0]
         return _beside(inside, found)
@@ -251,6 +254,12 @@ class Bunch:
         least = number + 1 if number >= 0 else -number
         return self._spread(where, [r[number] if len(r) >= least else ABSENT for r in rows])
 
+    def entry(self, number: int) -> list[Any]:
+        """Return the entries at one place of the sequences as an array of them would have it."""
+        where, rows = self.rows
+        flat = [_flat(row) for row in rows]
+        return self._spread(where, [r[number] if len(r) > number else ABSENT for r in flat])
+
     def key(self, key: Any) -> list[Any]:
         """What the mappings hold under a key."""
         where, found = self.of_kind(MAPPING)
@@ -278,6 +287,17 @@ class Bunch:
 _PLAIN: Final = (list, tuple)
 
 _NUMBER: Final = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
+
+
+def _flat(row: Any) -> Any:
+    """Return a row of rows in row-major order; any other row as it is."""
+    if not (len(row) and isinstance(row[0], (list, tuple, np.ndarray))):
+        return row
+    try:
+        return np.array(row, dtype=object).ravel().tolist()
+    except ValueError:
+        # Rows of different lengths are no array.
+        return row
 
 
 def _viewed(item: Any, kind: str) -> Any:

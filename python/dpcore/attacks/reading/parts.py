@@ -20,7 +20,7 @@ import numpy as np
 from ...errors import choice, instance
 from ...records import Record
 from ..arrays import Array, Floats, Words
-from .objects import BYTES, MISSING, NUMBER, OTHER, SEQUENCE, SET, TEXT, WORD, Bunch, Texts
+from .objects import ABSENT, BYTES, MISSING, NUMBER, OTHER, SEQUENCE, SET, TEXT, WORD, Bunch, Texts
 
 STEPS: Final = ("entry", "field", "place", "key", "view")
 MEASURES: Final = (
@@ -153,6 +153,8 @@ def of_array(array: Array, texts: Texts | None, part: Part, out: Floats) -> None
     if part.measure == "kind":
         kind = {"U": TEXT, "S": BYTES, "V": SEQUENCE}.get(array.dtype.kind, NUMBER)
         out[:] = kind == part.argument
+    elif part.measure == "there":
+        out[:] = 1.0
     elif part.measure == "is":
         out[:] = array == part.argument if texts is not None else 0.0
     elif texts is not None:
@@ -348,6 +350,12 @@ _Wanted = list[tuple[tuple[tuple[str, Any], ...], Part, int]]
 
 def _fill(node: Node, wanted: _Wanted, columns: Floats) -> None:
     """Read parts of a node into their columns."""
+    if isinstance(node, np.ndarray) and node.ndim > 1:
+        # What an output answers must not depend on whether all in its block have one shape.
+        entries = [one for one in wanted if one[0] and one[0][0][0] == "entry"]
+        if len(entries) < len(wanted):
+            _fill(node.tolist(), [one for one in wanted if one not in entries], columns)
+        wanted = entries
     held, texts = opened(node)
     below: dict[tuple[str, Any], _Wanted] = {}
     for steps, part, i in wanted:
@@ -357,8 +365,7 @@ def _fill(node: Node, wanted: _Wanted, columns: Floats) -> None:
             read(held, texts, part, columns[:, i])
     for step, group in below.items():
         inner = _taken(held, *step)
-        if inner is not None:
-            _fill(inner, group, columns)
+        _fill([ABSENT] * len(columns) if inner is None else inner, group, columns)
 
 
 def opened(node: Node) -> tuple[Bunch | Array, Texts | None]:
@@ -386,8 +393,10 @@ def _taken(held: Bunch | Array, kind: str, which: Any) -> Node | None:
         return (held if isinstance(held, Bunch) else Bunch(held.tolist())).view(which)
     if not isinstance(held, Bunch):
         return taken(held, kind, which)
-    if kind == "entry" or (kind == "field" and not isinstance(which, str)):
+    if kind == "field" and not isinstance(which, str):
         return None
+    if kind == "entry":
+        return held.entry(which)
     return held.place(which) if kind == "place" else held.key(which)
 
 
