@@ -38,6 +38,7 @@ _MOST_INSIDE: Final = 2**12
 """Outputs of each side among which those inside the event are shown."""
 _WIDE: Final = 80
 _SHOWN_INSIDE: Final = 5
+_MANY_PARTS: Final = 64
 _FEW_OBJECTS: Final = 64
 _MOST_BYTES: Final = 2**26
 """What objects kept at once may take on a side, written out: read they take several times that."""
@@ -48,10 +49,15 @@ _TYPED_CALLS: Final = 20
 matter of chance, all of them do in at most one audit of 2^40."""
 
 
-def sizes_of(pilot: int, elements: int) -> tuple[int, int]:
-    """Of the pilot draws, those that train an attack and those that choose its event."""
-    # Of a small pilot half trains: what is learnt from few draws limits what can be chosen.
-    share = pilot // 2 if pilot <= _SMALL_PILOT else max(_SMALL_PILOT // 2, pilot // 4)
+def sizes_of(pilot: int, elements: int, has_many_parts: bool = False) -> tuple[int, int]:
+    """Of the pilot draws, those that train an attack and those that choose its event.
+
+    Where outputs have many parts, half of a small pilot trains: what is learnt from few draws
+    limits what can be chosen.
+    """
+    share = pilot // 4
+    if has_many_parts:
+        share = pilot // 2 if pilot <= _SMALL_PILOT else max(_SMALL_PILOT // 2, pilot // 4)
     training = min(max(1, share), _most_training(elements))
     return training, pilot - training
 
@@ -84,15 +90,19 @@ class PilotDraws:
         source = self.source
         return source.in_one_form(*(source.outputs(PILOT, side, 0, size) for side in (0, 1)))
 
-    def _rows_of_objects(self) -> int:
-        """Return the number of outputs a side that are kept at once, by what some of them take."""
+    def _rows_kept(self) -> tuple[int, bool]:
+        """Return the number of outputs a side that are kept at once, and if they have many parts.
+
+        Of objects and texts a few are drawn, to see what they take.
+        """
         source = self.source
         if source.shape != () or source.draws.native or self.size <= _FEW_OBJECTS:
-            return self.size
+            return self.size, source.elements >= _MANY_PARTS
         place = Place(_TYPED_CALLS + 1, _FEW_OBJECTS, 0, _FEW_OBJECTS)
         source.course.drew(_FEW_OBJECTS)
         some = source.draws.draw(PROBE, 0, place)
-        return max(_FEW_OBJECTS, int(_MOST_BYTES / max(1.0, bytes_of(some))))
+        kept = max(_FEW_OBJECTS, int(_MOST_BYTES / max(1.0, bytes_of(some))))
+        return kept, some.dtype.kind in "OUSV"
 
     def counts(self, event: Event, size: int) -> Counts:
         """How often an event happened among the first `size` on each side."""
@@ -102,8 +112,8 @@ class PilotDraws:
     def fit_scores(self, attack: ScoreAttack) -> Fitted:
         """The best threshold on the best of the scores that an attack makes."""
         source, pair, goal = self.source, self.pair, self.goal
-        training, selection = sizes_of(self.size, source.elements)
-        kept = self._rows_of_objects()
+        kept, has_many_parts = self._rows_kept()
+        training, selection = sizes_of(self.size, source.elements, has_many_parts)
         training = min(training, kept)
         outputs, outputs_prime = source.in_one_form(
             *(source.outputs(PILOT, side, 0, training) for side in (0, 1))
