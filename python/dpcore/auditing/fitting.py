@@ -194,6 +194,9 @@ def outputs_inside(
 
 def _written(value: Any) -> str:
     try:
+        if isinstance(value, (set, frozenset)):
+            # Equal sets may have their members in different orders.
+            return f"{{{', '.join(sorted(map(repr, value)))}}}"
         return repr(value)
     except Exception:
         # An object whose own repr fails is still an output.

@@ -455,7 +455,10 @@ def _of_members(bunch: Bunch, kind: int, measure: str, steps: Steps) -> Iterator
     table: Counter[Any] = Counter()
     for items in rows:
         table.update({one for one in items if hashable(one)})
-    often = [one for one, times in table.most_common(_MEMBERS) if times > 1]
+    # Sets of strings have another order in every process.
+    repeated = [one for one, times in table.items() if times > 1]
+    repeated.sort(key=lambda one: (-table[one], type(one).__name__, repr(one)))
+    often = repeated[:_MEMBERS]
     lengths = [len(one) for one in rows]
     if kind == objects.SET or len(set(lengths)) > 1 or len(table) < sum(lengths) / 4:
         yield from (Part(steps, measure, one) for one in often)
