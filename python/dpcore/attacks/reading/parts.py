@@ -168,13 +168,25 @@ def of_array(array: Array, texts: Texts | None, part: Part, out: Floats) -> None
     elif part.measure == "modulo" and array.dtype.kind in "uifmM":
         numbers = array.view(np.int64) if array.dtype.kind in "mM" else array
         with np.errstate(invalid="ignore"):
-            out[:] = np.remainder(numbers, numbers.dtype.type(part.argument))
+            if numbers.dtype.kind == "f":
+                out[:] = np.remainder(_coarse(numbers), part.argument)
+            else:
+                out[:] = np.remainder(numbers, numbers.dtype.type(part.argument))
     elif part.measure == "bit" and array.dtype.kind in "iumM":
         whole = array.view(np.int64) if array.dtype.kind in "mM" else array
         last = 8 * whole.dtype.itemsize - 1
         out[:] = (whole >> whole.dtype.type(min(part.argument, last))) & whole.dtype.type(1)
     elif array.dtype.kind in "iumM" and part.measure == "word":
         out[:] = _word(array.view(np.int64) if array.dtype.kind in "mM" else array, part.argument)
+
+
+def _coarse(values: Floats) -> Floats:
+    """Return numbers with 16 bits, whole ones as they are: a remainder must not show rounding."""
+    values = values.astype(np.float64)
+    mantissas, exponents = np.frexp(values)
+    rounded = np.ldexp(np.rint(mantissas * 2.0**16) / 2.0**16, exponents)
+    found: Floats = np.where(values == np.rint(values), values, rounded)
+    return found
 
 
 def _word(whole: Array, number: int) -> Words:
@@ -214,7 +226,7 @@ def of_objects(bunch: Bunch, part: Part, out: Floats) -> None:
     elif part.measure == "modulo":
         where, values = bunch.numbers()
         with np.errstate(invalid="ignore"):
-            out[where] = np.remainder(values.real, part.argument)
+            out[where] = np.remainder(_coarse(values.real), part.argument)
     elif part.measure == "bit" and NUMBER in bunch.present():
         where, flags = bunch.bits(part.argument)
         out[where] = flags
