@@ -180,7 +180,7 @@ def of_array(array: Array, texts: Texts | None, part: Part, out: Floats) -> None
         out[:] = _word(array.view(np.int64) if array.dtype.kind in "mM" else array, part.argument)
 
 
-def _coarse(values: Floats) -> Floats:
+def _coarse(values: Array) -> Floats:
     """Return numbers with 16 bits, whole ones as they are: a remainder must not show rounding."""
     values = values.astype(np.float64)
     mantissas, exponents = np.frexp(values)
