@@ -51,7 +51,7 @@ class LinearScore(Record, word="LinearScore"):
         >>> score(np.array([[1.0, 9.0, 3.0], [np.nan, 9.0, 1.0]])).tolist()
         [5.0, 0.0]
         >>> print(score)
-        weighted sum of entries 0 and 2
+        weighted sum of entry 2 and entry 0
     """
 
     entries: Whole

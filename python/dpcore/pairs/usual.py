@@ -87,7 +87,7 @@ def patterns(dim: int, which: Which) -> tuple[Pair, ...]:
         >>> for pair in (patterns(128, "one"), spread):
         ...     report = dpcore.audit(dpcore.Laplace(0.9), pair, claim=1.0, trials=10**5, rng=7)
         ...     print(f"{report.epsilon_lower:.2f} {report.verdict}")
-        1.10 refuted
+        1.08 refuted
         0.07 not refuted by this attack
     """
     dim = dimension(dim)
