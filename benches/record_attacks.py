@@ -24,7 +24,10 @@ import sys
 import time
 import warnings
 from collections.abc import Iterable, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import repeat
+from multiprocessing import get_context
 from typing import Any
 
 from faults import FAULTS
@@ -201,10 +204,16 @@ def _format_row(row: Row, auto: Cell, boosted: Cell, expert: float | None) -> st
     return "| " + " | ".join(cells) + " |"
 
 
-def format_tables(rows: Sequence[Row], seeds: Sequence[int]) -> tuple[list[str], dict[str, Cell]]:
+def format_tables(
+    rows: Sequence[Row], seeds: Sequence[int], pool: Executor
+) -> tuple[list[str], dict[str, Cell]]:
     """Return the lines of the tables, and what `auto` certified of each row."""
     lines: list[str] = []
     found: dict[str, Cell] = {}
+    measured = {}
+    for row, cells in zip(rows, pool.map(measure_row, rows, repeat(seeds)), strict=True):
+        measured[row.leak.name] = cells
+        print(_format_row(row, *cells), file=sys.stderr, flush=True)
     for section in dict.fromkeys(row.section for row in rows):
         known = "published" if section.startswith("DP-Sniper") else "expert"
         lines += ["", f"## {section}", ""]
@@ -214,69 +223,74 @@ def format_tables(rows: Sequence[Row], seeds: Sequence[int]) -> tuple[list[str],
         )
         lines.append("| --- " + "| ---: " * 8 + "|")
         for row in (row for row in rows if row.section == section):
-            auto, boosted, expert = measure_row(row, seeds)
+            auto, boosted, expert = measured[row.leak.name]
             found[row.leak.name] = auto
             lines.append(_format_row(row, auto, boosted, expert))
-            print(lines[-1], file=sys.stderr, flush=True)
     return lines, found
 
 
-def format_members(rows: Sequence[Row], found: dict[str, Cell], seeds: Sequence[int]) -> list[str]:
-    """Return the lines that state what is lost without each member of `auto`.
-
-    The first seed alone decides where a drop is looked for; the drop is measured on all.
-    """
-    members = Auto().members
+def format_members(
+    rows: Sequence[Row], found: dict[str, Cell], seeds: Sequence[int], pool: Executor
+) -> list[str]:
+    """Return the lines that state what is lost without each member of `auto`."""
     lines = [
         "",
         "## Without one member",
         "",
-        "The rows that lose most, as shares of what all members certify.",
+        "The rows that lose most, as shares of what all members certify. The first seed alone "
+        "decides where a drop is looked for; the drop is the median of all seeds.",
         "",
         "| member | largest drops |",
         "| --- | --- |",
     ]
-    idle = []
-    for number, member in enumerate(members):
-        name = str(member)
-        rest = Auto(members=members[:number] + members[number + 1 :])
-        drops = _measure_drops(rows, found, rest, seeds)
-        if not drops:
-            idle.append(name)
-        worst = "; ".join(
-            f"`{row}` {100 * share:.0f} % ({before:.3g} to {after:.3g})"
-            for share, row, before, after in drops[:4]
-        )
-        lines.append(f"| `{name}` | {worst or f'none above {100 * _LEAST_DROP:.0f} %'} |")
-        print(lines[-1], file=sys.stderr, flush=True)
-    changes = ", ".join(f"`{name}`" for name in idle) or "none"
-    return [*lines, "", f"Members that change nothing: {changes}."]
+    drops: dict[str, list[tuple[float, str]]] = {str(member): [] for member in Auto().members}
+    full = [found[row.leak.name] for row in rows]
+    for of_row in pool.map(measure_drops, rows, full, repeat(seeds)):
+        for member, share, text in of_row:
+            drops[member].append((share, text))
+    for member, of_member in drops.items():
+        worst = "; ".join(text for _, text in sorted(of_member, reverse=True)[:4])
+        lines.append(f"| `{member}` | {worst or f'none above {100 * _LEAST_DROP:.0f} %'} |")
+    idle = ", ".join(f"`{member}`" for member, of_member in drops.items() if not of_member)
+    return [*lines, "", f"Members that change nothing: {idle or 'none'}."]
 
 
-def _measure_drops(
-    rows: Sequence[Row], found: dict[str, Cell], rest: Auto, seeds: Sequence[int]
-) -> list[tuple[float, str, float, float]]:
-    drops = []
-    for row in rows:
-        full = found[row.leak.name]
-        if not full.bounds[0]:
+def measure_drops(row: Row, full: Cell, seeds: Sequence[int]) -> list[tuple[str, float, str]]:
+    """Return the members without which the bound of a row drops, and by which share.
+
+    Members are left out by halves: where the bound stays without a half, it needs none of them.
+    """
+    members, found = Auto().members, []
+    groups = [range(len(members))] if full.bounds[0] > 0 else []
+    while groups:
+        group = groups.pop()
+        rest = Auto(members=tuple(one for i, one in enumerate(members) if i not in group))
+        if rest.members and (
+            run_audits(row, rest, seeds[:1]).bounds[0] >= (1 - _LEAST_DROP / 2) * full.bounds[0]
+        ):
             continue
-        first = run_audits(row, rest, seeds[:1]).bounds[0]
-        if first >= (1 - _LEAST_DROP / 2) * full.bounds[0]:
+        if len(group) > 1:
+            groups += [group[: len(group) // 2], group[len(group) // 2 :]]
             continue
         after = run_audits(row, rest, seeds).median
         if full.median > 0 and after < (1 - _LEAST_DROP) * full.median:
-            drops.append((1 - after / full.median, row.leak.name, full.median, after))
-    return sorted(drops, reverse=True)
+            share = 1 - after / full.median
+            text = f"`{row.leak.name}` {100 * share:.0f} % ({full.median:.3g} to {after:.3g})"
+            found.append((str(members[group[0]]), share, text))
+    return found
 
 
-def format_twins(rows: Sequence[Row], audits: int) -> tuple[list[str], int]:
+def format_twins(rows: Sequence[Row], audits: int, pool: Executor) -> tuple[list[str], int]:
     """Return the table of false alarms, and the number of rows with too many.
 
     Args:
         rows: rows of the record, with the trials of the leak.
         audits: audits of each twin.
+        pool: processes that run the audits.
     """
+    seeds = range(FIRST_SEED, FIRST_SEED + audits)
+    rows = [row for row in rows if not math.isinf(row.twin_claim)]
+    twins = [_make_twin(row) for row in rows]
     lines = [
         "",
         f"{audits} audits of each private twin on a tenth of the trials. The test is exact "
@@ -287,22 +301,23 @@ def format_twins(rows: Sequence[Row], audits: int) -> tuple[list[str], int]:
         "| --- " + "| ---: " * 6 + "|",
     ]
     failed = 0
-    for row in rows:
-        if math.isinf(row.twin_claim):
-            continue
-        leak = replace(row.leak, mechanism=row.leak.twin, claim=row.twin_claim)
-        twin = _divide_trials(replace(row, leak=leak), 10)
-        cell = run_audits(twin, Auto(), range(FIRST_SEED, FIRST_SEED + audits))
-        allowed = int(stats.binom.isf(_ALPHA, audits, 1 - row.confidence))
+    cells = pool.map(run_audits, twins, repeat(Auto()), repeat(seeds))
+    for twin, cell in zip(twins, cells, strict=True):
+        allowed = int(stats.binom.isf(_ALPHA, audits, 1 - twin.confidence))
         bad = cell.refuted > allowed or cell.checks > 0
         failed += bad
         lines.append(
-            f"| `{leak.name}`{' FAILS' if bad else ''} | {twin.leak.trials:,} "
-            f"| {row.twin_claim:.3g} | {cell.refuted} | {allowed} | {cell.checks} "
+            f"| `{twin.leak.name}`{' FAILS' if bad else ''} | {twin.leak.trials:,} "
+            f"| {twin.twin_claim:.3g} | {cell.refuted} | {allowed} | {cell.checks} "
             f"| {cell.error or '-'} |"
         )
         print(lines[-1], file=sys.stderr, flush=True)
     return lines, failed
+
+
+def _make_twin(row: Row) -> Row:
+    leak = replace(row.leak, mechanism=row.leak.twin, claim=row.twin_claim)
+    return _divide_trials(replace(row, leak=leak), 10)
 
 
 def format_head(title: str, seeds: Sequence[int]) -> list[str]:
@@ -343,6 +358,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, default=5, help="audits of which a median is taken")
     parser.add_argument("--only", default="*", metavar="NAME", help="name or pattern of rows")
     parser.add_argument("--twins", type=int, default=0, metavar="N", help="audits of each twin")
+    parser.add_argument("--jobs", type=int, help="processes; default: one for each core")
     parser.add_argument("--out", type=pathlib.Path, help="file of the table")
     return parser.parse_args(arguments)
 
@@ -352,16 +368,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     settings = parse_arguments(arguments)
     rows = make_rows(settings.only, settings.quick, settings.full)
     failed, out = 0, settings.out
+    pool = ProcessPoolExecutor(settings.jobs, get_context("spawn"))
     if settings.twins:
-        lines, failed = format_twins(rows, settings.twins)
+        lines, failed = format_twins(rows, settings.twins, pool)
         head = format_head("False alarms", range(FIRST_SEED, FIRST_SEED + settings.twins))
     else:
         seeds = range(FIRST_SEED, FIRST_SEED + (1 if settings.quick else settings.seeds))
-        lines, found = format_tables(rows, seeds)
-        lines += format_members(rows, found, seeds)
+        lines, found = format_tables(rows, seeds, pool)
+        lines += format_members(rows, found, seeds, pool)
         head = [*format_head("What attacks certify", seeds), "", *_EXPLAINED]
         if out is None and not settings.quick and settings.only == "*":
             out = pathlib.Path(__file__).parent / "record" / "attacks.md"
+    pool.shutdown()
     text = "\n".join([*head, *lines, ""])
     if out is None:
         print(text)
