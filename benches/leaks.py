@@ -776,7 +776,7 @@ LEAKS: tuple[Leak, ...] = (
         "None with 3e-4 / 3e-5 among numbers",
         rare_none,
         _flip(3e-4, 3e-5),
-        200_000,
+        400_000,
         expert_rare_none,
         private=_flip(3e-4, 3e-4 / math.e),
         loss=math.log(10),

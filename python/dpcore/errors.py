@@ -274,12 +274,12 @@ def choice(name: str, value: Any, options: Sequence[_Choice]) -> _Choice:
         >>> choice("norm", "l1", ("l1", "l2"))
         'l1'
     """
+    if isinstance(value, str) and value in options:
+        return options[options.index(value)]
     requirement = "one of " + ", ".join(repr(option) for option in options)
     if not isinstance(value, str):
         raise mistyped(name, requirement, value)
-    if value not in options:
-        raise about(ValueError(message(name, requirement, value) + meant(value, options)), name)
-    return options[options.index(value)]
+    raise about(ValueError(message(name, requirement, value) + meant(value, options)), name)
 
 
 def flag(name: str, value: Any) -> bool:

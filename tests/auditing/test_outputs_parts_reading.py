@@ -17,7 +17,7 @@ from shared_examples import examples
 
 from dpcore.attacks.reading.candidates import OfParts
 from dpcore.attacks.reading.exploring import parts_of
-from dpcore.attacks.reading.parts import Part, Parts, remembering
+from dpcore.attacks.reading.parts import Part, Parts, remember_parts
 from dpcore.attacks.scores.rows import Coordinate
 from dpcore.events import Above
 from dpcore.mechanisms.answers import objects, outputs_of, rows_of
@@ -266,10 +266,10 @@ def test_a_score_of_parts_answers_as_the_inner_one():
 def test_parts_are_read_once_while_remembered():
     outputs = np.array(["ab", "c"])
     parts = Parts((Part((), "length"),))
-    with remembering():
+    with remember_parts():
         first = parts(outputs)
         outputs[0] = "abc"
-        with remembering():
+        with remember_parts():
             assert np.array_equal(parts(outputs), first)
         assert np.array_equal(parts(outputs), first)
     outputs[0] = "x"

@@ -19,7 +19,7 @@ from ...events.above import Score, scores_of
 from ...records import Counts
 from ..arrays import Array, Floats, Whole
 from ..reading.candidates import OfParts
-from ..reading.parts import Parts, remembering
+from ..reading.parts import Parts, remember_parts
 from ..scores.columns import both
 from .grains import EXACT, Grain, grain_of, grains_of
 from .marks import Marks, Sketch, marks_of, sorted_values
@@ -142,7 +142,7 @@ def choices(
     """
     grains = column_grains(outputs, outputs_prime)
     found = []
-    with remembering():
+    with remember_parts():
         wanted = [part for one in scores if isinstance(one, OfParts) for part in one.parts.parts]
         together = Parts(tuple(dict.fromkeys(wanted)))
         for side in (outputs, outputs_prime) if wanted else ():

@@ -12,7 +12,7 @@ import numpy as np
 from ...events.above import Score, scores_of
 from ...sampling.tally import binned
 from ..arrays import Array, Floats, Whole
-from ..reading.parts import remembering
+from ..reading.parts import remember_parts
 from .grains import APART, EXACT, SAME, Grain, steps_of
 
 SHARE: Final = 0.381966011250105
@@ -237,7 +237,7 @@ class SketchScores:
 
     def __call__(self, outputs: Array, start: int) -> tuple[Sketch, ...]:
         """One sketch for each score."""
-        with remembering():
+        with remember_parts():
             return tuple(
                 Sketch.of(frame, scores_of(score, outputs))
                 for score, frame in zip(self.scores, self.frames, strict=True)

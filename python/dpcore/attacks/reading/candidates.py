@@ -12,7 +12,7 @@ from ...errors import instance, mistyped
 from ...events.above import Score, score_name, scores_of
 from ...records import Pair, PartsRead, Record
 from ..arrays import Array, Floats
-from .exploring import derived_parts, parts_of, ranked
+from .exploring import derived_parts, parts_of, rank_columns
 from .parts import Parts
 
 _NOTHING: Final = Pair(None, None)
@@ -139,20 +139,20 @@ def read_candidates(
         return tuple(found), read
     most = _COMPARED if regular else max(1, _TRAINED // len(parts.parts))
     columns = parts(sides[0][:most]), parts(sides[1][:most])
-    made = [_narrowed(parts, one) for one in attack.candidates(*columns, _NOTHING)]
+    made = [_narrow_to_part(parts, one) for one in attack.candidates(*columns, _NOTHING)]
     # A sum over many parts carries the noise of all, and one of them may say everything.
-    for i in ranked(*columns)[:_ALONE] if len(parts.parts) > 1 and not regular else ():
+    for i in rank_columns(*columns)[:_ALONE] if len(parts.parts) > 1 and not regular else ():
         single = columns[0][:, [i]], columns[1][:, [i]]
         alone = parts.only([i])
         made += [OfParts(alone, one) for one in attack.candidates(*single, _NOTHING)]
-    made += [] if regular else _plainer(parts, made)
+    made += [] if regular else _score_whole_values(parts, made)
     # A user's own score is one of outputs, never of their parts.
     own = {id(one) for one in found}
     made = [one for one in made if id(one.score) not in own]
     return (*found, *dict.fromkeys(made)), read
 
 
-def _plainer(parts: Parts, made: list[OfParts]) -> list[OfParts]:
+def _score_whole_values(parts: Parts, made: list[OfParts]) -> list[OfParts]:
     """Return the scores of whole values at the places of which a score reads a letter or a length.
 
     They often say the same, and are what a reader understands.
@@ -163,7 +163,7 @@ def _plainer(parts: Parts, made: list[OfParts]) -> list[OfParts]:
     return [OfParts(Parts((part,)), single[0].score) for part in flags[:_PLAINER]]
 
 
-def _narrowed(parts: Parts, score: Score) -> OfParts:
+def _narrow_to_part(parts: Parts, score: Score) -> OfParts:
     """The score of parts; where it looks at one of them, of that one alone."""
     alone = getattr(score, "alone", None)
     if alone is None:

@@ -15,8 +15,18 @@ from ...errors import mistyped
 from ...records import PartsRead
 from ..arrays import Array, Floats
 from . import objects
-from .objects import DELIMITERS, WORD, Bunch, Texts, mapped, written
-from .parts import MEASURES, MODULI, Node, Part, Parts, hashable, of_array, opened, read, taken
+from .objects import DELIMITERS, WORD, Bunch, Texts, parse_number
+from .parts import (
+    MODULI,
+    Node,
+    Part,
+    Parts,
+    is_hashable,
+    open_node,
+    read_array,
+    read_part,
+    take_array_step,
+)
 
 Steps = tuple[tuple[str, Any], ...]
 
@@ -60,11 +70,11 @@ class _Screen:
     Args:
         split: rows on x, which come first.
         most: columns that are kept.
-        measures: measures that are compared.
+        is_presence: True to compare only what is there, of which kind and how long.
     """
 
-    def __init__(self, split: int, most: int, measures: tuple[str, ...] = MEASURES) -> None:
-        self.split, self.most, self.measures = split, most, measures
+    def __init__(self, split: int, most: int, is_presence: bool = False) -> None:
+        self.split, self.most, self.is_presence = split, most, is_presence
         self.total = self.seen = self.skipped = 0
         self.kept: list[tuple[float, int, Part]] = []
         self.copies: dict[int, tuple[float, int, Part]] = {}
@@ -90,7 +100,7 @@ class _Screen:
             self._prefer(key, part)
             return
         self.total += 1
-        merit = difference(column[: self.split], column[self.split :])
+        merit = chi_square_deviate(column[: self.split], column[self.split :])
         self.copies[key] = merit, self.total, part
         self.kept.append(self.copies[key])
         if len(self.kept) > 4 * self.most:
@@ -135,7 +145,7 @@ def parts_of(outputs: Array, outputs_prime: Array, name: str) -> tuple[Parts, Pa
     irregular = outputs.dtype == object or outputs.dtype.kind in "US"
     most = _KEPT if irregular else max(_KEPT, outputs[:1].nbytes // 8)
     screen = _Screen(len(sides[0]), most)
-    _explore(_pooled(*sides), (), screen, name)
+    _explore_node(_pool_sides(*sides), (), screen, name)
     read = PartsRead(screen.seen, screen.seen - screen.skipped, min(map(len, sides)))
     return Parts(screen.best()), read
 
@@ -149,8 +159,8 @@ def presence_parts(outputs: Array, outputs_prime: Array) -> Parts:
     """
     rows = rows_within(outputs, len(outputs))
     sides = outputs[:rows], outputs_prime[:rows]
-    screen = _Screen(len(sides[0]), _KEPT, ("there", "kind", "length"))
-    _explore(_pooled(*sides), (), screen, "outputs")
+    screen = _Screen(len(sides[0]), _KEPT, is_presence=True)
+    _explore_node(_pool_sides(*sides), (), screen, "outputs")
     return Parts(screen.best())
 
 
@@ -229,29 +239,29 @@ def derived_parts(outputs: Array, outputs_prime: Array) -> Parts:
         column = pooled[:, i]
         steps: Steps = (("entry", i),) if outputs.ndim > 1 else ()
         own: float | None = None
-        for part in list(_of_array(column, steps))[1:]:
+        for part in list(_parts_of_array(column, steps))[1:]:
             if part.measure == "word":
                 continue
             derived = np.full(len(column), np.nan)
-            of_array(column, None, part, derived)
-            merit = difference(derived[:split], derived[split:])
+            read_array(column, None, part, derived)
+            merit = chi_square_deviate(derived[:split], derived[split:])
             if merit < _CLEAR:
                 continue
             if own is None:
-                own = difference(*np.split(column.astype(np.float64), [split]))
+                own = chi_square_deviate(*np.split(column.astype(np.float64), [split]))
             if merit > own:
                 screen.see(part, derived)
     return Parts(screen.best())
 
 
-def ranked(columns: Floats, columns_prime: Floats) -> list[int]:
+def rank_columns(columns: Floats, columns_prime: Floats) -> list[int]:
     """Return the columns in the order of their difference between the sides, the largest first."""
     pairs = zip(columns[:_ROWS].T, columns_prime[:_ROWS].T, strict=True)
-    merits = np.array([difference(*both) for both in pairs])
+    merits = np.array([chi_square_deviate(*both) for both in pairs])
     return [int(i) for i in np.argsort(-merits, kind="stable")]
 
 
-def difference(column: Floats, column_prime: Floats) -> float:
+def chi_square_deviate(column: Floats, column_prime: Floats) -> float:
     """Return how unlike the two laws of a column are: a chi-square test of its bins.
 
     The probability of the statistic is returned as a normal deviate, so that columns of few and of
@@ -284,7 +294,7 @@ def difference(column: Floats, column_prime: Floats) -> float:
     return -float(ndtri_exp(log_tail))
 
 
-def _pooled(outputs: Array, outputs_prime: Array) -> Array:
+def _pool_sides(outputs: Array, outputs_prime: Array) -> Array:
     """Return both sides in one array, as objects where they are of two kinds."""
     sides = [outputs, outputs_prime]
     if outputs.dtype.kind == outputs_prime.dtype.kind:
@@ -306,25 +316,24 @@ def _as_objects(side: Array) -> Array:
     return found
 
 
-def _explore(node: Node, steps: Steps, screen: _Screen, name: str) -> None:
+def _explore_node(node: Node, steps: Steps, screen: _Screen, name: str) -> None:
     """Compare every part of a node, and then those of what lies inside it."""
-    held, texts = opened(node)
-    for part in _measures(held, texts, steps, name):
-        if part.measure not in screen.measures:
-            continue
+    held, texts = open_node(node)
+    found = _presence_parts if screen.is_presence else _own_parts
+    for part in found(held, texts, steps, name):
         if screen.is_full:
             screen.skip(1)
             continue
         column = np.full(len(node), np.nan)
-        read(held, texts, part, column)
+        read_part(held, texts, part, column)
         screen.see(part, column)
     if texts is not None or isinstance(held, Bunch):
         screen.skip(_unread_letters(held, texts))
-    for step, inner in _inner(held, texts):
+    for step, inner in _steps_inwards(held, texts):
         if len(steps) >= _DEEPEST:
             screen.skip(1)
         elif inner is not None:
-            _explore(inner, (*steps, step), screen, name)
+            _explore_node(inner, (*steps, step), screen, name)
 
 
 def _unread_letters(held: Bunch | Array, texts: Texts | None) -> int:
@@ -341,37 +350,52 @@ def _unread_letters(held: Bunch | Array, texts: Texts | None) -> int:
     return max(0, *longest, 0)
 
 
-def _measures(held: Bunch | Array, texts: Texts | None, steps: Steps, name: str) -> Iterator[Part]:
+def _own_parts(held: Bunch | Array, texts: Texts | None, steps: Steps, name: str) -> Iterator[Part]:
     """Yield the parts of a node itself."""
     if isinstance(held, Bunch):
-        yield from _of_objects(held, steps, name)
+        yield from _parts_of_objects(held, steps, name)
     elif texts is not None:
-        yield from _of_texts(texts, steps)
-        yield from _of_values(held.tolist(), steps)
+        yield from _parts_of_texts(texts, steps)
+        yield from _parts_of_values(held.tolist(), steps)
     elif held.dtype.names is None and held.ndim == 1:
-        yield from _of_array(held, steps)
+        yield from _parts_of_array(held, steps)
     elif held.dtype.kind in "US" and held.size:
         values, times = np.unique(held, return_counts=True)
         order = np.argsort(-times, kind="stable")[:_MEMBERS]
         yield from (Part(steps, "times", values[i].item()) for i in order if times[i] > 1)
 
 
-def _inner(
+def _presence_parts(
+    held: Bunch | Array, texts: Texts | None, steps: Steps, name: str
+) -> Iterator[Part]:
+    """Yield the parts of a node that say what is there, of which kind and how long."""
+    if isinstance(held, Bunch):
+        kinds = held.present()
+        yield from _parts_of_kinds(held, steps)
+        if set(kinds) - {objects.MISSING, objects.NOTHING, objects.NUMBER, objects.OTHER}:
+            yield Part(steps, "length")
+        if objects.OTHER in kinds:
+            _parts_of_others(held.of_kind(objects.OTHER)[1], steps, name)
+    elif texts is not None:
+        yield Part(steps, "length")
+
+
+def _steps_inwards(
     held: Bunch | Array, texts: Texts | None
 ) -> Iterator[tuple[tuple[str, Any], Node | None]]:
     """Yield the steps inwards from a node, and what lies there."""
     if isinstance(held, Bunch):
-        yield from _inside_objects(held)
+        yield from _steps_into_objects(held)
     elif texts is not None:
-        yield from _views_of_texts(held.tolist(), held)
+        yield from _steps_into_texts(held.tolist(), held)
     elif held.ndim > 1:
-        yield from ((("entry", i), taken(held, "entry", i)) for i in range(held[:1].size))
+        yield from ((("entry", i), take_array_step(held, "entry", i)) for i in range(held[:1].size))
     else:
         for field in held.dtype.names or ():
-            yield ("field", field), taken(held, "field", field)
+            yield ("field", field), take_array_step(held, "field", field)
 
 
-def _of_array(array: Array, steps: Steps) -> Iterator[Part]:
+def _parts_of_array(array: Array, steps: Steps) -> Iterator[Part]:
     """Yield the parts of numbers and times in an array of one dimension."""
     kind = array.dtype.kind
     if kind not in "buifcmM":
@@ -385,10 +409,10 @@ def _of_array(array: Array, steps: Steps) -> Iterator[Part]:
     if kind in "iumM" and array.size:
         bits = max(int(numbers.max()).bit_length(), int(numbers.min()).bit_length())
     if kind != "b":
-        yield from _digits(numbers.astype(np.float64), bits, 2, steps)
+        yield from _parts_of_digits(numbers.astype(np.float64), bits, 2, steps)
 
 
-def _digits(values: Floats, bits: int, words: int, steps: Steps) -> Iterator[Part]:
+def _parts_of_digits(values: Floats, bits: int, words: int, steps: Steps) -> Iterator[Part]:
     """Yield words and bits of numbers, and the moduli that a column's bins cannot show."""
     if bits > _EXACT:
         yield from (Part(steps, "word", i) for i in range(words))
@@ -403,7 +427,7 @@ def _digits(values: Floats, bits: int, words: int, steps: Steps) -> Iterator[Par
             yield Part(steps, "modulo", modulus)
 
 
-def _of_texts(texts: Texts, steps: Steps) -> Iterator[Part]:
+def _parts_of_texts(texts: Texts, steps: Steps) -> Iterator[Part]:
     """Yield length, letters at every place from both ends, and counts of letters."""
     yield Part(steps, "length")
     width = int(texts.lengths.max(initial=0))
@@ -419,42 +443,46 @@ def _of_texts(texts: Texts, steps: Steps) -> Iterator[Part]:
         yield Part(steps, "number")
 
 
-def _of_objects(bunch: Bunch, steps: Steps, name: str) -> Iterator[Part]:
-    """Yield the parts of Python objects, by their kinds."""
+def _parts_of_kinds(bunch: Bunch, steps: Steps) -> Iterator[Part]:
+    """Yield whether something is there, and its kinds."""
     kinds = bunch.present()
     if objects.MISSING in kinds:
         yield Part(steps, "there")
     # The most frequent kind is what all others leave.
     usual = max(kinds, key=lambda kind: int((bunch.kinds == kind).sum()))
     yield from (Part(steps, "kind", kind) for kind in kinds if kind not in (objects.MISSING, usual))
+
+
+def _parts_of_objects(bunch: Bunch, steps: Steps, name: str) -> Iterator[Part]:
+    """Yield the parts of Python objects, by their kinds."""
+    kinds = bunch.present()
+    yield from _parts_of_kinds(bunch, steps)
     if objects.NUMBER in kinds:
-        yield from _of_numbers(bunch, steps)
+        yield from _parts_of_numbers(bunch, steps)
     for kind in (objects.TEXT, objects.BYTES):
         if kind in kinds:
-            yield from _of_texts(bunch.texts(kind)[1], steps)
-            yield from _of_values(bunch.of_kind(kind)[1], steps)
+            yield from _parts_of_texts(bunch.texts(kind)[1], steps)
+            yield from _parts_of_values(bunch.of_kind(kind)[1], steps)
     if {objects.SEQUENCE, objects.MAPPING, objects.SET} & set(kinds):
         yield Part(steps, "length")
     if objects.OTHER in kinds:
-        yield _of_others(bunch.of_kind(objects.OTHER)[1], steps, name)
+        yield _parts_of_others(bunch.of_kind(objects.OTHER)[1], steps, name)
     for kind, measure in ((objects.SET, "holds"), (objects.SEQUENCE, "times")):
         if kind in kinds:
-            yield from _of_members(bunch, kind, measure, steps)
+            yield from _parts_of_members(bunch, kind, measure, steps)
 
 
-def _of_values(items: list[Any], steps: Steps) -> Iterator[Part]:
+def _parts_of_values(items: list[Any], steps: Steps) -> Iterator[Part]:
     """Yield the values that come often, where whole values repeat."""
     table = Counter(items)
     if 1 < len(table) <= max(_FEW, len(items) / _OFTEN):
         yield from (Part(steps, "is", one) for one, _ in table.most_common(_MEMBERS))
 
 
-def _of_members(bunch: Bunch, kind: int, measure: str, steps: Steps) -> Iterator[Part]:
+def _parts_of_members(bunch: Bunch, kind: int, measure: str, steps: Steps) -> Iterator[Part]:
     """Yield members that come in several outputs, and intervals of floats that hold one often."""
     rows = bunch.rows[1] if kind == objects.SEQUENCE else bunch.of_kind(kind)[1]
-    table: Counter[Any] = Counter()
-    for items in rows:
-        table.update({one for one in items if hashable(one)})
+    table = Counter(itertools.chain.from_iterable(map(_distinct_members, rows)))
     # Sets of strings have another order in every process.
     repeated = [one for one, times in table.items() if times > 1]
     repeated.sort(key=lambda one: (-table[one], type(one).__name__, repr(one)))
@@ -464,10 +492,18 @@ def _of_members(bunch: Bunch, kind: int, measure: str, steps: Steps) -> Iterator
         yield from (Part(steps, measure, one) for one in often)
     floats = [one for items in rows for one in items if isinstance(one, float)]
     if len(floats) > 4 * len(rows) or (kind == objects.SET and floats):
-        yield from _intervals(np.array(floats), len(rows), steps)
+        yield from _parts_of_intervals(np.array(floats), len(rows), steps)
 
 
-def _intervals(values: Floats, rows: int, steps: Steps) -> Iterator[Part]:
+def _distinct_members(row: Any) -> set[Any]:
+    """Return the members of one row that have a hash, each once."""
+    try:
+        return set(row)
+    except TypeError:
+        return {one for one in row if is_hashable(one)}
+
+
+def _parts_of_intervals(values: Floats, rows: int, steps: Steps) -> Iterator[Part]:
     """Yield the fullest intervals of members, on grids that halve from the spread on."""
     values = values[np.isfinite(values)]
     if not values.size:
@@ -485,7 +521,7 @@ def _intervals(values: Floats, rows: int, steps: Steps) -> Iterator[Part]:
                     yield Part(steps, "near", (low, low + unit))
 
 
-def _inside_objects(bunch: Bunch) -> Iterator[tuple[tuple[str, Any], list[Any]]]:
+def _steps_into_objects(bunch: Bunch) -> Iterator[tuple[tuple[str, Any], list[Any]]]:
     """Yield places of sequences, keys of mappings and views, and what is there."""
     kinds = bunch.present()
     if objects.SEQUENCE in kinds:
@@ -497,14 +533,14 @@ def _inside_objects(bunch: Bunch) -> Iterator[tuple[tuple[str, Any], list[Any]]]
         if all(_is_pairs(row) for row in rows[:_LOOKED]):
             yield ("view", "pairs"), bunch.view("pairs")
     if objects.MAPPING in kinds:
-        maps = [mapped(one) for one in bunch.of_kind(objects.MAPPING)[1]]
+        maps = bunch.maps[1]
         keys = Counter(key for one in maps for key in one)
         yield from ((("key", key), bunch.key(key)) for key, _ in keys.most_common())
         spaced = maps[:: max(1, len(maps) // (4 * _LOOKED))]
         if _order_changes([list(one) for one in spaced]):
             yield ("view", "keys"), bunch.view("keys")
     if objects.TEXT in kinds:
-        for step, _ in _views_of_texts(bunch.of_kind(objects.TEXT)[1]):
+        for step, _ in _steps_into_texts(bunch.of_kind(objects.TEXT)[1]):
             yield step, bunch.view(step[1])
 
 
@@ -525,7 +561,7 @@ def _order_changes(rows: list[list[Any]]) -> bool:
     return False
 
 
-def _views_of_texts(
+def _steps_into_texts(
     items: list[Any], array: Array | None = None
 ) -> Iterator[tuple[tuple[str, Any], Any]]:
     """Yield the views that apply to texts: JSON, fields, words, numbers written in them."""
@@ -541,7 +577,7 @@ def _views_of_texts(
         if sum(len(one.split()) > 1 for one in looked) >= need:
             found.append("words")
         numbered = sum(any(c.isdigit() for c in one) and not one.isdigit() for one in looked)
-        if numbered >= need and any(math.isnan(written(one)) for one in looked):
+        if numbered >= need and any(math.isnan(parse_number(one)) for one in looked):
             found.append("numbers")
     for view in found:
         inner = None if array is None else Bunch(items).view(view)
@@ -558,22 +594,24 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def _of_numbers(bunch: Bunch, steps: Steps) -> Iterator[Part]:
+def _parts_of_numbers(bunch: Bunch, steps: Steps) -> Iterator[Part]:
     values = bunch.numbers()[1]
     if np.iscomplexobj(values):
         yield from (Part(steps, "real"), Part(steps, "imaginary"))
         return
     yield Part(steps, "value")
     bits = bunch.longest()
-    yield from _digits(np.asarray(values, np.float64), bits, min(_WORDS, bits // WORD + 1), steps)
+    yield from _parts_of_digits(
+        np.asarray(values, np.float64), bits, min(_WORDS, bits // WORD + 1), steps
+    )
 
 
-def _of_others(found: list[Any], steps: Steps, name: str) -> Part:
+def _parts_of_others(found: list[Any], steps: Steps, name: str) -> Part:
     """Return a table of objects that have no parts; raise where they do not repeat."""
     requirement = "numbers, strings, containers of these, or objects that repeat"
     where = f" ({Part(steps, 'value')})" if steps else ""
     for one in found:
-        if not hashable(one):
+        if not is_hashable(one):
             raise mistyped(name + where, requirement, type(one))
     table = Counter(found)
     if len(table) > max(_FEW, len(found) / _OFTEN):

@@ -50,7 +50,7 @@ class Texts:
     @classmethod
     def of_array(cls, array: Array) -> Texts:
         """The strings of an array of type U or S, shape `(size,)`."""
-        return cls(np.char.str_len(array).astype(np.int64), _codes(array))
+        return cls(np.char.str_len(array).astype(np.int64), _to_character_codes(array))
 
     @classmethod
     def of_items(cls, items: Sequence[Any], is_bytes: bool) -> Texts:
@@ -58,10 +58,12 @@ class Texts:
         lengths = np.fromiter(map(len, items), np.int64, len(items))
         width, code = int(lengths.max(initial=0)), "S" if is_bytes else "U"
         if width <= _WIDE:
-            return cls(lengths, _codes(np.array(items, dtype=f"{code}{max(1, width)}")))
+            return cls(
+                lengths, _to_character_codes(np.array(items, dtype=f"{code}{max(1, width)}"))
+            )
         heads = np.array([one[:_END] for one in items], dtype=f"{code}{_END}")
         tails = np.array([one[: -_END - 1 : -1] for one in items], dtype=f"{code}{_END}")
-        return cls(lengths, _codes(heads), _codes(tails), items)
+        return cls(lengths, _to_character_codes(heads), _to_character_codes(tails), items)
 
     @property
     def most(self) -> int:
@@ -82,14 +84,16 @@ class Texts:
             letters = [
                 one[place] if has else 0 for one, has in zip(self.items, inside, strict=True)
             ]
-            return _beside(inside, [ord(one) if isinstance(one, str) else one for one in letters])
+            return _fill_outside(
+                inside, [ord(one) if isinstance(one, str) else one for one in letters]
+            )
         if place >= 0:
-            return _beside(inside, self.heads[:, place] if place < width else np.nan)
+            return _fill_outside(inside, self.heads[:, place] if place < width else np.nan)
         if self.tails is not None:
-            return _beside(inside, self.tails[:, -place - 1])
+            return _fill_outside(inside, self.tails[:, -place - 1])
         at = np.clip(self.lengths + place, 0, width - 1)
         found = np.take_along_axis(self.heads, at[:, np.newaxis], axis=1)[:, 0]
-        return _beside(inside, found)
+        return _fill_outside(inside, found)
 
     def count(self, code: int) -> Floats:
         """How often a letter occurs in each string."""
@@ -105,7 +109,7 @@ class Texts:
 
     def numbers(self, most: int | None = None) -> Floats:
         """The first strings, or all, read as decimal numbers; NaN for those that are none."""
-        return np.array([written(text) for text in self._strings()[:most]], dtype=np.float64)
+        return np.array([parse_number(text) for text in self._strings()[:most]], dtype=np.float64)
 
     def frequent(self, most: int) -> list[int]:
         """The codes of the most frequent letters, the most frequent first."""
@@ -122,11 +126,11 @@ class Texts:
         return strings
 
 
-def _beside(inside: Flags, codes: Any) -> Floats:
+def _fill_outside(inside: Flags, codes: Any) -> Floats:
     return np.where(inside, codes, NO_LETTER)
 
 
-def _codes(array: Array) -> Array:
+def _to_character_codes(array: Array) -> Array:
     """The characters of strings of one width as numbers, shape `(size, width)`."""
     code = np.uint32 if array.dtype.kind == "U" else np.uint8
     width = array.dtype.itemsize // np.dtype(code).itemsize
@@ -136,7 +140,7 @@ def _codes(array: Array) -> Array:
     return np.ascontiguousarray(native).view(code).reshape(len(array), width)
 
 
-def written(text: Any) -> float:
+def parse_number(text: Any) -> float:
     """The number that a text is; NaN for other texts."""
     try:
         return float(text)
@@ -163,6 +167,66 @@ WORD: Final = 32
 _EPOCH: Final = datetime.datetime(1970, 1, 1)
 
 
+class Members:
+    """The members of many sequences or sets, counted by their value.
+
+    Args:
+        rows: the sequences or sets.
+    """
+
+    def __init__(self, rows: Sequence[Any]) -> None:
+        """Keep the rows."""
+        self.rows = rows
+        self._is_counted = False
+
+    def count_equal(self, value: Any) -> Floats:
+        """Return how many members of every row equal a hashable value, shape `(rows,)`."""
+        if not self._is_counted or self._table is None:
+            # A table of all members pays from the second value on.
+            self._is_counted = True
+            return np.array([_count_equal(row, value) for row in self.rows], dtype=np.float64)
+        numbers, holders, first = self._table
+        found = np.zeros(len(self.rows))
+        if (number := numbers.get(value)) is not None:
+            np.add.at(found, holders[first[number] : first[number + 1]], 1.0)
+        return found
+
+    def count_between(self, low: float, high: float) -> Floats:
+        """Return how many floats of every row lie in an interval without its end."""
+        values, holders = self._floats
+        inside = slice(*np.searchsorted(values, (low, high)))
+        return np.bincount(holders[inside], minlength=len(self.rows)).astype(np.float64)
+
+    @functools.cached_property
+    def _table(self) -> tuple[dict[Any, int], Places, Places] | None:
+        """The number of every value, the rows that hold it, and where these begin."""
+        numbers: dict[Any, int] = {}
+        try:
+            codes = [numbers.setdefault(one, len(numbers)) for row in self.rows for one in row]
+        except TypeError:
+            # What has no hash is compared one by one.
+            return None
+        holders = np.repeat(np.arange(len(self.rows)), list(map(len, self.rows)))
+        first = np.cumsum([0, *np.bincount(np.array(codes, np.intp), minlength=len(numbers))])
+        return numbers, holders[np.argsort(codes, kind="stable")], first
+
+    @functools.cached_property
+    def _floats(self) -> tuple[Floats, Places]:
+        """The floats of all rows, the smallest first, and the rows that hold them."""
+        found = [[one for one in row if isinstance(one, float)] for row in self.rows]
+        values = np.array([one for row in found for one in row], dtype=np.float64)
+        holders, order = np.repeat(np.arange(len(found)), list(map(len, found))), np.argsort(values)
+        return values[order], holders[order]
+
+
+def _count_equal(row: Any, value: Any) -> int:
+    try:
+        return list(row).count(value)
+    except ValueError:
+        # An array inside a row compares entry by entry.
+        return 0
+
+
 class Bunch:
     """What many outputs hold at one place.
 
@@ -174,9 +238,11 @@ class Bunch:
         """Sort the items by kind."""
         self.items = items
         classes: set[Any] = set(map(type, items))
-        known = {one: _kind(one) for one in classes}
+        known = {one: _classify_type(one) for one in classes}
         self.kinds = np.fromiter(map(known.__getitem__, map(type, items)), np.int8, len(items))
         self._texts: dict[int, tuple[Places, Texts]] = {}
+        self._members: dict[int, tuple[Places, Members]] = {}
+        self._compared = 0
 
     def present(self) -> list[int]:
         """The kinds that occur, what is absent among them."""
@@ -202,8 +268,12 @@ class Bunch:
     def whole(self) -> tuple[Places, list[int]]:
         """Where whole numbers are, and they themselves."""
         where, found = self.of_kind(NUMBER)
-        places = [i for i, one in enumerate(found) if isinstance(one, Integral)]
-        return where[places], [int(found[i]) for i in places]
+        classes: set[Any] = set(map(type, found))
+        integral = {one for one in classes if issubclass(one, Integral)}
+        if integral != classes:
+            places = [i for i, one in enumerate(found) if type(one) in integral]
+            where, found = where[places], [found[i] for i in places]
+        return where, list(map(int, found))
 
     def words(self, number: int) -> tuple[Places, Floats]:
         """Where whole numbers are, and 32 of their bits, from bit 32 `number` on."""
@@ -228,7 +298,7 @@ class Bunch:
         """Return another form of the items: parsed texts, keys of mappings, pairs as mappings."""
         wanted = {"keys": MAPPING, "pairs": SEQUENCE}.get(kind, TEXT)
         where, found = self.rows if wanted == SEQUENCE else self.of_kind(wanted)
-        return self._spread(where, [_viewed(one, kind) for one in found])
+        return self._spread(where, [_view_item(one, kind) for one in found])
 
     def longest(self) -> int:
         """Bits of the longest whole number."""
@@ -246,7 +316,7 @@ class Bunch:
     def rows(self) -> tuple[Places, list[Sequence[Any]]]:
         """Where sequences are, and they themselves, arrays as lists of their entries."""
         where, found = self.of_kind(SEQUENCE)
-        return where, [one if type(one) in _PLAIN else listed(one) for one in found]
+        return where, [one if type(one) in _PLAIN else as_sequence(one) for one in found]
 
     def place(self, number: int) -> list[Any]:
         """The entries at one place of the sequences, from their ends where it is below 0."""
@@ -254,16 +324,43 @@ class Bunch:
         least = number + 1 if number >= 0 else -number
         return self._spread(where, [r[number] if len(r) >= least else ABSENT for r in rows])
 
+    @functools.cached_property
+    def _flat_rows(self) -> list[Any]:
+        return [_flatten_row(row) for row in self.rows[1]]
+
     def entry(self, number: int) -> list[Any]:
         """Return the entries at one place of the sequences as an array of them would have it."""
-        where, rows = self.rows
-        flat = [_flat(row) for row in rows]
-        return self._spread(where, [r[number] if len(r) > number else ABSENT for r in flat])
+        found = [row[number] if len(row) > number else ABSENT for row in self._flat_rows]
+        return self._spread(self.rows[0], found)
+
+    @functools.cached_property
+    def maps(self) -> tuple[Places, list[Mapping[Any, Any]]]:
+        """Where mappings are, and they themselves, data classes as mappings of their fields."""
+        where, found = self.of_kind(MAPPING)
+        return where, list(map(as_mapping, found))
 
     def key(self, key: Any) -> list[Any]:
-        """What the mappings hold under a key."""
-        where, found = self.of_kind(MAPPING)
-        return self._spread(where, [mapped(one).get(key, ABSENT) for one in found])
+        """Return what the mappings hold under a key."""
+        where, found = self.maps
+        return self._spread(where, [one.get(key, ABSENT) for one in found])
+
+    def equals(self, value: Any) -> Flags:
+        """Return which items are a hashable value, of the same class."""
+        self._compared += 1
+        if self._compared == 1:
+            return np.array([type(one) is type(value) and one == value for one in self.items])
+        return self._typed_items.count_equal((type(value), value)) > 0.0
+
+    @functools.cached_property
+    def _typed_items(self) -> Members:
+        return Members([((type(one), one),) for one in self.items])
+
+    def members(self, kind: int) -> tuple[Places, Members]:
+        """Return where sequences or sets are, and their members."""
+        if kind not in self._members:
+            where, rows = self.rows if kind == SEQUENCE else self.of_kind(kind)
+            self._members[kind] = where, Members(rows)
+        return self._members[kind]
 
     def _spread(self, where: Places, found: list[Any]) -> list[Any]:
         if len(found) == len(self.items):
@@ -277,10 +374,9 @@ class Bunch:
         """Characters, entries or members of every item; NaN where it has none."""
         lengths = np.full(len(self.items), np.nan)
         for kind in (TEXT, BYTES, SEQUENCE, MAPPING, SET):
-            where, found = self.rows if kind == SEQUENCE else self.of_kind(kind)
-            if kind == MAPPING:
-                found = list(map(mapped, found))
-            lengths[where] = list(map(len, found))
+            where, found = self.of_kind(kind)
+            sized: Any = {SEQUENCE: self.rows, MAPPING: self.maps}.get(kind, (where, found))[1]
+            lengths[where] = list(map(len, sized))
         return lengths
 
 
@@ -289,7 +385,7 @@ _PLAIN: Final = (list, tuple)
 _NUMBER: Final = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
 
-def _flat(row: Any) -> Any:
+def _flatten_row(row: Any) -> Any:
     """Return a row of rows in row-major order; any other row as it is."""
     if not (len(row) and isinstance(row[0], (list, tuple, np.ndarray))):
         return row
@@ -300,14 +396,14 @@ def _flat(row: Any) -> Any:
         return row
 
 
-def _viewed(item: Any, kind: str) -> Any:
+def _view_item(item: Any, kind: str) -> Any:
     """Return one item in another form; `ABSENT` where it has none."""
     if kind == "words":
         return item.split()
     if kind == "numbers":
         return [float(one) for one in _NUMBER.findall(item)]
     if kind == "keys":
-        return list(mapped(item))
+        return list(as_mapping(item))
     if kind.startswith("fields "):
         return item.split(kind[-1])
     try:
@@ -316,7 +412,7 @@ def _viewed(item: Any, kind: str) -> Any:
         return ABSENT
 
 
-def listed(item: Any) -> Sequence[Any]:
+def as_sequence(item: Any) -> Sequence[Any]:
     """A sequence or an array as a list of its entries."""
     if hasattr(item, "__array__"):
         array = np.asarray(item)
@@ -327,20 +423,20 @@ def listed(item: Any) -> Sequence[Any]:
     return list(item)
 
 
-def frozen(item: Any) -> Hashable:
+def as_hashable(item: Any) -> Hashable:
     """An object as one that can be hashed, equal where the objects are.
 
     Raises:
         TypeError: if it has no parts that can.
 
     Example:
-        >>> frozen([1, {"b": {2}}])
+        >>> as_hashable([1, {"b": {2}}])
         (1, (('b', frozenset({2})),))
     """
     cls: Any = type(item)
-    kind = _kind(cls)
+    kind = _classify_type(cls)
     if kind == SEQUENCE:
-        return tuple(map(frozen, listed(item)))
+        return tuple(map(as_hashable, as_sequence(item)))
     if kind == SET:
         return frozenset(item)
     if kind == BYTES:
@@ -350,19 +446,21 @@ def frozen(item: Any) -> Hashable:
     except TypeError:
         if kind != MAPPING:
             raise mistyped("outputs", "hashable objects", item) from None
-        return tuple(sorted(((key, frozen(one)) for key, one in mapped(item).items()), key=repr))
+        return tuple(
+            sorted(((key, as_hashable(one)) for key, one in as_mapping(item).items()), key=repr)
+        )
     return item  # type: ignore[no-any-return]
 
 
-def mapped(item: Any) -> Mapping[Any, Any]:
-    """A mapping, or the fields of a dataclass."""
-    if isinstance(item, Mapping):
+def as_mapping(item: Any) -> Mapping[Any, Any]:
+    """Return a mapping, or the fields of a data class as one."""
+    if type(item) is dict or isinstance(item, Mapping):
         return item
     return {field.name: getattr(item, field.name, ABSENT) for field in fields(item)}
 
 
 @functools.lru_cache(maxsize=256)
-def _kind(cls: Any) -> int:
+def _classify_type(cls: Any) -> int:
     """The kind of all objects of a class."""
     if cls in (type(None), _Absent):
         return NOTHING if cls is type(None) else MISSING

@@ -99,10 +99,10 @@ class Part(Record, word="Part"):
             return f"bit {one}{' of ' if where else ''}{where} is {int(is_so)}"
         if self.measure == "holds":
             verb = "contains" if is_so else "does not contain"
-            return f"{where} {verb} {_quoted(one)}".lstrip()
+            return f"{where} {verb} {_quote_value(one)}".lstrip()
         if self.measure == "there":
             return f"{where or 'output'} is {'there' if is_so else 'missing'}"
-        named = _NAMED[one] if self.measure == "kind" else _quoted(one)
+        named = _NAMED[one] if self.measure == "kind" else _quote_value(one)
         return f"{where or 'output'} is {'' if is_so else 'not '}{named}"
 
     def _measured(self) -> str:
@@ -117,9 +117,9 @@ class Part(Record, word="Part"):
             "number": "number written", "which": "outcome",
         }  # fmt: skip
         if self.measure == "count":
-            return f"number of {_quoted(chr(one))}"
+            return f"number of {_quote_value(chr(one))}"
         if self.measure == "times":
-            return f"number of {_quoted(one)}"
+            return f"number of {_quote_value(one)}"
         if self.measure == "near":
             return f"number of members from {one[0]:.6g} to {one[1]:.6g}"
         if self.measure == "modulo":
@@ -129,7 +129,7 @@ class Part(Record, word="Part"):
         return named[self.measure]
 
 
-def _quoted(value: Any) -> str:
+def _quote_value(value: Any) -> str:
     """Return a value as a report shows it, texts in double quotes."""
     text = f'"{value}"' if isinstance(value, str) and '"' not in value else repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
@@ -140,10 +140,10 @@ def _step_name(kind: str, which: Any) -> str:
         return _VIEWS.get(which, f"the fields between {which[-1]!r}")
     if kind == "place":
         return f"place {which}" if which >= 0 else f"place {-which} from the end"
-    return f"{kind} {which}" if kind == "entry" else f"{kind} {_quoted(which)}"
+    return f"{kind} {which}" if kind == "entry" else f"{kind} {_quote_value(which)}"
 
 
-def of_array(array: Array, texts: Texts | None, part: Part, out: Floats) -> None:
+def read_array(array: Array, texts: Texts | None, part: Part, out: Floats) -> None:
     """One measure of a regular array, NaN if it has none such."""
     if array.ndim != 1:
         if part.measure == "times" and array.dtype.kind in "US":
@@ -158,7 +158,7 @@ def of_array(array: Array, texts: Texts | None, part: Part, out: Floats) -> None
     elif part.measure == "is":
         out[:] = array == part.argument if texts is not None else 0.0
     elif texts is not None:
-        out[:] = _of_texts(texts, part)
+        out[:] = _read_texts(texts, part)
     elif array.dtype.kind in "mM" and part.measure == "value":
         out[:] = np.where(np.isnat(array), np.nan, array.view(np.int64))
     elif array.dtype.kind in "buifc" and part.measure in ("value", "real"):
@@ -169,7 +169,7 @@ def of_array(array: Array, texts: Texts | None, part: Part, out: Floats) -> None
         numbers = array.view(np.int64) if array.dtype.kind in "mM" else array
         with np.errstate(invalid="ignore"):
             if numbers.dtype.kind == "f":
-                out[:] = np.remainder(_coarse(numbers), part.argument)
+                out[:] = np.remainder(_round_to_16_bits(numbers), part.argument)
             else:
                 out[:] = np.remainder(numbers, numbers.dtype.type(part.argument))
     elif part.measure == "bit" and array.dtype.kind in "iumM":
@@ -177,10 +177,12 @@ def of_array(array: Array, texts: Texts | None, part: Part, out: Floats) -> None
         last = 8 * whole.dtype.itemsize - 1
         out[:] = (whole >> whole.dtype.type(min(part.argument, last))) & whole.dtype.type(1)
     elif array.dtype.kind in "iumM" and part.measure == "word":
-        out[:] = _word(array.view(np.int64) if array.dtype.kind in "mM" else array, part.argument)
+        out[:] = _read_word(
+            array.view(np.int64) if array.dtype.kind in "mM" else array, part.argument
+        )
 
 
-def _coarse(values: Array) -> Floats:
+def _round_to_16_bits(values: Array) -> Floats:
     """Return numbers with 16 bits, whole ones as they are: a remainder must not show rounding."""
     values = values.astype(np.float64)
     mantissas, exponents = np.frexp(values)
@@ -189,7 +191,7 @@ def _coarse(values: Array) -> Floats:
     return found
 
 
-def _word(whole: Array, number: int) -> Words:
+def _read_word(whole: Array, number: int) -> Words:
     """32 bits of whole numbers in two's complement, from bit 32 `number` on."""
     mask = np.uint64(2**WORD - 1)
     if number > 1:
@@ -197,7 +199,7 @@ def _word(whole: Array, number: int) -> Words:
     return (whole.astype(np.uint64) >> np.uint64(WORD * number)) & mask
 
 
-def _of_texts(texts: Texts, part: Part) -> Floats | float:
+def _read_texts(texts: Texts, part: Part) -> Floats | float:
     if part.measure == "length":
         return texts.lengths.astype(np.float64)
     if part.measure == "letter":
@@ -211,7 +213,7 @@ def _of_texts(texts: Texts, part: Part) -> Floats | float:
     return texts.numbers() if part.measure == "number" else np.nan
 
 
-def of_objects(bunch: Bunch, part: Part, out: Floats) -> None:
+def read_objects(bunch: Bunch, part: Part, out: Floats) -> None:
     """One measure of Python objects, NaN for those that have none such."""
     if part.measure == "kind":
         out[:] = bunch.kinds == part.argument
@@ -226,52 +228,43 @@ def of_objects(bunch: Bunch, part: Part, out: Floats) -> None:
     elif part.measure == "modulo":
         where, values = bunch.numbers()
         with np.errstate(invalid="ignore"):
-            out[where] = np.remainder(_coarse(values.real), part.argument)
+            out[where] = np.remainder(_round_to_16_bits(values.real), part.argument)
     elif part.measure == "bit" and NUMBER in bunch.present():
         where, flags = bunch.bits(part.argument)
         out[where] = flags
     elif part.measure == "length":
         out[:] = bunch.lengths()
     elif part.measure == "is":
-        out[:] = [type(one) is type(part.argument) and one == part.argument for one in bunch.items]
+        out[:] = bunch.equals(part.argument)
     elif part.measure in ("times", "near"):
-        _of_members(bunch, part, out)
+        _count_members(bunch, part, out)
     elif part.measure in ("letter", "count", "number", "bit"):
         for kind in (TEXT, BYTES):
             where, texts = bunch.texts(kind)
             if where.size:
-                out[where] = _of_texts(texts, part)
+                out[where] = _read_texts(texts, part)
     elif part.measure == "holds":
         where, members = bunch.of_kind(SET)
         out[where] = [part.argument in one for one in members]
     else:
         where, found = bunch.of_kind(OTHER)
         numbers = {key: number for number, key in enumerate(part.argument)}
-        out[where] = [numbers.get(one, -1) if hashable(one) else -1 for one in found]
+        out[where] = [numbers.get(one, -1) if is_hashable(one) else -1 for one in found]
 
 
-def _of_members(bunch: Bunch, part: Part, out: Floats) -> None:
+def _count_members(bunch: Bunch, part: Part, out: Floats) -> None:
     """Write the number of members that equal a value, or lie in an interval."""
-    for kind in (SEQUENCE, SET):
-        where, rows = bunch.rows if kind == SEQUENCE else bunch.of_kind(kind)
-        if part.measure == "times" and kind == SEQUENCE:
-            out[where] = [_count_equal(one, part.argument) for one in rows]
-        elif part.measure == "near":
-            low, high = part.argument
-            out[where] = [
-                sum(isinstance(one, float) and low <= one < high for one in row) for row in rows
-            ]
+    for kind in (SEQUENCE, SET) if part.measure == "near" else (SEQUENCE,):
+        where, members = bunch.members(kind)
+        if not where.size:
+            continue
+        if part.measure == "near":
+            out[where] = members.count_between(*part.argument)
+        else:
+            out[where] = members.count_equal(part.argument)
 
 
-def _count_equal(row: Any, value: Any) -> int:
-    try:
-        return list(row).count(value)
-    except ValueError:
-        # An array inside a row compares entry by entry.
-        return 0
-
-
-def hashable(item: Any) -> bool:
+def is_hashable(item: Any) -> bool:
     """True for an object that can be looked up in a table."""
     try:
         hash(item)
@@ -326,7 +319,7 @@ class Parts(Record, word="Parts"):
         rows = max(1, _CHUNK // max(1, len(self.parts)))
         for first in range(0, len(outputs), rows):
             part = slice(first, first + rows)
-            _fill(outputs[part], wanted, columns[part])
+            _fill_columns(outputs[part], wanted, columns[part])
         return columns
 
     def names(self) -> list[str]:
@@ -342,7 +335,7 @@ _memory = threading.local()
 
 
 @contextmanager
-def remembering() -> Iterator[None]:
+def remember_parts() -> Iterator[None]:
     """While several scores of the same arrays are wanted, parts are read once.
 
     Nothing may write into the arrays in the meantime.
@@ -360,27 +353,27 @@ def remembering() -> Iterator[None]:
 _Wanted = list[tuple[tuple[tuple[str, Any], ...], Part, int]]
 
 
-def _fill(node: Node, wanted: _Wanted, columns: Floats) -> None:
+def _fill_columns(node: Node, wanted: _Wanted, columns: Floats) -> None:
     """Read parts of a node into their columns."""
     if isinstance(node, np.ndarray) and node.ndim > 1:
         # What an output answers must not depend on whether all in its block have one shape.
         entries = [one for one in wanted if one[0] and one[0][0][0] == "entry"]
         if len(entries) < len(wanted):
-            _fill(node.tolist(), [one for one in wanted if one not in entries], columns)
+            _fill_columns(node.tolist(), [one for one in wanted if one not in entries], columns)
         wanted = entries
-    held, texts = opened(node)
+    held, texts = open_node(node)
     below: dict[tuple[str, Any], _Wanted] = {}
     for steps, part, i in wanted:
         if steps:
             below.setdefault(steps[0], []).append((steps[1:], part, i))
         else:
-            read(held, texts, part, columns[:, i])
+            read_part(held, texts, part, columns[:, i])
     for step, group in below.items():
-        inner = _taken(held, *step)
-        _fill([ABSENT] * len(columns) if inner is None else inner, group, columns)
+        inner = _take_step(held, *step)
+        _fill_columns([ABSENT] * len(columns) if inner is None else inner, group, columns)
 
 
-def opened(node: Node) -> tuple[Bunch | Array, Texts | None]:
+def open_node(node: Node) -> tuple[Bunch | Array, Texts | None]:
     """Return the objects of a node by their kinds, or its array; and the texts of an array."""
     if isinstance(node, list) or (node.dtype == object and node.ndim == 1):
         return Bunch(list(node)), None
@@ -391,20 +384,20 @@ def opened(node: Node) -> tuple[Bunch | Array, Texts | None]:
     return node, Texts.of_array(node) if is_text else None
 
 
-def read(held: Bunch | Array, texts: Texts | None, part: Part, out: Floats) -> None:
+def read_part(held: Bunch | Array, texts: Texts | None, part: Part, out: Floats) -> None:
     """Write one measure of what `opened` gave, NaN where an output has none such."""
     if isinstance(held, Bunch):
-        of_objects(held, part, out)
+        read_objects(held, part, out)
     else:
-        of_array(held, texts, part, out)
+        read_array(held, texts, part, out)
 
 
-def _taken(held: Bunch | Array, kind: str, which: Any) -> Node | None:
+def _take_step(held: Bunch | Array, kind: str, which: Any) -> Node | None:
     """What a step leads to; None where no output has it."""
     if kind == "view":
         return (held if isinstance(held, Bunch) else Bunch(held.tolist())).view(which)
     if not isinstance(held, Bunch):
-        return taken(held, kind, which)
+        return take_array_step(held, kind, which)
     if kind == "field" and not isinstance(which, str):
         return None
     if kind == "entry":
@@ -412,7 +405,7 @@ def _taken(held: Bunch | Array, kind: str, which: Any) -> Node | None:
     return held.place(which) if kind == "place" else held.key(which)
 
 
-def taken(array: Array, kind: str, which: Any) -> Array | None:
+def take_array_step(array: Array, kind: str, which: Any) -> Array | None:
     """The same for a regular array."""
     found: Array | None
     if kind == "entry" and array.ndim > 1:

@@ -19,7 +19,7 @@ from ...records import Record
 from ..arrays import Array, Flags, Floats, Merged, Whole, freeze
 from ..choosing.grains import Grain, cuts_of, grain_of, grains_of
 from ..choosing.marks import SHARE
-from ..reading.objects import frozen
+from ..reading.objects import as_hashable
 from .columns import Atoms, atoms_of, head, known, loose_of, numbers, whole_floats
 
 _KINDS: Final = ("whole", "words", "text", "bytes", "real")
@@ -342,7 +342,7 @@ def _key(item: Any, grid: Grid) -> Hashable:
     if isinstance(item, tuple):
         return tuple(_key(part, grid) for part in item)
     # Lists, arrays, mappings and sets as what can be hashed: tuples may hold floats again.
-    plain = frozen(item)
+    plain = as_hashable(item)
     return _key(plain, grid) if isinstance(plain, tuple) else plain
 
 
