@@ -121,11 +121,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     for one in fields(Settings):
         text = one.metadata["help"]
         metavar = "SHARE" if one.name == "min_share" else "N"
-        group.addoption(_option(one.name), metavar=metavar, default=None, help=text)
+        group.addoption(_format_option(one.name), metavar=metavar, default=None, help=text)
         parser.addini(f"dp_{one.name}", text, default=None)
 
 
-def _option(name: str) -> str:
+def _format_option(name: str) -> str:
     """Return the option of the command line for a setting."""
     return f"--dp-{name.replace('_', '-')}"
 
@@ -138,7 +138,7 @@ def pytest_configure(config: pytest.Config) -> None:
         for name, read in _READ.items():
             for label, value in (
                 (f"dp_{name}", config.getini(f"dp_{name}")),
-                (_option(name), config.getoption(_option(name))),
+                (_format_option(name), config.getoption(_format_option(name))),
             ):
                 if value is not None:
                     settings = replace(settings, **{name: read(label, value)})
@@ -418,8 +418,8 @@ def _command(node: pytest.Item) -> str:
     file = os.path.relpath(node.path, node.config.invocation_params.dir)
     command = ["python", "-m", "pytest", "::".join([file, *node.nodeid.split("::")[1:]])]
     for name in _READ:
-        value: str | None = node.config.getoption(_option(name))
-        command += [] if value is None else [f"{_option(name)}={value}"]
+        value: str | None = node.config.getoption(_format_option(name))
+        command += [] if value is None else [f"{_format_option(name)}={value}"]
     return shlex.join(command)
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ..records import Record, frozen_array
 
-__all__ = ["Array", "Flags", "Floats", "Merged", "Places", "Whole", "Words", "freeze"]
+__all__ = ["Array", "Flags", "Floats", "Merged", "Places", "Whole", "Words", "freeze_arrays"]
 
 Array = npt.NDArray[Any]
 Flags = npt.NDArray[np.bool_]
@@ -30,7 +30,7 @@ class Merged(Record):
     merged = True
 
 
-def freeze(record: Any) -> None:
+def freeze_arrays(record: Any) -> None:
     """Replace the fields of a frozen dataclass that are `Floats` or `Whole` by read-only arrays."""
     for field in fields(record):
         if field.type in _KINDS:

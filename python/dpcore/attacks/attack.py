@@ -1,4 +1,4 @@
-"""What an audit asks of an attack: how it is fitted, and what its events allow."""
+"""The contract between audits and attacks: how an attack is fitted, and what its events allow."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _MOST_PILOT: Final = 2**26
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Fitted(Shown):
-    """What the pilot decided.
+    """The decision of a pilot.
 
     Args:
         event: what is counted.
@@ -113,7 +113,7 @@ class Pilot(Protocol):
         """Outputs on both sides, as many of the pilot as are kept at once."""
 
     def counts(self, event: Event, size: int) -> Counts:
-        """How often an event happened among the first `size` on each side."""
+        """Return how often an event happened among the first `size` on each side."""
 
     def fit_scores(self, attack: ScoreAttack) -> Fitted:
         """The best threshold on the best of the scores that an attack makes."""
@@ -278,7 +278,7 @@ def scoring(attack: AuditAttack, purpose: str) -> ScoreAttack:
 
 
 def attack_name(attack: AuditAttack) -> str:
-    """What a report calls an attack: its class, and its options where they are not the default.
+    """Return the name of an attack in a report: its class, and options that are not the default.
 
     One of somebody else's is named as any function is.
     """

@@ -96,7 +96,7 @@ class Auto(ScoreAttack):
     def seldom(
         self, outputs: Sequence[Array], outputs_prime: Sequence[Array], goal: Goal
     ) -> Choice | None:
-        """What the first member that looks for rare events finds."""
+        """Return the choice of the first member that looks for rare events."""
         found = (member.seldom(outputs, outputs_prime, goal) for member in self.members)
         return next((choice for choice in found if choice is not None), None)
 

@@ -15,7 +15,7 @@ from ..events.above import Score
 from ..events.held import Held, Rough, kept, slack, wide
 from ..hints import hinted
 from ..records import Pair, Record
-from .arrays import Array, Floats, Merged, Whole, freeze
+from .arrays import Array, Floats, Merged, Whole, freeze_arrays
 from .attack import ScoreAttack
 from .choosing.grains import Grain, grains_of
 from .scores.columns import atoms_of, both, head, known, loose_of, numbers
@@ -75,14 +75,14 @@ class Features(Record, word="Features"):
     def __post_init__(self) -> None:
         """Freeze the tables and check that they fit."""
         object.__setattr__(self, "unit", np.broadcast_to(self.unit, np.shape(self.fill)))
-        freeze(self)
+        freeze_arrays(self)
         if not self.entries.shape == self.lows.shape == self.highs.shape:
             shapes = (self.entries.shape, self.lows.shape, self.highs.shape)
             raise invalid("entries", "as many as lows and highs", shapes)
 
     @property
     def width(self) -> int:
-        """How many features there are."""
+        """The number of features."""
         return int(self.fill.size + self.entries.size)
 
     def __call__(self, outputs: Array) -> Floats:
@@ -196,7 +196,7 @@ class Linear(Merged, word="Linear"):
     def __post_init__(self) -> None:
         """Freeze the weights and check that they fit."""
         width = instance("features", self.features, Features).width
-        freeze(self)
+        freeze_arrays(self)
         if self.weights.shape != (width,):
             raise invalid("weights", f"of shape ({width},)", self.weights.shape)
 

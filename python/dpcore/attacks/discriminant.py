@@ -11,7 +11,7 @@ from .. import _core
 from ..errors import invalid
 from ..events.above import Score
 from ..records import Pair, Record
-from .arrays import Array, Floats, Whole, freeze
+from .arrays import Array, Floats, Whole, freeze_arrays
 from .attack import ScoreAttack
 from .choosing.grains import Grain, summed
 from .scores.columns import both, chunks, familiar, numbers
@@ -60,7 +60,7 @@ class LinearScore(Record, word="LinearScore"):
 
     def __post_init__(self) -> None:
         """Freeze the arrays and check that they fit."""
-        freeze(self)
+        freeze_arrays(self)
         for name in ("entries", "centres", "weights"):
             values = getattr(self, name)
             if values.ndim != 1 or values.shape != self.entries.shape or not values.size:

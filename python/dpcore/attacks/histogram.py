@@ -13,7 +13,7 @@ from ..errors import instance, integer, invalid, mistyped
 from ..events.above import Score
 from ..hints import hinted
 from ..records import Pair
-from .arrays import Array, Floats, Merged, Whole, freeze
+from .arrays import Array, Floats, Merged, Whole, freeze_arrays
 from .attack import ScoreAttack
 from .scores.columns import numbers
 from .scores.letters import (
@@ -83,7 +83,7 @@ class Cells(Merged, word="Cells"):
         instance("letters", self.letters, Letters)
         for name in ("stops", "ends"):
             object.__setattr__(self, name, tuple(map(int, getattr(self, name))))
-        freeze(self)
+        freeze_arrays(self)
         starts = (0, *self.ends)
         if len(self.ends) != len(self.stops) or starts[-1] != self.ladders.size:
             raise invalid("ends", f"one for each of {len(self.stops)} stops", self.ends)

@@ -17,7 +17,7 @@ import numpy as np
 from ..errors import choice, integer, invalid, real
 from ..events.above import Score
 from ..records import Pair
-from .arrays import Array, Flags, Floats, Merged, Places, Whole, freeze
+from .arrays import Array, Flags, Floats, Merged, Places, Whole, freeze_arrays
 from .attack import ScoreAttack
 from .choosing.grains import EVERY, FINEST, lowest_bit
 from .scores.columns import numbers
@@ -137,7 +137,7 @@ class FinerThan(Merged, word="FinerThan"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LowBits(Merged, word="LowBits"):
-    """How much the lowest set bits speak for x, given roughly where the entries lie.
+    """The log-likelihood ratio of the lowest set bits of the entries, given roughly their values.
 
     ``sum_i table[bin(y_i), class(t_i)]`` with ``y_i = odd 2^t_i``: the table holds the logarithm
     of the ratio of the two sides' shares of a class *within* a bin, so that the score sees no
@@ -173,7 +173,7 @@ class LowBits(Merged, word="LowBits"):
         """Freeze the arrays and check them."""
         columns = tuple(integer("columns", column, 0) for column in self.columns)
         object.__setattr__(self, "columns", columns)
-        freeze(self)
+        freeze_arrays(self)
         shape = (self.edges.size - 1, self.exponents.size + 1)
         if self.table.shape != shape:
             raise invalid("table", f"of shape {shape}", self.table.shape)
@@ -223,7 +223,7 @@ def entries(outputs: Array, columns: tuple[int, ...]) -> Floats:
 
 
 def finer(values: Floats, exponent: int) -> Flags:
-    """Where ``y 2^exponent`` is not an integer; exact for every finite double.
+    """Return where ``y 2^exponent`` is not an integer; exact for every finite double.
 
     Args:
         values: finite numbers.

@@ -94,7 +94,7 @@ class MajorityVote(AuditAttack):
 
 @hinted
 def choose(counts: Counts, confidence: float = 0.95, delta: float = 0.0) -> tuple[Side, Side]:
-    """Which vote to count, and which side to put in the numerator, from pilot counts.
+    """Return the vote to count and the side of the numerator, from pilot counts.
 
     Of the four combinations the one with the largest Clopper-Pearson limit on the pilot; among
     equal limits (a small pilot has four zeros) the one with the largest point estimate of the log

@@ -1,4 +1,4 @@
-"""What pairs of columns say together: products of their signs and of their centred values.
+"""Attacks on pairs of columns: products of their signs and of their centred values.
 
 Each column by itself may have one law on both sides while two of them agree on x and disagree on
 x': a bit that is the exclusive or of another and of the secret, noise that is shared. No sum over

@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import flag, integer, invalid
 from ..events.above import Score
 from ..records import Pair
-from .arrays import Array, Flags, Floats, Merged, Whole, freeze
+from .arrays import Array, Flags, Floats, Merged, Whole, freeze_arrays
 from .attack import ScoreAttack
 from .scores.columns import both, chunks, familiar, numbers, whole_floats
 from .scores.rows import Special
@@ -80,7 +80,7 @@ class ResidueRatio(Merged, word="ResidueRatio"):
         object.__setattr__(self, "modulus", integer("modulus", self.modulus, 2, MODULI[-1]))
         flag("summed", self.summed)
         object.__setattr__(self, "weights", grained(np.asarray(self.weights, np.float64)))
-        freeze(self)
+        freeze_arrays(self)
         entries, weights = self.entries, self.weights
         if entries.ndim != 1 or (entries.size == 0 and not self.summed) or (entries < 0).any():
             raise invalid("entries", "places counted from 0", self.entries)
@@ -210,7 +210,7 @@ class Residues(ScoreAttack):
 
 
 def _whole(rows: Array) -> bool:
-    """Whether numbers are whole where they are finite; a few of them tell at once if not."""
+    """Return True if the finite numbers are whole; a few of them are tested first."""
     if rows.dtype.kind != "f":
         return True
     for part in (rows[:64], rows):
@@ -267,7 +267,7 @@ def _smallest(worth: list[float]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """How often each residue occurs in each column.
+    """The counts of each residue in each column.
 
     Args:
         modulus: the modulus.
@@ -312,7 +312,7 @@ class _Table:
 
 
 def _counts(residues: Whole, modulus: int) -> Floats:
-    """How often each residue occurs in each column; what has none is left out."""
+    """Return the counts of each residue in each column; entries without one are left out."""
     columns = residues.shape[1]
     flat = residues % modulus + modulus * np.arange(columns)
     counts = np.bincount(flat[residues >= 0], minlength=modulus * columns)

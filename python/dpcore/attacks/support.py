@@ -291,7 +291,7 @@ def _rare_part(parts: Parts, i: int, columns: tuple[Floats, Floats], goal: Goal)
 
 @np.errstate(over="ignore")
 def infinite(mechanism: Any, pair: Pair) -> str | None:
-    """Why the privacy loss of a native mechanism is infinite on a pair, by its closed form.
+    """Return why the privacy loss of a native mechanism is infinite on a pair, by its closed form.
 
     In real numbers: noise that is never negative keeps the output at or above the input, so that
     ``P(output < max(x_i, x'_i)) = 0`` for one of the two inputs only; bounded noise moves with
@@ -346,7 +346,7 @@ def infinite(mechanism: Any, pair: Pair) -> str | None:
 def _one_ended(
     beyond: str, end: float, factor: float, x: Floats, x_prime: Floats, entry: int
 ) -> str:
-    """Why noise with one end at `end` loses everything, `beyond` being where it never is."""
+    """Return why noise that ends at `end` has an infinite loss; it never lies at `beyond`."""
     inner = max if beyond == "below" else min
     edge = inner(float(x[entry]), float(x_prime[entry]))
     if end == 0.0:

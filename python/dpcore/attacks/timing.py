@@ -1,4 +1,4 @@
-"""How long a call takes, as one more entry of its output; every output has a call of its own.
+"""The time of a call as one more entry of its output; every output has its own call.
 
 Latency drifts: caches fill, clocks throttle, other work comes and goes. Whoever times one side in
 one block and the other in the next measures the drift. Here a fair coin draws the side of every
@@ -93,7 +93,7 @@ _UNREAD: Final = (
 
 
 class Timed(NamedTuple):
-    """What single calls gave.
+    """Outputs of single calls, with their times.
 
     Args:
         sides: True where the call was on x, shape `(calls,)`.
@@ -559,7 +559,7 @@ def audit_timing(
 
 
 def _notes(rows: Array) -> tuple[str, ...]:
-    """What the pilot says of outputs that could not be looked at."""
+    """Return notes on outputs that the pilot could not read."""
     if rows.dtype != object:
         return ()
     try:

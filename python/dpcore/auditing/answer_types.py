@@ -86,7 +86,9 @@ def _refuse_facts(name: str, facts: dict[str, Any], ask: Callable[[int, int], An
             if again[0].get(what) == facts[what] and again[1].get(what) == facts_prime[what]
         ]
     for what in differing:
-        one, other = (_differences(*pair) for pair in _both_ways(facts[what], facts_prime[what]))
+        one, other = (
+            _format_differences(*pair) for pair in _both_ways(facts[what], facts_prime[what])
+        )
         tell = "tell" if what.startswith(("columns", "field names", "categories")) else "tells"
         error = ValueError(
             f"{name} must have the same {what} in every call, for the {what} {tell} the input: "
@@ -101,7 +103,7 @@ def _both_ways(first: Any, second: Any) -> tuple[tuple[Any, Any], tuple[Any, Any
     return (first, second), (second, first)
 
 
-def _differences(mine: Any, others: Any) -> str:
+def _format_differences(mine: Any, others: Any) -> str:
     """What one side says and the other does not, cut where it is long."""
     if not isinstance(mine, tuple):
         return str(mine)

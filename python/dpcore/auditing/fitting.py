@@ -180,7 +180,7 @@ def outputs_inside(
     for side in (outputs, outputs_prime):
         some = side[:_MOST_INSIDE]
         # A list of rows: an object array has its objects, any other rows of plain values.
-        tables.append(Counter(map(_written, some[happened(event, some)].tolist())))
+        tables.append(Counter(map(_represent_value, some[happened(event, some)].tolist())))
     both = tables[0] + tables[1]
     often = both.most_common(_SHOWN_INSIDE)
     numbers = outputs.dtype == object and outputs.ndim == 1 and isinstance(outputs[0], (int, float))
@@ -192,7 +192,7 @@ def outputs_inside(
     )
 
 
-def _written(value: Any) -> str:
+def _represent_value(value: Any) -> str:
     try:
         if isinstance(value, (set, frozenset)):
             # Equal sets may have their members in different orders.

@@ -17,7 +17,7 @@ from ..errors import about, flag, invalid, message, mistyped, vector
 from ..mechanisms import Native
 from ..mechanisms.clean import clean_pair
 from ..pairs import Search, Searched, explore, zeros_ones
-from ..pairs.comparing import fingerprint, same
+from ..pairs.comparing import fingerprint_input, same
 from ..pairs.domains import neighbour_of
 from ..pairs.neighbouring import named, refuse_farther
 from ..published import is_native
@@ -139,10 +139,10 @@ def watch_inputs(name: str, pair: Pair) -> Iterator[None]:
     Raises:
         ValueError: if a call has changed an input, whatever else went wrong because of it.
     """
-    before = fingerprint(pair.x), fingerprint(pair.x_prime)
+    before = fingerprint_input(pair.x), fingerprint_input(pair.x_prime)
 
     def changed() -> ValueError | None:
-        after = fingerprint(pair.x), fingerprint(pair.x_prime)
+        after = fingerprint_input(pair.x), fingerprint_input(pair.x_prime)
         for number, side in enumerate(("x", "x'")):
             if before[number] != after[number]:
                 text = (

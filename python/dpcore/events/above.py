@@ -111,7 +111,7 @@ def scores_of(score: Score, outputs: npt.NDArray[Any]) -> npt.NDArray[np.float64
     Rows that a score of this package cannot read among others that it can, are NaN.
     """
     try:
-        return _scored(score, outputs)
+        return _check_scores(score, outputs)
     except (TypeError, ValueError, RecursionError):
         if not is_own(score) or outputs.dtype != object:
             raise
@@ -121,7 +121,7 @@ def scores_of(score: Score, outputs: npt.NDArray[Any]) -> npt.NDArray[np.float64
         return scores
 
 
-def _scored(score: Score, outputs: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+def _check_scores(score: Score, outputs: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     # Near the ends of the range of doubles a sum may be infinite: a score like any other.
     with np.errstate(over="ignore", invalid="ignore"):
         scores = np.asarray(score(outputs))
@@ -149,7 +149,7 @@ def _fill(
 ) -> bool:
     """Put the scores of rows in their places; of objects those of all rows that can be read."""
     try:
-        scores[places] = _scored(score, rows)
+        scores[places] = _check_scores(score, rows)
     except (TypeError, ValueError, RecursionError):
         if rows.dtype != object or len(rows) == 1:
             return False

@@ -137,7 +137,7 @@ def refuse_unreadable(name: str, rows: Sequence[Any]) -> None:
         ValueError: if entries of one are masked.
     """
     for cls in set(map(type, rows)):
-        advice = _advice(cls)
+        advice = _suggest_instead(cls)
         if advice is not None:
             raise mistyped(name, advice, next(row for row in rows if type(row) is cls))
         if issubclass(cls, np.ndarray) and cls is not np.ndarray:
@@ -147,7 +147,7 @@ def refuse_unreadable(name: str, rows: Sequence[Any]) -> None:
 
 
 @lru_cache(maxsize=256)
-def _advice(cls: type) -> str | None:
+def _suggest_instead(cls: type) -> str | None:
     """What a message asks for instead of objects of a class; None for what is read."""
     if issubclass(cls, Awaitable):
         return "what a coroutine returns (call asyncio.run, or await it)"

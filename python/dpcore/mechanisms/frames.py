@@ -55,7 +55,7 @@ def frame_to_rows(frame: Any, fields: tuple[str, ...] | None = None) -> npt.NDAr
     if index:
         columns.append(_column(frame.index))
         names.append("index" if frame.index.name is None else frame.index.name)
-    kept = [(name, column.dtype) for name, column in zip(_unique(names), columns, strict=True)]
+    kept = [(name, column.dtype) for name, column in zip(_make_unique(names), columns, strict=True)]
     rows = np.empty(len(frame), dtype=kept)
     for (name, _), column in zip(kept, columns, strict=True):
         rows[name] = column
@@ -82,7 +82,9 @@ def frame_to_mapping(frame: Any) -> dict[Any, Any]:
     names = list(frame.columns)
     found = {
         name: _column(frame.iloc[:, place]).tolist()
-        for place, name in enumerate(names if len(set(names)) == len(names) else _unique(names))
+        for place, name in enumerate(
+            names if len(set(names)) == len(names) else _make_unique(names)
+        )
     }
     if numbering_of(index) is None:
         found["index" if index.name is None else index.name] = labels
@@ -160,7 +162,7 @@ def _column(column: Any) -> npt.NDArray[Any]:
     return found
 
 
-def _unique(names: list[Any]) -> list[str]:
+def _make_unique(names: list[Any]) -> list[str]:
     """Return names as different strings."""
     found: list[str] = []
     for name in names:

@@ -16,7 +16,7 @@ from ..loaded import loaded
 from ..records import Pair
 
 __all__ = [
-    "MOST_CHANGES", "added_or_removed", "fingerprint", "gaps", "numbers", "records",
+    "MOST_CHANGES", "added_or_removed", "fingerprint_input", "gaps", "numbers", "records",
     "replaced", "same",
 ]  # fmt: skip
 
@@ -79,7 +79,7 @@ def _same_arrays(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> bool:
     return bool(np.array_equal(first, second, equal_nan=inexact))
 
 
-def fingerprint(value: Any) -> Hashable:
+def fingerprint_input(value: Any) -> Hashable:
     """Return what stands for the content of an input, to see later that nobody changed it.
 
     Lists, mappings, sets, dataclasses, arrays, tensors and frames are read; of other objects, and
@@ -93,13 +93,13 @@ def fingerprint(value: Any) -> Hashable:
 
     Example:
         >>> data = {"a": [1.0, np.nan]}
-        >>> before = fingerprint(data)
+        >>> before = fingerprint_input(data)
         >>> data["a"].append(2.0)
-        >>> fingerprint({"a": [1.0, np.nan]}) == before, fingerprint(data) == before
+        >>> fingerprint_input({"a": [1.0, np.nan]}) == before, fingerprint_input(data) == before
         (True, False)
     """
     try:
-        return _fingerprint(value, [_MOST_ITEMS, _MOST_BYTES])
+        return _fingerprint_value(value, [_MOST_ITEMS, _MOST_BYTES])
     except Exception:
         # What cannot be read has not been seen to change.
         return None
@@ -109,7 +109,7 @@ _MOST_ITEMS: Final = 2**20
 _MOST_BYTES: Final = 2**28
 
 
-def _fingerprint(value: Any, left: list[int]) -> Hashable:
+def _fingerprint_value(value: Any, left: list[int]) -> Hashable:
     """The same, with the numbers of items and bytes that are still read."""
     if isinstance(value, float):
         return "nan" if value != value else value
@@ -130,22 +130,22 @@ def _fingerprint(value: Any, left: list[int]) -> Hashable:
         columns = [np.asarray(value.iloc[:, place]) for place in range(value.shape[1])]
         found = [list(value.columns), np.asarray(value.index), *columns]
     elif hasattr(value, "__array__"):
-        return _digest(value, left)
+        return _digest_array(value, left)
     if found is None:
         return None
     left[0] -= len(found)
     if left[0] < 0:
         raise OverflowError
-    return (type(value).__name__, *[_fingerprint(one, left) for one in found])
+    return (type(value).__name__, *[_fingerprint_value(one, left) for one in found])
 
 
-def _digest(value: Any, left: list[int]) -> Hashable:
+def _digest_array(value: Any, left: list[int]) -> Hashable:
     torch = loaded("torch")
     if torch is not None and isinstance(value, torch.Tensor):
         value = value.detach().cpu()
     array = np.asarray(value)
     if array.dtype.hasobject:
-        return _fingerprint([array.shape, array.ravel().tolist()], left)
+        return _fingerprint_value([array.shape, array.ravel().tolist()], left)
     left[1] -= array.nbytes
     if left[1] < 0:
         raise OverflowError

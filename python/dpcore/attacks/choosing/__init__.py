@@ -1,1 +1,1 @@
-"""Which threshold on which score an attack counts, and how finely outputs are rounded."""
+"""The choice of a score and a threshold, and the grids that outputs are rounded to."""

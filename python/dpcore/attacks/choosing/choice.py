@@ -103,7 +103,7 @@ def part_grains(score: Any, *sides: Array) -> tuple[Grain, ...]:
 
 
 def score_grain(score: Any, grains: Sequence[Grain], values: Floats, values_prime: Floats) -> Grain:
-    """What rounding may move the values of a score by.
+    """Return the grid of the values of a score: the step by which rounding may move them.
 
     A score with a true attribute `merged` is a function of cells, which were placed with rounding
     in mind: nothing. One with a method `rounding(grains)` says itself what its columns' grains

@@ -1,4 +1,4 @@
-"""How far apart two numbers of one column may be and still stand for one real number.
+"""Grids of columns: the distance at which two numbers may still stand for one real number.
 
 The same real number comes out of different sums as floats that differ in their last places; which
 of them, may depend on the input. Every column is judged by itself: by the format that its numbers
@@ -51,7 +51,7 @@ _FRACTION: Final = (1 << 52) - 1
 
 @dataclass(frozen=True, slots=True)
 class Grain:
-    """What rounding may move a number of one column by.
+    """The step by which rounding may move a number of one column.
 
     Args:
         bits: significant bits of the column's format; 0 for numbers that were never rounded.
@@ -223,7 +223,7 @@ def _format(values: Floats, own: int) -> int:
 
 
 def _all_multiples(sides: Sequence[Array], sample: Floats, exponent: int, limit: float) -> bool:
-    """Whether all finite numbers are multiples of 2^exponent, those of a sample first."""
+    """Return True if all finite numbers are multiples of 2^exponent; a sample is tested first."""
     step = 2.0 ** max(exponent, -1022)
     for values in (sample, *sides):
         if values.dtype.kind != "f":

@@ -150,7 +150,7 @@ def _ranks(size: int) -> Whole:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Frame:
-    """What a sketch keeps, fixed before the values that it sketches are seen.
+    """The cells of a sketch, fixed before the values that it counts are seen.
 
     Args:
         edges: increasing thresholds at which values are counted.
@@ -176,7 +176,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sketch:
-    """What a threshold needs to know about the scores on one side.
+    """The scores of one side, as counts in the cells of a frame.
 
     Args:
         frame: what is kept.

@@ -58,7 +58,7 @@ class OfParts(Record, word="OfParts"):
 
     @property
     def merged(self) -> bool:
-        """Whether the score has dealt with rounding itself."""
+        """True if the score has dealt with rounding itself."""
         return bool(getattr(self.score, "merged", False))
 
     @property

@@ -96,7 +96,7 @@ class Texts:
         return _fill_outside(inside, found)
 
     def count(self, code: int) -> Floats:
-        """How often a letter occurs in each string."""
+        """Return how often a letter occurs in each string."""
         if self.items is not None:
             letter = bytes([code]) if isinstance(self.items[0], bytes) else chr(code)
             return np.fromiter((one.count(letter) for one in self.items), np.float64)
@@ -228,7 +228,7 @@ def _count_equal(row: Any, value: Any) -> int:
 
 
 class Bunch:
-    """What many outputs hold at one place.
+    """The objects that many outputs hold at one place.
 
     Args:
         items: one object an output, `ABSENT` where it has none.
@@ -249,14 +249,14 @@ class Bunch:
         return [int(kind) for kind in np.unique(self.kinds)]
 
     def of_kind(self, kind: int) -> tuple[Places, list[Any]]:
-        """Where the items of a kind are, and they themselves."""
+        """Return the places of the items of a kind, and the items."""
         where = np.flatnonzero(self.kinds == kind)
         if where.size == len(self.items):
             return where, self.items
         return where, [self.items[place] for place in where]
 
     def numbers(self) -> tuple[Places, npt.NDArray[np.complex128] | Floats]:
-        """Where numbers are, and they as floats: complex ones only if there are such."""
+        """Return the places of numbers, and these as floats, or as complex where one is."""
         where, found = self.of_kind(NUMBER)
         try:
             return where, np.array(found, dtype=np.float64)
@@ -266,7 +266,7 @@ class Bunch:
 
     @functools.cached_property
     def whole(self) -> tuple[Places, list[int]]:
-        """Where whole numbers are, and they themselves."""
+        """The places of whole numbers, and these numbers."""
         where, found = self.of_kind(NUMBER)
         classes: set[Any] = set(map(type, found))
         integral = {one for one in classes if issubclass(one, Integral)}
@@ -276,7 +276,7 @@ class Bunch:
         return where, list(map(int, found))
 
     def words(self, number: int) -> tuple[Places, Floats]:
-        """Where whole numbers are, and 32 of their bits, from bit 32 `number` on."""
+        """Return the places of whole numbers, and 32 of their bits, from bit 32 `number` on."""
         where, whole = self.whole
         shift, mask = WORD * number, 2**WORD - 1
         return where, np.array([float((one >> shift) & mask) for one in whole])
@@ -305,7 +305,7 @@ class Bunch:
         return max((one.bit_length() for one in self.whole[1]), default=0)
 
     def texts(self, kind: int) -> tuple[Places, Texts]:
-        """Where strings (or bytes) are, and they themselves."""
+        """Return the places of strings (or bytes), and the strings."""
         if kind not in self._texts:
             where, found = self.of_kind(kind)
             plain = list(map(bytes, found)) if kind == BYTES else found
@@ -314,7 +314,7 @@ class Bunch:
 
     @functools.cached_property
     def rows(self) -> tuple[Places, list[Sequence[Any]]]:
-        """Where sequences are, and they themselves, arrays as lists of their entries."""
+        """The places of sequences, and the sequences, arrays as lists of their entries."""
         where, found = self.of_kind(SEQUENCE)
         return where, [one if type(one) in _PLAIN else as_sequence(one) for one in found]
 
@@ -335,7 +335,7 @@ class Bunch:
 
     @functools.cached_property
     def maps(self) -> tuple[Places, list[Mapping[Any, Any]]]:
-        """Where mappings are, and they themselves, data classes as mappings of their fields."""
+        """The places of mappings, and the mappings, data classes as mappings of their fields."""
         where, found = self.of_kind(MAPPING)
         return where, list(map(as_mapping, found))
 

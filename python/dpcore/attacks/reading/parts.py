@@ -323,7 +323,7 @@ class Parts(Record, word="Parts"):
         return columns
 
     def names(self) -> list[str]:
-        """What a report calls the columns."""
+        """Return the names of the columns in a report."""
         return list(map(str, self.parts))
 
     def only(self, columns: list[int]) -> Parts:
@@ -393,7 +393,7 @@ def read_part(held: Bunch | Array, texts: Texts | None, part: Part, out: Floats)
 
 
 def _take_step(held: Bunch | Array, kind: str, which: Any) -> Node | None:
-    """What a step leads to; None where no output has it."""
+    """Return the objects that a step leads to; None where no output has them."""
     if kind == "view":
         return (held if isinstance(held, Bunch) else Bunch(held.tolist())).view(which)
     if not isinstance(held, Bunch):
@@ -406,7 +406,7 @@ def _take_step(held: Bunch | Array, kind: str, which: Any) -> Node | None:
 
 
 def take_array_step(array: Array, kind: str, which: Any) -> Array | None:
-    """The same for a regular array."""
+    """Return the entries of a regular array that a step leads to; None where there are none."""
     found: Array | None
     if kind == "entry" and array.ndim > 1:
         rows = array.reshape(len(array), math.prod(array.shape[1:]))

@@ -1,1 +1,1 @@
-"""What attacks learn from pilot draws: functions of an output, higher for x."""
+"""Scores that attacks learn from pilot draws: functions of an output, higher for x."""

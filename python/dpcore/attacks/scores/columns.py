@@ -80,7 +80,7 @@ def both(outputs: Array, outputs_prime: Array) -> tuple[Array, Array] | None:
 
 
 def whole_floats(rows: Array) -> Flags:
-    """Which floats are whole numbers below 2^53: beyond, all of them are, by rounding."""
+    """Return which floats are whole numbers below 2^53; beyond, all are, by rounding."""
     # In float16 the limit itself would overflow.
     rows = np.asarray(rows, np.float64)
     with np.errstate(invalid="ignore"):
@@ -139,7 +139,7 @@ def atoms_of(values: Floats, grain: Grain, least: int | None = None) -> Atoms:
 
 
 def loose_of(values: Floats, atoms: Atoms) -> Flags:
-    """Which values lie at no atom."""
+    """Return which values lie at no atom."""
     place = np.searchsorted(atoms.lows, values, side="right") - 1
     loose: Flags = place < 0
     loose[~loose] = values[~loose] > atoms.highs[place[~loose]]
@@ -147,7 +147,7 @@ def loose_of(values: Floats, atoms: Atoms) -> Flags:
 
 
 def familiar(rows: Array, rows_prime: Array) -> bool:
-    """Whether whole rows come again and again, so that scores of patterns see them one by one.
+    """Return True if whole rows repeat so often that scores of patterns see each one.
 
     No product, sum or residue of the entries tells more than the pattern itself, and a score for
     it would only cost time.

@@ -88,7 +88,7 @@ def _edges(values: Floats, gaps: Places, heavy: Flags, wanted: Flags, grain: Gra
 
 
 def _heavy(sizes: Whole) -> Flags:
-    """Which clusters of equal values are atoms, from how many values each has."""
+    """Return which clusters of equal values are atoms, from the number of values of each."""
     if sizes.size <= _ALPHABET and sizes.sum() >= _OFTEN * sizes.size:
         return np.ones(sizes.size, dtype=np.bool_)
     heavy: Flags = sizes >= max(_OFTEN, _HEAVY * float(sizes.sum()))
@@ -96,7 +96,7 @@ def _heavy(sizes: Whole) -> Flags:
 
 
 def _levels(bins: int, size: int) -> Floats:
-    """Where to cut, as shares: evenly, and more closely in the tails."""
+    """Return the levels of the cuts, as shares: even, and closer in the tails."""
     bins = max(1, min(bins, size // _OUTPUTS_PER_BIN))
     even = np.arange(1, bins) / bins
     tails = np.array([level for level in _TAILS if level < 1.0 / bins and level * size >= 4.0])

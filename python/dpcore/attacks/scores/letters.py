@@ -16,7 +16,7 @@ import numpy as np
 
 from ...errors import choice, invalid, mistyped, real
 from ...records import Record
-from ..arrays import Array, Flags, Floats, Merged, Whole, freeze
+from ..arrays import Array, Flags, Floats, Merged, Whole, freeze_arrays
 from ..choosing.grains import Grain, cuts_of, grain_of, grains_of
 from ..choosing.marks import SHARE
 from ..reading.objects import as_hashable
@@ -65,7 +65,7 @@ class Letters(Record, word="Letters"):
     def __post_init__(self) -> None:
         """Freeze the tables."""
         choice("kind", self.kind, _KINDS)
-        freeze(self)
+        freeze_arrays(self)
 
     def chunks(self, outputs: Array) -> Iterator[tuple[slice, Array]]:
         """Slices of rows that stay in the cache, and their raw columns."""
@@ -110,7 +110,7 @@ class Letters(Record, word="Letters"):
 
 
 def kind_of(outputs: Array) -> str | None:
-    """Which kind of letters an array has; None for objects and everything irregular."""
+    """Return the kind of letters that an array has; None for objects and irregular arrays."""
     kinds = {"b": "whole", "i": "whole", "u": "whole", "m": "whole", "M": "whole"}
     kinds |= {"f": "real", "U": "text", "S": "bytes"}
     return kinds.get(outputs.dtype.kind)
@@ -198,7 +198,7 @@ def _width(outputs: Array) -> int:
 
 @dataclass(frozen=True, slots=True)
 class RealColumn:
-    """What the pilot shows of one column of real numbers.
+    """One column of real numbers, as the pilot shows it.
 
     Args:
         values: a sorted sample of both sides, finite.
@@ -252,7 +252,7 @@ def _shares(bins: int) -> Floats:
 
 
 def real_columns(rows: Array, rows_prime: Array) -> list[RealColumn]:
-    """What the pilot shows of every column."""
+    """Return every column of real numbers as the pilot shows it."""
     first, second = head(rows), head(rows_prime)
     pooled = (known(first[:, i], second[:, i]) for i in range(rows.shape[1]))
     return [
@@ -302,7 +302,7 @@ class Outcomes(Merged, word="Outcomes"):
         grid = self.unit, self.middle
         keys = tuple(_key(_tupled(key), grid) for key in self.keys)
         object.__setattr__(self, "keys", keys)
-        freeze(self)
+        freeze_arrays(self)
         if self.values.shape != (len(keys),):
             raise invalid("values", f"one for each of {len(keys)} keys", self.values.shape)
 
@@ -325,13 +325,13 @@ def items_of(outputs: Array) -> list[Any]:
 
 
 def keys_of(outputs: Array, grid: Grid = (0.0, 0.0)) -> Iterable[Hashable]:
-    """What stands for every output in a table; a TypeError for one that cannot be hashed."""
+    """Return the keys of outputs in a table; a TypeError for one that cannot be hashed."""
     for item in items_of(np.asarray(outputs)):
         yield _key(item, grid)
 
 
 def _key(item: Any, grid: Grid) -> Hashable:
-    """What stands for an object in the table: itself, its floats rounded to the grid."""
+    """Return the key of an object in a table: the object, its floats rounded to the grid."""
     if isinstance(item, np.generic):
         item = item.item()
     if isinstance(item, complex):

@@ -50,7 +50,7 @@ _COVERED: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Coding:
-    """How bins add up to a pattern's key.
+    """The weights by which bins add up to the key of a pattern.
 
     Args:
         keys: what every bin adds, shape `(bins,)`.
@@ -241,7 +241,7 @@ def _keys_of(rows: Array, layout: Layout, coding: Coding) -> Words:
 
 
 def _dependent(columns: Whole, sizes: Whole) -> Flags:
-    """Which pairs of columns depend on each other, by chi-square over cells that are not rare.
+    """Return pairs of columns that depend on each other, by chi-square over frequent cells.
 
     Args:
         columns: letters, shape `(columns, size)`.

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import invalid
 from ...records import Record
-from ..arrays import Array, Flags, Floats, Places, Whole, freeze
+from ..arrays import Array, Flags, Floats, Places, Whole, freeze_arrays
 from ..choosing.grains import BITS, Grain, cuts_of, grain_of
 from ..choosing.marks import SHARE
 from .columns import chunks, numbers
@@ -69,7 +69,7 @@ def frame_of(rows: Array, rows_prime: Array) -> Frame:
 
 
 def _centre(values: Array, grain: Grain) -> tuple[float, float, float, float] | None:
-    """Where the sign changes, median, spread, 1 for more than two values; None for a constant."""
+    """Return sign change, median, spread, and 1 for three values or more; None of a constant."""
     known = np.sort(values.astype(np.float64))
     known = known[np.isfinite(known)]
     gaps, slack = cuts_of(known, grain), grain.typical
@@ -143,7 +143,7 @@ class Moments(NamedTuple):
 
 
 class _Products(Record):
-    """What both kinds share: arrays that are frozen and fit, and the columns that are read."""
+    """The base of both kinds: arrays that are frozen and fit, and the columns that are read."""
 
     __slots__ = ()
     entries: Whole
@@ -153,7 +153,7 @@ class _Products(Record):
 
     def _freeze(self, *by_entry: str) -> None:
         """Freeze the arrays, and check that those named have one number for each entry."""
-        freeze(self)
+        freeze_arrays(self)
         entries, pairs = self.entries, self.first.shape
         if entries.ndim != 1 or entries.size == 0 or int(entries.min()) < 0:
             raise invalid("entries", "at least one place, counted from 0", entries)

@@ -16,7 +16,7 @@ from ... import _core
 from ...errors import choice, integer, invalid, real, vector
 from ...events.held import Held, Rough, kept, slack, wide
 from ...records import Record, frozen_array
-from ..arrays import Array, Floats, Merged, Whole, freeze
+from ..arrays import Array, Floats, Merged, Whole, freeze_arrays
 from ..choosing.grains import Grain, coarsest, summed
 from .columns import chunks, numbers
 
@@ -73,7 +73,7 @@ class Coordinate(Record, word="Coordinate"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Closer(Record, word="Closer"):
-    """How much closer an output is to x than to x'.
+    """The distance of an output to x' less that to x.
 
     ``sum(abs(y - x') - abs(y - x))`` for "l1": up to a factor the log-likelihood ratio of equal
     Laplace noise in every entry. Half the difference of the squared distances for "l2",
@@ -265,7 +265,7 @@ class RowMax(OfRow, word="RowMax"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Special(Merged, word="Special"):
-    """How many entries of the output are NaN, or infinite.
+    """The number of entries of the output that are NaN, or infinite.
 
     Args:
         kind: "nan" or "inf".
@@ -302,7 +302,7 @@ class Special(Merged, word="Special"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class NegativeZeros(Merged, word="NegativeZeros"):
-    """How many entries of the output are -0.0, which equals 0.0 and is not the same bits.
+    """The number of entries of the output that are -0.0, which equals 0.0 with other bits.
 
     Whoever sees the output as it is printed or stored sees the sign; whoever compares numbers
     does not. So it belongs to what is found of the code as it runs, beside the rounding.
@@ -330,7 +330,7 @@ class NegativeZeros(Merged, word="NegativeZeros"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Outside(Merged, word="Outside"):
-    """How many entries of the output lie outside their range.
+    """The number of entries of the output that lie outside their range.
 
     Args:
         lows: lower ends, shape `(entries,)`; -inf for none.
@@ -352,7 +352,7 @@ class Outside(Merged, word="Outside"):
 
     def __post_init__(self) -> None:
         """Freeze the ends and check that they fit."""
-        freeze(self)
+        freeze_arrays(self)
         if self.lows.ndim != 1 or self.lows.shape != self.highs.shape:
             raise invalid("highs", f"of shape {self.lows.shape}, as lows", self.highs.shape)
         if not (self.lows <= self.highs).all():
@@ -381,7 +381,7 @@ class Outside(Merged, word="Outside"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Repeats(Merged, word="Repeats"):
-    """How many entries of the output equal another one: entries less distinct values.
+    """The number of entries of the output that equal another one: entries less distinct values.
 
     Args:
         tolerance: entries this near are equal, in the units of the outputs, at least 0.
@@ -456,7 +456,7 @@ class AtAtoms(Merged, word="AtAtoms"):
 
     def __post_init__(self) -> None:
         """Freeze the tables and check that they fit."""
-        freeze(self)
+        freeze_arrays(self)
         for name in ("entries", "lows", "highs", "signs"):
             values = getattr(self, name)
             if values.ndim != 1 or values.shape != self.entries.shape:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...errors import integer, invalid, vector
 from ...records import frozen_array
-from ..arrays import Array, Floats, Merged, Whole, freeze
+from ..arrays import Array, Floats, Merged, Whole, freeze_arrays
 from .letters import keys_of
 
 _MOST_NAMED = 4
@@ -149,7 +149,7 @@ class OutcomeCode(Merged, word="OutcomeCode"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OutputDistance(Merged, word="OutputDistance"):
-    """How far an output is from an input: the L1 distance, the size of noise that was added.
+    """The L1 distance of an output from an input: the size of the noise that was added.
 
     Args:
         side: "x" or "x'", for the report.
@@ -177,7 +177,7 @@ class OutputDistance(Merged, word="OutputDistance"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OutputGroup(Merged, word="OutputGroup"):
-    """Which of a few groups of equal size an output is in.
+    """The number of the group of outputs, of equal sizes, that an output is in.
 
     Args:
         column: what the outputs are grouped by, `rows -> numbers`.
@@ -189,7 +189,7 @@ class OutputGroup(Merged, word="OutputGroup"):
 
     def __post_init__(self) -> None:
         """Freeze the edges."""
-        freeze(self)
+        freeze_arrays(self)
 
     def __call__(self, rows: Array) -> Floats:
         """The number of every output's group, shape `(size,)`."""
@@ -219,7 +219,7 @@ class ExcessLatency(Merged, word="ExcessLatency"):
 
     def __post_init__(self) -> None:
         """Freeze the curve and check it."""
-        freeze(self)
+        freeze_arrays(self)
         if self.places.size == 0 or self.places.shape != self.usual.shape:
             raise invalid("usual", "one latency for each of the places", self.usual.shape)
 

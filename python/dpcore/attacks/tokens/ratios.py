@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from ...errors import choice, invalid
-from ..arrays import Array, Floats, Merged, Whole, freeze
+from ..arrays import Array, Floats, Merged, Whole, freeze_arrays
 from ..scores.tables import clear_runs, grained, log_ratios, shrunk, smoothed
 from .rows import NO_ROW, READERS, numbering
 
@@ -66,7 +66,7 @@ class TokenRatios(Merged, word="TokenRatios"):
         """Freeze the tables and check that they fit."""
         choice("reader", self.reader, tuple(READERS))
         object.__setattr__(self, "tokens", tuple(self.tokens))
-        freeze(self)
+        freeze_arrays(self)
         if len(set(self.tokens)) != len(self.tokens):
             raise invalid("tokens", "all different", self.tokens)
         if self.values.shape != (len(self.tokens),):
@@ -90,7 +90,7 @@ class TokenRatios(Merged, word="TokenRatios"):
 
     @property
     def says_nothing(self) -> bool:
-        """Whether every output has one score."""
+        """True if every output has the same score."""
         return not self.tokens and bool((self.lengths == self.lengths[-1]).all())
 
     def __str__(self) -> str:
@@ -154,7 +154,7 @@ def _padded(counts: Floats, size: int) -> Floats:
 
 
 def _of_lengths(sizes: list[Whole]) -> tuple[Whole, Floats]:
-    """Where runs of lengths begin, and what no text and each run say."""
+    """Return the starts of runs of lengths, and the ratios of no text and of each run."""
     different = np.unique(np.concatenate(sizes))
     different = different[different != NO_ROW]
     if different.size > _LENGTHS:
