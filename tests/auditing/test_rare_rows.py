@@ -136,6 +136,7 @@ TABLES = {
     "floats": np.random.default_rng(1).normal(size=(6, 3)) * 40,
     "float": np.random.default_rng(2).normal(size=6) * 40,
     "whole": np.random.default_rng(3).integers(-(2**40), 2**40, (6, 2)),
+    "wide": np.random.default_rng(4).integers(-(2**62), 2**62, 6),
     "texts": np.array(["never", "daily", "", "weekly", "a,b", "1.5"]),
     "long": np.array(["ab" * 1500, "ba" * 1500, "x", "ab" * 1400, "", "b" * 3000]),
     "bytes": np.array([b"never", b"a", b"", b"\xff\x01", b"ab", b"z"]),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -82,12 +82,18 @@ class LinearScore(Record, word="LinearScore"):
         rows = numbers(outputs, least=self.entries.max() + 1)
         scores = np.zeros(len(rows))
         half = 0.5 * self.weights
+        is_whole = self.entries.size == rows.shape[1]
         for part in chunks(rows):
-            values = np.array(rows[part][:, self.entries], dtype=np.float64, order="C")
-            values -= self.centres
-            values[np.isnan(values)] = 0.0
+            values = rows[part] if is_whole else rows[part][:, self.entries]
+            values = np.subtract(values, self.centres, dtype=np.float64, order="C")
             # The kernel for Gaussian noise is such a sum; each row is added up by itself.
             _core.score_closer(values, half, -half, "l2", scores[part])
+            missing = np.flatnonzero(np.isnan(scores[part]))
+            if missing.size:
+                filled = np.where(np.isnan(values[missing]), 0.0, values[missing])
+                again = np.zeros(missing.size)
+                _core.score_closer(filled, half, -half, "l2", again)
+                scores[part][missing] = again
         return scores
 
     def __str__(self) -> str:
@@ -147,11 +153,13 @@ class Discriminant(ScoreAttack):
         if entries.size < 2 or min(map(len, sides)) < 8:
             return ()
         fit, rest = [side[::2] for side in sides], [side[1::2] for side in sides]
-        ways = [_weights(fit, shrinkage, way) for way in (False, True) for shrinkage in _SHRINKAGES]
-        order = np.argsort([-_separation(rest, weights) for weights in ways], kind="stable")
+        known = [_Scatter.of(fit, differences) for differences in (False, True)]
+        tried = [(way, shrinkage) for way in range(len(known)) for shrinkage in _SHRINKAGES]
+        merits = [_separation(rest, known[way].weights(shrinkage)) for way, shrinkage in tried]
+        best = [tried[i] for i in np.argsort(np.negative(merits), kind="stable")[:_KEPT]]
+        whole = {way: _Scatter.of(sides, bool(way)) for way, _ in best}
+        made = [whole[way].weights(shrinkage) for way, shrinkage in best]
         centres = np.concatenate([side.mean(axis=0, keepdims=True) for side in sides]).mean(axis=0)
-        best = [divmod(int(i), len(_SHRINKAGES)) for i in order[:_KEPT]]
-        made = [_weights(sides, _SHRINKAGES[place], bool(way)) for way, place in best]
         return tuple(LinearScore(entries, centres, one) for one in made if np.abs(one).max() > 0.0)
 
 
@@ -174,30 +182,51 @@ def _columns_that_vary(sides: list[Array]) -> tuple[Any, list[Floats]]:
     return entries, [np.ascontiguousarray(side[:, entries]) for side in made]
 
 
-def _weights(sides: list[Floats], shrinkage: float, differences: bool) -> Floats:
-    """Return the weights of one discriminant, of length 1 in units of the columns' spread."""
-    shift = np.abs(sides[0].mean(axis=0) - sides[1].mean(axis=0))
-    scale = np.sqrt(sum(side.var(axis=0) for side in sides))
-    # A column that is constant on each side is as wide as its shift.
-    scale = np.where(scale > 0.0, scale, np.where(shift > 0.0, shift, 1.0))
-    moved = [side / scale for side in sides]
-    if differences:
-        moved = [np.diff(side, axis=1, prepend=0.0) for side in moved]
-    means = [side.mean(axis=0) for side in moved]
-    total = np.zeros((means[0].size, means[0].size))
-    for side, mean in zip(moved, means, strict=True):
-        centred = side - mean
-        total += centred.T @ centred / len(side)
-    total[np.diag_indices_from(total)] += shrinkage * max(
-        float(np.trace(total)) / len(total), 1e-300
-    )
-    weights: Floats = np.linalg.solve(total, means[0] - means[1])
-    if differences:
-        # A sum over differences as one over columns.
-        weights = weights - np.append(weights[1:], 0.0)
-    size = float(np.abs(weights).max())
-    found: Floats = weights / (size if size > 0.0 else 1.0) / scale
-    return found
+class _Scatter(NamedTuple):
+    """What the weights of discriminants are made of.
+
+    Args:
+        scale: spread of every column, shape `(columns,)`.
+        shift: difference of the means of both sides, in units of the spread.
+        covariance: sum of the covariances of both sides, in these units.
+        differences: True if shift and covariance are those of neighbouring columns' differences.
+    """
+
+    scale: Floats
+    shift: Floats
+    covariance: Floats
+    differences: bool
+
+    @classmethod
+    def of(cls, sides: list[Floats], differences: bool) -> _Scatter:
+        """Compute means and covariances of the columns of both sides."""
+        shift = np.abs(sides[0].mean(axis=0) - sides[1].mean(axis=0))
+        scale = np.sqrt(sum(side.var(axis=0) for side in sides))
+        # A column that is constant on each side is as wide as its shift.
+        scale = np.where(scale > 0.0, scale, np.where(shift > 0.0, shift, 1.0))
+        moved = [side / scale for side in sides]
+        if differences:
+            moved = [np.diff(side, axis=1, prepend=0.0) for side in moved]
+        means = [side.mean(axis=0) for side in moved]
+        total = np.zeros((means[0].size, means[0].size))
+        for side, mean in zip(moved, means, strict=True):
+            centred = side - mean
+            total += centred.T @ centred / len(side)
+        return cls(scale, means[0] - means[1], total, differences)
+
+    def weights(self, shrinkage: float) -> Floats:
+        """Return the weights of one discriminant, of length 1 in units of the columns' spread."""
+        total = self.covariance.copy()
+        total[np.diag_indices_from(total)] += shrinkage * max(
+            float(np.trace(total)) / len(total), 1e-300
+        )
+        weights: Any = np.linalg.solve(total, self.shift)
+        if self.differences:
+            # A sum over differences as one over columns.
+            weights = weights - np.append(weights[1:], 0.0)
+        size = float(np.abs(weights).max())
+        found: Floats = weights / (size if size > 0.0 else 1.0) / self.scale
+        return found
 
 
 def _separation(sides: list[Floats], weights: Floats) -> float:

@@ -143,20 +143,24 @@ def _of_triples(columns: list[Array], frame: Frame) -> list[SignProducts]:
     sides = [signs_of(side.T, frame.cuts).T for side in columns]
     # Around their means: signs that depend on the input one by one have no joint moment.
     sides = [side - side.mean(axis=1, keepdims=True) for side in sides]
+    sides = [np.ascontiguousarray(side, dtype=np.float32) for side in sides]
     peaks = np.max([np.abs(side).max(axis=1) for side in sides], axis=0)
     # Bernstein (1924): what a few outputs may add where a sign is rare.
     room = _EVIDENCE_OF_TRIPLES / (3.0 * min(side.shape[1] for side in sides))
     evidence = np.zeros((most, most, most))
-    for i in range(most):
-        means = [(side * side[i]) @ side.T / side.shape[1] for side in sides]
-        squares = [(side * side[i]) ** 2 @ (side * side).T / side.shape[1] for side in sides]
-        errors = [
-            np.maximum(square - mean * mean, 1.0 / side.shape[1]) / side.shape[1]
-            for mean, square, side in zip(means, squares, sides, strict=True)
-        ]
-        noise = np.sqrt(errors[0] + errors[1]) + room * peaks[i] * np.outer(peaks, peaks)
-        evidence[i] = np.triu((means[0] - means[1]) / noise, 1)
-        evidence[i, : i + 1] = 0.0
+    for i in range(most - 2):
+        rest = slice(i + 1, None)
+        means, errors = [], []
+        for side in sides:
+            # In single precision, as `Moments`.
+            product = side[rest] * side[i]
+            mean = product @ side[rest].T / side.shape[1]
+            square = (product * product) @ (side[rest] * side[rest]).T / side.shape[1]
+            means.append(mean)
+            errors.append(np.maximum(square - mean * mean, 1.0 / side.shape[1]) / side.shape[1])
+        noise = np.sqrt(errors[0] + errors[1])
+        noise += room * peaks[i] * np.outer(peaks[rest], peaks[rest])
+        evidence[i, rest, rest] = np.triu((means[0] - means[1]) / noise, 1)
     place = int(np.argmax(np.abs(evidence)))
     if abs(evidence.flat[place]) <= _EVIDENCE_OF_TRIPLES:
         return []

@@ -347,7 +347,7 @@ def _unread_letters(held: Bunch | Array, texts: Texts | None) -> int:
         for one in found
         if one is not None and one.items is not None
     ]
-    return max(0, *longest, 0)
+    return max([0, *longest])
 
 
 def _own_parts(held: Bunch | Array, texts: Texts | None, steps: Steps, name: str) -> Iterator[Part]:

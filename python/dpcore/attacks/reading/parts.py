@@ -229,6 +229,9 @@ def read_objects(bunch: Bunch, part: Part, out: Floats) -> None:
         where, values = bunch.numbers()
         with np.errstate(invalid="ignore"):
             out[where] = np.remainder(_round_to_16_bits(values.real), part.argument)
+        # Whole numbers beyond 2^53 have a remainder too, as in an array of them.
+        where, whole = bunch.whole
+        out[where] = [float(one % int(part.argument)) for one in whole]
     elif part.measure == "bit" and NUMBER in bunch.present():
         where, flags = bunch.bits(part.argument)
         out[where] = flags
