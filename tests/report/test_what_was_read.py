@@ -27,6 +27,23 @@ def audited(mechanism=survey, pair=("daily", "never"), **more):
     return dpcore.audit(mechanism, pair, **{"claim": 1.0, "trials": 2000, "rng": 1, **more})
 
 
+@pytest.mark.parametrize(
+    ("make", "left_out"),
+    [
+        (lambda i: {j % 3000 for j in range(7 * i, 7 * i + 40)}, 3000 - 1024),
+        (lambda i: "".join(chr(256 + (i + j) % 100) for j in range(9)), 100 - 64),
+        (lambda i: [f"word {j % 2000}" for j in range(5 * i, 5 * i + 30 + i % 2)], 2000 - 1024),
+    ],
+    ids=["members of sets", "letters", "members of lists"],
+)
+def test_what_is_left_out_at_one_place_is_counted(make, left_out):
+    outputs = np.empty(2000, object)
+    outputs[:] = [make(i) for i in range(2000)]
+    read = exploring.parts_of(outputs, outputs, "outputs")[1]
+    assert read.found - read.compared >= left_out
+    assert exploring.parts_of(outputs[:9], outputs[:9], "outputs")[1].is_whole
+
+
 def test_a_report_says_that_all_was_read():
     report = audited()
     assert report.read.is_whole

@@ -321,6 +321,9 @@ def _explore_node(node: Node, steps: Steps, screen: _Screen, name: str) -> None:
     held, texts = open_node(node)
     found = _presence_parts if screen.is_presence else _own_parts
     for part in found(held, texts, steps, name):
+        if isinstance(part, int):
+            screen.skip(part)
+            continue
         if screen.is_full:
             screen.skip(1)
             continue
@@ -350,8 +353,10 @@ def _unread_letters(held: Bunch | Array, texts: Texts | None) -> int:
     return max([0, *longest])
 
 
-def _own_parts(held: Bunch | Array, texts: Texts | None, steps: Steps, name: str) -> Iterator[Part]:
-    """Yield the parts of a node itself."""
+def _own_parts(
+    held: Bunch | Array, texts: Texts | None, steps: Steps, name: str
+) -> Iterator[Part | int]:
+    """Yield the parts of a node itself, and numbers of parts that are left out."""
     if isinstance(held, Bunch):
         yield from _parts_of_objects(held, steps, name)
     elif texts is not None:
@@ -361,13 +366,14 @@ def _own_parts(held: Bunch | Array, texts: Texts | None, steps: Steps, name: str
         yield from _parts_of_array(held, steps)
     elif held.dtype.kind in "US" and held.size:
         values, times = np.unique(held, return_counts=True)
-        order = np.argsort(-times, kind="stable")[:_MEMBERS]
-        yield from (Part(steps, "times", values[i].item()) for i in order if times[i] > 1)
+        order = np.argsort(-times, kind="stable")[: np.count_nonzero(times > 1)]
+        yield from (Part(steps, "times", values[i].item()) for i in order[:_MEMBERS])
+        yield max(0, len(order) - _MEMBERS)
 
 
 def _presence_parts(
     held: Bunch | Array, texts: Texts | None, steps: Steps, name: str
-) -> Iterator[Part]:
+) -> Iterator[Part | int]:
     """Yield the parts of a node that say what is there, of which kind and how long."""
     if isinstance(held, Bunch):
         kinds = held.present()
@@ -427,7 +433,7 @@ def _parts_of_digits(values: Floats, bits: int, words: int, steps: Steps) -> Ite
             yield Part(steps, "modulo", modulus)
 
 
-def _parts_of_texts(texts: Texts, steps: Steps) -> Iterator[Part]:
+def _parts_of_texts(texts: Texts, steps: Steps) -> Iterator[Part | int]:
     """Yield length, letters at every place from both ends, and counts of letters."""
     yield Part(steps, "length")
     width = int(texts.lengths.max(initial=0))
@@ -437,7 +443,9 @@ def _parts_of_texts(texts: Texts, steps: Steps) -> Iterator[Part]:
         yield from (Part(steps, "letter", -1 - i) for i in range(ends))
     if texts.is_bytes:
         yield from (Part(steps, "bit", i) for i in range(8 * ends))
-    yield from (Part(steps, "count", code) for code in texts.frequent(_LETTERS))
+    codes = texts.frequent()
+    yield from (Part(steps, "count", code) for code in codes[:_LETTERS])
+    yield max(0, len(codes) - _LETTERS)
     numbers = texts.numbers(_LOOKED)
     if numbers.size and np.isfinite(numbers).mean() >= _WRITTEN:
         yield Part(steps, "number")
@@ -453,7 +461,7 @@ def _parts_of_kinds(bunch: Bunch, steps: Steps) -> Iterator[Part]:
     yield from (Part(steps, "kind", kind) for kind in kinds if kind not in (objects.MISSING, usual))
 
 
-def _parts_of_objects(bunch: Bunch, steps: Steps, name: str) -> Iterator[Part]:
+def _parts_of_objects(bunch: Bunch, steps: Steps, name: str) -> Iterator[Part | int]:
     """Yield the parts of Python objects, by their kinds."""
     kinds = bunch.present()
     yield from _parts_of_kinds(bunch, steps)
@@ -472,24 +480,25 @@ def _parts_of_objects(bunch: Bunch, steps: Steps, name: str) -> Iterator[Part]:
             yield from _parts_of_members(bunch, kind, measure, steps)
 
 
-def _parts_of_values(items: list[Any], steps: Steps) -> Iterator[Part]:
+def _parts_of_values(items: list[Any], steps: Steps) -> Iterator[Part | int]:
     """Yield the values that come often, where whole values repeat."""
     table = Counter(items)
     if 1 < len(table) <= max(_FEW, len(items) / _OFTEN):
         yield from (Part(steps, "is", one) for one, _ in table.most_common(_MEMBERS))
+        yield max(0, len(table) - _MEMBERS)
 
 
-def _parts_of_members(bunch: Bunch, kind: int, measure: str, steps: Steps) -> Iterator[Part]:
+def _parts_of_members(bunch: Bunch, kind: int, measure: str, steps: Steps) -> Iterator[Part | int]:
     """Yield members that come in several outputs, and intervals of floats that hold one often."""
     rows = bunch.rows[1] if kind == objects.SEQUENCE else bunch.of_kind(kind)[1]
     table = Counter(itertools.chain.from_iterable(map(_distinct_members, rows)))
     # Sets of strings have another order in every process.
     repeated = [one for one, times in table.items() if times > 1]
     repeated.sort(key=lambda one: (-table[one], type(one).__name__, repr(one)))
-    often = repeated[:_MEMBERS]
     lengths = [len(one) for one in rows]
     if kind == objects.SET or len(set(lengths)) > 1 or len(table) < sum(lengths) / 4:
-        yield from (Part(steps, measure, one) for one in often)
+        yield from (Part(steps, measure, one) for one in repeated[:_MEMBERS])
+        yield max(0, len(repeated) - _MEMBERS)
     floats = [one for items in rows for one in items if isinstance(one, float)]
     if len(floats) > 4 * len(rows) or (kind == objects.SET and floats):
         yield from _parts_of_intervals(np.array(floats), len(rows), steps)

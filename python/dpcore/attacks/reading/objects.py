@@ -111,11 +111,11 @@ class Texts:
         """The first strings, or all, read as decimal numbers; NaN for those that are none."""
         return np.array([parse_number(text) for text in self._strings()[:most]], dtype=np.float64)
 
-    def frequent(self, most: int) -> list[int]:
-        """The codes of the most frequent letters, the most frequent first."""
+    def frequent(self) -> list[int]:
+        """Return the codes of all letters, the most frequent first."""
         used = np.arange(self.heads.shape[1]) < self.lengths[:, np.newaxis]
         codes, counts = np.unique(self.heads[used], return_counts=True)
-        return [int(code) for code in codes[np.argsort(-counts, kind="stable")][:most]]
+        return [int(code) for code in codes[np.argsort(-counts, kind="stable")]]
 
     def _strings(self) -> Sequence[Any]:
         if self.items is not None:
