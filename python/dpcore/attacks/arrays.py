@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from ..errors import invalid, mistyped
 from ..records import Record, frozen_array
 
 __all__ = ["Array", "Flags", "Floats", "Merged", "Places", "Whole", "Words", "freeze_arrays"]
@@ -31,8 +32,18 @@ class Merged(Record):
 
 
 def freeze_arrays(record: Any) -> None:
-    """Replace the fields of a frozen dataclass that are `Floats` or `Whole` by read-only arrays."""
+    """Replace the fields of a frozen dataclass that are `Floats` or `Whole` by read-only arrays.
+
+    Raises:
+        TypeError: if a field does not hold real numbers.
+        ValueError: if a field of type `Whole` holds others than whole numbers.
+    """
     for field in fields(record):
         if field.type in _KINDS:
-            values = np.asarray(getattr(record, field.name), _KINDS[field.type])
+            given = np.asarray(getattr(record, field.name))
+            if given.size and given.dtype.kind not in "buif":
+                raise mistyped(field.name, "an array of real numbers", given)
+            values = np.asarray(given, _KINDS[field.type])
+            if field.type == "Whole" and not (values == given).all():
+                raise invalid(field.name, "an array of whole numbers", given)
             object.__setattr__(record, field.name, frozen_array(values))

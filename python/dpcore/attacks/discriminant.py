@@ -41,7 +41,9 @@ class LinearScore(Record, word="LinearScore"):
         weights: shape `(read,)`.
 
     Raises:
-        ValueError: if the arrays differ in length or hold numbers that are not finite.
+        TypeError: if an array does not hold real numbers.
+        ValueError: if the arrays are empty, differ in length or hold numbers that are not finite,
+            or an entry is not a whole number of at least 0.
 
     Source:
         Fisher (1936), Annals of Eugenics 7, the linear discriminant.
@@ -67,6 +69,8 @@ class LinearScore(Record, word="LinearScore"):
                 raise invalid(name, f"of shape {self.entries.shape}, not empty", values.shape)
             if not np.isfinite(values).all():
                 raise invalid(name, "finite", values)
+        if self.entries.min() < 0:
+            raise invalid("entries", "an array of numbers at least 0", self.entries)
 
     @property
     def cost(self) -> int:
