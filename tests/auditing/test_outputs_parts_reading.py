@@ -15,10 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shared_examples import examples
 
+from dpcore.attacks.discriminant import LinearScore
+from dpcore.attacks.products import SignProducts
 from dpcore.attacks.reading.candidates import OfParts
 from dpcore.attacks.reading.exploring import parts_of
 from dpcore.attacks.reading.parts import Part, Parts, remember_parts
-from dpcore.attacks.scores.rows import Coordinate
+from dpcore.attacks.scores.rows import Coordinate, RowMax
 from dpcore.events import Above
 from dpcore.mechanisms.answers import objects, outputs_of, rows_of
 from dpcore.report import encoding
@@ -261,6 +263,27 @@ def test_a_score_of_parts_answers_as_the_inner_one():
         Part((), "colour")
     with pytest.raises(ValueError, match="step must be one of 'entry'"):
         Part((("leap", 1),), "value")
+
+
+@pytest.mark.parametrize(
+    ("score", "words"),
+    [
+        (
+            SignProducts([0, 2], [0.5, 0.5], [0], [1], [1.0]),
+            "product of the signs of length and entry 1",
+        ),
+        (
+            SignProducts([0, 1, 2], [0.5] * 3, [0], [1], [1.0], [2]),
+            'product of the signs of length, key "k" is there and entry 1',
+        ),
+        (LinearScore([0, 2], [0.0] * 2, [2.0, 1.0]), "weighted sum of length and entry 1"),
+        (RowMax(), 'largest entry of the parts (length, key "k" is there, entry 1)'),
+    ],
+    ids=["pair", "triple", "sum", "all"],
+)
+def test_a_score_of_parts_names_the_parts(score, words):
+    parts = Part((), "length"), Part((("key", "k"),), "there"), Part((("entry", 1),), "value")
+    assert str(OfParts(Parts(parts), score)) == words
 
 
 def test_parts_are_read_once_while_remembered():

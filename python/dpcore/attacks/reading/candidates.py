@@ -81,7 +81,7 @@ class OfParts(Record, word="OfParts"):
         names, text = self.parts.names(), score_name(self.score)
         if text == "entry 0" and self.parts.parts[0].is_flag:
             return f"[{names[0]}][{self.parts.parts[0].say(False)}]"
-        said = _ENTRY.sub(lambda found: names[int(found[1])], text)
+        said = _ENTRIES.sub(lambda found: _name_entries(found[1], names), text)
         if len(names) == 1:
             said = said.replace("the output's cell", f"the cell of {names[0]}")
             return said.replace("the output", names[0])
@@ -94,7 +94,12 @@ class OfParts(Record, word="OfParts"):
 
 
 _COST: Final = 20
-_ENTRY: Final = re.compile(r"\bentry (\d+)\b")
+_ENTRIES: Final = re.compile(r"\bentr(?:y|ies) (\d+(?:(?:, \d+)* and \d+)?)\b")
+
+
+def _name_entries(numbers: str, names: list[str]) -> str:
+    """Return "3, 4 and 7" as the names of these parts."""
+    return re.sub(r"\d+", lambda found: names[int(found[0])], numbers)
 
 
 def candidates_of(
