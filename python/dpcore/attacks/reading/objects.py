@@ -25,6 +25,8 @@ _WIDE: Final = 256
 """Longer strings are cut to both their ends, where they came one by one."""
 _END: Final = 1024
 """Characters kept at either end of those: more than any part reads."""
+_COUNTED_ALONE: Final = 8
+"""Values that are counted one by one before a table of all members is made."""
 DELIMITERS: Final = ",;\t|"
 """Letters between which texts have fields."""
 NO_LETTER: Final = -1.0
@@ -177,13 +179,12 @@ class Members:
     def __init__(self, rows: Sequence[Any]) -> None:
         """Keep the rows."""
         self.rows = rows
-        self._is_counted = False
+        self._counted = 0
 
     def count_equal(self, value: Any) -> Floats:
         """Return how many members of every row equal a hashable value, shape `(rows,)`."""
-        if not self._is_counted or self._table is None:
-            # A table of all members pays from the second value on.
-            self._is_counted = True
+        self._counted += 1
+        if self._counted <= _COUNTED_ALONE or self._table is None:
             return np.array([_count_equal(row, value) for row in self.rows], dtype=np.float64)
         numbers, holders, first = self._table
         found = np.zeros(len(self.rows))
