@@ -8,10 +8,10 @@ from scipy import stats
 from dpcore import Pair
 
 ALPHA = 1e-4
-AUDITS = 300
+AUDITS = 200
 CONFIDENCE = 0.9
 MOST = int(stats.binom.isf(ALPHA, AUDITS, 1 - CONFIDENCE))
-"""Bounds above a true loss in 300 audits at 90 % that chance allows, at the significance ALPHA."""
+"""Bounds above a true loss in 200 audits at 90 % that chance allows, at the significance ALPHA."""
 
 UNIT = Pair([0.0], [1.0])
 

@@ -26,8 +26,8 @@ from dpcore.experiments.dp_sniper_table.mechanisms import BENCHMARKS
 from dpcore.experiments.dp_sniper_table.truth import exact_supremum
 
 ALPHA = 1e-4
-AUDITS = int(os.environ.get("DPCORE_AUDITS", "400"))
-"""DPCORE_AUDITS=2000 runs the whole promise, half an hour on a core; CI runs a fifth of it."""
+AUDITS = int(os.environ.get("DPCORE_AUDITS", "200"))
+"""DPCORE_AUDITS=2000 runs the whole promise, half an hour on a core; CI runs a tenth of it."""
 CONFIDENCE = 0.9
 TRIALS = 400
 MOST = int(stats.binom.isf(ALPHA, AUDITS, 1 - CONFIDENCE))
