@@ -54,7 +54,7 @@ def add_and_clamp(x: int, size: int, rng: Rng) -> Array:
     return np.clip(x + _draw_geometric(size, rng), -3, 3)
 
 
-def randomise(x: int, size: int, rng: Rng, keep: float = 0.78, answers: int = 2) -> Array:
+def randomise_answer(x: int, size: int, rng: Rng, keep: float = 0.78, answers: int = 2) -> Array:
     """Return x with probability `keep`, else one of the other answers."""
     other = (x + rng.integers(1, answers, size)) % answers
     return np.where(rng.random(size) < keep, x, other)
@@ -130,7 +130,7 @@ def _below(cut: float, outputs: Any) -> Array:
     return np.asarray(outputs, float).reshape(len(outputs), -1)[:, 0] < cut
 
 
-def _equals(value: float, outputs: Any) -> Array:
+def _is_equal_to(value: float, outputs: Any) -> Array:
     return np.asarray(outputs) == value
 
 
@@ -144,7 +144,7 @@ def _has_tenths(tenths: int, outputs: Any) -> Array:
     return np.rint(10 * np.asarray(outputs)) % 10 == tenths
 
 
-def _differs(outputs: Any) -> Array:
+def _entries_differ(outputs: Any) -> Array:
     return outputs[:, 0] - outputs[:, 1] > 0.5
 
 
@@ -169,7 +169,7 @@ _TEN = Pair(np.ones(10), np.zeros(10))
 _SCORES = Pair((1, 0, 0, 0, 0), (0, 1, 1, 1, 1))
 
 
-def _fault(
+def _make_fault(
     name: str,
     output: str,
     mechanism: Mechanism,
@@ -184,54 +184,54 @@ def _fault(
 
 # fmt: off
 FAULTS: tuple[Leak, ...] = (
-    _fault("DPText", "DPText as published", DPText(1.0), DPTextRepaired(1.0),
+    _make_fault("DPText", "DPText as published", DPText(1.0), DPTextRepaired(1.0),
            Pair([0.0], [1.0]), partial(_below, 1.0)),
-    _fault("ADePT", "ADePT as published, 16 entries", ADePT(1.0), ADePTScaled(1.0),
+    _make_fault("ADePT", "ADePT as published, 16 entries", ADePT(1.0), ADePTScaled(1.0),
            _ADEPT, partial(_ratio_above, 2.8, _ADEPT, 2.0), 4.0),
-    _fault("half-noise", "half the noise", HalfNoise(1.0), LaplaceMechanism(1.0),
+    _make_fault("half-noise", "half the noise", HalfNoise(1.0), LaplaceMechanism(1.0),
            Pair([1.0], [0.0]), partial(_above, 1.0), 2.0),
-    _fault("deviation", "standard deviation taken for the scale",
+    _make_fault("deviation", "standard deviation taken for the scale",
            partial(add_laplace, scale=math.sqrt(0.5)), add_laplace,
            _UNIT, partial(_above, 1.0), math.sqrt(2)),
-    _fault("off-by-one", "range 0 to 10 with noise for 9",
+    _make_fault("off-by-one", "range 0 to 10 with noise for 9",
            partial(add_laplace, scale=9.0), partial(add_laplace, scale=10.0),
            Pair(10.0, 0.0), partial(_above, 10.0), 10 / 9),
-    _fault("no-clip", "value 3 not clipped to 1", add_laplace, clip_and_add,
+    _make_fault("no-clip", "value 3 not clipped to 1", add_laplace, clip_and_add,
            Pair(3.0, 0.0), partial(_above, 3.0), 3.0),
-    _fault("two-cells", "a user counts in two cells of four",
+    _make_fault("two-cells", "a user counts in two cells of four",
            add_laplace, partial(add_laplace, scale=2.0),
            _CELLS, partial(_ratio_above, 1.9, _CELLS, 1.0), 2.0),
-    _fault("truncated", "geometric noise cut at 3", add_truncated, add_and_clamp,
+    _make_fault("truncated", "geometric noise cut at 3", add_truncated, add_and_clamp,
            Pair(1, 0), partial(_above, 3.5)),
-    _fault("response", "randomised response that keeps .78",
-           randomise, partial(randomise, keep=KEEP),
-           Pair(1, 0), partial(_equals, 1), math.log(0.78 / 0.22)),
-    _fault("ten-answers", "ten answers, kept as often as of two",
-           partial(randomise, keep=KEEP, answers=10),
-           partial(randomise, keep=math.e / (math.e + 9), answers=10),
-           Pair(1, 0), partial(_equals, 1), 1 + math.log(9)),
-    _fault("exponential", "exponential mechanism without its factor 1/2",
+    _make_fault("response", "randomised response that keeps .78",
+           randomise_answer, partial(randomise_answer, keep=KEEP),
+           Pair(1, 0), partial(_is_equal_to, 1), math.log(0.78 / 0.22)),
+    _make_fault("ten-answers", "ten answers, kept as often as of two",
+           partial(randomise_answer, keep=KEEP, answers=10),
+           partial(randomise_answer, keep=math.e / (math.e + 9), answers=10),
+           Pair(1, 0), partial(_is_equal_to, 1), 1 + math.log(9)),
+    _make_fault("exponential", "exponential mechanism without its factor 1/2",
            choose_candidate, partial(choose_candidate, factor=0.5),
-           _SCORES, partial(_equals, 0), math.log((math.e + 4 * math.e**2) / (math.e + 4))),
-    _fault("rounded", "noise rounded before it is added", add_rounded, round_sum,
+           _SCORES, partial(_is_equal_to, 0), math.log((math.e + 4 * math.e**2) / (math.e + 4))),
+    _make_fault("rounded", "noise rounded before it is added", add_rounded, round_sum,
            Pair(0.3, 0.7), partial(_has_tenths, 3)),
-    _fault("one-noise", "one noise for two entries", add_shared, add_laplace,
-           Pair((1.0, 0.0), (0.0, 0.0)), _differs),
-    _fault("table", "noise from a table of 1,000", add_from_table, add_laplace,
+    _make_fault("one-noise", "one noise for two entries", add_shared, add_laplace,
+           Pair((1.0, 0.0), (0.0, 0.0)), _entries_differ),
+    _make_fault("table", "noise from a table of 1,000", add_from_table, add_laplace,
            _UNIT, _is_in_table),
-    _fault("gaussian", "a quarter of the Gaussian noise, delta .01",
+    _make_fault("gaussian", "a quarter of the Gaussian noise, delta .01",
            add_gaussian, partial(add_gaussian, sigma=_SIGMA),
            _UNIT, partial(_above, 2.2), delta=0.01),
-    _fault("ten-times", "ten answers that each cost epsilon",
+    _make_fault("ten-times", "ten answers that each cost epsilon",
            repeat_answer, partial(repeat_answer, scale=10.0),
            _UNIT, partial(_ratio_above, 6.0, _TEN, 1.0), 10.0),
-    _fault("uniform", "uniform noise", add_uniform, add_laplace, _UNIT, partial(_above, 2.0)),
-    _fault("exact-zero", "a zero without noise", keep_zero, add_laplace,
-           Pair(0.0, 1.0), partial(_equals, 0.0)),
-    _fault("suppressed", "counts below 10 left out before the noise",
+    _make_fault("uniform", "uniform noise", add_uniform, add_laplace, _UNIT, partial(_above, 2.0)),
+    _make_fault("exact-zero", "a zero without noise", keep_zero, add_laplace,
+           Pair(0.0, 1.0), partial(_is_equal_to, 0.0)),
+    _make_fault("suppressed", "counts below 10 left out before the noise",
            suppress_small, partial(suppress_small, noisy=True),
            Pair(10.0, 9.0), _is_number),
-    _fault("length", "length of a text of random letters",
+    _make_fault("length", "length of a text of random letters",
            scramble_text, partial(scramble_text, noisy=True), Pair(6, 5), _has_six),
 )
 # fmt: on

@@ -86,17 +86,17 @@ def _split_rows(size: int) -> list[int]:
 # The secrets: what is drawn for an input that is 1 or 0.
 
 
-def copy(x: int, size: int, rng: Rng) -> Array:
+def copy_input(x: int, size: int, rng: Rng) -> Array:
     """Return the input."""
     return np.full(size, float(x))
 
 
-def flip(x: int, size: int, rng: Rng, one: float = KEEP, zero: float = 1 - KEEP) -> Array:
+def flip_bit(x: int, size: int, rng: Rng, one: float = KEEP, zero: float = 1 - KEEP) -> Array:
     """Draw a bit that is 1 with probability `one` on 1 and `zero` on 0."""
     return (rng.random(size) < (one if x else zero)).astype(float)
 
 
-def blur(x: int, size: int, rng: Rng, scale: float = 1.0) -> Array:
+def add_laplace_noise(x: int, size: int, rng: Rng, scale: float = 1.0) -> Array:
     """Add Laplace noise to the input."""
     return x + rng.laplace(scale=scale, size=size)
 
@@ -116,7 +116,7 @@ _TOWNS = [
 ]
 
 
-def forty_keys(x: int, size: int, rng: Rng, secret: Secret = copy) -> list[dict[str, float]]:
+def forty_keys(x: int, size: int, rng: Rng, secret: Secret = copy_input) -> list[dict[str, float]]:
     """Return dicts of 40 numbers; the secret stands at key 35."""
     values = rng.laplace(size=(size, 40))
     values[:, 35] = secret(x, size, rng)
@@ -128,7 +128,7 @@ def expert_forty_keys(outputs: Sequence[Any]) -> Array:
     return np.array([row[_FORTY[35]] for row in outputs]) > 0.5
 
 
-def optional_keys(x: int, size: int, rng: Rng, secret: Secret = flip) -> list[dict[str, int]]:
+def optional_keys(x: int, size: int, rng: Rng, secret: Secret = flip_bit) -> list[dict[str, int]]:
     """Return dicts of up to 300 keys; the secret is whether key 170 is there."""
     there = rng.random((size, 300)) < _RATES
     there[:, 170] = secret(x, size, rng)
@@ -144,7 +144,7 @@ def expert_optional_keys(outputs: Sequence[Any]) -> Array:
     return np.array([_OPTIONAL[170] in row for row in outputs])
 
 
-def town_counts(x: int, size: int, rng: Rng, secret: Secret = copy) -> list[dict[str, int]]:
+def town_counts(x: int, size: int, rng: Rng, secret: Secret = copy_input) -> list[dict[str, int]]:
     """Return noisy counts of 63 towns by name; the secret names one of them."""
     counts = 200 + np.rint(rng.laplace(scale=20.0, size=(size, 63))).astype(int)
     towns = sorted([*_TOWNS, "bigville"]), sorted([*_TOWNS, "smallville"])
@@ -154,7 +154,9 @@ def town_counts(x: int, size: int, rng: Rng, secret: Secret = copy) -> list[dict
     ]
 
 
-def town_pairs(x: int, size: int, rng: Rng, secret: Secret = copy) -> list[list[tuple[str, int]]]:
+def town_pairs(
+    x: int, size: int, rng: Rng, secret: Secret = copy_input
+) -> list[list[tuple[str, int]]]:
     """Return the counts of `town_counts` as pairs in any order."""
     rows = [list(row.items()) for row in town_counts(x, size, rng, secret)]
     orders = rng.permuted(np.tile(np.arange(63), (size, 1)), axis=1).tolist()
@@ -166,7 +168,9 @@ def expert_towns(outputs: Sequence[Any]) -> Array:
     return np.array(["smallville" in dict(row) for row in outputs])
 
 
-def order_of_keys(x: int, size: int, rng: Rng, secret: Secret = copy) -> list[dict[str, float]]:
+def order_of_keys(
+    x: int, size: int, rng: Rng, secret: Secret = copy_input
+) -> list[dict[str, float]]:
     """Return dicts of eight numbers; the secret is the order of two keys."""
     values = rng.laplace(size=(size, 8)).tolist()
     names = _FORTY[:8]
@@ -182,7 +186,9 @@ def expert_order_of_keys(outputs: Sequence[Any]) -> Array:
     return np.array([list(row)[3] == _FORTY[4] for row in outputs])
 
 
-def one_more_key(x: int, size: int, rng: Rng, secret: Secret = copy) -> list[dict[str, float]]:
+def one_more_key(
+    x: int, size: int, rng: Rng, secret: Secret = copy_input
+) -> list[dict[str, float]]:
     """Return dicts of six numbers; the secret is whether a seventh key is there."""
     values = rng.laplace(size=(size, 7)).tolist()
     return [
@@ -210,7 +216,9 @@ _REPORTS = np.array(
 _USERS = 200
 
 
-def text_and_floats(x: int, size: int, rng: Rng, secret: Secret = copy) -> list[tuple[Any, ...]]:
+def text_and_floats(
+    x: int, size: int, rng: Rng, secret: Secret = copy_input
+) -> list[tuple[Any, ...]]:
     """Return tuples of a text and 40 floats; the secret is float 30."""
     values = rng.laplace(size=(size, 40))
     values[:, 30] = secret(x, size, rng)
@@ -223,7 +231,9 @@ def expert_text_and_floats(outputs: Sequence[Any]) -> Array:
     return np.array([row[31] for row in outputs]) > 0.5
 
 
-def ragged_lists(x: int, size: int, rng: Rng, secret: Secret = blur) -> list[list[float]]:
+def ragged_lists(
+    x: int, size: int, rng: Rng, secret: Secret = add_laplace_noise
+) -> list[list[float]]:
     """Return lists of 60 to 100 numbers; the secret stands at place 30."""
     values = rng.laplace(size=(size, 100))
     values[:, 30] = secret(x, size, rng)
@@ -236,7 +246,9 @@ def expert_ragged_lists(outputs: Sequence[Any]) -> Array:
     return np.array([row[30] for row in outputs]) > 1.0
 
 
-def edge_lists(x: int, size: int, rng: Rng, secret: Secret = flip) -> list[list[tuple[int, int]]]:
+def edge_lists(
+    x: int, size: int, rng: Rng, secret: Secret = flip_bit
+) -> list[list[tuple[int, int]]]:
     """Return the edges of random graphs on 30 nodes; the secret is one of them."""
     there = rng.random((size, len(_EDGES))) < 0.2
     there[:, _EDGE] = secret(x, size, rng)
@@ -249,7 +261,7 @@ def expert_edge_lists(outputs: Sequence[Any]) -> Array:
 
 
 def shuffled_reports(
-    x: int, size: int, rng: Rng, secret: Secret = copy, lowest: int = 0, highest: int = 7
+    x: int, size: int, rng: Rng, secret: Secret = copy_input, lowest: int = 0, highest: int = 7
 ) -> list[tuple[str, ...]]:
     """Return 200 shuffled answers, each replaced at random with probability .03.
 
@@ -276,7 +288,7 @@ def expert_shuffled_reports(outputs: Sequence[Any]) -> Array:
     return np.array([row.count("low-dry-am") for row in outputs]) >= 4
 
 
-def float_sets(x: int, size: int, rng: Rng, secret: Secret = copy) -> list[set[float]]:
+def float_sets(x: int, size: int, rng: Rng, secret: Secret = copy_input) -> list[set[float]]:
     """Return sets of 50 floats; the secret is one of them, with noise of scale 1e-4."""
     values = rng.uniform(-4.0, 4.0, (size, 50))
     values[:, 0] = secret(x, size, rng) + rng.laplace(scale=1e-4, size=size)
@@ -288,13 +300,13 @@ def expert_float_sets(outputs: Sequence[Any]) -> Array:
     return np.array([any(abs(value - 1.0) < 3e-4 for value in row) for row in outputs])
 
 
-def one_more_place(x: int, size: int, rng: Rng, secret: Secret = copy) -> list[list[float]]:
+def one_more_place(x: int, size: int, rng: Rng, secret: Secret = copy_input) -> list[list[float]]:
     """Return lists of six numbers; the secret is whether a seventh is there."""
     values = rng.laplace(size=(size, 7)).tolist()
     return [row[: 6 + int(bit)] for bit, row in zip(secret(x, size, rng), values, strict=True)]
 
 
-def rare_none(x: int, size: int, rng: Rng, secret: Secret = flip) -> list[float | None]:
+def rare_none(x: int, size: int, rng: Rng, secret: Secret = flip_bit) -> list[float | None]:
     """Return numbers; the secret is whether a None stands in place of one."""
     values = rng.laplace(size=size).tolist()
     return [None if bit else value for bit, value in zip(secret(x, size, rng), values, strict=True)]
@@ -309,7 +321,7 @@ def expert_rare_none(outputs: Sequence[Any]) -> Array:
 
 
 def json_fields(
-    x: int, size: int, rng: Rng, secret: Secret = blur, word: bool = False
+    x: int, size: int, rng: Rng, secret: Secret = add_laplace_noise, word: bool = False
 ) -> list[str]:
     """Return JSON of 41 fields; the secret is the one in the middle, a number or a word."""
     values = rng.laplace(size=(size, 41))
@@ -334,7 +346,7 @@ def expert_json_word(outputs: Sequence[Any]) -> Array:
     return np.array(['"field_20": "daily"' in row for row in outputs])
 
 
-def image_bytes(x: int, size: int, rng: Rng, secret: Secret = flip) -> list[bytes]:
+def image_bytes(x: int, size: int, rng: Rng, secret: Secret = flip_bit) -> list[bytes]:
     """Return images of 28 x 28 bytes; the secret is whether a region of 3 x 3 is bright."""
     pixels = rng.integers(0, 200, (size, 28, 28), np.uint8)
     bright = secret(x, size, rng) > 0
@@ -347,7 +359,7 @@ def expert_image_bytes(outputs: Sequence[Any]) -> Array:
     return np.array([row[14 * 28 + 9] >= 200 for row in outputs])
 
 
-def hex_text(x: int, size: int, rng: Rng, secret: Secret = flip) -> list[str]:
+def hex_text(x: int, size: int, rng: Rng, secret: Secret = flip_bit) -> list[str]:
     """Return 256 random bits in hexadecimal; the secret is bit 3 of byte 14."""
     data = rng.integers(0, 256, (size, 32), np.uint8)
     data[:, 14] = (data[:, 14] & 0xF7) | (secret(x, size, rng).astype(np.uint8) << 3)
@@ -360,7 +372,7 @@ def expert_hex_text(outputs: Sequence[Any]) -> Array:
 
 
 def bit_mask(
-    x: int, size: int, rng: Rng, secret: Secret = flip, bits: int = 64, bit: int = 37
+    x: int, size: int, rng: Rng, secret: Secret = flip_bit, bits: int = 64, bit: int = 37
 ) -> list[int]:
     """Return random bits as an integer; the secret is one of them."""
     data = rng.integers(0, 256, (size, bits // 8), np.uint8)
@@ -376,7 +388,7 @@ def expert_bit_mask(outputs: Sequence[Any], bit: int = 37) -> Array:
     return np.array([value >> bit & 1 for value in outputs]) == 1
 
 
-def last_digits(x: int, size: int, rng: Rng, secret: Secret = copy) -> Array:
+def last_digits(x: int, size: int, rng: Rng, secret: Secret = copy_input) -> Array:
     """Return noisy hundreds; the secret is the last two digits, 37 or 77."""
     hundreds = 5_000 + np.rint(rng.laplace(scale=1e4, size=size)).astype(np.int64)
     return 100 * hundreds + np.where(secret(x, size, rng) > 0, 77, 37)
@@ -387,7 +399,7 @@ def expert_last_digits(outputs: Sequence[Any]) -> Array:
     return np.asarray(outputs) % 100 == 77
 
 
-def hour_of_day(x: int, size: int, rng: Rng, secret: Secret = copy) -> Array:
+def hour_of_day(x: int, size: int, rng: Rng, secret: Secret = copy_input) -> Array:
     """Return noisy times in POSIX seconds; the secret is the hour of the day, 9 or 14."""
     days = 19_700 + np.rint(rng.laplace(scale=30.0, size=size)).astype(np.int64)
     hours = np.where(secret(x, size, rng) > 0, 14, 9)
@@ -399,7 +411,7 @@ def expert_hour_of_day(outputs: Sequence[Any]) -> Array:
     return np.asarray(outputs) // 3_600 % 24 == 14
 
 
-def kept_cents(x: int, size: int, rng: Rng, secret: Secret = copy) -> Array:
+def kept_cents(x: int, size: int, rng: Rng, secret: Secret = copy_input) -> Array:
     """Return noisy units; the secret is their cents, .37 or .88."""
     units = 5_000 + np.rint(rng.laplace(scale=1e4, size=size))
     return units + np.where(secret(x, size, rng) > 0, 0.88, 0.37)
@@ -425,8 +437,8 @@ def _draw_normal_vector(latent: int, dim: int) -> Array:
     return np.eye(dim)[0] - basis @ basis[0]
 
 
-def subspace(
-    x: int, size: int, rng: Rng, secret: Secret = copy, latent: int = 60, dim: int = 64
+def noise_in_subspace(
+    x: int, size: int, rng: Rng, secret: Secret = copy_input, latent: int = 60, dim: int = 64
 ) -> Array:
     """Return Laplace noise of few dimensions in many; the secret is added to the first entry."""
     outputs = rng.laplace(size=(size, latent)) @ _draw_matrix(latent, dim)
@@ -440,7 +452,7 @@ def expert_subspace(outputs: Sequence[Any], latent: int = 60, dim: int = 64) -> 
     return np.asarray(outputs) @ normal > 0.5 * normal[0]
 
 
-def dense(x: int, size: int, rng: Rng, scale: float = 0.5, dim: int = 128) -> Array:
+def noise_through_matrix(x: int, size: int, rng: Rng, scale: float = 0.5, dim: int = 128) -> Array:
     """Return A(x + z) with a dense matrix A; one entry of x is the input."""
     noise = rng.laplace(scale=scale, size=(size, dim))
     noise[:, dim // 3] += x
@@ -458,7 +470,7 @@ def expert_dense(outputs: Sequence[Any], dim: int = 128) -> Array:
 
 
 def parity(
-    x: int, size: int, rng: Rng, secret: Secret = flip, columns: tuple[int, ...] = (23, 71, 100)
+    x: int, size: int, rng: Rng, secret: Secret = flip_bit, columns: tuple[int, ...] = (23, 71, 100)
 ) -> Array:
     """Return random bits; the secret is the parity of some of them.
 
@@ -482,7 +494,7 @@ def expert_parity(outputs: Sequence[Any], columns: tuple[int, ...] = (23, 71, 10
     return np.asarray(outputs)[:, list(columns[:-1])].sum(axis=1) % 2 == 1
 
 
-def correlated(x: int, size: int, rng: Rng, secret: Secret = copy) -> Array:
+def correlated(x: int, size: int, rng: Rng, secret: Secret = copy_input) -> Array:
     """Return 128 normal columns; the secret is whether two of them correlate .9."""
     outputs = rng.standard_normal((size, 128))
     together = secret(x, size, rng) > 0
@@ -501,11 +513,11 @@ def expert_correlated(outputs: Sequence[Any]) -> Array:
 _PAIR = Pair(1, 0)
 
 
-def _flip(one: float, zero: float) -> Secret:
-    return functools.partial(flip, one=one, zero=zero)
+def _flip_at_rates(one: float, zero: float) -> Secret:
+    return functools.partial(flip_bit, one=one, zero=zero)
 
 
-def _leak(
+def _make_leak(
     name: str,
     output: str,
     mechanism: Mechanism,
@@ -513,7 +525,7 @@ def _leak(
     trials: int,
     expert: Callable[[Sequence[Any]], Array],
     *,
-    private: Secret = flip,
+    private: Secret = flip_bit,
     loss: float = math.inf,
 ) -> Leak:
     release = functools.partial(mechanism, secret=secret)
@@ -521,71 +533,71 @@ def _leak(
     return Leak(name, output, release, _PAIR, 1.0, trials, expert, twin, loss=loss)
 
 
-_RARE, _RARE_TWIN = _flip(0.002, 0.0), _flip(0.002, 0.002 / math.e)
-_TENTH = _flip(0.9, 0.1)
+_RARE, _RARE_TWIN = _flip_at_rates(0.002, 0.0), _flip_at_rates(0.002, 0.002 / math.e)
+_TENTH = _flip_at_rates(0.9, 0.1)
 _MASK = functools.partial(bit_mask, bits=128, bit=70)
-_WIDE = functools.partial(subspace, latent=64, dim=300)
+_WIDE = functools.partial(noise_in_subspace, latent=64, dim=300)
 _TRIPLE = functools.partial(parity, columns=(2, 7, 12, 16))
 
 LEAKS: tuple[Leak, ...] = (
-    _leak(
+    _make_leak(
         "dict-40",
         "dict of 40 keys, no. 35 is x",
         forty_keys,
-        copy,
+        copy_input,
         5_000,
         expert_forty_keys,
-        private=blur,
+        private=add_laplace_noise,
     ),
-    _leak(
+    _make_leak(
         "dict-300",
         "dict of 300 optional keys, one there .5 / .01",
         optional_keys,
-        _flip(0.5, 0.01),
+        _flip_at_rates(0.5, 0.01),
         10_000,
         expert_optional_keys,
         loss=math.log(50),
     ),
-    _leak(
+    _make_leak(
         "histogram-dict",
         "histogram as dict, secret key",
         town_counts,
-        copy,
+        copy_input,
         20_000,
         expert_towns,
     ),
-    _leak(
+    _make_leak(
         "histogram-pairs",
         "histogram as list of pairs in any order",
         town_pairs,
-        copy,
+        copy_input,
         5_000,
         expert_towns,
     ),
-    _leak(
+    _make_leak(
         "tuple",
         "tuple (text, 40 floats), float 30 is x",
         text_and_floats,
-        copy,
+        copy_input,
         5_000,
         expert_text_and_floats,
-        private=blur,
+        private=add_laplace_noise,
     ),
-    _leak(
+    _make_leak(
         "ragged",
         "ragged lists of 60 to 100, place 30",
         ragged_lists,
-        functools.partial(blur, scale=0.25),
+        functools.partial(add_laplace_noise, scale=0.25),
         10_000,
         expert_ragged_lists,
-        private=blur,
+        private=add_laplace_noise,
         loss=4.0,
     ),
-    _leak(
+    _make_leak(
         "edges",
         "edge lists of 30-node graphs, an edge .6 / .05",
         edge_lists,
-        _flip(0.6, 0.05),
+        _flip_at_rates(0.6, 0.05),
         10_000,
         expert_edge_lists,
         loss=math.log(12),
@@ -598,37 +610,37 @@ LEAKS: tuple[Leak, ...] = (
         0.2,
         50_000,
         expert_shuffled_reports,
-        functools.partial(shuffled_reports, secret=flip, lowest=1, highest=6),
+        functools.partial(shuffled_reports, secret=flip_bit, lowest=1, highest=6),
         loss=math.log(0.97 * 8 / 0.03 + 1),
     ),
-    _leak(
+    _make_leak(
         "json",
         "JSON of 41 fields, the number in the middle",
         json_fields,
-        functools.partial(blur, scale=0.25),
+        functools.partial(add_laplace_noise, scale=0.25),
         10_000,
         expert_json_number,
-        private=blur,
+        private=add_laplace_noise,
         loss=4.0,
     ),
-    _leak(
+    _make_leak(
         "json-word",
         "JSON of 41 fields, the word in the middle .6 / .0125",
         functools.partial(json_fields, word=True),
-        _flip(0.6, 0.0125),
+        _flip_at_rates(0.6, 0.0125),
         10_000,
         expert_json_word,
         loss=math.log(48),
     ),
-    _leak(
+    _make_leak(
         "image",
         "bytes of a 28 x 28 image, a bright region .25 / 0",
         image_bytes,
-        _flip(0.25, 0.0),
+        _flip_at_rates(0.25, 0.0),
         10_000,
         expert_image_bytes,
     ),
-    _leak(
+    _make_leak(
         "hex",
         "hex of 256 bits, one .9 / .1",
         hex_text,
@@ -637,7 +649,7 @@ LEAKS: tuple[Leak, ...] = (
         expert_hex_text,
         loss=math.log(9),
     ),
-    _leak(
+    _make_leak(
         "mask-64",
         "bit mask of 64 as an integer, bit 37 .9 / .1",
         bit_mask,
@@ -646,7 +658,7 @@ LEAKS: tuple[Leak, ...] = (
         expert_bit_mask,
         loss=math.log(9),
     ),
-    _leak(
+    _make_leak(
         "mask-128",
         "bit mask of 128 as an integer, bit 70 .9 / .1",
         _MASK,
@@ -655,105 +667,105 @@ LEAKS: tuple[Leak, ...] = (
         functools.partial(expert_bit_mask, bit=70),
         loss=math.log(9),
     ),
-    _leak(
+    _make_leak(
         "set",
         "set of 50 floats, one with noise 1e-4",
         float_sets,
-        copy,
+        copy_input,
         5_000,
         expert_float_sets,
     ),
-    _leak(
+    _make_leak(
         "key-order",
         "order of a dict's keys",
         order_of_keys,
-        copy,
+        copy_input,
         5_000,
         expert_order_of_keys,
     ),
-    _leak(
+    _make_leak(
         "subspace-60",
         "noise in a 60- of 64-dimensional subspace",
-        subspace,
-        copy,
+        noise_in_subspace,
+        copy_input,
         50_000,
         expert_subspace,
-        private=blur,
+        private=add_laplace_noise,
     ),
-    _leak(
+    _make_leak(
         "subspace-64",
         "noise in a 64- of 300-dimensional subspace",
         _WIDE,
-        copy,
+        copy_input,
         20_000,
         functools.partial(expert_subspace, latent=64, dim=300),
-        private=blur,
+        private=add_laplace_noise,
     ),
     *(
         Leak(
             f"dense-{dim}",
             f"A(x + z), A dense {dim} x {dim}, half the noise",
-            functools.partial(dense, dim=dim),
+            functools.partial(noise_through_matrix, dim=dim),
             _PAIR,
             1.0,
             40_000,
             functools.partial(expert_dense, dim=dim),
-            functools.partial(dense, scale=1.0, dim=dim),
+            functools.partial(noise_through_matrix, scale=1.0, dim=dim),
             loss=2.0,
         )
         for dim in (128, 256)
     ),
-    _leak(
+    _make_leak(
         "xor-2",
         "xor of 2 of 100 bits, .95 / .05",
         parity,
-        _flip(0.95, 0.05),
+        _flip_at_rates(0.95, 0.05),
         100_000,
         expert_parity,
         loss=math.log(19),
     ),
-    _leak(
+    _make_leak(
         "xor-3",
         "xor of 3 of 16 bits, .95 / .05",
         _TRIPLE,
-        _flip(0.95, 0.05),
+        _flip_at_rates(0.95, 0.05),
         100_000,
         functools.partial(expert_parity, columns=(2, 7, 12, 16)),
         loss=math.log(19),
     ),
-    _leak(
+    _make_leak(
         "correlated",
         "one pair of 128 columns correlated .9",
         correlated,
-        copy,
+        copy_input,
         100_000,
         expert_correlated,
     ),
-    _leak(
+    _make_leak(
         "cents",
         "cents kept where units are noisy",
         kept_cents,
-        copy,
+        copy_input,
         50_000,
         expert_kept_cents,
     ),
-    _leak(
+    _make_leak(
         "digits",
         "last two digits of an integer",
         last_digits,
-        copy,
+        copy_input,
         100_000,
         expert_last_digits,
     ),
-    _leak(
+    _make_leak(
         "hour",
         "hour of day of a time stamp",
         hour_of_day,
-        copy,
+        copy_input,
         50_000,
         expert_hour_of_day,
     ),
-    _leak(
+    _make_leak(
         "one-more-place",
         "one more place with .002 on x alone",
         one_more_place,
@@ -762,7 +774,7 @@ LEAKS: tuple[Leak, ...] = (
         expert_seven,
         private=_RARE_TWIN,
     ),
-    _leak(
+    _make_leak(
         "one-more-key",
         "one more key with .002 on x alone",
         one_more_key,
@@ -771,14 +783,14 @@ LEAKS: tuple[Leak, ...] = (
         expert_seven,
         private=_RARE_TWIN,
     ),
-    _leak(
+    _make_leak(
         "none",
         "None with 3e-4 / 3e-5 among numbers",
         rare_none,
-        _flip(3e-4, 3e-5),
+        _flip_at_rates(3e-4, 3e-5),
         400_000,
         expert_rare_none,
-        private=_flip(3e-4, 3e-4 / math.e),
+        private=_flip_at_rates(3e-4, 3e-4 / math.e),
         loss=math.log(10),
     ),
 )

@@ -11,7 +11,7 @@ import dpcore
 from dpcore.mechanisms.frames import frame_to_mapping, frame_to_rows
 
 
-def fields(first, second):
+def draw_fields(first, second):
     def mechanism(x, size, rng):
         kind = [(second if x[0] else first, float)]
         return rng.laplace(size=size).astype(kind)
@@ -19,15 +19,15 @@ def fields(first, second):
     return mechanism
 
 
-def rows_as(first, second):
+def draw_rows_as(first, second):
     return lambda x, size, rng: [(second if x[0] else first)(r) for r in rng.random((size, 2))]
 
 
-def call_as(first, second):
+def draw_call_as(first, second):
     return lambda x, size, rng: (second if x[0] else first)(rng.random((size, 1)).tolist())
 
 
-def framed(change):
+def draw_frames(change):
     def mechanism(x, size, rng):
         frame = needs("pandas").DataFrame({"age": rng.laplace(size=size), "sex": ["m"] * size})
         return change(frame, bool(x[0]))
@@ -35,35 +35,41 @@ def framed(change):
     return mechanism
 
 
-def renamed(frame, second):
+def rename_column(frame, second):
     return frame.rename(columns={"age": "bob" if second else "alice"})
 
 
-def categorised(frame, second):
+def change_categories(frame, second):
     kinds = ["m", "f"] if second else ["m", "d"]
     return frame.assign(sex=needs("pandas").Categorical(frame["sex"], kinds))
 
 
-def numbered(frame, second):
+def shift_index(frame, second):
     return frame.set_axis(range(5 if second else 0, len(frame) + (5 if second else 0)))
 
 
-def index_named(frame, second):
+def name_index(frame, second):
     return frame.rename_axis("bob" if second else "alice")
 
 
 FACTS = [
-    (fields("alice", "bob"), 'same field names .* tell the input: "alice" on x, "bob" on x\''),
-    (rows_as(list, tuple), "same type of the rows .* tells the input: list on x, tuple on x'"),
-    (call_as(list, tuple), "same type of the answer .*: list on x, tuple on x'"),
+    (draw_fields("alice", "bob"), 'same field names .* tell the input: "alice" on x, "bob" on x\''),
+    (draw_rows_as(list, tuple), "same type of the rows .* tells the input: list on x, tuple on x'"),
+    (draw_call_as(list, tuple), "same type of the answer .*: list on x, tuple on x'"),
     (
         lambda x, size, rng: rng.random((size, 2 + int(x[0]))),
         r"same shape of the rows .* \(2,\) on x, \(3,\) on x'",
     ),
-    (framed(renamed), 'same columns .* the columns tell the input: "alice" on x, "bob" on x\''),
-    (framed(categorised), 'same categories of column \'sex\' .*"d" on x, "f" on x\''),
-    (framed(numbered), r"same start of the index .* \(0, 1\) on x, \(5, 1\) on x'"),
-    (framed(index_named), 'same name of the index .* tells the input: "alice" on x, "bob" on x\''),
+    (
+        draw_frames(rename_column),
+        'same columns .* the columns tell the input: "alice" on x, "bob" on x\'',
+    ),
+    (draw_frames(change_categories), 'same categories of column \'sex\' .*"d" on x, "f" on x\''),
+    (draw_frames(shift_index), r"same start of the index .* \(0, 1\) on x, \(5, 1\) on x'"),
+    (
+        draw_frames(name_index),
+        'same name of the index .* tells the input: "alice" on x, "bob" on x\'',
+    ),
 ]
 
 

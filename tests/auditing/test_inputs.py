@@ -42,20 +42,20 @@ class Data:
     rows: list
 
 
-def popping(x, size, rng):
+def pop_and_draw(x, size, rng):
     x.pop()
     return rng.random(size)
 
 
 CHANGES = [
-    (lambda: [["a"], "b"] * 500, popping),
+    (lambda: [["a"], "b"] * 500, pop_and_draw),
     (lambda: Data([1.0]), lambda x, size, rng: x.rows.append(1.0) or rng.random(size)),
     (lambda: {"a": [1.0]}, lambda x, size, rng: x["a"].clear() or rng.random(size)),
     (lambda: [np.zeros(3), "a"], lambda x, size, rng: x[0].fill(1.0) or rng.random(size)),
     (lambda: {1, 2}, lambda x, size, rng: x.clear() or rng.random(size)),
     (lambda: bytearray(b"ab"), lambda x, size, rng: x.reverse() or rng.random(size)),
     # What goes wrong later is the change's doing.
-    (lambda: ["a"], popping),
+    (lambda: ["a"], pop_and_draw),
 ]
 
 

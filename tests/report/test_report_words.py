@@ -246,7 +246,7 @@ def standing(request):
         return audit(mechanism, pair, claim=claim, trials=1000, rng=1, **options)
 
 
-def contradictions(report):
+def find_contradictions(report):
     """The rules that the rows of an audit break, and the advice that is not short."""
     advice = [text for label, text in rows(report) if label in ("needed", "plan", "note")]
     more, nothing = (any(map(words.search, advice)) for words in (MORE_HELPS, NOTHING_HELPS))
@@ -272,7 +272,7 @@ def _harmless(report):
 
 def test_no_two_rows_contradict_each_other(standing):
     assert standing.refuted is False
-    assert contradictions(standing) == []
+    assert find_contradictions(standing) == []
 
 
 @pytest.mark.parametrize("name", ["half noise, vote", "noise-free, vote"])
@@ -282,14 +282,16 @@ def test_lucky_and_unlucky_counts_contradict_no_closed_form(name, counts):
     report = audit(mechanism, pair, claim=claim, trials=1000, rng=1, **options)
     for direction in ("x", "x_prime"):
         drawn = replace(report, counts=Counts(*counts), direction=direction)
-        assert contradictions(drawn) == []
+        assert find_contradictions(drawn) == []
 
 
 def test_a_contradiction_is_found():
     # What reports of version 0.1 said of the same audit.
     said = "the vote sees a loss of inf > 50: more trials may refute"
     report = audit(equal, ONE, claim=1.0, trials=1000, rng=1)
-    assert contradictions(replace(report, notes=(said,))) == ["more trials help, and nothing helps"]
+    assert find_contradictions(replace(report, notes=(said,))) == [
+        "more trials help, and nothing helps"
+    ]
 
 
 def test_a_noise_free_mechanism_hears_how_many_trials_its_claim_takes():

@@ -17,13 +17,13 @@ ANSWERS = np.array(["never", "weekly", "daily"])
 FIELDS = [f"question_{number:02d}" for number in range(12)]
 
 
-def survey(answer, size, rng, kept=0.8):
+def draw_answers(answer, size, rng, kept=0.8):
     rows = ANSWERS[rng.integers(3, size=(size, len(FIELDS)))]
     rows[rng.random(size) < kept, 7] = answer
     return [dict(zip(FIELDS, row, strict=True)) for row in rows.tolist()]
 
 
-def audited(mechanism=survey, pair=("daily", "never"), **more):
+def audited(mechanism=draw_answers, pair=("daily", "never"), **more):
     return dpcore.audit(mechanism, pair, **{"claim": 1.0, "trials": 2000, "rng": 1, **more})
 
 
@@ -102,7 +102,7 @@ def test_without_source_no_output_is_shown():
     assert "inside" not in str(report)
     assert report.counts == audited().counts
     rng = np.random.default_rng(1)
-    sides = [survey(answer, 2000, rng) for answer in ("daily", "never")]
+    sides = [draw_answers(answer, 2000, rng) for answer in ("daily", "never")]
     recorded = partial(audit_outputs, *sides, rows="independent", claim=1.0, rng=1)
     assert len(recorded().inside) == 5
     assert recorded(source=False).inside == ()
@@ -134,7 +134,7 @@ def keyed(x, size, rng):
     ("mechanism", "pair", "words"),
     [
         (
-            survey, ("daily", "never"),
+            draw_answers, ("daily", "never"),
             ('key "question_07" is "daily"', 'key "question_07" is "never"'),
         ),
         (bits, (1, 0), ("bit 37 is 1", "bit 37 is 0")),
