@@ -139,7 +139,7 @@ def _multiply_triples(columns: list[Array], frame: Frame) -> Iterator[SignProduc
 
 
 def _log_odds(mean: Floats, side: Floats) -> Floats:
-    """Return log odds that a product of signs is 1, from its mean; half a count is added to each."""
+    """Return log odds that a product of signs is 1, from its mean; half a count is added."""
     size = side.shape[1]
     agree = 0.5 * (1.0 + mean) * size
     return np.asarray(np.log(agree + 0.5) - np.log(size - agree + 0.5))
