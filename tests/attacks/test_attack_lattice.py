@@ -13,7 +13,13 @@ from shared_extras import needs
 import dpcore
 from dpcore.attacks.choosing.choice import Goal, choices
 from dpcore.attacks.choosing.grains import FINEST
-from dpcore.attacks.lattice import FinerThan, FloatLattice, LowBits, _expected, _tabulate
+from dpcore.attacks.lattice import (
+    FinerThan,
+    FloatLattice,
+    LowBits,
+    _find_expected_cuts,
+    _tabulate_entries,
+)
 from dpcore.bounds import clopper_pearson
 from dpcore.experiments.floating_point.systems import SYSTEMS
 from dpcore.records import Pair
@@ -88,9 +94,9 @@ def rounded_once(x, size, rng):
 def test_expected_cuts_are_never_hit_from_the_coarser_end(ends, side):
     rng = np.random.default_rng(1)
     outputs = [end + rng.laplace(0.0, 4.0, (10**5, 1)) for end in ends]
-    table = _tabulate(*outputs, (0,), ends)
+    table = _tabulate_entries(*outputs, (0,), ends)
     first, last = np.triu_indices(table.edges.size, 1)
-    places = np.argwhere(_expected(table, first, last, side))
+    places = np.argwhere(_find_expected_cuts(table, first, last, side))
     cuts = [
         (table.edges[first[w]], table.edges[last[w]], -int(table.exponents[e])) for w, e in places
     ]

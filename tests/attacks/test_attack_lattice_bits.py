@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpcore.attacks.choosing.grains import FINEST, lowest_bit
-from dpcore.attacks.lattice import FinerThan, LowBits, cells, classes, finer
+from dpcore.attacks.lattice import FinerThan, LowBits, classify_exponents, find_cells, is_finer
 
 WORDS = st.integers(0, 2**64 - 1)
 
@@ -25,7 +25,7 @@ def test_bits_are_those_of_exact_fractions(words, exponent):
     values = np.array(words, np.uint64).view(np.float64)
     found, broken = lowest_bit(values), None
     known = np.isfinite(values)
-    broken = finer(values[known], exponent)
+    broken = is_finer(values[known], exponent)
     for value, bit in zip(values[known].tolist(), found[known].tolist(), strict=True):
         fraction = Fraction(value)
         if fraction == 0:
@@ -46,7 +46,7 @@ def test_the_ends_of_the_doubles(value):
     bit = int(lowest_bit(values)[0])
     assert Fraction(value) / Fraction(2) ** bit % 2 == 1
     for exponent in (-1023, -52, 0, 52, 1023, 1024, FINEST):
-        assert finer(values, exponent)[0] == (Fraction(value) % Fraction(2) ** -exponent != 0)
+        assert is_finer(values, exponent)[0] == (Fraction(value) % Fraction(2) ** -exponent != 0)
 
 
 def test_nothing_is_finer_than_the_finest_lattice():
@@ -119,10 +119,10 @@ def test_the_table_is_its_definition():
 
 
 def test_cells_of_a_table():
-    place = classes(np.array([-2, 0]))
+    place = classify_exponents(np.array([-2, 0]))
     values = np.array([-0.5, 0.25, 0.5, 3.0, 0.125, np.nan])
     # Bins: below 0, from 0 to 1, beyond; classes: t < -2, -2 <= t < 0, t >= 0.
-    assert cells(values, np.array([0.0, 1.0]), place).tolist() == [1, 4, 4, 8, 3, 8]
+    assert find_cells(values, np.array([0.0, 1.0]), place).tolist() == [1, 4, 4, 8, 3, 8]
 
 
 def test_scores_are_records_in_words():

@@ -10,7 +10,7 @@ import dpcore
 from dpcore import Pair, published
 from dpcore.attacks import Support, support
 from dpcore.attacks.scores.rows import AtAtoms, Outside, Repeats, Special
-from dpcore.attacks.support import infinite
+from dpcore.attacks.support import explain_infinite_loss
 from dpcore.mechanisms import PRIMITIVES
 from dpcore.pairs import zeros_ones
 
@@ -31,7 +31,7 @@ from dpcore.pairs import zeros_ones
     ],
 )  # fmt: skip
 def test_infinite_losses_and_why(mechanism, pair, words):
-    reason = infinite(mechanism, pair)
+    reason = explain_infinite_loss(mechanism, pair)
     assert words in reason
     assert "\n" not in reason
     # What the closed form says, the attack certifies more of than any small claim.
@@ -56,7 +56,7 @@ def test_infinite_losses_and_why(mechanism, pair, words):
     ],
 )
 def test_finite_losses_have_no_reason(mechanism, pair):
-    assert infinite(mechanism, pair) is None
+    assert explain_infinite_loss(mechanism, pair) is None
 
 
 def test_every_primitive_is_decided():
@@ -82,9 +82,9 @@ def test_inputs_that_a_clip_makes_one(monkeypatch):
         x = np.array([0.3, 0.7, 1.1]) * 3.1
         clipped = [dpcore._core.clip(side, "l2", 1.0) for side in (x, x * factor)]
         differ += not np.array_equal(*clipped)
-        assert infinite(Clipped(), Pair(x, x * factor)) is None
+        assert explain_infinite_loss(Clipped(), Pair(x, x * factor)) is None
     assert differ > 5
-    assert infinite(Clipped(), Pair([0.0, 5.0], [5.0, 0.0])) is not None
+    assert explain_infinite_loss(Clipped(), Pair([0.0, 5.0], [5.0, 0.0])) is not None
 
 
 def test_a_factor_scales_the_end():
@@ -94,15 +94,16 @@ def test_a_factor_scales_the_end():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(support, "is_native", lambda mechanism: True)
-        assert "below 2 in entry 0" in infinite(Halved(), Pair([1.0], [4.0]))
+        assert "below 2 in entry 0" in explain_infinite_loss(Halved(), Pair([1.0], [4.0]))
 
 
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
-        (lambda: infinite(dpcore.Identity(), (0, 1)), TypeError, "pair must be a Pair, got (0, 1)"),
-        (lambda: infinite(dpcore.Identity(), Pair("a", "b")), TypeError, "x must be"),
-        (lambda: infinite(dpcore.Identity(), Pair([0.0], [1.0, 2.0])), ValueError, ""),
+        (lambda: explain_infinite_loss(dpcore.Identity(), (0, 1)), TypeError,
+         "pair must be a Pair, got (0, 1)"),
+        (lambda: explain_infinite_loss(dpcore.Identity(), Pair("a", "b")), TypeError, "x must be"),
+        (lambda: explain_infinite_loss(dpcore.Identity(), Pair([0.0], [1.0, 2.0])), ValueError, ""),
         (lambda: Special("zero"), ValueError, "kind must be one of 'nan', 'inf', got 'zero'"),
         (lambda: Outside([0.0], [1.0, 2.0]), ValueError, "highs must be of shape (1,)"),
         (lambda: Outside([2.0], [1.0]), ValueError, "lows must be at most highs"),

@@ -11,7 +11,7 @@ import pytest
 from scipy.special import betaincinv
 from scipy.stats import binom
 
-from dpcore.attacks.timing import Latency, Timed, Timing, audit_timing, choose_latency, time_calls
+from dpcore.attacks.timing import Latency, Timed, Timing, choose_latency, time_calls
 from dpcore.bounds.conditioning import conditional
 from dpcore.events import Above
 from dpcore.records import Counts, Pair
@@ -73,9 +73,7 @@ def lower(found, confidence=CONFIDENCE):
 def audit(seed, trials=600, rng=None, **fields):
     machine = Machine(seed, **fields)
     rng = np.random.default_rng(seed + 1000) if rng is None else rng
-    return audit_timing(
-        machine, PAIR, trials, rng, pilot=300, timing=Timing(warmup=0), clock=machine.clock
-    )
+    return Timing(machine.clock, warmup=0).timed_counts(machine, PAIR, trials, rng, pilot=300)
 
 
 def most_alarms(audits):
@@ -117,7 +115,7 @@ def test_the_alarms_keep_their_level_for_a_true_loss():
             machine.now += 10_000 * int(rng.random() < math.exp(epsilon * value) / 10.0)
 
         toss = np.random.default_rng(seed + 5000)
-        return audit_timing(call, PAIR, 400, toss, pilot=200, clock=machine.clock)
+        return Timing(machine.clock).timed_counts(call, PAIR, 400, toss, pilot=200)
 
     found = [run(seed) for seed in range(audits)]
     bounds = [lower(one) for one in found]
@@ -140,10 +138,8 @@ def test_every_side_is_tossed_and_every_latency_belongs_to_its_call():
 
 def test_the_counts_are_those_of_the_counted_calls_only():
     machine = Machine(1, leak=50_000, drift=0.0)
-    found = audit_timing(
-        machine, PAIR, 500, np.random.default_rng(4), pilot=200, timing=Timing(warmup=7),
-        clock=machine.clock,
-    )  # fmt: skip
+    rng = np.random.default_rng(4)
+    found = Timing(machine.clock, warmup=7).timed_counts(machine, PAIR, 500, rng, pilot=200)
     assert machine.calls == 7 + 200 + 500
     assert found.n + found.n_prime == 500
     assert found.pilot == 200
@@ -155,7 +151,7 @@ def test_the_counts_are_those_of_the_counted_calls_only():
 
 def test_pilot_and_warm_up_have_their_usual_sizes():
     machine = Machine(1)
-    found = audit_timing(machine, PAIR, 1000, np.random.default_rng(4), clock=machine.clock)
+    found = Timing(machine.clock).timed_counts(machine, PAIR, 1000, np.random.default_rng(4))
     assert found.pilot == 250
     assert machine.calls == 100 + 250 + 1000
 
@@ -163,7 +159,7 @@ def test_pilot_and_warm_up_have_their_usual_sizes():
 def test_k_belongs_to_x_in_either_direction():
     for leak in (30_000, -450):
         machine = Machine(2, leak=leak, drift=0.0)
-        found = audit_timing(machine, PAIR, 400, np.random.default_rng(1), clock=machine.clock)
+        found = Timing(machine.clock).timed_counts(machine, PAIR, 400, np.random.default_rng(1))
         k, k_prime = found.k / found.n, found.k_prime / found.n_prime
         assert (k > k_prime) == (found.direction == "x")
 
@@ -183,7 +179,8 @@ def test_the_pilot_chooses_the_telling_side(slow):
 
 
 def test_a_clock_that_stands_still_tells_nothing():
-    found = audit_timing(lambda x: 0, PAIR, 300, np.random.default_rng(1), clock=lambda: 5)
+    timing = Timing(lambda: 5)
+    found = timing.timed_counts(lambda x: 0, PAIR, 300, np.random.default_rng(1))
     assert (found.k, found.k_prime) == (found.n, found.n_prime)
 
 
@@ -208,9 +205,8 @@ def test_real_clocks_give_nanoseconds(name):
     timed = time_calls(sum, Pair([1], [2]), 20, np.random.default_rng(1), getattr(time, name))
     assert timed.latencies.dtype == np.int64
     assert (timed.latencies >= 0).all()
-    found = audit_timing(
-        sum, Pair([1], [2]), 50, np.random.default_rng(1), timing=Timing(name, 2), pilot=20
-    )
+    rng = np.random.default_rng(1)
+    found = Timing(name, 2).timed_counts(sum, Pair([1], [2]), 50, rng, pilot=20)
     assert found.n + found.n_prime == 50
 
 
@@ -231,17 +227,12 @@ def test_the_score_is_a_record():
         (lambda: time_calls(abs, PAIR, 0, np.random.default_rng(1)), ValueError, "calls must be"),
         (lambda: time_calls(abs, PAIR, 3, 1), TypeError, "rng must be a numpy Generator"),
         (
-            lambda: audit_timing(abs, PAIR, 0, np.random.default_rng(1)),
+            lambda: Timing().timed_counts(abs, PAIR, 0, np.random.default_rng(1)),
             ValueError,
-            "trials must be",
+            "calls must be",
         ),
         (
-            lambda: audit_timing(abs, PAIR, 9, np.random.default_rng(1), timing=3),
-            TypeError,
-            "timing must be a Timing",
-        ),
-        (
-            lambda: audit_timing(abs, PAIR, 9, np.random.default_rng(1), confidence=1.0),
+            lambda: Timing().timed_counts(abs, PAIR, 9, np.random.default_rng(1), confidence=1.0),
             ValueError,
             "confidence must be",
         ),

@@ -23,7 +23,7 @@ from dpcore.attacks.scores.timed import (
     TimedScore,
     rows_of,
 )
-from dpcore.attacks.timing import Timed, audit_timing, choose_latency, time_calls
+from dpcore.attacks.timing import Timed, choose_latency, time_calls
 
 PAIR = Pair(0.0, 1.0)
 ALPHA = 1e-3
@@ -95,8 +95,8 @@ def test_the_latency_of_that_loop_alone_tells_nothing():
         noise = counting(work)
         timed = time_calls(lambda x: x + noise(rng), PAIR, 8000, rng, work.clock)  # noqa: B023
         pilot = np.arange(8000) < 2000
-        event, direction = choose_latency(timed.only(pilot), 6000)
-        fresh = timed.only(~pilot)
+        event, direction = choose_latency(timed.select_calls(pilot), 6000)
+        fresh = timed.select_calls(~pilot)
         hits = event(fresh.latencies)
         k, k_prime = int((hits & fresh.sides).sum()), int((hits & ~fresh.sides).sum())
         counts = dpcore.Counts(k, 6000, k_prime, 6000)
@@ -214,11 +214,11 @@ def test_outputs_that_never_repeat_are_named():
 def test_an_output_that_is_no_number_among_numbers_is_on_neither_side():
     timed = Timed(np.ones(3, bool), np.array([5, 6, 7]), [np.array([1.5]), None, "x"])
     pilot = rows_of([np.array([1.5])], np.array([5]), None)
-    rows = timed.rows(pilot)
+    rows = timed.to_rows(pilot)
     assert rows[:, 1].tolist() == [5.0, 6.0, 7.0]
     assert np.isnan(rows[:, 0]).tolist() == [False, True, True]
     # The control: without a pilot of numbers they are objects, compared whole.
-    assert timed.rows().dtype == object
+    assert timed.to_rows().dtype == object
 
 
 def test_the_record_survives_json_and_reads_well():
@@ -289,8 +289,7 @@ def test_the_pilot_meets_the_same_drift_as_the_counted_calls():
             return 0
 
         rng = np.random.default_rng(seed)
-        found = audit_timing(call, PAIR, 3000, rng, timing=Timing(warmup=0), pilot=1000,
-                             clock=work.clock)  # fmt: skip
+        found = Timing(work.clock, warmup=0).timed_counts(call, PAIR, 3000, rng, pilot=1000)
         k, k_prime = (found.k, found.k_prime)[:: 1 if found.direction == "x" else -1]
         return dpcore.bounds.conditional(dpcore.Counts(k, 3000, k_prime, 3000), sides="coin")
 

@@ -13,7 +13,7 @@ from shared_examples import examples
 import dpcore
 from dpcore.attacks import Words
 from dpcore.attacks.tokens.ratios import TokenRatios, ratios_of
-from dpcore.attacks.tokens.rows import numbering, words_of
+from dpcore.attacks.tokens.rows import Numbering, words_of
 from dpcore.mechanisms.answers import objects
 
 SCORE = TokenRatios(("to", "boston", "é"), [1.0, -0.5, 4.0], [0, 1, 3], [8.0, 16.0, 0.0, 32.0])
@@ -60,11 +60,11 @@ def test_more_outputs_than_are_read_at_a_time():
 
 def test_tokens_are_numbered_as_they_first_occur():
     [(_, rows)] = words_of(np.array(["b a b", "c"]))
-    table = numbering()
-    place, code = rows.numbers(table)
+    table = Numbering()
+    place, code = rows.number_tokens(table)
     assert table == {"b": 0, "a": 1, "c": 2}
     assert list(zip(place.tolist(), code.tolist(), strict=True)) == [(0, 0), (0, 1), (1, 2)]
-    assert [part.tolist() for part in rows.numbers({"a": 1, "c": 0})] == [[0, 1], [1, 0]]
+    assert [part.tolist() for part in rows.number_tokens({"a": 1, "c": 0})] == [[0, 1], [1, 0]]
 
 
 def test_ratios_are_those_of_presence_shrunk_towards_nothing():

@@ -42,15 +42,15 @@ Case, hyphens and underscores do not matter to it.
 """
 
 
-def _plain(name: str) -> str:
+def _normalise_name(name: str) -> str:
     return name.replace("-", "").replace("_", "").lower()
 
 
-_SPELT: Final = NAMES | {_plain(cls.__name__): cls for cls in NAMES.values()}
+_SPELT: Final = NAMES | {_normalise_name(cls.__name__): cls for cls in NAMES.values()}
 
 
 def named(name: AttackName | str, argument: str = "name") -> AuditAttack:
-    """An attack by its name, with its default settings.
+    """Return an attack by its name, with its default settings.
 
     Args:
         name: one of `NAMES`, or the name of a class.
@@ -69,7 +69,7 @@ def named(name: AttackName | str, argument: str = "name") -> AuditAttack:
         >>> named("majority-vote"), named("FloatLattice")
         (MajorityVote(), FloatLattice())
     """
-    make = _SPELT.get(_plain(name)) if isinstance(name, str) else None
+    make = _SPELT.get(_normalise_name(name)) if isinstance(name, str) else None
     # What is none of them is refused by its own name.
     return (NAMES[choice(argument, name, tuple(NAMES))] if make is None else make)()
 

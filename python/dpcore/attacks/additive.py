@@ -88,7 +88,7 @@ class AdditiveScore(_Prepared, word="AdditiveScore"):
         """Freeze the arrays; the core checks that they fit."""
         choice("transform", self.transform, TRANSFORMS)
         for name, kind in _KINDS.items():
-            object.__setattr__(self, name, _frozen(name, getattr(self, name), kind))
+            object.__setattr__(self, name, _freeze_exactly(name, getattr(self, name), kind))
         self._check_lengths()
         if not (np.isfinite(self.pattern_weights).all() and np.isfinite(self.weights).all()):
             raise invalid("weights", "finite", self.weights)
@@ -111,7 +111,7 @@ class AdditiveScore(_Prepared, word="AdditiveScore"):
 
     @classmethod
     def of(cls, fitted: Fitted) -> AdditiveScore:
-        """The score of a fit, without patterns that change nothing."""
+        """Return the score of a fit, without patterns that change nothing."""
         weights = grained(fitted.weights)
         pattern_weights = grained(fitted.pattern_weights)
         kept = (pattern_weights != 0.0) | (fitted.groups > 0)
@@ -151,13 +151,13 @@ class AdditiveScore(_Prepared, word="AdditiveScore"):
             return f"log-likelihood ratio of the pattern of {summed}"
         over = "summed over" if columns > 1 else "of"
         pattern = " and a pattern" if self.patterns.size else ""
-        return f"log-likelihood ratio {over} {summed}{pattern} ({self._bins()} bins)"
+        return f"log-likelihood ratio {over} {summed}{pattern} ({self._count_bins()} bins)"
 
-    def _bins(self) -> int:
-        """The most bins of a column that its weights tell apart."""
+    def _count_bins(self) -> int:
+        """Return the most bins of a column that its weights tell apart."""
         starts = self.offsets + 2 * np.arange(self.offsets.size)
         steps = np.diff(self.weights, axis=1, append=0.0) != 0.0
-        changes = np.any(steps, axis=0, keepdims=True)[0]
+        changes = steps.any(axis=0)
         # Neither the step to NaN nor the one to the next column is an edge.
         columns = zip(starts[:-1], starts[1:] - 2, strict=True)
         return 1 + max(int(np.count_nonzero(changes[a:b])) for a, b in columns)
@@ -172,8 +172,8 @@ _NAMES: Final = {
 }  # fmt: skip
 
 
-def _frozen(name: str, value: Any, dtype: Any) -> Array:
-    """A read-only array of a dtype, no number changed."""
+def _freeze_exactly(name: str, value: Any, dtype: Any) -> Array:
+    """Return a read-only array of a dtype, no number changed."""
     array, dimensions = np.asarray(value), 1 + (name == "weights")
     whole = np.issubdtype(dtype, np.integer)
     if array.size and array.dtype.kind not in ("iu" if whole else "buif"):
@@ -233,7 +233,7 @@ class Additive(ScoreAttack):
         object.__setattr__(self, "bins", integer("bins", self.bins, 2, _MOST_BINS))
 
     def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
-        """The scores to try; none for outputs that are not numbers or nearly overflow.
+        """Return the scores to try; none for outputs that are not numbers or nearly overflow.
 
         Args:
             outputs: pilot outputs on `x`, shape `(size, ...)`.

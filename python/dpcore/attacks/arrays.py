@@ -11,7 +11,10 @@ import numpy.typing as npt
 from ..errors import invalid, mistyped
 from ..records import Record, frozen_array
 
-__all__ = ["Array", "Flags", "Floats", "Merged", "Places", "Whole", "Words", "freeze_arrays"]
+__all__ = [
+    "Array", "Flags", "Floats", "Merged", "Places", "Whole", "Words", "freeze_arrays",
+    "group_columns",
+]  # fmt: skip
 
 Array = npt.NDArray[Any]
 Flags = npt.NDArray[np.bool_]
@@ -29,6 +32,18 @@ class Merged(Record):
     __slots__ = ()
 
     merged = True
+
+
+def group_columns(x: Floats, x_prime: Floats) -> list[tuple[tuple[int, ...], tuple[float, float]]]:
+    """Return groups of columns with equal inputs, each with its x_i and x'_i.
+
+    Example:
+        >>> group_columns(np.array([0.0, 0.0, 2.0]), np.array([1.0, 1.0, 2.0]))
+        [((0, 1), (0.0, 1.0)), ((2,), (2.0, 2.0))]
+    """
+    kinds, where = np.unique(np.stack([x, x_prime], axis=1), axis=0, return_inverse=True)
+    groups = [tuple(np.flatnonzero(where.ravel() == i).tolist()) for i in range(len(kinds))]
+    return list(zip(groups, map(tuple, kinds.tolist()), strict=True))
 
 
 def freeze_arrays(record: Any) -> None:

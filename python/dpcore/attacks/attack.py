@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import MISSING, dataclass, fields
 from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
@@ -11,27 +11,18 @@ from numpy.random import Generator
 
 from ..bounds import clopper_pearson
 from ..errors import invalid, mistyped
-from ..events import Above, Never
+from ..events import Above, Event, Never
 from ..events.above import Score
-from ..events.counting import Event
 from ..mechanisms.callables import name_of
 from ..records import Counts, Pair, PartsRead, SeenOutput, Shown
 from .arrays import Array, Floats
 from .choosing.choice import Choice, Goal, choices, not_applicable
 from .reading.candidates import candidates_of
+from .scores.columns import both
 
 __all__ = [
-    "Attack",
-    "AuditAttack",
-    "Call",
-    "Fitted",
-    "Own",
-    "Pilot",
-    "ScoreAttack",
-    "attack_name",
-    "attack_of",
-    "power_below",
-    "scoring",
+    "Attack", "AuditAttack", "Call", "Fitted", "NumericAttack", "Own", "Pilot", "ScoreAttack",
+    "attack_name", "attack_of", "power_below", "require_scores",
 ]  # fmt: skip
 
 Call = Callable[[Any], Any]
@@ -74,7 +65,7 @@ class TimingCounts(NamedTuple):
     """The counts of a timing audit; n and n_prime are random, as the conditional bound wants.
 
     Args:
-        event: what was counted, on rows of output and latency (see `Timed.rows`).
+        event: what was counted, on rows of output and latency (see `Timed.to_rows`).
         direction: "x" or "x_prime": the side for the numerator, chosen on the pilot.
         k: calls on x that hit the event.
         k_prime: calls on x' that hit it.
@@ -110,13 +101,13 @@ class Pilot(Protocol):
         """Pilot draws on each side."""
 
     def outputs(self) -> tuple[Array, Array]:
-        """Outputs on both sides, as many of the pilot as are kept at once."""
+        """Return outputs on both sides, as many of the pilot as are kept at once."""
 
     def counts(self, event: Event, size: int) -> Counts:
         """Return how often an event happened among the first `size` on each side."""
 
     def fit_scores(self, attack: ScoreAttack) -> Fitted:
-        """The best threshold on the best of the scores that an attack makes."""
+        """Choose the best threshold on the best of the scores that an attack makes."""
 
 
 class Attack(Protocol):
@@ -168,7 +159,7 @@ class AuditAttack(Shown):
         return None
 
     def default_pilot(self, trials: int) -> int:
-        """Pilot draws on each side where the caller did not say, for so many counted ones.
+        """Return the pilot draws a side where the caller did not say, for so many counted ones.
 
         A power of two, so that audits of about equal size share their event and can be merged.
         """
@@ -176,7 +167,7 @@ class AuditAttack(Shown):
         return min(power_below(max(min(max(trials, 128), 2000), trials // 8)), _MOST_PILOT)
 
     def fitted_on(self, pilot: Pilot) -> Fitted:
-        """Event and direction from pilot draws."""
+        """Choose event and direction from pilot draws."""
         raise NotImplementedError(f"{type(self).__name__} is not fitted on draws")
 
     def timed_counts(
@@ -189,7 +180,7 @@ class AuditAttack(Shown):
         pilot: int | None,
         confidence: float,
     ) -> TimingCounts:
-        """Event, direction and counts of timed calls, both sides together."""
+        """Return event, direction and counts of timed calls, both sides together."""
         raise NotImplementedError(f"{type(self).__name__} times no calls")
 
 
@@ -207,7 +198,7 @@ class ScoreAttack(AuditAttack):
     """Whether it is also fitted on the parts of outputs that are no real numbers."""
 
     def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
-        """Scores fitted on pilot outputs; none where the attack does not apply."""
+        """Fit scores on pilot outputs; none where the attack does not apply."""
         raise NotImplementedError(f"{type(self).__name__} has no candidates")
 
     def __call__(self, outputs: Array, outputs_prime: Array, pair: Pair) -> Above | Never:
@@ -243,13 +234,13 @@ class ScoreAttack(AuditAttack):
         return self
 
     def fitted_on(self, pilot: Pilot) -> Fitted:
-        """The best threshold on the best of its scores."""
+        """Choose the best threshold on the best of its scores."""
         return pilot.fit_scores(self)
 
     def seldom(
         self, outputs: Sequence[Array], outputs_prime: Sequence[Array], goal: Goal
     ) -> Choice | None:
-        """An event too rare for a part of the pilot, sought on all of it; None without one."""
+        """Choose an event too rare for a part of the pilot on all of it; None without one."""
         return None
 
     def no_scores(self, outputs: Array) -> None:
@@ -257,13 +248,62 @@ class ScoreAttack(AuditAttack):
         raise not_applicable(self, outputs)
 
 
+class NumericAttack(ScoreAttack):
+    """An attack that makes scores of rows of numbers alone, without a look at the inputs.
+
+    A subclass has the method `make_scores` in place of `candidates`.
+    """
+
+    __slots__ = ()
+
+    least_columns: ClassVar[int] = 1
+    """Entries that an output must have."""
+    fallback: ClassVar[tuple[Score, ...]] = ()
+    """Scores of an attack that applies and finds nothing: one that says nothing certifies 0."""
+
+    def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
+        """Return the scores that the pilot suggests, or those of an attack that finds nothing.
+
+        Args:
+            outputs: pilot outputs on `x`, shape `(size, ...)`.
+            outputs_prime: pilot outputs on `x_prime`, shape `(size', ...)`.
+            pair: the pair they were drawn on (not used).
+
+        Returns:
+            The scores; none where the attack does not apply.
+        """
+        return self.telling(outputs, outputs_prime, self.fallback)
+
+    def telling(
+        self, outputs: Array, outputs_prime: Array, fallback: tuple[Score, ...] = ()
+    ) -> tuple[Score, ...]:
+        """Return the scores that the pilot suggests.
+
+        Args:
+            outputs: pilot outputs on `x`, shape `(size, ...)`.
+            outputs_prime: pilot outputs on `x_prime`, shape `(size', ...)`.
+            fallback: returned where the attack applies and finds nothing.
+
+        Returns:
+            The scores; none where the attack does not apply.
+        """
+        rows = both(outputs, outputs_prime)
+        if rows is None or rows[0].shape[1] < self.least_columns:
+            return ()
+        return tuple(self.make_scores(*rows)) or fallback
+
+    def make_scores(self, rows: Array, rows_prime: Array) -> Iterable[Score]:
+        """Make scores from pilot outputs as rows of numbers, shapes `(size, columns)`."""
+        raise NotImplementedError(f"{type(self).__name__} makes no scores of numbers")
+
+
 def power_below(size: int) -> int:
-    """The largest power of two up to a size, at least 1."""
+    """Return the largest power of two up to a size, at least 1."""
     return 1 << (max(1, size).bit_length() - 1)
 
 
-def scoring(attack: AuditAttack, purpose: str) -> ScoreAttack:
-    """The attack, if it makes scores.
+def require_scores(attack: AuditAttack, purpose: str) -> ScoreAttack:
+    """Return the attack, if it makes scores.
 
     Args:
         attack: any attack.
@@ -308,21 +348,21 @@ class Own(AuditAttack):
         return self.function
 
     def fitted_on(self, pilot: Pilot) -> Fitted:
-        """The function's event, and the direction that certifies more of it."""
+        """Return the function's event, and the direction that certifies more of it."""
         outputs, outputs_prime = pilot.outputs()
         found = self.function(outputs, outputs_prime, pilot.pair)
         if not callable(found):
             raise mistyped("event", "a callable outputs -> bools", found)
         size, level = len(outputs), (pilot.goal.delta, pilot.goal.confidence)
         counts = pilot.counts(found, size)
-        merits = {"x_prime": clopper_pearson(counts.swapped(), *level)}
-        merits["x"] = clopper_pearson(counts, *level)
+        ways = {"x_prime": counts.swapped(), "x": counts}
+        merits = {way: clopper_pearson(ordered, *level) for way, ordered in ways.items()}
         direction = max(merits, key=merits.__getitem__)
         return Fitted(found, direction, merits[direction], size, np.empty(0))
 
 
 def attack_of(given: Any) -> AuditAttack:
-    """Whatever a user hands over as an attack, with the answers that an audit asks for.
+    """Return whatever a user hands over as an attack, with the answers that an audit asks for.
 
     Args:
         given: an attack of this package, a subclass of `ScoreAttack`, or any function.

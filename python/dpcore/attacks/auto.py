@@ -75,15 +75,15 @@ class Auto(ScoreAttack):
                 raise mistyped("members", "attacks that make scores", member)
 
     def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
-        """The scores of every member that applies."""
+        """Return the scores of every member that applies."""
         found: list[Score] = []
+        is_long = outputs.dtype.itemsize > _LONGEST
         additive = any(isinstance(member, Additive) for member in self.members)
         for member in self.members:
-            if isinstance(member, Histogram) and outputs.dtype.kind == "f" and additive:
-                # Its tables hold the same cells of floats, and are looked up in Rust.
-                continue
-            if isinstance(member, Histogram) and outputs.dtype.itemsize > _LONGEST:
-                # Long texts do not repeat; their letters are parts.
+            # The tables of Additive hold the same cells of floats, and are looked up in Rust; long
+            # texts do not repeat, and their letters are parts.
+            is_in_other = (outputs.dtype.kind == "f" and additive) or is_long
+            if isinstance(member, Histogram) and is_in_other:
                 continue
             if isinstance(member, (Products, Residues, Words)):
                 # Without what they fall back on: here others have a score.
@@ -101,6 +101,6 @@ class Auto(ScoreAttack):
         return next((choice for choice in found if choice is not None), None)
 
     def no_scores(self, outputs: Array) -> None:
-        """Outputs without entries are an answer: nothing tells the sides apart."""
+        """Complain unless outputs have no entries: then the sides do not differ."""
         if outputs.size:
             ScoreAttack.no_scores(self, outputs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args
 
@@ -14,11 +15,11 @@ from ..errors import choice, instance, integer, invalid
 from ..events.above import Score
 from ..events.held import Held, Rough, kept, slack, wide
 from ..hints import hinted
-from ..records import Pair, Record
+from ..records import Record
 from .arrays import Array, Floats, Merged, Whole, freeze_arrays
-from .attack import ScoreAttack
+from .attack import NumericAttack
 from .choosing.grains import Grain, grains_of
-from .scores.columns import atoms_of, both, head, known, loose_of, numbers
+from .scores.columns import atoms_of, chunks, head, known, loose_of, numbers
 
 __all__ = ["Boosted", "Classifier", "Linear", "Model"]
 
@@ -37,7 +38,6 @@ _GRID: Final = 0.618033988749895
 Model = Literal["logistic", "boosting", "auto"]
 _MODELS: Final[tuple[Model, ...]] = get_args(Model)
 _MOST_ODDS: Final = 50.0
-_CHUNK: Final = 2**19
 _ROUNDS: Final = 60
 _LEAVES: Final = 8
 _FEWEST: Final = 100
@@ -86,17 +86,16 @@ class Features(Record, word="Features"):
         return int(self.fill.size + self.entries.size)
 
     def __call__(self, outputs: Array) -> Floats:
-        """The features, finite, shape `(size, width)`: values first, then flags."""
+        """Return the features, finite, shape `(size, width)`: values first, then flags."""
         dim = self.fill.size
         rows = numbers(outputs, dim)
         made = np.empty((len(rows), self.width), order="F")
         made[:, :dim] = rows
-        for flag, (entry, low, high) in enumerate(
-            zip(self.entries, self.lows, self.highs, strict=True)
-        ):
+        flags = zip(self.entries, self.lows, self.highs, strict=True)
+        for place, (entry, low, high) in enumerate(flags, dim):
             values = rows[:, entry]
             hit = np.isnan(values) if np.isnan(low) else (values >= low) & (values <= high)
-            made[:, dim + flag] = hit
+            made[:, place] = hit
             made[hit, entry] = self.fill[entry]
         for entry in range(dim):
             values = made[:, entry]
@@ -109,7 +108,7 @@ class Features(Record, word="Features"):
         return made
 
     def on_device(self, outputs: Held) -> Any:
-        """The same where the outputs are, a tensor of float64; None for another number of them."""
+        """Return the same where the outputs are, a tensor; None for another number of entries."""
         rows, dim = outputs.flat, self.fill.size
         if rows.shape[1] != dim:
             return None
@@ -118,12 +117,11 @@ class Features(Record, word="Features"):
         )
         made = fill.new_empty((len(outputs), self.width))
         values = made[:, :dim].copy_(rows)
-        for flag, (entry, low, high) in enumerate(
-            zip(self.entries.tolist(), self.lows.tolist(), self.highs.tolist(), strict=True)
-        ):
+        flags = zip(self.entries.tolist(), self.lows.tolist(), self.highs.tolist(), strict=True)
+        for place, (entry, low, high) in enumerate(flags, dim):
             column = rows[:, entry].double()
             hit = column.isnan() if low != low else (column >= low) & (column <= high)
-            made[:, dim + flag] = hit
+            made[:, place] = hit
             values[:, entry].masked_fill_(hit, float(self.fill[entry]))
         values.copy_(values.where(values.isfinite(), fill))
         merged = (values / unit + _GRID).floor() * unit
@@ -132,7 +130,7 @@ class Features(Record, word="Features"):
 
 
 def features_of(rows: Array, rows_prime: Array) -> Features:
-    """Features for pilot outputs: which entries have atoms, and what stands in for those.
+    """Make features for pilot outputs: which entries have atoms, and what stands in for those.
 
     Args:
         rows: pilot outputs on x as rows of numbers, shape `(size, entries)`.
@@ -156,7 +154,7 @@ def features_of(rows: Array, rows_prime: Array) -> Features:
                 flags.append((i, float(atoms.lows[j]), float(atoms.highs[j])))
         beside = rest if mixed else values
         fill[i] = np.median(beside) if beside.size else 0.0
-        unit[i] = _width(beside, grains[i])
+        unit[i] = _grid_width(beside, grains[i])
         column = np.concatenate([side[:, i].astype(np.float64) for side in (rows, rows_prime)])
         met = np.isnan(column).any(), (column == -np.inf).any(), (column == np.inf).any()
         flags += [(i, odd, odd) for odd, is_met in zip(_ODD, met, strict=True) if is_met]
@@ -164,8 +162,8 @@ def features_of(rows: Array, rows_prime: Array) -> Features:
     return Features(fill, unit, table[:, 0].astype(np.int64), table[:, 1], table[:, 2])
 
 
-def _width(values: Floats, grain: Grain) -> float:
-    """A grid so wide that few numbers lie on a boundary, and so narrow that little is lost."""
+def _grid_width(values: Floats, grain: Grain) -> float:
+    """Return the width of a grid with few numbers on its boundaries that loses little."""
     if grain.exact or not values.size:
         return 0.0
     low, high = np.quantile(values, (0.25, 0.75), method="nearest")
@@ -208,17 +206,17 @@ class Linear(Merged, word="Linear"):
     def __call__(self, outputs: Array) -> Floats:
         """The log odds, shape `(size,)`, between -50 and 50."""
 
-        def odds(made: Floats) -> Floats:
+        def sum_features(made: Floats) -> Floats:
             total = np.full(len(made), self.intercept)
             # One column after the other: the same bits whatever the library of linear algebra.
             for column, weight in enumerate(self.weights):
                 total += weight * made[:, column]
             return total
 
-        return _in_parts(outputs, self.features, odds)
+        return _score_chunks(outputs, self.features, sum_features)
 
     def on_device(self, outputs: Held) -> Rough | None:
-        """The same where the outputs are."""
+        """Return the same where the outputs are."""
         made = self.features.on_device(outputs)
         if made is None:
             return None
@@ -261,27 +259,25 @@ class Boosted(Merged, word="Boosted"):
 
     def __call__(self, outputs: Array) -> Floats:
         """The log odds, shape `(size,)`, between -50 and 50."""
-        with _one_thread():
-            return _in_parts(outputs, self.features, self.model.decision_function)
+        with _limit_threads():
+            return _score_chunks(outputs, self.features, self.model.decision_function)
 
     def __str__(self) -> str:
         """One line for a report."""
         return f"log odds of boosted trees on {self.features.width} features"
 
 
-def _in_parts(outputs: Array, features: Features, odds: Any) -> Floats:
+def _score_chunks(outputs: Array, features: Features, log_odds: Any) -> Floats:
     rows = numbers(outputs)
     scores = np.empty(len(rows))
-    step = max(1, _CHUNK // max(1, features.width))
-    for first in range(0, len(rows), step):
-        part = slice(first, first + step)
-        scores[part] = odds(features(rows[part]))
+    for part in chunks(rows):
+        scores[part] = log_odds(features(rows[part]))
     return np.clip(scores, -_MOST_ODDS, _MOST_ODDS, out=scores)
 
 
 @hinted
 @dataclass(frozen=True, slots=True, repr=False)
-class Classifier(ScoreAttack):
+class Classifier(NumericAttack):
     """Trains scikit-learn classifiers to tell outputs on x from outputs on x'.
 
     For outputs whose entries depend on each other in ways that no sum over entries sees. Features
@@ -323,46 +319,30 @@ class Classifier(ScoreAttack):
         choice("model", self.model, _MODELS)
         object.__setattr__(self, "rows", integer("rows", self.rows, 2))
 
-    def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
-        """Log odds fitted on pilot outputs.
-
-        Args:
-            outputs: pilot outputs on `x`, shape `(size, ...)`.
-            outputs_prime: pilot outputs on `x_prime`, shape `(size', ...)`.
-            pair: the pair they were drawn on (not used).
-
-        Returns:
-            One score for each model; none where outputs are not numbers.
+    def make_scores(self, rows: Array, rows_prime: Array) -> Iterator[Score]:
+        """Fit the log odds of each model on pilot outputs.
 
         Raises:
             ImportError: if scikit-learn is not installed.
         """
-        rows = both(outputs, outputs_prime)
-        if rows is None:
-            return ()
-        _require()
-        first, second = (side[: max(1, self.rows // 2)] for side in rows)
-        features = features_of(first, second)
-        made = np.concatenate([features(first), features(second)])
-        labels = np.repeat([1, 0], [len(first), len(second)])
-        scores: list[Score] = []
+        try:
+            import sklearn  # noqa: F401
+        except ImportError as error:
+            need = "scikit-learn must be installed for the attack Classifier"
+            raise ImportError(f"{need}: pip install dpcore[classifier]") from error
+        most = max(1, self.rows // 2)
+        sides = rows[:most], rows_prime[:most]
+        features = features_of(*sides)
+        made = np.concatenate([features(side) for side in sides])
+        labels = np.repeat([1, 0], [len(side) for side in sides])
         if self.model != "boosting":
-            scores.append(_logistic(features, made, labels))
+            yield _fit_logistic(features, made, labels)
         if self.model != "logistic":
-            scores.append(_boosted(features, made, labels))
-        return tuple(scores)
+            yield _fit_trees(features, made, labels)
 
 
-def _require() -> None:
-    try:
-        import sklearn  # noqa: F401
-    except ImportError as error:
-        need = "scikit-learn must be installed for the attack Classifier"
-        raise ImportError(f"{need}: pip install dpcore[classifier]") from error
-
-
-def _logistic(features: Features, made: Floats, labels: Whole) -> Linear:
-    """Weights of a regression on standardised features, in the features' own units."""
+def _fit_logistic(features: Features, made: Floats, labels: Whole) -> Linear:
+    """Fit a regression on standardised features, in the features' own units."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
 
@@ -381,23 +361,23 @@ def _logistic(features: Features, made: Floats, labels: Whole) -> Linear:
     return Linear(features, weights, -math.fsum(weights * mean))
 
 
-def _boosted(features: Features, made: Floats, labels: Whole) -> Boosted:
+def _fit_trees(features: Features, made: Floats, labels: Whole) -> Boosted:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     model = HistGradientBoostingClassifier(
         max_iter=_ROUNDS, max_leaf_nodes=_LEAVES, min_samples_leaf=_FEWEST, random_state=0
     )
-    with _one_thread():
+    with _limit_threads():
         return Boosted(features, model.fit(made, labels))
 
 
 @functools.cache
-def _pools() -> Any:
+def _thread_pools() -> Any:
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
 
 
-def _one_thread() -> Any:
-    """Trees on one thread: an audit has workers of its own, and idle threads that spin stall it."""
-    return _pools().limit(limits=1, user_api="openmp")
+def _limit_threads() -> Any:
+    """Keep trees on one thread: an audit has workers, and idle threads that spin stall it."""
+    return _thread_pools().limit(limits=1, user_api="openmp")

@@ -18,15 +18,16 @@ import numpy.typing as npt
 
 from ..bounds import predicted
 from ..errors import instance, invalid, vector
+from ..events import Event
 from ..events.every_coordinate import EveryCoordinate, Intervals, rows
 from ..records import Pair
-from .arrays import Array, Floats, Places
+from .arrays import Array, Floats, Places, group_columns
 from .attack import AuditAttack, Fitted, Pilot
 from .choosing.choice import Goal
 from .choosing.grains import grain_of
-from .choosing.marks import thresholds
+from .choosing.marks import sorted_values, thresholds
 
-__all__ = ["Chosen", "Coordinatewise", "Options"]
+__all__ = ["Coordinatewise", "Options"]
 
 _BINS: Final = 64
 _WORTH: Final = 1.05
@@ -76,15 +77,10 @@ class Coordinatewise(AuditAttack):
     pools: ClassVar[bool] = True
 
     def fitted_on(self, pilot: Pilot) -> Fitted:
-        """Event and direction: that of all coordinates is too rare for counts to tell them."""
-        outputs, outputs_prime = pilot.outputs()
-        chosen = self.choose(outputs, outputs_prime, pilot.pair, pilot.goal)
-        size = len(outputs)
-        return Fitted(chosen.event, chosen.direction, chosen.merit, size, np.empty(0))
+        """Choose event and direction together: the event is too rare for counts to choose one."""
+        return self.choose(*pilot.outputs(), pilot.pair, pilot.goal)
 
-    def __call__(
-        self, outputs: npt.ArrayLike, outputs_prime: npt.ArrayLike, pair: Pair
-    ) -> EveryCoordinate:
+    def __call__(self, outputs: npt.ArrayLike, outputs_prime: npt.ArrayLike, pair: Pair) -> Event:
         """Choose the event from pilot outputs.
 
         Args:
@@ -99,12 +95,12 @@ class Coordinatewise(AuditAttack):
             TypeError: if outputs or pair do not hold real numbers.
             ValueError: as for `choose`.
         """
-        size = len(np.asarray(outputs))
-        return self.choose(outputs, outputs_prime, pair, Goal(10 * max(1, size))).event
+        goal = Goal(10 * max(1, len(np.asarray(outputs))))
+        return self.choose(outputs, outputs_prime, pair, goal).event
 
     def choose(
         self, outputs: npt.ArrayLike, outputs_prime: npt.ArrayLike, pair: Pair, goal: Goal
-    ) -> Chosen:
+    ) -> Fitted:
         """Choose event and direction from pilot outputs.
 
         Args:
@@ -123,31 +119,19 @@ class Coordinatewise(AuditAttack):
                 group visibly unlike.
         """
         goal = instance("goal", goal, Goal)
-        groups, dim = _groups(pair)
-        sides = [_pilot(side, dim) for side in (outputs, outputs_prime)]
-        differing = [group for group, equal in groups if not equal]
+        differing, dim = _group_coordinates(pair)
+        sides = [_pilot_rows(side, dim) for side in (outputs, outputs_prime)]
         refuse_dependent(tuple(zip(("x", "x'"), sides, strict=True)), differing)
         # The groups share the probability of error.
         shared = replace(goal, confidence=1.0 - (1.0 - goal.confidence) / len(differing))
-        found: list[Chosen] = []
+        found = {}
         for way in ("x", "x_prime"):
-            options = [_options(sides, group, way, shared) for group in differing]
-            found.append(_combined(way, options, differing, dim, goal))
-        return max(found, key=lambda chosen: chosen.merit)
-
-
-class Chosen(NamedTuple):
-    """An event, the side that goes into the numerator, and the bound expected.
-
-    Args:
-        event: what is to be counted.
-        direction: "x" or "x_prime".
-        merit: the bound that the counted draws would certify at the pilot's pessimistic rates.
-    """
-
-    event: EveryCoordinate
-    direction: str
-    merit: float
+            options = [_make_options(sides, group, way, shared) for group in differing]
+            found[way] = _combine_options(options, differing, dim, goal)
+        direction = max(found, key=lambda way: found[way][1])
+        return Fitted(
+            found[direction][0], direction, found[direction][1], len(sides[0]), np.empty(0)
+        )
 
 
 class Options(NamedTuple):
@@ -164,55 +148,49 @@ class Options(NamedTuple):
     make: Callable[[int], Intervals]
 
 
-def _groups(pair: Pair) -> tuple[list[tuple[tuple[int, ...], bool]], int]:
-    """Coordinates with equal inputs, and whether x and x' agree there."""
+def _group_coordinates(pair: Pair) -> tuple[list[tuple[int, ...]], int]:
+    """Return groups of coordinates with equal inputs, where x and x' differ; and the dimension."""
     pair = instance("pair", pair, Pair)
     ends = vector("x", pair.x), vector("x_prime", pair.x_prime)
     if ends[0].shape != ends[1].shape:
         raise invalid("pair", "two inputs of equal shape", tuple(end.shape for end in ends))
     if np.array_equal(*ends):
         raise invalid("pair", "different in at least one entry", pair)
-    kinds, where = np.unique(np.stack(ends, axis=1), axis=0, return_inverse=True)
-    found = [
-        (tuple(np.flatnonzero(where.ravel() == i).tolist()), bool(kind[0] == kind[1]))
-        for i, kind in enumerate(kinds)
-    ]
-    return found, ends[0].size
+    return [group for group, (x, x_prime) in group_columns(*ends) if x != x_prime], ends[0].size
 
 
-def _pilot(outputs: npt.ArrayLike, dim: int) -> Array:
+def _pilot_rows(outputs: npt.ArrayLike, dim: int) -> Array:
     values = rows(np.asarray(outputs), dim)
     if len(values) < 2:
         raise invalid("outputs", "at least two pilot outputs on each side", len(values))
     return values
 
 
-def _options(sides: Sequence[Array], group: tuple[int, ...], way: str, goal: Goal) -> Options:
-    """Sets worth trying for one group: half-lines, then unions of the most telling bins.
+def _make_options(sides: Sequence[Array], group: tuple[int, ...], way: str, goal: Goal) -> Options:
+    """Make the sets worth trying for one group: half-lines, then unions of the most telling bins.
 
     Thresholds and the order of the bins come from the first halves of the pilot, probabilities
     from the second ones.
     """
-    fit: list[Floats] = []
-    rest: list[Floats] = []
-    sizes: list[int] = []
-    for side in sides if way == "x" else sides[::-1]:
-        part = side[: max(2, _MOST_ENTRIES // len(group)), list(group)].astype(np.float64)
-        cut = len(part) // 2
-        fit.append(_known(part[:cut]))
-        rest.append(_known(part[cut:]))
-        sizes.append(part[cut:].size)
+    most = max(2, _MOST_ENTRIES // len(group))
+    ordered = sides if way == "x" else sides[::-1]
+    parts = [side[:most, list(group)].astype(np.float64) for side in ordered]
+    fit = [sorted_values(part[: len(part) // 2].ravel()) for part in parts]
+    judged = [part[len(part) // 2 :].ravel() for part in parts]
+    rest, sizes = [sorted_values(values) for values in judged], [values.size for values in judged]
     points = thresholds(fit[0], fit[1], grain_of(*fit))
     if points.size == 0:
         return Options(np.zeros(1), np.zeros(1), lambda _: Intervals(np.zeros(1), True))
     edges = points[np.unique(np.linspace(0, points.size - 1, _BINS - 1).astype(np.int64))]
-    order = _order(fit[0], fit[1], edges)
-    hits = [_hits(values, points, edges, order) for values in rest]
+    held, held_prime = (_count_in_bins(values, edges) + 0.5 for values in fit)
+    # The bins that speak most for the first side come first.
+    order = np.argsort(held_prime / held, kind="stable")
+    hits = [_count_hits(values, points, edges, order) for values in rest]
     draws = goal.trials * len(group)
     ratio = predicted(hits[0], sizes[0], hits[1], sizes[1], draws, 0.0, goal.confidence)
     log_q = -predicted(sizes[0], sizes[0], hits[1], sizes[1], draws, 0.0, goal.confidence)
     # Where nothing promises anything, what is clearest on the pilot is the best guess.
-    ratio += _FAINT * _clarity(hits[0], hits[1], sizes[0], sizes[1])
+    ratio += _FAINT * _difference_in_errors(hits[0], hits[1], sizes[0], sizes[1])
     ratio[2 * points.size :] /= _WORTH
 
     def make(index: int) -> Intervals:
@@ -225,46 +203,40 @@ def _options(sides: Sequence[Array], group: tuple[int, ...], way: str, goal: Goa
     return Options(ratio + log_q, log_q, make)
 
 
-def _clarity(hits: Floats, hits_prime: Floats, size: int, size_prime: int) -> Floats:
-    """Standard errors by which each set is more frequent on the numerator's side."""
+def _difference_in_errors(hits: Floats, hits_prime: Floats, size: int, size_prime: int) -> Floats:
+    """Return the standard errors by which each set is more frequent on the numerator's side."""
     pooled = (hits + hits_prime + 1.0) / (size + size_prime + 2.0)
     error = np.sqrt(pooled * (1.0 - pooled) * (1.0 / size + 1.0 / size_prime))
     return np.maximum((hits / size - hits_prime / size_prime) / error, 0.0)
 
 
-def _known(values: Floats) -> Floats:
-    return np.sort(values[~np.isnan(values)])
-
-
-def _order(values: Floats, values_prime: Floats, edges: Floats) -> Places:
-    """Bins between the edges, those that speak most for the first side foremost."""
-    held, held_prime = (_bins(side, edges) + 0.5 for side in (values, values_prime))
-    return np.argsort(held_prime / held, kind="stable")
-
-
-def _bins(values: Floats, edges: Floats) -> Floats:
+def _count_in_bins(values: Floats, edges: Floats) -> Floats:
     passed = np.searchsorted(values, edges)
     return np.diff(passed, prepend=0, append=values.size).astype(np.float64)
 
 
-def _hits(values: Floats, points: Floats, edges: Floats, order: Places) -> Floats:
-    """Hits of every set: below each point, at or above it, in the first bins of the order."""
+def _count_hits(values: Floats, points: Floats, edges: Floats, order: Places) -> Floats:
+    """Count hits of every set: below each point, at or above it, in the first bins of the order."""
     below = np.searchsorted(values, points).astype(np.float64)
-    unions = np.cumsum(_bins(values, edges)[order])[:-1]
+    unions = np.cumsum(_count_in_bins(values, edges)[order])[:-1]
     return np.concatenate([below, values.size - below, unions])
 
 
-def _combined(
-    way: str, options: Sequence[Options], groups: Sequence[tuple[int, ...]], dim: int, goal: Goal
-) -> Chosen:
-    """The best sets of all groups together; without a delta each group's own best."""
+def _combine_options(
+    options: Sequence[Options], groups: Sequence[tuple[int, ...]], dim: int, goal: Goal
+) -> tuple[EveryCoordinate, float]:
+    """Return the event of the best sets of all groups, and the bound that it should certify.
+
+    Without a delta each group has its own best set.
+    """
     weights = [float(len(group)) for group in groups]
     # -1 is "anything": the group is left out.
     picks = [-1] * len(options)
     for _ in range(_ROUNDS if goal.delta > 0.0 else 1):
         before = list(picks)
         for i, option in enumerate(options):
-            rest = _sums(options, weights, [-1 if j == i else p for j, p in enumerate(picks)])
+            others = [-1 if j == i else pick for j, pick in enumerate(picks)]
+            rest = _sum_logarithms(options, weights, others)
             log_p = rest[0] + weights[i] * option.log_p
             log_q = rest[1] + weights[i] * option.log_q
             gain = _log_margin(log_p, goal.delta) - log_q
@@ -273,16 +245,16 @@ def _combined(
             picks[i] = best if gain[best] > alone else -1
         if picks == before:
             break
-    sums = _sums(options, weights, picks)
+    sums = _sum_logarithms(options, weights, picks)
     merit = max(0.0, float(_log_margin(np.array(sums[0]), goal.delta)) - sums[1])
     if max(picks) < 0:
         picks[0] = int(np.argmax(options[0].log_p - options[0].log_q))
     used = [i for i, pick in enumerate(picks) if pick >= 0]
     sets = tuple(options[i].make(picks[i]) for i in used)
-    return Chosen(EveryCoordinate(tuple(groups[i] for i in used), sets, dim), way, merit)
+    return EveryCoordinate(tuple(groups[i] for i in used), sets, dim), merit
 
 
-def _sums(
+def _sum_logarithms(
     options: Sequence[Options], weights: Sequence[float], picks: Sequence[int]
 ) -> tuple[float, float]:
     chosen = [(w, o, p) for w, o, p in zip(weights, options, picks, strict=True) if p >= 0]
@@ -291,13 +263,12 @@ def _sums(
 
 
 def _log_margin(log_p: Floats, delta: float) -> Floats:
-    """ln(e^log_p - delta), minus infinity where nothing is left."""
+    """Return ln(e^log_p - delta), minus infinity where nothing is left."""
     if delta == 0.0:
         return log_p
     left = -np.expm1(np.minimum(np.log(delta) - log_p, 0.0))
     with np.errstate(divide="ignore"):
-        margin: Floats = log_p + np.log(left)
-    return margin
+        return np.asarray(log_p + np.log(left))
 
 
 def refuse_dependent(sides: Sequence[tuple[str, Array]], groups: Sequence[tuple[int, ...]]) -> None:
@@ -321,7 +292,7 @@ def refuse_dependent(sides: Sequence[tuple[str, Array]], groups: Sequence[tuple[
     """
     level = LEVEL / len(sides)
     for side, outputs in sides:
-        values = _finite(outputs[: max(_LEAST_ROWS, _TESTED // max(1, outputs.shape[1]))])
+        values = _make_finite(outputs[: max(_LEAST_ROWS, _TESTED // max(1, outputs.shape[1]))])
         if len(values) < _LEAST_ROWS:
             continue
         for group in groups:
@@ -331,8 +302,8 @@ def refuse_dependent(sides: Sequence[tuple[str, Array]], groups: Sequence[tuple[
         _refuse_correlated(side, "distances from the median", abs(values - middle), level / 4)
 
 
-def _finite(outputs: Array) -> Floats:
-    """The outputs as doubles; infinities and NaN become values beyond all others."""
+def _make_finite(outputs: Array) -> Floats:
+    """Return the outputs as doubles; infinities and NaN become values beyond all others."""
     values = outputs.astype(np.float64)
     known = np.isfinite(values)
     if known.all():
@@ -344,8 +315,8 @@ def _finite(outputs: Array) -> Floats:
     return np.nan_to_num(values, nan=beyond, posinf=0.9 * beyond, neginf=-0.9 * beyond)
 
 
-def _ranks(values: Floats) -> Floats:
-    """Middle ranks of every column, centred, of length 1; 0 where a column hardly ever moves."""
+def _middle_ranks(values: Floats) -> Floats:
+    """Return middle ranks of every column, centred, of length 1; 0 where it hardly ever moves."""
     size = len(values)
     ranks = np.empty_like(values)
     for column in range(values.shape[1]):
@@ -364,7 +335,7 @@ def _refuse_correlated(side: str, what: str, values: Floats, level: float) -> No
     columns = np.arange(dim)
     if dim > _MOST_COLUMNS:
         columns = np.sort(np.random.default_rng(dim).permutation(dim)[:_MOST_COLUMNS])
-    ranks = _ranks(values[:, columns])
+    ranks = _middle_ranks(values[:, columns])
     moves = (ranks != 0.0).any(axis=0)
     ranks, columns = ranks[:, moves], columns[moves]
     first, second = np.triu_indices(columns.size, 1)
@@ -373,19 +344,19 @@ def _refuse_correlated(side: str, what: str, values: Floats, level: float) -> No
     found = (ranks.T @ ranks)[first, second]
     scores = found * math.sqrt(len(values) - 1)
     worst = int(np.argmax(abs(scores)))
-    if abs(scores[worst]) > -ndtri(level / 6.0 / first.size):
-        pair = f"coordinates {columns[first[worst]]} and {columns[second[worst]]}"
-        raise _refusal(f"rank correlation {found[worst]:.3g} between {what} of {pair}", side)
-    total = float(scores.sum()) / math.sqrt(first.size)
-    if abs(total) > -ndtri(level / 6.0):
-        mean = float(found.mean())
-        all_of = f"{what} of coordinates {columns[0]} to {columns[-1]}"
-        raise _refusal(f"mean rank correlation {mean:.3g} between {all_of}", side)
     squares = float((scores**2).sum())
-    if chdtrc(first.size, squares) < level / 3.0:
+    named = f"{columns[0]} to {columns[-1]}"
+    if abs(scores[worst]) > -ndtri(level / 6.0 / first.size):
+        named = f"{columns[first[worst]]} and {columns[second[worst]]}"
+        statistic = f"rank correlation {found[worst]:.3g}"
+    elif abs(float(scores.sum()) / math.sqrt(first.size)) > -ndtri(level / 6.0):
+        statistic = f"mean rank correlation {float(found.mean()):.3g}"
+    elif chdtrc(first.size, squares) < level / 3.0:
         size = math.sqrt(squares / first.size / (len(values) - 1))
-        all_of = f"{what} of coordinates {columns[0]} to {columns[-1]}"
-        raise _refusal(f"rank correlations of size {size:.3g} between {all_of}", side)
+        statistic = f"rank correlations of size {size:.3g}"
+    else:
+        return
+    raise _pilot_refused(f"{statistic} between {what} of coordinates {named}", side)
 
 
 def _refuse_unlike(side: str, values: Floats, group: tuple[int, ...], level: float) -> None:
@@ -402,9 +373,11 @@ def _refuse_unlike(side: str, values: Floats, group: tuple[int, ...], level: flo
     samples = size * (many - 1) / many
     if gaps[worst] > math.sqrt(math.log(2.0 * many / level) / (2.0 * samples)):
         name = f"coordinate {group[worst]} and the {many - 1} others with the same inputs"
-        raise _refusal(f"distance {gaps[worst]:.3g} between the distributions of {name}", side)
+        raise _pilot_refused(
+            f"distance {gaps[worst]:.3g} between the distributions of {name}", side
+        )
 
 
-def _refusal(found: str, side: str) -> ValueError:
+def _pilot_refused(found: str, side: str) -> ValueError:
     requirement = "independent from coordinate to coordinate, with one law where inputs are equal"
     return ValueError(f"outputs must be {requirement}, got {found} on {side}")

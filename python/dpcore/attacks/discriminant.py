@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
 from .. import _core
 from ..errors import invalid
 from ..events.above import Score
-from ..records import Pair, Record
+from ..records import Record
 from .arrays import Array, Floats, Whole, freeze_arrays
-from .attack import ScoreAttack
+from .attack import NumericAttack
 from .choosing.grains import Grain, summed
-from .scores.columns import both, chunks, familiar, numbers
+from .scores.columns import chunks, familiar, numbers
 
 __all__ = ["Discriminant", "LinearScore"]
 
@@ -110,7 +110,7 @@ class LinearScore(Record, word="LinearScore"):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Discriminant(ScoreAttack):
+class Discriminant(NumericAttack):
     """Linear discriminants of at most 512 columns, with several shrinkages of their covariance.
 
     It finds shifts that no single column shows: noise that columns share, noise that leaves a
@@ -136,38 +136,29 @@ class Discriminant(ScoreAttack):
         'refuted'
     """
 
+    least_columns: ClassVar[int] = 2
+
     @np.errstate(over="ignore", invalid="ignore")
-    def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
-        """Return the scores that the pilot suggests.
-
-        Args:
-            outputs: pilot outputs on `x`, shape `(size, ...)`.
-            outputs_prime: pilot outputs on `x_prime`, shape `(size', ...)`.
-            pair: the pair they were drawn on (not used).
-
-        Returns:
-            At most two scores; none where the attack does not apply.
-        """
-        rows = both(outputs, outputs_prime)
-        if rows is None or rows[0].shape[1] < 2 or familiar(*rows):
-            return ()
-        width = min(rows[0].shape[1], _MOST_COLUMNS)
-        most = max(_FEWEST_ROWS, _PRODUCTS // width**2)
-        entries, sides = _columns_that_vary([side[:most] for side in rows])
+    def make_scores(self, rows: Array, rows_prime: Array) -> list[Score]:
+        """Make at most two scores."""
+        if familiar(rows, rows_prime):
+            return []
+        most = max(_FEWEST_ROWS, _PRODUCTS // min(rows.shape[1], _MOST_COLUMNS) ** 2)
+        entries, sides = _find_varying_columns([rows[:most], rows_prime[:most]])
         if entries.size < 2 or min(map(len, sides)) < 8:
-            return ()
+            return []
         fit, rest = [side[::2] for side in sides], [side[1::2] for side in sides]
         known = [_Scatter.of(fit, differences) for differences in (False, True)]
         tried = [(way, shrinkage) for way in range(len(known)) for shrinkage in _SHRINKAGES]
-        merits = [_separation(rest, known[way].weights(shrinkage)) for way, shrinkage in tried]
+        merits = [_mean_distance(rest, known[way].weights(shrinkage)) for way, shrinkage in tried]
         best = [tried[i] for i in np.argsort(np.negative(merits), kind="stable")[:_KEPT]]
         whole = {way: _Scatter.of(sides, bool(way)) for way, _ in best}
         made = [whole[way].weights(shrinkage) for way, shrinkage in best]
-        centres = np.concatenate([side.mean(axis=0, keepdims=True) for side in sides]).mean(axis=0)
-        return tuple(LinearScore(entries, centres, one) for one in made if np.abs(one).max() > 0.0)
+        centres = np.mean([side.mean(axis=0) for side in sides], axis=0)
+        return [LinearScore(entries, centres, one) for one in made if np.abs(one).max() > 0.0]
 
 
-def _columns_that_vary(sides: list[Array]) -> tuple[Any, list[Floats]]:
+def _find_varying_columns(sides: list[Array]) -> tuple[Whole, list[Floats]]:
     """Return columns that vary, of many those whose means differ most, with NaN at the mean."""
     made = []
     for side in sides:
@@ -187,7 +178,7 @@ def _columns_that_vary(sides: list[Array]) -> tuple[Any, list[Floats]]:
 
 
 class _Scatter(NamedTuple):
-    """What the weights of discriminants are made of.
+    """Means and covariances of the columns of both sides.
 
     Args:
         scale: spread of every column, shape `(columns,)`.
@@ -221,19 +212,17 @@ class _Scatter(NamedTuple):
     def weights(self, shrinkage: float) -> Floats:
         """Return the weights of one discriminant, of length 1 in units of the columns' spread."""
         total = self.covariance.copy()
-        total[np.diag_indices_from(total)] += shrinkage * max(
-            float(np.trace(total)) / len(total), 1e-300
-        )
+        mean_variance = max(float(np.trace(total)) / len(total), 1e-300)
+        total[np.diag_indices_from(total)] += shrinkage * mean_variance
         weights: Any = np.linalg.solve(total, self.shift)
         if self.differences:
             # A sum over differences as one over columns.
             weights = weights - np.append(weights[1:], 0.0)
         size = float(np.abs(weights).max())
-        found: Floats = weights / (size if size > 0.0 else 1.0) / self.scale
-        return found
+        return np.asarray(weights / (size if size > 0.0 else 1.0) / self.scale)
 
 
-def _separation(sides: list[Floats], weights: Floats) -> float:
+def _mean_distance(sides: list[Floats], weights: Floats) -> float:
     """Return the distance of the two means of a weighted sum, in standard deviations."""
     values = [side @ weights for side in sides]
     spread = sum(float(one.var()) for one in values)

@@ -100,7 +100,7 @@ class Cells(Merged, word="Cells"):
         for part, raw in self.letters.chunks(outputs):
             code, first = np.zeros(len(raw), dtype=np.int64), 0
             for stop, ladder in zip(self.stops, ladders, strict=True):
-                code = _find(ladder, self.letters.extend(code, raw, first, stop))
+                code = _find_places(ladder, self.letters.extend(code, raw, first, stop))
                 first = stop
             scores[part] = np.where(code >= 0, self.values[code], 0.0)
         if strange is not None:
@@ -155,7 +155,7 @@ class Histogram(ScoreAttack):
             object.__setattr__(self, "bins", integer("bins", self.bins, 1))
 
     def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
-        """Tables of cells fitted on pilot outputs.
+        """Fit tables of cells on pilot outputs.
 
         Args:
             outputs: pilot outputs on `x`, shape `(size, ...)`.
@@ -173,18 +173,19 @@ class Histogram(ScoreAttack):
             return ()
         kinds = {kind_of(side) for side in sides}
         if "real" in kinds and kinds <= {"real", "whole"}:
-            return self._of_floats(*sides)
+            return self._tabulate_floats(*sides)
         if None in kinds or len(kinds) > 1:
-            return _outcomes(*sides)
-        return _cells(sides, letters_of_whole(*sides, str(kinds.pop())), _FULL)
+            return _tabulate_objects(*sides)
+        return _tabulate_cells(sides, letters_of_whole(*sides, str(kinds.pop())), _FULL)
 
-    def _of_floats(self, *sides: Array) -> tuple[Score, ...]:
+    def _tabulate_floats(self, *sides: Array) -> tuple[Score, ...]:
         rows = tuple(map(numbers, sides))
         shown = real_columns(*rows)
         found: list[Score] = []
         loose = any(column.loose for column in shown)
         for bins in _BINS if self.bins is None else (self.bins,):
-            made = _cells(rows, letters_of_real(shown, bins), _FULL_BINNED if bins > 1 else _FULL)
+            full = _FULL_BINNED if bins > 1 else _FULL
+            made = _tabulate_cells(rows, letters_of_real(shown, bins), full)
             # Where no value repeats, one bin is one cell, which says nothing.
             found += [cells for cells in made if not (loose and cells.values.size == 1)]
             if not loose:
@@ -192,35 +193,35 @@ class Histogram(ScoreAttack):
         return tuple(found)
 
 
-def _find(ladder: Whole, code: Whole) -> Whole:
-    """The place of each number in a ladder, -1 for those that are not in it."""
+def _find_places(ladder: Whole, code: Whole) -> Whole:
+    """Return the place of each number in a ladder, -1 for those that are not in it."""
     place = np.searchsorted(ladder, code)
     place[place == ladder.size] = 0
     return np.where(ladder[place] == code, place, -1)
 
 
-def _cells(sides: tuple[Array, ...], letters: Letters, full: int) -> tuple[Cells, ...]:
-    """The cells that letters make, in both orders; none if they are too many."""
+def _tabulate_cells(sides: tuple[Array, ...], letters: Letters, full: int) -> tuple[Cells, ...]:
+    """Return the cells that letters make, in both orders; none if they are too many."""
     total = sum(map(len, sides))
     most = max(_FEW, total / full)
     first = tuple(side[:_HEAD] for side in sides)
     seen = sum(map(len, first))
     # If `most` cells were equally likely, the head would show this many.
-    if seen < total and _numbered(first, letters)[2].shape[1] > most * -np.expm1(-seen / most):
+    if seen < total and _number_rows(first, letters)[2].shape[1] > most * -np.expm1(-seen / most):
         return ()
-    stops, ladders, counts = _numbered(sides, letters)
+    stops, ladders, counts = _number_rows(sides, letters)
     if counts.shape[1] > most:
         return ()
-    tables = _log_ratios(counts, [len(side) for side in sides])
     ends = np.cumsum([ladder.size for ladder in ladders]).tolist()
     table = np.concatenate(ladders)
-    return tuple(Cells(letters, stops, tuple(ends), table, values) for values in tables)
+    tables = _order_cells(counts, sides)
+    return tuple(Cells(letters, stops, ends, table, values) for values in tables)
 
 
-def _numbered(
+def _number_rows(
     sides: tuple[Array, ...], letters: Letters
-) -> tuple[tuple[int, ...], tuple[Whole, ...], Whole]:
-    """Stops and ladders of `Cells`, and the counts of both sides in the last one's cells."""
+) -> tuple[tuple[int, ...], list[Whole], Whole]:
+    """Return stops and ladders of `Cells`, and the counts of both sides in the last one's cells."""
     codes = [np.zeros(len(side), dtype=np.int64) for side in sides]
     stops: list[int] = []
     ladders: list[Whole] = []
@@ -233,16 +234,16 @@ def _numbered(
         for side, code in zip(sides, codes, strict=True):
             for part, raw in letters.chunks(side):
                 code[part] = letters.extend(code[part], raw, first, stop)
-        keys, counts = _tally(codes, radix)
+        keys, counts = _count_codes(codes, radix)
         stops.append(stop)
         ladders.append(keys)
         if stop == columns:
-            return tuple(stops), tuple(ladders), counts
-        codes, kept = [_find(keys, code) for code in codes], keys.size
+            return tuple(stops), ladders, counts
+        codes, kept = [_find_places(keys, code) for code in codes], keys.size
 
 
-def _tally(codes: list[Whole], radix: int) -> tuple[Whole, Whole]:
-    """The numbers that occur, the most frequent ones at most, and their counts on both sides."""
+def _count_codes(codes: list[Whole], radix: int) -> tuple[Whole, Whole]:
+    """Return the numbers that occur, or the most frequent ones, and their counts on both sides."""
     known = [code[code >= 0] for code in codes]
     # A table that is nearly empty costs more than sorting what there is.
     if radix <= min(_TABLE, 16 * sum(map(len, known))):
@@ -256,25 +257,22 @@ def _tally(codes: list[Whole], radix: int) -> tuple[Whole, Whole]:
         for row, (own, number) in zip(counts, each, strict=True):
             row[np.searchsorted(keys, own)] = number
     if keys.size > _MOST_CELLS:
-        frequent = np.argsort(-counts.sum(axis=0), kind="stable")[:_MOST_CELLS]
-        frequent.sort()
+        frequent = np.sort(np.argsort(-counts.sum(axis=0), kind="stable")[:_MOST_CELLS])
         keys, counts = keys[frequent], counts[:, frequent]
     return keys.astype(np.int64), counts.astype(np.int64)
 
 
-def _log_ratios(counts: Whole, sizes: list[int]) -> list[Floats]:
-    """Shrunken log ratios of all cells; one for each order of the cells."""
+def _order_cells(counts: Whole, sides: tuple[Array, ...]) -> list[Floats]:
+    """Return shrunken log ratios of all cells; one for each order of the cells."""
     found: list[Floats] = []
     for a in _PSEUDO:
-        shares = [np.log((k + a) / (n + a)) for k, n in zip(counts, sizes, strict=True)]
-        values = shares[0] - shares[1]
-        orders = [np.argsort(one, kind="stable") for one in (*found[:1], values)]
-        if not found or not np.array_equal(orders[0], orders[1]):
-            found.append(values)
-    return found
+        shares = [np.log((k + a) / (len(side) + a)) for k, side in zip(counts, sides, strict=True)]
+        found.append(shares[0] - shares[1])
+    orders = [np.argsort(values, kind="stable") for values in found]
+    return found[:1] if np.array_equal(orders[0], orders[1]) else found
 
 
-def _outcomes(outputs: Array, outputs_prime: Array) -> tuple[Score, ...]:
+def _tabulate_objects(outputs: Array, outputs_prime: Array) -> tuple[Score, ...]:
     sides = (outputs, outputs_prime)
     try:
         grid = grid_of(items_of(side) for side in sides)
@@ -287,5 +285,4 @@ def _outcomes(outputs: Array, outputs_prime: Array) -> tuple[Score, ...]:
     # Sorted by frequency, equal ones as they first occurred.
     keys = tuple(key for key, _ in total.most_common(_MOST_CELLS))
     counts = np.array([[tally[key] for key in keys] for tally in tallies], dtype=np.int64)
-    tables = _log_ratios(counts, [len(side) for side in sides])
-    return tuple(Outcomes(keys, values, *grid) for values in tables)
+    return tuple(Outcomes(keys, values, *grid) for values in _order_cells(counts, sides))

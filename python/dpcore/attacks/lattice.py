@@ -9,6 +9,7 @@ the noise. Other inputs leave other lattices in other windows, and the pilot sho
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -17,7 +18,7 @@ import numpy as np
 from ..errors import choice, integer, invalid, real
 from ..events.above import Score
 from ..records import Pair
-from .arrays import Array, Flags, Floats, Merged, Places, Whole, freeze_arrays
+from .arrays import Array, Flags, Floats, Merged, Places, Whole, freeze_arrays, group_columns
 from .attack import ScoreAttack
 from .choosing.grains import EVERY, FINEST, lowest_bit
 from .scores.columns import numbers
@@ -116,21 +117,18 @@ class FinerThan(Merged, word="FinerThan"):
         Raises:
             ValueError: if the outputs have too few entries.
         """
-        values = entries(outputs, self.columns)
+        values = read_entries(outputs, self.columns)
         hits = (values >= self.low) & (values < self.high)
-        hits[hits] = finer(values[hits], self.exponent)
-        over = np.logical_or if self.quantifier == "some" else np.logical_and
-        found: Flags = over.reduce(hits, axis=1)
-        return found.astype(np.float64)
+        hits[hits] = is_finer(values[hits], self.exponent)
+        found = hits.any(axis=1) if self.quantifier == "some" else hits.all(axis=1)
+        return np.asarray(found, np.float64)
 
     def __str__(self) -> str:
         """One line for a report."""
-        if len(self.columns) == 1:
-            name = f"entry {self.columns[0]}"
-        elif self.quantifier == "some":
-            name = f"some of {len(self.columns)} entries"
-        else:
-            name = f"each of {len(self.columns)} entries"
+        several = (
+            f"{'each' if self.quantifier == 'every' else 'some'} of {len(self.columns)} entries"
+        )
+        name = f"entry {self.columns[0]}" if len(self.columns) == 1 else several
         window = f"[{self.low:.6g}, {self.high:.6g})"
         return f"[{name} is in {window} and no multiple of 2^{-self.exponent}]"
 
@@ -193,36 +191,30 @@ class LowBits(Merged, word="LowBits"):
         total = np.zeros(len(outputs))
         # A border of zeros: what lies in no bin says nothing.
         table = np.pad(self.table, ((1, 1), (0, 0))).ravel()
-        place = classes(self.exponents)
+        place = classify_exponents(self.exponents)
         for column in self.columns:
             for start in range(0, len(outputs), _CHUNK):
                 part = slice(start, start + _CHUNK)
-                values = np.ascontiguousarray(entries(outputs[part], (column,))[:, 0])
-                total[part] += table[cells(values, self.edges, place)]
+                values = np.ascontiguousarray(read_entries(outputs[part], (column,))[:, 0])
+                total[part] += table[find_cells(values, self.edges, place)]
         return total
 
     def __str__(self) -> str:
         """One line for a report."""
-        names = f"entry {self.columns[0]}" if len(self.columns) == 1 else "entries"
-        return f"log ratio of the lowest set bits of {names} {_listed(self.columns)}".rstrip()
+        size = len(self.columns)
+        listed = ", ".join(map(str, self.columns[:4])) + (f", ... ({size})" if size > 4 else "")
+        return f"log ratio of the lowest set bits of {'entry' if size == 1 else 'entries'} {listed}"
 
 
-def _listed(columns: tuple[int, ...]) -> str:
-    if len(columns) == 1:
-        return ""
-    shown = ", ".join(map(str, columns[:4]))
-    return f"{shown}, ... ({len(columns)})" if len(columns) > 4 else shown
-
-
-def entries(outputs: Array, columns: tuple[int, ...]) -> Floats:
-    """The wanted entries of float outputs as doubles, shape `(size, columns)`; exact."""
+def read_entries(outputs: Array, columns: tuple[int, ...]) -> Floats:
+    """Return the wanted entries of float outputs as doubles, shape `(size, columns)`; exact."""
     flat = numbers(outputs, least=max(columns) + 1)
     if columns != tuple(range(flat.shape[1])):
         flat = flat[:, list(columns)]
     return flat.astype(np.float64, copy=False)
 
 
-def finer(values: Floats, exponent: int) -> Flags:
+def is_finer(values: Floats, exponent: int) -> Flags:
     """Return where ``y 2^exponent`` is not an integer; exact for every finite double.
 
     Args:
@@ -234,32 +226,30 @@ def finer(values: Floats, exponent: int) -> Flags:
 
     Example:
         >>> import numpy as np
-        >>> finer(np.array([0.75, 0.5, 5e-324]), 1).tolist()
+        >>> is_finer(np.array([0.75, 0.5, 5e-324]), 1).tolist()
         [True, False, True]
     """
     if exponent < 0:
         # The product could underflow; the remainder of a division is always exact.
-        rest: Flags = np.fmod(values, 2.0**-exponent) != 0.0
-        return rest
+        return np.asarray(np.fmod(values, 2.0**-exponent) != 0.0)
     with np.errstate(over="ignore"):
         # A product that overflows belongs to a number of at least 2^-50, and e is above 1023.
         scaled = values * 2.0 ** min(exponent, _COARSEST)
         if exponent > _COARSEST:
             scaled *= 2.0 ** (exponent - _COARSEST)
-    broken: Flags = np.rint(scaled) != scaled
-    return broken
+    return np.asarray(np.rint(scaled) != scaled)
 
 
-def classes(exponents: Whole) -> Places:
-    """The class of every exponent that `lowest_bit` may give, from -1074 on."""
+def classify_exponents(exponents: Whole) -> Places:
+    """Return the class of every exponent that `lowest_bit` may give, from -1074 on."""
     return np.searchsorted(exponents, np.arange(-FINEST, EVERY + 1), side="right")
 
 
-def cells(values: Floats, edges: Floats, place: Places) -> Places:
-    """The cell of each number in a table of (edges.size + 1) bins x (exponents.size + 1) classes.
+def find_cells(values: Floats, edges: Floats, place: Places) -> Places:
+    """Return each number's cell in a table of (edges.size + 1) bins x (exponents.size + 1) classes.
 
     The first and the last bin hold what lies below and beyond the edges (and NaN); `place` is
-    what `classes` gives.
+    what `classify_exponents` gives.
     """
     bins = np.searchsorted(edges, values, side="right")
     bins *= int(place[-1]) + 1
@@ -299,7 +289,7 @@ class FloatLattice(ScoreAttack):
     """
 
     def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
-        """Cuts and tables fitted on pilot outputs.
+        """Fit cuts and tables on pilot outputs.
 
         Args:
             outputs: pilot outputs on `x`, shape `(size, ...)`.
@@ -315,8 +305,10 @@ class FloatLattice(ScoreAttack):
             return ()
         size = min(len(outputs), len(outputs_prime))
         found: list[tuple[float, Score]] = []
-        for columns, ends in _groups(outputs, pair):
-            found += _cuts(_tabulate(outputs[:size], outputs_prime[:size], columns, ends))
+        for columns, ends in _group_entries(outputs, pair):
+            found += _choose_cuts(
+                _tabulate_entries(outputs[:size], outputs_prime[:size], columns, ends)
+            )
         if not found:
             return (FinerThan(FINEST, -1.0, 1.0),)
         found.sort(key=lambda item: -item[0])
@@ -336,50 +328,45 @@ class Table(NamedTuple):
     counts: Whole
 
 
-def _groups(outputs: Array, pair: Pair) -> list[tuple[tuple[int, ...], tuple[float, ...]]]:
-    """Groups of entries that are treated alike, each with its x_i and x'_i."""
+def _group_entries(
+    outputs: Array, pair: Pair
+) -> Sequence[tuple[tuple[int, ...], tuple[float, ...]]]:
+    """Return groups of entries that are treated alike, each with its x_i and x'_i."""
     dim = outputs.size // len(outputs)
-    ends = [_plain(side, dim) for side in (pair.x, pair.x_prime)]
-    if ends[0] is None or ends[1] is None:
+    x, x_prime = (_as_finite_vector(side, dim) for side in (pair.x, pair.x_prime))
+    if x is None or x_prime is None:
         single = [(i,) for i in range(dim)] if 1 < dim <= _MOST_GROUPS else []
         return [(group, ()) for group in (tuple(range(dim)), *single)]
-    rows, where = np.unique(np.stack([ends[0], ends[1]]).T, axis=0, return_inverse=True)
-    if len(rows) > _MOST_GROUPS:
-        return [(tuple(range(dim)), ())]
-    return [
-        (tuple(np.flatnonzero(where.ravel() == i).tolist()), tuple(row.tolist()))
-        for i, row in enumerate(rows)
-    ]
+    groups = group_columns(x, x_prime)
+    return groups if len(groups) <= _MOST_GROUPS else [(tuple(range(dim)), ())]
 
 
-def _plain(side: Any, dim: int) -> Floats | None:
-    """An input as one finite number per output entry, None if it is no such thing."""
+def _as_finite_vector(side: Any, dim: int) -> Floats | None:
+    """Return an input as one finite number per output entry, None if it is no such thing."""
     if not isinstance(side, np.ndarray) or side.dtype.kind not in "iuf" or side.size != dim:
         return None
     values = side.astype(np.float64).ravel()
     return values if np.isfinite(values).all() else None
 
 
-def _tabulate(
+def _tabulate_entries(
     outputs: Array, outputs_prime: Array, columns: tuple[int, ...], ends: tuple[float, ...]
 ) -> Table:
     most = max(1, _MOST_ENTRIES // len(columns))
-    sides = [
-        np.ascontiguousarray(entries(side[:most], columns)).ravel()
-        for side in (outputs, outputs_prime)
-    ]
+    sides = [read_entries(side[:most], columns).ravel() for side in (outputs, outputs_prime)]
     pooled = np.concatenate(sides)
-    edges, exponents = _edges(pooled, (0.0, *ends)), _exponents(lowest_bit(pooled), _spread(pooled))
+    finite = pooled[np.isfinite(pooled)]
+    edges = _choose_edges(finite, (0.0, *ends))
+    exponents = _choose_exponents(lowest_bit(pooled), _middle_spread(finite))
     shape = (edges.size + 1, exponents.size + 1)
-    place, size = classes(exponents), shape[0] * shape[1]
-    found = [np.bincount(cells(side, edges, place), minlength=size) for side in sides]
-    counts = np.stack([one.reshape(shape) for one in found])
+    place, size = classify_exponents(exponents), shape[0] * shape[1]
+    found = [np.bincount(find_cells(side, edges, place), minlength=size) for side in sides]
+    counts = np.reshape(found, (2, *shape))
     return Table(columns, ends, edges, exponents, counts[:, 1:-1])
 
 
-def _edges(values: Floats, centres: tuple[float, ...]) -> Floats:
-    """Ends of windows: the centres and powers of two away from them."""
-    finite = values[np.isfinite(values)]
+def _choose_edges(finite: Floats, centres: tuple[float, ...]) -> Floats:
+    """Return ends of windows: the centres and powers of two away from them."""
     if finite.size == 0:
         return np.array([-1.0, 1.0])
     found = [np.array(centres)]
@@ -394,12 +381,11 @@ def _edges(values: Floats, centres: tuple[float, ...]) -> Floats:
     # The outermost windows end where the pilot does.
     found.append(np.array([finite.min(), np.nextafter(finite.max(), np.inf)]))
     edges = np.unique(np.concatenate(found))
-    within: Floats = edges[np.isfinite(edges)]
-    return within
+    return np.asarray(edges[np.isfinite(edges)])
 
 
-def _exponents(found: Whole, spread: float) -> Whole:
-    """Exponents far below the spread that leave a share of the numbers on either side."""
+def _choose_exponents(found: Whole, spread: float) -> Whole:
+    """Return exponents far below the spread that leave a share of the numbers on either side."""
     if spread <= 0.0:
         return np.empty(0, dtype=np.int64)
     kinds, times = np.unique(found, return_counts=True)
@@ -409,31 +395,30 @@ def _exponents(found: Whole, spread: float) -> Whole:
     return kinds[np.linspace(0, kinds.size - 1, min(kinds.size, _MOST_CUTS)).astype(np.int64)]
 
 
-def _spread(values: Floats) -> float:
-    """Half the width of the middle 98 % of the finite numbers."""
-    finite = values[np.isfinite(values)]
+def _middle_spread(finite: Floats) -> float:
+    """Return half the width of the middle 98 % of finite numbers."""
     if finite.size == 0:
         return 0.0
     low, high = np.quantile(finite, (0.01, 0.99), method="nearest")
     return float(high / 2.0 - low / 2.0)
 
 
-def _cuts(table: Table) -> list[tuple[float, Score]]:
-    """The best cuts for either side; the whole table too unless the best of them is clean."""
+def _choose_cuts(table: Table) -> list[tuple[float, Score]]:
+    """Return the best cuts for either side; the whole table too unless the best cut is clean."""
     below = table.counts.cumsum(axis=2)[:, :, :-1].astype(np.float64)
     if below.shape[2] == 0:
         return []
     first, last = np.triu_indices(table.edges.size, 1)
     whole = table.counts.sum(axis=2)[:, :, np.newaxis].astype(np.float64)
-    fine, inside = _between(below, first, last), _between(whole, first, last)
-    trace, variance = _trace(below, whole, first, last)
+    fine, inside = _sum_windows(below, first, last), _sum_windows(whole, first, last)
+    trace, variance = _find_trace(below, whole, first, last)
     # What the place alone says, by the law of the real numbers, is no merit of a cut.
     place = np.abs(np.log((inside[0] + 1.0) / (inside[1] + 1.0)))
     found: list[tuple[float, Score]] = []
     unclean: dict[float, bool] = {}
     for side, sign in ((0, 1.0), (1, -1.0)):
-        merit = _promise(fine[side], fine[1 - side]) - place
-        likely = _expected(table, first, last, side)
+        merit = _log_ratio_limit(fine[side], fine[1 - side]) - place
+        likely = _find_expected_cuts(table, first, last, side)
         _rule_out(merit, likely, sign * trace, variance)
         windows, promises = np.argmax(merit, axis=0), np.max(merit, axis=0)
         for cut in np.argsort(-promises, kind="stable")[:_CUTS_A_SIDE]:
@@ -451,7 +436,7 @@ def _cuts(table: Table) -> list[tuple[float, Score]]:
                 score = FinerThan(exponent, low, high, table.columns, quantifier)
                 found.append((float(promises[cut]), score))
     if found and unclean[max(unclean)]:
-        found.append((max(unclean), _low_bits(table)))
+        found.append((max(unclean), _score_table(table)))
     return found
 
 
@@ -463,8 +448,8 @@ def _rule_out(merit: Floats, likely: Flags, trace: Floats, variance: Floats) -> 
     merit[~seen] = -np.inf
 
 
-def _expected(table: Table, first: Places, last: Places, side: int) -> Flags:
-    """Cuts that arithmetic leads one to expect, shape `(windows, exponents)`.
+def _find_expected_cuts(table: Table, first: Places, last: Places, side: int) -> Flags:
+    """Find the cuts that arithmetic leads one to expect, shape `(windows, exponents)`.
 
     Let the finer input be a, the other b. Noise beyond 2^j is a multiple of 2^(j - w), w stored
     bits of the significand, and with b added it stays one where the sum is below 2^j; from a the
@@ -486,23 +471,20 @@ def _expected(table: Table, first: Places, last: Places, side: int) -> Flags:
     return found
 
 
-def _between(counts: Floats, first: Places, last: Places) -> Floats:
-    """Sums over the bins of every window; bins are the last axis but one."""
-    widths = [(0, 0)] * counts.ndim
-    widths[-2] = (1, 0)
-    sums = np.pad(counts.cumsum(axis=-2), widths)
-    between: Floats = sums[..., last, :] - sums[..., first, :]
-    return between
+def _sum_windows(counts: Floats, first: Places, last: Places) -> Floats:
+    """Sum over the bins of every window; bins are the last axis but one."""
+    sums = np.insert(counts.cumsum(axis=-2), 0, 0.0, axis=-2)
+    return np.asarray(sums[..., last, :] - sums[..., first, :])
 
 
-def _promise(hits: Floats, hits_prime: Floats) -> Floats:
-    """A rough lower limit for the log ratio of two Poisson rates."""
+def _log_ratio_limit(hits: Floats, hits_prime: Floats) -> Floats:
+    """Return a rough lower limit for the log ratio of two Poisson rates."""
     low = np.maximum(hits - _SHRINK * np.sqrt(hits) + 1.0, 1e-3)
     return np.log(low / (hits_prime + _SHRINK * np.sqrt(hits_prime) + 3.7))
 
 
-def _trace(below: Floats, whole: Floats, first: Places, last: Places) -> tuple[Floats, Floats]:
-    """Standard errors by which fine numbers are more frequent on x, given the bins; variances.
+def _find_trace(below: Floats, whole: Floats, first: Places, last: Places) -> tuple[Floats, Floats]:
+    """Return standard errors by which fine numbers are more frequent on x in a bin; variances.
 
     Each bin is a 2 x 2 table with its margins held fixed, so that only the lattice within a bin
     counts and not how much of the law lies in it.
@@ -513,14 +495,13 @@ def _trace(below: Floats, whole: Floats, first: Places, last: Places) -> tuple[F
     both, size = below.sum(axis=0), np.maximum(whole.sum(axis=0), 2.0)
     excess = below[0] - both * whole[0] / size
     spread = whole[0] * whole[1] * both * (size - both) / (size**2 * (size - 1.0))
-    total, variance = _between(excess, first, last), _between(spread, first, last)
-    trace: Floats = np.sign(total) * np.maximum(np.abs(total) - 0.5, 0.0)
-    trace /= np.sqrt(np.maximum(variance, 1.0))
-    return trace, variance
+    total, variance = _sum_windows(excess, first, last), _sum_windows(spread, first, last)
+    trace = np.sign(total) * np.maximum(np.abs(total) - 0.5, 0.0)
+    return trace / np.sqrt(np.maximum(variance, 1.0)), variance
 
 
-def _low_bits(table: Table) -> LowBits:
-    """The whole table as a score: log ratios of the shares within each bin.
+def _score_table(table: Table) -> LowBits:
+    """Return the whole table as a score: log ratios of the shares within each bin.
 
     They are shrunk towards 0 by two standard errors, which leaves many bins without any weight:
     neighbours with equal weights are joined.

@@ -43,7 +43,7 @@ class MajorityVote(AuditAttack):
     fewest_pilot: ClassVar[int] = 0
 
     def event(self, pair: Pair) -> Vote:
-        """The event "the vote is x'" for a pair.
+        """Return the event "the vote is x'" for a pair.
 
         Args:
             pair: two vectors of finite numbers of equal shape.
@@ -58,11 +58,11 @@ class MajorityVote(AuditAttack):
         return Vote.between(pair)
 
     def default_pilot(self, trials: int) -> int:
-        """Pilot draws on each side that only choose a vote and a direction: at most 1 per cent."""
+        """Return the pilot draws a side, which choose vote and direction: at most 1 per cent."""
         return min(power_below(trials // 100), _MOST_VOTES) if trials >= 100 else 0
 
     def fitted_on(self, pilot: Pilot) -> Fitted:
-        """The vote that `choose` picks; without a pilot that for x', with x' in the numerator."""
+        """Return the vote that `choose` picks; without a pilot x', with x' in the numerator."""
         event, goal = self.event(pilot.pair), pilot.goal
         if pilot.size == 0:
             return Fitted(event, "x_prime", None, 0, np.empty(0))

@@ -7,16 +7,16 @@ columns sees that. Second moments of all pairs show it, at the price of one matr
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 
 from ..events.above import Score
-from ..records import Pair
 from .arrays import Array, Floats, Whole
-from .attack import ScoreAttack
-from .scores.columns import both, familiar
+from .attack import NumericAttack
+from .scores.columns import familiar
 from .scores.quadratic import (
     MOST_COLUMNS,
     Frame,
@@ -46,7 +46,7 @@ _LEAST_SPREAD: Final = 1e-3
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Products(ScoreAttack):
+class Products(NumericAttack):
     """Products of the signs, and of the centred values, of all pairs of at most 64 columns.
 
     Second moments of the signs around each column's median, and of the values less the median in
@@ -78,68 +78,42 @@ class Products(ScoreAttack):
         product of the signs of entries 3 and 20
     """
 
-    def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
-        """The scores that the pilot suggests, or one that says nothing.
+    least_columns: ClassVar[int] = 2
+    fallback: ClassVar[tuple[Score, ...]] = (Special("nan"),)
 
-        Args:
-            outputs: pilot outputs on `x`, shape `(size, ...)`.
-            outputs_prime: pilot outputs on `x_prime`, shape `(size', ...)`.
-            pair: the pair they were drawn on (not used).
-
-        Returns:
-            What `telling` finds; the number of NaN where that is nothing, which certifies 0; none
-            where the attack does not apply.
-        """
-        rows = both(outputs, outputs_prime)
-        if rows is None or rows[0].shape[1] < 2:
-            return ()
-        return self.telling(outputs, outputs_prime) or (Special("nan"),)
-
-    def telling(self, outputs: Array, outputs_prime: Array) -> tuple[Score, ...]:
-        """The scores that the pilot suggests.
-
-        Args:
-            outputs: pilot outputs on `x`, shape `(size, ...)`.
-            outputs_prime: pilot outputs on `x_prime`, shape `(size', ...)`.
-
-        Returns:
-            At most six scores; none where no pair of columns tells the sides apart.
-        """
-        rows = both(outputs, outputs_prime)
-        if rows is None or rows[0].shape[1] < 2 or familiar(*rows):
-            return ()
-        frame = frame_of(*rows)
+    def make_scores(self, rows: Array, rows_prime: Array) -> Iterator[Score]:
+        """Make at most six scores; none where no columns differ together between the sides."""
+        if familiar(rows, rows_prime):
+            return
+        frame = frame_of(rows, rows_prime)
         if frame.entries.size < 2:
-            return ()
-        width = rows[0].shape[1]
-        most = min(max(_ELEMENTS // width, _ROWS[0]), _ROWS[1])
-        columns = [side[:most][:, frame.entries].T for side in rows]
-        found: list[Score] = [*_of_signs(columns, frame), *_of_triples(columns, frame)]
+            return
+        most = min(max(_ELEMENTS // rows.shape[1], _ROWS[0]), _ROWS[1])
+        columns = [side[:most][:, frame.entries].T for side in (rows, rows_prime)]
+        yield from _multiply_signs(columns, frame)
+        yield from _multiply_triples(columns, frame)
         if frame.many.any():
-            found += _of_values(columns, frame)
-        return tuple(found)
+            yield from _multiply_values(columns, frame)
 
 
-def _of_signs(columns: list[Array], frame: Frame) -> list[SignProducts]:
-    """The product of the best pair of signs, and the weighted sum of all that tell."""
+def _multiply_signs(columns: list[Array], frame: Frame) -> Iterator[SignProducts]:
+    """Yield the product of the best pair of signs, and the weighted sum of all that tell."""
     sides = [signs_of(side.T, frame.cuts).T for side in columns]
     moments = Moments.of(*sides)
     first, second = moments.telling()
-    found = []
     for size in {1, first.size} if first.size else ():
         i, j = first[:size], second[:size]
         odds, odds_prime = map(_log_odds, (moments.on_x[i, j], moments.on_x_prime[i, j]), sides)
         weights = np.ones(1) if size == 1 else 0.5 * (odds - odds_prime)
-        used, (one, other) = _used(i, j)
-        found.append(SignProducts(frame.entries[used], frame.cuts[used], one, other, weights))
-    return found
+        used, (one, other) = _renumber_columns(i, j)
+        yield SignProducts(frame.entries[used], frame.cuts[used], one, other, weights)
 
 
-def _of_triples(columns: list[Array], frame: Frame) -> list[SignProducts]:
-    """Return the product of three signs whose mean differs most, where that is beyond chance."""
+def _multiply_triples(columns: list[Array], frame: Frame) -> Iterator[SignProducts]:
+    """Yield the product of three signs whose mean differs most, where that is beyond chance."""
     most = frame.entries.size
     if not 3 <= most <= _MOST_IN_TRIPLES:
-        return []
+        return
     sides = [signs_of(side.T, frame.cuts).T for side in columns]
     # Around their means: signs that depend on the input one by one have no joint moment.
     sides = [side - side.mean(axis=1, keepdims=True) for side in sides]
@@ -162,64 +136,60 @@ def _of_triples(columns: list[Array], frame: Frame) -> list[SignProducts]:
         noise += room * peaks[i] * np.outer(peaks[rest], peaks[rest])
         evidence[i, rest, rest] = np.triu((means[0] - means[1]) / noise, 1)
     place = int(np.argmax(np.abs(evidence)))
-    if abs(evidence.flat[place]) <= _EVIDENCE_OF_TRIPLES:
-        return []
-    used = np.array(np.unravel_index(place, evidence.shape))
-    first, second, third = np.arange(3)[:, np.newaxis]
-    return [SignProducts(frame.entries[used], frame.cuts[used], first, second, np.ones(1), third)]
+    if abs(evidence.flat[place]) > _EVIDENCE_OF_TRIPLES:
+        used = np.array(np.unravel_index(place, evidence.shape))
+        first, second, third = np.arange(3)[:, np.newaxis]
+        yield SignProducts(frame.entries[used], frame.cuts[used], first, second, np.ones(1), third)
 
 
 def _log_odds(mean: Floats, side: Floats) -> Floats:
-    """Log odds that a product of signs is 1, from its mean; half a count is added to each."""
+    """Return log odds that a product of signs is 1, from its mean; half a count is added."""
     size = side.shape[1]
     agree = 0.5 * (1.0 + mean) * size
-    odds: Floats = np.log(agree + 0.5) - np.log(size - agree + 0.5)
-    return odds
+    return np.asarray(np.log(agree + 0.5) - np.log(size - agree + 0.5))
 
 
-def _used(first: Whole, second: Whole) -> tuple[Whole, Whole]:
-    """The columns that pairs need, and the pairs by their places among those."""
+def _renumber_columns(first: Whole, second: Whole) -> tuple[Whole, Whole]:
+    """Return the columns that pairs need, and the pairs by their places among those."""
     used, places = np.unique(np.stack([first, second]), return_inverse=True)
     return used, places.reshape(2, -1)
 
 
-def _of_values(columns: list[Array], frame: Frame) -> list[ValueProducts]:
-    """The product and the likelihood ratio of the best pair; then those of all that tell."""
+def _multiply_values(columns: list[Array], frame: Frame) -> Iterator[ValueProducts]:
+    """Yield the product and the likelihood ratio of the best pair; then those of all that tell."""
     sides = [centred(side, frame.centres, frame.scales, _CUT) for side in columns]
     moments = Moments.of(*sides)
     first, second = moments.telling()
-    if first.size == 0:
-        return []
-    made = [_form(frame, first[:1], second[:1], np.ones(1))]
-    made.append(_ratio(frame, moments, _used(first[:1], second[:1])[0]))
+    if first.size > 0:
+        yield _sum_products(frame, first[:1], second[:1], np.ones(1))
+        yield _likelihood_ratio(frame, moments, np.union1d(first[:1], second[:1]))
     if first.size > 1:
         first, second = first[:_MOST_TERMS], second[:_MOST_TERMS]
         weights = moments.on_x[first, second] - moments.on_x_prime[first, second]
-        made.append(_form(frame, first, second, weights))
+        yield _sum_products(frame, first, second, weights)
         strength = np.abs(moments.evidence).max(axis=0)
         joint = np.intersect1d(np.union1d(first, second), np.argsort(-strength)[:_MOST_JOINT])
-        made.append(_ratio(frame, moments, joint))
-    return made
+        yield _likelihood_ratio(frame, moments, joint)
 
 
-def _ratio(frame: Frame, moments: Moments, used: Whole) -> ValueProducts:
-    """The log-likelihood ratio of normal laws with the moments of these columns."""
-    inverses = [_inverse(side[np.ix_(used, used)]) for side in (moments.on_x, moments.on_x_prime)]
+def _likelihood_ratio(frame: Frame, moments: Moments, used: Whole) -> ValueProducts:
+    """Return the log-likelihood ratio of normal laws with the moments of these columns."""
+    sides = moments.on_x, moments.on_x_prime
+    inverses = [_invert_matrix(side[np.ix_(used, used)]) for side in sides]
     form = 0.5 * (inverses[1] - inverses[0])
     first, second = np.triu_indices(used.size)
     # The form counts a pair of two columns twice.
     weights = form[first, second] * np.where(first == second, 1.0, 2.0)
-    return _form(frame, used[first], used[second], weights)
+    return _sum_products(frame, used[first], used[second], weights)
 
 
-def _inverse(matrix: Floats) -> Floats:
+def _invert_matrix(matrix: Floats) -> Floats:
     values, vectors = np.linalg.eigh(matrix)
-    inverse: Floats = (vectors / np.maximum(values, _LEAST_SPREAD)) @ vectors.T
-    return inverse
+    return np.asarray((vectors / np.maximum(values, _LEAST_SPREAD)) @ vectors.T)
 
 
-def _form(frame: Frame, first: Whole, second: Whole, weights: Floats) -> ValueProducts:
-    used, (one, other) = _used(first, second)
+def _sum_products(frame: Frame, first: Whole, second: Whole, weights: Floats) -> ValueProducts:
+    used, (one, other) = _renumber_columns(first, second)
     centres, scales = frame.centres[used], frame.scales[used]
     return ValueProducts(frame.entries[used], centres, scales, one, other, weights)
 

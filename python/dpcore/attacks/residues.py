@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 
 from ..errors import flag, integer, invalid
 from ..events.above import Score
-from ..records import Pair
 from .arrays import Array, Flags, Floats, Merged, Whole, freeze_arrays
-from .attack import ScoreAttack
-from .scores.columns import both, chunks, familiar, numbers, whole_floats
+from .attack import NumericAttack
+from .scores.columns import chunks, familiar, numbers, whole_floats
 from .scores.rows import Special
 from .scores.tables import grained, log_ratios, smoothed
 
@@ -118,7 +117,7 @@ class ResidueRatio(Merged, word="ResidueRatio"):
 
 
 def residues_of(rows: Array, modulus: int) -> Whole:
-    """Residues of whole numbers, from 0 to modulus - 1; -1 for anything else.
+    """Return residues of whole numbers, from 0 to modulus - 1; -1 for anything else.
 
     Args:
         rows: bools, integers or floats.
@@ -139,7 +138,7 @@ def residues_of(rows: Array, modulus: int) -> Whole:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Residues(ScoreAttack):
+class Residues(NumericAttack):
     """Looks at whole numbers modulo 2 to 16: each column, all of them together, and their sum.
 
     For every modulus and column the pilot's counts of residues are compared between the sides;
@@ -165,51 +164,25 @@ class Residues(ScoreAttack):
         ('refuted', True)
     """
 
-    def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
-        """The scores that the pilot suggests, or one that says nothing.
+    fallback: ClassVar[tuple[Score, ...]] = (Special("nan"),)
 
-        Args:
-            outputs: pilot outputs on `x`, shape `(size, ...)`.
-            outputs_prime: pilot outputs on `x_prime`, shape `(size', ...)`.
-            pair: the pair they were drawn on (not used).
-
-        Returns:
-            What `telling` finds; the number of NaN where that is nothing, which certifies 0; none
-            where the attack does not apply.
-        """
-        rows = both(outputs, outputs_prime)
-        if rows is None:
-            return ()
-        return self.telling(outputs, outputs_prime) or (Special("nan"),)
-
-    def telling(self, outputs: Array, outputs_prime: Array) -> tuple[Score, ...]:
-        """The scores that the pilot suggests.
-
-        Args:
-            outputs: pilot outputs on `x`, shape `(size, ...)`.
-            outputs_prime: pilot outputs on `x_prime`, shape `(size', ...)`.
-
-        Returns:
-            At most three scores; none where no residue tells the sides apart.
-        """
-        rows = both(outputs, outputs_prime)
-        if rows is None:
-            return ()
-        most = min(max(_ELEMENTS // rows[0].shape[1], _ROWS[0]), _ROWS[1])
-        sides = [side[:most] for side in rows]
-        if not all(map(_whole, sides)) or familiar(*sides):
-            return ()
+    def make_scores(self, rows: Array, rows_prime: Array) -> list[Score]:
+        """Make at most three scores; none where no residue differs between the sides."""
+        most = min(max(_ELEMENTS // rows.shape[1], _ROWS[0]), _ROWS[1])
+        sides = [rows[:most], rows_prime[:most]]
+        if not all(map(_is_whole, sides)) or familiar(*sides):
+            return []
         found: list[tuple[float, ResidueRatio]] = []
-        wide = _wide(sides)
+        wide = _find_wide_columns(sides)
         if wide.size:
-            found += _of_columns([residues_of(side[:, wide], _COMMON) for side in sides], wide)
-        if sides[0].shape[1] > 1:
-            found += _of_sum([_sums(side) for side in sides])
+            found += _score_columns([residues_of(side[:, wide], _COMMON) for side in sides], wide)
+        if rows.shape[1] > 1:
+            found += _score_sums([_sum_rows(side) for side in sides])
         found.sort(key=lambda item: -item[0])
-        return tuple(score for _, score in found[:_SCORES])
+        return [score for _, score in found[:_SCORES]]
 
 
-def _whole(rows: Array) -> bool:
+def _is_whole(rows: Array) -> bool:
     """Return True if the finite numbers are whole; a few of them are tested first."""
     if rows.dtype.kind != "f":
         return True
@@ -220,49 +193,46 @@ def _whole(rows: Array) -> bool:
     return True
 
 
-def _wide(sides: list[Array]) -> Whole:
-    """The first columns with more numbers than others scores have bins for."""
+def _find_wide_columns(sides: list[Array]) -> Whole:
+    """Return the first columns with more numbers than others scores have bins for."""
     if sides[0].dtype.kind == "b":
         return np.zeros(0, dtype=np.int64)
     with np.errstate(invalid="ignore"):
-        ends = [(np.fmin.reduce(side, axis=0), np.fmax.reduce(side, axis=0)) for side in sides]
-        low = np.minimum(ends[0][0].astype(np.float64), ends[1][0].astype(np.float64))
-        high = np.maximum(ends[0][1].astype(np.float64), ends[1][1].astype(np.float64))
-        return np.flatnonzero(high - low >= _ALPHABET)[:_MOST_COLUMNS]
+        lows = [np.fmin.reduce(side, axis=0).astype(np.float64) for side in sides]
+        highs = [np.fmax.reduce(side, axis=0).astype(np.float64) for side in sides]
+        reach = np.maximum(*highs) - np.minimum(*lows)
+    return np.flatnonzero(reach >= _ALPHABET)[:_MOST_COLUMNS]
 
 
-def _sums(rows: Array) -> Whole:
-    """A number with the residues of each row's sum, shape `(size, 1)`."""
-    if rows.dtype.kind in "biu" and rows.dtype.itemsize < 8:
-        found: Whole = rows.astype(np.int64)
-    else:
-        found = np.maximum(residues_of(rows, _COMMON), 0)
-    sums: Whole = found.sum(axis=1, keepdims=True)
-    return sums
+def _sum_rows(rows: Array) -> Whole:
+    """Return numbers with the residues of each row's sum, shape `(size, 1)`."""
+    if rows.dtype.kind == "f" or rows.dtype.itemsize == 8:
+        rows = np.maximum(residues_of(rows, _COMMON), 0)
+    return np.asarray(rows.sum(axis=1, keepdims=True, dtype=np.int64))
 
 
-def _of_columns(sides: list[Whole], wide: Whole) -> Iterator[tuple[float, ResidueRatio]]:
-    """The most telling modulus of all columns together, and of the most telling one."""
-    tables = [_Table.of(sides, modulus) for modulus in MODULI]
-    best = tables[_smallest([table.total for table in tables])]
+def _score_columns(sides: list[Whole], wide: Whole) -> Iterator[tuple[float, ResidueRatio]]:
+    """Yield the best modulus of all columns together, and of the most telling one."""
+    best = _best_table(sides)
     for used in {int(best.telling.sum()): best.telling, 1: best.worth == best.worth.max()}.values():
         if best.telling[used].all() and used.any():
-            weights = best.weights()[used]
+            weights = best.shrink_ratios()[used]
             yield float(best.worth[used].sum()), ResidueRatio(best.modulus, wide[used], weights)
 
 
-def _of_sum(sides: list[Whole]) -> Iterator[tuple[float, ResidueRatio]]:
-    """The most telling modulus of the sum."""
-    tables = [_Table.of(sides, modulus) for modulus in MODULI]
-    best = tables[_smallest([table.total for table in tables])]
+def _score_sums(sides: list[Whole]) -> Iterator[tuple[float, ResidueRatio]]:
+    """Yield the best modulus of the sum, where it tells the sides apart."""
+    best = _best_table(sides)
     if best.telling.any():
         none = np.zeros(0, dtype=np.int64)
-        yield best.total, ResidueRatio(best.modulus, none, best.weights(), summed=True)
+        yield best.total, ResidueRatio(best.modulus, none, best.shrink_ratios(), summed=True)
 
 
-def _smallest(worth: list[float]) -> int:
-    """The first of those about as telling as the best: a multiple of a modulus tells no less."""
-    return next(i for i, one in enumerate(worth) if one * _AHEAD >= max(worth))
+def _best_table(sides: list[Whole]) -> _Table:
+    """Return the first table about as telling as the best: multiples of a modulus tell no less."""
+    tables = [_Table.of(sides, modulus) for modulus in MODULI]
+    most = max(table.total for table in tables)
+    return next(table for table in tables if table.total * _AHEAD >= most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,8 +254,8 @@ class _Table:
 
     @classmethod
     def of(cls, sides: list[Whole], modulus: int) -> _Table:
-        """The table of residues modulo a multiple of the modulus, shape `(size, columns)`."""
-        k, k_prime = (_counts(side, modulus) for side in sides)
+        """Return the table of residues modulo a multiple of it, shape `(size, columns)`."""
+        k, k_prime = (_count_residues(side, modulus) for side in sides)
         n, n_prime = (np.maximum(side.sum(axis=1, keepdims=True), 1.0) for side in (k, k_prime))
         ratios, variances = log_ratios(k, k_prime, n, n_prime)
         freedom = modulus - 1
@@ -305,13 +275,13 @@ class _Table:
         """Which columns differ beyond chance."""
         return self.worth > 0.0
 
-    def weights(self) -> Floats:
-        """Log ratios, shrunk by how much of them is noise, shape `(columns, modulus)`."""
+    def shrink_ratios(self) -> Floats:
+        """Return log ratios, shrunk by how much of them is noise, shape `(columns, modulus)`."""
         n, n_prime = (side.sum(axis=1, keepdims=True) for side in (self.k, self.k_prime))
         return smoothed(self.k, self.k_prime, n, n_prime, None)
 
 
-def _counts(residues: Whole, modulus: int) -> Floats:
+def _count_residues(residues: Whole, modulus: int) -> Floats:
     """Return the counts of each residue in each column; entries without one are left out."""
     columns = residues.shape[1]
     flat = residues % modulus + modulus * np.arange(columns)

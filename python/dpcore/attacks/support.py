@@ -2,29 +2,29 @@
 
 A difference of supports is an infinite privacy loss. What the pilot shows is only a hypothesis;
 it is certified like any other event, by a count on fresh draws. That a loss *is* infinite follows
-from a closed form alone, which `infinite` states for native mechanisms.
+from a closed form alone, which `explain_infinite_loss` states for native mechanisms.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
 from .. import _core
 from ..bounds import predicted
 from ..errors import instance
-from ..events import Above
-from ..events.above import Score
+from ..events.above import Above, Score
 from ..mechanisms.native import law_of
 from ..pairs import distance
 from ..published import is_native
 from ..records import Counts, Pair
 from .arrays import Array, Floats
-from .attack import ScoreAttack
+from .attack import NumericAttack
 from .choosing.choice import Choice, Goal
 from .choosing.grains import PLACES, Grain, coarsest, grains_of
 from .choosing.marks import SHARE
@@ -34,8 +34,7 @@ from .reading.parts import Parts
 from .scores.columns import Atoms, atoms_of, both, head, known
 from .scores.rows import AtAtoms, Coordinate, Outside, Repeats, RowMax, RowMin, Special
 
-__all__ = ["MOST_SOUGHT", "Support", "infinite", "rare"]
-
+__all__ = ["MOST_SOUGHT", "Support", "explain_infinite_loss", "find_rare_values"]
 
 _ORDER: Final = 8
 """How far a range reaches beyond the pilot's extreme is judged by its distance to the 8th."""
@@ -62,7 +61,7 @@ _EVIDENCE: Final = 3.0
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Support(ScoreAttack):
+class Support(NumericAttack):
     """Looks for outputs that only one of the two inputs can produce.
 
     Hypotheses from the pilot: entries that are NaN or infinite; entries beyond the other side's
@@ -84,74 +83,63 @@ class Support(ScoreAttack):
     def seldom(
         self, outputs: Sequence[Array], outputs_prime: Sequence[Array], goal: Goal
     ) -> Choice | None:
-        """Rare values of one side alone, where the pilot is not too large to look through."""
+        """Choose rare values of one side alone, where the pilot is small enough to look through."""
         if sum(map(np.size, (*outputs, *outputs_prime))) > MOST_SOUGHT:
             return None
         if all(side.dtype.kind in "buif" for side in (*outputs, *outputs_prime)):
-            return rare(np.concatenate(outputs), np.concatenate(outputs_prime), goal)
+            return find_rare_values(np.concatenate(outputs), np.concatenate(outputs_prime), goal)
         sides = [np.concatenate(side) for side in (outputs, outputs_prime)]
         parts = presence_parts(*sides)
         if not parts.parts:
             return None
         columns = parts(sides[0]), parts(sides[1])
-        found = rare(*columns, goal, _LUCK_OF_PRESENCE)
+        found = find_rare_values(*columns, goal, _LUCK_OF_PRESENCE)
         if found is None:
             return None
-        event = replace(found.event, score=OfParts(parts, found.event.score))
         side = 0 if found.direction == "x" else 1
         often = np.count_nonzero(found.event(columns[side]))
         # One part that says as much is plainer.
         for i in range(len(parts.parts)):
-            one = _rare_part(parts, i, columns, goal)
+            one = _find_rare_part(parts, i, columns, goal)
             if one is not None and np.count_nonzero(one.event(sides[side])) == often:
                 return one
-        return replace(found, event=event)
+        return replace(found, event=replace(found.event, score=OfParts(parts, found.event.score)))
 
-    def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
-        """The hypotheses that the pilot suggests.
+    fallback: ClassVar[tuple[Score, ...]] = (Special("nan"),)
 
-        Args:
-            outputs: pilot outputs on `x`, shape `(size, ...)`.
-            outputs_prime: pilot outputs on `x_prime`, shape `(size', ...)`.
-            pair: the pair they were drawn on (not used).
-
-        Returns:
-            Scores, each a small whole number or an extreme; none where outputs are not numbers.
-        """
-        rows = both(outputs, outputs_prime)
-        if rows is None:
-            return ()
-        grains = grains_of(*rows)
-        found: list[Score] = []
-        for kind, tell in (("nan", np.isnan), ("inf", np.isinf)):
-            if any(side.dtype.kind == "f" and tell(side).any() for side in rows):
-                found.append(Special(kind))
-        found += [box for box in (_box(*rows, grains), _box(*rows[::-1], grains)) if box]
-        if rows[0].shape[1] > 1:
-            found += [RowMin(), RowMax()]
-            found += [repeats] if _repeats_differ(*rows, repeats := _repeats(grains)) else []
-        atoms = _one_sided(*rows, grains)
-        found += [] if atoms is None else [atoms]
-        return tuple(found) if found else (Special("nan"),)
+    def make_scores(self, rows: Array, rows_prime: Array) -> Iterator[Score]:
+        """Make scores that are small whole numbers or extremes, one for each hypothesis."""
+        sides = rows, rows_prime
+        grains = grains_of(*sides)
+        for kind, is_special in (("nan", np.isnan), ("inf", np.isinf)):
+            if any(side.dtype.kind == "f" and is_special(side).any() for side in sides):
+                yield Special(kind)
+        yield from _find_ranges(*sides, grains)
+        yield from _find_ranges(*sides[::-1], grains)
+        if rows.shape[1] > 1:
+            yield from (RowMin(), RowMax())
+            repeats = _count_repeats(grains)
+            if _repeats_differ(*sides, repeats):
+                yield repeats
+        yield from _find_one_sided(*sides, grains)
 
 
-def _box(rows: Array, rows_prime: Array, grains: Sequence[Grain]) -> Outside | None:
-    """The range of x' in every entry where x leaves it; None where x leaves none."""
+def _find_ranges(rows: Array, rows_prime: Array, grains: Sequence[Grain]) -> Iterator[Outside]:
+    """Yield the range of x' in every entry where x leaves it; nothing where x leaves none."""
     dim = rows.shape[1]
     lows, highs = np.full(dim, -np.inf), np.full(dim, np.inf)
     for i in range(dim):
-        ends = _range(rows_prime[:, i], grains[i])
+        ends = _widen_range(rows_prime[:, i], grains[i])
         if ends is not None:
             # Unlike min and max these pass over NaN, without a word where there is nothing else.
             lows[i] = ends[0] if np.fmin.reduce(rows[:, i]) < ends[0] else -np.inf
             highs[i] = ends[1] if np.fmax.reduce(rows[:, i]) > ends[1] else np.inf
-    if np.isinf(lows).all() and np.isinf(highs).all():
-        return None
-    return Outside(lows, highs)
+    if np.isfinite([lows, highs]).any():
+        yield Outside(lows, highs)
 
 
-def _range(column: Array, grain: Grain) -> tuple[float, float] | None:
-    """The range of a column, wider than its values by what lies between the outermost ones."""
+def _widen_range(column: Array, grain: Grain) -> tuple[float, float] | None:
+    """Return the range of a column, widened by what lies between the outermost values."""
     finite = column[np.isfinite(column)] if column.dtype.kind == "f" else column
     if not finite.size:
         return None
@@ -166,8 +154,8 @@ def _range(column: Array, grain: Grain) -> tuple[float, float] | None:
     return float(lowest[0]) - below, float(highest[-1]) + above
 
 
-def _repeats(grains: Sequence[Grain]) -> Repeats:
-    """Entries that repeat another, as far as rounding tells."""
+def _count_repeats(grains: Sequence[Grain]) -> Repeats:
+    """Return the score that counts entries that repeat another, as far as rounding tells."""
     grain = coarsest(grains)
     relative = 2.0 * PLACES * 2.0 ** (1 - grain.bits) if grain.bits else 0.0
     return Repeats(2.0 * grain.typical, relative)
@@ -190,10 +178,10 @@ class _Atom(NamedTuple):
     times: int
 
 
-def _one_sided_of(
+def _find_one_sided_atoms(
     rows: Array, rows_prime: Array, column: int, grain: Grain, least: int | None = None
 ) -> tuple[Atoms, list[_Atom]]:
-    """The atoms of a column, and those that one side alone shows."""
+    """Return the atoms of a column, and those that one side alone shows."""
     own = [known(side[:, column]) for side in (rows, rows_prime)]
     atoms = atoms_of(np.sort(np.concatenate(own)), grain, least)
     # Rounding may have moved the other side's values beside the atom: there must be none in
@@ -211,24 +199,26 @@ def _one_sided_of(
     return atoms, found
 
 
-def _one_sided(rows: Array, rows_prime: Array, grains: Sequence[Grain]) -> AtAtoms | None:
-    """The atoms that one side alone shows, the most frequent ones of each side."""
+def _find_one_sided(rows: Array, rows_prime: Array, grains: Sequence[Grain]) -> Iterator[AtAtoms]:
+    """Yield a score of the atoms that one side alone shows, the most frequent ones of each side."""
     sides = head(rows), head(rows_prime)
-    atoms = [one for i, grain in enumerate(grains) for one in _one_sided_of(*sides, i, grain)[1]]
-    atoms.sort(key=lambda one: -one.times)
-    own = [[one for one in atoms if one.sign == sign][:_MOST_ATOMS] for sign in (1, -1)]
-    return _at(own[0] + own[1]) if atoms else None
+    found = [_find_one_sided_atoms(*sides, i, grain)[1] for i, grain in enumerate(grains)]
+    atoms = sorted(itertools.chain(*found), key=lambda one: -one.times)
+    if atoms:
+        own = [[one for one in atoms if one.sign == sign][:_MOST_ATOMS] for sign in (1, -1)]
+        yield _score_atoms(own[0] + own[1])
 
 
-def _at(atoms: Sequence[_Atom]) -> AtAtoms:
-    """The score of some atoms."""
+def _score_atoms(atoms: Sequence[_Atom]) -> AtAtoms:
     entries, lows, highs, signs, _ = map(np.array, zip(*atoms, strict=True))
     return AtAtoms(entries, lows, highs, signs)
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def rare(outputs: Array, outputs_prime: Array, goal: Goal, luck: float = _LUCK) -> Choice | None:
-    """Values that one side alone shows a handful of times, sought on a whole pilot.
+def find_rare_values(
+    outputs: Array, outputs_prime: Array, goal: Goal, luck: float = _LUCK
+) -> Choice | None:
+    """Choose values that one side alone shows a handful of times, sought on a whole pilot.
 
     Too rare to be found on one part of the pilot and judged on the other: both happens on all of
     it, with the pilot taken at its word. For that the values that repeat must be few, or one of
@@ -247,25 +237,25 @@ def rare(outputs: Array, outputs_prime: Array, goal: Goal, luck: float = _LUCK) 
     if rows is None:
         return None
     grains = grains_of(*rows)
-    found = [_one_sided_of(*rows, i, grains[i], _RARE) for i in range(rows[0].shape[1])]
+    found = [_find_one_sided_atoms(*rows, i, grains[i], _RARE) for i in range(rows[0].shape[1])]
     repeated = sum(atoms.counts.size for atoms, _ in found)
     if repeated > _FEW:
         return None
     atoms = [one for _, some in found for one in some]
     sure = [one for one in atoms if repeated < luck * 2.0 ** min(one.times, 60)]
     sizes = len(rows[0]), len(rows[1])
-    options = [_choice_of(sure, side, sizes, goal) for side in (0, 1)]
+    options = [_choose_own_values(sure, side, sizes, goal) for side in (0, 1)]
     return max((one for one in options if one), key=lambda one: one.merit, default=None)
 
 
-def _choice_of(
+def _choose_own_values(
     atoms: Sequence[_Atom], side: int, sizes: tuple[int, int], goal: Goal
 ) -> Choice | None:
-    """The event that an output holds one of a side's own values; None without any."""
+    """Return the event that an output holds one of a side's own values; None without any."""
     kept = [one for one in atoms if one.sign == 1 - 2 * side][:_MOST_ATOMS]
     if not kept:
         return None
-    score, hits = _at(kept), min(sum(one.times for one in kept), sizes[side])
+    score, hits = _score_atoms(kept), min(sum(one.times for one in kept), sizes[side])
     level = goal.trials, goal.delta, goal.confidence
     # The hypothesis is that the other side cannot produce it: the pilot has no doubts there.
     merit = float(predicted(hits, sizes[side], 0, _SURE, *level, tail=0.5))
@@ -275,10 +265,12 @@ def _choice_of(
     return Choice(Above(score, -SHARE, "below"), "x_prime", merit, counts.swapped())
 
 
-def _rare_part(parts: Parts, i: int, columns: tuple[Floats, Floats], goal: Goal) -> Choice | None:
+def _find_rare_part(
+    parts: Parts, i: int, columns: tuple[Floats, Floats], goal: Goal
+) -> Choice | None:
     """Return the rare value of one part alone; of a flag that it is set, or that it is not."""
     one, sides = parts.only([i]), [side[:, [i]] for side in columns]
-    found = rare(sides[0], sides[1], goal, _LUCK_OF_PRESENCE)
+    found = find_rare_values(sides[0], sides[1], goal, _LUCK_OF_PRESENCE)
     if found is None:
         return None
     own = sides[0 if found.direction == "x" else 1]
@@ -290,7 +282,7 @@ def _rare_part(parts: Parts, i: int, columns: tuple[Floats, Floats], goal: Goal)
 
 
 @np.errstate(over="ignore")
-def infinite(mechanism: Any, pair: Pair) -> str | None:
+def explain_infinite_loss(mechanism: Any, pair: Pair) -> str | None:
     """Return why the privacy loss of a native mechanism is infinite on a pair, by its closed form.
 
     In real numbers: noise that is never negative keeps the output at or above the input, so that
@@ -313,9 +305,9 @@ def infinite(mechanism: Any, pair: Pair) -> str | None:
 
     Example:
         >>> import dpcore
-        >>> infinite(dpcore.Exponential(1.0), dpcore.Pair([0.0], [1.0]))
+        >>> explain_infinite_loss(dpcore.Exponential(1.0), dpcore.Pair([0.0], [1.0]))
         'noise that is never negative: an output below 1 in entry 0 is possible on x alone'
-        >>> infinite(dpcore.Laplace(1.0), dpcore.Pair([0.0], [1.0])) is None
+        >>> explain_infinite_loss(dpcore.Laplace(1.0), dpcore.Pair([0.0], [1.0])) is None
         True
     """
     instance("pair", pair, Pair)
@@ -339,11 +331,15 @@ def infinite(mechanism: Any, pair: Pair) -> str | None:
     if math.isfinite(low) and math.isfinite(high):
         return f"bounded noise: the ranges of entry {entry} differ between x and x'"
     if math.isfinite(low):
-        return _one_ended("below", low, steps.factor, x, x_prime, entry)
-    return None if math.isinf(high) else _one_ended("above", high, steps.factor, x, x_prime, entry)
+        return _explain_one_end("below", low, steps.factor, x, x_prime, entry)
+    return (
+        None
+        if math.isinf(high)
+        else _explain_one_end("above", high, steps.factor, x, x_prime, entry)
+    )
 
 
-def _one_ended(
+def _explain_one_end(
     beyond: str, end: float, factor: float, x: Floats, x_prime: Floats, entry: int
 ) -> str:
     """Return why noise that ends at `end` has an infinite loss; it never lies at `beyond`."""

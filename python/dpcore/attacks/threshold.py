@@ -14,10 +14,11 @@ from ..records import Pair
 from .arrays import Array, Floats, Places
 from .attack import ScoreAttack
 from .choosing.grains import Grain, grains_of
+from .choosing.marks import sorted_values
 from .scores.columns import both
 from .scores.rows import Closer, Coordinate, OfRow, RowMax, RowMin, RowSum
 
-__all__ = ["ScoreName", "Threshold", "point"]
+__all__ = ["ScoreName", "Threshold", "differing_points"]
 
 ScoreName = Literal["coordinate", "l1", "l2", "min", "max", "sum"]
 _NAMES: Final[tuple[ScoreName, ...]] = get_args(ScoreName)
@@ -81,7 +82,7 @@ class Threshold(ScoreAttack):
             raise mistyped("score", requirement, self.score)
 
     def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
-        """The scores to try.
+        """Return the scores to try.
 
         Args:
             outputs: pilot outputs on `x`, shape `(size, ...)`.
@@ -104,28 +105,36 @@ class Threshold(ScoreAttack):
         wanted = _NAMES if self.score is None else (self.score,)
         found: list[Score] = []
         if "coordinate" in wanted:
-            found += [Coordinate(i) for i in _telling(*rows)]
+            found += [Coordinate(i) for i in _rank_entries(*rows)]
         if self.score is None and dim == 1:
             # Every other score is a monotone function of the one entry.
             return tuple(found)
-        found += _closer(wanted, outputs.shape[1:], pair)
+        found += _make_distances(wanted, outputs.shape[1:], pair)
         found += [score for name, score in _ROW_SCORES.items() if name in wanted]
         return tuple(found)
 
 
-def _closer(wanted: tuple[str, ...], shape: tuple[int, ...], pair: Pair) -> list[Score]:
-    x, x_prime = point(pair.x, shape), point(pair.x_prime, shape)
-    if x is None or x_prime is None or np.array_equal(x, x_prime):
+def _make_distances(wanted: tuple[str, ...], shape: tuple[int, ...], pair: Pair) -> list[Score]:
+    ends = differing_points(pair.x, pair.x_prime, shape)
+    if ends is None:
         return []
     norms = [norm for norm in ("l1", "l2") if norm in wanted]
-    if len(wanted) > 1 and np.ptp(x - x_prime) == 0.0:
+    if len(wanted) > 1 and np.ptp(ends[0] - ends[1]) == 0.0:
         # With one shift for all entries "l2" is the sum again.
         norms.remove("l2")
-    return [Closer(norm, x, x_prime) for norm in norms]
+    return [Closer(norm, *ends) for norm in norms]
 
 
-def point(x: Any, shape: tuple[int, ...]) -> Floats | None:
-    """An input as one number per entry of an output, or None if it does not broadcast to that."""
+def differing_points(x: Any, x_prime: Any, shape: tuple[int, ...]) -> tuple[Floats, Floats] | None:
+    """Return two inputs as one number per entry of an output, if they are such and differ."""
+    first, second = _broadcast_input(x, shape), _broadcast_input(x_prime, shape)
+    if first is None or second is None or np.array_equal(first, second):
+        return None
+    return first, second
+
+
+def _broadcast_input(x: Any, shape: tuple[int, ...]) -> Floats | None:
+    """Return an input as one number per entry of an output; None if it does not broadcast."""
     try:
         array = np.asarray(x)
         if array.dtype.kind not in "buif" or not np.isfinite(array).all():
@@ -136,40 +145,40 @@ def point(x: Any, shape: tuple[int, ...]) -> Floats | None:
         return None
 
 
-def _telling(rows: Array, rows_prime: Array) -> list[int]:
-    """The entries whose half-lines tell the sides apart best, the best first."""
+def _rank_entries(rows: Array, rows_prime: Array) -> list[int]:
+    """Return the entries whose half-lines tell the sides apart best, the best first."""
     dim = rows.shape[1]
     if dim == 1:
         return [0]
     most = max(_FEWEST, _SCREENED // dim)
     sides = rows[:most], rows_prime[:most]
     grains = grains_of(*sides)
-    merits = np.array([_separation(sides[0][:, i], sides[1][:, i], grains[i]) for i in range(dim)])
-    return [int(i) for i in np.argsort(-merits, kind="stable")[:_KEPT]]
+    merits = [_log_ratio(*columns) for columns in zip(sides[0].T, sides[1].T, grains, strict=True)]
+    return [int(i) for i in np.argsort(np.negative(merits), kind="stable")[:_KEPT]]
 
 
-def _separation(column: Array, column_prime: Array, grain: Grain) -> float:
-    """A cautious log ratio of the best half-line, by a normal approximation."""
-    sides = [np.sort(side[~np.isnan(side)]) for side in (column, column_prime)]
+def _log_ratio(column: Array, column_prime: Array, grain: Grain) -> float:
+    """Return a cautious log ratio of the best half-line, by a normal approximation."""
+    sides = [sorted_values(side) for side in (column, column_prime)]
     if not sides[0].size or not sides[1].size:
         return 0.0
     # Just below an order statistic: all of its atom is above the threshold, on both sides.
-    points = np.concatenate([side[_ranks(side.size)] for side in sides]).astype(np.float64)
+    points = np.concatenate([side[_choose_ranks(side.size)] for side in sides]).astype(np.float64)
     with np.errstate(invalid="ignore"):
         points = points - 2.0 * grain.at(points)
     below = [np.searchsorted(side, points) for side in sides]
     sizes = len(column), len(column_prime)
     above = [side.size - count for side, count in zip(sides, below, strict=True)]
-    return max(_cautious(below, sizes), _cautious(above, sizes))
+    return max(_lower_log_ratio(below, sizes), _lower_log_ratio(above, sizes))
 
 
-def _cautious(hits: list[Places], sizes: tuple[int, int]) -> float:
+def _lower_log_ratio(hits: list[Places], sizes: tuple[int, int]) -> float:
     first, second = (count + 0.5 for count in hits)
     ratio = np.log(first / sizes[0]) - np.log(second / sizes[1])
     return float(np.max(np.abs(ratio) - _CAUTION * np.sqrt(1.0 / first + 1.0 / second)))
 
 
-def _ranks(size: int) -> Places:
-    """Ranks in geometric steps from both ends."""
+def _choose_ranks(size: int) -> Places:
+    """Return ranks in geometric steps from both ends."""
     steps = np.unique(np.geomspace(1, max(1, size // 2), 40).astype(np.intp)) - 1
     return np.unique(np.concatenate([steps, size - 1 - steps]))

@@ -27,7 +27,7 @@ import copy
 import gc
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, NamedTuple, get_args
 
@@ -41,25 +41,16 @@ from ..records import Pair
 from .additive import Additive
 from .arrays import Array, Flags, Floats, Whole
 from .attack import AuditAttack, Call, TimingCounts
-from .choosing.choice import Choice, Goal, choices
+from .choosing.choice import Goal, choices
 from .choosing.marks import thresholds
+from .scores import timed
 from .scores.letters import keys_of
-from .scores.timed import (
-    ExcessLatency,
-    Latency,
-    OutcomeCode,
-    OutputDistance,
-    OutputEntry,
-    OutputGroup,
-    TimedScore,
-    rows_of,
-    table_of,
-)
-from .threshold import Threshold, point
+from .scores.timed import ExcessLatency, Latency, OutputDistance, TimedScore
+from .threshold import Threshold, differing_points
 
 __all__ = [
-    "CLOCKS", "ClockName", "Latency", "Timed", "Timing", "TimingCounts", "audit_timing",
-    "choose_latency", "choose_timed", "time_calls",
+    "CLOCKS", "ClockName", "Latency", "Timed", "Timing", "TimingCounts", "choose_latency",
+    "choose_timed", "time_calls",
 ]  # fmt: skip
 
 Clock = Callable[[], int]
@@ -105,8 +96,8 @@ class Timed(NamedTuple):
     latencies: Whole
     outputs: list[Any]
 
-    def rows(self, like: Array | None = None) -> Array:
-        """The calls as rows, which events are decided on.
+    def to_rows(self, like: Array | None = None) -> Array:
+        """Return the calls as rows, which events are decided on.
 
         Args:
             like: rows of the pilot, for calls that are to be counted.
@@ -115,15 +106,15 @@ class Timed(NamedTuple):
             The numbers of each output and then its latency, shape `(calls, entries + 1)`; for
             other outputs objects of shape `(calls, 2)`.
         """
-        return rows_of(self.outputs, self.latencies, like)
+        return timed.rows_of(self.outputs, self.latencies, like)
 
-    def only(self, wanted: Flags) -> Timed:
-        """The calls for which `wanted`, of shape `(calls,)`, is True, in their order."""
+    def select_calls(self, wanted: Flags) -> Timed:
+        """Return the calls for which `wanted`, of shape `(calls,)`, is True, in their order."""
         outputs = [self.outputs[i] for i in np.flatnonzero(wanted)]
         return Timed(self.sides[wanted], self.latencies[wanted], outputs)
 
-    def parts(self, width: int) -> Iterator[Timed]:
-        """Runs of calls whose rows of `width` numbers are not many at a time."""
+    def split_calls(self, width: int) -> Iterator[Timed]:
+        """Yield runs of calls whose rows of `width` numbers are not many at a time."""
         step = max(1, _CHUNK // width)
         for first in range(0, len(self.outputs), step):
             part = slice(first, first + step)
@@ -175,7 +166,7 @@ def time_calls(
             starts[i] = clock()
             output = call(value)
             stops[i] = clock()
-            outputs[i] = _kept(output)
+            outputs[i] = _copy_output(output)
     finally:
         if collecting:
             gc.enable()
@@ -186,19 +177,19 @@ def time_calls(
     return Timed(sides, np.diff(ticks.astype(np.int64), axis=0)[0], outputs)
 
 
-def _kept(output: Any) -> Any:
-    """An output that later calls cannot change."""
+def _copy_output(output: Any) -> Any:
+    """Return an output that later calls cannot change."""
     if hasattr(output, "__array__"):
         # Tensors and numpy's scalars too.
         return np.array(output)
     return copy.deepcopy(output) if isinstance(output, (list, dict, set, bytearray)) else output
 
 
-def timed_scores(rows: Array, sides: Flags, pair: Pair) -> list[TimedScore]:
-    """Scores to try.
+def make_timed_scores(rows: Array, sides: Flags, pair: Pair) -> list[TimedScore]:
+    """Make the scores to try.
 
     Args:
-        rows: timed calls, see `rows_of`.
+        rows: timed calls, see `timed.rows_of`.
         sides: True where a call was on x, shape `(calls,)`.
         pair: the two inputs.
 
@@ -206,62 +197,53 @@ def timed_scores(rows: Array, sides: Flags, pair: Pair) -> list[TimedScore]:
         Scores, all of them fitted on these rows; none where a side is missing, or outputs cannot
         be compared.
     """
+    found: list[TimedScore] = []
     if sides.all() or not sides.any():
-        return []
-    return [
-        TimedScore(columns, score)
-        for columns in _tables(rows, sides, pair)
-        for score in _scores(table_of(columns, rows), sides)
-    ]
+        return found
+    members = (*_MEMBERS, _FINE[0]) if len(rows) > _FINE[1] else _MEMBERS
+    for columns in _choose_columns(rows, sides, pair):
+        table = timed.table_of(columns, rows)
+        split = table[sides], table[~sides]
+        made = [score for member in members for score in member.candidates(*split, _NOBODY)]
+        found += [TimedScore(columns, score) for score in dict.fromkeys(made)]
+    return found
 
 
-def _scores(table: Floats, sides: Flags) -> list[Any]:
-    found: dict[Any, None] = {}
-    members = (*_MEMBERS, _FINE[0]) if len(table) > _FINE[1] else _MEMBERS
-    for member in members:
-        found |= dict.fromkeys(member.candidates(table[sides], table[~sides], _NOBODY))
-    return list(found)
-
-
-def _tables(rows: Array, sides: Flags, pair: Pair) -> Iterator[tuple[Any, ...]]:
-    """The columns from which scores are made, one table after the other."""
-    entries = _entries(rows)
-    if not entries:
-        return
+def _choose_columns(rows: Array, sides: Flags, pair: Pair) -> Iterator[tuple[Any, ...]]:
+    """Yield the columns from which scores are made, one table after the other."""
+    entries = _output_columns(rows)
     if not any(np.ptp(entry(rows)) for entry in entries):
-        # The output never changes, and the latency is all there is.
+        # Without an output that changes the latency is all there is.
         return
     yield (*entries, Latency())
-    latencies = Latency()(rows)
-    telling = _telling(entries, rows, sides, latencies)
+    telling = _rank_entries(entries, rows, sides)
     first = telling[0](rows)
     if np.unique(first).size > _GROUPS:
         edges = np.unique(np.nanquantile(first, np.arange(1, _GROUPS) / _GROUPS))
-        yield OutputGroup(telling[0], edges), Latency()
+        yield timed.OutputGroup(telling[0], edges), Latency()
     for share in _USUAL:
-        for excesses in _excesses(rows, sides, pair, telling, share):
+        for excesses in _pair_excesses(rows, sides, pair, telling, share):
             yield telling[0], Latency(), *excesses
 
 
-def _entries(rows: Array) -> tuple[Any, ...]:
-    """The output's columns."""
+def _output_columns(rows: Array) -> tuple[Any, ...]:
+    """Return the output's columns; none where outputs cannot be compared."""
     if rows.dtype != object:
-        return tuple(OutputEntry(i) for i in range(rows.shape[1] - 1))
+        return tuple(timed.OutputEntry(i) for i in range(rows.shape[1] - 1))
     try:
         tally = Counter(keys_of(rows[:, 0]))
     except TypeError:
         return ()
-    return (OutcomeCode(tuple(key for key, _ in tally.most_common(_MOST_OUTCOMES))),)
+    return (timed.OutcomeCode(tuple(key for key, _ in tally.most_common(_MOST_OUTCOMES))),)
 
 
-def _telling(
-    entries: tuple[Any, ...], rows: Array, sides: Flags, latencies: Floats
-) -> tuple[Any, ...]:
-    """The entries at whose values the usual latencies of the two sides differ most."""
+def _rank_entries(entries: tuple[Any, ...], rows: Array, sides: Flags) -> tuple[Any, ...]:
+    """Return the entries at whose values the usual latencies of the two sides differ most."""
     if len(entries) == 1:
         return entries
+    latencies = Latency()(rows)
 
-    def apart(entry: Any) -> float:
+    def latency_difference(entry: Any) -> float:
         values = entry(rows)
         edges = np.unique(np.nanquantile(values, np.arange(1, 8) / 8))
         groups = np.searchsorted(edges, values)
@@ -273,43 +255,34 @@ def _telling(
                 found += abs(float(np.median(usual[0]) - np.median(usual[1])))
         return found
 
-    return tuple(sorted(entries[:_LOOKED_AT], key=apart, reverse=True)[:_KEPT])
+    return tuple(sorted(entries[:_LOOKED_AT], key=latency_difference, reverse=True)[:_KEPT])
 
 
-def _excesses(
+def _pair_excesses(
     rows: Array, sides: Flags, pair: Pair, telling: tuple[Any, ...], share: float
 ) -> Iterator[tuple[ExcessLatency, ...]]:
-    """Pairs of excesses over the usual latency on x and on x'."""
+    """Yield pairs of excesses over the usual latency on x and on x'."""
     latencies = Latency()(rows)
     for entry in telling:
         values = entry(rows)
-        curves = [_curve(values[own], latencies[own], share) for own in (sides, ~sides)]
+        curves = [_quantile_curve(values[own], latencies[own], share) for own in (sides, ~sides)]
         yield ExcessLatency("x", entry, *curves[0]), ExcessLatency("x'", entry, *curves[1])
-    ends = _ends(rows, pair)
+    x, x_prime = (
+        np.ravel(side) if isinstance(side, np.ndarray) else side for side in (pair.x, pair.x_prime)
+    )
+    ends = None if rows.dtype == object else differing_points(x, x_prime, (rows.shape[1] - 1,))
     if ends is None:
         return
+    distances = [OutputDistance(side, end) for side, end in zip(("x", "x'"), ends, strict=True)]
     # The time that noise takes does not depend on the input: one curve, of all calls.
-    own_distance = np.where(sides, ends[0](rows), ends[1](rows))
-    curve = _curve(own_distance, latencies, share)
-    for places, usual in (curve, _line(*curve)):
-        yield tuple(ExcessLatency(end.side, end, places, usual) for end in ends)
+    own_distance = np.where(sides, *(distance(rows) for distance in distances))
+    curve = _quantile_curve(own_distance, latencies, share)
+    for places, usual in (curve, _fit_line(*curve)):
+        yield tuple(ExcessLatency(one.side, one, places, usual) for one in distances)
 
 
-def _ends(rows: Array, pair: Pair) -> tuple[OutputDistance, OutputDistance] | None:
-    """Distances from the two inputs, where these are as large as an output."""
-    if rows.dtype == object:
-        return None
-    shape = (rows.shape[1] - 1,)
-    inputs = pair.x, pair.x_prime
-    flat = (side.ravel() if isinstance(side, np.ndarray) else side for side in inputs)
-    x, x_prime = (point(side, shape) for side in flat)
-    if x is None or x_prime is None or np.array_equal(x, x_prime):
-        return None
-    return OutputDistance("x", x), OutputDistance("x'", x_prime)
-
-
-def _curve(values: Floats, latencies: Floats, share: float) -> tuple[Floats, Floats]:
-    """A quantile of the latency at each of some places, in increasing order of these."""
+def _quantile_curve(values: Floats, latencies: Floats, share: float) -> tuple[Floats, Floats]:
+    """Return a quantile of the latency at each of some places, in increasing order of these."""
     known = np.isfinite(values)
     order = np.argsort(values[known], kind="stable")
     values, latencies = values[known][order], latencies[known][order]
@@ -325,8 +298,8 @@ def _curve(values: Floats, latencies: Floats, share: float) -> tuple[Floats, Flo
     return places, np.array([np.quantile(latencies[a:b], share) for a, b in parts])
 
 
-def _line(places: Floats, usual: Floats) -> tuple[Floats, Floats]:
-    """The straight line with the least sum of distances from a curve's points."""
+def _fit_line(places: Floats, usual: Floats) -> tuple[Floats, Floats]:
+    """Fit the straight line with the least sum of distances from a curve's points."""
     weights = np.ones(places.size)
     design = np.column_stack([np.ones(places.size), places])
     least = 1e-9 * max(1.0, float(np.abs(usual).max()))
@@ -343,13 +316,13 @@ def _line(places: Floats, usual: Floats) -> tuple[Floats, Floats]:
 def choose_timed(
     rows: Array, sides: Flags, pair: Pair, trials: int, confidence: float = 0.95
 ) -> tuple[Above, str]:
-    """The score, threshold and direction that should certify most, from pilot calls.
+    """Choose the score, threshold and direction that should certify most, from pilot calls.
 
     Every other call fits the scores and the rest choose among them; the latency itself needs no
     fit and is judged on all calls.
 
     Args:
-        rows: pilot calls that will not be counted, see `Timed.rows`.
+        rows: pilot calls that will not be counted, see `Timed.to_rows`.
         sides: True where a call was on x, shape `(calls,)`.
         pair: the two inputs.
         trials: calls that will be counted, both sides together.
@@ -364,9 +337,10 @@ def choose_timed(
     """
     goal = Goal(max(1, count("trials", trials) // 2), 0.0, confidence_level(confidence))
     alone = Latency()
-    found = _judged([alone], rows, sides, goal)
-    scores = timed_scores(rows[::2], sides[::2], pair)
-    found += _judged(scores, rows[1::2], sides[1::2], goal)
+    found = choices([alone], rows[sides], rows[~sides], goal)
+    scores = make_timed_scores(rows[::2], sides[::2], pair)
+    rest, rest_sides = rows[1::2], sides[1::2]
+    found += choices(scores, rest[rest_sides], rest[~rest_sides], goal)
     # Of equals the first, the simplest.
     best = max(found, key=lambda choice: choice.merit)
     if best.event.score is alone:
@@ -375,12 +349,8 @@ def choose_timed(
     return best.event, best.direction
 
 
-def _judged(scores: Sequence[Any], rows: Array, sides: Flags, goal: Goal) -> list[Choice]:
-    return choices(scores, rows[sides], rows[~sides], goal) if scores else []
-
-
 def choose_latency(pilot: Timed, trials: int, confidence: float = 0.95) -> tuple[Above, str]:
-    """The threshold on the latency alone, side and direction that should certify most.
+    """Choose the threshold on the latency alone, side and direction that should certify most.
 
     Args:
         pilot: timed calls that will not be counted.
@@ -405,22 +375,20 @@ def choose_latency(pilot: Timed, trials: int, confidence: float = 0.95) -> tuple
     above = [low.size - below[0], high.size - below[1]]
     scale = trials / values.size
     options = [(hits, way) for hits in (above, below) for way in (0, 1)]
-    merits = np.stack([_promise(hits[way], hits[1 - way], scale, alpha) for hits, way in options])
+    merits = [_expected_bound(hits[way], hits[1 - way], scale, alpha) for hits, way in options]
     which, place = divmod(int(np.argmax(merits)), points.size)
     event = Above(Latency(), float(points[place]), "above" if which < 2 else "below")
     return event, "x_prime" if which % 2 else "x"
 
 
-def _promise(k: Floats, k_prime: Floats, scale: float, alpha: float) -> Floats:
-    """The conditional bound to be expected, at the pilot's own lower limit for the share of k."""
+def _expected_bound(k: Floats, k_prime: Floats, scale: float, alpha: float) -> Floats:
+    """Return the conditional bound to be expected at the pilot's lower limit for the share of k."""
     from scipy.special import betaincinv, logit
 
     share = betaincinv(np.maximum(k, 0.5), k_prime + 1.0, alpha)
     hits = (k + k_prime) * scale
-    promise: Floats = logit(
-        betaincinv(np.maximum(share * hits, 0.5), hits - share * hits + 1.0, alpha)
-    )
-    return promise
+    own, other = np.maximum(share * hits, 0.5), hits - share * hits + 1.0
+    return np.asarray(logit(betaincinv(own, other, alpha)))
 
 
 @hinted
@@ -472,93 +440,68 @@ class Timing(AuditAttack):
         self,
         call: Call,
         pair: Pair,
-        calls: int,
+        calls: int | float | str,
         rng: Generator,
         *,
-        pilot: int | None,
-        confidence: float,
+        pilot: int | None = None,
+        confidence: float = 0.95,
     ) -> TimingCounts:
-        """See `audit_timing`."""
-        return audit_timing(call, pair, calls, rng, timing=self, pilot=pilot, confidence=confidence)
+        """Choose an event of output and latency with pilot calls and count it on fresh ones.
 
-    @property
-    def now(self) -> Clock:
-        """The clock itself."""
-        return getattr(time, self.clock) if isinstance(self.clock, str) else self.clock
+        The sides of all calls, the pilot's included, are drawn by a fair coin, and the pilot's
+        calls lie at random places among the counted ones, so that it meets the same drift. Given
+        the states of the machine all calls are independent, and so is the event of the counted
+        calls' sides. The theorem and its condition stand at the top of this module. A timing
+        audit repeats neither its latencies nor its counts from a seed.
 
+        Args:
+            call: `input -> output`, called once per output.
+            pair: the two inputs.
+            calls: counted calls, both sides together.
+            rng: tosses the coins.
+            pilot: calls that choose the event, both sides together; None is a quarter of `calls`,
+                at least 200.
+            confidence: confidence of the bound that will be taken, strictly between 0 and 1.
 
-def audit_timing(
-    call: Call,
-    pair: Pair,
-    trials: int | float | str,
-    rng: Generator,
-    *,
-    timing: Timing | None = None,
-    pilot: int | None = None,
-    confidence: float = 0.95,
-    clock: Clock | None = None,
-) -> TimingCounts:
-    """Choose an event of output and latency with pilot calls and count it on fresh ones.
+        Returns:
+            Event, direction and counts, for the conditional bound.
 
-    The sides of all calls, the pilot's included, are drawn by a fair coin, and the pilot's calls
-    lie at random places among the counted ones, so that it meets the same drift. Given the states
-    of the machine all calls are independent, and so is the event of the counted calls' sides. The
-    theorem and its condition stand at the top of this module. A timing audit repeats neither its
-    latencies nor its counts from a seed.
+        Raises:
+            TypeError: if an argument is of the wrong kind.
+            ValueError: if a value is out of range.
 
-    Args:
-        call: `input -> output`, called once per output.
-        pair: the two inputs.
-        trials: counted calls, both sides together.
-        rng: tosses the coins.
-        timing: clock and warm-up; None is `Timing()`.
-        pilot: calls that choose the event, both sides together; None is a quarter of `trials`,
-            at least 200.
-        confidence: confidence of the bound that will be taken, strictly between 0 and 1.
-        clock: replaces the clock that `timing` names, `() -> nanoseconds`.
+        Source:
+            The conditional bound: Przyborowski and Wilenski (1940), Biometrika 31; fair coins for
+            the sides: Fisher (1935), The Design of Experiments, chapter 2.
 
-    Returns:
-        Event, direction and counts, for the conditional bound.
-
-    Raises:
-        TypeError: if an argument is of the wrong kind.
-        ValueError: if a value is out of range.
-
-    Source:
-        The conditional bound: Przyborowski and Wilenski (1940), Biometrika 31; fair coins for
-        the sides: Fisher (1935), The Design of Experiments, chapter 2.
-
-    Example:
-        >>> import itertools
-        >>> now = itertools.count(0, 10)
-        >>> slow = lambda x: [next(now) for _ in range(100 * x)]
-        >>> found = audit_timing(
-        ...     slow, Pair(0, 1), 400, np.random.default_rng(1), clock=now.__next__
-        ... )
-        >>> abs(found.k / found.n - found.k_prime / found.n_prime)
-        1.0
-    """
-    timing = Timing() if timing is None else timing
-    trials, confidence = count("trials", trials), confidence_level(confidence)
-    if not isinstance(timing, Timing):
-        raise mistyped("timing", "a Timing", timing)
-    wanted = max(200, trials // 4) if pilot is None else count("pilot", pilot)
-    clock = timing.now if clock is None else clock
-    if timing.warmup:
-        time_calls(call, pair, timing.warmup, rng, clock)
-    chosen = np.zeros(wanted + trials, np.bool_)
-    chosen[rng.permutation(chosen.size)[:wanted]] = True
-    timed = time_calls(call, pair, chosen.size, rng, clock)
-    first, fresh = timed.only(chosen), timed.only(~chosen)
-    rows = first.rows()
-    event, direction = choose_timed(rows, first.sides, pair, trials, confidence)
-    hits = np.concatenate([event(part.rows(rows)) for part in fresh.parts(rows.shape[1])])
-    k, n = int((hits & fresh.sides).sum()), int(fresh.sides.sum())
-    k_prime = int((hits & ~fresh.sides).sum())
-    return TimingCounts(event, direction, k, k_prime, n, trials - n, wanted, _notes(rows))
+        Example:
+            >>> import itertools
+            >>> now = itertools.count(0, 10)
+            >>> slow = lambda x: [next(now) for _ in range(100 * x)]
+            >>> timing = Timing(now.__next__)
+            >>> found = timing.timed_counts(slow, Pair(0, 1), 400, np.random.default_rng(1))
+            >>> abs(found.k / found.n - found.k_prime / found.n_prime)
+            1.0
+        """
+        trials, confidence = count("calls", calls), confidence_level(confidence)
+        wanted = max(200, trials // 4) if pilot is None else count("pilot", pilot)
+        clock = getattr(time, self.clock) if isinstance(self.clock, str) else self.clock
+        if self.warmup:
+            time_calls(call, pair, self.warmup, rng, clock)
+        chosen = np.zeros(wanted + trials, np.bool_)
+        chosen[rng.permutation(chosen.size)[:wanted]] = True
+        drawn = time_calls(call, pair, chosen.size, rng, clock)
+        first, fresh = drawn.select_calls(chosen), drawn.select_calls(~chosen)
+        rows = first.to_rows()
+        event, direction = choose_timed(rows, first.sides, pair, trials, confidence)
+        parts = fresh.split_calls(rows.shape[1])
+        hits = np.concatenate([event(part.to_rows(rows)) for part in parts])
+        k, n = int((hits & fresh.sides).sum()), int(fresh.sides.sum())
+        k_prime = int((hits & ~fresh.sides).sum())
+        return TimingCounts(event, direction, k, k_prime, n, trials - n, wanted, _note_unread(rows))
 
 
-def _notes(rows: Array) -> tuple[str, ...]:
+def _note_unread(rows: Array) -> tuple[str, ...]:
     """Return notes on outputs that the pilot could not read."""
     if rows.dtype != object:
         return ()

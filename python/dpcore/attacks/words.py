@@ -55,7 +55,7 @@ class Words(ScoreAttack):
     parts = False
 
     def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
-        """The score that the pilot suggests.
+        """Return the score that the pilot suggests.
 
         Args:
             outputs: pilot outputs on `x`, shape `(size,)`.
@@ -66,10 +66,10 @@ class Words(ScoreAttack):
             One score; none where none of the first outputs is a text.
         """
         sides = np.asarray(outputs), np.asarray(outputs_prime)
-        return (ratios_of(sides),) if _some_texts(sides) else ()
+        return (ratios_of(sides),) if _first_texts(sides) else ()
 
     def telling(self, outputs: Array, outputs_prime: Array) -> tuple[Score, ...]:
-        """The score, where no table of whole texts says as much.
+        """Return the score, where no table of whole texts says as much.
 
         Args:
             outputs: pilot outputs on `x`, shape `(size,)`.
@@ -79,15 +79,15 @@ class Words(ScoreAttack):
             One score; none where texts come 8 times each on average, or nothing tells.
         """
         sides = np.asarray(outputs), np.asarray(outputs_prime)
-        texts = _some_texts(sides)
+        texts = _first_texts(sides)
         if not texts or len(set(texts)) * _OFTEN <= len(texts):
             return ()
         found = ratios_of(sides)
         return () if found.says_nothing else (found,)
 
 
-def _some_texts(sides: tuple[Array, ...]) -> list[str]:
-    """The texts among the first outputs of both sides."""
+def _first_texts(sides: tuple[Array, ...]) -> list[str]:
+    """Return the texts among the first outputs of both sides."""
     if not all(side.dtype.kind in "USO" and side.size for side in sides):
         return []
     return [one for side in sides for one in texts_of(side[:_ROWS]) if one is not None]

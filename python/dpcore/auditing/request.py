@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import _core
 from ..attacks import AttackName, Auto, named
-from ..attacks.attack import Attack, AuditAttack, attack_of, scoring
+from ..attacks.attack import Attack, AuditAttack, attack_of, require_scores
 from ..attacks.choosing.choice import Goal
 from ..bounds import BOUNDS, BoundName
 from ..bounds.declaration import declared
@@ -277,7 +277,7 @@ def _check_size(request: Request) -> None:
             "bound", "left alone for stop='refuted' and for Coordinatewise", request.bound
         )
     if request.stop == "refuted":
-        scoring(request.attack, "where stop is 'refuted'")
+        require_scores(request.attack, "where stop is 'refuted'")
 
 
 def _adapted(mechanism: Any) -> Any:
@@ -350,7 +350,7 @@ def settled(request: Request) -> Request:
     pair = request.wanted.pairs[0] if len(request.wanted.pairs) == 1 else None
     searched = None
     if pair is None:
-        attack = scoring(request.attack, "to choose among pairs")
+        attack = require_scores(request.attack, "to choose among pairs")
         at = request.goal, request.pilot_size, request.seed
         pair, searched = settle(request.wanted, request.drawn, attack, *at, request.course)
     mechanism = request.mechanism

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..attacks.attack import scoring
+from ..attacks.attack import require_scores
 from ..errors import invalid
 from ..results.audits import Audit
 from ..sampling.sources import Source
@@ -22,7 +22,7 @@ def stopped_early(request: Request, source: Source) -> Audit:
     """Look after every slice; stop when the claim is refuted."""
     if request.claim is None:
         raise invalid("claim", "given, where stop is 'refuted'", None)
-    attack = scoring(request.attack, "where stop is 'refuted'")
+    attack = require_scores(request.attack, "where stop is 'refuted'")
     whole = request.claim * request.pair.distance
     pilot = request.pilot if request.pilot is not None else first_pilot(request.trials)
     at = whole, request.delta, request.confidence

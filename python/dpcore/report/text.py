@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..attacks.support import infinite
+from ..attacks.support import explain_infinite_loss
 from ..bounds import BOUNDS, clopper_pearson
 from ..bounds.declaration import declared
 from ..records import Counts
@@ -42,7 +42,7 @@ def rows(audit: Audit) -> list[tuple[str, str]]:
     if audit.exact is not None:
         table.append(("closed form", f"{epsilon(audit.exact)} (the loss this attack can see)"))
     elif not isinstance(audit.mechanism, str):
-        reason = infinite(audit.mechanism, audit.pair)
+        reason = explain_infinite_loss(audit.mechanism, audit.pair)
         if reason is not None:
             table.append(("closed form", f"infinite loss: {reason}"))
     if audit.declared_loss is not None:

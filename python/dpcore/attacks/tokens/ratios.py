@@ -11,7 +11,7 @@ import numpy as np
 from ...errors import choice, invalid
 from ..arrays import Array, Floats, Merged, Whole, freeze_arrays
 from ..scores.tables import clear_runs, grained, log_ratios, shrunk, smoothed
-from .rows import NO_ROW, READERS, numbering
+from .rows import NO_ROW, READERS, Numbering
 
 _MOST: Final = 2**14
 """Tokens that are kept: those that move the score most."""
@@ -83,7 +83,7 @@ class TokenRatios(Merged, word="TokenRatios"):
         table = {token: number for number, token in enumerate(self.tokens)}
         scores = np.empty(len(outputs))
         for part, rows in READERS[self.reader](outputs):
-            place, code = rows.numbers(table)
+            place, code = rows.number_tokens(table)
             said = np.bincount(place, self.values[code], minlength=rows.sizes.size)
             scores[part] = said + self.lengths[np.searchsorted(self.starts, rows.sizes, "right")]
         return scores
@@ -95,8 +95,9 @@ class TokenRatios(Merged, word="TokenRatios"):
 
     def __str__(self) -> str:
         """One line for a report."""
-        pairs = list(zip(self.tokens, self.values.tolist(), strict=True))
-        named = [f"{_shown(token)} {value:+.2g}" for token, value in pairs[:_NAMED]]
+        shown = [token if len(token) <= _WIDE else f"{token[:_WIDE]}..." for token in self.tokens]
+        pairs = list(zip(shown, self.values.tolist(), strict=True))
+        named = [f"{token!r} {value:+.2g}" for token, value in pairs[:_NAMED]]
         if len(pairs) > _NAMED:
             named.append(f"{len(pairs) - _NAMED} more")
         said = [f"{self.reader} ({', '.join(named)})"] if named else []
@@ -104,12 +105,8 @@ class TokenRatios(Merged, word="TokenRatios"):
         return " and ".join(said) or f"no {self.reader}"
 
 
-def _shown(token: str) -> str:
-    return repr(token if len(token) <= _WIDE else f"{token[:_WIDE]}...")
-
-
 def ratios_of(sides: Sequence[Array], reader: str = "words") -> TokenRatios:
-    """The score fitted on pilot outputs.
+    """Fit the score on pilot outputs.
 
     Of a token in k of n outputs on x and k' of n' on x' it is ln((k + 1/2)/(n + 1)) less the same
     on x', shrunk by how much of the spread of all such ratios is noise (`tables.shrunk`);
@@ -121,11 +118,11 @@ def ratios_of(sides: Sequence[Array], reader: str = "words") -> TokenRatios:
         sides: pilot outputs on x and on x', shapes `(size, ...)`.
         reader: see `TokenRatios`.
     """
-    table = numbering()
-    found = [_counted(side, table, reader) for side in sides]
+    table = Numbering()
+    found = [_count_tokens(side, table, reader) for side in sides]
     n, n_prime = (sizes.size for _, sizes in found)
-    k, k_prime = (_padded(counts, len(table)) for counts, _ in found)
-    starts, lengths = _of_lengths([sizes for _, sizes in found])
+    k, k_prime = (np.pad(counts, (0, len(table) - counts.size)) for counts, _ in found)
+    starts, lengths = _weigh_lengths([sizes for _, sizes in found])
     often = k + k_prime >= _SEEN
     values = grained(shrunk(*log_ratios(k, k_prime, n, n_prime), live=often))
     # By what each adds to the score's variance; then the heaviest first.
@@ -136,12 +133,13 @@ def ratios_of(sides: Sequence[Array], reader: str = "words") -> TokenRatios:
     return TokenRatios(tuple(names[i] for i in kept), values[kept], starts, lengths, reader)
 
 
-def _counted(side: Array, table: dict[str, int], reader: str) -> tuple[Floats, Whole]:
-    """In how many outputs each token of a table occurs, new ones put in; and the lengths."""
+def _count_tokens(side: Array, table: dict[str, int], reader: str) -> tuple[Floats, Whole]:
+    """Count the outputs in which each token of a table occurs, new ones put in; and the lengths."""
     counts, sizes, seen = np.zeros(0), [], 0
     for _, rows in READERS[reader](side):
-        _, codes = rows.numbers(table)
-        counts = _padded(counts, len(table)) + np.bincount(codes, minlength=len(table))
+        _, codes = rows.number_tokens(table)
+        more = np.bincount(codes, minlength=len(table))
+        counts = np.pad(counts, (0, more.size - counts.size)) + more
         sizes.append(rows.sizes)
         seen += codes.size
         if seen >= _TRAINED:
@@ -149,11 +147,7 @@ def _counted(side: Array, table: dict[str, int], reader: str) -> tuple[Floats, W
     return counts, np.concatenate(sizes)
 
 
-def _padded(counts: Floats, size: int) -> Floats:
-    return np.concatenate([counts, np.zeros(size - counts.size)])
-
-
-def _of_lengths(sizes: list[Whole]) -> tuple[Whole, Floats]:
+def _weigh_lengths(sizes: list[Whole]) -> tuple[Whole, Floats]:
     """Return the starts of runs of lengths, and the ratios of no text and of each run."""
     different = np.unique(np.concatenate(sizes))
     different = different[different != NO_ROW]

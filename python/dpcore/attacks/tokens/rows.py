@@ -29,44 +29,36 @@ class Rows:
     rows: list[list[str]]
     sizes: Whole
 
-    def numbers(self, table: Mapping[str, int]) -> tuple[Whole, Whole]:
-        """Which row has which token, each once a row, by the numbers that a table gives them.
+    def number_tokens(self, table: Mapping[str, int]) -> tuple[Whole, Whole]:
+        """Return which row has which token, each once a row, by the numbers that a table gives.
 
-        Tokens without a number are left out; a table may make one for each (`numbering`).
+        Tokens without a number are left out; a table may make one for each (`Numbering`).
         """
-        find = table.__getitem__ if isinstance(table, _Numbering) else table.get
-        tokens = chain.from_iterable(self.rows)
-        asked = (tokens,) if isinstance(table, _Numbering) else (tokens, repeat(-1))
-        total = int(np.maximum(self.sizes, 0).sum())
-        codes = np.fromiter(map(find, *asked), np.int64, total)
+        tokens, is_new = chain.from_iterable(self.rows), isinstance(table, Numbering)
+        found = map(table.__getitem__, tokens) if is_new else map(table.get, tokens, repeat(-1))
         places = np.repeat(np.arange(len(self.rows)), np.maximum(self.sizes, 0))
+        codes = np.fromiter(found, np.int64, places.size)
         known = codes >= 0
         width = max(1, len(table))
         place, code = np.divmod(np.unique(places[known] * width + codes[known]), width)
         return place, code
 
 
-class _Numbering(dict[str, int]):
-    """Numbers tokens in the order in which they are asked for."""
-
-    def __missing__(self, token: str) -> int:
-        self[token] = len(self)
-        return self[token]
-
-
-def numbering() -> dict[str, int]:
-    """A table that gives every token a number when it is first asked for.
+class Numbering(dict[str, int]):
+    """A table that gives every token a number when it is first looked up.
 
     Example:
-        >>> table = numbering()
-        >>> Rows([["a", "b", "a"]], np.array([3])).numbers(table)[1].tolist(), dict(table)
+        >>> table = Numbering()
+        >>> Rows([["a", "b", "a"]], np.array([3])).number_tokens(table)[1].tolist(), dict(table)
         ([0, 1], {'a': 0, 'b': 1})
     """
-    return _Numbering()
+
+    def __missing__(self, token: str) -> int:
+        return self.setdefault(token, len(self))
 
 
 def words_of(outputs: Array) -> Iterator[tuple[slice, Rows]]:
-    """The words of outputs, some at a time: what stands between white space, as it is written.
+    """Yield the words of outputs, some at a time: what stands between white space, unchanged.
 
     Bytes are read as Latin-1, one character a byte.
 
@@ -88,14 +80,14 @@ def words_of(outputs: Array) -> Iterator[tuple[slice, Rows]]:
 
 
 def texts_of(outputs: Array) -> list[str | None]:
-    """Every output as a string, None for one that is no text."""
+    """Return every output as a string, None for one that is no text."""
     if outputs.dtype.names is not None or outputs.size != len(outputs):
         return [None] * len(outputs)
     items = outputs.reshape(len(outputs)).tolist()
-    return items if outputs.dtype.kind == "U" else list(map(_text, items))
+    return items if outputs.dtype.kind == "U" else list(map(_item_to_text, items))
 
 
-def _text(item: Any) -> str | None:
+def _item_to_text(item: Any) -> str | None:
     if isinstance(item, (bytes, bytearray, memoryview)):
         return bytes(item).decode("latin-1")
     return str(item) if isinstance(item, str) else None
@@ -104,4 +96,4 @@ def _text(item: Any) -> str | None:
 READERS: Final[dict[str, Callable[[Array], Iterator[tuple[slice, Rows]]]]] = {"words": words_of}
 """How outputs become rows of tokens, by the name that a record keeps."""
 
-__all__ = ["NO_ROW", "READERS", "numbering", "texts_of", "words_of"]
+__all__ = ["NO_ROW", "READERS", "Numbering", "texts_of", "words_of"]
