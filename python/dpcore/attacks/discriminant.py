@@ -14,7 +14,7 @@ from ..records import Pair, Record
 from .arrays import Array, Floats, Whole, freeze_arrays
 from .attack import ScoreAttack
 from .choosing.grains import Grain, summed
-from .scores.columns import both, chunks, familiar, numbers
+from .scores.columns import both, chunk_slices, has_frequent_rows, numbers
 
 __all__ = ["Discriminant", "LinearScore"]
 
@@ -82,7 +82,7 @@ class LinearScore(Record, word="LinearScore"):
         rows = numbers(outputs, least=self.entries.max() + 1)
         scores = np.zeros(len(rows))
         half = 0.5 * self.weights
-        for part in chunks(rows):
+        for part in chunk_slices(rows):
             values = np.array(rows[part][:, self.entries], dtype=np.float64, order="C")
             values -= self.centres
             values[np.isnan(values)] = 0.0
@@ -139,7 +139,7 @@ class Discriminant(ScoreAttack):
             At most two scores; none where the attack does not apply.
         """
         rows = both(outputs, outputs_prime)
-        if rows is None or rows[0].shape[1] < 2 or familiar(*rows):
+        if rows is None or rows[0].shape[1] < 2 or has_frequent_rows(*rows):
             return ()
         width = min(rows[0].shape[1], _MOST_COLUMNS)
         most = max(_FEWEST_ROWS, _PRODUCTS // width**2)

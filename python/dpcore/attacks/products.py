@@ -16,14 +16,14 @@ from ..events.above import Score
 from ..records import Pair
 from .arrays import Array, Floats, Whole
 from .attack import ScoreAttack
-from .scores.columns import both, familiar
+from .scores.columns import both, has_frequent_rows
 from .scores.quadratic import (
     MOST_COLUMNS,
     Frame,
     Moments,
     SignProducts,
     ValueProducts,
-    centred,
+    centre_columns,
     frame_of,
     signs_of,
 )
@@ -106,7 +106,7 @@ class Products(ScoreAttack):
             At most six scores; none where no pair of columns tells the sides apart.
         """
         rows = both(outputs, outputs_prime)
-        if rows is None or rows[0].shape[1] < 2 or familiar(*rows):
+        if rows is None or rows[0].shape[1] < 2 or has_frequent_rows(*rows):
             return ()
         frame = frame_of(*rows)
         if frame.entries.size < 2:
@@ -181,7 +181,7 @@ def _used(first: Whole, second: Whole) -> tuple[Whole, Whole]:
 
 def _of_values(columns: list[Array], frame: Frame) -> list[ValueProducts]:
     """The product and the likelihood ratio of the best pair; then those of all that tell."""
-    sides = [centred(side, frame.centres, frame.scales, _CUT) for side in columns]
+    sides = [centre_columns(side, frame.centres, frame.scales, _CUT) for side in columns]
     moments = Moments.of(*sides)
     first, second = moments.telling()
     if first.size == 0:

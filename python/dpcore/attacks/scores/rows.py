@@ -17,8 +17,8 @@ from ...errors import choice, integer, invalid, real, vector
 from ...events.held import Held, Rough, kept, slack, wide
 from ...records import Record, frozen_array
 from ..arrays import Array, Floats, Merged, Whole, freeze_arrays
-from ..choosing.grains import Grain, coarsest, summed
-from .columns import chunks, numbers
+from ..choosing.grains import Grain, coarsest_grain, summed
+from .columns import chunk_slices, numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -116,7 +116,7 @@ class Closer(Record, word="Closer"):
         """The scores, shape `(size,)`."""
         rows = numbers(outputs, self.x.size)
         scores = np.zeros(len(rows))
-        for part in [slice(None)] if rows.flags.c_contiguous else chunks(rows):
+        for part in [slice(None)] if rows.flags.c_contiguous else chunk_slices(rows):
             block = np.require(rows[part], np.float64, ("C", "A"))
             _core.score_closer(block, self.x, self.x_prime, self.norm, scores[part])
         return scores
@@ -157,27 +157,13 @@ class Closer(Record, word="Closer"):
 
 
 class OfRow(Record):
-    """A score that is one number for a row of numbers."""
+    """A score that is one number for a row of numbers; NaN where an entry is NaN."""
 
     __slots__ = ()
 
-    def __call__(self, outputs: Array) -> Floats:
-        """The number for every output, shape `(size,)`; NaN where an entry is NaN."""
-        return self._of(numbers(outputs, least=1))
-
     def rounding(self, grains: Sequence[Grain]) -> Grain:
-        """That of the coarsest entry."""
-        return coarsest(grains)
-
-    def on_device(self, outputs: Held) -> Rough | None:
-        """The same where the outputs are."""
-        return self._held(outputs) if outputs.flat.shape[1] else None
-
-    def _held(self, outputs: Held) -> Rough:
-        raise NotImplementedError(f"{type(self).__name__} has no _held")
-
-    def _of(self, rows: Array) -> Floats:
-        raise NotImplementedError(f"{type(self).__name__} has no _of")
+        """Return that of the coarsest entry."""
+        return coarsest_grain(grains)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -195,20 +181,24 @@ class RowSum(OfRow, word="RowSum"):
     """
 
     def rounding(self, grains: Sequence[Grain]) -> Grain:
-        """The sum of what the entries may move by."""
+        """Return the sum of what the entries may move by."""
         return summed(grains)
 
-    def _of(self, rows: Array) -> Floats:
+    def __call__(self, outputs: Array) -> Floats:
+        """Return the sum of every output, shape `(size,)`."""
+        rows = numbers(outputs, least=1)
         scores = np.zeros(len(rows))
         with np.errstate(invalid="ignore", over="ignore"):
-            for part in chunks(rows):
+            for part in chunk_slices(rows):
                 for i in range(rows.shape[1]):
                     scores[part] += rows[part, i]
         return scores
 
-    def _held(self, outputs: Held) -> Rough:
+    def on_device(self, outputs: Held) -> Rough | None:
+        """Return the same where the outputs are."""
         entries = outputs.flat.shape[1]
-        return Rough(outputs.sum(), slack(entries, math.sqrt(entries) * outputs.norm()))
+        reach = math.sqrt(entries) * outputs.norm() if entries else 0.0
+        return Rough(outputs.sum(), slack(entries, reach)) if entries else None
 
     def __str__(self) -> str:
         """One line for a report."""
@@ -228,11 +218,13 @@ class RowMin(OfRow, word="RowMin"):
         [1.0, -4.0]
     """
 
-    def _of(self, rows: Array) -> Floats:
-        return np.asarray(rows.min(axis=1), np.float64)
+    def __call__(self, outputs: Array) -> Floats:
+        """Return the smallest entry of every output, shape `(size,)`."""
+        return np.asarray(numbers(outputs, least=1).min(axis=1), np.float64)
 
-    def _held(self, outputs: Held) -> Rough:
-        return Rough(outputs.flat.amin(1).double())
+    def on_device(self, outputs: Held) -> Rough | None:
+        """Return the same where the outputs are."""
+        return Rough(outputs.flat.amin(1).double()) if outputs.flat.shape[1] else None
 
     def __str__(self) -> str:
         """One line for a report."""
@@ -252,11 +244,13 @@ class RowMax(OfRow, word="RowMax"):
         [2.0, 3.0]
     """
 
-    def _of(self, rows: Array) -> Floats:
-        return np.asarray(rows.max(axis=1), np.float64)
+    def __call__(self, outputs: Array) -> Floats:
+        """Return the largest entry of every output, shape `(size,)`."""
+        return np.asarray(numbers(outputs, least=1).max(axis=1), np.float64)
 
-    def _held(self, outputs: Held) -> Rough:
-        return Rough(outputs.flat.amax(1).double())
+    def on_device(self, outputs: Held) -> Rough | None:
+        """Return the same where the outputs are."""
+        return Rough(outputs.flat.amax(1).double()) if outputs.flat.shape[1] else None
 
     def __str__(self) -> str:
         """One line for a report."""
@@ -292,8 +286,7 @@ class Special(Merged, word="Special"):
         """The numbers, shape `(size,)`."""
         rows = numbers(outputs)
         found = np.isnan(rows) if self.kind == "nan" else np.isinf(rows)
-        counts: Floats = np.count_nonzero(found, axis=1).astype(np.float64)
-        return counts
+        return np.asarray(np.count_nonzero(found, axis=1), np.float64)
 
     def __str__(self) -> str:
         """One line for a report."""
@@ -318,10 +311,7 @@ class NegativeZeros(Merged, word="NegativeZeros"):
     def __call__(self, outputs: Array) -> Floats:
         """The numbers, shape `(size,)`; 0 for outputs that are no floats."""
         rows = numbers(outputs)
-        if rows.dtype.kind != "f":
-            return np.zeros(len(rows))
-        counts: Floats = np.count_nonzero((rows == 0.0) & np.signbit(rows), axis=1).astype(float)
-        return counts
+        return np.asarray(np.count_nonzero((rows == 0.0) & np.signbit(rows), axis=1), np.float64)
 
     def __str__(self) -> str:
         """One line for a report."""
@@ -362,12 +352,11 @@ class Outside(Merged, word="Outside"):
         """The numbers, shape `(size,)`; NaN is not outside."""
         rows = numbers(outputs, self.lows.size)
         scores = np.zeros(len(rows))
-        ends = list(zip(self.lows, self.highs, strict=True))
-        used = [i for i, (low, high) in enumerate(ends) if low > -np.inf or high < np.inf]
-        for part in chunks(rows):
+        used = np.flatnonzero((self.lows > -np.inf) | (self.highs < np.inf))
+        for part in chunk_slices(rows):
             for i in used:
                 values = rows[part, i]
-                scores[part] += (values < ends[i][0]) | (values > ends[i][1])
+                scores[part] += (values < self.lows[i]) | (values > self.highs[i])
         return scores
 
     def __str__(self) -> str:
@@ -411,7 +400,7 @@ class Repeats(Merged, word="Repeats"):
         """The numbers, shape `(size,)`; NaN equals nothing."""
         rows = numbers(outputs)
         scores = np.zeros(len(rows))
-        for part in chunks(rows):
+        for part in chunk_slices(rows):
             ordered = np.sort(rows[part].astype(np.float64), axis=1)
             near = ordered[:, 1:] <= ordered[:, :-1] + self.tolerance
             if self.relative:

@@ -193,8 +193,8 @@ class OutputGroup(Merged, word="OutputGroup"):
 
     def __call__(self, rows: Array) -> Floats:
         """The number of every output's group, shape `(size,)`."""
-        groups: Floats = np.searchsorted(self.edges, self.column(rows), side="right").astype(float)
-        return groups
+        groups = np.searchsorted(self.edges, self.column(rows), side="right")
+        return np.asarray(groups, np.float64)
 
     def __str__(self) -> str:
         """One line for a report."""
@@ -226,8 +226,7 @@ class ExcessLatency(Merged, word="ExcessLatency"):
     def __call__(self, rows: Array) -> Floats:
         """The excess of every call, shape `(size,)`; NaN where the column is."""
         usual = np.interp(self.column(rows), self.places, self.usual)
-        excess: Floats = Latency()(rows) - usual
-        return excess
+        return np.asarray(Latency()(rows) - usual)
 
     def __str__(self) -> str:
         """One line for a report."""
@@ -248,8 +247,7 @@ class TimedScore(Merged, word="TimedScore"):
 
     def __call__(self, rows: Array) -> Floats:
         """The scores, shape `(size,)`."""
-        scores: Floats = self.score(table_of(self.columns, rows))
-        return scores
+        return np.asarray(self.score(table_of(self.columns, rows)), np.float64)
 
     def __str__(self) -> str:
         """One line for a report."""
