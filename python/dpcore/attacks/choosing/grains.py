@@ -70,7 +70,7 @@ class Grain:
         return self.bits == 0 and self.absolute == 0.0
 
     def at(self, values: Any) -> Any:
-        """The tolerance at each value, in the shape of the values."""
+        """Return the tolerance at each value, in the shape of the values."""
         size = np.maximum(np.abs(values), self.middle)
         if self.bits == 0:
             return np.full_like(size, self.absolute)
@@ -98,7 +98,7 @@ def _stated_bits(array: Array) -> int:
 
 
 def grains_of(rows: Array, rows_prime: Array) -> tuple[Grain, ...]:
-    """The grain of every column of two sets of rows of numbers, shape `(size, columns)` each."""
+    """Return the grain of every column of two sets of rows, shape `(size, columns)` each."""
     sides = rows, rows_prime
     columns = rows.shape[1]
     if all(side.dtype.kind != "f" for side in sides):
@@ -107,7 +107,7 @@ def grains_of(rows: Array, rows_prime: Array) -> tuple[Grain, ...]:
     own = min(_stated_bits(side) for side in sides if side.dtype.kind == "f")
     with np.errstate(invalid="ignore", over="ignore"):
         samples = [np.asarray(side[:most], np.float64) for side in sides]
-        middles = _middles(np.concatenate([sample[: _ROWS[0]] for sample in samples]))
+        middles = _median_magnitudes(np.concatenate([sample[: _ROWS[0]] for sample in samples]))
         full = _use_all_bits(samples, own)
         usual = [Grain(own, middle) for middle in middles.tolist()]
         return tuple(
@@ -117,7 +117,7 @@ def grains_of(rows: Array, rows_prime: Array) -> tuple[Grain, ...]:
 
 
 def grain_of(values: Array, values_prime: Array) -> Grain:
-    """The grain of one column, values of any number on either side."""
+    """Return the grain of one column, values of any number on either side."""
     if not values.size and not values_prime.size:
         return EXACT
     return grains_of(values[:, np.newaxis], values_prime[:, np.newaxis])[0]
@@ -131,15 +131,15 @@ def coarsest_grain(grains: Sequence[Grain]) -> Grain:
 
 
 def summed(grains: Sequence[Grain], weights: Floats | None = None) -> Grain:
-    """The grain of a sum of columns computed in doubles: what all of them can move it by."""
+    """Return the grain of a sum of columns in doubles: what all of them can move it by."""
     places = [PLACES * float(np.spacing(grain.middle)) for grain in grains]
     each = np.maximum([grain.typical for grain in grains], places)
     total = each.sum() if weights is None else (np.abs(weights) * each).sum()
     return Grain(_DOUBLE, 0.0, float(total))
 
 
-def _middles(pooled: Floats) -> Floats:
-    """The median magnitude of each column's finite numbers that are not 0; 0 without any."""
+def _median_magnitudes(pooled: Floats) -> Floats:
+    """Return the median magnitude of each column's finite numbers but 0; 0 without any."""
     if not len(pooled):
         return np.zeros(pooled.shape[1])
     size = np.abs(pooled)
@@ -152,14 +152,14 @@ def _middles(pooled: Floats) -> Floats:
 
 
 def _use_all_bits(samples: Sequence[Floats], own: int) -> Flags:
-    """Columns as most are: some number of each side needs all bits, and not all are whole."""
-    most = [_significant(np.ascontiguousarray(side)).max(axis=0, initial=0) for side in samples]
+    """Return usual columns: a number of each side needs all bits, and not all are whole."""
+    most = [_bits_needed(np.ascontiguousarray(side)).max(axis=0, initial=0) for side in samples]
     broken = [(side != np.rint(side)).any(axis=0) for side in samples]
     return np.asarray((np.minimum(*most) >= own) & (broken[0] | broken[1]))
 
 
-def _significant(values: Floats) -> Whole:
-    """Significant bits that each number needs; 0 for 0, NaN and infinities."""
+def _bits_needed(values: Floats) -> Whole:
+    """Return significant bits that each number needs; 0 for 0, NaN and infinities."""
     lowest = lowest_bit(values.ravel()).reshape(values.shape)
     highest = np.frexp(np.where(np.isfinite(values), values, 0.0))[1].astype(np.int64) - 1
     return np.where(lowest < 1024, highest - lowest + 1, 0)
@@ -173,7 +173,7 @@ def _judge_column(sides: Sequence[Array], own: int, most: int) -> Grain:
         return EXACT
     most = most if pooled.size else max(map(len, sides))
     finite = np.concatenate([_finite_values(side[:most]) for side in sides])
-    middle = float(_middles(finite[:, None])[0])
+    middle = float(_median_magnitudes(finite[:, None])[0])
     if not pooled.size:
         return Grain(own, middle)
     found = min(_narrowest_format(values, own) for values in kept)
@@ -196,7 +196,7 @@ def _narrowest_format(values: Floats, own: int) -> int:
     """Return the bits of the narrowest format that surely rounded these numbers, or `own`."""
     if not values.size:
         return own
-    needed = _significant(values)
+    needed = _bits_needed(values)
     lowest = lowest_bit(values)
     # Multiples of one step would fill all bits from it up to their highest.
     filled = needed + lowest - lowest.min()
@@ -224,7 +224,7 @@ def _all_multiples(sides: Sequence[Array], sample: Floats, exponent: int, limit:
 
 
 def steps_of(values: Floats, grain: Grain) -> npt.NDArray[np.int8]:
-    """What each step between neighbouring sorted finite values is, shape `(size - 1,)`.
+    """Classify each step between neighbouring sorted finite values, shape `(size - 1,)`.
 
     `SAME`: one number; equal, or in a run at most 4,096 last places wide that nothing is near, as
     a long computation leaves it. `NEAR`: within what rounding may have moved them by. `APART`.
@@ -259,13 +259,13 @@ def steps_of(values: Floats, grain: Grain) -> npt.NDArray[np.int8]:
 
 
 def runs(breaks: Flags) -> tuple[Places, Places]:
-    """First and last places of the runs that breaks between neighbours leave."""
+    """Return first and last places of the runs that breaks between neighbours leave."""
     ends = np.flatnonzero(breaks)
     return np.append(0, ends + 1), np.append(ends, breaks.size)
 
 
 def cuts_of(values: Floats, grain: Grain) -> Places:
-    """Places i such that an edge between sorted values i and i + 1 splits no real number.
+    """Return places i: an edge between sorted values i and i + 1 splits no real number.
 
     Where values lie so close that nothing is apart, edges are at least 16 tolerances from each
     other, so that rounding moves few values from bin to bin.
@@ -284,7 +284,7 @@ def cuts_of(values: Floats, grain: Grain) -> Places:
 
 
 def lowest_bit(values: Floats) -> Whole:
-    """The exponent t of ``y = odd 2^t``; 1024 for zero, NaN and infinities.
+    """Return the exponent t of ``y = odd 2^t``; 1024 for zero, NaN and infinities.
 
     Args:
         values: doubles, C-contiguous.

@@ -43,7 +43,7 @@ class Atoms(NamedTuple):
 
 
 def columns(outputs: Array) -> Array | None:
-    """Outputs as rows of numbers, shape `(size, entries)`; None for other kinds of outputs."""
+    """Return outputs as rows of numbers, shape `(size, entries)`; None for other kinds."""
     outputs = np.asarray(outputs)
     if outputs.dtype.kind not in "buif" or outputs.ndim == 0:
         return None
@@ -52,7 +52,7 @@ def columns(outputs: Array) -> Array | None:
 
 
 def numbers(outputs: Array, entries: int | None = None, least: int = 0) -> Array:
-    """Outputs as rows of numbers, shape `(size, entries)`.
+    """Return outputs as rows of numbers, shape `(size, entries)`.
 
     Raises:
         TypeError: for outputs of other kinds.
@@ -68,7 +68,7 @@ def numbers(outputs: Array, entries: int | None = None, least: int = 0) -> Array
 
 
 def both(outputs: Array, outputs_prime: Array) -> tuple[Array, Array] | None:
-    """The rows of numbers of both sides; None unless they are numbers of equal width.
+    """Return the rows of numbers of both sides; None unless they are numbers of equal width.
 
     A pilot without outputs or entries has nothing to fit: None as well.
     """
@@ -100,19 +100,19 @@ def chunk_slices(rows: Array, most: int = _CACHED, width: int | None = None) -> 
 
 
 def head(rows: Array) -> Array:
-    """The first rows, as many as a search for atoms looks at."""
+    """Return the first rows, as many as a search for atoms looks at."""
     coarse = rows.dtype.kind == "f" and rows.dtype.itemsize < 8
     return rows[: _MOST_COARSE_ROWS if coarse else _MOST_ROWS]
 
 
 def known(*values: Array) -> Floats:
-    """All finite values, sorted, as float64."""
+    """Return all finite values, sorted, as float64."""
     pooled = np.concatenate([side.astype(np.float64).ravel() for side in values])
     return np.sort(pooled[np.isfinite(pooled)])
 
 
 def atoms_of(values: Floats, grain: Grain, least: int | None = None) -> Atoms:
-    """The atoms among sorted finite values.
+    """Return the atoms among sorted finite values.
 
     Clusters are what rounding does not tell apart (see `steps_of`); an atom's interval reaches a
     tolerance beyond its cluster, so that neighbours never touch and rounding never leaves it.

@@ -106,7 +106,7 @@ def kind_of(outputs: Array) -> str | None:
     return kinds.get(outputs.dtype.kind)
 
 
-def regular(kind: str, outputs: Array) -> tuple[Array, Flags | None]:
+def convert_to_kind(kind: str, outputs: Array) -> tuple[Array, Flags | None]:
     """Return outputs in the pilot's kind, and where they are not of it; None if they all are.
 
     A rare None or NaN changes the type of a whole array of strings or whole numbers.
@@ -144,7 +144,7 @@ def raw_columns(kind: str, outputs: Array, width: int) -> Array:
         named = {"real": "numbers", "text": "strings", "bytes": "byte strings"}
         raise mistyped("outputs", named.get(kind, "whole numbers"), outputs.dtype)
     if found in ("text", "bytes"):
-        return _characters(outputs.reshape(len(outputs), -1), width)
+        return _character_codes(outputs.reshape(len(outputs), -1), width)
     if outputs.dtype.kind in "mM":
         outputs = outputs.view(np.int64)
     rows = numbers(outputs)
@@ -153,7 +153,7 @@ def raw_columns(kind: str, outputs: Array, width: int) -> Array:
     return np.ascontiguousarray(rows, dtype=np.int64).view(np.uint16)
 
 
-def _characters(rows: Array, width: int) -> Array:
+def _character_codes(rows: Array, width: int) -> Array:
     code = rows.dtype.kind
     each = max(1, width // max(1, rows.shape[1]))
     fitted = np.ascontiguousarray(rows.astype(f"{code}{each}"))
@@ -207,7 +207,7 @@ class RealColumn(NamedTuple):
         ranks = np.cumsum(loose_of(self.values, self.atoms))
         if bins < 2 or not gaps.size or not self.loose:
             return np.empty(0)
-        at = np.searchsorted(ranks[gaps], ranks[-1] * _shares(bins))
+        at = np.searchsorted(ranks[gaps], ranks[-1] * _edge_shares(bins))
         chosen = gaps[np.unique(at[at < gaps.size])]
         return np.asarray(self.values[chosen] + SHARE * np.diff(self.values)[chosen])
 
@@ -225,7 +225,7 @@ class RealColumn(NamedTuple):
         return edges, labels.astype(np.int64), cuts.size + 1 + atoms.lows.size + _SPECIAL
 
 
-def _shares(bins: int) -> Floats:
+def _edge_shares(bins: int) -> Floats:
     """Return the shares of the values below each edge: of equal bins, from four on finer tails.
 
     Where noise is added in the wrong place, the tails tell most.
@@ -288,13 +288,13 @@ class Outcomes(Merged, word="Outcomes"):
             raise invalid("values", f"one for each of {len(keys)} keys", self.values.shape)
 
     def __call__(self, outputs: Array) -> Floats:
-        """The scores, shape `(size,)`."""
+        """Return the scores, shape `(size,)`."""
         table = dict(zip(self.keys, self.values.tolist(), strict=True))
         keys = keys_of(outputs, (self.unit, self.middle))
         return np.array([table.get(key, 0.0) for key in keys], np.float64)
 
     def __str__(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         return f"log ratio of the outcome (one of {len(self.keys)})"
 
 
@@ -318,7 +318,7 @@ def _make_key(item: Any, grid: Grid) -> Hashable:
         item = (item.real, item.imag)
     if isinstance(item, float):
         # NaN is not equal to itself, and JSON has no infinities: their names stand for them.
-        return _rounded(item, grid) if math.isfinite(item) else str(item)
+        return _round_to_grid(item, grid) if math.isfinite(item) else str(item)
     if isinstance(item, tuple):
         return tuple(_make_key(part, grid) for part in item)
     # Lists, arrays, mappings and sets as what can be hashed: tuples may hold floats again.
@@ -326,7 +326,7 @@ def _make_key(item: Any, grid: Grid) -> Hashable:
     return _make_key(plain, grid) if isinstance(plain, tuple) else plain
 
 
-def _rounded(value: float, grid: Grid) -> float:
+def _round_to_grid(value: float, grid: Grid) -> float:
     unit, middle = grid
     if unit == 0.0:
         return value
@@ -337,15 +337,15 @@ def _rounded(value: float, grid: Grid) -> float:
 
 def grid_of(sides: Iterable[Iterable[Any]]) -> Grid:
     """Return the grid for the floats in objects of both sides: 4,096 tolerances at their middle."""
-    values, values_prime = (np.array(list(_floats(items)), np.float64) for items in sides)
+    values, values_prime = (np.array(list(_iterate_floats(items)), np.float64) for items in sides)
     grain = grain_of(values, values_prime)
     return (0.0, 0.0) if grain.exact else (_WIDE * grain.typical, grain.middle)
 
 
-def _floats(items: Iterable[Any]) -> Iterator[float]:
+def _iterate_floats(items: Iterable[Any]) -> Iterator[float]:
     for item in items:
         if isinstance(item, (tuple, list)):
-            yield from _floats(item)
+            yield from _iterate_floats(item)
         elif isinstance(item, (float, complex, np.floating, np.complexfloating)):
             parts = complex(item)
             yield from (parts.real, parts.imag) if parts.imag else (parts.real,)

@@ -237,7 +237,7 @@ class SignProducts(_Products, word="SignProducts"):
         return scores
 
     def __str__(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         if self.third.size == 1:
             i, j, k = (self.entries[one[0]] for one in (self.first, self.second, self.third))
             return f"product of the signs of entries {i}, {j} and {k}"
@@ -295,7 +295,7 @@ class ValueProducts(_Products, word="ValueProducts"):
             raise invalid("scales", "above 0", self.scales)
 
     def rounding(self, grains: Sequence[Grain]) -> Grain:
-        """What the entries' own can move it by, where each may be 16 scales from its centre."""
+        """Return what the entries' own can move it by, at 16 scales from their centres."""
         moved = np.array([grains[i].typical for i in self.entries.tolist()]) / self.scales
         pairs = np.abs(self.weights) * (moved[self.first] + moved[self.second])
         return Grain(BITS["float64"], absolute=REACH * float(pairs.sum()))
@@ -314,7 +314,7 @@ class ValueProducts(_Products, word="ValueProducts"):
         return scores
 
     def __str__(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         return self._describe("centred values")
 
 

@@ -50,24 +50,24 @@ class Coordinate(Record, word="Coordinate"):
         object.__setattr__(self, "index", integer("index", self.index, 0))
 
     def __call__(self, outputs: Array) -> Floats:
-        """The entry of every output, shape `(size,)`; NaN stays NaN."""
+        """Return the entry of every output, shape `(size,)`; NaN stays NaN."""
         return numbers(outputs, least=self.index + 1)[:, self.index].astype(np.float64)
 
     def on_device(self, outputs: Held) -> Rough | None:
-        """The same where the outputs are."""
+        """Return the same where the outputs are."""
         rows = outputs.flat
         return Rough(rows[:, self.index].double()) if self.index < rows.shape[1] else None
 
     def rounding(self, grains: Sequence[Grain]) -> Grain:
-        """The grain of the entry."""
+        """Return the grain of the entry."""
         return grains[self.index]
 
     def alone(self) -> tuple[int, Coordinate]:
-        """The one entry that it looks at, and the score of outputs that have no other."""
+        """Return the one entry that is read, and the score of outputs that have no other."""
         return self.index, Coordinate(0)
 
     def __str__(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         return f"entry {self.index}"
 
 
@@ -113,7 +113,7 @@ class Closer(Record, word="Closer"):
             raise invalid("x_prime", f"of {self.x.size} entries, as x is", self.x_prime)
 
     def __call__(self, outputs: Array) -> Floats:
-        """The scores, shape `(size,)`."""
+        """Return the scores, shape `(size,)`."""
         rows = numbers(outputs, self.x.size)
         scores = np.zeros(len(rows))
         for part in [slice(None)] if rows.flags.c_contiguous else chunk_slices(rows):
@@ -127,7 +127,7 @@ class Closer(Record, word="Closer"):
         return self.norm == "l1"
 
     def on_device(self, outputs: Held) -> Rough | None:
-        """The same where the outputs are."""
+        """Return the same where the outputs are."""
         terms = self.x.size
         if outputs.flat.shape[1] != terms:
             return None
@@ -139,7 +139,7 @@ class Closer(Record, word="Closer"):
         return Rough(beyond @ apart.sign(), slack(terms, float(apart.abs().sum())))
 
     def _constants(self, like: Any, _: str) -> tuple[Any, Any]:
-        """Distances as a tensor; the middles as well, or in L2 what follows from them."""
+        """Return distances as a tensor; the middles as well, or in L2 what follows from them."""
         middle, apart = 0.5 * self.x + 0.5 * self.x_prime, self.x - self.x_prime
         if self.norm == "l1":
             return wide(like, apart), wide(like, middle)
@@ -148,11 +148,11 @@ class Closer(Record, word="Closer"):
         return wide(like, apart), sizes
 
     def rounding(self, grains: Sequence[Grain]) -> Grain:
-        """In L1 the sum of what the entries may move by, in L2 times their distances."""
+        """Return the sum of what the entries may move by, in L2 times their distances."""
         return summed(grains, None if self.norm == "l1" else self.x - self.x_prime)
 
     def __str__(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         return f"closer to x than to x' in {self.norm.upper()}"
 
 
@@ -201,7 +201,7 @@ class RowSum(OfRow, word="RowSum"):
         return Rough(outputs.sum(), slack(entries, reach)) if entries else None
 
     def __str__(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         return "sum of the entries"
 
 
@@ -227,7 +227,7 @@ class RowMin(OfRow, word="RowMin"):
         return Rough(outputs.flat.amin(1).double()) if outputs.flat.shape[1] else None
 
     def __str__(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         return "smallest entry"
 
 
@@ -253,7 +253,7 @@ class RowMax(OfRow, word="RowMax"):
         return Rough(outputs.flat.amax(1).double()) if outputs.flat.shape[1] else None
 
     def __str__(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         return "largest entry"
 
 
@@ -283,13 +283,13 @@ class Special(Merged, word="Special"):
         choice("kind", self.kind, ("nan", "inf"))
 
     def __call__(self, outputs: Array) -> Floats:
-        """The numbers, shape `(size,)`."""
+        """Return the numbers, shape `(size,)`."""
         rows = numbers(outputs)
         found = np.isnan(rows) if self.kind == "nan" else np.isinf(rows)
         return np.asarray(np.count_nonzero(found, axis=1), np.float64)
 
     def __str__(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         return f"number of entries that are {'NaN' if self.kind == 'nan' else 'infinite'}"
 
 
@@ -309,12 +309,12 @@ class NegativeZeros(Merged, word="NegativeZeros"):
     """
 
     def __call__(self, outputs: Array) -> Floats:
-        """The numbers, shape `(size,)`; 0 for outputs that are no floats."""
+        """Return the numbers, shape `(size,)`; 0 for outputs that are not floats."""
         rows = numbers(outputs)
         return np.asarray(np.count_nonzero((rows == 0.0) & np.signbit(rows), axis=1), np.float64)
 
     def __str__(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         return "number of entries that are -0.0"
 
 
@@ -349,7 +349,7 @@ class Outside(Merged, word="Outside"):
             raise invalid("lows", "at most highs, entry by entry", self.lows)
 
     def __call__(self, outputs: Array) -> Floats:
-        """The numbers, shape `(size,)`; NaN is not outside."""
+        """Return the numbers, shape `(size,)`; NaN is not outside."""
         rows = numbers(outputs, self.lows.size)
         scores = np.zeros(len(rows))
         used = np.flatnonzero((self.lows > -np.inf) | (self.highs < np.inf))
@@ -360,7 +360,7 @@ class Outside(Merged, word="Outside"):
         return scores
 
     def __str__(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         used = np.flatnonzero((self.lows > -np.inf) | (self.highs < np.inf))
         if used.size == 1:
             low, high = float(self.lows[used[0]]), float(self.highs[used[0]])
@@ -397,7 +397,7 @@ class Repeats(Merged, word="Repeats"):
             object.__setattr__(self, name, real(name, getattr(self, name), low=0.0))
 
     def __call__(self, outputs: Array) -> Floats:
-        """The numbers, shape `(size,)`; NaN equals nothing."""
+        """Return the numbers, shape `(size,)`; NaN equals nothing."""
         rows = numbers(outputs)
         scores = np.zeros(len(rows))
         for part in chunk_slices(rows):
@@ -411,7 +411,7 @@ class Repeats(Merged, word="Repeats"):
         return scores
 
     def __str__(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         return "number of entries that repeat another"
 
 
@@ -452,7 +452,7 @@ class AtAtoms(Merged, word="AtAtoms"):
                 raise invalid(name, f"of shape {self.entries.shape}, as entries", values.shape)
 
     def __call__(self, outputs: Array) -> Floats:
-        """The differences, shape `(size,)`."""
+        """Return the differences, shape `(size,)`."""
         rows = numbers(outputs, least=self.entries.max(initial=-1) + 1)
         scores = np.zeros(len(rows))
         table = zip(self.entries, self.lows, self.highs, self.signs, strict=True)
@@ -462,7 +462,7 @@ class AtAtoms(Merged, word="AtAtoms"):
         return scores
 
     def __str__(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         middle = 0.5 * (self.lows + self.highs)
         if self.entries.size == 1:
             side = "x" if self.signs[0] > 0 else "x'"
