@@ -200,13 +200,11 @@ def _narrowest_format(values: Floats, own: int) -> int:
     lowest = lowest_bit(values)
     # Multiples of one step would fill all bits from it up to their highest.
     filled = needed + lowest - lowest.min()
-    for bits in sorted(BITS.values()):
-        if bits >= own:
-            break
-        if bits == BITS["float16"] and np.abs(values).max() > _LARGEST_HALF:
-            continue
+    for bits in sorted(bits for bits in BITS.values() if bits < own):
+        fits = bits != BITS["float16"] or np.abs(values).max() <= _LARGEST_HALF
         grown = np.clip(filled - bits, 0, _MOST).sum()
-        if needed.max() <= bits and (own - bits) * values.size >= _CERTAIN and grown >= _GROWN:
+        is_sure = (own - bits) * values.size >= _CERTAIN and grown >= _GROWN
+        if fits and is_sure and needed.max() <= bits:
             return bits
     return own
 

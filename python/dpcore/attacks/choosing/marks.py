@@ -207,12 +207,11 @@ class Sketch(NamedTuple):
     def count_below(self, points: Floats) -> Whole:
         """Count values below points: edges, or points in a tail."""
         below = np.cumsum(self.counts)
-        found = below[np.searchsorted(self.frame.edges, points)]
-        in_low, in_high = points <= self.frame.low, points > self.frame.high
-        found[in_low] = np.searchsorted(self.low, points[in_low])
-        above = self.high.size - np.searchsorted(self.high, points[in_high])
-        found[in_high] = below[-1] - above
-        return found
+        inside = below[np.searchsorted(self.frame.edges, points)]
+        in_low = np.searchsorted(self.low, points)
+        in_high = below[-1] - self.high.size + np.searchsorted(self.high, points)
+        found = np.where(points <= self.frame.low, in_low, inside)
+        return np.where(points > self.frame.high, in_high, found)
 
 
 @dataclass(frozen=True, slots=True)

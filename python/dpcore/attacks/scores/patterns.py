@@ -302,7 +302,6 @@ class Pilot:
         self.sample = np.concatenate([head.astype(np.float64) for head in heads])
         self.columns = rows.shape[1]
         self.own = np.arange(self.columns)
-        self.sizes = len(rows), len(rows_prime)
         self.layouts: dict[tuple[str, bytes], Layout] = {}
 
     def layout(self, transform: str, classes: Whole) -> Layout:
@@ -370,7 +369,7 @@ def _fit_columns(pilot: Pilot, transform: str) -> Iterator[Fitted]:
                 runs += [even_runs(k, k_prime, 2), even_runs(k, k_prime, 4)]
             if some is pilot.own and transform == "values":
                 runs.append(None)
-        n, n_prime = (members * size for size in pilot.sizes)
+        n, n_prime = (members * len(side) for side in pilot.sides)
         for each in runs:
             flat = found.flat(smooth_bins(k, k_prime, n, n_prime, each)[some])[None]
             yield Fitted(found, _NO_KEYS, _NO_KEYS, _NO_GROUPS, np.zeros(0), flat)
