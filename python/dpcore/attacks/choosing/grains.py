@@ -88,7 +88,7 @@ class Grain:
 EXACT: Final = Grain(0)
 
 
-def _stated_bits(array: Array) -> int:
+def stated_bits(array: Array) -> int:
     """Return significant bits of an array's format, or of the one that an adapter converted.
 
     An adapter says so in the metadata of the dtype (see `mechanisms.answers.of_format`).
@@ -104,7 +104,7 @@ def grains_of(rows: Array, rows_prime: Array) -> tuple[Grain, ...]:
     if all(side.dtype.kind != "f" for side in sides):
         return tuple([EXACT] * columns)
     most = int(np.clip(_SAMPLE // max(1, columns), *_ROWS))
-    own = min(_stated_bits(side) for side in sides if side.dtype.kind == "f")
+    own = min(stated_bits(side) for side in sides if side.dtype.kind == "f")
     with np.errstate(invalid="ignore", over="ignore"):
         samples = [np.asarray(side[:most], np.float64) for side in sides]
         middles = _median_magnitudes(np.concatenate([sample[: _ROWS[0]] for sample in samples]))
