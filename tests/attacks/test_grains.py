@@ -110,7 +110,7 @@ def test_an_adapter_says_which_format_it_converted():
     few = np.array([100.25, 101.5], np.float32)
     assert stated_bits(few) == 24
     told = of_format(few, "bfloat16")
-    assert stated_bits(told) == stated(told[:1]) == stated(told[:, np.newaxis]) == 8
+    assert stated_bits(told) == stated_bits(told[:1]) == stated_bits(told[:, np.newaxis]) == 8
     assert np.array_equal(told, few)
     assert grain_of(told, told) == Grain(8, 100.25)
 
