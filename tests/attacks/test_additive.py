@@ -10,7 +10,7 @@ from scipy import stats
 
 from dpcore.attacks.additive import Additive, AdditiveScore
 from dpcore.attacks.choosing.choice import Goal, choices
-from dpcore.attacks.scores.patterns import fits
+from dpcore.attacks.scores.patterns import fit_scores
 from dpcore.bounds import clopper_pearson
 from dpcore.pairs import zeros_ones
 from dpcore.records import Counts, Pair
@@ -208,7 +208,7 @@ def test_every_fit_fits_together():
 
     pair = zeros_ones(4)
     train = both_sides(mechanism, pair, 5000, 1)
-    found = list(fits(*train, pair, 16))
+    found = list(fit_scores(*train, pair, 16))
     assert len(found) > 6
     for fitted in found:
         score = AdditiveScore.of(fitted)

@@ -13,8 +13,8 @@ from shared_examples import examples
 
 from dpcore import _core
 from dpcore.attacks.additive import AdditiveScore
-from dpcore.attacks.scores.layout import blocks, transformed
-from dpcore.attacks.scores.patterns import hashed
+from dpcore.attacks.scores.layout import float_blocks, transform_columns
+from dpcore.attacks.scores.patterns import order_by_hash
 
 # The kernel.
 
@@ -23,7 +23,7 @@ VALUES = [-np.inf, -2.0, -1.0, -0.5, -0.0, 0.0, 0.25, 1.0, 3.0, np.inf, np.nan]
 
 def places(score, row):
     """Places of a row's bins among those of all columns, by the definition."""
-    row = transformed(np.array([row]), score.transform)[0]
+    row = transform_columns(np.array([row]), score.transform)[0]
     found = []
     for i, value in enumerate(row):
         edges = score.edges[score.offsets[i] : score.offsets[i + 1]]
@@ -94,7 +94,7 @@ def test_counts_are_those_of_the_places_that_are_scored(score, seed):
     core = score.transform, score.edges, score.offsets, score.keys
     keys = np.empty(200, dtype=np.uint64)
     _core.pattern_keys(rows, core, keys)
-    order, first = hashed(score.patterns)
+    order, first = order_by_hash(score.patterns)
     table = score.patterns[order], first, score.groups[order]
     seen = np.empty(score.patterns.size + 1, dtype=np.uint64)
     counts = np.empty((3, total), dtype=np.uint64)
@@ -298,7 +298,7 @@ def test_threads_score_with_one_score_at_a_time():
 
 def test_long_integer_rows_are_converted_in_parts():
     rows = np.arange(3 * 2**20, dtype=np.int64).reshape(-1, 3)
-    parts = list(blocks(rows))
+    parts = list(float_blocks(rows))
     assert len(parts) > 1
     assert np.array_equal(np.concatenate([block for _, block in parts]), rows)
     assert [part.start for part, _ in parts[1:]] == [part.stop for part, _ in parts[:-1]]

@@ -11,15 +11,21 @@ from hypothesis import strategies as st
 
 from dpcore.attacks.additive import Additive, AdditiveScore
 from dpcore.attacks.choosing.grains import EXACT, Grain
-from dpcore.attacks.scores.layout import Layout, alike, column, layout
-from dpcore.attacks.scores.patterns import Part, Patterns, by_class, by_column, hashed
+from dpcore.attacks.scores.layout import Layout, bin_column, classes_of_columns
+from dpcore.attacks.scores.patterns import (
+    Part,
+    Patterns,
+    code_by_class,
+    code_by_column,
+    order_by_hash,
+)
 from dpcore.attacks.scores.tables import (
     clear_runs,
     even_runs,
-    grained,
     log_ratios,
-    shrunk,
-    smoothed,
+    round_weights,
+    shrink_log_ratios,
+    smooth_bins,
 )
 from dpcore.records import Pair
 
@@ -39,7 +45,7 @@ def symbols_of(found, values):
 
 
 def test_a_small_alphabet_is_all_atoms():
-    found = column(np.repeat([0.0, 1.0, 5.0], 100), SLACK, 32)
+    found = bin_column(np.repeat([0.0, 1.0, 5.0], 100), SLACK, 32)
     assert found.edges.size == 2
     assert found.symbols[:3].tolist() == [1, 2, 3]
     assert bins_of(found, [0.0, 1.0, 5.0]).tolist() == [0, 1, 2]
@@ -48,7 +54,7 @@ def test_a_small_alphabet_is_all_atoms():
 def test_a_sentinel_in_a_continuum_is_an_atom():
     values = np.random.default_rng(1).normal(size=20000)
     values[:600], values[600:1000] = -1000.0, 0.0
-    found = column(values, Grain(0, absolute=1e-6), 32)
+    found = bin_column(values, Grain(0, absolute=1e-6), 32)
     sentinel, zero, rest = symbols_of(found, [-1000.0, 0.0, 0.01])
     assert len({sentinel, zero, 0}) == 3
     assert rest == 0
@@ -59,16 +65,16 @@ def test_a_sentinel_in_a_continuum_is_an_atom():
     assert 32 <= found.edges.size <= 32 + 8 + 4
     # Also where the continuum has a hole around the atom.
     values[1000:] += np.sign(values[1000:])
-    found = column(values, Grain(0, absolute=1e-6), 32)
+    found = bin_column(values, Grain(0, absolute=1e-6), 32)
     assert symbols_of(found, [1e-7, 0.1, -0.1, 0.9]).tolist()[1:] == [0, 0, 0]
     assert symbols_of(found, [1e-7])[0] > 0
 
 
 def test_few_outputs_and_wide_lattices_have_no_atoms():
     random = np.random.default_rng(1)
-    few = column(random.normal(size=20), SLACK, 32)
+    few = bin_column(random.normal(size=20), SLACK, 32)
     assert few.symbols.max() == 0
-    lattice = column(np.round(random.laplace(scale=20.0, size=20000)), EXACT, 32)
+    lattice = bin_column(np.round(random.laplace(scale=20.0, size=20000)), EXACT, 32)
     assert lattice.symbols.max() == 0
     assert lattice.edges.size > 20
     # An edge lies between two whole numbers, never on one.
@@ -78,7 +84,7 @@ def test_few_outputs_and_wide_lattices_have_no_atoms():
 @given(st.lists(st.sampled_from(VALUES) | st.floats(-1, 1), min_size=1, max_size=300))
 def test_edges_are_sorted_and_never_near_a_value(values):
     values = np.array(values)
-    found = column(values, SLACK, 16)
+    found = bin_column(values, SLACK, 16)
     assert (np.diff(found.edges) > 0).all()
     assert found.symbols.size == found.edges.size + 2
     finite = values[np.isfinite(values)]
@@ -95,7 +101,7 @@ def test_edges_are_sorted_and_never_near_a_value(values):
 def test_outliers_do_not_melt_a_continuum_into_one_atom():
     values = np.random.default_rng(1).standard_cauchy(100_000)
     # Coarse enough for the middle to be one cluster.
-    found = column(values, Grain(0, absolute=1e-3), 32)
+    found = bin_column(values, Grain(0, absolute=1e-3), 32)
     assert found.edges.size > 30
     assert found.symbols.max() == 0
     shares = np.bincount(bins_of(found, values)) / values.size
@@ -104,10 +110,10 @@ def test_outliers_do_not_melt_a_continuum_into_one_atom():
 
 def test_the_tails_have_bins_of_their_own():
     values = np.random.default_rng(1).normal(size=100_000)
-    shares = np.bincount(bins_of(column(values, SLACK, 32), values)) / values.size
+    shares = np.bincount(bins_of(bin_column(values, SLACK, 32), values)) / values.size
     assert shares[:4] == pytest.approx([0.001, 0.002, 0.007, 0.02], rel=0.02)
     assert shares[-4:] == pytest.approx([0.02, 0.007, 0.002, 0.001], rel=0.02)
-    assert column(values, SLACK, 2).edges.size == 9
+    assert bin_column(values, SLACK, 2).edges.size == 9
 
 
 @pytest.mark.parametrize(
@@ -125,15 +131,15 @@ def test_the_tails_have_bins_of_their_own():
     ],
 )
 def test_which_columns_the_inputs_treat_alike(pair, transform, columns, expected):
-    classes = alike(pair, transform, columns)
+    classes = classes_of_columns(pair, transform, columns)
     found = [np.flatnonzero(classes == kind).tolist() for kind in np.unique(classes)]
     assert sorted(found) == expected
     assert sorted(np.unique(classes)) == list(range(len(expected)))
 
 
 def test_a_layout_spreads_and_flattens():
-    columns = [column(np.arange(n, dtype=float).repeat(10), SLACK, 8) for n in (3, 1, 5)]
-    found = Layout.of("values", columns)
+    sample = np.arange(150)[:, np.newaxis] % [3, 1, 5]
+    found = Layout.of_sample(sample, "values", [SLACK] * 3, 8, np.arange(3))
     flat = np.arange(2 * found.symbols.size, dtype=float).reshape(2, -1) + 1
     spread = found.spread(flat)
     assert spread.shape == (2, 3, 6)
@@ -179,13 +185,13 @@ def test_equal_histograms_are_one_run_and_weigh_nothing():
     # A second run must add 5 to a statistic that the best of 39 cuts does not often reach.
     assert (runs.max(axis=1) == 0).mean() > 0.5
     for some in (runs, even_runs(k, k_prime, 4), None):
-        weights = smoothed(k, k_prime, *n, some)
+        weights = smooth_bins(k, k_prime, *n, some)
         # The standard deviation of a raw log ratio is .045.
         assert np.sqrt((weights**2).mean()) < 0.02
     # The control: a difference of ten deviations is kept.
     k[:, :20] *= 1.5
     n = k.sum(axis=1, keepdims=True), n[1]
-    weights = smoothed(k, k_prime, *n, clear_runs(k, k_prime))
+    weights = smooth_bins(k, k_prime, *n, clear_runs(k, k_prime))
     gaps = weights[:, :20].mean(axis=1) - weights[:, 20:].mean(axis=1)
     assert np.abs(gaps - np.log(1.5)).mean() < 0.02
 
@@ -200,14 +206,14 @@ def test_shrinking_keeps_signs_and_what_is_clear():
     random = np.random.default_rng(1)
     truth = np.where(np.arange(1000) < 10, 3.0, 0.0)
     noisy = truth + random.normal(size=1000) * 0.2
-    found = shrunk(noisy, np.full(1000, 0.04))
+    found = shrink_log_ratios(noisy, np.full(1000, 0.04))
     assert (np.abs(found) <= np.abs(noisy)).all()
     assert (found * noisy >= 0.0).all()
     assert np.allclose(found[:10], noisy[:10], rtol=0.05)
     ridge = np.square(found[10:]).mean() / np.square(noisy[10:]).mean()
     assert ridge < 0.5
     # Nothing but noise is shrunk to next to nothing.
-    alone = shrunk(noisy[10:], np.full(990, 0.045))
+    alone = shrink_log_ratios(noisy[10:], np.full(990, 0.045))
     assert np.square(alone).mean() < 0.05 * np.square(noisy[10:]).mean()
 
 
@@ -221,10 +227,10 @@ def test_log_ratios_are_those_of_the_shares():
 
 def test_sums_of_grained_weights_are_exact_in_any_order():
     random = np.random.default_rng(1)
-    weights = grained(random.normal(size=1000) * 5.0)
+    weights = round_weights(random.normal(size=1000) * 5.0)
     sums = {float(np.add.reduce(random.permutation(weights)[:, None])[0]) for _ in range(50)}
     assert len(sums) == 1
-    assert np.abs(weights - grained(weights)).max() == 0.0
+    assert np.abs(weights - round_weights(weights)).max() == 0.0
     raw = random.normal(size=1000)
     assert len({float(np.add.reduce(random.permutation(raw)[:, None])[0]) for _ in range(50)}) > 1
 
@@ -242,9 +248,10 @@ def flags(size, seed, *, linked):
     return rows
 
 
-def patterns_of(rows, rows_prime, coding=by_column, **options):
+def patterns_of(rows, rows_prime, coding=code_by_column, **options):
     sample = np.concatenate([rows, rows_prime])
-    found = layout(sample, "values", [EXACT] * rows.shape[1], 8, np.arange(rows.shape[1]))
+    own = np.arange(rows.shape[1])
+    found = Layout.of_sample(sample, "values", [EXACT] * own.size, 8, own)
     return Patterns.of(rows, rows_prime, found, coding(found, **options))
 
 
@@ -272,7 +279,7 @@ def test_independent_flags_are_separate_parts_and_linked_ones_are_not():
 def test_patterns_by_class_forget_the_order():
     rows, rows_prime = flags(20000, 1, linked=True), flags(20000, 2, linked=False)
     classes = np.array([0, 0, 1, 1])
-    found = patterns_of(rows, rows_prime, by_class, classes=classes)
+    found = patterns_of(rows, rows_prime, code_by_class, classes=classes)
     assert found.keys.tolist() == list(range(9))
     sums = np.unique(rows.reshape(-1, 2, 2).sum(axis=2) @ [1, 3], return_counts=True)[1]
     assert sorted(found.k) == sorted(sums)
@@ -291,7 +298,7 @@ def test_many_columns_have_patterns_of_random_bits():
 
 def test_every_pattern_is_found_through_its_hash():
     keys = np.unique(np.random.default_rng(1).integers(2**52, size=3000, dtype=np.uint64))
-    order, first = hashed(keys)
+    order, first = order_by_hash(keys)
     assert first[0] == 0
     assert first[-1] == keys.size
     score = AdditiveScore(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from dpcore.attacks import Histogram
 from dpcore.attacks import histogram as histogram_module
 from dpcore.attacks.histogram import Cells
 from dpcore.attacks.scores import letters as letters_module
+from dpcore.attacks.scores.columns import chunk_slices
 from dpcore.attacks.scores.letters import (
     Letters,
     Outcomes,
@@ -281,7 +283,7 @@ def test_scores_pickle_and_are_kept_by_json(score):
 def test_the_order_of_chunks_does_not_matter(monkeypatch):
     sides = [rng(i).integers(0, 3, (3000, 4)) for i in (45, 46)]
     whole = fitted(*sides)[0]
-    monkeypatch.setattr(letters_module, "_CHUNK", 64)
+    monkeypatch.setattr(letters_module, "chunk_slices", partial(chunk_slices, most=64))
     assert fitted(*sides)[0] == whole
     assert whole(sides[0]).tolist() == [float(whole(row[None])[0]) for row in sides[0]]
 

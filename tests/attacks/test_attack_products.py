@@ -13,7 +13,7 @@ import dpcore
 from dpcore import Pair
 from dpcore.attacks import NAMES, Auto, Products, Threshold, named
 from dpcore.attacks.products import MOST_COLUMNS
-from dpcore.attacks.scores.columns import familiar
+from dpcore.attacks.scores.columns import has_frequent_rows
 from dpcore.attacks.scores.quadratic import SignProducts, ValueProducts
 
 XOR, CORRELATED = 2.935, 7.93
@@ -214,10 +214,10 @@ def test_it_does_not_apply_to_constants_and_other_kinds(outputs):
 
 def test_rows_are_familiar_only_where_they_come_again_and_again():
     rng = np.random.default_rng(1)
-    assert familiar(rng.integers(0, 10, (5000, 2)), rng.integers(0, 10, (5000, 2)))
-    assert not familiar(rng.integers(0, 100, (5000, 2)), rng.integers(0, 100, (5000, 2)))
-    assert not familiar(rng.normal(size=(5000, 1)), rng.normal(size=(5000, 1)))
-    assert familiar(np.zeros((5000, 3), dtype=bool), np.zeros((5000, 3)))
+    assert has_frequent_rows(rng.integers(0, 10, (5000, 2)), rng.integers(0, 10, (5000, 2)))
+    assert not has_frequent_rows(rng.integers(0, 100, (5000, 2)), rng.integers(0, 100, (5000, 2)))
+    assert not has_frequent_rows(rng.normal(size=(5000, 1)), rng.normal(size=(5000, 1)))
+    assert has_frequent_rows(np.zeros((5000, 3), dtype=bool), np.zeros((5000, 3)))
 
 
 @pytest.mark.parametrize(

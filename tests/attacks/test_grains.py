@@ -13,11 +13,11 @@ from dpcore.attacks.choosing.grains import (
     NEAR,
     SAME,
     Grain,
-    coarsest,
+    coarsest_grain,
     cuts_of,
     grain_of,
     grains_of,
-    stated,
+    stated_bits,
     steps_of,
     summed,
 )
@@ -108,17 +108,17 @@ def test_each_column_has_its_own_grain():
 
 def test_an_adapter_says_which_format_it_converted():
     few = np.array([100.25, 101.5], np.float32)
-    assert stated(few) == 24
+    assert stated_bits(few) == 24
     told = of_format(few, "bfloat16")
-    assert stated(told) == stated(told[:1]) == stated(told[:, np.newaxis]) == 8
+    assert stated_bits(told) == stated_bits(told[:1]) == stated_bits(told[:, np.newaxis]) == 8
     assert np.array_equal(told, few)
     assert grain_of(told, told) == Grain(8, 100.25)
 
 
 def test_grains_of_sums_and_of_the_coarsest():
     fine, coarse = Grain(53, 1.0), Grain(24, 4.0)
-    assert coarsest([fine, coarse, EXACT]) == Grain(24, 4.0)
-    assert coarsest([EXACT, EXACT]) == EXACT
+    assert coarsest_grain([fine, coarse, EXACT]) == Grain(24, 4.0)
+    assert coarsest_grain([EXACT, EXACT]) == EXACT
     total = summed([fine, coarse])
     assert total.bits == 53
     assert total.absolute == fine.typical + coarse.typical

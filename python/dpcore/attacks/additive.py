@@ -17,9 +17,9 @@ from .arrays import Array, Floats, Merged, Whole, Words
 from .attack import ScoreAttack
 from .choosing.marks import scale_of
 from .scores.columns import both, numbers
-from .scores.layout import TRANSFORMS, blocks, exact
-from .scores.patterns import Fitted, fits, hashed
-from .scores.tables import grained
+from .scores.layout import TRANSFORMS, float_blocks, is_exact_in_float64
+from .scores.patterns import Fitted, fit_scores, order_by_hash
+from .scores.tables import round_weights
 
 _MOST_BINS: Final = 1024
 _LARGEST: Final = 1e300
@@ -94,7 +94,7 @@ class AdditiveScore(_Prepared, word="AdditiveScore"):
             raise invalid("weights", "finite", self.weights)
         if np.unique(self.patterns).size != self.patterns.size:
             raise invalid("patterns", "all different", self.patterns)
-        order, first = hashed(self.patterns)
+        order, first = order_by_hash(self.patterns)
         table = self.patterns[order], first, self.groups[order]
         object.__setattr__(self, "_table", (table, self.pattern_weights[order]))
         self(np.empty((0, max(0, self.offsets.size - 1))))
@@ -112,8 +112,8 @@ class AdditiveScore(_Prepared, word="AdditiveScore"):
     @classmethod
     def of(cls, fitted: Fitted) -> AdditiveScore:
         """Return the score of a fit, without patterns that change nothing."""
-        weights = grained(fitted.weights)
-        pattern_weights = grained(fitted.pattern_weights)
+        weights = round_weights(fitted.weights)
+        pattern_weights = round_weights(fitted.pattern_weights)
         kept = (pattern_weights != 0.0) | (fitted.groups > 0)
         keys = fitted.keys if kept.any() else fitted.keys[:0]
         return cls(
@@ -139,7 +139,7 @@ class AdditiveScore(_Prepared, word="AdditiveScore"):
         layout = self.transform, self.edges, self.offsets, self.keys
         table, pattern_weights = self._table
         scores = np.empty(len(rows))
-        for part, block in blocks(rows):
+        for part, block in float_blocks(rows):
             _core.score_additive(block, layout, table, pattern_weights, self.weights, scores[part])
         return scores
 
@@ -244,9 +244,9 @@ class Additive(ScoreAttack):
             At least one score, if the attack applies.
         """
         rows = both(outputs, outputs_prime)
-        if rows is None or not all(map(exact, rows)) or scale_of(*rows) > _LARGEST:
+        if rows is None or not all(map(is_exact_in_float64, rows)) or scale_of(*rows) > _LARGEST:
             return ()
-        scores = [AdditiveScore.of(fitted) for fitted in fits(*rows, pair, self.bins)]
+        scores = [AdditiveScore.of(fitted) for fitted in fit_scores(*rows, pair, self.bins)]
         telling = [score for score in scores if score.weights.any() or score.patterns.size]
         return tuple(dict.fromkeys(telling or scores[:1]))
 

@@ -19,7 +19,7 @@ from ..records import Record
 from .arrays import Array, Floats, Merged, Whole, freeze_arrays
 from .attack import NumericAttack
 from .choosing.grains import Grain, grains_of
-from .scores.columns import atoms_of, chunks, head, known, loose_of, numbers
+from .scores.columns import atoms_of, chunk_slices, head, known, loose_of, numbers
 
 __all__ = ["Boosted", "Classifier", "Linear", "Model"]
 
@@ -270,7 +270,7 @@ class Boosted(Merged, word="Boosted"):
 def _score_chunks(outputs: Array, features: Features, log_odds: Any) -> Floats:
     rows = numbers(outputs)
     scores = np.empty(len(rows))
-    for part in chunks(rows):
+    for part in chunk_slices(rows):
         scores[part] = log_odds(features(rows[part]))
     return np.clip(scores, -_MOST_ODDS, _MOST_ODDS, out=scores)
 

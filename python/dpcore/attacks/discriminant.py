@@ -14,7 +14,7 @@ from ..records import Record
 from .arrays import Array, Floats, Whole, freeze_arrays
 from .attack import NumericAttack
 from .choosing.grains import Grain, summed
-from .scores.columns import chunks, familiar, numbers
+from .scores.columns import chunk_slices, has_frequent_rows, numbers
 
 __all__ = ["Discriminant", "LinearScore"]
 
@@ -87,7 +87,7 @@ class LinearScore(Record, word="LinearScore"):
         scores = np.zeros(len(rows))
         half = 0.5 * self.weights
         is_whole = self.entries.size == rows.shape[1]
-        for part in chunks(rows):
+        for part in chunk_slices(rows):
             values = rows[part] if is_whole else rows[part][:, self.entries]
             values = np.subtract(values, self.centres, dtype=np.float64, order="C")
             # The kernel for Gaussian noise is such a sum; each row is added up by itself.
@@ -141,7 +141,7 @@ class Discriminant(NumericAttack):
     @np.errstate(over="ignore", invalid="ignore")
     def make_scores(self, rows: Array, rows_prime: Array) -> list[Score]:
         """Make at most two scores."""
-        if familiar(rows, rows_prime):
+        if has_frequent_rows(rows, rows_prime):
             return []
         most = max(_FEWEST_ROWS, _PRODUCTS // min(rows.shape[1], _MOST_COLUMNS) ** 2)
         entries, sides = _find_varying_columns([rows[:most], rows_prime[:most]])

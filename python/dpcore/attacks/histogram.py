@@ -19,6 +19,7 @@ from .scores.columns import numbers
 from .scores.letters import (
     Letters,
     Outcomes,
+    convert_to_kind,
     grid_of,
     items_of,
     keys_of,
@@ -26,7 +27,6 @@ from .scores.letters import (
     letters_of_real,
     letters_of_whole,
     real_columns,
-    regular,
 )
 
 __all__ = ["Cells", "Histogram"]
@@ -94,7 +94,7 @@ class Cells(Merged, word="Cells"):
 
     def __call__(self, outputs: Array) -> Floats:
         """The scores, shape `(size,)`."""
-        outputs, strange = regular(self.letters.kind, np.asarray(outputs))
+        outputs, strange = convert_to_kind(self.letters.kind, np.asarray(outputs))
         scores = np.zeros(len(outputs))
         ladders = [self.ladders[a:b] for a, b in itertools.pairwise((0, *self.ends))]
         for part, raw in self.letters.chunks(outputs):

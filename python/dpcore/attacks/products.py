@@ -16,14 +16,14 @@ import numpy as np
 from ..events.above import Score
 from .arrays import Array, Floats, Whole
 from .attack import NumericAttack
-from .scores.columns import familiar
+from .scores.columns import has_frequent_rows
 from .scores.quadratic import (
     MOST_COLUMNS,
     Frame,
     Moments,
     SignProducts,
     ValueProducts,
-    centred,
+    centre_columns,
     frame_of,
     signs_of,
 )
@@ -83,7 +83,7 @@ class Products(NumericAttack):
 
     def make_scores(self, rows: Array, rows_prime: Array) -> Iterator[Score]:
         """Make at most six scores; none where no columns differ together between the sides."""
-        if familiar(rows, rows_prime):
+        if has_frequent_rows(rows, rows_prime):
             return
         frame = frame_of(rows, rows_prime)
         if frame.entries.size < 2:
@@ -157,7 +157,7 @@ def _renumber_columns(first: Whole, second: Whole) -> tuple[Whole, Whole]:
 
 def _multiply_values(columns: list[Array], frame: Frame) -> Iterator[ValueProducts]:
     """Yield the product and the likelihood ratio of the best pair; then those of all that tell."""
-    sides = [centred(side, frame.centres, frame.scales, _CUT) for side in columns]
+    sides = [centre_columns(side, frame.centres, frame.scales, _CUT) for side in columns]
     moments = Moments.of(*sides)
     first, second = moments.telling()
     if first.size > 0:

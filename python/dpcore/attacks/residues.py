@@ -16,9 +16,9 @@ from ..errors import flag, integer, invalid
 from ..events.above import Score
 from .arrays import Array, Flags, Floats, Merged, Whole, freeze_arrays
 from .attack import NumericAttack
-from .scores.columns import chunks, familiar, numbers, whole_floats
+from .scores.columns import chunk_slices, has_frequent_rows, numbers, whole_floats
 from .scores.rows import Special
-from .scores.tables import grained, log_ratios, smoothed
+from .scores.tables import log_ratios, round_weights, smooth_bins
 
 __all__ = ["MODULI", "ResidueRatio", "Residues"]
 
@@ -78,7 +78,7 @@ class ResidueRatio(Merged, word="ResidueRatio"):
         """Freeze the tables and check that they fit."""
         object.__setattr__(self, "modulus", integer("modulus", self.modulus, 2, MODULI[-1]))
         flag("summed", self.summed)
-        object.__setattr__(self, "weights", grained(np.asarray(self.weights, np.float64)))
+        object.__setattr__(self, "weights", round_weights(np.asarray(self.weights, np.float64)))
         freeze_arrays(self)
         entries, weights = self.entries, self.weights
         if entries.ndim != 1 or (entries.size == 0 and not self.summed) or (entries < 0).any():
@@ -98,7 +98,7 @@ class ResidueRatio(Merged, word="ResidueRatio"):
         scores = np.empty(len(rows))
         # A residue that is none weighs nothing.
         weights = np.pad(self.weights, ((0, 0), (0, 1)))
-        for part in chunks(rows):
+        for part in chunk_slices(rows):
             read = rows[part][:, self.entries] if self.entries.size else rows[part]
             found = residues_of(read, self.modulus)
             if self.summed:
@@ -170,7 +170,7 @@ class Residues(NumericAttack):
         """Make at most three scores; none where no residue differs between the sides."""
         most = min(max(_ELEMENTS // rows.shape[1], _ROWS[0]), _ROWS[1])
         sides = [rows[:most], rows_prime[:most]]
-        if not all(map(_is_whole, sides)) or familiar(*sides):
+        if not all(map(_is_whole, sides)) or has_frequent_rows(*sides):
             return []
         found: list[tuple[float, ResidueRatio]] = []
         wide = _find_wide_columns(sides)
@@ -278,7 +278,7 @@ class _Table:
     def shrink_ratios(self) -> Floats:
         """Return log ratios, shrunk by how much of them is noise, shape `(columns, modulus)`."""
         n, n_prime = (side.sum(axis=1, keepdims=True) for side in (self.k, self.k_prime))
-        return smoothed(self.k, self.k_prime, n, n_prime, None)
+        return smooth_bins(self.k, self.k_prime, n, n_prime, None)
 
 
 def _count_residues(residues: Whole, modulus: int) -> Floats:

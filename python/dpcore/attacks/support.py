@@ -26,7 +26,7 @@ from ..records import Counts, Pair
 from .arrays import Array, Floats
 from .attack import NumericAttack
 from .choosing.choice import Choice, Goal
-from .choosing.grains import PLACES, Grain, coarsest, grains_of
+from .choosing.grains import PLACES, Grain, coarsest_grain, grains_of
 from .choosing.marks import SHARE
 from .reading.candidates import OfParts
 from .reading.exploring import presence_parts
@@ -156,7 +156,7 @@ def _widen_range(column: Array, grain: Grain) -> tuple[float, float] | None:
 
 def _count_repeats(grains: Sequence[Grain]) -> Repeats:
     """Return the score that counts entries that repeat another, as far as rounding tells."""
-    grain = coarsest(grains)
+    grain = coarsest_grain(grains)
     relative = 2.0 * PLACES * 2.0 ** (1 - grain.bits) if grain.bits else 0.0
     return Repeats(2.0 * grain.typical, relative)
 

@@ -16,7 +16,7 @@ from .attack import ScoreAttack
 from .choosing.grains import Grain, grains_of
 from .choosing.marks import sorted_values
 from .scores.columns import both
-from .scores.rows import Closer, Coordinate, OfRow, RowMax, RowMin, RowSum
+from .scores.rows import Closer, Coordinate, RowMax, RowMin, RowSum
 
 __all__ = ["ScoreName", "Threshold", "differing_points"]
 
@@ -31,7 +31,7 @@ _CAUTION: Final = 4.0
 """Standard errors taken off an estimated log ratio: the best of many is good by luck, too."""
 
 
-_ROW_SCORES: Final[dict[str, OfRow]] = {"min": RowMin(), "max": RowMax(), "sum": RowSum()}
+_ROW_SCORES: Final[dict[str, Score]] = {"min": RowMin(), "max": RowMax(), "sum": RowSum()}
 
 
 @hinted

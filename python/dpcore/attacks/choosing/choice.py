@@ -6,9 +6,9 @@ Everything here looks at pilot draws only. It chooses; it certifies nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 
@@ -43,6 +43,10 @@ _FREE: Final = 2
 """Smaller cautions that do so for a score of more thresholds only."""
 
 
+Sizes = tuple[int, int]
+"""Numbers of values on x and on x'."""
+
+
 @dataclass(frozen=True, slots=True)
 class Goal:
     """What the counted draws are to certify.
@@ -60,7 +64,7 @@ class Goal:
     caution: tuple[float, ...] = _CAUTION
 
     def bolder(self) -> Goal:
-        """For a comparison whose winners are judged again on more draws."""
+        """Return the goal of a comparison whose winners are judged again on more draws."""
         return replace(self, caution=_CAUTION[1:])
 
 
@@ -92,13 +96,13 @@ class Choice:
 
 
 def column_grains(*sides: Array) -> tuple[Grain, ...]:
-    """The grains of the columns of outputs; none for outputs that are not rows of numbers."""
+    """Return the grains of the columns of outputs; none if they are not rows of numbers."""
     rows = both(*map(np.asarray, sides))
     return () if rows is None else grains_of(*rows)
 
 
 def part_grains(score: Any, *sides: Array) -> tuple[Grain, ...]:
-    """The grains of the parts that a score reads; none for a score of outputs as they are."""
+    """Return the grains of the parts that a score reads; none for a score of whole outputs."""
     return column_grains(*map(score.parts, sides)) if isinstance(score, OfParts) else ()
 
 
@@ -111,16 +115,15 @@ def score_grain(score: Any, grains: Sequence[Grain], values: Floats, values_prim
     """
     if getattr(score, "merged", False):
         return EXACT
-    rounding = getattr(score, "rounding", None)
+    rounding: Callable[[Sequence[Grain]], Grain] | None = getattr(score, "rounding", None)
     if rounding is not None and grains:
-        found: Grain = rounding(grains)
-        return found
+        return rounding(grains)
     own = grain_of(values, values_prime)
     return replace(own, absolute=max((grain.typical for grain in grains), default=0.0))
 
 
 def not_applicable(attack: Any, outputs: Array) -> ValueError:
-    """The complaint of an attack that can make nothing of such outputs."""
+    """Return the complaint of an attack that can make nothing of such outputs."""
     shape = (str(outputs.dtype), outputs.shape[1:])
     return invalid("attack", f"one that applies to these outputs ({type(attack).__name__})", shape)
 
@@ -129,7 +132,7 @@ def not_applicable(attack: Any, outputs: Array) -> ValueError:
 def choices(
     scores: Sequence[Score], outputs: Array, outputs_prime: Array, goal: Goal
 ) -> list[Choice]:
-    """The best event of each score, judged on outputs that fitted none of them.
+    """Return the best event of each score, judged on outputs that fitted none of them.
 
     Args:
         scores: candidates.
@@ -151,12 +154,14 @@ def choices(
             values, values_prime = scores_of(score, outputs), scores_of(score, outputs_prime)
             own = part_grains(score, outputs, outputs_prime) or grains
             grain = score_grain(score, own, values, values_prime)
-            found.append(best(score, values, values_prime, grain, goal))
+            found.append(best_threshold(score, values, values_prime, grain, goal))
     return found
 
 
-def best(score: Score, values: Floats, values_prime: Floats, grain: Grain, goal: Goal) -> Choice:
-    """The best threshold, side and direction for one score.
+def best_threshold(
+    score: Score, values: Floats, values_prime: Floats, grain: Grain, goal: Goal
+) -> Choice:
+    """Return the best threshold, side and direction for one score.
 
     Args:
         score: the score itself, for the event.
@@ -168,17 +173,17 @@ def best(score: Score, values: Floats, values_prime: Floats, grain: Grain, goal:
     Returns:
         The choice; with merit minus infinity where the score is one cluster of values.
     """
-    low, high = sorted_values(values), sorted_values(values_prime)
-    marks = marks_of(low, high, grain)
-    below = [[np.searchsorted(side, some) for some in marks.all] for side in (low, high)]
-    finite, sizes = (low.size, high.size), (values.size, values_prime.size)
-    return _pick(score, marks.points, np.array(below), finite, sizes, goal)
+    sides = sorted_values(values), sorted_values(values_prime)
+    marks = marks_of(*sides, grain)
+    below = [[np.searchsorted(side, points) for points in marks.all] for side in sides]
+    finite, sizes = [side.size for side in sides], (values.size, values_prime.size)
+    return _choose_threshold(score, marks.points, np.array(below), finite, sizes, goal)
 
 
 def best_of_sketches(
     score: Score, side: Sketch, side_prime: Sketch, marks: Marks, goal: Goal
 ) -> Choice:
-    """The best threshold for one score whose values were too many to keep.
+    """Return the best threshold for one score whose values were too many to keep.
 
     Args:
         score: the score itself, for the event.
@@ -190,25 +195,18 @@ def best_of_sketches(
     Returns:
         The choice among the marks and the gaps in both tails.
     """
-    tails = [
-        marks_of(some, some_prime, marks.grain)
-        for some, some_prime in ((side.low, side_prime.low), (side.high, side_prime.high))
-    ]
-    marks = marks.joined(tails)
-    below = [[some.count_below(points) for points in marks.all] for some in (side, side_prime)]
-    finite, sizes = (side.finite, side_prime.finite), (side.size, side_prime.size)
-    return _pick(score, marks.points, np.array(below), finite, sizes, goal)
+    tails = (side.low, side_prime.low), (side.high, side_prime.high)
+    marks = marks.join_others([marks_of(*tail, marks.grain) for tail in tails])
+    sides = side, side_prime
+    below = [[one.count_below(points) for points in marks.all] for one in sides]
+    finite, sizes = [one.finite for one in sides], (side.size, side_prime.size)
+    return _choose_threshold(score, marks.points, np.array(below), finite, sizes, goal)
 
 
-def _pick(
-    score: Score,
-    points: Floats,
-    below: Whole,
-    finite: tuple[int, int],
-    sizes: tuple[int, int],
-    goal: Goal,
+def _choose_threshold(
+    score: Score, points: Floats, below: Whole, finite: Sequence[int], sizes: Sizes, goal: Goal
 ) -> Choice:
-    """The best of some thresholds.
+    """Return the best of some thresholds, and what it would be had nothing been rounded.
 
     Args:
         score: the score.
@@ -220,69 +218,64 @@ def _pick(
         goal: what is to be certified.
     """
     if points.size == 0:
-        return Choice(Above(score, 0.0), "x", -math.inf, _counts(0, 0, sizes))
-    above = np.array(finite)[:, np.newaxis, np.newaxis] - below
+        return Choice(Above(score, 0.0), "x", -math.inf, _pilot_counts(0, 0, sizes))
     # Rows: above with x in the numerator, above with x', below with x, below with x'. Rounding
     # takes from the numerator and gives to the denominator.
-    worth = np.concatenate([above[:, 2], below[:, 0]])
-    cost = np.concatenate([above[:, 0], below[:, 2]])
-    found = _choice(score, points, worth, cost, below[:, 1], finite, sizes, goal)
-    if np.array_equal(below[:, 0], below[:, 2]):
+    above = np.reshape(finite, (2, 1, 1)) - below[:, ::-1]
+    least, plain, most = np.concatenate([above, below]).swapaxes(0, 1)
+    found = _choose_event(score, points, (least, plain, most), sizes, goal)
+    if np.array_equal(least, most):
         return found
-    plain = np.concatenate([above[:, 1], below[:, 1]])
-    raw = _choice(score, points, plain, plain, below[:, 1], finite, sizes, goal)
+    raw = _choose_event(score, points, (plain, plain, plain), sizes, goal)
     return replace(found, rounding=raw if raw.merit > rounded_merit(found.merit) else None)
 
 
 def remarks_on(found: Sequence[Choice]) -> tuple[str, ...]:
-    """What a reader is told of choices of which the best one is to be counted."""
+    """Return what a reader is told of choices of which the best one is to be counted."""
     nothing = max(choice.merit for choice in found) <= 0.0
     return (ROUNDED,) if nothing and any(choice.rounding for choice in found) else ()
 
 
 def rounded_merit(merit: float) -> float:
-    """What an event must promise beyond the one that stands to be worth a word on rounding."""
+    """Return what an event must promise beyond the chosen one to be worth a word on rounding."""
     return _CLEARLY[0] * max(merit, 0.0) + _CLEARLY[1]
 
 
-def _choice(
-    score: Score,
-    points: Floats,
-    hits: Whole,
-    other: Whole,
-    below: Whole,
-    finite: tuple[int, int],
-    sizes: tuple[int, int],
-    goal: Goal,
+def _choose_event(
+    score: Score, points: Floats, hits: tuple[Whole, Whole, Whole], sizes: Sizes, goal: Goal
 ) -> Choice:
-    draws = np.array([[sizes[0]], [sizes[1]]] * 2)
-    against = _beside(other)[[1, 0, 3, 2]]
-    lowered, merits = 0, np.zeros(hits.shape)
+    """Return the best of some events.
+
+    Args:
+        score: the score.
+        points: the thresholds.
+        hits: outputs in each event, at least, as counted and at most, shape `(4, m)` each.
+        sizes: values on either side.
+        goal: what is to be certified.
+    """
+    least, plain, most = hits
+    draws, other = np.array([[sizes[0]], [sizes[1]]] * 2), [1, 0, 3, 2]
+    level = goal.trials, goal.delta, goal.confidence
+    against, lowered = _counts_inwards(most)[other], 0
     for tail in goal.caution:
-        merits = predicted(
-            hits, draws, against, draws[[1, 0, 3, 2]],
-            goal.trials, goal.delta, goal.confidence, tail=tail,
-        )  # fmt: skip
+        merits = predicted(least, draws, against, draws[other], *level, tail=tail)
         if merits.max() > 0.0:
             break
         lowered += 1
+    else:
+        # Nothing is left of any: what is counted must at least not be a matter of rounding.
+        merits = np.where((least == most).all(axis=0), merits, -math.inf)
     # The luck of a flag is not that of the best of many thresholds.
     merits = merits - _STEP * max(0, lowered - _FREE * (points.size <= _FEW_POINTS))
-    if lowered == len(goal.caution):
-        # Nothing is left of any: what is counted must at least not be a matter of rounding.
-        merits = np.where((hits == other).all(axis=0), merits, -math.inf)
     which, place = divmod(int(np.argmax(merits)), points.size)
-    side: Literal["above", "below"] = "above" if which < 2 else "below"
-    k, k_prime = (int(low[place]) for low in below)
-    if side == "above":
-        k, k_prime = finite[0] - k, finite[1] - k_prime
-    event = Above(score, float(points[place]), side)
+    k, k_prime = plain.reshape(2, 2, -1)[which // 2, :, place].tolist()
+    event = Above(score, float(points[place]), "above" if which < 2 else "below")
     direction = "x_prime" if which % 2 else "x"
-    return Choice(event, direction, float(merits[which, place]), _counts(k, k_prime, sizes))
+    return Choice(event, direction, float(merits[which, place]), _pilot_counts(k, k_prime, sizes))
 
 
-def _beside(hits: Array) -> Array:
-    """Counts that a threshold's own place among the values did not lower.
+def _counts_inwards(hits: Array) -> Array:
+    """Return counts that a threshold's own place among the values did not lower.
 
     A threshold just beyond the last value of a side counts none of it, and is the better by the
     luck of that value: one more is counted where the next threshold inwards counts more.
@@ -290,9 +283,8 @@ def _beside(hits: Array) -> Array:
     inwards = hits.copy()
     inwards[:2, 1:] = hits[:2, :-1]
     inwards[2:, :-1] = hits[2:, 1:]
-    found: Array = np.minimum(np.maximum(inwards, hits), hits + 1)
-    return found
+    return np.asarray(np.minimum(np.maximum(inwards, hits), hits + 1))
 
 
-def _counts(k: int, k_prime: int, sizes: tuple[int, int]) -> Counts:
+def _pilot_counts(k: int, k_prime: int, sizes: Sizes) -> Counts:
     return Counts(k, max(1, sizes[0]), k_prime, max(1, sizes[1]))

@@ -32,7 +32,7 @@ _LARGEST_HALF: Final = 65504.0
 _SAMPLE: Final = 2**18
 _ROWS: Final = (512, 4096)
 """Numbers a side that a format is read off; at least and at most so many rows."""
-_WHOLE: Final = 2.0**53
+LARGEST_WHOLE: Final = 2.0**53
 _LONG: Final = 512.0
 """Tolerances that a long computation may spread one number over, where nothing else is near..."""
 _ALONE: Final = 1000.0
@@ -70,15 +70,14 @@ class Grain:
         return self.bits == 0 and self.absolute == 0.0
 
     def at(self, values: Any) -> Any:
-        """The tolerance at each value, in the shape of the values."""
+        """Return the tolerance at each value, in the shape of the values."""
         size = np.maximum(np.abs(values), self.middle)
         if self.bits == 0:
             return np.full_like(size, self.absolute)
         # Beyond the largest double nothing lies.
         last = np.spacing(np.minimum(size, np.finfo(np.float64).max))
         with np.errstate(over="ignore"):
-            tolerance = self.absolute + PLACES * 2.0 ** (_DOUBLE - self.bits) * last
-        return tolerance
+            return self.absolute + PLACES * 2.0 ** (_DOUBLE - self.bits) * last
 
     @property
     def typical(self) -> float:
@@ -89,8 +88,8 @@ class Grain:
 EXACT: Final = Grain(0)
 
 
-def stated(array: Array) -> int:
-    """Significant bits of an array's numbers: of the format that an adapter converted, or its own.
+def stated_bits(array: Array) -> int:
+    """Return significant bits of an array's format, or of the one that an adapter converted.
 
     An adapter says so in the metadata of the dtype (see `mechanisms.answers.of_format`).
     """
@@ -99,51 +98,48 @@ def stated(array: Array) -> int:
 
 
 def grains_of(rows: Array, rows_prime: Array) -> tuple[Grain, ...]:
-    """The grain of every column of two sets of rows of numbers, shape `(size, columns)` each."""
+    """Return the grain of every column of two sets of rows, shape `(size, columns)` each."""
     sides = rows, rows_prime
     columns = rows.shape[1]
     if all(side.dtype.kind != "f" for side in sides):
         return tuple([EXACT] * columns)
     most = int(np.clip(_SAMPLE // max(1, columns), *_ROWS))
-    own = min(stated(side) for side in sides if side.dtype.kind == "f")
+    own = min(stated_bits(side) for side in sides if side.dtype.kind == "f")
     with np.errstate(invalid="ignore", over="ignore"):
         samples = [np.asarray(side[:most], np.float64) for side in sides]
-        middles = _middles(np.concatenate([sample[: _ROWS[0]] for sample in samples]))
+        middles = _median_magnitudes(np.concatenate([sample[: _ROWS[0]] for sample in samples]))
         full = _use_all_bits(samples, own)
-        found: list[Grain] = []
-        for i in range(columns):
-            whole = [side[:, i] for side in sides]
-            found.append(Grain(own, float(middles[i])) if full[i] else _grain(whole, own, most))
-    return tuple(found)
+        usual = [Grain(own, middle) for middle in middles.tolist()]
+        return tuple(
+            usual[i] if full[i] else _judge_column([side[:, i] for side in sides], own, most)
+            for i in range(columns)
+        )
 
 
 def grain_of(values: Array, values_prime: Array) -> Grain:
-    """The grain of one column, values of any number on either side."""
+    """Return the grain of one column, values of any number on either side."""
     if not values.size and not values_prime.size:
         return EXACT
     return grains_of(values[:, np.newaxis], values_prime[:, np.newaxis])[0]
 
 
-def coarsest(grains: Sequence[Grain]) -> Grain:
-    """One grain for numbers of several columns."""
-    rounded = [grain.bits for grain in grains if grain.bits]
-    return Grain(
-        min(rounded, default=0),
-        max((grain.middle for grain in grains), default=0.0),
-        max((grain.absolute for grain in grains), default=0.0),
-    )
+def coarsest_grain(grains: Sequence[Grain]) -> Grain:
+    """Return one grain for numbers of several columns."""
+    bits = min((grain.bits for grain in grains if grain.bits), default=0)
+    middle = max((grain.middle for grain in grains), default=0.0)
+    return Grain(bits, middle, max((grain.absolute for grain in grains), default=0.0))
 
 
 def summed(grains: Sequence[Grain], weights: Floats | None = None) -> Grain:
-    """The grain of a sum of columns computed in doubles: what all of them can move it by."""
+    """Return the grain of a sum of columns in doubles: what all of them can move it by."""
     places = [PLACES * float(np.spacing(grain.middle)) for grain in grains]
     each = np.maximum([grain.typical for grain in grains], places)
     total = each.sum() if weights is None else (np.abs(weights) * each).sum()
     return Grain(_DOUBLE, 0.0, float(total))
 
 
-def _middles(pooled: Floats) -> Floats:
-    """The median magnitude of each column's finite numbers that are not 0; 0 without any."""
+def _median_magnitudes(pooled: Floats) -> Floats:
+    """Return the median magnitude of each column's finite numbers but 0; 0 without any."""
     if not len(pooled):
         return np.zeros(pooled.shape[1])
     size = np.abs(pooled)
@@ -156,31 +152,31 @@ def _middles(pooled: Floats) -> Floats:
 
 
 def _use_all_bits(samples: Sequence[Floats], own: int) -> Flags:
-    """Columns as most are: some number of each side needs all bits, and not all are whole."""
-    most = [_significant(np.ascontiguousarray(side)).max(axis=0, initial=0) for side in samples]
+    """Return usual columns: a number of each side needs all bits, and not all are whole."""
+    most = [_bits_needed(np.ascontiguousarray(side)).max(axis=0, initial=0) for side in samples]
     broken = [(side != np.rint(side)).any(axis=0) for side in samples]
-    full: Flags = (np.minimum(*most) >= own) & (broken[0] | broken[1])
-    return full
+    return np.asarray((np.minimum(*most) >= own) & (broken[0] | broken[1]))
 
 
-def _significant(values: Floats) -> Whole:
-    """Significant bits that each number needs; 0 for 0, NaN and infinities."""
+def _bits_needed(values: Floats) -> Whole:
+    """Return significant bits that each number needs; 0 for 0, NaN and infinities."""
     lowest = lowest_bit(values.ravel()).reshape(values.shape)
     highest = np.frexp(np.where(np.isfinite(values), values, 0.0))[1].astype(np.int64) - 1
     return np.where(lowest < 1024, highest - lowest + 1, 0)
 
 
-def _grain(sides: Sequence[Array], own: int, most: int) -> Grain:
-    """The grain of a column that may be coarser than its type."""
-    kept = [_distinct(side[:most]) for side in sides]
+def _judge_column(sides: Sequence[Array], own: int, most: int) -> Grain:
+    """Return the grain of a column that may be coarser than its type."""
+    kept = [np.setdiff1d(_finite_values(side[:most]), [0.0]) for side in sides]
     pooled = np.union1d(*kept)
-    if _all_multiples(sides, pooled, 0, _WHOLE):
+    if _all_multiples(sides, pooled, 0, LARGEST_WHOLE):
         return EXACT
     most = most if pooled.size else max(map(len, sides))
-    middle = float(_middles(np.concatenate([_finite(side[:most]) for side in sides])[:, None])[0])
+    finite = np.concatenate([_finite_values(side[:most]) for side in sides])
+    middle = float(_median_magnitudes(finite[:, None])[0])
     if not pooled.size:
         return Grain(own, middle)
-    found = min(_format(values, own) for values in kept)
+    found = min(_narrowest_format(values, own) for values in kept)
     if found < own:
         return Grain(found, middle)
     # A step that leaves bits of the format unused at the largest number was not made by rounding.
@@ -191,33 +187,24 @@ def _grain(sides: Sequence[Array], own: int, most: int) -> Grain:
     return Grain(own, middle)
 
 
-def _finite(values: Array) -> Floats:
+def _finite_values(values: Array) -> Floats:
     numbers = np.asarray(values, np.float64)
     return numbers[np.isfinite(numbers)]
 
 
-def _distinct(values: Array) -> Floats:
-    """The different finite numbers that are not 0."""
-    found = np.unique(_finite(values))
-    kept: Floats = found[found != 0.0]
-    return kept
-
-
-def _format(values: Floats, own: int) -> int:
-    """Bits of the narrowest format that surely rounded these numbers; `own` if there is none."""
+def _narrowest_format(values: Floats, own: int) -> int:
+    """Return the bits of the narrowest format that surely rounded these numbers, or `own`."""
     if not values.size:
         return own
-    needed = _significant(values)
+    needed = _bits_needed(values)
     lowest = lowest_bit(values)
     # Multiples of one step would fill all bits from it up to their highest.
     filled = needed + lowest - lowest.min()
-    for bits in sorted(BITS.values()):
-        if bits >= own:
-            break
-        if bits == BITS["float16"] and np.abs(values).max() > _LARGEST_HALF:
-            continue
+    for bits in sorted(bits for bits in BITS.values() if bits < own):
+        fits = bits != BITS["float16"] or np.abs(values).max() <= _LARGEST_HALF
         grown = np.clip(filled - bits, 0, _MOST).sum()
-        if needed.max() <= bits and (own - bits) * values.size >= _CERTAIN and grown >= _GROWN:
+        is_sure = (own - bits) * values.size >= _CERTAIN and grown >= _GROWN
+        if fits and is_sure and needed.max() <= bits:
             return bits
     return own
 
@@ -228,18 +215,14 @@ def _all_multiples(sides: Sequence[Array], sample: Floats, exponent: int, limit:
     for values in (sample, *sides):
         if values.dtype.kind != "f":
             continue
-        numbers = np.asarray(values, np.float64)
-        numbers = numbers if step == 1.0 else numbers / step
-        # NaN differs from itself.
-        if np.isfinite(numbers[numbers != np.rint(numbers)]).any():
-            return False
-        if limit < np.inf and (np.abs(numbers[np.isfinite(numbers)]) > limit).any():
+        steps = _finite_values(values) / step
+        if (steps != np.rint(steps)).any() or (np.abs(steps) > limit).any():
             return False
     return True
 
 
 def steps_of(values: Floats, grain: Grain) -> npt.NDArray[np.int8]:
-    """What each step between neighbouring sorted finite values is, shape `(size - 1,)`.
+    """Classify each step between neighbouring sorted finite values, shape `(size - 1,)`.
 
     `SAME`: one number; equal, or in a run at most 4,096 last places wide that nothing is near, as
     a long computation leaves it. `NEAR`: within what rounding may have moved them by. `APART`.
@@ -274,19 +257,17 @@ def steps_of(values: Floats, grain: Grain) -> npt.NDArray[np.int8]:
 
 
 def runs(breaks: Flags) -> tuple[Places, Places]:
-    """First and last places of the runs that breaks between neighbours leave."""
+    """Return first and last places of the runs that breaks between neighbours leave."""
     ends = np.flatnonzero(breaks)
     return np.append(0, ends + 1), np.append(ends, breaks.size)
 
 
 def cuts_of(values: Floats, grain: Grain) -> Places:
-    """Places i such that an edge between sorted values i and i + 1 splits no real number.
+    """Return places i: an edge between sorted values i and i + 1 splits no real number.
 
     Where values lie so close that nothing is apart, edges are at least 16 tolerances from each
     other, so that rounding moves few values from bin to bin.
     """
-    if values.size < 2:
-        return np.zeros(0, np.intp)
     steps = steps_of(values, grain)
     if not (steps == NEAR).any():
         return np.flatnonzero(steps == APART)
@@ -301,7 +282,7 @@ def cuts_of(values: Floats, grain: Grain) -> Places:
 
 
 def lowest_bit(values: Floats) -> Whole:
-    """The exponent t of ``y = odd 2^t``; 1024 for zero, NaN and infinities.
+    """Return the exponent t of ``y = odd 2^t``; 1024 for zero, NaN and infinities.
 
     Args:
         values: doubles, C-contiguous.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -28,29 +28,27 @@ _FEWEST: Final = 8
 
 
 def sorted_values(values: Floats) -> Floats:
-    """Values in order, without NaN."""
+    """Sort values, without NaN."""
     found = np.sort(values)
     # NaN comes last.
     return found[: found.size - int(np.count_nonzero(np.isnan(found)))]
 
 
 def scale_of(*arrays: Array) -> float:
-    """The largest finite magnitude in arrays of numbers; 0 for anything else."""
+    """Return the largest finite magnitude in arrays of numbers; 0 for anything else."""
     largest = 0.0
     for array in arrays:
-        if array.dtype.kind in "iub" and array.size:
-            largest = max(largest, abs(float(array.max())), abs(float(array.min())))
-        elif array.dtype.kind == "f" and array.size:
-            # Most arrays hold nothing else, and are not copied then.
-            is_finite = math.isfinite(float(array.max())) and math.isfinite(float(array.min()))
-            finite = array if is_finite else array[np.isfinite(array)]
-            if finite.size:
-                largest = max(largest, float(finite.max()), -float(finite.min()))
+        if array.dtype.kind in "iubf" and array.size:
+            ends = float(array.max()), float(array.min())
+            # Most arrays hold only finite numbers, and are not copied then.
+            if not all(map(math.isfinite, ends)):
+                finite = array[np.isfinite(array)]
+                ends = float(finite.max(initial=0.0)), float(finite.min(initial=0.0))
+            largest = max(largest, *map(abs, ends))
     return largest
 
 
-@dataclass(frozen=True, slots=True)
-class Marks:
+class Marks(NamedTuple):
     """Thresholds, and how far rounding may have moved a value across each.
 
     Args:
@@ -78,19 +76,18 @@ class Marks:
         edges = np.unique(np.concatenate(self.all))
         return edges[np.isfinite(edges)]
 
-    def joined(self, others: Sequence[Marks]) -> Marks:
-        """These thresholds and others."""
+    def join_others(self, others: Sequence[Marks]) -> Marks:
+        """Return these thresholds and others together."""
         parts = [self, *others]
-        points = np.concatenate([part.points for part in parts])
+        lows, points, highs = np.concatenate([part.all for part in parts], axis=1)
         points, first = np.unique(points, return_index=True)
         if all(part.lows is part.points for part in parts):
             return Marks(points, points, points, self.grain)
-        lows = np.concatenate([part.lows for part in parts])[first]
-        return Marks(points, lows, np.concatenate([p.highs for p in parts])[first], self.grain)
+        return Marks(points, lows[first], highs[first], self.grain)
 
 
 def marks_of(values: Floats, values_prime: Floats, grain: Grain = EXACT) -> Marks:
-    """Thresholds worth trying: between numbers that are surely two, dense in both tails.
+    """Find thresholds worth trying: between numbers that are surely two, dense in both tails.
 
     Where values lie too close for that, some between them are tried as well: an event is worth
     what is left of it when every value has moved by its tolerance against it.
@@ -108,24 +105,21 @@ def marks_of(values: Floats, values_prime: Floats, grain: Grain = EXACT) -> Mark
     # Infinities lie beyond every finite value, one unit of scale away.
     reach = max(1.0, scale_of(finite))
     pooled = np.clip(pooled, -2.0 * reach, 2.0 * reach)
-    if grain.exact:
-        steps, gaps = None, np.flatnonzero(pooled[1:] > pooled[:-1])
-    else:
-        steps = steps_of(pooled, grain)
-        gaps = np.flatnonzero(steps == APART)
+    steps = steps_of(pooled, grain)
+    gaps = np.flatnonzero(steps == APART)
     if gaps.size > _MOST_THRESHOLDS:
         places = np.searchsorted(gaps, _ranks(pooled.size))
         gaps = np.unique(gaps[np.minimum(places, gaps.size - 1)])
     clean = gaps.size
-    if steps is not None and clean + 1 < pooled.size:
+    if clean + 1 < pooled.size:
         rounded = np.flatnonzero(steps != APART)
         rounded = rounded[pooled[rounded + 1] > pooled[rounded]]
         places = np.searchsorted(rounded, _ranks(pooled.size))
         gaps = np.append(gaps, np.unique(rounded[places[places < rounded.size]]))
-    points: Floats = pooled[gaps] + SHARE * (pooled[gaps + 1] - pooled[gaps])
+    points = pooled[gaps] + SHARE * (pooled[gaps + 1] - pooled[gaps])
     order = np.argsort(points, kind="stable")
     points = points[order]
-    if steps is None or clean == gaps.size:
+    if clean == gaps.size:
         return Marks(points, points, points, grain)
     # Between two copies of one number nothing is left of an event.
     moved = np.where(steps[gaps[order]] == SAME, np.inf, grain.at(points))
@@ -134,22 +128,21 @@ def marks_of(values: Floats, values_prime: Floats, grain: Grain = EXACT) -> Mark
 
 
 def thresholds(values: Floats, values_prime: Floats, grain: Grain = EXACT) -> Floats:
-    """The thresholds of `marks_of` that lie in wide gaps; all of them where none does."""
+    """Return the thresholds of `marks_of` that lie in wide gaps; all of them where none does."""
     marks = marks_of(values, values_prime, grain)
     clean: Floats = marks.points[marks.lows == marks.points]
     return clean if clean.size else marks.points
 
 
 def _ranks(size: int) -> Whole:
-    """Ranks from either end: each of the first, then a geometric sequence to the middle."""
+    """Return ranks from either end: each of the first, then a geometric sequence to the middle."""
     steps = max(1, int(np.log(max(2.0, size / (2 * _DENSE))) / np.log(_RATIO)))
     tail = np.geomspace(_DENSE, max(_DENSE, size / 2), steps + 1)
     ranks = np.concatenate([np.arange(_DENSE), tail]).astype(np.int64)
     return np.unique(np.concatenate([ranks, size - 2 - ranks]).clip(0, size - 2))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Frame:
+class Frame(NamedTuple):
     """The cells of a sketch, fixed before the values that it counts are seen.
 
     Args:
@@ -164,7 +157,7 @@ class Frame:
 
     @classmethod
     def of(cls, edges: Floats, sides: tuple[Floats, Floats], size: int) -> Frame:
-        """The frame for `size` more values a side, from sorted ones of a first look."""
+        """Return the frame for `size` more values a side, from sorted ones of a first look."""
         values, values_prime = sides
         fewest = min(values.size, values_prime.size)
         rank = _FEWEST + _TAIL * fewest // max(1, size)
@@ -174,8 +167,7 @@ class Frame:
         return cls(edges, float(low), float(max(values[-1 - rank], values_prime[-1 - rank])))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Sketch:
+class Sketch(NamedTuple):
     """The scores of one side, as counts in the cells of a frame.
 
     Args:
@@ -194,14 +186,14 @@ class Sketch:
 
     @classmethod
     def of(cls, frame: Frame, values: Floats) -> Sketch:
-        """The sketch of some values."""
+        """Return the sketch of some values."""
         low = np.sort(values[values < frame.low])
         high = np.sort(values[values > frame.high])
         return cls(frame, values.size, binned(values, frame.edges), low, high)
 
     @classmethod
     def total(cls, parts: Sequence[Sketch]) -> Sketch:
-        """All parts together, at least one; they have one frame."""
+        """Return all parts together, at least one; they have one frame."""
         low = np.sort(np.concatenate([part.low for part in parts]))
         high = np.sort(np.concatenate([part.high for part in parts]))
         counts = np.sum([part.counts for part in parts], axis=0)
@@ -213,14 +205,13 @@ class Sketch:
         return int(self.counts.sum())
 
     def count_below(self, points: Floats) -> Whole:
-        """Values below points: edges, or points in a tail."""
+        """Count values below points: edges, or points in a tail."""
         below = np.cumsum(self.counts)
-        found = below[np.searchsorted(self.frame.edges, points)]
-        in_low, in_high = points <= self.frame.low, points > self.frame.high
-        found[in_low] = np.searchsorted(self.low, points[in_low])
-        above = self.high.size - np.searchsorted(self.high, points[in_high])
-        found[in_high] = below[-1] - above
-        return found
+        inside = below[np.searchsorted(self.frame.edges, points)]
+        in_low = np.searchsorted(self.low, points)
+        in_high = below[-1] - self.high.size + np.searchsorted(self.high, points)
+        found = np.where(points <= self.frame.low, in_low, inside)
+        return np.where(points > self.frame.high, in_high, found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +227,7 @@ class SketchScores:
     frames: tuple[Frame, ...]
 
     def __call__(self, outputs: Array, start: int) -> tuple[Sketch, ...]:
-        """One sketch for each score."""
+        """Return one sketch for each score."""
         with remember_parts():
             return tuple(
                 Sketch.of(frame, scores_of(score, outputs))

@@ -12,15 +12,14 @@ import numpy as np
 
 from ...errors import invalid, mistyped
 from ..arrays import Array, Flags, Floats, Whole
-from ..choosing.grains import APART, NEAR, Grain, runs, steps_of
+from ..choosing.grains import APART, LARGEST_WHOLE, NEAR, Grain, runs, steps_of
 
-_EXACT: Final = 2.0**53
 _WIDEST: Final = 32.0
 """A cluster of more tolerances than this is a continuum that a huge scale has run together."""
 _LEAST: Final = 4
 _RAREST: Final = 2**14
 """An atom has at least `_LEAST` of the values, and one in `_RAREST`."""
-_CHUNK: Final = 2**17
+_CACHED: Final = 2**17
 """Numbers that stay in the cache."""
 _MOST_ROWS: Final = 2**17
 _MOST_COARSE_ROWS: Final = 2**13
@@ -44,7 +43,7 @@ class Atoms(NamedTuple):
 
 
 def columns(outputs: Array) -> Array | None:
-    """Outputs as rows of numbers, shape `(size, entries)`; None for other kinds of outputs."""
+    """Return outputs as rows of numbers, shape `(size, entries)`; None for other kinds."""
     outputs = np.asarray(outputs)
     if outputs.dtype.kind not in "buif" or outputs.ndim == 0:
         return None
@@ -53,7 +52,7 @@ def columns(outputs: Array) -> Array | None:
 
 
 def numbers(outputs: Array, entries: int | None = None, least: int = 0) -> Array:
-    """Outputs as rows of numbers, shape `(size, entries)`.
+    """Return outputs as rows of numbers, shape `(size, entries)`.
 
     Raises:
         TypeError: for outputs of other kinds.
@@ -69,7 +68,7 @@ def numbers(outputs: Array, entries: int | None = None, least: int = 0) -> Array
 
 
 def both(outputs: Array, outputs_prime: Array) -> tuple[Array, Array] | None:
-    """The rows of numbers of both sides; None unless they are numbers of equal width.
+    """Return the rows of numbers of both sides; None unless they are numbers of equal width.
 
     A pilot without outputs or entries has nothing to fit: None as well.
     """
@@ -84,31 +83,36 @@ def whole_floats(rows: Array) -> Flags:
     # In float16 the limit itself would overflow.
     rows = np.asarray(rows, np.float64)
     with np.errstate(invalid="ignore"):
-        whole: Flags = (np.abs(rows) < _EXACT) & (rows == np.rint(rows))
-    return whole
+        return np.asarray((np.abs(rows) < LARGEST_WHOLE) & (rows == np.rint(rows)))
 
 
-def chunks(rows: Array) -> Iterator[slice]:
-    """Slices of rows that stay in the cache."""
-    step = max(1, _CHUNK // max(1, rows.shape[1]))
+def chunk_slices(rows: Array, most: int = _CACHED, width: int | None = None) -> Iterator[slice]:
+    """Cut rows into slices of about as many numbers as the cache holds.
+
+    Args:
+        rows: shape `(size, ...)`.
+        most: numbers in a slice, which has one row at least.
+        width: numbers in a row; None for the second dimension.
+    """
+    step = max(1, most // max(1, rows.shape[1] if width is None else width))
     for first in range(0, len(rows), step):
         yield slice(first, first + step)
 
 
 def head(rows: Array) -> Array:
-    """The first rows, as many as a search for atoms looks at."""
+    """Return the first rows, as many as a search for atoms looks at."""
     coarse = rows.dtype.kind == "f" and rows.dtype.itemsize < 8
     return rows[: _MOST_COARSE_ROWS if coarse else _MOST_ROWS]
 
 
 def known(*values: Array) -> Floats:
-    """All finite values, sorted, as float64."""
+    """Return all finite values, sorted, as float64."""
     pooled = np.concatenate([side.astype(np.float64).ravel() for side in values])
     return np.sort(pooled[np.isfinite(pooled)])
 
 
 def atoms_of(values: Floats, grain: Grain, least: int | None = None) -> Atoms:
-    """The atoms among sorted finite values.
+    """Return the atoms among sorted finite values.
 
     Clusters are what rounding does not tell apart (see `steps_of`); an atom's interval reaches a
     tolerance beyond its cluster, so that neighbours never touch and rounding never leaves it.
@@ -139,14 +143,12 @@ def atoms_of(values: Floats, grain: Grain, least: int | None = None) -> Atoms:
 
 
 def loose_of(values: Floats, atoms: Atoms) -> Flags:
-    """Return which values lie at no atom."""
-    place = np.searchsorted(atoms.lows, values, side="right") - 1
-    loose: Flags = place < 0
-    loose[~loose] = values[~loose] > atoms.highs[place[~loose]]
-    return loose
+    """Return which finite values lie at no atom."""
+    highs = np.append(-np.inf, atoms.highs)
+    return values > highs[np.searchsorted(atoms.lows, values, side="right")]
 
 
-def familiar(rows: Array, rows_prime: Array) -> bool:
+def has_frequent_rows(rows: Array, rows_prime: Array) -> bool:
     """Return True if whole rows repeat so often that scores of patterns see each one.
 
     No product, sum or residue of the entries tells more than the pattern itself, and a score for
@@ -161,14 +163,14 @@ def familiar(rows: Array, rows_prime: Array) -> bool:
     """
     some = np.concatenate([rows[:_ROWS], rows_prime[:_ROWS]])
     few = some[:: max(1, len(some) // 64)]
-    if len(few) > 8 and _distinct(few) == len(few):
+    if len(few) > 8 and _count_distinct(few) == len(few):
         # Nothing comes again among 64 rows: there is no need to sort them all.
         return False
-    return _distinct(some) * _OFTEN <= len(some)
+    return _count_distinct(some) * _OFTEN <= len(some)
 
 
-def _distinct(rows: Array) -> int:
-    """Different rows, by their bytes: -0.0 is not 0.0, which makes them no fewer than they are."""
+def _count_distinct(rows: Array) -> int:
+    """Count the different rows, by their bytes: -0.0 and 0.0 are two, so there are enough."""
     rows = np.ascontiguousarray(rows)
     whole = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1])))
     return int(np.unique(whole).size)

@@ -10,7 +10,7 @@ import math
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from ..arrays import Array, Flags, Floats, Merged, Whole, freeze_arrays
 from ..choosing.grains import Grain, cuts_of, grain_of, grains_of
 from ..choosing.marks import SHARE
 from ..reading.objects import as_hashable
-from .columns import Atoms, atoms_of, head, known, loose_of, numbers, whole_floats
+from .columns import Atoms, atoms_of, chunk_slices, head, known, loose_of, numbers, whole_floats
 
 _KINDS: Final = ("whole", "words", "text", "bytes", "real")
 _WIDEST: Final = 2**16
@@ -28,7 +28,6 @@ _WIDEST: Final = 2**16
 _SPECIAL: Final = 3
 """The last letters of a real column: NaN, minus and plus infinity."""
 _TAILED: Final = 4
-_CHUNK: Final = 2**17
 Grid = tuple[float, float]
 """Width of a cell, and the magnitude up to which it holds; see `Outcomes`."""
 _WIDE: Final = 4096.0
@@ -68,56 +67,47 @@ class Letters(Record, word="Letters"):
         freeze_arrays(self)
 
     def chunks(self, outputs: Array) -> Iterator[tuple[slice, Array]]:
-        """Slices of rows that stay in the cache, and their raw columns."""
-        step = max(1, _CHUNK // max(1, self.sizes.size))
-        for first in range(0, len(outputs), step):
-            part = slice(first, first + step)
-            yield part, self._raw(outputs[part])
-
-    def _raw(self, outputs: Array) -> Array:
-        raw = raw_columns(self.kind, outputs, self.sizes.size)
-        if raw.shape[1] != self.sizes.size:
-            raise invalid("outputs", f"of {self.sizes.size} columns, as the pilot's", raw.shape)
-        return raw
+        """Cut rows into slices that stay in the cache, each with its raw columns."""
+        width = self.sizes.size
+        for part in chunk_slices(outputs, width=width):
+            raw = raw_columns(self.kind, outputs[part], width)
+            if raw.shape[1] != width:
+                raise invalid("outputs", f"of {width} columns, as the pilot's", raw.shape)
+            yield part, raw
 
     def extend(self, code: Whole, raw: Array, first: int, stop: int) -> Whole:
-        """Numbers of rows, continued by the letters of some columns; -1 if one is unknown."""
+        """Continue the numbers of rows by the letters of some columns; -1 if one is unknown."""
         unknown = code < 0
         for column in range(first, stop):
             letter = self._letter(raw[:, column], column)
             size = int(self.sizes[column])
             # Read without a sign, what is below the range is beyond it.
             unknown |= letter.view(np.uint64) >= size
-            code = code * size
-            code += letter
+            code = code * size + letter
         code[unknown] = -1
         return code
 
     def _letter(self, values: Array, column: int) -> Whole:
         if self.kind != "real":
-            letter: Whole = values.astype(np.int64)
-            letter -= self.lows[column]
-            return letter
+            return values.astype(np.int64) - int(self.lows[column])
         first = int(self.stops[column - 1]) if column else 0
         edges = self.edges[first : self.stops[column]]
         values = np.ascontiguousarray(values, dtype=np.float64)
         letter = self.labels[first + column + np.searchsorted(edges, values, side="right")]
         odd = np.flatnonzero(~np.isfinite(values))
-        if odd.size:
-            kind = np.where(np.isnan(values[odd]), 0, np.where(values[odd] < 0.0, 1, 2))
-            letter[odd] = self.sizes[column] - _SPECIAL + kind
+        kind = np.where(np.isnan(values[odd]), 0, np.where(values[odd] < 0.0, 1, 2))
+        letter[odd] = self.sizes[column] - _SPECIAL + kind
         return letter
 
 
 def kind_of(outputs: Array) -> str | None:
     """Return the kind of letters that an array has; None for objects and irregular arrays."""
-    kinds = {"b": "whole", "i": "whole", "u": "whole", "m": "whole", "M": "whole"}
-    kinds |= {"f": "real", "U": "text", "S": "bytes"}
+    kinds = dict.fromkeys("biumM", "whole") | {"f": "real", "U": "text", "S": "bytes"}
     return kinds.get(outputs.dtype.kind)
 
 
-def regular(kind: str, outputs: Array) -> tuple[Array, Flags | None]:
-    """Outputs in the pilot's kind, and where they are not of it; None if they all are.
+def convert_to_kind(kind: str, outputs: Array) -> tuple[Array, Flags | None]:
+    """Return outputs in the pilot's kind, and where they are not of it; None if they all are.
 
     A rare None or NaN changes the type of a whole array of strings or whole numbers.
     """
@@ -127,7 +117,6 @@ def regular(kind: str, outputs: Array) -> tuple[Array, Flags | None]:
         filled = np.where(fits, outputs, wanted() if kind in ("text", "bytes") else 0)
         outputs = np.array(filled.tolist()).reshape(outputs.shape)
     elif kind in ("whole", "words") and outputs.dtype.kind == "f":
-        outputs = outputs.astype(np.float64)
         fits = whole_floats(outputs)
         outputs = np.where(fits, outputs, 0.0).astype(np.int64)
     else:
@@ -136,7 +125,7 @@ def regular(kind: str, outputs: Array) -> tuple[Array, Flags | None]:
 
 
 def raw_columns(kind: str, outputs: Array, width: int) -> Array:
-    """The columns from which letters are made, shape `(size, columns)`.
+    """Return the columns from which letters are made, shape `(size, columns)`.
 
     Args:
         kind: see `Letters`.
@@ -155,7 +144,7 @@ def raw_columns(kind: str, outputs: Array, width: int) -> Array:
         named = {"real": "numbers", "text": "strings", "bytes": "byte strings"}
         raise mistyped("outputs", named.get(kind, "whole numbers"), outputs.dtype)
     if found in ("text", "bytes"):
-        return _characters(outputs.reshape(len(outputs), -1), width)
+        return _character_codes(outputs.reshape(len(outputs), -1), width)
     if outputs.dtype.kind in "mM":
         outputs = outputs.view(np.int64)
     rows = numbers(outputs)
@@ -164,7 +153,7 @@ def raw_columns(kind: str, outputs: Array, width: int) -> Array:
     return np.ascontiguousarray(rows, dtype=np.int64).view(np.uint16)
 
 
-def _characters(rows: Array, width: int) -> Array:
+def _character_codes(rows: Array, width: int) -> Array:
     code = rows.dtype.kind
     each = max(1, width // max(1, rows.shape[1]))
     fitted = np.ascontiguousarray(rows.astype(f"{code}{each}"))
@@ -176,8 +165,8 @@ def _characters(rows: Array, width: int) -> Array:
 
 
 def letters_of_whole(outputs: Array, outputs_prime: Array, kind: str) -> Letters:
-    """The letters of pilot outputs that are whole numbers, strings or bytes."""
-    width = max(map(_width, (outputs, outputs_prime)))
+    """Make the letters of pilot outputs that are whole numbers, strings or bytes."""
+    width = max(map(_count_columns, (outputs, outputs_prime)))
     sides = [raw_columns(kind, side, width) for side in (outputs, outputs_prime)]
     # Plain ints: the difference of two int64 need not be one.
     low = [min(map(int, ends)) for ends in zip(*(side.min(axis=0) for side in sides), strict=True)]
@@ -189,15 +178,12 @@ def letters_of_whole(outputs: Array, outputs_prime: Array, kind: str) -> Letters
     return Letters(kind, np.array(low), np.array(size), np.empty(0), none, none)
 
 
-def _width(outputs: Array) -> int:
-    entries = outputs.size // max(1, len(outputs))
-    return entries * {"U": outputs.dtype.itemsize // 4, "S": outputs.dtype.itemsize}.get(
-        outputs.dtype.kind, 1
-    )
+def _count_columns(outputs: Array) -> int:
+    size, letters = outputs.dtype.itemsize, {"U": 4, "S": 1}
+    return outputs.size // max(1, len(outputs)) * (size // letters.get(outputs.dtype.kind, size))
 
 
-@dataclass(frozen=True, slots=True)
-class RealColumn:
+class RealColumn(NamedTuple):
     """One column of real numbers, as the pilot shows it.
 
     Args:
@@ -216,33 +202,31 @@ class RealColumn:
         return int(self.atoms.counts.sum()) < self.values.size
 
     def cuts(self, bins: int) -> Floats:
-        """Edges of bins of the values that are no atoms, in gaps between pilot values."""
+        """Return edges of bins of the values that are no atoms, in gaps between pilot values."""
         gaps = cuts_of(self.values, self.grain)
         ranks = np.cumsum(loose_of(self.values, self.atoms))
         if bins < 2 or not gaps.size or not self.loose:
             return np.empty(0)
-        at = np.searchsorted(ranks[gaps], ranks[-1] * _shares(bins))
+        at = np.searchsorted(ranks[gaps], ranks[-1] * _edge_shares(bins))
         chosen = gaps[np.unique(at[at < gaps.size])]
-        cuts: Floats = self.values[chosen] + SHARE * np.diff(self.values)[chosen]
-        return cuts
+        return np.asarray(self.values[chosen] + SHARE * np.diff(self.values)[chosen])
 
     def alphabet(self, bins: int) -> tuple[Floats, Whole, int]:
-        """Edges, letters of the intervals between them, and the number of letters."""
+        """Return edges, letters of the intervals between them, and the number of letters."""
         cuts, atoms = self.cuts(bins), self.atoms
         # An interval that starts at `low` and stops after `high`.
         ends = np.nextafter(atoms.highs, np.inf)
         edges = np.sort(np.concatenate([cuts, atoms.lows, ends]))
         starts = np.concatenate([[-np.inf], edges])
         labels = np.searchsorted(cuts, starts, side="right")
-        if atoms.lows.size:
-            place = np.searchsorted(atoms.lows, starts, side="right") - 1
-            inside = (place >= 0) & (starts < ends[place])
-            labels = np.where(inside, cuts.size + 1 + place, labels)
+        place = np.searchsorted(atoms.lows, starts, side="right")
+        inside = starts < np.append(-np.inf, ends)[place]
+        labels = np.where(inside, cuts.size + place, labels)
         return edges, labels.astype(np.int64), cuts.size + 1 + atoms.lows.size + _SPECIAL
 
 
-def _shares(bins: int) -> Floats:
-    """Shares of the values below each edge: equal bins, from four on with finer ones in the tails.
+def _edge_shares(bins: int) -> Floats:
+    """Return the shares of the values below each edge: of equal bins, from four on finer tails.
 
     Where noise is added in the wrong place, the tails tell most.
     """
@@ -262,14 +246,11 @@ def real_columns(rows: Array, rows_prime: Array) -> list[RealColumn]:
 
 
 def letters_of_real(shown: Sequence[RealColumn], bins: int) -> Letters:
-    """Letters of real columns: their atoms, and bins of all other values."""
-    made = [column.alphabet(bins) for column in shown]
-    edges, labels, sizes = zip(*made, strict=True)
+    """Make the letters of real columns: their atoms, and bins of all other values."""
+    edges, labels, sizes = zip(*(column.alphabet(bins) for column in shown), strict=True)
     stops = np.cumsum([part.size for part in edges])
-    lows = np.zeros(len(made), dtype=np.int64)
-    return Letters(
-        "real", lows, np.array(sizes), np.concatenate(edges), np.concatenate(labels), stops
-    )
+    tables = np.array(sizes), np.concatenate(edges), np.concatenate(labels), stops
+    return Letters("real", np.zeros(len(shown), dtype=np.int64), *tables)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -300,25 +281,25 @@ class Outcomes(Merged, word="Outcomes"):
         for name in ("unit", "middle"):
             object.__setattr__(self, name, real(name, getattr(self, name), low=0.0))
         grid = self.unit, self.middle
-        keys = tuple(_key(_tupled(key), grid) for key in self.keys)
+        keys = tuple(_make_key(_lists_to_tuples(key), grid) for key in self.keys)
         object.__setattr__(self, "keys", keys)
         freeze_arrays(self)
         if self.values.shape != (len(keys),):
             raise invalid("values", f"one for each of {len(keys)} keys", self.values.shape)
 
     def __call__(self, outputs: Array) -> Floats:
-        """The scores, shape `(size,)`."""
+        """Return the scores, shape `(size,)`."""
         table = dict(zip(self.keys, self.values.tolist(), strict=True))
         keys = keys_of(outputs, (self.unit, self.middle))
         return np.array([table.get(key, 0.0) for key in keys], np.float64)
 
     def __str__(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         return f"log ratio of the outcome (one of {len(self.keys)})"
 
 
 def items_of(outputs: Array) -> list[Any]:
-    """Every output as one Python object, a row as a tuple."""
+    """Return every output as one Python object, a row as a tuple."""
     if outputs.ndim == 1:
         return list(outputs.tolist())
     return [tuple(row) for row in outputs.reshape(len(outputs), -1).tolist()]
@@ -326,27 +307,26 @@ def items_of(outputs: Array) -> list[Any]:
 
 def keys_of(outputs: Array, grid: Grid = (0.0, 0.0)) -> Iterable[Hashable]:
     """Return the keys of outputs in a table; a TypeError for one that cannot be hashed."""
-    for item in items_of(np.asarray(outputs)):
-        yield _key(item, grid)
+    return (_make_key(item, grid) for item in items_of(np.asarray(outputs)))
 
 
-def _key(item: Any, grid: Grid) -> Hashable:
+def _make_key(item: Any, grid: Grid) -> Hashable:
     """Return the key of an object in a table: the object, its floats rounded to the grid."""
     if isinstance(item, np.generic):
         item = item.item()
     if isinstance(item, complex):
-        return tuple(_key(part, grid) for part in (item.real, item.imag))
+        item = (item.real, item.imag)
     if isinstance(item, float):
         # NaN is not equal to itself, and JSON has no infinities: their names stand for them.
-        return _rounded(item, grid) if math.isfinite(item) else str(item)
+        return _round_to_grid(item, grid) if math.isfinite(item) else str(item)
     if isinstance(item, tuple):
-        return tuple(_key(part, grid) for part in item)
+        return tuple(_make_key(part, grid) for part in item)
     # Lists, arrays, mappings and sets as what can be hashed: tuples may hold floats again.
     plain = as_hashable(item)
-    return _key(plain, grid) if isinstance(plain, tuple) else plain
+    return _make_key(plain, grid) if isinstance(plain, tuple) else plain
 
 
-def _rounded(value: float, grid: Grid) -> float:
+def _round_to_grid(value: float, grid: Grid) -> float:
     unit, middle = grid
     if unit == 0.0:
         return value
@@ -356,21 +336,21 @@ def _rounded(value: float, grid: Grid) -> float:
 
 
 def grid_of(sides: Iterable[Iterable[Any]]) -> Grid:
-    """The grid for the floats in objects of both sides: 4,096 tolerances at their middle."""
-    values, values_prime = (np.array(list(_floats(items)), np.float64) for items in sides)
+    """Return the grid for the floats in objects of both sides: 4,096 tolerances at their middle."""
+    values, values_prime = (np.array(list(_iterate_floats(items)), np.float64) for items in sides)
     grain = grain_of(values, values_prime)
     return (0.0, 0.0) if grain.exact else (_WIDE * grain.typical, grain.middle)
 
 
-def _floats(items: Iterable[Any]) -> Iterator[float]:
+def _iterate_floats(items: Iterable[Any]) -> Iterator[float]:
     for item in items:
         if isinstance(item, (tuple, list)):
-            yield from _floats(item)
+            yield from _iterate_floats(item)
         elif isinstance(item, (float, complex, np.floating, np.complexfloating)):
             parts = complex(item)
             yield from (parts.real, parts.imag) if parts.imag else (parts.real,)
 
 
-def _tupled(key: Any) -> Any:
-    """Lists, as which JSON keeps tuples, as tuples again."""
-    return tuple(map(_tupled, key)) if isinstance(key, (list, tuple)) else key
+def _lists_to_tuples(key: Any) -> Any:
+    """Turn lists, as which JSON keeps tuples, into tuples again."""
+    return tuple(map(_lists_to_tuples, key)) if isinstance(key, (list, tuple)) else key

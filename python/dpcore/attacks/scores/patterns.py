@@ -12,8 +12,8 @@ costs nothing but sharpness.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -23,8 +23,8 @@ from ... import _core
 from ...records import Pair
 from ..arrays import Array, Flags, Floats, Places, Whole, Words
 from ..choosing.grains import grains_of
-from .layout import Layout, alike, blocks, layout
-from .tables import clear_runs, even_runs, log_ratios, shrunk, smoothed
+from .layout import Layout, classes_of_columns, float_blocks
+from .tables import clear_runs, even_runs, log_ratios, shrink_log_ratios, smooth_bins
 
 _BITS: Final = 52
 _HASH: Final = np.uint64(0x9E3779B97F4A7C15)
@@ -48,8 +48,7 @@ _COVERED: Final = 0.5
 """Patterns that recur hold so much of the pilot, or they are not worth a score."""
 
 
-@dataclass(frozen=True, slots=True)
-class Coding:
+class Coding(NamedTuple):
     """The weights by which bins add up to the key of a pattern.
 
     Args:
@@ -63,21 +62,13 @@ class Coding:
     radices: Whole | None
     sizes: Whole
 
-    def digits(self, keys: Words) -> Whole:
-        """The columns' digits in patterns, shape `(patterns, columns)`; with radices only."""
-        assert self.radices is not None
-        return keys.astype(np.int64)[:, None] // self.radices % self.sizes
 
-
-def by_column(layout: Layout) -> Coding:
-    """Patterns that say which symbol each column has."""
-    digits, sizes = _digits(layout)
-    radices = [1]
-    for size in sizes[:-1]:
-        radices.append(radices[-1] * int(size))
-    if radices[-1] * int(sizes[-1]) <= 2**_BITS:
-        keys = layout.flat(digits * np.array(radices)[:, None]).astype(np.uint64)
-        return Coding(keys, np.array(radices), sizes)
+def code_by_column(layout: Layout) -> Coding:
+    """Code patterns that say which symbol each column has."""
+    digits, sizes = _number_symbols(layout)
+    if math.prod(sizes.tolist()) <= 2**_BITS:
+        radices = np.cumprod([1, *sizes[:-1]])
+        return Coding(layout.flat(digits * radices[:, None]).astype(np.uint64), radices, sizes)
     random = np.random.Generator(np.random.PCG64(len(sizes)))
     most = 2 ** (_BITS - len(sizes).bit_length())
     drawn = random.integers(most, size=(len(sizes), int(sizes.max())))
@@ -85,13 +76,13 @@ def by_column(layout: Layout) -> Coding:
     return Coding(keys, None, sizes)
 
 
-def by_class(layout: Layout, classes: Whole) -> Coding | None:
-    """Patterns that say how many columns of each class have each symbol; None if that is too long.
+def code_by_class(layout: Layout, classes: Whole) -> Coding | None:
+    """Code patterns that count the columns of each class with each symbol; None if too long.
 
     What is lost is the order of the columns in a class, which carries nothing where they are
     exchangeable.
     """
-    digits, sizes = _digits(layout)
+    digits, sizes = _number_symbols(layout)
     radix, adds = 1, np.zeros(digits.shape)
     for kind in np.unique(classes):
         members = np.flatnonzero(classes == kind)
@@ -103,8 +94,8 @@ def by_class(layout: Layout, classes: Whole) -> Coding | None:
     return Coding(layout.flat(adds).astype(np.uint64), None, sizes)
 
 
-def _digits(layout: Layout) -> tuple[Whole, Whole]:
-    """Symbols of each column numbered from 0, in the form of `Layout.places`; their numbers."""
+def _number_symbols(layout: Layout) -> tuple[Whole, Whole]:
+    """Number the symbols of each column from 0, in the form of `Layout.places`; and count them."""
     digits = np.zeros(layout.places.shape, dtype=np.int64)
     sizes = []
     for i, places in enumerate(layout.places):
@@ -131,8 +122,7 @@ class Part(NamedTuple):
     valued: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Patterns:
+class Patterns(NamedTuple):
     """The patterns of a pilot, and how often each occurs.
 
     Args:
@@ -153,8 +143,8 @@ class Patterns:
 
     @classmethod
     def of(cls, rows: Array, rows_prime: Array, layout: Layout, coding: Coding) -> Patterns:
-        """The patterns of a pilot; those met once are left out."""
-        sides = [_keys_of(side, layout, coding) for side in (rows, rows_prime)]
+        """Count the patterns of a pilot; those met once are left out."""
+        sides = [_pattern_keys(side, layout, coding) for side in (rows, rows_prime)]
         found = [np.unique(side, return_counts=True) for side in sides]
         keys = np.union1d(found[0][0], found[1][0])
         counts = np.zeros((2, keys.size))
@@ -164,83 +154,81 @@ class Patterns:
         if often.size > _MOST_PATTERNS:
             most = np.argpartition(counts[:, often].sum(axis=0), -_MOST_PATTERNS)[-_MOST_PATTERNS:]
             often = often[np.sort(most)]
-        parts = _parts(coding, layout, [side[:_COMPARED] for side in (rows, rows_prime)])
+        parts = _independent_parts(coding, layout, (rows[:_COMPARED], rows_prime[:_COMPARED]))
         k, k_prime = counts[:, often]
         return cls(coding, keys[often], k, k_prime, parts, (len(rows), len(rows_prime)))
 
     def covered(self) -> float:
-        """The share of the pilot that has one of these patterns."""
+        """Return the share of the pilot that has one of these patterns."""
         return float((self.k.sum() + self.k_prime.sum()) / sum(self.sizes))
 
     def weights(self) -> Floats:
-        """A weight for every pattern: the sum of those of its independent parts."""
+        """Return a weight for every pattern: the sum of those of its independent parts."""
         weights = np.zeros(self.keys.size)
         for part in self.parts:
-            which = self._restricted(part.columns)
+            which = self._number_restrictions(part.columns)
             k, k_prime = (np.bincount(which, side) for side in (self.k, self.k_prime))
-            ratios, variances = log_ratios(k, k_prime, *self.sizes)
-            weights += shrunk(ratios, variances)[which]
+            weights += shrink_log_ratios(*log_ratios(k, k_prime, *self.sizes))[which]
         return weights
 
-    def groups(self) -> tuple[Whole, int]:
-        """Which bin weights each pattern uses, and how many there are.
+    def groups(self) -> Whole:
+        """Return which bin weights each pattern uses.
 
         The parts that values depend on have groups; 0 is that of all rare ones.
         """
         parts = [part.columns for part in self.parts if part.valued]
         if not parts:
-            return np.zeros(self.keys.size, dtype=np.int64), 1
+            return np.zeros(self.keys.size, dtype=np.int64)
         known = [part for part in parts if part is not None]
-        which = self._restricted(np.concatenate(known) if known else None)
+        which = self._number_restrictions(np.concatenate(known) if known else None)
         seen = np.bincount(which, self.k + self.k_prime)
         order = np.argsort(-seen, kind="stable")[:_MOST_GROUPS]
         order = order[seen[order] >= _GROUP]
         numbers = np.zeros(seen.size, dtype=np.int64)
         numbers[order] = np.arange(1, order.size + 1)
-        return numbers[which], order.size + 1
+        return numbers[which]
 
-    def _restricted(self, columns: Whole | None) -> Whole:
-        """Patterns numbered by what they say of some columns (None: of all)."""
+    def _number_restrictions(self, columns: Whole | None) -> Whole:
+        """Number patterns by what they say of some columns (None: of all)."""
         if columns is None or self.coding.radices is None:
             return np.arange(self.keys.size)
-        said = self.coding.digits(self.keys)[:, columns] * self.coding.radices[columns]
-        return np.unique(said.sum(axis=1), return_inverse=True)[1]
+        radices, sizes = self.coding.radices[columns], self.coding.sizes[columns]
+        digits = self.keys.astype(np.int64)[:, None] // radices % sizes
+        return np.unique((digits * radices).sum(axis=1), return_inverse=True)[1]
 
 
-def _parts(coding: Coding, layout: Layout, samples: list[Array]) -> list[Part]:
-    """Sets of columns that do not depend on each other on either side, with any symbols."""
+def _independent_parts(coding: Coding, layout: Layout, samples: tuple[Array, ...]) -> list[Part]:
+    """Find sets of columns that do not depend on each other on either side, with any symbols."""
     live, valued = coding.sizes > 1, layout.valued()
     either = np.flatnonzero(live | valued)
     if coding.radices is None or either.size > _MOST_LINKED:
         return [Part(None, bool(valued.any()))]
-    letters, sizes = _letters(layout)
+    letters, sizes = _letters_of_bins(layout)
     linked = np.zeros((either.size, either.size), dtype=np.bool_)
     for sample in samples:
         found = np.take_along_axis(letters, layout.bins(sample).T, axis=1)
-        linked |= _dependent(found[either], sizes[either])
-    parts = [either[part] for part in _components(linked)]
+        linked |= _find_dependence(found[either], sizes[either])
+    parts = [either[part] for part in _connected_components(linked)]
     return [Part(part[live[part]], bool(valued[part].any())) for part in parts if live[part].any()]
 
 
-def _letters(layout: Layout) -> tuple[Whole, Whole]:
-    """A column's bins as letters, its symbols and quarters of its ordinary bins; and how many."""
-    ordinary = layout.ordinary()
+def _letters_of_bins(layout: Layout) -> tuple[Whole, Whole]:
+    """Return a letter for each bin, a symbol or a quarter of the ordinary bins; and how many."""
+    ordinary, symbols = layout.ordinary(), layout.spread(layout.symbols)
     rank = np.cumsum(ordinary, axis=1) - 1
     total = np.maximum(ordinary.sum(axis=1, keepdims=True), 1)
-    letters = np.where(
-        ordinary, rank * _QUARTERS // total, _QUARTERS + layout.spread(layout.symbols)
-    )
+    letters = np.where(ordinary, rank * _QUARTERS // total, _QUARTERS + symbols)
     return letters, letters.max(axis=1) + 1
 
 
-def _keys_of(rows: Array, layout: Layout, coding: Coding) -> Words:
+def _pattern_keys(rows: Array, layout: Layout, coding: Coding) -> Words:
     keys = np.empty(len(rows), dtype=np.uint64)
-    for part, block in blocks(rows):
+    for part, block in float_blocks(rows):
         _core.pattern_keys(block, layout.core(coding.keys), keys[part])
     return keys
 
 
-def _dependent(columns: Whole, sizes: Whole) -> Flags:
+def _find_dependence(columns: Whole, sizes: Whole) -> Flags:
     """Return pairs of columns that depend on each other, by chi-square over frequent cells.
 
     Args:
@@ -249,9 +237,7 @@ def _dependent(columns: Whole, sizes: Whole) -> Flags:
     """
     linked = np.zeros((sizes.size, sizes.size), dtype=np.bool_)
     total = max(1, columns.shape[1])
-    single = [
-        np.bincount(found, minlength=size) for found, size in zip(columns, sizes, strict=True)
-    ]
+    single = [np.bincount(one, minlength=n) for one, n in zip(columns, sizes, strict=True)]
     for i in range(sizes.size):
         for j in range(i):
             both = columns[i] * sizes[j] + columns[j]
@@ -264,8 +250,8 @@ def _dependent(columns: Whole, sizes: Whole) -> Flags:
     return linked
 
 
-def _components(linked: Flags) -> list[Whole]:
-    """Connected components of a graph, each as increasing places."""
+def _connected_components(linked: Flags) -> list[Whole]:
+    """Return the connected components of a graph, each as increasing places."""
     linked = linked | linked.T | np.eye(len(linked), dtype=np.bool_)
     # The smallest place that each can reach, passed on from neighbour to neighbour.
     firsts = np.arange(len(linked))
@@ -274,8 +260,8 @@ def _components(linked: Flags) -> list[Whole]:
     return [np.flatnonzero(firsts == first) for first in np.unique(firsts)]
 
 
-def hashed(keys: Words) -> tuple[Places, npt.NDArray[np.uint32]]:
-    """The order of patterns in the core's table, and where the patterns of each hash begin."""
+def order_by_hash(keys: Words) -> tuple[Places, npt.NDArray[np.uint32]]:
+    """Return the order of patterns in the core's table, and where those of each hash begin."""
     bits = max(1, int(keys.size).bit_length())
     hashes = (keys * _HASH) >> np.uint64(64 - bits)
     order = np.argsort(hashes, kind="stable")
@@ -316,27 +302,23 @@ class Pilot:
         self.sample = np.concatenate([head.astype(np.float64) for head in heads])
         self.columns = rows.shape[1]
         self.own = np.arange(self.columns)
-        self.sizes = len(rows), len(rows_prime)
         self.layouts: dict[tuple[str, bytes], Layout] = {}
 
     def layout(self, transform: str, classes: Whole) -> Layout:
-        """The layout of a transform with bins by class, made once."""
-        key = transform, classes.tobytes()
+        """Return the layout of a transform with bins by class, made once."""
+        key, fixed = (transform, classes.tobytes()), (self.grains, self.bins, classes)
         if key not in self.layouts:
-            found = layout(self.sample, transform, self.grains, self.bins, classes)
-            self.layouts[key] = found
+            self.layouts[key] = Layout.of_sample(self.sample, transform, *fixed)
         return self.layouts[key]
 
-    def counts(
-        self, found: Layout, keys: Words, patterns: Words, groups: tuple[Whole, int]
-    ) -> list[Floats]:
-        """How often every bin of every group occurs, on x and on x', `(groups, columns, bins)`."""
-        order, first = hashed(patterns)
-        table = patterns[order], first, groups[0][order].astype(np.uint32)
+    def counts(self, found: Layout, keys: Words, patterns: Words, groups: Whole) -> list[Floats]:
+        """Count every bin of every group, on x and on x', shapes `(groups, columns, bins)`."""
+        order, first = order_by_hash(patterns)
+        table = patterns[order], first, groups[order].astype(np.uint32)
         totals = []
         for side in self.sides:
-            total = np.zeros((groups[1], found.symbols.size))
-            for _, block in blocks(side):
+            total = np.zeros((groups.max(initial=0) + 1, found.symbols.size))
+            for _, block in float_blocks(side):
                 seen = np.empty(patterns.size + 1, dtype=np.uint64)
                 counts = np.empty(total.shape, dtype=np.uint64)
                 _core.count_additive(block, found.core(keys), table, seen, counts)
@@ -345,8 +327,8 @@ class Pilot:
         return totals
 
 
-def fits(rows: Array, rows_prime: Array, pair: Pair, bins: int) -> Iterator[Fitted]:
-    """Scores to try, fitted on pilot outputs.
+def fit_scores(rows: Array, rows_prime: Array, pair: Pair, bins: int) -> Iterator[Fitted]:
+    """Fit the scores to try on pilot outputs.
 
     Args:
         rows: outputs on x, shape `(size, columns)`.
@@ -358,29 +340,28 @@ def fits(rows: Array, rows_prime: Array, pair: Pair, bins: int) -> Iterator[Fitt
         The scores.
     """
     pilot = Pilot(rows, rows_prime, pair, bins)
-    yield from _independent(pilot, "values")
+    yield from _fit_columns(pilot, "values")
     if pilot.columns == 1:
         return
-    yield from _joint(pilot)
+    yield from _fit_patterns(pilot)
     if np.count_nonzero(pilot.layout("values", pilot.own).valued()) > 1:
-        yield from _independent(pilot, "differences")
-        yield from _independent(pilot, "sorted")
+        yield from _fit_columns(pilot, "differences")
+        yield from _fit_columns(pilot, "sorted")
 
 
-_NOTHING: Final = np.zeros(0, dtype=np.uint64)
+_NO_KEYS: Final = np.zeros(0, dtype=np.uint64)
+_NO_GROUPS: Final = np.zeros(0, dtype=np.int64)
 
-_NO_GROUPS: Final = np.zeros(0, dtype=np.int64), 1
 
-
-def _independent(pilot: Pilot, transform: str) -> Iterator[Fitted]:
-    """Scores of columns that are taken to be independent."""
-    classes = alike(pilot.pair, transform, pilot.columns)
+def _fit_columns(pilot: Pilot, transform: str) -> Iterator[Fitted]:
+    """Fit scores of columns that are taken to be independent."""
+    classes = classes_of_columns(pilot.pair, transform, pilot.columns)
     kinds = [pilot.own] if classes.max() + 1 == pilot.columns else [pilot.own, classes]
     for some in kinds:
         found = pilot.layout(transform, some)
         members = np.bincount(some)[:, None]
-        sides = pilot.counts(found, _NOTHING, _NOTHING, _NO_GROUPS)
-        k, k_prime = (_by_class(side[0], some) for side in sides)
+        sides = pilot.counts(found, _NO_KEYS, _NO_KEYS, _NO_GROUPS)
+        k, k_prime = (_sum_by_class(side[0], some) for side in sides)
         runs: list[Places | None] = [clear_runs(k, k_prime)]
         if k.shape[1] > _FEW and transform != "sorted":
             # Few bins are for weak signals, and best where several columns share them.
@@ -388,36 +369,36 @@ def _independent(pilot: Pilot, transform: str) -> Iterator[Fitted]:
                 runs += [even_runs(k, k_prime, 2), even_runs(k, k_prime, 4)]
             if some is pilot.own and transform == "values":
                 runs.append(None)
-        n, n_prime = (members * size for size in pilot.sizes)
+        n, n_prime = (members * len(side) for side in pilot.sides)
         for each in runs:
-            flat = found.flat(smoothed(k, k_prime, n, n_prime, each)[some])[None]
-            yield Fitted(found, _NOTHING, _NOTHING, _NO_GROUPS[0], np.zeros(0), flat)
+            flat = found.flat(smooth_bins(k, k_prime, n, n_prime, each)[some])[None]
+            yield Fitted(found, _NO_KEYS, _NO_KEYS, _NO_GROUPS, np.zeros(0), flat)
 
 
-def _by_class(counts: Floats, kinds: Whole) -> Floats:
-    """Sums over the columns of each class."""
-    sums = np.zeros((int(kinds.max()) + 1, counts.shape[1]))
-    np.add.at(sums, kinds, counts)
-    return sums
+def _sum_by_class(counts: Floats, kinds: Whole) -> Floats:
+    """Sum counts over the columns of each class."""
+    return np.array([counts[kinds == kind].sum(axis=0) for kind in range(kinds.max() + 1)])
 
 
-def _joint(pilot: Pilot) -> Iterator[Fitted]:
-    """Scores of patterns, alone and with values given the pattern."""
-    classes = alike(pilot.pair, "values", pilot.columns)
+def _fit_patterns(pilot: Pilot) -> Iterator[Fitted]:
+    """Fit scores of patterns, alone and with values given the pattern."""
+    classes = classes_of_columns(pilot.pair, "values", pilot.columns)
     found = pilot.layout("values", classes)
-    codings: list[Coding | None] = [by_column(found)]
+    codings: list[Coding | None] = [code_by_column(found)]
     if classes.max() + 1 < pilot.columns:
-        codings.append(by_class(found, classes))
+        codings.append(code_by_class(found, classes))
     for coding in codings:
         if coding is None or (coding.sizes == 1).all():
             continue
         patterns = Patterns.of(*pilot.sides, found, coding)
         if patterns.keys.size > 1 and patterns.covered() >= _COVERED:
-            yield from _given(pilot, found, patterns, classes)
+            yield from _fit_given_patterns(pilot, found, patterns, classes)
 
 
-def _given(pilot: Pilot, found: Layout, patterns: Patterns, classes: Whole) -> Iterator[Fitted]:
-    """The pattern alone, then with values given the symbol and given the pattern."""
+def _fit_given_patterns(
+    pilot: Pilot, found: Layout, patterns: Patterns, classes: Whole
+) -> Iterator[Fitted]:
+    """Fit the pattern alone, then with values given the symbol and given the pattern."""
     keys, weights = patterns.coding.keys, patterns.weights()
     none = np.zeros(patterns.keys.size, dtype=np.int64)
     yield Fitted(found, keys, patterns.keys, none, weights, np.zeros((0, found.symbols.size)))
@@ -426,28 +407,29 @@ def _given(pilot: Pilot, found: Layout, patterns: Patterns, classes: Whole) -> I
     groups, ordinary = patterns.groups(), found.ordinary()
     sides = pilot.counts(found, keys, patterns.keys, groups)
     sides = [np.where(ordinary, side, 0.0) for side in sides]
-    usual = np.where(ordinary, _given_symbol(sides, classes)[classes], 0.0)
+    usual = np.where(ordinary, _weights_given_symbol(sides, classes)[classes], 0.0)
     yield Fitted(found, keys, patterns.keys, none, weights, found.flat(usual)[None])
-    if groups[1] > 1 and patterns.coding.radices is not None:
-        own = np.where(ordinary, _given_symbol(sides, pilot.own), 0.0)
-        bins = np.where(ordinary, _given_pattern(sides, own), 0.0)
-        yield Fitted(found, keys, patterns.keys, groups[0], weights, found.flat(bins))
+    if groups.any() and patterns.coding.radices is not None:
+        own = np.where(ordinary, _weights_given_symbol(sides, pilot.own), 0.0)
+        bins = np.where(ordinary, _weights_given_pattern(sides, own), 0.0)
+        yield Fitted(found, keys, patterns.keys, groups, weights, found.flat(bins))
 
 
-def _given_symbol(sides: list[Floats], kinds: Whole) -> Floats:
-    """Weights of ordinary values given that they are such, shape `(classes, bins)`."""
-    k, k_prime = (_by_class(side.sum(axis=0), kinds) for side in sides)
+def _weights_given_symbol(sides: list[Floats], kinds: Whole) -> Floats:
+    """Compute weights of ordinary values given that they are such, shape `(classes, bins)`."""
+    k, k_prime = (_sum_by_class(side.sum(axis=0), kinds) for side in sides)
     n, n_prime = (side.sum(axis=1, keepdims=True) for side in (k, k_prime))
-    return smoothed(k, k_prime, n, n_prime, clear_runs(k, k_prime))
+    return smooth_bins(k, k_prime, n, n_prime, clear_runs(k, k_prime))
 
 
-def _given_pattern(sides: list[Floats], usual: Floats) -> Floats:
-    """Weights given the pattern: the usual ones and what the pilot says beyond doubt of others."""
+def _weights_given_pattern(sides: list[Floats], usual: Floats) -> Floats:
+    """Compute weights given the pattern: the usual ones and what surely differs from them."""
     k, k_prime = sides
     n, n_prime = (side.sum(axis=2, keepdims=True) for side in sides)
     ratios, variances = log_ratios(k, k_prime, n, n_prime)
     seen = k + k_prime > 0
-    beyond = shrunk(np.where(seen, ratios - usual, 0.0), variances, axis=(0, 2), live=seen)
+    moved = np.where(seen, ratios - usual, 0.0)
+    beyond = shrink_log_ratios(moved, variances, axis=(0, 2), live=seen)
     # The group of all other patterns keeps the usual weights.
     beyond[0] = 0.0
     return usual + beyond

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -13,8 +13,8 @@ from ...records import Record
 from ..arrays import Array, Flags, Floats, Places, Whole, freeze_arrays
 from ..choosing.grains import BITS, Grain, cuts_of, grain_of
 from ..choosing.marks import SHARE
-from .columns import chunks, numbers
-from .tables import grained
+from .columns import chunk_slices, numbers
+from .tables import round_weights
 
 MOST_COLUMNS: Final = 512
 _CENTRED_ROWS: Final = 2**11
@@ -51,24 +51,21 @@ class Frame(NamedTuple):
 
 
 def frame_of(rows: Array, rows_prime: Array) -> Frame:
-    """The columns that vary, at most 64, and their places and spreads."""
+    """Return the columns that vary, at most 512, and their places and spreads."""
     some = np.concatenate([rows[:_CENTRED_ROWS], rows_prime[:_CENTRED_ROWS]])
     entries = np.flatnonzero((some != some[:1]).any(axis=0))
     if entries.size > MOST_COLUMNS:
         # Columns that depend on each other are neighbours more often than not.
         starts = np.linspace(0, entries.size - 2, MOST_COLUMNS // 2).astype(np.int64)
         entries = np.unique(entries[np.concatenate([starts, starts + 1])])
-    kept, found = [], []
-    for entry in entries:
-        made = _centre(some[:, entry], grain_of(some[:, entry], some[:0, entry]))
-        if made is not None:
-            kept.append(int(entry))
-            found.append(made)
-    cuts, centres, scales, many = np.array(found, dtype=np.float64).reshape(-1, 4).T
-    return Frame(np.array(kept, dtype=np.int64), cuts, centres, scales, many > 0.0)
+    every = [_measure_column(some[:, i], grain_of(some[:, i], some[:0, i])) for i in entries]
+    kept = np.array([made is not None for made in every], dtype=np.bool_)
+    found = np.array([made for made in every if made], dtype=np.float64)
+    cuts, centres, scales, many = found.reshape(-1, 4).T
+    return Frame(entries[kept], cuts, centres, scales, many > 0.0)
 
 
-def _centre(values: Array, grain: Grain) -> tuple[float, float, float, float] | None:
+def _measure_column(values: Array, grain: Grain) -> tuple[float, float, float, float] | None:
     """Return sign change, median, spread, and 1 for three values or more; None of a constant."""
     known = np.sort(values.astype(np.float64))
     known = known[np.isfinite(known)]
@@ -81,11 +78,11 @@ def _centre(values: Array, grain: Grain) -> tuple[float, float, float, float] | 
     # A column that is mostly one value has quartiles that agree.
     scale = spread if spread > _WIDEST * slack else float(np.std(known - middle))
     many = float(gaps.size > 1 or (known[-1] - known[0] > 0.0 and gaps.size == 0))
-    return (_cut(known, gaps, slack), middle, scale, many) if np.isfinite(scale) else None
+    return (_find_cut(known, gaps, slack), middle, scale, many) if np.isfinite(scale) else None
 
 
-def _cut(known: Floats, gaps: Places, slack: float) -> float:
-    """The gap nearest to the median: rounding never carries a value across it."""
+def _find_cut(known: Floats, gaps: Places, slack: float) -> float:
+    """Find the gap nearest to the median: rounding never carries a value across it."""
     middle = known.size // 2
     ends = np.concatenate([[-1], gaps, [known.size - 1]])
     place = int(np.searchsorted(ends, middle))
@@ -115,25 +112,25 @@ class Moments(NamedTuple):
 
     @classmethod
     def of(cls, values: Floats, values_prime: Floats) -> Moments:
-        """The moments of columns, shape `(columns, size)`, one matrix product a side and power."""
-        means, errors = [], []
+        """Compute the moments of columns, shape `(columns, size)`: two matrix products a side."""
+        means, noise = [], np.zeros(())
         for side in (values, values_prime):
+            size = side.shape[1]
             # In single precision: half the time, and far finer than the standard error.
             single = side.astype(np.float32)
             single -= single.mean(axis=1, keepdims=True)
-            mean = (single @ single.T).astype(np.float64) / side.shape[1]
-            square = single * single
-            second = (square @ square.T).astype(np.float64) / side.shape[1]
+            mean = (single @ single.T).astype(np.float64) / size
+            single *= single
+            second = (single @ single.T).astype(np.float64) / size
             means.append(mean)
             # Of a moment that seems certain, one more product is taken to be against it.
-            least = 1.0 / side.shape[1]
-            errors.append(np.maximum(second - mean * mean, least) / side.shape[1])
-        evidence = (means[0] - means[1]) / np.sqrt(errors[0] + errors[1])
+            noise = noise + np.maximum(second - mean * mean, 1.0 / size) / size
+        evidence = (means[0] - means[1]) / np.sqrt(noise)
         np.fill_diagonal(evidence, 0.0)
         return cls(means[0], means[1], evidence)
 
     def telling(self) -> tuple[Whole, Whole]:
-        """Pairs that differ beyond chance, the most telling ones first."""
+        """Return the pairs that differ beyond chance, the most telling ones first."""
         size = np.abs(np.triu(self.evidence, 1))
         order = np.argsort(-size, axis=None, kind="stable")
         least = _EVIDENCE + (len(size) > _FEW_COLUMNS)
@@ -167,13 +164,12 @@ class _Products(Record):
             if places.size and not 0 <= int(places.min()) <= int(places.max()) < entries.size:
                 raise invalid(name, f"from 0 to {entries.size - 1}, places in entries", places)
 
-
-def _named(score: Any, what: str) -> str:
-    """One line for a report: which product, or of how many pairs the sum is."""
-    if score.weights.size == 1:
-        i, j = score.entries[score.first[0]], score.entries[score.second[0]]
-        return f"product of the {what} of entries {i} and {j}"
-    return f"weighted sum of {score.weights.size} products of the {what} of two entries"
+    def _describe(self, what: str) -> str:
+        """Return one line for a report: which product, or of how many pairs the sum is."""
+        if self.weights.size == 1:
+            i, j = self.entries[self.first[0]], self.entries[self.second[0]]
+            return f"product of the {what} of entries {i} and {j}"
+        return f"weighted sum of {self.weights.size} products of the {what} of two entries"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -220,18 +216,18 @@ class SignProducts(_Products, word="SignProducts"):
 
     def __post_init__(self) -> None:
         """Freeze the arrays and check that they fit."""
-        object.__setattr__(self, "weights", grained(np.asarray(self.weights, dtype=np.float64)))
+        object.__setattr__(self, "weights", round_weights(np.asarray(self.weights, np.float64)))
         self._freeze("centres")
         if self.third.size and self.third.shape != self.first.shape:
             raise invalid("third", f"empty or of shape {self.first.shape}", self.third)
 
     def __call__(self, outputs: Array) -> Floats:
-        """The scores, shape `(size,)`; never NaN."""
+        """Return the scores, shape `(size,)`; never NaN."""
         rows = numbers(outputs, least=self.entries.max() + 1)
         scores = np.empty(len(rows))
         matrix = np.zeros((self.entries.size, self.entries.size))
         np.add.at(matrix, (self.first, self.second), self.weights)
-        for part in chunks(rows):
+        for part in chunk_slices(rows):
             signs = signs_of(rows[part][:, self.entries], self.centres)
             if self.third.size:
                 products = signs[:, self.first] * signs[:, self.second] * signs[:, self.third]
@@ -241,11 +237,11 @@ class SignProducts(_Products, word="SignProducts"):
         return scores
 
     def __str__(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         if self.third.size == 1:
             i, j, k = (self.entries[one[0]] for one in (self.first, self.second, self.third))
             return f"product of the signs of entries {i}, {j} and {k}"
-        return _named(self, "signs")
+        return self._describe("signs")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -299,18 +295,18 @@ class ValueProducts(_Products, word="ValueProducts"):
             raise invalid("scales", "above 0", self.scales)
 
     def rounding(self, grains: Sequence[Grain]) -> Grain:
-        """What the entries' own can move it by, where each may be 16 scales from its centre."""
+        """Return what the entries' own can move it by, at 16 scales from their centres."""
         moved = np.array([grains[i].typical for i in self.entries.tolist()]) / self.scales
         pairs = np.abs(self.weights) * (moved[self.first] + moved[self.second])
         return Grain(BITS["float64"], absolute=REACH * float(pairs.sum()))
 
     def __call__(self, outputs: Array) -> Floats:
-        """The scores, shape `(size,)`; never NaN."""
+        """Return the scores, shape `(size,)`; never NaN."""
         rows = numbers(outputs, least=self.entries.max() + 1)
         scores = np.zeros(len(rows))
         terms = list(zip(self.first, self.second, self.weights, strict=True))
-        for part in chunks(rows):
-            values = centred(rows[part][:, self.entries].T, self.centres, self.scales, REACH)
+        for part in chunk_slices(rows):
+            values = centre_columns(rows[part][:, self.entries].T, self.centres, self.scales, REACH)
             # One term after the other: a row's score must not depend on the rows beside it, as
             # the last bits of a matrix product do.
             for first, second, weight in terms:
@@ -318,19 +314,17 @@ class ValueProducts(_Products, word="ValueProducts"):
         return scores
 
     def __str__(self) -> str:
-        """One line for a report."""
-        return _named(self, "centred values")
+        """Return one line for a report."""
+        return self._describe("centred values")
 
 
 def signs_of(rows: Array, centres: Floats) -> Floats:
-    """1 at or above the centre, -1 below, 0 for NaN; shape of the rows."""
-    above = (rows >= centres).astype(np.float64)
-    below = (rows < centres).astype(np.float64)
-    return above - below
+    """Return 1 at or above the centre, -1 below, 0 for NaN; shape of the rows."""
+    return np.subtract(rows >= centres, rows < centres, dtype=np.float64)
 
 
-def centred(columns: Array, centres: Floats, scales: Floats, reach: float) -> Floats:
-    """Columns less their centres in units of their scales, cut off; NaN is 0.
+def centre_columns(columns: Array, centres: Floats, scales: Floats, reach: float) -> Floats:
+    """Return columns less their centres in units of their scales, cut off; NaN is 0.
 
     Args:
         columns: shape `(columns, size)`.
@@ -341,11 +335,9 @@ def centred(columns: Array, centres: Floats, scales: Floats, reach: float) -> Fl
     Returns:
         Finite numbers, shape `(columns, size)`.
     """
-    values = np.array(columns, dtype=np.float64, order="C")
     with np.errstate(over="ignore", invalid="ignore"):
-        values -= centres[:, None]
+        values = np.subtract(columns, centres[:, None], dtype=np.float64, order="C")
         values /= scales[:, None]
     np.clip(values, -reach, reach, out=values)
-    if np.isnan(values).any():
-        values[np.isnan(values)] = 0.0
+    values[np.isnan(values)] = 0.0
     return values

@@ -17,8 +17,8 @@ from ...errors import choice, integer, invalid, real, vector
 from ...events.held import Held, Rough, kept, slack, wide
 from ...records import Record, frozen_array
 from ..arrays import Array, Floats, Merged, Whole, freeze_arrays
-from ..choosing.grains import Grain, coarsest, summed
-from .columns import chunks, numbers
+from ..choosing.grains import Grain, coarsest_grain, summed
+from .columns import chunk_slices, numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -50,24 +50,24 @@ class Coordinate(Record, word="Coordinate"):
         object.__setattr__(self, "index", integer("index", self.index, 0))
 
     def __call__(self, outputs: Array) -> Floats:
-        """The entry of every output, shape `(size,)`; NaN stays NaN."""
+        """Return the entry of every output, shape `(size,)`; NaN stays NaN."""
         return numbers(outputs, least=self.index + 1)[:, self.index].astype(np.float64)
 
     def on_device(self, outputs: Held) -> Rough | None:
-        """The same where the outputs are."""
+        """Return the same where the outputs are."""
         rows = outputs.flat
         return Rough(rows[:, self.index].double()) if self.index < rows.shape[1] else None
 
     def rounding(self, grains: Sequence[Grain]) -> Grain:
-        """The grain of the entry."""
+        """Return the grain of the entry."""
         return grains[self.index]
 
     def alone(self) -> tuple[int, Coordinate]:
-        """The one entry that it looks at, and the score of outputs that have no other."""
+        """Return the one entry that is read, and the score of outputs that have no other."""
         return self.index, Coordinate(0)
 
     def __str__(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         return f"entry {self.index}"
 
 
@@ -113,10 +113,10 @@ class Closer(Record, word="Closer"):
             raise invalid("x_prime", f"of {self.x.size} entries, as x is", self.x_prime)
 
     def __call__(self, outputs: Array) -> Floats:
-        """The scores, shape `(size,)`."""
+        """Return the scores, shape `(size,)`."""
         rows = numbers(outputs, self.x.size)
         scores = np.zeros(len(rows))
-        for part in [slice(None)] if rows.flags.c_contiguous else chunks(rows):
+        for part in [slice(None)] if rows.flags.c_contiguous else chunk_slices(rows):
             block = np.require(rows[part], np.float64, ("C", "A"))
             _core.score_closer(block, self.x, self.x_prime, self.norm, scores[part])
         return scores
@@ -127,7 +127,7 @@ class Closer(Record, word="Closer"):
         return self.norm == "l1"
 
     def on_device(self, outputs: Held) -> Rough | None:
-        """The same where the outputs are."""
+        """Return the same where the outputs are."""
         terms = self.x.size
         if outputs.flat.shape[1] != terms:
             return None
@@ -139,7 +139,7 @@ class Closer(Record, word="Closer"):
         return Rough(beyond @ apart.sign(), slack(terms, float(apart.abs().sum())))
 
     def _constants(self, like: Any, _: str) -> tuple[Any, Any]:
-        """Distances as a tensor; the middles as well, or in L2 what follows from them."""
+        """Return distances as a tensor; the middles as well, or in L2 what follows from them."""
         middle, apart = 0.5 * self.x + 0.5 * self.x_prime, self.x - self.x_prime
         if self.norm == "l1":
             return wide(like, apart), wide(like, middle)
@@ -148,36 +148,22 @@ class Closer(Record, word="Closer"):
         return wide(like, apart), sizes
 
     def rounding(self, grains: Sequence[Grain]) -> Grain:
-        """In L1 the sum of what the entries may move by, in L2 times their distances."""
+        """Return the sum of what the entries may move by, in L2 times their distances."""
         return summed(grains, None if self.norm == "l1" else self.x - self.x_prime)
 
     def __str__(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         return f"closer to x than to x' in {self.norm.upper()}"
 
 
 class OfRow(Record):
-    """A score that is one number for a row of numbers."""
+    """A score that is one number for a row of numbers; NaN where an entry is NaN."""
 
     __slots__ = ()
 
-    def __call__(self, outputs: Array) -> Floats:
-        """The number for every output, shape `(size,)`; NaN where an entry is NaN."""
-        return self._of(numbers(outputs, least=1))
-
     def rounding(self, grains: Sequence[Grain]) -> Grain:
-        """That of the coarsest entry."""
-        return coarsest(grains)
-
-    def on_device(self, outputs: Held) -> Rough | None:
-        """The same where the outputs are."""
-        return self._held(outputs) if outputs.flat.shape[1] else None
-
-    def _held(self, outputs: Held) -> Rough:
-        raise NotImplementedError(f"{type(self).__name__} has no _held")
-
-    def _of(self, rows: Array) -> Floats:
-        raise NotImplementedError(f"{type(self).__name__} has no _of")
+        """Return that of the coarsest entry."""
+        return coarsest_grain(grains)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -195,23 +181,27 @@ class RowSum(OfRow, word="RowSum"):
     """
 
     def rounding(self, grains: Sequence[Grain]) -> Grain:
-        """The sum of what the entries may move by."""
+        """Return the sum of what the entries may move by."""
         return summed(grains)
 
-    def _of(self, rows: Array) -> Floats:
+    def __call__(self, outputs: Array) -> Floats:
+        """Return the sum of every output, shape `(size,)`."""
+        rows = numbers(outputs, least=1)
         scores = np.zeros(len(rows))
         with np.errstate(invalid="ignore", over="ignore"):
-            for part in chunks(rows):
+            for part in chunk_slices(rows):
                 for i in range(rows.shape[1]):
                     scores[part] += rows[part, i]
         return scores
 
-    def _held(self, outputs: Held) -> Rough:
+    def on_device(self, outputs: Held) -> Rough | None:
+        """Return the same where the outputs are."""
         entries = outputs.flat.shape[1]
-        return Rough(outputs.sum(), slack(entries, math.sqrt(entries) * outputs.norm()))
+        reach = math.sqrt(entries) * outputs.norm() if entries else 0.0
+        return Rough(outputs.sum(), slack(entries, reach)) if entries else None
 
     def __str__(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         return "sum of the entries"
 
 
@@ -228,14 +218,16 @@ class RowMin(OfRow, word="RowMin"):
         [1.0, -4.0]
     """
 
-    def _of(self, rows: Array) -> Floats:
-        return np.asarray(rows.min(axis=1), np.float64)
+    def __call__(self, outputs: Array) -> Floats:
+        """Return the smallest entry of every output, shape `(size,)`."""
+        return np.asarray(numbers(outputs, least=1).min(axis=1), np.float64)
 
-    def _held(self, outputs: Held) -> Rough:
-        return Rough(outputs.flat.amin(1).double())
+    def on_device(self, outputs: Held) -> Rough | None:
+        """Return the same where the outputs are."""
+        return Rough(outputs.flat.amin(1).double()) if outputs.flat.shape[1] else None
 
     def __str__(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         return "smallest entry"
 
 
@@ -252,14 +244,16 @@ class RowMax(OfRow, word="RowMax"):
         [2.0, 3.0]
     """
 
-    def _of(self, rows: Array) -> Floats:
-        return np.asarray(rows.max(axis=1), np.float64)
+    def __call__(self, outputs: Array) -> Floats:
+        """Return the largest entry of every output, shape `(size,)`."""
+        return np.asarray(numbers(outputs, least=1).max(axis=1), np.float64)
 
-    def _held(self, outputs: Held) -> Rough:
-        return Rough(outputs.flat.amax(1).double())
+    def on_device(self, outputs: Held) -> Rough | None:
+        """Return the same where the outputs are."""
+        return Rough(outputs.flat.amax(1).double()) if outputs.flat.shape[1] else None
 
     def __str__(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         return "largest entry"
 
 
@@ -289,14 +283,13 @@ class Special(Merged, word="Special"):
         choice("kind", self.kind, ("nan", "inf"))
 
     def __call__(self, outputs: Array) -> Floats:
-        """The numbers, shape `(size,)`."""
+        """Return the numbers, shape `(size,)`."""
         rows = numbers(outputs)
         found = np.isnan(rows) if self.kind == "nan" else np.isinf(rows)
-        counts: Floats = np.count_nonzero(found, axis=1).astype(np.float64)
-        return counts
+        return np.asarray(np.count_nonzero(found, axis=1), np.float64)
 
     def __str__(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         return f"number of entries that are {'NaN' if self.kind == 'nan' else 'infinite'}"
 
 
@@ -316,15 +309,12 @@ class NegativeZeros(Merged, word="NegativeZeros"):
     """
 
     def __call__(self, outputs: Array) -> Floats:
-        """The numbers, shape `(size,)`; 0 for outputs that are no floats."""
+        """Return the numbers, shape `(size,)`; 0 for outputs that are not floats."""
         rows = numbers(outputs)
-        if rows.dtype.kind != "f":
-            return np.zeros(len(rows))
-        counts: Floats = np.count_nonzero((rows == 0.0) & np.signbit(rows), axis=1).astype(float)
-        return counts
+        return np.asarray(np.count_nonzero((rows == 0.0) & np.signbit(rows), axis=1), np.float64)
 
     def __str__(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         return "number of entries that are -0.0"
 
 
@@ -359,19 +349,18 @@ class Outside(Merged, word="Outside"):
             raise invalid("lows", "at most highs, entry by entry", self.lows)
 
     def __call__(self, outputs: Array) -> Floats:
-        """The numbers, shape `(size,)`; NaN is not outside."""
+        """Return the numbers, shape `(size,)`; NaN is not outside."""
         rows = numbers(outputs, self.lows.size)
         scores = np.zeros(len(rows))
-        ends = list(zip(self.lows, self.highs, strict=True))
-        used = [i for i, (low, high) in enumerate(ends) if low > -np.inf or high < np.inf]
-        for part in chunks(rows):
+        used = np.flatnonzero((self.lows > -np.inf) | (self.highs < np.inf))
+        for part in chunk_slices(rows):
             for i in used:
                 values = rows[part, i]
-                scores[part] += (values < ends[i][0]) | (values > ends[i][1])
+                scores[part] += (values < self.lows[i]) | (values > self.highs[i])
         return scores
 
     def __str__(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         used = np.flatnonzero((self.lows > -np.inf) | (self.highs < np.inf))
         if used.size == 1:
             low, high = float(self.lows[used[0]]), float(self.highs[used[0]])
@@ -408,10 +397,10 @@ class Repeats(Merged, word="Repeats"):
             object.__setattr__(self, name, real(name, getattr(self, name), low=0.0))
 
     def __call__(self, outputs: Array) -> Floats:
-        """The numbers, shape `(size,)`; NaN equals nothing."""
+        """Return the numbers, shape `(size,)`; NaN equals nothing."""
         rows = numbers(outputs)
         scores = np.zeros(len(rows))
-        for part in chunks(rows):
+        for part in chunk_slices(rows):
             ordered = np.sort(rows[part].astype(np.float64), axis=1)
             near = ordered[:, 1:] <= ordered[:, :-1] + self.tolerance
             if self.relative:
@@ -422,7 +411,7 @@ class Repeats(Merged, word="Repeats"):
         return scores
 
     def __str__(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         return "number of entries that repeat another"
 
 
@@ -463,7 +452,7 @@ class AtAtoms(Merged, word="AtAtoms"):
                 raise invalid(name, f"of shape {self.entries.shape}, as entries", values.shape)
 
     def __call__(self, outputs: Array) -> Floats:
-        """The differences, shape `(size,)`."""
+        """Return the differences, shape `(size,)`."""
         rows = numbers(outputs, least=self.entries.max(initial=-1) + 1)
         scores = np.zeros(len(rows))
         table = zip(self.entries, self.lows, self.highs, self.signs, strict=True)
@@ -473,7 +462,7 @@ class AtAtoms(Merged, word="AtAtoms"):
         return scores
 
     def __str__(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         middle = 0.5 * (self.lows + self.highs)
         if self.entries.size == 1:
             side = "x" if self.signs[0] > 0 else "x'"

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..arrays import Array, Flags, Floats, Places
 
+_Axis = int | tuple[int, ...] | None
 _CLEAR: Final = 4.0
 """A squared log ratio of this many variances begins to count by itself."""
 _PENALTY: Final = 5.0
@@ -16,13 +17,13 @@ _GRAIN: Final = 2.0**20
 """Weights are multiples of 1 / _GRAIN: sums of them are exact in any order."""
 
 
-def grained(weights: Floats) -> Floats:
-    """Weights whose sums are exact."""
+def round_weights(weights: Floats) -> Floats:
+    """Round weights so that their sums are exact."""
     return np.round(weights * _GRAIN) / _GRAIN
 
 
 def log_ratios(k: Array, k_prime: Array, n: Any, n_prime: Any) -> tuple[Floats, Floats]:
-    """Log ratios of two shares, and their variances; half a count is added to each.
+    """Compute log ratios of two shares, and their variances; half a count is added to each.
 
     Args:
         k: counts on x.
@@ -38,13 +39,10 @@ def log_ratios(k: Array, k_prime: Array, n: Any, n_prime: Any) -> tuple[Floats, 
     return ratios, 1.0 / (k + 0.5) + 1.0 / (k_prime + 0.5)
 
 
-def shrunk(
-    ratios: Floats,
-    variances: Floats,
-    axis: int | tuple[int, ...] | None = None,
-    live: Flags | bool = True,
+def shrink_log_ratios(
+    ratios: Floats, variances: Floats, axis: _Axis = None, live: Flags | bool = True
 ) -> Floats:
-    """Log ratios shrunk by how much of their spread is noise.
+    """Shrink log ratios by how much of their spread is noise.
 
     Each is multiplied by t / (t + variance), with t the spread of all of them beyond their noise,
     or by what its own size justifies, 1 - 4 variance / ratio^2, if that is more: a few clear
@@ -73,8 +71,8 @@ def shrunk(
     return np.where(live, ratios * np.maximum(common, own), 0.0)
 
 
-def smoothed(k: Array, k_prime: Array, n: Array, n_prime: Array, runs: Places | None) -> Floats:
-    """Weights of bins, neighbours in one run pooled; without runs every bin for itself.
+def smooth_bins(k: Array, k_prime: Array, n: Array, n_prime: Array, runs: Places | None) -> Floats:
+    """Compute weights of bins, neighbours in one run pooled; without runs every bin for itself.
 
     Args:
         k: counts on x, shape `(tables, bins)`.
@@ -87,31 +85,29 @@ def smoothed(k: Array, k_prime: Array, n: Array, n_prime: Array, runs: Places | 
         The weights, shape `(tables, bins)`.
     """
     if runs is not None:
-        k, k_prime = pooled(k, runs), pooled(k_prime, runs)
+        k, k_prime = _pool_counts(k, runs), _pool_counts(k_prime, runs)
     ratios, variances = log_ratios(k, k_prime, n, n_prime)
-    weights = shrunk(ratios, variances, axis=1, live=(k + k_prime) > 0)
+    weights = shrink_log_ratios(ratios, variances, axis=1, live=(k + k_prime) > 0)
     return weights if runs is None else np.take_along_axis(weights, runs, axis=1)
 
 
-def pooled(counts: Array, runs: Places) -> Floats:
-    """Sums of each table's counts by run, in the shape of the counts."""
+def _pool_counts(counts: Array, runs: Places) -> Floats:
+    """Return sums of each table's counts by run, in the shape of the counts."""
     tables, bins = counts.shape
     flat = (runs + bins * np.arange(tables)[:, None]).ravel()
-    sums = np.bincount(flat, counts.ravel(), minlength=counts.size)
-    return sums.astype(np.float64).reshape(tables, bins)
+    return np.bincount(flat, counts.ravel(), counts.size).astype(np.float64).reshape(tables, bins)
 
 
 def even_runs(k: Array, k_prime: Array, most: int) -> Places:
-    """At most `most` runs of about equal mass."""
+    """Return at most `most` runs of about equal mass."""
     both = k + k_prime
     middle = np.cumsum(both, axis=1) - both / 2.0
     share = middle / np.maximum(both.sum(axis=1, keepdims=True), 1.0)
-    runs: Places = np.minimum((share * most).astype(np.intp), most - 1)
-    return runs
+    return np.asarray(np.minimum((share * most).astype(np.intp), most - 1))
 
 
 def clear_runs(k: Array, k_prime: Array) -> Places:
-    """Runs of neighbouring bins that the pilot does not tell apart.
+    """Find runs of neighbouring bins that the pilot does not tell apart.
 
     Of all partitions into runs, the one with the largest log-likelihood of the sides given the
     bins, less half the penalty for each run.
@@ -127,30 +123,26 @@ def clear_runs(k: Array, k_prime: Array) -> Places:
         Jackson et al. (2005), IEEE Signal Processing Letters 12: optimal partitioning.
     """
     tables, bins = k.shape
-    total, total_prime = (
-        np.concatenate([np.zeros((tables, 1)), np.cumsum(side, axis=1)], axis=1)
-        for side in (k, k_prime)
-    )
+    totals = np.pad(np.cumsum([k, k_prime], axis=2), ((0, 0), (0, 0), (1, 0)))
     best = np.zeros((tables, bins + 1))
     start = np.zeros((tables, bins + 1), dtype=np.intp)
     for end in range(1, bins + 1):
-        inside = total[:, end : end + 1] - total[:, :end]
-        inside_prime = total_prime[:, end : end + 1] - total_prime[:, :end]
-        value = best[:, :end] + _likelihood(inside, inside_prime) - _PENALTY / 2.0
+        inside = totals[:, :, end : end + 1] - totals[:, :, :end]
+        value = best[:, :end] + _run_likelihood(*inside) - _PENALTY / 2.0
         start[:, end] = value.argmax(axis=1)
         best[:, end] = value.max(axis=1)
-    return _numbered(start)
+    return _number_runs(start)
 
 
-def _likelihood(k: Floats, k_prime: Floats) -> Floats:
-    """The largest log-likelihood of a run."""
+def _run_likelihood(k: Floats, k_prime: Floats) -> Floats:
+    """Return the largest log-likelihood of a run."""
     both = np.maximum(k + k_prime, 1.0)
     share, share_prime = np.maximum(k, 1e-300) / both, np.maximum(k_prime, 1e-300) / both
     return k * np.log(share) + k_prime * np.log(share_prime)
 
 
-def _numbered(start: Places) -> Places:
-    """Numbers of the runs, from where the last run that ends at each place begins."""
+def _number_runs(start: Places) -> Places:
+    """Number the runs, from where the last run that ends at each place begins."""
     tables, places = start.shape
     begins = np.zeros((tables, places), dtype=np.bool_)
     rows = np.arange(tables)

@@ -22,7 +22,7 @@ _MOST_NAMED = 4
 
 
 def rows_of(outputs: Sequence[Any], latencies: Whole, like: Array | None) -> Array:
-    """Timed calls as rows.
+    """Return timed calls as rows.
 
     Args:
         outputs: what the calls returned, in order.
@@ -34,17 +34,17 @@ def rows_of(outputs: Sequence[Any], latencies: Whole, like: Array | None) -> Arr
         is no row of numbers among a pilot's that were is a row of NaN.
     """
     if like is None or like.dtype != object:
-        numbers = _numbers(outputs, None if like is None else like.shape[1] - 1)
+        numbers = _outputs_to_numbers(outputs, None if like is None else like.shape[1] - 1)
         if numbers is not None:
             return np.column_stack([numbers, latencies.astype(np.float64)])
     rows = np.empty((len(outputs), 2), dtype=object)
-    rows[:, 0] = np.fromiter(map(_hashable, outputs), dtype=object, count=len(outputs))
+    rows[:, 0] = np.fromiter(map(_as_comparable, outputs), dtype=object, count=len(outputs))
     rows[:, 1] = latencies
     return rows
 
 
-def _numbers(outputs: Sequence[Any], width: int | None) -> Floats | None:
-    """Outputs as rows of numbers; None if they are not, and no width was asked for."""
+def _outputs_to_numbers(outputs: Sequence[Any], width: int | None) -> Floats | None:
+    """Return outputs as rows of numbers; None if they are not, and no width is given."""
     try:
         array = np.asarray(outputs)
         wide = array.size // max(1, len(outputs))
@@ -57,19 +57,19 @@ def _numbers(outputs: Sequence[Any], width: int | None) -> Floats | None:
         return None
     rows = np.full((len(outputs), width), np.nan)
     for row, output in zip(rows, outputs, strict=True):
-        one = _numbers([output], None)
+        one = _outputs_to_numbers([output], None)
         if one is not None and one.size == width:
             row[:] = one[0]
     return rows
 
 
-def _hashable(output: Any) -> Hashable:
-    """An output as something that can be compared whole: an array or list as a tuple."""
+def _as_comparable(output: Any) -> Hashable:
+    """Return an output that can be compared whole: a tuple for an array or list."""
     if isinstance(output, (np.ndarray, np.generic)):
         output = output.tolist()
     if isinstance(output, (list, tuple)):
         # The one row of a call is the output itself.
-        return _hashable(output[0]) if len(output) == 1 else tuple(map(_hashable, output))
+        return _as_comparable(output[0]) if len(output) == 1 else tuple(map(_as_comparable, output))
     return output  # type: ignore[no-any-return]
 
 
@@ -85,7 +85,7 @@ class Latency(Merged, word="Latency"):
     """
 
     def __call__(self, rows: Array) -> Floats:
-        """The latencies as doubles.
+        """Return the latencies as doubles.
 
         Args:
             rows: latencies in nanoseconds, shape `(size,)`; or timed rows, whose last column
@@ -98,7 +98,7 @@ class Latency(Merged, word="Latency"):
         return (rows if rows.ndim == 1 else rows[:, -1]).astype(np.float64)
 
     def __str__(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         return "latency in ns"
 
 
@@ -117,13 +117,13 @@ class OutputEntry(Merged, word="OutputEntry"):
         object.__setattr__(self, "index", integer("index", self.index, 0))
 
     def __call__(self, rows: Array) -> Floats:
-        """The entry of every row, shape `(size,)`."""
+        """Return the entry of every row, shape `(size,)`."""
         if self.index + 1 >= rows.shape[1]:
             raise invalid("rows", f"of at least {self.index + 2} columns", rows.shape)
         return rows[:, self.index].astype(np.float64)
 
     def __str__(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         return f"entry {self.index} of the output"
 
 
@@ -138,12 +138,12 @@ class OutcomeCode(Merged, word="OutcomeCode"):
     keys: tuple[Hashable, ...]
 
     def __call__(self, rows: Array) -> Floats:
-        """The number of every output, shape `(size,)`."""
+        """Return the number of every output, shape `(size,)`."""
         table = {key: float(place) for place, key in enumerate(self.keys)}
         return np.array([table.get(key, -1.0) for key in keys_of(rows[:, 0])], np.float64)
 
     def __str__(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         return "the output"
 
 
@@ -164,14 +164,14 @@ class OutputDistance(Merged, word="OutputDistance"):
         object.__setattr__(self, "point", frozen_array(vector("point", self.point)))
 
     def __call__(self, rows: Array) -> Floats:
-        """The distance of every output, shape `(size,)`."""
+        """Return the distance of every output, shape `(size,)`."""
         apart = np.zeros(len(rows))
         for entry, value in zip(rows[:, :-1].T, self.point, strict=True):
             apart += np.abs(entry - value)
         return apart
 
     def __str__(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         return f"the output's distance from {self.side}"
 
 
@@ -192,12 +192,12 @@ class OutputGroup(Merged, word="OutputGroup"):
         freeze_arrays(self)
 
     def __call__(self, rows: Array) -> Floats:
-        """The number of every output's group, shape `(size,)`."""
-        groups: Floats = np.searchsorted(self.edges, self.column(rows), side="right").astype(float)
-        return groups
+        """Return the number of every output's group, shape `(size,)`."""
+        groups = np.searchsorted(self.edges, self.column(rows), side="right")
+        return np.asarray(groups, np.float64)
 
     def __str__(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         return f"{self.edges.size + 1} groups by {self.column}"
 
 
@@ -224,13 +224,12 @@ class ExcessLatency(Merged, word="ExcessLatency"):
             raise invalid("usual", "one latency for each of the places", self.usual.shape)
 
     def __call__(self, rows: Array) -> Floats:
-        """The excess of every call, shape `(size,)`; NaN where the column is."""
+        """Return the excess of every call, shape `(size,)`; NaN where the column is."""
         usual = np.interp(self.column(rows), self.places, self.usual)
-        excess: Floats = Latency()(rows) - usual
-        return excess
+        return np.asarray(Latency()(rows) - usual)
 
     def __str__(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         return f"latency in ns less the usual one on {self.side} at {self.column}"
 
 
@@ -247,22 +246,21 @@ class TimedScore(Merged, word="TimedScore"):
     score: Any
 
     def __call__(self, rows: Array) -> Floats:
-        """The scores, shape `(size,)`."""
-        scores: Floats = self.score(table_of(self.columns, rows))
-        return scores
+        """Return the scores, shape `(size,)`."""
+        return np.asarray(self.score(table_of(self.columns, rows)), np.float64)
 
     def __str__(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         index = getattr(self.score, "index", None)
         if index is None:
-            return f"latency and output: {self.score} of {_listed(self.columns)}"
+            return f"latency and output: {self.score} of {_name_columns(self.columns)}"
         column = self.columns[index]
         about = {ExcessLatency: "latency and output: ", Latency: ""}
         return f"{about.get(type(column), 'output alone: ')}{column}"
 
 
-def _listed(columns: Sequence[Any]) -> str:
-    """Columns in a few words: two excesses differ only in the side that they speak of."""
+def _name_columns(columns: Sequence[Any]) -> str:
+    """Name columns in a few words: two excesses differ only in their side."""
     named = [str(column) for column in columns if not isinstance(column, ExcessLatency)]
     excesses = [column for column in columns if isinstance(column, ExcessLatency)]
     if excesses:
@@ -274,5 +272,5 @@ def _listed(columns: Sequence[Any]) -> str:
 
 
 def table_of(columns: Sequence[Any], rows: Array) -> Floats:
-    """The columns made of timed rows, shape `(size, columns)`."""
+    """Return the columns made of timed rows, shape `(size, columns)`."""
     return np.column_stack([column(rows) for column in columns])

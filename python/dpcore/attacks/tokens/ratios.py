@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import choice, invalid
 from ..arrays import Array, Floats, Merged, Whole, freeze_arrays
-from ..scores.tables import clear_runs, grained, log_ratios, shrunk, smoothed
+from ..scores.tables import clear_runs, log_ratios, round_weights, shrink_log_ratios, smooth_bins
 from .rows import NO_ROW, READERS, Numbering
 
 _MOST: Final = 2**14
@@ -109,7 +109,7 @@ def ratios_of(sides: Sequence[Array], reader: str = "words") -> TokenRatios:
     """Fit the score on pilot outputs.
 
     Of a token in k of n outputs on x and k' of n' on x' it is ln((k + 1/2)/(n + 1)) less the same
-    on x', shrunk by how much of the spread of all such ratios is noise (`tables.shrunk`);
+    on x', shrunk by how much of the spread of all such ratios is noise (see `shrink_log_ratios`);
     neighbouring lengths that the pilot does not tell apart are one. On eight made-up rewriters at
     256 and 1,024 pilot outputs a side this certified .98 of what the best of 25 rules did for each;
     unshrunk ratios .82 and .90, without the length .87 and .97, log odds the same.
@@ -124,7 +124,7 @@ def ratios_of(sides: Sequence[Array], reader: str = "words") -> TokenRatios:
     k, k_prime = (np.pad(counts, (0, len(table) - counts.size)) for counts, _ in found)
     starts, lengths = _weigh_lengths([sizes for _, sizes in found])
     often = k + k_prime >= _SEEN
-    values = grained(shrunk(*log_ratios(k, k_prime, n, n_prime), live=often))
+    values = round_weights(shrink_log_ratios(*log_ratios(k, k_prime, n, n_prime), live=often))
     # By what each adds to the score's variance; then the heaviest first.
     moved = np.argsort(-(values**2) * (k + k_prime), kind="stable")[:_MOST]
     kept = moved[values[moved] != 0.0]
@@ -163,7 +163,7 @@ def _weigh_lengths(sizes: list[Whole]) -> tuple[Whole, Floats]:
     runs = np.zeros(k.shape, dtype=np.intp)
     runs[:, 1:] = 1 + clear_runs(k[:, 1:], k_prime[:, 1:])
     n, n_prime = (np.array([[side.size]]) for side in sizes)
-    values = grained(smoothed(k, k_prime, n, n_prime, runs))[0]
+    values = round_weights(smooth_bins(k, k_prime, n, n_prime, runs))[0]
     first = np.flatnonzero(np.diff(runs[0])) + 1
     starts = different[first - 1]
     starts[:1] = 0
