@@ -6,6 +6,7 @@ import json
 import math
 import pickle
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -174,7 +175,7 @@ def test_parts_and_layout_do_not_matter(model, monkeypatch):
     sides = rng(12).normal(size=(2, 2000, 3)) + np.array([0.5, 0.0])[:, None, None]
     score = fitted(*sides, model=model)
     whole = score(sides[0])
-    monkeypatch.setattr(classifier, "_CHUNK", 100)
+    monkeypatch.setattr(classifier, "chunk_slices", partial(classifier.chunk_slices, most=100))
     assert score(sides[0]).tobytes() == whole.tobytes()
     assert score(np.asfortranarray(sides[0])).tobytes() == whole.tobytes()
     assert score(sides[0][:7]).tobytes() == whole[:7].tobytes()

@@ -53,13 +53,13 @@ def test_too_many_cells():
 def test_a_long_pilot_of_distinct_outputs_is_refused_from_its_head(monkeypatch):
     sides = [rng(i).integers(0, 2**40, 100_000) for i in (33, 34)]
     seen = []
-    numbered = histogram_module._numbered
+    numbered = histogram_module._number_rows
 
     def spy(parts, letters):
         seen.append(len(parts[0]))
         return numbered(parts, letters)
 
-    monkeypatch.setattr(histogram_module, "_numbered", spy)
+    monkeypatch.setattr(histogram_module, "_number_rows", spy)
     assert fitted(*sides) == ()
     assert seen == [2**14]
     # As many cells as are just allowed pass the head and are counted in full.

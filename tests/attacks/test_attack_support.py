@@ -121,24 +121,24 @@ GRAIN = Grain(0, absolute=1e-9)
 
 def test_a_range_is_wider_than_the_values_in_it():
     values = rng(4).exponential(size=4000)
-    low, high = support._range(values, GRAIN)
+    low, high = support._widen_range(values, GRAIN)
     ordered = np.sort(values)
     assert low == pytest.approx(ordered[0] - 1.381966011 * (ordered[7] - ordered[0]), abs=1e-8)
     assert high == pytest.approx(ordered[-1] + 1.381966011 * (ordered[-1] - ordered[-8]), abs=1e-8)
     # An atom at the end has no gaps: only rounding needs room.
-    low, high = support._range(np.array([2.0] * 50 + [3.0] * 50), GRAIN)
+    low, high = support._widen_range(np.array([2.0] * 50 + [3.0] * 50), GRAIN)
     assert (low, high) == pytest.approx((2.0 - 4e-9, 3.0 + 4e-9), abs=1e-12)
-    assert support._range(np.array([np.nan, np.inf]), GRAIN) is None
-    assert support._range(np.array([5.0]), EXACT) == (5.0, 5.0)
-    assert support._range(np.array([3, 9], dtype=np.int8), EXACT)[0] < 3
+    assert support._widen_range(np.array([np.nan, np.inf]), GRAIN) is None
+    assert support._widen_range(np.array([5.0]), EXACT) == (5.0, 5.0)
+    assert support._widen_range(np.array([3, 9], dtype=np.int8), EXACT)[0] < 3
     odd = np.concatenate([values, [np.nan, np.inf, -np.inf]])
-    assert support._range(odd, GRAIN) == support._range(values, GRAIN)
+    assert support._widen_range(odd, GRAIN) == support._widen_range(values, GRAIN)
 
 
 def test_a_long_column_has_the_range_of_all_its_values():
     values = rng(5).normal(size=2**18)
     values[-1] = -50.0
-    low, _ = support._range(values, EXACT)
+    low, _ = support._widen_range(values, EXACT)
     ordered = np.sort(values)
     assert low == pytest.approx(-50.0 - 1.381966011 * (ordered[7] + 50.0))
 
@@ -344,4 +344,4 @@ def test_one_sided_values_among_many_are_luck():
         return generator.integers(5_000, size=(size, 1)) * 0.1
 
     outputs = [mechanism(None, 10_000, rng(seed)) for seed in (1, 2)]
-    assert support.rare(*outputs, Goal(10**6)) is None
+    assert support.find_rare_values(*outputs, Goal(10**6)) is None

@@ -40,7 +40,7 @@ _STEP: Final = 1000.0
 """Where nothing remains of an event at the first caution, a smaller one ranks it below the rest."""
 _FEW_POINTS: Final = 2
 _FREE: Final = 2
-"""Smaller cautions that do so for a score of more thresholds only."""
+"""Smaller cautions that do not do so for a part of at most two thresholds."""
 
 
 Sizes = tuple[int, int]
@@ -266,7 +266,8 @@ def _choose_event(
         # Nothing is left of any: what is counted must at least not be a matter of rounding.
         merits = np.where((least == most).all(axis=0), merits, -math.inf)
     # The luck of a flag is not that of the best of many thresholds.
-    merits = merits - _STEP * max(0, lowered - _FREE * (points.size <= _FEW_POINTS))
+    free = _FREE if isinstance(score, OfParts) and points.size <= _FEW_POINTS else 0
+    merits = merits - _STEP * max(0, lowered - free)
     which, place = divmod(int(np.argmax(merits)), points.size)
     k, k_prime = plain.reshape(2, 2, -1)[which // 2, :, place].tolist()
     event = Above(score, float(points[place]), "above" if which < 2 else "below")
