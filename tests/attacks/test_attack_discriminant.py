@@ -33,13 +33,13 @@ def test_a_missing_entry_adds_nothing():
         (([], [], []), "entries must be of shape"),
         (([0], [np.nan], [1.0]), "centres must be finite"),
         (([-1], [0.0], [1.0]), "entries must be an array of numbers at least 0"),
-        (([0.5], [0.0], [1.0]), "entries must be an array of whole numbers"),
+        (([0.5], [0.0], [1.0]), "entries must be whole numbers"),
     ],
 )
 def test_bad_arrays_are_named(arguments, message):
     with pytest.raises(ValueError, match=message):
         LinearScore(*arguments)
-    with pytest.raises(TypeError, match="entries must be an array of real numbers"):
+    with pytest.raises(TypeError, match="entries must be real numbers"):
         LinearScore("a", [0.0], [1.0])
 
 

@@ -57,8 +57,8 @@ def freeze_arrays(record: Any) -> None:
         if field.type in _KINDS:
             given = np.asarray(getattr(record, field.name))
             if given.size and given.dtype.kind not in "buif":
-                raise mistyped(field.name, "an array of real numbers", given)
+                raise mistyped(field.name, "real numbers", given)
             values = np.asarray(given, _KINDS[field.type])
             if field.type == "Whole" and not (values == given).all():
-                raise invalid(field.name, "an array of whole numbers", given)
+                raise invalid(field.name, "whole numbers", given)
             object.__setattr__(record, field.name, frozen_array(values))
