@@ -11,7 +11,7 @@ from dpcore.attacks.discriminant import LinearScore
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int16])
-@pytest.mark.parametrize("entries", [(0, 1, 2, 3), (0, 3), (2,)])
+@pytest.mark.parametrize("entries", [(0, 1, 2, 3), (0, 3), (2,), (3, 1, 0, 2), (1, 1, 0, 0)])
 def test_the_score_is_the_weighted_sum_of_its_entries(dtype, entries):
     rng = np.random.default_rng(1)
     rows = (rng.normal(size=(50, 4)) * 9).astype(dtype)
@@ -34,6 +34,7 @@ def test_a_missing_entry_adds_nothing():
         (([0], [np.nan], [1.0]), "centres must be finite"),
         (([-1], [0.0], [1.0]), "entries must be an array of numbers at least 0"),
         (([0.5], [0.0], [1.0]), "entries must be whole numbers"),
+        (([np.nan], [0.0], [1.0]), "entries must be whole numbers"),
     ],
 )
 def test_bad_arrays_are_named(arguments, message):

@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 from shared_audits import rng
 
+from dpcore.attacks.choosing.choice import Goal, choices
+from dpcore.attacks.reading.candidates import OfParts
+from dpcore.attacks.reading.parts import Part, Parts
 from dpcore.attacks.scores.rows import Closer, Coordinate, RowMax, RowMin, RowSum
 from dpcore.events import Above
 from dpcore.report import encoding
@@ -99,3 +102,14 @@ def test_scores_pickle_and_are_kept_by_json(score):
     text = json.dumps(encoding.encode(Above(score, 0.25, "below")), allow_nan=False)
     assert encoding.decode(json.loads(text)) == Above(score, 0.25, "below")
     assert hash(pickle.loads(pickle.dumps(score))) == hash(score)
+
+
+def test_only_a_part_with_few_values_may_be_rare():
+    """23 of 1,000 against 5: enough for a part, by luck for one of the scores of plain numbers."""
+    sides = np.zeros((2, 1000, 1))
+    sides[0, :23] = sides[1, :5] = 1.0
+    part = OfParts(Parts((Part((("entry", 0),), "value"),)), Coordinate(0))
+    plain, of_part = (
+        choices([one], *sides, Goal(10_000))[0].merit for one in (Coordinate(0), part)
+    )
+    assert plain < 0.0 < of_part

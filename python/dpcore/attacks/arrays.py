@@ -58,7 +58,8 @@ def freeze_arrays(record: Any) -> None:
             given = np.asarray(getattr(record, field.name))
             if given.size and given.dtype.kind not in "buif":
                 raise mistyped(field.name, "real numbers", given)
-            values = np.asarray(given, _KINDS[field.type])
+            with np.errstate(invalid="ignore"):
+                values = np.asarray(given, _KINDS[field.type])
             if field.type == "Whole" and not (values == given).all():
                 raise invalid(field.name, "whole numbers", given)
             object.__setattr__(record, field.name, frozen_array(values))

@@ -82,11 +82,11 @@ class LinearScore(Record, word="LinearScore"):
         return summed([grains[i] for i in self.entries.tolist()], self.weights)
 
     def __call__(self, outputs: Array) -> Floats:
-        """Return the scores, shape `(size,)`; never NaN."""
+        """Return the scores, shape `(size,)`; NaN where infinite entries cancel."""
         rows = numbers(outputs, least=self.entries.max() + 1)
         scores = np.zeros(len(rows))
         half = 0.5 * self.weights
-        is_whole = self.entries.size == rows.shape[1]
+        is_whole = np.array_equal(self.entries, np.arange(rows.shape[1]))
         for part in chunk_slices(rows):
             values = rows[part] if is_whole else rows[part][:, self.entries]
             values = np.subtract(values, self.centres, dtype=np.float64, order="C")
@@ -148,11 +148,11 @@ class Discriminant(NumericAttack):
         if entries.size < 2 or min(map(len, sides)) < 8:
             return []
         fit, rest = [side[::2] for side in sides], [side[1::2] for side in sides]
-        known = [_Scatter.of(fit, differences) for differences in (False, True)]
+        known = [_PooledCovariance.of(fit, differences) for differences in (False, True)]
         tried = [(way, shrinkage) for way in range(len(known)) for shrinkage in _SHRINKAGES]
         merits = [_mean_distance(rest, known[way].weights(shrinkage)) for way, shrinkage in tried]
         best = [tried[i] for i in np.argsort(np.negative(merits), kind="stable")[:_KEPT]]
-        whole = {way: _Scatter.of(sides, bool(way)) for way, _ in best}
+        whole = {way: _PooledCovariance.of(sides, bool(way)) for way, _ in best}
         made = [whole[way].weights(shrinkage) for way, shrinkage in best]
         centres = np.mean([side.mean(axis=0) for side in sides], axis=0)
         return [LinearScore(entries, centres, one) for one in made if np.abs(one).max() > 0.0]
@@ -177,7 +177,7 @@ def _find_varying_columns(sides: list[Array]) -> tuple[Whole, list[Floats]]:
     return entries, [np.ascontiguousarray(side[:, entries]) for side in made]
 
 
-class _Scatter(NamedTuple):
+class _PooledCovariance(NamedTuple):
     """Means and covariances of the columns of both sides.
 
     Args:
@@ -193,7 +193,7 @@ class _Scatter(NamedTuple):
     differences: bool
 
     @classmethod
-    def of(cls, sides: list[Floats], differences: bool) -> _Scatter:
+    def of(cls, sides: list[Floats], differences: bool) -> _PooledCovariance:
         """Compute means and covariances of the columns of both sides."""
         shift = np.abs(sides[0].mean(axis=0) - sides[1].mean(axis=0))
         scale = np.sqrt(sum(side.var(axis=0) for side in sides))

@@ -104,7 +104,7 @@ def _both_ways(first: Any, second: Any) -> tuple[tuple[Any, Any], tuple[Any, Any
 
 
 def _format_differences(mine: Any, others: Any) -> str:
-    """What one side says and the other does not, cut where it is long."""
+    """Return what one side says and the other does not, cut where it is long."""
     if not isinstance(mine, tuple):
         return str(mine)
     if all(isinstance(one, int) for one in mine):

@@ -148,7 +148,7 @@ def refuse_unreadable(name: str, rows: Sequence[Any]) -> None:
 
 @lru_cache(maxsize=256)
 def _suggest_instead(cls: type) -> str | None:
-    """What a message asks for instead of objects of a class; None for what is read."""
+    """Return what to return instead of objects of a class; None for a class that is read."""
     if issubclass(cls, Awaitable):
         return "what a coroutine returns (call asyncio.run, or await it)"
     if issubclass(cls, (Iterator, AsyncIterator)):

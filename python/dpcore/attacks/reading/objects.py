@@ -187,10 +187,10 @@ class Members:
         if self._counted <= _COUNTED_ALONE or self._table is None:
             return np.array([_count_equal(row, value) for row in self.rows], dtype=np.float64)
         numbers, holders, first = self._table
-        found = np.zeros(len(self.rows))
-        if (number := numbers.get(value)) is not None:
-            np.add.at(found, holders[first[number] : first[number + 1]], 1.0)
-        return found
+        if (number := numbers.get(value)) is None:
+            return np.zeros(len(self.rows))
+        held = holders[first[number] : first[number + 1]]
+        return np.bincount(held, minlength=len(self.rows)).astype(np.float64)
 
     def count_between(self, low: float, high: float) -> Floats:
         """Return how many floats of every row lie in an interval without its end."""
