@@ -6,6 +6,7 @@ are, arrays by dtype, shape and bytes (so that NaN equals itself and 0.0 differs
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, fields
@@ -100,8 +101,8 @@ class Record(Shown):
             declare(word, cls)
 
     def _values(self, compared: bool = False) -> tuple[Any, ...]:
-        wanted = (f for f in fields(self) if f.compare or not compared)  # type: ignore[arg-type]
-        return tuple(getattr(self, field.name) for field in wanted)
+        cls: Any = type(self)
+        return tuple(getattr(self, name) for name in _field_names(cls, compared))
 
     def __eq__(self, other: object) -> bool:
         """True for the same class with equal fields."""
@@ -116,6 +117,11 @@ class Record(Shown):
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         """Rebuild through the constructor: a pickled array would come back writeable."""
         return type(self), self._values()
+
+
+@functools.cache
+def _field_names(cls: Any, compared: bool) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(cls) if field.compare or not compared)
 
 
 def _key(value: Any) -> Hashable:

@@ -18,7 +18,7 @@ from shared_examples import examples
 from dpcore.attacks.discriminant import LinearScore
 from dpcore.attacks.products import SignProducts
 from dpcore.attacks.reading.candidates import OfParts
-from dpcore.attacks.reading.exploring import parts_of
+from dpcore.attacks.reading.exploring import parts_of, presence_parts
 from dpcore.attacks.reading.parts import Part, Parts, remember_parts
 from dpcore.attacks.scores.rows import Coordinate, RowMax
 from dpcore.events import Above
@@ -219,6 +219,26 @@ def test_of_many_parts_the_telling_ones_stay():
     assert "place 11" in found.names()
     wide = rng.normal(size=(300, 100)) + 1j * rng.normal(size=(300, 100))
     assert len(parts_of(wide, wide[::-1], "outputs")[0].parts) == 200
+
+
+@pytest.mark.parametrize(
+    "side",
+    [
+        lambda i: {"a": i, "b": ["x", i % 3], "c": {i % 5, "y"}} if i % 7 else None,
+        lambda i: [(i % 3, i % 4)] * (i % 5) + [0.5 * i],
+        lambda i: f'{{"a": {i}, "b": "word {i % 4}"}}',
+        lambda i: (f"{i:x}", b"\0" * (i % 3), True, 1 if i % 2 else 1.0),
+    ],
+    ids=["dict", "list", "json", "tuple"],
+)
+def test_columns_that_were_compared_are_those_that_parts_read(side):
+    sides = [objects([side(i) for i in range(first, 400, 2)]) for first in (0, 1)]
+    for explored in (presence_parts, lambda *both: parts_of(*both, "outputs")[0]):
+        with remember_parts():
+            found = explored(*sides)
+            compared = [found(one) for one in sides]
+        assert found.parts
+        assert all(map(np.array_equal, compared, map(found, sides), [True, True]))
 
 
 # Records.

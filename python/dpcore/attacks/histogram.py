@@ -274,14 +274,18 @@ def _order_cells(counts: Whole, sides: tuple[Array, ...]) -> list[Floats]:
 
 def _tabulate_objects(outputs: Array, outputs_prime: Array) -> tuple[Score, ...]:
     sides = (outputs, outputs_prime)
-    try:
-        grid = grid_of(items_of(side) for side in sides)
-        tallies = [Counter(keys_of(side, grid)) for side in sides]
-    except RecursionError:
-        raise mistyped("outputs", "objects that do not contain themselves", outputs[0]) from None
-    total = tallies[0] + tallies[1]
-    if len(total) > max(_FEW, total.total() / _FULL):
-        return ()
+    most = max(_FEW, (len(outputs) + len(outputs_prime)) // _FULL)
+    # Where the first outputs already differ too much, the others are not compared.
+    for size in (most, None):
+        try:
+            grid = grid_of(items_of(side[:size]) for side in sides)
+            tallies = [Counter(keys_of(side[:size], grid)) for side in sides]
+        except RecursionError:
+            requirement = "objects that do not contain themselves"
+            raise mistyped("outputs", requirement, outputs[0]) from None
+        total = tallies[0] + tallies[1]
+        if len(total) > most:
+            return ()
     # Sorted by frequency, equal ones as they first occurred.
     keys = tuple(key for key, _ in total.most_common(_MOST_CELLS))
     counts = np.array([[tally[key] for key in keys] for tally in tallies], dtype=np.int64)

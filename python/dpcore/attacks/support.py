@@ -30,7 +30,7 @@ from .choosing.grains import PLACES, Grain, coarsest_grain, grains_of
 from .choosing.marks import SHARE
 from .reading.candidates import OfParts
 from .reading.exploring import presence_parts
-from .reading.parts import Parts
+from .reading.parts import Parts, remember_parts
 from .scores.columns import Atoms, atoms_of, both, head, known
 from .scores.rows import AtAtoms, Coordinate, Outside, Repeats, RowMax, RowMin, Special
 
@@ -89,10 +89,11 @@ class Support(NumericAttack):
         if all(side.dtype.kind in "buif" for side in (*outputs, *outputs_prime)):
             return find_rare_values(np.concatenate(outputs), np.concatenate(outputs_prime), goal)
         sides = [np.concatenate(side) for side in (outputs, outputs_prime)]
-        parts = presence_parts(*sides)
-        if not parts.parts:
-            return None
-        columns = parts(sides[0]), parts(sides[1])
+        with remember_parts():
+            parts = presence_parts(*sides)
+            if not parts.parts:
+                return None
+            columns = parts(sides[0]), parts(sides[1])
         found = find_rare_values(*columns, goal, _LUCK_OF_PRESENCE)
         if found is None:
             return None

@@ -264,10 +264,11 @@ def is_deep(rows: Any) -> bool:
 
 def _is_mixed(rows: Sequence[Any]) -> bool:
     """True for rows of strings and numbers: numpy takes long to make strings of them all."""
-    if not rows or not isinstance(rows[0], (list, tuple)):
-        return False
-    text = [isinstance(one, (str, bytes)) for one in rows[0]]
-    return any(text) and any(isinstance(one, Number) for one in rows[0])
+    row: Any = ()
+    while rows and isinstance(rows[0], (list, tuple)):
+        row = rows = rows[0]
+    text = [isinstance(one, (str, bytes)) for one in row]
+    return any(text) and any(isinstance(one, Number) for one in row)
 
 
 def _is_wasteful(rows: Sequence[Any]) -> bool:

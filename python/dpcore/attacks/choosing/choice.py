@@ -19,7 +19,7 @@ from ...events.above import Score, scores_of
 from ...records import Counts
 from ..arrays import Array, Floats, Whole
 from ..reading.candidates import OfParts
-from ..reading.parts import Parts, remember_parts
+from ..reading.parts import Part, Parts, remember_parts
 from ..scores.columns import both
 from .grains import EXACT, Grain, grain_of, grains_of
 from .marks import Marks, Sketch, marks_of, sorted_values
@@ -103,7 +103,19 @@ def column_grains(*sides: Array) -> tuple[Grain, ...]:
 
 def part_grains(score: Any, *sides: Array) -> tuple[Grain, ...]:
     """Return the grains of the parts that a score reads; none for a score of whole outputs."""
-    return column_grains(*map(score.parts, sides)) if isinstance(score, OfParts) else ()
+    if not isinstance(score, OfParts):
+        return ()
+    grains = _grains_by_part(score.parts.parts, *sides)
+    return tuple(grains[part] for part in score.parts.parts)
+
+
+def _grains_by_part(parts: Sequence[Part], *sides: Array) -> dict[Part, Grain]:
+    """Return the grain of each part: what is counted is exact, numbers are judged."""
+    grains = dict.fromkeys(parts, EXACT)
+    numbers = tuple(part for part in grains if not part.is_whole)
+    if numbers:
+        grains |= zip(numbers, column_grains(*map(Parts(numbers), sides)), strict=True)
+    return grains
 
 
 def score_grain(score: Any, grains: Sequence[Grain], values: Floats, values_prime: Floats) -> Grain:
@@ -150,9 +162,11 @@ def choices(
         together = Parts(tuple(dict.fromkeys(wanted)))
         for side in (outputs, outputs_prime) if wanted else ():
             together(side)
+        of_parts = _grains_by_part(together.parts, outputs, outputs_prime)
         for score in scores:
             values, values_prime = scores_of(score, outputs), scores_of(score, outputs_prime)
-            own = part_grains(score, outputs, outputs_prime) or grains
+            parts = score.parts.parts if isinstance(score, OfParts) else ()
+            own = tuple(of_parts[part] for part in parts) or grains
             grain = score_grain(score, own, values, values_prime)
             found.append(best_threshold(score, values, values_prime, grain, goal))
     return found

@@ -12,8 +12,8 @@ from ...errors import instance, mistyped
 from ...events.above import Score, score_name, scores_of
 from ...records import Pair, PartsRead, Record
 from ..arrays import Array, Floats
-from .exploring import derived_parts, parts_of, rank_columns
-from .parts import Parts
+from .exploring import derived_parts, first_rows, parts_of, rank_columns
+from .parts import Parts, remember_parts
 
 _NOTHING: Final = Pair(None, None)
 """What an attack is told of the inputs beside parts: they are no numbers of the same kind."""
@@ -128,7 +128,14 @@ def read_candidates(
     attack: Any, outputs: Array, outputs_prime: Array, pair: Pair, name: str = "outputs"
 ) -> tuple[tuple[Score, ...], PartsRead | None]:
     """Return the same, and how much of the outputs was read; None of an attack without parts."""
-    sides = np.asarray(outputs), np.asarray(outputs_prime)
+    with remember_parts():
+        return _read_candidates(attack, np.asarray(outputs), np.asarray(outputs_prime), pair, name)
+
+
+def _read_candidates(
+    attack: Any, outputs: Array, outputs_prime: Array, pair: Pair, name: str
+) -> tuple[tuple[Score, ...], PartsRead | None]:
+    sides = outputs, outputs_prime
     if not attack.parts or not all(side.size for side in sides):
         return tuple(attack.candidates(*sides, pair)), None
     regular = all(side.dtype.kind in "buif" for side in sides)
@@ -143,7 +150,7 @@ def read_candidates(
     if not parts.parts:
         return tuple(found), read
     most = _COMPARED if regular else max(1, _TRAINED // len(parts.parts))
-    columns = parts(sides[0][:most]), parts(sides[1][:most])
+    columns = parts(first_rows(sides[0], most)), parts(first_rows(sides[1], most))
     made = [_narrow_to_part(parts, one) for one in attack.candidates(*columns, _NOTHING)]
     # A sum over many parts carries the noise of all, and one of them may say everything.
     for i in rank_columns(*columns)[:_ALONE] if len(parts.parts) > 1 and not regular else ():

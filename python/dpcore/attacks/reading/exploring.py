@@ -7,7 +7,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from .parts import (
     open_node,
     read_array,
     read_part,
+    remember_parts,
     take_array_step,
 )
 
@@ -64,6 +65,12 @@ _LOOKED: Final = 64
 """Outputs from which it is seen which views of texts and mappings apply."""
 
 
+class _Seen(NamedTuple):
+    merit: float
+    order: int
+    part: Part
+
+
 class _Screen:
     """Columns compared between the sides, of which the most different ones are kept.
 
@@ -76,8 +83,9 @@ class _Screen:
     def __init__(self, split: int, most: int, is_presence: bool = False) -> None:
         self.split, self.most, self.is_presence = split, most, is_presence
         self.total = self.seen = self.skipped = 0
-        self.kept: list[tuple[float, int, Part]] = []
-        self.copies: dict[int, tuple[float, int, Part]] = {}
+        self.kept: list[_Seen] = []
+        self.copies: dict[int, _Seen] = {}
+        self.columns: dict[int, Floats] = {}
 
     def skip(self, parts: int) -> None:
         """Take note of parts that are not compared."""
@@ -101,7 +109,8 @@ class _Screen:
             return
         self.total += 1
         merit = chi_square_deviate(column[: self.split], column[self.split :])
-        self.copies[key] = merit, self.total, part
+        self.copies[key] = _Seen(merit, self.total, part)
+        self.columns[self.total] = column
         self.kept.append(self.copies[key])
         if len(self.kept) > 4 * self.most:
             self._drop()
@@ -109,18 +118,30 @@ class _Screen:
     def _prefer(self, key: int, part: Part) -> None:
         """Let a plainer part of the same values stand for the one that was found first."""
         known = self.copies[key]
-        if part.cost < known[2].cost:
-            self.copies[key] = known[0], known[1], part
+        if part.cost < known.part.cost:
+            self.copies[key] = known._replace(part=part)
             self.kept = [self.copies[key] if one is known else one for one in self.kept]
 
     def _drop(self) -> None:
-        self.kept = sorted(self.kept, key=lambda one: (-one[0], one[1]))[: self.most]
+        self.kept = sorted(self.kept, key=lambda one: (-one.merit, one.order))[: self.most]
+        self.columns = {one.order: self.columns[one.order] for one in self.kept}
 
-    def best(self) -> tuple[Part, ...]:
-        """Return the parts that differ most: the plainest first, so that they win where all tie."""
+    def best(self, *sides: Array) -> Parts:
+        """Return the parts that differ most: the plainest first, so that they win where all tie.
+
+        Args:
+            sides: outputs on x and on x', of which columns need not be read again.
+        """
         self._drop()
-        kept = sorted(self.kept, key=lambda one: (one[2].cost, one[1]))
-        return tuple(dict.fromkeys(part for _, _, part in kept))
+        orders: dict[Part, int] = {}
+        for one in sorted(self.kept, key=lambda one: (one.part.cost, one.order)):
+            orders.setdefault(one.part, one.order)
+        parts, first = Parts(tuple(orders)), 0
+        for side in sides:
+            rows = slice(first, first + len(side))
+            parts.remember(side, [self.columns[order][rows] for order in orders.values()])
+            first += len(side)
+        return parts
 
 
 def parts_of(outputs: Array, outputs_prime: Array, name: str) -> tuple[Parts, PartsRead]:
@@ -140,14 +161,14 @@ def parts_of(outputs: Array, outputs_prime: Array, name: str) -> tuple[Parts, Pa
         TypeError: if the outputs hold objects without parts that do not repeat.
     """
     rows = rows_within(outputs, _ROWS)
-    sides = [side[:rows] for side in (outputs, outputs_prime)]
+    sides = [first_rows(side, rows) for side in (outputs, outputs_prime)]
     # Numbers of a regular output are columns of their own.
     irregular = outputs.dtype == object or outputs.dtype.kind in "US"
     most = _KEPT if irregular else max(_KEPT, outputs[:1].nbytes // 8)
     screen = _Screen(len(sides[0]), most)
     _explore_node(_pool_sides(*sides), (), screen, name)
     read = PartsRead(screen.seen, screen.seen - screen.skipped, min(map(len, sides)))
-    return Parts(screen.best()), read
+    return screen.best(*sides), read
 
 
 def presence_parts(outputs: Array, outputs_prime: Array) -> Parts:
@@ -158,10 +179,15 @@ def presence_parts(outputs: Array, outputs_prime: Array) -> Parts:
         outputs_prime: the same on x'.
     """
     rows = rows_within(outputs, len(outputs))
-    sides = outputs[:rows], outputs_prime[:rows]
+    sides = first_rows(outputs, rows), first_rows(outputs_prime, rows)
     screen = _Screen(len(sides[0]), _KEPT, is_presence=True)
     _explore_node(_pool_sides(*sides), (), screen, "outputs")
-    return Parts(screen.best())
+    return screen.best(*sides)
+
+
+def first_rows(outputs: Array, most: int) -> Array:
+    """Return the first outputs, at most so many: the array itself where it has no more."""
+    return outputs if len(outputs) <= most else outputs[:most]
 
 
 def rows_within(outputs: Array, most: int) -> int:
@@ -208,14 +234,18 @@ def has_rare_presence(outputs: Array, outputs_prime: Array) -> bool:
     """
     if all(side.dtype.kind in "buifcmM" for side in (outputs, outputs_prime)):
         return False
-    sides = [side[:_MOST_PRESENT] for side in (outputs, outputs_prime)]
-    parts = presence_parts(*sides)
-    tables = [[Counter(column.tolist()) for column in parts(side).T] for side in sides]
-    return any(
-        few < _SELDOM and many > 2 * few
-        for one, other in zip(*tables, strict=True)
-        for few, many in (sorted((one[value], other[value])) for value in one | other)
-    )
+    sides = [first_rows(side, _MOST_PRESENT) for side in (outputs, outputs_prime)]
+    with remember_parts():
+        parts = presence_parts(*sides)
+        columns = [parts(side).T for side in sides]
+    for own in zip(*columns, strict=True):
+        values, codes = np.unique(np.concatenate(own), return_inverse=True)
+        halves = np.split(codes, [len(own[0])])
+        counts = [np.bincount(half, minlength=values.size) for half in halves]
+        few, many = np.minimum(*counts), np.maximum(*counts)
+        if ((few < _SELDOM) & (many > 2 * few)).any():
+            return True
+    return False
 
 
 def derived_parts(outputs: Array, outputs_prime: Array) -> Parts:
@@ -251,7 +281,7 @@ def derived_parts(outputs: Array, outputs_prime: Array) -> Parts:
                 own = chi_square_deviate(*np.split(column.astype(np.float64), [split]))
             if merit > own:
                 screen.see(part, derived)
-    return Parts(screen.best())
+    return screen.best()
 
 
 def rank_columns(columns: Floats, columns_prime: Floats) -> list[int]:
@@ -333,6 +363,8 @@ def _explore_node(node: Node, steps: Steps, screen: _Screen, name: str) -> None:
     if texts is not None or isinstance(held, Bunch):
         screen.skip(_unread_letters(held, texts))
     for step, inner in _steps_inwards(held, texts):
+        if screen.is_presence and step == ("view", "keys"):
+            continue  # Which keys are there is seen without their order.
         if len(steps) >= _DEEPEST:
             screen.skip(1)
         elif inner is not None:
@@ -536,9 +568,10 @@ def _steps_into_objects(bunch: Bunch) -> Iterator[tuple[tuple[str, Any], list[An
     if objects.SEQUENCE in kinds:
         rows = bunch.rows[1]
         lengths = set(map(len, rows))
-        yield from ((("place", i), bunch.place(i)) for i in range(max(lengths)))
+        yield from ((("place", i), held) for i, held in enumerate(bunch.places()))
         if len(lengths) > 1:
-            yield from ((("place", -1 - i), bunch.place(-1 - i)) for i in range(max(lengths)))
+            ends = enumerate(bunch.places(from_end=True))
+            yield from ((("place", -1 - i), held) for i, held in ends)
         if all(_is_pairs(row) for row in rows[:_LOOKED]):
             yield ("view", "pairs"), bunch.view("pairs")
     if objects.MAPPING in kinds:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import datetime
 import functools
+import itertools
 import json
 import re
-from collections.abc import Hashable, Mapping, Sequence, Set
+from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, fields, is_dataclass
 from numbers import Integral, Number
 from typing import Any, Final
@@ -25,7 +26,7 @@ _WIDE: Final = 256
 """Longer strings are cut to both their ends, where they came one by one."""
 _END: Final = 1024
 """Characters kept at either end of those: more than any part reads."""
-_COUNTED_ALONE: Final = 8
+_COUNTED_ALONE: Final = 2
 """Values that are counted one by one before a table of all members is made."""
 DELIMITERS: Final = ",;\t|"
 """Letters between which texts have fields."""
@@ -194,8 +195,13 @@ class Members:
 
     def count_between(self, low: float, high: float) -> Floats:
         """Return how many floats of every row lie in an interval without its end."""
-        values, holders = self._floats
-        inside = slice(*np.searchsorted(values, (low, high)))
+        self._counted += 1
+        if self._counted <= _COUNTED_ALONE:
+            values, holders = self._floats
+            inside: Any = (values >= low) & (values < high)
+        else:
+            values, holders = self._sorted_floats
+            inside = slice(*np.searchsorted(values, (low, high)))
         return np.bincount(holders[inside], minlength=len(self.rows)).astype(np.float64)
 
     @functools.cached_property
@@ -213,10 +219,18 @@ class Members:
 
     @functools.cached_property
     def _floats(self) -> tuple[Floats, Places]:
-        """The floats of all rows, the smallest first, and the rows that hold them."""
-        found = [[one for one in row if isinstance(one, float)] for row in self.rows]
-        values = np.array([one for row in found for one in row], dtype=np.float64)
-        holders, order = np.repeat(np.arange(len(found)), list(map(len, found))), np.argsort(values)
+        """The floats of all rows, and the rows that hold them."""
+        members = list(itertools.chain.from_iterable(self.rows))
+        holders = np.repeat(np.arange(len(self.rows)), list(map(len, self.rows)))
+        if not all(issubclass(one, float) for one in set(map(type, members))):
+            is_float = [isinstance(one, float) for one in members]
+            members, holders = list(itertools.compress(members, is_float)), holders[is_float]
+        return np.array(members, dtype=np.float64), holders
+
+    @functools.cached_property
+    def _sorted_floats(self) -> tuple[Floats, Places]:
+        values, holders = self._floats
+        order = np.argsort(values)
         return values[order], holders[order]
 
 
@@ -240,21 +254,26 @@ class Bunch:
         self.items = items
         classes: set[Any] = set(map(type, items))
         known = {one: _classify_type(one) for one in classes}
-        self.kinds = np.fromiter(map(known.__getitem__, map(type, items)), np.int8, len(items))
+        if len(classes) == 1:
+            self.kinds = np.full(len(items), next(iter(known.values())), np.int8)
+        else:
+            self.kinds = np.fromiter(map(known.__getitem__, map(type, items)), np.int8, len(items))
         self._texts: dict[int, tuple[Places, Texts]] = {}
         self._members: dict[int, tuple[Places, Members]] = {}
+        self._present = sorted(set(known.values()))
         self._compared = 0
 
     def present(self) -> list[int]:
         """The kinds that occur, what is absent among them."""
-        return [int(kind) for kind in np.unique(self.kinds)]
+        return self._present
 
     def of_kind(self, kind: int) -> tuple[Places, list[Any]]:
         """Return the places of the items of a kind, and the items."""
-        where = np.flatnonzero(self.kinds == kind)
+        is_one = self.kinds == kind
+        where = np.flatnonzero(is_one)
         if where.size == len(self.items):
             return where, self.items
-        return where, [self.items[place] for place in where]
+        return where, list(itertools.compress(self.items, is_one.tolist())) if where.size else []
 
     def numbers(self) -> tuple[Places, npt.NDArray[np.complex128] | Floats]:
         """Return the places of numbers, and these as floats, or as complex where one is."""
@@ -317,13 +336,21 @@ class Bunch:
     def rows(self) -> tuple[Places, list[Sequence[Any]]]:
         """The places of sequences, and the sequences, arrays as lists of their entries."""
         where, found = self.of_kind(SEQUENCE)
-        return where, [one if type(one) in _PLAIN else as_sequence(one) for one in found]
+        classes: set[Any] = set(map(type, found))
+        return where, found if classes <= _PLAIN else list(map(as_sequence, found))
 
     def place(self, number: int) -> list[Any]:
         """The entries at one place of the sequences, from their ends where it is below 0."""
         where, rows = self.rows
         least = number + 1 if number >= 0 else -number
         return self._spread(where, [r[number] if len(r) >= least else ABSENT for r in rows])
+
+    def places(self, from_end: bool = False) -> Iterator[list[Any]]:
+        """Yield the entries at every place of the sequences, as `place` returns them."""
+        where, rows = self.rows
+        entries: Any = map(reversed, rows) if from_end else rows
+        for found in itertools.zip_longest(*entries, fillvalue=ABSENT):
+            yield self._spread(where, list(found))
 
     @functools.cached_property
     def _flat_rows(self) -> list[Any]:
@@ -374,14 +401,14 @@ class Bunch:
     def lengths(self) -> Floats:
         """Characters, entries or members of every item; NaN where it has none."""
         lengths = np.full(len(self.items), np.nan)
-        for kind in (TEXT, BYTES, SEQUENCE, MAPPING, SET):
+        for kind in {TEXT, BYTES, SEQUENCE, MAPPING, SET} & {*self.present()}:
             where, found = self.of_kind(kind)
             sized: Any = {SEQUENCE: self.rows, MAPPING: self.maps}.get(kind, (where, found))[1]
             lengths[where] = list(map(len, sized))
         return lengths
 
 
-_PLAIN: Final = (list, tuple)
+_PLAIN: Final = {list, tuple}
 
 _NUMBER: Final = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
@@ -402,7 +429,7 @@ def _view_item(item: Any, kind: str) -> Any:
     if kind == "words":
         return item.split()
     if kind == "numbers":
-        return [float(one) for one in _NUMBER.findall(item)]
+        return list(map(float, _NUMBER.findall(item)))
     if kind == "keys":
         return list(as_mapping(item))
     if kind.startswith("fields "):
@@ -414,7 +441,9 @@ def _view_item(item: Any, kind: str) -> Any:
 
 
 def as_sequence(item: Any) -> Sequence[Any]:
-    """A sequence or an array as a list of its entries."""
+    """A sequence or an array as a list of its entries; a list or a tuple as it is."""
+    if type(item) in _PLAIN:
+        return item  # type: ignore[no-any-return]
     if hasattr(item, "__array__"):
         array = np.asarray(item)
         # A structured scalar is one row of fields.

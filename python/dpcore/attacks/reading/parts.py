@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -78,6 +78,11 @@ class Part(Record, word="Part"):
     def is_flag(self) -> bool:
         """True if it is 1 or 0 for what is so or not."""
         return self.measure in ("kind", "holds", "there", "bit", "is")
+
+    @property
+    def is_whole(self) -> bool:
+        """True if it is a whole number that no rounding may have moved: a flag, count or code."""
+        return self.measure not in ("value", "real", "imaginary", "number", "modulo")
 
     def __str__(self) -> str:
         """Return what a report calls it, such as ``length of field "name"``."""
@@ -303,18 +308,25 @@ class Parts(Record, word="Parts"):
 
     def __call__(self, outputs: Array) -> Floats:
         """The columns, shape `(size, parts)`; NaN where an output has no such part."""
-        known = getattr(_memory, "known", None)
-        if known is None:
+        known = _columns_known(outputs)
+        if known is None or not self.parts:
             return self._read(outputs)
-        # With the array itself, so that its number stays its own.
-        held = known.setdefault(id(outputs), (outputs, {}))[1]
-        # 1 and True are equal, and not the same value to look for.
-        keys = [(part, type(part.argument)) for part in self.parts]
-        missing = [key for key in dict.fromkeys(keys) if key not in held]
+        keys = self._keys()
+        missing = [key for key in dict.fromkeys(keys) if key not in known]
         if missing:
             found = Parts(tuple(part for part, _ in missing))._read(outputs)
-            held.update(zip(missing, found.T, strict=True))
-        return np.stack([held[key] for key in keys], axis=1)
+            known.update(zip(missing, found.T, strict=True))
+        return np.stack([known[key] for key in keys], axis=1)
+
+    def remember(self, outputs: Array, columns: Sequence[Floats]) -> None:
+        """Take columns that were read of some outputs, within `remember_parts`."""
+        known = _columns_known(outputs)
+        if known is not None:
+            known.update(zip(self._keys(), columns, strict=True))
+
+    def _keys(self) -> list[tuple[Part, type]]:
+        # 1 and True are equal, and not the same value to look for.
+        return [(part, type(part.argument)) for part in self.parts]
 
     def _read(self, outputs: Array) -> Floats:
         columns = np.full((len(outputs), len(self.parts)), np.nan)
@@ -335,6 +347,13 @@ class Parts(Record, word="Parts"):
 
 
 _memory = threading.local()
+
+
+def _columns_known(outputs: Array) -> dict[tuple[Part, type], Floats] | None:
+    """Return the columns of an array that were read; None outside of `remember_parts`."""
+    known: dict[int, Any] | None = getattr(_memory, "known", None)
+    # With the array itself, so that its number stays its own.
+    return None if known is None else known.setdefault(id(outputs), (outputs, {}))[1]
 
 
 @contextmanager
