@@ -508,6 +508,45 @@ def expert_correlated(outputs: Sequence[Any]) -> Array:
     return np.abs(outputs[:, 3] - outputs[:, 120]) < 0.25
 
 
+def sum_parity(x: int, size: int, rng: Rng, secret: Secret = flip_bit) -> Array:
+    """Return eight counts with wide noise; the secret is the parity of their sum."""
+    counts = np.rint(rng.laplace(scale=1e4, size=(size, 8))).astype(np.int64)
+    counts[:, 5] += (counts.sum(axis=1) + secret(x, size, rng).astype(np.int64)) % 2
+    return counts
+
+
+def expert_sum_parity(outputs: Sequence[Any]) -> Array:
+    """Compute the parity of the sum."""
+    return np.asarray(outputs).sum(axis=1) % 2 == 1
+
+
+def rare_value(x: int, size: int, rng: Rng, secret: Secret = copy_input) -> Array:
+    """Return a noisy count; the secret is whether it is exactly 12.5."""
+    return np.where(secret(x, size, rng) > 0, 12.5, rng.laplace(10.0, 5.0, size))
+
+
+def expert_rare_value(outputs: Sequence[Any]) -> Array:
+    """Look for the value."""
+    return np.asarray(outputs) == 12.5
+
+
+_NUMBERS = np.random.default_rng(2).permutation(26**4)[:2_000].tolist()
+_WORDS = ["".join(chr(97 + n // 26**i % 26) for i in range(4)) for n in _NUMBERS]
+_FIRST_HALF = frozenset(_WORDS[:1_000])
+
+
+def shifted_words(x: int, size: int, rng: Rng, secret: Secret = flip_bit) -> list[str]:
+    """Return 40 words in any order; the secret is which half of 2,000 words has most of them."""
+    second = rng.random((size, 40)) > np.where(secret(x, size, rng) > 0, 0.75, 0.25)[:, np.newaxis]
+    words = rng.integers(0, 1_000, (size, 40)) + 1_000 * second
+    return [" ".join(map(_WORDS.__getitem__, row)) for row in words.tolist()]
+
+
+def expert_shifted_words(outputs: Sequence[Any]) -> Array:
+    """Count the words of the first half."""
+    return np.array([sum(map(_FIRST_HALF.__contains__, row.split())) for row in outputs]) > 20
+
+
 # The catalogue
 
 _PAIR = Pair(1, 0)
@@ -538,6 +577,7 @@ _TENTH = _flip_at_rates(0.9, 0.1)
 _MASK = functools.partial(bit_mask, bits=128, bit=70)
 _WIDE = functools.partial(noise_in_subspace, latent=64, dim=300)
 _TRIPLE = functools.partial(parity, columns=(2, 7, 12, 16))
+_FIVE = functools.partial(parity, columns=(0, 1, 3, 4, 5, 6))
 
 LEAKS: tuple[Leak, ...] = (
     _make_leak(
@@ -792,6 +832,42 @@ LEAKS: tuple[Leak, ...] = (
         expert_rare_none,
         private=_flip_at_rates(3e-4, 3e-4 / math.e),
         loss=math.log(10),
+    ),
+    _make_leak(
+        "sum-parity",
+        "eight counts, parity of their sum .9 / .1",
+        sum_parity,
+        _TENTH,
+        50_000,
+        expert_sum_parity,
+        loss=math.log(9),
+    ),
+    _make_leak(
+        "rare-value",
+        "noisy count, exactly 12.5 with .003 on x alone",
+        rare_value,
+        _flip_at_rates(0.003, 0.0),
+        20_000,
+        expert_rare_value,
+        private=_flip_at_rates(0.003, 0.003 / math.e),
+    ),
+    _make_leak(
+        "xor-5",
+        "xor of 5 of 6 bits, .9 / .1",
+        _FIVE,
+        _TENTH,
+        20_000,
+        functools.partial(expert_parity, columns=(0, 1, 3, 4, 5, 6)),
+        loss=math.log(9),
+    ),
+    _make_leak(
+        "shifted-words",
+        "40 shuffled words of 2,000, which half .9 / .1",
+        shifted_words,
+        _TENTH,
+        10_000,
+        expert_shifted_words,
+        loss=math.log(9),
     ),
 )
 """Every mechanism, in the order of the record."""

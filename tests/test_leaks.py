@@ -27,7 +27,7 @@ SHARE = 0.8
 FOUND = (
     "dict-40", "tuple", "hex", "mask-128", "key-order", "cents", "digits", "hour", "xor-3",
     "one-more-place", "one-more-key", "subspace-60", "response", "rounded", "exact-zero",
-    "one-noise",
+    "one-noise", "sum-parity", "rare-value", "xor-5", "shifted-words",
 )  # fmt: skip
 """Names of those that cost little; `benches/record_attacks.py` audits all."""
 
