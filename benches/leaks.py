@@ -844,12 +844,12 @@ LEAKS: tuple[Leak, ...] = (
     ),
     _make_leak(
         "rare-value",
-        "noisy count, exactly 12.5 with .003 on x alone",
+        "noisy count, exactly 12.5 with .002 on x alone",
         rare_value,
-        _flip_at_rates(0.003, 0.0),
-        20_000,
+        _RARE,
+        40_000,
         expert_rare_value,
-        private=_flip_at_rates(0.003, 0.003 / math.e),
+        private=_RARE_TWIN,
     ),
     _make_leak(
         "xor-5",
