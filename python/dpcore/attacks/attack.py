@@ -196,6 +196,8 @@ class ScoreAttack(AuditAttack):
 
     parts = True
     """Whether it is also fitted on the parts of outputs that are no real numbers."""
+    takes_stated_scores: ClassVar[bool] = False
+    """Whether a mechanism's own `log_ratio` takes part as one more score."""
 
     def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
         """Fit scores on pilot outputs; none where the attack does not apply."""

@@ -40,7 +40,7 @@ class Auto(ScoreAttack):
     Outputs that are no real numbers are tried as they are and by their parts: real and imaginary
     parts, fields, places of sequences, keys of mappings, lengths, the letters at both ends of
     strings and how often each occurs. Strings are tried by their words too. Objects without parts
-    are compared whole.
+    are compared whole. A mechanism with a method `log_ratio(outputs, pair)` states one score more.
 
     What it does never depends on what happens to be installed, nor on the machine's speed.
 
@@ -65,6 +65,7 @@ class Auto(ScoreAttack):
     """
 
     looks_at_floats: ClassVar[bool] = True
+    takes_stated_scores: ClassVar[bool] = True
 
     members: tuple[ScoreAttack, ...] = _DEFAULT
 

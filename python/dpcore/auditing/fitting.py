@@ -25,7 +25,7 @@ from ..sampling.calling import Place
 from ..sampling.sources import Source
 from ..streams import PILOT, PROBE
 from .answer_types import types_apart
-from .judging import cost_of, marks_on, merit_of, screen, select
+from .judging import choose_as_stated, cost_of, marks_on, merit_of, screen, select
 
 _MOST_TRAINING: Final = 2**21
 _SMALL_PILOT: Final = 2**12
@@ -43,6 +43,8 @@ _FEW_OBJECTS: Final = 64
 _MOST_BYTES: Final = 2**26
 """What objects kept at once may take on a side, written out: read they take several times that."""
 _AS_OFTEN: Final = 0.98
+_MORE: Final = 1.02
+"""Times what the pilot shows that a stated log ratio must promise."""
 _CURVE_POINTS: Final = 48
 _TYPED_CALLS: Final = 20
 """Short calls on each side that must show the types that the pilot showed: where a type is a
@@ -76,6 +78,7 @@ class PilotDraws:
         goal: what is to be certified.
         size: pilot draws on each side.
         lattice: look for a floating-point finding too.
+        stated: scores that the mechanism itself states.
     """
 
     source: Source
@@ -83,6 +86,7 @@ class PilotDraws:
     goal: Goal
     size: int
     lattice: bool = False
+    stated: tuple[Score, ...] = ()
 
     def outputs(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """Outputs on both sides, as many of the pilot as are kept at once."""
@@ -123,6 +127,7 @@ class PilotDraws:
             name = f"outputs of {source.name}"
             source.course.relabel("reading the outputs")
             scores, read = read_candidates(attack, outputs, outputs_prime, pair, name)
+            scores += self.stated
         source.course.relabel("choosing the event")
         found = _floating(source, outputs, outputs_prime, pair) if self.lattice else ()
         types = types_apart(outputs, outputs_prime)
@@ -147,6 +152,10 @@ class PilotDraws:
         chosen = select(source, scores, (rest, rest_prime), selection, goal)
         if seldom is not None and _shows_more(seldom, chosen):
             chosen = seldom
+        for score in self.stated:
+            promised = choose_as_stated(score, (rest, rest_prime), goal)
+            if promised is not None and promised.merit > max(0.0, _MORE * chosen.merit):
+                chosen = promised
         told = [one for one in (watched, chosen.rounding) if one is not None]
         event = chosen.counted
         return Fitted(

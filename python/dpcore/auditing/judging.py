@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any, Final
 
@@ -19,11 +20,15 @@ from ..attacks.choosing.choice import (
     score_grain,
 )
 from ..attacks.choosing.marks import Frame, Marks, Sketch, SketchScores, marks_of, sorted_values
-from ..events.above import scores_of
+from ..bounds import predicted
+from ..events import Above
+from ..events.above import Score, scores_of
+from ..records import Counts
 from ..sampling.slicing import slices_of
 from ..sampling.sources import Source
 from ..streams import SELECTION
 
+Floats = npt.NDArray[np.float64]
 Sides = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 """Outputs on x and on x'."""
 
@@ -37,6 +42,12 @@ _EQUAL: Final = 0.02
 """Scores whose merit is within this share of the best are as good."""
 _SIMPLE: Final = 24
 """The cost of a score of one entry or one part: the best of these is judged to the end."""
+_STATED_POINTS: Final = 256
+_STATED_QUANTILE: Final = 0.8
+_STATED_DRAWS: Final = 2**40
+"""Draws that a stated rate is worth: it is taken for exact."""
+_DEVIATES: Final = 6.0
+"""Standard errors by which a stated rate may differ from the draws."""
 _COST: Final = 20
 """What a score costs that does not say: see `AdditiveScore.cost`."""
 
@@ -130,6 +141,64 @@ def _cheapest(found: list[Choice]) -> Choice:
 def cost_of(choice: Choice) -> int:
     """Nanoseconds per output that the score says it takes."""
     return int(getattr(choice.event.score, "cost", _COST))
+
+
+def choose_as_stated(score: Score, sides: Sides, goal: Goal) -> Choice | None:
+    """Return the best threshold on a log ratio l that a mechanism states, taken at its word.
+
+    ``P(l >= t on x') = E[exp(-l); l >= t on x]``: where the ratio is right, draws on one side say
+    how rare an event is on the other that shows it to none of them. The pilot tests whether it is
+    right; what it promises too much, the count does not certify.
+
+    Args:
+        score: the log-likelihood ratio of x over x'.
+        sides: pilot outputs on x and on x'.
+        goal: what is to be certified.
+
+    Returns:
+        The choice; None where the draws contradict the ratio, or it promises nothing.
+    """
+    ratios, ratios_prime = (scores_of(score, side) for side in sides)
+    found = [
+        _best_stated(score, "x", ratios, ratios_prime, goal),
+        _best_stated(score, "x_prime", -ratios_prime, -ratios, goal),
+    ]
+    return max((one for one in found if one is not None), key=merit_of, default=None)
+
+
+def _best_stated(
+    score: Score, direction: str, own: Floats, other: Floats, goal: Goal
+) -> Choice | None:
+    """Return the best threshold in one direction, on log ratios of its numerator over the rest."""
+    from scipy.special import pdtrik
+
+    ranked = np.sort(own[own >= 0.0])[::-1]
+    if not ranked.size:
+        return None
+    weights = np.exp(-ranked)
+    points = np.unique(np.geomspace(1, ranked.size, _STATED_POINTS).astype(np.intp)) - 1
+    # Equal ratios lie on one side of a threshold.
+    hits = np.searchsorted(-ranked, -ranked[points], side="right")
+    stated = np.cumsum(weights)[hits - 1] / own.size
+    spread = np.cumsum(weights**2)[hits - 1] / own.size**2
+    seen = np.array([np.count_nonzero(other >= edge) for edge in ranked[points]])
+    spread += (seen + 1.0) / other.size**2
+    if (np.abs(stated - seen / other.size) > _DEVIATES * np.sqrt(spread)).any():
+        return None
+    # A count that fresh draws exceed once in five times, as a rate.
+    count = np.ceil(pdtrik(_STATED_QUANTILE, np.minimum(stated, 1.0) * goal.trials))
+    k_prime = np.clip(count / goal.trials, 0.0, 1.0) * _STATED_DRAWS
+    level = goal.trials, goal.delta, goal.confidence
+    merits = predicted(
+        hits, own.size, k_prime.astype(np.int64), _STATED_DRAWS, *level, tail=goal.caution[0]
+    )
+    best = int(np.argmax(merits))
+    edge = float(ranked[points[best]])
+    counts = Counts(int(hits[best]), own.size, int(seen[best]), other.size)
+    if direction == "x":
+        return Choice(Above(score, edge), direction, float(merits[best]), counts)
+    event = Above(score, math.nextafter(-edge, math.inf), "below")
+    return Choice(event, direction, float(merits[best]), counts.swapped())
 
 
 @np.errstate(over="ignore", invalid="ignore")

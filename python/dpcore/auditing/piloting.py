@@ -222,7 +222,8 @@ def _piloted(request: Request, size: int, seed: tuple[int, int]) -> Pilots:
     for number in range(_EVENTS):
         own = replace(request, seed=seed_of(np.random.default_rng((*seed, number))))
         source = own.drawn()
-        fitted = own.attack.fitted_on(PilotDraws(source, own.known, own.goal, own.pilot_size))
+        at = own.known, own.goal, own.pilot_size
+        fitted = own.attack.fitted_on(PilotDraws(source, *at, stated=own.stated_scores))
         # Where one event is of objects, all are counted on objects.
         shape = shape if source.shape == shape else ()
         chosen.append((fitted.event, fitted.direction))

@@ -33,7 +33,13 @@ from ..errors import (
     whole,
 )
 from ..mechanisms.callables import mechanism_of, name_of, one_by_one
-from ..mechanisms.clean import clean_pair, declared_loss, notes_on
+from ..mechanisms.clean import (
+    StatedLogRatio,
+    clean_pair,
+    declared_loss,
+    notes_on,
+    stated_log_ratio,
+)
 from ..mechanisms.native import describe
 from ..mechanisms.repeating import is_shared
 from ..pairs import Neighbour, Search, Searched, distance
@@ -151,6 +157,12 @@ class Request(Arguments):
     def looks_at_floats(self) -> bool:
         """Whether the floating-point finding is looked for."""
         return self.floats or self.attack.looks_at_floats
+
+    @property
+    def stated_scores(self) -> tuple[StatedLogRatio, ...]:
+        """The score that the mechanism states, where the attack takes such a score."""
+        takes_them = getattr(self.attack, "takes_stated_scores", False)
+        return stated_log_ratio(self.mechanism, self.pair) if takes_them else ()
 
     def drawn(self, pair: Pair | None = None) -> Source:
         """Where the draws of a pair come from."""

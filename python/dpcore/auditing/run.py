@@ -216,7 +216,8 @@ def audit(
             return stopped_early(request, drawn)
         size, floats = request.pilot_size, request.looks_at_floats
         course.step("fit", "choosing the event", 2 * size)
-        draws = PilotDraws(drawn, request.known, request.goal, size, floats)
+        stated = request.stated_scores
+        draws = PilotDraws(drawn, request.known, request.goal, size, floats, stated)
         return counted(request, drawn, request.attack.fitted_on(draws))
 
 

@@ -1,21 +1,87 @@
 """What a mechanism says of its noise: what it is added to, and what it costs.
 
 A mechanism that encodes its input may carry `clean(x)`, the vector that the noise is added to:
-attacks then know that vector instead of an input that no arithmetic applies to; `loss(pair,
-delta)`, the exact privacy loss of two inputs under the noise that it declares; and
-`notes_on(pair)`, what a reader of a report should know. An audit asks for each once.
+attacks then know that vector instead of an input that no arithmetic applies to. One that knows its
+law may carry `log_ratio(outputs, pair)`, the privacy loss of each output, which the attack `auto`
+tries as one more score, or `log_rows(start, stop)`, rows of a table of its outputs. Each of these
+may carry `loss(pair, delta)`, the exact privacy loss of two inputs under the noise that it
+declares, and `notes_on(pair)`, what a reader of a report should know. An audit asks for each once.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import mistyped
-from ..records import Pair
+from ..records import Pair, Record
 
-__all__ = ["clean_pair", "declared_loss", "notes_on"]
+__all__ = ["StatedLogRatio", "clean_pair", "declared_loss", "notes_on", "stated_log_ratio"]
+
+_MARKS: Final = ("clean", "log_ratio", "log_rows")
+"""What a mechanism has whose `loss` and `notes_on` are about privacy."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class StatedLogRatio(Record, word="StatedLogRatio"):
+    """The log-likelihood ratio of outputs as the mechanism itself states it, as a score.
+
+    It certifies nothing by itself: an event is a threshold on it, and is counted like any other.
+
+    Args:
+        mechanism: what has `log_ratio(outputs, pair)`.
+        pair: its two inputs.
+
+    Raises:
+        TypeError: if the mechanism has no such method.
+
+    Source:
+        Neyman and Pearson (1933): no event of its size is more telling than a threshold on it.
+
+    Example:
+        >>> from dpcore.calibration import L2Laplace
+        >>> score = StatedLogRatio(L2Laplace(0.5), Pair([1.0, 0.0], [0.0, 0.0]))
+        >>> score(np.array([[3.0, 0.0], [-1.0, 0.0], [np.inf, 0.0]])).tolist()
+        [2.0, -2.0, nan]
+    """
+
+    mechanism: Any
+    pair: Pair
+
+    cost = 1_000
+    """Nanoseconds per output that it is taken to cost: among equals any other score is simpler."""
+
+    def __post_init__(self) -> None:
+        """Check that there is a ratio."""
+        if not callable(getattr(self.mechanism, "log_ratio", None)):
+            raise mistyped("mechanism", "one with log_ratio(outputs, pair)", self.mechanism)
+
+    def __call__(self, outputs: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        """The scores, shape `(size,)`; NaN for outputs that are not finite."""
+        if outputs.dtype.kind != "f":
+            return np.asarray(self.mechanism.log_ratio(outputs, self.pair))
+        finite = np.isfinite(outputs).reshape(len(outputs), -1).all(axis=1)
+        scores = np.full(len(outputs), np.nan)
+        scores[finite] = self.mechanism.log_ratio(outputs[finite], self.pair)
+        return scores
+
+    def __str__(self) -> str:
+        """One line for a report."""
+        return "log ratio that the mechanism states"
+
+
+def stated_log_ratio(mechanism: Any, pair: Pair) -> tuple[StatedLogRatio, ...]:
+    """Return the score that a mechanism states, if it states one.
+
+    Args:
+        mechanism: any mechanism.
+        pair: its two inputs.
+    """
+    has_ratio = callable(getattr(mechanism, "log_ratio", None))
+    return (StatedLogRatio(mechanism, pair),) if has_ratio else ()
 
 
 def clean_pair(mechanism: Any, pair: Pair) -> Pair | None:
@@ -67,5 +133,6 @@ def notes_on(mechanism: Any, pair: Pair) -> tuple[str, ...]:
 
 def _method(mechanism: Any, name: str) -> Any:
     # A torch loss function has an attribute of that name, too, which may be anything.
-    found = getattr(mechanism, name, None) if hasattr(mechanism, "clean") else None
+    is_marked = name == "clean" or any(hasattr(mechanism, mark) for mark in _MARKS)
+    found = getattr(mechanism, name, None) if is_marked else None
     return found if callable(found) else None
