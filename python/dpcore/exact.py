@@ -154,7 +154,6 @@ def vote_loss(mechanism: Any, pair: Pair | tuple[Any, Any]) -> float | None:
 
 
 @hinted
-@np.errstate(over="ignore")
 def explain_infinite_loss(mechanism: Any, pair: Pair) -> str | None:
     """Return why the privacy loss of a native mechanism is infinite on a pair, by its closed form.
 
@@ -190,7 +189,8 @@ def explain_infinite_loss(mechanism: Any, pair: Pair) -> str | None:
     steps = mechanism.steps(x.size)
     if steps.clip is not None:
         x, x_prime = (_core.clip(side, steps.clip.norm, steps.clip.radius) for side in (x, x_prime))
-    entry = int(np.argmax(np.abs(x - x_prime)))
+    with np.errstate(over="ignore"):
+        entry = int(np.argmax(np.abs(x - x_prime)))
     # A clip may leave the last bits of two inputs on one ray apart; in real numbers they agree.
     near = 0.0 if steps.clip is None else _ROUNDING * steps.clip.radius
     if abs(float(x[entry]) - float(x_prime[entry])) <= near:
