@@ -15,6 +15,7 @@ from ..events import Above, Event, Never
 from ..events.above import Score
 from ..mechanisms.callables import name_of
 from ..records import Counts, Pair, PartsRead, SeenOutput, Shown
+from ..sampling.timed import Call
 from .arrays import Array, Floats
 from .choosing.choice import Choice, Goal, choices, not_applicable
 from .reading.candidates import candidates_of
@@ -24,9 +25,6 @@ __all__ = [
     "Attack", "AuditAttack", "Call", "Fitted", "NumericAttack", "Own", "Pilot", "ScoreAttack",
     "attack_name", "attack_of", "power_below", "require_scores",
 ]  # fmt: skip
-
-Call = Callable[[Any], Any]
-"""A function called once per output, `input -> output`."""
 
 _MOST_PILOT: Final = 2**26
 """Pilot draws a side where the caller did not say."""
