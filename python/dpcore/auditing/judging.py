@@ -18,10 +18,11 @@ from ..attacks.choosing.choice import (
     rounded_merit,
     score_grain,
 )
-from ..attacks.choosing.marks import Frame, Marks, Sketch, SketchScores, marks_of, sorted_values
+from ..attacks.choosing.marks import Marks, SketchScores, marks_of, sorted_values
 from ..events.above import scores_of
 from ..sampling.slicing import slices_of
 from ..sampling.sources import Source
+from ..sampling.tally import Frame, Sketch
 from ..streams import SELECTION
 
 Sides = tuple[npt.NDArray[Any], npt.NDArray[Any]]
