@@ -18,7 +18,7 @@ from ..records import Counts, Pair, PartsRead, SeenOutput, Shown
 from ..sampling.timed import Call
 from .arrays import Array, Floats
 from .choosing.choice import Choice, Goal, choices, not_applicable
-from .reading.candidates import candidates_of
+from .reading.candidates import read_candidates
 from .scores.columns import both
 
 __all__ = [
@@ -219,7 +219,7 @@ class ScoreAttack(AuditAttack):
         if cut == 0 or cut_prime == 0:
             sizes = (len(outputs), len(outputs_prime))
             raise invalid("outputs", "at least two pilot outputs on each side", sizes)
-        scores = candidates_of(self, outputs[:cut], outputs_prime[:cut_prime], pair)
+        scores = read_candidates(self, outputs[:cut], outputs_prime[:cut_prime], pair)[0]
         if not scores:
             raise not_applicable(self, outputs)
         rest, rest_prime = outputs[cut:], outputs_prime[cut_prime:]

@@ -19,9 +19,10 @@ from ..bounds import predicted
 from ..errors import instance, invalid, vector
 from ..events import Event
 from ..events.every_coordinate import EveryCoordinate, Intervals, rows
+from ..pairs.comparing import group_columns
 from ..records import Pair
 from ..sampling.coordinates import refuse_dependent
-from .arrays import Array, Floats, Places, group_columns
+from .arrays import Array, Floats, Places
 from .attack import AuditAttack, Fitted, Pilot
 from .choosing.choice import Goal
 from .choosing.grains import grain_of
@@ -120,9 +121,8 @@ class Coordinatewise(AuditAttack):
             options = [_make_options(sides, group, way, shared) for group in differing]
             found[way] = _combine_options(options, differing, dim, goal)
         direction = max(found, key=lambda way: found[way][1])
-        return Fitted(
-            found[direction][0], direction, found[direction][1], len(sides[0]), np.empty(0)
-        )
+        event, merit = found[direction]
+        return Fitted(event, direction, merit, len(sides[0]), np.empty(0))
 
 
 class Options(NamedTuple):

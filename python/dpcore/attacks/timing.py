@@ -35,6 +35,7 @@ from numpy.random import Generator
 from ..errors import choice, confidence_level, count, integer
 from ..events import Above
 from ..hints import hinted
+from ..pairs.comparing import differing_points
 from ..records import Pair
 from ..sampling.timed import Clock, Timed, time_calls
 from .additive import Additive
@@ -45,7 +46,7 @@ from .choosing.marks import thresholds
 from .scores import timed
 from .scores.letters import keys_of
 from .scores.timed import ExcessLatency, Latency, OutputDistance, TimedScore
-from .threshold import Threshold, differing_points
+from .threshold import Threshold
 
 __all__ = [
     "CLOCKS", "ClockName", "Latency", "Timed", "Timing", "TimingCounts", "choose_latency",
