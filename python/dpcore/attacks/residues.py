@@ -206,7 +206,8 @@ def _sum_rows(rows: Array) -> Whole:
     """Return numbers with the residues of each row's sum, shape `(size, 1)`."""
     if rows.dtype.kind == "f" or rows.dtype.itemsize == 8:
         rows = np.maximum(residues_of(rows, _COMMON), 0)
-    return np.asarray(rows.sum(axis=1, keepdims=True, dtype=np.int64))
+    # A sum below 0 has a residue as well, and -1 stands for none.
+    return residues_of(rows.sum(axis=1, keepdims=True, dtype=np.int64), _COMMON)
 
 
 def _score_columns(sides: list[Whole], wide: Whole) -> Iterator[tuple[float, ResidueRatio]]:
