@@ -10,10 +10,21 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from shared_audits import UNIT
 from shared_examples import examples
 
-from dpcore.exact import VoteLaw, _unequal_majority, loss, vote_log_probabilities, vote_loss
+import dpcore
+from dpcore import attacks, exact
+from dpcore.exact import (
+    VoteLaw,
+    _unequal_majority,
+    explain_infinite_loss,
+    loss,
+    vote_log_probabilities,
+    vote_loss,
+)
 from dpcore.mechanisms import (
+    PRIMITIVES,
     DPTextNoise,
     Exponential,
     Gaussian,
@@ -336,3 +347,101 @@ def test_what_is_not_native_has_no_oracle():
 def test_pairs_that_cannot_vote():
     with pytest.raises(ValueError, match=r"^pair must be different in at least one entry, got "):
         vote_loss(Laplace(1.0), Pair([1.0], [1.0]))
+
+
+# Infinite losses.
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "pair", "words"),
+    [
+        (dpcore.Exponential(1.0), Pair([0.0, 2.0], [0.0, 1.0]),
+         "never negative: an output below 2 in entry 1 is possible on x' alone"),
+        (dpcore.DPTextNoise(1.0), UNIT, "below 1 in entry 0 is possible on x alone"),
+        (dpcore.DPTextNoise(1.0, "resample"), UNIT, "below 1 in entry 0 is possible on x alone"),
+        (dpcore.DPTextNoise(1.0, "keep"), UNIT, "below 1 in entry 0 is possible on x alone"),
+        (DPText(2.0), zeros_ones(3), "below 1 in entry 0 is possible on x alone"),
+        (dpcore.Uniform(-3.0, 5.0), UNIT, "bounded noise: the ranges of entry 0 differ"),
+        (dpcore.Identity(), UNIT, "no noise: the output is the input"),
+    ],
+)  # fmt: skip
+def test_infinite_losses_and_why(mechanism, pair, words):
+    reason = explain_infinite_loss(mechanism, pair)
+    assert words in reason
+    assert "\n" not in reason
+    # What the closed form says, the attack certifies more of than any small claim.
+    found = dpcore.audit(mechanism, pair, attack=attacks.Support(), claim=1.0, trials=20_000, rng=1)
+    assert found.epsilon_lower > 5.0
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "pair"),
+    [
+        (dpcore.Laplace(1.0), UNIT),
+        (dpcore.Gaussian(1.0), UNIT),
+        (dpcore.RandomBits(), UNIT),
+        (ADePT(1.0), zeros_ones(2)),
+        (HalfNoise(1.0), UNIT),
+        (DPTextRepaired(1.0), UNIT),
+        # Equal inputs lose nothing, whatever the mechanism.
+        (dpcore.Identity(), Pair([1.0], [1.0])),
+        (dpcore.Exponential(1.0), Pair([1.0, 2.0], [1.0, 2.0])),
+        # A mechanism that the core does not run has no closed form here.
+        (lambda x, size, generator: np.zeros(size), Pair("a", "b")),
+    ],
+)
+def test_finite_losses_have_no_reason(mechanism, pair):
+    assert explain_infinite_loss(mechanism, pair) is None
+
+
+def test_every_primitive_is_decided():
+    decided = {type(m) for m in (
+        dpcore.Laplace(1.0), dpcore.Gaussian(1.0), dpcore.Exponential(1.0),
+        dpcore.Uniform(0.0, 1.0), dpcore.Identity(), dpcore.RandomBits(), dpcore.DPTextNoise(1.0),
+    )}  # fmt: skip
+    assert decided == set(PRIMITIVES)
+
+
+def test_inputs_that_a_clip_makes_one(monkeypatch):
+    """Two points on one ray: clipped they agree in the reals, if not in the last bit."""
+
+    class Clipped:
+        def steps(self, dim):
+            return dpcore.mechanisms.Steps(
+                dpcore.Exponential(1.0), clip=dpcore.mechanisms.Clip("l2", 1.0)
+            )
+
+    monkeypatch.setattr(exact, "is_native", lambda mechanism: True)
+    differ = 0
+    for factor in np.linspace(2.0, 9.0, 50):
+        x = np.array([0.3, 0.7, 1.1]) * 3.1
+        clipped = [dpcore._core.clip(side, "l2", 1.0) for side in (x, x * factor)]
+        differ += not np.array_equal(*clipped)
+        assert explain_infinite_loss(Clipped(), Pair(x, x * factor)) is None
+    assert differ > 5
+    assert explain_infinite_loss(Clipped(), Pair([0.0, 5.0], [5.0, 0.0])) is not None
+
+
+def test_a_factor_scales_the_end():
+    class Halved:
+        def steps(self, dim):
+            return dpcore.mechanisms.Steps(dpcore.Exponential(1.0), factor=0.5)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(exact, "is_native", lambda mechanism: True)
+        assert "below 2 in entry 0" in explain_infinite_loss(Halved(), Pair([1.0], [4.0]))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: explain_infinite_loss(dpcore.Identity(), (0, 1)), TypeError,
+         "pair must be a Pair, got (0, 1)"),
+        (lambda: explain_infinite_loss(dpcore.Identity(), Pair("a", "b")), TypeError, "x must be"),
+        (lambda: explain_infinite_loss(dpcore.Identity(), Pair([0.0], [1.0, 2.0])), ValueError, ""),
+    ],
+)  # fmt: skip
+def test_inputs_without_a_closed_form_are_refused(call, error, text):
+    with pytest.raises(error) as caught:
+        call()
+    assert text in str(caught.value)

@@ -1,4 +1,4 @@
-"""The oracle: exact probabilities of the majority vote for native mechanisms.
+"""The oracle: exact probabilities of the majority vote for native mechanisms, and infinite losses.
 
 It is printed beside an audit, never in place of one: it computes with the law that the code is
 meant to have, in real numbers, and says nothing about the code.
@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from .errors import mistyped
+from . import _core
+from .errors import instance, mistyped
 from .events import Vote
 from .hints import hinted
 from .mechanisms.laws import Logs, log_complement
 from .mechanisms.native import Clip, Native, law_of, log_votes
+from .pairs import distance
 from .published import is_native
 from .records import Pair, Shown, pair_of
 
-__all__ = ["VoteLaw", "loss", "vote_log_probabilities", "vote_loss"]
+__all__ = ["VoteLaw", "explain_infinite_loss", "loss", "vote_log_probabilities", "vote_loss"]
 
 
 def __dir__() -> list[str]:
@@ -33,6 +35,9 @@ _MOST_DIFFERENT = 4096
 
 _EXACT_BINOMIAL = 4096
 """Up to here the central binomial coefficient is an exact integer, beyond it Stirling's series."""
+
+_ROUNDING: Final = 1e-12
+"""Share of the radius of a clip by which rounding may move one of its ends."""
 
 
 @hinted
@@ -146,6 +151,82 @@ def vote_loss(mechanism: Any, pair: Pair | tuple[Any, Any]) -> float | None:
     """
     law = vote_log_probabilities(mechanism, pair)
     return None if law is None else loss(law)
+
+
+@hinted
+def explain_infinite_loss(mechanism: Any, pair: Pair) -> str | None:
+    """Return why the privacy loss of a native mechanism is infinite on a pair, by its closed form.
+
+    In real numbers: noise that is never negative keeps the output at or above the input, so that
+    ``P(output < max(x_i, x'_i)) = 0`` for one of the two inputs only; bounded noise moves with
+    the input; no noise at all shows it.
+
+    Args:
+        mechanism: any mechanism.
+        pair: two vectors of finite numbers of equal shape.
+
+    Returns:
+        One sentence; None where the loss is finite, or the mechanism is not native.
+
+    Raises:
+        TypeError: if `pair` is not a `Pair` or, for a native mechanism, not of real numbers.
+        ValueError: for a native mechanism, if the inputs are not vectors of one shape.
+
+    Source:
+        Habernal (2022), theorem 3.2.
+
+    Example:
+        >>> import dpcore
+        >>> explain_infinite_loss(dpcore.Exponential(1.0), dpcore.Pair([0.0], [1.0]))
+        'noise that is never negative: an output below 1 in entry 0 is possible on x alone'
+        >>> explain_infinite_loss(dpcore.Laplace(1.0), dpcore.Pair([0.0], [1.0])) is None
+        True
+    """
+    instance("pair", pair, Pair)
+    if not is_native(mechanism) or distance(pair, "linf") == 0.0:
+        return None
+    x, x_prime = (np.asarray(side, dtype=np.float64) for side in (pair.x, pair.x_prime))
+    steps = mechanism.steps(x.size)
+    if steps.clip is not None:
+        x, x_prime = (_core.clip(side, steps.clip.norm, steps.clip.radius) for side in (x, x_prime))
+    with np.errstate(over="ignore"):
+        entry = int(np.argmax(np.abs(x - x_prime)))
+    # A clip may leave the last bits of two inputs on one ray apart; in real numbers they agree.
+    near = 0.0 if steps.clip is None else _ROUNDING * steps.clip.radius
+    if abs(float(x[entry]) - float(x_prime[entry])) <= near:
+        return None
+    law = law_of(steps.noise)
+    if law.blind or law.support is None:
+        return None
+    low, high = law.support(steps.noise)
+    if low == high:
+        return "no noise: the output is the input"
+    if math.isfinite(low) and math.isfinite(high):
+        return f"bounded noise: the ranges of entry {entry} differ between x and x'"
+    if math.isfinite(low):
+        return _explain_one_end("below", low, steps.factor, x, x_prime, entry)
+    return (
+        None
+        if math.isinf(high)
+        else _explain_one_end("above", high, steps.factor, x, x_prime, entry)
+    )
+
+
+def _explain_one_end(
+    beyond: str, end: float, factor: float, x: Logs, x_prime: Logs, entry: int
+) -> str:
+    """Return why noise that ends at `end` has an infinite loss; it never lies at `beyond`."""
+    inner = max if beyond == "below" else min
+    edge = inner(float(x[entry]), float(x_prime[entry]))
+    if end == 0.0:
+        kind = "negative" if beyond == "below" else "positive"
+    else:
+        kind, edge = f"{beyond} {end:.10g}", edge + end
+    side = "x'" if x[entry] == inner(x[entry], x_prime[entry]) else "x"
+    return (
+        f"noise that is never {kind}: an output {beyond} {factor * edge:.10g} in entry {entry} "
+        f"is possible on {side} alone"
+    )
 
 
 def _side(mechanism: Native, x: Any, vote: Vote) -> tuple[float, float] | None:

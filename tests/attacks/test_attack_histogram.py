@@ -18,13 +18,7 @@ from dpcore.attacks import histogram as histogram_module
 from dpcore.attacks.histogram import Cells
 from dpcore.attacks.scores import letters as letters_module
 from dpcore.attacks.scores.columns import chunk_slices
-from dpcore.attacks.scores.letters import (
-    Letters,
-    Outcomes,
-    letters_of_real,
-    letters_of_whole,
-    real_columns,
-)
+from dpcore.attacks.scores.letters import Letters, Outcomes, real_columns
 from dpcore.bounds import clopper_pearson
 from dpcore.events import Above
 from dpcore.records import Counts
@@ -187,7 +181,7 @@ def test_letters_of_a_column_with_atoms_bins_and_special_values():
     values = np.concatenate([np.zeros(100), np.full(100, 2.0), rng(40).uniform(-1, 1, 1000)])[
         :, None
     ]
-    letters = letters_of_real(real_columns(values, values), 2)
+    letters = Letters.of_real(real_columns(values, values), 2)
     shown = np.array([0.0, 1e-18, 2.0, -0.9, 0.9, 5.0, np.nan, -np.inf, np.inf])[:, None]
     _, raw = next(letters.chunks(shown))
     found = letters.extend(np.zeros(9, dtype=np.int64), raw, 0, 1).tolist()
@@ -333,6 +327,6 @@ def test_bad_arguments(call, error, text):
 
 def test_letters_of_pilots_of_different_widths():
     sides = np.array(["a", "b"] * 20), np.array(["abc", "b"] * 20)
-    letters = letters_of_whole(*sides, "text")
+    letters = Letters.of_whole(*sides, "text")
     assert letters.sizes.size == 3
     check(*sides)

@@ -66,6 +66,21 @@ def test_the_parity_of_a_sum_is_seen(shuffled):
     assert certified(balanced, 2 * 10**5) > 0.9 * PARITY
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("dtype", [np.int16, np.int32, np.int64, np.float64])
+def test_a_sum_is_seen_whatever_its_sign(dtype, sign):
+    """Sums of short integers below 0 were once left out as if they had no residue."""
+    rng = np.random.default_rng(3)
+    plain, leaky = rng.integers(0, 1000, (2, 4000, 5))
+    leaky[:, 4] -= leaky.sum(axis=1) % 7
+    sides = [(sign * side).astype(dtype) for side in (leaky, plain)]
+    found = Residues().candidates(*sides, UNIT)
+    assert "log-likelihood ratio of the sum of the entries modulo 7" in map(str, found)
+    # The control: two halves of the same numbers.
+    halves = sides[1][::2], sides[1][1::2]
+    assert not any("modulo" in str(score) for score in Residues().candidates(*halves, UNIT))
+
+
 @pytest.mark.parametrize("modulus", MODULI)
 def test_every_modulus_is_found_and_no_multiple_of_it(modulus):
     """Multiples of m come more often on x'; of a divisor they come less often than that."""

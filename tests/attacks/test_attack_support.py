@@ -1,4 +1,4 @@
-"""Differences of supports: regions, hypotheses from the pilot, and the closed form."""
+"""Differences of supports: regions, hypotheses from the pilot, and bad arguments."""
 
 from __future__ import annotations
 
@@ -345,3 +345,25 @@ def test_one_sided_values_among_many_are_luck():
 
     outputs = [mechanism(None, 10_000, rng(seed)) for seed in (1, 2)]
     assert support.find_rare_values(*outputs, Goal(10**6)) is None
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: Special("zero"), ValueError, "kind must be one of 'nan', 'inf', got 'zero'"),
+        (lambda: Outside([0.0], [1.0, 2.0]), ValueError, "highs must be of shape (1,)"),
+        (lambda: Outside([2.0], [1.0]), ValueError, "lows must be at most highs"),
+        (lambda: Outside([np.nan], [1.0]), ValueError, "lows must be at most highs"),
+        (lambda: Outside([0.0], [1.0])(np.zeros((2, 2))), ValueError, "outputs must be of 1 ent"),
+        (lambda: Repeats(-1.0), ValueError, "tolerance must be a finite number at least 0"),
+        (lambda: Repeats(None), TypeError, "tolerance must be a finite number at least 0"),
+        (lambda: AtAtoms([0], [0.0, 1.0], [1.0], [1]), ValueError, "lows must be of shape (1,)"),
+        (lambda: AtAtoms([2], [0.0], [1.0], [1])(np.zeros((2, 2))), ValueError,
+         "outputs must be of at least 3 entries"),
+        (lambda: Special("nan")(np.array(["a"])), TypeError, "outputs must be real numbers"),
+    ],
+)  # fmt: skip
+def test_bad_arguments(call, error, text):
+    with pytest.raises(error) as caught:
+        call()
+    assert str(caught.value).startswith(text)

@@ -21,9 +21,9 @@ from dpcore.attacks.scores.timed import (
     OutputEntry,
     OutputGroup,
     TimedScore,
-    rows_of,
 )
 from dpcore.attacks.timing import Timed, choose_latency, time_calls
+from dpcore.sampling.timed import rows_of
 
 PAIR = Pair(0.0, 1.0)
 ALPHA = 1e-3

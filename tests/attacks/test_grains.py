@@ -8,7 +8,6 @@ from shared_formats import FORMATS, PLACES, farthest
 
 from dpcore.attacks.choosing.grains import (
     APART,
-    BITS,
     EXACT,
     NEAR,
     SAME,
@@ -17,10 +16,10 @@ from dpcore.attacks.choosing.grains import (
     cuts_of,
     grain_of,
     grains_of,
-    stated_bits,
     steps_of,
     summed,
 )
+from dpcore.events.held import BITS, stated_bits
 from dpcore.mechanisms.answers import of_format
 
 RNG = np.random.default_rng(20)

@@ -30,7 +30,6 @@ import json, pathlib, pickle, sys
 import dpcore
 from dpcore import calibration, exact, structure
 from dpcore.attacks import MajorityVote
-from dpcore.attacks.support import explain_infinite_loss
 from dpcore.sensitivity import Ball
 
 folder = pathlib.Path(sys.argv[1])
@@ -53,7 +52,8 @@ for domain in (Ball("l1", 0.5, 3), Ball("l2", 1.0, 2)):
     real = calibration.real_epsilon(toy, domain)
     found[domain.norm] = [str(real), real.value, real.reason]
 found["inspect"] = str(structure.inspect(toy, [0.0, 0.25, 1.0], draws=1000, rng=1))
-found["loss"], found["infinite"] = exact.vote_loss(toy, pair), explain_infinite_loss(toy, pair)
+found["loss"] = exact.vote_loss(toy, pair)
+found["infinite"] = exact.explain_infinite_loss(toy, pair)
 found["outputs"] = toy([0.0], 4, 1).ravel().tolist()
 print(json.dumps(found))
 """

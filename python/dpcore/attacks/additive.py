@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from .. import _core
-from ..errors import choice, integer, invalid, mistyped
+from ..errors import choice, integer, invalid
 from ..events.above import Score
 from ..hints import hinted
-from ..records import Pair, frozen_array
-from .arrays import Array, Floats, Merged, Whole, Words
+from ..records import Pair
+from .arrays import Array, Codes, Floats, Merged, Whole, Words, freeze_arrays
 from .attack import ScoreAttack
 from .choosing.marks import scale_of
 from .scores.columns import both, numbers
@@ -77,7 +76,7 @@ class AdditiveScore(_Prepared, word="AdditiveScore"):
     offsets: Whole
     keys: Words
     patterns: Words
-    groups: npt.NDArray[np.uint32]
+    groups: Codes
     pattern_weights: Floats
     weights: Floats
 
@@ -87,8 +86,7 @@ class AdditiveScore(_Prepared, word="AdditiveScore"):
     def __post_init__(self) -> None:
         """Freeze the arrays; the core checks that they fit."""
         choice("transform", self.transform, TRANSFORMS)
-        for name, kind in _KINDS.items():
-            object.__setattr__(self, name, _freeze_exactly(name, getattr(self, name), kind))
+        freeze_arrays(self)
         self._check_lengths()
         if not (np.isfinite(self.pattern_weights).all() and np.isfinite(self.weights).all()):
             raise invalid("weights", "finite", self.weights)
@@ -100,6 +98,10 @@ class AdditiveScore(_Prepared, word="AdditiveScore"):
         self(np.empty((0, max(0, self.offsets.size - 1))))
 
     def _check_lengths(self) -> None:
+        for field in fields(self)[1:]:
+            dimensions, shape = 1 + (field.name == "weights"), getattr(self, field.name).shape
+            if len(shape) != dimensions:
+                raise invalid(field.name, f"an array of {dimensions} dimensions", shape)
         size, bins = self.patterns.size, self.edges.size + 2 * (self.offsets.size - 1)
         for name in ("groups", "pattern_weights"):
             if getattr(self, name).size != size:
@@ -163,28 +165,9 @@ class AdditiveScore(_Prepared, word="AdditiveScore"):
         return 1 + max(int(np.count_nonzero(changes[a:b])) for a, b in columns)
 
 
-_KINDS: Final[dict[str, type]] = {
-    "edges": np.float64, "offsets": np.int64, "keys": np.uint64, "patterns": np.uint64,
-    "groups": np.uint32, "pattern_weights": np.float64, "weights": np.float64,
-}  # fmt: skip
 _NAMES: Final = {
     "values": "entries", "differences": "first differences", "sorted": "order statistics",
 }  # fmt: skip
-
-
-def _freeze_exactly(name: str, value: Any, dtype: Any) -> Array:
-    """Return a read-only array of a dtype, no number changed."""
-    array, dimensions = np.asarray(value), 1 + (name == "weights")
-    whole = np.issubdtype(dtype, np.integer)
-    if array.size and array.dtype.kind not in ("iu" if whole else "buif"):
-        raise mistyped(name, "whole numbers" if whole else "real numbers", value)
-    if array.ndim != dimensions:
-        raise invalid(name, f"an array of {dimensions} dimensions", array.shape)
-    if whole and array.size:
-        low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
-        if int(array.min()) < low or int(array.max()) > high:
-            raise invalid(name, f"from {low} to {high}", value)
-    return frozen_array(array.astype(dtype))
 
 
 @hinted

@@ -12,18 +12,20 @@ from ..errors import invalid, mistyped
 from ..records import Record, frozen_array
 
 __all__ = [
-    "Array", "Flags", "Floats", "Merged", "Places", "Whole", "Words", "freeze_arrays",
-    "group_columns",
+    "Array", "Codes", "Flags", "Floats", "Merged", "Places", "Whole", "Words", "freeze_arrays",
 ]  # fmt: skip
 
 Array = npt.NDArray[Any]
+Codes = npt.NDArray[np.uint32]
 Flags = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 Places = npt.NDArray[np.intp]
 Whole = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
 
-_KINDS: Final = {"Floats": np.float64, "Whole": np.int64}
+_KINDS: Final[dict[str, Any]] = {
+    "Floats": np.float64, "Whole": np.int64, "Words": np.uint64, "Codes": np.uint32,
+}  # fmt: skip
 
 
 class Merged(Record):
@@ -34,32 +36,23 @@ class Merged(Record):
     merged = True
 
 
-def group_columns(x: Floats, x_prime: Floats) -> list[tuple[tuple[int, ...], tuple[float, float]]]:
-    """Return groups of columns with equal inputs, each with its x_i and x'_i.
-
-    Example:
-        >>> group_columns(np.array([0.0, 0.0, 2.0]), np.array([1.0, 1.0, 2.0]))
-        [((0, 1), (0.0, 1.0)), ((2,), (2.0, 2.0))]
-    """
-    kinds, where = np.unique(np.stack([x, x_prime], axis=1), axis=0, return_inverse=True)
-    groups = [tuple(np.flatnonzero(where.ravel() == i).tolist()) for i in range(len(kinds))]
-    return list(zip(groups, map(tuple, kinds.tolist()), strict=True))
-
-
 def freeze_arrays(record: Any) -> None:
-    """Replace the fields of a frozen dataclass that are `Floats` or `Whole` by read-only arrays.
+    """Replace the fields of a frozen dataclass that are arrays of numbers by read-only arrays.
+
+    Fields of the types `Floats`, `Whole`, `Words` and `Codes` are.
 
     Raises:
-        TypeError: if a field does not hold real numbers.
-        ValueError: if a field of type `Whole` holds others than whole numbers.
+        TypeError: if a field does not hold real numbers, or one of `Words` or `Codes` no integers.
+        ValueError: if a field holds others than whole numbers of its type.
     """
     for field in fields(record):
         if field.type in _KINDS:
             given = np.asarray(getattr(record, field.name))
-            if given.size and given.dtype.kind not in "buif":
-                raise mistyped(field.name, "real numbers", given)
+            is_code = field.type in ("Words", "Codes")
+            if given.size and given.dtype.kind not in ("iu" if is_code else "buif"):
+                raise mistyped(field.name, "whole numbers" if is_code else "real numbers", given)
             with np.errstate(invalid="ignore"):
                 values = np.asarray(given, _KINDS[field.type])
-            if field.type == "Whole" and not (values == given).all():
-                raise invalid(field.name, "whole numbers", given)
+            if field.type != "Floats" and not (values == given).all():
+                raise invalid(field.name, f"whole numbers that {values.dtype} holds", given)
             object.__setattr__(record, field.name, frozen_array(values))

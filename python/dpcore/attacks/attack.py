@@ -15,18 +15,16 @@ from ..events import Above, Event, Never
 from ..events.above import Score
 from ..mechanisms.callables import name_of
 from ..records import Counts, Pair, PartsRead, SeenOutput, Shown
+from ..sampling.timed import Call
 from .arrays import Array, Floats
 from .choosing.choice import Choice, Goal, choices, not_applicable
-from .reading.candidates import candidates_of
+from .reading.candidates import read_candidates
 from .scores.columns import both
 
 __all__ = [
     "Attack", "AuditAttack", "Call", "Fitted", "NumericAttack", "Own", "Pilot", "ScoreAttack",
     "attack_name", "attack_of", "power_below", "require_scores",
 ]  # fmt: skip
-
-Call = Callable[[Any], Any]
-"""A function called once per output, `input -> output`."""
 
 _MOST_PILOT: Final = 2**26
 """Pilot draws a side where the caller did not say."""
@@ -223,7 +221,7 @@ class ScoreAttack(AuditAttack):
         if cut == 0 or cut_prime == 0:
             sizes = (len(outputs), len(outputs_prime))
             raise invalid("outputs", "at least two pilot outputs on each side", sizes)
-        scores = candidates_of(self, outputs[:cut], outputs_prime[:cut_prime], pair)
+        scores = read_candidates(self, outputs[:cut], outputs_prime[:cut_prime], pair)[0]
         if not scores:
             raise not_applicable(self, outputs)
         rest, rest_prime = outputs[cut:], outputs_prime[cut_prime:]

@@ -8,7 +8,6 @@ disprove it, and is then refused.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final, NamedTuple
@@ -20,8 +19,10 @@ from ..bounds import predicted
 from ..errors import instance, invalid, vector
 from ..events import Event
 from ..events.every_coordinate import EveryCoordinate, Intervals, rows
+from ..pairs.comparing import group_columns
 from ..records import Pair
-from .arrays import Array, Floats, Places, group_columns
+from ..sampling.coordinates import refuse_dependent
+from .arrays import Array, Floats, Places
 from .attack import AuditAttack, Fitted, Pilot
 from .choosing.choice import Goal
 from .choosing.grains import grain_of
@@ -35,15 +36,6 @@ _WORTH: Final = 1.05
 _FAINT: Final = 1e-9
 _ROUNDS: Final = 10
 _MOST_ENTRIES: Final = 2**22
-LEVEL: Final = 1e-6
-"""Probability that a pilot with independent coordinates is refused, all tests together."""
-_TESTED: Final = 2**19
-_MOST_COLUMNS: Final = 512
-_LEAST_ROWS: Final = 20
-_GRID: Final = 256
-_LEAST_MOVES: Final = 200.0
-"""Rows in which two independent coordinates should both leave their most frequent value: with
-fewer, a chance meeting of rare values looks like a correlation."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -129,9 +121,8 @@ class Coordinatewise(AuditAttack):
             options = [_make_options(sides, group, way, shared) for group in differing]
             found[way] = _combine_options(options, differing, dim, goal)
         direction = max(found, key=lambda way: found[way][1])
-        return Fitted(
-            found[direction][0], direction, found[direction][1], len(sides[0]), np.empty(0)
-        )
+        event, merit = found[direction]
+        return Fitted(event, direction, merit, len(sides[0]), np.empty(0))
 
 
 class Options(NamedTuple):
@@ -269,115 +260,3 @@ def _log_margin(log_p: Floats, delta: float) -> Floats:
     left = -np.expm1(np.minimum(np.log(delta) - log_p, 0.0))
     with np.errstate(divide="ignore"):
         return np.asarray(log_p + np.log(left))
-
-
-def refuse_dependent(sides: Sequence[tuple[str, Array]], groups: Sequence[tuple[int, ...]]) -> None:
-    """Refuse a pilot whose coordinates are visibly dependent, or unlike within a group.
-
-    On each side: rank correlations of all pairs of coordinates, of the values and of their
-    distances from the median; the sum of these correlations and of their squares, which see a
-    dependence spread thinly over all pairs; and each coordinate's distribution against the rest
-    of its group. The level 1e-6 is divided among all of them.
-
-    Args:
-        sides: name of the side and its outputs, shape `(size, dim)`.
-        groups: coordinates that should have one law.
-
-    Raises:
-        ValueError: naming the coordinates and the statistic.
-
-    Source:
-        Spearman (1904) for rank correlations, whose variance under independence is 1/(size - 1)
-        with any ties; Massart (1990) for the constant of the distance of distributions.
-    """
-    level = LEVEL / len(sides)
-    for side, outputs in sides:
-        values = _make_finite(outputs[: max(_LEAST_ROWS, _TESTED // max(1, outputs.shape[1]))])
-        if len(values) < _LEAST_ROWS:
-            continue
-        for group in groups:
-            _refuse_unlike(side, values, group, level / (4 * len(groups)))
-        _refuse_correlated(side, "values", values, level / 4)
-        middle = np.median(values, axis=0)
-        _refuse_correlated(side, "distances from the median", abs(values - middle), level / 4)
-
-
-def _make_finite(outputs: Array) -> Floats:
-    """Return the outputs as doubles; infinities and NaN become values beyond all others."""
-    values = outputs.astype(np.float64)
-    known = np.isfinite(values)
-    if known.all():
-        return values
-    # Halved, so that nothing overflows; only ranks matter from here on.
-    values /= 2.0
-    edge = float(np.abs(values[known]).max(initial=1.0))
-    beyond = min(1.5 * edge + 1.0, np.finfo(np.float64).max)
-    return np.nan_to_num(values, nan=beyond, posinf=0.9 * beyond, neginf=-0.9 * beyond)
-
-
-def _middle_ranks(values: Floats) -> Floats:
-    """Return middle ranks of every column, centred, of length 1; 0 where it hardly ever moves."""
-    size = len(values)
-    ranks = np.empty_like(values)
-    for column in range(values.shape[1]):
-        _, where, times = np.unique(values[:, column], return_inverse=True, return_counts=True)
-        if size * (1.0 - times.max() / size) ** 2 < _LEAST_MOVES:
-            times = times * 0
-        ranks[:, column] = (np.cumsum(times) - times / 2.0)[where] - times.sum() / 2.0
-    length = np.sqrt((ranks**2).sum(axis=0))
-    return ranks / np.where(length > 0.0, length, 1.0)
-
-
-def _refuse_correlated(side: str, what: str, values: Floats, level: float) -> None:
-    from scipy.special import chdtrc, ndtri
-
-    dim = values.shape[1]
-    columns = np.arange(dim)
-    if dim > _MOST_COLUMNS:
-        columns = np.sort(np.random.default_rng(dim).permutation(dim)[:_MOST_COLUMNS])
-    ranks = _middle_ranks(values[:, columns])
-    moves = (ranks != 0.0).any(axis=0)
-    ranks, columns = ranks[:, moves], columns[moves]
-    first, second = np.triu_indices(columns.size, 1)
-    if first.size == 0:
-        return
-    found = (ranks.T @ ranks)[first, second]
-    scores = found * math.sqrt(len(values) - 1)
-    worst = int(np.argmax(abs(scores)))
-    squares = float((scores**2).sum())
-    named = f"{columns[0]} to {columns[-1]}"
-    if abs(scores[worst]) > -ndtri(level / 6.0 / first.size):
-        named = f"{columns[first[worst]]} and {columns[second[worst]]}"
-        statistic = f"rank correlation {found[worst]:.3g}"
-    elif abs(float(scores.sum()) / math.sqrt(first.size)) > -ndtri(level / 6.0):
-        statistic = f"mean rank correlation {float(found.mean()):.3g}"
-    elif chdtrc(first.size, squares) < level / 3.0:
-        size = math.sqrt(squares / first.size / (len(values) - 1))
-        statistic = f"rank correlations of size {size:.3g}"
-    else:
-        return
-    raise _pilot_refused(f"{statistic} between {what} of coordinates {named}", side)
-
-
-def _refuse_unlike(side: str, values: Floats, group: tuple[int, ...], level: float) -> None:
-    """Compare each coordinate's distribution with that of the rest of its group."""
-    if len(group) < 2:
-        return
-    part = values[:, list(group)]
-    size, many = part.shape
-    grid = np.unique(np.quantile(part, np.linspace(0.0, 1.0, _GRID), method="nearest"))
-    shares = np.stack([np.searchsorted(np.sort(column), grid, "right") for column in part.T]) / size
-    # Against the pool, which holds the coordinate itself; the rest is m/(m - 1) as far away.
-    gaps = abs(shares - shares.mean(axis=0)).max(axis=1) * many / (many - 1)
-    worst = int(np.argmax(gaps))
-    samples = size * (many - 1) / many
-    if gaps[worst] > math.sqrt(math.log(2.0 * many / level) / (2.0 * samples)):
-        name = f"coordinate {group[worst]} and the {many - 1} others with the same inputs"
-        raise _pilot_refused(
-            f"distance {gaps[worst]:.3g} between the distributions of {name}", side
-        )
-
-
-def _pilot_refused(found: str, side: str) -> ValueError:
-    requirement = "independent from coordinate to coordinate, with one law where inputs are equal"
-    return ValueError(f"outputs must be {requirement}, got {found} on {side}")

@@ -90,14 +90,9 @@ class LinearScore(Record, word="LinearScore"):
         for part in chunk_slices(rows):
             values = rows[part] if is_whole else rows[part][:, self.entries]
             values = np.subtract(values, self.centres, dtype=np.float64, order="C")
+            values[np.isnan(values)] = 0.0
             # The kernel for Gaussian noise is such a sum; each row is added up by itself.
             _core.score_closer(values, half, -half, "l2", scores[part])
-            missing = np.flatnonzero(np.isnan(scores[part]))
-            if missing.size:
-                filled = np.where(np.isnan(values[missing]), 0.0, values[missing])
-                again = np.zeros(missing.size)
-                _core.score_closer(filled, half, -half, "l2", again)
-                scores[part][missing] = again
         return scores
 
     def __str__(self) -> str:

@@ -16,18 +16,8 @@ from ..records import Pair
 from .arrays import Array, Floats, Merged, Whole, freeze_arrays
 from .attack import ScoreAttack
 from .scores.columns import numbers
-from .scores.letters import (
-    Letters,
-    Outcomes,
-    convert_to_kind,
-    grid_of,
-    items_of,
-    keys_of,
-    kind_of,
-    letters_of_real,
-    letters_of_whole,
-    real_columns,
-)
+from .scores.letters import Letters, Outcomes, grid_of, keys_of, kind_of, real_columns
+from .scores.tables import count_values
 
 __all__ = ["Cells", "Histogram"]
 
@@ -47,7 +37,6 @@ _FEW: Final = 16
 _BINS: Final = (1, 2, 4)
 _HEAD: Final = 2**14
 _RADIX: Final = 2**62
-_TABLE: Final = 2**20
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -94,7 +83,7 @@ class Cells(Merged, word="Cells"):
 
     def __call__(self, outputs: Array) -> Floats:
         """The scores, shape `(size,)`."""
-        outputs, strange = convert_to_kind(self.letters.kind, np.asarray(outputs))
+        outputs, strange = self.letters.convert(outputs)
         scores = np.zeros(len(outputs))
         ladders = [self.ladders[a:b] for a, b in itertools.pairwise((0, *self.ends))]
         for part, raw in self.letters.chunks(outputs):
@@ -176,7 +165,7 @@ class Histogram(ScoreAttack):
             return self._tabulate_floats(*sides)
         if None in kinds or len(kinds) > 1:
             return _tabulate_objects(*sides)
-        return _tabulate_cells(sides, letters_of_whole(*sides, str(kinds.pop())), _FULL)
+        return _tabulate_cells(sides, Letters.of_whole(*sides, str(kinds.pop())), _FULL)
 
     def _tabulate_floats(self, *sides: Array) -> tuple[Score, ...]:
         rows = tuple(map(numbers, sides))
@@ -185,7 +174,7 @@ class Histogram(ScoreAttack):
         loose = any(column.loose for column in shown)
         for bins in _BINS if self.bins is None else (self.bins,):
             full = _FULL_BINNED if bins > 1 else _FULL
-            made = _tabulate_cells(rows, letters_of_real(shown, bins), full)
+            made = _tabulate_cells(rows, Letters.of_real(shown, bins), full)
             # Where no value repeats, one bin is one cell, which says nothing.
             found += [cells for cells in made if not (loose and cells.values.size == 1)]
             if not loose:
@@ -234,7 +223,7 @@ def _number_rows(
         for side, code in zip(sides, codes, strict=True):
             for part, raw in letters.chunks(side):
                 code[part] = letters.extend(code[part], raw, first, stop)
-        keys, counts = _count_codes(codes, radix)
+        keys, counts = _count_codes(codes)
         stops.append(stop)
         ladders.append(keys)
         if stop == columns:
@@ -242,24 +231,13 @@ def _number_rows(
         codes, kept = [_find_places(keys, code) for code in codes], keys.size
 
 
-def _count_codes(codes: list[Whole], radix: int) -> tuple[Whole, Whole]:
+def _count_codes(codes: list[Whole]) -> tuple[Whole, Whole]:
     """Return the numbers that occur, or the most frequent ones, and their counts on both sides."""
-    known = [code[code >= 0] for code in codes]
-    # A table that is nearly empty costs more than sorting what there is.
-    if radix <= min(_TABLE, 16 * sum(map(len, known))):
-        counts = np.stack([np.bincount(code, minlength=radix) for code in known])
-        keys = np.flatnonzero(counts.any(axis=0))
-        counts = counts[:, keys]
-    else:
-        each = [np.unique(code, return_counts=True) for code in known]
-        keys = np.union1d(each[0][0], each[1][0])
-        counts = np.zeros((2, keys.size), dtype=np.int64)
-        for row, (own, number) in zip(counts, each, strict=True):
-            row[np.searchsorted(keys, own)] = number
+    keys, counts = count_values(*(code[code >= 0] for code in codes))
     if keys.size > _MOST_CELLS:
         frequent = np.sort(np.argsort(-counts.sum(axis=0), kind="stable")[:_MOST_CELLS])
         keys, counts = keys[frequent], counts[:, frequent]
-    return keys.astype(np.int64), counts.astype(np.int64)
+    return keys, counts
 
 
 def _order_cells(counts: Whole, sides: tuple[Array, ...]) -> list[Floats]:
@@ -278,7 +256,7 @@ def _tabulate_objects(outputs: Array, outputs_prime: Array) -> tuple[Score, ...]
     # Where the first outputs already differ too much, the others are not compared.
     for size in (most, None):
         try:
-            grid = grid_of(items_of(side[:size]) for side in sides)
+            grid = grid_of(*(side[:size] for side in sides))
             tallies = [Counter(keys_of(side[:size], grid)) for side in sides]
         except RecursionError:
             requirement = "objects that do not contain themselves"

@@ -17,11 +17,12 @@ import numpy as np
 
 from ..errors import choice, integer, invalid, real
 from ..events.above import Score
+from ..pairs.comparing import group_columns
 from ..records import Pair
-from .arrays import Array, Flags, Floats, Merged, Places, Whole, freeze_arrays, group_columns
+from .arrays import Array, Flags, Floats, Merged, Places, Whole, freeze_arrays
 from .attack import ScoreAttack
 from .choosing.grains import EVERY, FINEST, lowest_bit
-from .scores.columns import numbers
+from .scores.columns import chunk_slices, numbers
 
 __all__ = ["FloatLattice", "Table"]
 
@@ -125,9 +126,8 @@ class FinerThan(Merged, word="FinerThan"):
 
     def __str__(self) -> str:
         """One line for a report."""
-        several = (
-            f"{'each' if self.quantifier == 'every' else 'some'} of {len(self.columns)} entries"
-        )
+        which = {"every": "each", "some": "some"}[self.quantifier]
+        several = f"{which} of {len(self.columns)} entries"
         name = f"entry {self.columns[0]}" if len(self.columns) == 1 else several
         window = f"[{self.low:.6g}, {self.high:.6g})"
         return f"[{name} is in {window} and no multiple of 2^{-self.exponent}]"
@@ -193,8 +193,7 @@ class LowBits(Merged, word="LowBits"):
         table = np.pad(self.table, ((1, 1), (0, 0))).ravel()
         place = classify_exponents(self.exponents)
         for column in self.columns:
-            for start in range(0, len(outputs), _CHUNK):
-                part = slice(start, start + _CHUNK)
+            for part in chunk_slices(outputs, _CHUNK, 1):
                 values = np.ascontiguousarray(read_entries(outputs[part], (column,))[:, 0])
                 total[part] += table[find_cells(values, self.edges, place)]
         return total

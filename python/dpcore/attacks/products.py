@@ -16,17 +16,9 @@ import numpy as np
 from ..events.above import Score
 from .arrays import Array, Floats, Whole
 from .attack import NumericAttack
+from .scores import quadratic
 from .scores.columns import has_frequent_rows
-from .scores.quadratic import (
-    MOST_COLUMNS,
-    Frame,
-    Moments,
-    SignProducts,
-    ValueProducts,
-    centre_columns,
-    frame_of,
-    signs_of,
-)
+from .scores.quadratic import MOST_COLUMNS, Frame, Moments, SignProducts, ValueProducts
 from .scores.rows import Special
 
 _ELEMENTS: Final = 2**20
@@ -85,7 +77,7 @@ class Products(NumericAttack):
         """Make at most six scores; none where no columns differ together between the sides."""
         if has_frequent_rows(rows, rows_prime):
             return
-        frame = frame_of(rows, rows_prime)
+        frame = quadratic.frame_of(rows, rows_prime)
         if frame.entries.size < 2:
             return
         most = min(max(_ELEMENTS // rows.shape[1], _ROWS[0]), _ROWS[1])
@@ -98,7 +90,7 @@ class Products(NumericAttack):
 
 def _multiply_signs(columns: list[Array], frame: Frame) -> Iterator[SignProducts]:
     """Yield the product of the best pair of signs, and the weighted sum of all that tell."""
-    sides = [signs_of(side.T, frame.cuts).T for side in columns]
+    sides = [quadratic.signs_of(side.T, frame.cuts).T for side in columns]
     moments = Moments.of(*sides)
     first, second = moments.telling()
     for size in {1, first.size} if first.size else ():
@@ -114,7 +106,7 @@ def _multiply_triples(columns: list[Array], frame: Frame) -> Iterator[SignProduc
     most = frame.entries.size
     if not 3 <= most <= _MOST_IN_TRIPLES:
         return
-    sides = [signs_of(side.T, frame.cuts).T for side in columns]
+    sides = [quadratic.signs_of(side.T, frame.cuts).T for side in columns]
     # Around their means: signs that depend on the input one by one have no joint moment.
     sides = [side - side.mean(axis=1, keepdims=True) for side in sides]
     sides = [np.ascontiguousarray(side, dtype=np.float32) for side in sides]
@@ -157,7 +149,7 @@ def _renumber_columns(first: Whole, second: Whole) -> tuple[Whole, Whole]:
 
 def _multiply_values(columns: list[Array], frame: Frame) -> Iterator[ValueProducts]:
     """Yield the product and the likelihood ratio of the best pair; then those of all that tell."""
-    sides = [centre_columns(side, frame.centres, frame.scales, _CUT) for side in columns]
+    sides = [quadratic.centre_columns(side, frame.centres, frame.scales, _CUT) for side in columns]
     moments = Moments.of(*sides)
     first, second = moments.telling()
     if first.size > 0:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import flag, integer, invalid
 from ..events.above import Score
-from .arrays import Array, Flags, Floats, Merged, Whole, freeze_arrays
+from .arrays import Array, Floats, Merged, Whole, freeze_arrays
 from .attack import NumericAttack
 from .scores.columns import chunk_slices, has_frequent_rows, numbers, whole_floats
 from .scores.rows import Special
@@ -195,8 +195,6 @@ def _is_whole(rows: Array) -> bool:
 
 def _find_wide_columns(sides: list[Array]) -> Whole:
     """Return the first columns with more numbers than others scores have bins for."""
-    if sides[0].dtype.kind == "b":
-        return np.zeros(0, dtype=np.int64)
     with np.errstate(invalid="ignore"):
         lows = [np.fmin.reduce(side, axis=0).astype(np.float64) for side in sides]
         highs = [np.fmax.reduce(side, axis=0).astype(np.float64) for side in sides]
@@ -208,14 +206,16 @@ def _sum_rows(rows: Array) -> Whole:
     """Return numbers with the residues of each row's sum, shape `(size, 1)`."""
     if rows.dtype.kind == "f" or rows.dtype.itemsize == 8:
         rows = np.maximum(residues_of(rows, _COMMON), 0)
-    return np.asarray(rows.sum(axis=1, keepdims=True, dtype=np.int64))
+    # A sum below 0 has a residue as well, and -1 stands for none.
+    return residues_of(rows.sum(axis=1, keepdims=True, dtype=np.int64), _COMMON)
 
 
 def _score_columns(sides: list[Whole], wide: Whole) -> Iterator[tuple[float, ResidueRatio]]:
     """Yield the best modulus of all columns together, and of the most telling one."""
     best = _best_table(sides)
-    for used in {int(best.telling.sum()): best.telling, 1: best.worth == best.worth.max()}.values():
-        if best.telling[used].all() and used.any():
+    telling = best.worth > 0.0
+    for used in {int(telling.sum()): telling, 1: best.worth == best.worth.max()}.values():
+        if telling[used].all() and used.any():
             weights = best.shrink_ratios()[used]
             yield float(best.worth[used].sum()), ResidueRatio(best.modulus, wide[used], weights)
 
@@ -223,7 +223,7 @@ def _score_columns(sides: list[Whole], wide: Whole) -> Iterator[tuple[float, Res
 def _score_sums(sides: list[Whole]) -> Iterator[tuple[float, ResidueRatio]]:
     """Yield the best modulus of the sum, where it tells the sides apart."""
     best = _best_table(sides)
-    if best.telling.any():
+    if best.total > 0.0:
         none = np.zeros(0, dtype=np.int64)
         yield best.total, ResidueRatio(best.modulus, none, best.shrink_ratios(), summed=True)
 
@@ -269,11 +269,6 @@ class _Table:
     def total(self) -> float:
         """What all columns together tell."""
         return float(self.worth.sum())
-
-    @property
-    def telling(self) -> Flags:
-        """Which columns differ beyond chance."""
-        return self.worth > 0.0
 
     def shrink_ratios(self) -> Floats:
         """Return log ratios, shrunk by how much of them is noise, shape `(columns, modulus)`."""

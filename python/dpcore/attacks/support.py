@@ -2,7 +2,7 @@
 
 A difference of supports is an infinite privacy loss. What the pilot shows is only a hypothesis;
 it is certified like any other event, by a count on fresh draws. That a loss *is* infinite follows
-from a closed form alone, which `explain_infinite_loss` states for native mechanisms.
+from a closed form alone, which `dpcore.exact.explain_infinite_loss` states for native mechanisms.
 """
 
 from __future__ import annotations
@@ -11,18 +11,13 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 
-from .. import _core
 from ..bounds import predicted
-from ..errors import instance
 from ..events.above import Above, Score
-from ..mechanisms.native import law_of
-from ..pairs import distance
-from ..published import is_native
-from ..records import Counts, Pair
+from ..records import Counts
 from .arrays import Array, Floats
 from .attack import NumericAttack
 from .choosing.choice import Choice, Goal
@@ -34,7 +29,7 @@ from .reading.parts import Parts, remember_parts
 from .scores.columns import Atoms, atoms_of, both, head, known
 from .scores.rows import AtAtoms, Coordinate, Outside, Repeats, RowMax, RowMin, Special
 
-__all__ = ["MOST_SOUGHT", "Support", "explain_infinite_loss", "find_rare_values"]
+__all__ = ["MOST_SOUGHT", "Support", "find_rare_values"]
 
 _ORDER: Final = 8
 """How far a range reaches beyond the pilot's extreme is judged by its distance to the 8th."""
@@ -55,7 +50,6 @@ _LUCK: Final = 0.05
 """A value seen on one side alone is more than luck where few repeat: so many at most, and in all
 this probability that one of them is one-sided though both sides have it."""
 _LUCK_OF_PRESENCE: Final = 0.25
-_ROUNDING: Final = 1e-12
 _EVIDENCE: Final = 3.0
 """Standard errors by which repeats must differ on the pilot to be worth sorting all rows."""
 
@@ -80,6 +74,7 @@ class Support(NumericAttack):
         ('refuted', True)
     """
 
+    @remember_parts()
     def seldom(
         self, outputs: Sequence[Array], outputs_prime: Sequence[Array], goal: Goal
     ) -> Choice | None:
@@ -89,11 +84,10 @@ class Support(NumericAttack):
         if all(side.dtype.kind in "buif" for side in (*outputs, *outputs_prime)):
             return find_rare_values(np.concatenate(outputs), np.concatenate(outputs_prime), goal)
         sides = [np.concatenate(side) for side in (outputs, outputs_prime)]
-        with remember_parts():
-            parts = presence_parts(*sides)
-            if not parts.parts:
-                return None
-            columns = parts(sides[0]), parts(sides[1])
+        parts = presence_parts(*sides)
+        if not parts.parts:
+            return None
+        columns = parts(sides[0]), parts(sides[1])
         found = find_rare_values(*columns, goal, _LUCK_OF_PRESENCE)
         if found is None:
             return None
@@ -280,78 +274,3 @@ def _find_rare_part(
         is_set = bool((own[found.event(own)] > SHARE).any())
         event = Above(OfParts(one, Coordinate(0)), SHARE, "above" if is_set else "below")
     return replace(found, event=event)
-
-
-@np.errstate(over="ignore")
-def explain_infinite_loss(mechanism: Any, pair: Pair) -> str | None:
-    """Return why the privacy loss of a native mechanism is infinite on a pair, by its closed form.
-
-    In real numbers: noise that is never negative keeps the output at or above the input, so that
-    ``P(output < max(x_i, x'_i)) = 0`` for one of the two inputs only; bounded noise moves with
-    the input; no noise at all shows it.
-
-    Args:
-        mechanism: any mechanism.
-        pair: two vectors of finite numbers of equal shape.
-
-    Returns:
-        One sentence; None where the loss is finite, or the mechanism is not native.
-
-    Raises:
-        TypeError: if `pair` is not a `Pair` or, for a native mechanism, not of real numbers.
-        ValueError: for a native mechanism, if the inputs are not vectors of one shape.
-
-    Source:
-        Habernal (2022), theorem 3.2.
-
-    Example:
-        >>> import dpcore
-        >>> explain_infinite_loss(dpcore.Exponential(1.0), dpcore.Pair([0.0], [1.0]))
-        'noise that is never negative: an output below 1 in entry 0 is possible on x alone'
-        >>> explain_infinite_loss(dpcore.Laplace(1.0), dpcore.Pair([0.0], [1.0])) is None
-        True
-    """
-    instance("pair", pair, Pair)
-    if not is_native(mechanism) or distance(pair, "linf") == 0.0:
-        return None
-    x, x_prime = (np.asarray(side, dtype=np.float64) for side in (pair.x, pair.x_prime))
-    steps = mechanism.steps(x.size)
-    if steps.clip is not None:
-        x, x_prime = (_core.clip(side, steps.clip.norm, steps.clip.radius) for side in (x, x_prime))
-    entry = int(np.argmax(np.abs(x - x_prime)))
-    # A clip may leave the last bits of two inputs on one ray apart; in real numbers they agree.
-    near = 0.0 if steps.clip is None else _ROUNDING * steps.clip.radius
-    if abs(float(x[entry]) - float(x_prime[entry])) <= near:
-        return None
-    law = law_of(steps.noise)
-    if law.blind or law.support is None:
-        return None
-    low, high = law.support(steps.noise)
-    if low == high:
-        return "no noise: the output is the input"
-    if math.isfinite(low) and math.isfinite(high):
-        return f"bounded noise: the ranges of entry {entry} differ between x and x'"
-    if math.isfinite(low):
-        return _explain_one_end("below", low, steps.factor, x, x_prime, entry)
-    return (
-        None
-        if math.isinf(high)
-        else _explain_one_end("above", high, steps.factor, x, x_prime, entry)
-    )
-
-
-def _explain_one_end(
-    beyond: str, end: float, factor: float, x: Floats, x_prime: Floats, entry: int
-) -> str:
-    """Return why noise that ends at `end` has an infinite loss; it never lies at `beyond`."""
-    inner = max if beyond == "below" else min
-    edge = inner(float(x[entry]), float(x_prime[entry]))
-    if end == 0.0:
-        kind = "negative" if beyond == "below" else "positive"
-    else:
-        kind, edge = f"{beyond} {end:.10g}", edge + end
-    side = "x'" if x[entry] == inner(x[entry], x_prime[entry]) else "x"
-    return (
-        f"noise that is never {kind}: an output {beyond} {factor * edge:.10g} in entry {entry} "
-        f"is possible on {side} alone"
-    )

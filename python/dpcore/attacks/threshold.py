@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, Literal, get_args
+from typing import Final, Literal, get_args
 
 import numpy as np
 
 from ..errors import choice, integer, mistyped
 from ..events.above import Score
 from ..hints import hinted
+from ..pairs.comparing import differing_points
 from ..records import Pair
-from .arrays import Array, Floats, Places
+from .arrays import Array, Places
 from .attack import ScoreAttack
 from .choosing.grains import Grain, grains_of
 from .choosing.marks import sorted_values
@@ -95,7 +96,6 @@ class Threshold(ScoreAttack):
         """
         if callable(self.score):
             return (self.score,)
-        outputs, outputs_prime = np.asarray(outputs), np.asarray(outputs_prime)
         rows = both(outputs, outputs_prime)
         if rows is None:
             return ()
@@ -109,7 +109,7 @@ class Threshold(ScoreAttack):
         if self.score is None and dim == 1:
             # Every other score is a monotone function of the one entry.
             return tuple(found)
-        found += _make_distances(wanted, outputs.shape[1:], pair)
+        found += _make_distances(wanted, np.shape(outputs)[1:], pair)
         found += [score for name, score in _ROW_SCORES.items() if name in wanted]
         return tuple(found)
 
@@ -123,26 +123,6 @@ def _make_distances(wanted: tuple[str, ...], shape: tuple[int, ...], pair: Pair)
         # With one shift for all entries "l2" is the sum again.
         norms.remove("l2")
     return [Closer(norm, *ends) for norm in norms]
-
-
-def differing_points(x: Any, x_prime: Any, shape: tuple[int, ...]) -> tuple[Floats, Floats] | None:
-    """Return two inputs as one number per entry of an output, if they are such and differ."""
-    first, second = _broadcast_input(x, shape), _broadcast_input(x_prime, shape)
-    if first is None or second is None or np.array_equal(first, second):
-        return None
-    return first, second
-
-
-def _broadcast_input(x: Any, shape: tuple[int, ...]) -> Floats | None:
-    """Return an input as one number per entry of an output; None if it does not broadcast."""
-    try:
-        array = np.asarray(x)
-        if array.dtype.kind not in "buif" or not np.isfinite(array).all():
-            return None
-        return np.broadcast_to(array, shape or (1,)).astype(np.float64).ravel()
-    except (TypeError, ValueError, RuntimeError):
-        # Ragged lists, tensors that refuse to be arrays, shapes that do not fit.
-        return None
 
 
 def _rank_entries(rows: Array, rows_prime: Array) -> list[int]:

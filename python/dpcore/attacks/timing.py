@@ -23,40 +23,36 @@ less noise is the input.
 
 from __future__ import annotations
 
-import copy
-import gc
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Literal, NamedTuple, get_args
+from typing import Any, ClassVar, Final, Literal, get_args
 
 import numpy as np
 from numpy.random import Generator
 
-from ..errors import choice, confidence_level, count, integer, mistyped
+from ..errors import choice, confidence_level, count, integer
 from ..events import Above
 from ..hints import hinted
+from ..pairs.comparing import differing_points
 from ..records import Pair
+from ..sampling.timed import Clock, Timed, time_calls
 from .additive import Additive
-from .arrays import Array, Flags, Floats, Whole
+from .arrays import Array, Flags, Floats
 from .attack import AuditAttack, Call, TimingCounts
 from .choosing.choice import Goal, choices
 from .choosing.marks import thresholds
 from .scores import timed
 from .scores.letters import keys_of
 from .scores.timed import ExcessLatency, Latency, OutputDistance, TimedScore
-from .threshold import Threshold, differing_points
+from .threshold import Threshold
 
 __all__ = [
     "CLOCKS", "ClockName", "Latency", "Timed", "Timing", "TimingCounts", "choose_latency",
     "choose_timed", "time_calls",
 ]  # fmt: skip
 
-Clock = Callable[[], int]
-"""A clock: the current time in nanoseconds."""
-_CHUNK: Final = 2**20
-"""Numbers of counted calls that are looked at together."""
 _MEMBERS: Final = (Threshold("coordinate"), Additive())
 """The attacks that make scores of the columns."""
 _FINE: Final = (Additive(128), 3200)
@@ -83,113 +79,11 @@ _UNREAD: Final = (
 )
 
 
-class Timed(NamedTuple):
-    """Outputs of single calls, with their times.
-
-    Args:
-        sides: True where the call was on x, shape `(calls,)`.
-        latencies: nanoseconds, shape `(calls,)`.
-        outputs: what the calls returned, in order.
-    """
-
-    sides: Flags
-    latencies: Whole
-    outputs: list[Any]
-
-    def to_rows(self, like: Array | None = None) -> Array:
-        """Return the calls as rows, which events are decided on.
-
-        Args:
-            like: rows of the pilot, for calls that are to be counted.
-
-        Returns:
-            The numbers of each output and then its latency, shape `(calls, entries + 1)`; for
-            other outputs objects of shape `(calls, 2)`.
-        """
-        return timed.rows_of(self.outputs, self.latencies, like)
-
-    def select_calls(self, wanted: Flags) -> Timed:
-        """Return the calls for which `wanted`, of shape `(calls,)`, is True, in their order."""
-        outputs = [self.outputs[i] for i in np.flatnonzero(wanted)]
-        return Timed(self.sides[wanted], self.latencies[wanted], outputs)
-
-    def split_calls(self, width: int) -> Iterator[Timed]:
-        """Yield runs of calls whose rows of `width` numbers are not many at a time."""
-        step = max(1, _CHUNK // width)
-        for first in range(0, len(self.outputs), step):
-            part = slice(first, first + step)
-            yield Timed(self.sides[part], self.latencies[part], self.outputs[part])
-
-
-def time_calls(
-    call: Call, pair: Pair, calls: int, rng: Generator, clock: Clock = time.perf_counter_ns
-) -> Timed:
-    """Call a function again and again, each time on a side drawn by a fair coin.
-
-    One loop in one thread. All coins are tossed before the first call, so that tossing takes no
-    time between calls, and the garbage collector waits until the last one is done. Between two
-    calls an output is copied, for its buffer may be filled again by the next one.
-
-    Args:
-        call: `input -> output`, called once per output.
-        pair: the two inputs.
-        calls: number of calls, both sides together.
-        rng: tosses the coins; the function's own randomness is its own business.
-        clock: returns the time in nanoseconds.
-
-    Returns:
-        Flags, latencies and outputs.
-
-    Raises:
-        TypeError: if an argument is of the wrong kind.
-        ValueError: if `calls` is not a whole number at least 1.
-
-    Example:
-        >>> ticks = iter(range(0, 1000, 5))
-        >>> timed = time_calls(abs, Pair(-1, 1), 3, np.random.default_rng(1), ticks.__next__)
-        >>> timed.latencies.tolist(), timed.outputs
-        ([5, 5, 5], [1, 1, 1])
-    """
-    if not callable(call):
-        raise mistyped("call", "a callable input -> output", call)
-    if not isinstance(rng, Generator):
-        raise mistyped("rng", "a numpy Generator", rng)
-    size = count("calls", calls)
-    sides = rng.random(size) < 0.5
-    ends = (pair.x_prime, pair.x)
-    inputs = [ends[side] for side in sides.tolist()]
-    starts, stops, outputs = [0] * size, [0] * size, [None] * size
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        for i, value in enumerate(inputs):
-            starts[i] = clock()
-            output = call(value)
-            stops[i] = clock()
-            outputs[i] = _copy_output(output)
-    finally:
-        if collecting:
-            gc.enable()
-    ticks = np.array([starts, stops])
-    if ticks.dtype.kind not in "iu":
-        # A clock that counts seconds would show no latency at all.
-        raise mistyped("clock", "a function that returns whole nanoseconds", stops[0])
-    return Timed(sides, np.diff(ticks.astype(np.int64), axis=0)[0], outputs)
-
-
-def _copy_output(output: Any) -> Any:
-    """Return an output that later calls cannot change."""
-    if hasattr(output, "__array__"):
-        # Tensors and numpy's scalars too.
-        return np.array(output)
-    return copy.deepcopy(output) if isinstance(output, (list, dict, set, bytearray)) else output
-
-
 def make_timed_scores(rows: Array, sides: Flags, pair: Pair) -> list[TimedScore]:
     """Make the scores to try.
 
     Args:
-        rows: timed calls, see `timed.rows_of`.
+        rows: timed calls, see `Timed.to_rows`.
         sides: True where a call was on x, shape `(calls,)`.
         pair: the two inputs.
 

@@ -19,13 +19,14 @@ from ..attacks.choosing.choice import (
     rounded_merit,
     score_grain,
 )
-from ..attacks.choosing.marks import Frame, Marks, Sketch, SketchScores, marks_of, sorted_values
+from ..attacks.choosing.marks import Marks, SketchScores, marks_of, sorted_values
 from ..bounds import predicted
 from ..events import Above
 from ..events.above import Score, scores_of
 from ..records import Counts
 from ..sampling.slicing import slices_of
 from ..sampling.sources import Source
+from ..sampling.tally import Frame, Sketch
 from ..streams import SELECTION
 
 Floats = npt.NDArray[np.float64]

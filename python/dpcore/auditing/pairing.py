@@ -12,7 +12,7 @@ import numpy as np
 
 from ..attacks.attack import ScoreAttack
 from ..attacks.choosing.choice import Goal
-from ..attacks.reading.candidates import candidates_of
+from ..attacks.reading.candidates import read_candidates
 from ..errors import about, flag, invalid, message, mistyped, vector
 from ..mechanisms import Native
 from ..mechanisms.clean import clean_pair
@@ -280,7 +280,7 @@ def _merit(source: Source, pair: Pair, attack: ScoreAttack, goal: Goal, size: in
         source.outputs(PILOT, 0, 0, training), source.outputs(PILOT, 1, 0, training)
     )
     known = clean_pair(source.draws.mechanism, pair) or pair
-    scores = candidates_of(attack, *sides, known, f"outputs of {source.name}")
+    scores, _ = read_candidates(attack, *sides, known, f"outputs of {source.name}")
     if not scores:
         return -math.inf
     selection = size - training

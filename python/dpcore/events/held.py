@@ -18,11 +18,13 @@ import numpy.typing as npt
 from ..loaded import loaded
 
 __all__ = [
-    "Held", "Rough", "Scores", "at_least", "host", "is_own", "kept", "numpy_of", "of_format",
-    "scored", "slack", "wide",
+    "BITS", "Held", "Rough", "Scores", "at_least", "host", "is_own", "kept", "numpy_of",
+    "of_format", "scored", "slack", "stated_bits", "wide",
 ]  # fmt: skip
 
 _FLOATS: Final = ("float32", "float64", "bfloat16", "float16")
+BITS: Final = {"bfloat16": 8, "float16": 11, "float32": 24, "float64": 53}
+"""Significant bits of the formats, the leading one among them."""
 _WHOLE: Final = ("int64", "int32", "int16", "int8", "uint8", "bool")
 _WITHOUT_FLOAT64: Final = ("mps", "meta")
 """Devices whose blocks are copied: they have no float64, or no numbers at all."""
@@ -275,6 +277,12 @@ def of_format(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
     kind: Any = np.dtype
     told: npt.NDArray[Any] = array.view(kind(array.dtype, metadata={"format": name}))
     return told
+
+
+def stated_bits(array: npt.NDArray[Any]) -> int:
+    """Return significant bits of an array's format, or of the one that `of_format` stated."""
+    said: dict[str, str] = dict(array.dtype.metadata or {})
+    return BITS.get(said.get("format", array.dtype.name), BITS["float64"])
 
 
 def kept(owner: Any, outputs: Held, make: Callable[[Any, str], Any]) -> Any:

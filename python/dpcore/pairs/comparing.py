@@ -16,9 +16,11 @@ from ..loaded import loaded
 from ..records import Pair
 
 __all__ = [
-    "MOST_CHANGES", "added_or_removed", "fingerprint_input", "gaps", "numbers", "records",
-    "replaced", "same",
+    "MOST_CHANGES", "added_or_removed", "differing_points", "fingerprint_input", "gaps",
+    "group_columns", "numbers", "records", "replaced", "same",
 ]  # fmt: skip
+
+Floats = npt.NDArray[np.float64]
 
 MOST_CHANGES: Final = 200
 """Added and removed records that are counted; the search costs the square of their number."""
@@ -200,6 +202,38 @@ def gaps(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> npt.NDArray[np.fl
 
 def _beyond(array: npt.NDArray[Any]) -> bool:
     return bool(array.size) and (int(array.max()) > _EXACT or int(array.min()) < -_EXACT)
+
+
+def differing_points(x: Any, x_prime: Any, shape: tuple[int, ...]) -> tuple[Floats, Floats] | None:
+    """Return two inputs as one number per entry of an output, if they are such and differ."""
+    first, second = _broadcast_input(x, shape), _broadcast_input(x_prime, shape)
+    if first is None or second is None or np.array_equal(first, second):
+        return None
+    return first, second
+
+
+def _broadcast_input(x: Any, shape: tuple[int, ...]) -> Floats | None:
+    """Return an input as one number per entry of an output; None if it does not broadcast."""
+    try:
+        array = np.asarray(x)
+        if array.dtype.kind not in "buif" or not np.isfinite(array).all():
+            return None
+        return np.broadcast_to(array, shape or (1,)).astype(np.float64).ravel()
+    except (TypeError, ValueError, RuntimeError):
+        # Ragged lists, tensors that refuse to be arrays, shapes that do not fit.
+        return None
+
+
+def group_columns(x: Floats, x_prime: Floats) -> list[tuple[tuple[int, ...], tuple[float, float]]]:
+    """Return groups of columns with equal inputs, each with its x_i and x'_i.
+
+    Example:
+        >>> group_columns(np.array([0.0, 0.0, 2.0]), np.array([1.0, 1.0, 2.0]))
+        [((0, 1), (0.0, 1.0)), ((2,), (2.0, 2.0))]
+    """
+    kinds, where = np.unique(np.stack([x, x_prime], axis=1), axis=0, return_inverse=True)
+    groups = [tuple(np.flatnonzero(where.ravel() == i).tolist()) for i in range(len(kinds))]
+    return list(zip(groups, map(tuple, kinds.tolist()), strict=True))
 
 
 def records(pair: Pair) -> tuple[str, list[Any], list[Any]] | None:

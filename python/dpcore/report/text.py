@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..attacks.support import explain_infinite_loss
 from ..bounds import BOUNDS, clopper_pearson
 from ..bounds.declaration import declared
+from ..exact import explain_infinite_loss
 from ..records import Counts
 from ..results.audits import Audit
 from ..results.certificate import level

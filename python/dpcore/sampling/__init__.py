@@ -1,1 +1,1 @@
-"""Who draws, what is counted on the draws, and whether rows are independent."""
+"""Who draws, what is counted on the draws, and whether rows and coordinates are independent."""

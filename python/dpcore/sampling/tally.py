@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,11 @@ from ..records import Record, frozen_array
 from .rows import Evidence
 
 Floats = npt.NDArray[np.float64]
+
+_TAIL: Final = 2048
+"""Values expected in a tail."""
+_FEWEST: Final = 8
+"""Values of a first look beyond which a tail begins, at least: its place is known that well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,4 +202,79 @@ def binned(values: Floats, edges: Floats) -> npt.NDArray[np.int64]:
     return counts.astype(np.int64)
 
 
-__all__ = ["Curve", "Event", "Hits", "Tally", "TallyRows", "Watch", "binned", "happened"]
+class Frame(NamedTuple):
+    """The cells of a sketch, fixed before the values that it counts are seen.
+
+    Args:
+        edges: increasing thresholds at which values are counted.
+        low: values below it are kept.
+        high: values above it are kept.
+    """
+
+    edges: Floats
+    low: float = np.inf
+    high: float = -np.inf
+
+    @classmethod
+    def of(cls, edges: Floats, sides: tuple[Floats, Floats], size: int) -> Frame:
+        """Return the frame for `size` more values a side, from sorted ones of a first look."""
+        values, values_prime = sides
+        fewest = min(values.size, values_prime.size)
+        rank = _FEWEST + _TAIL * fewest // max(1, size)
+        if 2 * rank >= fewest:
+            return cls(edges)
+        low = min(values[rank], values_prime[rank])
+        return cls(edges, float(low), float(max(values[-1 - rank], values_prime[-1 - rank])))
+
+
+class Sketch(NamedTuple):
+    """The scores of one side, as counts in the cells of a frame.
+
+    Args:
+        frame: what is kept.
+        size: values seen, NaN among them.
+        counts: values in each bin of the frame.
+        low: the values below the frame's low end, sorted.
+        high: the values above its high end, sorted.
+    """
+
+    frame: Frame
+    size: int
+    counts: npt.NDArray[np.int64]
+    low: Floats
+    high: Floats
+
+    @classmethod
+    def of(cls, frame: Frame, values: Floats) -> Sketch:
+        """Return the sketch of some values."""
+        low = np.sort(values[values < frame.low])
+        high = np.sort(values[values > frame.high])
+        return cls(frame, values.size, binned(values, frame.edges), low, high)
+
+    @classmethod
+    def total(cls, parts: Sequence[Sketch]) -> Sketch:
+        """Return all parts together, at least one; they have one frame."""
+        low = np.sort(np.concatenate([part.low for part in parts]))
+        high = np.sort(np.concatenate([part.high for part in parts]))
+        counts = np.sum([part.counts for part in parts], axis=0)
+        return cls(parts[0].frame, sum(part.size for part in parts), counts, low, high)
+
+    @property
+    def finite(self) -> int:
+        """Values that are no NaN."""
+        return int(self.counts.sum())
+
+    def count_below(self, points: Floats) -> npt.NDArray[np.int64]:
+        """Count values below points: edges, or points in a tail."""
+        below = np.cumsum(self.counts)
+        inside = below[np.searchsorted(self.frame.edges, points)]
+        in_low = np.searchsorted(self.low, points)
+        in_high = below[-1] - self.high.size + np.searchsorted(self.high, points)
+        found = np.where(points <= self.frame.low, in_low, inside)
+        return np.where(points > self.frame.high, in_high, found)
+
+
+__all__ = [
+    "Curve", "Event", "Frame", "Hits", "Sketch", "Tally", "TallyRows", "Watch", "binned",
+    "happened",
+]  # fmt: skip

@@ -17,12 +17,13 @@ from ...errors import invalid
 from ...events import Above, Never
 from ...events.above import Score, scores_of
 from ...records import Counts
+from ...sampling.tally import Sketch
 from ..arrays import Array, Floats, Whole
 from ..reading.candidates import OfParts
 from ..reading.parts import Part, Parts, remember_parts
 from ..scores.columns import both
 from .grains import EXACT, Grain, grain_of, grains_of
-from .marks import Marks, Sketch, marks_of, sorted_values
+from .marks import Marks, marks_of, sorted_values
 
 _CAUTION: Final = (0.003, 0.03, 0.1, 0.25, 0.4)
 """Tails of the pilot's limits (see `predicted`). The first is small because the best of hundreds

@@ -15,12 +15,11 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from ...events.held import BITS, stated_bits
 from ..arrays import Array, Flags, Floats, Places, Whole
 
 PLACES: Final = 8.0
 """Last places within which two computations of one real number are taken to agree."""
-BITS: Final = {"bfloat16": 8, "float16": 11, "float32": 24, "float64": 53}
-"""Significant bits of the formats, the leading one among them."""
 _DOUBLE: Final = 53
 _CERTAIN: Final = 40
 """A format or a step is believed where chance would need so many bits of luck."""
@@ -86,15 +85,6 @@ class Grain:
 
 
 EXACT: Final = Grain(0)
-
-
-def stated_bits(array: Array) -> int:
-    """Return significant bits of an array's format, or of the one that an adapter converted.
-
-    An adapter says so in the metadata of the dtype (see `mechanisms.answers.of_format`).
-    """
-    said: dict[str, str] = dict(array.dtype.metadata or {})
-    return BITS.get(said.get("format", array.dtype.name), _DOUBLE)
 
 
 def grains_of(rows: Array, rows_prime: Array) -> tuple[Grain, ...]:

@@ -102,10 +102,11 @@ def _name_entries(numbers: str, names: list[str]) -> str:
     return re.sub(r"\d+", lambda found: names[int(found[0])], numbers)
 
 
-def candidates_of(
+@remember_parts()
+def read_candidates(
     attack: Any, outputs: Array, outputs_prime: Array, pair: Pair, name: str = "outputs"
-) -> tuple[Score, ...]:
-    """The scores that an attack makes of pilot outputs of any kind.
+) -> tuple[tuple[Score, ...], PartsRead | None]:
+    """Return the scores that an attack makes of pilot outputs of any kind, and what was read.
 
     Args:
         attack: a score attack.
@@ -116,26 +117,13 @@ def candidates_of(
 
     Returns:
         Its candidates for the outputs themselves and, where those are no real numbers, for their
-        parts; none where the attack does not apply.
+        parts, none where the attack does not apply; and how much of the outputs was read, None of
+        an attack without parts.
 
     Raises:
         TypeError: if the outputs hold objects that have no parts and do not repeat.
     """
-    return read_candidates(attack, outputs, outputs_prime, pair, name)[0]
-
-
-def read_candidates(
-    attack: Any, outputs: Array, outputs_prime: Array, pair: Pair, name: str = "outputs"
-) -> tuple[tuple[Score, ...], PartsRead | None]:
-    """Return the same, and how much of the outputs was read; None of an attack without parts."""
-    with remember_parts():
-        return _read_candidates(attack, np.asarray(outputs), np.asarray(outputs_prime), pair, name)
-
-
-def _read_candidates(
-    attack: Any, outputs: Array, outputs_prime: Array, pair: Pair, name: str
-) -> tuple[tuple[Score, ...], PartsRead | None]:
-    sides = outputs, outputs_prime
+    sides = np.asarray(outputs), np.asarray(outputs_prime)
     if not attack.parts or not all(side.size for side in sides):
         return tuple(attack.candidates(*sides, pair)), None
     regular = all(side.dtype.kind in "buif" for side in sides)
@@ -184,4 +172,4 @@ def _narrow_to_part(parts: Parts, score: Score) -> OfParts:
     return OfParts(parts.only([entry]), inner)
 
 
-__all__ = ["OfParts", "candidates_of", "read_candidates"]
+__all__ = ["OfParts", "read_candidates"]

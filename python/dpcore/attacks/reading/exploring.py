@@ -225,6 +225,7 @@ def _size_of(value: Any, depth: int = 0) -> float:
     return len(value) / len(some) * sum(_size_of(one, depth + 1) for one in some)
 
 
+@remember_parts()
 def has_rare_presence(outputs: Array, outputs_prime: Array) -> bool:
     """Return True if one side shows a kind, a length or a key that the other has seldom or never.
 
@@ -235,10 +236,8 @@ def has_rare_presence(outputs: Array, outputs_prime: Array) -> bool:
     if all(side.dtype.kind in "buifcmM" for side in (outputs, outputs_prime)):
         return False
     sides = [first_rows(side, _MOST_PRESENT) for side in (outputs, outputs_prime)]
-    with remember_parts():
-        parts = presence_parts(*sides)
-        columns = [parts(side).T for side in sides]
-    for own in zip(*columns, strict=True):
+    parts = presence_parts(*sides)
+    for own in zip(*(parts(side).T for side in sides), strict=True):
         values, codes = np.unique(np.concatenate(own), return_inverse=True)
         halves = np.split(codes, [len(own[0])])
         counts = [np.bincount(half, minlength=values.size) for half in halves]

@@ -47,8 +47,7 @@ def columns(outputs: Array) -> Array | None:
     outputs = np.asarray(outputs)
     if outputs.dtype.kind not in "buif" or outputs.ndim == 0:
         return None
-    wide = len(outputs), int(np.prod(outputs.shape[1:]))
-    return outputs if outputs.ndim == 2 else outputs.reshape(wide)
+    return outputs.reshape(len(outputs), int(np.prod(outputs.shape[1:])))
 
 
 def numbers(outputs: Array, entries: int | None = None, least: int = 0) -> Array:

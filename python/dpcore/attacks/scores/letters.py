@@ -66,6 +66,46 @@ class Letters(Record, word="Letters"):
         choice("kind", self.kind, _KINDS)
         freeze_arrays(self)
 
+    @classmethod
+    def of_whole(cls, outputs: Array, outputs_prime: Array, kind: str) -> Letters:
+        """Make the letters of pilot outputs that are whole numbers, strings or bytes."""
+        width = max(map(_count_columns, (outputs, outputs_prime)))
+        sides = [raw_columns(kind, side, width) for side in (outputs, outputs_prime)]
+        # Plain ints: the difference of two int64 need not be one.
+        low = list(map(min, *(side.min(axis=0).tolist() for side in sides)))
+        high = list(map(max, *(side.max(axis=0).tolist() for side in sides)))
+        size = [last - first + 1 for first, last in zip(low, high, strict=True)]
+        if max(size, default=0) > _WIDEST and kind == "whole":
+            return cls.of_whole(outputs, outputs_prime, "words")
+        none = np.empty(0, dtype=np.int64)
+        return cls(kind, np.array(low), np.array(size), np.empty(0), none, none)
+
+    @classmethod
+    def of_real(cls, shown: Sequence[RealColumn], bins: int) -> Letters:
+        """Make the letters of real columns: their atoms, and bins of all other values."""
+        edges, labels, sizes = zip(*(column.alphabet(bins) for column in shown), strict=True)
+        stops = np.cumsum([part.size for part in edges])
+        tables = np.array(sizes), np.concatenate(edges), np.concatenate(labels), stops
+        return cls("real", np.zeros(len(shown), dtype=np.int64), *tables)
+
+    def convert(self, outputs: Array) -> tuple[Array, Flags | None]:
+        """Return outputs in the pilot's kind, and where they are not of it; None if they all are.
+
+        A rare None or NaN changes the type of a whole array of strings or whole numbers.
+        """
+        outputs = np.asarray(outputs)
+        if outputs.dtype == object:
+            wanted = {"text": str, "bytes": bytes, "real": Real}.get(self.kind, Integral)
+            fits = np.frompyfunc(lambda item: isinstance(item, wanted), 1, 1)(outputs).astype(bool)
+            filled = np.where(fits, outputs, wanted() if self.kind in ("text", "bytes") else 0)
+            outputs = np.array(filled.tolist()).reshape(outputs.shape)
+        elif self.kind in ("whole", "words") and outputs.dtype.kind == "f":
+            fits = whole_floats(outputs)
+            outputs = np.where(fits, outputs, 0.0).astype(np.int64)
+        else:
+            return outputs, None
+        return outputs, ~fits.reshape(len(outputs), -1).all(axis=1)
+
     def chunks(self, outputs: Array) -> Iterator[tuple[slice, Array]]:
         """Cut rows into slices that stay in the cache, each with its raw columns."""
         width = self.sizes.size
@@ -106,24 +146,6 @@ def kind_of(outputs: Array) -> str | None:
     return kinds.get(outputs.dtype.kind)
 
 
-def convert_to_kind(kind: str, outputs: Array) -> tuple[Array, Flags | None]:
-    """Return outputs in the pilot's kind, and where they are not of it; None if they all are.
-
-    A rare None or NaN changes the type of a whole array of strings or whole numbers.
-    """
-    if outputs.dtype == object:
-        wanted = {"text": str, "bytes": bytes, "real": Real}.get(kind, Integral)
-        fits = np.frompyfunc(lambda item: isinstance(item, wanted), 1, 1)(outputs).astype(bool)
-        filled = np.where(fits, outputs, wanted() if kind in ("text", "bytes") else 0)
-        outputs = np.array(filled.tolist()).reshape(outputs.shape)
-    elif kind in ("whole", "words") and outputs.dtype.kind == "f":
-        fits = whole_floats(outputs)
-        outputs = np.where(fits, outputs, 0.0).astype(np.int64)
-    else:
-        return outputs, None
-    return outputs, ~fits.reshape(len(outputs), -1).all(axis=1)
-
-
 def raw_columns(kind: str, outputs: Array, width: int) -> Array:
     """Return the columns from which letters are made, shape `(size, columns)`.
 
@@ -162,20 +184,6 @@ def _character_codes(rows: Array, width: int) -> Array:
         long = (fitted != rows).any(axis=1)
         raw = np.where(long[:, np.newaxis], np.int64(-1), raw.astype(np.int64))
     return raw
-
-
-def letters_of_whole(outputs: Array, outputs_prime: Array, kind: str) -> Letters:
-    """Make the letters of pilot outputs that are whole numbers, strings or bytes."""
-    width = max(map(_count_columns, (outputs, outputs_prime)))
-    sides = [raw_columns(kind, side, width) for side in (outputs, outputs_prime)]
-    # Plain ints: the difference of two int64 need not be one.
-    low = [min(map(int, ends)) for ends in zip(*(side.min(axis=0) for side in sides), strict=True)]
-    high = [max(map(int, ends)) for ends in zip(*(side.max(axis=0) for side in sides), strict=True)]
-    size = [last - first + 1 for first, last in zip(low, high, strict=True)]
-    if max(size, default=0) > _WIDEST and kind == "whole":
-        return letters_of_whole(outputs, outputs_prime, "words")
-    none = np.empty(0, dtype=np.int64)
-    return Letters(kind, np.array(low), np.array(size), np.empty(0), none, none)
 
 
 def _count_columns(outputs: Array) -> int:
@@ -245,14 +253,6 @@ def real_columns(rows: Array, rows_prime: Array) -> list[RealColumn]:
     ]
 
 
-def letters_of_real(shown: Sequence[RealColumn], bins: int) -> Letters:
-    """Make the letters of real columns: their atoms, and bins of all other values."""
-    edges, labels, sizes = zip(*(column.alphabet(bins) for column in shown), strict=True)
-    stops = np.cumsum([part.size for part in edges])
-    tables = np.array(sizes), np.concatenate(edges), np.concatenate(labels), stops
-    return Letters("real", np.zeros(len(shown), dtype=np.int64), *tables)
-
-
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Outcomes(Merged, word="Outcomes"):
     """The log ratio of an output that is a Python object; 0 for one that the pilot never saw.
@@ -281,7 +281,7 @@ class Outcomes(Merged, word="Outcomes"):
         for name in ("unit", "middle"):
             object.__setattr__(self, name, real(name, getattr(self, name), low=0.0))
         grid = self.unit, self.middle
-        keys = tuple(_make_key(_lists_to_tuples(key), grid) for key in self.keys)
+        keys = tuple(_make_key(key, grid) for key in self.keys)
         object.__setattr__(self, "keys", keys)
         freeze_arrays(self)
         if self.values.shape != (len(keys),):
@@ -335,10 +335,10 @@ def _round_to_grid(value: float, grid: Grid) -> float:
     return math.floor(value / unit + _GRID) * unit
 
 
-def grid_of(sides: Iterable[Iterable[Any]]) -> Grid:
+def grid_of(*sides: Array) -> Grid:
     """Return the grid for the floats in objects of both sides: 4,096 tolerances at their middle."""
-    values, values_prime = (np.array(list(_iterate_floats(items)), np.float64) for items in sides)
-    grain = grain_of(values, values_prime)
+    found = [list(_iterate_floats(items_of(side))) for side in sides]
+    grain = grain_of(*(np.array(values, np.float64) for values in found))
     return (0.0, 0.0) if grain.exact else (_WIDE * grain.typical, grain.middle)
 
 
@@ -349,8 +349,3 @@ def _iterate_floats(items: Iterable[Any]) -> Iterator[float]:
         elif isinstance(item, (float, complex, np.floating, np.complexfloating)):
             parts = complex(item)
             yield from (parts.real, parts.imag) if parts.imag else (parts.real,)
-
-
-def _lists_to_tuples(key: Any) -> Any:
-    """Turn lists, as which JSON keeps tuples, into tuples again."""
-    return tuple(map(_lists_to_tuples, key)) if isinstance(key, (list, tuple)) else key

@@ -24,7 +24,7 @@ from ...records import Pair
 from ..arrays import Array, Flags, Floats, Places, Whole, Words
 from ..choosing.grains import grains_of
 from .layout import Layout, classes_of_columns, float_blocks
-from .tables import clear_runs, even_runs, log_ratios, shrink_log_ratios, smooth_bins
+from .tables import clear_runs, count_values, even_runs, log_ratios, shrink_log_ratios, smooth_bins
 
 _BITS: Final = 52
 _HASH: Final = np.uint64(0x9E3779B97F4A7C15)
@@ -145,17 +145,15 @@ class Patterns(NamedTuple):
     def of(cls, rows: Array, rows_prime: Array, layout: Layout, coding: Coding) -> Patterns:
         """Count the patterns of a pilot; those met once are left out."""
         sides = [_pattern_keys(side, layout, coding) for side in (rows, rows_prime)]
-        found = [np.unique(side, return_counts=True) for side in sides]
-        keys = np.union1d(found[0][0], found[1][0])
-        counts = np.zeros((2, keys.size))
-        for side, (some, times) in enumerate(found):
-            counts[side, np.searchsorted(keys, some)] = times
+        keys, counts = count_values(*sides)
         often = np.flatnonzero(counts.sum(axis=0) >= 2)
         if often.size > _MOST_PATTERNS:
-            most = np.argpartition(counts[:, often].sum(axis=0), -_MOST_PATTERNS)[-_MOST_PATTERNS:]
+            most = np.argpartition(counts[:, often].sum(axis=0, dtype=float), -_MOST_PATTERNS)[
+                -_MOST_PATTERNS:
+            ]
             often = often[np.sort(most)]
         parts = _independent_parts(coding, layout, (rows[:_COMPARED], rows_prime[:_COMPARED]))
-        k, k_prime = counts[:, often]
+        k, k_prime = counts[:, often].astype(np.float64)
         return cls(coding, keys[often], k, k_prime, parts, (len(rows), len(rows_prime)))
 
     def covered(self) -> float:

@@ -9,9 +9,10 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from ...errors import invalid
+from ...events.held import BITS
 from ...records import Record
 from ..arrays import Array, Flags, Floats, Places, Whole, freeze_arrays
-from ..choosing.grains import BITS, Grain, cuts_of, grain_of
+from ..choosing.grains import Grain, cuts_of, grain_of
 from ..choosing.marks import SHARE
 from .columns import chunk_slices, numbers
 from .tables import round_weights

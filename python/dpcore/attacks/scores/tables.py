@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..arrays import Array, Flags, Floats, Places
+from ..arrays import Array, Flags, Floats, Places, Whole
 
 _Axis = int | tuple[int, ...] | None
 _CLEAR: Final = 4.0
@@ -20,6 +20,22 @@ _GRAIN: Final = 2.0**20
 def round_weights(weights: Floats) -> Floats:
     """Round weights so that their sums are exact."""
     return np.round(weights * _GRAIN) / _GRAIN
+
+
+def count_values(values: Array, values_prime: Array) -> tuple[Array, Whole]:
+    """Return the different values of both sides, increasing, and how often each side has each.
+
+    Example:
+        >>> keys, counts = count_values(np.array([3, 1, 3]), np.array([2]))
+        >>> keys.tolist(), counts.tolist()
+        ([1, 2, 3], [[1, 0, 2], [0, 1, 0]])
+    """
+    each = [np.unique(side, return_counts=True) for side in (values, values_prime)]
+    keys = np.union1d(each[0][0], each[1][0])
+    counts = np.zeros((2, keys.size), dtype=np.int64)
+    for row, (own, times) in zip(counts, each, strict=True):
+        row[np.searchsorted(keys, own)] = times
+    return keys, counts
 
 
 def log_ratios(k: Array, k_prime: Array, n: Any, n_prime: Any) -> tuple[Floats, Floats]:

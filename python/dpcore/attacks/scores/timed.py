@@ -1,8 +1,4 @@
-"""Timed calls as rows, and the columns that scores of output and latency are made of.
-
-A row holds the numbers of one output and, last, its latency in nanoseconds. An output that is no
-row of numbers is one entry of an array of objects, beside its latency.
-"""
+"""The columns that scores of output and latency are made of, from timed calls as rows."""
 
 from __future__ import annotations
 
@@ -14,63 +10,11 @@ import numpy as np
 
 from ...errors import integer, invalid, vector
 from ...records import frozen_array
-from ..arrays import Array, Floats, Merged, Whole, freeze_arrays
+from ..arrays import Array, Floats, Merged, freeze_arrays
 from .letters import keys_of
 
 _MOST_NAMED = 4
 """Columns that a report names one by one."""
-
-
-def rows_of(outputs: Sequence[Any], latencies: Whole, like: Array | None) -> Array:
-    """Return timed calls as rows.
-
-    Args:
-        outputs: what the calls returned, in order.
-        latencies: nanoseconds, shape `(calls,)`.
-        like: the rows of the pilot, for calls that are to be counted.
-
-    Returns:
-        Numbers of shape `(calls, entries + 1)`; or objects of shape `(calls, 2)`. An output that
-        is no row of numbers among a pilot's that were is a row of NaN.
-    """
-    if like is None or like.dtype != object:
-        numbers = _outputs_to_numbers(outputs, None if like is None else like.shape[1] - 1)
-        if numbers is not None:
-            return np.column_stack([numbers, latencies.astype(np.float64)])
-    rows = np.empty((len(outputs), 2), dtype=object)
-    rows[:, 0] = np.fromiter(map(_as_comparable, outputs), dtype=object, count=len(outputs))
-    rows[:, 1] = latencies
-    return rows
-
-
-def _outputs_to_numbers(outputs: Sequence[Any], width: int | None) -> Floats | None:
-    """Return outputs as rows of numbers; None if they are not, and no width is given."""
-    try:
-        array = np.asarray(outputs)
-        wide = array.size // max(1, len(outputs))
-        if array.dtype.kind in "buif" and width in (None, wide):
-            return array.reshape(len(outputs), wide).astype(np.float64)
-    except (TypeError, ValueError, RuntimeError):
-        # Outputs of changing lengths, or tensors that refuse to be arrays.
-        pass
-    if width is None:
-        return None
-    rows = np.full((len(outputs), width), np.nan)
-    for row, output in zip(rows, outputs, strict=True):
-        one = _outputs_to_numbers([output], None)
-        if one is not None and one.size == width:
-            row[:] = one[0]
-    return rows
-
-
-def _as_comparable(output: Any) -> Hashable:
-    """Return an output that can be compared whole: a tuple for an array or list."""
-    if isinstance(output, (np.ndarray, np.generic)):
-        output = output.tolist()
-    if isinstance(output, (list, tuple)):
-        # The one row of a call is the output itself.
-        return _as_comparable(output[0]) if len(output) == 1 else tuple(map(_as_comparable, output))
-    return output  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
