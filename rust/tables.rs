@@ -11,13 +11,13 @@
 //! are taken in the order of the outputs, each lane by itself, without fused multiply-add. So
 //! neither the CPU nor the number of threads nor the cut of a table into calls changes a bit.
 
-use std::cmp::Ordering;
+use std::f64::consts::LN_2;
+use std::marker::PhantomData;
 
 use crate::error::Error;
 use crate::math::ln_grid;
 use crate::options::Options;
 use crate::pool::each;
-use crate::simd::cpu::Cpu;
 use crate::simd::kernel::{Kernel, dispatch};
 use crate::simd::{Simd, WIDEST};
 
@@ -128,16 +128,22 @@ impl Kernel for Logarithms<'_> {
     type Result = ();
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
+        const TWO_52: f64 = (1_u64 << 52) as f64;
+        const TWO_252: f64 = TWO_52 * (1_u128 << 100) as f64 * (1_u128 << 100) as f64;
         for (values, out) in self.values.chunks(S::WIDTH).zip(self.out.chunks_mut(S::WIDTH)) {
             let mut lanes = [1.0; WIDEST];
             lanes[..values.len()].copy_from_slice(values);
             // SAFETY: both have room for the widest vector.
             unsafe {
                 let value = simd.loadf(lanes.as_ptr());
-                // Times 2^52, exactly, the least positive number is a normal one.
-                let grid = simd.mulf(value, simd.splatf(4_503_599_627_370_496.0));
-                let positive = simd.notm(simd.gef(simd.splatf(0.0), value));
-                let log = simd.selectf(positive, ln_grid(simd, grid), simd.splatf(-f64::INFINITY));
+                // Small numbers, subnormal ones too, are taken 2^200 times, exactly.
+                let small = simd.gef(simd.splatf(1e-280), value);
+                let (large, usual) = (simd.splatf(TWO_252), simd.splatf(TWO_52));
+                let grid = simd.mulf(value, simd.selectf(small, large, usual));
+                let less = simd.selectf(small, simd.splatf(200.0 * LN_2), simd.splatf(0.0));
+                let log = simd.subf(ln_grid(simd, grid), less);
+                let zero = simd.gef(simd.splatf(0.0), value);
+                let log = simd.selectf(zero, simd.splatf(-f64::INFINITY), log);
                 simd.storef(lanes.as_mut_ptr(), log);
             }
             out.copy_from_slice(&lanes[..out.len()]);
@@ -146,7 +152,7 @@ impl Kernel for Logarithms<'_> {
 }
 
 /// What is found for a pair of rows, output by output.
-trait Comparison: Sync {
+trait Comparison: Send + Sync {
     /// The two running values before the first output.
     const START: [f64; 2];
     /// The running values with one more output: `a` of the packed row, `b` of the other.
@@ -200,7 +206,7 @@ fn compare<C: Comparison, const R: usize>(
     options: &Options<'_>,
 ) -> Result<(), Error> {
     let (cpu, threads, stop) = options.settle()?;
-    let size = check_sizes(rows, others, outputs, ahead.len().cmp(&back.len()), ahead.len())?;
+    let size = check_sizes([rows, others], outputs, [ahead.len(), back.len()])?;
     if size == 0 {
         return Ok(());
     }
@@ -213,27 +219,22 @@ fn compare<C: Comparison, const R: usize>(
     let groups = groups.zip(back.chunks_mut(chunk));
     let work = |(): &mut (), ((place, (others, ahead)), back)| {
         let factors = factors.chunks(chunk).nth(place).unwrap_or(&[]);
-        Group::<R> { packed, outputs, size, others, factors, out: [ahead, back] }.run_on::<C>(cpu);
+        let (out, comparison) = ([ahead, back], PhantomData::<C>);
+        dispatch(cpu, Group::<C, R> { packed, outputs, size, others, factors, out, comparison });
     };
     each(groups, threads, stop, work, |(), ()| ())
 }
 
 /// The number of packed rows.
-fn check_sizes(
-    rows: &[f64],
-    others: &[f64],
-    outputs: usize,
-    alike: Ordering,
-    room: usize,
-) -> Result<usize, Error> {
-    for (name, side) in [("rows", rows), ("others", others)] {
+fn check_sizes(sides: [&[f64]; 2], outputs: usize, room: [usize; 2]) -> Result<usize, Error> {
+    for (name, side) in ["rows", "others"].into_iter().zip(sides) {
         if outputs == 0 || side.len() % outputs != 0 {
             return Err(Error::invalid(name, format!("whole rows of {outputs}"), side.len()));
         }
     }
-    let (size, pairs) = (rows.len() / outputs, rows.len() / outputs * (others.len() / outputs));
-    if alike.is_ne() || room != pairs {
-        return Err(Error::invalid("ahead and back", format!("{pairs} long"), room));
+    let [size, others] = sides.map(|side| side.len() / outputs);
+    if room != [size * others; 2] {
+        return Err(Error::invalid("ahead and back", format!("{} long", size * others), room));
     }
     Ok(size)
 }
@@ -254,24 +255,18 @@ fn pack(panel: &mut [Line], rows: &[f64]) {
 /// The running values of a panel's pairs with one row.
 type Found = [Line; 2];
 
-/// All packed rows against a few of the others.
-struct Group<'a, const R: usize> {
+/// All packed rows against a few of the others, `R` of these at a time.
+struct Group<'a, C, const R: usize> {
     packed: &'a [Line],
     outputs: usize,
     size: usize,
     others: &'a [f64],
     factors: &'a [f64],
     out: [&'a mut [f64]; 2],
+    comparison: PhantomData<C>,
 }
 
-/// A group and what is found for its pairs.
-struct Compared<'a, C, const R: usize>(Group<'a, R>, std::marker::PhantomData<C>);
-
-impl<const R: usize> Group<'_, R> {
-    fn run_on<C: Comparison>(self, cpu: Cpu) {
-        dispatch(cpu, Compared::<C, R>(self, std::marker::PhantomData));
-    }
-
+impl<C, const R: usize> Group<'_, C, R> {
     /// The factors of row j's pairs with a panel; 1 where there are none.
     #[inline(always)]
     fn factor(&self, panel: usize, j: usize) -> Line {
@@ -285,11 +280,11 @@ impl<const R: usize> Group<'_, R> {
     }
 }
 
-impl<C: Comparison, const R: usize> Kernel for Compared<'_, C, R> {
+impl<C: Comparison, const R: usize> Kernel for Group<'_, C, R> {
     type Result = ();
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        let Self(group, _) = self;
+        let group = self;
         let (panels, rows) = (group.size.div_ceil(PANEL), group.others.len() / group.outputs);
         let mut found: Vec<Found> = vec![C::START.map(|value| [value; PANEL]); panels * rows];
         for start in (0..group.outputs).step_by(STRETCH) {
@@ -363,22 +358,27 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::simd::cpu::Cpu;
 
-    type Result4 = Result<[Vec<f64>; 2], Error>;
+    type Both = Result<[Vec<f64>; 2], Error>;
 
-    fn ratios(rows: [&[f64]; 2], outputs: usize, options: &Options<'_>) -> Result4 {
+    fn room(rows: [&[f64]; 2], outputs: usize) -> [Vec<f64>; 2] {
         let pairs = rows[0].len() / outputs * (rows[1].len() / outputs);
-        let mut out = [vec![f64::NAN; pairs], vec![f64::NAN; pairs]];
+        [vec![f64::NAN; pairs], vec![f64::NAN; pairs]]
+    }
+
+    fn ratios(rows: [&[f64]; 2], outputs: usize, options: &Options<'_>) -> Both {
+        let mut out = room(rows, outputs);
         let [ahead, back] = &mut out;
         largest_log_ratios(rows, outputs, [ahead, back], options)?;
         Ok(out)
     }
 
-    fn sticks(rows: [&[f64]; 2], outputs: usize, factor: f64, options: &Options<'_>) -> Result4 {
-        let pairs = rows[0].len() / outputs * (rows[1].len() / outputs);
-        let mut out = [vec![f64::NAN; pairs], vec![f64::NAN; pairs]];
+    fn sticks(rows: [&[f64]; 2], outputs: usize, factor: f64, options: &Options<'_>) -> Both {
+        let mut out = room(rows, outputs);
         let [ahead, back] = &mut out;
-        hockey_sticks(rows, outputs, &vec![factor; pairs], [ahead, back], options)?;
+        let factors = vec![factor; ahead.len()];
+        hockey_sticks(rows, outputs, &factors, [ahead, back], options)?;
         Ok(out)
     }
 
@@ -458,7 +458,7 @@ mod tests {
     #[test]
     fn logarithms_are_right_and_the_same_bits_everywhere() {
         let mut values = vec![0.0, 5e-324, f64::MIN_POSITIVE, 0.5, 1.0, 1.0 + 1e-9, 1e-300];
-        values.extend((1..5_000).map(|i| (f64::from(i) * 0.618).fract().powi(i % 40)));
+        values.extend((1..5_000).map(|i| (f64::from(i) * 0.618_034).fract().powi(i % 40)));
         let mut expected = Vec::new();
         for cpu in Cpu::present() {
             let mut logs = vec![f64::NAN; values.len()];
@@ -481,7 +481,7 @@ mod tests {
         let mut out = [0.0; 4];
         let (ahead, back) = out.split_at_mut(2);
         let error = largest_log_ratios([&rows, &rows], 2, [ahead, back], &options).unwrap_err();
-        assert_eq!(error.to_string(), "ahead and back must be 4 long, got 2");
+        assert_eq!(error.to_string(), "ahead and back must be 4 long, got [2, 2]");
         let error = ratios([&rows, &rows[..3]], 2, &options).unwrap_err();
         assert_eq!(error.to_string(), "others must be whole rows of 2, got 3");
         let error = sticks([&rows, &rows], 2, f64::INFINITY, &options).unwrap_err();

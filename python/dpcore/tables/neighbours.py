@@ -70,14 +70,14 @@ def read_neighbours(neighbour: Any, inputs: int) -> Neighbours:
 
 def _of_mask(mask: Flags, inputs: int) -> Neighbours:
     if mask.shape != (inputs, inputs):
-        text = f"neighbour must be a mask of shape {(inputs, inputs)}, got {mask.shape}"
-        raise about(ValueError(text), "neighbour")
+        raise invalid("neighbour", f"a mask of shape {(inputs, inputs)}", mask.shape)
     for start in range(0, inputs, 256):
         rows = slice(start, start + 256)
         unlike = np.argwhere(mask[rows] != mask[:, rows].T)
         if unlike.size:
             row, column = unlike[0][0] + start, unlike[0][1]
-            raise invalid("neighbour", "a symmetric mask", f"one way only for {(row, column)}")
+            text = f"one way only for rows {row} and {column}"
+            raise about(ValueError(f"neighbour must be a symmetric mask, got {text}"), "neighbour")
     off_diagonal = np.count_nonzero(mask) - np.count_nonzero(np.diagonal(mask))
     name = f"a mask of {off_diagonal // 2:,} pairs of rows"
     return Neighbours(name, lambda rows, others: mask[slice(*rows), slice(*others)].copy())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any, Final, Protocol, runtime_checkable
 
@@ -125,33 +124,27 @@ class Table:
             return None
         losses, outputs = (np.asarray(one) for one in owner.loss_rows(start, stop))
         shape = (stop - start, self.inputs)
-        for name, found, kinds in (("losses", losses, "f"), ("outputs", outputs, "iu")):
-            if found.shape != shape or found.dtype.kind not in kinds:
-                kind = "numbers" if kinds == "f" else "whole numbers"
-                shown = f"{found.dtype} of shape {found.shape}"
-                raise invalid(f"{name} of loss_rows", f"{kind} of shape {shape}", shown)
-        if np.isnan(losses).any():
-            raise invalid("losses of loss_rows", "numbers, none of them NaN", np.nan)
+        if losses.shape != shape or losses.dtype.kind != "f" or np.isnan(losses).any():
+            requirement = f"floats of shape {shape}, none of them NaN"
+            raise invalid("losses of loss_rows", requirement, losses)
+        if outputs.shape != shape or outputs.dtype.kind not in "iu":
+            raise invalid("outputs of loss_rows", f"whole numbers of shape {shape}", outputs)
         return losses.astype(np.float64, copy=False), outputs
 
     def _read_shape(self) -> tuple[int, int]:
         shape = tuple(self._entries.shape)
-        requirement = "a matrix of at least two rows (inputs) and one column (outputs)"
-        try:
-            inputs, outputs = map(operator.index, shape)
-        except (TypeError, ValueError):
-            raise about(_shaped(requirement, shape), "table") from None
-        if inputs < 2 or outputs < 1:
-            raise about(_shaped(requirement, shape), "table")
-        return inputs, outputs
+        if len(shape) != 2 or shape[0] < 2 or shape[1] < 1:
+            requirement = "a matrix of at least two rows (inputs) and one column (outputs)"
+            raise invalid("table", requirement, shape)
+        return int(shape[0]), int(shape[1])
 
     def _read_distances(self, distances: Any) -> npt.NDArray[Any] | None:
         if distances is None:
             return None
         found = numeric("distances", "a matrix of real numbers", distances)
         if found.shape != (self.inputs, self.inputs):
-            shape = f"of shape {(self.inputs, self.inputs)}, one row for each input"
-            raise about(ValueError(f"distances must be {shape}, got {found.shape}"), "distances")
+            requirement = f"of shape {(self.inputs, self.inputs)}, one row for each input"
+            raise invalid("distances", requirement, found.shape)
         for start in range(0, self.inputs, 256):
             rows = slice(start, start + 256)
             _check_distances(found[rows], start)
@@ -216,14 +209,9 @@ def _is_single(array: Any) -> bool:
     return bool(dtype.kind == "f" and dtype.itemsize < 8)
 
 
-def _shaped(requirement: str, shape: Any) -> ValueError:
-    return ValueError(f"table must be {requirement}, got shape {shape}")
-
-
 def _check_block(name: str, block: npt.NDArray[Any], shape: tuple[int, int]) -> None:
     if block.shape != shape:
-        text = f"{name} must be a function that returns shape {shape}, got {block.shape}"
-        raise about(ValueError(text), name)
+        raise invalid(name, f"a function that returns shape {shape}", block.shape)
 
 
 def _check_distances(rows: npt.NDArray[Any], start: int) -> None:
@@ -249,18 +237,14 @@ def _check_symmetry(rows: npt.NDArray[Any], turned: npt.NDArray[Any], at: tuple[
 
 def labels_of(table: Table) -> tuple[Sequence[Any] | None, Sequence[Any] | None]:
     """What the object calls its inputs and its outputs; None where it has no names for them."""
-    names = next(
-        (
-            getattr(table.owner, one)
-            for one in ("words", "input_names")
-            if hasattr(table.owner, one)
-        ),
-        None,
-    )
-    outputs = getattr(table.owner, "output_names", names)
-    found = []
-    for labels, size in ((names, table.inputs), (outputs, table.outputs)):
+    inputs = getattr(table.owner, "words", getattr(table.owner, "input_names", None))
+    outputs = getattr(table.owner, "output_names", inputs)
+
+    def usable(labels: Any, size: int) -> bool:
         # A mechanism's words may be a method, or fewer than its rows.
-        usable = labels is not None and hasattr(labels, "__getitem__") and len(labels) == size
-        found.append(labels if usable else None)
-    return found[0], found[1]
+        return hasattr(labels, "__getitem__") and len(labels) == size
+
+    return (
+        inputs if usable(inputs, table.inputs) else None,
+        outputs if usable(outputs, table.outputs) else None,
+    )
