@@ -2,7 +2,7 @@
 //!
 //! Row x of a table holds the probabilities P(y|x) of the outputs y, or their logarithms. Sizes
 //! grow with the cube of the number of words, so the work is arranged like a product of matrices:
-//! rows of one side are packed 32 side by side ([`PANEL`]), so that lanes are pairs and nothing is
+//! rows of one side are packed 32 side by side, so that lanes are pairs and nothing is
 //! added or compared across lanes; a row of the other side is read as it stands, one number for all
 //! lanes; running values stay in registers for a stretch of outputs, whose panel stays in the
 //! second cache. Both directions of a pair are computed at once.

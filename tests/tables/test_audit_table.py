@@ -129,6 +129,21 @@ def test_a_metric_score_loses_what_its_closed_form_says():
     assert closed.labels == tuple(f"word {number}" for number in closed.witness)
 
 
+def test_names_of_rows_that_are_no_words():
+    """A mechanism with a row for unknown words has more rows than words."""
+    logs = exponential_mechanism(points_and_distances(4, 3), 1.0)
+
+    class Unknown(Rows):
+        input_names = ("a", "b", "c", "(unknown)")
+
+    rows = Unknown(logs)
+    rows.words = ["a", "b", "c"]
+    found = audit_table(rows)
+    assert found.labels == tuple(rows.input_names[number] for number in found.witness)
+    del Unknown.input_names
+    assert audit_table(rows).labels == ()
+
+
 def test_losses_that_the_logarithms_do_not_attain_are_refused():
     class Wrong(ClosedRows):
         def loss_rows(self, start, stop):

@@ -168,9 +168,7 @@ class Comparison:
         table, output = self.table, -1
         with self._bar("comparing rows", table.inputs) as bar:
             for start, stop in _spans(0, table.inputs, max(1, _READ_AT_ONCE // table.inputs)):
-                owned = table.loss_rows(start, stop)
-                assert owned is not None
-                losses, outputs = owned
+                losses, outputs = table.loss_rows(start, stop)
                 mask = self.neighbours.among((start, stop), (0, table.inputs))
                 if tally.add(losses, (start, 0), table.distance_rows(start, stop), mask):
                     output = int(outputs[tally.best[1] - start, tally.best[2]])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ from .. import _core
 from ..errors import about, invalid, mistyped, numeric
 from ..loaded import loaded
 
-__all__ = ["Floats", "Table", "TableOwner", "labels_of"]
+__all__ = ["Floats", "Table", "labels_of"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -27,18 +27,6 @@ _SYMMETRY: Final = 1e-9
 
 _SMALLEST: Final = 1e-300
 """A positive probability below it says that others may have underflowed to zero."""
-
-
-@runtime_checkable
-class TableOwner(Protocol):
-    """An object that computes rows of its table when they are asked for."""
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Numbers of inputs and of outputs."""
-
-    def log_rows(self, start: int, stop: int) -> Any:
-        """Natural logarithms of rows, shape `(stop - start, outputs)`."""
 
 
 class Table:
@@ -59,7 +47,7 @@ class Table:
         if isinstance(table, type):
             raise mistyped("table", "a matrix, or an object with shape and log_rows", table)
         self.threads = threads
-        self.owner = table if isinstance(table, TableOwner) else None
+        self.owner: Any = table if hasattr(table, "log_rows") else None
         self.sparse = self.owner is None and _is_sparse(table)
         if self.sparse and log:
             raise invalid("log", "False for a sparse table, whose gaps are zeros", log)
@@ -109,20 +97,16 @@ class Table:
             return self._distances[start:stop].astype(np.float64, copy=False)
         if not self.has_distances:
             return None
-        owner: Any = self.owner
-        found = numeric("distance_rows", "a matrix", owner.distance_rows(start, stop))
+        found = numeric("distance_rows", "a matrix", self.owner.distance_rows(start, stop))
         _check_block("distance_rows", found, (stop - start, self.inputs))
         _check_distances(found, start)
         square = found[:, start:stop]
         _check_symmetry(square, square.T, (start, start))
         return found.astype(np.float64, copy=False)
 
-    def loss_rows(self, start: int, stop: int) -> tuple[Floats, npt.NDArray[np.int64]] | None:
-        """The object's own worst losses and outputs that attain them; None if it has none."""
-        owner: Any = self.owner
-        if not hasattr(owner, "loss_rows"):
-            return None
-        losses, outputs = (np.asarray(one) for one in owner.loss_rows(start, stop))
+    def loss_rows(self, start: int, stop: int) -> tuple[Floats, npt.NDArray[Any]]:
+        """The object's own worst losses, and outputs that attain them."""
+        losses, outputs = (np.asarray(one) for one in self.owner.loss_rows(start, stop))
         shape = (stop - start, self.inputs)
         if losses.shape != shape or losses.dtype.kind != "f" or np.isnan(losses).any():
             requirement = f"floats of shape {shape}, none of them NaN"
@@ -132,7 +116,7 @@ class Table:
         return losses.astype(np.float64, copy=False), outputs
 
     def _read_shape(self) -> tuple[int, int]:
-        shape = tuple(self._entries.shape)
+        shape = tuple(getattr(self._entries, "shape", ()))
         if len(shape) != 2 or shape[0] < 2 or shape[1] < 1:
             requirement = "a matrix of at least two rows (inputs) and one column (outputs)"
             raise invalid("table", requirement, shape)
@@ -237,7 +221,7 @@ def _check_symmetry(rows: npt.NDArray[Any], turned: npt.NDArray[Any], at: tuple[
 
 def labels_of(table: Table) -> tuple[Sequence[Any] | None, Sequence[Any] | None]:
     """What the object calls its inputs and its outputs; None where it has no names for them."""
-    inputs = getattr(table.owner, "words", getattr(table.owner, "input_names", None))
+    inputs = getattr(table.owner, "input_names", getattr(table.owner, "words", None))
     outputs = getattr(table.owner, "output_names", inputs)
 
     def usable(labels: Any, size: int) -> bool:
