@@ -25,11 +25,7 @@ _LARGEST_EXPONENT: Final = 700.0
 """e to this power, times the least positive number, is a float64."""
 
 _FEWEST, _MOST = 64, 128
-"""Rows of a block, about a sixteenth of a table that is in memory: a block against itself is
-computed twice."""
-
-_STREAMED: Final = 256
-"""Rows of a block where logarithms of the others are computed anew for each."""
+"""Rows of a block, about a sixteenth of the table: a block against itself is computed twice."""
 
 _READ_AT_ONCE: Final = 2**21
 """Logarithms that are computed at a time: 16 MiB."""
@@ -236,8 +232,7 @@ class Comparison:
         table = self.table
         # Reads and checks the whole of a small table.
         table.log_rows(0, 1)
-        few = min(_MOST, max(_FEWEST, table.inputs // 16))
-        step = few if table.in_memory else _STREAMED
+        step = min(_MOST, max(_FEWEST, table.inputs // 16))
         many = _COMPARED // step
         if not (table.in_memory and read == table.log_rows):
             many = max(1, min(many, _READ_AT_ONCE // table.outputs))
