@@ -27,8 +27,8 @@ _LARGEST_EXPONENT: Final = 700.0
 _FEWEST, _MOST = 64, 128
 """Rows of a block, about a sixteenth of the table: a block against itself is computed twice."""
 
-_READ_AT_ONCE: Final = 2**21
-"""Logarithms that are computed at a time: 16 MiB."""
+_READ_AT_ONCE: Final = 2**20
+"""Logarithms that are computed at a time: 8 MiB."""
 
 _COMPARED: Final = 2**18
 """Pairs of a tile at most."""
