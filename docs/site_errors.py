@@ -20,7 +20,7 @@ GAP = "…"
 
 MET = (
     "adapters", "attacks", "auditing", "cli", "hints", "mechanisms", "pairs", "pytest_plugin",
-    "sampling",
+    "sampling", "tables",
 )  # fmt: skip
 """Rooms whose messages all users of audits meet: each of these has its entry."""
 

@@ -9,6 +9,7 @@
 //! | draw one value at a time, with the crate `rand` where wanted | [`Words`] |
 //! | count pairs that clipping leaves too far apart | [`sensitivity`] |
 //! | find nearest neighbours exactly | [`neighbours`] |
+//! | compare all rows of a finite mechanism's table | [`tables`] |
 //! | estimate divergences from them; score outputs | [`divergence`], [`score`] |
 //!
 //! Everything is a pure function of (seed, purpose, side, block), so neither the number of threads
@@ -50,6 +51,7 @@ pub mod run;
 pub mod score;
 pub mod sensitivity;
 mod simd;
+pub mod tables;
 mod words;
 
 pub use error::Error;

@@ -25,6 +25,7 @@ LAYERS = [
     "attacks results structure",
     "report",
     "auditing divergence",
+    "tables",
     "torch",
     "text",
     "experiments pytest_plugin",
@@ -40,7 +41,7 @@ DOORS = re.compile(
 )
 """Methods through which a result reaches what stands above it."""
 
-INNER = {"streams", "sampling", "results", "report", "auditing", "cli", "pytest_plugin"}
+INNER = {"streams", "sampling", "results", "report", "auditing", "tables", "cli", "pytest_plugin"}
 """Rooms whose modules may move; those of the others are public paths."""
 
 RESERVED = {"audit", "sample", "repeat", "plan", "release", "audit_table", "audit_outputs"}

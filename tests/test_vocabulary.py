@@ -34,7 +34,7 @@ ROOMS = (
 )  # fmt: skip
 FOUND = {
     # Made by functions, never by users; or without a name to misspell.
-    "Audit", "OutputsAudit", "Raised", "Plan", "Searched",
+    "Audit", "OutputsAudit", "TableAudit", "Raised", "Plan", "Searched",
     "Band", "GaussianNoise", "RealEpsilon", "Counterexample",
     "Beside", "Converted", "Diagnostics", "Epsilon", "Estimate", "Line", "Declaration",
     "Refutation", "Sensitivity", "SensitivityError", "Check", "Fault", "Inspection", "Floor",
@@ -88,6 +88,7 @@ def test_a_misspelt_argument_is_answered_with_the_one_meant(function):
         (dpcore.audit, "trails", "'trials'"),
         (dpcore.audit, "x", "pair = (x, x_prime)"),
         (dpcore.audit_outputs, "epsilon", "'claim'"),
+        (dpcore.audit_table, "epsilon", "'claim'"),
         (dpcore.sample, "seed", "'rng'"),
         (divergence.renyi, "alpha", "'alphas'"),
         (dpcore.published.DPText, "claim", "'epsilon'"),

@@ -27,6 +27,7 @@ from .mechanisms import (
 from .mechanisms.repeating import Raised, repeat
 from .records import Counts, Pair
 from .sampling.drawing import sample
+from .tables.run import TableAudit, audit_table
 
 if TYPE_CHECKING:
     from . import calibration, divergence, sensitivity, structure, text
@@ -49,12 +50,14 @@ __all__ = [
     "Plan",
     "Raised",
     "RandomBits",
+    "TableAudit",
     "Uniform",
     "__version__",
     "adapters",
     "attacks",
     "audit",
     "audit_outputs",
+    "audit_table",
     "bounds",
     "calibration",
     "divergence",

@@ -18,6 +18,7 @@ import numpy.typing as npt
 _Description = tuple[str, list[float], str, tuple[str, float] | None, float]
 _Draws = tuple[int, int, int, int]
 _Vector = npt.NDArray[np.float64]
+_Matrix = npt.NDArray[np.float64]
 _Rows = npt.NDArray[np.float32] | npt.NDArray[np.float64]
 _Layout = tuple[str, _Vector, npt.NDArray[np.int64], npt.NDArray[np.uint64]]
 _Table = tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32], npt.NDArray[np.uint32]]
@@ -294,3 +295,21 @@ def cpus() -> list[str]:
 
 def cores() -> int:
     """Cores this process may run on."""
+
+def table_ratios(
+    rows: _Matrix, others: _Matrix, ahead: _Matrix, back: _Matrix, threads: int
+) -> None:
+    """Fill `ahead` and `back`, shape (others, rows), with the largest log ratios of all pairs."""
+
+def table_sticks(
+    rows: _Matrix,
+    others: _Matrix,
+    factors: _Matrix,
+    ahead: _Matrix,
+    back: _Matrix,
+    threads: int,
+) -> None:
+    """The same with hockey-stick divergences, of probabilities and a factor for each pair."""
+
+def table_logarithms(values: _Matrix, out: _Matrix, threads: int) -> None:
+    """Fill `out` with the natural logarithms of probabilities; -inf for zero."""

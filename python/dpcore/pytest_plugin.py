@@ -23,6 +23,7 @@ import pytest
 from .errors import AssumptionWarning, confidence_level, count, integer, invalid, mistyped, real
 from .hints import hinted
 from .results.certificate import trials_needed
+from .tables.run import TableAudit
 
 if TYPE_CHECKING:
     from .auditing.recorded.run import OutputsAudit, OutputsOptions
@@ -109,6 +110,7 @@ _HALF = 0.5
 """Audits that certify less than this share of their claim are counted at the end of a run."""
 
 _Result = TypeVar("_Result", "Audit", "OutputsAudit")
+_Kept = TypeVar("_Kept", "Audit", "OutputsAudit", "TableAudit")
 
 _SETTINGS = pytest.StashKey[Settings]()
 _WARNED = pytest.StashKey[bool]()
@@ -185,6 +187,8 @@ def dp_audit(request: pytest.FixtureRequest) -> DPAudit:
     dp_audit(mechanism, pair, claim=1.0) returns the dpcore.Audit, and dp_audit.refutes(...)
     fails when the claim is not refuted. Both take the keywords of dpcore.audit, and
     dp_audit.outputs(outputs, outputs_prime, rows=..., claim=1.0) those of dpcore.audit_outputs.
+    dp_audit.table(table, distances, claim=1.0) and dp_audit.refutes_table(...) take those of
+    dpcore.audit_table.
     """
     node: pytest.Item = request.node
     settings = node.config.stash[_SETTINGS]
@@ -304,6 +308,86 @@ class DPAudit:
             self._fail(audit, "is not refuted")
         return self._kept(audit)
 
+    @hinted
+    def table(
+        self,
+        table: Any,
+        distances: Any = None,
+        *,
+        claim: float | None = None,
+        log: bool = False,
+        **options: Any,
+    ) -> TableAudit:
+        """Audit a table exactly and fail the test if its claim is refuted.
+
+        Args:
+            table: a row for each input and a column for each output, as `dpcore.audit_table` takes
+                it.
+            distances: distances between the inputs, or None.
+            claim: the epsilon to test, at least 0; None takes the mechanism's own claim.
+            log: True if the table holds natural logarithms.
+            **options: `neighbour`, `tolerance` and `threads` of `dpcore.audit_table`; `epsilon` is
+                another name of `claim`.
+
+        Returns:
+            The audit: the claim holds for this table.
+
+        Raises:
+            TypeError: if an argument is of the wrong kind.
+            ValueError: if a value is out of range, or there is no claim.
+        """
+        found = self._audit_table(table, distances, claim, log, options)
+        if found.refuted:
+            self._fail(found, "is refuted")
+        return self._kept(found)
+
+    @hinted
+    def refutes_table(
+        self,
+        table: Any,
+        distances: Any = None,
+        *,
+        claim: float | None = None,
+        log: bool = False,
+        **options: Any,
+    ) -> TableAudit:
+        """Audit a table known to break its claim and fail the test if the claim holds.
+
+        Args:
+            table: as in `table`.
+            distances: as in `table`.
+            claim: as in `table`.
+            log: as in `table`.
+            **options: as in `table`.
+
+        Returns:
+            The audit, which refutes the claim.
+
+        Raises:
+            TypeError: if an argument is of the wrong kind.
+            ValueError: if a value is out of range, or there is no claim.
+        """
+        found = self._audit_table(table, distances, claim, log, options)
+        if not found.refuted:
+            self._fail(found, "is not refuted")
+        return self._kept(found)
+
+    def _audit_table(
+        self, table: Any, distances: Any, claim: Any, log: bool, options: dict[str, Any]
+    ) -> TableAudit:
+        from .tables.run import audit_table
+
+        claim, self._calls = _given(claim, options), self._calls + 1
+        settings = {"progress": False, **options}
+        settings.pop("epsilon", None)
+        found = audit_table(table, distances, claim=claim, log=log, **settings)
+        if found.claim is None:
+            raise invalid("claim", "given for a table that makes none itself", None)
+        line = f"{_claim(found)} {found.verdict}, {_certified(found)}"
+        self._node.user_properties.append(("dp_audit", f"{found.name}: {line}"))
+        command = f"pytest {self._node.nodeid}"
+        return replace(found, provenance=(replace(found.provenance[0], command=command),))
+
     def _audit(self, mechanism: Any, pair: Any, claim: Any, options: AuditOptions) -> Audit:
         from .auditing.run import audit
 
@@ -360,13 +444,12 @@ class DPAudit:
             self._fail(audit, f"was hardly tested (less than {least:g} of it, see --dp-min-share)")
         return self._kept(audit)
 
-    def _kept(self, audit: _Result) -> _Result:
+    def _kept(self, audit: _Kept) -> _Kept:
         """The audit of a test that goes on; -rP prints its report, as a failure prints it too."""
         self._node.add_report_section("call", "dp_audit", f"{audit}\n")
         return audit
 
-    def _fail(self, audit: Audit | OutputsAudit, outcome: str) -> None:
-        from .report.outputs_text import rows as rows_of_outputs
+    def _fail(self, audit: Audit | OutputsAudit | TableAudit, outcome: str) -> None:
         from .report.script import call
         from .report.text import rows
         from .results.audits import Audit
@@ -376,8 +459,8 @@ class DPAudit:
         if isinstance(audit, Audit):
             table += [("mechanism", audit.name), *rows(audit), *again, ("or", call(audit))]
         else:
-            table += [("outputs", audit.name), *rows_of_outputs(audit), *again]
-        found = audit.verdict if audit.checks else _certified(audit)
+            table += [("outputs", audit.name), *audit.lines(), *again]
+        found = audit.verdict if getattr(audit, "checks", ()) else _certified(audit)
         lines = [f"{_claim(audit)} {outcome}: {found} in {audit.name}"]
         lines += [f"  {label:<12} {text}" for label, text in table]
         pytest.fail("\n".join(lines), pytrace=False)
@@ -423,8 +506,9 @@ def _command(node: pytest.Item) -> str:
     return shlex.join(command)
 
 
-def _claim(audit: Audit | OutputsAudit) -> str:
-    delta = f", delta = {audit.delta:g}" if audit.delta else ""
+def _claim(audit: Audit | OutputsAudit | TableAudit) -> str:
+    exact = isinstance(audit, TableAudit)
+    delta = f", delta = {audit.delta:g}" if not exact and audit.delta else ""
     return f"epsilon <= {audit.claim:g}{delta}"
 
 
@@ -437,7 +521,9 @@ def _certified_share(audit: Audit | OutputsAudit) -> float:
     return audit.epsilon_lower / claim if claim else 1.0
 
 
-def _certified(audit: Audit | OutputsAudit) -> str:
+def _certified(audit: Audit | OutputsAudit | TableAudit) -> str:
+    if isinstance(audit, TableAudit):
+        return f"exact epsilon = {audit.epsilon:.4f}"
     return f"certified epsilon >= {audit.epsilon_lower:.4f}"
 
 

@@ -13,6 +13,7 @@ mod probe;
 mod sampling;
 mod score;
 mod sensitivity;
+mod tables;
 
 use pyo3::prelude::*;
 
@@ -32,5 +33,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     score::register(module)?;
     divergence::register(module)?;
     neighbours::register(module)?;
-    sensitivity::register(module)
+    sensitivity::register(module)?;
+    tables::register(module)
 }

@@ -130,6 +130,10 @@ impl Simd for Avx2 {
         both!(_mm256_max_pd, a, b)
     }
     #[inline(always)]
+    fn minf(self, a: Floats, b: Floats) -> Floats {
+        both!(_mm256_min_pd, a, b)
+    }
+    #[inline(always)]
     fn gef(self, a: Floats, b: Floats) -> Mask {
         both!(_mm256_cmp_pd::<_CMP_GE_OQ>, a, b)
     }

@@ -139,6 +139,10 @@ impl Simd for Avx512 {
         all!(_mm512_max_pd, a, b)
     }
     #[inline(always)]
+    fn minf(self, a: Floats, b: Floats) -> Floats {
+        all!(_mm512_min_pd, a, b)
+    }
+    #[inline(always)]
     fn gef(self, a: Floats, b: Floats) -> Mask {
         all!(_mm512_cmp_pd_mask::<_CMP_GE_OQ>, a, b)
     }

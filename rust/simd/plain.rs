@@ -119,6 +119,10 @@ impl<const N: usize> Simd for Plain<N> {
         zip(a, b, |a, b| if a > b { a } else { b })
     }
     #[inline(always)]
+    fn minf(self, a: [f64; N], b: [f64; N]) -> [f64; N] {
+        zip(a, b, |a, b| if a < b { a } else { b })
+    }
+    #[inline(always)]
     fn gef(self, a: [f64; N], b: [f64; N]) -> Mask<N> {
         zip(a, b, |a, b| all(a >= b))
     }

@@ -99,8 +99,10 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     fn mulf(self, a: Self::F, b: Self::F) -> Self::F;
     fn divf(self, a: Self::F, b: Self::F) -> Self::F;
     fn sqrtf(self, a: Self::F) -> Self::F;
-    /// Lane-wise maximum of two numbers, neither of them NaN.
+    /// `a` where it is the greater, `b` elsewhere: also where either is NaN.
     fn maxf(self, a: Self::F, b: Self::F) -> Self::F;
+    /// `a` where it is the lesser, `b` elsewhere: also where either is NaN.
+    fn minf(self, a: Self::F, b: Self::F) -> Self::F;
     /// Lanes where `a >= b`; false where either is NaN.
     fn gef(self, a: Self::F, b: Self::F) -> Self::M;
     /// Lanes that are NaN.

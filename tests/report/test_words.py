@@ -54,7 +54,7 @@ print(dpcore.audit(calibration.L2Laplace(0.5), ([0.0], [1.0]), trials=100, rng=1
     assert decode(mechanism) == calibration.L2Laplace(0.5)
 
 
-RESULTS = {"Audit", "Evidence", "OutputsAudit", "Plan"}
+RESULTS = {"Audit", "Evidence", "OutputsAudit", "Plan", "TableAudit"}
 ELSEWHERE = ("structure", "divergence", "experiments", "torch", "text")
 """Rooms whose records are results of their own: none of them stands in an audit."""
 

@@ -22,6 +22,7 @@ from .outputs import run as run_outputs
 from .planning import run as run_plan
 from .show import environment, experiment, experiments_list, systems_list
 from .status import NOT_REFUTED, USAGE, Usage, guard, say, usage
+from .tables import run as run_table
 
 app = typer.Typer(
     name="dpcore",
@@ -81,6 +82,18 @@ def _audit_outputs(
 ) -> None:
     """Audit outputs that were drawn elsewhere."""
     raise typer.Exit(guard(lambda: run_outputs(asked, context.obj), traceback))
+
+
+@app.command("audit-table", help=texts.TABLE, epilog=texts.TABLE_END)
+@asking(options.AskedTable)
+def _audit_table(
+    context: typer.Context,
+    *,
+    asked: options.AskedTable,
+    traceback: options.Traceback = False,
+) -> None:
+    """Audit a mechanism with finitely many outputs exactly, from its table."""
+    raise typer.Exit(guard(lambda: run_table(asked, context.obj), traceback))
 
 
 @app.command("plan", help=texts.PLAN, epilog=texts.PLAN_END)

@@ -11,7 +11,8 @@ from ..auditing.recorded.run import OutputsAudit
 from ..auditing.run import Audit
 from ..published import is_native
 from ..report.style import house
-from .options import Asked, AskedOutputs
+from ..tables.run import TableAudit
+from .options import Asked, AskedOutputs, AskedTable
 from .status import Usage, say
 
 __all__ = ["check_folder", "check_plot", "deliver", "deliver_outputs"]
@@ -44,8 +45,8 @@ def deliver(asked: Asked, report: Audit) -> None:
     _save(asked, report)
 
 
-def deliver_outputs(asked: AskedOutputs, report: OutputsAudit) -> None:
-    """The same of an audit of recorded outputs."""
+def deliver_outputs(asked: AskedOutputs | AskedTable, report: OutputsAudit | TableAudit) -> None:
+    """The same of an audit of recorded outputs, or of a table."""
     if asked.as_json:
         sys.stdout.write(report.to_json() + "\n")
     else:
@@ -53,7 +54,9 @@ def deliver_outputs(asked: AskedOutputs, report: OutputsAudit) -> None:
     _save(asked, report)
 
 
-def _save(asked: Asked | AskedOutputs, report: Audit | OutputsAudit) -> None:
+def _save(
+    asked: Asked | AskedOutputs | AskedTable, report: Audit | OutputsAudit | TableAudit
+) -> None:
     if asked.plot is not None:
         sys.stdout.flush()
         with house() as picture:
@@ -65,7 +68,7 @@ def _save(asked: Asked | AskedOutputs, report: Audit | OutputsAudit) -> None:
         say(f"wrote {asked.html}")
 
 
-def _print(report: Audit | OutputsAudit) -> None:
+def _print(report: Audit | OutputsAudit | TableAudit) -> None:
     from rich.console import Console
 
     console = Console(highlight=False, soft_wrap=True)

@@ -16,6 +16,7 @@ TOP_END = f"""[bold]Examples[/bold]
   dpcore audit half-noise --epsilon 1 --dim 128 --patterns one
   dpcore audit noisy.py:release --x 0 --x-prime 1 --claim 0.5
   dpcore audit-outputs with.npy without.npy --rows independent --claim 1
+  dpcore audit-table P.npy --distances D.npy --claim 5
   dpcore plan --claim 1 --factor 0.9
   dpcore reproduce published-systems --out results
   dpcore info
@@ -65,6 +66,19 @@ independent: for them the bound of Steinke, Nasr and Jagielski (2023) holds."""
 OUTPUTS_END = f"""[bold]Examples[/bold]
   dpcore audit-outputs with.npy without.npy --rows independent --claim 1
   dpcore audit-outputs scores.csv --label member --rows one_run --claim 8 --delta 1e-5
+
+{STATUSES}"""
+
+TABLE = """Compute the exact privacy loss of a mechanism with finitely many outputs.
+
+The table has a row for each input and a column for each output: probabilities,
+or natural logarithms with --log. All pairs of rows are compared: the loss is
+computed, neither sampled nor estimated."""
+
+TABLE_END = f"""[bold]Examples[/bold]
+  dpcore audit-table P.npy --claim 1
+  dpcore audit-table P.npy --distances D.npy --claim 5
+  dpcore audit-table logs.npy --log --no-claim --json
 
 {STATUSES}"""
 

@@ -22,6 +22,7 @@ __all__ = [
     "AskedExperiment",
     "AskedOutputs",
     "AskedPlan",
+    "AskedTable",
     "Described",
     "Json",
     "Names",
@@ -279,6 +280,44 @@ class AskedOutputs:
 
 
 @dataclass(frozen=True)
+class AskedTable:
+    """What `dpcore audit-table` is asked for; None where an option was not given."""
+
+    table: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="A row for each input, a column for each output: .npy, or scipy's sparse .npz.",
+            show_default=False,
+        ),
+    ]
+    distances: Annotated[
+        str | None, _in(_INPUTS, "Distances between the inputs, .npy.", metavar="FILE")
+    ] = None
+    log: Annotated[bool, _in(_INPUTS, "The table holds natural logarithms.", "--log")] = False
+    claim: Claim = None
+    no_claim: NoClaim = False
+    neighbour: Annotated[
+        str | None,
+        _in(
+            _CLAIM,
+            "Rows that the claim calls neighbours: l1=RADIUS on their numbers, or a mask, .npy. "
+            "Default: all.",
+            metavar="RELATION|FILE",
+        ),
+    ] = None
+    tolerance: Annotated[
+        float | None,
+        _in(_CLAIM, "Loss beyond the claim that roundings explain, in nats. Default: 1e-9."),
+    ] = None
+    threads: Annotated[int | None, _in(_RUN, "Number of threads. Default: all cores.")] = None
+    plot: Plot = None
+    html: Html = None
+    as_json: Json = False
+    progress: Progress = None
+
+
+@dataclass(frozen=True)
 class AskedPlan(Described):
     """What `dpcore plan` is asked for; None where an option was not given."""
 
@@ -363,7 +402,7 @@ def for_call(asked: Any, function: Callable[..., Any]) -> dict[str, Any]:
 def _spelled() -> dict[str, str]:
     """How every argument is spelled as an option."""
     found = {}
-    for kind in (Asked, AskedOutputs, AskedPlan, AskedExperiment):
+    for kind in (Asked, AskedOutputs, AskedTable, AskedPlan, AskedExperiment):
         for name, hint in get_type_hints(kind, include_extras=True).items():
             option = hint.__metadata__[0]
             if isinstance(option, typer.models.OptionInfo):

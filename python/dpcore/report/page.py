@@ -13,12 +13,13 @@ import os
 import platform
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from .._core import __version__
 from ..results.audits import Audit
+from ..results.provenance import Provenance
 from ..results.recorded import OutputsAudit
 from . import text as report
 from .made import made
@@ -33,6 +34,30 @@ WIDE, NARROW = 9.0, 3.7
 """Inches of a picture on a screen and on a telephone: letters must not shrink with the width."""
 
 _Result = Audit | OutputsAudit
+
+
+class Paged(Protocol):
+    """What every result with a page has."""
+
+    @property
+    def name(self) -> str:
+        """What the result is about."""
+
+    @property
+    def verdict(self) -> str:
+        """The outcome in words."""
+
+    @property
+    def refuted(self) -> bool | None:
+        """Whether a claim is refuted; None without a verdict."""
+
+    @property
+    def provenance(self) -> tuple[Provenance, ...]:
+        """How it was made."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain data."""
+
 
 _PICTURES = (
     ("plot", "Certified, estimated, claimed", 2.8),
@@ -125,36 +150,38 @@ def page(audit: Audit, path: str | os.PathLike[str] | None = None) -> str:
     """
     sections = [
         ("Pictures", _pictures(audit)),
-        ("Report", _table(report.rows(audit))),
+        ("Report", table(report.rows(audit))),
         ("Counts", _counts(audit)),
         ("How the bound is proved", _proof(audit)),
         ("Repeat it", f"<pre><code>{_text(code(audit))}</code></pre>"),
-        ("How this was made", _made(audit)),
-        ("Data", _data(audit)),
+        ("How this was made", origins(audit)),
+        ("Data", data(audit)),
     ]
-    return _saved(_document(audit, sections, _footer(audit)), path)
+    return saved(document(audit, _head(audit), sections, _footer(audit)), path)
 
 
 def page_of_outputs(audit: OutputsAudit, path: str | os.PathLike[str] | None = None) -> str:
     """The page of an audit of recorded outputs, see `page`."""
     sections = [
         ("Pictures", _pictures(audit)),
-        ("Report", _table(audit.lines())),
+        ("Report", table(audit.lines())),
         *([("Counts", _counts(audit))] if audit.counts is not None else []),
         ("How the bound is proved", _proof(audit)),
-        ("How this was made", _made(audit)),
-        ("Data", _data(audit)),
+        ("How this was made", origins(audit)),
+        ("Data", data(audit)),
     ]
-    return _saved(_document(audit, sections, _versions(audit)), path)
+    return saved(document(audit, _head(audit), sections, _seeded(audit)), path)
 
 
-def _saved(text: str, path: str | os.PathLike[str] | None) -> str:
+def saved(text: str, path: str | os.PathLike[str] | None) -> str:
+    """The page, which is also written to a file if there is a path."""
     if path is not None:
         Path(path).write_text(text, encoding="utf-8")
     return text
 
 
-def _document(audit: _Result, sections: list[tuple[str, str]], footer: str) -> str:
+def document(audit: Paged, head: str, sections: list[tuple[str, str]], footer: str) -> str:
+    """A whole page of a header, sections of (heading, HTML), and a footer."""
     body = "\n".join(f"<section>\n<h2>{title}</h2>\n{part}\n</section>" for title, part in sections)
     return f"""<!DOCTYPE html>
 <html lang="en" xmlns="http://www.w3.org/1999/xhtml">
@@ -170,7 +197,7 @@ def _document(audit: _Result, sections: list[tuple[str, str]], footer: str) -> s
 </head>
 <body>
 <main>
-{_head(audit)}
+{head}
 {body}
 </main>
 <footer>
@@ -187,11 +214,6 @@ def _text(words: object) -> str:
 
 
 def _head(audit: _Result) -> str:
-    # Not green: a claim that stands is not a claim that was proved.
-    colour = {None: GREY, True: RED, False: BLUE}[audit.refuted]
-    verdict = _text(audit.verdict)
-    if audit.refuted:
-        verdict = f"<strong>{verdict}</strong>"
     claimed, apart = "epsilon claimed", audit.pair.distance
     invalid = audit.verdict.startswith("invalid")
     claim = "none" if audit.claim is None else f"{audit.claim:g}"
@@ -205,19 +227,30 @@ def _head(audit: _Result) -> str:
     ]
     if audit.delta:
         figures.insert(1, ("delta of the claim", f"{audit.delta:g}"))
+    return head(audit, _INVALID if invalid else _MEANING[audit.refuted], figures)
+
+
+def head(audit: Paged, meaning: str, figures: list[tuple[str, str]]) -> str:
+    """The header of a page: name, verdict, what that means, and key figures."""
+    # Not green: a claim that stands is not a claim that was proved.
+    colour = {None: GREY, True: RED, False: BLUE}[audit.refuted]
+    verdict = _text(audit.verdict)
+    if audit.refuted:
+        verdict = f"<strong>{verdict}</strong>"
     key = "\n".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in figures)
     return f"""<header>
 <p class="soft">Audit of a claim of differential privacy</p>
 <h1>{_text(audit.name)}</h1>
 <p class="verdict" style="background:{colour}">{verdict}</p>
-<p>{_INVALID if invalid else _MEANING[audit.refuted]}</p>
+<p>{meaning}</p>
 <dl class="key">
 {key}
 </dl>
 </header>"""
 
 
-def _table(rows: list[tuple[str, str]]) -> str:
+def table(rows: list[tuple[str, str]]) -> str:
+    """Rows (label, text) as a table."""
     lines = "\n".join(
         f'<tr><th scope="row">{_text(label)}</th><td>{_text(line)}</td></tr>'
         for label, line in rows
@@ -266,20 +299,32 @@ def _proof(audit: _Result) -> str:
 
 
 def _pictures(audit: _Result) -> str:
-    shown = []
+    shown: list[str] = []
     for name, title, height in _PICTURES:
         words = _described(audit) if name == "plot" else audit.name
-        versions = []
-        for kind, size in (("wide", (WIDE, height)), ("narrow", (NARROW, min(height, 3.4)))):
-            drawing = _svg(audit, name, size, f"{name}-{kind}")
-            start = f'<svg class="{kind}" role="img" aria-label="{_text(f"{title}. {words}")}" '
-            versions.append(drawing.replace("<svg ", start, 1))
-        if all(versions):
-            inner = "\n".join(versions)
-            shown.append(f"<h3>{title}</h3>\n<figure>\n{inner}\n</figure>")
+        shown += filter(None, [picture(audit, name, (title, words), height)])
     if len(shown) > 1:
         shown.insert(0, _BY_ITSELF.format(level=f"{100 * audit.confidence:g} %"))
     return "\n".join(shown)
+
+
+def picture(audit: Paged, name: str, words: tuple[str, str], height: float) -> str:
+    """What a method of a result draws, for a screen and for a telephone; empty without a picture.
+
+    Args:
+        audit: the result.
+        name: the method.
+        words: the heading, and what is seen in the picture.
+        height: inches on a screen.
+    """
+    title, described = words
+    versions = []
+    for kind, size in (("wide", (WIDE, height)), ("narrow", (NARROW, min(height, 3.4)))):
+        drawing = _svg(audit, name, size, f"{name}-{kind}")
+        start = f'<svg class="{kind}" role="img" aria-label="{_text(f"{title}. {described}")}" '
+        versions.append(drawing.replace("<svg ", start, 1))
+    inner = "\n".join(versions)
+    return f"<h3>{title}</h3>\n<figure>\n{inner}\n</figure>" if all(versions) else ""
 
 
 def _described(audit: _Result) -> str:
@@ -294,7 +339,7 @@ def _described(audit: _Result) -> str:
     return f"Epsilon: {', '.join(parts)}."
 
 
-def _svg(audit: _Result, name: str, size: tuple[float, float], prefix: str) -> str:
+def _svg(audit: Paged, name: str, size: tuple[float, float], prefix: str) -> str:
     """One picture as an SVG element, or nothing where the audit has no such picture."""
     draw: Any = getattr(audit, name, None)
     if draw is None:
@@ -326,13 +371,13 @@ def _element(figure: Figure, prefix: str) -> str:
     return _UNKNOWN.sub("\ufffd", drawing.strip())
 
 
-def _made(audit: _Result) -> str:
+def origins(audit: Paged) -> str:
     """How every run was made; a text that several of them had is shown once."""
     parts, shown = [], set()
     for number, one in enumerate(audit.provenance, 1):
         if len(audit.provenance) > 1:
             parts.append(f"<h3>Run {number} of {len(audit.provenance)}</h3>")
-        parts.append(_table(made(one)))
+        parts.append(table(made(one)))
         if one.source and one.source not in shown:
             shown.add(one.source)
             summary = f"<summary>Source text of {_text(one.origin)}</summary>"
@@ -341,7 +386,8 @@ def _made(audit: _Result) -> str:
     return "\n".join(parts) or '<p class="soft">This record does not tell.</p>'
 
 
-def _data(audit: _Result) -> str:
+def data(audit: Paged) -> str:
+    """The result as JSON, to be read and to be copied."""
     # One line for each field, so that two audits can be compared line by line.
     fields = [
         f"{json.dumps(name)}: {json.dumps(value, allow_nan=False)}"
@@ -358,11 +404,16 @@ def _data(audit: _Result) -> str:
     )
 
 
-def _versions(audit: _Result) -> str:
-    versions = f"dpcore {__version__}, numpy {np.__version__}, Python {platform.python_version()}"
-    return f'<p class="soft">Seed {audit.seed}. Page made with {_text(versions)}.</p>'
+def versions(before: str = "") -> str:
+    """A line with what the page was made with."""
+    made_with = f"dpcore {__version__}, numpy {np.__version__}, Python {platform.python_version()}"
+    return f'<p class="soft">{before}Page made with {_text(made_with)}.</p>'
+
+
+def _seeded(audit: _Result) -> str:
+    return versions(f"Seed {audit.seed}. ")
 
 
 def _footer(audit: Audit) -> str:
     time = report.text(audit).splitlines()[-1].strip().removeprefix("time").strip()
-    return f'{_versions(audit)}\n<p class="soft">Time: {_text(time)}</p>'
+    return f'{_seeded(audit)}\n<p class="soft">Time: {_text(time)}</p>'
