@@ -9,6 +9,7 @@
 //! | draw one value at a time, with the crate `rand` where wanted | [`Words`] |
 //! | count pairs that clipping leaves too far apart | [`sensitivity`] |
 //! | find nearest neighbours exactly | [`neighbours`] |
+//! | replace words by rows of probabilities or noise on vectors | [`replacement`] |
 //! | estimate divergences from them; score outputs | [`divergence`], [`score`] |
 //!
 //! Everything is a pure function of (seed, purpose, side, block), so neither the number of threads
@@ -46,6 +47,7 @@ mod probe;
 #[cfg(feature = "python")]
 mod python;
 pub mod random;
+pub mod replacement;
 pub mod run;
 pub mod score;
 pub mod sensitivity;

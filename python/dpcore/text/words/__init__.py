@@ -1,0 +1,9 @@
+"""Mechanisms that replace words, drawn in Rust, with exact losses where they are tables."""
+
+from __future__ import annotations
+
+from .custext import CusText
+from .exponential import TEM, SanText, SanTextPlus
+from .noisy import MetricLaplace, Vickrey
+
+__all__ = ["TEM", "CusText", "MetricLaplace", "SanText", "SanTextPlus", "Vickrey"]

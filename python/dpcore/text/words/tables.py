@@ -1,0 +1,257 @@
+"""Mechanisms that are tables of probabilities: exact losses, and draws by prepared alias rows."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ... import _core
+from ...errors import delta_level, instance, integer, invalid, mistyped
+from ...records import Pair
+from .mechanism import Floats, Numbers, WordMechanism
+
+__all__ = [
+    "MetricTable", "RowDraws", "TableMechanism", "distances_between", "exact_loss", "log_ratio",
+    "log_rows", "require_rows",
+]  # fmt: skip
+
+_MOST_ENTRIES: Final = 2**22
+"""Prepared entries of a mechanism, 16 bytes each: 64 MB."""
+
+_MOST_COORDINATES: Final = 4
+"""Dimensions up to which distances are sums of squared differences, with no product of matrices."""
+
+_FEW_DIGITS: Final = 1e-6
+"""A squared distance below this share of the squared lengths has lost six digits of sixteen."""
+
+
+class RowDraws:
+    """Draws from rows of log probabilities, which are prepared when they are first needed.
+
+    Args:
+        make: numbers of words -> their rows, shape `(n, outputs)`.
+        words: number of input words; the next number is a row, too.
+        outputs: number of outputs.
+    """
+
+    def __init__(self, make: Any, words: int, outputs: int) -> None:
+        self._make, self._words, self._outputs = make, words, outputs
+        self._prepared: tuple[npt.NDArray[np.uint64], Numbers] | None = None
+
+    def draw(self, inputs: Numbers, size: int, seed: int) -> Numbers:
+        """Draw `size` outputs; draw i is on word `inputs[i % len(inputs)]`.
+
+        Which rows are prepared together changes no draw.
+        """
+        out = np.empty(size, np.int64)
+        for entries, slots in self._rows_for(inputs):
+            _core.draw_words(entries, slots, inputs, seed, out, _core.cores())
+        return out
+
+    def _rows_for(self, inputs: Numbers) -> Iterator[tuple[npt.NDArray[np.uint64], Numbers]]:
+        """Prepared rows of all input words: at once where they fit, else in blocks of words."""
+        ready = self._prepared
+        if ready is not None and (ready[1][inputs] >= 0).all():
+            yield ready
+            return
+        most = max(1, _MOST_ENTRIES // self._outputs)
+        wanted = np.arange(self._words + 1)
+        if len(wanted) > most:
+            wanted = np.flatnonzero(np.bincount(inputs, minlength=self._words + 1))
+        for begin in range(0, len(wanted), most):
+            self._prepared = ready = self._prepare(wanted[begin : begin + most])
+            yield ready
+
+    def _prepare(self, numbers: Numbers) -> tuple[npt.NDArray[np.uint64], Numbers]:
+        slots = np.full(self._words + 1, -1, np.int64)
+        slots[numbers] = np.arange(len(numbers))
+        entries = np.empty((len(numbers), self._outputs, 2), np.uint64)
+        step = max(1, 2**20 // self._outputs)
+        for begin in range(0, len(numbers), step):
+            rows = self._unknown_too(numbers[begin : begin + step])
+            _core.prepare_rows(rows, entries[begin : begin + step], _core.cores())
+        return entries, slots
+
+    def _unknown_too(self, numbers: Numbers) -> Floats:
+        rows = np.zeros((len(numbers), self._outputs))
+        known = numbers < self._words
+        if known.any():
+            rows[known] = self._make(numbers[known])
+        return rows
+
+
+def require_rows(words: int, start: int, stop: int) -> Numbers:
+    """The numbers of the rows `start` to `stop`, checked."""
+    stop = integer("stop", stop, 0, words)
+    return np.arange(integer("start", start, 0, stop), stop)
+
+
+def log_rows(mechanism: Any, start: int, stop: int) -> Floats:
+    """Compute rows of the table; see `TableMechanism.log_rows`."""
+    found: Floats = mechanism._rows_of(require_rows(len(mechanism.words), start, stop))
+    return found
+
+
+def log_ratio(mechanism: Any, outputs: npt.ArrayLike, pair: Pair) -> Floats:
+    """Compute the loss of outputs; see `TableMechanism.log_ratio`."""
+    first, second = _inputs_of(mechanism, instance("pair", pair, Pair))
+    ys = np.asarray(outputs)
+    words = len(mechanism.words)
+    requirement = f"word numbers below {words:,}, shape (size,) or (size, {len(first)})"
+    if ys.dtype.kind not in "iu":
+        raise mistyped("outputs", requirement, outputs)
+    ys = ys[:, None] if ys.ndim == 1 else ys
+    if ys.ndim != 2 or ys.shape[1] != len(first) or len(first) != len(second):
+        raise invalid("outputs", requirement, f"shape {np.shape(outputs)}")
+    if ys.size and not 0 <= ys.min() <= ys.max() < words:
+        raise invalid("outputs", requirement, [ys.min(), ys.max()])
+    found = np.zeros(len(ys))
+    for place in np.flatnonzero(first != second):
+        x, x_prime = mechanism._rows_of(np.array([first[place], second[place]]))
+        with np.errstate(invalid="ignore"):
+            losses = x - x_prime
+        # Outputs that neither word can have: nothing draws them, and they say nothing.
+        losses[np.isnan(losses)] = 0.0
+        found += losses[ys[:, place]]
+    return found
+
+
+def exact_loss(mechanism: Any, pair: Pair, delta: float = 0.0) -> float | None:
+    """Compute the exact loss of a pair; see `TableMechanism.loss`."""
+    first, second = _inputs_of(mechanism, instance("pair", pair, Pair))
+    delta = delta_level(delta)
+    if len(first) != len(second):
+        return float("inf")
+    changed = np.flatnonzero(first != second)
+    if delta and len(changed) > 1:
+        return None
+    sums = np.zeros(2)
+    for place in changed:
+        p, q = mechanism._rows_of(np.array([first[place], second[place]]))
+        sums += [_one_sided_loss(p, q, delta), _one_sided_loss(q, p, delta)]
+    return float(sums.max())
+
+
+def _one_sided_loss(log_p: Floats, log_q: Floats, delta: float) -> float:
+    """The least epsilon >= 0 with P(S) <= e^epsilon Q(S) + delta for all sets S of outputs."""
+    possible = log_p > -np.inf
+    log_p, log_q = log_p[possible], log_q[possible]
+    losses = log_p - log_q
+    if delta == 0.0:
+        return float(losses.max())
+    order = np.argsort(-losses)
+    # Between two losses the outputs above are the same, and sum(p) - e^epsilon sum(q) = delta.
+    p, q = np.cumsum(np.exp(log_p[order])), np.cumsum(np.exp(log_q[order]))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = np.log(np.maximum(p - delta, 0.0)) - np.log(q)
+    found[p <= delta] = -np.inf
+    # The excess over delta is the largest over sets of outputs: each needs its own epsilon.
+    return max(0.0, float(found.max()))
+
+
+def _inputs_of(mechanism: Any, pair: Pair) -> tuple[Numbers, Numbers]:
+    first, second = (
+        mechanism._read_input(*one) for one in (("x", pair.x), ("x_prime", pair.x_prime))
+    )
+    return first[0], second[0]
+
+
+def distances_between(vectors: Floats, numbers: Numbers) -> Floats:
+    """Compute the Euclidean distances of some rows to all.
+
+    Args:
+        vectors: shape `(V, dim)`.
+        numbers: rows, shape `(n,)`.
+
+    Returns:
+        Shape `(n, V)`; exactly 0 from a row to itself. Short distances, of which a product of
+        matrices leaves few digits, are computed from differences.
+    """
+    chosen = vectors[numbers]
+    if vectors.shape[1] <= _MOST_COORDINATES:
+        columns = zip(chosen.T, vectors.T, strict=True)
+        parts = [(one[:, None] - other) ** 2 for one, other in columns]
+        found: Floats = np.sqrt(np.sum(parts, axis=0))
+        return found
+    lengths = np.einsum("ij,ij->i", vectors, vectors)
+    sums = lengths[numbers][:, None] + lengths
+    squares = chosen @ vectors.T
+    squares *= -2.0
+    squares += sums
+    sums *= _FEW_DIGITS
+    for row, column in np.argwhere(squares < sums):
+        squares[row, column] = np.sum((chosen[row] - vectors[column]) ** 2)
+    found = np.sqrt(squares, out=squares)
+    return found
+
+
+class TableMechanism(WordMechanism):
+    """A mechanism whose probabilities are known: a table with a row for each input word."""
+
+    def log_rows(self, start: int, stop: int) -> Floats:
+        """Compute rows of the table.
+
+        Args:
+            start: first row.
+            stop: the row after the last.
+
+        Returns:
+            Natural logarithms of probabilities, shape `(stop - start, outputs)`.
+
+        Raises:
+            ValueError: if there are no such rows.
+        """
+        return log_rows(self, start, stop)
+
+    def log_ratio(self, outputs: npt.ArrayLike, pair: Pair) -> Floats:
+        """Compute the privacy loss of outputs: ln of the probability on x over that on x'.
+
+        Args:
+            outputs: word numbers, shape `(size,)`, for texts `(size, n)`.
+            pair: two words, or two texts of n words.
+
+        Returns:
+            Shape `(size,)`; 0 for an output that neither input can have.
+
+        Raises:
+            TypeError: if `pair` is not a Pair or `outputs` are not whole numbers.
+            ValueError: if the shapes do not fit, or an output is not the number of a word.
+        """
+        return log_ratio(self, outputs, pair)
+
+    def loss(self, pair: Pair, delta: float = 0.0) -> float | None:
+        """Compute the exact privacy loss of a pair, from the table and in both directions.
+
+        Args:
+            pair: two words or two texts.
+            delta: in [0, 1).
+
+        Returns:
+            The least epsilon at this delta; infinite for texts of different lengths; None for
+            texts that differ in several words where delta is above 0.
+        """
+        return exact_loss(self, pair, delta)
+
+    @abstractmethod
+    def _rows_of(self, numbers: Numbers) -> Floats:
+        """Log probabilities of the rows of some words, shape `(n, outputs)`."""
+
+    @cached_property
+    def _row_draws(self) -> RowDraws:
+        return RowDraws(self._rows_of, *self.shape)
+
+    def _draw(self, inputs: Numbers, size: int, seed: int) -> Numbers:
+        return self._row_draws.draw(inputs, size, seed)
+
+
+class MetricTable(TableMechanism):
+    """A table whose claim is per unit of Euclidean distance."""
+
+    def distance_rows(self, start: int, stop: int) -> Floats:
+        """Compute distances of some words to all, shape `(stop - start, V)`; see `log_rows`."""
+        return distances_between(self.vectors.vectors, require_rows(len(self.vectors), start, stop))
