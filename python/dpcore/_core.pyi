@@ -287,12 +287,16 @@ def inside(
     """
 
 def prepare_rows(
-    log_rows: npt.NDArray[np.float64], entries: npt.NDArray[np.uint64], threads: int
+    log_rows: npt.NDArray[np.float64],
+    thresholds: npt.NDArray[np.uint64],
+    entries: npt.NDArray[np.uint32],
+    threads: int,
 ) -> None:
-    """Fill `entries`, shape (n, V, 2), with alias rows of log weights, shape (n, V)."""
+    """Fill `thresholds` and `entries` with the alias rows of log weights; all of shape (n, V)."""
 
 def draw_words(
-    entries: npt.NDArray[np.uint64],
+    thresholds: npt.NDArray[np.uint64],
+    entries: npt.NDArray[np.uint32],
     slots: npt.NDArray[np.int64],
     inputs: npt.NDArray[np.int64],
     seed: int,

@@ -2,8 +2,8 @@
 
 use super::distance::{Coordinate, LANES, squared, squared_four};
 use super::search::Search;
-use crate::simd::{Simd, prefetch};
 use crate::simd::kernel::Kernel;
+use crate::simd::{Simd, prefetch};
 
 /// Points whose distances are computed together.
 pub(super) const STRIP: usize = 256;

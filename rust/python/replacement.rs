@@ -1,37 +1,40 @@
 //! Replacement of words.
 
 use numpy::{
-    PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3, PyReadwriteArray1, PyReadwriteArray2,
-    PyReadwriteArray3, PyUntypedArrayMethods,
+    PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray1, PyReadwriteArray2, PyUntypedArrayMethods,
 };
 use pyo3::prelude::*;
 
 use super::convert::{by_rows, by_rows_mut, contiguous};
 use super::detach::{guarded, interruptible};
+use crate::Options;
 use crate::replacement::{self, Noisy, Rows};
-use crate::{Error, Options};
 
 #[pyfunction]
 fn prepare_rows(
     py: Python<'_>,
     log_rows: PyReadonlyArray2<'_, f64>,
-    mut entries: PyReadwriteArray3<'_, u64>,
+    mut thresholds: PyReadwriteArray2<'_, u64>,
+    mut entries: PyReadwriteArray2<'_, u32>,
     threads: usize,
 ) -> PyResult<()> {
     guarded(|| {
         let (rows, outputs) = (by_rows("log_rows", &log_rows)?, log_rows.shape()[1]);
-        let entries = by_rows_mut("entries", &mut entries)?;
+        let thresholds = by_rows_mut("thresholds", &mut thresholds)?;
+        let columns = (thresholds, by_rows_mut("entries", &mut entries)?);
         let options = Options::new().threads(threads);
         interruptible(py, rows.len(), |stop| {
-            replacement::prepare_rows(rows, outputs, entries, &options.stop(stop))
+            replacement::prepare_rows(rows, outputs, columns, &options.stop(stop))
         })
     })
 }
 
 #[pyfunction]
+#[allow(clippy::too_many_arguments)]
 fn draw_words(
     py: Python<'_>,
-    entries: PyReadonlyArray3<'_, u64>,
+    thresholds: PyReadonlyArray2<'_, u64>,
+    entries: PyReadonlyArray2<'_, u32>,
     slots: PyReadonlyArray1<'_, i64>,
     inputs: PyReadonlyArray1<'_, i64>,
     seed: u64,
@@ -39,12 +42,8 @@ fn draw_words(
     threads: usize,
 ) -> PyResult<()> {
     guarded(|| {
-        if !entries.is_c_contiguous() || entries.shape()[2] != 2 {
-            let requirement = "C-contiguous, two numbers for each output";
-            return Err(Error::invalid("entries", requirement, entries.shape()).into());
-        }
-        let numbers = entries.as_slice()?;
-        let rows = Rows::new(numbers, entries.shape()[1], contiguous("slots", &slots)?)?;
+        let columns = (by_rows("thresholds", &thresholds)?, by_rows("entries", &entries)?);
+        let rows = Rows::new(columns, entries.shape()[1], contiguous("slots", &slots)?)?;
         let (inputs, out) = (contiguous("inputs", &inputs)?, by_rows_mut("out", &mut out)?);
         let options = Options::new().threads(threads);
         interruptible(py, out.len(), |stop| {

@@ -16,8 +16,11 @@
 //! An output with a probability below 1/V has it to 2^-64, and one of probability 0 is never drawn.
 //! Of the others rounding in the construction takes less than 1e-13 (tested up to V = 1,000).
 
+// Numbers of words and of rows are checked to be such before they are used.
+#![allow(clippy::cast_sign_loss)]
+
 mod noise;
 mod rows;
 
 pub use noise::{Noisy, add_noise};
-pub use rows::{Rows, draw, prepare_rows};
+pub use rows::{MOST_OUTPUTS, Rows, draw, prepare_rows};

@@ -70,7 +70,6 @@ pub fn add_noise(
         }
         for (i, (row, parts)) in out.chunks_exact_mut(dim).zip(room.chunks_exact(dim)).enumerate() {
             let place = (first + i as u64) % inputs.len() as u64;
-            #[allow(clippy::cast_sign_loss)]
             let word = inputs[place as usize] as usize;
             place_noise(row, parts, &vectors[word * dim..][..dim], &zeros);
         }

@@ -10,67 +10,85 @@ use crate::words::Words;
 /// Draws of a block, a stream each.
 const BLOCK: usize = 1 << 14;
 
-/// Numbers of an entry: its threshold and its alias.
-const PARTS: usize = 2;
+/// The most outputs of a row: an entry has 16 bits for its alias.
+pub const MOST_OUTPUTS: usize = 1 << ALIAS_BITS;
+const ALIAS_BITS: u32 = 16;
 
 /// Prepared rows, and which of them each input word has.
 #[derive(Clone, Copy, Debug)]
 pub struct Rows<'a> {
-    entries: &'a [u64],
+    thresholds: &'a [u64],
+    entries: &'a [u32],
     outputs: usize,
     slots: &'a [i64],
 }
 
 impl<'a> Rows<'a> {
-    /// Rows of `outputs` entries by [`prepare_rows`]; `slots` has the row of each input word, or -1
+    /// Rows of `outputs` columns by [`prepare_rows`]; `slots` has the row of each input word, or -1
     /// for a word whose draws are left out.
     ///
     /// # Errors
     ///
-    /// No whole rows, no outputs, or a slot beyond the rows.
-    pub fn new(entries: &'a [u64], outputs: usize, slots: &'a [i64]) -> Result<Self, Error> {
-        let size = outputs.saturating_mul(PARTS);
-        if size == 0 || !entries.len().is_multiple_of(size) {
-            let requirement = format!("rows of {outputs} entries");
-            return Err(Error::invalid("entries", requirement, entries.len()));
-        }
-        let rows = (entries.len() / size) as i64;
+    /// No whole rows, no outputs or too many, or a slot beyond the rows.
+    pub fn new(
+        (thresholds, entries): (&'a [u64], &'a [u32]),
+        outputs: usize,
+        slots: &'a [i64],
+    ) -> Result<Self, Error> {
+        check_rows(entries.len(), thresholds.len(), outputs)?;
+        let rows = (entries.len() / outputs) as i64;
         match slots.iter().find(|&&slot| slot < -1 || slot >= rows) {
             Some(slot) => Err(Error::invalid("slots", format!("from -1 to {}", rows - 1), slot)),
-            None => Ok(Self { entries, outputs, slots }),
+            None => Ok(Self { thresholds, entries, outputs, slots }),
         }
     }
 }
 
-/// Fills `entries` with the alias rows of rows of log weights, `outputs` to a row.
+fn check_rows(numbers: usize, others: usize, outputs: usize) -> Result<(), Error> {
+    if !(1..=MOST_OUTPUTS).contains(&outputs) {
+        return Err(Error::invalid("outputs", format!("from 1 to {MOST_OUTPUTS}"), outputs));
+    }
+    if numbers != others || !numbers.is_multiple_of(outputs) {
+        let requirement = format!("rows of {outputs}, as many as there are thresholds");
+        return Err(Error::invalid("entries", requirement, numbers));
+    }
+    Ok(())
+}
+
+/// Fills `thresholds` and `entries` with the alias rows of rows of log weights, `outputs` to a row.
 ///
-/// Weights need not add up to 1. Entry j of a row is a threshold and an alias: of the random words
-/// that choose column j those below the threshold give output j, the others the alias.
+/// Weights need not add up to 1. Of the random words that choose column j those whose position in it
+/// is below threshold j give output j, the others its alias. Entry j has the 16 highest bits of the
+/// threshold above the alias: a quarter of what both take, and all that most draws read.
 ///
 /// # Errors
 ///
-/// Sizes that do not fit; a row with a NaN, with an infinite weight, or without a positive one;
-/// options out of range; [`Error::Interrupted`].
+/// Sizes that do not fit; more than [`MOST_OUTPUTS`]; a row with a NaN, with an infinite weight, or
+/// without a positive one; options out of range; [`Error::Interrupted`].
 pub fn prepare_rows(
     log_rows: &[f64],
     outputs: usize,
-    entries: &mut [u64],
+    (thresholds, entries): (&mut [u64], &mut [u32]),
     options: &Options<'_>,
 ) -> Result<(), Error> {
     let (_, threads, stop) = options.settle()?;
-    if outputs == 0 || !log_rows.len().is_multiple_of(outputs) {
-        return Err(Error::invalid("log_rows", format!("rows of {outputs}"), log_rows.len()));
-    }
-    if entries.len() != PARTS * log_rows.len() {
-        let requirement = format!("{PARTS} numbers for each log weight");
-        return Err(Error::invalid("entries", requirement, entries.len()));
+    check_rows(entries.len(), thresholds.len(), outputs)?;
+    if entries.len() != log_rows.len() {
+        return Err(Error::invalid(
+            "log_rows",
+            format!("{} numbers", entries.len()),
+            log_rows.len(),
+        ));
     }
     if let Some(row) = log_rows.chunks_exact(outputs).find(|row| !is_weighted(row)) {
         let largest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         return Err(Error::invalid("log_rows", "numbers below infinity, one finite", largest));
     }
-    let parts = log_rows.chunks_exact(outputs).zip(entries.chunks_exact_mut(PARTS * outputs));
-    let work = |room: &mut Room, (row, entries): (&[f64], &mut [u64])| room.prepare(row, entries);
+    let columns = thresholds.chunks_exact_mut(outputs).zip(entries.chunks_exact_mut(outputs));
+    let parts = log_rows.chunks_exact(outputs).zip(columns);
+    let work = |room: &mut Room, (row, columns): (&[f64], (&mut [u64], &mut [u32]))| {
+        room.prepare(row, columns);
+    };
     each(parts, threads, stop, work, |_, _| ()).map(|_| ())
 }
 
@@ -90,7 +108,11 @@ struct Room {
 impl Room {
     /// Vose's construction: shares are probabilities times the number of outputs, and every column
     /// that is not full is filled up from one with more than its share.
-    fn prepare(&mut self, log_row: &[f64], entries: &mut [u64]) {
+    fn prepare(&mut self, log_row: &[f64], columns: (&mut [u64], &mut [u32])) {
+        let (thresholds, entries) = columns;
+        let mut fill = |j: usize, share: f64, alias: usize| {
+            (thresholds[j], entries[j]) = make_entry(share, alias);
+        };
         let Self { shares, small, large } = self;
         let top = log_row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         shares.clear();
@@ -108,7 +130,7 @@ impl Room {
         }
         while let (Some(&from), Some(&to)) = (large.last(), small.last()) {
             small.pop();
-            fill_entry(entries, to, shares[to], from);
+            fill(to, shares[to], from);
             shares[from] -= 1.0 - shares[to];
             if shares[from] < 1.0 {
                 large.pop();
@@ -116,23 +138,21 @@ impl Room {
             }
         }
         for &full in &*large {
-            fill_entry(entries, full, 1.0, full);
+            fill(full, 1.0, full);
         }
         // Rounding leaves columns that nothing is left to fill: what they lack is at most some
         // 2^-53 each, unless their share is tiny, and then it must not become a whole column.
         for &rest in &*small {
-            fill_entry(entries, rest, shares[rest], likeliest);
+            fill(rest, shares[rest], likeliest);
         }
     }
 }
 
-/// Stores the threshold `share` 2^64 and the alias of column `j`.
-fn fill_entry(entries: &mut [u64], j: usize, share: f64, alias: usize) {
-    // 2^64, beyond the largest word: a full column is its own alias. Casts saturate.
-    #[allow(clippy::cast_sign_loss)]
+/// The threshold `share` 2^64, and the entry with its highest bits and the alias.
+fn make_entry(share: f64, alias: usize) -> (u64, u32) {
+    // 2^64 is beyond the largest word; casts saturate, and a full column is its own alias.
     let threshold = (share * 18_446_744_073_709_551_616.0).ceil() as u64;
-    entries[PARTS * j] = threshold;
-    entries[PARTS * j + 1] = alias as u64;
+    (threshold, ((threshold >> 48) as u32) << ALIAS_BITS | alias as u32)
 }
 
 /// Fills `out` with an output for each draw; draw i is on input word `inputs[i % inputs.len()]`.
@@ -149,9 +169,9 @@ fn fill_entry(entries: &mut [u64], j: usize, share: f64, alias: usize) {
 ///
 /// let options = Options::new();
 /// let log_rows = [0.5_f64, 0.5, 0.0].map(f64::ln);
-/// let mut entries = [0; 6];
-/// prepare_rows(&log_rows, 3, &mut entries, &options)?;
-/// let rows = Rows::new(&entries, 3, &[0])?;
+/// let (mut thresholds, mut entries) = ([0; 3], [0; 3]);
+/// prepare_rows(&log_rows, 3, (&mut thresholds, &mut entries), &options)?;
+/// let rows = Rows::new((&thresholds, &entries), 3, &[0])?;
 /// let mut out = [0; 1000];
 /// draw(rows, &[0], 7, &mut out, &options)?;
 /// let ones = out.iter().sum::<i64>();
@@ -182,70 +202,76 @@ pub(super) fn check_inputs(inputs: &[i64], words: usize) -> Result<(), Error> {
     }
     let range = 0..words as i64;
     match inputs.iter().find(|input| !range.contains(input)) {
-        Some(input) => Err(Error::invalid("inputs", format!("from 0 to {}", words as i64 - 1), input)),
+        Some(input) => {
+            Err(Error::invalid("inputs", format!("from 0 to {}", words as i64 - 1), input))
+        }
         None => Ok(()),
     }
 }
 
-/// Draws whose entries are asked for before the first is read: on 1,000 rows of 1,000 entries, which
-/// are in no cache near by, four times as fast.
+/// Draws whose entries are asked for before the first is read: rows of many words are in no cache
+/// near by.
 const TILE: usize = 64;
 
 /// Draws on input words from `place` on.
-#[allow(clippy::cast_sign_loss)]
-fn draw_block(
-    rows: Rows<'_>,
-    inputs: &[i64],
-    mut place: usize,
-    mut words: Words,
-    out: &mut [i64],
-) {
-    let mut tile = [(0, 0, 0); TILE];
+fn draw_block(rows: Rows<'_>, inputs: &[i64], mut place: usize, mut words: Words, out: &mut [i64]) {
+    let Rows { thresholds, entries, outputs, slots } = rows;
+    let (mut random, mut starts) = ([0; TILE], [0; TILE]);
     for out in out.chunks_mut(TILE) {
-        for chosen in &mut tile[..out.len()] {
-            // The upper half of the product is a column, uniform; the lower one where in it.
-            let product = u128::from(words.word()) * rows.outputs as u128;
-            let slot = rows.slots[inputs[place] as usize];
+        let random = &mut random[..out.len()];
+        words.fill(random);
+        for (word, start) in random.iter_mut().zip(&mut starts) {
+            let slot = slots[inputs[place] as usize];
             place = if place + 1 == inputs.len() { 0 } else { place + 1 };
-            let column = (product >> 64) as usize;
-            *chosen = (rows.entries.len(), column, product as u64);
-            if slot >= 0 {
-                chosen.0 = PARTS * (slot as usize * rows.outputs + column);
-                prefetch(&rows.entries[chosen.0..chosen.0 + PARTS]);
+            // The upper half of the product is a column, uniform; the lower one where in it.
+            let column = ((u128::from(*word) * outputs as u128) >> 64) as usize;
+            *start = if slot < 0 { entries.len() } else { slot as usize * outputs };
+            if let Some(entry) = entries.get(*start + column..=*start + column) {
+                prefetch(entry);
             }
         }
-        for (out, chosen) in out.iter_mut().zip(tile) {
-            let (entry, column, within) = chosen;
-            let Some([threshold, alias]) = rows.entries.get(entry..entry + PARTS) else { continue };
+        for ((out, &word), start) in out.iter_mut().zip(&*random).zip(starts) {
+            let product = u128::from(word) * outputs as u128;
+            let (column, within) = ((product >> 64) as usize, product as u64);
+            let Some(&entry) = entries.get(start + column) else { continue };
+            let (high, bits) = (entry >> ALIAS_BITS, (within >> 48) as u32);
+            let alias = entry & (u32::MAX >> ALIAS_BITS);
+            let below =
+                if high == bits { within < thresholds[start + column] } else { bits < high };
             // No branch, which half of the draws would take unforeseen.
-            let own = u64::from(within < *threshold).wrapping_neg();
-            *out = (alias ^ ((alias ^ column as u64) & own)) as i64;
+            let own = u32::from(below).wrapping_neg();
+            *out = i64::from(alias ^ ((alias ^ column as u32) & own));
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Range;
     use std::sync::atomic::AtomicBool;
 
     use super::*;
 
-    /// The probability of each output, summed over the entries.
-    fn law(entries: &[u64]) -> Vec<f64> {
-        let outputs = entries.len() / PARTS;
-        let mut law = vec![0.0; outputs];
-        for (j, entry) in entries.chunks_exact(PARTS).enumerate() {
-            let share = entry[0] as f64 / 2.0_f64.powi(64) / outputs as f64;
-            law[j] += share;
-            law[entry[1] as usize] += 1.0 / outputs as f64 - share;
-        }
-        law
+    type Columns = (Vec<u64>, Vec<u32>);
+
+    fn prepared(log_rows: &[f64], outputs: usize) -> Columns {
+        let (mut thresholds, mut entries) = (vec![0; log_rows.len()], vec![0; log_rows.len()]);
+        let columns = (&mut thresholds[..], &mut entries[..]);
+        prepare_rows(log_rows, outputs, columns, &Options::new()).unwrap();
+        (thresholds, entries)
     }
 
-    fn prepared(log_row: &[f64]) -> Vec<u64> {
-        let mut entries = vec![0; PARTS * log_row.len()];
-        prepare_rows(log_row, log_row.len(), &mut entries, &Options::new()).unwrap();
-        entries
+    /// The probability of each output of one row, summed over the columns.
+    fn law((thresholds, entries): &Columns) -> Vec<f64> {
+        let outputs = entries.len() as f64;
+        let mut law = vec![0.0; entries.len()];
+        for (j, (&threshold, &entry)) in thresholds.iter().zip(entries).enumerate() {
+            assert_eq!(u64::from(entry >> 16), threshold >> 48);
+            let share = threshold as f64 / 2.0_f64.powi(64) / outputs;
+            law[j] += share;
+            law[(entry & 0xffff) as usize] += 1.0 / outputs - share;
+        }
+        law
     }
 
     #[test]
@@ -256,7 +282,7 @@ mod tests {
                     .map(|j| -steepness * ((j * 37 % outputs) as f64) / outputs as f64)
                     .collect();
                 let sum: f64 = log_row.iter().map(|value| value.exp()).sum();
-                for (value, found) in log_row.iter().zip(law(&prepared(&log_row))) {
+                for (value, found) in log_row.iter().zip(law(&prepared(&log_row, outputs))) {
                     let wanted = value.exp() / sum;
                     // Shares of full columns are what is left after up to `outputs` subtractions.
                     assert!((found - wanted).abs() < 1e-13, "{found} {wanted}");
@@ -272,12 +298,12 @@ mod tests {
             let log_row: Vec<f64> = (0..outputs)
                 .map(|j| if j % 2 == 1 { f64::NEG_INFINITY } else { -0.1 * j as f64 })
                 .collect();
-            let entries = prepared(&log_row);
-            for (j, entry) in entries.chunks_exact(PARTS).enumerate() {
-                assert!(j % 2 == 0 || entry[0] == 0);
-                assert!(entry[0] == u64::MAX || entry[1] % 2 == 0);
+            let columns = prepared(&log_row, outputs);
+            assert!(law(&columns).iter().skip(1).step_by(2).all(|&share| share == 0.0));
+            for (j, (threshold, entry)) in columns.0.iter().zip(&columns.1).enumerate() {
+                assert!(j % 2 == 0 || *threshold == 0);
+                assert!(*threshold == u64::MAX || entry % 2 == 0);
             }
-            assert!(law(&entries).iter().skip(1).step_by(2).all(|&share| share == 0.0));
         }
     }
 
@@ -285,17 +311,18 @@ mod tests {
     fn draws_depend_neither_on_threads_nor_on_which_rows_are_prepared() {
         let (outputs, size) = (5, 3 * BLOCK + 17);
         let log_rows: Vec<f64> = (0..3 * outputs).map(|j| -f64::from((j * 7 % 11) as u8)).collect();
-        let mut entries = vec![0; PARTS * log_rows.len()];
-        prepare_rows(&log_rows, outputs, &mut entries, &Options::new()).unwrap();
+        let columns = prepared(&log_rows, outputs);
         let inputs = [0, 2, 1, 1, 0, 2, 2];
-        let drawn = |entries: &[u64], slots: &[i64], threads: usize, out: &mut [i64]| {
-            let rows = Rows::new(entries, outputs, slots).unwrap();
+        let drawn = |rows: Range<usize>, slots: &[i64], threads: usize, out: &mut [i64]| {
+            let numbers = rows.start * outputs..rows.end * outputs;
+            let columns = (&columns.0[numbers.clone()], &columns.1[numbers]);
+            let rows = Rows::new(columns, outputs, slots).unwrap();
             draw(rows, &inputs, 5, out, &Options::new().threads(threads)).unwrap();
         };
         let (mut whole, mut other) = (vec![0; size], vec![0; size]);
-        drawn(&entries, &[0, 1, 2], 1, &mut whole);
-        drawn(&entries[..2 * PARTS * outputs], &[0, 1, -1], 2, &mut other);
-        drawn(&entries[2 * PARTS * outputs..], &[-1, -1, 0], 4, &mut other);
+        drawn(0..3, &[0, 1, 2], 1, &mut whole);
+        drawn(0..2, &[0, 1, -1], 2, &mut other);
+        drawn(2..3, &[-1, -1, 0], 4, &mut other);
         assert_eq!(whole, other);
         let mut counts = vec![[0_u32; 5]; 3];
         for (i, &output) in whole.iter().enumerate() {
@@ -316,15 +343,19 @@ mod tests {
     #[test]
     fn wrong_rows_and_inputs_are_refused() {
         let options = Options::new();
-        let mut entries = [0; 4];
+        let (mut thresholds, mut entries) = ([0; 2], [0; 2]);
+        let mut prepare = |log_rows: &[f64], outputs: usize| {
+            prepare_rows(log_rows, outputs, (&mut thresholds, &mut entries), &options)
+        };
         for row in [[f64::NAN, 0.0], [f64::INFINITY, 0.0], [f64::NEG_INFINITY; 2]] {
-            assert!(prepare_rows(&row, 2, &mut entries, &options).is_err());
+            assert!(prepare(&row, 2).is_err());
         }
-        assert!(prepare_rows(&[0.0; 3], 2, &mut entries, &options).is_err());
-        assert!(prepare_rows(&[0.0; 4], 2, &mut entries, &options).is_err());
-        prepare_rows(&[0.0; 2], 2, &mut entries, &options).unwrap();
-        assert!(Rows::new(&entries, 2, &[1]).is_err() && Rows::new(&entries, 3, &[0]).is_err());
-        let rows = Rows::new(&entries, 2, &[0, -1]).unwrap();
+        assert!(prepare(&[0.0; 3], 2).is_err() && prepare(&[0.0; 2], 3).is_err());
+        assert!(prepare(&[0.0; 2], 0).is_err() && prepare(&[0.0; 2], MOST_OUTPUTS + 1).is_err());
+        prepare(&[0.0; 2], 2).unwrap();
+        let columns = (&thresholds[..], &entries[..]);
+        assert!(Rows::new(columns, 2, &[1]).is_err() && Rows::new(columns, 3, &[0]).is_err());
+        let rows = Rows::new(columns, 2, &[0, -1]).unwrap();
         let mut out = [9; 4];
         for inputs in [&[][..], &[2], &[-1]] {
             assert!(draw(rows, inputs, 1, &mut out, &options).is_err());

@@ -85,8 +85,8 @@ def text_vectors(path: Path, limit: int | None = None) -> Vectors:
     Raises:
         FileNotFoundError: if there is no such file.
         ValueError: if a line is not a word with as many finite numbers as the first has, a word is
-            repeated, or the file ends before the number of words that it states; the message names
-            file and line.
+            repeated, or the file has another number of words than it states; the message names file
+            and line.
     """
     if not path.is_file():
         raise missing_file(path, "a text file of word vectors")
@@ -94,12 +94,14 @@ def text_vectors(path: Path, limit: int | None = None) -> Vectors:
     file, stated, width, number = File(path.name, "", b""), None, None, 0
     with path.open("rb") as lines:
         for number, content in enumerate(lines, 1):
+            if len(found) == limit:
+                break
             line = file.decoded(number, content.rstrip(b"\r\n "))
             if number == 1 and re.fullmatch(r"\d+ \d+", line):
                 stated, width = map(int, line.split())
                 continue
-            if len(found) == (stated if limit is None else limit):
-                break
+            if len(found) == stated:
+                raise file.error(number, f"no more: {stated:,} words are stated", line)
             width = width or line.count(" ")
             word, vector = _word_and_vector(line, width)
             if vector is None:

@@ -109,7 +109,7 @@ class SanText(MetricExponential):
         >>> mech.rewrite(["Good, fine!"], rng=1)
         ['fine bad']
         >>> mech.pair("good", "bad"), round(mech.loss(mech.pair("good", "bad")), 3)
-        (Pair(x='good', x_prime='bad', distance=1.5), 1.735)
+        (Pair(x='good', x_prime='bad', distance=1.5), 1.64)
     """
 
     def _metric(self, distances: Floats) -> Floats:

@@ -135,7 +135,8 @@ class WordMechanism(Record):
         inputs = np.ascontiguousarray(inputs, np.int64)
         if inputs.ndim != 1:
             raise invalid("numbers", requirement, f"shape {inputs.shape}")
-        if inputs.size and not 0 <= inputs.min() <= inputs.max() < len(self.vectors):
+        # As whole numbers without a sign negative ones are the largest: one pass for both ends.
+        if inputs.size and inputs.view(np.uint64).max() >= len(self.vectors):
             raise invalid("numbers", requirement, [inputs.min(), inputs.max()])
         return self._draw(inputs, len(inputs), seed_of(rng)) if len(inputs) else inputs
 

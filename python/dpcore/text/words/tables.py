@@ -21,7 +21,10 @@ __all__ = [
 ]  # fmt: skip
 
 _MOST_ENTRIES: Final = 2**22
-"""Prepared entries of a mechanism, 16 bytes each: 64 MB."""
+"""Prepared entries of a mechanism, 12 bytes each: 50 MB."""
+
+_Prepared = tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32], Numbers]
+"""Thresholds and entries of rows, shape `(n, V)`, and the place of each word's row or -1."""
 
 _MOST_COORDINATES: Final = 4
 """Dimensions up to which distances are sums of squared differences, with no product of matrices."""
@@ -41,7 +44,7 @@ class RowDraws:
 
     def __init__(self, make: Any, words: int, outputs: int) -> None:
         self._make, self._words, self._outputs = make, words, outputs
-        self._prepared: tuple[npt.NDArray[np.uint64], Numbers] | None = None
+        self._prepared: _Prepared | None = None
 
     def draw(self, inputs: Numbers, size: int, seed: int) -> Numbers:
         """Draw `size` outputs; draw i is on word `inputs[i % len(inputs)]`.
@@ -49,16 +52,18 @@ class RowDraws:
         Which rows are prepared together changes no draw.
         """
         out = np.empty(size, np.int64)
-        for entries, slots in self._rows_for(inputs):
-            _core.draw_words(entries, slots, inputs, seed, out, _core.cores())
+        for thresholds, entries, slots in self._rows_for(inputs):
+            _core.draw_words(thresholds, entries, slots, inputs, seed, out, _core.cores())
         return out
 
-    def _rows_for(self, inputs: Numbers) -> Iterator[tuple[npt.NDArray[np.uint64], Numbers]]:
+    def _rows_for(self, inputs: Numbers) -> Iterator[_Prepared]:
         """Prepared rows of all input words: at once where they fit, else in blocks of words."""
         ready = self._prepared
-        if ready is not None and (ready[1][inputs] >= 0).all():
-            yield ready
-            return
+        if ready is not None:
+            is_whole = len(ready[0]) > self._words
+            if is_whole or (ready[2][inputs] >= 0).all():
+                yield ready
+                return
         most = max(1, _MOST_ENTRIES // self._outputs)
         wanted = np.arange(self._words + 1)
         if len(wanted) > most:
@@ -67,15 +72,17 @@ class RowDraws:
             self._prepared = ready = self._prepare(wanted[begin : begin + most])
             yield ready
 
-    def _prepare(self, numbers: Numbers) -> tuple[npt.NDArray[np.uint64], Numbers]:
+    def _prepare(self, numbers: Numbers) -> _Prepared:
         slots = np.full(self._words + 1, -1, np.int64)
         slots[numbers] = np.arange(len(numbers))
-        entries = np.empty((len(numbers), self._outputs, 2), np.uint64)
+        shape = (len(numbers), self._outputs)
+        thresholds, entries = np.empty(shape, np.uint64), np.empty(shape, np.uint32)
         step = max(1, 2**20 // self._outputs)
         for begin in range(0, len(numbers), step):
-            rows = self._unknown_too(numbers[begin : begin + step])
-            _core.prepare_rows(rows, entries[begin : begin + step], _core.cores())
-        return entries, slots
+            part = slice(begin, begin + step)
+            rows = self._unknown_too(numbers[part])
+            _core.prepare_rows(rows, thresholds[part], entries[part], _core.cores())
+        return thresholds, entries, slots
 
     def _unknown_too(self, numbers: Numbers) -> Floats:
         rows = np.zeros((len(numbers), self._outputs))
