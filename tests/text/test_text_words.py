@@ -244,6 +244,46 @@ def test_losses_of_texts_add_up_and_unequal_lengths_are_infinite():
     assert custom.pair("bad fine", "good fine").distance == 1.0
 
 
+def test_losses_of_texts_at_delta_bound_all_events():
+    mech = SanText(SMALL, 1.0)
+    found = mech.text_loss("good fine good good", "bad grim bad fine", delta=0.05)
+    rows = whole(mech)
+    places = [(2, 0), (1, 3), (2, 0), (2, 1)]
+    losses, mass = np.zeros(1), np.ones(1)
+    for x, x_prime in places:
+        losses = np.add.outer(losses, rows[x] - rows[x_prime]).ravel()
+        mass = np.multiply.outer(mass, np.exp(rows[x])).ravel()
+    assert found.whole == pytest.approx(np.abs(losses).max())
+    assert found.one_word == max(mech.loss(Pair(*map(int, one))) for one in places)
+    assert (found.words, found.changed, found.claimed) == (4, 4, pytest.approx(5 + 3 + 5 + 1.0))
+    excess = (mass * -np.expm1(np.minimum(found.at_delta - losses, 0.0))).sum()
+    # The bound holds, and it is not idle: the exact loss at this delta is at least half of it.
+    assert excess <= 0.05
+    half = (mass * -np.expm1(np.minimum(found.at_delta / 2 - losses, 0.0))).sum()
+    assert half > 0.05
+    assert found.at_delta < found.whole
+    assert mech.text_loss("good", "bad", delta=1e-12).at_delta <= mech.loss(Pair("good", "bad"))
+    custom = CusText(SMALL, 1.0, k=2)
+    assert custom.text_loss("bad fine", "good fine").at_delta == math.inf
+    assert "texts of 4 words that differ in 4" in str(found)
+    for wrong in (("good", "bad fine"), ("good", "good")):
+        with pytest.raises(ValueError, match="b must be"):
+            mech.text_loss(*wrong)
+    with pytest.raises(ValueError, match="delta must be"):
+        mech.text_loss("good", "bad", delta=0.0)
+
+
+@pytest.mark.parametrize(("epsilon", "whole", "at_delta"), [(1, 120, 4.9), (10, 1182, 733)])
+def test_santext_on_texts_of_real_words_has_about_the_known_losses(epsilon, whole, at_delta):
+    vectors = Embedding.load(data("words", "wordvecs1000.js"))
+    order = np.random.default_rng(0).permutation(1000)[:360]
+    texts = [[vectors.words[i] for i in part] for part in (order[:180], order[180:])]
+    found = SanText(vectors, float(epsilon)).text_loss(*texts)
+    # Other random words than those of the figures: within 3 %.
+    assert found.whole == pytest.approx(whole, rel=0.03)
+    assert found.at_delta == pytest.approx(at_delta, rel=0.03)
+
+
 def test_above_one_dimension_noise_has_no_table():
     for mech in (MetricLaplace(SPACES[3], 2.0), Vickrey(SPACES[3], 2.0)):
         for name in ("log_rows", "log_ratio", "loss"):
@@ -334,7 +374,10 @@ def test_wrong_inputs_are_named():
         (lambda: mech("good cat", 1, 1), "x must be made of words with a vector, got 'cat'"),
         (lambda: mech(4, 1, 1), "x must be"),
         (lambda: mech("good", -1, 1), "size must be"),
-        (lambda: mech.pair("good", "bad grim"), "b must be a text of 1 words.*infinite"),
+        (
+            lambda: mech.pair("good", "bad grim"),
+            "b must be a text of as many words as a, 1 .*infinite.* got 2",
+        ),
         (lambda: mech.pair("good", "good"), "b must be different from a"),
         (lambda: mech.replace([4], 1), "numbers must be whole numbers from 0 to 3"),
         (lambda: mech.replace([[1]], 1), "numbers must be .*shape"),

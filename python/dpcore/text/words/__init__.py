@@ -5,5 +5,6 @@ from __future__ import annotations
 from .custext import CusText
 from .exponential import TEM, SanText, SanTextPlus
 from .noisy import MetricLaplace, Vickrey
+from .text_losses import TextLoss
 
-__all__ = ["TEM", "CusText", "MetricLaplace", "SanText", "SanTextPlus", "Vickrey"]
+__all__ = ["TEM", "CusText", "MetricLaplace", "SanText", "SanTextPlus", "TextLoss", "Vickrey"]

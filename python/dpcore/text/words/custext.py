@@ -46,7 +46,7 @@ class CusText(TableMechanism):
             vector.
 
     Source:
-        Chen, Mo, Wang, Chen, Wang and Li (2023), algorithm 1 and equation 4.
+        Chen, Mo, Wang, Chen, Nie, Wang and Cui (2023).
 
     Example:
         >>> from dpcore.text.leakage import Embedding

@@ -100,7 +100,7 @@ class SanText(MetricExponential):
             vector.
 
     Source:
-        Yue, Du, Wang, Li, Sun and Chow (2021), algorithm 1.
+        Yue, Du, Wang, Li, Sun and Chow (2021), SanText.
 
     Example:
         >>> import dpcore
@@ -136,7 +136,7 @@ class TEM(MetricExponential):
         ValueError: as for `SanText`, or if `beta` is out of range.
 
     Source:
-        Carvalho, Vasiloudis and Feyisetan (2021), algorithm 2.
+        Carvalho, Vasiloudis, Feyisetan and Wang (2021).
 
     Example:
         >>> vectors = Embedding(("bad", "fine", "good"), [[0.0], [1.0], [9.0]])
@@ -187,7 +187,7 @@ class SanTextPlus(MetricTable):
         ValueError: as for `SanText`, or if no sensitive word has a vector, or p is out of range.
 
     Source:
-        Yue, Du, Wang, Li, Sun and Chow (2021), algorithm 2.
+        Yue, Du, Wang, Li, Sun and Chow (2021), SanText+.
 
     Example:
         >>> vectors = Embedding(("bad", "fine", "good"), [[0.0], [1.0], [1.5]])

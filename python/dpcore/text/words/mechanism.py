@@ -28,9 +28,7 @@ Numbers = npt.NDArray[np.int64]
 Unknown = Literal["error", "drop", "keep", "uniform"]
 _UNKNOWN: Final[tuple[Unknown, ...]] = get_args(Unknown)
 
-_LENGTH_IS_PUBLIC: Final = (
-    "the number of words of a text is released: texts of other lengths differ"
-)
+_LENGTH_IS_PUBLIC: Final = "the number of words of a text is released: lengths that differ show"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -157,8 +155,9 @@ class WordMechanism(Record):
         """
         (first, _), (second, _) = self._read_input("a", a), self._read_input("b", b)
         if len(first) != len(second):
-            requirement = f"a text of {len(first):,} words, as a is ({_LENGTH_IS_PUBLIC})"
-            raise invalid("b", requirement, f"{len(second):,} words: the loss is infinite")
+            reason = f"{_LENGTH_IS_PUBLIC}: the loss is infinite"
+            requirement = f"a text of as many words as a, {len(first):,} ({reason})"
+            raise invalid("b", requirement, len(second))
         if np.array_equal(first, second):
             raise invalid("b", "different from a in at least one word", b)
         return Pair(a, b, float(self._distances(first, second).sum()))
@@ -166,7 +165,7 @@ class WordMechanism(Record):
     def notes_on(self, pair: Pair) -> tuple[str, ...]:
         """Return what a reader of a report on a pair should know."""
         first, second = self._read_input("x", pair.x), self._read_input("x_prime", pair.x_prime)
-        return (f"{_LENGTH_IS_PUBLIC}",) if first[1] or second[1] else ()
+        return (_LENGTH_IS_PUBLIC,) if first[1] or second[1] else ()
 
     def rewrite(
         self,

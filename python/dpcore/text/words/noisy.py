@@ -154,7 +154,7 @@ class MetricLaplace(NoisyMechanism):
             vector.
 
     Source:
-        Feyisetan, Balle, Drake and Diethe (2020), algorithm 1.
+        Feyisetan, Balle, Drake and Diethe (2020).
 
     Example:
         >>> from dpcore.text.leakage import Embedding
@@ -207,7 +207,7 @@ class Vickrey(NoisyMechanism):
         ValueError: as for `MetricLaplace`, or if t is out of range.
 
     Source:
-        Xu, Aggarwal, Feyisetan and Teissier (2021), algorithm 2.
+        Xu, Aggarwal, Feyisetan and Teissier (2021).
 
     Example:
         >>> from dpcore.text.leakage import Embedding
