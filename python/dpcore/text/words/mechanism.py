@@ -28,7 +28,7 @@ Numbers = npt.NDArray[np.int64]
 Unknown = Literal["error", "drop", "keep", "uniform"]
 _UNKNOWN: Final[tuple[Unknown, ...]] = get_args(Unknown)
 
-_LENGTH_IS_PUBLIC: Final = "the number of words of a text is released: lengths that differ show"
+_LENGTH_IS_PUBLIC: Final = "the number of words of a text is released"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
