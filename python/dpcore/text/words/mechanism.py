@@ -164,8 +164,8 @@ class WordMechanism(Record):
 
     def notes_on(self, pair: Pair) -> tuple[str, ...]:
         """Return what a reader of a report on a pair should know."""
-        first, second = self._read_input("x", pair.x), self._read_input("x_prime", pair.x_prime)
-        return (_LENGTH_IS_PUBLIC,) if first[1] or second[1] else ()
+        inputs = (("x", pair.x), ("x_prime", pair.x_prime))
+        return (_LENGTH_IS_PUBLIC,) if any(self._read_input(*one)[1] for one in inputs) else ()
 
     def rewrite(
         self,
@@ -245,6 +245,10 @@ class WordMechanism(Record):
         rows = self.vectors.vectors
         found: Floats = np.linalg.norm(rows[first] - rows[second], axis=1)
         return found
+
+    def _read_pair(self, pair: Pair) -> tuple[Numbers, Numbers]:
+        """Numbers of the words of both inputs."""
+        return self._read_input("x", pair.x)[0], self._read_input("x_prime", pair.x_prime)[0]
 
     def _read_input(self, name: str, x: Any) -> tuple[Numbers, bool]:
         """Numbers of the words of an input, and True if it is a text."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import abstractmethod
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, Final
 
@@ -13,9 +13,8 @@ import numpy as np
 from ... import _core
 from ...errors import invalid, real
 from ...hints import hinted
-from ...records import Pair
-from .mechanism import Floats, Numbers, WordMechanism
-from .tables import RowDraws, distances_between, exact_loss, log_ratio, log_rows, require_rows
+from .mechanism import Floats, Numbers
+from .tables import MetricTable, RowDraws
 
 __all__ = ["MetricLaplace", "NoisyMechanism", "Vickrey"]
 
@@ -25,16 +24,18 @@ _BLOCK_NUMBERS: Final = 2**20
 _LONGEST_NOISE: Final = 1e9
 """Mean length of the noise over the longest vector: beyond it words are equally near in float64."""
 
+_OF_TABLES: Final = frozenset({"log_rows", "log_ratio", "loss", "text_loss"})
+
 _LAST: Final = 38.0
 """Units of 1/epsilon after which a density is below 2^-54 of its value at the start."""
 
 
-class NoisyMechanism(WordMechanism):
+class NoisyMechanism(MetricTable):
     """Noise of density proportional to exp(-epsilon |z|) on a word's vector, and words near it.
 
     The noise alone keeps the claim, and what follows can only lower the loss. Above one dimension
     the probabilities of outputs are not known. With one-dimensional vectors the mechanism has
-    `log_rows`, `log_ratio` and `loss` of a table.
+    `log_rows`, `log_ratio`, `loss` and `text_loss` of a table.
     """
 
     def __post_init__(self) -> None:
@@ -46,44 +47,15 @@ class NoisyMechanism(WordMechanism):
             requirement = f"at least {least:.3g}: longer noise exceeds the precision of float64"
             raise invalid("epsilon", requirement, self.epsilon)
 
-    def distance_rows(self, start: int, stop: int) -> Floats:
-        """Compute Euclidean distances of some words to all.
-
-        Args:
-            start: first word.
-            stop: the word after the last.
-
-        Returns:
-            Shape `(stop - start, V)`.
-
-        Raises:
-            ValueError: if there are no such words.
-        """
-        return distances_between(self.vectors.vectors, require_rows(len(self.vectors), start, stop))
-
-    @property
-    def log_rows(self) -> Callable[[int, int], Floats]:
-        """Rows of the table, `(start, stop) -> log probabilities`; with one dimension alone."""
-        return partial(log_rows, self._require_line("log_rows"))
-
-    @property
-    def log_ratio(self) -> Callable[[Any, Pair], Floats]:
-        """Losses of outputs, `(outputs, pair) -> losses`; with one dimension alone."""
-        return partial(log_ratio, self._require_line("log_ratio"))
-
-    @property
-    def loss(self) -> Callable[..., float | None]:
-        """The exact loss of a pair, `(pair, delta=0.0)`; with one dimension alone."""
-        return partial(exact_loss, self._require_line("loss"))
-
-    def _require_line(self, name: str) -> NoisyMechanism:
-        if self.vectors.dim > 1:
-            # An AttributeError: an audit looks whether the mechanism has them.
+    def __getattribute__(self, name: str) -> Any:
+        """Return an attribute; those of a table exist in one dimension only."""
+        if name in _OF_TABLES and self.vectors.dim > 1:
+            # An AttributeError: an audit looks whether a mechanism has them.
             reason = f"with {self.vectors.dim} dimensions the probabilities of words are not known"
             raise AttributeError(
                 f"{type(self).__name__} has {name} in one dimension only: {reason}"
             )
-        return self
+        return super().__getattribute__(name)
 
     @cached_property
     def _unknown_draws(self) -> RowDraws:
@@ -120,13 +92,9 @@ class NoisyMechanism(WordMechanism):
         at = starts[:-1, None] + np.arange(depth)
         return places[at].astype(np.int64), squares[at]
 
+    @abstractmethod
     def _choose_words(self, noisy: Floats, coins: Floats) -> Numbers:
         """The output for each noisy vector."""
-        raise NotImplementedError
-
-    def _rows_of(self, numbers: Numbers) -> Floats:
-        """Log probabilities of the outputs on some words; with one dimension alone."""
-        raise NotImplementedError
 
     @cached_property
     def _line(self) -> tuple[Numbers, Floats]:

@@ -14,12 +14,9 @@ from ... import _core
 from ...errors import delta_level, instance, integer, invalid, mistyped
 from ...records import Pair
 from .mechanism import Floats, Numbers, WordMechanism
-from .text_losses import TextLoss, text_loss
+from .text_losses import TextLoss, one_sided_loss, text_loss
 
-__all__ = [
-    "MetricTable", "RowDraws", "TableMechanism", "distances_between", "exact_loss", "log_ratio",
-    "log_rows", "require_rows",
-]  # fmt: skip
+__all__ = ["MetricTable", "RowDraws", "TableMechanism", "distances_between", "require_rows"]
 
 _MOST_ENTRIES: Final = 2**22
 """Prepared entries of a mechanism, 12 bytes each: 50 MB."""
@@ -99,76 +96,6 @@ def require_rows(words: int, start: int, stop: int) -> Numbers:
     return np.arange(integer("start", start, 0, stop), stop)
 
 
-def log_rows(mechanism: Any, start: int, stop: int) -> Floats:
-    """Compute rows of the table; see `TableMechanism.log_rows`."""
-    found: Floats = mechanism._rows_of(require_rows(len(mechanism.words), start, stop))
-    return found
-
-
-def log_ratio(mechanism: Any, outputs: npt.ArrayLike, pair: Pair) -> Floats:
-    """Compute the loss of outputs; see `TableMechanism.log_ratio`."""
-    first, second = _inputs_of(mechanism, instance("pair", pair, Pair))
-    ys = np.asarray(outputs)
-    words = len(mechanism.words)
-    requirement = f"word numbers below {words:,}, shape (size,) or (size, {len(first)})"
-    if ys.dtype.kind not in "iu":
-        raise mistyped("outputs", requirement, outputs)
-    ys = ys[:, None] if ys.ndim == 1 else ys
-    if ys.ndim != 2 or ys.shape[1] != len(first) or len(first) != len(second):
-        raise invalid("outputs", requirement, f"shape {np.shape(outputs)}")
-    if ys.size and not 0 <= ys.min() <= ys.max() < words:
-        raise invalid("outputs", requirement, [ys.min(), ys.max()])
-    found = np.zeros(len(ys))
-    for place in np.flatnonzero(first != second):
-        x, x_prime = mechanism._rows_of(np.array([first[place], second[place]]))
-        with np.errstate(invalid="ignore"):
-            losses = x - x_prime
-        # Outputs that neither word can have: nothing draws them, and they say nothing.
-        losses[np.isnan(losses)] = 0.0
-        found += losses[ys[:, place]]
-    return found
-
-
-def exact_loss(mechanism: Any, pair: Pair, delta: float = 0.0) -> float | None:
-    """Compute the exact loss of a pair; see `TableMechanism.loss`."""
-    first, second = _inputs_of(mechanism, instance("pair", pair, Pair))
-    delta = delta_level(delta)
-    if len(first) != len(second):
-        return float("inf")
-    changed = np.flatnonzero(first != second)
-    if delta and len(changed) > 1:
-        return None
-    sums = np.zeros(2)
-    for place in changed:
-        p, q = mechanism._rows_of(np.array([first[place], second[place]]))
-        sums += [_one_sided_loss(p, q, delta), _one_sided_loss(q, p, delta)]
-    return float(sums.max())
-
-
-def _one_sided_loss(log_p: Floats, log_q: Floats, delta: float) -> float:
-    """The least epsilon >= 0 with P(S) <= e^epsilon Q(S) + delta for all sets S of outputs."""
-    possible = log_p > -np.inf
-    log_p, log_q = log_p[possible], log_q[possible]
-    losses = log_p - log_q
-    if delta == 0.0:
-        return float(losses.max())
-    order = np.argsort(-losses)
-    # Between two losses the outputs above are the same, and sum(p) - e^epsilon sum(q) = delta.
-    p, q = np.cumsum(np.exp(log_p[order])), np.cumsum(np.exp(log_q[order]))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found = np.log(np.maximum(p - delta, 0.0)) - np.log(q)
-    found[p <= delta] = -np.inf
-    # The excess over delta is the largest over sets of outputs: each needs its own epsilon.
-    return max(0.0, float(found.max()))
-
-
-def _inputs_of(mechanism: Any, pair: Pair) -> tuple[Numbers, Numbers]:
-    first, second = (
-        mechanism._read_input(*one) for one in (("x", pair.x), ("x_prime", pair.x_prime))
-    )
-    return first[0], second[0]
-
-
 def distances_between(vectors: Floats, numbers: Numbers) -> Floats:
     """Compute the Euclidean distances of some rows to all.
 
@@ -214,7 +141,7 @@ class TableMechanism(WordMechanism):
         Raises:
             ValueError: if there are no such rows.
         """
-        return log_rows(self, start, stop)
+        return self._rows_of(require_rows(len(self.vectors), start, stop))
 
     def log_ratio(self, outputs: npt.ArrayLike, pair: Pair) -> Floats:
         """Compute the privacy loss of outputs: ln of the probability on x over that on x'.
@@ -230,7 +157,24 @@ class TableMechanism(WordMechanism):
             TypeError: if `pair` is not a Pair or `outputs` are not whole numbers.
             ValueError: if the shapes do not fit, or an output is not the number of a word.
         """
-        return log_ratio(self, outputs, pair)
+        first, second = self._read_pair(instance("pair", pair, Pair))
+        ys, words = np.asarray(outputs), len(self.words)
+        requirement = f"word numbers below {words:,}, shape (size,) or (size, {len(first)})"
+        if ys.dtype.kind not in "iu":
+            raise mistyped("outputs", requirement, outputs)
+        ys = ys[:, None] if ys.ndim == 1 else ys
+        if ys.ndim != 2 or ys.shape[1] != len(first) or len(first) != len(second):
+            raise invalid("outputs", requirement, f"shape {np.shape(outputs)}")
+        if ys.size and not 0 <= ys.min() <= ys.max() < words:
+            raise invalid("outputs", requirement, [ys.min(), ys.max()])
+        found = np.zeros(len(ys))
+        for place in np.flatnonzero(first != second):
+            p, q = self._rows_of(np.array([first[place], second[place]]))
+            with np.errstate(invalid="ignore"):
+                losses = p - q
+            # Outputs that neither word can have: nothing draws them, and they say nothing.
+            found += np.where(np.isnan(losses), 0.0, losses)[ys[:, place]]
+        return found
 
     def loss(self, pair: Pair, delta: float = 0.0) -> float | None:
         """Compute the exact privacy loss of a pair, from the table and in both directions.
@@ -243,7 +187,18 @@ class TableMechanism(WordMechanism):
             The least epsilon at this delta; infinite for texts of different lengths; None for
             texts that differ in several words where delta is above 0.
         """
-        return exact_loss(self, pair, delta)
+        first, second = self._read_pair(instance("pair", pair, Pair))
+        delta = delta_level(delta)
+        if len(first) != len(second):
+            return float("inf")
+        changed = np.flatnonzero(first != second)
+        if delta and len(changed) > 1:
+            return None
+        sums = np.zeros(2)
+        for place in changed:
+            p, q = self._rows_of(np.array([first[place], second[place]]))
+            sums += [one_sided_loss(p, q, delta), one_sided_loss(q, p, delta)]
+        return float(sums.max())
 
     def text_loss(self, a: Any, b: Any, delta: float = 1e-6) -> TextLoss:
         """Compute what is lost between two texts: by one word, by all, and at a delta.

@@ -8,11 +8,11 @@ from typing import Any, Final
 import numpy as np
 
 from ...divergence import canonne_kamath_steinke
-from ...errors import confidence_level, invalid
+from ...errors import confidence_level
 from ...records import Record
 from .mechanism import Floats
 
-__all__ = ["TextLoss", "text_loss"]
+__all__ = ["TextLoss", "one_sided_loss", "text_loss"]
 
 _ORDERS: Final = 1.0 + np.geomspace(1e-3, 1e4, 141)
 """Orders of the divergences, each an eighth above 1 farther than the one before."""
@@ -58,16 +58,14 @@ def text_loss(mechanism: Any, a: Any, b: Any, delta: float = 1e-6) -> TextLoss:
     """Compute the losses between two texts; see `TableMechanism.text_loss`."""
     delta = confidence_level(delta, "delta")
     pair = mechanism.pair(a, b)
-    first, second = (mechanism._read_input(*one)[0] for one in (("a", pair.x), ("b", pair.x_prime)))
+    first, second = mechanism._read_pair(pair)
     changed = np.flatnonzero(first != second)
-    if not len(changed):
-        raise invalid("b", "different from a in at least one word", b)
     worst, curves, one_word = np.zeros(2), np.zeros((2, len(_ORDERS))), 0.0
     # Pairs of words that are repeated are computed once.
     pairs = np.stack([first[changed], second[changed]], axis=1)
     for words, number in zip(*np.unique(pairs, axis=0, return_counts=True), strict=True):
         p, q = mechanism._rows_of(words)
-        losses = np.array([_largest_loss(p, q), _largest_loss(q, p)])
+        losses = np.array([one_sided_loss(p, q), one_sided_loss(q, p)])
         worst += number * losses
         one_word = max(one_word, float(losses.max()))
         curves += number * np.array([_divergences(p, q), _divergences(q, p)])
@@ -84,9 +82,21 @@ def text_loss(mechanism: Any, a: Any, b: Any, delta: float = 1e-6) -> TextLoss:
     )
 
 
-def _largest_loss(log_p: Floats, log_q: Floats) -> float:
+def one_sided_loss(log_p: Floats, log_q: Floats, delta: float = 0.0) -> float:
+    """The least epsilon >= 0 with P(S) <= e^epsilon Q(S) + delta for all sets S of outputs."""
     possible = log_p > -np.inf
-    return float((log_p[possible] - log_q[possible]).max())
+    log_p, log_q = log_p[possible], log_q[possible]
+    losses = log_p - log_q
+    if delta == 0.0:
+        return float(losses.max())
+    order = np.argsort(-losses)
+    # Between two losses the outputs above are the same, and sum(p) - e^epsilon sum(q) = delta.
+    p, q = np.cumsum(np.exp(log_p[order])), np.cumsum(np.exp(log_q[order]))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = np.log(np.maximum(p - delta, 0.0)) - np.log(q)
+    found[p <= delta] = -np.inf
+    # The excess over delta is the largest over sets of outputs: each needs its own epsilon.
+    return max(0.0, float(found.max()))
 
 
 def _divergences(log_p: Floats, log_q: Floats) -> Floats:
