@@ -40,6 +40,7 @@ FOUND = {
     "Beside", "Converted", "Diagnostics", "Epsilon", "Estimate", "Line", "Declaration",
     "Refutation", "Sensitivity", "SensitivityError", "Check", "Fault", "Inspection", "Floor",
     "Group", "Inference", "Measured", "OfAttribute", "Leakage", "TextLoss",
+    "WordCalibration",
     # Of one argument or two, given by place.
     "event_of", "is_native", "members_of", "pairs_of", "named", "usual", "word_vectors", "words_of",
     "every_of", "epsilon_of", "title_of", "loss",

@@ -17,7 +17,15 @@ import dpcore
 from dpcore import Pair
 from dpcore.text import words
 from dpcore.text.leakage import Embedding
-from dpcore.text.words import TEM, CusText, MetricLaplace, SanText, SanTextPlus, Vickrey
+from dpcore.text.words import (
+    TEM,
+    CusText,
+    MetricLaplace,
+    SanText,
+    SanTextPlus,
+    Vickrey,
+    calibrate,
+)  # fmt: skip
 
 RNG = np.random.default_rng(27)
 NAMES = tuple(f"word{i}" for i in range(40))
@@ -187,6 +195,8 @@ def test_an_audit_reads_claim_and_distance_and_refutes_a_smaller_claim():
     texts = mech.pair("Good, fine!", "bad grim")
     assert texts.distance == pytest.approx(5.0 + 3.0)
     assert dpcore.audit(mech, texts, trials=20_000, rng=1).verdict == "not refuted by this attack"
+    rewritten = mech.rewriter("Good, fine!", 3, np.random.default_rng(1))
+    assert rewritten == mech.rewrite(["good fine"] * 3, rng=np.random.default_rng(1))
 
 
 def test_reports_name_vectors_and_do_not_hold_them():
@@ -284,6 +294,32 @@ def test_santext_on_texts_of_real_words_has_about_the_known_losses(epsilon, whol
     assert found.at_delta == pytest.approx(at_delta, rel=0.03)
 
 
+@pytest.mark.parametrize("kind", [SanText, TEM, MetricLaplace, Vickrey])
+def test_the_calibrated_epsilon_has_the_loss(kind):
+    found = calibrate(kind, SPACES[3], loss=4.0)
+    epsilon = found.mechanism.epsilon
+    if found.is_exact:
+        assert naive_worst(whole(found.mechanism)).max() == pytest.approx(4.0, rel=1e-6)
+        # The control: another epsilon has another loss.
+        assert abs(naive_worst(whole(kind(SPACES[3], 1.01 * epsilon))).max() - 4.0) > 1e-3
+    else:
+        assert epsilon * distances(SPACES[3]).max() == pytest.approx(4.0)
+    assert found.is_exact == (kind in (SanText, TEM))
+    assert ("exact" in str(found)) == found.is_exact
+
+
+def test_losses_that_no_epsilon_has_are_refused():
+    with pytest.raises(ValueError, match="kind must be a class with a finite loss"):
+        calibrate(CusText, SMALL, loss=1.0)
+    # Beyond gamma TEM's loss does not depend on epsilon.
+    with pytest.raises(ValueError, match="loss must be one that TEM has for some epsilon"):
+        calibrate(TEM, SMALL, loss=50.0)
+    with pytest.raises(ValueError, match="loss must be"):
+        calibrate(SanText, SMALL, loss=0.0)
+    with pytest.raises(TypeError, match="kind must be a class of mechanisms"):
+        calibrate("SanText", SMALL, loss=1.0)
+
+
 def test_above_one_dimension_noise_has_no_table():
     for mech in (MetricLaplace(SPACES[3], 2.0), Vickrey(SPACES[3], 2.0)):
         for name in ("log_rows", "log_ratio", "loss"):
@@ -361,6 +397,10 @@ def test_wrong_arguments_are_named():
     ):
         with pytest.raises(ValueError, match=message):
             make()
+    many = Embedding([str(i) for i in range(2**16 + 1)], np.arange(2.0**16 + 1)[:, None])
+    with pytest.raises(ValueError, match="vectors must be those of at most 65,536 words"):
+        SanText(many, 1.0)("5", 1, 1)
+    assert MetricLaplace(many, 1000.0)("5", 3, 1).tolist() == [5, 5, 5]
     with pytest.raises(TypeError, match="vectors must be a Embedding"):
         SanText({"bad": [1.0]}, 1.0)
     with pytest.raises(TypeError, match="sensitive must be a list"):

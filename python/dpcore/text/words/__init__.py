@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from .choosing import WordCalibration, calibrate
 from .custext import CusText
 from .exponential import TEM, SanText, SanTextPlus
 from .noisy import MetricLaplace, Vickrey
 from .text_losses import TextLoss
 
-__all__ = ["TEM", "CusText", "MetricLaplace", "SanText", "SanTextPlus", "TextLoss", "Vickrey"]
+__all__ = [
+    "TEM",
+    "CusText",
+    "MetricLaplace",
+    "SanText",
+    "SanTextPlus",
+    "TextLoss",
+    "Vickrey",
+    "WordCalibration",
+    "calibrate",
+]

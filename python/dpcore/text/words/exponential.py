@@ -20,7 +20,7 @@ from ..corpus import training_texts
 from ..leakage import Embedding
 from ..vocabulary import words_of
 from .mechanism import Floats, Numbers
-from .tables import MetricTable, distances_between, require_rows
+from .tables import MetricTable, distances_between, largest_over_blocks, require_rows
 
 __all__ = ["TEM", "MetricExponential", "SanText", "SanTextPlus"]
 
@@ -77,6 +77,10 @@ class MetricExponential(MetricTable):
         losses += self._log_normalisers
         losses -= self._log_normalisers[numbers][:, None]
         return losses, np.broadcast_to(numbers[:, None], losses.shape)
+
+    def worst_loss(self) -> float:
+        """Compute the largest loss of any two words, in nats."""
+        return largest_over_blocks(lambda *rows: self.loss_rows(*rows)[0], len(self.vectors))
 
 
 def _log_sums(scores: Floats) -> Floats:

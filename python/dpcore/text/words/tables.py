@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any, Final
 
@@ -16,13 +16,22 @@ from ...records import Pair
 from .mechanism import Floats, Numbers, WordMechanism
 from .text_losses import TextLoss, one_sided_loss, text_loss
 
-__all__ = ["MetricTable", "RowDraws", "TableMechanism", "distances_between", "require_rows"]
+__all__ = [
+    "MetricTable", "RowDraws", "TableMechanism", "distances_between", "largest_over_blocks",
+    "require_rows",
+]  # fmt: skip
 
 _MOST_ENTRIES: Final = 2**22
 """Prepared entries of a mechanism, 12 bytes each: 50 MB."""
 
 _Prepared = tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32], Numbers]
 """Thresholds and entries of rows, shape `(n, V)`, and the place of each word's row or -1."""
+
+_MOST_OUTPUTS: Final = 2**16
+"""Outputs of a prepared row: an entry has 16 bits for one."""
+
+_BLOCK_ENTRIES: Final = 2**21
+"""Entries of rows that are in memory at once, 8 bytes each."""
 
 _MOST_COORDINATES: Final = 4
 """Dimensions up to which distances are sums of squared differences, with no product of matrices."""
@@ -38,9 +47,14 @@ class RowDraws:
         make: numbers of words -> their rows, shape `(n, outputs)`.
         words: number of input words; the next number is a row, too.
         outputs: number of outputs.
+
+    Raises:
+        ValueError: if there are more than 65,536 outputs.
     """
 
     def __init__(self, make: Any, words: int, outputs: int) -> None:
+        if outputs > _MOST_OUTPUTS:
+            raise invalid("vectors", f"those of at most {_MOST_OUTPUTS:,} words", outputs)
         self._make, self._words, self._outputs = make, words, outputs
         self._prepared: _Prepared | None = None
 
@@ -94,6 +108,13 @@ def require_rows(words: int, start: int, stop: int) -> Numbers:
     """The numbers of the rows `start` to `stop`, checked."""
     stop = integer("stop", stop, 0, words)
     return np.arange(integer("start", start, 0, stop), stop)
+
+
+def largest_over_blocks(rows: Callable[[int, int], Floats], words: int) -> float:
+    """Return the largest entry of rows that are made in blocks of some megabytes."""
+    step = max(1, _BLOCK_ENTRIES // words)
+    starts = range(0, words, step)
+    return max(float(rows(at, min(at + step, words)).max()) for at in starts)
 
 
 def distances_between(vectors: Floats, numbers: Numbers) -> Floats:
