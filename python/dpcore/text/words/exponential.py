@@ -24,7 +24,7 @@ from .tables import MetricTable, distances_between, largest_over_blocks, require
 
 __all__ = ["TEM", "MetricExponential", "SanText", "SanTextPlus"]
 
-_BLOCK_ENTRIES: Final = 2**22
+_BLOCK_ENTRIES: Final = 2**20
 """Entries of a block of rows, 8 bytes each."""
 
 
@@ -39,9 +39,9 @@ class MetricExponential(MetricTable):
     def _metric(self, distances: Floats) -> Floats:
         """The metric of the score, of Euclidean distances, which it may overwrite."""
 
-    def _scores_of(self, numbers: Numbers) -> Floats:
+    def _scores_of(self, numbers: Numbers, sign: float = -1.0) -> Floats:
         scores = self._metric(distances_between(self.vectors.vectors, numbers))
-        scores *= -0.5 * self.epsilon
+        scores *= sign * 0.5 * self.epsilon
         return scores
 
     def _rows_of(self, numbers: Numbers) -> Floats:
@@ -72,8 +72,7 @@ class MetricExponential(MetricTable):
             ValueError: if there are no such rows.
         """
         numbers = require_rows(len(self.vectors), start, stop)
-        losses = self._scores_of(numbers)
-        np.negative(losses, out=losses)
+        losses = self._scores_of(numbers, sign=1.0)
         losses += self._log_normalisers
         losses -= self._log_normalisers[numbers][:, None]
         return losses, np.broadcast_to(numbers[:, None], losses.shape)

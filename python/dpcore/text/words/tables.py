@@ -37,7 +37,7 @@ _MOST_COORDINATES: Final = 4
 """Dimensions up to which distances are sums of squared differences, with no product of matrices."""
 
 _FEW_DIGITS: Final = 1e-6
-"""A squared distance below this share of the squared lengths has lost six digits of sixteen."""
+"""Share of the largest squared length below which a squared distance has lost six of 16 digits."""
 
 
 class RowDraws:
@@ -135,12 +135,10 @@ def distances_between(vectors: Floats, numbers: Numbers) -> Floats:
         found: Floats = np.sqrt(np.sum(parts, axis=0))
         return found
     lengths = np.einsum("ij,ij->i", vectors, vectors)
-    sums = lengths[numbers][:, None] + lengths
-    squares = chosen @ vectors.T
-    squares *= -2.0
-    squares += sums
-    sums *= _FEW_DIGITS
-    for row, column in np.argwhere(squares < sums):
+    squares = (-2.0 * chosen) @ vectors.T
+    squares += lengths[numbers][:, None]
+    squares += lengths
+    for row, column in np.argwhere(squares < _FEW_DIGITS * lengths.max()):
         squares[row, column] = np.sum((chosen[row] - vectors[column]) ** 2)
     found = np.sqrt(squares, out=squares)
     return found
