@@ -10,6 +10,7 @@
 //! | count pairs that clipping leaves too far apart | [`sensitivity`] |
 //! | find nearest neighbours exactly | [`neighbours`] |
 //! | compare all rows of a finite mechanism's table | [`tables`] |
+//! | replace words by rows of probabilities or noise on vectors | [`replacement`] |
 //! | estimate divergences from them; score outputs | [`divergence`], [`score`] |
 //!
 //! Everything is a pure function of (seed, purpose, side, block), so neither the number of threads
@@ -47,6 +48,7 @@ mod probe;
 #[cfg(feature = "python")]
 mod python;
 pub mod random;
+pub mod replacement;
 pub mod run;
 pub mod score;
 pub mod sensitivity;

@@ -31,6 +31,7 @@ ROOT = Path(__file__).parent.parent
 ROOMS = (
     "attacks", "bounds", "calibration", "divergence", "events", "exact", "pairs", "published",
     "sensitivity", "structure", "text", "text.inference", "text.leakage", "text.schedules",
+    "text.words",
 )  # fmt: skip
 FOUND = {
     # Made by functions, never by users; or without a name to misspell.
@@ -38,7 +39,8 @@ FOUND = {
     "Band", "GaussianNoise", "RealEpsilon", "Counterexample",
     "Beside", "Converted", "Diagnostics", "Epsilon", "Estimate", "Line", "Declaration",
     "Refutation", "Sensitivity", "SensitivityError", "Check", "Fault", "Inspection", "Floor",
-    "Group", "Inference", "Measured", "OfAttribute", "Leakage",
+    "Group", "Inference", "Measured", "OfAttribute", "Leakage", "TextLoss",
+    "WordCalibration",
     # Of one argument or two, given by place.
     "event_of", "is_native", "members_of", "pairs_of", "named", "usual", "word_vectors", "words_of",
     "every_of", "epsilon_of", "title_of", "loss",

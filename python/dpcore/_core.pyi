@@ -287,6 +287,44 @@ def inside(
     NaN is in no ball.
     """
 
+def prepare_rows(
+    log_rows: npt.NDArray[np.float64],
+    thresholds: npt.NDArray[np.uint64],
+    entries: npt.NDArray[np.uint32],
+    threads: int,
+) -> None:
+    """Fill `thresholds` and `entries` with the alias rows of log weights; all of shape (n, V)."""
+
+def draw_words(
+    thresholds: npt.NDArray[np.uint64],
+    entries: npt.NDArray[np.uint32],
+    slots: npt.NDArray[np.int64],
+    inputs: npt.NDArray[np.int64],
+    seed: int,
+    out: npt.NDArray[np.int64],
+    threads: int,
+) -> None:
+    """Fill `out` with draws from prepared rows; draw i is on word `inputs[i % len(inputs)]`.
+
+    `slots` has the row of each word, or -1 where `out` keeps what it has.
+    """
+
+def add_noise(
+    vectors: npt.NDArray[np.float64],
+    inputs: npt.NDArray[np.int64],
+    scale: float,
+    seed: int,
+    start: int,
+    out: npt.NDArray[np.float64],
+    coins: _Vector,
+    threads: int,
+) -> None:
+    """Fill `out`, shape (n, dim), with noisy vectors and `coins` with a uniform number each.
+
+    The noise has density proportional to exp(-norm / scale). Rows are those of the draws from
+    `start` on; draw i is on word `inputs[i % len(inputs)]`.
+    """
+
 def cpu() -> str:
     """The instruction set that runs: baseline, avx2 or avx512."""
 

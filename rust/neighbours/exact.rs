@@ -2,8 +2,8 @@
 
 use super::distance::{Coordinate, LANES, squared, squared_four};
 use super::search::Search;
-use crate::simd::Simd;
 use crate::simd::kernel::Kernel;
+use crate::simd::{Simd, prefetch};
 
 /// Points whose distances are computed together.
 pub(super) const STRIP: usize = 256;
@@ -97,7 +97,7 @@ impl<T: Coordinate> Kernel for Chosen<'_, T> {
         for (i, four) in fours.enumerate() {
             // The rows lie anywhere: waiting for them takes longer than their distances.
             for &place in self.places.iter().skip(4 * (i + 1)).take(4) {
-                fetch(row(place));
+                prefetch(row(place));
             }
             let [a, b, c, d] = [four[0], four[1], four[2], four[3]];
             let values = squared_four(self.query, [row(a), row(b), row(c), row(d)]);
@@ -105,16 +105,4 @@ impl<T: Coordinate> Kernel for Chosen<'_, T> {
         }
         self.out.extend(rest.iter().map(|&place| (squared(self.query, row(place)), place)));
     }
-}
-
-/// Asks for a row that is soon read.
-#[inline(always)]
-fn fetch<T>(row: &[T]) {
-    #[cfg(target_arch = "x86_64")]
-    for line in row.chunks((64 / size_of::<T>()).max(1)) {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: every x86-64 has the instruction, and it reads nothing.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
-    }
-    let _ = row;
 }

@@ -10,6 +10,7 @@ mod divergence;
 mod machine;
 mod neighbours;
 mod probe;
+mod replacement;
 mod sampling;
 mod score;
 mod sensitivity;
@@ -33,6 +34,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     score::register(module)?;
     divergence::register(module)?;
     neighbours::register(module)?;
+    replacement::register(module)?;
     sensitivity::register(module)?;
     tables::register(module)
 }

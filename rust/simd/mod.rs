@@ -11,3 +11,15 @@ mod vectors;
 
 pub(crate) use plain::Plain;
 pub(crate) use vectors::{SIDE, Simd, WIDEST, integer};
+
+/// Asks for a row that is soon read.
+#[inline(always)]
+pub(crate) fn prefetch<T>(row: &[T]) {
+    #[cfg(target_arch = "x86_64")]
+    for line in row.chunks((64 / size_of::<T>()).max(1)) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: every x86-64 has the instruction, and it reads nothing.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
+    }
+    let _ = row;
+}

@@ -81,6 +81,19 @@ impl Words {
         word
     }
 
+    /// The next words, as many as `to` has.
+    pub(crate) fn fill(&mut self, mut to: &mut [u64]) {
+        while !to.is_empty() {
+            if self.used == ROOM {
+                self.refill();
+            }
+            let (now, later) = to.split_at_mut(to.len().min(ROOM - self.used));
+            now.copy_from_slice(&self.room[self.used..self.used + now.len()]);
+            self.used += now.len();
+            to = later;
+        }
+    }
+
     #[cold]
     fn refill(&mut self) {
         if self.left == Some(0) {

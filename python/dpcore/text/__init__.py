@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import inference, leakage, schedules
+from . import inference, leakage, schedules, words
 from .corpus import Corpus
 from .generating import generated
 from .reading import read, word_vectors
@@ -39,6 +39,7 @@ __all__ = [
     "schedules",
     "split",
     "word_vectors",
+    "words",
     "words_of",
 ]
 

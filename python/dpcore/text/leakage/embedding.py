@@ -1,24 +1,28 @@
-"""Vectors of words by gensim's Word2Vec, which start where gensim says or where each word says."""
+"""Words with vectors: from files, or by gensim's Word2Vec, whose start may hash each word."""
 
 from __future__ import annotations
 
 import hashlib
+import os
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from ... import _core
 from ...calibration import RealEpsilon
-from ...errors import choice, integer, invalid, mistyped, numeric
+from ...errors import choice, flag, integer, invalid, mistyped, numeric
 from ...hints import hinted
 from ...progress import Progress
 from ...records import Record
 from ..corpus import training_texts
 from ..needed import needed
+from ..reading.vectors import text_vectors, word_vectors
 from ..vocabulary import Tokeniser, words_of
 
 __all__ = ["STARTS", "Embedding", "Floats", "Start", "embed"]
@@ -91,6 +95,81 @@ class Embedding(Record):
         if not hasattr(found, "index_to_key") or not hasattr(found, "vectors"):
             raise mistyped("model", "gensim's KeyedVectors or a model with some as wv", model)
         return cls(found.index_to_key, found.vectors, type(model).__name__)
+
+    @classmethod
+    def load(
+        cls, path: str | os.PathLike[str], limit: int | None = None, normalise: bool = False
+    ) -> Embedding:
+        r"""Read the vectors of words from a file.
+
+        Args:
+            path: a text file of GloVe (a word and its numbers a line) or word2vec (after a line
+                with the numbers of words and of entries), or a `.js` file of `word_vectors`.
+            limit: words to read at most, the first of the file; None for all.
+            normalise: divide each vector by its Euclidean length.
+
+        Returns:
+            The embedding, the words in the order of the file.
+
+        Raises:
+            FileNotFoundError: if there is no such file.
+            TypeError: if an argument is of the wrong kind.
+            ValueError: if the file is truncated, a word is repeated, a vector is zero or not
+                finite, or two words have one vector; the message names line or words.
+
+        Source:
+            Pennington, Socher and Manning (2014), the format of GloVe; Mikolov et al. (2013).
+
+        Example:
+            >>> import tempfile
+            >>> with tempfile.TemporaryDirectory() as name:
+            ...     file = Path(name, "small.txt")
+            ...     _ = file.write_text("cat 3 4\ndog 0 0.5\nfox 1 1\n")
+            ...     found = Embedding.load(file, limit=2, normalise=True)
+            >>> found, found["cat"]
+            (<Embedding of 2 words, dim=2, small.txt>, array([0.6, 0.8]))
+        """
+        limit = limit if limit is None else integer("limit", limit, 1)
+        flag("normalise", normalise)
+        file = Path(path)
+        if file.suffix == ".js":
+            found = dict(list(word_vectors(file).items())[:limit])
+        else:
+            found = text_vectors(file, limit)
+        rows = np.array(list(found.values()))
+        # Divided by the largest entry first, so that no square overflows or vanishes.
+        largest = np.abs(rows).max(axis=1, keepdims=True)
+        if not largest.all():
+            word = list(found)[int(largest.argmin())]
+            raise invalid(f"vector of {word!r} in {file.name}", "a vector that is not zero", 0.0)
+        if normalise:
+            rows = rows / largest
+            rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+        made = cls(tuple(found), rows, file.name)
+        made.require_distinct(f"vectors of {file.name}")
+        return made
+
+    def require_distinct(self, name: str) -> None:
+        """Check that no two words have one vector.
+
+        Args:
+            name: what the message calls the vectors.
+
+        Raises:
+            ValueError: if two words have; the message names both.
+        """
+        ids, _, first = _core.pool_rows(self.vectors, self.vectors[:0])
+        if len(first) < len(self.words):
+            repeated = int((first[ids] != np.arange(len(ids))).argmax())
+            words = self.words[int(first[ids[repeated]])], self.words[repeated]
+            raise invalid(name, "another for each word", f"one for {words[0]!r} and {words[1]!r}")
+
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of words and vectors, 64 hexadecimal digits."""
+        digest = hashlib.sha256("\n".join(self.words).encode("utf-8", "surrogatepass"))
+        digest.update(np.ascontiguousarray(self.vectors, "<f8").tobytes())
+        return digest.hexdigest()
 
     @property
     def dim(self) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 from ...errors import about, message
 from ..corpus import Corpus
 
-__all__ = ["File", "Row", "corpus_of", "opened"]
+__all__ = ["File", "Row", "corpus_of", "missing_file", "opened"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +51,15 @@ class File:
         """
         content = self.content.removeprefix(codecs.BOM_UTF8)
         for number, line in enumerate(content.split(b"\n"), 1):
-            try:
-                yield number, line.decode("utf-8").removesuffix("\r")
-            except UnicodeDecodeError as error:
-                found = line[max(0, error.start - 10) : error.end + 10]
-                raise self.error(number, "text in UTF-8", found) from None
+            yield number, self.decoded(number, line).removesuffix("\r")
+
+    def decoded(self, number: int, line: bytes) -> str:
+        """The text of a line; an error where it is not UTF-8."""
+        try:
+            return line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            found = line[max(0, error.start - 10) : error.end + 10]
+            raise self.error(number, "text in UTF-8", found) from None
 
     def filled(self) -> Iterator[tuple[int, str]]:
         """Number and text of every line that holds more than white space."""
@@ -78,7 +82,7 @@ def opened(path: Path, origin: str = "", member: str | None = None) -> File:
     what = f"a file of texts{f' from {origin}' if origin else ''}"
     if not path.is_file():
         hint = f"{what} (the README of the data says where it comes from)" if origin else what
-        raise about(FileNotFoundError(message("path", hint, str(path))), "path")
+        raise missing_file(path, hint)
     if member is None:
         return File(path.name, origin, path.read_bytes())
     try:
@@ -88,6 +92,11 @@ def opened(path: Path, origin: str = "", member: str | None = None) -> File:
         requirement = f"a zip archive that holds {member} ({origin})"
         text = f"{message('path', requirement, str(path))}: {error}"
         raise about(ValueError(text), "path") from None
+
+
+def missing_file(path: Path, requirement: str) -> FileNotFoundError:
+    """The error for a path at which there is no file."""
+    return about(FileNotFoundError(message("path", requirement, str(path))), "path")
 
 
 def _whole(value: object) -> bool:

@@ -1,0 +1,21 @@
+"""Mechanisms that replace words, drawn in Rust, with exact losses where they are tables."""
+
+from __future__ import annotations
+
+from .choosing import WordCalibration, calibrate
+from .custext import CusText
+from .exponential import TEM, SanText, SanTextPlus
+from .noisy import MetricLaplace, Vickrey
+from .text_losses import TextLoss
+
+__all__ = [
+    "TEM",
+    "CusText",
+    "MetricLaplace",
+    "SanText",
+    "SanTextPlus",
+    "TextLoss",
+    "Vickrey",
+    "WordCalibration",
+    "calibrate",
+]

@@ -1,0 +1,270 @@
+"""SanText, SanText+ and TEM: the exponential mechanism with a metric as its score."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from typing import Any, Final
+
+import numpy as np
+
+from ...errors import flag, invalid, mistyped, real
+from ...hints import hinted
+from ...mechanisms.texts import texts_of
+from ...records import Pair
+from ..corpus import training_texts
+from ..leakage import Embedding
+from ..vocabulary import words_of
+from .mechanism import Floats, Numbers
+from .tables import MetricTable, distances_between, largest_over_blocks, require_rows
+
+__all__ = ["TEM", "MetricExponential", "SanText", "SanTextPlus"]
+
+_BLOCK_ENTRIES: Final = 2**20
+"""Entries of a block of rows, 8 bytes each."""
+
+
+class MetricExponential(MetricTable):
+    """The exponential mechanism with a metric m: P(y | x) = exp(-epsilon m(x, y)/2)/Z(x).
+
+    By the triangle inequality the largest loss of x against x' is at output x:
+    epsilon m(x, x')/2 + ln Z(x') - ln Z(x).
+    """
+
+    @abstractmethod
+    def _metric(self, distances: Floats) -> Floats:
+        """The metric of the score, of Euclidean distances, which it may overwrite."""
+
+    def _scores_of(self, numbers: Numbers, sign: float = -1.0) -> Floats:
+        scores = self._metric(distances_between(self.vectors.vectors, numbers))
+        scores *= sign * 0.5 * self.epsilon
+        return scores
+
+    def _rows_of(self, numbers: Numbers) -> Floats:
+        scores = self._scores_of(numbers)
+        scores -= _log_sums(scores)[:, None]
+        return scores
+
+    @cached_property
+    def _log_normalisers(self) -> Floats:
+        """Ln Z of every word."""
+        words = len(self.vectors)
+        step = max(1, _BLOCK_ENTRIES // words)
+        parts = (np.arange(at, min(at + step, words)) for at in range(0, words, step))
+        return np.concatenate([_log_sums(self._scores_of(part)) for part in parts])
+
+    def loss_rows(self, start: int, stop: int) -> tuple[Floats, Numbers]:
+        """Compute the exact worst loss of words against all, and where it is attained.
+
+        Args:
+            start: first row.
+            stop: the row after the last.
+
+        Returns:
+            max over y of ln P(y | x)/P(y | x'), shape `(stop - start, V)`, and the number of an
+            output y that attains it, of the same shape: the word x itself.
+
+        Raises:
+            ValueError: if there are no such rows.
+        """
+        numbers = require_rows(len(self.vectors), start, stop)
+        losses = self._scores_of(numbers, sign=1.0)
+        losses += self._log_normalisers
+        losses -= self._log_normalisers[numbers][:, None]
+        return losses, np.broadcast_to(numbers[:, None], losses.shape)
+
+    def worst_loss(self) -> float:
+        """Compute the largest loss of any two words, in nats."""
+        return largest_over_blocks(lambda *rows: self.loss_rows(*rows)[0], len(self.vectors))
+
+
+def _log_sums(scores: Floats) -> Floats:
+    """Logarithms of the sums of exp(scores) of every row; no score is above 0, and one is 0."""
+    found: Floats = np.log(np.exp(scores).sum(axis=1))
+    return found
+
+
+@hinted
+@dataclass(frozen=True, eq=False, repr=False)
+class SanText(MetricExponential):
+    """SanText: the probability of y on x is proportional to exp(-epsilon d(x, y)/2).
+
+    Args:
+        vectors: the words and their vectors.
+        epsilon: per unit of Euclidean distance, above 0.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind.
+        ValueError: if a number is out of range, there is one word only, or two words have one
+            vector.
+
+    Source:
+        Yue, Du, Wang, Li, Sun and Chow (2021), SanText.
+
+    Example:
+        >>> import dpcore
+        >>> vectors = Embedding(("bad", "fine", "good"), [[0.0], [1.0], [1.5]])
+        >>> mech = SanText(vectors, epsilon=2.0)
+        >>> mech.rewrite(["Good, fine!"], rng=1)
+        ['fine bad']
+        >>> mech.pair("good", "bad"), round(mech.loss(mech.pair("good", "bad")), 3)
+        (Pair(x='good', x_prime='bad', distance=1.5), 1.64)
+    """
+
+    def _metric(self, distances: Floats) -> Floats:
+        return distances
+
+
+@hinted
+@dataclass(frozen=True, eq=False, repr=False)
+class TEM(MetricExponential):
+    """The truncated exponential mechanism: words farther than gamma share what is left uniformly.
+
+    With gamma = (2/epsilon) ln((1 - beta)(V - 1)/beta), words within gamma of x have the score -d,
+    and the bottom element stands for the n others with -gamma + 2 ln(n)/epsilon; one of them is
+    then chosen uniformly. That is the exponential mechanism whose metric is min(d, gamma).
+
+    Args:
+        vectors: the words and their vectors, V of them.
+        epsilon: per unit of Euclidean distance, above 0.
+        beta: probability of a word farther than gamma, at most; in (0, 1) and small enough that
+            gamma is above 0.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind.
+        ValueError: as for `SanText`, or if `beta` is out of range.
+
+    Source:
+        Carvalho, Vasiloudis, Feyisetan and Wang (2021).
+
+    Example:
+        >>> vectors = Embedding(("bad", "fine", "good"), [[0.0], [1.0], [9.0]])
+        >>> mech = TEM(vectors, epsilon=10.0)
+        >>> round(mech.gamma, 2), np.exp(mech.log_rows(0, 1)).round(3)
+        (1.52, array([[0.993, 0.007, 0.   ]]))
+    """
+
+    beta: float = 0.001
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        super().__post_init__()
+        beta = real("beta", self.beta, low=0.0, high=1.0, open_low=True, open_high=True)
+        others = len(self.vectors) - 1
+        if (1.0 - beta) * others <= beta:
+            raise invalid("beta", f"below {others / (others + 1)!r} with {others + 1} words", beta)
+        object.__setattr__(self, "beta", beta)
+
+    @property
+    def gamma(self) -> float:
+        """The distance beyond which words are not told from each other by the score."""
+        others = len(self.vectors) - 1
+        return 2.0 / self.epsilon * math.log((1.0 - self.beta) * others / self.beta)
+
+    def _metric(self, distances: Floats) -> Floats:
+        return np.minimum(distances, self.gamma, out=distances)
+
+
+@hinted
+@dataclass(frozen=True, eq=False, repr=False)
+class SanTextPlus(MetricTable):
+    """SanText+: sensitive words are replaced by sensitive ones, others with probability p only.
+
+    The claim covers outputs that are sensitive words. A word that is not sensitive and is kept
+    shows itself: its loss against any other word is infinite.
+
+    Args:
+        vectors: the words and their vectors.
+        epsilon: per unit of Euclidean distance, above 0.
+        sensitive: the sensitive words; those of `vectors` are used.
+        p: probability that a word that is not sensitive is replaced, in (0, 1].
+        from_texts: True if `sensitive` was computed from private texts: then it is a release by
+            itself, which the claim does not cover, and reports say so.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind.
+        ValueError: as for `SanText`, or if no sensitive word has a vector, or p is out of range.
+
+    Source:
+        Yue, Du, Wang, Li, Sun and Chow (2021), SanText+.
+
+    Example:
+        >>> vectors = Embedding(("bad", "fine", "good"), [[0.0], [1.0], [1.5]])
+        >>> mech = SanTextPlus(vectors, 2.0, ("bad", "good"), p=0.5)
+        >>> np.exp(mech.log_rows(0, 2)).round(2)
+        array([[0.82, 0.  , 0.18],
+               [0.19, 0.5 , 0.31]])
+    """
+
+    sensitive: tuple[str, ...]
+    p: float = 0.3
+    from_texts: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        super().__post_init__()
+        given = () if isinstance(self.sensitive, str) else tuple(self.sensitive)
+        if not all(isinstance(word, str) for word in given) or not given:
+            raise mistyped("sensitive", "a list of at least one string", self.sensitive)
+        known = tuple(word for word in dict.fromkeys(given) if word in self.vectors)
+        if not known:
+            raise invalid("sensitive", "words of which at least one has a vector", given)
+        object.__setattr__(self, "sensitive", known)
+        p = real("p", self.p, low=0.0, high=1.0, open_low=True)
+        object.__setattr__(self, "p", p)
+        flag("from_texts", self.from_texts)
+
+    @classmethod
+    def rarest(
+        cls, vectors: Embedding, epsilon: float, texts: Any, *, share: float = 0.9, p: float = 0.3
+    ) -> SanTextPlus:
+        """Make the mechanism whose sensitive words are the rarest of some texts.
+
+        The result says that its sensitive words are from private texts.
+
+        Args:
+            vectors: the words and their vectors.
+            epsilon: per unit of Euclidean distance, above 0.
+            texts: a list of strings or a `Corpus`, of which the train part is read.
+            share: of the words of `vectors` that are sensitive, in (0, 1].
+            p: probability that another word is replaced.
+
+        Raises:
+            TypeError: if an argument is of the wrong kind.
+            ValueError: as for the class, or if `share` is out of range.
+        """
+        share = real("share", share, low=0.0, high=1.0, open_low=True)
+        words = map(words_of, texts_of("texts", training_texts(texts)))
+        counts = Counter(chain.from_iterable(words))
+        order = sorted(vectors.words, key=lambda word: (counts[word], word))
+        number = max(1, round(share * len(order)))
+        return cls(vectors, epsilon, tuple(order[:number]), p, from_texts=True)
+
+    def notes_on(self, pair: Pair) -> tuple[str, ...]:
+        """Return what a reader of a report on a pair should know."""
+        notes = super().notes_on(pair)
+        if not self.from_texts:
+            return notes
+        return (*notes, "the list of sensitive words is from private texts: no claim covers it")
+
+    @cached_property
+    def _is_sensitive(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        found = np.zeros(len(self.vectors), bool)
+        found[[self.vectors.rows[word] for word in self.sensitive]] = True
+        return found
+
+    def _rows_of(self, numbers: Numbers) -> Floats:
+        rows = distances_between(self.vectors.vectors, numbers)
+        rows *= -0.5 * self.epsilon
+        rows[:, ~self._is_sensitive] = -np.inf
+        tops = rows.max(axis=1, keepdims=True)
+        rows -= tops
+        rows -= _log_sums(rows)[:, None]
+        kept = np.flatnonzero(~self._is_sensitive[numbers])
+        rows[kept] += math.log(self.p)
+        rows[kept, numbers[kept]] = math.log1p(-self.p) if self.p < 1.0 else -np.inf
+        return rows

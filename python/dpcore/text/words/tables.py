@@ -1,0 +1,262 @@
+"""Mechanisms that are tables of probabilities: exact losses, and draws by prepared alias rows."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ... import _core
+from ...errors import delta_level, instance, integer, invalid, mistyped
+from ...records import Pair
+from .mechanism import Floats, Numbers, WordMechanism
+from .text_losses import TextLoss, one_sided_loss, text_loss
+
+__all__ = [
+    "MetricTable", "RowDraws", "TableMechanism", "distances_between", "largest_over_blocks",
+    "require_rows",
+]  # fmt: skip
+
+_MOST_ENTRIES: Final = 2**22
+"""Prepared entries of a mechanism, 12 bytes each: 50 MB."""
+
+_Prepared = tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32], Numbers]
+"""Thresholds and entries of rows, shape `(n, V)`, and the place of each word's row or -1."""
+
+_MOST_OUTPUTS: Final = 2**16
+"""Outputs of a prepared row: an entry has 16 bits for one."""
+
+_BLOCK_ENTRIES: Final = 2**21
+"""Entries of rows that are in memory at once, 8 bytes each."""
+
+_MOST_COORDINATES: Final = 4
+"""Dimensions up to which distances are sums of squared differences, with no product of matrices."""
+
+_FEW_DIGITS: Final = 1e-6
+"""Share of the largest squared length below which a squared distance has lost six of 16 digits."""
+
+
+class RowDraws:
+    """Draws from rows of log probabilities, which are prepared when they are first needed.
+
+    Args:
+        make: numbers of words -> their rows, shape `(n, outputs)`.
+        words: number of input words; the next number is a row, too.
+        outputs: number of outputs.
+
+    Raises:
+        ValueError: if there are more than 65,536 outputs.
+    """
+
+    def __init__(self, make: Any, words: int, outputs: int) -> None:
+        if outputs > _MOST_OUTPUTS:
+            raise invalid("vectors", f"those of at most {_MOST_OUTPUTS:,} words", outputs)
+        self._make, self._words, self._outputs = make, words, outputs
+        self._prepared: _Prepared | None = None
+
+    def draw(self, inputs: Numbers, size: int, seed: int) -> Numbers:
+        """Draw `size` outputs; draw i is on word `inputs[i % len(inputs)]`.
+
+        Which rows are prepared together changes no draw.
+        """
+        out = np.empty(size, np.int64)
+        for thresholds, entries, slots in self._rows_for(inputs):
+            _core.draw_words(thresholds, entries, slots, inputs, seed, out, _core.cores())
+        return out
+
+    def _rows_for(self, inputs: Numbers) -> Iterator[_Prepared]:
+        """Prepared rows of all input words: at once where they fit, else in blocks of words."""
+        ready = self._prepared
+        if ready is not None:
+            is_whole = len(ready[0]) > self._words
+            if is_whole or (ready[2][inputs] >= 0).all():
+                yield ready
+                return
+        most = max(1, _MOST_ENTRIES // self._outputs)
+        wanted = np.arange(self._words + 1)
+        if len(wanted) > most:
+            wanted = np.flatnonzero(np.bincount(inputs, minlength=self._words + 1))
+        for begin in range(0, len(wanted), most):
+            self._prepared = ready = self._prepare(wanted[begin : begin + most])
+            yield ready
+
+    def _prepare(self, numbers: Numbers) -> _Prepared:
+        slots = np.full(self._words + 1, -1, np.int64)
+        slots[numbers] = np.arange(len(numbers))
+        shape = (len(numbers), self._outputs)
+        thresholds, entries = np.empty(shape, np.uint64), np.empty(shape, np.uint32)
+        step = max(1, 2**20 // self._outputs)
+        for begin in range(0, len(numbers), step):
+            part = slice(begin, begin + step)
+            rows = self._unknown_too(numbers[part])
+            _core.prepare_rows(rows, thresholds[part], entries[part], _core.cores())
+        return thresholds, entries, slots
+
+    def _unknown_too(self, numbers: Numbers) -> Floats:
+        rows = np.zeros((len(numbers), self._outputs))
+        known = numbers < self._words
+        if known.any():
+            rows[known] = self._make(numbers[known])
+        return rows
+
+
+def require_rows(words: int, start: int, stop: int) -> Numbers:
+    """The numbers of the rows `start` to `stop`, checked."""
+    stop = integer("stop", stop, 0, words)
+    return np.arange(integer("start", start, 0, stop), stop)
+
+
+def largest_over_blocks(rows: Callable[[int, int], Floats], words: int) -> float:
+    """Return the largest entry of rows that are made in blocks of some megabytes."""
+    step = max(1, _BLOCK_ENTRIES // words)
+    starts = range(0, words, step)
+    return max(float(rows(at, min(at + step, words)).max()) for at in starts)
+
+
+def distances_between(vectors: Floats, numbers: Numbers) -> Floats:
+    """Compute the Euclidean distances of some rows to all.
+
+    Args:
+        vectors: shape `(V, dim)`.
+        numbers: rows, shape `(n,)`.
+
+    Returns:
+        Shape `(n, V)`; exactly 0 from a row to itself. Short distances, of which a product of
+        matrices leaves few digits, are computed from differences.
+    """
+    chosen = vectors[numbers]
+    if vectors.shape[1] <= _MOST_COORDINATES:
+        columns = zip(chosen.T, vectors.T, strict=True)
+        parts = [(one[:, None] - other) ** 2 for one, other in columns]
+        found: Floats = np.sqrt(np.sum(parts, axis=0))
+        return found
+    lengths = np.einsum("ij,ij->i", vectors, vectors)
+    squares = (-2.0 * chosen) @ vectors.T
+    squares += lengths[numbers][:, None]
+    squares += lengths
+    for row, column in np.argwhere(squares < _FEW_DIGITS * lengths.max()):
+        squares[row, column] = np.sum((chosen[row] - vectors[column]) ** 2)
+    found = np.sqrt(squares, out=squares)
+    return found
+
+
+class TableMechanism(WordMechanism):
+    """A mechanism whose probabilities are known: a table with a row for each input word."""
+
+    def log_rows(self, start: int, stop: int) -> Floats:
+        """Compute rows of the table.
+
+        Args:
+            start: first row.
+            stop: the row after the last.
+
+        Returns:
+            Natural logarithms of probabilities, shape `(stop - start, outputs)`.
+
+        Raises:
+            ValueError: if there are no such rows.
+        """
+        return self._rows_of(require_rows(len(self.vectors), start, stop))
+
+    def log_ratio(self, outputs: npt.ArrayLike, pair: Pair) -> Floats:
+        """Compute the privacy loss of outputs: ln of the probability on x over that on x'.
+
+        Args:
+            outputs: word numbers, shape `(size,)`, for texts `(size, n)`.
+            pair: two words, or two texts of n words.
+
+        Returns:
+            Shape `(size,)`; 0 for an output that neither input can have.
+
+        Raises:
+            TypeError: if `pair` is not a Pair or `outputs` are not whole numbers.
+            ValueError: if the shapes do not fit, or an output is not the number of a word.
+        """
+        first, second = self._read_pair(instance("pair", pair, Pair))
+        ys, words = np.asarray(outputs), len(self.words)
+        requirement = f"word numbers below {words:,}, shape (size,) or (size, {len(first)})"
+        if ys.dtype.kind not in "iu":
+            raise mistyped("outputs", requirement, outputs)
+        ys = ys[:, None] if ys.ndim == 1 else ys
+        if ys.ndim != 2 or ys.shape[1] != len(first) or len(first) != len(second):
+            raise invalid("outputs", requirement, f"shape {np.shape(outputs)}")
+        if ys.size and not 0 <= ys.min() <= ys.max() < words:
+            raise invalid("outputs", requirement, [ys.min(), ys.max()])
+        found = np.zeros(len(ys))
+        for place in np.flatnonzero(first != second):
+            p, q = self._rows_of(np.array([first[place], second[place]]))
+            with np.errstate(invalid="ignore"):
+                losses = p - q
+            # Outputs that neither word can have: nothing draws them, and they say nothing.
+            found += np.where(np.isnan(losses), 0.0, losses)[ys[:, place]]
+        return found
+
+    def loss(self, pair: Pair, delta: float = 0.0) -> float | None:
+        """Compute the exact privacy loss of a pair, from the table and in both directions.
+
+        Args:
+            pair: two words or two texts.
+            delta: in [0, 1).
+
+        Returns:
+            The least epsilon at this delta; infinite for texts of different lengths; None for
+            texts that differ in several words where delta is above 0.
+        """
+        first, second = self._read_pair(instance("pair", pair, Pair))
+        delta = delta_level(delta)
+        if len(first) != len(second):
+            return float("inf")
+        changed = np.flatnonzero(first != second)
+        if delta and len(changed) > 1:
+            return None
+        sums = np.zeros(2)
+        for place in changed:
+            p, q = self._rows_of(np.array([first[place], second[place]]))
+            sums += [one_sided_loss(p, q, delta), one_sided_loss(q, p, delta)]
+        return float(sums.max())
+
+    def text_loss(self, a: Any, b: Any, delta: float = 1e-6) -> TextLoss:
+        """Compute what is lost between two texts: by one word, by all, and at a delta.
+
+        Args:
+            a: a text or a list of words.
+            b: another of as many words.
+            delta: in (0, 1).
+
+        Returns:
+            A `TextLoss`. Its bound at delta adds the exact Renyi divergences of the places and
+            converts the sum; it is never above the exact sum.
+
+        Raises:
+            TypeError: if an argument is of the wrong kind.
+            ValueError: if a word has no vector, the texts have different lengths or are equal, or
+                delta is out of range.
+
+        Source:
+            Mironov (2017), proposition 1 (divergences add up); Canonne, Kamath and Steinke (2020),
+            proposition 12.
+        """
+        return text_loss(self, a, b, delta)
+
+    @abstractmethod
+    def _rows_of(self, numbers: Numbers) -> Floats:
+        """Log probabilities of the rows of some words, shape `(n, outputs)`."""
+
+    @cached_property
+    def _row_draws(self) -> RowDraws:
+        return RowDraws(self._rows_of, *self.shape)
+
+    def _draw(self, inputs: Numbers, size: int, seed: int) -> Numbers:
+        return self._row_draws.draw(inputs, size, seed)
+
+
+class MetricTable(TableMechanism):
+    """A table whose claim is per unit of Euclidean distance."""
+
+    def distance_rows(self, start: int, stop: int) -> Floats:
+        """Compute distances of some words to all, shape `(stop - start, V)`; see `log_rows`."""
+        return distances_between(self.vectors.vectors, require_rows(len(self.vectors), start, stop))
