@@ -102,3 +102,13 @@ def test_the_loss_of_an_object_that_states_no_privacy_is_not_read():
             raise AssertionError("a loss function of another kind was called")
 
     assert declared_loss(Layer(), NEAR, 0.0) is None
+
+
+def test_a_mechanism_with_a_table_is_sent_to_the_audit_of_tables():
+    @dataclass(frozen=True)
+    class Table(Stated):
+        def log_rows(self, start, stop):
+            raise AssertionError("a sampled audit read the table")
+
+    report = audit(Table(), dpcore.Pair([0.0], [1.0]), claim=1.0)
+    assert "another pair (dpcore.audit_table compares all exactly)" in str(report)

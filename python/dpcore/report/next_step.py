@@ -19,6 +19,7 @@ from ..results.recorded import OutputsAudit
 
 _PAIR: Final = "another pair (dpcore.pairs.search)"
 _TEXTS: Final = "another pair of texts (worst_pair of an encoder)"
+_ROWS: Final = "another pair (dpcore.audit_table compares all exactly)"
 _ONE_ENTRY: Final = 'the same distance in one entry (dpcore.pairs.patterns(dim, "one"))'
 _OWN_SCORE: Final = "an own score (dpcore.attacks.Threshold(score=...))"
 _TOO_MANY: Final = (
@@ -49,6 +50,7 @@ def next_step(audit: Audit) -> str:
     if audit.refuted is not False:
         return ""
     pair = _TEXTS if isinstance(audit.pair.x, str) else _PAIR
+    pair = _ROWS if hasattr(audit.mechanism, "log_rows") else pair
     if _keeps_claim(audit):
         return f"{pair}: on this one the declared noise keeps the claim."
     other = _other_steps(audit, pair)
