@@ -5,12 +5,14 @@ from __future__ import annotations
 from .choosing import WordCalibration, calibrate
 from .custext import CusText
 from .exponential import TEM, SanText, SanTextPlus
+from .linking import Linkage, link
 from .noisy import MetricLaplace, Vickrey
 from .text_losses import TextLoss
 
 __all__ = [
     "TEM",
     "CusText",
+    "Linkage",
     "MetricLaplace",
     "SanText",
     "SanTextPlus",
@@ -18,4 +20,5 @@ __all__ = [
     "Vickrey",
     "WordCalibration",
     "calibrate",
+    "link",
 ]
