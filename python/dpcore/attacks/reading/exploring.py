@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -15,7 +14,7 @@ from ...errors import mistyped
 from ...records import PartsRead
 from ..arrays import Array, Floats
 from . import objects
-from .objects import DELIMITERS, WORD, Bunch, Texts, parse_number
+from .objects import ABSENT, DELIMITERS, WORD, Bunch, Texts, parse_number, view_item
 from .parts import (
     MODULI,
     Node,
@@ -160,15 +159,10 @@ def parts_of(outputs: Array, outputs_prime: Array, name: str) -> tuple[Parts, Pa
     Raises:
         TypeError: if the outputs hold objects without parts that do not repeat.
     """
-    rows = rows_within(outputs, _ROWS)
-    sides = [first_rows(side, rows) for side in (outputs, outputs_prime)]
     # Numbers of a regular output are columns of their own.
     irregular = outputs.dtype == object or outputs.dtype.kind in "US"
     most = _KEPT if irregular else max(_KEPT, outputs[:1].nbytes // 8)
-    screen = _Screen(len(sides[0]), most)
-    _explore_node(_pool_sides(*sides), (), screen, name)
-    read = PartsRead(screen.seen, screen.seen - screen.skipped, min(map(len, sides)))
-    return screen.best(*sides), read
+    return _explore_sides(outputs, outputs_prime, _ROWS, most, name)
 
 
 def presence_parts(outputs: Array, outputs_prime: Array) -> Parts:
@@ -178,11 +172,19 @@ def presence_parts(outputs: Array, outputs_prime: Array) -> Parts:
         outputs: outputs on x, no regular numbers, shape `(size, ...)`.
         outputs_prime: the same on x'.
     """
-    rows = rows_within(outputs, len(outputs))
-    sides = first_rows(outputs, rows), first_rows(outputs_prime, rows)
-    screen = _Screen(len(sides[0]), _KEPT, is_presence=True)
-    _explore_node(_pool_sides(*sides), (), screen, "outputs")
-    return screen.best(*sides)
+    return _explore_sides(outputs, outputs_prime, len(outputs), _KEPT, "outputs", True)[0]
+
+
+def _explore_sides(
+    outputs: Array, outputs_prime: Array, rows: int, most: int, name: str, is_presence: bool = False
+) -> tuple[Parts, PartsRead]:
+    """Return the parts kept of the first rows, and how much of these was read."""
+    rows = rows_within(outputs, rows)
+    sides = [first_rows(side, rows) for side in (outputs, outputs_prime)]
+    screen = _Screen(len(sides[0]), most, is_presence)
+    _explore_node(_pool_sides(*sides), (), screen, name)
+    read = PartsRead(screen.seen, screen.seen - screen.skipped, min(map(len, sides)))
+    return screen.best(*sides), read
 
 
 def first_rows(outputs: Array, most: int) -> Array:
@@ -350,17 +352,13 @@ def _explore_node(node: Node, steps: Steps, screen: _Screen, name: str) -> None:
     held, texts = open_node(node)
     found = _presence_parts if screen.is_presence else _own_parts
     for part in found(held, texts, steps, name):
-        if isinstance(part, int):
-            screen.skip(part)
-            continue
-        if screen.is_full:
-            screen.skip(1)
+        if isinstance(part, int) or screen.is_full:
+            screen.skip(part if isinstance(part, int) else 1)
             continue
         column = np.full(len(node), np.nan)
         read_part(held, texts, part, column)
         screen.see(part, column)
-    if texts is not None or isinstance(held, Bunch):
-        screen.skip(_unread_letters(held, texts))
+    screen.skip(_unread_letters(held, texts))
     for step, inner in _steps_inwards(held, texts):
         if screen.is_presence and step == ("view", "keys"):
             continue  # Which keys are there is seen without their order.
@@ -376,12 +374,8 @@ def _unread_letters(held: Bunch | Array, texts: Texts | None) -> int:
     if isinstance(held, Bunch):
         wanted = {objects.TEXT, objects.BYTES} & set(held.present())
         found = [held.texts(kind)[1] for kind in sorted(wanted)]
-    longest = [
-        int(one.lengths.max(initial=0)) - 2 * one.most
-        for one in found
-        if one is not None and one.items is not None
-    ]
-    return max([0, *longest])
+    long = [one for one in found if one is not None and one.items is not None]
+    return max([0, *(int(one.lengths.max(initial=0)) - 2 * one.most for one in long)])
 
 
 def _own_parts(
@@ -424,7 +418,7 @@ def _steps_inwards(
     if isinstance(held, Bunch):
         yield from _steps_into_objects(held)
     elif texts is not None:
-        yield from _steps_into_texts(held.tolist(), held)
+        yield from _steps_into_texts(Bunch(held.tolist()))
     elif held.ndim > 1:
         yield from ((("entry", i), take_array_step(held, "entry", i)) for i in range(held[:1].size))
     else:
@@ -437,20 +431,20 @@ def _parts_of_array(array: Array, steps: Steps) -> Iterator[Part]:
     kind = array.dtype.kind
     if kind not in "buifcmM":
         return
-    yield Part(steps, "real" if kind == "c" else "value")
-    if kind == "c":
-        yield Part(steps, "imaginary")
-        return
     numbers = array.view(np.int64) if kind in "mM" else array
     bits = 0
     if kind in "iumM" and array.size:
         bits = max(int(numbers.max()).bit_length(), int(numbers.min()).bit_length())
-    if kind != "b":
-        yield from _parts_of_digits(numbers.astype(np.float64), bits, 2, steps)
+    values = numbers if kind == "c" else numbers.astype(np.float64)
+    yield from _parts_of_numbers(values, bits, 2, steps)
 
 
-def _parts_of_digits(values: Floats, bits: int, words: int, steps: Steps) -> Iterator[Part]:
-    """Yield words and bits of numbers, and the moduli that a column's bins cannot show."""
+def _parts_of_numbers(values: Array, bits: int, words: int, steps: Steps) -> Iterator[Part]:
+    """Yield numbers, their words and bits, and the moduli that a column's bins cannot show."""
+    if np.iscomplexobj(values):
+        yield from (Part(steps, "real"), Part(steps, "imaginary"))
+        return
+    yield Part(steps, "value")
     if bits > _EXACT:
         yield from (Part(steps, "word", i) for i in range(words))
     yield from (Part(steps, "bit", i) for i in range(bits if bits > 8 else 0))
@@ -497,7 +491,9 @@ def _parts_of_objects(bunch: Bunch, steps: Steps, name: str) -> Iterator[Part | 
     kinds = bunch.present()
     yield from _parts_of_kinds(bunch, steps)
     if objects.NUMBER in kinds:
-        yield from _parts_of_numbers(bunch, steps)
+        bits = bunch.longest()
+        words = min(_WORDS, bits // WORD + 1)
+        yield from _parts_of_numbers(bunch.numbers()[1], bits, words, steps)
     for kind in (objects.TEXT, objects.BYTES):
         if kind in kinds:
             yield from _parts_of_texts(bunch.texts(kind)[1], steps)
@@ -580,9 +576,7 @@ def _steps_into_objects(bunch: Bunch) -> Iterator[tuple[tuple[str, Any], list[An
         spaced = maps[:: max(1, len(maps) // (4 * _LOOKED))]
         if _order_changes([list(one) for one in spaced]):
             yield ("view", "keys"), bunch.view("keys")
-    if objects.TEXT in kinds:
-        for step, _ in _steps_into_texts(bunch.of_kind(objects.TEXT)[1]):
-            yield step, bunch.view(step[1])
+    yield from _steps_into_texts(bunch)
 
 
 def _is_pairs(row: Any) -> bool:
@@ -602,11 +596,9 @@ def _order_changes(rows: list[list[Any]]) -> bool:
     return False
 
 
-def _steps_into_texts(
-    items: list[Any], array: Array | None = None
-) -> Iterator[tuple[tuple[str, Any], Any]]:
+def _steps_into_texts(bunch: Bunch) -> Iterator[tuple[tuple[str, Any], list[Any]]]:
     """Yield the views that apply to texts: JSON, fields, words, numbers written in them."""
-    looked = [one for one in items[:_LOOKED] if isinstance(one, str)]
+    looked = bunch.of_kind(objects.TEXT)[1][:_LOOKED]
     if not looked:
         return
     need = _WRITTEN * len(looked)
@@ -620,31 +612,11 @@ def _steps_into_texts(
         numbered = sum(any(c.isdigit() for c in one) and not one.isdigit() for one in looked)
         if numbered >= need and any(math.isnan(parse_number(one)) for one in looked):
             found.append("numbers")
-    for view in found:
-        inner = None if array is None else Bunch(items).view(view)
-        yield ("view", view), inner
+    yield from ((("view", view), bunch.view(view)) for view in found)
 
 
 def _is_json(text: str) -> bool:
-    if not text.lstrip().startswith(("{", "[")):
-        return False
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
-
-
-def _parts_of_numbers(bunch: Bunch, steps: Steps) -> Iterator[Part]:
-    values = bunch.numbers()[1]
-    if np.iscomplexobj(values):
-        yield from (Part(steps, "real"), Part(steps, "imaginary"))
-        return
-    yield Part(steps, "value")
-    bits = bunch.longest()
-    yield from _parts_of_digits(
-        np.asarray(values, np.float64), bits, min(_WORDS, bits // WORD + 1), steps
-    )
+    return text.lstrip().startswith(("{", "[")) and view_item(text, "json") is not ABSENT
 
 
 def _parts_of_others(found: list[Any], steps: Steps, name: str) -> Part:
