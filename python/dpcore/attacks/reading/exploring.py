@@ -5,22 +5,23 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from ...errors import mistyped
+from ...mechanisms.answers import bytes_of
+from ...mechanisms.answers import objects as listed
 from ...records import PartsRead
 from ..arrays import Array, Floats
 from . import objects
-from .objects import ABSENT, DELIMITERS, WORD, Bunch, Texts, parse_number, view_item
+from .objects import ABSENT, DELIMITERS, WORD, Bunch, Texts, is_hashable, parse_number, view_item
 from .parts import (
     MODULI,
     Node,
     Part,
     Parts,
-    is_hashable,
     open_node,
     read_array,
     read_part,
@@ -52,7 +53,6 @@ _OFTEN: Final = 8
 _BINS: Final = 32
 _SELDOM: Final = 4
 _MOST_BYTES: Final = 2**25
-_SIZED: Final = 32
 _MOST_PRESENT: Final = 2**14
 """Outputs of each side among which one-sided kinds, lengths and keys are looked for."""
 _DERIVED: Final = 2**20
@@ -202,31 +202,6 @@ def rows_within(outputs: Array, most: int) -> int:
     return max(_FEW, min(most, int(_MOST_BYTES / max(1.0, bytes_of(outputs)))))
 
 
-def bytes_of(outputs: Array) -> float:
-    """Return the bytes that an output takes to write, about: the mean of 32 of them.
-
-    Example:
-        >>> bytes_of(np.array(["a" * 100, {"key": 1.0}], dtype=object))
-        55.5
-    """
-    if outputs.dtype != object:
-        return float(outputs[:1].nbytes)
-    some = outputs[:: max(1, len(outputs) // _SIZED)][:_SIZED]
-    return sum(map(_size_of, some.tolist())) / max(1, len(some))
-
-
-def _size_of(value: Any, depth: int = 0) -> float:
-    if isinstance(value, (str, bytes, bytearray)):
-        return len(value)
-    if isinstance(value, np.ndarray):
-        return value.nbytes
-    items = value.items() if isinstance(value, Mapping) else value
-    if not isinstance(value, (Mapping, list, tuple, set, frozenset)) or depth > 4 or not value:
-        return 8.0
-    some = list(itertools.islice(items, _SIZED))
-    return len(value) / len(some) * sum(_size_of(one, depth + 1) for one in some)
-
-
 @remember_parts()
 def has_rare_presence(outputs: Array, outputs_prime: Array) -> bool:
     """Return True if one side shows a kind, a length or a key that the other has seldom or never.
@@ -335,16 +310,8 @@ def _pool_sides(outputs: Array, outputs_prime: Array) -> Array:
             # Two tables of different fields, rows of different lengths.
             pass
     # numpy would write numbers as strings.
-    return np.concatenate([_as_objects(side) for side in sides])
-
-
-def _as_objects(side: Array) -> Array:
-    """Return an array of one dimension whose entries are the outputs."""
-    if side.ndim == 1:
-        return side.astype(object)
-    found = np.empty(len(side), dtype=object)
-    found[:] = list(side)
-    return found
+    flat = [side.astype(object) if side.ndim == 1 else listed(list(side)) for side in sides]
+    return np.concatenate(flat)
 
 
 def _explore_node(node: Node, steps: Steps, screen: _Screen, name: str) -> None:
@@ -562,9 +529,8 @@ def _steps_into_objects(bunch: Bunch) -> Iterator[tuple[tuple[str, Any], list[An
     kinds = bunch.present()
     if objects.SEQUENCE in kinds:
         rows = bunch.rows[1]
-        lengths = set(map(len, rows))
         yield from ((("place", i), held) for i, held in enumerate(bunch.places()))
-        if len(lengths) > 1:
+        if len(set(map(len, rows))) > 1:
             ends = enumerate(bunch.places(from_end=True))
             yield from ((("place", -1 - i), held) for i, held in ends)
         if all(_is_pairs(row) for row in rows[:_LOOKED]):

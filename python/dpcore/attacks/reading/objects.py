@@ -441,9 +441,8 @@ def as_sequence(item: Any) -> Sequence[Any]:
     if hasattr(item, "__array__"):
         array = np.asarray(item)
         # A structured scalar is one row of fields.
-        return (
-            tuple(array.item()) if array.dtype.names and not array.ndim else array.ravel().tolist()
-        )
+        is_row = array.dtype.names and not array.ndim
+        return tuple(array.item()) if is_row else array.ravel().tolist()
     return list(item)
 
 
@@ -465,15 +464,21 @@ def as_hashable(item: Any) -> Hashable:
         return frozenset(item)
     if kind == BYTES:
         return bytes(item)
+    if is_hashable(item):
+        return item  # type: ignore[no-any-return]
+    if kind != MAPPING:
+        raise mistyped("outputs", "hashable objects", item)
+    pairs = [(key, as_hashable(one)) for key, one in as_mapping(item).items()]
+    return tuple(sorted(pairs, key=repr))
+
+
+def is_hashable(item: Any) -> bool:
+    """True for an object that can be looked up in a table."""
     try:
         hash(item)
     except TypeError:
-        if kind != MAPPING:
-            raise mistyped("outputs", "hashable objects", item) from None
-        return tuple(
-            sorted(((key, as_hashable(one)) for key, one in as_mapping(item).items()), key=repr)
-        )
-    return item  # type: ignore[no-any-return]
+        return False
+    return True
 
 
 def as_mapping(item: Any) -> Mapping[Any, Any]:

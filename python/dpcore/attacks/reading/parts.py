@@ -20,6 +20,7 @@ import numpy as np
 from ...errors import choice, instance
 from ...records import Record
 from ..arrays import Array, Floats, Words
+from . import objects
 from .objects import ABSENT, BYTES, MISSING, NUMBER, OTHER, SEQUENCE, SET, TEXT, WORD, Bunch, Texts
 
 STEPS: Final = ("entry", "field", "place", "key", "view")
@@ -173,10 +174,12 @@ def _read_numbers(values: Array, part: Part) -> Array | float:
     if measure == "modulo" and kind in "uif":
         with np.errstate(invalid="ignore"):
             rounded = _round_to_16_bits(values) if kind == "f" else values
-            return np.remainder(rounded, rounded.dtype.type(part.argument))
+            found: Array = np.remainder(rounded, rounded.dtype.type(part.argument))
+        return found
     if measure == "bit" and kind in "iu":
         place = min(part.argument, 8 * values.dtype.itemsize - 1)
-        return (values >> values.dtype.type(place)) & values.dtype.type(1)
+        flags: Array = (values >> values.dtype.type(place)) & values.dtype.type(1)
+        return flags
     return _read_word(values, part.argument) if measure == "word" and kind in "iu" else np.nan
 
 
@@ -218,9 +221,6 @@ def read_objects(bunch: Bunch, part: Part, out: Floats) -> None:
     elif part.measure in ("value", "real", "imaginary"):
         where, values = bunch.numbers()
         out[where] = values.imag if part.measure == "imaginary" else values.real
-    elif part.measure == "word":
-        where, words = bunch.words(part.argument)
-        out[where] = words
     elif part.measure == "there":
         out[:] = bunch.kinds != MISSING
     elif part.measure == "modulo":
@@ -230,9 +230,9 @@ def read_objects(bunch: Bunch, part: Part, out: Floats) -> None:
         # Whole numbers beyond 2^53 have a remainder too, as in an array of them.
         where, whole = bunch.whole
         out[where] = [float(one % int(part.argument)) for one in whole]
-    elif part.measure == "bit" and NUMBER in bunch.present():
-        where, flags = bunch.bits(part.argument)
-        out[where] = flags
+    elif part.measure == "word" or (part.measure == "bit" and NUMBER in bunch.present()):
+        where, digits = (bunch.words if part.measure == "word" else bunch.bits)(part.argument)
+        out[where] = digits
     elif part.measure == "length":
         out[:] = bunch.lengths()
     elif part.measure == "is":
@@ -250,28 +250,16 @@ def read_objects(bunch: Bunch, part: Part, out: Floats) -> None:
     else:
         where, found = bunch.of_kind(OTHER)
         numbers = {key: number for number, key in enumerate(part.argument)}
-        out[where] = [numbers.get(one, -1) if is_hashable(one) else -1 for one in found]
+        out[where] = [numbers.get(one, -1) if objects.is_hashable(one) else -1 for one in found]
 
 
 def _count_members(bunch: Bunch, part: Part, out: Floats) -> None:
     """Write the number of members that equal a value, or lie in an interval."""
-    for kind in (SEQUENCE, SET) if part.measure == "near" else (SEQUENCE,):
+    is_near, one = part.measure == "near", part.argument
+    for kind in (SEQUENCE, SET) if is_near else (SEQUENCE,):
         where, members = bunch.members(kind)
-        if not where.size:
-            continue
-        if part.measure == "near":
-            out[where] = members.count_between(*part.argument)
-        else:
-            out[where] = members.count_equal(part.argument)
-
-
-def is_hashable(item: Any) -> bool:
-    """True for an object that can be looked up in a table."""
-    try:
-        hash(item)
-    except TypeError:
-        return False
-    return True
+        if where.size:
+            out[where] = members.count_between(*one) if is_near else members.count_equal(one)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
