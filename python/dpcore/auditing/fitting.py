@@ -13,13 +13,13 @@ from ..attacks import FloatLattice
 from ..attacks.attack import Fitted, ScoreAttack
 from ..attacks.choosing.choice import Choice, Goal, choices, remarks_on
 from ..attacks.reading.candidates import read_candidates
-from ..attacks.reading.exploring import bytes_of, has_rare_presence
+from ..attacks.reading.exploring import has_rare_presence
 from ..attacks.scores.rows import NegativeZeros
 from ..errors import show
 from ..events import Never
 from ..events.above import Score, scores_of
 from ..events.counting import Event, happened
-from ..mechanisms.answers import join_outputs
+from ..mechanisms.answers import bytes_of, join_outputs
 from ..records import Counts, Pair, SeenOutput, one_line
 from ..sampling.calling import Place
 from ..sampling.sources import Source

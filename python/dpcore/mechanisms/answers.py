@@ -7,9 +7,9 @@ output stays the Python object that it is.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, islice
 from numbers import Number
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ from ..events.held import of_format
 from .frames import frame_to_rows, is_frame, is_series, numbering_of
 
 __all__ = [
-    "is_deep", "join_outputs", "objects", "of_format", "outputs_of", "refuse_nested",
+    "bytes_of", "is_deep", "join_outputs", "objects", "of_format", "outputs_of", "refuse_nested",
     "refuse_unreadable", "rows_of", "rows_to_objects",
 ]  # fmt: skip
 
@@ -34,6 +34,8 @@ _LONG: Final = 2**16
 _DEEPEST: Final = 64
 """Containers within each other that are read."""
 _MOST_AXES: Final = 16
+_SIZED: Final = 32
+"""Outputs, and entries of each, from which the bytes of outputs are estimated."""
 
 
 def rows_of(
@@ -225,6 +227,31 @@ def join_outputs(parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
             same = joined.dtype == parts[0].dtype and parts[0].dtype.metadata
             return joined.view(parts[0].dtype) if same else joined
     return np.concatenate([rows_to_objects(part) for part in parts])
+
+
+def bytes_of(outputs: npt.NDArray[Any]) -> float:
+    """Return the bytes that an output takes to write, about: the mean of 32 of them.
+
+    Example:
+        >>> bytes_of(np.array(["a" * 100, {"key": 1.0}], dtype=object))
+        55.5
+    """
+    if outputs.dtype != object:
+        return float(outputs[:1].nbytes)
+    some = outputs[:: max(1, len(outputs) // _SIZED)][:_SIZED]
+    return sum(map(_size_of, some.tolist())) / max(1, len(some))
+
+
+def _size_of(value: Any, depth: int = 0) -> float:
+    if isinstance(value, (str, bytes, bytearray)):
+        return len(value)
+    if isinstance(value, np.ndarray):
+        return value.nbytes
+    items = value.items() if isinstance(value, Mapping) else value
+    if not isinstance(value, (Mapping, list, tuple, set, frozenset)) or depth > 4 or not value:
+        return 8.0
+    some = list(islice(items, _SIZED))
+    return len(value) / len(some) * sum(_size_of(one, depth + 1) for one in some)
 
 
 def _arranged(

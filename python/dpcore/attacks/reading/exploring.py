@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from ...errors import mistyped
+from ...mechanisms.answers import bytes_of
+from ...mechanisms.answers import objects as listed
 from ...records import PartsRead
 from ..arrays import Array, Floats
 from . import objects
-from .objects import DELIMITERS, WORD, Bunch, Texts, parse_number
+from .objects import ABSENT, DELIMITERS, WORD, Bunch, Texts, is_hashable, parse_number, view_item
 from .parts import (
     MODULI,
     Node,
     Part,
     Parts,
-    is_hashable,
     open_node,
     read_array,
     read_part,
@@ -53,7 +53,6 @@ _OFTEN: Final = 8
 _BINS: Final = 32
 _SELDOM: Final = 4
 _MOST_BYTES: Final = 2**25
-_SIZED: Final = 32
 _MOST_PRESENT: Final = 2**14
 """Outputs of each side among which one-sided kinds, lengths and keys are looked for."""
 _DERIVED: Final = 2**20
@@ -160,15 +159,10 @@ def parts_of(outputs: Array, outputs_prime: Array, name: str) -> tuple[Parts, Pa
     Raises:
         TypeError: if the outputs hold objects without parts that do not repeat.
     """
-    rows = rows_within(outputs, _ROWS)
-    sides = [first_rows(side, rows) for side in (outputs, outputs_prime)]
     # Numbers of a regular output are columns of their own.
     irregular = outputs.dtype == object or outputs.dtype.kind in "US"
     most = _KEPT if irregular else max(_KEPT, outputs[:1].nbytes // 8)
-    screen = _Screen(len(sides[0]), most)
-    _explore_node(_pool_sides(*sides), (), screen, name)
-    read = PartsRead(screen.seen, screen.seen - screen.skipped, min(map(len, sides)))
-    return screen.best(*sides), read
+    return _explore_sides(outputs, outputs_prime, _ROWS, most, name)
 
 
 def presence_parts(outputs: Array, outputs_prime: Array) -> Parts:
@@ -178,11 +172,19 @@ def presence_parts(outputs: Array, outputs_prime: Array) -> Parts:
         outputs: outputs on x, no regular numbers, shape `(size, ...)`.
         outputs_prime: the same on x'.
     """
-    rows = rows_within(outputs, len(outputs))
-    sides = first_rows(outputs, rows), first_rows(outputs_prime, rows)
-    screen = _Screen(len(sides[0]), _KEPT, is_presence=True)
-    _explore_node(_pool_sides(*sides), (), screen, "outputs")
-    return screen.best(*sides)
+    return _explore_sides(outputs, outputs_prime, len(outputs), _KEPT, "outputs", True)[0]
+
+
+def _explore_sides(
+    outputs: Array, outputs_prime: Array, rows: int, most: int, name: str, is_presence: bool = False
+) -> tuple[Parts, PartsRead]:
+    """Return the parts kept of the first rows, and how much of these was read."""
+    rows = rows_within(outputs, rows)
+    sides = [first_rows(side, rows) for side in (outputs, outputs_prime)]
+    screen = _Screen(len(sides[0]), most, is_presence)
+    _explore_node(_pool_sides(*sides), (), screen, name)
+    read = PartsRead(screen.seen, screen.seen - screen.skipped, min(map(len, sides)))
+    return screen.best(*sides), read
 
 
 def first_rows(outputs: Array, most: int) -> Array:
@@ -198,31 +200,6 @@ def rows_within(outputs: Array, most: int) -> int:
         most: the largest number wanted.
     """
     return max(_FEW, min(most, int(_MOST_BYTES / max(1.0, bytes_of(outputs)))))
-
-
-def bytes_of(outputs: Array) -> float:
-    """Return the bytes that an output takes to write, about: the mean of 32 of them.
-
-    Example:
-        >>> bytes_of(np.array(["a" * 100, {"key": 1.0}], dtype=object))
-        55.5
-    """
-    if outputs.dtype != object:
-        return float(outputs[:1].nbytes)
-    some = outputs[:: max(1, len(outputs) // _SIZED)][:_SIZED]
-    return sum(map(_size_of, some.tolist())) / max(1, len(some))
-
-
-def _size_of(value: Any, depth: int = 0) -> float:
-    if isinstance(value, (str, bytes, bytearray)):
-        return len(value)
-    if isinstance(value, np.ndarray):
-        return value.nbytes
-    items = value.items() if isinstance(value, Mapping) else value
-    if not isinstance(value, (Mapping, list, tuple, set, frozenset)) or depth > 4 or not value:
-        return 8.0
-    some = list(itertools.islice(items, _SIZED))
-    return len(value) / len(some) * sum(_size_of(one, depth + 1) for one in some)
 
 
 @remember_parts()
@@ -333,16 +310,8 @@ def _pool_sides(outputs: Array, outputs_prime: Array) -> Array:
             # Two tables of different fields, rows of different lengths.
             pass
     # numpy would write numbers as strings.
-    return np.concatenate([_as_objects(side) for side in sides])
-
-
-def _as_objects(side: Array) -> Array:
-    """Return an array of one dimension whose entries are the outputs."""
-    if side.ndim == 1:
-        return side.astype(object)
-    found = np.empty(len(side), dtype=object)
-    found[:] = list(side)
-    return found
+    flat = [side.astype(object) if side.ndim == 1 else listed(list(side)) for side in sides]
+    return np.concatenate(flat)
 
 
 def _explore_node(node: Node, steps: Steps, screen: _Screen, name: str) -> None:
@@ -350,17 +319,13 @@ def _explore_node(node: Node, steps: Steps, screen: _Screen, name: str) -> None:
     held, texts = open_node(node)
     found = _presence_parts if screen.is_presence else _own_parts
     for part in found(held, texts, steps, name):
-        if isinstance(part, int):
-            screen.skip(part)
-            continue
-        if screen.is_full:
-            screen.skip(1)
+        if isinstance(part, int) or screen.is_full:
+            screen.skip(part if isinstance(part, int) else 1)
             continue
         column = np.full(len(node), np.nan)
         read_part(held, texts, part, column)
         screen.see(part, column)
-    if texts is not None or isinstance(held, Bunch):
-        screen.skip(_unread_letters(held, texts))
+    screen.skip(_unread_letters(held, texts))
     for step, inner in _steps_inwards(held, texts):
         if screen.is_presence and step == ("view", "keys"):
             continue  # Which keys are there is seen without their order.
@@ -376,12 +341,8 @@ def _unread_letters(held: Bunch | Array, texts: Texts | None) -> int:
     if isinstance(held, Bunch):
         wanted = {objects.TEXT, objects.BYTES} & set(held.present())
         found = [held.texts(kind)[1] for kind in sorted(wanted)]
-    longest = [
-        int(one.lengths.max(initial=0)) - 2 * one.most
-        for one in found
-        if one is not None and one.items is not None
-    ]
-    return max([0, *longest])
+    long = [one for one in found if one is not None and one.items is not None]
+    return max([0, *(int(one.lengths.max(initial=0)) - 2 * one.most for one in long)])
 
 
 def _own_parts(
@@ -424,7 +385,7 @@ def _steps_inwards(
     if isinstance(held, Bunch):
         yield from _steps_into_objects(held)
     elif texts is not None:
-        yield from _steps_into_texts(held.tolist(), held)
+        yield from _steps_into_texts(Bunch(held.tolist()))
     elif held.ndim > 1:
         yield from ((("entry", i), take_array_step(held, "entry", i)) for i in range(held[:1].size))
     else:
@@ -437,20 +398,20 @@ def _parts_of_array(array: Array, steps: Steps) -> Iterator[Part]:
     kind = array.dtype.kind
     if kind not in "buifcmM":
         return
-    yield Part(steps, "real" if kind == "c" else "value")
-    if kind == "c":
-        yield Part(steps, "imaginary")
-        return
     numbers = array.view(np.int64) if kind in "mM" else array
     bits = 0
     if kind in "iumM" and array.size:
         bits = max(int(numbers.max()).bit_length(), int(numbers.min()).bit_length())
-    if kind != "b":
-        yield from _parts_of_digits(numbers.astype(np.float64), bits, 2, steps)
+    values = numbers if kind == "c" else numbers.astype(np.float64)
+    yield from _parts_of_numbers(values, bits, 2, steps)
 
 
-def _parts_of_digits(values: Floats, bits: int, words: int, steps: Steps) -> Iterator[Part]:
-    """Yield words and bits of numbers, and the moduli that a column's bins cannot show."""
+def _parts_of_numbers(values: Array, bits: int, words: int, steps: Steps) -> Iterator[Part]:
+    """Yield numbers, their words and bits, and the moduli that a column's bins cannot show."""
+    if np.iscomplexobj(values):
+        yield from (Part(steps, "real"), Part(steps, "imaginary"))
+        return
+    yield Part(steps, "value")
     if bits > _EXACT:
         yield from (Part(steps, "word", i) for i in range(words))
     yield from (Part(steps, "bit", i) for i in range(bits if bits > 8 else 0))
@@ -497,7 +458,9 @@ def _parts_of_objects(bunch: Bunch, steps: Steps, name: str) -> Iterator[Part | 
     kinds = bunch.present()
     yield from _parts_of_kinds(bunch, steps)
     if objects.NUMBER in kinds:
-        yield from _parts_of_numbers(bunch, steps)
+        bits = bunch.longest()
+        words = min(_WORDS, bits // WORD + 1)
+        yield from _parts_of_numbers(bunch.numbers()[1], bits, words, steps)
     for kind in (objects.TEXT, objects.BYTES):
         if kind in kinds:
             yield from _parts_of_texts(bunch.texts(kind)[1], steps)
@@ -566,9 +529,8 @@ def _steps_into_objects(bunch: Bunch) -> Iterator[tuple[tuple[str, Any], list[An
     kinds = bunch.present()
     if objects.SEQUENCE in kinds:
         rows = bunch.rows[1]
-        lengths = set(map(len, rows))
         yield from ((("place", i), held) for i, held in enumerate(bunch.places()))
-        if len(lengths) > 1:
+        if len(set(map(len, rows))) > 1:
             ends = enumerate(bunch.places(from_end=True))
             yield from ((("place", -1 - i), held) for i, held in ends)
         if all(_is_pairs(row) for row in rows[:_LOOKED]):
@@ -580,9 +542,7 @@ def _steps_into_objects(bunch: Bunch) -> Iterator[tuple[tuple[str, Any], list[An
         spaced = maps[:: max(1, len(maps) // (4 * _LOOKED))]
         if _order_changes([list(one) for one in spaced]):
             yield ("view", "keys"), bunch.view("keys")
-    if objects.TEXT in kinds:
-        for step, _ in _steps_into_texts(bunch.of_kind(objects.TEXT)[1]):
-            yield step, bunch.view(step[1])
+    yield from _steps_into_texts(bunch)
 
 
 def _is_pairs(row: Any) -> bool:
@@ -602,11 +562,9 @@ def _order_changes(rows: list[list[Any]]) -> bool:
     return False
 
 
-def _steps_into_texts(
-    items: list[Any], array: Array | None = None
-) -> Iterator[tuple[tuple[str, Any], Any]]:
+def _steps_into_texts(bunch: Bunch) -> Iterator[tuple[tuple[str, Any], list[Any]]]:
     """Yield the views that apply to texts: JSON, fields, words, numbers written in them."""
-    looked = [one for one in items[:_LOOKED] if isinstance(one, str)]
+    looked = bunch.of_kind(objects.TEXT)[1][:_LOOKED]
     if not looked:
         return
     need = _WRITTEN * len(looked)
@@ -620,31 +578,11 @@ def _steps_into_texts(
         numbered = sum(any(c.isdigit() for c in one) and not one.isdigit() for one in looked)
         if numbered >= need and any(math.isnan(parse_number(one)) for one in looked):
             found.append("numbers")
-    for view in found:
-        inner = None if array is None else Bunch(items).view(view)
-        yield ("view", view), inner
+    yield from ((("view", view), bunch.view(view)) for view in found)
 
 
 def _is_json(text: str) -> bool:
-    if not text.lstrip().startswith(("{", "[")):
-        return False
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
-
-
-def _parts_of_numbers(bunch: Bunch, steps: Steps) -> Iterator[Part]:
-    values = bunch.numbers()[1]
-    if np.iscomplexobj(values):
-        yield from (Part(steps, "real"), Part(steps, "imaginary"))
-        return
-    yield Part(steps, "value")
-    bits = bunch.longest()
-    yield from _parts_of_digits(
-        np.asarray(values, np.float64), bits, min(_WORDS, bits // WORD + 1), steps
-    )
+    return text.lstrip().startswith(("{", "[")) and view_item(text, "json") is not ABSENT
 
 
 def _parts_of_others(found: list[Any], steps: Steps, name: str) -> Part:

@@ -61,9 +61,8 @@ class Texts:
         lengths = np.fromiter(map(len, items), np.int64, len(items))
         width, code = int(lengths.max(initial=0)), "S" if is_bytes else "U"
         if width <= _WIDE:
-            return cls(
-                lengths, _to_character_codes(np.array(items, dtype=f"{code}{max(1, width)}"))
-            )
+            heads = np.array(items, dtype=f"{code}{max(1, width)}")
+            return cls(lengths, _to_character_codes(heads))
         heads = np.array([one[:_END] for one in items], dtype=f"{code}{_END}")
         tails = np.array([one[: -_END - 1 : -1] for one in items], dtype=f"{code}{_END}")
         return cls(lengths, _to_character_codes(heads), _to_character_codes(tails), items)
@@ -87,16 +86,15 @@ class Texts:
             letters = [
                 one[place] if has else 0 for one, has in zip(self.items, inside, strict=True)
             ]
-            return _fill_outside(
-                inside, [ord(one) if isinstance(one, str) else one for one in letters]
-            )
-        if place >= 0:
-            return _fill_outside(inside, self.heads[:, place] if place < width else np.nan)
-        if self.tails is not None:
-            return _fill_outside(inside, self.tails[:, -place - 1])
-        at = np.clip(self.lengths + place, 0, width - 1)
-        found = np.take_along_axis(self.heads, at[:, np.newaxis], axis=1)[:, 0]
-        return _fill_outside(inside, found)
+            codes: Any = [ord(one) if isinstance(one, str) else one for one in letters]
+        elif place >= 0:
+            codes = self.heads[:, min(place, width - 1)]
+        elif self.tails is not None:
+            codes = self.tails[:, -place - 1]
+        else:
+            at = np.clip(self.lengths + place, 0, width - 1)
+            codes = np.take_along_axis(self.heads, at[:, np.newaxis], axis=1)[:, 0]
+        return np.where(inside, codes, NO_LETTER)
 
     def count(self, code: int) -> Floats:
         """Return how often a letter occurs in each string."""
@@ -127,10 +125,6 @@ class Texts:
         kind = f"{'U' if wide else 'S'}{self.heads.shape[1]}"
         strings: list[Any] = np.ascontiguousarray(self.heads).view(kind)[:, 0].tolist()
         return strings
-
-
-def _fill_outside(inside: Flags, codes: Any) -> Floats:
-    return np.where(inside, codes, NO_LETTER)
 
 
 def _to_character_codes(array: Array) -> Array:
@@ -318,7 +312,7 @@ class Bunch:
         """Return another form of the items: parsed texts, keys of mappings, pairs as mappings."""
         wanted = {"keys": MAPPING, "pairs": SEQUENCE}.get(kind, TEXT)
         where, found = self.rows if wanted == SEQUENCE else self.of_kind(wanted)
-        return self._spread(where, [_view_item(one, kind) for one in found])
+        return self._spread(where, [view_item(one, kind) for one in found])
 
     def longest(self) -> int:
         """Bits of the longest whole number."""
@@ -424,7 +418,7 @@ def _flatten_row(row: Any) -> Any:
         return row
 
 
-def _view_item(item: Any, kind: str) -> Any:
+def view_item(item: Any, kind: str) -> Any:
     """Return one item in another form; `ABSENT` where it has none."""
     if kind == "words":
         return item.split()
@@ -447,9 +441,8 @@ def as_sequence(item: Any) -> Sequence[Any]:
     if hasattr(item, "__array__"):
         array = np.asarray(item)
         # A structured scalar is one row of fields.
-        return (
-            tuple(array.item()) if array.dtype.names and not array.ndim else array.ravel().tolist()
-        )
+        is_row = array.dtype.names and not array.ndim
+        return tuple(array.item()) if is_row else array.ravel().tolist()
     return list(item)
 
 
@@ -471,15 +464,21 @@ def as_hashable(item: Any) -> Hashable:
         return frozenset(item)
     if kind == BYTES:
         return bytes(item)
+    if is_hashable(item):
+        return item  # type: ignore[no-any-return]
+    if kind != MAPPING:
+        raise mistyped("outputs", "hashable objects", item)
+    pairs = [(key, as_hashable(one)) for key, one in as_mapping(item).items()]
+    return tuple(sorted(pairs, key=repr))
+
+
+def is_hashable(item: Any) -> bool:
+    """True for an object that can be looked up in a table."""
     try:
         hash(item)
     except TypeError:
-        if kind != MAPPING:
-            raise mistyped("outputs", "hashable objects", item) from None
-        return tuple(
-            sorted(((key, as_hashable(one)) for key, one in as_mapping(item).items()), key=repr)
-        )
-    return item  # type: ignore[no-any-return]
+        return False
+    return True
 
 
 def as_mapping(item: Any) -> Mapping[Any, Any]:

@@ -20,6 +20,7 @@ import numpy as np
 from ...errors import choice, instance
 from ...records import Record
 from ..arrays import Array, Floats, Words
+from . import objects
 from .objects import ABSENT, BYTES, MISSING, NUMBER, OTHER, SEQUENCE, SET, TEXT, WORD, Bunch, Texts
 
 STEPS: Final = ("entry", "field", "place", "key", "view")
@@ -37,6 +38,11 @@ _NAMED: Final = (
     "None", "a number", "a string", "a string of bytes", "a sequence", "a mapping", "a set",
     "another object",
 )  # fmt: skip
+_SAID: Final = {
+    "value": "", "length": "length", "real": "real part", "imaginary": "imaginary part",
+    "number": "number written", "which": "outcome", "modulo": "remainder modulo {0:g}",
+    "near": "number of members from {0[0]:.6g} to {0[1]:.6g}",
+}  # fmt: skip
 _PLAIN: Final = ("kind", "value", "holds", "there", "bit", "is")
 _DERIVED: Final = ("word", "times", "near", "modulo")
 _PLAIN_COST: Final = 20
@@ -112,26 +118,14 @@ class Part(Record, word="Part"):
 
     def _measured(self) -> str:
         one = self.argument
-        if self.measure == "value":
-            return ""
         if self.measure == "letter":
             end = f"letter {one + 1} from the start" if one >= 0 else f"letter {-one} from the end"
             return f"code of {end}"
-        named = {
-            "length": "length", "real": "real part", "imaginary": "imaginary part",
-            "number": "number written", "which": "outcome",
-        }  # fmt: skip
-        if self.measure == "count":
-            return f"number of {_quote_value(chr(one))}"
-        if self.measure == "times":
-            return f"number of {_quote_value(one)}"
-        if self.measure == "near":
-            return f"number of members from {one[0]:.6g} to {one[1]:.6g}"
-        if self.measure == "modulo":
-            return f"remainder modulo {one:g}"
+        if self.measure in ("count", "times"):
+            return f"number of {_quote_value(chr(one) if self.measure == 'count' else one)}"
         if self.measure == "word":
             return f"bits {WORD * one} to {WORD * one + WORD - 1}"
-        return named[self.measure]
+        return _SAID[self.measure].format(one)
 
 
 def _quote_value(value: Any) -> str:
@@ -154,8 +148,7 @@ def read_array(array: Array, texts: Texts | None, part: Part, out: Floats) -> No
         if part.measure == "times" and array.dtype.kind in "US":
             held = array.reshape(len(array), -1) == part.argument
             out[:] = np.count_nonzero(held, axis=1)
-        return
-    if part.measure == "kind":
+    elif part.measure == "kind":
         kind = {"U": TEXT, "S": BYTES, "V": SEQUENCE}.get(array.dtype.kind, NUMBER)
         out[:] = kind == part.argument
     elif part.measure == "there":
@@ -164,27 +157,30 @@ def read_array(array: Array, texts: Texts | None, part: Part, out: Floats) -> No
         out[:] = array == part.argument if texts is not None else 0.0
     elif texts is not None:
         out[:] = _read_texts(texts, part)
-    elif array.dtype.kind in "mM" and part.measure == "value":
-        out[:] = np.where(np.isnat(array), np.nan, array.view(np.int64))
-    elif array.dtype.kind in "buifc" and part.measure in ("value", "real"):
-        out[:] = array.real
-    elif array.dtype.kind in "buifc" and part.measure == "imaginary":
-        out[:] = array.imag
-    elif part.measure == "modulo" and array.dtype.kind in "uifmM":
-        numbers = array.view(np.int64) if array.dtype.kind in "mM" else array
+    elif array.dtype.kind in "mM" and part.measure not in ("real", "imaginary"):
+        out[:] = _read_numbers(array.view(np.int64), part)
+        if part.measure == "value":
+            out[np.isnat(array)] = np.nan
+    elif array.dtype.kind in "buifc":
+        out[:] = _read_numbers(array, part)
+
+
+def _read_numbers(values: Array, part: Part) -> Array | float:
+    kind, measure = values.dtype.kind, part.measure
+    if measure in ("value", "real"):
+        return values.real
+    if measure == "imaginary":
+        return values.imag
+    if measure == "modulo" and kind in "uif":
         with np.errstate(invalid="ignore"):
-            if numbers.dtype.kind == "f":
-                out[:] = np.remainder(_round_to_16_bits(numbers), part.argument)
-            else:
-                out[:] = np.remainder(numbers, numbers.dtype.type(part.argument))
-    elif part.measure == "bit" and array.dtype.kind in "iumM":
-        whole = array.view(np.int64) if array.dtype.kind in "mM" else array
-        last = 8 * whole.dtype.itemsize - 1
-        out[:] = (whole >> whole.dtype.type(min(part.argument, last))) & whole.dtype.type(1)
-    elif array.dtype.kind in "iumM" and part.measure == "word":
-        out[:] = _read_word(
-            array.view(np.int64) if array.dtype.kind in "mM" else array, part.argument
-        )
+            rounded = _round_to_16_bits(values) if kind == "f" else values
+            found: Array = np.remainder(rounded, rounded.dtype.type(part.argument))
+        return found
+    if measure == "bit" and kind in "iu":
+        place = min(part.argument, 8 * values.dtype.itemsize - 1)
+        flags: Array = (values >> values.dtype.type(place)) & values.dtype.type(1)
+        return flags
+    return _read_word(values, part.argument) if measure == "word" and kind in "iu" else np.nan
 
 
 def _round_to_16_bits(values: Array) -> Floats:
@@ -225,9 +221,6 @@ def read_objects(bunch: Bunch, part: Part, out: Floats) -> None:
     elif part.measure in ("value", "real", "imaginary"):
         where, values = bunch.numbers()
         out[where] = values.imag if part.measure == "imaginary" else values.real
-    elif part.measure == "word":
-        where, words = bunch.words(part.argument)
-        out[where] = words
     elif part.measure == "there":
         out[:] = bunch.kinds != MISSING
     elif part.measure == "modulo":
@@ -237,9 +230,9 @@ def read_objects(bunch: Bunch, part: Part, out: Floats) -> None:
         # Whole numbers beyond 2^53 have a remainder too, as in an array of them.
         where, whole = bunch.whole
         out[where] = [float(one % int(part.argument)) for one in whole]
-    elif part.measure == "bit" and NUMBER in bunch.present():
-        where, flags = bunch.bits(part.argument)
-        out[where] = flags
+    elif part.measure == "word" or (part.measure == "bit" and NUMBER in bunch.present()):
+        where, digits = (bunch.words if part.measure == "word" else bunch.bits)(part.argument)
+        out[where] = digits
     elif part.measure == "length":
         out[:] = bunch.lengths()
     elif part.measure == "is":
@@ -257,28 +250,16 @@ def read_objects(bunch: Bunch, part: Part, out: Floats) -> None:
     else:
         where, found = bunch.of_kind(OTHER)
         numbers = {key: number for number, key in enumerate(part.argument)}
-        out[where] = [numbers.get(one, -1) if is_hashable(one) else -1 for one in found]
+        out[where] = [numbers.get(one, -1) if objects.is_hashable(one) else -1 for one in found]
 
 
 def _count_members(bunch: Bunch, part: Part, out: Floats) -> None:
     """Write the number of members that equal a value, or lie in an interval."""
-    for kind in (SEQUENCE, SET) if part.measure == "near" else (SEQUENCE,):
+    is_near, one = part.measure == "near", part.argument
+    for kind in (SEQUENCE, SET) if is_near else (SEQUENCE,):
         where, members = bunch.members(kind)
-        if not where.size:
-            continue
-        if part.measure == "near":
-            out[where] = members.count_between(*part.argument)
-        else:
-            out[where] = members.count_equal(part.argument)
-
-
-def is_hashable(item: Any) -> bool:
-    """True for an object that can be looked up in a table."""
-    try:
-        hash(item)
-    except TypeError:
-        return False
-    return True
+        if where.size:
+            out[where] = members.count_between(*one) if is_near else members.count_equal(one)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -429,14 +410,14 @@ def _take_step(held: Bunch | Array, kind: str, which: Any) -> Node | None:
 
 def take_array_step(array: Array, kind: str, which: Any) -> Array | None:
     """Return the entries of a regular array that a step leads to; None where there are none."""
-    found: Array | None
+    names = array.dtype.names or ()
+    found: Array | None = None
     if kind == "entry" and array.ndim > 1:
         rows = array.reshape(len(array), math.prod(array.shape[1:]))
         found = rows[:, which] if which < rows.shape[1] else None
-        return found
-    names = array.dtype.names or ()
-    if kind == "place" and -len(names) <= which < len(names):
+    elif kind == "place" and -len(names) <= which < len(names):
         # A row of fields is a tuple where it came among objects.
-        kind, which = "field", names[which]
-    found = array[which] if kind == "field" and which in names else None
+        found = array[names[which]]
+    elif kind == "field" and which in names:
+        found = array[which]
     return found
