@@ -13,8 +13,8 @@ const FLOORS: [&[&str]; 8] = [
     &["bounds", "events", "pool", "simd"],
     &["math", "options", "random"],
     &["mechanisms"],
-    &["neighbours", "probe", "run", "score", "sensitivity", "words"],
-    &["audit", "divergence"],
+    &["neighbours", "probe", "run", "score", "sensitivity", "tables", "words"],
+    &["audit", "divergence", "replacement"],
     &["lib"],
     &["python"],
 ];

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .choosing import WordCalibration, calibrate
+from .choosing import WordCalibration, WordComparison, WordFigures, calibrate, compare
 from .custext import CusText
 from .exponential import TEM, SanText, SanTextPlus
 from .linking import Linkage, link
@@ -19,6 +19,9 @@ __all__ = [
     "TextLoss",
     "Vickrey",
     "WordCalibration",
+    "WordComparison",
+    "WordFigures",
     "calibrate",
+    "compare",
     "link",
 ]
