@@ -17,13 +17,15 @@ from ..records import Pair, Record
 from ..sensitivity import OneHot, sensitivity
 from ._images import widest
 from .normal import GaussianNoise
-from .pure import L2Laplace
+from .pure import L2Laplace, l2_laplace_delta
 from .response import RandomisedResponse
 
 __all__ = ["RealEpsilon", "real_epsilon"]
 
 _NORMS: Final = ("l1", "l2", "entries")
 
+_PRECISION: Final = 1e-12
+"""Relative width of the interval in which an epsilon is known in the end."""
 _SHOWN: Final = 1e-5
 """The delta at which a line of text shows a Gaussian profile."""
 
@@ -87,18 +89,20 @@ class RealEpsilon(Record, word="RealEpsilon"):
             epsilon: at least 0.
 
         Returns:
-            For Gaussian noise the profile (Balle and Wang, 2018, theorem 8); 0.0 from the pure
-            epsilon on.
+            For Gaussian noise the profile (Balle and Wang, 2018, theorem 8); for `L2Laplace` an
+            integral over the length of the noise; 0.0 from the pure epsilon on.
 
         Raises:
             TypeError: if `epsilon` is not a number.
-            ValueError: if it is negative, or below the pure epsilon of noise that is not Gaussian.
+            ValueError: if it is negative, or below the pure epsilon of any other noise.
         """
         epsilon = real("epsilon", epsilon, low=0.0)
         if self.mu is not None:
             return math.exp(log_delta(epsilon, self.mu))
+        if type(self.mechanism) is L2Laplace:
+            return l2_laplace_delta(epsilon, self.value, self.pair.x.size)
         if epsilon < self.value:
-            requirement = f"at least the pure epsilon {self.value:g} where noise is not Gaussian"
+            requirement = f"at least the pure epsilon {self.value:g} of this noise"
             raise invalid("epsilon", requirement, epsilon)
         return 0.0
 
@@ -109,18 +113,27 @@ class RealEpsilon(Record, word="RealEpsilon"):
             delta: in [0, 1).
 
         Returns:
-            The pure epsilon at delta 0; for Gaussian noise the profile solved for epsilon.
+            The pure epsilon at delta 0; for Gaussian noise and `L2Laplace` the smallest epsilon at
+            which `delta` is no more.
 
         Raises:
             TypeError: if `delta` is not a number.
-            ValueError: if it is out of range, or above 0 for noise that is not Gaussian.
+            ValueError: if it is out of range, or above 0 for any other noise.
         """
         delta = delta_level(delta)
         if delta == 0.0:
             return self.value
-        if self.mu is None:
-            raise invalid("delta", "0 where noise is not Gaussian", delta)
-        return epsilon_of(self.mu, delta)
+        if self.mu is not None:
+            return epsilon_of(self.mu, delta)
+        if type(self.mechanism) is not L2Laplace:
+            raise invalid("delta", "0 for this noise", delta)
+        if self.delta(0.0) <= delta:
+            return 0.0
+        low, high = 0.0, self.value
+        while high - low > _PRECISION * high:
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if self.delta(middle) > delta else (low, middle)
+        return high
 
     def __str__(self) -> str:
         """One line: what it buys, what was claimed, and why."""
