@@ -5,11 +5,13 @@ Each is a table of probabilities in numpy; the repaired twin is the package's ow
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
 import pytest
 
+import dpcore
 from dpcore.text.leakage import Embedding
 from dpcore.text.words import TEM, CusText, SanText, Vickrey
 
@@ -143,3 +145,28 @@ def test_unknown_words_left_unchanged_have_an_infinite_loss():
     texts = ["good zyzzyva"] * 200
     assert all("zyzzyva" in text for text in mech.rewrite(texts, unknown="keep", rng=1))
     assert not any("zyzzyva" in text for text in mech.rewrite(texts, unknown="uniform", rng=1))
+
+
+# Faults of the noise, which has no table: audits of draws.
+
+
+def draw_noise(x, size, rng, shape=2.0, spread=1.0):
+    """Draw noise of Gamma length; a direction is normalised after one entry was made smaller."""
+    direction = rng.normal(size=(size, 2)) * [1.0, spread]
+    direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+    return np.asarray(x) + direction * rng.gamma(shape, size=(size, 1))
+
+
+@pytest.mark.parametrize(
+    ("fault", "least"),
+    [({"spread": 0.01}, 4.0), ({"shape": 1.0}, 0.5)],
+    ids=["direction normalised after Sigma^(1/2)", "Gamma(1) for Gamma(2)"],
+)
+def test_faulty_noise_is_refuted_where_sound_noise_is_not(fault, least):
+    """Two inputs .05 apart may lose .05; at 95 %, on a fixed seed."""
+    pair = dpcore.Pair([0.0, 0.0], [0.0, 0.05])
+    settings = {"claim": 0.05, "trials": 200_000, "rng": 1}
+    faulty = dpcore.audit(functools.partial(draw_noise, **fault), pair, **settings)
+    assert faulty.refuted
+    assert faulty.epsilon_lower > least
+    assert not dpcore.audit(draw_noise, pair, **settings).refuted
