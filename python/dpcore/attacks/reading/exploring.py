@@ -11,7 +11,6 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from ...errors import mistyped
-from ...mechanisms.answers import bytes_of
 from ...mechanisms.answers import objects as listed
 from ...records import PartsRead
 from ..arrays import Array, Floats
@@ -26,6 +25,7 @@ from .parts import (
     read_array,
     read_part,
     remember_parts,
+    rows_within,
     take_array_step,
 )
 
@@ -52,7 +52,6 @@ _OFTEN: Final = 8
 """Other objects are compared whole where there are few, or each comes so often on average."""
 _BINS: Final = 32
 _SELDOM: Final = 4
-_MOST_BYTES: Final = 2**25
 _MOST_PRESENT: Final = 2**14
 """Outputs of each side among which one-sided kinds, lengths and keys are looked for."""
 _DERIVED: Final = 2**20
@@ -179,7 +178,7 @@ def _explore_sides(
     outputs: Array, outputs_prime: Array, rows: int, most: int, name: str, is_presence: bool = False
 ) -> tuple[Parts, PartsRead]:
     """Return the parts kept of the first rows, and how much of these was read."""
-    rows = rows_within(outputs, rows)
+    rows = max(_FEW, rows_within(outputs, rows))
     sides = [first_rows(side, rows) for side in (outputs, outputs_prime)]
     screen = _Screen(len(sides[0]), most, is_presence)
     _explore_node(_pool_sides(*sides), (), screen, name)
@@ -190,16 +189,6 @@ def _explore_sides(
 def first_rows(outputs: Array, most: int) -> Array:
     """Return the first outputs, at most so many: the array itself where it has no more."""
     return outputs if len(outputs) <= most else outputs[:most]
-
-
-def rows_within(outputs: Array, most: int) -> int:
-    """Return the number of outputs, at most `most`, whose parts take no more than 32 MiB to write.
-
-    Args:
-        outputs: pilot outputs, shape `(size, ...)`.
-        most: the largest number wanted.
-    """
-    return max(_FEW, min(most, int(_MOST_BYTES / max(1.0, bytes_of(outputs)))))
 
 
 @remember_parts()
@@ -217,9 +206,8 @@ def has_rare_presence(outputs: Array, outputs_prime: Array) -> bool:
     for own in zip(*(parts(side).T for side in sides), strict=True):
         values, codes = np.unique(np.concatenate(own), return_inverse=True)
         halves = np.split(codes, [len(own[0])])
-        counts = [np.bincount(half, minlength=values.size) for half in halves]
-        few, many = np.minimum(*counts), np.maximum(*counts)
-        if ((few < _SELDOM) & (many > 2 * few)).any():
+        counts = np.sort([np.bincount(half, minlength=values.size) for half in halves], axis=0)
+        if ((counts[0] < _SELDOM) & (counts[1] > 2 * counts[0])).any():
             return True
     return False
 
@@ -245,9 +233,8 @@ def derived_parts(outputs: Array, outputs_prime: Array) -> Parts:
         column = pooled[:, i]
         steps: Steps = (("entry", i),) if outputs.ndim > 1 else ()
         own: float | None = None
-        for part in list(_parts_of_array(column, steps))[1:]:
-            if part.measure == "word":
-                continue
+        parts = _parts_of_array(column, steps)
+        for part in (one for one in parts if one.measure in ("bit", "modulo")):
             derived = np.full(len(column), np.nan)
             read_array(column, None, part, derived)
             merit = chi_square_deviate(derived[:split], derived[split:])

@@ -18,6 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...errors import choice, instance
+from ...mechanisms.answers import bytes_of
 from ...records import Record
 from ..arrays import Array, Floats, Words
 from . import objects
@@ -50,6 +51,8 @@ Node = Array | list[Any]
 """What many outputs hold at one place: a regular array, or a list of objects."""
 _CHUNK: Final = 2**18
 """Numbers that are read at a time: they stay in the cache."""
+_MOST_BYTES: Final = 2**25
+"""Bytes of outputs, written, that are read at a time: as objects they take several times that."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -312,7 +315,7 @@ class Parts(Record, word="Parts"):
     def _read(self, outputs: Array) -> Floats:
         columns = np.full((len(outputs), len(self.parts)), np.nan)
         wanted = [(part.steps, part, i) for i, part in enumerate(self.parts)]
-        rows = max(1, _CHUNK // max(1, len(self.parts)))
+        rows = rows_within(outputs, _CHUNK // max(1, len(self.parts)))
         for first in range(0, len(outputs), rows):
             part = slice(first, first + rows)
             _fill_columns(outputs[part], wanted, columns[part])
@@ -374,6 +377,16 @@ def _fill_columns(node: Node, wanted: _Wanted, columns: Floats) -> None:
     for step, group in below.items():
         inner = _take_step(held, *step)
         _fill_columns([ABSENT] * len(columns) if inner is None else inner, group, columns)
+
+
+def rows_within(outputs: Array, most: int) -> int:
+    """Return the number of outputs, at most `most`, that take no more than 32 MiB to write.
+
+    Args:
+        outputs: outputs, shape `(size, ...)`.
+        most: the largest number wanted.
+    """
+    return max(1, min(most, int(_MOST_BYTES / max(1.0, bytes_of(outputs)))))
 
 
 def open_node(node: Node) -> tuple[Bunch | Array, Texts | None]:
