@@ -31,7 +31,7 @@ _LAST: Final = 38.0
 
 
 class NoisyMechanism(MetricTable):
-    """Noise of density proportional to exp(-epsilon |z|) on a word's vector, and words near it.
+    """Noise on a word's vector, of density like ``exp(-epsilon norm2(z))``, and words near it.
 
     The noise alone keeps the claim, and what follows can only lower the loss. Above one dimension
     the probabilities of outputs are not known. With one-dimensional vectors the mechanism has
@@ -107,7 +107,7 @@ class NoisyMechanism(MetricTable):
 @hinted
 @dataclass(frozen=True, eq=False, repr=False)
 class MetricLaplace(NoisyMechanism):
-    """Noise of density proportional to exp(-epsilon |z|) on a word's vector; the nearest word.
+    """Noise on a word's vector, of density like ``exp(-epsilon norm2(z))``; the nearest word.
 
     The direction is uniform, the length Gamma(dim, 1/epsilon). Two words that are equally near
     give the one with the lower number.
