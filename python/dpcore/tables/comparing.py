@@ -136,7 +136,7 @@ class Comparison:
     progress: bool | None = None
 
     def tally_losses(self, claim: float | None, tolerance: float) -> tuple[Tally, int]:
-        """The losses of all pairs, and an output that attains the worst, the first if known."""
+        """Tally the losses of all pairs, and find an output that attains the worst."""
         table = self.table
         tally = Tally(np.full(table.inputs, -np.inf), claim, tolerance)
         if hasattr(table.owner, "loss_rows"):
@@ -160,7 +160,7 @@ class Comparison:
         return tally, output
 
     def _tally_owned(self, tally: Tally) -> int:
-        """The same from the losses that the object computes itself."""
+        """Tally the losses that the object computes itself."""
         table, output = self.table, -1
         with self._bar("comparing rows", table.inputs) as bar:
             for start, stop in _spans(0, table.inputs, max(1, _READ_AT_ONCE // table.inputs)):
@@ -172,7 +172,7 @@ class Comparison:
         return output
 
     def delta(self, epsilon: Any) -> float:
-        """The worst hockey-stick divergence at e^(epsilon distance)."""
+        """Return the worst hockey-stick divergence at e^(epsilon distance)."""
         epsilon = real("epsilon", epsilon, low=0.0)
         worst = 0.0
         for tile, (rows, others) in self._blocks("divergences", self.table.rows):
@@ -212,7 +212,7 @@ class Comparison:
                 found[j, i] = float((np.exp(a[kept]) * -np.expm1(gap[kept])).sum())
 
     def renyi(self, alphas: Any) -> Floats:
-        """The worst Renyi divergence of each order."""
+        """Return the worst Renyi divergence of each order."""
         orders = vector("alphas", alphas)
         if not (orders > 1.0).all():
             raise invalid("alphas", "orders above 1, finite", alphas)
@@ -228,7 +228,7 @@ class Comparison:
         return worst
 
     def _blocks(self, label: str, read: Any) -> Iterator[tuple[_Tile, tuple[Floats, Floats]]]:
-        """All tiles with a pair of neighbours, with what `read` gives of their rows."""
+        """Yield all tiles with a pair of neighbours, with what `read` gives of their rows."""
         table = self.table
         # Reads and checks the whole of a small table.
         table.log_rows(0, 1)
@@ -257,7 +257,7 @@ def _spans(start: int, stop: int, step: int) -> Iterator[tuple[int, int]]:
 
 
 def _log_sums(a: Floats, b: Floats, alpha: float) -> npt.NDArray[np.float64]:
-    """Log of the sums of p^alpha q^(1 - alpha), shape `(rows of a, rows of b)`.
+    """Return logs of the sums of p^alpha q^(1 - alpha), shape `(rows of a, rows of b)`.
 
     A product of matrices where q^(1 - alpha) is at most e^700. A term that p^alpha loses to
     underflow is below e^-45 then, and the sum, of which the divergence of order above 1 is not

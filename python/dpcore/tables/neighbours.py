@@ -35,7 +35,7 @@ class Neighbours:
         self.name, self._among = name, among
 
     def among(self, rows: _Span, others: _Span) -> Flags | None:
-        """The pairs of two spans, shape `(len(rows), len(others))`; None if all of them are."""
+        """Return the pairs of two spans, shape `(len(rows), len(others))`; None for all."""
         overlap = rows[0] < others[1] and others[0] < rows[1]
         if self._among is None and not overlap:
             return None
@@ -47,7 +47,7 @@ class Neighbours:
 
 
 def read_neighbours(neighbour: Any, inputs: int) -> Neighbours:
-    """The neighbours among so many rows.
+    """Return the neighbours among so many rows.
 
     Raises:
         TypeError: if `neighbour` is none of the kinds that `audit_table` takes.
@@ -102,7 +102,7 @@ def _of_pairs(pairs: npt.NDArray[np.int64], inputs: int) -> Neighbours:
 
 
 def _of_relation(relation: Any) -> Neighbours:
-    """A relation on the numbers of rows, each an input of one entry."""
+    """Return a relation on the numbers of rows, each an input of one entry."""
     neighbour_of(relation)
     name = f"{named(relation)} on the numbers of rows"
     if type(relation) in (L1, L2, Linf):

@@ -80,19 +80,19 @@ class Table:
         return self._distances is not None or hasattr(self.owner, "distance_rows")
 
     def log_rows(self, start: int, stop: int) -> Floats:
-        """Natural logarithms of rows, shape `(stop - start, outputs)`, each row checked once."""
+        """Return natural logarithms of rows, shape `(stop - start, outputs)`, checked once."""
         if self._kept is None and self.inputs * self.outputs <= _KEPT:
             self._kept = self._logarithms(0, self.inputs)
         return self._logarithms(start, stop) if self._kept is None else self._kept[start:stop]
 
     def rows(self, start: int, stop: int) -> Floats:
-        """Probabilities of rows, shape `(stop - start, outputs)`."""
+        """Return probabilities of rows, shape `(stop - start, outputs)`."""
         if self.log:
             return np.exp(self.log_rows(start, stop))
         return self._checked_rows(start, stop)
 
     def distance_rows(self, start: int, stop: int) -> Floats | None:
-        """Distances of rows to all inputs, shape `(stop - start, inputs)`; None without any."""
+        """Return distances of rows to all inputs, shape `(stop - start, inputs)`, or None."""
         if self._distances is not None:
             return self._distances[start:stop].astype(np.float64, copy=False)
         if not self.has_distances:
@@ -105,7 +105,7 @@ class Table:
         return found.astype(np.float64, copy=False)
 
     def loss_rows(self, start: int, stop: int) -> tuple[Floats, npt.NDArray[Any]]:
-        """The object's own worst losses, and outputs that attain them."""
+        """Return the object's own worst losses, and outputs that attain them."""
         losses, outputs = (np.asarray(one) for one in self.owner.loss_rows(start, stop))
         shape = (stop - start, self.inputs)
         if losses.shape != shape or losses.dtype.kind != "f" or np.isnan(losses).any():
@@ -188,7 +188,7 @@ def _is_sparse(table: Any) -> bool:
 
 
 def _is_single(array: Any) -> bool:
-    """True for floats shorter than float64."""
+    """Return True for floats shorter than float64."""
     dtype: Any = getattr(array, "dtype", np.dtype(np.float64))
     return bool(dtype.kind == "f" and dtype.itemsize < 8)
 
@@ -220,7 +220,7 @@ def _check_symmetry(rows: npt.NDArray[Any], turned: npt.NDArray[Any], at: tuple[
 
 
 def labels_of(table: Table) -> tuple[Sequence[Any] | None, Sequence[Any] | None]:
-    """What the object calls its inputs and its outputs; None where it has no names for them."""
+    """Return what the object calls its inputs and its outputs; None where it has no names."""
     inputs = getattr(table.owner, "input_names", getattr(table.owner, "words", None))
     outputs = getattr(table.owner, "output_names", inputs)
 

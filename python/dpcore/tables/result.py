@@ -168,18 +168,18 @@ class TableAudit(Record):
         return self.comparison
 
     def __repr__(self) -> str:
-        """One line: what was audited and what came out."""
+        """Return one line: what was audited and what came out."""
         found = f"{self.verdict}, epsilon={self.epsilon:.6g}"
         return f"<TableAudit of {one_line(self.name, 60)}: {found}>"
 
     def __str__(self) -> str:
-        """The report."""
+        """Return the report."""
         from .showing import text
 
         return text(self)
 
     def lines(self) -> list[tuple[str, str]]:
-        """The report as (label, text) rows."""
+        """Return the report as (label, text) rows."""
         from .showing import rows
 
         return rows(self)
@@ -190,7 +190,7 @@ class TableAudit(Record):
         return html(self)
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """A page that holds the whole report by itself, as text and in the file `path` if given.
+        """Make a page that holds the whole report, as text and in the file `path` if given.
 
         Args:
             path: where to write it, or None.
@@ -206,7 +206,7 @@ class TableAudit(Record):
         return page(self, path)
 
     def plot(self, ax: Any = None) -> Figure:
-        """The greatest loss of every input, in order, and the claim, in the style in force.
+        """Plot the greatest loss of every input, in order, and the claim, in the style in force.
 
         Args:
             ax: matplotlib axes to draw on; None makes a figure of pyplot, for `plt.show()`.
@@ -222,13 +222,13 @@ class TableAudit(Record):
         return figure(self, ax)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything but the table as plain data: what `from_dict` needs, and derived figures."""
+        """Return plain data without the table: what `from_dict` needs, and derived figures."""
         from .showing import plain
 
         return plain(self)
 
     def to_json(self, *, indent: int | None = None) -> str:
-        """Strict JSON of `to_dict`, which any parser reads.
+        """Write strict JSON of `to_dict`, which any parser reads.
 
         Args:
             indent: spaces for each level, or None for one line.
@@ -242,7 +242,7 @@ class TableAudit(Record):
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> TableAudit:
-        """The audit that `to_dict` wrote, without its table.
+        """Read the audit that `to_dict` wrote, without its table.
 
         Args:
             record: plain data.
@@ -260,7 +260,7 @@ class TableAudit(Record):
 
     @classmethod
     def from_json(cls, text: str) -> TableAudit:
-        """The audit that `to_json` wrote, without its table.
+        """Read the audit that `to_json` wrote, without its table.
 
         Args:
             text: a JSON object.

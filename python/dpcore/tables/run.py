@@ -139,7 +139,7 @@ def audit_table(
 
 
 def _witness_output(table: Table, tally: Tally, output: int) -> int:
-    """The first output that attains the worst loss; of an object's own losses, its output."""
+    """Return the first output that attains the worst loss; of own losses, the object's output."""
     _, x, x_prime, loss, _ = tally.best
     row, other = table.log_rows(x, x + 1)[0], table.log_rows(x_prime, x_prime + 1)[0]
     with np.errstate(invalid="ignore"):
@@ -155,7 +155,7 @@ def _witness_output(table: Table, tally: Tally, output: int) -> int:
 
 
 def _remarks(table: Table, tally: Tally) -> tuple[str, ...]:
-    """Doubt of zeros that may be underflow; logarithms of float64 have none."""
+    """Return doubts of zeros that may be underflow; logarithms of float64 have none."""
     doubtful = tally.infinite and not table.log and (table.single or table.tiny)
     return (_UNDERFLOW,) if doubtful else ()
 

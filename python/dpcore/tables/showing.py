@@ -37,7 +37,7 @@ _MEANING: Final = {
 
 
 def rows(audit: TableAudit) -> list[tuple[str, str]]:
-    """The report as (label, text) rows.
+    """Return the report as (label, text) rows.
 
     Args:
         audit: the audit.
@@ -62,12 +62,12 @@ def rows(audit: TableAudit) -> list[tuple[str, str]]:
 
 
 def text(audit: TableAudit) -> str:
-    """The report as lines of text."""
+    """Return the report as lines of text."""
     return "\n".join([audit.name, *(f"  {label:<12} {line}" for label, line in rows(audit))])
 
 
 def html(audit: TableAudit) -> str:
-    """The report as HTML for a notebook."""
+    """Return the report as HTML for a notebook."""
     return card(audit.name, rows(audit), audit.refuted)
 
 
@@ -101,7 +101,7 @@ def _beyond(audit: TableAudit) -> str:
 
 
 def figure(audit: TableAudit, ax: Any = None) -> Figure:
-    """The greatest loss of every input in falling order, and the claim."""
+    """Draw the greatest loss of every input in falling order, and the claim."""
     axes = axes_of(ax, share(1.0, 0.7))
     found = np.sort(audit.per_input)[::-1]
     infinite = int(np.count_nonzero(np.isinf(found)))
@@ -129,7 +129,7 @@ def figure(audit: TableAudit, ax: Any = None) -> Figure:
 
 
 def page(audit: TableAudit, path: str | os.PathLike[str] | None = None) -> str:
-    """The page of an audit of a table."""
+    """Make the page of an audit of a table."""
     claim = "none" if audit.claim is None else f"{audit.claim:g}"
     figures = [
         ("epsilon claimed", claim),
@@ -148,7 +148,7 @@ def page(audit: TableAudit, path: str | os.PathLike[str] | None = None) -> str:
 
 
 def plain(audit: TableAudit) -> dict[str, Any]:
-    """The plain data of an audit, and the figures that follow from it."""
+    """Return the plain data of an audit, and the figures that follow from it."""
     names = [f.name for f in fields(audit) if f.name != "comparison"]
     record: dict[str, Any] = {"format": FORMAT}
     record.update({name: encoding.encode(getattr(audit, name)) for name in names})
@@ -159,7 +159,7 @@ def plain(audit: TableAudit) -> dict[str, Any]:
 
 
 def audit(cls: type[TableAudit], record: Mapping[str, Any]) -> TableAudit:
-    """An audit from its plain data."""
+    """Make an audit from its plain data."""
     return encoding.from_plain(cls, record, FORMAT, _check)
 
 

@@ -103,7 +103,7 @@ class CusText(TableMechanism):
         return lists
 
     def _nearest_words(self, numbers: Numbers, among: Numbers) -> Numbers:
-        """The k nearest of some words to each of others, ties to the lowest numbers."""
+        """Return the k nearest of some words to each of others, ties to the lowest numbers."""
         vectors, depth = self.vectors.vectors, min(self.k, len(among))
         none = vectors[:0]
         starts, places, *_ = _core.nearest(vectors, none, numbers, among, depth, _core.cores())

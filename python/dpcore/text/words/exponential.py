@@ -37,7 +37,7 @@ class MetricExponential(MetricTable):
 
     @abstractmethod
     def _metric(self, distances: Floats) -> Floats:
-        """The metric of the score, of Euclidean distances, which it may overwrite."""
+        """Return the metric of the score, of Euclidean distances, which it may overwrite."""
 
     def _scores_of(self, numbers: Numbers, sign: float = -1.0) -> Floats:
         scores = self._metric(distances_between(self.vectors.vectors, numbers))
@@ -83,7 +83,7 @@ class MetricExponential(MetricTable):
 
 
 def _log_sums(scores: Floats) -> Floats:
-    """Logarithms of the sums of exp(scores) of every row; no score is above 0, and one is 0."""
+    """Return logs of the sums of exp(scores) of each row; no score is above 0, one is 0."""
     found: Floats = np.log(np.exp(scores).sum(axis=1))
     return found
 

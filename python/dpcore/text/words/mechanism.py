@@ -241,17 +241,17 @@ class WordMechanism(Record):
         """
 
     def _distances(self, first: Numbers, second: Numbers) -> Floats:
-        """Distances of words to others, in the metric of the claim, shape `(n,)`."""
+        """Return distances of words to others, in the metric of the claim, shape `(n,)`."""
         rows = self.vectors.vectors
         found: Floats = np.linalg.norm(rows[first] - rows[second], axis=1)
         return found
 
     def _read_pair(self, pair: Pair) -> tuple[Numbers, Numbers]:
-        """Numbers of the words of both inputs."""
+        """Return numbers of the words of both inputs."""
         return self._read_input("x", pair.x)[0], self._read_input("x_prime", pair.x_prime)[0]
 
     def _read_input(self, name: str, x: Any) -> tuple[Numbers, bool]:
-        """Numbers of the words of an input, and True if it is a text."""
+        """Return numbers of the words of an input, and True if it is a text."""
         rows = self.vectors.rows
         if isinstance(x, (int, np.integer)) and not isinstance(x, bool):
             return np.array([integer(name, x, 0, len(self.vectors) - 1)]), False

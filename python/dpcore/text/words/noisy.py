@@ -83,7 +83,7 @@ class NoisyMechanism(MetricTable):
         return out
 
     def _nearest_words(self, noisy: Floats, depth: int) -> tuple[Numbers, Floats]:
-        """The words nearest to noisy vectors and squared distances, ties to the lowest number."""
+        """Return the words nearest to noisy vectors, and squared distances; ties to the lowest."""
         queries, points = np.arange(len(noisy)), len(noisy) + np.arange(len(self.vectors))
         vectors = self.vectors.vectors
         starts, places, squares, _ = _core.nearest(
@@ -94,7 +94,7 @@ class NoisyMechanism(MetricTable):
 
     @abstractmethod
     def _choose_words(self, noisy: Floats, coins: Floats) -> Numbers:
-        """The output for each noisy vector."""
+        """Return the output for each noisy vector."""
 
     @cached_property
     def _line(self) -> tuple[Numbers, Floats]:
@@ -146,7 +146,7 @@ class MetricLaplace(NoisyMechanism):
 
 
 def _log_laplace(low: Floats, high: Floats) -> Floats:
-    """Log probabilities that standard Laplace noise is between two numbers."""
+    """Return log probabilities that standard Laplace noise is between two numbers."""
     # By symmetry the interval lies above 0, or 0 is inside it.
     below = high <= 0.0
     low, high = np.where(below, -high, low), np.where(below, -low, high)
@@ -198,7 +198,7 @@ class Vickrey(NoisyMechanism):
         return np.where(coins < second, words[:, 1], words[:, 0])
 
     def _share_of_second(self, first: Floats, second: Floats) -> Floats:
-        """Probability of the second word, from the distances of both."""
+        """Return probability of the second word, from the distances of both."""
         weight = self.t * first
         whole = weight + (1.0 - self.t) * second
         # t = 1 at the nearest word itself.
@@ -242,7 +242,7 @@ class Vickrey(NoisyMechanism):
     def _integrate_shares(
         self, at: tuple[Floats, float, Floats, Floats], first: float, second: float
     ) -> list[Floats]:
-        """Log probabilities that the output is the nearest or the second, within an interval.
+        """Integrate the probabilities of the nearest and the second word within an interval; logs.
 
         Args:
             at: inputs, the side of them, begin and end of the interval as distances from them.
@@ -260,7 +260,7 @@ class Vickrey(NoisyMechanism):
 
 
 def _graded_nodes() -> tuple[Floats, Floats]:
-    """Nodes and weights on [0, 1]: Gauss and Legendre's, in panels halved towards both ends."""
+    """Return nodes and weights on [0, 1]: Gauss-Legendre panels, halved towards both ends."""
     half = np.concatenate([[0.0], 2.0 ** np.arange(-20.0, 0.0)])
     ends = np.concatenate([half, 1.0 - half[-2::-1]])
     nodes, weights = np.polynomial.legendre.leggauss(16)

@@ -69,7 +69,7 @@ class RowDraws:
         return out
 
     def _rows_for(self, inputs: Numbers) -> Iterator[_Prepared]:
-        """Prepared rows of all input words: at once where they fit, else in blocks of words."""
+        """Yield prepared rows of all input words: at once where they fit, else in blocks."""
         ready = self._prepared
         if ready is not None:
             is_whole = len(ready[0]) > self._words
@@ -105,7 +105,7 @@ class RowDraws:
 
 
 def require_rows(words: int, start: int, stop: int) -> Numbers:
-    """The numbers of the rows `start` to `stop`, checked."""
+    """Return the numbers of the rows `start` to `stop`, checked."""
     stop = integer("stop", stop, 0, words)
     return np.arange(integer("start", start, 0, stop), stop)
 
@@ -244,7 +244,7 @@ class TableMechanism(WordMechanism):
 
     @abstractmethod
     def _rows_of(self, numbers: Numbers) -> Floats:
-        """Log probabilities of the rows of some words, shape `(n, outputs)`."""
+        """Return log probabilities of the rows of some words, shape `(n, outputs)`."""
 
     @cached_property
     def _row_draws(self) -> RowDraws:

@@ -83,7 +83,7 @@ def text_loss(mechanism: Any, a: Any, b: Any, delta: float = 1e-6) -> TextLoss:
 
 
 def one_sided_loss(log_p: Floats, log_q: Floats, delta: float = 0.0) -> float:
-    """The least epsilon >= 0 with P(S) <= e^epsilon Q(S) + delta for all sets S of outputs."""
+    """Return the least epsilon >= 0 with P(S) <= e^epsilon Q(S) + delta for all events S."""
     possible = log_p > -np.inf
     log_p, log_q = log_p[possible], log_q[possible]
     losses = log_p - log_q
@@ -100,7 +100,7 @@ def one_sided_loss(log_p: Floats, log_q: Floats, delta: float = 0.0) -> float:
 
 
 def _divergences(log_p: Floats, log_q: Floats) -> Floats:
-    """Renyi divergences of two laws at all orders, from log probabilities."""
+    """Return renyi divergences of two laws at all orders, from log probabilities."""
     possible = log_p > -np.inf
     log_p, losses = log_p[possible], (log_p - log_q)[possible]
     if np.isinf(losses).any():
