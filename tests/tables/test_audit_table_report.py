@@ -156,8 +156,8 @@ def test_the_command_line_audits_files(run, line, status, words):
     [
         ("P.npy", "give --claim EPSILON, or --no-claim to compute the loss only"),
         ("P.npy --claim 1 --no-claim", "--claim and --no-claim exclude each other"),
-        ("absent.npy --claim 1", "FILE must be a file of a matrix, got absent.npy"),
-        ("words.npy --claim 1", "FILE must be a file of a matrix, got words.npy"),
+        ("absent.npy --claim 1", "FILE must be a file that can be read, got absent.npy"),
+        ("words.npy --claim 1", "FILE must be a matrix of numbers"),
         ("P.npy --distances L.npy --claim 1", "--distances must be "),
         ("L.npy --claim 1", "table must be at least 0 (log=False)"),
         ("P.npy --claim 1 --neighbour near", "--neighbour must be l1=RADIUS"),

@@ -98,3 +98,15 @@ def test_a_count_beyond_the_texts_is_refused():
         Linkage(3, 2, 1, 0.5, "likelihood")
     with pytest.raises(TypeError, match="mechanism must be"):
         link("SanText", ["a", "b"], ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        ("ab", "originals must be a list of texts or of lists of words, got 'ab'"),
+        ([float("nan"), "w1"], r"originals\[0\] must be a text or a list of words, got nan"),
+    ],
+)
+def test_what_is_no_list_of_texts_is_refused(texts, said):
+    with pytest.raises(TypeError, match=said):
+        link(SanText(VECTORS, 1.0), texts, ["w1", "w2"])

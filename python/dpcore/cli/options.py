@@ -281,7 +281,7 @@ class AskedOutputs:
 
 @dataclass(frozen=True)
 class AskedTable:
-    """What `dpcore audit-table` is asked for; None where an option was not given."""
+    """Arguments of `dpcore audit-table`; None where an option was not given."""
 
     table: Annotated[
         str,

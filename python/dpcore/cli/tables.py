@@ -29,7 +29,7 @@ def run(asked: AskedTable, command: str = "") -> int:
         check_plot(Path(asked.plot))
     if asked.html is not None:
         check_folder("--html", Path(asked.html))
-    found = _audit(asked)
+    found = _audit_file(asked)
     made = tuple(replace(one, command=command) for one in found.provenance)
     report = replace(found, name=f"{found.name} of {Path(asked.table).name}", provenance=made)
     for remark in report.remarks:
@@ -38,14 +38,14 @@ def run(asked: AskedTable, command: str = "") -> int:
     return REFUTED if report.refuted else NOT_REFUTED
 
 
-def _audit(asked: AskedTable) -> TableAudit:
+def _audit_file(asked: AskedTable) -> TableAudit:
     given = for_call(asked, audit_table)
-    given["table"] = _read("FILE", asked.table)
+    given["table"] = _read_matrix("FILE", asked.table)
     if asked.distances is not None:
-        given["distances"] = _read("--distances", asked.distances)
+        given["distances"] = _read_matrix("--distances", asked.distances)
     is_file = asked.neighbour is not None and asked.neighbour.endswith(".npy")
     given["neighbour"] = (
-        _read("--neighbour", asked.neighbour or "") if is_file else relation(asked.neighbour)
+        _read_matrix("--neighbour", asked.neighbour or "") if is_file else relation(asked.neighbour)
     )
     with usage(), warnings.catch_warnings():
         # The report holds them, and `run` says them in its own words.
@@ -53,7 +53,7 @@ def _audit(asked: AskedTable) -> TableAudit:
         return audit_table(**given)
 
 
-def _read(option: str, path: str) -> Any:
+def _read_matrix(option: str, path: str) -> Any:
     """The matrix in a file; of a .npy file only what is used is read."""
     try:
         if path.endswith(".npz"):
@@ -61,5 +61,7 @@ def _read(option: str, path: str) -> Any:
 
             return load_npz(path)
         return np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise Usage(f"{option} must be a file of a matrix, got {path} ({error})") from error
+    except OSError as error:
+        raise Usage(f"{option} must be a file that can be read, got {path} ({error})") from error
+    except (ValueError, EOFError) as error:
+        raise Usage(f"{option} must be a matrix of numbers (.npy, .npz), got {path}") from error

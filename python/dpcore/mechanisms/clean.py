@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import mistyped
+from ..errors import instance, mistyped
 from ..records import Pair, Record
 
 __all__ = ["StatedLogRatio", "clean_pair", "declared_loss", "notes_on", "stated_log_ratio"]
@@ -36,7 +36,7 @@ class StatedLogRatio(Record, word="StatedLogRatio"):
         pair: its two inputs.
 
     Raises:
-        TypeError: if the mechanism has no such method.
+        TypeError: if the mechanism has no such method, or `pair` is no `Pair`.
 
     Source:
         Neyman and Pearson (1933): no event of its size is more telling than a threshold on it.
@@ -55,7 +55,8 @@ class StatedLogRatio(Record, word="StatedLogRatio"):
     """Nanoseconds per output that it is taken to cost: among equals any other score is simpler."""
 
     def __post_init__(self) -> None:
-        """Check that there is a ratio."""
+        """Check that there is a ratio, and a pair."""
+        instance("pair", self.pair, Pair)
         if not callable(getattr(self.mechanism, "log_ratio", None)):
             raise mistyped("mechanism", "one with log_ratio(outputs, pair)", self.mechanism)
 

@@ -37,7 +37,7 @@ _Result = Audit | OutputsAudit
 
 
 class Paged(Protocol):
-    """What every result with a page has."""
+    """A result with a page."""
 
     @property
     def name(self) -> str:
@@ -150,38 +150,38 @@ def page(audit: Audit, path: str | os.PathLike[str] | None = None) -> str:
     """
     sections = [
         ("Pictures", _pictures(audit)),
-        ("Report", table(report.rows(audit))),
+        ("Report", make_table(report.rows(audit))),
         ("Counts", _counts(audit)),
         ("How the bound is proved", _proof(audit)),
         ("Repeat it", f"<pre><code>{_text(code(audit))}</code></pre>"),
-        ("How this was made", origins(audit)),
-        ("Data", data(audit)),
+        ("How this was made", make_origins(audit)),
+        ("Data", make_data(audit)),
     ]
-    return saved(document(audit, _head(audit), sections, _footer(audit)), path)
+    return save_page(make_document(audit, _head(audit), sections, _footer(audit)), path)
 
 
 def page_of_outputs(audit: OutputsAudit, path: str | os.PathLike[str] | None = None) -> str:
     """The page of an audit of recorded outputs, see `page`."""
     sections = [
         ("Pictures", _pictures(audit)),
-        ("Report", table(audit.lines())),
+        ("Report", make_table(audit.lines())),
         *([("Counts", _counts(audit))] if audit.counts is not None else []),
         ("How the bound is proved", _proof(audit)),
-        ("How this was made", origins(audit)),
-        ("Data", data(audit)),
+        ("How this was made", make_origins(audit)),
+        ("Data", make_data(audit)),
     ]
-    return saved(document(audit, _head(audit), sections, _seeded(audit)), path)
+    return save_page(make_document(audit, _head(audit), sections, _list_seed(audit)), path)
 
 
-def saved(text: str, path: str | os.PathLike[str] | None) -> str:
-    """The page, which is also written to a file if there is a path."""
+def save_page(text: str, path: str | os.PathLike[str] | None) -> str:
+    """Return the page, and write it to a file if there is a path."""
     if path is not None:
         Path(path).write_text(text, encoding="utf-8")
     return text
 
 
-def document(audit: Paged, head: str, sections: list[tuple[str, str]], footer: str) -> str:
-    """A whole page of a header, sections of (heading, HTML), and a footer."""
+def make_document(audit: Paged, head: str, sections: list[tuple[str, str]], footer: str) -> str:
+    """Make a whole page of a header, sections of (heading, HTML), and a footer."""
     body = "\n".join(f"<section>\n<h2>{title}</h2>\n{part}\n</section>" for title, part in sections)
     return f"""<!DOCTYPE html>
 <html lang="en" xmlns="http://www.w3.org/1999/xhtml">
@@ -227,11 +227,11 @@ def _head(audit: _Result) -> str:
     ]
     if audit.delta:
         figures.insert(1, ("delta of the claim", f"{audit.delta:g}"))
-    return head(audit, _INVALID if invalid else _MEANING[audit.refuted], figures)
+    return make_header(audit, _INVALID if invalid else _MEANING[audit.refuted], figures)
 
 
-def head(audit: Paged, meaning: str, figures: list[tuple[str, str]]) -> str:
-    """The header of a page: name, verdict, what that means, and key figures."""
+def make_header(audit: Paged, meaning: str, figures: list[tuple[str, str]]) -> str:
+    """Make the header of a page: name, verdict, what that means, and key figures."""
     # Not green: a claim that stands is not a claim that was proved.
     colour = {None: GREY, True: RED, False: BLUE}[audit.refuted]
     verdict = _text(audit.verdict)
@@ -249,8 +249,8 @@ def head(audit: Paged, meaning: str, figures: list[tuple[str, str]]) -> str:
 </header>"""
 
 
-def table(rows: list[tuple[str, str]]) -> str:
-    """Rows (label, text) as a table."""
+def make_table(rows: list[tuple[str, str]]) -> str:
+    """Make a table of rows (label, text)."""
     lines = "\n".join(
         f'<tr><th scope="row">{_text(label)}</th><td>{_text(line)}</td></tr>'
         for label, line in rows
@@ -302,14 +302,14 @@ def _pictures(audit: _Result) -> str:
     shown: list[str] = []
     for name, title, height in _PICTURES:
         words = _described(audit) if name == "plot" else audit.name
-        shown += filter(None, [picture(audit, name, (title, words), height)])
+        shown += filter(None, [make_picture(audit, name, (title, words), height)])
     if len(shown) > 1:
         shown.insert(0, _BY_ITSELF.format(level=f"{100 * audit.confidence:g} %"))
     return "\n".join(shown)
 
 
-def picture(audit: Paged, name: str, words: tuple[str, str], height: float) -> str:
-    """What a method of a result draws, for a screen and for a telephone; empty without a picture.
+def make_picture(audit: Paged, name: str, words: tuple[str, str], height: float) -> str:
+    """Draw the picture of a method for a screen and a telephone; empty where there is none.
 
     Args:
         audit: the result.
@@ -371,13 +371,13 @@ def _element(figure: Figure, prefix: str) -> str:
     return _UNKNOWN.sub("\ufffd", drawing.strip())
 
 
-def origins(audit: Paged) -> str:
-    """How every run was made; a text that several of them had is shown once."""
+def make_origins(audit: Paged) -> str:
+    """Make the part on how every run was made; a text that several had is shown once."""
     parts, shown = [], set()
     for number, one in enumerate(audit.provenance, 1):
         if len(audit.provenance) > 1:
             parts.append(f"<h3>Run {number} of {len(audit.provenance)}</h3>")
-        parts.append(table(made(one)))
+        parts.append(make_table(made(one)))
         if one.source and one.source not in shown:
             shown.add(one.source)
             summary = f"<summary>Source text of {_text(one.origin)}</summary>"
@@ -386,8 +386,8 @@ def origins(audit: Paged) -> str:
     return "\n".join(parts) or '<p class="soft">This record does not tell.</p>'
 
 
-def data(audit: Paged) -> str:
-    """The result as JSON, to be read and to be copied."""
+def make_data(audit: Paged) -> str:
+    """Write the result as JSON, to be read and to be copied."""
     # One line for each field, so that two audits can be compared line by line.
     fields = [
         f"{json.dumps(name)}: {json.dumps(value, allow_nan=False)}"
@@ -404,16 +404,16 @@ def data(audit: Paged) -> str:
     )
 
 
-def versions(before: str = "") -> str:
-    """A line with what the page was made with."""
+def list_versions(before: str = "") -> str:
+    """Write the line with the versions that made the page."""
     made_with = f"dpcore {__version__}, numpy {np.__version__}, Python {platform.python_version()}"
     return f'<p class="soft">{before}Page made with {_text(made_with)}.</p>'
 
 
-def _seeded(audit: _Result) -> str:
-    return versions(f"Seed {audit.seed}. ")
+def _list_seed(audit: _Result) -> str:
+    return list_versions(f"Seed {audit.seed}. ")
 
 
 def _footer(audit: Audit) -> str:
     time = report.text(audit).splitlines()[-1].strip().removeprefix("time").strip()
-    return f'{_seeded(audit)}\n<p class="soft">Time: {_text(time)}</p>'
+    return f'{_list_seed(audit)}\n<p class="soft">Time: {_text(time)}</p>'

@@ -36,7 +36,7 @@ _COMPARED: Final = 2**18
 
 @dataclass(slots=True)
 class Tally:
-    """What is kept of the losses of all pairs.
+    """The greatest losses among all pairs.
 
     Attributes:
         per_input: the greatest ratio of each input so far, -inf before the first.
@@ -163,7 +163,7 @@ class Comparison:
         """Tally the losses that the object computes itself."""
         table, output = self.table, -1
         with self._bar("comparing rows", table.inputs) as bar:
-            for start, stop in _spans(0, table.inputs, max(1, _READ_AT_ONCE // table.inputs)):
+            for start, stop in _split_range(0, table.inputs, max(1, _READ_AT_ONCE // table.inputs)):
                 losses, outputs = table.loss_rows(start, stop)
                 mask = self.neighbours.among((start, stop), (0, table.inputs))
                 if tally.add(losses, (start, 0), table.distance_rows(start, stop), mask):
@@ -237,9 +237,9 @@ class Comparison:
         if not (table.in_memory and read == table.log_rows):
             many = max(1, min(many, _READ_AT_ONCE // table.outputs))
         with self._bar(label, table.inputs * (table.inputs + step) / 2) as bar:
-            for rows in _spans(0, table.inputs, step):
+            for rows in _split_range(0, table.inputs, step):
                 block, apart = read(*rows), table.distance_rows(*rows)
-                for others in _spans(rows[0], table.inputs, many):
+                for others in _split_range(rows[0], table.inputs, many):
                     mask = self.neighbours.among(rows, others)
                     if mask is None or mask.any():
                         part = None if apart is None else apart[:, slice(*others)]
@@ -251,7 +251,7 @@ class Comparison:
         return Progress(label, total, self.progress)
 
 
-def _spans(start: int, stop: int, step: int) -> Iterator[tuple[int, int]]:
+def _split_range(start: int, stop: int, step: int) -> Iterator[tuple[int, int]]:
     for first in range(start, stop, step):
         yield first, min(stop, first + step)
 
@@ -265,7 +265,7 @@ def _log_sums(a: Floats, b: Floats, alpha: float) -> npt.NDArray[np.float64]:
     """
     held = np.isfinite(b)
     if (alpha - 1.0) * -float(b[held].min(initial=0.0)) > _LARGEST_EXPONENT:
-        return np.stack([_added(alpha, row, b) for row in a])
+        return np.stack([_add_logarithms(alpha, row, b) for row in a])
     powers = np.exp((1.0 - alpha) * np.where(held, b, 0.0)) * held
     with np.errstate(divide="ignore"):
         found: Floats = np.log(np.exp(alpha * a) @ powers.T)
@@ -274,7 +274,7 @@ def _log_sums(a: Floats, b: Floats, alpha: float) -> npt.NDArray[np.float64]:
     return found
 
 
-def _added(alpha: float, row: Floats, b: Floats) -> Floats:
+def _add_logarithms(alpha: float, row: Floats, b: Floats) -> Floats:
     with np.errstate(invalid="ignore"):
         terms = alpha * row + (1.0 - alpha) * b
     # Zero against zero, and zero against a positive probability, add nothing.

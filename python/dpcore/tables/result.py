@@ -174,20 +174,20 @@ class TableAudit(Record):
 
     def __str__(self) -> str:
         """Return the report."""
-        from .showing import text
+        from .showing import write_text
 
-        return text(self)
+        return write_text(self)
 
     def lines(self) -> list[tuple[str, str]]:
         """Return the report as (label, text) rows."""
-        from .showing import rows
+        from .showing import list_rows
 
-        return rows(self)
+        return list_rows(self)
 
     def _repr_html_(self) -> str:
-        from .showing import html
+        from .showing import write_html
 
-        return html(self)
+        return write_html(self)
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
         """Make a page that holds the whole report, as text and in the file `path` if given.
@@ -201,9 +201,9 @@ class TableAudit(Record):
         Raises:
             OSError: if the file cannot be written.
         """
-        from .showing import page
+        from .showing import make_page
 
-        return page(self, path)
+        return make_page(self, path)
 
     def plot(self, ax: Any = None) -> Figure:
         """Plot the greatest loss of every input, in order, and the claim, in the style in force.
@@ -217,15 +217,15 @@ class TableAudit(Record):
         Raises:
             TypeError: if `ax` is no axes.
         """
-        from .showing import figure
+        from .showing import draw_figure
 
-        return figure(self, ax)
+        return draw_figure(self, ax)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data without the table: what `from_dict` needs, and derived figures."""
-        from .showing import plain
+        from .showing import write_plain_data
 
-        return plain(self)
+        return write_plain_data(self)
 
     def to_json(self, *, indent: int | None = None) -> str:
         """Write strict JSON of `to_dict`, which any parser reads.
@@ -254,9 +254,9 @@ class TableAudit(Record):
             TypeError: if the record is not a mapping.
             ValueError: if it is not of that form.
         """
-        from .showing import audit
+        from .showing import read_audit
 
-        return audit(cls, record)
+        return read_audit(cls, record)
 
     @classmethod
     def from_json(cls, text: str) -> TableAudit:

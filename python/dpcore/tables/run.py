@@ -107,20 +107,20 @@ def audit_table(
     settled = _TOLERANCE[read.single] if tolerance is None else tolerance
     tally, output = comparison.tally_losses(claim, settled)
     output = _witness_output(read, tally, output)
-    remarks = _remarks(read, tally)
+    remarks = _doubt_zeros(read, tally)
     for remark in remarks:
         warnings.warn(remark, AssumptionWarning, stacklevel=3)
     epsilon, x, x_prime, loss, distance = tally.best
     per_input = np.maximum(tally.per_input, 0.0)
     return TableAudit(
-        name=_name(read),
+        name=_name_table(read),
         inputs=read.inputs,
         outputs=read.outputs,
         metric=read.has_distances,
         # Of rows that add up to a little less than 1 the greatest logarithm is a little below 0.
         epsilon=max(0.0, epsilon),
         witness=(x, x_prime, output),
-        labels=_labels(read, (x, x_prime, output)),
+        labels=_label_witness(read, (x, x_prime, output)),
         loss=loss,
         distance=distance,
         per_input=per_input,
@@ -154,19 +154,19 @@ def _witness_output(table: Table, tally: Tally, output: int) -> int:
     return output
 
 
-def _remarks(table: Table, tally: Tally) -> tuple[str, ...]:
+def _doubt_zeros(table: Table, tally: Tally) -> tuple[str, ...]:
     """Return doubts of zeros that may be underflow; logarithms of float64 have none."""
     doubtful = tally.infinite and not table.log and (table.single or table.tiny)
     return (_UNDERFLOW,) if doubtful else ()
 
 
-def _name(table: Table) -> str:
+def _name_table(table: Table) -> str:
     if table.owner is not None:
         return one_line(named(table.owner), 80)
     return f"table of {table.inputs:,} inputs and {table.outputs:,} outputs"
 
 
-def _labels(table: Table, witness: tuple[int, int, int]) -> tuple[str, ...]:
+def _label_witness(table: Table, witness: tuple[int, int, int]) -> tuple[str, ...]:
     inputs, outputs = labels_of(table)
     if inputs is None or outputs is None:
         return ()

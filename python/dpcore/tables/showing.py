@@ -20,7 +20,10 @@ from .result import TableAudit
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["audit", "figure", "html", "page", "plain", "rows", "text"]
+__all__ = [
+    "draw_figure", "list_rows", "make_page", "read_audit", "write_html", "write_plain_data",
+    "write_text",
+]  # fmt: skip
 
 FORMAT: Final = "dpcore.audit_table/1"
 
@@ -36,7 +39,7 @@ _MEANING: Final = {
 }
 
 
-def rows(audit: TableAudit) -> list[tuple[str, str]]:
+def list_rows(audit: TableAudit) -> list[tuple[str, str]]:
     """Return the report as (label, text) rows.
 
     Args:
@@ -48,11 +51,11 @@ def rows(audit: TableAudit) -> list[tuple[str, str]]:
     unit = " per unit of distance" if audit.metric else ""
     return [
         ("verdict", audit.verdict),
-        ("claim", _claim(audit)),
+        ("claim", _format_claim(audit)),
         ("exact", f"epsilon = {epsilon(audit.epsilon)}{unit}"),
-        ("witness", _witness(audit)),
-        ("loss", _loss(audit)),
-        *([("beyond", _beyond(audit))] if audit.refuted else []),
+        ("witness", _format_witness(audit)),
+        ("loss", _format_loss(audit)),
+        *([("beyond", _format_excess(audit))] if audit.refuted else []),
         ("infinite", f"{audit.infinite_pairs:,} of {audit.pairs:,} ordered pairs"),
         ("table", f"{audit.inputs:,} inputs, {audit.outputs:,} outputs"),
         ("neighbours", audit.neighbours),
@@ -61,17 +64,17 @@ def rows(audit: TableAudit) -> list[tuple[str, str]]:
     ]
 
 
-def text(audit: TableAudit) -> str:
+def write_text(audit: TableAudit) -> str:
     """Return the report as lines of text."""
-    return "\n".join([audit.name, *(f"  {label:<12} {line}" for label, line in rows(audit))])
+    return "\n".join([audit.name, *(f"  {label:<12} {line}" for label, line in list_rows(audit))])
 
 
-def html(audit: TableAudit) -> str:
+def write_html(audit: TableAudit) -> str:
     """Return the report as HTML for a notebook."""
-    return card(audit.name, rows(audit), audit.refuted)
+    return card(audit.name, list_rows(audit), audit.refuted)
 
 
-def _claim(audit: TableAudit) -> str:
+def _format_claim(audit: TableAudit) -> str:
     if audit.claim is None:
         return "none given"
     unit = " per unit of distance" if audit.metric else ""
@@ -80,19 +83,19 @@ def _claim(audit: TableAudit) -> str:
     return f"epsilon <= {audit.claim:g}{unit}{more}"
 
 
-def _witness(audit: TableAudit) -> str:
+def _format_witness(audit: TableAudit) -> str:
     names = [str(number) for number in audit.witness]
     if audit.labels:
         names = [f"{label!r} ({name})" for label, name in zip(audit.labels, names, strict=True)]
     return f"x = {names[0]}, x' = {names[1]}, output {names[2]}"
 
 
-def _loss(audit: TableAudit) -> str:
+def _format_loss(audit: TableAudit) -> str:
     at = f" at distance {audit.distance:g}" if audit.metric else ""
     return f"{epsilon(audit.loss)} nats{at}"
 
 
-def _beyond(audit: TableAudit) -> str:
+def _format_excess(audit: TableAudit) -> str:
     assert audit.excess is not None
     assert audit.excess_pair is not None
     allowed = "claim x distance" if audit.metric else "the claim"
@@ -100,7 +103,7 @@ def _beyond(audit: TableAudit) -> str:
     return f"{epsilon(audit.excess)} nats more than {allowed}, at most, for {place}"
 
 
-def figure(audit: TableAudit, ax: Any = None) -> Figure:
+def draw_figure(audit: TableAudit, ax: Any = None) -> Figure:
     """Draw the greatest loss of every input in falling order, and the claim."""
     axes = axes_of(ax, share(1.0, 0.7))
     found = np.sort(audit.per_input)[::-1]
@@ -128,7 +131,7 @@ def figure(audit: TableAudit, ax: Any = None) -> Figure:
     return whole(axes.figure)
 
 
-def page(audit: TableAudit, path: str | os.PathLike[str] | None = None) -> str:
+def make_page(audit: TableAudit, path: str | os.PathLike[str] | None = None) -> str:
     """Make the page of an audit of a table."""
     claim = "none" if audit.claim is None else f"{audit.claim:g}"
     figures = [
@@ -138,32 +141,32 @@ def page(audit: TableAudit, path: str | os.PathLike[str] | None = None) -> str:
     ]
     words = f"Exact epsilon {epsilon(audit.epsilon)}, claim {claim}."
     sections = [
-        ("Pictures", pages.picture(audit, "plot", ("Worst loss of every input", words), 3.4)),
-        ("Report", pages.table(rows(audit))),
-        ("How this was made", pages.origins(audit)),
-        ("Data", pages.data(audit)),
+        ("Pictures", pages.make_picture(audit, "plot", ("Worst loss of every input", words), 3.4)),
+        ("Report", pages.make_table(list_rows(audit))),
+        ("How this was made", pages.make_origins(audit)),
+        ("Data", pages.make_data(audit)),
     ]
-    head = pages.head(audit, _MEANING[audit.refuted], figures)
-    return pages.saved(pages.document(audit, head, sections, pages.versions()), path)
+    head = pages.make_header(audit, _MEANING[audit.refuted], figures)
+    return pages.save_page(pages.make_document(audit, head, sections, pages.list_versions()), path)
 
 
-def plain(audit: TableAudit) -> dict[str, Any]:
+def write_plain_data(audit: TableAudit) -> dict[str, Any]:
     """Return the plain data of an audit, and the figures that follow from it."""
     names = [f.name for f in fields(audit) if f.name != "comparison"]
     record: dict[str, Any] = {"format": FORMAT}
     record.update({name: encoding.encode(getattr(audit, name)) for name in names})
     record["derived"] = {name: encoding.encode(getattr(audit, name)) for name in _DERIVED}
-    record["derived"]["witness"] = _witness(audit)
+    record["derived"]["witness"] = _format_witness(audit)
     record["derived"]["source_sha256"] = [one.sha256 for one in audit.provenance]
     return record
 
 
-def audit(cls: type[TableAudit], record: Mapping[str, Any]) -> TableAudit:
+def read_audit(cls: type[TableAudit], record: Mapping[str, Any]) -> TableAudit:
     """Make an audit from its plain data."""
-    return encoding.from_plain(cls, record, FORMAT, _check)
+    return encoding.from_plain(cls, record, FORMAT, _check_fields)
 
 
-def _check(audit: TableAudit) -> None:
+def _check_fields(audit: TableAudit) -> None:
     """Refuse fields that no audit of a table has together."""
     if audit.per_input.shape != (audit.inputs,):
         raise invalid("per_input", f"{audit.inputs} numbers", audit.per_input.shape)

@@ -131,6 +131,8 @@ class Embedding(Record):
         """
         limit = limit if limit is None else integer("limit", limit, 1)
         flag("normalise", normalise)
+        if not isinstance(path, (str, os.PathLike)):
+            raise mistyped("path", "a path (a string or a PathLike)", path)
         file = Path(path)
         if file.suffix == ".js":
             found = dict(list(word_vectors(file).items())[:limit])

@@ -120,7 +120,7 @@ def calibrate(kind: Any, vectors: Any, loss: float, **settings: Any) -> WordCali
 @hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class WordFigures(Record):
-    """What one mechanism loses, and what it leaves of the words.
+    """Figures of one mechanism: its loss, and the words that it leaves.
 
     Args:
         name: its class.

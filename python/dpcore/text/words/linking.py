@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...bounds import limits
-from ...errors import choice, confidence_level, instance, integer, invalid
+from ...errors import choice, confidence_level, instance, integer, invalid, mistyped
 from ...hints import hinted
 from ...records import Record
 from ..vocabulary import words_of
@@ -27,7 +27,7 @@ _BLOCK_ENTRIES: Final = 2**21
 @hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Linkage(Record, word="Linkage"):
-    """How many outputs were linked to the original that they came from.
+    """Number of outputs that were linked to the original that they came from.
 
     Args:
         right: outputs linked to their own original, or to one of the same words.
@@ -142,9 +142,14 @@ def _read_texts(
     name: str, mechanism: WordMechanism, texts: Sequence[Any], unknown: str
 ) -> list[Numbers]:
     """Return the numbers of the words of each text."""
+    requirement = "a list of texts or of lists of words"
+    if not isinstance(texts, (list, tuple)):
+        raise mistyped(name, requirement, texts)
     rows = mechanism.vectors.rows
     found = []
     for place, text in enumerate(texts):
+        if not isinstance(text, (str, list, tuple)):
+            raise mistyped(f"{name}[{place}]", "a text or a list of words", text)
         words = words_of(text) if isinstance(text, str) else list(text)
         known = [rows[word] for word in words if word in rows]
         if len(known) < len(words) and unknown == "error":

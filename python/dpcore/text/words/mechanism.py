@@ -135,7 +135,7 @@ class WordMechanism(Record):
             raise invalid("numbers", requirement, f"shape {inputs.shape}")
         # As whole numbers without a sign negative ones are the largest: one pass for both ends.
         if inputs.size and inputs.view(np.uint64).max() >= len(self.vectors):
-            raise invalid("numbers", requirement, [inputs.min(), inputs.max()])
+            raise invalid("numbers", requirement, [int(inputs.min()), int(inputs.max())])
         return self._draw(inputs, len(inputs), seed_of(rng)) if len(inputs) else inputs
 
     def pair(self, a: Any, b: Any) -> Pair:

@@ -185,7 +185,7 @@ class TableMechanism(WordMechanism):
         if ys.ndim != 2 or ys.shape[1] != len(first) or len(first) != len(second):
             raise invalid("outputs", requirement, f"shape {np.shape(outputs)}")
         if ys.size and not 0 <= ys.min() <= ys.max() < words:
-            raise invalid("outputs", requirement, [ys.min(), ys.max()])
+            raise invalid("outputs", requirement, [int(ys.min()), int(ys.max())])
         found = np.zeros(len(ys))
         for place in np.flatnonzero(first != second):
             p, q = self._rows_of(np.array([first[place], second[place]]))

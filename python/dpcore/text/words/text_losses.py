@@ -20,7 +20,7 @@ _ORDERS: Final = 1.0 + np.geomspace(1e-3, 1e4, 141)
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TextLoss(Record):
-    """What a mechanism loses between two texts of one length.
+    """Losses of a mechanism between two texts of one length.
 
     Args:
         words: words of each text.
