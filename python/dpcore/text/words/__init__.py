@@ -8,6 +8,7 @@ from .exponential import TEM, SanText, SanTextPlus
 from .linking import Linkage, link
 from .noisy import MetricLaplace, Vickrey
 from .text_losses import TextLoss
+from .text_reports import TextReport, WordReport
 
 __all__ = [
     "TEM",
@@ -17,10 +18,12 @@ __all__ = [
     "SanText",
     "SanTextPlus",
     "TextLoss",
+    "TextReport",
     "Vickrey",
     "WordCalibration",
     "WordComparison",
     "WordFigures",
+    "WordReport",
     "calibrate",
     "compare",
     "link",

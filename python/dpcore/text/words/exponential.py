@@ -77,6 +77,16 @@ class MetricExponential(MetricTable):
         losses -= self._log_normalisers[numbers][:, None]
         return losses, np.broadcast_to(numbers[:, None], losses.shape)
 
+    def worst_losses_of(self, numbers: Numbers) -> Floats:
+        """Compute the largest loss of some words against any other, in the worse direction."""
+        found = np.empty(len(numbers))
+        for i, number in enumerate(numbers.tolist()):
+            as_x = self.loss_rows(number, number + 1)[0][0]
+            # Of x' against x both the metric and the difference of the normalisers turn around.
+            turn = 2.0 * (self._log_normalisers - self._log_normalisers[number])
+            found[i] = max(float(as_x.max()), float((as_x - turn).max()))
+        return found
+
     def worst_loss(self) -> float:
         """Compute the largest loss of any two words, in nats."""
         return largest_over_blocks(lambda *rows: self.loss_rows(*rows)[0], len(self.vectors))

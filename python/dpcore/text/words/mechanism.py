@@ -20,13 +20,13 @@ from ..leakage import Embedding
 from ..rewriting import Rewriter
 from ..vocabulary import Tokeniser, words_of
 
-__all__ = ["Floats", "Numbers", "Unknown", "WordMechanism"]
+__all__ = ["UNKNOWN", "Floats", "Numbers", "Unknown", "WordMechanism"]
 
 Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int64]
 
 Unknown = Literal["error", "drop", "keep", "uniform"]
-_UNKNOWN: Final[tuple[Unknown, ...]] = get_args(Unknown)
+UNKNOWN: Final[tuple[Unknown, ...]] = get_args(Unknown)
 
 _LENGTH_IS_PUBLIC: Final = "the number of words of a text is released"
 
@@ -195,7 +195,7 @@ class WordMechanism(Record):
             TypeError: if an argument is of the wrong kind.
             ValueError: if a text is empty or has no words, or has an unknown one under "error".
         """
-        choice("unknown", unknown, _UNKNOWN)
+        choice("unknown", unknown, UNKNOWN)
         lists = [list(tokenise(text)) for text in texts_of("texts", texts)]
         for row, words in enumerate(lists):
             if not words:

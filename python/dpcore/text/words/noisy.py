@@ -24,7 +24,9 @@ _BLOCK_NUMBERS: Final = 2**20
 _LONGEST_NOISE: Final = 1e9
 """Mean length of the noise over the longest vector: beyond it words are equally near in float64."""
 
-_OF_TABLES: Final = frozenset({"log_rows", "log_ratio", "loss", "text_loss"})
+_OF_TABLES: Final = frozenset(
+    {"add_unknown_row", "log_rows", "log_ratio", "loss", "rows_with_unknown"}
+)
 
 _LAST: Final = 38.0
 """Units of 1/epsilon after which a density is below 2^-54 of its value at the start."""
@@ -35,7 +37,8 @@ class NoisyMechanism(MetricTable):
 
     The noise alone keeps the claim, and what follows can only lower the loss. Above one dimension
     the probabilities of outputs are not known. With one-dimensional vectors the mechanism has
-    `log_rows`, `log_ratio`, `loss` and `text_loss` of a table.
+    `log_rows`, `log_ratio` and `loss` of a table; `text_loss` and `text_report` state bounds by the
+    noise, or counts, where it has none.
     """
 
     def __post_init__(self) -> None:

@@ -11,14 +11,17 @@ import numpy as np
 import numpy.typing as npt
 
 from ... import _core
-from ...errors import delta_level, instance, integer, invalid, mistyped
+from ...errors import choice, delta_level, instance, integer, invalid, mistyped
 from ...records import Pair
-from .mechanism import Floats, Numbers, WordMechanism
+from ...streams import Rng
+from ..vocabulary import Tokeniser, words_of
+from .mechanism import UNKNOWN, Floats, Numbers, Unknown, WordMechanism
 from .text_losses import TextLoss, one_sided_loss, text_loss
+from .text_reports import TextReport, make_text_report
 
 __all__ = [
-    "MetricTable", "RowDraws", "TableMechanism", "distances_between", "largest_over_blocks",
-    "require_rows",
+    "MetricTable", "RowDraws", "TableMechanism", "TableWithUnknown",
+    "distances_between", "largest_over_blocks", "require_rows",
 ]  # fmt: skip
 
 _MOST_ENTRIES: Final = 2**22
@@ -229,7 +232,8 @@ class TableMechanism(WordMechanism):
 
         Returns:
             A `TextLoss`. Its bound at delta adds the exact Renyi divergences of the places and
-            converts the sum; it is never above the exact sum.
+            converts the sum; it is never above the exact sum. Where there is no table (noise
+            above one dimension) all figures are upper bounds by the noise alone.
 
         Raises:
             TypeError: if an argument is of the wrong kind.
@@ -242,6 +246,89 @@ class TableMechanism(WordMechanism):
         """
         return text_loss(self, a, b, delta)
 
+    def text_report(
+        self,
+        text: Any,
+        *,
+        unknown: Unknown = "error",
+        rng: Rng = None,
+        tokenise: Tokeniser = words_of,
+    ) -> TextReport:
+        """Report what is left of a text, word by word, and what it can lose.
+
+        For each word: N_w, the probability that it stays; S_w, the smallest number of outputs that
+        carry .95 of its probability; the largest loss against any other word. They are computed
+        from the table where there is one, else N_w and S_w are counted on 10,000 draws and the
+        loss is the bound by the noise.
+
+        Args:
+            text: a string, or a list of words.
+            unknown: for words without a vector, as in `rewrite`.
+            rng: None, an int seed or a numpy Generator, for what is counted.
+            tokenise: from a text to its words.
+
+        Returns:
+            A `TextReport`.
+
+        Raises:
+            TypeError: if an argument is of the wrong kind.
+            ValueError: if the text has no words, or an unknown one under "error".
+
+        Source:
+            Feyisetan, Balle, Drake and Diethe (2020), section 4, for N_w and S_w.
+
+        Example:
+            >>> from dpcore.text.leakage import Embedding
+            >>> from dpcore.text.words import SanText
+            >>> mech = SanText(Embedding(("bad", "fine", "good"), [[0.0], [1.0], [1.5]]), 2.0)
+            >>> found = mech.text_report("good, good")
+            >>> round(found.words[0].kept, 3), round(found.one_word, 3), round(found.any_text, 3)
+            (0.547, 1.64, 3.28)
+        """
+        choice("unknown", unknown, UNKNOWN)
+        if isinstance(text, str):
+            words = list(tokenise(text))
+        elif isinstance(text, (list, tuple)) and all(isinstance(word, str) for word in text):
+            words = list(text)
+        else:
+            raise mistyped("text", "a text or a list of words", text)
+        strange = [word for word in words if word not in self.vectors.rows]
+        if unknown == "error" and strange:
+            requirement = "made of words with a vector (unknown= says what becomes of others)"
+            raise invalid("text", requirement, strange[0])
+        if not words or (unknown == "drop" and len(strange) == len(words)):
+            raise invalid("text", "a text with at least one word that is replaced", text)
+        return make_text_report(self, words, unknown, rng)
+
+    def add_unknown_row(self) -> TableWithUnknown:
+        """Return the table with one more row: that of words without a vector, drawn uniformly.
+
+        `rewrite(..., unknown="uniform")` replaces such a word by any word with equal probability.
+        It has no vector, so that its distance to another word is not defined and the claim says
+        nothing about it: `audit_table` then computes losses in nats, for any two of all words.
+
+        Returns:
+            What `audit_table` takes: `V + 1` inputs, `V` outputs, no distances and no claim.
+
+        Example:
+            >>> import dpcore
+            >>> from dpcore.text.leakage import Embedding
+            >>> from dpcore.text.words import SanText
+            >>> mech = SanText(Embedding(["bad", "fine", "good"], [[0.0], [1.0], [1.5]]), 2.0)
+            >>> found = dpcore.audit_table(mech.add_unknown_row())
+            >>> found.inputs, found.metric, round(found.epsilon, 3), found.labels
+            (4, False, 1.64, ('bad', 'good', 'bad'))
+        """
+        return TableWithUnknown(self)
+
+    def rows_with_unknown(self, numbers: Numbers) -> Floats:
+        """Compute log probabilities of words, shape `(n, outputs)`; number V is an unknown word."""
+        rows = np.full((len(numbers), self.shape[1]), -np.log(self.shape[1]))
+        known = numbers < self.shape[0]
+        if known.any():
+            rows[known] = self._rows_of(numbers[known])
+        return rows
+
     @abstractmethod
     def _rows_of(self, numbers: Numbers) -> Floats:
         """Return log probabilities of the rows of some words, shape `(n, outputs)`."""
@@ -252,6 +339,27 @@ class TableMechanism(WordMechanism):
 
     def _draw(self, inputs: Numbers, size: int, seed: int) -> Numbers:
         return self._row_draws.draw(inputs, size, seed)
+
+
+class TableWithUnknown:
+    """The table of a mechanism and, as its last row, the uniform law of words without a vector.
+
+    Args:
+        mechanism: the mechanism.
+    """
+
+    def __init__(self, mechanism: TableMechanism) -> None:
+        self.mechanism = mechanism
+        self.shape = (mechanism.shape[0] + 1, mechanism.shape[1])
+        self.input_names = (*mechanism.words, "<unknown>")
+        self.output_names = mechanism.words
+
+    def __repr__(self) -> str:
+        return f"unknown words and {self.mechanism!r}"
+
+    def log_rows(self, start: int, stop: int) -> Floats:
+        """Compute rows of the table, shape `(stop - start, V)`, in natural logarithms."""
+        return self.mechanism.rows_with_unknown(require_rows(self.shape[0], start, stop))
 
 
 class MetricTable(TableMechanism):

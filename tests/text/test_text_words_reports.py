@@ -1,0 +1,153 @@
+"""Reports on texts: figures of each word, unknown words, and bounds of noise without a table."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import dpcore
+from dpcore.calibration.pure import l2_laplace_delta
+from dpcore.text.leakage import Embedding
+from dpcore.text.words import TEM, CusText, MetricLaplace, SanText, SanTextPlus, Vickrey
+
+WORDS = ("bad", "fine", "good", "great", "poor")
+LINE = Embedding(WORDS, [[0.0], [1.0], [1.5], [2.5], [-0.25]])
+PLANE = Embedding(WORDS, np.random.default_rng(1).normal(size=(5, 3)))
+DEEP = Embedding(WORDS, np.random.default_rng(1).normal(size=(5, 50)) / 7.0)
+
+
+def exact_worst(mech: object, word: int, unknown: bool = False) -> float:
+    rows = mech.rows_with_unknown(np.arange(len(WORDS) + unknown))  # type: ignore[attr-defined]
+    with np.errstate(invalid="ignore"):
+        return float(np.nanmax(np.abs(rows[word] - rows)))
+
+
+@pytest.mark.parametrize("vectors", [LINE, PLANE])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda v: SanText(v, 2.0),
+        lambda v: TEM(v, 2.0),
+        lambda v: CusText(v, 2.0, k=2),
+        lambda v: SanTextPlus(v, 2.0, ("bad", "good")),
+        lambda v: MetricLaplace(LINE, 2.0),
+        lambda v: Vickrey(LINE, 2.0),
+    ],
+)
+def test_each_figure_is_that_of_the_table(vectors: Embedding, make: object) -> None:
+    mech = make(vectors)  # type: ignore[operator]
+    found = mech.text_report("Good, bad: good!")
+    assert [word.word for word in found.words] == ["good", "bad"]
+    assert found.is_exact
+    for word in found.words:
+        number = WORDS.index(word.word)
+        chances = np.exp(mech.log_rows(number, number + 1)[0])
+        assert word.kept == pytest.approx(chances[number], abs=1e-15)
+        assert word.kept_limits == (word.kept, word.kept)
+        carried = np.cumsum(np.sort(chances)[::-1])
+        assert carried[word.support - 1] >= 0.95
+        assert word.support == 1 or carried[word.support - 2] < 0.95
+        assert word.loss == pytest.approx(exact_worst(mech, number), abs=1e-12)
+    good, bad = found.words
+    assert found.one_word == max(good.loss, bad.loss)
+    assert found.any_text == pytest.approx(2 * good.loss + bad.loss)
+    assert "their number is released" in str(found)
+
+
+def test_an_unknown_word_is_one_more_row_of_the_table() -> None:
+    mech = SanText(PLANE, 3.0)
+    audit = dpcore.audit_table(mech.add_unknown_row())
+    rows = np.vstack([mech.log_rows(0, 5), np.full((1, 5), -math.log(5))])
+    assert audit.inputs == 6
+    assert not audit.metric
+    assert audit.claim is None
+    assert audit.epsilon == pytest.approx(np.abs(rows[:, None] - rows[None]).max(), abs=1e-12)
+    report = mech.text_report("good zebra zebra", unknown="uniform")
+    assert report.words[1].word == "<unknown>"
+    assert (report.words[1].times, report.words[1].kept, report.words[1].support) == (2, 0.0, 5)
+    for word, number in zip(report.words, (2, 5), strict=True):
+        assert word.loss == pytest.approx(exact_worst(mech, number, unknown=True), abs=1e-12)
+
+
+def test_drawn_unknown_words_follow_that_row() -> None:
+    mech, size = SanText(PLANE, 3.0), 20_000
+    texts = mech.rewrite(["zebra"] * size, unknown="uniform", rng=1)
+    counts = np.array([texts.count(word) for word in WORDS])
+    chi_square = float(((counts - size / 5) ** 2 / (size / 5)).sum())
+    # 4 degrees of freedom: 23.5 has probability 1e-4.
+    assert chi_square < 23.5
+    # The row of a known word fails the same test.
+    planted = np.exp(mech.log_rows(0, 1)[0]) * size
+    assert float(((planted - size / 5) ** 2 / (size / 5)).sum()) > 23.5
+
+
+def test_unknown_words_that_are_kept_make_every_loss_infinite() -> None:
+    report = SanText(LINE, 1.0).text_report("good zebra", unknown="keep")
+    assert [word.loss for word in report.words] == [math.inf, math.inf]
+    assert report.one_word == report.any_text == math.inf
+    assert "infinite" in str(report)
+    dropped = SanText(LINE, 1.0).text_report("good zebra", unknown="drop")
+    assert (dropped.length, dropped.strange) == (1, 1)
+    assert "released with the length" in str(dropped)
+
+
+def test_without_a_table_shares_are_counted_and_losses_are_bounds() -> None:
+    mech = MetricLaplace(PLANE, 4.0)
+    report = mech.text_report("good poor", rng=3)
+    assert not report.is_exact
+    assert report == mech.text_report("good poor", rng=3)
+    draws = mech("good", 200_000, 5)
+    share = float((draws == 2).mean())
+    low, high = report.words[0].kept_limits
+    assert low < share < high
+    distances = np.linalg.norm(PLANE.vectors - PLANE.vectors[2], axis=1)
+    assert report.words[0].loss == pytest.approx(4.0 * distances.max())
+    assert "a bound, by the noise alone" in str(report)
+    assert mech.text_report("good zebra", unknown="uniform", rng=1).one_word == math.inf
+
+
+@pytest.mark.parametrize(("kind", "epsilon"), [(MetricLaplace, 2.0), (Vickrey, 8.0)])
+def test_bounds_of_noise_at_a_delta(kind: type, epsilon: float) -> None:
+    mech = kind(DEEP, epsilon)
+    one = mech.text_loss("bad fine", "bad good", delta=1e-6)
+    distance = epsilon * float(np.linalg.norm(DEEP.vectors[1] - DEEP.vectors[2]))
+    assert not one.is_exact
+    assert one.one_word == one.whole == pytest.approx(distance)
+    assert l2_laplace_delta(one.at_delta, distance, 50) <= 1e-6
+    assert l2_laplace_delta(0.99 * one.at_delta, distance, 50) > 1e-6
+    long = mech.text_loss(["bad"] * 40, ["fine"] * 40, delta=1e-6)
+    assert one.one_word_at_delta <= long.at_delta < long.whole
+    assert "a bound, by the noise alone" in str(long)
+
+
+def test_the_divergences_of_noise_are_above_those_of_draws() -> None:
+    from dpcore.text.words.text_losses import _ORDERS, _noise_divergences
+
+    rng, size, distance, dim = np.random.default_rng(1), 400_000, 3.0, 20
+    lengths = rng.gamma(dim, 1.0, size)
+    cosines = 2.0 * rng.beta((dim - 1) / 2, (dim - 1) / 2, size) - 1.0
+    losses = np.sqrt(lengths**2 - 2 * lengths * cosines * distance + distance**2) - lengths
+    bounds = _noise_divergences(distance, dim)
+    for order in (1.5, 2.0, 4.0):
+        place = int(np.abs(_ORDERS - order).argmin())
+        step = _ORDERS[place] - 1.0
+        terms = np.exp(step * losses)
+        drawn = math.log(terms.mean()) / step
+        error = terms.std() / terms.mean() / math.sqrt(size) / step
+        assert drawn - 4 * error <= bounds[place] <= drawn + 4 * error + 0.05
+
+
+def test_bad_calls_name_the_argument() -> None:
+    mech = SanText(LINE, 1.0)
+    with pytest.raises(ValueError, match=r"text must be made of words with a vector .*'zebra'"):
+        mech.text_report("good zebra")
+    with pytest.raises(ValueError, match="text must be a text with at least one word that is"):
+        mech.text_report("zebra", unknown="drop")
+    with pytest.raises(TypeError, match="text must be a text or a list of words"):
+        mech.text_report(3)
+    with pytest.raises(ValueError, match="unknown must be"):
+        mech.text_report("good", unknown="maybe")
+    with pytest.raises(AttributeError, match="one dimension only"):
+        MetricLaplace(PLANE, 1.0).add_unknown_row()
