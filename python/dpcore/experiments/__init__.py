@@ -39,6 +39,7 @@ NAMES: tuple[str, ...] = (
     "dpnr-table",
     "adept-rewrite",
     "dptext-encoder",
+    "word-dp-attack",
 )
 """The names of the experiments: each is that of a folder here, with _ for -."""
 

@@ -1,0 +1,461 @@
+"""Does replacing words hide what a text is about, and whose text it is?
+
+Figure 4 of Gusain and Leith says that an attack on word-level privacy stays accurate down to small
+epsilons. Here each mechanism is set against the same attack, and beside it stand the exact loss of
+two words, the share of words that stay, and the share of texts that are linked to their originals:
+an epsilon of one mechanism says nothing about another.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import statistics
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ...divergence import renyi
+from ...errors import flag, integer, invalid, mistyped
+from ...records import Shown
+from ...streams import threads_of
+from ...text import Corpus, generated, read, words
+from ...text.inference import Attacker, infer
+from ...text.leakage import Embedding, embed
+from ...text.needed import needed
+from ...text.splitting import likeness
+from ...text.vocabulary import words_of
+from ..running import SEED, Tabled, cell_seed, check, gathered, own
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+NAME = "word-dp-attack"
+
+GRID: Final[dict[str, tuple[float, ...]]] = {
+    "SanText": (1.0, 3.0, 5.0, 10.0, 15.0, 20.0, 30.0),
+    "TEM": (1.0, 3.0, 5.0, 10.0, 15.0, 20.0, 30.0),
+    "CusText": (0.1, 1.0, 5.0),
+    "MetricLaplace": (5.0, 10.0, 50.0, 100.0),
+    "Vickrey": (5.0, 10.0, 50.0, 100.0),
+}
+"""Epsilons of each mechanism. `SanTextPlus` needs a list of sensitive words, which nobody has."""
+
+_QUICK_GRID: Final = {"SanText": (1.0, 10.0), "CusText": (0.1,), "MetricLaplace": (10.0,)}
+
+LINKED_WORDS: Final = 100
+"""Words of a text that is linked; of generated texts, which are shorter, ten."""
+
+SHARES: Final = (0.4, 0.3, 0.3)
+"""Of train, valid and test."""
+
+_SENSITIVE: Final = {"medical": 1, "topics": "money"}
+"""The label of the sensitive set, by the kind of the corpus."""
+
+_NULLS: Final = 7
+"""Permutations of the labels in each split."""
+
+_INVERSE_PENALTY: Final = 10.0
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Config(Shown):
+    """Which texts, and how many splits.
+
+    Args:
+        trials: texts of the sensitive set, at most; as many others are drawn.
+        seed: int in [0, 2**63); splits, draws and attackers get their own from it.
+        seeds: splits, of which mean and spread are shown; None for 3, or 1 if `quick`.
+        data: the folder of the corpora, with medical/abstracts.csv in it; None makes texts up.
+        full: True adds the twelve usual attackers, 15 to 25 seconds a split.
+        quick: True for four points and one split.
+
+    Raises:
+        TypeError: if a field is of the wrong kind.
+        ValueError: if a value is out of range.
+
+    Example:
+        >>> Config().seeds, Config(quick=True).seeds
+        (3, 1)
+    """
+
+    trials: int = 10**4
+    seed: int = SEED
+    seeds: int | None = None
+    data: str | None = None
+    full: bool = False
+    quick: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        check(self)
+        integer("trials", self.trials, 100)
+        if self.data is not None:
+            if not isinstance(self.data, (str, os.PathLike)):
+                raise mistyped("data", "a path of a folder", self.data)
+            object.__setattr__(self, "data", str(self.data))
+        flag("full", self.full)
+        seeds = (1 if flag("quick", self.quick) else 3) if self.seeds is None else self.seeds
+        object.__setattr__(self, "seeds", integer("seeds", seeds, 1))
+
+    @property
+    def grid(self) -> dict[str, tuple[float, ...]]:
+        """Epsilons of each mechanism."""
+        return _QUICK_GRID if self.quick else GRID
+
+
+class Spread(NamedTuple):
+    """Mean and standard deviation over the splits; the latter is NaN of one split."""
+
+    mean: float
+    sd: float
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Cell(Shown):
+    """One mechanism at one epsilon.
+
+    Args:
+        mechanism: its class; "none" for the texts as they are.
+        epsilon: its parameter; 0 for "none".
+        loss: largest loss of any two words in nats; inf where words share no outputs.
+        is_exact: False where that is the bound by the noise.
+        kept: share of the words that stayed, first split.
+        accuracy: of the logistic regressions, chosen on validation, for each split.
+        interval: of the first split.
+        majority: floor of the first split.
+        boosted_trees: accuracy of scikit-learn's boosted trees on mean vectors, each split.
+        usual: accuracy of the best of the twelve usual attackers, each split; empty unless `full`.
+        divergences: KL and D_2 from the sensitive set, shape `(splits, 2)`; estimates, no bounds.
+        beliefs: what the estimates of the first split are worth, one for each order.
+        null: the same on permuted labels, shape `(splits x 7, 2)`.
+        linked: share of the texts that were linked to their originals, and its interval.
+        linked_texts: their number.
+        linked_words: words of each of them.
+    """
+
+    mechanism: str
+    epsilon: float
+    loss: float
+    is_exact: bool
+    kept: float
+    accuracy: tuple[float, ...]
+    interval: tuple[float, float]
+    majority: float
+    boosted_trees: tuple[float, ...]
+    usual: tuple[float, ...]
+    divergences: tuple[tuple[float, float], ...]
+    beliefs: tuple[str, str]
+    null: tuple[tuple[float, float], ...]
+    linked: tuple[float, float, float]
+    linked_texts: int
+    linked_words: int
+
+    def spread(self, name: str) -> Spread:
+        """Return mean and standard deviation of `accuracy`, `boosted_trees` or `usual`."""
+        values = getattr(self, name)
+        sd = statistics.stdev(values) if len(values) > 1 else math.nan
+        return Spread(statistics.fmean(values), sd)
+
+
+@dataclass(frozen=True)
+class _Texts:
+    """The texts of both sets with their vectors, and what words weigh."""
+
+    texts: tuple[str, ...]
+    truth: npt.NDArray[np.int64]
+    vectors: Embedding
+    weights: Any
+    covered: float
+
+
+def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
+    """Attack the rewritten texts of every mechanism at every epsilon.
+
+    Args:
+        config: which texts, and how many splits.
+        threads: checked and not used: draws use all cores, attackers one.
+        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+
+    Returns:
+        The result, a cell for each mechanism and epsilon.
+
+    Raises:
+        ModuleNotFoundError: without gensim or scikit-learn; it says what to install.
+        FileNotFoundError: if the folder has no such file.
+        KeyboardInterrupt: on Ctrl-C before anything was found.
+
+    Source:
+        Gusain and Leith (2025), figure 4; the mechanisms name theirs.
+
+    Example:
+        >>> from importlib.util import find_spec
+        >>> if find_spec("gensim") and find_spec("sklearn"):
+        ...     found = run(Config(quick=True, trials=200), progress=False)
+        ...     assert found["SanText", 10.0].kept > found["SanText", 1.0].kept
+    """
+    own(config, __name__)
+    threads_of(threads)
+    begun = time.perf_counter()
+    for module in ("gensim.models", "sklearn"):
+        needed(module, NAME)
+    corpus, prepared = _prepare(config)
+    jobs = [("none", 0.0), *((name, e) for name, grid in config.grid.items() for e in grid)]
+    cells, partial = gathered(
+        "word attack", jobs, lambda job: _make_cell(config, prepared, *job), progress
+    )
+    vectors = f"{len(prepared.vectors):,} words, dim={prepared.vectors.dim}"
+    return Result(
+        config, corpus, vectors, prepared.covered, len(prepared.texts) // 2, cells, partial,
+        time.perf_counter() - begun,
+    )  # fmt: skip
+
+
+def _prepare(config: Config) -> tuple[str, _Texts]:
+    """Return the name of the corpus, and both sets with vectors from texts of neither."""
+    if config.data is None:
+        rows = 2_000 if config.quick else 6_000
+        corpus = generated("topics", rows, rng=cell_seed(config.seed, "corpus"))
+        sensitive = _SENSITIVE["topics"]
+    else:
+        corpus = read(config.data, "medical")
+        sensitive = _SENSITIVE["medical"]
+    labels: dict[str, set[Any]] = {}
+    firsts: dict[str, str] = {}
+    assert corpus.labels is not None
+    for text, label in zip(corpus.texts, corpus.labels.tolist(), strict=True):
+        labels.setdefault(likeness(text), set()).add(label)
+        firsts.setdefault(likeness(text), text)
+    # Texts of both sets are left out.
+    sets = [
+        [firsts[key] for key, found in labels.items() if wanted(found)]
+        for wanted in (lambda found: found == {sensitive}, lambda found: sensitive not in found)
+    ]
+    rng = np.random.default_rng(cell_seed(config.seed, "sets"))
+    chosen, others = ([one[i] for i in rng.permutation(len(one))] for one in sets)
+    size = min(len(chosen), len(others) // 3, config.trials)
+    if size < 50:
+        raise invalid("data", "a corpus of at least 50 texts a side", size)
+    public = others[size:] + chosen[size:]
+    vectors = embed(public, seed=1, min_count=2, progress=False)
+    lengths = np.linalg.norm(vectors.vectors, axis=1, keepdims=True)
+    vectors = Embedding(vectors.words, vectors.vectors / lengths)
+    texts = [" ".join(words_of(text)) for text in (*chosen[:size], *others[:size])]
+    known = [word in vectors for text in texts for word in text.split()]
+    extraction = needed("sklearn.feature_extraction.text", NAME)
+    weights = extraction.TfidfVectorizer(
+        vocabulary=vectors.words, sublinear_tf=True, tokenizer=str.split, token_pattern=None,
+        lowercase=False,
+    )  # fmt: skip
+    weights.fit([" ".join(words_of(text)) for text in public])
+    truth = np.repeat([1, 0], size)
+    prepared = _Texts(tuple(texts), truth, vectors, weights, statistics.fmean(known))
+    return corpus.origin, prepared
+
+
+def _make_cell(config: Config, prepared: _Texts, name: str, epsilon: float) -> Cell:
+    """Attack one mechanism in all splits."""
+    mechanism = None if name == "none" else getattr(words, name)(prepared.vectors, epsilon)
+    assert config.seeds is not None
+    splits = [
+        _attack_split(config, prepared, mechanism, cell_seed(config.seed, f"split {number}"))
+        for number in range(config.seeds)
+    ]
+    loss, is_exact = _worst_loss(mechanism)
+    linkage = _link_texts(config, prepared, mechanism)
+    first = splits[0]
+    return Cell(
+        name, epsilon, loss, is_exact, first["kept"],
+        tuple(one["accuracy"] for one in splits), first["interval"], first["majority"],
+        tuple(one["boosted_trees"] for one in splits),
+        tuple(one["usual"] for one in splits if "usual" in one),
+        tuple(one["divergences"] for one in splits), first["beliefs"],
+        tuple(row for one in splits for row in one["null"]),
+        (linkage.share, *linkage.interval), linkage.texts, linkage.words,
+    )  # fmt: skip
+
+
+def _worst_loss(mechanism: Any) -> tuple[float, bool]:
+    """Return the largest loss of any two words, and True if it is exact."""
+    if mechanism is None:
+        return math.inf, True
+    if isinstance(mechanism, (words.SanText, words.TEM)):
+        return mechanism.worst_loss(), True
+    size = len(mechanism.vectors)
+    if isinstance(mechanism, words.CusText):
+        # Lists of outputs are shorter than the vocabulary: some words have unlike lists.
+        return (math.inf if mechanism.k < size else mechanism.epsilon), True
+    blocks = (mechanism.distance_rows(at, min(at + 256, size)) for at in range(0, size, 256))
+    return mechanism.epsilon * max(float(block.max()) for block in blocks), False
+
+
+def _rewrite(mechanism: Any, texts: list[str], rng: Any) -> list[str]:
+    return texts if mechanism is None else mechanism.rewrite(texts, unknown="drop", rng=rng)
+
+
+def _link_texts(config: Config, prepared: _Texts, mechanism: Any) -> words.Linkage:
+    """Link rewritten texts of one length to their originals."""
+    length = LINKED_WORDS if config.data is not None else 10
+    known = ([w for w in text.split() if w in prepared.vectors] for text in prepared.texts)
+    originals = [" ".join(found[:length]) for found in known if len(found) >= length]
+    outputs = _rewrite(mechanism, originals, cell_seed(config.seed, "link"))
+    # Texts as they are are linked by the table of a mechanism that hardly changes a word.
+    ranked = words.SanText(prepared.vectors, 100.0) if mechanism is None else mechanism
+    return words.link(ranked, originals, outputs)
+
+
+def _attack_split(config: Config, prepared: _Texts, mechanism: Any, seed: int) -> dict[str, Any]:
+    """Attack one split, and estimate the divergence of both sets."""
+    size = len(prepared.truth) // 2
+    rng = np.random.default_rng(seed)
+    ends = np.cumsum(np.round(np.array(SHARES[:2]) * size).astype(int))
+    parts = np.repeat(["train", "valid", "test"], np.diff([0, *ends, size]))
+    split = np.concatenate([parts[rng.permutation(size)] for _ in range(2)])
+    corpus = Corpus(prepared.texts, attributes={"sensitive": prepared.truth}, split=split.tolist())
+    made: list[Floats] = []
+    kept: list[int] = []
+
+    def encode(texts: list[str], rng: Any) -> Floats:
+        rewritten = _rewrite(mechanism, texts, rng)
+        kept.extend(_count_kept(prepared.vectors, texts, rewritten))
+        found = prepared.weights.transform(rewritten)
+        counts = (found > 0).astype(float)
+        means = counts @ prepared.vectors.vectors / np.maximum(1.0, counts.sum(axis=1))
+        made.append(np.hstack([found.toarray(), np.asarray(means)]))
+        return made[-1]
+
+    width = len(prepared.vectors)
+    found = infer(
+        encode, corpus, "sensitive", attackers=_make_attackers(width), rng=seed, progress=False
+    )
+    answers = [prepared.truth[split == part] for part in ("train", "valid", "test")]
+    means = [rows[:, width:] for rows in made]
+    trees = needed("sklearn.ensemble", NAME).HistGradientBoostingClassifier(
+        max_iter=60, random_state=seed % 2**32
+    )
+    # So few rows are sooner split by one thread than shared among several.
+    with needed("threadpoolctl", NAME).threadpool_limits(1):
+        trees.fit(np.vstack(means[:2]), np.concatenate(answers[:2]))
+    result: dict[str, Any] = {
+        "kept": sum(kept[::2]) / max(1, sum(kept[1::2])),
+        "accuracy": found.accuracy.value,
+        "interval": (found.accuracy.low, found.accuracy.high),
+        "majority": found.floors[0].accuracy,
+        "boosted_trees": float(trees.score(means[2], answers[2])),
+    }
+    if config.full:
+        ready = iter([rows[:, width:] for rows in made])
+        usual = infer(lambda texts: next(ready), corpus, "sensitive", rng=seed, progress=False)
+        result["usual"] = usual.accuracy.value
+    return result | _estimate(np.vstack(means), np.concatenate(answers), seed)
+
+
+def _count_kept(vectors: Embedding, texts: list[str], rewritten: list[str]) -> list[int]:
+    """Return the number of words that stayed, and of all words that were replaced."""
+    same = total = 0
+    for text, other in zip(texts, rewritten, strict=True):
+        pairs = list(zip((w for w in text.split() if w in vectors), other.split(), strict=False))
+        same += sum(one == two for one, two in pairs)
+        total += len(pairs)
+    return [same, total]
+
+
+def _make_attackers(width: int) -> list[Attacker]:
+    """Return logistic regressions on the weights of words and on mean vectors."""
+    linear = needed("sklearn.linear_model", NAME)
+    scaling = needed("sklearn.preprocessing", NAME)
+    pipeline = needed("sklearn.pipeline", NAME)
+    model = linear.LogisticRegression(C=_INVERSE_PENALTY, max_iter=300)
+    standard = pipeline.make_pipeline(scaling.StandardScaler(), linear.LogisticRegression())
+    columns: list[tuple[Any, str, Callable[[Floats], Floats]]] = [
+        (model, "words", lambda rows: rows[:, :width]),
+        (standard, "mean vectors", lambda rows: rows[:, width:]),
+    ]
+    return [Attacker(one, reads, f"logistic regression on {what}") for one, what, reads in columns]
+
+
+def _estimate(rows: Floats, truth: npt.NDArray[np.int64], seed: int) -> dict[str, Any]:
+    """Estimate KL and D_2 of the sensitive set from the other, and both on permuted labels."""
+    rng = np.random.default_rng([seed, 1])
+
+    def divergences(labels: npt.NDArray[np.int64], **options: Any) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            return renyi(
+                rows[labels == 1], rows[labels == 0], alphas=[1.0, 2.0], method="score", rng=seed,
+                k=min(20, len(truth) // 8), progress=False, **options,
+            )  # fmt: skip
+
+    found = divergences(truth)
+    fast = {"checks": False, "error": None}
+    null = [divergences(rng.permutation(truth), **fast).value[0] for _ in range(_NULLS)]
+    return {
+        "divergences": tuple(map(float, found.value[0])),
+        "beliefs": tuple(map(str, found.belief[0])),
+        "null": [tuple(map(float, row)) for row in null],
+    }
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Result(Tabled):
+    """What was found, mechanism by mechanism.
+
+    Args:
+        config: what was asked for.
+        corpus: where the texts are from.
+        vectors: number of words with vectors, and their dimension.
+        covered: share of the words of the texts that have vectors.
+        texts: texts of each set.
+        cells: one for each mechanism and epsilon.
+        partial: True if Ctrl-C ended the run early.
+        seconds: time taken (not compared).
+    """
+
+    config: Config
+    corpus: str
+    vectors: str
+    covered: float
+    texts: int
+    cells: tuple[Cell, ...]
+    partial: bool = False
+    seconds: float = field(default=0.0, compare=False)
+
+    def __getitem__(self, key: tuple[str, float]) -> Cell:
+        """Return the cell of a mechanism and an epsilon.
+
+        Raises:
+            KeyError: if there is no such cell.
+        """
+        for cell in self.cells:
+            if (cell.mechanism, cell.epsilon) == key:
+                return cell
+        raise KeyError(key)
+
+    def table(self) -> str:
+        """Return the figures as text."""
+        from .showing import write_table
+
+        return write_table(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain data."""
+        from .showing import write_plain_data
+
+        return write_plain_data(self)
+
+    def plot(self, ax: Any = None) -> Figure:
+        """Draw attack and linkage, the largest loss and the share of words kept.
+
+        Returns:
+            A matplotlib figure.
+        """
+        from .showing import draw_figure
+
+        return draw_figure(self, ax)

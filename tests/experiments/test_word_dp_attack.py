@@ -1,0 +1,92 @@
+"""The experiment on texts of which words are replaced."""
+
+from __future__ import annotations
+
+import math
+import os
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from shared_extras import needs
+
+from dpcore.experiments import get, word_dp_attack
+from dpcore.experiments.word_dp_attack import Config
+
+needs("gensim", "sklearn")
+
+
+@cache
+def quick():
+    return word_dp_attack.run(Config(quick=True, trials=150), progress=False)
+
+
+def test_figures_follow_the_mechanism():
+    result = quick()
+    unchanged, low, high = (
+        result[key] for key in (("none", 0.0), ("SanText", 1.0), ("SanText", 10.0))
+    )
+    assert unchanged.kept == 1.0
+    assert unchanged.linked[0] > 0.9
+    assert low.kept < high.kept < 1.0
+    assert low.loss < high.loss < math.inf
+    assert low.is_exact
+    assert result["CusText", 0.1].loss == math.inf
+    assert not result["MetricLaplace", 10.0].is_exact
+    # Texts of ten words: hardly any word stays, and the attack is near the floor.
+    assert low.spread("accuracy").mean < unchanged.spread("accuracy").mean - 0.2
+    assert low.linked[2] < unchanged.linked[1]
+
+
+def test_permuted_labels_have_no_divergence():
+    for cell in quick().cells:
+        null = np.array(cell.null)
+        assert null.shape == (7, 2)
+        assert np.abs(null.mean(axis=0)).max() < 0.15
+    assert quick()["none", 0.0].divergences[0][0] > 0.5
+
+
+def test_the_text_states_where_the_claim_holds():
+    text = str(quick())
+    assert "CusText: yes at epsilon 0.1" in text
+    assert "SanText: not shown at epsilon 1 " in text
+    assert "SanTextPlus is left out" in text
+
+
+def test_interrupted_it_keeps_what_was_done(monkeypatch):
+    module, left = word_dp_attack.experiment, [2]
+    real = module._attack_split
+
+    def interrupted(*given):
+        left[0] -= 1
+        if left[0] < 0:
+            raise KeyboardInterrupt
+        return real(*given)
+
+    monkeypatch.setattr(module, "_attack_split", interrupted)
+    result = word_dp_attack.run(Config(quick=True, trials=100), progress=False)
+    assert result.partial
+    assert len(result.cells) == 2
+    assert "INTERRUPTED" in str(result)
+
+
+def test_bad_fields_are_named():
+    with pytest.raises(ValueError, match="trials must be"):
+        Config(trials=20)
+    with pytest.raises(TypeError, match="data must be a path of a folder"):
+        Config(data=3)
+    assert get("word-dp-attack").Config(quick=True).seeds == 1
+
+
+@pytest.mark.skipif("DPCORE_DATA" not in os.environ, reason="DPCORE_DATA names no folder")
+def test_real_abstracts():
+    folder = Path(os.environ["DPCORE_DATA"])
+    config = Config(data=folder, quick=True)
+    result = word_dp_attack.run(config, progress=False)
+    assert result.texts == 599
+    assert 0.70 < result["none", 0.0].spread("accuracy").mean < 0.90
+    # The floor is one half; the interval of 360 texts reaches .05 to either side.
+    assert result["SanText", 1.0].spread("accuracy").mean < 0.60
+    assert result["CusText", 0.1].spread("accuracy").mean > 0.63
+    assert result["SanText", 10.0].linked[0] > 0.9
