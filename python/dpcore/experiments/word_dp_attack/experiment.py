@@ -62,6 +62,9 @@ _NULLS: Final = 7
 
 _INVERSE_PENALTY: Final = 10.0
 
+_MIN_WORD_COUNT: Final = 3
+"""Occurrences of a word on other texts from which on it has a vector."""
+
 Floats = npt.NDArray[np.float64]
 
 
@@ -244,7 +247,7 @@ def _prepare(config: Config) -> tuple[str, _Texts]:
     if size < 50:
         raise invalid("data", "a corpus of at least 50 texts a side", size)
     public = others[size:] + chosen[size:]
-    vectors = embed(public, seed=1, min_count=2, progress=False)
+    vectors = embed(public, seed=1, min_count=_MIN_WORD_COUNT, progress=False)
     lengths = np.linalg.norm(vectors.vectors, axis=1, keepdims=True)
     vectors = Embedding(vectors.words, vectors.vectors / lengths)
     texts = [" ".join(words_of(text)) for text in (*chosen[:size], *others[:size])]
@@ -264,10 +267,17 @@ def _make_cell(config: Config, prepared: _Texts, name: str, epsilon: float) -> C
     """Attack one mechanism in all splits."""
     mechanism = None if name == "none" else getattr(words, name)(prepared.vectors, epsilon)
     assert config.seeds is not None
+    # In one call, for the rows of a large table are prepared anew in each.
+    seed = cell_seed(config.seed, f"rewrite {name} {epsilon:g}")
+    rewritten = _rewrite(mechanism, config.seeds * [*prepared.texts], seed)
+    size = len(prepared.texts)
     splits = [
-        _attack_split(config, prepared, mechanism, cell_seed(config.seed, f"split {number}"))
+        _attack_split(
+            config, prepared, rewritten[number * size : (number + 1) * size],
+            cell_seed(config.seed, f"split {number}"),
+        )
         for number in range(config.seeds)
-    ]
+    ]  # fmt: skip
     loss, is_exact = _worst_loss(mechanism)
     linkage = _link_texts(config, prepared, mechanism)
     first = splits[0]
@@ -296,8 +306,8 @@ def _worst_loss(mechanism: Any) -> tuple[float, bool]:
     return mechanism.epsilon * max(float(block.max()) for block in blocks), False
 
 
-def _rewrite(mechanism: Any, texts: list[str], rng: Any) -> list[str]:
-    return texts if mechanism is None else mechanism.rewrite(texts, unknown="drop", rng=rng)
+def _rewrite(mechanism: Any, texts: list[str], seed: int) -> list[str]:
+    return texts if mechanism is None else mechanism.rewrite(texts, unknown="drop", rng=seed)
 
 
 def _link_texts(config: Config, prepared: _Texts, mechanism: Any) -> words.Linkage:
@@ -311,7 +321,9 @@ def _link_texts(config: Config, prepared: _Texts, mechanism: Any) -> words.Linka
     return words.link(ranked, originals, outputs)
 
 
-def _attack_split(config: Config, prepared: _Texts, mechanism: Any, seed: int) -> dict[str, Any]:
+def _attack_split(
+    config: Config, prepared: _Texts, rewritten: list[str], seed: int
+) -> dict[str, Any]:
     """Attack one split, and estimate the divergence of both sets."""
     size = len(prepared.truth) // 2
     rng = np.random.default_rng(seed)
@@ -320,12 +332,10 @@ def _attack_split(config: Config, prepared: _Texts, mechanism: Any, seed: int) -
     split = np.concatenate([parts[rng.permutation(size)] for _ in range(2)])
     corpus = Corpus(prepared.texts, attributes={"sensitive": prepared.truth}, split=split.tolist())
     made: list[Floats] = []
-    kept: list[int] = []
+    outputs = dict(zip(prepared.texts, rewritten, strict=True))
 
-    def encode(texts: list[str], rng: Any) -> Floats:
-        rewritten = _rewrite(mechanism, texts, rng)
-        kept.extend(_count_kept(prepared.vectors, texts, rewritten))
-        found = prepared.weights.transform(rewritten)
+    def encode(texts: list[str]) -> Floats:
+        found = prepared.weights.transform([outputs[text] for text in texts])
         counts = (found > 0).astype(float)
         means = counts @ prepared.vectors.vectors / np.maximum(1.0, counts.sum(axis=1))
         made.append(np.hstack([found.toarray(), np.asarray(means)]))
@@ -344,7 +354,7 @@ def _attack_split(config: Config, prepared: _Texts, mechanism: Any, seed: int) -
     with needed("threadpoolctl", NAME).threadpool_limits(1):
         trees.fit(np.vstack(means[:2]), np.concatenate(answers[:2]))
     result: dict[str, Any] = {
-        "kept": sum(kept[::2]) / max(1, sum(kept[1::2])),
+        "kept": _count_kept(prepared.vectors, outputs),
         "accuracy": found.accuracy.value,
         "interval": (found.accuracy.low, found.accuracy.high),
         "majority": found.floors[0].accuracy,
@@ -357,14 +367,14 @@ def _attack_split(config: Config, prepared: _Texts, mechanism: Any, seed: int) -
     return result | _estimate(np.vstack(means), np.concatenate(answers), seed)
 
 
-def _count_kept(vectors: Embedding, texts: list[str], rewritten: list[str]) -> list[int]:
-    """Return the number of words that stayed, and of all words that were replaced."""
+def _count_kept(vectors: Embedding, outputs: dict[str, str]) -> float:
+    """Return the share of the replaced words that stayed."""
     same = total = 0
-    for text, other in zip(texts, rewritten, strict=True):
+    for text, other in outputs.items():
         pairs = list(zip((w for w in text.split() if w in vectors), other.split(), strict=False))
         same += sum(one == two for one, two in pairs)
         total += len(pairs)
-    return [same, total]
+    return same / max(1, total)
 
 
 def _make_attackers(width: int) -> list[Attacker]:
