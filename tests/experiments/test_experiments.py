@@ -105,7 +105,7 @@ AXES = {
     "noise-layers": 1,
     "dpnr-robust-adaptive": 2,
     "word2vec-leakage": 2,
-    "word-dp-attack": 4,
+    "word-dp-attack": 6,
     "dpnr-table": 2,
     "adept-rewrite": 2,
     "dptext-encoder": 2,

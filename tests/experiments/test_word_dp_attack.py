@@ -51,7 +51,16 @@ def test_the_text_states_where_the_claim_holds():
     text = str(quick())
     assert "CusText: yes at epsilon 0.1" in text
     assert "SanText: not shown at epsilon 1 " in text
-    assert "SanTextPlus is left out" in text
+    assert "informed: naive Bayes" in text
+
+
+def test_the_table_serves_an_attacker():
+    informed = {cell.mechanism: cell.informed for cell in quick().cells}
+    # Without a table there is none.
+    assert informed.pop("MetricLaplace") == ()
+    assert {len(values) for values in informed.values()} == {1}
+    # The lists of CusText's words differ, so that the table tells more than the words that stay.
+    assert informed["CusText"][0] > 0.7
 
 
 def test_interrupted_it_keeps_what_was_done(monkeypatch):

@@ -40,11 +40,12 @@ NAME = "word-dp-attack"
 GRID: Final[dict[str, tuple[float, ...]]] = {
     "SanText": (1.0, 3.0, 5.0, 10.0, 15.0, 20.0, 30.0),
     "TEM": (1.0, 3.0, 5.0, 10.0, 15.0, 20.0, 30.0),
+    "SanTextPlus": (1.0, 5.0, 15.0, 30.0),
     "CusText": (0.1, 1.0, 5.0),
     "MetricLaplace": (5.0, 10.0, 50.0, 100.0),
     "Vickrey": (5.0, 10.0, 50.0, 100.0),
 }
-"""Epsilons of each mechanism. `SanTextPlus` needs a list of sensitive words, which nobody has."""
+"""Epsilons of each mechanism."""
 
 _QUICK_GRID: Final = {"SanText": (1.0, 10.0), "CusText": (0.1,), "MetricLaplace": (10.0,)}
 
@@ -62,8 +63,17 @@ _NULLS: Final = 7
 
 _INVERSE_PENALTY: Final = 10.0
 
-_MIN_WORD_COUNT: Final = 3
+_MIN_WORD_COUNT: Final = 4
 """Occurrences of a word on other texts from which on it has a vector."""
+
+_EPOCHS: Final = 10
+"""After five, gensim's default, the vectors of so few texts are nearly parallel."""
+
+_FREQUENT_SHARE: Final = 0.1
+"""Share of the words, the most frequent of other texts, that are not sensitive in SanTextPlus."""
+
+_SMOOTHING: Final = 0.5
+"""Added to the count of every word before its frequency is estimated."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -135,6 +145,8 @@ class Cell(Shown):
         interval: of the first split.
         majority: floor of the first split.
         boosted_trees: accuracy of scikit-learn's boosted trees on mean vectors, each split.
+        informed: accuracy of the attacker who knows the table and the originals of train, each
+            split; empty without a table.
         usual: accuracy of the best of the twelve usual attackers, each split; empty unless `full`.
         divergences: KL and D_2 from the sensitive set, shape `(splits, 2)`; estimates, no bounds.
         beliefs: what the estimates of the first split are worth, one for each order.
@@ -153,6 +165,7 @@ class Cell(Shown):
     interval: tuple[float, float]
     majority: float
     boosted_trees: tuple[float, ...]
+    informed: tuple[float, ...]
     usual: tuple[float, ...]
     divergences: tuple[tuple[float, float], ...]
     beliefs: tuple[str, str]
@@ -162,7 +175,7 @@ class Cell(Shown):
     linked_words: int
 
     def spread(self, name: str) -> Spread:
-        """Return mean and standard deviation of `accuracy`, `boosted_trees` or `usual`."""
+        """Return mean and standard deviation of the accuracies of an attacker."""
         values = getattr(self, name)
         sd = statistics.stdev(values) if len(values) > 1 else math.nan
         return Spread(statistics.fmean(values), sd)
@@ -247,7 +260,7 @@ def _prepare(config: Config) -> tuple[str, _Texts]:
     if size < 50:
         raise invalid("data", "a corpus of at least 50 texts a side", size)
     public = others[size:] + chosen[size:]
-    vectors = embed(public, seed=1, min_count=_MIN_WORD_COUNT, progress=False)
+    vectors = embed(public, seed=1, min_count=_MIN_WORD_COUNT, epochs=_EPOCHS, progress=False)
     lengths = np.linalg.norm(vectors.vectors, axis=1, keepdims=True)
     vectors = Embedding(vectors.words, vectors.vectors / lengths)
     texts = [" ".join(words_of(text)) for text in (*chosen[:size], *others[:size])]
@@ -265,7 +278,7 @@ def _prepare(config: Config) -> tuple[str, _Texts]:
 
 def _make_cell(config: Config, prepared: _Texts, name: str, epsilon: float) -> Cell:
     """Attack one mechanism in all splits."""
-    mechanism = None if name == "none" else getattr(words, name)(prepared.vectors, epsilon)
+    mechanism = _make_mechanism(name, prepared.vectors, epsilon)
     assert config.seeds is not None
     # In one call, for the rows of a large table are prepared anew in each.
     seed = cell_seed(config.seed, f"rewrite {name} {epsilon:g}")
@@ -273,7 +286,7 @@ def _make_cell(config: Config, prepared: _Texts, name: str, epsilon: float) -> C
     size = len(prepared.texts)
     splits = [
         _attack_split(
-            config, prepared, rewritten[number * size : (number + 1) * size],
+            config, prepared, mechanism, rewritten[number * size : (number + 1) * size],
             cell_seed(config.seed, f"split {number}"),
         )
         for number in range(config.seeds)
@@ -285,6 +298,7 @@ def _make_cell(config: Config, prepared: _Texts, name: str, epsilon: float) -> C
         name, epsilon, loss, is_exact, first["kept"],
         tuple(one["accuracy"] for one in splits), first["interval"], first["majority"],
         tuple(one["boosted_trees"] for one in splits),
+        tuple(one["informed"] for one in splits if "informed" in one),
         tuple(one["usual"] for one in splits if "usual" in one),
         tuple(one["divergences"] for one in splits), first["beliefs"],
         tuple(row for one in splits for row in one["null"]),
@@ -292,9 +306,18 @@ def _make_cell(config: Config, prepared: _Texts, name: str, epsilon: float) -> C
     )  # fmt: skip
 
 
+def _make_mechanism(name: str, vectors: Embedding, epsilon: float) -> Any:
+    if name != "SanTextPlus":
+        return None if name == "none" else getattr(words, name)(vectors, epsilon)
+    # The words stand in the order of their frequency on other texts, which are public.
+    sensitive = vectors.words[round(_FREQUENT_SHARE * len(vectors)) :]
+    return words.SanTextPlus(vectors, epsilon, tuple(sensitive))
+
+
 def _worst_loss(mechanism: Any) -> tuple[float, bool]:
     """Return the largest loss of any two words, and True if it is exact."""
-    if mechanism is None:
+    # SanTextPlus: a word that is kept and not sensitive shows itself.
+    if mechanism is None or isinstance(mechanism, words.SanTextPlus):
         return math.inf, True
     if isinstance(mechanism, (words.SanText, words.TEM)):
         return mechanism.worst_loss(), True
@@ -322,7 +345,7 @@ def _link_texts(config: Config, prepared: _Texts, mechanism: Any) -> words.Linka
 
 
 def _attack_split(
-    config: Config, prepared: _Texts, rewritten: list[str], seed: int
+    config: Config, prepared: _Texts, mechanism: Any, rewritten: list[str], seed: int
 ) -> dict[str, Any]:
     """Attack one split, and estimate the divergence of both sets."""
     size = len(prepared.truth) // 2
@@ -360,6 +383,13 @@ def _attack_split(
         "majority": found.floors[0].accuracy,
         "boosted_trees": float(trees.score(means[2], answers[2])),
     }
+    if mechanism is None or hasattr(mechanism, "log_rows"):
+        scores = _score_by_table(prepared, mechanism, outputs, split == "train")
+        informed = infer(
+            lambda texts: np.array([[scores[text]] for text in texts]), corpus, "sensitive",
+            attackers=_make_attackers(0)[1], rng=seed, progress=False,
+        )  # fmt: skip
+        result["informed"] = informed.accuracy.value
     if config.full:
         ready = iter([rows[:, width:] for rows in made])
         usual = infer(lambda texts: next(ready), corpus, "sensitive", rng=seed, progress=False)
@@ -367,13 +397,39 @@ def _attack_split(
     return result | _estimate(np.vstack(means), np.concatenate(answers), seed)
 
 
+def _score_by_table(
+    prepared: _Texts, mechanism: Any, outputs: dict[str, str], is_train: npt.NDArray[np.bool_]
+) -> dict[str, float]:
+    """Return log likelihood ratios of rewritten texts, as if their words were independent.
+
+    The attacker knows the table, and which words the originals of train have on either side: so
+    he knows how probable each output is on either side.
+    """
+    rows, size = prepared.vectors.rows, len(prepared.vectors)
+    laws = np.full((2, size), _SMOOTHING)
+    for row in np.flatnonzero(is_train):
+        numbers = [rows[word] for word in prepared.texts[row].split() if word in rows]
+        laws[prepared.truth[row]] += np.bincount(numbers, minlength=size)
+    laws /= laws.sum(axis=1, keepdims=True)
+    if mechanism is not None:
+        blocks = [(at, min(at + 512, size)) for at in range(0, size, 512)]
+        parts = [laws[:, a:b] @ np.exp(mechanism.log_rows(a, b)) for a, b in blocks]
+        laws = np.sum(parts, axis=0)
+    ratio = np.log(laws[1]) - np.log(laws[0])
+    return {
+        text: float(ratio[[rows[word] for word in output.split() if word in rows]].sum())
+        for text, output in outputs.items()
+    }
+
+
 def _count_kept(vectors: Embedding, outputs: dict[str, str]) -> float:
     """Return the share of the replaced words that stayed."""
     same = total = 0
     for text, other in outputs.items():
-        pairs = list(zip((w for w in text.split() if w in vectors), other.split(), strict=False))
-        same += sum(one == two for one, two in pairs)
-        total += len(pairs)
+        # Texts as they are still have their unknown words.
+        one, two = ([w for w in each.split() if w in vectors] for each in (text, other))
+        same += sum(map(str.__eq__, one, two))
+        total += len(one)
     return same / max(1, total)
 
 

@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from ...divergence.reliability.belief import ESTIMATE
 from ...report.encoding import encode
-from ...report.style import BLUE, GREEN, GREY, INK, RED, WHITE
+from ...report.style import BLUE, GREEN, GREY, INK, ORANGE, RED, WHITE
 from ..drawing import SMALL, TEXT, canvas, dressed, tidy
 from ..text import aligned, record
-from .experiment import NAME, Cell, Result
+from .experiment import GRID, NAME, Cell, Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_COLOURS: Final = dict(
-    zip(("SanText", "TEM", "CusText", "MetricLaplace", "Vickrey"), (BLUE, GREEN, RED, INK, GREY),
-        strict=True)
-)  # fmt: skip
-_MARKS: Final = dict(zip(_COLOURS, "osD^v", strict=True))
-
-_LOW_EPSILON: Final = 1.0
-"""Epsilons up to this one are low in the sense of the source."""
+_COLOURS: Final = dict(zip(GRID, (BLUE, GREEN, ORANGE, RED, INK, GREY), strict=True))
+_MARKS: Final = dict(zip(_COLOURS, "osPD^v", strict=True))
 
 
 def write_table(result: Result) -> str:
@@ -34,7 +29,7 @@ def write_table(result: Result) -> str:
     if result.partial:
         parts.append("INTERRUPTED: only what was done is shown")
     usual = result.config.full
-    head = ["mechanism", "epsilon", "worst loss", "kept", "attack", "trees"]
+    head = ["mechanism", "epsilon", "worst loss", "kept", "attack", "trees", "informed"]
     head += [*(["usual"] if usual else []), "KL", "D_2", "null D_2", "linked"]
     rows = [head]
     for cell in result.cells:
@@ -42,6 +37,7 @@ def write_table(result: Result) -> str:
         row = [cell.mechanism, f"{cell.epsilon:g}" if cell.epsilon else "", loss]
         row += [f"{cell.kept:.3f}", _write_spread(cell, "accuracy")]
         row.append(_write_spread(cell, "boosted_trees"))
+        row.append(_write_spread(cell, "informed") if cell.informed else "-")
         row += [_write_spread(cell, "usual")] if usual else []
         for order in (0, 1):
             hollow = "" if cell.beliefs[order] == ESTIMATE else "?"
@@ -80,7 +76,10 @@ def _write_legend(result: Result) -> str:
         "nothing about one text; ? = not resolved or saturated\n"
         f"linked: share of {first.linked_texts:,} texts of {first.linked_words} words that the "
         "likeliest (or nearest) original is right for, 95 % interval\n"
-        "SanTextPlus is left out: it needs a list of sensitive words"
+        "informed: naive Bayes by an attacker who has the originals of train and the table of the "
+        "mechanism, where there is one\n"
+        "SanTextPlus: all but the most frequent tenth of the words are sensitive; frequent words "
+        "are kept with probability .7"
     )
 
 
@@ -127,61 +126,85 @@ def write_plain_data(result: Result) -> dict[str, Any]:
 
 def draw_figure(result: Result, ax: Any = None) -> Figure:
     """Draw attack, linkage, loss and share kept against epsilon."""
-    picture = canvas(5.4, ax)
-    (attack, linkage), (loss, kept) = picture.subplots(2, 2, sharex=True)
-    unchanged = result.cells[0]
-    for name, colour in _COLOURS.items():
+    picture = canvas(4.8, ax)
+    panels = picture.subplots(2, 3, sharex=True)
+    (attack, informed, linkage), (loss, kept, divergence) = panels
+    for name in GRID:
         cells = [cell for cell in result.cells if cell.mechanism == name]
-        if not cells:
-            continue
-        style: dict[str, Any] = {
-            "color": colour, "marker": _MARKS[name], "markersize": 3.5, "linewidth": 1.1,
-        }  # fmt: skip
-        x = [cell.epsilon for cell in cells]
-        means, sds = zip(*(cell.spread("accuracy") for cell in cells), strict=True)
-        errors = [0.0 if math.isnan(sd) else sd for sd in sds]
-        attack.errorbar(x, means, errors, elinewidth=0.7, label=name, **style)
-        trees = [cell.spread("boosted_trees").mean for cell in cells]
-        attack.plot(x, trees, linestyle="none", marker=_MARKS[name], markersize=3.5, color=colour,
-                    markerfacecolor=WHITE, markeredgewidth=0.7)  # fmt: skip
-        low, high = ([abs(c.linked[0] - c.linked[i]) for c in cells] for i in (1, 2))
-        linked = [cell.linked[0] for cell in cells]
-        linkage.errorbar(x, linked, [low, high], elinewidth=0.7, **style)
-        hollow = {} if cells[0].is_exact else {"markerfacecolor": WHITE, "linestyle": ":"}
-        finite = [(cell.epsilon, cell.loss) for cell in cells if math.isfinite(cell.loss)]
-        if finite:
-            loss.plot(*zip(*finite, strict=True), **{**style, **hollow})
-        kept.plot(x, [cell.kept for cell in cells], **style)
-    for y, words in ((unchanged.spread("accuracy").mean, "unchanged"),
-                     (unchanged.majority, "majority")):  # fmt: skip
-        attack.axhline(y, color=GREY, linewidth=0.8, linestyle="--")
-        attack.annotate(words, (1.0, y), (-2, 2), xycoords=("axes fraction", "data"),
-                        textcoords="offset points", ha="right", fontsize=SMALL)  # fmt: skip
-    _label(attack, "accuracy of the attack on the set", (0.4, 1.0))
+        for cell in cells:
+            trees = cell.spread("boosted_trees").mean
+            attack.plot(cell.epsilon, trees, **_style(name, is_full=False))
+        _draw_line(attack, cells, lambda cell: cell.spread("accuracy"))
+        _draw_line(informed, [c for c in cells if c.informed], lambda cell: cell.spread("informed"))
+        _draw_line(linkage, cells, lambda cell: (cell.linked[0], math.nan))
+        _draw_line(loss, cells, lambda cell: (cell.loss, math.nan), lambda cell: cell.is_exact)
+        _draw_line(kept, cells, lambda cell: (cell.kept, math.nan))
+        _draw_line(divergence, cells, _find_d_2, lambda cell: cell.beliefs[1] == ESTIMATE)
+    unchanged = result.cells[0]
+    for axes, figure in ((attack, "accuracy"), (informed, "informed")):
+        for y, words in ((unchanged.spread(figure).mean, "unchanged"),
+                         (unchanged.majority, "majority")):  # fmt: skip
+            axes.axhline(y, color=GREY, linewidth=0.8, linestyle="--", zorder=0)
+            axes.annotate(words, (0.0, y), (3, 2), xycoords=("axes fraction", "data"),
+                          textcoords="offset points", fontsize=SMALL)  # fmt: skip
+    _label(attack, "accuracy of the attack", (0.4, 1.0))
+    _label(informed, "accuracy, table known", (0.4, 1.0))
     _label(linkage, f"linked texts of {unchanged.linked_words} words", (-0.03, 1.05))
     _label(loss, "largest loss of two words (nats)", None)
     loss.set_yscale("log")
-    if any(math.isinf(cell.loss) for cell in result.cells[1:]):
-        loss.text(0.02, 0.97, "CusText: infinite", transform=loss.transAxes, va="top",
-                  fontsize=SMALL, color=_COLOURS["CusText"])  # fmt: skip
+    infinite = [c.mechanism for c in result.cells[1:] if math.isinf(c.loss)]
+    for row, name in enumerate(dict.fromkeys(infinite)):
+        loss.text(0.02, 0.98 - 0.09 * row, f"{name}: infinite", transform=loss.transAxes, va="top",
+                  fontsize=SMALL, color=_COLOURS[name])  # fmt: skip
+    # Room for these lines above the curves.
+    loss.set_ylim(None, loss.get_ylim()[1] * (20.0 if infinite else 1.0))
     _label(kept, "share of words that stay", (-0.03, 1.05))
+    _label(divergence, "D_2 of the two sets (nats)", None)
     made = "made-up texts" if result.config.data is None else "medical abstracts"
     picture.suptitle(
         f"Words replaced in {made}: epsilon of one mechanism says nothing about another\n"
-        f"hollow: boosted trees (top left), bounds by the noise (bottom left); {_claim(result)}",
+        f"hollow: boosted trees, bounds by the noise, D_2 not believed; "
+        f"{_claim(result)}",
         fontsize=TEXT,
     )
-    picture.legend(
-        *attack.get_legend_handles_labels(), loc="outside lower center", ncols=5, frameon=False,
-        fontsize=SMALL,
-    )  # fmt: skip
+    handles = attack.get_legend_handles_labels()
+    picture.legend(*handles, loc="outside lower center", ncols=6, frameon=False, fontsize=SMALL)
     return dressed(picture)
+
+
+def _style(name: str, *, is_full: bool) -> dict[str, Any]:
+    colour, width = _COLOURS[name], "elinewidth" if is_full else "markeredgewidth"
+    return {"color": colour, "marker": _MARKS[name], "markersize": 3.5, "linewidth": 1.1,
+            "markerfacecolor": colour if is_full else WHITE, width: 0.7,
+            "zorder": 2 if is_full else 4}  # fmt: skip
+
+
+def _draw_line(
+    axes: Axes, cells: Sequence[Cell], figure: Callable[[Cell], tuple[float, float]],
+    is_full: Callable[[Cell], bool] = lambda cell: True,
+) -> None:  # fmt: skip
+    """Draw a figure of one mechanism against epsilon; infinite ones are left out."""
+    points = [(cell, *figure(cell)) for cell in cells if math.isfinite(figure(cell)[0])]
+    if not points:
+        return
+    name, (chosen, means, sds) = cells[0].mechanism, zip(*points, strict=True)
+    errors = [0.0 if math.isnan(sd) else sd for sd in sds]
+    epsilons = [cell.epsilon for cell in chosen]
+    axes.errorbar(epsilons, means, errors, label=name, **_style(name, is_full=True))
+    for cell, mean, _ in points:
+        if not is_full(cell):
+            axes.plot(cell.epsilon, mean, **_style(name, is_full=False))
+
+
+def _find_d_2(cell: Cell) -> tuple[float, float]:
+    values = [one[1] for one in cell.divergences]
+    return statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else math.nan
 
 
 def _label(axes: Axes, words: str, limits: tuple[float, float] | None) -> None:
     axes.set_xscale("log")
     if axes.get_subplotspec().is_last_row():  # type: ignore[union-attr]
-        axes.set_xlabel("epsilon per unit of distance (CusText: per list)", fontsize=TEXT)
+        axes.set_xlabel("epsilon (CusText: per list)", fontsize=TEXT)
     axes.set_ylabel(words, fontsize=TEXT)
     if limits is not None:
         axes.set_ylim(*limits)
