@@ -42,7 +42,7 @@ def test_figures_follow_the_mechanism():
 def test_permuted_labels_have_no_divergence():
     for cell in quick().cells:
         null = np.array(cell.null)
-        assert null.shape == (7, 2)
+        assert null.shape == (3, 2)
         assert np.abs(null.mean(axis=0)).max() < 0.15
     assert quick()["none", 0.0].divergences[0][0] > 0.5
 

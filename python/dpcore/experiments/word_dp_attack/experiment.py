@@ -13,7 +13,7 @@ import os
 import statistics
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -58,7 +58,7 @@ SHARES: Final = (0.4, 0.3, 0.3)
 _SENSITIVE: Final = {"medical": 1, "topics": "money"}
 """The label of the sensitive set, by the kind of the corpus."""
 
-_NULLS: Final = 7
+_NULLS: Final = 3
 """Permutations of the labels in each split."""
 
 _INVERSE_PENALTY: Final = 10.0
@@ -150,7 +150,7 @@ class Cell(Shown):
         usual: accuracy of the best of the twelve usual attackers, each split; empty unless `full`.
         divergences: KL and D_2 from the sensitive set, shape `(splits, 2)`; estimates, no bounds.
         beliefs: what the estimates of the first split are worth, one for each order.
-        null: the same on permuted labels, shape `(splits x 7, 2)`.
+        null: the same on permuted labels, shape `(splits x 3, 2)`.
         linked: share of the texts that were linked to their originals, and its interval.
         linked_texts: their number.
         linked_words: words of each of them.
@@ -284,18 +284,18 @@ def _make_cell(config: Config, prepared: _Texts, name: str, epsilon: float) -> C
     seed = cell_seed(config.seed, f"rewrite {name} {epsilon:g}")
     rewritten = _rewrite(mechanism, config.seeds * [*prepared.texts], seed)
     size = len(prepared.texts)
+    seeds = [cell_seed(config.seed, f"split {number}") for number in range(config.seeds)]
+    deals = [_deal_parts(size // 2, seed) for seed in seeds]
+    ratios = _find_log_ratios(prepared, mechanism, deals)
     splits = [
-        _attack_split(
-            config, prepared, mechanism, rewritten[number * size : (number + 1) * size],
-            cell_seed(config.seed, f"split {number}"),
-        )
-        for number in range(config.seeds)
-    ]  # fmt: skip
+        _attack_split(config, prepared, rewritten[at * size : (at + 1) * size], deal, ratio, seed)
+        for at, (deal, ratio, seed) in enumerate(zip(deals, ratios, seeds, strict=True))
+    ]
     loss, is_exact = _worst_loss(mechanism)
     linkage = _link_texts(config, prepared, mechanism)
     first = splits[0]
     return Cell(
-        name, epsilon, loss, is_exact, first["kept"],
+        name, epsilon, loss, is_exact, _find_kept_share(prepared, rewritten[:size]),
         tuple(one["accuracy"] for one in splits), first["interval"], first["majority"],
         tuple(one["boosted_trees"] for one in splits),
         tuple(one["informed"] for one in splits if "informed" in one),
@@ -344,15 +344,19 @@ def _link_texts(config: Config, prepared: _Texts, mechanism: Any) -> words.Linka
     return words.link(ranked, originals, outputs)
 
 
-def _attack_split(
-    config: Config, prepared: _Texts, mechanism: Any, rewritten: list[str], seed: int
-) -> dict[str, Any]:
-    """Attack one split, and estimate the divergence of both sets."""
-    size = len(prepared.truth) // 2
+def _deal_parts(size: int, seed: int) -> npt.NDArray[np.str_]:
+    """Return the part of every text, at random within each of two sets of one size."""
     rng = np.random.default_rng(seed)
     ends = np.cumsum(np.round(np.array(SHARES[:2]) * size).astype(int))
     parts = np.repeat(["train", "valid", "test"], np.diff([0, *ends, size]))
-    split = np.concatenate([parts[rng.permutation(size)] for _ in range(2)])
+    return np.concatenate([parts[rng.permutation(size)] for _ in range(2)])
+
+
+def _attack_split(
+    config: Config, prepared: _Texts, rewritten: list[str], split: npt.NDArray[np.str_],
+    ratio: Floats | None, seed: int,
+) -> dict[str, Any]:  # fmt: skip
+    """Attack one split, and estimate the divergence of both sets."""
     corpus = Corpus(prepared.texts, attributes={"sensitive": prepared.truth}, split=split.tolist())
     made: list[Floats] = []
     outputs = dict(zip(prepared.texts, rewritten, strict=True))
@@ -377,17 +381,18 @@ def _attack_split(
     with needed("threadpoolctl", NAME).threadpool_limits(1):
         trees.fit(np.vstack(means[:2]), np.concatenate(answers[:2]))
     result: dict[str, Any] = {
-        "kept": _count_kept(prepared.vectors, outputs),
         "accuracy": found.accuracy.value,
         "interval": (found.accuracy.low, found.accuracy.high),
         "majority": found.floors[0].accuracy,
         "boosted_trees": float(trees.score(means[2], answers[2])),
     }
-    if mechanism is None or hasattr(mechanism, "log_rows"):
-        scores = _score_by_table(prepared, mechanism, outputs, split == "train")
+    if ratio is not None:
+        rows = prepared.vectors.rows
         informed = infer(
-            lambda texts: np.array([[scores[text]] for text in texts]), corpus, "sensitive",
-            attackers=_make_attackers(0)[1], rng=seed, progress=False,
+            lambda texts: np.array(
+                [[sum(ratio[rows[w]] for w in outputs[t].split() if w in rows)] for t in texts]
+            ),
+            corpus, "sensitive", attackers=_make_attackers(0)[1], rng=seed, progress=False,
         )  # fmt: skip
         result["informed"] = informed.accuracy.value
     if config.full:
@@ -397,37 +402,35 @@ def _attack_split(
     return result | _estimate(np.vstack(means), np.concatenate(answers), seed)
 
 
-def _score_by_table(
-    prepared: _Texts, mechanism: Any, outputs: dict[str, str], is_train: npt.NDArray[np.bool_]
-) -> dict[str, float]:
-    """Return log likelihood ratios of rewritten texts, as if their words were independent.
+def _find_log_ratios(
+    prepared: _Texts, mechanism: Any, splits: Sequence[npt.NDArray[np.str_]]
+) -> Sequence[Floats | None]:
+    """Return the log ratio of each output's probabilities on both sides, for each split.
 
-    The attacker knows the table, and which words the originals of train have on either side: so
-    he knows how probable each output is on either side.
+    The attacker knows the table, and how often each word occurs in the originals of train on
+    either side. Without a table there is no ratio.
     """
+    if mechanism is not None and not hasattr(mechanism, "log_rows"):
+        return [None] * len(splits)
     rows, size = prepared.vectors.rows, len(prepared.vectors)
-    laws = np.full((2, size), _SMOOTHING)
-    for row in np.flatnonzero(is_train):
-        numbers = [rows[word] for word in prepared.texts[row].split() if word in rows]
-        laws[prepared.truth[row]] += np.bincount(numbers, minlength=size)
-    laws /= laws.sum(axis=1, keepdims=True)
+    laws = np.full((len(splits), 2, size), _SMOOTHING)
+    for text, side, parts in zip(prepared.texts, prepared.truth, np.transpose(splits), strict=True):
+        numbers = [rows[word] for word in text.split() if word in rows]
+        laws[parts == "train", side] += np.bincount(numbers, minlength=size)
+    laws /= laws.sum(axis=2, keepdims=True)
     if mechanism is not None:
         blocks = [(at, min(at + 512, size)) for at in range(0, size, 512)]
-        parts = [laws[:, a:b] @ np.exp(mechanism.log_rows(a, b)) for a, b in blocks]
-        laws = np.sum(parts, axis=0)
-    ratio = np.log(laws[1]) - np.log(laws[0])
-    return {
-        text: float(ratio[[rows[word] for word in output.split() if word in rows]].sum())
-        for text, output in outputs.items()
-    }
+        pushed = [laws[:, :, a:b] @ np.exp(mechanism.log_rows(a, b)) for a, b in blocks]
+        laws = np.sum(pushed, axis=0)
+    return list(np.log(laws[:, 1]) - np.log(laws[:, 0]))
 
 
-def _count_kept(vectors: Embedding, outputs: dict[str, str]) -> float:
+def _find_kept_share(prepared: _Texts, rewritten: Sequence[str]) -> float:
     """Return the share of the replaced words that stayed."""
-    same = total = 0
-    for text, other in outputs.items():
+    known, same, total = prepared.vectors.rows, 0, 0
+    for text, other in zip(prepared.texts, rewritten, strict=True):
         # Texts as they are still have their unknown words.
-        one, two = ([w for w in each.split() if w in vectors] for each in (text, other))
+        one, two = ([w for w in each.split() if w in known] for each in (text, other))
         same += sum(map(str.__eq__, one, two))
         total += len(one)
     return same / max(1, total)
