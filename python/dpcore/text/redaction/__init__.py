@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from .masking import MASK, redact, split_words
+from .linking import link
+from .masking import MASK, mask_words, policy_levels, redact, split_words
 from .policies import Gazetteer, Keywords, Random, Ranked, Spans
+from .records import PolicyMechanism, mechanism, record_delta
 
 __all__ = [
     "MASK",
     "Gazetteer",
     "Keywords",
+    "PolicyMechanism",
     "Random",
     "Ranked",
     "Spans",
+    "link",
+    "mask_words",
+    "mechanism",
+    "policy_levels",
+    "record_delta",
     "redact",
     "split_words",
 ]

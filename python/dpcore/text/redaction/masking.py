@@ -176,7 +176,7 @@ def warn_if_fitted_on(policy: Any, texts: Sequence[str], stacklevel: int = 3) ->
     Warns:
         UserWarning: if texts are among those that the policy was fitted on.
     """
-    fitted = getattr(policy, "fitted_on", frozenset())
+    fitted: frozenset[int] = getattr(policy, "fitted_on", frozenset())
     repeated = sum(fingerprint_texts([text]) <= fitted for text in texts) if fitted else 0
     if repeated:
         warnings.warn(
