@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .learned import Learned
 from .linking import link
 from .masking import MASK, mask_words, policy_levels, redact, split_words
 from .policies import Gazetteer, Keywords, Random, Ranked, Spans
@@ -11,6 +12,7 @@ __all__ = [
     "MASK",
     "Gazetteer",
     "Keywords",
+    "Learned",
     "PolicyMechanism",
     "Random",
     "Ranked",
