@@ -43,6 +43,7 @@ FOUND = {
     "WordCalibration",
     # Of one argument or two, given by place.
     "event_of", "is_native", "members_of", "pairs_of", "named", "usual", "word_vectors", "words_of",
+    "split_words",
     "every_of", "epsilon_of", "title_of", "loss",
 }  # fmt: skip
 

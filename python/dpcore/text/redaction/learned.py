@@ -110,9 +110,16 @@ class Learned(Record, word="redaction.Learned"):
         torch = needed("torch", "redaction.Learned")
         generator = np.random.default_rng(seed_of(rng))
         scaled = self._scale_vectors()
-        rows = [[self._vectors_of(text, scaled)[0] for text in one] for one in sets]
+        vectors = [self._vectors_of(text, scaled)[0] for one in sets for text in one]
+        # A word that is repeated passes the network once; single precision halves the time.
+        unique, ids = np.unique(np.concatenate(vectors), axis=0, return_inverse=True)
+        table = torch.from_numpy(np.vstack([unique, np.zeros_like(unique[:1])])).float()
+        texts = np.split(ids.ravel(), np.cumsum([len(one) for one in vectors])[:-1])
+        rows = texts[: len(sets[0])], texts[len(sets[0]) :]
         layers = [
-            torch.tensor(generator.normal(size=shape) / shape[0] ** 0.5, requires_grad=True)
+            torch.from_numpy(generator.normal(size=shape) / shape[0] ** 0.5)
+            .float()
+            .requires_grad_()
             for size, after in pairwise(self._sizes)
             for shape in ((size, after), (1, after))
         ]
@@ -120,8 +127,7 @@ class Learned(Record, word="redaction.Learned"):
         batch = min(_BATCH, *map(len, rows))
         for _ in range(self.epochs * (min(map(len, rows)) // batch)):
             chosen = [[one[i] for i in generator.permutation(len(one))[:batch]] for one in rows]
-            means = [torch.stack([self._soften(torch, layers, x) for x in one]) for one in chosen]
-            loss = _divergence(*means)
+            loss = _divergence(*(self._soften(torch, layers, table, one) for one in chosen))
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()
@@ -134,7 +140,7 @@ class Learned(Record, word="redaction.Learned"):
         found, scaled = [], self._scale_vectors()
         for text in documents:
             rows, known = self._vectors_of(text, scaled)
-            found.append(rank_levels(np.where(known, self._rank(rows), -1.0)))
+            found.append(rank_levels(np.where(known, self._rank(rows), -np.inf)))
         return found
 
     @property
@@ -166,15 +172,26 @@ class Learned(Record, word="redaction.Learned"):
         ranks: Floats = outputs[:, 0]
         return ranks
 
-    def _soften(self, torch: Any, layers: Sequence[Any], vectors: Floats) -> Any:
-        """Return the mean vector of a text, its highest ranks masked softly."""
-        rows = ranks = torch.from_numpy(vectors)
+    def _soften(self, torch: Any, layers: Sequence[Any], table: Any, texts: Sequence[Any]) -> Any:
+        """Return the mean vector of each text, its highest ranks masked softly."""
+        sizes = np.array([len(one) for one in texts])
+        # After the last word of a text stands the row of zeros.
+        padded = np.full((len(texts), sizes.max()), len(table) - 1)
+        for row, one in zip(padded, texts, strict=True):
+            row[: len(one)] = one
+        words, places = np.unique(padded, return_inverse=True)
+        ranks = table[torch.from_numpy(words)]
         for place in range(0, len(layers), 2):
             ranks = ranks @ layers[place] + layers[place + 1]
             ranks = torch.tanh(ranks) if place < len(layers) - 2 else torch.sigmoid(ranks)
-        masks = min(max(1, int(self.share * len(rows) + 0.5)), len(rows))
-        kth = ranks.flatten().topk(masks).values[-1]
-        return ((1.0 - torch.sigmoid(_SHARPNESS * (ranks - kth))) * rows).mean(dim=0)
+        ranks = ranks[torch.from_numpy(places.reshape(padded.shape)), 0]
+        ranks = ranks.masked_fill(torch.from_numpy(padded == len(table) - 1), -1.0)
+        masks = np.maximum(1, (self.share * sizes + 0.5).astype(np.int64))
+        ordered = ranks.sort(dim=1, descending=True).values
+        threshold = ordered.gather(1, torch.from_numpy(masks[:, None] - 1))
+        kept = torch.sigmoid(_SHARPNESS * (threshold - ranks))
+        sums = (kept[:, None, :] @ table[torch.from_numpy(padded)])[:, 0, :]
+        return sums / torch.from_numpy(sizes[:, None])
 
 
 def _divergence(first: Any, second: Any) -> Any:

@@ -64,6 +64,7 @@ def policy_name(policy: Any) -> str:
     return own if isinstance(own, str) else name_of(policy)
 
 
+@hinted
 def policy_levels(policy: Policy, texts: Any, rng: np.random.Generator) -> list[Levels]:
     """Call a policy and check its levels.
 
@@ -112,6 +113,7 @@ def find_masked(levels: Levels, level: float) -> npt.NDArray[np.bool_]:
     return found
 
 
+@hinted
 def mask_words(
     texts: Sequence[str], levels: Sequence[Levels], level: float, style: Style = "mask"
 ) -> list[str]:

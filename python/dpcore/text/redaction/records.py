@@ -68,6 +68,7 @@ def record_delta(p: float, *, words: int, differing: int, exact: bool = False) -
     return float(-np.expm1(np.log1p(-kept).sum()))
 
 
+@hinted
 @dataclass(eq=False, repr=False)
 class PolicyMechanism(Shown):
     """A policy as a mechanism from a list of texts to their masks, made by `mechanism`.
