@@ -32,15 +32,13 @@ def masked_share(policy, texts):
 
 
 def test_the_word_that_one_set_has_is_masked_first():
-    """At .3 random masks hide a third; the word is found from 9 seeds of 10 or more."""
+    """At .3 the median of 3 fits hides nine tenths of the word, random masks a third of it."""
     needs("torch")
     sets = make_texts(2, 80, True), make_texts(3, 80, False)
     other = make_texts(4, 40, True)
     policies = [Learned(VECTORS, hidden=16).fit(*sets, rng=seed) for seed in range(3)]
     assert np.median([masked_share(policy, other) for policy in policies]) > 0.9
     assert masked_share(Random(), other) < 0.5
-    nothing = Learned(VECTORS, hidden=16).fit(sets[1], make_texts(5, 80, False), rng=1)
-    assert policies[0] != nothing
 
 
 def test_a_seed_repeats_it_and_pickling_keeps_it():

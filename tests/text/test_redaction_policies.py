@@ -196,6 +196,7 @@ def test_a_policy_that_is_not_fitted_is_refused():
         ([], SAFE, "sensitive must be a list of at least one text"),
         (SENSITIVE, ["a", " "], r"safe\[1\] must be a text that is not empty"),
         (["a b"], ["c d"], "sensitive must be texts with a word that 2 texts have"),
+        (["--"], ["..."], "sensitive must be texts with a word that 2 texts have"),
     ],
 )
 def test_sets_that_cannot_be_fitted_are_refused(sensitive, safe, message):

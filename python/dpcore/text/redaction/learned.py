@@ -13,13 +13,13 @@ import numpy.typing as npt
 from ...errors import instance, integer, real
 from ...hints import hinted
 from ...mechanisms.texts import texts_of
-from ...records import Record, frozen_array
+from ...records import frozen_array
 from ...streams import Rng, seed_of
 from ..leakage import Embedding
 from ..needed import needed
 from ..vocabulary import words_of
 from .masking import Levels, fingerprint_texts, split_words
-from .policies import rank_levels, require_words
+from .policies import FrozenPolicy, rank_levels, require_words
 
 __all__ = ["Learned"]
 
@@ -35,7 +35,7 @@ _LEAST_VARIANCE: Final = 1e-4
 
 @hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Learned(Record, word="redaction.Learned"):
+class Learned(FrozenPolicy, word="redaction.Learned"):
     """Words ranked by a network that makes two sets of texts alike with a share of words masked.
 
     The network maps the vector of a word to a rank: four linear layers, tanh after three of them
@@ -72,9 +72,7 @@ class Learned(Record, word="redaction.Learned"):
     fitted_on: frozenset[int] = frozenset()
 
     name: ClassVar[str] = "learned"
-    has_levels: ClassVar[bool] = True
     needs_fit: ClassVar[bool] = True
-    is_random: ClassVar[bool] = False
     is_fit_random: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

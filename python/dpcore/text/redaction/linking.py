@@ -20,11 +20,7 @@ __all__ = ["link"]
 _Ids = npt.NDArray[np.int64]
 
 _By = Literal["places", "kept_places", "bag"]
-_SHOWN: Final = {
-    "places": "length and places",
-    "kept_places": "places",
-    "bag": "bag of words",
-}
+_SHOWN: Final = {"places": "length and places", "kept_places": "places", "bag": "bag of words"}
 
 
 @hinted

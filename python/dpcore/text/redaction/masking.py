@@ -18,7 +18,7 @@ from ...mechanisms.texts import texts_of
 from ...streams import Rng, seed_of
 
 __all__ = [
-    "MASK", "STYLES", "Levels", "Policy", "Style", "find_masked", "fingerprint_texts",
+    "MASK", "STYLES", "Levels", "Policy", "Style", "fingerprint_texts",
     "mask_words", "policy_levels", "policy_name", "redact", "split_words", "spread_levels",
     "warn_if_fitted_on",
 ]  # fmt: skip
@@ -107,12 +107,6 @@ def _check_levels(name: str, given: Any, words: int) -> Levels:
     return levels
 
 
-def find_masked(levels: Levels, level: float) -> npt.NDArray[np.bool_]:
-    """Return True for each word that is masked at a level."""
-    found: npt.NDArray[np.bool_] = levels <= level
-    return found
-
-
 @hinted
 def mask_words(
     texts: Sequence[str], levels: Sequence[Levels], level: float, style: Style = "mask"
@@ -146,7 +140,7 @@ def mask_words(
         words = split_words(text)
         if len(own) != len(words):
             raise invalid(f"levels[{row}]", f"one for each of {len(words):,} words", len(own))
-        found.append(_join_words(words, find_masked(own, level).tolist(), style))
+        found.append(_join_words(words, (own <= level).tolist(), style))
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -20,7 +21,16 @@ from ..needed import needed
 from ..vocabulary import words_of
 from .masking import Levels, fingerprint_texts, split_words, spread_levels
 
-__all__ = ["Gazetteer", "Keywords", "Random", "Ranked", "Spans", "rank_levels", "require_words"]
+__all__ = [
+    "FrozenPolicy",
+    "Gazetteer",
+    "Keywords",
+    "Random",
+    "Ranked",
+    "Spans",
+    "rank_levels",
+    "require_words",
+]
 
 _ENDS: Final = re.compile(r"^[\W_]+|[\W_]+$")
 _POSSESSIVE: Final = re.compile(r"['\u2019]s$")
@@ -32,9 +42,28 @@ _MIN_TEXTS: Final = 2
 """Texts in which a word must occur to have a weight."""
 
 
+class FrozenPolicy(Record):
+    """Properties of a policy that the sweep and `mechanism` read, with their usual values.
+
+    Attributes:
+        name: short word for tables.
+        has_levels: False if the policy masks the same words at every level.
+        needs_fit: True if `fit` must be called first.
+        is_random: True if a call draws.
+        is_fit_random: True if `fit` draws.
+    """
+
+    __slots__ = ()
+    name: ClassVar[str]
+    has_levels: ClassVar[bool] = True
+    needs_fit: ClassVar[bool] = False
+    is_random: ClassVar[bool] = False
+    is_fit_random: ClassVar[bool] = False
+
+
 @hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Random(Record, word="redaction.Random"):
+class Random(FrozenPolicy, word="redaction.Random"):
     """Random words, whatever they are.
 
     Args:
@@ -55,8 +84,6 @@ class Random(Record, word="redaction.Random"):
     exact: bool = True
 
     name: ClassVar[str] = "random"
-    has_levels: ClassVar[bool] = True
-    needs_fit: ClassVar[bool] = False
     is_random: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -74,7 +101,7 @@ class Random(Record, word="redaction.Random"):
 
 @hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Ranked(Record, word="redaction.Ranked"):
+class Ranked(FrozenPolicy, word="redaction.Ranked"):
     """Words in the order in which they distinguish a sensitive from a safe set of texts.
 
     `fit` makes a logistic regression (inverse penalty 10) on TF-IDF weights of `words_of` in two
@@ -112,10 +139,7 @@ class Ranked(Record, word="redaction.Ranked"):
     fitted_on: frozenset[int] = frozenset()
 
     name: ClassVar[str] = "ranked"
-    has_levels: ClassVar[bool] = True
     needs_fit: ClassVar[bool] = True
-    is_random: ClassVar[bool] = False
-    is_fit_random: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         """Check and freeze the fields."""
@@ -153,7 +177,8 @@ class Ranked(Record, word="redaction.Ranked"):
         features = extraction.TfidfVectorizer(
             analyzer=words_of, sublinear_tf=True, min_df=_MIN_TEXTS
         )
-        if not _has_repeated_word(texts):
+        often = Counter(word for text in texts for word in {*words_of(text)})
+        if max(often.values(), default=0) < _MIN_TEXTS:
             raise invalid("sensitive", f"texts with a word that {_MIN_TEXTS} texts have", sensitive)
         rows = features.fit_transform(texts)
         model = linear.LogisticRegression(C=_INVERSE_PENALTY, max_iter=1000)
@@ -208,19 +233,9 @@ def _highest(rank: Mapping[str, float], word: str, unknown: float = 0.0) -> floa
     return max((rank.get(part, unknown) for part in words_of(word)), default=unknown)
 
 
-def _has_repeated_word(texts: Sequence[str]) -> bool:
-    seen: set[str] = set()
-    for text in texts:
-        words = set(words_of(text))
-        if seen & words:
-            return True
-        seen |= words
-    return False
-
-
 @hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Keywords(Record, word="redaction.Keywords"):
+class Keywords(FrozenPolicy, word="redaction.Keywords"):
     """Words of a list, and phrases of several words; case and punctuation at word ends are ignored.
 
     Args:
@@ -239,8 +254,6 @@ class Keywords(Record, word="redaction.Keywords"):
 
     name: ClassVar[str] = "keywords"
     has_levels: ClassVar[bool] = False
-    needs_fit: ClassVar[bool] = False
-    is_random: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         """Check and freeze the list."""
@@ -254,7 +267,7 @@ class Keywords(Record, word="redaction.Keywords"):
 
 @hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Gazetteer(Record, word="redaction.Gazetteer"):
+class Gazetteer(FrozenPolicy, word="redaction.Gazetteer"):
     """Names of a list where they are capitalised, for "will" and "may" are names, too.
 
     Punctuation at word ends and the ending 's are ignored; of a name of several words the first
@@ -277,8 +290,6 @@ class Gazetteer(Record, word="redaction.Gazetteer"):
 
     name: ClassVar[str] = "gazetteer"
     has_levels: ClassVar[bool] = False
-    needs_fit: ClassVar[bool] = False
-    is_random: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         """Check and freeze the list."""
@@ -335,7 +346,7 @@ def _match_phrases(words: Sequence[str], phrases: _Phrases, names: bool = False)
 
 @hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Spans(Record, word="redaction.Spans"):
+class Spans(FrozenPolicy, word="redaction.Spans"):
     """Words that a function, a spaCy pipeline or a presidio analyzer finds.
 
     A word is masked if a span touches it.
@@ -361,7 +372,6 @@ class Spans(Record, word="redaction.Spans"):
 
     name: ClassVar[str] = "spans"
     has_levels: ClassVar[bool] = False
-    needs_fit: ClassVar[bool] = False
     # The function may draw.
     is_random: ClassVar[bool] = True
 

@@ -14,7 +14,7 @@ from ...hints import hinted
 from ...mechanisms.texts import texts_of
 from ...records import Shown
 from ...streams import Rng, seed_of, sized
-from .masking import Policy, find_masked, policy_levels, policy_name, split_words, spread_levels
+from .masking import Policy, policy_levels, policy_name, split_words, spread_levels
 
 __all__ = ["PolicyMechanism", "mechanism", "record_delta"]
 
@@ -143,7 +143,7 @@ class PolicyMechanism(Shown):
         policy = self.policy if self.safe is None else self.policy.fit(texts, self.safe, rng=rng)
         out = np.full((len(texts), width), -1, np.int8)
         for row, levels in enumerate(policy_levels(policy, texts, rng)):
-            out[row, : len(levels)] = find_masked(levels, self.level)
+            out[row, : len(levels)] = levels <= self.level
         return out
 
 
