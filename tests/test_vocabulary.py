@@ -30,8 +30,8 @@ from dpcore.text.reading.reader import KINDS, Kind
 ROOT = Path(__file__).parent.parent
 ROOMS = (
     "attacks", "bounds", "calibration", "divergence", "events", "exact", "pairs", "published",
-    "sensitivity", "structure", "text", "text.inference", "text.leakage", "text.schedules",
-    "text.words",
+    "sensitivity", "structure", "text", "text.inference", "text.leakage", "text.redaction",
+    "text.schedules", "text.words",
 )  # fmt: skip
 FOUND = {
     # Made by functions, never by users; or without a name to misspell.
@@ -43,6 +43,7 @@ FOUND = {
     "WordCalibration",
     # Of one argument or two, given by place.
     "event_of", "is_native", "members_of", "pairs_of", "named", "usual", "word_vectors", "words_of",
+    "split_words",
     "every_of", "epsilon_of", "title_of", "loss",
 }  # fmt: skip
 

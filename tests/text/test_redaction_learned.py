@@ -1,0 +1,76 @@
+"""The learned policy: what it masks first, its seed, pickling, bad input."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from shared_extras import needs
+
+from dpcore.text.leakage import Embedding
+from dpcore.text.redaction import Learned, Random, policy_levels, redact
+
+WORDS = [f"w{i}" for i in range(30)]
+VECTORS = Embedding([*WORDS, "cancer"], np.random.default_rng(1).normal(size=(31, 6)))
+
+
+def make_texts(seed, texts, planted):
+    """Return texts of the same words; with `planted` one word in five is replaced."""
+    rng = np.random.default_rng(seed)
+    rows = [list(rng.choice(WORDS, 15)) for _ in range(texts)]
+    for row in rows if planted else ():
+        row[:3] = ["cancer"] * 3
+    return [" ".join(rng.permutation(row)) for row in rows]
+
+
+def masked_share(policy, texts):
+    """Return the share of the planted words that are masked at .3."""
+    redacted = redact(texts, policy, level=0.3, rng=1)
+    left = sum(text.count("cancer") for text in redacted)
+    return 1 - left / sum(text.count("cancer") for text in texts)
+
+
+def test_the_word_that_one_set_has_is_masked_first():
+    """At .3 the median of 3 fits hides nine tenths of the word, random masks a third of it."""
+    needs("torch")
+    sets = make_texts(2, 80, True), make_texts(3, 80, False)
+    other = make_texts(4, 40, True)
+    policies = [Learned(VECTORS, hidden=16).fit(*sets, rng=seed) for seed in range(3)]
+    assert np.median([masked_share(policy, other) for policy in policies]) > 0.9
+    assert masked_share(Random(), other) < 0.5
+
+
+def test_a_seed_repeats_it_and_pickling_keeps_it():
+    needs("torch")
+    sets = make_texts(2, 20, True), make_texts(3, 20, False)
+    empty = Learned(VECTORS, hidden=8, epochs=2)
+    policy = empty.fit(*sets, rng=1)
+    assert (empty.is_fitted, policy.is_fitted) == (False, True)
+    assert policy == empty.fit(*sets, rng=1) != empty.fit(*sets, rng=2)
+    assert pickle.loads(pickle.dumps(policy)) == policy
+    levels = policy_levels(policy, ["w1 strange w2."], np.random.default_rng(1))[0]
+    # A word without a vector is masked last.
+    assert sorted(levels) == pytest.approx([1 / 6, 3 / 6, 5 / 6])
+    assert levels.argmax() == 1
+    with pytest.warns(UserWarning, match="texts are among those that learned was fitted on"):
+        redact(sets[0], policy, level=0.3)
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"vectors": {"a": [1.0]}}, TypeError, "vectors must be a Embedding"),
+        ({"share": 1.0}, ValueError, "share must be a finite number above 0 and below 1"),
+        ({"hidden": 0}, ValueError, "hidden must be an integer at least 1"),
+        ({"epochs": 0}, ValueError, "epochs must be an integer at least 1"),
+    ],
+)
+def test_bad_fields_are_named(given, error, message):
+    with pytest.raises(error, match=message):
+        Learned(**{"vectors": VECTORS, **given})
+
+
+def test_a_policy_that_is_not_fitted_is_refused():
+    with pytest.raises(ValueError, match="policy must be fitted before it is used"):
+        redact(["w1 w2"], Learned(VECTORS), level=0.5)
