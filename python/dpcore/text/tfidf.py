@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import about, integer, invalid, message
+from ..errors import about, flag, integer, invalid, message
 from ..hints import hinted
 from ..mechanisms.texts import texts_of
 from ..records import Shown
@@ -79,20 +79,25 @@ class TfidfSVD(Shown):
             fitted = f"{words:,} words of {self.fitted_on:,} train texts"
         return f"TfidfSVD(dim={self.dim}; {fitted})"
 
-    def fit(self, corpus: Any) -> TfidfSVD:
+    def fit(self, corpus: Any, *, allow_fewer: bool = False) -> TfidfSVD:
         """Choose words, weights and directions.
 
         Args:
             corpus: a `Corpus`, of which the train part is read (all of it without a split), or a
                 list of strings.
+            allow_fewer: True takes as many directions as there are texts or words where these are
+                fewer than `dim`: a vector then has that many entries.
 
         Returns:
             The encoder itself.
 
         Raises:
             ModuleNotFoundError: without scikit-learn.
-            ValueError: if there are fewer than `dim` texts or words.
+            TypeError: if `allow_fewer` is not a bool.
+            ValueError: if there are fewer than `dim` texts or words and `allow_fewer` is False, or
+                no word.
         """
+        allow_fewer = flag("allow_fewer", allow_fewer)
         texts = training_texts(corpus)
         weights = self._vectoriser()
         try:
@@ -102,11 +107,16 @@ class TfidfSVD(Shown):
             requirement = f"small enough that words are left ({error})"
             raise invalid("min_count", requirement, self.min_count) from None
         most = min(rows.shape)
-        if self.dim > most:
+        if self.dim > most and not allow_fewer:
             size = f"{rows.shape[0]:,} texts, {rows.shape[1]:,} words in {self.min_count} or more"
             raise invalid("dim", f"at most {most}, what the train texts allow ({size})", self.dim)
         decomposition = needed("sklearn.decomposition", "TfidfSVD")
-        solver = decomposition.TruncatedSVD(self.dim, random_state=self.seed)
+        if rows.shape[1] == 1:
+            # scikit-learn decomposes two columns at least.
+            self._directions = np.ones((1, 1))
+            self._weights, self.fitted_on = weights, len(texts)
+            return self
+        solver = decomposition.TruncatedSVD(min(self.dim, most), random_state=self.seed)
         from threadpoolctl import threadpool_limits
 
         # One thread: with two the last bits differ (6.7e-14 at dim 200) for a tenth of the time.
@@ -123,7 +133,7 @@ class TfidfSVD(Shown):
             texts: a list of strings.
 
         Returns:
-            float64, shape `(len(texts), dim)`.
+            float64, shape `(len(texts), dim)`; fewer columns where `fit` allowed them.
 
         Warns:
             UserWarning: if texts have no known word; it says how many.
@@ -132,19 +142,40 @@ class TfidfSVD(Shown):
             TypeError: if the texts are one string, or an entry is none.
             ValueError: if it is not fitted, there is no text, or one is empty.
         """
-        checked = texts_of("texts", texts)
-        if self._weights is None or self._directions is None:
-            raise invalid("encoder", "fitted before it encodes: encoder.fit(corpus)", self)
-        rows = self._weights.transform(checked)
+        rows = self.weigh_words(texts)
         unknown = int(np.sum(np.diff(rows.indptr) == 0))
         if unknown:
-            text = f"{unknown:,} of {len(checked):,} texts have no known word: their vectors are 0"
+            text = f"{unknown:,} of {rows.shape[0]:,} texts have no known word: their vectors are 0"
             warnings.warn(text, UserWarning, stacklevel=2)
+        assert self._directions is not None
         # Sparse times dense: each row is summed alone, in the order of its words, whatever the
         # others are. A dense product would round by blocks.
         return np.asarray(rows @ self._directions)
 
     __call__ = encode
+
+    def weigh_words(self, texts: Any) -> Any:
+        """Return the TF-IDF weights of texts, before the projection.
+
+        Args:
+            texts: a list of strings.
+
+        Returns:
+            A scipy CSR matrix, shape `(len(texts), len(words))`, rows of L2 norm 1 or 0.
+
+        Raises:
+            TypeError: if the texts are one string, or an entry is not a string.
+            ValueError: if it is not fitted, there is no text, or one is empty.
+        """
+        checked = texts_of("texts", texts)
+        if self._weights is None:
+            raise invalid("encoder", "fitted before it encodes: encoder.fit(corpus)", self)
+        return self._weights.transform(checked)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words of the columns of `weigh_words`, in their order; empty before `fit`."""
+        return () if self._weights is None else tuple(self._weights.get_feature_names_out())
 
     def save_pretrained(self, folder: str | os.PathLike[str]) -> None:
         """Write config.json and model.safetensors.
@@ -162,9 +193,9 @@ class TfidfSVD(Shown):
         place = Path(folder)
         place.mkdir(parents=True, exist_ok=True)
         config = {
-            "class": _WORD, "format": 1, "dim": self.dim, "min_count": self.min_count,
-            "ngrams": self.ngrams, "seed": self.seed, "fitted_on": self.fitted_on,
-            "words": self._weights.get_feature_names_out().tolist(),
+            "class": _WORD, "format": 1, "dim": self._directions.shape[1],
+            "min_count": self.min_count, "ngrams": self.ngrams, "seed": self.seed,
+            "fitted_on": self.fitted_on, "words": list(self.words),
         }  # fmt: skip
         arrays = {"idf": np.ascontiguousarray(self._weights.idf_), "directions": self._directions}
         numpy_files.save_file(arrays, place / "model.safetensors")

@@ -6,7 +6,7 @@ from .attackers import Attacker, usual
 from .certifying import NEIGHBOURS
 from .groups import Group
 from .judging import Measured
-from .record import Floor, Inference, OfAttribute
+from .record import Floor, Inference, OfAttribute, ScoredTexts
 from .run import infer
 from .transforms import TRANSFORMS
 
@@ -19,6 +19,7 @@ __all__ = [
     "Inference",
     "Measured",
     "OfAttribute",
+    "ScoredTexts",
     "infer",
     "usual",
 ]

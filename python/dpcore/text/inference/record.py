@@ -5,15 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
+
 from ...auditing.recorded.run import OutputsAudit
-from ...records import Record
+from ...errors import invalid, real
+from ...hints import hinted
+from ...records import Record, frozen_array
 from .groups import Group
 from .judging import Measured
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Floor", "Inference", "OfAttribute"]
+__all__ = ["Floor", "Inference", "OfAttribute", "ScoredTexts"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -57,6 +62,39 @@ class OfAttribute(Record):
     majority: float
 
 
+@hinted
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ScoredTexts(Record):
+    """The test texts with the scores that the chosen attacker gave them.
+
+    Attributes:
+        rows: positions of the texts in the corpus, shape (n,).
+        truth: positions of their values in `Inference.values`, shape (n, attributes).
+        scores: scores of the positive value, shape (n, attributes); for an attribute of more than
+            two values the positions that were answered.
+    """
+
+    rows: npt.NDArray[np.int64]
+    truth: npt.NDArray[np.int64]
+    scores: npt.NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        """Freeze the arrays."""
+        for name in ("rows", "truth", "scores"):
+            object.__setattr__(self, name, frozen_array(getattr(self, name)))
+
+    def split_by_truth(self) -> tuple[Any, Any]:
+        """Return the sorted scores of the texts without and with the positive value.
+
+        Raises:
+            ValueError: if there is not exactly one attribute, of two values.
+        """
+        if self.scores.shape[1] != 1 or self.truth.max() > 1:
+            need = "one attribute of two values for figures of its scores"
+            raise invalid("attribute", need, f"{self.scores.shape[1]} attributes")
+        return tuple(np.sort(self.scores[self.truth[:, 0] == code, 0]) for code in (0, 1))  # type: ignore[return-value]
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Inference(Record):
     """What one attacker, chosen on validation, infers from encoded test texts.
@@ -80,6 +118,7 @@ class Inference(Record):
         sizes: texts of train, valid and test that were used.
         left_out: how many texts were not used, by the reason.
         tried: all attackers with their measure on validation, which says nothing about test.
+        scored: the test texts and their scores.
         confidence: of each interval by itself.
         seed: repeats the training, the bootstrap and, where it is `seeded`, the encoder's noise.
         seeded: True if the encoder has an argument `rng` and was given generators of this seed.
@@ -101,6 +140,7 @@ class Inference(Record):
     sizes: tuple[int, int, int]
     left_out: dict[str, int]
     tried: tuple[tuple[str, float], ...]
+    scored: ScoredTexts
     confidence: float
     seed: int
     seeded: bool
@@ -124,6 +164,38 @@ class Inference(Record):
     def empirical_privacy_f1(self) -> float:
         """1 - F, with F the F1; no guarantee."""
         return 1.0 - self.f1.value
+
+    @property
+    def auc(self) -> float:
+        """The area under the ROC curve of the test scores, ties counted half.
+
+        Raises:
+            ValueError: if there is not exactly one attribute, of two values.
+        """
+        negative, positive = self.scored.split_by_truth()
+        below = np.searchsorted(negative, positive, side="left")
+        ties = np.searchsorted(negative, positive, side="right") - below
+        return float((below + 0.5 * ties).sum() / (len(negative) * len(positive)))
+
+    def true_positive_rate(self, false_positive_rate: float = 0.05) -> float:
+        """Return the share of the positive test texts that a strict threshold finds.
+
+        The threshold is the lowest score at which at most this share of the negative test texts
+        is found, too. It is chosen on the test texts, so that the figure is slightly optimistic.
+
+        Args:
+            false_positive_rate: largest share of the negative texts, in [0, 1].
+
+        Raises:
+            TypeError: if it is not a number.
+            ValueError: if it is out of range, or there is not exactly one attribute, of two values.
+        """
+        rate = real("false_positive_rate", false_positive_rate, low=0.0, high=1.0)
+        negative, positive = self.scored.split_by_truth()
+        allowed = int(rate * len(negative))
+        if allowed == len(negative):
+            return 1.0
+        return float((positive > negative[len(negative) - 1 - allowed]).mean())
 
     def __repr__(self) -> str:
         """One line: what was inferred, and how well."""

@@ -19,7 +19,7 @@ from .encoding import Vectors, encoder_of, takes_rng, vectors_of
 from .floors import floor_answers
 from .groups import groups_of, main_task
 from .judging import Judge, answers_of, threshold_of
-from .record import Floor, Inference, OfAttribute
+from .record import Floor, Inference, OfAttribute, ScoredTexts
 from .targets import Codes, Parts, Target, parts_of
 
 __all__ = ["Measure", "infer"]
@@ -134,6 +134,7 @@ def infer(
         sizes=(len(parts.texts[0]), len(parts.texts[1]), len(parts.texts[2])),
         left_out=parts.left_out,
         tried=best.tried,
+        scored=ScoredTexts(parts.rows[2], parts.truth[2], scores),
         confidence=confidence,
         seed=seed,
         seeded=takes_rng(function),

@@ -53,12 +53,14 @@ class Parts:
 
     Args:
         texts: of train, valid and test.
+        rows: their positions in the corpus.
         truth: positions in `Target.values` for each of them, shape (n, attributes).
         labels: main labels of each of them, or None.
         left_out: how many texts are not used, by the reason.
     """
 
     texts: tuple[tuple[str, ...], ...]
+    rows: tuple[Codes, ...]
     truth: tuple[Codes, ...]
     labels: tuple[npt.NDArray[Any], ...] | None
     left_out: dict[str, int]
@@ -106,7 +108,7 @@ def parts_of(corpus: Any, attribute: Any) -> tuple[Target, Parts]:
     _check_values(target, truth, left_out)
     texts = tuple(tuple(corpus.texts[i] for i in row.tolist()) for row in rows)
     labels = None if corpus.labels is None else tuple(corpus.labels[row] for row in rows)
-    return target, Parts(texts, truth, labels, left_out)
+    return target, Parts(texts, tuple(rows), truth, labels, left_out)
 
 
 def _columns(corpus: Corpus, attribute: Any) -> dict[str, npt.NDArray[Any]]:
