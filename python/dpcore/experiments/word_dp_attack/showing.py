@@ -98,9 +98,11 @@ def describe_claim(result: Result) -> list[str]:
         more = ""
         if linked:
             more = f"; more than half of the texts are linked from epsilon {linked[0].epsilon:g} on"
+        informed = lowest.spread("informed").mean if lowest.informed else math.nan
+        table = f"with the table {informed:.2f}, " if lowest.informed else ""
         found.append(
-            f"  {name}: {words} at epsilon {lowest.epsilon:g} (attack {best:.2f}, worst loss "
-            f"{lowest.loss:.3g} nats){more}"
+            f"  {name}: {words} at epsilon {lowest.epsilon:g} (attack {best:.2f}, {table}worst "
+            f"loss {lowest.loss:.3g} nats){more}"
         )
     return found
 
