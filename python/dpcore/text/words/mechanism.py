@@ -6,8 +6,8 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from itertools import chain
-from typing import Any, ClassVar, Final, Literal, get_args
+from itertools import chain, islice
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -19,14 +19,18 @@ from ...streams import Rng, seed_of, sized
 from ..leakage import Embedding
 from ..rewriting import Rewriter
 from ..vocabulary import Tokeniser, words_of
+from .texts import (
+    UNKNOWN,
+    Floats,
+    Numbers,
+    PlaceLoss,
+    TextLoss,
+    TextReport,
+    make_text_report,
+    text_loss,
+)
 
-__all__ = ["UNKNOWN", "Floats", "Numbers", "Unknown", "WordMechanism"]
-
-Floats = npt.NDArray[np.float64]
-Numbers = npt.NDArray[np.int64]
-
-Unknown = Literal["error", "drop", "keep", "uniform"]
-UNKNOWN: Final[tuple[Unknown, ...]] = get_args(Unknown)
+__all__ = ["WordMechanism"]
 
 _LENGTH_IS_PUBLIC: Final = "the number of words of a text is released"
 
@@ -53,6 +57,9 @@ class WordMechanism(Record):
     epsilon: float
 
     thread_safe: ClassVar[bool] = True
+
+    has_table: ClassVar[bool] = False
+    """Whether the probabilities of outputs are known."""
 
     def __post_init__(self) -> None:
         """Check the fields."""
@@ -107,10 +114,10 @@ class WordMechanism(Record):
             TypeError: if x is of another kind.
             ValueError: if x is empty or has a word without a vector.
         """
-        inputs, is_text = self._read_input("x", x)
+        inputs = np.array(self._read_words("x", x)[1])
         size = sized(size, len(inputs))
         out = self._draw(inputs, size * len(inputs), seed_of(rng))
-        return out.reshape(size, len(inputs)) if is_text else out
+        return out.reshape(size, len(inputs)) if self._is_text(x) else out
 
     def replace(self, numbers: npt.ArrayLike, rng: Rng = None) -> Numbers:
         """Replace each of several words by one output.
@@ -153,25 +160,19 @@ class WordMechanism(Record):
             ValueError: if a word has no vector, the texts have different lengths (no claim covers
                 them: the loss is infinite), or all words are equal.
         """
-        (first, _), (second, _) = self._read_input("a", a), self._read_input("b", b)
-        if len(first) != len(second):
-            reason = f"{_LENGTH_IS_PUBLIC}: the loss is infinite"
-            requirement = f"a text of as many words as a, {len(first):,} ({reason})"
-            raise invalid("b", requirement, len(second))
-        if np.array_equal(first, second):
-            raise invalid("b", "different from a in at least one word", b)
+        first, second, _ = self._read_two(a, b)
         return Pair(a, b, float(self._distances(first, second).sum()))
 
     def notes_on(self, pair: Pair) -> tuple[str, ...]:
         """Return what a reader of a report on a pair should know."""
-        inputs = (("x", pair.x), ("x_prime", pair.x_prime))
-        return (_LENGTH_IS_PUBLIC,) if any(self._read_input(*one)[1] for one in inputs) else ()
+        has_text = self._is_text(pair.x) or self._is_text(pair.x_prime)
+        return (_LENGTH_IS_PUBLIC,) if has_text else ()
 
     def rewrite(
         self,
         texts: Sequence[str],
         *,
-        unknown: Unknown = "error",
+        unknown: str = "error",
         rng: Rng = None,
         tokenise: Tokeniser = words_of,
     ) -> list[str]:
@@ -196,34 +197,18 @@ class WordMechanism(Record):
             ValueError: if a text is empty or has no words, or has an unknown one under "error".
         """
         choice("unknown", unknown, UNKNOWN)
-        lists = [list(tokenise(text)) for text in texts_of("texts", texts)]
-        for row, words in enumerate(lists):
-            if not words:
-                raise invalid(f"texts[{row}]", "a text with at least one word", texts[row])
-        numbers, rows = len(self.vectors), self.vectors.rows
-        flat = list(chain.from_iterable(lists))
-        inputs = np.array([rows.get(word, numbers) for word in flat], np.int64)
-        ends = np.cumsum([len(words) for words in lists])
-        strange = inputs == numbers
-        if unknown == "error" and strange.any():
-            place = int(strange.argmax())
-            row = int(np.searchsorted(ends, place, "right"))
-            requirement = "made of words with a vector (unknown= says what becomes of others)"
-            raise invalid(f"texts[{row}]", requirement, flat[place])
-        taken = np.ones(len(inputs), bool) if unknown == "uniform" else ~strange
-        found = np.array(flat, object)
+        read = [
+            self._read_words(f"texts[{row}]", list(tokenise(text)), unknown)
+            for row, text in enumerate(texts_of("texts", texts))
+        ]
+        found = np.array(list(chain.from_iterable(words for words, _ in read)), object)
+        inputs = np.array(list(chain.from_iterable(numbers for _, numbers in read)), np.int64)
+        taken = (inputs < len(self.vectors)) | (unknown != "keep")
         if taken.any():
             drawn = self._draw(inputs[taken], int(taken.sum()), seed_of(rng))
             found[taken] = np.array(self.words, object)[drawn]
-        if unknown == "drop":
-            ends = np.cumsum(taken)[ends - 1]
-            found = found[taken]
-        parts, begin = found.tolist(), 0
-        joined = []
-        for end in ends.tolist():
-            joined.append(" ".join(parts[begin:end]))
-            begin = end
-        return joined
+        outputs = iter(found.tolist())
+        return [" ".join(islice(outputs, len(words))) for words, _ in read]
 
     @property
     def rewriter(self) -> Rewriter:
@@ -233,6 +218,81 @@ class WordMechanism(Record):
         """
         return Rewriter(self.rewrite)
 
+    def text_loss(self, a: Any, b: Any, delta: float = 1e-6, *, unknown: str = "error") -> TextLoss:
+        """Compute what is lost between two texts: by one word, by all, and at a delta.
+
+        Args:
+            a: a text or a list of words.
+            b: another of as many words.
+            delta: in (0, 1).
+            unknown: for words without a vector, as in `rewrite`. Under "keep" they show
+                themselves, and under "uniform" they have the uniform law, of which the noise of a
+                mechanism without a table bounds nothing: that loss is infinite, too.
+
+        Returns:
+            A `TextLoss`. Its bound at delta adds the exact Renyi divergences of the places and
+            converts the sum; it is never above the exact sum. Where there is no table (noise
+            above one dimension) all figures are upper bounds by the noise alone.
+
+        Raises:
+            TypeError: if an argument is of the wrong kind.
+            ValueError: if a word has no vector under "error", the texts have different lengths or
+                are equal, or delta is out of range.
+
+        Source:
+            Mironov (2017), proposition 1 (divergences add up); Canonne, Kamath and Steinke (2020),
+            proposition 12.
+        """
+        return text_loss(self, a, b, delta, unknown)
+
+    def text_report(
+        self,
+        text: Any,
+        *,
+        unknown: str = "error",
+        rng: Rng = None,
+        tokenise: Tokeniser = words_of,
+    ) -> TextReport:
+        """Report what is left of a text, word by word, and what it can lose.
+
+        For each word: N_w, the probability that it stays; S_w, the smallest number of outputs that
+        carry .95 of its probability; the largest loss against any other word. They are computed
+        from the table where there is one, else N_w and S_w are counted on 10,000 draws and the
+        loss is the bound by the noise.
+
+        Args:
+            text: a string, or a list of words.
+            unknown: for words without a vector, as in `rewrite`.
+            rng: None, an int seed or a numpy Generator, for what is counted.
+            tokenise: from a text to its words.
+
+        Returns:
+            A `TextReport`.
+
+        Raises:
+            TypeError: if an argument is of the wrong kind.
+            ValueError: if the text has no words, or an unknown one under "error".
+
+        Source:
+            Feyisetan, Balle, Drake and Diethe (2020), section 4, for N_w and S_w.
+
+        Example:
+            >>> from dpcore.text.leakage import Embedding
+            >>> from dpcore.text.words import SanText
+            >>> mech = SanText(Embedding(("bad", "fine", "good"), [[0.0], [1.0], [1.5]]), 2.0)
+            >>> found = mech.text_report("good, good")
+            >>> round(found.words[0].kept, 3), round(found.one_word, 3), round(found.any_text, 3)
+            (0.547, 1.64, 3.28)
+        """
+        choice("unknown", unknown, UNKNOWN)
+        given = list(tokenise(text)) if isinstance(text, str) else text
+        places = len(self._read_words("text", given, "keep")[1])
+        numbers = self._read_words("text", given, unknown)[1]
+        if not numbers:
+            raise invalid("text", "a text with at least one word that is replaced", text)
+        strange = places - len(numbers) + numbers.count(len(self.vectors))
+        return make_text_report(self, numbers, unknown, strange, rng)
+
     @abstractmethod
     def _draw(self, inputs: Numbers, size: int, seed: int) -> Numbers:
         """Draw `size` outputs; draw i is on word `inputs[i % len(inputs)]`.
@@ -240,32 +300,62 @@ class WordMechanism(Record):
         The number after the last word stands for an unknown one, which is replaced uniformly.
         """
 
+    @abstractmethod
+    def _compare_words(self, words: Numbers, delta: float) -> PlaceLoss:
+        """Return losses of two words, of which unknown ones are replaced uniformly."""
+
+    @abstractmethod
+    def _measure_words(
+        self, numbers: Numbers, draws: int, seed: int | None
+    ) -> tuple[Floats, Floats, Numbers]:
+        """Return N_w, limits of it, shape `(n, 2)`, and S_w; on draws where there is no table."""
+
+    @abstractmethod
+    def _worst_losses(self, numbers: Numbers, has_unknown: bool) -> Floats:
+        """Return the largest loss of some words against any other, in the worse direction."""
+
     def _distances(self, first: Numbers, second: Numbers) -> Floats:
         """Return distances of words to others, in the metric of the claim, shape `(n,)`."""
         rows = self.vectors.vectors
         found: Floats = np.linalg.norm(rows[first] - rows[second], axis=1)
         return found
 
-    def _read_pair(self, pair: Pair) -> tuple[Numbers, Numbers]:
-        """Return numbers of the words of both inputs."""
-        return self._read_input("x", pair.x)[0], self._read_input("x_prime", pair.x_prime)[0]
+    def _is_text(self, x: Any) -> bool:
+        """Return True for an input that is not one word or the number of one."""
+        return isinstance(x, (list, tuple)) or (isinstance(x, str) and x not in self.vectors)
 
-    def _read_input(self, name: str, x: Any) -> tuple[Numbers, bool]:
-        """Return numbers of the words of an input, and True if it is a text."""
-        rows = self.vectors.rows
+    def _read_words(self, name: str, x: Any, unknown: str = "error") -> tuple[list[str], list[int]]:
+        """Return the words of an input, and their numbers; V for an unknown word."""
+        rows, size = self.vectors.rows, len(self.vectors)
         if isinstance(x, (int, np.integer)) and not isinstance(x, bool):
-            return np.array([integer(name, x, 0, len(self.vectors) - 1)]), False
-        if isinstance(x, str) and x in rows:
-            return np.array([rows[x]]), False
-        if isinstance(x, (list, tuple)) and all(isinstance(word, str) for word in x):
+            words = [self.words[integer(name, x, 0, size - 1)]]
+        elif isinstance(x, (list, tuple)) and all(isinstance(word, str) for word in x):
             words = list(x)
         elif isinstance(x, str):
-            words = words_of(x)
+            words = words_of(x) if self._is_text(x) else [x]
         else:
             raise mistyped(name, "a word, the number of one, a text or a list of words", x)
         if not words:
             raise invalid(name, "a word or a text with at least one word", x)
-        strange = [word for word in words if word not in rows]
-        if strange:
-            raise invalid(name, "made of words with a vector", strange[0])
-        return np.array([rows[word] for word in words]), True
+        if unknown == "drop":
+            words = [word for word in words if word in rows]
+        numbers = [rows.get(word, size) for word in words]
+        if unknown == "error" and size in numbers:
+            requirement = "made of words with a vector (see unknown= of rewrite)"
+            raise invalid(name, requirement, words[numbers.index(size)])
+        return words, numbers
+
+    def _read_two(
+        self, a: Any, b: Any, unknown: str = "error"
+    ) -> tuple[Numbers, Numbers, np.ndarray[Any, np.dtype[np.bool_]]]:
+        """Return the numbers of the words of two inputs, and where the words differ."""
+        words, first = self._read_words("a", a, unknown)
+        others, second = self._read_words("b", b, unknown)
+        if len(words) != len(others):
+            reason = f"{_LENGTH_IS_PUBLIC}: the loss is infinite"
+            requirement = f"a text of as many words as a, {len(words):,} ({reason})"
+            raise invalid("b", requirement, len(others))
+        if words == others:
+            raise invalid("b", "different from a in at least one word", b)
+        differ = np.array(words, object) != np.array(others, object)
+        return np.array(first), np.array(second), differ

@@ -6,15 +6,19 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 
 from ... import _core
+from ...bounds import limits
+from ...calibration import L2Laplace, real_epsilon
 from ...errors import invalid, real
 from ...hints import hinted
-from .mechanism import Floats, Numbers
-from .tables import MetricTable, RowDraws
+from ...sensitivity import Ball
+from ..leakage import Embedding
+from .tables import MetricMechanism, TableMechanism, nearest_words
+from .texts import CONFIDENCE, ORDERS, Floats, Numbers, PlaceLoss, count_support, renyi_divergences
 
 __all__ = ["MetricLaplace", "NoisyMechanism", "Vickrey"]
 
@@ -24,22 +28,31 @@ _BLOCK_NUMBERS: Final = 2**20
 _LONGEST_NOISE: Final = 1e9
 """Mean length of the noise over the longest vector: beyond it words are equally near in float64."""
 
-_OF_TABLES: Final = frozenset(
-    {"add_unknown_row", "log_rows", "log_ratio", "loss", "rows_with_unknown"}
-)
-
 _LAST: Final = 38.0
 """Units of 1/epsilon after which a density is below 2^-54 of its value at the start."""
 
+_INTEGRAL_ERROR: Final = 1e-12
+"""Error of the delta of noise, which is left out of a delta that is asked for."""
 
-class NoisyMechanism(MetricTable):
+_CELLS: Final = 600
+_LEVELS: Final = 2_000
+_TAIL_LOGIT: Final = 60.0
+"""Cells of length and of cosine, levels of the loss, and logit of the outermost cells."""
+
+
+class NoisyMechanism(MetricMechanism):
     """Noise on a word's vector, of density like ``exp(-epsilon norm2(z))``, and words near it.
 
     The noise alone keeps the claim, and what follows can only lower the loss. Above one dimension
-    the probabilities of outputs are not known. With one-dimensional vectors the mechanism has
-    `log_rows`, `log_ratio` and `loss` of a table; `text_loss` and `text_report` state bounds by the
-    noise, or counts, where it has none.
+    the probabilities of outputs are not known: there is no table, and the figures of texts are
+    bounds by the noise, or counts. With vectors of one dimension an instance is of a subclass,
+    which is a table.
     """
+
+    def __new__(cls, vectors: Any = None, *others: Any, **named: Any) -> Self:
+        """Make an instance of the subclass that is a table, for vectors of one dimension."""
+        is_line = isinstance(vectors, Embedding) and vectors.dim == 1
+        return super().__new__(_ON_LINE.get(cls, cls) if is_line else cls)
 
     def __post_init__(self) -> None:
         """Check the fields."""
@@ -49,21 +62,6 @@ class NoisyMechanism(MetricTable):
         if self.epsilon < least:
             requirement = f"at least {least:.3g}: longer noise exceeds the precision of float64"
             raise invalid("epsilon", requirement, self.epsilon)
-
-    def __getattribute__(self, name: str) -> Any:
-        """Return an attribute; those of a table exist in one dimension only."""
-        if name in _OF_TABLES and self.vectors.dim > 1:
-            # An AttributeError: an audit looks whether a mechanism has them.
-            reason = f"with {self.vectors.dim} dimensions the probabilities of words are not known"
-            raise AttributeError(
-                f"{type(self).__name__} has {name} in one dimension only: {reason}"
-            )
-        return super().__getattribute__(name)
-
-    @cached_property
-    def _unknown_draws(self) -> RowDraws:
-        """Draws for unknown words, uniform; no other row is ever made."""
-        return RowDraws(lambda numbers: np.zeros((len(numbers), self.shape[1])), 0, self.shape[1])
 
     def _draw(self, inputs: Numbers, size: int, seed: int) -> Numbers:
         words = len(self.vectors)
@@ -80,31 +78,72 @@ class NoisyMechanism(MetricTable):
             _core.add_noise(self.vectors.vectors, known, scale, seed, start, noisy, coins, cores)
             found[:] = self._choose_words(noisy, coins)
         if strange.any():
-            uniform = self._unknown_draws.draw(np.zeros(1, np.int64), size, seed)
-            places = np.flatnonzero(np.resize(strange, size))
-            out[places] = uniform[places]
+            uniform = np.random.default_rng(seed).integers(0, words, size)
+            out = np.where(np.resize(strange, size), uniform, out)
         return out
 
     def _nearest_words(self, noisy: Floats, depth: int) -> tuple[Numbers, Floats]:
         """Return the words nearest to noisy vectors, and squared distances; ties to the lowest."""
         queries, points = np.arange(len(noisy)), len(noisy) + np.arange(len(self.vectors))
-        vectors = self.vectors.vectors
-        starts, places, squares, _ = _core.nearest(
-            noisy, vectors, queries, points, depth, _core.cores()
-        )
-        at = starts[:-1, None] + np.arange(depth)
-        return places[at].astype(np.int64), squares[at]
+        return nearest_words(noisy, self.vectors.vectors, queries, points, depth)
 
     @abstractmethod
     def _choose_words(self, noisy: Floats, coins: Floats) -> Numbers:
         """Return the output for each noisy vector."""
 
-    @cached_property
-    def _line(self) -> tuple[Numbers, Floats]:
-        """The words in the order of their vectors of one number, and these numbers."""
-        places = self.vectors.vectors[:, 0]
-        order = np.argsort(places)
-        return order, places[order]
+    def _compare_words(self, words: Numbers, delta: float) -> PlaceLoss:
+        if words.max() == len(self.vectors):
+            # Two unknown words have one law. Against it nothing bounds the loss of a known one.
+            loss = 0.0 if words.min() == words.max() else np.inf
+            return np.full(2, loss), loss, np.full((2, len(ORDERS)), loss)
+        # The noise is the same around both words: either direction has the same losses.
+        loss, dim = float(self.epsilon * self._distances(*words[:, None])[0]), self.vectors.dim
+        noise = real_epsilon(L2Laplace(1.0), Ball("l2", loss / 2.0, dim))
+        at_delta = noise.epsilon(max(0.0, delta - _INTEGRAL_ERROR))
+        return np.full(2, loss), min(loss, at_delta), np.tile(noise_divergences(loss, dim), (2, 1))
+
+    def _measure_words(
+        self, numbers: Numbers, draws: int, seed: int | None
+    ) -> tuple[Floats, Floats, Numbers]:
+        outputs = self._draw(np.repeat(numbers, draws), len(numbers) * draws, seed)
+        rows = outputs.reshape(len(numbers), draws)
+        times, tail = (rows == numbers[:, None]).sum(axis=1), (1.0 - CONFIDENCE) / 2.0
+        ends = np.array([limits(number, draws, tail) for number in times.tolist()])
+        counts = np.array([np.bincount(row, minlength=len(self.vectors)) for row in rows])
+        return times / draws, ends, count_support(counts)
+
+    def _worst_losses(self, numbers: Numbers, has_unknown: bool) -> Floats:
+        if has_unknown:
+            # Nothing bounds how improbable an output is on a word against the uniform law.
+            return np.full(len(numbers), np.inf)
+        rows = (self.distance_rows(number, number + 1) for number in numbers.tolist())
+        return self.epsilon * np.array([row.max() for row in rows])
+
+
+def noise_divergences(distance: float, dim: int) -> Floats:
+    """Return upper bounds on the Renyi divergences of the noise at all orders.
+
+    At scale 1, with noise of length r and of cosine c with the line to the other word, the loss is
+    sqrt(r^2 - 2 r c D + D^2) - r, which falls in r and in c. Its law is rounded up to the lower
+    corners of cells of length and cosine, of which the probabilities are known.
+    """
+    from scipy.special import betaincinv, gammaincinv
+
+    shares = 1.0 / (1.0 + np.exp(-np.linspace(-_TAIL_LOGIT, _TAIL_LOGIT, _CELLS - 1)))
+    masses = np.diff(shares, prepend=0.0, append=1.0)
+    # A lower corner that is rounded down keeps the bound; at 1 the length would be infinite.
+    corners = np.minimum(np.concatenate([[0.0], shares]), 1.0 - 2.0**-53)
+    lengths = gammaincinv(dim, corners)[:, None]
+    cosines = 2.0 * betaincinv((dim - 1) / 2.0, (dim - 1) / 2.0, corners) - 1.0
+    squares = lengths**2 - 2.0 * lengths * cosines * distance + distance**2
+    losses = np.minimum(np.sqrt(np.maximum(squares, 0.0)) - lengths, distance)
+    # Rounded up once more, to few levels that all orders share.
+    levels = np.linspace(-distance, distance, _LEVELS)
+    places = np.minimum(np.searchsorted(levels, losses), _LEVELS - 1)
+    sums = np.bincount(places.ravel(), np.outer(masses, masses).ravel(), _LEVELS)
+    kept = sums > 0.0
+    logs = np.log(sums[kept])
+    return renyi_divergences(logs, logs - levels[kept])
 
 
 @hinted
@@ -138,8 +177,15 @@ class MetricLaplace(NoisyMechanism):
     def _choose_words(self, noisy: Floats, coins: Floats) -> Numbers:
         return self._nearest_words(noisy, 1)[0][:, 0]
 
+
+class MetricLaplaceOnLine(TableMechanism, MetricLaplace):
+    """`MetricLaplace` on vectors of one dimension: outputs have intervals of the noise."""
+
+    # Draws are those of every dimension, and no table has to be prepared for them.
+    _draw = NoisyMechanism._draw
+
     def _rows_of(self, numbers: Numbers) -> Floats:
-        order, places = self._line
+        order, places = _sort_on_line(self.vectors)
         middles = (places[1:] + places[:-1]) / 2.0
         ends = np.concatenate([[-np.inf], middles, [np.inf]])
         rows = np.empty((len(numbers), len(order)))
@@ -207,9 +253,15 @@ class Vickrey(NoisyMechanism):
         # t = 1 at the nearest word itself.
         return weight / np.where(whole > 0.0, whole, 1.0)
 
+
+class VickreyOnLine(TableMechanism, Vickrey):
+    """`Vickrey` on vectors of one dimension: its probabilities are integrals over intervals."""
+
+    _draw = NoisyMechanism._draw
+
     def _rows_of(self, numbers: Numbers) -> Floats:
         """Integrate both shares over the intervals on which the two nearest words are fixed."""
-        order, places = self._line
+        order, places = _sort_on_line(self.vectors)
         inputs = self.vectors.vectors[numbers, 0]
         rows = np.full((len(numbers), len(order)), -np.inf)
         for low, high, first, second in self._intervals:
@@ -227,7 +279,7 @@ class Vickrey(NoisyMechanism):
     @cached_property
     def _intervals(self) -> list[tuple[float, float, int, int]]:
         """Ends, nearest and second nearest word, by their places on the line."""
-        places = self._line[1]
+        places = _sort_on_line(self.vectors)[1]
         last = len(places) - 1
         middles = [-np.inf, *((places[1:] + places[:-1]) / 2.0), np.inf]
         found = []
@@ -262,6 +314,13 @@ class Vickrey(NoisyMechanism):
         return [one - self.epsilon * begin for one in sums]
 
 
+def _sort_on_line(vectors: Embedding) -> tuple[Numbers, Floats]:
+    """Return the words in the order of their vectors of one number, and these numbers."""
+    places = vectors.vectors.reshape(len(vectors))
+    order = np.argsort(places)
+    return order, places[order]
+
+
 def _graded_nodes() -> tuple[Floats, Floats]:
     """Return nodes and weights on [0, 1]: Gauss-Legendre panels, halved towards both ends."""
     half = np.concatenate([[0.0], 2.0 ** np.arange(-20.0, 0.0)])
@@ -274,3 +333,5 @@ def _graded_nodes() -> tuple[Floats, Floats]:
 
 
 _NODES, _WEIGHTS = _graded_nodes()
+
+_ON_LINE: Final[dict[type, Any]] = {MetricLaplace: MetricLaplaceOnLine, Vickrey: VickreyOnLine}

@@ -5,23 +5,20 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any, Final
+from typing import ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from ... import _core
-from ...errors import choice, delta_level, instance, integer, invalid, mistyped
+from ...errors import delta_level, instance, integer, invalid, mistyped
 from ...records import Pair
-from ...streams import Rng
-from ..vocabulary import Tokeniser, words_of
-from .mechanism import UNKNOWN, Floats, Numbers, Unknown, WordMechanism
-from .text_losses import TextLoss, one_sided_loss, text_loss
-from .text_reports import TextReport, make_text_report
+from .mechanism import WordMechanism
+from .texts import Floats, Numbers, PlaceLoss, count_support, one_sided_loss, renyi_divergences
 
 __all__ = [
-    "MetricTable", "RowDraws", "TableMechanism", "TableWithUnknown",
-    "distances_between", "largest_over_blocks", "require_rows",
+    "MetricMechanism", "RowDraws", "TableMechanism", "TableWithUnknown",
+    "distances_between", "nearest_words", "require_rows", "split_rows",
 ]  # fmt: skip
 
 _MOST_ENTRIES: Final = 2**22
@@ -47,22 +44,22 @@ class RowDraws:
     """Draws from rows of log probabilities, which are prepared when they are first needed.
 
     Args:
-        make: numbers of words -> their rows, shape `(n, outputs)`.
-        words: number of input words; the next number is a row, too.
+        make: numbers of inputs -> their rows, shape `(n, outputs)`.
+        inputs: number of inputs.
         outputs: number of outputs.
 
     Raises:
         ValueError: if there are more than 65,536 outputs.
     """
 
-    def __init__(self, make: Any, words: int, outputs: int) -> None:
+    def __init__(self, make: Callable[[Numbers], Floats], inputs: int, outputs: int) -> None:
         if outputs > _MOST_OUTPUTS:
             raise invalid("vectors", f"those of at most {_MOST_OUTPUTS:,} words", outputs)
-        self._make, self._words, self._outputs = make, words, outputs
+        self._make, self._inputs, self._outputs = make, inputs, outputs
         self._prepared: _Prepared | None = None
 
     def draw(self, inputs: Numbers, size: int, seed: int) -> Numbers:
-        """Draw `size` outputs; draw i is on word `inputs[i % len(inputs)]`.
+        """Draw `size` outputs; draw i is on input `inputs[i % len(inputs)]`.
 
         Which rows are prepared together changes no draw.
         """
@@ -72,39 +69,30 @@ class RowDraws:
         return out
 
     def _rows_for(self, inputs: Numbers) -> Iterator[_Prepared]:
-        """Yield prepared rows of all input words: at once where they fit, else in blocks."""
+        """Yield prepared rows of all inputs: at once where they fit, else in blocks."""
         ready = self._prepared
         if ready is not None:
-            is_whole = len(ready[0]) > self._words
+            is_whole = len(ready[0]) == self._inputs
             if is_whole or (ready[2][inputs] >= 0).all():
                 yield ready
                 return
         most = max(1, _MOST_ENTRIES // self._outputs)
-        wanted = np.arange(self._words + 1)
+        wanted = np.arange(self._inputs)
         if len(wanted) > most:
-            wanted = np.flatnonzero(np.bincount(inputs, minlength=self._words + 1))
+            wanted = np.flatnonzero(np.bincount(inputs, minlength=self._inputs))
         for begin in range(0, len(wanted), most):
             self._prepared = ready = self._prepare(wanted[begin : begin + most])
             yield ready
 
     def _prepare(self, numbers: Numbers) -> _Prepared:
-        slots = np.full(self._words + 1, -1, np.int64)
+        slots = np.full(self._inputs, -1, np.int64)
         slots[numbers] = np.arange(len(numbers))
         shape = (len(numbers), self._outputs)
         thresholds, entries = np.empty(shape, np.uint64), np.empty(shape, np.uint32)
-        step = max(1, 2**20 // self._outputs)
-        for begin in range(0, len(numbers), step):
-            part = slice(begin, begin + step)
-            rows = self._unknown_too(numbers[part])
+        for part in split_rows(*shape):
+            rows = self._make(numbers[part])
             _core.prepare_rows(rows, thresholds[part], entries[part], _core.cores())
         return thresholds, entries, slots
-
-    def _unknown_too(self, numbers: Numbers) -> Floats:
-        rows = np.zeros((len(numbers), self._outputs))
-        known = numbers < self._words
-        if known.any():
-            rows[known] = self._make(numbers[known])
-        return rows
 
 
 def require_rows(words: int, start: int, stop: int) -> Numbers:
@@ -113,11 +101,30 @@ def require_rows(words: int, start: int, stop: int) -> Numbers:
     return np.arange(integer("start", start, 0, stop), stop)
 
 
-def largest_over_blocks(rows: Callable[[int, int], Floats], words: int) -> float:
-    """Return the largest entry of rows that are made in blocks of some megabytes."""
-    step = max(1, _BLOCK_ENTRIES // words)
-    starts = range(0, words, step)
-    return max(float(rows(at, min(at + step, words)).max()) for at in starts)
+def split_rows(rows: int, width: int) -> list[slice]:
+    """Return parts of rows of some width, each of some megabytes."""
+    step = max(1, _BLOCK_ENTRIES // width)
+    return [slice(start, min(start + step, rows)) for start in range(0, rows, step)]
+
+
+def nearest_words(
+    rows: Floats, others: Floats, queries: Numbers, points: Numbers, depth: int
+) -> tuple[Numbers, Floats]:
+    """Return the points nearest to queries, ties to the first, and their squared distances.
+
+    Args:
+        rows: vectors, shape `(n, dim)`.
+        others: more of them, whose numbers follow.
+        queries: numbers of vectors, shape `(q,)`.
+        points: numbers of vectors.
+        depth: points of each query, at most as many as there are.
+
+    Returns:
+        Places in `points` and squared distances, shape `(q, depth)`.
+    """
+    starts, places, squares, _ = _core.nearest(rows, others, queries, points, depth, _core.cores())
+    at = starts[:-1, None] + np.arange(depth)
+    return places[at].astype(np.int64), squares[at]
 
 
 def distances_between(vectors: Floats, numbers: Numbers) -> Floats:
@@ -150,6 +157,8 @@ def distances_between(vectors: Floats, numbers: Numbers) -> Floats:
 class TableMechanism(WordMechanism):
     """A mechanism whose probabilities are known: a table with a row for each input word."""
 
+    has_table: ClassVar[bool] = True
+
     def log_rows(self, start: int, stop: int) -> Floats:
         """Compute rows of the table.
 
@@ -179,7 +188,7 @@ class TableMechanism(WordMechanism):
             TypeError: if `pair` is not a Pair or `outputs` are not whole numbers.
             ValueError: if the shapes do not fit, or an output is not the number of a word.
         """
-        first, second = self._read_pair(instance("pair", pair, Pair))
+        first, second = self._read_pair(pair)
         ys, words = np.asarray(outputs), len(self.words)
         requirement = f"word numbers below {words:,}, shape (size,) or (size, {len(first)})"
         if ys.dtype.kind not in "iu":
@@ -209,7 +218,7 @@ class TableMechanism(WordMechanism):
             The least epsilon at this delta; infinite for texts of different lengths; None for
             texts that differ in several words where delta is above 0.
         """
-        first, second = self._read_pair(instance("pair", pair, Pair))
+        first, second = self._read_pair(pair)
         delta = delta_level(delta)
         if len(first) != len(second):
             return float("inf")
@@ -221,84 +230,6 @@ class TableMechanism(WordMechanism):
             p, q = self._rows_of(np.array([first[place], second[place]]))
             sums += [one_sided_loss(p, q, delta), one_sided_loss(q, p, delta)]
         return float(sums.max())
-
-    def text_loss(self, a: Any, b: Any, delta: float = 1e-6) -> TextLoss:
-        """Compute what is lost between two texts: by one word, by all, and at a delta.
-
-        Args:
-            a: a text or a list of words.
-            b: another of as many words.
-            delta: in (0, 1).
-
-        Returns:
-            A `TextLoss`. Its bound at delta adds the exact Renyi divergences of the places and
-            converts the sum; it is never above the exact sum. Where there is no table (noise
-            above one dimension) all figures are upper bounds by the noise alone.
-
-        Raises:
-            TypeError: if an argument is of the wrong kind.
-            ValueError: if a word has no vector, the texts have different lengths or are equal, or
-                delta is out of range.
-
-        Source:
-            Mironov (2017), proposition 1 (divergences add up); Canonne, Kamath and Steinke (2020),
-            proposition 12.
-        """
-        return text_loss(self, a, b, delta)
-
-    def text_report(
-        self,
-        text: Any,
-        *,
-        unknown: Unknown = "error",
-        rng: Rng = None,
-        tokenise: Tokeniser = words_of,
-    ) -> TextReport:
-        """Report what is left of a text, word by word, and what it can lose.
-
-        For each word: N_w, the probability that it stays; S_w, the smallest number of outputs that
-        carry .95 of its probability; the largest loss against any other word. They are computed
-        from the table where there is one, else N_w and S_w are counted on 10,000 draws and the
-        loss is the bound by the noise.
-
-        Args:
-            text: a string, or a list of words.
-            unknown: for words without a vector, as in `rewrite`.
-            rng: None, an int seed or a numpy Generator, for what is counted.
-            tokenise: from a text to its words.
-
-        Returns:
-            A `TextReport`.
-
-        Raises:
-            TypeError: if an argument is of the wrong kind.
-            ValueError: if the text has no words, or an unknown one under "error".
-
-        Source:
-            Feyisetan, Balle, Drake and Diethe (2020), section 4, for N_w and S_w.
-
-        Example:
-            >>> from dpcore.text.leakage import Embedding
-            >>> from dpcore.text.words import SanText
-            >>> mech = SanText(Embedding(("bad", "fine", "good"), [[0.0], [1.0], [1.5]]), 2.0)
-            >>> found = mech.text_report("good, good")
-            >>> round(found.words[0].kept, 3), round(found.one_word, 3), round(found.any_text, 3)
-            (0.547, 1.64, 3.28)
-        """
-        choice("unknown", unknown, UNKNOWN)
-        if isinstance(text, str):
-            words = list(tokenise(text))
-        elif isinstance(text, (list, tuple)) and all(isinstance(word, str) for word in text):
-            words = list(text)
-        else:
-            raise mistyped("text", "a text or a list of words", text)
-        strange = [word for word in words if word not in self.vectors.rows]
-        if unknown == "error" and strange:
-            requirement = "made of words with a vector (unknown= says what becomes of others)"
-            raise invalid("text", requirement, strange[0])
-        if not words or (unknown == "drop" and len(strange) == len(words)):
-            raise invalid("text", "a text with at least one word that is replaced", text)
-        return make_text_report(self, words, unknown, rng)
 
     def add_unknown_row(self) -> TableWithUnknown:
         """Return the table with one more row: that of words without a vector, drawn uniformly.
@@ -335,10 +266,45 @@ class TableMechanism(WordMechanism):
 
     @cached_property
     def _row_draws(self) -> RowDraws:
-        return RowDraws(self._rows_of, *self.shape)
+        return RowDraws(self.rows_with_unknown, self.shape[0] + 1, self.shape[1])
 
     def _draw(self, inputs: Numbers, size: int, seed: int) -> Numbers:
         return self._row_draws.draw(inputs, size, seed)
+
+    def _read_pair(self, pair: Pair) -> list[Numbers]:
+        """Return numbers of the words of both inputs."""
+        pair = instance("pair", pair, Pair)
+        inputs = (("x", pair.x), ("x_prime", pair.x_prime))
+        return [np.array(self._read_words(*one)[1]) for one in inputs]
+
+    def _compare_words(self, words: Numbers, delta: float) -> PlaceLoss:
+        p, q = self.rows_with_unknown(words)
+        losses = np.array([one_sided_loss(p, q), one_sided_loss(q, p)])
+        at_delta = max(one_sided_loss(p, q, delta), one_sided_loss(q, p, delta))
+        return losses, at_delta, np.array([renyi_divergences(p, q), renyi_divergences(q, p)])
+
+    def _measure_words(
+        self, numbers: Numbers, draws: int, seed: int | None
+    ) -> tuple[Floats, Floats, Numbers]:
+        kept, support = np.zeros(len(numbers)), np.empty(len(numbers), np.int64)
+        for part in split_rows(len(numbers), self.shape[1]):
+            chances = np.exp(self.rows_with_unknown(numbers[part]))
+            support[part] = count_support(chances)
+            # An unknown word is not an output.
+            known = np.flatnonzero(numbers[part] < self.shape[1])
+            kept[part.start + known] = chances[known, numbers[part][known]]
+        return kept, np.stack([kept, kept], axis=1), support
+
+    def _worst_losses(self, numbers: Numbers, has_unknown: bool) -> Floats:
+        rows, others = self.rows_with_unknown(numbers), np.arange(self.shape[0] + has_unknown)
+        worst = np.zeros(len(numbers))
+        for part in split_rows(len(others), self.shape[1]):
+            block = self.rows_with_unknown(others[part])
+            for i, row in enumerate(rows):
+                with np.errstate(invalid="ignore"):
+                    # NaN is an output that neither word can have.
+                    worst[i] = max(worst[i], np.nanmax(np.abs(row - block)))
+        return worst
 
 
 class TableWithUnknown:
@@ -362,9 +328,20 @@ class TableWithUnknown:
         return self.mechanism.rows_with_unknown(require_rows(self.shape[0], start, stop))
 
 
-class MetricTable(TableMechanism):
-    """A table whose claim is per unit of Euclidean distance."""
+class MetricMechanism(WordMechanism):
+    """A mechanism whose claim is per unit of Euclidean distance."""
 
     def distance_rows(self, start: int, stop: int) -> Floats:
-        """Compute distances of some words to all, shape `(stop - start, V)`; see `log_rows`."""
+        """Compute distances of some words to all.
+
+        Args:
+            start: first word.
+            stop: the word after the last.
+
+        Returns:
+            Shape `(stop - start, V)`.
+
+        Raises:
+            ValueError: if there are no such words.
+        """
         return distances_between(self.vectors.vectors, require_rows(len(self.vectors), start, stop))
