@@ -17,7 +17,7 @@ from ..leakage import Embedding
 from .exponential import TEM, CusText, MetricExponential, SanText
 from .mechanism import WordMechanism
 from .noisy import MetricLaplace, NoisyMechanism, Vickrey
-from .tables import split_rows
+from .texts import measure_words, split_rows
 
 __all__ = ["WordCalibration", "WordComparison", "WordFigures", "calibrate", "compare"]
 
@@ -225,7 +225,7 @@ def _measure(
     else:
         # Evenly spread over all.
         words = np.unique(np.linspace(0, size - 1, _COUNTED_WORDS).astype(np.int64))
-    kept, _, support = mechanism._measure_words(words, _COUNTED_DRAWS, seed_of(rng))
+    kept, _, support = measure_words(mechanism, words, _COUNTED_DRAWS, seed_of(rng))
     inputs = rng.integers(0, size, _TIMED_WORDS)
     mechanism.replace(inputs, rng)
     begin = time.perf_counter()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,15 +19,8 @@ from ...records import Pair
 from ..corpus import training_texts
 from ..leakage import Embedding
 from ..vocabulary import words_of
-from .tables import (
-    MetricMechanism,
-    TableMechanism,
-    distances_between,
-    nearest_words,
-    require_rows,
-    split_rows,
-)
-from .texts import Floats, Numbers
+from .tables import MetricMechanism, TableMechanism, distances_between, nearest_words, require_rows
+from .texts import Floats, Numbers, split_rows
 
 __all__ = ["TEM", "CusText", "MetricExponential", "SanText", "SanTextPlus"]
 
@@ -43,12 +35,14 @@ class MetricExponential(MetricMechanism, TableMechanism):
     epsilon m(x, x')/2 + ln Z(x') - ln Z(x).
     """
 
-    @abstractmethod
-    def _metric(self, distances: Floats) -> Floats:
-        """Return the metric of the score, of Euclidean distances, which it may overwrite."""
+    @property
+    def gamma(self) -> float:
+        """The distance beyond which the score treats words alike; infinite where it does not."""
+        return math.inf
 
     def _scores_of(self, numbers: Numbers, sign: float = -1.0) -> Floats:
-        scores = self._metric(distances_between(self.vectors.vectors, numbers))
+        scores = distances_between(self.vectors.vectors, numbers)
+        np.minimum(scores, self.gamma, out=scores)
         scores *= sign * 0.5 * self.epsilon
         return scores
 
@@ -88,16 +82,22 @@ class MetricExponential(MetricMechanism, TableMechanism):
         parts = split_rows(*self.shape)
         return max(float(self.loss_rows(part.start, part.stop)[0].max()) for part in parts)
 
-    def _worst_losses(self, numbers: Numbers, has_unknown: bool) -> Floats:
-        if has_unknown:
-            return super()._worst_losses(numbers, has_unknown)
-        found = []
-        for number in numbers.tolist():
+    def largest_losses(self, numbers: Numbers) -> Floats:
+        """Compute the largest loss of words against any other, in the worse direction.
+
+        Args:
+            numbers: numbers of words, shape `(n,)`.
+
+        Returns:
+            Losses in nats, shape `(n,)`.
+        """
+        found = np.empty(len(numbers))
+        for i, number in enumerate(numbers.tolist()):
             losses = self.loss_rows(number, number + 1)[0][0]
             # Of x' against x the difference of the normalisers turns around.
             turn = 2.0 * (self._log_normalisers - self._log_normalisers[number])
-            found.append(np.maximum(losses, losses - turn).max())
-        return np.array(found)
+            found[i] = np.maximum(losses, losses - turn).max()
+        return found
 
 
 def _log_sums(scores: Floats) -> Floats:
@@ -132,9 +132,6 @@ class SanText(MetricExponential):
         >>> mech.pair("good", "bad"), round(mech.loss(mech.pair("good", "bad")), 3)
         (Pair(x='good', x_prime='bad', distance=1.5), 1.64)
     """
-
-    def _metric(self, distances: Floats) -> Floats:
-        return distances
 
 
 @hinted
@@ -179,12 +176,9 @@ class TEM(MetricExponential):
 
     @property
     def gamma(self) -> float:
-        """The distance beyond which words are not told from each other by the score."""
+        """The distance beyond which the score treats words alike."""
         others = len(self.vectors) - 1
         return 2.0 / self.epsilon * math.log((1.0 - self.beta) * others / self.beta)
-
-    def _metric(self, distances: Floats) -> Floats:
-        return np.minimum(distances, self.gamma, out=distances)
 
 
 @hinted

@@ -15,8 +15,8 @@ from ...hints import hinted
 from ...records import Record
 from ..vocabulary import words_of
 from .mechanism import WordMechanism
-from .tables import distances_between, split_rows
-from .texts import CONFIDENCE, Floats, Numbers
+from .tables import distances_between
+from .texts import CONFIDENCE, Floats, Numbers, split_rows
 
 __all__ = ["Linkage", "link"]
 

@@ -19,16 +19,7 @@ from ...streams import Rng, seed_of, sized
 from ..leakage import Embedding
 from ..rewriting import Rewriter
 from ..vocabulary import Tokeniser, words_of
-from .texts import (
-    UNKNOWN,
-    Floats,
-    Numbers,
-    PlaceLoss,
-    TextLoss,
-    TextReport,
-    make_text_report,
-    text_loss,
-)
+from .texts import UNKNOWN, Floats, Numbers, TextLoss, TextReport, make_text_report, text_loss
 
 __all__ = ["WordMechanism"]
 
@@ -246,12 +237,7 @@ class WordMechanism(Record):
         return text_loss(self, a, b, delta, unknown)
 
     def text_report(
-        self,
-        text: Any,
-        *,
-        unknown: str = "error",
-        rng: Rng = None,
-        tokenise: Tokeniser = words_of,
+        self, text: Any, *, unknown: str = "error", rng: Rng = None, tokenise: Tokeniser = words_of
     ) -> TextReport:
         """Report what is left of a text, word by word, and what it can lose.
 
@@ -299,20 +285,6 @@ class WordMechanism(Record):
 
         The number after the last word stands for an unknown one, which is replaced uniformly.
         """
-
-    @abstractmethod
-    def _compare_words(self, words: Numbers, delta: float) -> PlaceLoss:
-        """Return losses of two words, of which unknown ones are replaced uniformly."""
-
-    @abstractmethod
-    def _measure_words(
-        self, numbers: Numbers, draws: int, seed: int | None
-    ) -> tuple[Floats, Floats, Numbers]:
-        """Return N_w, limits of it, shape `(n, 2)`, and S_w; on draws where there is no table."""
-
-    @abstractmethod
-    def _worst_losses(self, numbers: Numbers, has_unknown: bool) -> Floats:
-        """Return the largest loss of some words against any other, in the worse direction."""
 
     def _distances(self, first: Numbers, second: Numbers) -> Floats:
         """Return distances of words to others, in the metric of the claim, shape `(n,)`."""

@@ -5,20 +5,16 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, Final, Self
 
 import numpy as np
 
 from ... import _core
-from ...bounds import limits
-from ...calibration import L2Laplace, real_epsilon
 from ...errors import invalid, real
 from ...hints import hinted
-from ...sensitivity import Ball
 from ..leakage import Embedding
 from .tables import MetricMechanism, TableMechanism, nearest_words
-from .texts import CONFIDENCE, ORDERS, Floats, Numbers, PlaceLoss, count_support, renyi_divergences
+from .texts import Floats, Numbers
 
 __all__ = ["MetricLaplace", "NoisyMechanism", "Vickrey"]
 
@@ -30,14 +26,6 @@ _LONGEST_NOISE: Final = 1e9
 
 _LAST: Final = 38.0
 """Units of 1/epsilon after which a density is below 2^-54 of its value at the start."""
-
-_INTEGRAL_ERROR: Final = 1e-12
-"""Error of the delta of noise, which is left out of a delta that is asked for."""
-
-_CELLS: Final = 600
-_LEVELS: Final = 2_000
-_TAIL_LOGIT: Final = 60.0
-"""Cells of length and of cosine, levels of the loss, and logit of the outermost cells."""
 
 
 class NoisyMechanism(MetricMechanism):
@@ -91,60 +79,6 @@ class NoisyMechanism(MetricMechanism):
     def _choose_words(self, noisy: Floats, coins: Floats) -> Numbers:
         """Return the output for each noisy vector."""
 
-    def _compare_words(self, words: Numbers, delta: float) -> PlaceLoss:
-        if words.max() == len(self.vectors):
-            # Two unknown words have one law. Against it nothing bounds the loss of a known one.
-            loss = 0.0 if words.min() == words.max() else np.inf
-            return np.full(2, loss), loss, np.full((2, len(ORDERS)), loss)
-        # The noise is the same around both words: either direction has the same losses.
-        loss, dim = float(self.epsilon * self._distances(*words[:, None])[0]), self.vectors.dim
-        noise = real_epsilon(L2Laplace(1.0), Ball("l2", loss / 2.0, dim))
-        at_delta = noise.epsilon(max(0.0, delta - _INTEGRAL_ERROR))
-        return np.full(2, loss), min(loss, at_delta), np.tile(noise_divergences(loss, dim), (2, 1))
-
-    def _measure_words(
-        self, numbers: Numbers, draws: int, seed: int | None
-    ) -> tuple[Floats, Floats, Numbers]:
-        outputs = self._draw(np.repeat(numbers, draws), len(numbers) * draws, seed)
-        rows = outputs.reshape(len(numbers), draws)
-        times, tail = (rows == numbers[:, None]).sum(axis=1), (1.0 - CONFIDENCE) / 2.0
-        ends = np.array([limits(number, draws, tail) for number in times.tolist()])
-        counts = np.array([np.bincount(row, minlength=len(self.vectors)) for row in rows])
-        return times / draws, ends, count_support(counts)
-
-    def _worst_losses(self, numbers: Numbers, has_unknown: bool) -> Floats:
-        if has_unknown:
-            # Nothing bounds how improbable an output is on a word against the uniform law.
-            return np.full(len(numbers), np.inf)
-        rows = (self.distance_rows(number, number + 1) for number in numbers.tolist())
-        return self.epsilon * np.array([row.max() for row in rows])
-
-
-def noise_divergences(distance: float, dim: int) -> Floats:
-    """Return upper bounds on the Renyi divergences of the noise at all orders.
-
-    At scale 1, with noise of length r and of cosine c with the line to the other word, the loss is
-    sqrt(r^2 - 2 r c D + D^2) - r, which falls in r and in c. Its law is rounded up to the lower
-    corners of cells of length and cosine, of which the probabilities are known.
-    """
-    from scipy.special import betaincinv, gammaincinv
-
-    shares = 1.0 / (1.0 + np.exp(-np.linspace(-_TAIL_LOGIT, _TAIL_LOGIT, _CELLS - 1)))
-    masses = np.diff(shares, prepend=0.0, append=1.0)
-    # A lower corner that is rounded down keeps the bound; at 1 the length would be infinite.
-    corners = np.minimum(np.concatenate([[0.0], shares]), 1.0 - 2.0**-53)
-    lengths = gammaincinv(dim, corners)[:, None]
-    cosines = 2.0 * betaincinv((dim - 1) / 2.0, (dim - 1) / 2.0, corners) - 1.0
-    squares = lengths**2 - 2.0 * lengths * cosines * distance + distance**2
-    losses = np.minimum(np.sqrt(np.maximum(squares, 0.0)) - lengths, distance)
-    # Rounded up once more, to few levels that all orders share.
-    levels = np.linspace(-distance, distance, _LEVELS)
-    places = np.minimum(np.searchsorted(levels, losses), _LEVELS - 1)
-    sums = np.bincount(places.ravel(), np.outer(masses, masses).ravel(), _LEVELS)
-    kept = sums > 0.0
-    logs = np.log(sums[kept])
-    return renyi_divergences(logs, logs - levels[kept])
-
 
 @hinted
 @dataclass(frozen=True, eq=False, repr=False)
@@ -185,11 +119,13 @@ class MetricLaplaceOnLine(TableMechanism, MetricLaplace):
     _draw = NoisyMechanism._draw
 
     def _rows_of(self, numbers: Numbers) -> Floats:
-        order, places = _sort_on_line(self.vectors)
-        middles = (places[1:] + places[:-1]) / 2.0
+        # Vectors of several dimensions have no such shape.
+        line = self.vectors.vectors.reshape(len(self.vectors))
+        order = np.argsort(line)
+        middles = (line[order][1:] + line[order][:-1]) / 2.0
         ends = np.concatenate([[-np.inf], middles, [np.inf]])
         rows = np.empty((len(numbers), len(order)))
-        from_word = self.epsilon * (ends - self.vectors.vectors[numbers])
+        from_word = self.epsilon * (ends - line[numbers][:, None])
         rows[:, order] = _log_laplace(from_word[:, :-1], from_word[:, 1:])
         return rows
 
@@ -260,78 +196,39 @@ class VickreyOnLine(TableMechanism, Vickrey):
     _draw = NoisyMechanism._draw
 
     def _rows_of(self, numbers: Numbers) -> Floats:
-        """Integrate both shares over the intervals on which the two nearest words are fixed."""
-        order, places = _sort_on_line(self.vectors)
-        inputs = self.vectors.vectors[numbers, 0]
-        rows = np.full((len(numbers), len(order)), -np.inf)
-        for low, high, first, second in self._intervals:
-            # On each side of the input, where the density falls all the way.
-            for side, ends in ((1.0, (low, high)), (-1.0, (high, low))):
-                begin, end = (np.maximum(side * (one - inputs), 0.0) for one in ends)
-                there = end > begin
-                if there.any():
-                    at = inputs[there], side, begin[there], end[there]
-                    logs = self._integrate_shares(at, places[first], places[second])
-                    for word, log in zip((first, second), logs, strict=True):
-                        rows[there, order[word]] = np.logaddexp(rows[there, order[word]], log)
+        """Integrate both shares over intervals, of which each is on one side of an input."""
+        low, high, nearest = self._intervals
+        line = self.vectors.vectors.reshape(len(self.vectors))
+        rows = np.full((len(numbers), len(line)), -np.inf)
+        width = np.minimum(self.epsilon * (high - low), _LAST)[:, None]
+        density = 0.5 * _WEIGHTS * width * np.exp(-width * _NODES)
+        for row, place in zip(rows, line[numbers], strict=True):
+            is_above = low >= place
+            begin = np.where(is_above, low - place, place - high)
+            steps = begin[:, None] + width * _NODES / self.epsilon
+            points = place + np.where(is_above, 1.0, -1.0)[:, None] * steps
+            share = self._share_of_second(*np.abs(points - line[nearest.T][:, :, None]))
+            for words, part in zip(nearest.T, (1.0 - share, share), strict=True):
+                with np.errstate(divide="ignore"):
+                    logs = np.log((density * part).sum(axis=1)) - self.epsilon * begin
+                np.logaddexp.at(row, words, logs)
         return rows
 
     @cached_property
-    def _intervals(self) -> list[tuple[float, float, int, int]]:
-        """Ends, nearest and second nearest word, by their places on the line."""
-        places = _sort_on_line(self.vectors)[1]
-        last = len(places) - 1
-        middles = [-np.inf, *((places[1:] + places[:-1]) / 2.0), np.inf]
-        found = []
-        for i, place in enumerate(places):
-            # Where the words on both sides are equally far, beyond which the second one changes.
-            turn = -np.inf if i == 0 else np.inf
-            if 0 < i < last:
-                turn = (places[i - 1] + places[i + 1]) / 2.0
-            cuts = [middles[i], *sorted((float(place), float(turn))), middles[i + 1]]
-            for low, high in pairwise(cuts):
-                if low < high:
-                    found.append((low, high, i, i - 1 if high <= turn else i + 1))
-        return found
-
-    def _integrate_shares(
-        self, at: tuple[Floats, float, Floats, Floats], first: float, second: float
-    ) -> list[Floats]:
-        """Integrate the probabilities of the nearest and the second word within an interval; logs.
-
-        Args:
-            at: inputs, the side of them, begin and end of the interval as distances from them.
-            first: the vector of the nearest word.
-            second: the vector of the second nearest.
-        """
-        inputs, side, begin, end = at
-        width = np.minimum(self.epsilon * (end - begin), _LAST)[:, None]
-        points = inputs[:, None] + side * (begin[:, None] + width * _NODES / self.epsilon)
-        share = self._share_of_second(np.abs(points - first), np.abs(points - second))
-        density = 0.5 * _WEIGHTS * width * np.exp(-width * _NODES)
-        with np.errstate(divide="ignore"):
-            sums = [np.log((density * part).sum(axis=1)) for part in (1.0 - share, share)]
-        return [one - self.epsilon * begin for one in sums]
+    def _intervals(self) -> tuple[Floats, Floats, Numbers]:
+        """Ends of intervals and, shape `(n, 2)`, the two words that are nearest in each of them."""
+        line = np.sort(self.vectors.vectors[:, 0])
+        # The nearest words change half-way between two neighbours, and between every other two.
+        middles = [(line[step:] + line[:-step]) / 2.0 for step in (1, 2)]
+        cuts = np.unique(np.concatenate([line, *middles]))
+        inside = np.concatenate([[cuts[0] - 1.0], (cuts[1:] + cuts[:-1]) / 2.0, [cuts[-1] + 1.0]])
+        low, high = np.append(-np.inf, cuts), np.append(cuts, np.inf)
+        return low, high, self._nearest_words(inside[:, None], 2)[0]
 
 
-def _sort_on_line(vectors: Embedding) -> tuple[Numbers, Floats]:
-    """Return the words in the order of their vectors of one number, and these numbers."""
-    places = vectors.vectors.reshape(len(vectors))
-    order = np.argsort(places)
-    return order, places[order]
-
-
-def _graded_nodes() -> tuple[Floats, Floats]:
-    """Return nodes and weights on [0, 1]: Gauss-Legendre panels, halved towards both ends."""
-    half = np.concatenate([[0.0], 2.0 ** np.arange(-20.0, 0.0)])
-    ends = np.concatenate([half, 1.0 - half[-2::-1]])
-    nodes, weights = np.polynomial.legendre.leggauss(16)
-    widths = np.diff(ends)[:, None]
-    return (ends[:-1, None] + widths * (nodes + 1.0) / 2.0).ravel(), (
-        widths * weights / 2.0
-    ).ravel()
-
-
-_NODES, _WEIGHTS = _graded_nodes()
+# Nodes and weights of double exponential quadrature on [0, 1].
+_STEPS: Final = np.linspace(-3.6, 3.6, 241)
+_NODES: Final = 1.0 / (1.0 + np.exp(-np.pi * np.sinh(_STEPS)))
+_WEIGHTS: Final = 0.03 * np.pi * np.cosh(_STEPS) * _NODES * (1.0 - _NODES)
 
 _ON_LINE: Final[dict[type, Any]] = {MetricLaplace: MetricLaplaceOnLine, Vickrey: VickreyOnLine}

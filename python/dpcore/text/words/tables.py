@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
-from functools import cached_property
+from collections.abc import Callable
+from functools import cached_property, lru_cache
 from typing import ClassVar, Final
 
 import numpy as np
@@ -14,12 +14,9 @@ from ... import _core
 from ...errors import delta_level, instance, integer, invalid, mistyped
 from ...records import Pair
 from .mechanism import WordMechanism
-from .texts import Floats, Numbers, PlaceLoss, count_support, one_sided_loss, renyi_divergences
+from .texts import Floats, Numbers, one_sided_loss, split_rows
 
-__all__ = [
-    "MetricMechanism", "RowDraws", "TableMechanism", "TableWithUnknown",
-    "distances_between", "nearest_words", "require_rows", "split_rows",
-]  # fmt: skip
+__all__ = ["MetricMechanism", "TableMechanism", "TableWithUnknown"]
 
 _MOST_ENTRIES: Final = 2**22
 """Prepared entries of a mechanism, 12 bytes each: 50 MB."""
@@ -30,9 +27,6 @@ _Prepared = tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32], Numbers]
 _MOST_OUTPUTS: Final = 2**16
 """Outputs of a prepared row: an entry has 16 bits for one."""
 
-_BLOCK_ENTRIES: Final = 2**21
-"""Entries of rows that are in memory at once, 8 bytes each."""
-
 _MOST_COORDINATES: Final = 4
 """Dimensions up to which distances are sums of squared differences, with no product of matrices."""
 
@@ -40,71 +34,10 @@ _FEW_DIGITS: Final = 1e-6
 """Share of the largest squared length below which a squared distance has lost six of 16 digits."""
 
 
-class RowDraws:
-    """Draws from rows of log probabilities, which are prepared when they are first needed.
-
-    Args:
-        make: numbers of inputs -> their rows, shape `(n, outputs)`.
-        inputs: number of inputs.
-        outputs: number of outputs.
-
-    Raises:
-        ValueError: if there are more than 65,536 outputs.
-    """
-
-    def __init__(self, make: Callable[[Numbers], Floats], inputs: int, outputs: int) -> None:
-        if outputs > _MOST_OUTPUTS:
-            raise invalid("vectors", f"those of at most {_MOST_OUTPUTS:,} words", outputs)
-        self._make, self._inputs, self._outputs = make, inputs, outputs
-        self._prepared: _Prepared | None = None
-
-    def draw(self, inputs: Numbers, size: int, seed: int) -> Numbers:
-        """Draw `size` outputs; draw i is on input `inputs[i % len(inputs)]`.
-
-        Which rows are prepared together changes no draw.
-        """
-        out = np.empty(size, np.int64)
-        for thresholds, entries, slots in self._rows_for(inputs):
-            _core.draw_words(thresholds, entries, slots, inputs, seed, out, _core.cores())
-        return out
-
-    def _rows_for(self, inputs: Numbers) -> Iterator[_Prepared]:
-        """Yield prepared rows of all inputs: at once where they fit, else in blocks."""
-        ready = self._prepared
-        if ready is not None:
-            is_whole = len(ready[0]) == self._inputs
-            if is_whole or (ready[2][inputs] >= 0).all():
-                yield ready
-                return
-        most = max(1, _MOST_ENTRIES // self._outputs)
-        wanted = np.arange(self._inputs)
-        if len(wanted) > most:
-            wanted = np.flatnonzero(np.bincount(inputs, minlength=self._inputs))
-        for begin in range(0, len(wanted), most):
-            self._prepared = ready = self._prepare(wanted[begin : begin + most])
-            yield ready
-
-    def _prepare(self, numbers: Numbers) -> _Prepared:
-        slots = np.full(self._inputs, -1, np.int64)
-        slots[numbers] = np.arange(len(numbers))
-        shape = (len(numbers), self._outputs)
-        thresholds, entries = np.empty(shape, np.uint64), np.empty(shape, np.uint32)
-        for part in split_rows(*shape):
-            rows = self._make(numbers[part])
-            _core.prepare_rows(rows, thresholds[part], entries[part], _core.cores())
-        return thresholds, entries, slots
-
-
 def require_rows(words: int, start: int, stop: int) -> Numbers:
     """Return the numbers of the rows `start` to `stop`, checked."""
     stop = integer("stop", stop, 0, words)
     return np.arange(integer("start", start, 0, stop), stop)
-
-
-def split_rows(rows: int, width: int) -> list[slice]:
-    """Return parts of rows of some width, each of some megabytes."""
-    step = max(1, _BLOCK_ENTRIES // width)
-    return [slice(start, min(start + step, rows)) for start in range(0, rows, step)]
 
 
 def nearest_words(
@@ -264,47 +197,40 @@ class TableMechanism(WordMechanism):
     def _rows_of(self, numbers: Numbers) -> Floats:
         """Return log probabilities of the rows of some words, shape `(n, outputs)`."""
 
-    @cached_property
-    def _row_draws(self) -> RowDraws:
-        return RowDraws(self.rows_with_unknown, self.shape[0] + 1, self.shape[1])
-
     def _draw(self, inputs: Numbers, size: int, seed: int) -> Numbers:
-        return self._row_draws.draw(inputs, size, seed)
+        wanted, most = np.arange(self.shape[0] + 1), max(1, _MOST_ENTRIES // self.shape[1])
+        if len(wanted) > most:
+            wanted = np.flatnonzero(np.bincount(inputs, minlength=len(wanted)))
+        out = np.empty(size, np.int64)
+        # Which rows are prepared together changes no draw.
+        for start in range(0, len(wanted), most):
+            prepared = self._prepare_last(wanted[start : start + most].tobytes())
+            _core.draw_words(*prepared, inputs, seed, out, _core.cores())
+        return out
+
+    @cached_property
+    def _prepare_last(self) -> Callable[[bytes], _Prepared]:
+        """Prepares the rows of numbers, given as bytes; the rows of the last call are kept."""
+        return lru_cache(maxsize=1)(self._prepare)
+
+    def _prepare(self, wanted: bytes) -> _Prepared:
+        numbers, outputs = np.frombuffer(wanted, np.int64), self.shape[1]
+        if outputs > _MOST_OUTPUTS:
+            raise invalid("vectors", f"those of at most {_MOST_OUTPUTS:,} words", outputs)
+        slots = np.full(self.shape[0] + 1, -1, np.int64)
+        slots[numbers] = np.arange(len(numbers))
+        shape = (len(numbers), outputs)
+        thresholds, entries = np.empty(shape, np.uint64), np.empty(shape, np.uint32)
+        for part in split_rows(*shape):
+            rows = self.rows_with_unknown(numbers[part])
+            _core.prepare_rows(rows, thresholds[part], entries[part], _core.cores())
+        return thresholds, entries, slots
 
     def _read_pair(self, pair: Pair) -> list[Numbers]:
         """Return numbers of the words of both inputs."""
         pair = instance("pair", pair, Pair)
         inputs = (("x", pair.x), ("x_prime", pair.x_prime))
         return [np.array(self._read_words(*one)[1]) for one in inputs]
-
-    def _compare_words(self, words: Numbers, delta: float) -> PlaceLoss:
-        p, q = self.rows_with_unknown(words)
-        losses = np.array([one_sided_loss(p, q), one_sided_loss(q, p)])
-        at_delta = max(one_sided_loss(p, q, delta), one_sided_loss(q, p, delta))
-        return losses, at_delta, np.array([renyi_divergences(p, q), renyi_divergences(q, p)])
-
-    def _measure_words(
-        self, numbers: Numbers, draws: int, seed: int | None
-    ) -> tuple[Floats, Floats, Numbers]:
-        kept, support = np.zeros(len(numbers)), np.empty(len(numbers), np.int64)
-        for part in split_rows(len(numbers), self.shape[1]):
-            chances = np.exp(self.rows_with_unknown(numbers[part]))
-            support[part] = count_support(chances)
-            # An unknown word is not an output.
-            known = np.flatnonzero(numbers[part] < self.shape[1])
-            kept[part.start + known] = chances[known, numbers[part][known]]
-        return kept, np.stack([kept, kept], axis=1), support
-
-    def _worst_losses(self, numbers: Numbers, has_unknown: bool) -> Floats:
-        rows, others = self.rows_with_unknown(numbers), np.arange(self.shape[0] + has_unknown)
-        worst = np.zeros(len(numbers))
-        for part in split_rows(len(others), self.shape[1]):
-            block = self.rows_with_unknown(others[part])
-            for i, row in enumerate(rows):
-                with np.errstate(invalid="ignore"):
-                    # NaN is an output that neither word can have.
-                    worst[i] = max(worst[i], np.nanmax(np.abs(row - block)))
-        return worst
 
 
 class TableWithUnknown:

@@ -10,31 +10,23 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from ...bounds import limits
+from ...calibration import L2Laplace, real_epsilon
 from ...divergence import canonne_kamath_steinke
 from ...errors import choice, confidence_level
-from ...hints import hinted
 from ...records import Record
+from ...sensitivity import Ball
 from ...streams import Rng, seed_of
 
-__all__ = [
-    "CARRIED", "CONFIDENCE", "INFINITE", "ORDERS", "UNKNOWN", "Floats", "Numbers", "PlaceLoss",
-    "TextLoss", "TextReport", "WordReport", "count_support", "make_text_report", "one_sided_loss",
-    "renyi_divergences", "text_loss",
-]  # fmt: skip
+__all__ = ["TextLoss", "TextReport", "WordReport"]
 
 Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int64]
-
-PlaceLoss = tuple[Floats, float, Floats]
-"""Of two words: losses in both directions, loss at a delta, divergences, shape `(2, orders)`."""
 
 UNKNOWN: Final = ("error", "drop", "keep", "uniform")
 
 ORDERS: Final = 1.0 + np.geomspace(1e-3, 1e4, 141)
 """Orders of the divergences, each an eighth above 1 farther than the one before."""
-
-INFINITE: Final = (np.full(2, np.inf), np.inf, np.full((2, len(ORDERS)), np.inf))
-"""A `PlaceLoss` of two words of which nothing is known, or of which one shows itself."""
 
 CARRIED: Final = 0.95
 """Probability that the outputs of a word's support carry."""
@@ -44,6 +36,17 @@ CONFIDENCE: Final = 0.95
 
 _DRAWS: Final = 10_000
 """Draws of each word where there is no table."""
+
+_INTEGRAL_ERROR: Final = 1e-12
+"""Error of the delta of noise, which is left out of a delta that is asked for."""
+
+_CELLS: Final = 600
+_LEVELS: Final = 2_000
+_TAIL_LOGIT: Final = 60.0
+"""Cells of length and of cosine, levels of the loss, and logit of the outermost cells."""
+
+_BLOCK_ENTRIES: Final = 2**21
+"""Entries of rows that are in memory at once, 8 bytes each."""
 
 _FATES: Final = {
     "drop": "left out, and their number is released with the length",
@@ -93,7 +96,6 @@ class TextLoss(Record):
         )
 
 
-@hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class WordReport(Record):
     """Figures of one word of a text.
@@ -117,7 +119,6 @@ class WordReport(Record):
     loss: float
 
 
-@hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TextReport(Record):
     """What a mechanism leaves of one text, and what it can lose.
@@ -193,10 +194,7 @@ def text_loss(mechanism: Any, a: Any, b: Any, delta: float, unknown: str) -> Tex
     claimed = mechanism.claim * mechanism._distances(*pairs.T).sum() if is_known else np.inf
     # Pairs of words that are repeated are computed once.
     distinct, counts = np.unique(pairs, axis=0, return_counts=True)
-    found = []
-    for words in distinct:
-        shows_itself = unknown == "keep" and words.max() == size
-        found.append(INFINITE if shows_itself else mechanism._compare_words(words, delta))
+    found = [_compare_words(mechanism, words, delta, unknown) for words in distinct]
     losses, at_delta, curves = (np.array(part) for part in zip(*found, strict=True))
     whole, one_word_at_delta = float((counts @ losses).max()), float(at_delta.max())
     curve = np.tensordot(counts, curves, 1).max(axis=0)
@@ -223,12 +221,10 @@ def make_text_report(
     times, size, is_exact = Counter(numbers), len(mechanism.vectors), mechanism.has_table
     inputs, draws = np.array(list(times)), 0 if is_exact else _DRAWS
     seed = None if is_exact else seed_of(rng)
-    kept, ends, support = mechanism._measure_words(inputs, draws, seed)
+    kept, ends, support = measure_words(mechanism, inputs, draws, seed)
+    losses = _worst_losses(mechanism, inputs, unknown)
     if unknown == "keep":
-        losses = np.full(len(inputs), np.inf)
         kept[inputs == size] = ends[inputs == size] = support[inputs == size] = 1
-    else:
-        losses = mechanism._worst_losses(inputs, unknown == "uniform")
     found = [
         WordReport(mechanism.words[n] if n < size else "<unknown>", times[n], *figures)
         for n, *figures in zip(
@@ -241,11 +237,105 @@ def make_text_report(
     )
 
 
-def count_support(weights: npt.NDArray[Any]) -> Numbers:
-    """Return the smallest numbers of outputs that carry .95 of rows; shares or counts."""
-    carried = np.cumsum(np.sort(weights, axis=-1)[..., ::-1], axis=-1)
-    found: Numbers = (carried < CARRIED * weights.sum(axis=-1, keepdims=True)).sum(axis=-1) + 1
-    return found
+def _compare_words(
+    mechanism: Any, words: Numbers, delta: float, unknown: str
+) -> tuple[Floats, float, Floats]:
+    """Return losses of two words: in both directions, at delta, and divergences in both."""
+    is_known = words.max() < len(mechanism.vectors)
+    if mechanism.has_table and (is_known or unknown != "keep"):
+        p, q = mechanism.rows_with_unknown(words)
+        losses = np.array([one_sided_loss(p, q), one_sided_loss(q, p)])
+        at_delta = max(one_sided_loss(p, q, delta), one_sided_loss(q, p, delta))
+        return losses, at_delta, np.array([_divergences(p, q), _divergences(q, p)])
+    if is_known:
+        # The noise is the same around both words: either direction has the same losses.
+        loss = float(mechanism.epsilon * mechanism._distances(*words[:, None])[0])
+        dim = mechanism.vectors.dim
+        noise = real_epsilon(L2Laplace(1.0), Ball("l2", loss / 2.0, dim))
+        at_delta = min(loss, noise.epsilon(max(0.0, delta - _INTEGRAL_ERROR)))
+        return np.full(2, loss), at_delta, np.tile(noise_divergences(loss, dim), (2, 1))
+    # Two unknown words have one law; against it nothing bounds the loss of a known one.
+    loss = 0.0 if unknown == "uniform" and words[0] == words[1] else np.inf
+    return np.full(2, loss), loss, np.full((2, len(ORDERS)), loss)
+
+
+def measure_words(
+    mechanism: Any, numbers: Numbers, draws: int, seed: int | None
+) -> tuple[Floats, Floats, Numbers]:
+    """Return N_w, limits of it, shape `(n, 2)`, and S_w; on draws where there is no table."""
+    size, total = len(mechanism.vectors), 1 if mechanism.has_table else draws
+    kept, support = np.zeros(len(numbers)), np.empty(len(numbers), np.int64)
+    for part in split_rows(len(numbers), size):
+        inputs = numbers[part]
+        if mechanism.has_table:
+            weights = np.exp(mechanism.rows_with_unknown(inputs))
+        else:
+            drawn = mechanism._draw(inputs.repeat(draws), len(inputs) * draws, seed)
+            rows = drawn.reshape(len(inputs), draws)
+            weights = np.array([np.bincount(row, minlength=size) for row in rows])
+        # An unknown word is not an output.
+        known = np.flatnonzero(inputs < size)
+        kept[part.start + known] = weights[known, inputs[known]] / total
+        carried = np.cumsum(-np.sort(-weights, axis=1), axis=1)
+        support[part] = (carried < CARRIED * total).sum(axis=1) + 1
+    if mechanism.has_table:
+        return kept, np.stack([kept, kept], axis=1), support
+    counts, tail = np.rint(kept * draws), (1.0 - CONFIDENCE) / 2.0
+    return kept, np.array([limits(int(k), draws, tail) for k in counts]), support
+
+
+def _worst_losses(mechanism: Any, numbers: Numbers, unknown: str) -> Floats:
+    """Return the largest loss of some words against any other, in the worse direction."""
+    worst, size = np.zeros(len(numbers)), len(mechanism.vectors)
+    if unknown == "keep" or (unknown == "uniform" and not mechanism.has_table):
+        # A word shows itself, or nothing bounds its loss against the uniform law.
+        return np.full(len(numbers), np.inf)
+    if not mechanism.has_table:
+        rows = [mechanism.distance_rows(number, number + 1) for number in numbers.tolist()]
+        return np.array([mechanism.epsilon * row.max() for row in rows])
+    if unknown != "uniform" and hasattr(mechanism, "largest_losses"):
+        found: Floats = mechanism.largest_losses(numbers)
+        return found
+    others = np.arange(size + (unknown == "uniform"))
+    for part in split_rows(len(others), size):
+        block = mechanism.rows_with_unknown(others[part])
+        for i, row in enumerate(mechanism.rows_with_unknown(numbers)):
+            with np.errstate(invalid="ignore"):
+                # NaN is an output that neither word can have.
+                worst[i] = max(worst[i], np.nanmax(np.abs(row - block)))
+    return worst
+
+
+def split_rows(rows: int, width: int) -> list[slice]:
+    """Return parts of rows of some width, each of some megabytes."""
+    step = max(1, _BLOCK_ENTRIES // width)
+    return [slice(start, min(start + step, rows)) for start in range(0, rows, step)]
+
+
+def noise_divergences(distance: float, dim: int) -> Floats:
+    """Return upper bounds on the Renyi divergences of the noise at all orders.
+
+    At scale 1, with noise of length r and of cosine c with the line to the other word, the loss is
+    sqrt(r^2 - 2 r c D + D^2) - r, which falls in r and in c. Its law is rounded up to the lower
+    corners of cells of length and cosine, of which the probabilities are known.
+    """
+    from scipy.special import betaincinv, gammaincinv
+
+    shares = 1.0 / (1.0 + np.exp(-np.linspace(-_TAIL_LOGIT, _TAIL_LOGIT, _CELLS - 1)))
+    masses = np.diff(shares, prepend=0.0, append=1.0)
+    # A lower corner that is rounded down keeps the bound; at 1 the length would be infinite.
+    corners = np.minimum(np.concatenate([[0.0], shares]), 1.0 - 2.0**-53)
+    lengths = gammaincinv(dim, corners)[:, None]
+    cosines = 2.0 * betaincinv((dim - 1) / 2.0, (dim - 1) / 2.0, corners) - 1.0
+    squares = lengths**2 - 2.0 * lengths * cosines * distance + distance**2
+    losses = np.minimum(np.sqrt(np.maximum(squares, 0.0)) - lengths, distance)
+    # Rounded up once more, to few levels that all orders share.
+    levels = np.linspace(-distance, distance, _LEVELS)
+    places = np.minimum(np.searchsorted(levels, losses), _LEVELS - 1)
+    sums = np.bincount(places.ravel(), np.outer(masses, masses).ravel(), _LEVELS)
+    kept = sums > 0.0
+    logs = np.log(sums[kept])
+    return _divergences(logs, logs - levels[kept])
 
 
 def one_sided_loss(log_p: Floats, log_q: Floats, delta: float = 0.0) -> float:
@@ -265,7 +355,7 @@ def one_sided_loss(log_p: Floats, log_q: Floats, delta: float = 0.0) -> float:
     return max(0.0, float(np.nanmax(found)))
 
 
-def renyi_divergences(log_p: Floats, log_q: Floats) -> Floats:
+def _divergences(log_p: Floats, log_q: Floats) -> Floats:
     """Return divergences of two laws at all orders, from log probabilities."""
     possible = log_p > -np.inf
     log_p, losses = log_p[possible], log_p[possible] - log_q[possible]
