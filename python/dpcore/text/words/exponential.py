@@ -19,7 +19,7 @@ from ...records import Pair
 from ..corpus import training_texts
 from ..leakage import Embedding
 from ..vocabulary import words_of
-from .tables import MetricMechanism, TableMechanism, distances_between, nearest_words, require_rows
+from .mechanism import MetricMechanism, TableMechanism, nearest_words, require_rows
 from .texts import Floats, Numbers, split_rows
 
 __all__ = ["TEM", "CusText", "MetricExponential", "SanText", "SanTextPlus"]
@@ -41,7 +41,7 @@ class MetricExponential(MetricMechanism, TableMechanism):
         return math.inf
 
     def _scores_of(self, numbers: Numbers, sign: float = -1.0) -> Floats:
-        scores = distances_between(self.vectors.vectors, numbers)
+        scores = self.vectors.distances(numbers)
         np.minimum(scores, self.gamma, out=scores)
         scores *= sign * 0.5 * self.epsilon
         return scores
@@ -268,7 +268,7 @@ class SanTextPlus(MetricMechanism, TableMechanism):
         return np.isin(self.words, self.sensitive)
 
     def _rows_of(self, numbers: Numbers) -> Floats:
-        rows = distances_between(self.vectors.vectors, numbers)
+        rows = self.vectors.distances(numbers)
         rows *= -0.5 * self.epsilon
         rows[:, ~self._is_sensitive] = -np.inf
         tops = rows.max(axis=1, keepdims=True)

@@ -15,7 +15,6 @@ from ...hints import hinted
 from ...records import Record
 from ..vocabulary import words_of
 from .mechanism import WordMechanism
-from .tables import distances_between
 from .texts import CONFIDENCE, Floats, Numbers, split_rows
 
 __all__ = ["Linkage", "link"]
@@ -160,7 +159,7 @@ def _rank(mechanism: Any, originals: Numbers, outputs: Numbers) -> Floats:
         if mechanism.has_table:
             rows = mechanism.rows_with_unknown(block)
         else:
-            rows = -distances_between(mechanism.vectors.vectors, block)
+            rows = -mechanism.vectors.distances(block)
         slots = np.full(len(mechanism.vectors), -1)
         slots[block] = np.arange(len(block))
         for place in range(originals.shape[1]):

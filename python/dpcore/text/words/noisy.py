@@ -13,7 +13,7 @@ from ... import _core
 from ...errors import invalid, real
 from ...hints import hinted
 from ..leakage import Embedding
-from .tables import MetricMechanism, TableMechanism, nearest_words
+from .mechanism import MetricMechanism, TableMechanism, nearest_words
 from .texts import Floats, Numbers
 
 __all__ = ["MetricLaplace", "NoisyMechanism", "Vickrey"]
@@ -40,7 +40,8 @@ class NoisyMechanism(MetricMechanism):
     def __new__(cls, vectors: Any = None, *others: Any, **named: Any) -> Self:
         """Make an instance of the subclass that is a table, for vectors of one dimension."""
         is_line = isinstance(vectors, Embedding) and vectors.dim == 1
-        return super().__new__(_ON_LINE.get(cls, cls) if is_line else cls)
+        kind: type[Self] = _ON_LINE.get(cls, cls) if is_line else cls
+        return super().__new__(kind)
 
     def __post_init__(self) -> None:
         """Check the fields."""

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from ...bounds import limits
 from ...calibration import L2Laplace, real_epsilon
+from ...calibration.pure import l2_laplace_divergences
 from ...divergence import canonne_kamath_steinke
 from ...errors import choice, confidence_level
 from ...records import Record
@@ -39,11 +40,6 @@ _DRAWS: Final = 10_000
 
 _INTEGRAL_ERROR: Final = 1e-12
 """Error of the delta of noise, which is left out of a delta that is asked for."""
-
-_CELLS: Final = 600
-_LEVELS: Final = 2_000
-_TAIL_LOGIT: Final = 60.0
-"""Cells of length and of cosine, levels of the loss, and logit of the outermost cells."""
 
 _BLOCK_ENTRIES: Final = 2**21
 """Entries of rows that are in memory at once, 8 bytes each."""
@@ -225,13 +221,11 @@ def make_text_report(
     losses = _worst_losses(mechanism, inputs, unknown)
     if unknown == "keep":
         kept[inputs == size] = ends[inputs == size] = support[inputs == size] = 1
-    found = [
-        WordReport(mechanism.words[n] if n < size else "<unknown>", times[n], *figures)
-        for n, *figures in zip(
-            inputs.tolist(), kept.tolist(), map(tuple, ends.tolist()), support.tolist(),
-            losses.tolist(), strict=True,
-        )
-    ]  # fmt: skip
+    found = []
+    columns = (column.tolist() for column in (inputs, kept, ends, support, losses))
+    for number, share, both, outputs, loss in zip(*columns, strict=True):
+        word = mechanism.words[number] if number < size else "<unknown>"
+        found.append(WordReport(word, times[number], share, tuple(both), outputs, loss))
     return TextReport(
         mechanism.name, tuple(found), len(numbers), unknown, strange, is_exact, draws, seed
     )
@@ -253,7 +247,8 @@ def _compare_words(
         dim = mechanism.vectors.dim
         noise = real_epsilon(L2Laplace(1.0), Ball("l2", loss / 2.0, dim))
         at_delta = min(loss, noise.epsilon(max(0.0, delta - _INTEGRAL_ERROR)))
-        return np.full(2, loss), at_delta, np.tile(noise_divergences(loss, dim), (2, 1))
+        curve = l2_laplace_divergences(ORDERS, loss, dim)
+        return np.full(2, loss), at_delta, np.stack([curve, curve])
     # Two unknown words have one law; against it nothing bounds the loss of a known one.
     loss = 0.0 if unknown == "uniform" and words[0] == words[1] else np.inf
     return np.full(2, loss), loss, np.full((2, len(ORDERS)), loss)
@@ -310,32 +305,6 @@ def split_rows(rows: int, width: int) -> list[slice]:
     """Return parts of rows of some width, each of some megabytes."""
     step = max(1, _BLOCK_ENTRIES // width)
     return [slice(start, min(start + step, rows)) for start in range(0, rows, step)]
-
-
-def noise_divergences(distance: float, dim: int) -> Floats:
-    """Return upper bounds on the Renyi divergences of the noise at all orders.
-
-    At scale 1, with noise of length r and of cosine c with the line to the other word, the loss is
-    sqrt(r^2 - 2 r c D + D^2) - r, which falls in r and in c. Its law is rounded up to the lower
-    corners of cells of length and cosine, of which the probabilities are known.
-    """
-    from scipy.special import betaincinv, gammaincinv
-
-    shares = 1.0 / (1.0 + np.exp(-np.linspace(-_TAIL_LOGIT, _TAIL_LOGIT, _CELLS - 1)))
-    masses = np.diff(shares, prepend=0.0, append=1.0)
-    # A lower corner that is rounded down keeps the bound; at 1 the length would be infinite.
-    corners = np.minimum(np.concatenate([[0.0], shares]), 1.0 - 2.0**-53)
-    lengths = gammaincinv(dim, corners)[:, None]
-    cosines = 2.0 * betaincinv((dim - 1) / 2.0, (dim - 1) / 2.0, corners) - 1.0
-    squares = lengths**2 - 2.0 * lengths * cosines * distance + distance**2
-    losses = np.minimum(np.sqrt(np.maximum(squares, 0.0)) - lengths, distance)
-    # Rounded up once more, to few levels that all orders share.
-    levels = np.linspace(-distance, distance, _LEVELS)
-    places = np.minimum(np.searchsorted(levels, losses), _LEVELS - 1)
-    sums = np.bincount(places.ravel(), np.outer(masses, masses).ravel(), _LEVELS)
-    kept = sums > 0.0
-    logs = np.log(sums[kept])
-    return _divergences(logs, logs - levels[kept])
 
 
 def one_sided_loss(log_p: Floats, log_q: Floats, delta: float = 0.0) -> float:
