@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
@@ -144,11 +145,11 @@ def test_bad_calls_name_the_argument() -> None:
         mech.text_report("good zebra")
     with pytest.raises(ValueError, match="text must be a text with at least one word that is"):
         mech.text_report("zebra", unknown="drop")
-    with pytest.raises(TypeError, match="text must be .* a text or a list of words"):
+    with pytest.raises(TypeError, match=r"text must be .* a text or a list of words"):
         mech.text_report(3.5)
     with pytest.raises(ValueError, match="unknown must be"):
         mech.text_report("good", unknown="maybe")
-    with pytest.raises(ValueError, match="b must be made of words with a vector .*'zebra'"):
+    with pytest.raises(ValueError, match=r"b must be made of words with a vector .*'zebra'"):
         mech.text_loss("good", "zebra")
     with pytest.raises(ValueError, match="unknown must be"):
         mech.text_loss("good", "bad", unknown="maybe")
@@ -190,3 +191,8 @@ def test_reports_are_written_to_json_and_as_a_table() -> None:
     assert [line.split()[:2] for line in lines[-2:]] == [["good", "2"], ["<unknown>", "1"]]
     assert len({len(line) for line in lines[-3:]}) == 1
     assert "words without a vector: 1, replaced by any word" in str(report)
+    plain = json.loads(json.dumps(report.to_dict(), allow_nan=False))
+    assert (plain["length"], plain["seed"], plain["one_word"]) == (3, None, report.one_word)
+    assert [word["kept"] for word in plain["words"]] == [word.kept for word in report.words]
+    kept = SanText(LINE, 1.0).text_report("good zebra", unknown="keep").to_dict()
+    assert json.loads(json.dumps(kept, allow_nan=False))["any_text"] == "inf"

@@ -264,26 +264,34 @@ def l2_laplace_divergences(orders: Floats, distance: float, dim: int) -> Floats:
 
     Example:
         >>> l2_laplace_divergences(np.array([2.0, 10.0]), 13.4, 300).round(2)
-        array([0.62, 3.02])
+        array([0.65, 6.81])
     """
-    from scipy.special import betaincinv, gammaincinv, logsumexp
+    from scipy.special import logsumexp
+
+    lengths, cosines, masses = _noise_cells(dim)
+    squares = lengths**2 - 2.0 * lengths * cosines * distance + distance**2
+    losses = np.minimum(np.sqrt(np.maximum(squares, 0.0)) - lengths, distance)
+    # Rounded up once more, to few levels that all orders share.
+    levels = np.linspace(-distance, distance, _LEVELS)
+    places = np.ceil((losses / distance + 1.0) * (0.5 * (_LEVELS - 1)) + 1e-9).astype(np.int64)
+    sums = np.bincount(np.minimum(places, _LEVELS - 1).ravel(), masses.ravel(), _LEVELS)
+    steps = orders[:, None] - 1.0
+    found: Floats = logsumexp(steps * levels, axis=1, b=sums) / steps[:, 0]
+    # Rounding of the sum, over a small step, may fall below 0.
+    return np.clip(found, 0.0, distance)
+
+
+@functools.lru_cache(maxsize=4)
+def _noise_cells(dim: int) -> tuple[Floats, Floats, Floats]:
+    """Return lower corners of cells of length, shape `(n, 1)`, of cosine, and probabilities."""
+    from scipy.special import betaincinv, gammaincinv
 
     shares = 1.0 / (1.0 + np.exp(-np.linspace(-_TAIL_LOGIT, _TAIL_LOGIT, _CELLS - 1)))
     masses = np.diff(shares, prepend=0.0, append=1.0)
     # A lower corner that is rounded down keeps the bound; at 1 the length would be infinite.
     corners = np.minimum(np.concatenate([[0.0], shares]), 1.0 - 2.0**-53)
-    lengths = gammaincinv(dim, corners)[:, None]
     cosines = 2.0 * betaincinv((dim - 1) / 2.0, (dim - 1) / 2.0, corners) - 1.0
-    squares = lengths**2 - 2.0 * lengths * cosines * distance + distance**2
-    losses = np.minimum(np.sqrt(np.maximum(squares, 0.0)) - lengths, distance)
-    # Rounded up once more, to few levels that all orders share.
-    levels = np.linspace(-distance, distance, _LEVELS)
-    places = np.minimum(np.searchsorted(levels, losses), _LEVELS - 1)
-    sums = np.bincount(places.ravel(), np.outer(masses, masses).ravel(), _LEVELS)
-    steps = orders[:, None] - 1.0
-    found: Floats = logsumexp(steps * levels, axis=1, b=sums) / steps[:, 0]
-    # Rounding of the sum, over a small step, may fall below 0.
-    return np.clip(found, 0.0, distance)
+    return gammaincinv(dim, corners)[:, None], cosines, np.outer(masses, masses)
 
 
 @functools.cache

@@ -206,7 +206,7 @@ class WordMechanism(Record):
         """
         choice("unknown", unknown, UNKNOWN)
         read = [
-            self._read_words(f"texts[{row}]", list(tokenise(text)), unknown)
+            self._number_words(f"texts[{row}]", list(tokenise(text)), unknown)
             for row, text in enumerate(texts_of("texts", texts))
         ]
         found = np.array(list(chain.from_iterable(words for words, _ in read)), object)
@@ -315,24 +315,32 @@ class WordMechanism(Record):
 
     def _read_words(self, name: str, x: Any, unknown: str = "error") -> tuple[list[str], list[int]]:
         """Return the words of an input, and their numbers; V for an unknown word."""
-        rows, size = self.vectors.rows, len(self.vectors)
         if isinstance(x, (int, np.integer)) and not isinstance(x, bool):
-            words = [self.words[integer(name, x, 0, size - 1)]]
+            words = [self.words[integer(name, x, 0, len(self.vectors) - 1)]]
         elif isinstance(x, (list, tuple)) and all(isinstance(word, str) for word in x):
             words = list(x)
         elif isinstance(x, str):
             words = words_of(x) if self._is_text(x) else [x]
         else:
             raise mistyped(name, "a word, the number of one, a text or a list of words", x)
+        return self._number_words(name, words, unknown)
+
+    def _number_words(
+        self, name: str, words: list[str], unknown: str
+    ) -> tuple[list[str], list[int]]:
+        """Return words, of which unknown ones may be dropped, and their numbers."""
+        rows, size = self.vectors.rows, len(self.vectors)
         if not words:
-            raise invalid(name, "a word or a text with at least one word", x)
+            raise invalid(name, "a word or a text with at least one word", words)
+        try:
+            return words, list(map(rows.__getitem__, words))
+        except KeyError as missing:
+            if unknown == "error":
+                requirement = "made of words with a vector (see unknown= of rewrite)"
+                raise invalid(name, requirement, missing.args[0]) from None
         if unknown == "drop":
             words = [word for word in words if word in rows]
-        numbers = [rows.get(word, size) for word in words]
-        if unknown == "error" and size in numbers:
-            requirement = "made of words with a vector (see unknown= of rewrite)"
-            raise invalid(name, requirement, words[numbers.index(size)])
-        return words, numbers
+        return words, [rows.get(word, size) for word in words]
 
     def _read_two(
         self, a: Any, b: Any, unknown: str = "error"

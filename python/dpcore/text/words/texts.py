@@ -15,7 +15,9 @@ from ...calibration import L2Laplace, real_epsilon
 from ...calibration.pure import l2_laplace_divergences
 from ...divergence import canonne_kamath_steinke
 from ...errors import choice, confidence_level
+from ...hints import hinted
 from ...records import Record
+from ...report.encoding import encode
 from ...sensitivity import Ball
 from ...streams import Rng, seed_of
 
@@ -92,8 +94,9 @@ class TextLoss(Record):
         )
 
 
+@hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class WordReport(Record):
+class WordReport(Record, word="WordReport"):
     """Figures of one word of a text.
 
     Args:
@@ -115,8 +118,9 @@ class WordReport(Record):
     loss: float
 
 
+@hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class TextReport(Record):
+class TextReport(Record, word="TextReport"):
     """What a mechanism leaves of one text, and what it can lose.
 
     Args:
@@ -149,6 +153,14 @@ class TextReport(Record):
     def any_text(self) -> float:
         """Largest loss against any other text of this length, in nats: the sum over places."""
         return math.fsum(word.times * word.loss for word in self.words)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain data, ready for JSON; infinite losses as "inf"."""
+        return {
+            **encode(self),
+            "one_word": encode(self.one_word),
+            "any_text": encode(self.any_text),
+        }
 
     def __str__(self) -> str:
         """Return the two losses and a table with a line for each word."""
