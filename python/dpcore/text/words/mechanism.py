@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
-from itertools import chain, islice
+from itertools import islice
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -205,18 +205,21 @@ class WordMechanism(Record):
             ValueError: if a text is empty or has no words, or has an unknown one under "error".
         """
         choice("unknown", unknown, UNKNOWN)
-        read = [
-            self._number_words(f"texts[{row}]", list(tokenise(text)), unknown)
-            for row, text in enumerate(texts_of("texts", texts))
-        ]
-        found = np.array(list(chain.from_iterable(words for words, _ in read)), object)
-        inputs = np.array(list(chain.from_iterable(numbers for _, numbers in read)), np.int64)
+        flat: list[str] = []
+        numbers: list[int] = []
+        lengths = []
+        for row, text in enumerate(texts_of("texts", texts)):
+            words, found = self._number_words(f"texts[{row}]", list(tokenise(text)), unknown)
+            flat += words
+            numbers += found
+            lengths.append(len(words))
+        outputs, inputs = np.array(flat, object), np.array(numbers, np.int64)
         taken = (inputs < len(self.vectors)) | (unknown != "keep")
         if taken.any():
             drawn = self._draw(inputs[taken], int(taken.sum()), seed_of(rng))
-            found[taken] = np.array(self.words, object)[drawn]
-        outputs = iter(found.tolist())
-        return [" ".join(islice(outputs, len(words))) for words, _ in read]
+            outputs[taken] = np.array(self.words, object)[drawn]
+        parts = iter(outputs.tolist())
+        return [" ".join(islice(parts, length)) for length in lengths]
 
     @property
     def rewriter(self) -> Rewriter:

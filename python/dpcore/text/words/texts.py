@@ -202,8 +202,13 @@ def text_loss(mechanism: Any, a: Any, b: Any, delta: float, unknown: str) -> Tex
     claimed = mechanism.claim * mechanism._distances(*pairs.T).sum() if is_known else np.inf
     # Pairs of words that are repeated are computed once.
     distinct, counts = np.unique(pairs, axis=0, return_counts=True)
-    found = [_compare_words(mechanism, words, delta, unknown) for words in distinct]
+    each = delta if mechanism.has_table else 0.0
+    found = [_compare_words(mechanism, words, each, unknown) for words in distinct]
     losses, at_delta, curves = (np.array(part) for part in zip(*found, strict=True))
+    if not mechanism.has_table:
+        # At every delta the noise loses most between the words that are farthest from each other.
+        worst = distinct[losses.max(axis=1).argmax()]
+        at_delta = np.array(_compare_words(mechanism, worst, delta, unknown)[1])
     whole, one_word_at_delta = float((counts @ losses).max()), float(at_delta.max())
     curve = np.tensordot(counts, curves, 1).max(axis=0)
     bounds = [whole, canonne_kamath_steinke(ORDERS, curve, delta).epsilon]
