@@ -13,7 +13,7 @@ from scipy.stats import chi2
 from dpcore import _core
 from dpcore.calibration import L2Laplace
 from dpcore.text.leakage import Embedding
-from dpcore.text.words import TEM, CusText, MetricLaplace, SanText, SanTextPlus, Vickrey, tables
+from dpcore.text.words import TEM, CusText, MetricLaplace, SanText, SanTextPlus, Vickrey, mechanism
 
 RNG = np.random.default_rng(28)
 NAMES = tuple(f"word{i}" for i in range(30))
@@ -115,7 +115,7 @@ def test_one_sampler_serves_calls_texts_and_rewriting(name, monkeypatch):
     )
     assert first.bit_generator.state == second.bit_generator.state
     # Neither threads nor the rows that are prepared together change a draw.
-    monkeypatch.setattr(tables, "_MOST_ENTRIES", 70)
+    monkeypatch.setattr(mechanism, "_MOST_ENTRIES", 70)
     monkeypatch.setattr(_core, "cores", lambda: 1)
     fresh = type(mech)(*mech._values())
     assert fresh(text, 50_000, 7).tolist() == outputs.tolist()

@@ -85,7 +85,7 @@ def test_unknown_words_are_dropped_on_request():
     [
         (["w1"], ["w1"], "originals must be two texts or more, got 1"),
         (["w1", "w2"], ["w1"], "outputs must be one for each of 2 originals, got 1"),
-        (["w1", ""], ["w1", "w2"], r"originals\[1\] must be a text with a word that has a vector"),
+        (["w1", ""], ["w1", "w2"], r"originals\[1\] must be .* at least one word, got"),
     ],
 )
 def test_bad_input_is_named(texts, outputs, said):
@@ -104,7 +104,7 @@ def test_a_count_beyond_the_texts_is_refused():
     ("texts", "said"),
     [
         ("ab", "originals must be a list of texts or of lists of words, got 'ab'"),
-        ([float("nan"), "w1"], r"originals\[0\] must be a text or a list of words, got nan"),
+        ([float("nan"), "w1"], r"originals\[0\] must be .* a text or a list of words, got nan"),
     ],
 )
 def test_what_is_no_list_of_texts_is_refused(texts, said):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
 import pytest
 
 import dpcore
-from dpcore.calibration.pure import l2_laplace_delta
+from dpcore.calibration.pure import l2_laplace_delta, l2_laplace_divergences
 from dpcore.text.leakage import Embedding
 from dpcore.text.words import TEM, CusText, MetricLaplace, SanText, SanTextPlus, Vickrey
 
@@ -123,20 +124,19 @@ def test_bounds_of_noise_at_a_delta(kind: type, epsilon: float) -> None:
 
 
 def test_the_divergences_of_noise_are_above_those_of_draws() -> None:
-    from dpcore.text.words.text_losses import _ORDERS, _noise_divergences
-
     rng, size, distance, dim = np.random.default_rng(1), 400_000, 3.0, 20
     lengths = rng.gamma(dim, 1.0, size)
     cosines = 2.0 * rng.beta((dim - 1) / 2, (dim - 1) / 2, size) - 1.0
     losses = np.sqrt(lengths**2 - 2 * lengths * cosines * distance + distance**2) - lengths
-    bounds = _noise_divergences(distance, dim)
-    for order in (1.5, 2.0, 4.0):
-        place = int(np.abs(_ORDERS - order).argmin())
-        step = _ORDERS[place] - 1.0
+    orders = np.array([1.5, 2.0, 4.0])
+    bounds, short = (l2_laplace_divergences(orders, d, dim) for d in (distance, 0.9 * distance))
+    for step, bound, less in zip(orders - 1.0, bounds, short, strict=True):
         terms = np.exp(step * losses)
         drawn = math.log(terms.mean()) / step
         error = terms.std() / terms.mean() / math.sqrt(size) / step
-        assert drawn - 4 * error <= bounds[place] <= drawn + 4 * error + 0.05
+        assert drawn - 4 * error <= bound <= drawn + 4 * error + 0.05
+        # The control: the bound of a distance that is shorter by a tenth.
+        assert less < drawn - 4 * error
 
 
 def test_bad_calls_name_the_argument() -> None:
@@ -145,9 +145,54 @@ def test_bad_calls_name_the_argument() -> None:
         mech.text_report("good zebra")
     with pytest.raises(ValueError, match="text must be a text with at least one word that is"):
         mech.text_report("zebra", unknown="drop")
-    with pytest.raises(TypeError, match="text must be a text or a list of words"):
-        mech.text_report(3)
+    with pytest.raises(TypeError, match=r"text must be .* a text or a list of words"):
+        mech.text_report(3.5)
     with pytest.raises(ValueError, match="unknown must be"):
         mech.text_report("good", unknown="maybe")
-    with pytest.raises(AttributeError, match="one dimension only"):
-        MetricLaplace(PLANE, 1.0).add_unknown_row()
+    with pytest.raises(ValueError, match=r"b must be made of words with a vector .*'zebra'"):
+        mech.text_loss("good", "zebra")
+    with pytest.raises(ValueError, match="unknown must be"):
+        mech.text_loss("good", "bad", unknown="maybe")
+
+
+@pytest.mark.parametrize("mech", [SanText(PLANE, 3.0), MetricLaplace(LINE, 3.0)])
+def test_texts_with_unknown_words_lose_what_the_table_with_their_row_loses(mech: object) -> None:
+    rows = mech.rows_with_unknown(np.arange(6))  # type: ignore[attr-defined]
+    both = "good zebra bad", "fine bad okapi"
+    found = mech.text_loss(*both, unknown="uniform")  # type: ignore[attr-defined]
+    sums = [rows[x] - rows[y] for x, y in ((2, 1), (5, 0), (0, 5))]
+    exact = max(sum(one.max() for one in sums), -sum(one.min() for one in sums))
+    assert found.whole == pytest.approx(exact)
+    assert (found.is_exact, found.changed, found.claimed) == (True, 3, math.inf)
+    assert found.at_delta <= found.whole
+    # Two unknown words have one law; left unchanged they show which one it was.
+    alike = "good zebra", "good okapi"
+    assert mech.text_loss(*alike, unknown="uniform").whole == 0.0  # type: ignore[attr-defined]
+    kept = mech.text_loss(*alike, unknown="keep")  # type: ignore[attr-defined]
+    assert kept.one_word == kept.whole == kept.at_delta == kept.one_word_at_delta == math.inf
+    # The same unknown word on both sides loses nothing; dropped ones are no place.
+    same = mech.text_loss("zebra good", "zebra bad", unknown="keep")  # type: ignore[attr-defined]
+    dropped = mech.text_loss("zebra good", "bad", unknown="drop")  # type: ignore[attr-defined]
+    assert same.whole == dropped.whole == mech.loss(dpcore.Pair("good", "bad"))  # type: ignore[attr-defined]
+    assert (same.words, dropped.words) == (2, 1)
+
+
+def test_without_a_table_nothing_bounds_the_loss_against_an_unknown_word() -> None:
+    mech = MetricLaplace(PLANE, 3.0)
+    assert mech.text_loss("good zebra", "good bad", unknown="uniform").at_delta == math.inf
+    assert mech.text_loss("good zebra", "good okapi", unknown="uniform").whole == 0.0
+    assert mech.text_loss("good zebra", "good okapi", unknown="keep").whole == math.inf
+
+
+def test_reports_are_written_to_json_and_as_a_table() -> None:
+    report = SanText(LINE, 1.0).text_report("good zebra good", unknown="uniform")
+    lines = str(report).splitlines()
+    assert lines[-3].split() == ["word", "times", "kept", "support", "loss"]
+    assert [line.split()[:2] for line in lines[-2:]] == [["good", "2"], ["<unknown>", "1"]]
+    assert len({len(line) for line in lines[-3:]}) == 1
+    assert "words without a vector: 1, replaced by any word" in str(report)
+    plain = json.loads(json.dumps(report.to_dict(), allow_nan=False))
+    assert (plain["length"], plain["seed"], plain["one_word"]) == (3, None, report.one_word)
+    assert [word["kept"] for word in plain["words"]] == [word.kept for word in report.words]
+    kept = SanText(LINE, 1.0).text_report("good zebra", unknown="keep").to_dict()
+    assert json.loads(json.dumps(kept, allow_nan=False))["any_text"] == "inf"

@@ -33,6 +33,12 @@ Start = Literal["own", "hashed"]
 STARTS: Final[tuple[Start, ...]] = get_args(Start)
 """Where vectors start: at gensim's own random numbers, or at those that hash word and seed."""
 
+_MOST_COORDINATES: Final = 4
+"""Dimensions up to which distances are sums of squared differences, with no product of matrices."""
+
+_FEW_DIGITS: Final = 1e-6
+"""Share of the largest squared length below which a squared distance has lost six of 16 digits."""
+
 
 @hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -177,6 +183,35 @@ class Embedding(Record):
     def dim(self) -> int:
         """Numbers in a vector."""
         return int(self.vectors.shape[1])
+
+    def distances(self, numbers: npt.NDArray[np.int64]) -> Floats:
+        """Compute the Euclidean distances of some words to all.
+
+        Args:
+            numbers: numbers of words, shape `(n,)`.
+
+        Returns:
+            Shape `(n, V)`; exactly 0 from a word to itself. Short distances, of which a product of
+            matrices leaves few digits, are computed from differences.
+
+        Example:
+            >>> Embedding(("bad", "good"), [[0.0], [1.5]]).distances(np.array([1]))
+            array([[1.5, 0. ]])
+        """
+        vectors, chosen = self.vectors, self.vectors[numbers]
+        if self.dim <= _MOST_COORDINATES:
+            columns = zip(chosen.T, vectors.T, strict=True)
+            parts = [(one[:, None] - other) ** 2 for one, other in columns]
+            found: Floats = np.sqrt(np.sum(parts, axis=0))
+            return found
+        lengths = np.einsum("ij,ij->i", vectors, vectors)
+        squares = (-2.0 * chosen) @ vectors.T
+        squares += lengths[numbers][:, None]
+        squares += lengths
+        for row, column in np.argwhere(squares < _FEW_DIGITS * lengths.max()):
+            squares[row, column] = np.sum((chosen[row] - vectors[column]) ** 2)
+        found = np.sqrt(squares, out=squares)
+        return found
 
     def __len__(self) -> int:
         """Number of words."""

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from .choosing import WordCalibration, WordComparison, WordFigures, calibrate, compare
-from .custext import CusText
-from .exponential import TEM, SanText, SanTextPlus
+from .exponential import TEM, CusText, SanText, SanTextPlus
 from .linking import Linkage, link
 from .noisy import MetricLaplace, Vickrey
-from .text_losses import TextLoss
-from .text_reports import TextReport, WordReport
+from .texts import TextLoss, TextReport, WordReport
 
 __all__ = [
     "TEM",

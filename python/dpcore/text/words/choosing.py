@@ -14,26 +14,20 @@ from ...records import Record
 from ...streams import Rng, seed_of
 from ...tables.run import audit_table
 from ..leakage import Embedding
-from .custext import CusText
-from .exponential import TEM, MetricExponential, SanText
+from .exponential import TEM, CusText, MetricExponential, SanText
 from .mechanism import WordMechanism
 from .noisy import MetricLaplace, NoisyMechanism, Vickrey
-from .tables import TableMechanism, largest_over_blocks
+from .texts import measure_words, split_rows
 
 __all__ = ["WordCalibration", "WordComparison", "WordFigures", "calibrate", "compare"]
 
-_MOST_DOUBLINGS: Final = 40
-"""Doublings of epsilon before a loss counts as out of reach."""
-
-_CARRIED: Final = 0.95
-"""Probability that the outputs of a word's support carry."""
+_FARTHEST: Final = 2.0**40
+"""Quotient of two values of epsilon beyond which a loss counts as out of reach."""
 
 _COUNTED_WORDS, _COUNTED_DRAWS = 100, 1_000
 """Words, and draws of each, from which shares are counted where there is no table."""
 
 _TIMED_WORDS: Final = 2**16
-
-_ROWS_AT_ONCE: Final = 256
 
 _PRECISION: Final = 1e-9
 """Relative width of the interval in which epsilon is known in the end."""
@@ -86,10 +80,8 @@ def calibrate(kind: Any, vectors: Any, loss: float, **settings: Any) -> WordCali
         >>> round(found.mechanism.epsilon, 3), round(found.mechanism.worst_loss(), 6)
         (2.456, 2.0)
     """
-    vectors, loss = (
-        instance("vectors", vectors, Embedding),
-        real("loss", loss, low=0.0, open_low=True),
-    )
+    vectors = instance("vectors", vectors, Embedding)
+    loss = real("loss", loss, low=0.0, open_low=True)
     if not isinstance(kind, type) or not issubclass(kind, WordMechanism):
         raise mistyped("kind", "a class of mechanisms of dpcore.text.words", kind)
     if not issubclass(kind, (MetricExponential, NoisyMechanism)):
@@ -97,23 +89,19 @@ def calibrate(kind: Any, vectors: Any, loss: float, **settings: Any) -> WordCali
         raise invalid("kind", requirement, kind.__name__)
     unit = kind(vectors, 1.0, **settings)
     # The claim holds: no smaller epsilon has this loss.
-    low = loss / largest_over_blocks(unit.distance_rows, len(vectors))
+    parts = split_rows(*unit.shape)
+    least = loss / max(float(unit.distance_rows(at.start, at.stop).max()) for at in parts)
     if issubclass(kind, NoisyMechanism):
-        return WordCalibration(kind(vectors, low, **settings), loss, is_exact=False)
-
-    def is_below(epsilon: float) -> bool:
-        return bool(kind(vectors, epsilon, **settings).worst_loss() < loss)
-
-    high = 2.0 * low
-    for _ in range(_MOST_DOUBLINGS):
-        if not is_below(high):
-            break
-        low, high = high, 2.0 * high
-    else:
-        raise invalid("loss", f"one that {kind.__name__} has for some epsilon", loss)
-    while high - low > _PRECISION * high:
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if is_below(middle) else (low, middle)
+        return WordCalibration(kind(vectors, least, **settings), loss, is_exact=False)
+    low, high = least, np.inf
+    while high - low > _PRECISION * low:
+        middle = min(2.0 * low, 0.5 * (low + high))
+        if kind(vectors, middle, **settings).worst_loss() >= loss:
+            high = middle
+        elif middle < _FARTHEST * least:
+            low = middle
+        else:
+            raise invalid("loss", f"one that {kind.__name__} has for some epsilon", loss)
     return WordCalibration(kind(vectors, low, **settings), loss, is_exact=True)
 
 
@@ -153,16 +141,10 @@ class WordFigures(Record):
         loss = f"{self.loss:.4g}{'' if self.is_exact else ' (bound)'}"
         ratio = "-" if self.ratio is None else f"{self.ratio:.3f}"
         support = f"{self.support:,.0f}{' (counted)' if self.is_counted else ''}"
-        return _format_cells(
-            self.name,
-            f"{self.epsilon:.4g}",
-            loss,
-            ratio,
-            f"{self.infinite_share:.3f}",
-            f"{self.delta:.3g}",
-            f"{self.kept:.3f}",
-            support,
-            f"{self.words_per_second:.2g}",
+        return (
+            f"{self.name:<14} {self.epsilon:>9.4g} {loss:>13} {ratio:>9} "
+            f"{self.infinite_share:>9.3f} {self.delta:>8.3g} {self.kept:>7.3f} {support:>16} "
+            f"{self.words_per_second:>9.2g}"
         )
 
 
@@ -183,27 +165,18 @@ class WordComparison(Record):
 
     def __getitem__(self, name: str) -> WordFigures:
         """Return the figures of one class."""
-        for row in self.rows:
-            if row.name == name:
-                return row
-        raise KeyError(name)
+        return {row.name: row for row in self.rows}[name]
 
     def __str__(self) -> str:
         """Return a table with a line for each mechanism."""
         title = f"{self.vectors}: at most {self.loss:g} nats for any two words where that can be"
-        return "\n".join([title, _format_cells(*_HEADS), *map(str, self.rows)])
+        return "\n".join([title, _HEADS, *map(str, self.rows)])
 
 
 _HEADS: Final = (
-    "mechanism", "epsilon", "largest loss", "/ claimed", "infinite", "delta", "kept", "support",
-    "words/s",
-)  # fmt: skip
-_WIDTHS: Final = (9, 13, 9, 9, 8, 7, 16, 9)
-
-
-def _format_cells(name: str, *cells: str) -> str:
-    aligned = [f"{cell:>{width}}" for cell, width in zip(cells, _WIDTHS, strict=True)]
-    return " ".join([f"{name:<14}", *aligned])
+    "mechanism        epsilon  largest loss / claimed  infinite    delta    kept          support"
+    "   words/s"
+)
 
 
 @hinted
@@ -233,60 +206,41 @@ def compare(vectors: Any, loss: float, *, rng: Rng = None) -> WordComparison:
         (2.0, 0.608, 3.0)
     """
     draws = np.random.default_rng(seed_of(rng))
-    found = [calibrate(kind, vectors, loss) for kind in (SanText, TEM, MetricLaplace, Vickrey)]
-    rows = [_measure(one.mechanism, one.loss, one.is_exact, draws) for one in found]
+    kinds = (SanText, TEM, MetricLaplace, Vickrey)
+    found = [(kind.__name__, calibrate(kind, vectors, loss)) for kind in kinds]
+    rows = [_measure(name, one.mechanism, one.loss, draws) for name, one in found]
     custom = CusText(vectors, loss, k=min(20, len(vectors)))
-    rows.append(_measure(custom, None, True, draws))
+    rows.append(_measure("CusText", custom, None, draws))
     return WordComparison(loss, repr(custom).split("<")[1].split(">")[0], tuple(rows))
 
 
 def _measure(
-    mechanism: Any, loss: float | None, is_exact: bool, rng: np.random.Generator
+    name: str, mechanism: WordMechanism, loss: float | None, rng: np.random.Generator
 ) -> WordFigures:
     """Compute or count the figures of one mechanism."""
-    has_table = hasattr(mechanism, "log_rows")
-    table = audit_table(mechanism, progress=False) if has_table else None
-    kept, support = _kept_of_table(mechanism) if has_table else _kept_of_draws(mechanism, rng)
-    inputs = rng.integers(0, len(mechanism.vectors), _TIMED_WORDS)
+    size, table = len(mechanism.vectors), None
+    words = np.arange(size)
+    if mechanism.has_table:
+        table = audit_table(mechanism, progress=False)
+    else:
+        # Evenly spread over all.
+        words = np.unique(np.linspace(0, size - 1, _COUNTED_WORDS).astype(np.int64))
+    kept, _, support = measure_words(mechanism, words, _COUNTED_DRAWS, seed_of(rng))
+    inputs = rng.integers(0, size, _TIMED_WORDS)
     mechanism.replace(inputs, rng)
     begin = time.perf_counter()
     mechanism.replace(inputs, rng)
     seconds = time.perf_counter() - begin
     return WordFigures(
-        type(mechanism).__name__,
-        mechanism.epsilon,
-        table.epsilon if loss is None and table is not None else float(loss or 0.0),
-        is_exact,
-        None if table is None else table.epsilon / mechanism.claim,
-        0.0 if table is None else table.infinite_share,
-        table.delta(mechanism.claim) if table is not None and table.refuted else 0.0,
-        kept,
-        support,
-        not has_table,
-        _TIMED_WORDS / seconds,
+        name=name,
+        epsilon=mechanism.epsilon,
+        loss=table.epsilon if loss is None and table is not None else float(loss or 0.0),
+        is_exact=not isinstance(mechanism, NoisyMechanism),
+        ratio=None if table is None else table.epsilon / mechanism.claim,
+        infinite_share=0.0 if table is None else table.infinite_share,
+        delta=table.delta(mechanism.claim) if table is not None and table.refuted else 0.0,
+        kept=float(kept.mean()),
+        support=float(np.median(support)),
+        is_counted=table is None,
+        words_per_second=_TIMED_WORDS / seconds,
     )
-
-
-def _kept_of_table(mechanism: TableMechanism) -> tuple[float, float]:
-    """Return the mean probability that a word stays, and the median support; exact."""
-    words = len(mechanism.vectors)
-    kept, support = np.empty(words), np.empty(words)
-    for first in range(0, words, _ROWS_AT_ONCE):
-        rows = np.exp(mechanism.log_rows(first, min(first + _ROWS_AT_ONCE, words)))
-        at = np.arange(first, first + len(rows))
-        kept[at] = rows[at - first, at]
-        carried = np.cumsum(-np.sort(-rows, axis=1), axis=1)
-        support[at] = (carried < _CARRIED).sum(axis=1) + 1
-    return float(kept.mean()), float(np.median(support))
-
-
-def _kept_of_draws(mechanism: WordMechanism, rng: np.random.Generator) -> tuple[float, float]:
-    """Return the same, counted on draws of words that are evenly spread over all."""
-    words = np.unique(np.linspace(0, len(mechanism.vectors) - 1, _COUNTED_WORDS).astype(np.int64))
-    inputs = np.repeat(words, _COUNTED_DRAWS)
-    outputs = mechanism.replace(inputs, rng).reshape(len(words), _COUNTED_DRAWS)
-    support = []
-    for row in outputs:
-        counts = np.sort(np.unique(row, return_counts=True)[1])[::-1]
-        support.append(int((np.cumsum(counts) < _CARRIED * row.size).sum()) + 1)
-    return float((outputs == words[:, np.newaxis]).mean()), float(np.median(support))

@@ -1,46 +1,48 @@
-"""SanText, SanText+ and TEM: the exponential mechanism with a metric as its score."""
+"""SanText, SanText+, TEM and CusText: exponential mechanisms with a metric in their scores."""
 
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import Any, Final
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
+import numpy.typing as npt
 
-from ...errors import flag, invalid, mistyped, real
+from ...errors import choice, flag, integer, invalid, mistyped, real
 from ...hints import hinted
 from ...mechanisms.texts import texts_of
 from ...records import Pair
 from ..corpus import training_texts
 from ..leakage import Embedding
 from ..vocabulary import words_of
-from .mechanism import Floats, Numbers
-from .tables import MetricTable, distances_between, largest_over_blocks, require_rows
+from .mechanism import MetricMechanism, TableMechanism, nearest_words, require_rows
+from .texts import Floats, Numbers, split_rows
 
-__all__ = ["TEM", "MetricExponential", "SanText", "SanTextPlus"]
+__all__ = ["TEM", "CusText", "MetricExponential", "SanText", "SanTextPlus"]
 
-_BLOCK_ENTRIES: Final = 2**20
-"""Entries of a block of rows, 8 bytes each."""
+Mapping = Literal["conservative", "aggressive"]
+_MAPPINGS: Final[tuple[Mapping, ...]] = get_args(Mapping)
 
 
-class MetricExponential(MetricTable):
+class MetricExponential(MetricMechanism, TableMechanism):
     """The exponential mechanism with a metric m: P(y | x) = exp(-epsilon m(x, y)/2)/Z(x).
 
     By the triangle inequality the largest loss of x against x' is at output x:
     epsilon m(x, x')/2 + ln Z(x') - ln Z(x).
     """
 
-    @abstractmethod
-    def _metric(self, distances: Floats) -> Floats:
-        """Return the metric of the score, of Euclidean distances, which it may overwrite."""
+    @property
+    def gamma(self) -> float:
+        """The distance beyond which the score treats words alike; infinite where it does not."""
+        return math.inf
 
     def _scores_of(self, numbers: Numbers, sign: float = -1.0) -> Floats:
-        scores = self._metric(distances_between(self.vectors.vectors, numbers))
+        scores = self.vectors.distances(numbers)
+        np.minimum(scores, self.gamma, out=scores)
         scores *= sign * 0.5 * self.epsilon
         return scores
 
@@ -52,10 +54,8 @@ class MetricExponential(MetricTable):
     @cached_property
     def _log_normalisers(self) -> Floats:
         """Ln Z of every word."""
-        words = len(self.vectors)
-        step = max(1, _BLOCK_ENTRIES // words)
-        parts = (np.arange(at, min(at + step, words)) for at in range(0, words, step))
-        return np.concatenate([_log_sums(self._scores_of(part)) for part in parts])
+        numbers, parts = np.arange(len(self.vectors)), split_rows(*self.shape)
+        return np.concatenate([_log_sums(self._scores_of(numbers[part])) for part in parts])
 
     def loss_rows(self, start: int, stop: int) -> tuple[Floats, Numbers]:
         """Compute the exact worst loss of words against all, and where it is attained.
@@ -77,19 +77,27 @@ class MetricExponential(MetricTable):
         losses -= self._log_normalisers[numbers][:, None]
         return losses, np.broadcast_to(numbers[:, None], losses.shape)
 
-    def worst_losses_of(self, numbers: Numbers) -> Floats:
-        """Compute the largest loss of some words against any other, in the worse direction."""
-        found = np.empty(len(numbers))
-        for i, number in enumerate(numbers.tolist()):
-            as_x = self.loss_rows(number, number + 1)[0][0]
-            # Of x' against x both the metric and the difference of the normalisers turn around.
-            turn = 2.0 * (self._log_normalisers - self._log_normalisers[number])
-            found[i] = max(float(as_x.max()), float((as_x - turn).max()))
-        return found
-
     def worst_loss(self) -> float:
         """Compute the largest loss of any two words, in nats."""
-        return largest_over_blocks(lambda *rows: self.loss_rows(*rows)[0], len(self.vectors))
+        parts = split_rows(*self.shape)
+        return max(float(self.loss_rows(part.start, part.stop)[0].max()) for part in parts)
+
+    def largest_losses(self, numbers: Numbers) -> Floats:
+        """Compute the largest loss of words against any other, in the worse direction.
+
+        Args:
+            numbers: numbers of words, shape `(n,)`.
+
+        Returns:
+            Losses in nats, shape `(n,)`.
+        """
+        found = np.empty(len(numbers))
+        for i, number in enumerate(numbers.tolist()):
+            losses = self.loss_rows(number, number + 1)[0][0]
+            # Of x' against x the difference of the normalisers turns around.
+            turn = 2.0 * (self._log_normalisers - self._log_normalisers[number])
+            found[i] = np.maximum(losses, losses - turn).max()
+        return found
 
 
 def _log_sums(scores: Floats) -> Floats:
@@ -124,9 +132,6 @@ class SanText(MetricExponential):
         >>> mech.pair("good", "bad"), round(mech.loss(mech.pair("good", "bad")), 3)
         (Pair(x='good', x_prime='bad', distance=1.5), 1.64)
     """
-
-    def _metric(self, distances: Floats) -> Floats:
-        return distances
 
 
 @hinted
@@ -171,17 +176,14 @@ class TEM(MetricExponential):
 
     @property
     def gamma(self) -> float:
-        """The distance beyond which words are not told from each other by the score."""
+        """The distance beyond which the score treats words alike."""
         others = len(self.vectors) - 1
         return 2.0 / self.epsilon * math.log((1.0 - self.beta) * others / self.beta)
-
-    def _metric(self, distances: Floats) -> Floats:
-        return np.minimum(distances, self.gamma, out=distances)
 
 
 @hinted
 @dataclass(frozen=True, eq=False, repr=False)
-class SanTextPlus(MetricTable):
+class SanTextPlus(MetricMechanism, TableMechanism):
     """SanText+: sensitive words are replaced by sensitive ones, others with probability p only.
 
     The claim covers outputs that are sensitive words. A word that is not sensitive and is kept
@@ -262,13 +264,11 @@ class SanTextPlus(MetricTable):
         return (*notes, "the list of sensitive words is from private texts: no claim covers it")
 
     @cached_property
-    def _is_sensitive(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        found = np.zeros(len(self.vectors), bool)
-        found[[self.vectors.rows[word] for word in self.sensitive]] = True
-        return found
+    def _is_sensitive(self) -> npt.NDArray[np.bool_]:
+        return np.isin(self.words, self.sensitive)
 
     def _rows_of(self, numbers: Numbers) -> Floats:
-        rows = distances_between(self.vectors.vectors, numbers)
+        rows = self.vectors.distances(numbers)
         rows *= -0.5 * self.epsilon
         rows[:, ~self._is_sensitive] = -np.inf
         tops = rows.max(axis=1, keepdims=True)
@@ -277,4 +277,104 @@ class SanTextPlus(MetricTable):
         kept = np.flatnonzero(~self._is_sensitive[numbers])
         rows[kept] += math.log(self.p)
         rows[kept, numbers[kept]] = math.log1p(-self.p) if self.p < 1.0 else -np.inf
+        return rows
+
+
+@hinted
+@dataclass(frozen=True, eq=False, repr=False)
+class CusText(TableMechanism):
+    """CusText: an output from a list of k words near x, with probability ∝ exp(epsilon u(y)/2).
+
+    The score u is the distance from x, brought to [0, 1] within the list: 1 for the nearest word,
+    0 for the farthest. The claim holds for two words with one list of outputs alone
+    (`same_list`); two words with different lists have an infinite loss. Distances are numbers of
+    words that differ.
+
+    Args:
+        vectors: the words and their vectors, V of them.
+        epsilon: for two words of one list, above 0.
+        k: words in a list, from 1 to V.
+        mapping: "conservative" cuts the words into clusters of k, each the list of its words: the
+            first word left over and the k - 1 left over that are nearest to it; the last cluster
+            may be smaller. "aggressive" gives each word the k words nearest to it.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind.
+        ValueError: if a number is out of range, there is one word only, or two words have one
+            vector.
+
+    Source:
+        Chen, Mo, Wang, Chen, Nie, Wang and Cui (2023).
+
+    Example:
+        >>> vectors = Embedding(("bad", "fine", "good", "grim"), [[0.0], [4.0], [5.0], [1.0]])
+        >>> mech = CusText(vectors, 1.0, k=2)
+        >>> np.exp(mech.log_rows(0, 4)).round(2)
+        array([[0.62, 0.  , 0.  , 0.38],
+               [0.  , 0.62, 0.38, 0.  ],
+               [0.  , 0.38, 0.62, 0.  ],
+               [0.38, 0.  , 0.  , 0.62]])
+        >>> mech.loss(mech.pair("bad", "grim")), mech.loss(mech.pair("bad", "good"))
+        (0.5, inf)
+    """
+
+    k: int = 20
+    mapping: Mapping = "conservative"
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        super().__post_init__()
+        object.__setattr__(self, "k", integer("k", self.k, 1, len(self.vectors)))
+        choice("mapping", self.mapping, _MAPPINGS)
+
+    @property
+    def same_list(self) -> npt.NDArray[np.bool_]:
+        """Pairs of words with one list of outputs, to which the claim applies; shape `(V, V)`."""
+        lists = np.sort(self._lists, axis=1)
+        numbers = np.unique(lists, axis=0, return_inverse=True)[1].ravel()
+        found: npt.NDArray[np.bool_] = numbers[:, None] == numbers
+        return found
+
+    def notes_on(self, pair: Pair) -> tuple[str, ...]:
+        """Return what a reader of a report on a pair should know."""
+        notes = super().notes_on(pair)
+        if self.loss(pair) == float("inf"):
+            notes += ("the words have different lists of outputs: the loss is infinite",)
+        return notes
+
+    def _distances(self, first: Numbers, second: Numbers) -> Floats:
+        differ: Floats = (first != second).astype(np.float64)
+        return differ
+
+    @cached_property
+    def _lists(self) -> Numbers:
+        """Outputs of every word, shape `(V, k)`; -1 in the places that a short list lacks."""
+        left = np.arange(len(self.vectors))
+        if self.mapping == "aggressive":
+            return self._nearest_words(left, left)
+        lists = np.full((len(left), self.k), -1, np.int64)
+        while len(left):
+            cluster = self._nearest_words(left[:1], left)[0]
+            lists[cluster, : len(cluster)] = cluster
+            left = np.setdiff1d(left, cluster, assume_unique=True)
+        return lists
+
+    def _nearest_words(self, numbers: Numbers, among: Numbers) -> Numbers:
+        """Return the k nearest of some words to each of others, ties to the lowest numbers."""
+        vectors, depth = self.vectors.vectors, min(self.k, len(among))
+        found: Numbers = among[nearest_words(vectors, vectors[:0], numbers, among, depth)[0]]
+        return found
+
+    def _rows_of(self, numbers: Numbers) -> Floats:
+        vectors, lists = self.vectors.vectors, self._lists[numbers]
+        there = lists >= 0
+        apart = np.linalg.norm(vectors[numbers][:, None] - vectors[lists], axis=2)
+        least = np.where(there, apart, np.inf).min(axis=1, keepdims=True)
+        most = np.where(there, apart, -np.inf).max(axis=1, keepdims=True)
+        scores = (most - apart) / np.where(most > least, most - least, 1.0)
+        scores = np.where(there, 0.5 * self.epsilon * (scores - 1.0), -np.inf)
+        scores -= np.log(np.exp(scores).sum(axis=1, keepdims=True))
+        rows = np.full((len(numbers), len(self.vectors)), -np.inf)
+        at = np.arange(len(numbers))[:, None]
+        rows[np.broadcast_to(at, lists.shape)[there], lists[there]] = scores[there]
         return rows

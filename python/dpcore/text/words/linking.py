@@ -14,14 +14,12 @@ from ...errors import choice, confidence_level, instance, integer, invalid, mist
 from ...hints import hinted
 from ...records import Record
 from ..vocabulary import words_of
-from .mechanism import Floats, Numbers, WordMechanism
-from .tables import distances_between
+from .mechanism import WordMechanism
+from .texts import CONFIDENCE, Floats, Numbers, split_rows
 
 __all__ = ["Linkage", "link"]
 
 _MOST_TEXTS: Final = 2**53
-_BLOCK_ENTRIES: Final = 2**21
-"""Entries of rows that are in memory at once, 8 bytes each."""
 
 
 @hinted
@@ -51,7 +49,7 @@ class Linkage(Record, word="Linkage"):
     words: int
     floor: float
     by: str
-    confidence: float = 0.95
+    confidence: float = CONFIDENCE
 
     def __post_init__(self) -> None:
         """Check the counts."""
@@ -83,7 +81,7 @@ def link(
     outputs: Sequence[Any],
     *,
     unknown: str = "error",
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
 ) -> Linkage:
     """Link each output to the original that it most likely came from, and count who is right.
 
@@ -130,60 +128,42 @@ def link(
         raise invalid("outputs", f"one for each of {len(texts)} originals", len(answers))
     words = min(map(len, (*texts, *answers)))
     table, rewritten = (np.array([one[:words] for one in side]) for side in (texts, answers))
-    has_table = hasattr(mechanism, "log_rows")
-    chosen = _rank(mechanism, table, rewritten, has_table).argmax(axis=1)
+    chosen = _rank(mechanism, table, rewritten).argmax(axis=1)
     right = int((table[chosen] == table).all(axis=1).sum())
     most = Counter(map(tuple, table.tolist())).most_common(1)[0][1]
-    by = "likelihood" if has_table else "distance"
+    by = "likelihood" if mechanism.has_table else "distance"
     return Linkage(right, len(texts), words, most / len(texts), by, confidence)
 
 
 def _read_texts(
     name: str, mechanism: WordMechanism, texts: Sequence[Any], unknown: str
-) -> list[Numbers]:
+) -> list[list[int]]:
     """Return the numbers of the words of each text."""
-    requirement = "a list of texts or of lists of words"
     if not isinstance(texts, (list, tuple)):
-        raise mistyped(name, requirement, texts)
-    rows = mechanism.vectors.rows
+        raise mistyped(name, "a list of texts or of lists of words", texts)
     found = []
     for place, text in enumerate(texts):
-        if not isinstance(text, (str, list, tuple)):
-            raise mistyped(f"{name}[{place}]", "a text or a list of words", text)
-        words = words_of(text) if isinstance(text, str) else list(text)
-        known = [rows[word] for word in words if word in rows]
-        if len(known) < len(words) and unknown == "error":
-            strange = next(word for word in words if word not in rows)
-            raise invalid(
-                f"{name}[{place}]", 'made of words with a vector (or unknown="drop")', strange
-            )
-        if not known:
+        words = words_of(text) if isinstance(text, str) else text
+        found.append(mechanism._read_words(f"{name}[{place}]", words, unknown)[1])
+        if not found[-1]:
             raise invalid(f"{name}[{place}]", "a text with a word that has a vector", text)
-        found.append(np.array(known))
     return found
 
 
-def _rank(mechanism: Any, originals: Numbers, outputs: Numbers, has_table: bool) -> Floats:
+def _rank(mechanism: Any, originals: Numbers, outputs: Numbers) -> Floats:
     """Return log likelihoods, or distances below 0, shape `(outputs, originals)`."""
     ranks = np.zeros((len(outputs), len(originals)))
     needed = np.unique(originals)
-    step = max(1, _BLOCK_ENTRIES // len(mechanism.vectors))
-    slots = np.full(len(mechanism.vectors), -1)
-    for first in range(0, len(needed), step):
-        block = needed[first : first + step]
-        slots[:] = -1
+    for part in split_rows(len(needed), len(mechanism.vectors)):
+        block = needed[part]
+        if mechanism.has_table:
+            rows = mechanism.rows_with_unknown(block)
+        else:
+            rows = -mechanism.vectors.distances(block)
+        slots = np.full(len(mechanism.vectors), -1)
         slots[block] = np.arange(len(block))
-        rows = _make_rows(mechanism, block, has_table)
         for place in range(originals.shape[1]):
             at = slots[originals[:, place]]
             here = np.flatnonzero(at >= 0)
             ranks[:, here] += rows[at[here]][:, outputs[:, place]].T
     return ranks
-
-
-def _make_rows(mechanism: Any, words: Numbers, has_table: bool) -> Floats:
-    if not has_table:
-        return -distances_between(mechanism.vectors.vectors, words)
-    # Rows of neighbouring numbers are asked for together.
-    runs = np.split(words, np.flatnonzero(np.diff(words) > 1) + 1)
-    return np.concatenate([mechanism.log_rows(run[0], run[-1] + 1) for run in runs])

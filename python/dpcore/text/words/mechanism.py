@@ -1,34 +1,49 @@
-"""A mechanism that replaces words: inputs, pairs, texts; the subclasses draw the numbers."""
+"""Mechanisms that replace words: their inputs, pairs and texts; those that are tables."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
-from itertools import chain
-from typing import Any, ClassVar, Final, Literal, get_args
+from functools import cached_property, lru_cache
+from itertools import islice
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import choice, instance, integer, invalid, mistyped, real
+from ... import _core
+from ...errors import choice, delta_level, instance, integer, invalid, mistyped, real
 from ...mechanisms.texts import texts_of
 from ...records import Pair, Record
 from ...streams import Rng, seed_of, sized
 from ..leakage import Embedding
 from ..rewriting import Rewriter
 from ..vocabulary import Tokeniser, words_of
+from .texts import (
+    UNKNOWN,
+    Floats,
+    Numbers,
+    TextLoss,
+    TextReport,
+    make_text_report,
+    one_sided_loss,
+    split_rows,
+    text_loss,
+)
 
-__all__ = ["UNKNOWN", "Floats", "Numbers", "Unknown", "WordMechanism"]
-
-Floats = npt.NDArray[np.float64]
-Numbers = npt.NDArray[np.int64]
-
-Unknown = Literal["error", "drop", "keep", "uniform"]
-UNKNOWN: Final[tuple[Unknown, ...]] = get_args(Unknown)
+__all__ = ["MetricMechanism", "TableMechanism", "TableWithUnknown", "WordMechanism"]
 
 _LENGTH_IS_PUBLIC: Final = "the number of words of a text is released"
+
+_MOST_ENTRIES: Final = 2**22
+"""Prepared entries of a mechanism, 12 bytes each: 50 MB."""
+
+_Prepared = tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32], Numbers]
+"""Thresholds and entries of rows, shape `(n, V)`, and the place of each word's row or -1."""
+
+_MOST_OUTPUTS: Final = 2**16
+"""Outputs of a prepared row: an entry has 16 bits for one."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,6 +68,9 @@ class WordMechanism(Record):
     epsilon: float
 
     thread_safe: ClassVar[bool] = True
+
+    has_table: ClassVar[bool] = False
+    """Whether the probabilities of outputs are known."""
 
     def __post_init__(self) -> None:
         """Check the fields."""
@@ -107,10 +125,10 @@ class WordMechanism(Record):
             TypeError: if x is of another kind.
             ValueError: if x is empty or has a word without a vector.
         """
-        inputs, is_text = self._read_input("x", x)
+        inputs = np.array(self._read_words("x", x)[1])
         size = sized(size, len(inputs))
         out = self._draw(inputs, size * len(inputs), seed_of(rng))
-        return out.reshape(size, len(inputs)) if is_text else out
+        return out.reshape(size, len(inputs)) if self._is_text(x) else out
 
     def replace(self, numbers: npt.ArrayLike, rng: Rng = None) -> Numbers:
         """Replace each of several words by one output.
@@ -126,16 +144,13 @@ class WordMechanism(Record):
             TypeError: if `numbers` are not whole numbers.
             ValueError: if one is not the number of a word, or the shape is another.
         """
-        inputs = np.asarray(numbers)
-        requirement = f"whole numbers from 0 to {len(self.vectors) - 1:,}, one dimension"
+        inputs, size = np.asarray(numbers), len(self.vectors)
+        requirement = f"whole numbers from 0 to {size - 1:,}, shape (n,)"
         if inputs.dtype.kind not in "iu":
             raise mistyped("numbers", requirement, numbers)
+        if inputs.ndim != 1 or (inputs.size and not 0 <= inputs.min() <= inputs.max() < size):
+            raise invalid("numbers", requirement, numbers)
         inputs = np.ascontiguousarray(inputs, np.int64)
-        if inputs.ndim != 1:
-            raise invalid("numbers", requirement, f"shape {inputs.shape}")
-        # As whole numbers without a sign negative ones are the largest: one pass for both ends.
-        if inputs.size and inputs.view(np.uint64).max() >= len(self.vectors):
-            raise invalid("numbers", requirement, [int(inputs.min()), int(inputs.max())])
         return self._draw(inputs, len(inputs), seed_of(rng)) if len(inputs) else inputs
 
     def pair(self, a: Any, b: Any) -> Pair:
@@ -153,25 +168,19 @@ class WordMechanism(Record):
             ValueError: if a word has no vector, the texts have different lengths (no claim covers
                 them: the loss is infinite), or all words are equal.
         """
-        (first, _), (second, _) = self._read_input("a", a), self._read_input("b", b)
-        if len(first) != len(second):
-            reason = f"{_LENGTH_IS_PUBLIC}: the loss is infinite"
-            requirement = f"a text of as many words as a, {len(first):,} ({reason})"
-            raise invalid("b", requirement, len(second))
-        if np.array_equal(first, second):
-            raise invalid("b", "different from a in at least one word", b)
+        first, second, _ = self._read_two(a, b)
         return Pair(a, b, float(self._distances(first, second).sum()))
 
     def notes_on(self, pair: Pair) -> tuple[str, ...]:
         """Return what a reader of a report on a pair should know."""
-        inputs = (("x", pair.x), ("x_prime", pair.x_prime))
-        return (_LENGTH_IS_PUBLIC,) if any(self._read_input(*one)[1] for one in inputs) else ()
+        has_text = self._is_text(pair.x) or self._is_text(pair.x_prime)
+        return (_LENGTH_IS_PUBLIC,) if has_text else ()
 
     def rewrite(
         self,
         texts: Sequence[str],
         *,
-        unknown: Unknown = "error",
+        unknown: str = "error",
         rng: Rng = None,
         tokenise: Tokeniser = words_of,
     ) -> list[str]:
@@ -196,34 +205,21 @@ class WordMechanism(Record):
             ValueError: if a text is empty or has no words, or has an unknown one under "error".
         """
         choice("unknown", unknown, UNKNOWN)
-        lists = [list(tokenise(text)) for text in texts_of("texts", texts)]
-        for row, words in enumerate(lists):
-            if not words:
-                raise invalid(f"texts[{row}]", "a text with at least one word", texts[row])
-        numbers, rows = len(self.vectors), self.vectors.rows
-        flat = list(chain.from_iterable(lists))
-        inputs = np.array([rows.get(word, numbers) for word in flat], np.int64)
-        ends = np.cumsum([len(words) for words in lists])
-        strange = inputs == numbers
-        if unknown == "error" and strange.any():
-            place = int(strange.argmax())
-            row = int(np.searchsorted(ends, place, "right"))
-            requirement = "made of words with a vector (unknown= says what becomes of others)"
-            raise invalid(f"texts[{row}]", requirement, flat[place])
-        taken = np.ones(len(inputs), bool) if unknown == "uniform" else ~strange
-        found = np.array(flat, object)
+        flat: list[str] = []
+        numbers: list[int] = []
+        lengths = []
+        for row, text in enumerate(texts_of("texts", texts)):
+            words, found = self._number_words(f"texts[{row}]", list(tokenise(text)), unknown)
+            flat += words
+            numbers += found
+            lengths.append(len(words))
+        outputs, inputs = np.array(flat, object), np.array(numbers, np.int64)
+        taken = (inputs < len(self.vectors)) | (unknown != "keep")
         if taken.any():
             drawn = self._draw(inputs[taken], int(taken.sum()), seed_of(rng))
-            found[taken] = np.array(self.words, object)[drawn]
-        if unknown == "drop":
-            ends = np.cumsum(taken)[ends - 1]
-            found = found[taken]
-        parts, begin = found.tolist(), 0
-        joined = []
-        for end in ends.tolist():
-            joined.append(" ".join(parts[begin:end]))
-            begin = end
-        return joined
+            outputs[taken] = np.array(self.words, object)[drawn]
+        parts = iter(outputs.tolist())
+        return [" ".join(islice(parts, length)) for length in lengths]
 
     @property
     def rewriter(self) -> Rewriter:
@@ -232,6 +228,76 @@ class WordMechanism(Record):
         Unknown words are an error.
         """
         return Rewriter(self.rewrite)
+
+    def text_loss(self, a: Any, b: Any, delta: float = 1e-6, *, unknown: str = "error") -> TextLoss:
+        """Compute what is lost between two texts: by one word, by all, and at a delta.
+
+        Args:
+            a: a text or a list of words.
+            b: another of as many words.
+            delta: in (0, 1).
+            unknown: for words without a vector, as in `rewrite`. Under "keep" they show
+                themselves, and under "uniform" they have the uniform law, of which the noise of a
+                mechanism without a table bounds nothing: that loss is infinite, too.
+
+        Returns:
+            A `TextLoss`. Its bound at delta adds the exact Renyi divergences of the places and
+            converts the sum; it is never above the exact sum. Where there is no table (noise
+            above one dimension) all figures are upper bounds by the noise alone.
+
+        Raises:
+            TypeError: if an argument is of the wrong kind.
+            ValueError: if a word has no vector under "error", the texts have different lengths or
+                are equal, or delta is out of range.
+
+        Source:
+            Mironov (2017), proposition 1 (divergences add up); Canonne, Kamath and Steinke (2020),
+            proposition 12.
+        """
+        return text_loss(self, a, b, delta, unknown)
+
+    def text_report(
+        self, text: Any, *, unknown: str = "error", rng: Rng = None, tokenise: Tokeniser = words_of
+    ) -> TextReport:
+        """Report what is left of a text, word by word, and what it can lose.
+
+        For each word: N_w, the probability that it stays; S_w, the smallest number of outputs that
+        carry .95 of its probability; the largest loss against any other word. They are computed
+        from the table where there is one, else N_w and S_w are counted on 10,000 draws and the
+        loss is the bound by the noise.
+
+        Args:
+            text: a string, or a list of words.
+            unknown: for words without a vector, as in `rewrite`.
+            rng: None, an int seed or a numpy Generator, for what is counted.
+            tokenise: from a text to its words.
+
+        Returns:
+            A `TextReport`.
+
+        Raises:
+            TypeError: if an argument is of the wrong kind.
+            ValueError: if the text has no words, or an unknown one under "error".
+
+        Source:
+            Feyisetan, Balle, Drake and Diethe (2020), section 4, for N_w and S_w.
+
+        Example:
+            >>> from dpcore.text.leakage import Embedding
+            >>> from dpcore.text.words import SanText
+            >>> mech = SanText(Embedding(("bad", "fine", "good"), [[0.0], [1.0], [1.5]]), 2.0)
+            >>> found = mech.text_report("good, good")
+            >>> round(found.words[0].kept, 3), round(found.one_word, 3), round(found.any_text, 3)
+            (0.547, 1.64, 3.28)
+        """
+        choice("unknown", unknown, UNKNOWN)
+        given = list(tokenise(text)) if isinstance(text, str) else text
+        places = len(self._read_words("text", given, "keep")[1])
+        numbers = self._read_words("text", given, unknown)[1]
+        if not numbers:
+            raise invalid("text", "a text with at least one word that is replaced", text)
+        strange = places - len(numbers) + numbers.count(len(self.vectors))
+        return make_text_report(self, numbers, unknown, strange, rng)
 
     @abstractmethod
     def _draw(self, inputs: Numbers, size: int, seed: int) -> Numbers:
@@ -246,26 +312,262 @@ class WordMechanism(Record):
         found: Floats = np.linalg.norm(rows[first] - rows[second], axis=1)
         return found
 
-    def _read_pair(self, pair: Pair) -> tuple[Numbers, Numbers]:
-        """Return numbers of the words of both inputs."""
-        return self._read_input("x", pair.x)[0], self._read_input("x_prime", pair.x_prime)[0]
+    def _is_text(self, x: Any) -> bool:
+        """Return True for an input that is not one word or the number of one."""
+        return isinstance(x, (list, tuple)) or (isinstance(x, str) and x not in self.vectors)
 
-    def _read_input(self, name: str, x: Any) -> tuple[Numbers, bool]:
-        """Return numbers of the words of an input, and True if it is a text."""
-        rows = self.vectors.rows
+    def _read_words(self, name: str, x: Any, unknown: str = "error") -> tuple[list[str], list[int]]:
+        """Return the words of an input, and their numbers; V for an unknown word."""
         if isinstance(x, (int, np.integer)) and not isinstance(x, bool):
-            return np.array([integer(name, x, 0, len(self.vectors) - 1)]), False
-        if isinstance(x, str) and x in rows:
-            return np.array([rows[x]]), False
-        if isinstance(x, (list, tuple)) and all(isinstance(word, str) for word in x):
+            words = [self.words[integer(name, x, 0, len(self.vectors) - 1)]]
+        elif isinstance(x, (list, tuple)) and all(isinstance(word, str) for word in x):
             words = list(x)
         elif isinstance(x, str):
-            words = words_of(x)
+            words = words_of(x) if self._is_text(x) else [x]
         else:
             raise mistyped(name, "a word, the number of one, a text or a list of words", x)
+        return self._number_words(name, words, unknown)
+
+    def _number_words(
+        self, name: str, words: list[str], unknown: str
+    ) -> tuple[list[str], list[int]]:
+        """Return words, of which unknown ones may be dropped, and their numbers."""
+        rows, size = self.vectors.rows, len(self.vectors)
         if not words:
-            raise invalid(name, "a word or a text with at least one word", x)
-        strange = [word for word in words if word not in rows]
-        if strange:
-            raise invalid(name, "made of words with a vector", strange[0])
-        return np.array([rows[word] for word in words]), True
+            raise invalid(name, "a word or a text with at least one word", words)
+        try:
+            return words, list(map(rows.__getitem__, words))
+        except KeyError as missing:
+            if unknown == "error":
+                requirement = "made of words with a vector (see unknown= of rewrite)"
+                raise invalid(name, requirement, missing.args[0]) from None
+        if unknown == "drop":
+            words = [word for word in words if word in rows]
+        return words, [rows.get(word, size) for word in words]
+
+    def _read_two(
+        self, a: Any, b: Any, unknown: str = "error"
+    ) -> tuple[Numbers, Numbers, np.ndarray[Any, np.dtype[np.bool_]]]:
+        """Return the numbers of the words of two inputs, and where the words differ."""
+        words, first = self._read_words("a", a, unknown)
+        others, second = self._read_words("b", b, unknown)
+        if len(words) != len(others):
+            reason = f"{_LENGTH_IS_PUBLIC}: the loss is infinite"
+            requirement = f"a text of as many words as a, {len(words):,} ({reason})"
+            raise invalid("b", requirement, len(others))
+        if words == others:
+            raise invalid("b", "different from a in at least one word", b)
+        differ = np.array(words, object) != np.array(others, object)
+        return np.array(first), np.array(second), differ
+
+
+class TableMechanism(WordMechanism):
+    """A mechanism whose probabilities are known: a table with a row for each input word."""
+
+    has_table: ClassVar[bool] = True
+
+    def log_rows(self, start: int, stop: int) -> Floats:
+        """Compute rows of the table.
+
+        Args:
+            start: first row.
+            stop: the row after the last.
+
+        Returns:
+            Natural logarithms of probabilities, shape `(stop - start, outputs)`.
+
+        Raises:
+            ValueError: if there are no such rows.
+        """
+        return self._rows_of(require_rows(len(self.vectors), start, stop))
+
+    def log_ratio(self, outputs: npt.ArrayLike, pair: Pair) -> Floats:
+        """Compute the privacy loss of outputs: ln of the probability on x over that on x'.
+
+        Args:
+            outputs: word numbers, shape `(size,)`, for texts `(size, n)`.
+            pair: two words, or two texts of n words.
+
+        Returns:
+            Shape `(size,)`; 0 for an output that neither input can have.
+
+        Raises:
+            TypeError: if `pair` is not a Pair or `outputs` are not whole numbers.
+            ValueError: if the shapes do not fit, or an output is not the number of a word.
+        """
+        first, second = self._read_pair(pair)
+        ys, words = np.asarray(outputs), len(self.words)
+        requirement = f"word numbers below {words:,}, shape (size,) or (size, {len(first)})"
+        if ys.dtype.kind not in "iu":
+            raise mistyped("outputs", requirement, outputs)
+        ys = ys[:, None] if ys.ndim == 1 else ys
+        if ys.ndim != 2 or ys.shape[1] != len(first) or len(first) != len(second):
+            raise invalid("outputs", requirement, f"shape {np.shape(outputs)}")
+        if ys.size and not 0 <= ys.min() <= ys.max() < words:
+            raise invalid("outputs", requirement, [int(ys.min()), int(ys.max())])
+        found = np.zeros(len(ys))
+        for place in np.flatnonzero(first != second):
+            p, q = self._rows_of(np.array([first[place], second[place]]))
+            with np.errstate(invalid="ignore"):
+                losses = p - q
+            # Outputs that neither word can have: nothing draws them, and they say nothing.
+            found += np.where(np.isnan(losses), 0.0, losses)[ys[:, place]]
+        return found
+
+    def loss(self, pair: Pair, delta: float = 0.0) -> float | None:
+        """Compute the exact privacy loss of a pair, from the table and in both directions.
+
+        Args:
+            pair: two words or two texts.
+            delta: in [0, 1).
+
+        Returns:
+            The least epsilon at this delta; infinite for texts of different lengths; None for
+            texts that differ in several words where delta is above 0.
+        """
+        first, second = self._read_pair(pair)
+        delta = delta_level(delta)
+        if len(first) != len(second):
+            return float("inf")
+        changed = np.flatnonzero(first != second)
+        if delta and len(changed) > 1:
+            return None
+        sums = np.zeros(2)
+        for place in changed:
+            p, q = self._rows_of(np.array([first[place], second[place]]))
+            sums += [one_sided_loss(p, q, delta), one_sided_loss(q, p, delta)]
+        return float(sums.max())
+
+    def add_unknown_row(self) -> TableWithUnknown:
+        """Return the table with one more row: that of words without a vector, drawn uniformly.
+
+        `rewrite(..., unknown="uniform")` replaces such a word by any word with equal probability.
+        It has no vector, so that its distance to another word is not defined and the claim says
+        nothing about it: `audit_table` then computes losses in nats, for any two of all words.
+
+        Returns:
+            What `audit_table` takes: `V + 1` inputs, `V` outputs, no distances and no claim.
+
+        Example:
+            >>> import dpcore
+            >>> from dpcore.text.leakage import Embedding
+            >>> from dpcore.text.words import SanText
+            >>> mech = SanText(Embedding(["bad", "fine", "good"], [[0.0], [1.0], [1.5]]), 2.0)
+            >>> found = dpcore.audit_table(mech.add_unknown_row())
+            >>> found.inputs, found.metric, round(found.epsilon, 3), found.labels
+            (4, False, 1.64, ('bad', 'good', 'bad'))
+        """
+        return TableWithUnknown(self)
+
+    def rows_with_unknown(self, numbers: Numbers) -> Floats:
+        """Compute log probabilities of words, shape `(n, outputs)`; number V is an unknown word."""
+        rows = np.full((len(numbers), self.shape[1]), -np.log(self.shape[1]))
+        known = numbers < self.shape[0]
+        if known.any():
+            rows[known] = self._rows_of(numbers[known])
+        return rows
+
+    @abstractmethod
+    def _rows_of(self, numbers: Numbers) -> Floats:
+        """Return log probabilities of the rows of some words, shape `(n, outputs)`."""
+
+    def _draw(self, inputs: Numbers, size: int, seed: int) -> Numbers:
+        wanted, most = np.arange(self.shape[0] + 1), max(1, _MOST_ENTRIES // self.shape[1])
+        if len(wanted) > most:
+            wanted = np.flatnonzero(np.bincount(inputs, minlength=len(wanted)))
+        out = np.empty(size, np.int64)
+        # Which rows are prepared together changes no draw.
+        for start in range(0, len(wanted), most):
+            prepared = self._prepare_last(wanted[start : start + most].tobytes())
+            _core.draw_words(*prepared, inputs, seed, out, _core.cores())
+        return out
+
+    @cached_property
+    def _prepare_last(self) -> Callable[[bytes], _Prepared]:
+        """Prepares the rows of numbers, given as bytes; the rows of the last call are kept."""
+        return lru_cache(maxsize=1)(self._prepare)
+
+    def _prepare(self, wanted: bytes) -> _Prepared:
+        numbers, outputs = np.frombuffer(wanted, np.int64), self.shape[1]
+        if outputs > _MOST_OUTPUTS:
+            raise invalid("vectors", f"those of at most {_MOST_OUTPUTS:,} words", outputs)
+        slots = np.full(self.shape[0] + 1, -1, np.int64)
+        slots[numbers] = np.arange(len(numbers))
+        shape = (len(numbers), outputs)
+        thresholds, entries = np.empty(shape, np.uint64), np.empty(shape, np.uint32)
+        for part in split_rows(*shape):
+            rows = self.rows_with_unknown(numbers[part])
+            _core.prepare_rows(rows, thresholds[part], entries[part], _core.cores())
+        return thresholds, entries, slots
+
+    def _read_pair(self, pair: Pair) -> list[Numbers]:
+        """Return numbers of the words of both inputs."""
+        pair = instance("pair", pair, Pair)
+        inputs = (("x", pair.x), ("x_prime", pair.x_prime))
+        return [np.array(self._read_words(*one)[1]) for one in inputs]
+
+
+class TableWithUnknown:
+    """The table of a mechanism and, as its last row, the uniform law of words without a vector.
+
+    Args:
+        mechanism: the mechanism.
+    """
+
+    def __init__(self, mechanism: TableMechanism) -> None:
+        self.mechanism = mechanism
+        self.shape = (mechanism.shape[0] + 1, mechanism.shape[1])
+        self.input_names = (*mechanism.words, "<unknown>")
+        self.output_names = mechanism.words
+
+    def __repr__(self) -> str:
+        return f"unknown words and {self.mechanism!r}"
+
+    def log_rows(self, start: int, stop: int) -> Floats:
+        """Compute rows of the table, shape `(stop - start, V)`, in natural logarithms."""
+        return self.mechanism.rows_with_unknown(require_rows(self.shape[0], start, stop))
+
+
+class MetricMechanism(WordMechanism):
+    """A mechanism whose claim is per unit of Euclidean distance."""
+
+    def distance_rows(self, start: int, stop: int) -> Floats:
+        """Compute distances of some words to all.
+
+        Args:
+            start: first word.
+            stop: the word after the last.
+
+        Returns:
+            Shape `(stop - start, V)`.
+
+        Raises:
+            ValueError: if there are no such words.
+        """
+        return self.vectors.distances(require_rows(len(self.vectors), start, stop))
+
+
+def require_rows(words: int, start: int, stop: int) -> Numbers:
+    """Return the numbers of the rows `start` to `stop`, checked."""
+    stop = integer("stop", stop, 0, words)
+    return np.arange(integer("start", start, 0, stop), stop)
+
+
+def nearest_words(
+    rows: Floats, others: Floats, queries: Numbers, points: Numbers, depth: int
+) -> tuple[Numbers, Floats]:
+    """Return the points nearest to queries, ties to the first, and their squared distances.
+
+    Args:
+        rows: vectors, shape `(n, dim)`.
+        others: more of them, whose numbers follow.
+        queries: numbers of vectors, shape `(q,)`.
+        points: numbers of vectors.
+        depth: points of each query, at most as many as there are.
+
+    Returns:
+        Places in `points` and squared distances, shape `(q, depth)`.
+    """
+    starts, places, squares, _ = _core.nearest(rows, others, queries, points, depth, _core.cores())
+    at = starts[:-1, None] + np.arange(depth)
+    return places[at].astype(np.int64), squares[at]

@@ -5,16 +5,16 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 
 from ... import _core
 from ...errors import invalid, real
 from ...hints import hinted
-from .mechanism import Floats, Numbers
-from .tables import MetricTable, RowDraws
+from ..leakage import Embedding
+from .mechanism import MetricMechanism, TableMechanism, nearest_words
+from .texts import Floats, Numbers
 
 __all__ = ["MetricLaplace", "NoisyMechanism", "Vickrey"]
 
@@ -24,22 +24,24 @@ _BLOCK_NUMBERS: Final = 2**20
 _LONGEST_NOISE: Final = 1e9
 """Mean length of the noise over the longest vector: beyond it words are equally near in float64."""
 
-_OF_TABLES: Final = frozenset(
-    {"add_unknown_row", "log_rows", "log_ratio", "loss", "rows_with_unknown"}
-)
-
 _LAST: Final = 38.0
 """Units of 1/epsilon after which a density is below 2^-54 of its value at the start."""
 
 
-class NoisyMechanism(MetricTable):
+class NoisyMechanism(MetricMechanism):
     """Noise on a word's vector, of density like ``exp(-epsilon norm2(z))``, and words near it.
 
     The noise alone keeps the claim, and what follows can only lower the loss. Above one dimension
-    the probabilities of outputs are not known. With one-dimensional vectors the mechanism has
-    `log_rows`, `log_ratio` and `loss` of a table; `text_loss` and `text_report` state bounds by the
-    noise, or counts, where it has none.
+    the probabilities of outputs are not known: there is no table, and the figures of texts are
+    bounds by the noise, or counts. With vectors of one dimension an instance is of a subclass,
+    which is a table.
     """
+
+    def __new__(cls, vectors: Any = None, *others: Any, **named: Any) -> Self:
+        """Make an instance of the subclass that is a table, for vectors of one dimension."""
+        is_line = isinstance(vectors, Embedding) and vectors.dim == 1
+        kind: type[Self] = _ON_LINE.get(cls, cls) if is_line else cls
+        return super().__new__(kind)
 
     def __post_init__(self) -> None:
         """Check the fields."""
@@ -49,21 +51,6 @@ class NoisyMechanism(MetricTable):
         if self.epsilon < least:
             requirement = f"at least {least:.3g}: longer noise exceeds the precision of float64"
             raise invalid("epsilon", requirement, self.epsilon)
-
-    def __getattribute__(self, name: str) -> Any:
-        """Return an attribute; those of a table exist in one dimension only."""
-        if name in _OF_TABLES and self.vectors.dim > 1:
-            # An AttributeError: an audit looks whether a mechanism has them.
-            reason = f"with {self.vectors.dim} dimensions the probabilities of words are not known"
-            raise AttributeError(
-                f"{type(self).__name__} has {name} in one dimension only: {reason}"
-            )
-        return super().__getattribute__(name)
-
-    @cached_property
-    def _unknown_draws(self) -> RowDraws:
-        """Draws for unknown words, uniform; no other row is ever made."""
-        return RowDraws(lambda numbers: np.zeros((len(numbers), self.shape[1])), 0, self.shape[1])
 
     def _draw(self, inputs: Numbers, size: int, seed: int) -> Numbers:
         words = len(self.vectors)
@@ -80,31 +67,18 @@ class NoisyMechanism(MetricTable):
             _core.add_noise(self.vectors.vectors, known, scale, seed, start, noisy, coins, cores)
             found[:] = self._choose_words(noisy, coins)
         if strange.any():
-            uniform = self._unknown_draws.draw(np.zeros(1, np.int64), size, seed)
-            places = np.flatnonzero(np.resize(strange, size))
-            out[places] = uniform[places]
+            uniform = np.random.default_rng(seed).integers(0, words, size)
+            out = np.where(np.resize(strange, size), uniform, out)
         return out
 
     def _nearest_words(self, noisy: Floats, depth: int) -> tuple[Numbers, Floats]:
         """Return the words nearest to noisy vectors, and squared distances; ties to the lowest."""
         queries, points = np.arange(len(noisy)), len(noisy) + np.arange(len(self.vectors))
-        vectors = self.vectors.vectors
-        starts, places, squares, _ = _core.nearest(
-            noisy, vectors, queries, points, depth, _core.cores()
-        )
-        at = starts[:-1, None] + np.arange(depth)
-        return places[at].astype(np.int64), squares[at]
+        return nearest_words(noisy, self.vectors.vectors, queries, points, depth)
 
     @abstractmethod
     def _choose_words(self, noisy: Floats, coins: Floats) -> Numbers:
         """Return the output for each noisy vector."""
-
-    @cached_property
-    def _line(self) -> tuple[Numbers, Floats]:
-        """The words in the order of their vectors of one number, and these numbers."""
-        places = self.vectors.vectors[:, 0]
-        order = np.argsort(places)
-        return order, places[order]
 
 
 @hinted
@@ -138,12 +112,21 @@ class MetricLaplace(NoisyMechanism):
     def _choose_words(self, noisy: Floats, coins: Floats) -> Numbers:
         return self._nearest_words(noisy, 1)[0][:, 0]
 
+
+class MetricLaplaceOnLine(TableMechanism, MetricLaplace):
+    """`MetricLaplace` on vectors of one dimension: outputs have intervals of the noise."""
+
+    # Draws are those of every dimension, and no table has to be prepared for them.
+    _draw = NoisyMechanism._draw
+
     def _rows_of(self, numbers: Numbers) -> Floats:
-        order, places = self._line
-        middles = (places[1:] + places[:-1]) / 2.0
+        # Vectors of several dimensions have no such shape.
+        line = self.vectors.vectors.reshape(len(self.vectors))
+        order = np.argsort(line)
+        middles = (line[order][1:] + line[order][:-1]) / 2.0
         ends = np.concatenate([[-np.inf], middles, [np.inf]])
         rows = np.empty((len(numbers), len(order)))
-        from_word = self.epsilon * (ends - self.vectors.vectors[numbers])
+        from_word = self.epsilon * (ends - line[numbers][:, None])
         rows[:, order] = _log_laplace(from_word[:, :-1], from_word[:, 1:])
         return rows
 
@@ -207,70 +190,46 @@ class Vickrey(NoisyMechanism):
         # t = 1 at the nearest word itself.
         return weight / np.where(whole > 0.0, whole, 1.0)
 
+
+class VickreyOnLine(TableMechanism, Vickrey):
+    """`Vickrey` on vectors of one dimension: its probabilities are integrals over intervals."""
+
+    _draw = NoisyMechanism._draw
+
     def _rows_of(self, numbers: Numbers) -> Floats:
-        """Integrate both shares over the intervals on which the two nearest words are fixed."""
-        order, places = self._line
-        inputs = self.vectors.vectors[numbers, 0]
-        rows = np.full((len(numbers), len(order)), -np.inf)
-        for low, high, first, second in self._intervals:
-            # On each side of the input, where the density falls all the way.
-            for side, ends in ((1.0, (low, high)), (-1.0, (high, low))):
-                begin, end = (np.maximum(side * (one - inputs), 0.0) for one in ends)
-                there = end > begin
-                if there.any():
-                    at = inputs[there], side, begin[there], end[there]
-                    logs = self._integrate_shares(at, places[first], places[second])
-                    for word, log in zip((first, second), logs, strict=True):
-                        rows[there, order[word]] = np.logaddexp(rows[there, order[word]], log)
+        """Integrate both shares over intervals, of which each is on one side of an input."""
+        low, high, nearest = self._intervals
+        line = self.vectors.vectors.reshape(len(self.vectors))
+        rows = np.full((len(numbers), len(line)), -np.inf)
+        width = np.minimum(self.epsilon * (high - low), _LAST)[:, None]
+        density = 0.5 * _WEIGHTS * width * np.exp(-width * _NODES)
+        for row, place in zip(rows, line[numbers], strict=True):
+            is_above = low >= place
+            begin = np.where(is_above, low - place, place - high)
+            steps = begin[:, None] + width * _NODES / self.epsilon
+            points = place + np.where(is_above, 1.0, -1.0)[:, None] * steps
+            share = self._share_of_second(*np.abs(points - line[nearest.T][:, :, None]))
+            for words, part in zip(nearest.T, (1.0 - share, share), strict=True):
+                with np.errstate(divide="ignore"):
+                    logs = np.log((density * part).sum(axis=1)) - self.epsilon * begin
+                np.logaddexp.at(row, words, logs)
         return rows
 
     @cached_property
-    def _intervals(self) -> list[tuple[float, float, int, int]]:
-        """Ends, nearest and second nearest word, by their places on the line."""
-        places = self._line[1]
-        last = len(places) - 1
-        middles = [-np.inf, *((places[1:] + places[:-1]) / 2.0), np.inf]
-        found = []
-        for i, place in enumerate(places):
-            # Where the words on both sides are equally far, beyond which the second one changes.
-            turn = -np.inf if i == 0 else np.inf
-            if 0 < i < last:
-                turn = (places[i - 1] + places[i + 1]) / 2.0
-            cuts = [middles[i], *sorted((float(place), float(turn))), middles[i + 1]]
-            for low, high in pairwise(cuts):
-                if low < high:
-                    found.append((low, high, i, i - 1 if high <= turn else i + 1))
-        return found
-
-    def _integrate_shares(
-        self, at: tuple[Floats, float, Floats, Floats], first: float, second: float
-    ) -> list[Floats]:
-        """Integrate the probabilities of the nearest and the second word within an interval; logs.
-
-        Args:
-            at: inputs, the side of them, begin and end of the interval as distances from them.
-            first: the vector of the nearest word.
-            second: the vector of the second nearest.
-        """
-        inputs, side, begin, end = at
-        width = np.minimum(self.epsilon * (end - begin), _LAST)[:, None]
-        points = inputs[:, None] + side * (begin[:, None] + width * _NODES / self.epsilon)
-        share = self._share_of_second(np.abs(points - first), np.abs(points - second))
-        density = 0.5 * _WEIGHTS * width * np.exp(-width * _NODES)
-        with np.errstate(divide="ignore"):
-            sums = [np.log((density * part).sum(axis=1)) for part in (1.0 - share, share)]
-        return [one - self.epsilon * begin for one in sums]
+    def _intervals(self) -> tuple[Floats, Floats, Numbers]:
+        """Ends of intervals and, shape `(n, 2)`, the two words that are nearest in each of them."""
+        line = np.sort(self.vectors.vectors[:, 0])
+        # The nearest words change half-way between two neighbours, and between every other two.
+        middles = [(line[step:] + line[:-step]) / 2.0 for step in (1, 2)]
+        cuts = np.unique(np.concatenate([line, *middles]))
+        inside = np.concatenate([[cuts[0] - 1.0], (cuts[1:] + cuts[:-1]) / 2.0, [cuts[-1] + 1.0]])
+        low, high = np.append(-np.inf, cuts), np.append(cuts, np.inf)
+        return low, high, self._nearest_words(inside[:, None], 2)[0]
 
 
-def _graded_nodes() -> tuple[Floats, Floats]:
-    """Return nodes and weights on [0, 1]: Gauss-Legendre panels, halved towards both ends."""
-    half = np.concatenate([[0.0], 2.0 ** np.arange(-20.0, 0.0)])
-    ends = np.concatenate([half, 1.0 - half[-2::-1]])
-    nodes, weights = np.polynomial.legendre.leggauss(16)
-    widths = np.diff(ends)[:, None]
-    return (ends[:-1, None] + widths * (nodes + 1.0) / 2.0).ravel(), (
-        widths * weights / 2.0
-    ).ravel()
+# Nodes and weights of double exponential quadrature on [0, 1].
+_STEPS: Final = np.linspace(-3.6, 3.6, 241)
+_NODES: Final = 1.0 / (1.0 + np.exp(-np.pi * np.sinh(_STEPS)))
+_WEIGHTS: Final = 0.03 * np.pi * np.cosh(_STEPS) * _NODES * (1.0 - _NODES)
 
-
-_NODES, _WEIGHTS = _graded_nodes()
+_ON_LINE: Final[dict[type, Any]] = {MetricLaplace: MetricLaplaceOnLine, Vickrey: VickreyOnLine}
