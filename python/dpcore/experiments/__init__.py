@@ -36,6 +36,7 @@ NAMES: tuple[str, ...] = (
     "noise-layers",
     "dpnr-robust-adaptive",
     "word2vec-leakage",
+    "renyi-vs-alpha",
     "dpnr-table",
     "adept-rewrite",
     "dptext-encoder",
