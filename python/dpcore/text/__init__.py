@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import inference, leakage, schedules, words
+from . import inference, leakage, redaction, schedules, words
 from .corpus import Corpus
 from .generating import generated
 from .reading import read, word_vectors
@@ -36,6 +36,7 @@ __all__ = [
     "inference",
     "leakage",
     "read",
+    "redaction",
     "schedules",
     "split",
     "word_vectors",

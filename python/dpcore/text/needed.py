@@ -11,7 +11,11 @@ _PACKAGES: Final = {"sklearn": "scikit-learn"}
 """Packages that are called otherwise than their modules."""
 
 # No extra of this room for safetensors: that of torch has it, but would bring torch along.
-_HOW: Final = {"safetensors": "safetensors", "gensim": "'dpcore[word2vec]'"}
+_HOW: Final = {
+    "safetensors": "safetensors",
+    "gensim": "'dpcore[word2vec]'",
+    "torch": "'dpcore[torch]'",
+}
 """What brings a package, where the extra of this room does not."""
 
 

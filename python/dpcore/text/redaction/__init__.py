@@ -1,0 +1,27 @@
+"""Redacted texts: policies that mask words, and what masking hides."""
+
+from __future__ import annotations
+
+from .learned import Learned
+from .linking import link
+from .masking import MASK, mask_words, policy_levels, redact, split_words
+from .policies import Gazetteer, Keywords, Random, Ranked, Spans
+from .records import PolicyMechanism, mechanism, record_delta
+
+__all__ = [
+    "MASK",
+    "Gazetteer",
+    "Keywords",
+    "Learned",
+    "PolicyMechanism",
+    "Random",
+    "Ranked",
+    "Spans",
+    "link",
+    "mask_words",
+    "mechanism",
+    "policy_levels",
+    "record_delta",
+    "redact",
+    "split_words",
+]

@@ -1,0 +1,407 @@
+"""Policies: which words of a document are masked, and from which level on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from ...errors import flag, integer, invalid, mistyped
+from ...hints import hinted
+from ...mechanisms.callables import name_of
+from ...mechanisms.texts import texts_of
+from ...records import Record, frozen_array
+from ...streams import Rng
+from ..needed import needed
+from ..vocabulary import words_of
+from .masking import Levels, fingerprint_texts, split_words, spread_levels
+
+__all__ = ["Gazetteer", "Keywords", "Random", "Ranked", "Spans", "rank_levels", "require_words"]
+
+_ENDS: Final = re.compile(r"^[\W_]+|[\W_]+$")
+_POSSESSIVE: Final = re.compile(r"['\u2019]s$")
+_WORD: Final = re.compile(r"\S+")
+"""A word of `split_words`, with its place in the text."""
+
+_INVERSE_PENALTY: Final = 10.0
+_MIN_TEXTS: Final = 2
+"""Texts in which a word must occur to have a weight."""
+
+
+@hinted
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Random(Record, word="redaction.Random"):
+    """Random words, whatever they are.
+
+    Args:
+        exact: True masks exactly ``floor(p n + 1/2)`` of n words at level p; False masks each
+            word independently with probability p.
+
+    Raises:
+        TypeError: if `exact` is not True or False.
+
+    Source:
+        Gusain and Leith (2023), Towards Quantifying the Privacy of Redacted Text.
+
+    Example:
+        >>> Random()(["one two three four"], np.random.default_rng(1))
+        [array([0.125, 0.375, 0.625, 0.875])]
+    """
+
+    exact: bool = True
+
+    name: ClassVar[str] = "random"
+    has_levels: ClassVar[bool] = True
+    needs_fit: ClassVar[bool] = False
+    is_random: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """Check the field."""
+        flag("exact", self.exact)
+
+    def __call__(self, documents: Sequence[str], rng: np.random.Generator) -> list[Levels]:
+        """Draw the levels of the words of each document."""
+        sizes = [len(split_words(text)) for text in documents]
+        if self.exact:
+            return [rng.permutation(spread_levels(size)) for size in sizes]
+        # In (0, 1]: no word is masked at level 0.
+        return [1.0 - rng.random(size) for size in sizes]
+
+
+@hinted
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Ranked(Record, word="redaction.Ranked"):
+    """Words in the order in which they distinguish a sensitive from a safe set of texts.
+
+    `fit` makes a logistic regression (inverse penalty 10) on TF-IDF weights of `words_of` in two
+    texts or more. A word is ranked by the largest absolute coefficient of its parts; a word
+    without a known part comes last. A fitted policy discloses its texts; see `mechanism`.
+
+    Args:
+        per_document: True masks the share p of each document; False masks the share p of the
+            words of all fitted texts, and of a document what is ranked as high as these.
+        words: known words, set by `fit`.
+        weights: their coefficients, above 0 for words of the sensitive texts; set by `fit`.
+        shares: shares of the words of the fitted texts that are ranked at least as high; set by
+            `fit`.
+        fitted_on: numbers that stand for the fitted texts, set by `fit`.
+
+    Raises:
+        TypeError: if `per_document` is not True or False.
+        ValueError: if words, weights and shares are not of one length.
+
+    Source:
+        Gusain and Leith (2024), Plausible Deniability of Redacted Text.
+
+    Example:
+        >>> from importlib.util import find_spec
+        >>> if find_spec("sklearn"):
+        ...     policy = Ranked().fit(["a tumour", "one tumour"], ["a cold", "one cold"])
+        ...     levels = policy(["This tumour grew"], np.random.default_rng(1))
+        ...     assert levels[0].argmin() == 1
+    """
+
+    per_document: bool = True
+    words: tuple[str, ...] = ()
+    weights: Any = ()
+    shares: Any = ()
+    fitted_on: frozenset[int] = frozenset()
+
+    name: ClassVar[str] = "ranked"
+    has_levels: ClassVar[bool] = True
+    needs_fit: ClassVar[bool] = True
+    is_random: ClassVar[bool] = False
+    is_fit_random: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        """Check and freeze the fields."""
+        flag("per_document", self.per_document)
+        for name in ("weights", "shares"):
+            array = frozen_array(np.asarray(getattr(self, name), np.float64))
+            if array.shape != (len(self.words),):
+                raise invalid(name, f"numbers for {len(self.words):,} words", array.shape)
+            object.__setattr__(self, name, array)
+
+    @property
+    def is_fitted(self) -> bool:
+        """True after `fit`."""
+        return bool(self.words)
+
+    def fit(self, sensitive: Any, safe: Any, *, rng: Rng = None) -> Ranked:
+        """Return a policy fitted on two sets of texts.
+
+        Args:
+            sensitive: texts, none of them empty.
+            safe: texts of the other set.
+            rng: not used, for nothing is drawn.
+
+        Returns:
+            A new policy; this one is unchanged.
+
+        Raises:
+            ModuleNotFoundError: without scikit-learn.
+            ValueError: if a set or a text is empty, or no word occurs in two texts.
+        """
+        sets = texts_of("sensitive", sensitive), texts_of("safe", safe)
+        texts = [text for one in sets for text in one]
+        extraction = needed("sklearn.feature_extraction.text", "redaction.Ranked")
+        linear = needed("sklearn.linear_model", "redaction.Ranked")
+        features = extraction.TfidfVectorizer(
+            analyzer=words_of, sublinear_tf=True, min_df=_MIN_TEXTS
+        )
+        if not _has_repeated_word(texts):
+            raise invalid("sensitive", f"texts with a word that {_MIN_TEXTS} texts have", sensitive)
+        rows = features.fit_transform(texts)
+        model = linear.LogisticRegression(C=_INVERSE_PENALTY, max_iter=1000)
+        model.fit(rows, np.repeat([1, 0], [len(one) for one in sets]))
+        words = tuple(features.get_feature_names_out().tolist())
+        sizes = np.abs(model.coef_[0])
+        rank = dict(zip(words, sizes.tolist(), strict=True))
+        # A word of a text is at least as high as each of its parts: no share is 0.
+        seen = np.sort([_highest(rank, word) for text in texts for word in split_words(text)])
+        shares = 1.0 - np.searchsorted(seen, sizes) / len(seen)
+        return replace(
+            self, words=words, weights=model.coef_[0], shares=shares,
+            fitted_on=fingerprint_texts(texts),
+        )  # fmt: skip
+
+    def __call__(self, documents: Sequence[str], rng: np.random.Generator) -> list[Levels]:
+        """Return the levels of the words of each document; nothing is drawn."""
+        require_words(self)
+        if self.per_document:
+            rank = dict(zip(self.words, np.abs(self.weights).tolist(), strict=True))
+            sizes = ([_highest(rank, word) for word in split_words(text)] for text in documents)
+            return [rank_levels(np.array(one)) for one in sizes]
+        # The share falls as the weight grows.
+        below = dict(zip(self.words, (-self.shares).tolist(), strict=True))
+        return [
+            np.array([-_highest(below, word, -1.0) for word in split_words(text)])
+            for text in documents
+        ]
+
+
+def require_words(policy: Any) -> None:
+    """Raise an error if a policy is not fitted."""
+    if not policy.is_fitted:
+        raise invalid("policy", "fitted before it is used: policy.fit(sensitive, safe)", policy)
+
+
+def rank_levels(scores: Levels) -> Levels:
+    """Return levels by which the highest scores of a document are masked first.
+
+    Of equal scores the first in the document is masked first.
+
+    Example:
+        >>> rank_levels(np.array([0.1, 2.0]))
+        array([0.75, 0.25])
+    """
+    levels = np.empty(len(scores))
+    levels[np.argsort(-scores, kind="stable")] = spread_levels(len(scores))
+    return levels
+
+
+def _highest(rank: Mapping[str, float], word: str, unknown: float = 0.0) -> float:
+    return max((rank.get(part, unknown) for part in words_of(word)), default=unknown)
+
+
+def _has_repeated_word(texts: Sequence[str]) -> bool:
+    seen: set[str] = set()
+    for text in texts:
+        words = set(words_of(text))
+        if seen & words:
+            return True
+        seen |= words
+    return False
+
+
+@hinted
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Keywords(Record, word="redaction.Keywords"):
+    """Words of a list, and phrases of several words; case and punctuation at word ends are ignored.
+
+    Args:
+        keywords: words and phrases.
+
+    Raises:
+        TypeError: if they are not strings.
+        ValueError: if there is none, or one has no letter and no digit.
+
+    Example:
+        >>> Keywords(["heart attack"])(["Heart attack, no heart."], np.random.default_rng(1))
+        [array([ 0.,  0., inf, inf])]
+    """
+
+    keywords: Sequence[str]
+
+    name: ClassVar[str] = "keywords"
+    has_levels: ClassVar[bool] = False
+    needs_fit: ClassVar[bool] = False
+    is_random: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        """Check and freeze the list."""
+        object.__setattr__(self, "keywords", _read_phrases("keywords", self.keywords))
+
+    def __call__(self, documents: Sequence[str], rng: np.random.Generator) -> list[Levels]:
+        """Return the levels of the words of each document: 0 or inf."""
+        phrases = _index_phrases(self.keywords)
+        return [_match_phrases(split_words(text), phrases) for text in documents]
+
+
+@hinted
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Gazetteer(Record, word="redaction.Gazetteer"):
+    """Names of a list where they are capitalised, for "will" and "may" are names, too.
+
+    Punctuation at word ends and the ending 's are ignored; of a name of several words the first
+    must be capitalised. At the start of a sentence every word is, so that words are masked there
+    that are not names.
+
+    Args:
+        names: names, of one word or of several.
+
+    Raises:
+        TypeError: if they are not strings.
+        ValueError: if there is none, or one has no letter and no digit.
+
+    Example:
+        >>> Gazetteer(["Will", "Kerry"])(["Kerry's men will go"], np.random.default_rng(1))
+        [array([ 0., inf, inf, inf])]
+    """
+
+    names: Sequence[str]
+
+    name: ClassVar[str] = "gazetteer"
+    has_levels: ClassVar[bool] = False
+    needs_fit: ClassVar[bool] = False
+    is_random: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        """Check and freeze the list."""
+        object.__setattr__(self, "names", _read_phrases("names", self.names))
+
+    def __call__(self, documents: Sequence[str], rng: np.random.Generator) -> list[Levels]:
+        """Return the levels of the words of each document: 0 or inf."""
+        phrases = _index_phrases(self.names)
+        return [_match_phrases(split_words(text), phrases, names=True) for text in documents]
+
+
+_Phrases = dict[str, list[tuple[str, ...]]]
+
+
+def _bare(word: str) -> str:
+    return _ENDS.sub("", word).casefold()
+
+
+def _read_phrases(name: str, given: Any) -> tuple[str, ...]:
+    requirement = "a list of at least one word or phrase"
+    if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
+        raise mistyped(name, requirement, given)
+    phrases = texts_of(name, sorted(given) if isinstance(given, (set, frozenset)) else given)
+    for place, phrase in enumerate(phrases):
+        if not any(map(_bare, split_words(phrase))):
+            raise invalid(f"{name}[{place}]", "a phrase with a letter or a digit", phrase)
+    return phrases
+
+
+def _index_phrases(phrases: Sequence[str]) -> _Phrases:
+    """Return phrases as bare words, by their first word."""
+    found: _Phrases = {}
+    for phrase in phrases:
+        words = tuple(word for word in map(_bare, split_words(phrase)) if word)
+        found.setdefault(words[0], []).append(words)
+    return found
+
+
+def _match_phrases(words: Sequence[str], phrases: _Phrases, names: bool = False) -> Levels:
+    """Return level 0 for the words of phrases; a name must begin with a capital letter."""
+    levels = np.full(len(words), np.inf)
+    # Punctuation that stands alone between the words of a phrase is not a word of the phrase.
+    kept = [(place, _ENDS.sub("", word)) for place, word in enumerate(words)]
+    kept = [(place, word) for place, word in kept if word]
+    bare = [(_POSSESSIVE.sub("", word) if names else word).casefold() for _, word in kept]
+    for start, word in enumerate(bare):
+        if names and not kept[start][1][0].isupper():
+            continue
+        for phrase in phrases.get(word, ()):
+            if tuple(bare[start : start + len(phrase)]) == phrase:
+                levels[kept[start][0] : kept[start + len(phrase) - 1][0] + 1] = 0.0
+    return levels
+
+
+@hinted
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Spans(Record, word="redaction.Spans"):
+    """Words that a function, a spaCy pipeline or a presidio analyzer finds.
+
+    A word is masked if a span touches it.
+
+    Args:
+        function: `text -> [(start, end)]`, places of characters, the end not included, no two
+            spans overlapping; a spaCy `Language`, of which the entities are masked; or a presidio
+            `AnalyzerEngine`, whose results may overlap and are united.
+        language: of the texts, for `AnalyzerEngine`.
+
+    Raises:
+        TypeError: if `function` is not one of these.
+
+    Example:
+        >>> import re
+        >>> digits = Spans(lambda text: [found.span() for found in re.finditer("[0-9]+", text)])
+        >>> digits(["Born in 1970, aged 50."], np.random.default_rng(1))
+        [array([inf, inf,  0., inf,  0.])]
+    """
+
+    function: Callable[[str], Any]
+    language: str = "en"
+
+    name: ClassVar[str] = "spans"
+    has_levels: ClassVar[bool] = False
+    needs_fit: ClassVar[bool] = False
+    # The function may draw.
+    is_random: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """Check the function."""
+        if not callable(self.function) and not hasattr(self.function, "analyze"):
+            raise mistyped("function", "a function text -> [(start, end)]", self.function)
+
+    def __call__(self, documents: Sequence[str], rng: np.random.Generator) -> list[Levels]:
+        """Return the levels of the words of each document: 0 or inf."""
+        return [self._levels(f"spans of texts[{row}]", text) for row, text in enumerate(documents)]
+
+    def _levels(self, name: str, text: str) -> Levels:
+        spans = self._find_spans(name, text)
+        words = np.array([found.span() for found in _WORD.finditer(text)])
+        levels = np.full(len(words), np.inf)
+        for start, end in spans:
+            levels[(words[:, 0] < end) & (words[:, 1] > start)] = 0.0
+        return levels
+
+    def _find_spans(self, name: str, text: str) -> list[tuple[int, int]]:
+        analyze = getattr(self.function, "analyze", None)
+        given: Any = (
+            self.function(text) if analyze is None else analyze(text=text, language=self.language)
+        )
+        if analyze is not None:
+            given = [(one.start, one.end) for one in given]
+        elif hasattr(given, "ents"):
+            given = [(one.start_char, one.end_char) for one in given.ents]
+        requirement = f"pairs of places, 0 <= start < end <= {len(text):,}"
+        spans = []
+        for span in given:
+            if not isinstance(span, (tuple, list)) or len(span) != 2:
+                raise mistyped(name, requirement, span)
+            start, end = (integer(name, place, 0, len(text)) for place in span)
+            if start >= end:
+                raise invalid(name, requirement, span)
+            spans.append((start, end))
+        spans.sort()
+        for (_, end), after in pairwise(spans):
+            if analyze is None and after[0] < end:
+                raise invalid(name, f"disjoint ({name_of(self.function)} returned others)", after)
+        return spans
