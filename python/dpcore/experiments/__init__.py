@@ -37,6 +37,7 @@ NAMES: tuple[str, ...] = (
     "dpnr-robust-adaptive",
     "word2vec-leakage",
     "renyi-vs-alpha",
+    "redaction-names",
     "dpnr-table",
     "adept-rewrite",
     "dptext-encoder",

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -171,8 +171,8 @@ def _make_cell(
             # The package warns that the printed formula is not a divergence, which is shown here.
             warnings.simplefilter("ignore", UserWarning)
             return renyi(
-                rows[order[:size]], rows[order[size:]], alphas=ORDERS, method=method, rng=seed,
-                k=METHODS[method], threads=threads, progress=False, **options,
+                rows[order[:size]], rows[order[size:]], alphas=ORDERS, method=cast(Any, method),
+                k=METHODS[method], rng=seed, threads=threads, progress=False, **options,
             )  # fmt: skip
 
     found = estimate(np.arange(2 * size))
@@ -242,7 +242,9 @@ class Result(Tabled):
 
     def resolved(self, method: str) -> npt.NDArray[np.bool_]:
         """Return True at the orders where the belief is "estimate only" in every draw."""
-        return np.all([np.array(cell.belief) == ESTIMATE for cell in self.of(method)], axis=0)
+        beliefs = np.array([cell.belief for cell in self.of(method)])
+        believed: npt.NDArray[np.bool_] = (beliefs == ESTIMATE).all(axis=0)
+        return believed
 
     def line(self, method: str, name: str = "value") -> Line:
         """Return the source's line above the mean curve of the larger direction.

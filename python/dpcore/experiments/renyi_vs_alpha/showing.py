@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from ...divergence import Line
 from ...report.encoding import encode
 from ...report.style import BLUE, GREEN, GREY, INK, PALE, RED, WHITE
 from ..drawing import SMALL, TEXT, canvas, dressed, tidy
@@ -27,35 +28,24 @@ _TITLES: Final = {
 }
 
 
-class Hyperbola(NamedTuple):
-    """A curve a + b / (alpha - 1), and its largest distance from the points that it was fitted to.
-
-    Attributes:
-        a: the limit for large orders.
-        b: the factor of 1 / (alpha - 1).
-        distance: largest distance in nats.
-    """
-
-    a: float
-    b: float
-    distance: float
-
-
-def fit_hyperbola(values: Floats) -> Hyperbola:
+def fit_hyperbola(values: Floats) -> tuple[float, float, float]:
     """Fit a + b / (alpha - 1) to a curve at `ORDERS` by least squares.
 
     The printed formula is such a curve for any two sets: ln(p^alpha / q^(alpha - 1)) / (alpha - 1)
     is ln(p/q) + ln(p) / (alpha - 1). So a estimates the KL divergence, and b is the mean
     log-density of the first set.
 
+    Returns:
+        a, b, and the largest distance of the curve from the values.
+
     Example:
-        >>> found = fit_hyperbola(2.0 + 3.0 / (np.array(ORDERS) - 1.0))
-        >>> round(found.a, 6), round(found.b, 6), found.distance < 1e-9
+        >>> a, b, distance = fit_hyperbola(2.0 + 3.0 / (np.array(ORDERS) - 1.0))
+        >>> round(a, 6), round(b, 6), distance < 1e-9
         (2.0, 3.0, True)
     """
     columns = np.stack([np.ones(len(ORDERS)), 1.0 / (np.array(ORDERS) - 1.0)], axis=1)
     (a, b), *_ = np.linalg.lstsq(columns, values, rcond=None)
-    return Hyperbola(float(a), float(b), float(np.abs(columns @ [a, b] - values).max()))
+    return float(a), float(b), float(np.abs(columns @ [a, b] - values).max())
 
 
 def write_table(result: Result) -> str:
@@ -117,18 +107,17 @@ def describe_findings(result: Result) -> list[str]:
     for method in result.methods:
         mean, null = result.mean(method)[0], result.mean(method, "null").mean(axis=0)
         if method == "paper-literal":
-            ours, permuted = fit_hyperbola(mean), fit_hyperbola(null)
+            (a, b, distance), (null_a, null_b, _) = fit_hyperbola(mean), fit_hyperbola(null)
             found.append(
-                f"As printed, every curve is a + b/(alpha - 1) for any two sets: here a = "
-                f"{ours.a:.1f}, b = {ours.b:.0f} (off by {max(ours.distance, permuted.distance):.0e}"
-                f" at most), on permuted labels a = {permuted.a:.1f}, b = {permuted.b:.0f}.\n  Its "
-                f"shape is the formula's: {100 * null[3] / mean[3]:.0f} % of the value at order 2 "
-                f"remain where the truth is 0."
+                f"As printed, every curve is a + b/(alpha - 1) for any two sets: here a = {a:.1f}, "
+                f"b = {b:.0f} (off by {distance:.0e}), on permuted labels a = {null_a:.1f}, "
+                f"b = {null_b:.0f}.\n  The shape is the formula's: at order 2 "
+                f"{100 * null[3] / mean[3]:.0f} % of the value remain where the truth is 0."
             )
         elif method == "paper":
             found.append(
-                f"Corrected, it rises with the order, from {mean[0]:.1f} to {mean[-1]:.1f} nats; on "
-                f"permuted labels too, from {null[0]:.1f} to {null[-1]:.1f}."
+                f"Corrected, it goes from {mean[0]:.1f} to {mean[-1]:.1f} nats as the order grows, "
+                f"on permuted labels from {null[0]:.1f} to {null[-1]:.1f}."
             )
         else:
             cells = result.of(method)
@@ -149,14 +138,14 @@ def _describe_lines(result: Result) -> list[str]:
     """Return the source's line above each curve, and beside it what is certified."""
     found = ["The source's line above each curve, and its epsilon (an estimate, not a bound):"]
     for method in result.methods:
-        lines = [result.line(method, name) for name in ("value", "null")]
-        ours, permuted = (
-            f"{_write_number(one.xi)} + {_write_number(one.rho)} alpha, epsilon "
-            f"{_write_number(one.epsilon)}"
-            for one in lines
-        )
-        found.append(f"  {method}: {ours}; on permuted labels {permuted}")
+        lines = (_write_line(result.line(method, name), ", ") for name in ("value", "null"))
+        found.append(f"  {method}: {'; on permuted labels '.join(lines)}")
     return found
+
+
+def _write_line(one: Line, between: str) -> str:
+    xi, rho, epsilon = map(_write_number, (one.xi, one.rho, one.epsilon))
+    return f"{xi} + {rho} alpha{between}epsilon {epsilon}"
 
 
 def write_plain_data(result: Result) -> dict[str, Any]:
@@ -181,18 +170,14 @@ def draw_figure(result: Result, ax: Any = None) -> Figure:
     picture = canvas(3.7, ax)
     panels = np.atleast_1d(picture.subplots(1, len(METHODS), sharex=True))
     for panel, method in zip(panels, METHODS, strict=True):
+        panel.set_title(f"{_TITLES[method]} (k = {METHODS[method]})", fontsize=TEXT)
         if method in result.methods:
             _draw_curves(panel, result, method)
         _label(panel, method)
     made = "generated texts" if result.config.data is None else "medical abstracts"
-    shares = [
-        f"{_write_number(result.mean(method)[0, 3])} nats, {_write_number(null)} on permuted labels"
-        for method in result.methods
-        for null in [result.mean(method, "null")[:, 3].mean()]
-    ]
     picture.suptitle(
-        f"Renyi divergence of two sets of {result.sizes[0]:,} {made}: the shape is the formula's\n"
-        f"at order 2: {'; '.join(shares)} (truth 0)",
+        f"Renyi divergence of two sets of {result.sizes[0]:,} {made}\n"
+        "the shape is the formula's: it remains on permuted labels (grey), where the truth is 0",
         fontsize=TEXT,
     )
     picture.legend(
@@ -224,6 +209,10 @@ def _draw_curves(panel: Axes, result: Result, method: str) -> None:
         ORDERS, null.min(axis=(0, 1)), null.max(axis=(0, 1)), color=GREY, alpha=0.25, linewidth=0
     )
     panel.plot(ORDERS, null.mean(axis=(0, 1)), color=GREY, linewidth=1.2, linestyle="--")
+    panel.annotate(
+        f"order 2: {_write_number(mean[0, 3])}, permuted {_write_number(null[..., 3].mean())}",
+        (0.97, 0.84), xycoords="axes fraction", ha="right", va="top", fontsize=SMALL,
+    )  # fmt: skip
     high = np.max([mean.max(), null.max(), *(first.ceiling or ((),))[0]])
     low = min(0.0, 1.2 * mean.min(), 1.2 * null.min())
     panel.set_ylim(low, high * (6.0 if method == "paper-literal" else 1.35))
@@ -231,14 +220,12 @@ def _draw_curves(panel: Axes, result: Result, method: str) -> None:
     ends = np.array([ORDERS[0], ORDERS[-1]])
     panel.plot(ends, above.xi + above.rho * ends, color=GREEN, linewidth=1.0, linestyle=":")
     panel.annotate(
-        f"{_write_number(above.xi)} + {_write_number(above.rho)} alpha\nepsilon "
-        f"{_write_number(above.epsilon)}: an estimate",
+        f"line {_write_line(above, chr(10))}: an estimate",
         (0.97, 0.97), xycoords="axes fraction", ha="right", va="top", fontsize=SMALL, color=GREEN,
     )  # fmt: skip
 
 
 def _label(panel: Axes, method: str) -> None:
-    panel.set_title(f"{_TITLES[method]} (k = {METHODS[method]})", fontsize=TEXT)
     panel.set_xticks([1.1, 4, 8, 12, 16], ["1.1", "4", "8", "12", "16"])
     panel.set_xlabel("order alpha", fontsize=TEXT)
     if method == "paper-literal":
