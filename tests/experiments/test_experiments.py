@@ -49,6 +49,7 @@ def number(value):
 NEEDS = {
     **dict.fromkeys(("noise-layers", "dpnr-robust-adaptive", "dpnr-table"), ("torch",)),
     "word2vec-leakage": ("gensim",),
+    **dict.fromkeys(("renyi-vs-alpha", "redaction-names"), ("sklearn",)),
     "adept-rewrite": ("torch", "sklearn", "sacrebleu"),
     "dptext-encoder": ("torch", "sklearn"),
 }
@@ -83,6 +84,7 @@ PARTS = {
     "noise-layers": {"layers": ("LaplaceNoise", "SharedNoise"), "seeds": 1},
     "dpnr-robust-adaptive": {"quick": True, "seeds": 1, "lines": ("not robust",)},
     "word2vec-leakage": {"seeds": 1, "epsilons": (5.0,)},
+    **dict.fromkeys(("renyi-vs-alpha", "redaction-names"), {"quick": True}),
     "dpnr-table": {"quick": True, "levels": (5.0,), "claims": (1.0,), "texts": 300, "dim": 16},
     "dptext-encoder": {"quick": True, "texts": 300, "epochs": 1, "noises": ("repaired",)},
     "adept-rewrite": {"quick": True, "claimed": (300.0,), "variants": ("published",)},
@@ -103,6 +105,8 @@ AXES = {
     "noise-layers": 1,
     "dpnr-robust-adaptive": 2,
     "word2vec-leakage": 2,
+    "renyi-vs-alpha": 3,
+    "redaction-names": 2,
     "dpnr-table": 2,
     "adept-rewrite": 2,
     "dptext-encoder": 2,

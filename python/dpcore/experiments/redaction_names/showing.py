@@ -92,8 +92,10 @@ def describe_findings(result: Result) -> list[str]:
             f"With {policy} masked, {len(above)} of {len(hidden)} people whose names are masked "
             f"are inferred from the other words (F1 above the floor): {lines}."
         )
-    topics = ", ".join(f"{result.mean(policy, 'words', TOPIC):.3f}" for policy in POLICIES)
-    return [*found, f"Accuracy of the topic with {', '.join(POLICIES)} masked: {topics}."]
+    topics = [result.mean(policy, "words", TOPIC) for policy in POLICIES]
+    pairs = zip(topics, POLICIES, strict=True)
+    shown = ", ".join(f"{topic:.3f} ({policy})" for topic, policy in pairs)
+    return [*found, f"Accuracy of the topic by what is masked: {shown}."]
 
 
 def list_hidden(result: Result, masking: Masking) -> list[str]:
@@ -109,7 +111,7 @@ def write_plain_data(result: Result) -> dict[str, Any]:
         "corpus": result.corpus,
         "texts": result.texts,
         "people": list(result.people),
-        "maskings": [encode(one._asdict()) for one in result.maskings],
+        "maskings": [one._asdict() for one in result.maskings],
         "findings": describe_findings(result),
         "cells": [{key: encode(v) for key, v in asdict(cell).items()} for cell in result.cells],
     }
@@ -119,8 +121,8 @@ def draw_figure(result: Result, ax: Any = None) -> Figure:
     """Draw F1 of each person and accuracy of the topic, with intervals and floors."""
     picture = canvas(3.9, ax)
     people, topic = picture.subplots(1, 2, width_ratios=(5, 1.3))
-    _draw_targets(people, result, result.targets[:-1])
-    _draw_targets(topic, result, (TOPIC,))
+    for axes, is_topic in ((people, False), (topic, True)):
+        _draw_targets(axes, result, [one for one in result.targets if (one == TOPIC) == is_topic])
     people.set_ylabel("F1 of the attack on each person", fontsize=TEXT)
     topic.set_ylabel("accuracy of the topic", fontsize=TEXT)
     made = "generated texts" if result.config.data is None else "AG news on five people"
@@ -136,12 +138,13 @@ def draw_figure(result: Result, ax: Any = None) -> Figure:
     return dressed(picture)
 
 
-def _draw_targets(axes: Axes, result: Result, targets: tuple[str, ...]) -> None:
+def _draw_targets(axes: Axes, result: Result, targets: list[str]) -> None:
     for place, target in enumerate(targets):
         floor = result.of(POLICIES[0], "words", target)[0].floor
         axes.hlines(
-            floor, place - 0.42, place + 0.42, GREY, "--", None if place else "floor", linewidth=0.9
-        )
+            floor, place - 0.42, place + 0.42, color=GREY, linestyle="--", linewidth=0.9,
+            label="" if place else "floor",
+        )  # fmt: skip
         for number, (policy, reads, label, colour, mark) in enumerate(KINDS):
             cells = result.of(policy, reads, target)
             if not cells:
@@ -150,7 +153,7 @@ def _draw_targets(axes: Axes, result: Result, targets: tuple[str, ...]) -> None:
             axes.vlines(x, *cells[0].value[1:], color=colour, linewidth=0.8)
             axes.plot(
                 x, result.mean(policy, reads, target), color=colour, marker=mark, markersize=4,
-                linestyle="none", label=None if place else label,
+                linestyle="none", label="" if place else label,
                 markerfacecolor=colour if cells[0].beats_floor else WHITE,
             )  # fmt: skip
     axes.set_xticks(range(len(targets)), targets)

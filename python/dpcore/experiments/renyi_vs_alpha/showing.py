@@ -151,7 +151,7 @@ def _write_line(one: Line, between: str) -> str:
 def write_plain_data(result: Result) -> dict[str, Any]:
     """Return everything as plain data for strict JSON."""
     lines = {
-        name: {method: encode(asdict(result.line(method, name))) for method in result.methods}
+        name: {method: asdict(result.line(method, name)) for method in result.methods}
         for name in ("value", "null")
     }
     return {
@@ -215,7 +215,7 @@ def _draw_curves(panel: Axes, result: Result, method: str) -> None:
     )  # fmt: skip
     high = np.max([mean.max(), null.max(), *(first.ceiling or ((),))[0]])
     low = min(0.0, 1.2 * mean.min(), 1.2 * null.min())
-    panel.set_ylim(low, high * (6.0 if method == "paper-literal" else 1.35))
+    panel.set_ylim(low, high * (50.0 if method == "paper-literal" else 1.6))
     above = result.line(method)
     ends = np.array([ORDERS[0], ORDERS[-1]])
     panel.plot(ends, above.xi + above.rho * ends, color=GREEN, linewidth=1.0, linestyle=":")
