@@ -36,6 +36,8 @@ NAMES: tuple[str, ...] = (
     "noise-layers",
     "dpnr-robust-adaptive",
     "word2vec-leakage",
+    "renyi-vs-alpha",
+    "redaction-names",
     "dpnr-table",
     "adept-rewrite",
     "dptext-encoder",

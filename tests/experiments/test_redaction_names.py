@@ -1,0 +1,123 @@
+"""The experiment on masked names."""
+
+from __future__ import annotations
+
+import json
+import os
+from functools import cache
+from pathlib import Path
+
+import pytest
+from shared_extras import needs
+
+from dpcore.experiments import redaction_names
+from dpcore.experiments.redaction_names import Config
+from dpcore.experiments.redaction_names.experiment import POLICIES, TOPIC
+from dpcore.experiments.redaction_names.showing import list_hidden
+
+needs("sklearn")
+
+
+@cache
+def run(**fields):
+    return redaction_names.run(Config(**fields), progress=False)
+
+
+def small():
+    return run(quick=True)
+
+
+def test_a_masked_name_hides_where_nothing_else_speaks_of_the_person():
+    result = small()
+    assert result.targets == ("Alder", "Birk", TOPIC)
+    for name in result.targets[:-1]:
+        (clear,), (masked,) = (result.of(policy, "words", name) for policy in POLICIES[::2])
+        # Without masks the name is there to read.
+        assert clear.value[0] > 0.95
+        assert clear.beats_floor
+        # Generated sentences are the same for all people: over ten seeds -.31 to .02 above.
+        assert masked.value[0] < masked.floor + 0.25
+        assert not masked.beats_floor
+        assert masked.value[0] < clear.value[0] - 0.2
+
+
+def test_the_topic_stays():
+    for policy in POLICIES:
+        # Over ten seeds .92 to 1.
+        assert small().mean(policy, "words", TOPIC) > 0.75
+        (cell,) = small().of(policy, "words", TOPIC)
+        assert cell.beats_floor
+
+
+def test_what_is_masked_is_counted():
+    nothing, first, both = small().maskings
+    assert (nothing.words, nothing.texts, nothing.named) == (0.0, 0.0, (1.0,) * 5)
+    assert first.named == (0.0, 0.0, 0.0, 1.0, 1.0)
+    assert both.named == (0.0,) * 5
+    assert 0.0 < first.words < both.words < 0.1
+    # Every generated text names someone.
+    assert both.texts == 1.0
+    assert list_hidden(small(), first) == ["Alder", "Birk", "Cole"]
+    assert small().cased == 1.0
+
+
+def test_the_record_the_table_and_the_picture():
+    result = small()
+    record = json.loads(json.dumps(result.to_dict(), allow_nan=False))
+    assert len(record["cells"]) == len(result.cells) == 2 * 3 * 3
+    assert record["maskings"][0]["policy"] == "none"
+    text = result.table()
+    assert "generated texts: give --data" in text
+    assert "100 % of the texts have capital letters" in text
+    assert "With first names and people masked, 0 of 2 people" in text
+    assert max(map(len, text.splitlines())) < 160
+    picture = result.plot()
+    assert "Alder, Birk, Cole" in picture.get_suptitle()
+    people, topic = picture.axes
+    assert [label.get_text() for label in people.get_xticklabels()] == ["Alder", "Birk"]
+    assert "accuracy" in topic.get_ylabel()
+
+
+def test_other_splits_are_new_ones():
+    result = run(quick=True, seeds=2, trials=300)
+    first, second = result.of("none", "words", TOPIC)
+    assert (first.number, second.number) == (0, 1)
+    assert first != second
+    assert "mean of 2 splits" in result.table()
+
+
+def test_interrupted_it_keeps_what_was_done(monkeypatch):
+    module, left = redaction_names.experiment, [2]
+    real = module._make_cells
+
+    def interrupted(*given):
+        left[0] -= 1
+        if left[0] < 0:
+            raise KeyboardInterrupt
+        return real(*given)
+
+    monkeypatch.setattr(module, "_make_cells", interrupted)
+    config = Config(quick=True, trials=300)
+    result = redaction_names.run(config, progress=False)
+    assert (result.partial, len(result.cells)) == (True, 4)
+    assert "INTERRUPTED" in str(result)
+    assert result.plot().axes
+    with pytest.raises(KeyboardInterrupt):
+        redaction_names.run(config, progress=False)
+
+
+def test_a_folder_without_the_corpus(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"ag_data\.txt"):
+        run(data=str(tmp_path))
+
+
+@pytest.mark.skipif("DPCORE_DATA" not in os.environ, reason="DPCORE_DATA names no folder")
+def test_real_news():
+    folder = Path(os.environ["DPCORE_DATA"])
+    result = run(data=str(folder), quick=True)
+    assert list_hidden(result, result.maskings[1]) == ["Kerry", "Blair", "Sharon"]
+    assert list_hidden(result, result.maskings[2]) == list(result.people)
+    # Kerry, in some 600 texts: .85 of all texts, over ten seeds .62 to .80.
+    (kerry,) = result.of("first names", "words", "Kerry")
+    assert kerry.beats_floor
+    assert result.cased == 1.0
