@@ -86,7 +86,7 @@ PARTS = {
     "dpnr-robust-adaptive": {"quick": True, "seeds": 1, "lines": ("not robust",)},
     "word2vec-leakage": {"seeds": 1, "epsilons": (5.0,)},
     "word-dp-attack": {"quick": True, "trials": 150},
-    **dict.fromkeys(("renyi-vs-alpha", "redaction-names"), {"quick": True}),
+    **{name: {"quick": True} for name in ("renyi-vs-alpha", "redaction-names")},
     "dpnr-table": {"quick": True, "levels": (5.0,), "claims": (1.0,), "texts": 300, "dim": 16},
     "dptext-encoder": {"quick": True, "texts": 300, "epochs": 1, "noises": ("repaired",)},
     "adept-rewrite": {"quick": True, "claimed": (300.0,), "variants": ("published",)},
