@@ -117,7 +117,8 @@ def test_real_news():
     result = run(data=str(folder), quick=True)
     assert list_hidden(result, result.maskings[1]) == ["Kerry", "Blair", "Sharon"]
     assert list_hidden(result, result.maskings[2]) == list(result.people)
-    # Kerry, in some 600 texts: .85 of all texts, over ten seeds .62 to .80.
+    # Kerry in 600 texts, over ten seeds .60 to .90, and .83 to 1.00 unmasked; floors .17 to .51.
     (kerry,) = result.of("first names", "words", "Kerry")
-    assert kerry.beats_floor
+    assert kerry.value[0] > kerry.floor
+    assert result.mean("none", "words", "Kerry") > 0.7
     assert result.cased == 1.0

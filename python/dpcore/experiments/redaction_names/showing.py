@@ -90,7 +90,7 @@ def describe_findings(result: Result) -> list[str]:
         lines = ", ".join(map(" ".join, zip(hidden, means, strict=True)))
         found.append(
             f"With {policy} masked, {len(above)} of {len(hidden)} people whose names are masked "
-            f"are inferred from the other words (F1 above the floor): {lines}."
+            f"are inferred from the other words (F1 above the floor):\n  {lines}"
         )
     topics = [result.mean(policy, "words", TOPIC) for policy in POLICIES]
     pairs = zip(topics, POLICIES, strict=True)
@@ -111,7 +111,9 @@ def write_plain_data(result: Result) -> dict[str, Any]:
         "corpus": result.corpus,
         "texts": result.texts,
         "people": list(result.people),
-        "maskings": [one._asdict() for one in result.maskings],
+        "maskings": [
+            {key: encode(v) for key, v in one._asdict().items()} for one in result.maskings
+        ],
         "findings": describe_findings(result),
         "cells": [{key: encode(v) for key, v in asdict(cell).items()} for cell in result.cells],
     }
