@@ -62,7 +62,7 @@ def test_wrong_inputs_are_named():
         (lambda: mech.log_ratio([4], Pair("good", "bad")), "outputs must be"),
         (lambda: mech.log_ratio([[1, 2]], Pair("good", "bad")), "outputs must be .*shape"),
         (lambda: mech.rewrite([""]), r"texts\[0\] must be a text that is not empty"),
-        (lambda: mech.rewrite(["good", "!"]), r"texts\[1\] must be .* at least one word"),
+        (lambda: mech.rewrite(["good", "!"]), r"texts\[1\] must be .* at least one word, got '!'"),
         (lambda: mech.rewrite(["bad", "good cat"]), r"texts\[1\] must be .* got 'cat'"),
         (lambda: mech.rewrite(["bad"], unknown="skip"), "unknown must be"),
         (lambda: mech.loss(Pair("good", "bad"), 1.0), "delta must be"),

@@ -143,8 +143,7 @@ def _read_texts(
         raise mistyped(name, "a list of texts or of lists of words", texts)
     found = []
     for place, text in enumerate(texts):
-        words = words_of(text) if isinstance(text, str) else text
-        found.append(mechanism._read_words(f"{name}[{place}]", words, unknown)[1])
+        found.append(mechanism._read_words(f"{name}[{place}]", text, unknown, words_of)[1])
         if not found[-1]:
             raise invalid(f"{name}[{place}]", "a text with a word that has a vector", text)
     return found

@@ -209,7 +209,8 @@ class WordMechanism(Record):
         numbers: list[int] = []
         lengths = []
         for row, text in enumerate(texts_of("texts", texts)):
-            words, found = self._number_words(f"texts[{row}]", list(tokenise(text)), unknown)
+            split = list(tokenise(text))
+            words, found = self._number_words(f"texts[{row}]", text, split, unknown)
             flat += words
             numbers += found
             lengths.append(len(words))
@@ -291,9 +292,8 @@ class WordMechanism(Record):
             (0.547, 1.64, 3.28)
         """
         choice("unknown", unknown, UNKNOWN)
-        given = list(tokenise(text)) if isinstance(text, str) else text
-        places = len(self._read_words("text", given, "keep")[1])
-        numbers = self._read_words("text", given, unknown)[1]
+        places = len(self._read_words("text", text, "keep", tokenise)[1])
+        numbers = self._read_words("text", text, unknown, tokenise)[1]
         if not numbers:
             raise invalid("text", "a text with at least one word that is replaced", text)
         strange = places - len(numbers) + numbers.count(len(self.vectors))
@@ -316,25 +316,31 @@ class WordMechanism(Record):
         """Return True for an input that is not one word or the number of one."""
         return isinstance(x, (list, tuple)) or (isinstance(x, str) and x not in self.vectors)
 
-    def _read_words(self, name: str, x: Any, unknown: str = "error") -> tuple[list[str], list[int]]:
-        """Return the words of an input, and their numbers; V for an unknown word."""
+    def _read_words(
+        self, name: str, x: Any, unknown: str = "error", tokenise: Tokeniser | None = None
+    ) -> tuple[list[str], list[int]]:
+        """Return the words of an input, and their numbers; V for an unknown word.
+
+        Without `tokenise` a string with a vector is one word.
+        """
         if isinstance(x, (int, np.integer)) and not isinstance(x, bool):
             words = [self.words[integer(name, x, 0, len(self.vectors) - 1)]]
         elif isinstance(x, (list, tuple)) and all(isinstance(word, str) for word in x):
             words = list(x)
         elif isinstance(x, str):
-            words = words_of(x) if self._is_text(x) else [x]
+            is_word = tokenise is None and x in self.vectors
+            words = [x] if is_word else list((tokenise or words_of)(x))
         else:
             raise mistyped(name, "a word, the number of one, a text or a list of words", x)
-        return self._number_words(name, words, unknown)
+        return self._number_words(name, x, words, unknown)
 
     def _number_words(
-        self, name: str, words: list[str], unknown: str
+        self, name: str, given: Any, words: list[str], unknown: str
     ) -> tuple[list[str], list[int]]:
         """Return words, of which unknown ones may be dropped, and their numbers."""
         rows, size = self.vectors.rows, len(self.vectors)
         if not words:
-            raise invalid(name, "a word or a text with at least one word", words)
+            raise invalid(name, "a word or a text with at least one word", given)
         try:
             return words, list(map(rows.__getitem__, words))
         except KeyError as missing:
