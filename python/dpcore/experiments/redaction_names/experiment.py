@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -110,10 +110,11 @@ class Cell(Shown):
     tested: int
 
 
-class Masking(NamedTuple):
-    """What a policy masks.
+@dataclass(frozen=True, slots=True, repr=False)
+class Masking(Shown):
+    """The share of words and texts that a policy masks.
 
-    Attributes:
+    Args:
         policy: one of `POLICIES`.
         words: share of the words that are masked.
         texts: share of the texts with a mask.

@@ -111,12 +111,10 @@ def write_plain_data(result: Result) -> dict[str, Any]:
         "corpus": result.corpus,
         "texts": result.texts,
         "people": list(result.people),
-        "maskings": [
-            {key: encode(v) for key, v in one._asdict().items()} for one in result.maskings
-        ],
         "findings": describe_findings(result),
-        "cells": [{key: encode(v) for key, v in asdict(cell).items()} for cell in result.cells],
-    }
+        **{name: [{key: encode(v) for key, v in asdict(one).items()} for one in found]
+           for name, found in (("maskings", result.maskings), ("cells", result.cells))},
+    }  # fmt: skip
 
 
 def draw_figure(result: Result, ax: Any = None) -> Figure:
@@ -130,7 +128,8 @@ def draw_figure(result: Result, ax: Any = None) -> Figure:
     made = "generated texts" if result.config.data is None else "AG news on five people"
     picture.suptitle(
         f"Names masked in {result.texts:,} {made}: who is still inferred?\nthe list of first names "
-        f"has {', '.join(list_hidden(result, result.maskings[1]))}; hollow: not above the floor",
+        f"has {', '.join(list_hidden(result, result.maskings[1]))}; hollow: not above the floor; "
+        "intervals of the first split",
         fontsize=TEXT,
     )
     picture.legend(
