@@ -230,8 +230,13 @@ def _head(audit: _Result) -> str:
     return make_header(audit, _INVALID if invalid else _MEANING[audit.refuted], figures)
 
 
-def make_header(audit: Paged, meaning: str, figures: list[tuple[str, str]]) -> str:
-    """Make the header of a page: name, verdict, what that means, and key figures."""
+def make_header(
+    audit: Paged,
+    meaning: str,
+    figures: list[tuple[str, str]],
+    kind: str = "Audit of a claim of differential privacy",
+) -> str:
+    """Make the header of a page: its kind, name, verdict, what that means, and key figures."""
     # Not green: a claim that stands is not a claim that was proved.
     colour = {None: GREY, True: RED, False: BLUE}[audit.refuted]
     verdict = _text(audit.verdict)
@@ -239,7 +244,7 @@ def make_header(audit: Paged, meaning: str, figures: list[tuple[str, str]]) -> s
         verdict = f"<strong>{verdict}</strong>"
     key = "\n".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in figures)
     return f"""<header>
-<p class="soft">Audit of a claim of differential privacy</p>
+<p class="soft">{kind}</p>
 <h1>{_text(audit.name)}</h1>
 <p class="verdict" style="background:{colour}">{verdict}</p>
 <p>{meaning}</p>

@@ -5,11 +5,15 @@ from __future__ import annotations
 from .learned import Learned
 from .linking import link
 from .masking import MASK, mask_words, policy_levels, redact, split_words
+from .measuring import ExposedDocument
 from .policies import Gazetteer, Keywords, Random, Ranked, Spans
 from .records import PolicyMechanism, mechanism, record_delta
+from .sweeping import LEVELS, Sweep, SweepPoint, sweep
 
 __all__ = [
+    "LEVELS",
     "MASK",
+    "ExposedDocument",
     "Gazetteer",
     "Keywords",
     "Learned",
@@ -17,6 +21,8 @@ __all__ = [
     "Random",
     "Ranked",
     "Spans",
+    "Sweep",
+    "SweepPoint",
     "link",
     "mask_words",
     "mechanism",
@@ -24,4 +30,5 @@ __all__ = [
     "record_delta",
     "redact",
     "split_words",
+    "sweep",
 ]

@@ -1,0 +1,295 @@
+"""The text, the picture, the page and the plain data of a sweep."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from ...divergence.reliability.belief import ESTIMATE
+from ...report import page as pages
+from ...report.encoding import encode
+from ...report.style import canvas, colour, ink, share, thin, whole
+from .measuring import ORDERS, Figures
+from .sweeping import Sweep, SweepPoint
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FORMAT: Final = "dpcore.text.redaction.sweep/1"
+
+_HEADER: Final = (
+    "policy", "level", "masked", "attack", "sd", "interval", "counts", "trees", "AUC", "TPR", "KL",
+    "D_2", "null", "certified", "linked", "by bag", "utility",
+)  # fmt: skip
+_COLUMNS: Final = (
+    "attack: accuracy on the set, mean and sd over the splits, interval of the first; counts: from "
+    "the numbers of masks and words alone; trees: boosted trees on vectors; TPR at 5 % false "
+    "positives; KL and D_2 in nats, the larger direction, ? = not resolved or saturated in the "
+    "first split; null: 95 % quantile of D_2 on permuted labels; certified: D_2 in the first "
+    "split, from below; linked: by length and places, and by the bag of kept words"
+)
+
+
+def list_points(found: Sweep) -> list[tuple[str, ...]]:
+    """Return the rows of the table, the header first."""
+    return [_HEADER, *map(_list_figures, found.points)]
+
+
+def _list_figures(point: SweepPoint) -> tuple[str, ...]:
+    kl, d2 = point.mean("divergence").max(axis=0)
+    side, order = _larger_direction(point)
+    belief = "" if point.divergence.belief[side, order] == ESTIMATE else "?"
+    accuracy, bounds = point.attack.accuracy, point.divergence.certified
+    assert bounds is not None
+    figures = (
+        f"{point.mean('accuracy'):.3f}", f"{point.sd('accuracy'):.3f}",
+        f"{accuracy.low:.2f}-{accuracy.high:.2f}", f"{point.mean('counts_only'):.2f}",
+        f"{point.mean('boosted_trees'):.2f}", f"{point.mean('auc'):.2f}",
+        f"{point.mean('true_positive_rate'):.2f}", f"{kl:.2f}", f"{d2:.2f}{belief}",
+        f"{_null_quantile(point):.2f}", f"{bounds[side, order]:.2f}",
+        *(f"{one.share:.3f}" for one in point.linkages), f"{point.mean('utility'):.2f}",
+    )  # fmt: skip
+    level = "-" if point.level is None else f"{point.level:g}"
+    return point.policy, level, f"{point.mean('masked'):.2f}", *figures
+
+
+def _larger_direction(point: SweepPoint) -> tuple[int, int]:
+    """Return the direction of the larger D_2 in the first split, and its place among the orders."""
+    order = int(np.flatnonzero(point.divergence.alphas == ORDERS[1])[0])
+    return int(point.divergence.value[:, order].argmax()), order
+
+
+def _null_quantile(point: SweepPoint, order: int = 1) -> float:
+    return float(np.quantile(point.values("null")[..., order].max(axis=1), 0.95))
+
+
+def answer_questions(found: Sweep) -> list[tuple[str, str]]:
+    """Return the three questions, each with a sentence for every policy."""
+    questions = {
+        "Which set is a text from?": _answer_set,
+        "Which document was it?": _answer_document,
+        "Which words stood there?": _answer_words,
+    }
+    return [
+        (question, " ".join(answer(found.of(name)) for name in found.policies))
+        for question, answer in questions.items()
+    ]
+
+
+def _answer_set(points: Sequence[SweepPoint]) -> str:
+    ends = points if len(points) == 1 else (points[0], points[-1])
+    shares = ", and ".join(f"{_percent(p.mean('accuracy'))} {_describe_level(p)}" for p in ends)
+    above = [point for point in points if point.attack.above_floor]
+    best = f"shown {_describe_level(above[-1])}" if above else "shown at no level"
+    return (
+        f"{points[0].policy}: the share of texts of which an attacker names the right set is "
+        f"{shares}; that this is more than guessing is {best}."
+    )
+
+
+def _answer_document(points: Sequence[SweepPoint]) -> str:
+    linked = [point for point in points if point.linkages[0].share >= 0.5] or points[:1]
+    one = linked[-1].linkages[0]
+    return (
+        f"{points[0].policy}: whoever has all originals finds that of {_percent(one.share)} of the "
+        f"texts {_describe_level(linked[-1])}, by {one.words:,} words left in a text on average."
+    )
+
+
+def _answer_words(points: Sequence[SweepPoint]) -> str:
+    masked = [float(p.mean("masked")) for p in points if p.mean("masked") < 1.0] or [1.0]
+    return (
+        f"{points[0].policy}: {_percent(1.0 - masked[-1])} of the words are left as they were with "
+        f"{_percent(masked[-1])} masked, and such a word is disclosed; if words are masked at "
+        f"random, texts that differ in one word have delta {1.0 - masked[-1]:.2g} at every epsilon."
+    )
+
+
+def _describe_level(point: SweepPoint) -> str:
+    masked = f"{_percent(point.mean('masked'))} of the words masked"
+    return f"with {masked}" if point.level is None else f"at level {point.level:g} ({masked})"
+
+
+def _percent(value: float) -> str:
+    return f"{100.0 * value:.3g} %"
+
+
+def list_notes(found: Sweep) -> list[str]:
+    """Return what a reader must know of the figures."""
+    floor = found.points[0].attack.floors[0].accuracy
+    notes = [
+        _COLUMNS,
+        f"guessing is right for {_percent(floor)} of {found.tested:,} test texts; divergences are "
+        f"of {found.rows[0]:,} and {found.rows[1]:,} rows, and grow with their number",
+        "a divergence or an epsilon of two sets guarantees nothing for one document: for that see "
+        "redaction.record_delta",
+        f"intervals and certificates hold at {_percent(found.confidence)}, each by itself, for "
+        "texts drawn independently; no attacker here bounds what another one finds",
+    ]
+    if found.delta < (least := 10.0 / min(found.rows)):
+        notes.append(
+            f"delta {found.delta:g} is below 10/N = {least:.2g}: no event of this sample can speak "
+            "about it"
+        )
+    empty = max(point.empty for point in found.points)
+    notes += [f"{empty:,} documents have no word left at the highest level"] if empty else []
+    notes += [f"{found.repeated:,} repeated texts were left out"] if found.repeated else []
+    splits = len(found.points[0].splits)
+    return [*notes, f"INTERRUPTED after {splits} splits"] if found.partial else notes
+
+
+def _name(found: Sweep) -> str:
+    sets = f"{found.sizes[0]:,} sensitive and {found.sizes[1]:,} safe texts"
+    splits = len(found.points[0].splits)
+    return f'Redaction of {sets}, {splits} splits, style "{found.style}", seed {found.seed}'
+
+
+def write_text(found: Sweep) -> str:
+    """Return the table, the answers, and the notes."""
+    rows = list_points(found)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    table = [
+        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows
+    ]
+    answers = [f"{question} {answer}" for question, answer in answer_questions(found)]
+    return "\n".join([_name(found), *table, *answers, *(f"note: {x}" for x in list_notes(found))])
+
+
+def write_plain_data(found: Sweep) -> dict[str, Any]:
+    """Return the figures as plain data for strict JSON, without any text of a document."""
+    names = [name for name in Sweep.__slots__ if name not in ("points", "seconds", "seed")]
+    record = {"format": FORMAT, "seed": str(found.seed)}
+    record |= {name: encode(getattr(found, name)) for name in names}
+    return {**record, "points": [_write_point(point) for point in found.points]}
+
+
+def _write_point(point: SweepPoint) -> dict[str, Any]:
+    accuracy, epsilon, orders = point.attack.accuracy, point.epsilon, point.divergence
+    arrays = {name: getattr(orders, name) for name in ("alphas", "value", "std_error", "certified")}
+    return {
+        "policy": point.policy, "level": point.level, "empty": point.empty,
+        **{name: encode(point.values(name).tolist()) for name in Figures._fields},
+        "attack": {
+            "attacker": point.attack.attacker, "low": accuracy.low, "high": accuracy.high,
+            "above_floor": point.attack.above_floor,
+        },
+        "curve": {
+            "belief": orders.belief.tolist(),
+            **{name: encode(array.tolist()) for name, array in arrays.items()},
+        },
+        "epsilon": {
+            name: encode(getattr(epsilon, name))
+            for name in ("epsilon_lower", "epsilon_hat", "epsilon_rdp")
+        },
+        "linked": {one.by: [one.right, one.texts] for one in point.linkages},
+    }  # fmt: skip
+
+
+def make_page(found: Sweep, path: str | os.PathLike[str] | None = None) -> str:
+    """Make the page: the three answers, the picture, the table and the notes."""
+    shown = SimpleNamespace(
+        name=_name(found), verdict="three questions, three answers", refuted=None, plot=found.plot
+    )
+    figures = [
+        ("policies", html.escape(", ".join(found.policies))),
+        ("splits", str(len(found.points[0].splits))),
+        ("texts tested in each", f"{found.tested:,}"),
+    ]
+    meaning = "No figure here is a guarantee: another attacker may find more."
+    answers = answer_questions(found)
+    header, *rows = (
+        "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in row)
+        for tag, row in zip(["th", *["td"] * len(found.points)], list_points(found), strict=True)
+    )
+    table = "\n".join(f"<tr>{row}</tr>" for row in rows)
+    data = json.dumps(write_plain_data(found), allow_nan=False)
+    sections = [
+        ("Three questions", pages.make_table(answers)),
+        ("Pictures", pages.make_picture(shown, "plot", ("All levels", answers[0][1]), 6.4)),
+        (
+            "Figures",
+            f'<div class="scroll">\n<table class="counts">\n<thead><tr>{header}</tr></thead>\n'
+            f"<tbody>\n{table}\n</tbody>\n</table>\n</div>",
+        ),
+        ("Notes", pages.make_table([("note", note) for note in list_notes(found)])),
+        (
+            "Data",
+            "<details>\n<summary>The figures as JSON</summary>\n"
+            f"<pre><code>{html.escape(data)}</code></pre>\n</details>",
+        ),
+    ]
+    head = pages.make_header(shown, meaning, figures, "Redacted texts: what is hidden")
+    return pages.save_page(pages.make_document(shown, head, sections, pages.list_versions()), path)
+
+
+def draw_figure(found: Sweep, ax: Any = None) -> Figure:
+    """Draw divergence, attack and linkage against the share masked, and utility where there is."""
+    picture = canvas(ax, share(1.6, 1.5))
+    panels = picture.subplots(2, 2).ravel()
+    has_utility = not np.isnan(found.points[0].mean("utility"))
+    for place, name in enumerate(found.policies):
+        _draw_policy(panels, found.of(name), colour(place), has_utility)
+    nulls = max(found.points, key=_null_quantile)
+    panels[0].axhspan(0.0, _null_quantile(nulls), color=ink(), alpha=0.15, linewidth=0)
+    panels[1].axhline(found.points[0].attack.floors[0].accuracy, color=ink(), linestyle=":")
+    rows = f"{found.rows[0]:,} and {found.rows[1]:,} rows"
+    panels[0].set(ylabel=f"nats, {rows}", title="Which set? D_2 (o), KL (dashed), certified (bold)")
+    panels[1].set(ylabel="accuracy", title="Which set? The attack (dashed: counts only)")
+    panels[2].set(
+        ylabel="share linked", title="Which document? (dashed: by bag)", ylim=(-0.03, 1.03)
+    )
+    panels[3].set(xlabel="accuracy of the attack", ylabel="macro-F1", title="Utility and attack")
+    for panel in panels[:3]:
+        panel.set(xlabel="share of words masked", xlim=(-0.03, 1.03))
+    for panel in panels:
+        panel.title.set(fontsize="medium")
+        thin(panel)
+    if not has_utility:
+        panels[3].set_axis_off()
+        panels[3].set_title("")
+    picture.legend(
+        *panels[1].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False
+    )
+    return whole(picture)
+
+
+def _draw_policy(
+    panels: Sequence[Axes], points: Sequence[SweepPoint], hue: Any, has_utility: bool
+) -> None:
+    def mean(name: str) -> Any:
+        return np.array([point.mean(name) for point in points])
+
+    masked, accuracy = mean("masked"), mean("accuracy")
+    kl, d2 = mean("divergence").max(axis=1).T
+    spread = np.array([point.sd("divergence").max(axis=0)[1] for point in points])
+    panels[0].plot(masked, kl, "--", color=hue, linewidth=1.0)
+    places = [_larger_direction(point) for point in points]
+    believed = [
+        point.divergence.belief[place] == ESTIMATE
+        for point, place in zip(points, places, strict=True)
+    ]
+    panels[0].errorbar(masked, d2, spread, color=hue, linewidth=0.8, elinewidth=0.8)
+    ground = panels[0].get_facecolor()
+    for x, y, filled in zip(masked, d2, believed, strict=True):
+        panels[0].plot([x], [y], "o", color=hue, markerfacecolor=hue if filled else ground)
+    bounds = [
+        0.0 if point.divergence.certified is None else point.divergence.certified[place]
+        for point, place in zip(points, places, strict=True)
+    ]
+    panels[0].plot(masked, bounds, color=hue, linewidth=2.5)
+    panels[1].errorbar(
+        masked, accuracy, [point.sd("accuracy") for point in points], color=hue, marker="o",
+        label=points[0].policy,
+    )  # fmt: skip
+    panels[1].plot(masked, mean("counts_only"), "--", color=hue, linewidth=1.0)
+    for which, line in ((0, "o-"), (1, "--")):
+        panels[2].plot(masked, [p.linkages[which].share for p in points], line, color=hue)
+    if has_utility:
+        panels[3].plot(accuracy, mean("utility"), "o-", color=hue)

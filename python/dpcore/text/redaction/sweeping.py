@@ -1,0 +1,491 @@
+"""The sweep: what redaction hides and what it costs, policy by policy and level by level."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ...divergence import Epsilon, Estimate
+from ...errors import choice, confidence_level, delta_level, integer, invalid, mistyped, real
+from ...hints import hinted
+from ...mechanisms.texts import texts_of
+from ...progress import Progress
+from ...records import Record
+from ...streams import Rng, seed_of
+from ..inference import Inference
+from ..inference.encoding import encoder_of
+from ..needed import needed
+from ..splitting import likeness
+from ..words import Linkage
+from .linking import link
+from .masking import (
+    STYLES,
+    Policy,
+    Style,
+    mask_words,
+    policy_levels,
+    policy_name,
+    warn_if_fitted_on,
+)
+from .measuring import (
+    ExposedDocument,
+    Figures,
+    Parts,
+    Study,
+    compute_features,
+    estimate_divergence,
+    find_exposed,
+    measure_figures,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["LEVELS", "Sweep", "SweepPoint", "sweep"]
+
+LEVELS: Final = (0.0, 0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 1.0)
+"""Shares of words that `sweep` masks where it is given no others."""
+
+_SHARES: Final = (0.4, 0.24, 0.06)
+"""Of each set: to fit the policy, and to fit and choose attackers; the other texts test them."""
+
+_NULLS: Final = 20
+"""Permutations of the labels, over all splits, at least."""
+
+_MIN_TEXTS: Final = 40
+"""Texts of a set: fewer leave no texts to choose attackers on."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class SweepPoint(Record):
+    """What was measured of one policy at one level.
+
+    Figures of all splits are read by `mean`, `sd` and `values`: "masked" (share of the words),
+    "accuracy", "auc" and "true_positive_rate" (at 5 % false positives) of the attack on the set,
+    "boosted_trees" (accuracy of scikit-learn's on vectors), "counts_only" (accuracy of the better
+    of two attackers who see the numbers of masks and words alone), "utility" and "utility_floor"
+    (macro-F1 of the labels of the safe set; NaN without labels), "divergence" (shape (2, 2):
+    sensitive from safe and back, KL and D_2, in nats), and "null" (the same on permuted labels).
+    All others are of the first split.
+
+    Attributes:
+        policy: its name.
+        level: share of words that it was to mask; None for a policy without levels.
+        splits: the figures of each split.
+        divergence: the estimate with error bars, beliefs, and certified lower bounds.
+        epsilon: three figures at the sweep's delta, of two corpora: no guarantee for a record.
+        attack: the attack on the set, with intervals and floors.
+        linkages: by length and places, and by the bag of kept words, of the test documents among
+            all originals.
+        empty: documents without a word left, which the style "drop" makes.
+        documents: test documents of which the attack names the right set, the surest first.
+    """
+
+    policy: str
+    level: float | None
+    splits: tuple[Figures, ...]
+    divergence: Estimate
+    epsilon: Epsilon
+    attack: Inference
+    linkages: tuple[Linkage, Linkage]
+    empty: int
+    documents: tuple[ExposedDocument, ...]
+
+    def values(self, name: str) -> npt.NDArray[np.float64]:
+        """Return a figure of every split, shape (splits, ...); "null" (permutations, 2, 2)."""
+        choice("name", name, Figures._fields)
+        found = [getattr(one, name) for one in self.splits]
+        return np.concatenate(found) if name == "null" else np.array(found)
+
+    def mean(self, name: str) -> Any:
+        """Return the mean of a figure over the splits, or over the permutations."""
+        return self.values(name).mean(axis=0)
+
+    def sd(self, name: str) -> Any:
+        """Return the standard deviation over the splits, or permutations; NaN of one value."""
+        found = self.values(name)
+        return found.std(axis=0, ddof=1) if len(found) > 1 else np.full(found.shape[1:], np.nan)
+
+    def exposed(self, n: int = 5) -> tuple[ExposedDocument, ...]:
+        """Return the documents of which the attack is surest, with the words that expose them.
+
+        Args:
+            n: how many at most, at least 1.
+
+        Returns:
+            Test documents of the first split whose set the attack names rightly, the surest first.
+        """
+        return self.documents[: integer("n", n, 1)]
+
+    def __repr__(self) -> str:
+        """Return one line: policy, level, and the accuracy of the attack."""
+        level = "" if self.level is None else f" at level {self.level:g}"
+        return f"<SweepPoint {self.policy}{level}: attack {self.mean('accuracy'):.3f}>"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Sweep(Record):
+    """What redaction hides, policy by policy and level by level; made by `sweep`.
+
+    ``sweep["ranked", 0.5]`` is the point of a policy at a level, ``sweep["keywords"]`` that of a
+    policy without levels.
+
+    Attributes:
+        points: in the order of policies and levels.
+        sizes: texts of the sensitive and the safe set, without repeated ones.
+        repeated: texts that were left out because an equal one came before.
+        rows: texts of each set that divergences are computed from.
+        tested: texts that attacks were tested on, in each split.
+        public: texts that features are fitted on; None for those of the policy's part.
+        style: of the masks.
+        delta: of `SweepPoint.epsilon`.
+        confidence: of each interval and certificate by itself.
+        seed: repeats the sweep.
+        partial: True if Ctrl-C ended it after some of its splits.
+        seconds: time taken; not compared.
+    """
+
+    points: tuple[SweepPoint, ...]
+    sizes: tuple[int, int]
+    repeated: int
+    rows: tuple[int, int]
+    tested: int
+    public: int | None
+    style: str
+    delta: float
+    confidence: float
+    seed: int
+    partial: bool = False
+    seconds: float = field(compare=False, default=0.0)
+
+    @property
+    def policies(self) -> tuple[str, ...]:
+        """Names of the policies."""
+        return tuple(dict.fromkeys(point.policy for point in self.points))
+
+    def of(self, policy: str) -> tuple[SweepPoint, ...]:
+        """Return the points of a policy, in the order of levels."""
+        choice("policy", policy, self.policies)
+        return tuple(point for point in self.points if point.policy == policy)
+
+    def __getitem__(self, key: str | tuple[str, float | None]) -> SweepPoint:
+        """Return the point of a policy at a level; the level is left out where there is none."""
+        policy, level = (key, None) if isinstance(key, str) else key
+        points = self.of(policy)
+        for point in points:
+            if point.level is None or (level is not None and abs(point.level - level) < 1e-9):
+                return point
+        known = ", ".join(f"{point.level:g}" for point in points)
+        raise invalid("level", f"one of {known} for {policy}", level)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as plain data, without any text of a document."""
+        from .showing import write_plain_data
+
+        return write_plain_data(self)
+
+    def plot(self, ax: Any = None) -> Figure:
+        """Draw divergence, attack and linkage against the share masked, and the utility.
+
+        Args:
+            ax: an empty matplotlib figure, or axes whose place the panels take; None makes a
+                figure of pyplot, for `plt.show()`.
+
+        Returns:
+            The figure.
+        """
+        from .showing import draw_figure
+
+        return draw_figure(self, ax)
+
+    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Make a self-contained page that answers the three questions, without any document.
+
+        Args:
+            path: where to write it, or None.
+
+        Returns:
+            The page.
+
+        Raises:
+            OSError: if the file cannot be written.
+        """
+        from .showing import make_page
+
+        return make_page(self, path)
+
+    def __repr__(self) -> str:
+        """Return one line."""
+        return f"<Sweep of {', '.join(self.policies)}: {len(self.points)} points, seed={self.seed}>"
+
+    def __str__(self) -> str:
+        """Return the table, the three answers, and notes."""
+        from .showing import write_text
+
+        return write_text(self)
+
+
+@hinted
+def sweep(
+    sensitive: Any,
+    safe: Any,
+    *,
+    policies: Any,
+    levels: Any = LEVELS,
+    public: Any = None,
+    encode: Any = None,
+    utility: Any = None,
+    delta: float = 0.05,
+    splits: int = 5,
+    style: Style = "mask",
+    attackers: Any = None,
+    confidence: float = 0.95,
+    rng: Rng = None,
+    progress: bool | None = None,
+) -> Sweep:
+    """Measure what masking words hides and costs, for several policies and levels.
+
+    Each split has four parts without a common text: 40 % of both sets fit the policies, 24 % and
+    6 % fit and choose attackers, 30 % test them. TF-IDF weights and 50 directions are fitted on
+    redacted public texts, else on the policy's part. Divergences are computed from all parts but
+    the policy's, the same rows at every level; they grow with the number of rows.
+
+    Args:
+        sensitive: texts, at least 40 different ones.
+        safe: texts of the other set, at least 40; none may be in both sets.
+        policies: a policy, or a list of them; those that need it are fitted in each split.
+        levels: ascending shares of words to mask, in [0, 1].
+        public: texts of neither set that features are fitted on, or None.
+        encode: list[str] -> array of shape (n, d), or an object with such a method `encode`, for
+            vectors of redacted texts; None is `TfidfSVD`.
+        utility: a label for each safe text, each of two texts or more: what the redacted texts
+            are good for; None measures no utility.
+        delta: of `SweepPoint.epsilon`, in [0, 1).
+        splits: number of splits, of which mean and spread are shown.
+        style: of `redact`.
+        attackers: more attackers on vectors, as `infer` takes them, "usual" for its own; None for
+            logistic regressions on words and on vectors alone.
+        confidence: of each interval and certificate by itself.
+        rng: None, an int seed or a numpy Generator.
+        progress: a bar: True, False or None (where somebody is looking).
+
+    Returns:
+        The sweep. Where Ctrl-C ends it after the first split, the splits so far.
+
+    Raises:
+        ModuleNotFoundError: without scikit-learn.
+        TypeError: if an argument is of the wrong kind.
+        ValueError: if a set is too small, has empty texts or texts of the other one, levels are
+            out of range or not ascending, labels do not fit, or a policy or an encoder fails.
+
+    Warns:
+        UserWarning: if a policy that is fitted already was fitted on some of the texts.
+
+    Source:
+        Gusain and Leith (2023), Towards Quantifying the Privacy of Redacted Text, for the
+        question which set a text comes from.
+
+    Example:
+        >>> from importlib.util import find_spec
+        >>> if find_spec("sklearn"):
+        ...     from dpcore.text import redaction
+        ...     draw = np.random.default_rng(1)
+        ...     common = [f"word{i}" for i in range(40)]
+        ...     ill, well = (
+        ...         [" ".join([name, *draw.choice(common, 9)]) for _ in range(120)]
+        ...         for name in ("fever", "holiday")
+        ...     )
+        ...     policy = redaction.Random()
+        ...     found = sweep(ill, well, policies=policy, levels=[0, 1], splits=1, rng=1)
+        ...     assert found["random", 0].mean("accuracy") == 1.0
+        ...     assert found["random", 0].exposed(1)[0].words[0] in ("fever", "holiday")
+        ...     assert found["random", 1].mean("accuracy") == 0.5
+    """
+    start, seed = time.perf_counter(), seed_of(rng)
+    needed("sklearn", "redaction.sweep")
+    study, repeated = _read_study(
+        sensitive, safe, public, encode, utility, attackers, confidence_level(confidence)
+    )
+    named, shares = _name_policies(policies), _read_levels(levels)
+    delta, splits, style = (
+        delta_level(delta), integer("splits", splits, 1), choice("style", style, STYLES)
+    )  # fmt: skip
+    for policy in named.values():
+        warn_if_fitted_on(policy, study.texts)
+    found: dict[tuple[str, float | None], list[_Measured]] = {}
+    partial, complete = False, 0
+    limits = needed("threadpoolctl", "redaction.sweep").threadpool_limits
+    # One thread repeats the same bits, and so few rows are not worth sharing.
+    with Progress("redaction sweep", splits * len(named), progress) as bar, limits(1):
+        try:
+            for number in range(splits):
+                one = _Split(study, style, delta, number, seed, -(-_NULLS // splits))
+                for name, policy in named.items():
+                    for level, cell in one.measure(policy, shares):
+                        found.setdefault((name, level), []).append(cell)
+                    bar.advance(1)
+                complete += 1
+        except KeyboardInterrupt:
+            if not complete:
+                raise
+            partial = True
+    points = tuple(_make_point(*key, cells[:complete]) for key, cells in found.items())
+    return Sweep(
+        points, tuple(np.bincount(study.truth)[::-1].tolist()), repeated,
+        points[0].divergence.sizes, points[0].attack.sizes[2],
+        None if study.public is None else len(study.public), style, delta, study.confidence, seed,
+        partial, time.perf_counter() - start,
+    )  # fmt: skip
+
+
+def _make_point(name: str, level: float | None, cells: Sequence[_Measured]) -> SweepPoint:
+    first = cells[0].first
+    assert first is not None
+    return SweepPoint(name, level, tuple(cell.figures for cell in cells), **first)
+
+
+class _Measured(NamedTuple):
+    """The figures of a split, and the fields of `SweepPoint` that only the first split gives."""
+
+    figures: Figures
+    first: dict[str, Any] | None
+
+
+class _Split:
+    """One split of a study, in which every policy is measured."""
+
+    def __init__(
+        self, study: Study, style: Style, delta: float, number: int, seed: int, nulls: int
+    ) -> None:
+        self.study, self.style, self.delta, self.nulls = study, style, delta, nulls
+        self.number = number
+        self.seed, *_ = np.random.SeedSequence([seed, number]).generate_state(1).tolist()
+        self.parts = _draw_parts(study.truth, np.random.default_rng(self.seed))
+        # Redactions that equal each other, as all do at level 0, are measured once.
+        self.known: dict[tuple[str, ...], _Measured] = {}
+
+    def measure(self, policy: Any, shares: Sequence[float]) -> list[tuple[float | None, _Measured]]:
+        """Fit a policy where it needs it, and measure it at every level."""
+        study, parts = self.study, self.parts
+        if getattr(policy, "needs_fit", False) and not policy.is_fitted:
+            sides = (parts.policy[study.truth[parts.policy] == side] for side in (1, 0))
+            sets = ([study.texts[row] for row in rows] for rows in sides)
+            policy = policy.fit(*sets, rng=self.seed)
+        documents = [*study.texts, *(study.public or ())]
+        # In an order that does not give the set away: both sets get one policy.
+        rng = np.random.default_rng([self.seed, 2])
+        order = rng.permutation(len(documents))
+        levels = policy_levels(policy, [documents[row] for row in order], rng)
+        own = [levels[place] for place in np.argsort(order)]
+        has_levels = any((one[np.isfinite(one)] > 0.0).any() for one in own)
+        found: list[tuple[float | None, _Measured]] = []
+        for level in shares if has_levels else [None]:
+            redacted = tuple(mask_words(documents, own, level or 0.0, self.style))
+            if redacted not in self.known:
+                self.known[redacted] = self._measure_texts(redacted)
+            found.append((level, self.known[redacted]))
+        return found
+
+    def _measure_texts(self, documents: Sequence[str]) -> _Measured:
+        study, parts = self.study, self.parts
+        redacted, background = documents[: len(study.texts)], documents[len(study.texts) :]
+        if study.public is None:
+            background = [redacted[row] for row in parts.policy]
+        features = compute_features(study, parts, redacted, background, self.seed)
+        figures, attack = measure_figures(study, parts, features, self.nulls, self.seed)
+        if self.number:
+            return _Measured(figures, None)
+        divergence = estimate_divergence(study, parts, features.vectors, self.seed)
+        tested = [redacted[row] for row in parts.test]
+        return _Measured(
+            figures,
+            {
+                "divergence": divergence,
+                "epsilon": divergence.epsilon(self.delta),
+                "attack": attack,
+                "linkages": tuple(
+                    link(study.texts, tested, truth=parts.test, by=by, confidence=study.confidence)
+                    for by in ("places", "bag")
+                ),
+                "empty": sum(not text for text in redacted),
+                "documents": find_exposed(study, parts, features, redacted, attack),
+            },
+        )
+
+
+def _draw_parts(truth: npt.NDArray[np.int64], rng: np.random.Generator) -> Parts:
+    """Draw four parts, each with its share of both sets."""
+    pieces = []
+    for side in (1, 0):
+        rows = rng.permutation(np.flatnonzero(truth == side))
+        cuts = np.rint(np.cumsum(_SHARES) * len(rows)).astype(int)
+        pieces.append(np.split(rows, cuts))
+    return Parts(*(np.sort(np.concatenate(both)) for both in zip(*pieces, strict=True)))
+
+
+def _read_study(
+    sensitive: Any, safe: Any, public: Any, encode: Any, utility: Any, attackers: Any, level: float
+) -> tuple[Study, int]:
+    """Check the sets, and keep the first of equal texts."""
+    sets = texts_of("sensitive", sensitive), texts_of("safe", safe)
+    kept = []
+    for name, texts in zip(("sensitive", "safe"), sets, strict=True):
+        firsts = {likeness(text): row for row, text in reversed(list(enumerate(texts)))}
+        kept.append(dict(sorted(firsts.items(), key=lambda item: item[1])))
+        if len(firsts) < _MIN_TEXTS:
+            raise invalid(name, f"{_MIN_TEXTS} different texts or more", len(firsts))
+    if common := len(kept[0].keys() & kept[1].keys()):
+        raise invalid("safe", "without texts of the sensitive set", f"{common:,} of them")
+    texts = tuple(one[row] for one, rows in zip(sets, kept, strict=True) for row in rows.values())
+    others = None if public is None else texts_of("public", public)
+    if common := sum(any(likeness(text) in rows for rows in kept) for text in others or ()):
+        raise invalid("public", "without texts of either set", f"{common:,} of them")
+    truth = np.repeat(np.array([1, 0]), list(map(len, kept)))
+    labels = _read_labels(utility, len(sets[1]), list(kept[1].values()))
+    encode = None if encode is None else encoder_of(encode)
+    repeated = sum(map(len, sets)) - len(texts)
+    return Study(texts, truth, labels, others, encode, attackers, level), repeated
+
+
+def _read_labels(utility: Any, texts: int, kept: Sequence[int]) -> npt.NDArray[Any] | None:
+    if utility is None:
+        return None
+    labels = np.asarray(utility)
+    requirement = f"a label for each of {texts:,} safe texts"
+    if labels.shape != (texts,) or labels.dtype.kind not in "biuUS":
+        raise invalid("utility", requirement, utility)
+    values, counts = np.unique(labels[list(kept)], return_counts=True)
+    if len(values) < 2 or counts.min() < 2:
+        each = ", ".join(f"{value} {many}" for value, many in zip(values, counts, strict=True))
+        raise invalid("utility", "two labels or more, each of two texts or more", each)
+    return labels[list(kept)]
+
+
+def _name_policies(policies: Any) -> dict[str, Policy]:
+    """Return the policies by their names; a number makes equal names unlike."""
+    given = [policies] if callable(policies) else policies
+    if isinstance(given, (str, Mapping)) or not isinstance(given, Sequence) or not given:
+        raise mistyped("policies", "a policy, or a list of them", policies)
+    named: dict[str, Callable[..., Any]] = {}
+    for policy in given:
+        name = policy_name(policy)
+        same = sum(policy_name(other) == name for other in named.values())
+        named[f"{name} {same + 1}" if same else name] = policy
+    return named
+
+
+def _read_levels(levels: Any) -> list[float]:
+    requirement = "ascending shares from 0 to 1"
+    if isinstance(levels, str) or not hasattr(levels, "__iter__"):
+        raise mistyped("levels", requirement, levels)
+    shares = [real(f"levels[{i}]", level, low=0.0, high=1.0) for i, level in enumerate(levels)]
+    if not shares or any(after <= before for before, after in pairwise(shares)):
+        raise invalid("levels", requirement, levels)
+    return shares
