@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...divergence import Estimate, renyi
+from ...hints import hinted
+from ...records import Shown
 from ..corpus import Corpus
 from ..inference import Attacker, Inference, infer
 from ..inference.attackers import attackers_of
@@ -68,6 +70,7 @@ class Study:
 
     Args:
         texts: both sets, the sensitive one first, no text twice.
+        rows: the position of each in its set, as it was given, shape (n,).
         truth: 1 for texts of the sensitive set, 0 for others, shape (n,).
         labels: labels of the texts of the safe set, in their order, or None.
         public: texts that features are fitted on, or None for the policy's part.
@@ -77,6 +80,7 @@ class Study:
     """
 
     texts: tuple[str, ...]
+    rows: Ints
     truth: Ints
     labels: npt.NDArray[Any] | None
     public: tuple[str, ...] | None
@@ -100,10 +104,12 @@ class Figures(NamedTuple):
     null: Floats
 
 
-class ExposedDocument(NamedTuple):
+@hinted
+@dataclass(frozen=True, slots=True, repr=False)
+class ExposedDocument(Shown):
     """A test document of which the attack names the right set.
 
-    Attributes:
+    Args:
         row: its position among the texts of its set, as `sweep` was given them.
         is_sensitive: True if it belongs to the sensitive set.
         score: the attacker's score, higher for the sensitive set.
@@ -328,15 +334,20 @@ def find_exposed(
 ) -> tuple[ExposedDocument, ...]:
     """Return the test documents whose set the attack names rightly, the surest first.
 
-    The words are those of the largest contribution to a logistic regression on words.
+    The surest is that with a score as far out as the fewest texts of the other set have. The words
+    are those of the largest contribution to a logistic regression on words.
     """
     model = _make_regression().fit(features.weights[parts.fit], study.truth[parts.fit])
     rows, scores = parts.others[attack.scored.rows], attack.scored.scores[:, 0]
     is_sensitive = study.truth[rows] == 1
+    negative, positive = attack.scored.split_by_truth()
+    above = 1.0 - np.searchsorted(negative, scores) / len(negative)
+    below = np.searchsorted(positive, scores, side="right") / len(positive)
+    errors = np.where(is_sensitive, above, below)
     assert attack.threshold is not None
-    margins = (scores - attack.threshold) * np.where(is_sensitive, 1.0, -1.0)
+    right = (scores >= attack.threshold) == is_sensitive
     found = []
-    for i in np.argsort(-margins, kind="stable")[: int((margins > 0.0).sum())].tolist():
+    for i in [i for i in np.argsort(errors, kind="stable").tolist() if right[i]]:
         row = int(rows[i])
         weights = features.weights[row]
         parts_of_score = weights.data * model.coef_[0][weights.indices]
@@ -345,7 +356,7 @@ def find_exposed(
         words = [weights.indices[j] for j in strongest if parts_of_score[j] > 0.0]
         found.append(
             ExposedDocument(
-                row, bool(is_sensitive[i]), float(scores[i]),
+                int(study.rows[row]), bool(is_sensitive[i]), float(scores[i]),
                 tuple(str(features.names[word]) for word in words), redacted[row],
             )
         )  # fmt: skip

@@ -56,13 +56,11 @@ LEVELS: Final = (0.0, 0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 1.0)
 _SHARES: Final = (0.4, 0.24, 0.06)
 """Of each set: to fit the policy, and to fit and choose attackers; the other texts test them."""
 
-_NULLS: Final = 20
-"""Permutations of the labels, over all splits, at least."""
-
 _MIN_TEXTS: Final = 40
 """Texts of a set: fewer leave no texts to choose attackers on."""
 
 
+@hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SweepPoint(Record):
     """What was measured of one policy at one level.
@@ -130,6 +128,7 @@ class SweepPoint(Record):
         return f"<SweepPoint {self.policy}{level}: attack {self.mean('accuracy'):.3f}>"
 
 
+@hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Sweep(Record):
     """What redaction hides, policy by policy and level by level; made by `sweep`.
@@ -244,6 +243,7 @@ def sweep(
     utility: Any = None,
     delta: float = 0.05,
     splits: int = 5,
+    nulls: int = 20,
     style: Style = "mask",
     attackers: Any = None,
     confidence: float = 0.95,
@@ -269,6 +269,7 @@ def sweep(
             are good for; None measures no utility.
         delta: of `SweepPoint.epsilon`, in [0, 1).
         splits: number of splits, of which mean and spread are shown.
+        nulls: permutations of the labels, over all splits, at least.
         style: of `redact`.
         attackers: more attackers on vectors, as `infer` takes them, "usual" for its own; None for
             logistic regressions on words and on vectors alone.
@@ -314,9 +315,8 @@ def sweep(
         sensitive, safe, public, encode, utility, attackers, confidence_level(confidence)
     )
     named, shares = _name_policies(policies), _read_levels(levels)
-    delta, splits, style = (
-        delta_level(delta), integer("splits", splits, 1), choice("style", style, STYLES)
-    )  # fmt: skip
+    delta, style = delta_level(delta), choice("style", style, STYLES)
+    splits, nulls = integer("splits", splits, 1), integer("nulls", nulls, 1)
     for policy in named.values():
         warn_if_fitted_on(policy, study.texts)
     found: dict[tuple[str, float | None], list[_Measured]] = {}
@@ -326,7 +326,7 @@ def sweep(
     with Progress("redaction sweep", splits * len(named), progress) as bar, limits(1):
         try:
             for number in range(splits):
-                one = _Split(study, style, delta, number, seed, -(-_NULLS // splits))
+                one = _Split(study, style, delta, number, seed, -(-nulls // splits))
                 for name, policy in named.items():
                     for level, cell in one.measure(policy, shares):
                         found.setdefault((name, level), []).append(cell)
@@ -451,7 +451,8 @@ def _read_study(
     labels = _read_labels(utility, len(sets[1]), list(kept[1].values()))
     encode = None if encode is None else encoder_of(encode)
     repeated = sum(map(len, sets)) - len(texts)
-    return Study(texts, truth, labels, others, encode, attackers, level), repeated
+    places = np.array([row for one in kept for row in one.values()])
+    return Study(texts, places, truth, labels, others, encode, attackers, level), repeated
 
 
 def _read_labels(utility: Any, texts: int, kept: Sequence[int]) -> npt.NDArray[Any] | None:
