@@ -157,6 +157,8 @@ def test_texts_without_a_word_left_are_counted():
         ILL, WELL, policies=Random(), levels=[0.5, 1], style="drop", splits=1, nulls=1, rng=1
     )
     assert [point.empty for point in found.points] == [0, 320]
+    assert [point.mean("masked") for point in found.points] == [0.5, 1.0]
+    assert [one.by for one in found.points[0].linkages] == ["bag of words"]
     assert found["random", 1].mean("accuracy") == 0.5
     assert not found["random", 1].values("divergence").any()
     assert "320 documents have no word left" in str(found)

@@ -256,7 +256,7 @@ def measure_figures(
         seed: of folds, permutations and attackers.
 
     Returns:
-        The figures, and the inference of the main attack.
+        The figures without the share that is masked, and the inference of the main attack.
     """
     attackers = _make_attackers(study, features, len(parts.fit))
     attack = infer_set(study, parts, attackers, seed)
@@ -273,7 +273,7 @@ def measure_figures(
         one[:] = _divergence(parts, features.vectors, permuted, seed, ORDERS).value
     return (
         Figures(
-            float(features.counts[:, 0].sum() / max(1.0, features.counts[:, 1].sum())),
+            np.nan,
             attack.accuracy.value,
             attack.auc,
             attack.true_positive_rate(),

@@ -33,7 +33,7 @@ _COLUMNS: Final = (
     "the numbers of masks and words alone; trees: boosted trees on vectors; TPR at 5 % false "
     "positives; KL and D_2 in nats, the larger direction, ? = not resolved or saturated in the "
     "first split; null: 95 % quantile of D_2 on permuted labels; certified: D_2 in the first "
-    "split, from below; linked: by length and places, and by the bag of kept words"
+    'split, from below; linked: by length and places (style "mask"), and by the bag of kept words'
 )
 
 
@@ -54,7 +54,8 @@ def _list_figures(point: SweepPoint) -> tuple[str, ...]:
         f"{point.mean('boosted_trees'):.2f}", f"{point.mean('auc'):.2f}",
         f"{point.mean('true_positive_rate'):.2f}", f"{kl:.2f}", f"{d2:.2f}{belief}",
         f"{_null_quantile(point):.2f}", f"{bounds[side, order]:.2f}",
-        *(f"{one.share:.3f}" for one in point.linkages), f"{point.mean('utility'):.2f}",
+        *(f"{point.linkages[place].share:.3f}" for place in (0, -1)),
+        f"{point.mean('utility'):.2f}",
     )  # fmt: skip
     level = "-" if point.level is None else f"{point.level:g}"
     return point.policy, level, f"{point.mean('masked'):.2f}", *figures
@@ -87,7 +88,7 @@ def _answer_set(points: Sequence[SweepPoint]) -> str:
     ends = points if len(points) == 1 else (points[0], points[-1])
     shares = ", and ".join(f"{_percent(p.mean('accuracy'))} {_describe_level(p)}" for p in ends)
     above = [point for point in points if point.attack.above_floor]
-    best = f"shown {_describe_level(above[-1])}" if above else "shown at no level"
+    best = f"last shown {_describe_level(above[-1])}" if above else "shown at no level"
     return (
         f"{points[0].policy}: the share of texts of which an attacker names the right set is "
         f"{shares}; that this is more than guessing is {best}."
@@ -99,7 +100,7 @@ def _answer_document(points: Sequence[SweepPoint]) -> str:
     one = linked[-1].linkages[0]
     return (
         f"{points[0].policy}: whoever has all originals finds that of {_percent(one.share)} of the "
-        f"texts {_describe_level(linked[-1])}, by {one.words:,} words left in a text on average."
+        f"texts {_describe_level(linked[-1])}, by the words left in a text ({one.words:,} on average)."
     )
 
 
@@ -289,7 +290,7 @@ def _draw_policy(
         label=points[0].policy,
     )  # fmt: skip
     panels[1].plot(masked, mean("counts_only"), "--", color=hue, linewidth=1.0)
-    for which, line in ((0, "o-"), (1, "--")):
+    for which, line in ((0, "o-"), (-1, "--")):
         panels[2].plot(masked, [p.linkages[which].share for p in points], line, color=hue)
     if has_utility:
         panels[3].plot(accuracy, mean("utility"), "o-", color=hue)

@@ -80,8 +80,8 @@ class SweepPoint(Record):
         divergence: the estimate with error bars, beliefs, and certified lower bounds.
         epsilon: three figures at the sweep's delta, of two corpora: no guarantee for a record.
         attack: the attack on the set, with intervals and floors.
-        linkages: by length and places, and by the bag of kept words, of the test documents among
-            all originals.
+        linkages: of the test documents among all originals, by length and places where the style
+            is "mask", and by the bag of kept words.
         empty: documents without a word left, which the style "drop" makes.
         documents: test documents of which the attack names the right set, the surest first.
     """
@@ -92,7 +92,7 @@ class SweepPoint(Record):
     divergence: Estimate
     epsilon: Epsilon
     attack: Inference
-    linkages: tuple[Linkage, Linkage]
+    linkages: tuple[Linkage, ...]
     empty: int
     documents: tuple[ExposedDocument, ...]
 
@@ -390,7 +390,11 @@ class _Split:
             redacted = tuple(mask_words(documents, own, level or 0.0, self.style))
             if redacted not in self.known:
                 self.known[redacted] = self._measure_texts(redacted)
-            found.append((level, self.known[redacted]))
+            cell = self.known[redacted]
+            masked = np.concatenate(own[: len(study.texts)]) <= (level or 0.0)
+            found.append(
+                (level, cell._replace(figures=cell.figures._replace(masked=masked.mean())))
+            )
         return found
 
     def _measure_texts(self, documents: Sequence[str]) -> _Measured:
@@ -412,7 +416,7 @@ class _Split:
                 "attack": attack,
                 "linkages": tuple(
                     link(study.texts, tested, truth=parts.test, by=by, confidence=study.confidence)
-                    for by in ("places", "bag")
+                    for by in (("places", "bag") if self.style == "mask" else ("bag",))
                 ),
                 "empty": sum(not text for text in redacted),
                 "documents": find_exposed(study, parts, features, redacted, attack),
