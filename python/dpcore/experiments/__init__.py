@@ -38,6 +38,7 @@ NAMES: tuple[str, ...] = (
     "word2vec-leakage",
     "renyi-vs-alpha",
     "redaction-names",
+    "redaction-sweep",
     "dpnr-table",
     "adept-rewrite",
     "dptext-encoder",

@@ -75,12 +75,14 @@ class TwoSets(NamedTuple):
         origin: where the texts come from.
         sensitive: the sensitive set.
         rest: all texts that never have its label.
+        rest_labels: the first label of each of these.
         dropped: distinct texts that were left out because they have its label and another.
     """
 
     origin: str
     sensitive: tuple[str, ...]
     rest: tuple[str, ...]
+    rest_labels: tuple[int | str, ...]
     dropped: int
 
 
@@ -107,18 +109,18 @@ def read_two_sets(config: TextOptions) -> TwoSets:
     else:
         corpus = read(config.data, "medical")
     wanted = _SENSITIVE[config.data is not None]
-    labels: dict[str, set[int | str]] = {}
+    labels: dict[str, list[int | str]] = {}
     firsts: dict[str, str] = {}
     assert corpus.labels is not None
     for text, label in zip(corpus.texts, corpus.labels.tolist(), strict=True):
-        labels.setdefault(likeness(text), set()).add(label)
+        labels.setdefault(likeness(text), []).append(label)
         firsts.setdefault(likeness(text), text)
-    sensitive = [firsts[key] for key, found in labels.items() if found == {wanted}]
-    rest = tuple(firsts[key] for key, found in labels.items() if wanted not in found)
-    dropped = len(labels) - len(sensitive) - len(rest)
+    sensitive = [firsts[key] for key, found in labels.items() if set(found) == {wanted}]
+    others = {firsts[key]: found[0] for key, found in labels.items() if wanted not in found}
+    dropped = len(labels) - len(sensitive) - len(others)
     order = np.random.default_rng(cell_seed(config.seed, "sensitive")).permutation(len(sensitive))
     chosen = tuple(sensitive[row] for row in sorted(order[: config.trials].tolist()))
-    if len(chosen) < _MIN_TEXTS or len(rest) < 2 * len(chosen):
+    if len(chosen) < _MIN_TEXTS or len(others) < 2 * len(chosen):
         requirement = f"a corpus with {_MIN_TEXTS} sensitive texts, and twice as many others"
-        raise invalid("data", requirement, f"{len(chosen):,} and {len(rest):,}")
-    return TwoSets(corpus.origin, chosen, rest, dropped)
+        raise invalid("data", requirement, f"{len(chosen):,} and {len(others):,}")
+    return TwoSets(corpus.origin, chosen, tuple(others), tuple(others.values()), dropped)

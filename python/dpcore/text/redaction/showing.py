@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import os
+import textwrap
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
@@ -100,7 +101,8 @@ def _answer_document(points: Sequence[SweepPoint]) -> str:
     one = linked[-1].linkages[0]
     return (
         f"{points[0].policy}: whoever has all originals finds that of {_percent(one.share)} of the "
-        f"texts {_describe_level(linked[-1])}, by the words left in a text ({one.words:,} on average)."
+        f"texts {_describe_level(linked[-1])}, where {one.words:,} words of a text are left on "
+        "average."
     )
 
 
@@ -159,8 +161,10 @@ def write_text(found: Sweep) -> str:
     table = [
         "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows
     ]
-    answers = [f"{question} {answer}" for question, answer in answer_questions(found)]
-    return "\n".join([_name(found), *table, *answers, *(f"note: {x}" for x in list_notes(found))])
+    lines = [f"{question} {answer}" for question, answer in answer_questions(found)]
+    lines += [f"note: {note}" for note in list_notes(found)]
+    wrapped = [textwrap.fill(line, 110, subsequent_indent="  ") for line in lines]
+    return "\n".join([_name(found), *table, *wrapped])
 
 
 def write_plain_data(found: Sweep) -> dict[str, Any]:

@@ -1,0 +1,76 @@
+"""The experiment on masked words."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+
+import numpy as np
+import pytest
+from shared_extras import needs
+
+from dpcore.experiments import redaction_sweep
+from dpcore.experiments.redaction_sweep import Config, experiment
+
+needs("sklearn")
+
+
+@cache
+def run(**fields):
+    return redaction_sweep.run(Config(quick=True, **fields), progress=False)
+
+
+def test_words_masked_at_random_hide_the_set_before_the_document():
+    sweep = run().sweep
+    # Over ten seeds .74 to .97, .44 to .58 and .54 to .69; a document is guessed with 1/240.
+    assert sweep["random", 0].mean("accuracy") > 0.6
+    point = sweep["random", 0.95]
+    assert point.mean("accuracy") < 0.75
+    assert point.linkages[0].share > 0.4
+    assert sweep["random", 1].mean("accuracy") == 0.5
+    assert not sweep["random", 1].divergence.value.any()
+
+
+def test_the_record_the_table_and_the_picture():
+    result = run()
+    record = json.loads(json.dumps(result.to_dict(), allow_nan=False))
+    assert len(record["sweep"]["points"]) == 2 * 4
+    text = result.table()
+    assert "generated texts: give --data" in text
+    assert "With 96 % of the words masked (random), the set is named rightly for" in text
+    assert max(map(len, text.splitlines())) < 200
+    assert len(result.plot().axes) == 4
+
+
+def test_utility_is_read_between_the_levels():
+    result = run()
+    points = result.sweep.of("random")
+    first = points[0]
+    assert result.utility("random", float(first.mean("accuracy"))) == first.mean("utility")
+    lowest, highest = sorted(point.mean("utility") for point in points)[:: len(points) - 1]
+    assert lowest <= result.utility("random") <= highest
+
+
+def test_the_safe_set_is_as_large_and_the_other_texts_fit_the_features():
+    result = run(seed=7)
+    assert result.sweep.sizes == (120, 120)
+    assert result.sweep.public > 500
+    assert result.sweep.repeated == result.dropped == 0
+    assert result != run()
+
+
+def test_ctrl_c_before_the_first_split_is_complete(monkeypatch):
+    def stop(*args, **more):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(experiment.redaction, "sweep", stop)
+    with pytest.raises(KeyboardInterrupt):
+        redaction_sweep.run(Config(quick=True, seed=9), progress=False)
+
+
+def test_more_attackers_with_full(monkeypatch):
+    calls = []
+    monkeypatch.setattr(experiment.redaction, "sweep", lambda *sets, **more: calls.append(more))
+    redaction_sweep.run(Config(full=True, seeds=2, trials=120), progress=False)
+    assert [calls[0][name] for name in ("attackers", "splits", "nulls")] == ["usual", 2, 20]
+    assert np.shape(calls[0]["levels"]) == (10,)
