@@ -50,16 +50,20 @@ def _list_figures(point: SweepPoint) -> tuple[str, ...]:
     accuracy, bounds = point.attack.accuracy, point.divergence.certified
     assert bounds is not None
     figures = (
-        f"{point.mean('accuracy'):.3f}", f"{point.sd('accuracy'):.3f}",
+        f"{point.mean('accuracy'):.3f}", _write_number(point.sd("accuracy"), 3),
         f"{accuracy.low:.2f}-{accuracy.high:.2f}", f"{point.mean('counts_only'):.2f}",
         f"{point.mean('boosted_trees'):.2f}", f"{point.mean('auc'):.2f}",
         f"{point.mean('true_positive_rate'):.2f}", f"{kl:.2f}", f"{d2:.2f}{belief}",
         f"{_null_quantile(point):.2f}", f"{bounds[side, order]:.2f}",
         *(f"{point.linkages[place].share:.3f}" for place in (0, -1)),
-        f"{point.mean('utility'):.2f}",
+        _write_number(point.mean("utility"), 2),
     )  # fmt: skip
     level = "-" if point.level is None else f"{point.level:g}"
     return point.policy, level, f"{point.mean('masked'):.2f}", *figures
+
+
+def _write_number(value: float, digits: int) -> str:
+    return "-" if np.isnan(value) else f"{value:.{digits}f}"
 
 
 def _larger_direction(point: SweepPoint) -> tuple[int, int]:
@@ -101,8 +105,7 @@ def _answer_document(points: Sequence[SweepPoint]) -> str:
     one = linked[-1].linkages[0]
     return (
         f"{points[0].policy}: whoever has all originals finds that of {_percent(one.share)} of the "
-        f"texts {_describe_level(linked[-1])}, where {one.words:,} words of a text are left on "
-        "average."
+        f"texts {_describe_level(linked[-1])}; words left in a text on average: {one.words:,}."
     )
 
 
