@@ -143,3 +143,36 @@ def test_masks_have_the_shape_that_is_asked_for_and_survive_pickling():
 def test_what_cannot_be_a_mechanism_is_refused(policy, given, message):
     with pytest.raises(ValueError, match=message):
         mechanism(policy, 0.5, **given)
+
+
+WORDS = [f"word{number}" for number in range(11)]
+OTHERS = {
+    "one word": [*WORDS[:4], "other", *WORDS[5:]],
+    "two words": [*WORDS[:4], "other", *WORDS[5:7], "another", *WORDS[8:]],
+    "two change places": [*WORDS[:4], WORDS[7], *WORDS[5:7], WORDS[4], *WORDS[8:]],
+}
+
+
+def draw_redacted(x, size, rng):
+    """Return the text with nine words in ten masked by coins; nearly a third are masks alone."""
+    words = np.array(x.split(), object)
+    kept = rng.random((size, len(words))) < 0.1
+    return [" ".join(np.where(row, words, "[MASK]")) for row in kept]
+
+
+@pytest.mark.parametrize(
+    ("name", "delta"), [(name, 0.1 if name == "one word" else 0.19) for name in OTHERS]
+)
+def test_texts_as_strings_are_refuted_below_their_delta_and_not_at_it(name, delta):
+    """The default attack; at the true delta at most 6 of 20 audits may refute (at 1e-4)."""
+    pair = Pair(" ".join(WORDS), " ".join(OTHERS[name]))
+    differing = sum(a != b for a, b in zip(WORDS, OTHERS[name], strict=True))
+    assert record_delta(0.9, words=11, differing=differing) == pytest.approx(delta)
+    options = {"claim": 5.0, "progress": False}
+    report = dpcore.audit(draw_redacted, pair, trials=100_000, delta=delta - 0.02, rng=1, **options)
+    assert report.refuted
+    refuted = sum(
+        dpcore.audit(draw_redacted, pair, trials=3_000, delta=delta, rng=seed, **options).refuted
+        for seed in range(20)
+    )
+    assert refuted <= 6

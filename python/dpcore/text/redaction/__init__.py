@@ -11,24 +11,7 @@ from .records import PolicyMechanism, mechanism, record_delta
 from .sweeping import LEVELS, Sweep, SweepPoint, sweep
 
 __all__ = [
-    "LEVELS",
-    "MASK",
-    "ExposedDocument",
-    "Gazetteer",
-    "Keywords",
-    "Learned",
-    "PolicyMechanism",
-    "Random",
-    "Ranked",
-    "Spans",
-    "Sweep",
-    "SweepPoint",
-    "link",
-    "mask_words",
-    "mechanism",
-    "policy_levels",
-    "record_delta",
-    "redact",
-    "split_words",
-    "sweep",
-]
+    "LEVELS", "MASK", "ExposedDocument", "Gazetteer", "Keywords", "Learned", "PolicyMechanism",
+    "Random", "Ranked", "Spans", "Sweep", "SweepPoint", "link", "mask_words", "mechanism",
+    "policy_levels", "record_delta", "redact", "split_words", "sweep",
+]  # fmt: skip

@@ -45,16 +45,14 @@ def list_points(found: Sweep) -> list[tuple[str, ...]]:
 
 def _list_figures(point: SweepPoint) -> tuple[str, ...]:
     kl, d2 = point.mean("divergence").max(axis=0)
-    side, order = _larger_direction(point)
-    belief = "" if point.divergence.belief[side, order] == ESTIMATE else "?"
-    accuracy, bounds = point.attack.accuracy, point.divergence.certified
-    assert bounds is not None
+    is_believed, bound = _read_order_two(point)
+    belief, accuracy = "" if is_believed else "?", point.attack.accuracy
     figures = (
         f"{point.mean('accuracy'):.3f}", _write_number(point.sd("accuracy"), 3),
         f"{accuracy.low:.2f}-{accuracy.high:.2f}", f"{point.mean('counts_only'):.2f}",
         f"{point.mean('boosted_trees'):.2f}", f"{point.mean('auc'):.2f}",
         f"{point.mean('true_positive_rate'):.2f}", f"{kl:.2f}", f"{d2:.2f}{belief}",
-        f"{_null_quantile(point):.2f}", f"{bounds[side, order]:.2f}",
+        f"{_null_quantile(point):.2f}", f"{bound:.2f}",
         *(f"{point.linkages[place].share:.3f}" for place in (0, -1)),
         _write_number(point.mean("utility"), 2),
     )  # fmt: skip
@@ -66,10 +64,13 @@ def _write_number(value: float, digits: int) -> str:
     return "-" if np.isnan(value) else f"{value:.{digits}f}"
 
 
-def _larger_direction(point: SweepPoint) -> tuple[int, int]:
-    """Return the direction of the larger D_2 in the first split, and its place among the orders."""
-    order = int(np.flatnonzero(point.divergence.alphas == ORDERS[1])[0])
-    return int(point.divergence.value[:, order].argmax()), order
+def _read_order_two(point: SweepPoint) -> tuple[bool, float]:
+    """Return if D_2 is believed in the first split, larger direction, and its certified bound."""
+    found = point.divergence
+    order = int(np.flatnonzero(found.alphas == ORDERS[1])[0])
+    place = int(found.value[:, order].argmax()), order
+    assert found.certified is not None
+    return bool(found.belief[place] == ESTIMATE), float(found.certified[place])
 
 
 def _null_quantile(point: SweepPoint, order: int = 1) -> float:
@@ -278,19 +279,11 @@ def _draw_policy(
     kl, d2 = mean("divergence").max(axis=1).T
     spread = np.array([point.sd("divergence").max(axis=0)[1] for point in points])
     panels[0].plot(masked, kl, "--", color=hue, linewidth=1.0)
-    places = [_larger_direction(point) for point in points]
-    believed = [
-        point.divergence.belief[place] == ESTIMATE
-        for point, place in zip(points, places, strict=True)
-    ]
     panels[0].errorbar(masked, d2, spread, color=hue, linewidth=0.8, elinewidth=0.8)
-    ground = panels[0].get_facecolor()
+    believed, bounds = zip(*map(_read_order_two, points), strict=True)
     for x, y, filled in zip(masked, d2, believed, strict=True):
-        panels[0].plot([x], [y], "o", color=hue, markerfacecolor=hue if filled else ground)
-    bounds = [
-        0.0 if point.divergence.certified is None else point.divergence.certified[place]
-        for point, place in zip(points, places, strict=True)
-    ]
+        face = hue if filled else panels[0].get_facecolor()
+        panels[0].plot([x], [y], "o", color=hue, markerfacecolor=face)
     panels[0].plot(masked, bounds, color=hue, linewidth=2.5)
     panels[1].errorbar(
         masked, accuracy, [point.sd("accuracy") for point in points], color=hue, marker="o",

@@ -33,7 +33,7 @@ from .masking import (
     policy_levels,
     policy_name,
     warn_if_fitted_on,
-)
+)  # fmt: skip
 from .measuring import (
     ExposedDocument,
     Figures,
@@ -43,7 +43,7 @@ from .measuring import (
     estimate_divergence,
     find_exposed,
     measure_figures,
-)
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
