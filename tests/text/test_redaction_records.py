@@ -12,7 +12,7 @@ from shared_extras import needs
 
 import dpcore
 from dpcore import Pair, pairs
-from dpcore.text.redaction import Keywords, Random, Ranked, mechanism, record_delta
+from dpcore.text.redaction import MASK, Keywords, Random, Ranked, mechanism, record_delta
 
 PRIVATE = ["the lump is cancer", "no cancer was seen", "the lump was small", "a small scan"]
 CHANGED = ["the lump is benign", *PRIVATE[1:]]
@@ -155,24 +155,28 @@ OTHERS = {
 
 def draw_redacted(x, size, rng):
     """Return the text with nine words in ten masked by coins; nearly a third are masks alone."""
-    words = np.array(x.split(), object)
-    kept = rng.random((size, len(words))) < 0.1
-    return [" ".join(np.where(row, words, "[MASK]")) for row in kept]
+    words = x.split()
+    kept = (rng.random((size, len(words))) < 0.1) @ (1 << np.arange(len(words)))
+    texts = {
+        code: " ".join(word if code >> place & 1 else MASK for place, word in enumerate(words))
+        for code in np.unique(kept).tolist()
+    }
+    return [texts[code] for code in kept.tolist()]
 
 
 @pytest.mark.parametrize(
     ("name", "delta"), [(name, 0.1 if name == "one word" else 0.19) for name in OTHERS]
 )
 def test_texts_as_strings_are_refuted_below_their_delta_and_not_at_it(name, delta):
-    """The default attack; at the true delta at most 6 of 20 audits may refute (at 1e-4)."""
+    """The default attack; at the true delta at most 4 of 8 audits may refute (at 1e-4)."""
     pair = Pair(" ".join(WORDS), " ".join(OTHERS[name]))
     differing = sum(a != b for a, b in zip(WORDS, OTHERS[name], strict=True))
     assert record_delta(0.9, words=11, differing=differing) == pytest.approx(delta)
     options = {"claim": 5.0, "progress": False}
-    report = dpcore.audit(draw_redacted, pair, trials=100_000, delta=delta - 0.02, rng=1, **options)
+    report = dpcore.audit(draw_redacted, pair, trials=60_000, delta=delta - 0.02, rng=1, **options)
     assert report.refuted
     refuted = sum(
         dpcore.audit(draw_redacted, pair, trials=3_000, delta=delta, rng=seed, **options).refuted
-        for seed in range(20)
+        for seed in range(8)
     )
-    assert refuted <= 6
+    assert refuted <= 4
