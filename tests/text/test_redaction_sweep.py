@@ -123,6 +123,9 @@ def test_it_is_shown_as_text_page_and_picture(found, tmp_path):
     assert not any(one in page for one in (*ILL[:20], *WELL[:20]))
     assert "<script" not in page
     assert page.count("<svg") == 2
+    notebook = found._repr_html_()
+    assert "Which document was it?" in notebook
+    assert "ranked 0.5" in notebook
     assert pickle.loads(pickle.dumps(found["random", 0].documents))
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from ...divergence.reliability.belief import ESTIMATE
 from ...report import page as pages
 from ...report.encoding import encode
+from ...report.short import card
 from ...report.style import canvas, colour, ink, share, thin, whole
 from .measuring import ORDERS, Figures
 from .sweeping import Sweep, SweepPoint
@@ -171,6 +172,15 @@ def write_text(found: Sweep) -> str:
     return "\n".join([_name(found), *table, *wrapped])
 
 
+def write_html(found: Sweep) -> str:
+    """Return the answers, the figures of every point and the notes as HTML for a notebook."""
+    rows = answer_questions(found)
+    for policy, level, *figures in list_points(found)[1:]:
+        named = zip(_HEADER[2:], figures, strict=True)
+        rows.append((f"{policy} {level}", ", ".join(map(" ".join, named))))
+    return card(_name(found), [*rows, *(("note", note) for note in list_notes(found))])
+
+
 def write_plain_data(found: Sweep) -> dict[str, Any]:
     """Return the figures as plain data for strict JSON, without any text of a document."""
     names = [name for name in Sweep.__slots__ if name not in ("points", "seconds", "seed")]
@@ -247,14 +257,29 @@ def draw_figure(found: Sweep, ax: Any = None) -> Figure:
         _draw_policy(panels, found.of(name), colour(place), has_utility)
     nulls = max(found.points, key=_null_quantile)
     panels[0].axhspan(0.0, _null_quantile(nulls), color=ink(), alpha=0.15, linewidth=0)
+    panels[0].annotate(
+        "permuted labels", (0.0, 0.0), (0, 2), textcoords="offset points", fontsize="small"
+    )
     panels[1].axhline(found.points[0].attack.floors[0].accuracy, color=ink(), linestyle=":")
     rows = f"{found.rows[0]:,} and {found.rows[1]:,} rows"
-    panels[0].set(ylabel=f"nats, {rows}", title="Which set? D_2 (o), KL (dashed), certified (bold)")
-    panels[1].set(ylabel="accuracy", title="Which set? The attack (dashed: counts only)")
-    panels[2].set(
-        ylabel="share linked", title="Which document? (dashed: by bag)", ylim=(-0.03, 1.03)
+    panels[0].set(
+        ylabel=f"nats, {rows}",
+        title="Which set? D_2 (circles, hollow: not\nbelieved), KL (dashed), certified (bold)",
     )
-    panels[3].set(xlabel="accuracy of the attack", ylabel="macro-F1", title="Utility and attack")
+    panels[1].set(
+        ylabel="accuracy",
+        title="Which set? The attack, from words and\nfrom the number of masks (dashed)",
+    )
+    panels[2].set(
+        ylabel="share linked",
+        title="Which document? By places and\nby the bag of words (dashed)",
+        ylim=(-0.03, 1.03),
+    )
+    panels[3].set(
+        xlabel="accuracy of the attack",
+        ylabel="macro-F1",
+        title="Utility against\nthe attack on the set",
+    )
     for panel in panels[:3]:
         panel.set(xlabel="share of words masked", xlim=(-0.03, 1.03))
     for panel in panels:

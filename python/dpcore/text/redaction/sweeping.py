@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -230,6 +230,11 @@ class Sweep(Record):
 
         return write_text(self)
 
+    def _repr_html_(self) -> str:
+        from .showing import write_html
+
+        return write_html(self)
+
 
 @hinted
 def sweep(
@@ -328,9 +333,9 @@ def sweep(
             for number in range(splits):
                 one = _Split(study, style, delta, number, seed, -(-nulls // splits))
                 for name, policy in named.items():
-                    for level, cell in one.measure(policy, shares):
+                    for level, cell, share in one.measure(policy, shares):
                         found.setdefault((name, level), []).append(cell)
-                    bar.advance(1)
+                        bar.advance(share)
                 complete += 1
         except KeyboardInterrupt:
             if not complete:
@@ -346,8 +351,8 @@ def sweep(
 
 
 def _make_point(name: str, level: float | None, cells: Sequence[_Measured]) -> SweepPoint:
-    first = cells[0].first
-    assert first is not None
+    if (first := cells[0].first) is None:
+        raise invalid("policies", "ones that have levels in every split, or in none", name)
     return SweepPoint(name, level, tuple(cell.figures for cell in cells), **first)
 
 
@@ -371,8 +376,10 @@ class _Split:
         # Redactions that equal each other, as all do at level 0, are measured once.
         self.known: dict[tuple[str, ...], _Measured] = {}
 
-    def measure(self, policy: Any, shares: Sequence[float]) -> list[tuple[float | None, _Measured]]:
-        """Fit a policy where it needs it, and measure it at every level."""
+    def measure(
+        self, policy: Any, shares: Sequence[float]
+    ) -> Iterator[tuple[float | None, _Measured, float]]:
+        """Fit a policy where it needs it, and measure it at every level: what share of the work."""
         study, parts = self.study, self.parts
         if getattr(policy, "needs_fit", False) and not policy.is_fitted:
             sides = (parts.policy[study.truth[parts.policy] == side] for side in (1, 0))
@@ -385,17 +392,15 @@ class _Split:
         levels = policy_levels(policy, [documents[row] for row in order], rng)
         own = [levels[place] for place in np.argsort(order)]
         has_levels = any((one[np.isfinite(one)] > 0.0).any() for one in own)
-        found: list[tuple[float | None, _Measured]] = []
-        for level in shares if has_levels else [None]:
+        points: Sequence[float | None] = shares if has_levels else [None]
+        for level in points:
             redacted = tuple(mask_words(documents, own, level or 0.0, self.style))
             if redacted not in self.known:
                 self.known[redacted] = self._measure_texts(redacted)
             cell = self.known[redacted]
             masked = np.concatenate(own[: len(study.texts)]) <= (level or 0.0)
-            found.append(
-                (level, cell._replace(figures=cell.figures._replace(masked=masked.mean())))
-            )
-        return found
+            cell = cell._replace(figures=cell.figures._replace(masked=float(masked.mean())))
+            yield level, cell, 1.0 / len(points)
 
     def _measure_texts(self, documents: Sequence[str]) -> _Measured:
         study, parts = self.study, self.parts
