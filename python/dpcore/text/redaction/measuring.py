@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ...divergence import Estimate, renyi
 from ...hints import hinted
-from ...records import Shown
+from ...records import Record, Shown, frozen_array
 from ..corpus import Corpus
 from ..inference import Attacker, Inference, infer
 from ..inference.attackers import attackers_of
@@ -24,8 +24,8 @@ from ..tfidf import TfidfSVD
 from .masking import MASK, split_words
 
 __all__ = [
-    "ORDERS", "ExposedDocument", "Features", "Figures", "Parts", "Study", "compute_features",
-    "estimate_divergence", "find_exposed", "infer_set", "measure_figures",
+    "FIGURES", "ORDERS", "ExposedDocument", "Features", "Figures", "Parts", "Study",
+    "compute_features", "estimate_divergence", "find_exposed", "infer_set", "measure_figures",
 ]  # fmt: skip
 
 Floats = npt.NDArray[np.float64]
@@ -89,7 +89,8 @@ class Study:
     confidence: float
 
 
-class Figures(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Figures(Record):
     """The figures of one redaction in one split; see `SweepPoint` for what they are."""
 
     masked: float
@@ -102,6 +103,15 @@ class Figures(NamedTuple):
     utility_floor: float
     divergence: Floats
     null: Floats
+
+    def __post_init__(self) -> None:
+        """Freeze the arrays."""
+        for name in ("divergence", "null"):
+            object.__setattr__(self, name, frozen_array(getattr(self, name)))
+
+
+FIGURES: Final = tuple(field.name for field in fields(Figures))
+"""Names of the figures."""
 
 
 @hinted

@@ -17,7 +17,7 @@ from ...report import page as pages
 from ...report.encoding import encode
 from ...report.short import card
 from ...report.style import canvas, colour, ink, share, thin, whole
-from .measuring import ORDERS, Figures
+from .measuring import FIGURES, ORDERS
 from .sweeping import Sweep, SweepPoint
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ def _write_point(point: SweepPoint) -> dict[str, Any]:
     arrays = {name: getattr(orders, name) for name in ("alphas", "value", "std_error", "certified")}
     return {
         "policy": point.policy, "level": point.level, "empty": point.empty,
-        **{name: encode(point.values(name).tolist()) for name in Figures._fields},
+        **{name: encode(point.values(name).tolist()) for name in FIGURES},
         "attack": {
             "attacker": point.attack.attacker, "low": accuracy.low, "high": accuracy.high,
             "above_floor": point.attack.above_floor,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -35,6 +35,7 @@ from .masking import (
     warn_if_fitted_on,
 )  # fmt: skip
 from .measuring import (
+    FIGURES,
     ExposedDocument,
     Figures,
     Parts,
@@ -98,7 +99,7 @@ class SweepPoint(Record):
 
     def values(self, name: str) -> npt.NDArray[np.float64]:
         """Return a figure of every split, shape (splits, ...); "null" (permutations, 2, 2)."""
-        choice("name", name, Figures._fields)
+        choice("name", name, FIGURES)
         found = [getattr(one, name) for one in self.splits]
         return np.concatenate(found) if name == "null" else np.array(found)
 
@@ -399,8 +400,8 @@ class _Split:
                 self.known[redacted] = self._measure_texts(redacted)
             cell = self.known[redacted]
             masked = np.concatenate(own[: len(study.texts)]) <= (level or 0.0)
-            cell = cell._replace(figures=cell.figures._replace(masked=float(masked.mean())))
-            yield level, cell, 1.0 / len(points)
+            figures = replace(cell.figures, masked=float(masked.mean()))
+            yield level, cell._replace(figures=figures), 1.0 / len(points)
 
     def _measure_texts(self, documents: Sequence[str]) -> _Measured:
         study, parts = self.study, self.parts
