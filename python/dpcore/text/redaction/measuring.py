@@ -232,9 +232,12 @@ def _on_columns(attacker: Attacker, columns: Floats) -> Attacker:
     """Return an attacker who gets rows of texts, and reads these columns of them."""
     change = attacker.transform
     change = TRANSFORMS[change] if isinstance(change, str) else change
-    return Attacker(
-        attacker.estimator, lambda rows: change(columns[rows[:, 0].astype(int)]), str(attacker)
-    )
+
+    def read(rows: Floats) -> Any:
+        return change(columns[rows[:, 0].astype(int)])
+
+    read.__name__ = attacker.behind
+    return Attacker(attacker.estimator, read, attacker.classifier)
 
 
 def infer_set(study: Study, parts: Parts, attackers: Sequence[Attacker], seed: int) -> Inference:
