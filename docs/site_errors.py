@@ -24,7 +24,7 @@ MET = (
 )  # fmt: skip
 """Rooms whose messages all users of audits meet: each of these has its entry."""
 
-REASONS = ("sampling/rows/evidence.py", "auditing/recorded/doubts.py")
+REASONS = ("sampling/rows/evidence.py", "recorded/doubts.py")
 """Where the reasons stand that a verdict `invalid: ...` gives."""
 
 NOTES = (

@@ -25,7 +25,7 @@ LAYERS = [
     "attacks results structure",
     "report",
     "auditing divergence",
-    "tables",
+    "recorded tables",
     "torch",
     "text",
     "experiments pytest_plugin",
@@ -41,7 +41,17 @@ DOORS = re.compile(
 )
 """Methods through which a result reaches what stands above it."""
 
-INNER = {"streams", "sampling", "results", "report", "auditing", "tables", "cli", "pytest_plugin"}
+INNER = {
+    "streams",
+    "sampling",
+    "results",
+    "report",
+    "auditing",
+    "recorded",
+    "tables",
+    "cli",
+    "pytest_plugin",
+}
 """Rooms whose modules may move; those of the others are public paths."""
 
 RESERVED = {"audit", "sample", "repeat", "plan", "release", "audit_table", "audit_outputs"}

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from scipy import stats
 
-from dpcore.auditing.recorded.run import audit_outputs
+from dpcore.recorded.run import audit_outputs
 
 ALPHA = 1e-4
 AUDITS = 300

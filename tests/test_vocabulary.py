@@ -17,10 +17,10 @@ import pytest
 
 import dpcore
 from dpcore import Counts, Laplace, attacks, bounds, calibration, divergence, exact, pairs
-from dpcore.auditing.recorded.run import OutputsOptions
 from dpcore.auditing.run import AuditOptions
 from dpcore.bounds.declaration import BoundName, RecordedBound
 from dpcore.hints import hinted
+from dpcore.recorded.run import OutputsOptions
 from dpcore.results.guesses import BOUNDS, ROWS, Rows
 from dpcore.sensitivity import Ball, refute, sensitivity
 from dpcore.text.generating.generator import GENERATED

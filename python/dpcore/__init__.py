@@ -10,7 +10,6 @@ from . import adapters, attacks, bounds, events, exact, pairs, published
 from ._core import __version__
 from .attacks import Attack
 from .auditing.power import Plan, plan
-from .auditing.recorded.run import OutputsAudit, audit_outputs
 from .auditing.run import Audit, audit
 from .errors import AssumptionWarning
 from .events import Event
@@ -25,6 +24,7 @@ from .mechanisms import (
     Uniform,
 )
 from .mechanisms.repeating import Raised, repeat
+from .recorded.run import OutputsAudit, audit_outputs
 from .records import Counts, Pair
 from .sampling.drawing import sample
 from .tables.run import TableAudit, audit_table

@@ -26,9 +26,9 @@ from .results.certificate import trials_needed
 from .tables.run import TableAudit
 
 if TYPE_CHECKING:
-    from .auditing.recorded.run import OutputsAudit, OutputsOptions
     from .auditing.run import Audit, AuditOptions
     from .pairs import Search
+    from .recorded.run import OutputsAudit, OutputsOptions
     from .records import Pair
 
 
@@ -268,7 +268,7 @@ class DPAudit:
             TypeError: if an argument is of the wrong kind.
             ValueError: if a value is out of range, or there is no claim.
         """
-        from .auditing.recorded.run import audit_outputs
+        from .recorded.run import audit_outputs
 
         claim = _given(claim, options)
         if claim is None:

@@ -7,9 +7,9 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from ..auditing.recorded.run import OutputsAudit
 from ..auditing.run import Audit
 from ..published import is_native
+from ..recorded.run import OutputsAudit
 from ..report.style import house
 from ..tables.run import TableAudit
 from .options import Asked, AskedOutputs, AskedTable

@@ -10,8 +10,8 @@ from typing import Any
 
 from .. import attacks
 from ..auditing.provenance import commanded
-from ..auditing.recorded.run import OutputsAudit, audit_outputs
 from ..errors import AssumptionWarning, invalid
+from ..recorded.run import OutputsAudit, audit_outputs
 from .delivering import check_folder, check_plot, deliver_outputs
 from .options import AskedOutputs, for_call
 from .status import NO_VERDICT, NOT_REFUTED, REFUTED, Usage, say, usage

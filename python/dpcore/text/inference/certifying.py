@@ -8,9 +8,9 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from ...auditing.recorded.run import OutputsAudit, audit_outputs
 from ...bounds import predicted
 from ...errors import choice
+from ...recorded.run import OutputsAudit, audit_outputs
 from ...records import Pair
 from .encoding import Vectors
 from .targets import Codes, Target

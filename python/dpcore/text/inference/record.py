@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ...auditing.recorded.run import OutputsAudit
 from ...errors import invalid, real
 from ...hints import hinted
+from ...recorded.run import OutputsAudit
 from ...records import Record, frozen_array
 from .groups import Group
 from .judging import Measured

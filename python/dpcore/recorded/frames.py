@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import about, integer, invalid, mistyped
+from ..errors import about, integer, invalid, mistyped
 
 Column = str | int
 Array = npt.NDArray[Any]

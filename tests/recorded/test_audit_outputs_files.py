@@ -13,12 +13,12 @@ import pytest
 from shared_outputs import canaries, laplace
 
 from dpcore import Counts
-from dpcore.auditing.recorded.run import OutputsAudit, audit_outputs
 from dpcore.bounds import one_run
 from dpcore.cli import outputs as _cli_outputs
 from dpcore.cli.options import AskedOutputs
 from dpcore.cli.status import guard
 from dpcore.errors import AssumptionWarning
+from dpcore.recorded.run import OutputsAudit, audit_outputs
 from dpcore.results.recorded import Guesses
 
 # Files, shapes, and what the result says.

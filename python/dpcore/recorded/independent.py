@@ -9,14 +9,14 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ...attacks.attack import Fitted, Own, ScoreAttack, attack_name, attack_of
-from ...attacks.choosing.choice import Goal, choices, not_applicable, remarks_on
-from ...attacks.reading.candidates import read_candidates
-from ...errors import invalid, real
-from ...events.counting import Event, hits_of
-from ...records import Counts, Pair, PartsRead, SeenOutput
-from ...sampling.tally import happened
-from ..fitting import outputs_inside
+from ..attacks.attack import Fitted, Own, ScoreAttack, attack_name, attack_of
+from ..attacks.choosing.choice import Goal, choices, not_applicable, remarks_on
+from ..attacks.reading.candidates import read_candidates
+from ..auditing.fitting import outputs_inside
+from ..errors import invalid, real
+from ..events.counting import Event, hits_of
+from ..records import Counts, Pair, PartsRead, SeenOutput
+from ..sampling.tally import happened
 
 Array = npt.NDArray[Any]
 Sides = tuple[Array, Array]

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpcore.auditing.recorded.run import audit_outputs
+from dpcore.recorded.run import audit_outputs
 
 RNG = np.random.default_rng(21)
 SIZE = 4000

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...errors import integer, invalid, mistyped, part_of, real
-from ...results.guesses import Guesses
+from ..errors import integer, invalid, mistyped, part_of, real
+from ..results.guesses import Guesses
 from .independent import Array, Sides
 
 _COINS: Final = 18

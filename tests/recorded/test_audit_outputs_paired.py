@@ -13,8 +13,8 @@ import numpy as np
 from scipy import stats
 from shared_outputs import ALPHA, AUDITS, CONFIDENCE, MOST
 
-from dpcore.auditing.recorded import independent
-from dpcore.auditing.recorded.run import audit_outputs
+from dpcore.recorded import independent
+from dpcore.recorded.run import audit_outputs
 
 RUNS = int(os.environ.get("DPCORE_AUDITS", 1000))
 MOST_RUNS = int(stats.binom.isf(ALPHA, RUNS, 1 - CONFIDENCE))

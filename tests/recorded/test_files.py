@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcore.auditing.recorded import files
-from dpcore.auditing.recorded.files import read_labelled, read_outputs
+from dpcore.recorded import files
+from dpcore.recorded.files import read_labelled, read_outputs
 
 ODD = [0.1, -0.0, 1e-310, np.nan, np.inf, -np.inf, 1 / 3, 2.0**53]
 
@@ -278,7 +278,7 @@ def test_reading_a_csv_imports_neither_package():
     import subprocess
 
     code = (
-        "import sys, pathlib, tempfile; from dpcore.auditing.recorded.files import read_outputs;"
+        "import sys, pathlib, tempfile; from dpcore.recorded.files import read_outputs;"
         "p = pathlib.Path(tempfile.mkdtemp(), 'x.csv'); p.write_text('1\\n'); read_outputs(p);"
         "assert not {'pandas', 'pyarrow'} & set(sys.modules)"
     )

@@ -8,9 +8,10 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from ...attacks import Attack, AttackName, Auto, named
-from ...bounds.declaration import RecordedBound, declared
-from ...errors import (
+from ..attacks import Attack, AttackName, Auto, named
+from ..auditing.provenance import provenance_of
+from ..bounds.declaration import RecordedBound, declared
+from ..errors import (
     AssumptionWarning,
     about,
     choice,
@@ -22,13 +23,12 @@ from ...errors import (
     real,
     show,
 )
-from ...hints import hinted, meant
-from ...mechanisms.answers import objects, rows_of
-from ...records import Pair
-from ...results.guesses import BOUNDS, ROWS, UNKNOWN, Rows
-from ...results.recorded import OutputsAudit
-from ...streams import Rng, seed_of
-from ..provenance import provenance_of
+from ..hints import hinted, meant
+from ..mechanisms.answers import objects, rows_of
+from ..records import Pair
+from ..results.guesses import BOUNDS, ROWS, UNKNOWN, Rows
+from ..results.recorded import OutputsAudit
+from ..streams import Rng, seed_of
 from .canaries import doubts_of_coins, guess
 from .doubts import doubts_of_pairs, doubts_of_rows
 from .frames import Column, framed

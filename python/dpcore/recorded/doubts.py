@@ -25,7 +25,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ...sampling.tally import happened
+from ..sampling.tally import happened
 
 Array = npt.NDArray[Any]
 Sides = tuple[Array, Array]

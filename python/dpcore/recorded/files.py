@@ -12,7 +12,7 @@ from typing import Any, Final, TextIO
 
 import numpy as np
 
-from ...errors import invalid, mistyped, show
+from ..errors import invalid, mistyped, show
 from .frames import MISSING, Array, Column, Table, framed, null, parted, plain, selected
 
 _DELIMITERS: Final = ",;\t"

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import invalid, masked, mistyped
+from ..errors import invalid, masked, mistyped
 from .files import read_labelled, read_outputs
 from .frames import Column, Table, are_x, framed, parted, selected, series
 

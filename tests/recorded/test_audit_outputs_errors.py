@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpcore.attacks import MajorityVote, Threshold
-from dpcore.auditing.recorded.run import audit_outputs
+from dpcore.recorded.run import audit_outputs
 from dpcore.results.recorded import BOUNDS, Guesses
 
 # What is refused.

@@ -25,10 +25,10 @@ from shared_outputs import (
 
 from dpcore import Counts, Pair
 from dpcore.attacks import MajorityVote, Threshold
-from dpcore.auditing.recorded import independent
-from dpcore.auditing.recorded.run import audit_outputs
 from dpcore.bounds import clopper_pearson
 from dpcore.errors import AssumptionWarning
+from dpcore.recorded import independent
+from dpcore.recorded.run import audit_outputs
 
 
 def test_the_allowance_is_that_of_an_exact_binomial_test():

@@ -11,9 +11,9 @@ import warnings
 import numpy as np
 import pytest
 
-from dpcore.auditing.recorded import doubts as _outputs_doubts
-from dpcore.auditing.recorded.doubts import doubts_of_pairs, doubts_of_rows
-from dpcore.auditing.recorded.run import audit_outputs
+from dpcore.recorded import doubts as _outputs_doubts
+from dpcore.recorded.doubts import doubts_of_pairs, doubts_of_rows
+from dpcore.recorded.run import audit_outputs
 
 AUDITS = int(os.environ.get("DPCORE_AUDITS", 20))
 """Audits of each law; more of them where the time is there."""

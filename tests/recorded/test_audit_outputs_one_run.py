@@ -10,9 +10,9 @@ import pytest
 from scipy import stats
 from shared_outputs import ALPHA, AUDITS, MOST, RESPONSE, canaries, refuted
 
-from dpcore.auditing.recorded.run import audit_outputs
 from dpcore.bounds import guesses_needed, one_run, one_run_fdp
 from dpcore.errors import AssumptionWarning
+from dpcore.recorded.run import audit_outputs
 from dpcore.results.recorded import Guesses
 
 
