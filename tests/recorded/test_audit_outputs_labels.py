@@ -151,7 +151,12 @@ FRAME = pd.DataFrame({"score": SCORES, "member": LABELS})
         (SCORES, {"label": LABELS[:-1]}, ValueError, r"label must be one for each of the 4,000"),
         (SCORES, {"label": np.ones(SIZE)}, ValueError, r"rows for both sides, got \(4000, 0\)"),
         (SCORES, {"label": np.zeros(SIZE)}, ValueError, r"rows for both sides, got \(0, 4000\)"),
-        (SCORES, {"label": np.where(LABELS, 1, -1)}, ValueError, "label in row .* got -1"),
+        (
+            SCORES,
+            {"label": np.where(LABELS, 1, -1)},
+            ValueError,
+            "label_x must be given: which of '-1', '1' stands for x",
+        ),
         (
             SCORES,
             {"label": np.where(np.arange(SIZE) == 6, np.nan, LABELS)},

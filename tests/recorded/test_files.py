@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpcore.recorded import files
-from dpcore.recorded.files import read_labelled, read_outputs
+from dpcore.recorded.files import read_outputs
+from dpcore.recorded.sides import by_label
 
 ODD = [0.1, -0.0, 1e-310, np.nan, np.inf, -np.inf, 1 / 3, 2.0**53]
 
@@ -38,7 +39,9 @@ def test_numbers_without_a_header(write):
 
 def test_a_header_names_the_columns(write):
     path = write("score,loss\n1,2\n3,4\n")
-    assert read_outputs(path).tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    assert read_outputs(path, "*").tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    with pytest.raises(ValueError, match=r"column must be given where .* has 2 columns"):
+        read_outputs(path)
     assert read_outputs(path, "loss").tolist() == [2.0, 4.0]
     assert read_outputs(path, ["loss", "score"]).tolist() == [[2.0, 1.0], [4.0, 3.0]]
     assert read_outputs(path, ["loss", 0]).tolist() == [[2.0, 1.0], [4.0, 3.0]]
@@ -65,7 +68,7 @@ def test_dialects(write, text, name):
 def test_every_double_comes_back(tmp_path_factory, rows):
     path = tmp_path_factory.mktemp("doubles") / "x.csv"
     path.write_text("a,b\n" + "".join(f"{a!r},{b!r}\n" for a, b in rows))
-    assert np.array_equal(read_outputs(path), np.array(rows), equal_nan=True)
+    assert np.array_equal(read_outputs(path, "*"), np.array(rows), equal_nan=True)
 
 
 def test_what_numpy_and_pandas_write_is_read(tmp_path):
@@ -75,8 +78,8 @@ def test_what_numpy_and_pandas_write_is_read(tmp_path):
     np.savetxt(tmp_path / "numpy.csv", table, delimiter=",", header="a,b", fmt="%.17g")
     kept = table[~np.isnan(table).any(axis=1)]
     pandas.DataFrame(kept, columns=["a", "b"]).to_csv(tmp_path / "pandas.csv", index=False)
-    assert np.array_equal(read_outputs(tmp_path / "numpy.csv"), table, equal_nan=True)
-    assert np.array_equal(read_outputs(tmp_path / "pandas.csv"), kept)
+    assert np.array_equal(read_outputs(tmp_path / "numpy.csv", "*"), table, equal_nan=True)
+    assert np.array_equal(read_outputs(tmp_path / "pandas.csv", "*"), kept)
 
 
 def test_row_numbers_are_no_outputs(tmp_path):
@@ -85,36 +88,76 @@ def test_row_numbers_are_no_outputs(tmp_path):
     frame = pandas.DataFrame({"a": [1.5, 2.5]})
     frame.to_csv(tmp_path / "numbered.csv")
     with pytest.raises(ValueError, match=r"column 0 of numbered.csv must have a name, got none"):
-        read_outputs(tmp_path / "numbered.csv")
+        read_outputs(tmp_path / "numbered.csv", "*")
     assert read_outputs(tmp_path / "numbered.csv", "a").tolist() == [1.5, 2.5]
     frame.set_axis([7, 9]).to_parquet(tmp_path / "numbered.parquet")
     with pytest.raises(ValueError, match=r"column 1 of numbered.parquet must have a name"):
-        read_outputs(tmp_path / "numbered.parquet")
+        read_outputs(tmp_path / "numbered.parquet", "*")
     assert read_outputs(tmp_path / "numbered.parquet", "a").tolist() == [1.5, 2.5]
 
 
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("a,b\n1,2\n3,x\n", "line 3 of outputs.csv, column 'b', must be a number, got 'x'"),
-        ("1,2\n3,x\n", "line 2 of outputs.csv, column 1, must be a number, got 'x'"),
-        # One name among numbers is no header, but a mistake that must not cost a row.
-        ("1,2x\n3,4\n", "line 1 of outputs.csv, column 1, must be a number, got '2x'"),
-        ("a,b\n1,\n", r"line 2 of outputs.csv, column 'b', .* got an empty cell \(write nan where"),
-        ("a,b\n1,NA\n", r"column 'b', .* got 'NA' \(write nan where the output itself is NaN"),
         ("a\n1\n\n2\n", "line 3 of outputs.csv must hold a row, got nothing"),
         ("a,b\n1,2\n3\n", "line 3 of outputs.csv must be 2 cells long, got 1"),
         ("a,b\n1,2\n3,4,5\n", "line 3 of outputs.csv must be 2 cells long, got 3"),
         ("", "outputs.csv must hold at least one row of outputs, got none"),
         ("a,b\n", "outputs.csv must hold at least one row of outputs, got none"),
         ("\n\n", "outputs.csv must hold at least one row"),
-        ('a\n"1\n2', "line 3 of outputs.csv, column 'a', must be a number"),
-        ("a\n0x10\n", "line 2 of outputs.csv, column 'a', must be a number, got '0x10'"),
+        ('a\n"1\n2', "outputs.csv must be CSV, got unexpected end of data"),
     ],
 )
 def test_complaints_name_line_and_column(write, text, complaint):
     with pytest.raises(ValueError, match=complaint):
         read_outputs(write(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "outputs"),
+    [
+        ("monthly\ndaily\nmonthly\n", None, ["monthly", "daily", "monthly"]),
+        ("answer\nmonthly\ndaily\n", None, ["monthly", "daily"]),
+        ("id,answer\n7,never\n9,daily\n", "answer", ["never", "daily"]),
+        ("id,answer\n7,never\n9,daily\n", 1, ["never", "daily"]),
+        # Words and numbers are objects, an empty cell is missing.
+        ("a,b\n1,2\n3,x\n", "b", [2.0, "x"]),
+        ("a,b\n1,2\n,3\n", "a", [1.0, None]),
+        # One name among numbers is no header, but a mistake that must not cost a row.
+        ("1,2x\n3,4\n", 1, ["2x", 4.0]),
+        ("a\n0x10\n", None, ["0x10"]),
+        # A first row that comes again below is no header, whatever it holds.
+        ("a,b\nb,a\na,b\n", "*", [["a", "b"], ["b", "a"], ["a", "b"]]),
+    ],
+)
+def test_words_are_outputs_and_columns_that_nobody_chose_are_not_parsed(
+    write, text, column, outputs
+):
+    assert read_outputs(write(text), column).tolist() == outputs
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "column", "outputs"),
+    [
+        ("x.jsonl", '"never"\n"daily"\n', None, ["never", "daily"]),
+        ("x.jsonl", '{"id": 1, "a": 2.5}\n{"id": 2, "a": 0.5}\n', "a", [2.5, 0.5]),
+        ("x.jsonl", '{"a": "x"}\n\n{"b": 1}\n', "a", ["x", None]),
+        ("x.json", "[1.5, 2.5]", None, [1.5, 2.5]),
+        ("x.json", '{"a": [1, 2], "b": ["x", "y"]}', "b", ["x", "y"]),
+        ("x.jsonl", '["a", 1]\n["b"]\n', None, [["a", 1], ["b"]]),
+    ],
+)
+def test_json_and_json_lines(write, name, text, column, outputs):
+    assert read_outputs(write(text, name), column).tolist() == outputs
+
+
+def test_bad_json_names_the_line(write):
+    with pytest.raises(ValueError, match=r"line 2 of x\.jsonl must be JSON, got "):
+        read_outputs(write('1\n{"a": \n', "x.jsonl"))
+    with pytest.raises(ValueError, match=r"x\.json must hold a list of outputs, got 3"):
+        read_outputs(write("3", "x.json"))
+    with pytest.raises(ValueError, match=r"column must be given where x\.jsonl has 2 columns"):
+        read_outputs(write('{"id": 1, "a": 2.5}\n', "x.jsonl"))
 
 
 def test_a_file_that_is_no_text(write, tmp_path):
@@ -188,7 +231,7 @@ def test_columns_of_arrays(tmp_path):
         read_outputs(tmp_path / "x.npz", "a")
     np.savez(tmp_path / "x.npz", a=table, b=np.arange(3))
     assert np.array_equal(read_outputs(tmp_path / "x.npz", "a"), table)
-    with pytest.raises(ValueError, match="column must be given where a file holds 2 arrays"):
+    with pytest.raises(ValueError, match=r"column must be given where x\.npz has 2 columns"):
         read_outputs(tmp_path / "x.npz")
     with pytest.raises(ValueError, match="columns must be of equal shape"):
         read_outputs(tmp_path / "x.npz", ["a", "b"])
@@ -294,10 +337,11 @@ def test_reading_a_csv_imports_neither_package():
 )
 def test_a_label_tells_the_sides(write, one, zero):
     path = write(f"score,member\n0.5,{one}\n1.5,{zero}\n2.5, {one}\n")
-    x, x_prime = read_labelled(path, "member")
+    (x, x_prime), titles = by_label(path, "member", None)
+    assert titles == ("column 'score'",)
     assert (x.tolist(), x_prime.tolist()) == ([0.5, 2.5], [1.5])
     bare = write(f"0.5,{one}\n1.5,{zero}\n", "bare.csv")
-    x, x_prime = read_labelled(bare, 1)
+    x, x_prime = by_label(bare, 1, None)[0]
     assert (x.tolist(), x_prime.tolist()) == ([0.5], [1.5])
 
 
@@ -311,7 +355,7 @@ def test_labels_in_other_files(tmp_path):
         ("x.npz", "on", ["a", "b"]),
         ("x.npy", 2, [0, 1]),
     ):
-        x, x_prime = read_labelled(tmp_path / name, label, columns)
+        x, x_prime = by_label(tmp_path / name, label, columns)[0]
         assert x.tolist() == [[1.0, 4.0], [3.0, 6.0]]
         assert x_prime.tolist() == [[2.0, 5.0]]
 
@@ -320,12 +364,19 @@ def test_labels_that_are_refused(write):
     path = write("row,score,member\n0,1.5,1\n1,2.5,0\n")
     # A row number would tell the sides of a sorted file apart.
     with pytest.raises(ValueError, match="column must be given where a file has 2 columns beside"):
-        read_labelled(path, "member")
+        by_label(path, "member", None)
     with pytest.raises(ValueError, match="column must be another one than the label"):
-        read_labelled(path, "member", ["score", 2])
-    assert read_labelled(path, "member", "score")[0].tolist() == [1.5]
+        by_label(path, "member", ["score", 2])
+    assert by_label(path, "member", "score")[0][0].tolist() == [1.5]
     with pytest.raises(ValueError, match="column must be one of"):
-        read_labelled(path, "number", "score")
-    bad = write("score,member\n1,1\n2,maybe\n", "bad.csv")
+        by_label(path, "number", "score")
+    bad = write("score,member\n1,1\n2,maybe\n3,0\n", "bad.csv")
     with pytest.raises(ValueError, match=r"label in row 2 of bad.csv must be 1, true, in or x, .*"):
-        read_labelled(bad, "member")
+        by_label(bad, "member", None)
+    words = write("score,member\n1,never\n2,daily\n3,never\n", "words.csv")
+    message = r"label_x must be given: which of 'daily', 'never' of words\.csv stands for x"
+    with pytest.raises(ValueError, match=message):
+        by_label(words, "member", None)
+    with pytest.raises(ValueError, match="label_x must be one of the two values of the labels"):
+        by_label(words, "member", None, "weekly")
+    assert by_label(words, "member", None, "never")[0][0].tolist() == [1.0, 3.0]

@@ -233,7 +233,7 @@ class AskedOutputs:
         list[str],
         typer.Argument(
             metavar="FILE [FILE]",
-            help="Outputs on x, then outputs on x': .npy, .npz, .csv or .parquet.",
+            help="Outputs on x, then outputs on x': .csv, .json, .jsonl, .npy, .npz or .parquet.",
             show_default=False,
         ),
     ]
@@ -263,10 +263,13 @@ class AskedOutputs:
         _in(_ATTACK, "Canaries guessed: a number, a share, or IN,OUT. Default: all.", metavar="N"),
     ] = None
     column: Annotated[
-        list[str], _in(_INPUTS, "Column to read, by name or number; may be repeated.")
+        list[str], _in(_INPUTS, "Column to read, by name or number, or '*'; may be repeated.")
     ] = field(default_factory=list)
     label: Annotated[
         str | None, _in(_INPUTS, "Column of one file that tells the side: 0 or 1, x or x_prime.")
+    ] = None
+    label_x: Annotated[
+        str | None, _in(_INPUTS, "Which of two other labels stands for x.", metavar="VALUE")
     ] = None
     paired: Annotated[
         bool,

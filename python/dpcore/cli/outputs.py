@@ -51,7 +51,8 @@ def _audit(asked: AskedOutputs) -> OutputsAudit:
         warnings.simplefilter("ignore", AssumptionWarning)
         given = for_call(asked, audit_outputs)
         given["attack"], given["guesses"] = _attack(asked.attack), _guesses(asked.guesses)
-        given["column"] = [_column(name) for name in asked.column] or None
+        columns = [_column(name) for name in asked.column] or None
+        given["column"] = columns[0] if columns and len(columns) == 1 else columns
         given["label"] = None if asked.label is None else _column(asked.label)
         return audit_outputs(*asked.files, rng=asked.seed, **given)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,7 +14,21 @@ from typing import Any, Final, TextIO
 import numpy as np
 
 from ..errors import invalid, mistyped, show
-from .frames import MISSING, Array, Column, Table, framed, null, parted, plain, selected
+from ..mechanisms.answers import objects, rows_of
+from .frames import (
+    ALL,
+    MISSING,
+    Array,
+    Column,
+    Table,
+    choose_places,
+    framed,
+    list_titles,
+    null,
+    place_of,
+    plain,
+    selected,
+)  # fmt: skip
 
 _DELIMITERS: Final = ",;\t"
 
@@ -24,11 +39,13 @@ def read_outputs(
     r"""Read the outputs of one side from a file.
 
     Args:
-        path: a file that ends in .csv, .tsv or .txt (numbers, with or without a header; commas,
-            semicolons or tabs between them; read as float64), .npy, .npz or .parquet (needs
+        path: a file that ends in .csv, .tsv or .txt (commas, semicolons or tabs between the cells;
+            numbers are read as float64, other cells are texts, an empty one is None; the first
+            row is a header where none of its cells is a number or comes again below), .json,
+            .jsonl (a list, or objects with the columns' names), .npy, .npz or .parquet (needs
             pyarrow, or pandas with fastparquet). Nothing is unpickled.
         column: name of a column (of an array, in an .npz file), or its number from 0, or several
-            of them; None takes all.
+            of them, or "*" for all; None only where there is one or columns have no names.
 
     Returns:
         One column as it is, shape `(size,)`; several as `(size, columns)`; an .npy array whole.
@@ -50,45 +67,28 @@ def read_outputs(
         ...     read_outputs(path, "score")
         array([ 0.25, -1.5 ])
     """
+    return read_titled(path, column)[0]
+
+
+def read_titled(path: str | os.PathLike[str], column: Any = None) -> tuple[Array, tuple[str, ...]]:
+    """Return what `read_outputs` does, and what messages call the columns."""
     found = _path(path)
     if found.suffix.lower() == ".npy" and column is None:
-        return _rows(found, _loaded(found))
-    return selected(read_table(found), column)
+        return _rows(found, _loaded(found)), ()
+    table = read_table(found, column)
+    return selected(table, column), list_titles(table, column)
 
 
-def read_labelled(
-    path: str | os.PathLike[str], label: Column, column: Column | Sequence[Column] | None = None
-) -> tuple[Array, Array]:
-    """Read the outputs of both sides from one file, in which a column tells the sides apart.
-
-    Args:
-        path: as for `read_outputs`.
-        label: the column with 1, true, in or x for outputs on `x` and 0, false, out or x_prime
-            for outputs on `x_prime`.
-        column: the columns of the output; None only where the file has one beside the label.
-
-    Returns:
-        The outputs on x and those on x', in the order of the file.
-
-    Raises:
-        TypeError: if an argument is of the wrong kind.
-        ValueError: if the file holds something else, or a label none of these.
-        OSError: if the file cannot be read.
-        ImportError: if a parquet file needs a package that is not installed.
-    """
-    return parted(read_table(_path(path), label), label, column)
-
-
-def read_table(path: Path, label: Column | None = None) -> Table:
-    """Read all columns of a file; the label of a CSV file alone may hold text."""
+def read_table(path: Path, column: Any = None, label: Column | None = None) -> Table:
+    """Read a file; of text only the columns that are asked for are parsed."""
     kind = path.suffix.lower()
     if kind not in _READERS:
         known = ", ".join(_READERS)
         raise invalid("outputs", f"a file that ends in one of {known}", str(path))
-    table = _READERS[kind](path, label)
+    table = _READERS[kind](path, column, label)
     if not table.columns or not len(table.columns[0]):
         raise ValueError(f"{path.name} must hold at least one row of outputs, got none")
-    lengths = {len(column) for column in table.columns}
+    lengths = {len(one) for one in table.columns}
     if len(lengths) > 1:
         raise invalid(f"arrays of {path.name}", "of equal length", sorted(lengths))
     return table
@@ -103,55 +103,110 @@ def _path(path: Any) -> Path:
 # CSV.
 
 
-def _read_csv(path: Path, label: Column | None) -> Table:
+class _Cells:
+    """The cells of one column: numbers as long as all are, else also texts."""
+
+    def __init__(self) -> None:
+        self.numbers = array("d")
+        self.mixed: list[Any] | None = None
+
+    def append(self, cell: str) -> None:
+        """Add a cell; an empty one is missing."""
+        try:
+            number = float(cell)
+        except ValueError:
+            if self.mixed is None:
+                self.mixed = list[Any](self.numbers)
+            self.mixed.append(cell.strip() or None)
+            return
+        if self.mixed is None:
+            self.numbers.append(number)
+        else:
+            self.mixed.append(number)
+
+    def as_array(self) -> Array:
+        """Return floats, texts, or objects where there are both or cells are missing."""
+        if self.mixed is None:
+            return np.frombuffer(self.numbers) if self.numbers else np.empty(0)
+        is_text = all(isinstance(cell, str) for cell in self.mixed)
+        return np.array(self.mixed) if is_text else objects(self.mixed)
+
+
+def _read_csv(path: Path, column: Any, label: Column | None) -> Table:
     # utf-8-sig: a spreadsheet's byte order mark is no part of the first name.
     with path.open(newline="", encoding="utf-8-sig") as file:
         try:
-            return _parsed(path, file, label)
+            return _parsed(path, file, column, label)
         except UnicodeDecodeError as error:
             raise ValueError(f"{path.name} must be text in UTF-8, got {error}") from None
         except csv.Error as error:
             raise ValueError(f"{path.name} must be CSV, got {error}") from None
 
 
-def _parsed(path: Path, file: TextIO, label: Column | None) -> Table:
+def _parsed(path: Path, file: TextIO, column: Any, label: Column | None) -> Table:
     head = file.readline()
     file.seek(0)
     delimiter = max(_DELIMITERS, key=head.count)
-    lines = _lines(path, csv.reader(file, delimiter=delimiter))
-    number, first = next(lines, (0, []))
-    named = _is_header(cell for place, cell in enumerate(first) if place != label)
+    lines = _lines(path, csv.reader(file, delimiter=delimiter, strict=True))
+    first = next(lines, (0, []))[1]
     # numpy.savetxt puts a comment sign in front of its header.
-    names = tuple(cell.strip().lstrip("# ") for cell in first) if named else None
-    words = _words(names, label, len(first))
-    numbers = [array("d") for _ in first]
-    texts: list[str] = []
-    for line, cells in lines if named or not first else _first_again(number, first, lines):
-        if len(cells) != len(first):
-            raise invalid(f"line {line} of {path.name}", f"{len(first)} cells long", len(cells))
-        for place, cell in enumerate(cells):
-            if place == words:
-                texts.append(cell)
-                continue
-            try:
-                numbers[place].append(float(cell))
-            except ValueError:
-                raise _cell_error(path, line, place, names, cell) from None
-    columns = [np.array(texts if place == words else one) for place, one in enumerate(numbers)]
-    return Table(path.name, names, tuple(columns))
+    names = tuple(cell.strip().lstrip("# ") for cell in first)
+    is_named = _is_header(first)
+    empty = Table(path.name, names if is_named else None, (np.empty(0),) * len(first))
+    wanted = _find_wanted(empty, column, label)
+    cells = {place: _Cells() for place in wanted}
+    if not is_named:
+        _append(cells, first)
+    size, comes_again = 0, False
+    for line, row in lines:
+        if len(row) != len(first):
+            raise invalid(f"line {line} of {path.name}", f"{len(first)} cells long", len(row))
+        size += 1
+        _append(cells, row)
+        comes_again = comes_again or any(row[place] == first[place] for place in wanted)
+    by_name = any(isinstance(one, str) and one != ALL for one in _list_given(column, label))
+    if is_named and comes_again and not by_name:
+        # A name does not come again among the values: the first row is one of them.
+        cells = {place: _insert_first(first[place], one) for place, one in cells.items()}
+        is_named = False
+    size += not is_named
+    nothing = np.broadcast_to(np.zeros(1, np.bool_), size)
+    columns = tuple(
+        cells[place].as_array() if place in cells else nothing for place in range(len(first))
+    )
+    return Table(path.name, names if is_named else None, columns)
+
+
+def _find_wanted(table: Table, column: Any, label: Column | None) -> list[int]:
+    """Return the columns to parse; none where a choice is needed, which `selected` says."""
+    if column is None and label is None and table.names is not None and len(table.names) > 1:
+        return []
+    found = choose_places(table, column)
+    return found if label is None else sorted({*found, place_of(table, label)})
+
+
+def _list_given(column: Any, label: Column | None) -> list[Any]:
+    given = list(column) if isinstance(column, (list, tuple)) else [column]
+    return [*given, label]
+
+
+def _append(cells: dict[int, _Cells], row: list[str]) -> None:
+    for place, one in cells.items():
+        one.append(row[place])
+
+
+def _insert_first(cell: str, cells: _Cells) -> _Cells:
+    whole = _Cells()
+    whole.append(cell)
+    later = cells.numbers.tolist() if cells.mixed is None else cells.mixed
+    whole.mixed = [*(whole.numbers.tolist() if whole.mixed is None else whole.mixed), *later]
+    return whole
 
 
 def _is_header(cells: Iterable[str]) -> bool:
     """True if there is a name and no number: a mistyped number must not make its row a header."""
     filled = [cell for cell in cells if cell.strip()]
     return bool(filled) and all(_number(cell) is None for cell in filled)
-
-
-def _first_again(
-    number: int, first: list[str], lines: Iterator[tuple[int, list[str]]]
-) -> Iterator[tuple[int, list[str]]]:
-    yield number, first
-    yield from lines
 
 
 def _lines(path: Path, reader: Any) -> Iterator[tuple[int, list[str]]]:
@@ -168,13 +223,6 @@ def _lines(path: Path, reader: Any) -> Iterator[tuple[int, list[str]]]:
         yield reader.line_num, cells
 
 
-def _words(names: tuple[str, ...] | None, label: Column | None, width: int) -> int | None:
-    """The number of the label's column, if the file has it: `_place` complains if not."""
-    if isinstance(label, str):
-        return names.index(label) if names is not None and label in names else None
-    return label if label is not None and label < width else None
-
-
 def _number(cell: str) -> float | None:
     try:
         return float(cell)
@@ -182,17 +230,40 @@ def _number(cell: str) -> float | None:
         return None
 
 
-def _cell_error(
-    path: Path, line: int, place: int, names: tuple[str, ...] | None, cell: str
-) -> ValueError:
-    column = f"column {place}" if names is None else f"column {names[place]!r}"
-    hint = "outputs that are words can be given as arrays"
-    if not cell.strip() or cell.strip().lower() in ("na", "n/a", "null", "none", "-"):
-        hint = MISSING
-    found = show(cell) if cell.strip() else "an empty cell"
-    return ValueError(
-        f"line {line} of {path.name}, {column}, must be a number, got {found} ({hint})"
-    )
+# JSON.
+
+
+def _read_json(path: Path, column: Any, label: Column | None) -> Table:
+    text = path.read_text(encoding="utf-8-sig")
+    if path.suffix.lower() == ".json":
+        rows = _parse_json(path, text, 1)
+        if isinstance(rows, dict):
+            names = tuple(rows)
+            return Table(
+                path.name, names, tuple(rows_of(path.name, rows[one], "") for one in names)
+            )
+    else:
+        lines = enumerate(text.splitlines(), 1)
+        rows = [_parse_json(path, line, number) for number, line in lines if line.strip()]
+    if not isinstance(rows, list):
+        raise ValueError(f"{path.name} must hold a list of outputs, got {show(rows)}")
+    if rows and all(isinstance(one, dict) for one in rows):
+        names = tuple(dict.fromkeys(name for one in rows for name in one))
+        columns = ([one.get(name) for one in rows] for name in names)
+        return Table(path.name, names, tuple(map(_as_column, columns)))
+    return Table(path.name, None, (_as_column(rows),))
+
+
+def _as_column(items: list[Any]) -> Array:
+    kinds = {type(one) for one in items}
+    return np.array(items) if kinds <= {int, float} or kinds in ({str}, {bool}) else objects(items)
+
+
+def _parse_json(path: Path, text: str, line: int) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"line {line} of {path.name} must be JSON, got {error}") from None
 
 
 # Arrays.
@@ -214,7 +285,7 @@ def _rows(path: Path, loaded: Any) -> Array:
     return loaded
 
 
-def _read_npy(path: Path, label: Column | None) -> Table:
+def _read_npy(path: Path, column: Any, label: Column | None) -> Table:
     array = _rows(path, _loaded(path))
     if array.dtype.names is not None:
         names = tuple(array.dtype.names)
@@ -224,7 +295,7 @@ def _read_npy(path: Path, label: Column | None) -> Table:
     return Table(path.name, None, (array,))
 
 
-def _read_npz(path: Path, label: Column | None) -> Table:
+def _read_npz(path: Path, column: Any, label: Column | None) -> Table:
     loaded = _loaded(path)
     if isinstance(loaded, np.ndarray):
         raise invalid(path.name, "an archive of arrays", loaded)
@@ -241,7 +312,7 @@ def _read_npz(path: Path, label: Column | None) -> Table:
 # Parquet.
 
 
-def _read_parquet(path: Path, label: Column | None) -> Table:
+def _read_parquet(path: Path, column: Any, label: Column | None) -> Table:
     try:
         parquet: Any = import_module("pyarrow.parquet")
     except ImportError:
@@ -268,10 +339,12 @@ def _read_by_pandas(path: Path) -> Table:
     return table
 
 
-_READERS: Final[dict[str, Callable[[Path, Column | None], Table]]] = {
+_READERS: Final[dict[str, Callable[[Path, Any, Column | None], Table]]] = {
     ".csv": _read_csv,
     ".tsv": _read_csv,
     ".txt": _read_csv,
+    ".json": _read_json,
+    ".jsonl": _read_json,
     ".npy": _read_npy,
     ".npz": _read_npz,
     ".parquet": _read_parquet,

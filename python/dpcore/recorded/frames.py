@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -18,6 +19,9 @@ MISSING: Final = "write nan where the output itself is NaN, and leave out no row
 _ON_X: Final = ("1", "true", "in", "x")
 _ON_X_PRIME: Final = ("0", "false", "out", "x_prime", "x'")
 _LABELS: Final = "1, true, in or x, or else 0, false, out or x_prime"
+
+ALL: Final = "*"
+"""Stands for all columns of a file or a frame."""
 _ROW_NUMBERS: Final = "__index_level_"
 """How pandas names, in a parquet file, the row numbers that had no name."""
 
@@ -41,7 +45,8 @@ def selected(table: Table, column: Any = None, default: Sequence[int] | None = N
 
     Args:
         table: the columns.
-        column: name or number of a column, or a list of them; None takes those of `default`.
+        column: name or number of a column, a list of them, or "*" for those of `default`; None
+            will do where there is one, or where columns have no names.
         default: numbers of columns; None is all.
 
     Returns:
@@ -49,12 +54,17 @@ def selected(table: Table, column: Any = None, default: Sequence[int] | None = N
 
     Raises:
         TypeError: if `column` is of the wrong kind.
-        ValueError: if there is no such column, or columns do not fit together.
+        ValueError: if there is no such column, columns do not fit together, or a choice is needed.
     """
-    places = list(range(len(table.columns)) if default is None else default)
-    if column is not None:
-        places = [_place(table, one) for one in _listed(column)]
-    elif table.names is not None:
+    places = choose_places(table, column, default)
+    if column is None and table.names is not None and len(places) > 1:
+        # The input, a time or a row number beside each answer looks like a leak.
+        names = ", ".join(repr(table.names[place]) for place in places[:8])
+        requirement = (
+            f"given where {table.name} has {len(places)} columns ({names}; {ALL!r} is all)"
+        )
+        raise invalid("column", requirement, column)
+    if column in (None, ALL) and table.names is not None:
         for place in places:
             if not table.names[place] or table.names[place].startswith(_ROW_NUMBERS):
                 # A row number is no part of an output, and could tell the sides apart.
@@ -64,9 +74,6 @@ def selected(table: Table, column: Any = None, default: Sequence[int] | None = N
     chosen = [table.columns[place] for place in places]
     if len(chosen) == 1:
         return chosen[0]
-    if table.name.lower().endswith(".npz") and column is None:
-        requirement = f"given where a file holds {len(chosen)} arrays"
-        raise invalid("column", requirement, column)
     shapes = {one.shape for one in chosen}
     if len(shapes) > 1:
         raise invalid("columns", "of equal shape", sorted(shapes))
@@ -76,14 +83,37 @@ def selected(table: Table, column: Any = None, default: Sequence[int] | None = N
     return np.stack(chosen, axis=1)
 
 
-def parted(table: Table, label: Column, column: Any = None) -> tuple[Array, Array]:
+def choose_places(
+    table: Table, column: Any = None, default: Sequence[int] | None = None
+) -> list[int]:
+    """Return the numbers of the columns that are asked for, see `selected`."""
+    if column is None or (isinstance(column, str) and column == ALL):
+        return list(range(len(table.columns)) if default is None else default)
+    return [place_of(table, one) for one in _listed(column)]
+
+
+def list_titles(
+    table: Table, column: Any = None, default: Sequence[int] | None = None
+) -> tuple[str, ...]:
+    """Return what messages call the columns that `selected` takes; nothing for several arrays."""
+    places = choose_places(table, column, default)
+    if table.columns[places[0]].ndim > 1:
+        return ()
+    names = table.names
+    return tuple(f"column {place if names is None else repr(names[place])}" for place in places)
+
+
+def parted(
+    table: Table, label: Column, column: Any = None, label_x: Any = None
+) -> tuple[Array, Array]:
     """The outputs on x and those on x' in a table with a column that tells them apart.
 
     Args:
         table: the columns.
         label: the column with 1, true, in or x for outputs on x, and 0, false, out or x_prime
-            for outputs on x'.
+            for outputs on x'; with `label_x` any two values.
         column: the columns of the output; None only where there is one beside the label.
+        label_x: the value that stands for x, or None.
 
     Returns:
         Both, in the order of the table.
@@ -92,48 +122,63 @@ def parted(table: Table, label: Column, column: Any = None) -> tuple[Array, Arra
         TypeError: if an argument is of the wrong kind.
         ValueError: if there is no such column, or a label is none of these.
     """
-    place = _place(table, label)
+    place = place_of(table, label)
     others = [number for number in range(len(table.columns)) if number != place]
     if column is None and len(others) != 1:
         # Any further column, a row number say, could tell the sides apart by itself.
         requirement = f"given where a file has {len(others)} columns beside the label"
         raise invalid("column", requirement, column)
     outputs = selected(table, column, others)
-    given = () if column is None else _listed(column)
-    if place in [_place(table, one) for one in given]:
+    if place in choose_places(table, column, others):
         raise invalid("column", "another one than the label", column)
-    is_x = are_x(table.columns[place], f" of {table.name}")
+    is_x = are_x(table.columns[place], f" of {table.name}", label_x)
     return outputs[is_x], outputs[~is_x]
 
 
-def are_x(labels: Array, place: str = "") -> npt.NDArray[np.bool_]:
+def are_x(labels: Array, place: str = "", label_x: Any = None) -> npt.NDArray[np.bool_]:
     """For every row, whether its label says x.
 
     Args:
         labels: bools, numbers or texts, shape `(size,)`.
         place: where they stand, for the message.
+        label_x: the value that stands for x where labels have two values; None for those known.
 
     Returns:
         Bools, shape `(size,)`.
 
     Raises:
-        ValueError: if a label is none of those known; the message names its row.
+        ValueError: if a label is none of those known, or `label_x` none of two values.
 
     Example:
         >>> are_x(np.array(["x", "x_prime", "x"])).tolist()
         [True, False, True]
+        >>> are_x(np.array(["daily", "never"]), label_x="never").tolist()
+        [False, True]
     """
     # Objects of several kinds, as pandas keeps missing labels, have no order.
     plain = labels.astype(str) if labels.dtype.kind in "OS" else labels
-    found, row, which = np.unique(plain, return_index=True, return_inverse=True)
-    sides = []
-    for label, first in zip(found.tolist(), row.tolist(), strict=True):
-        text = str(label).strip().lower()
-        # What 1 and 0 look like in a column of floats.
-        text = {"1.0": "1", "0.0": "0"}.get(text, text)
-        if text not in _ON_X + _ON_X_PRIME:
-            raise about(invalid(f"label in row {first + 1}{place}", _LABELS, label), "label")
-        sides.append(text in _ON_X)
+    found, which = np.unique(plain, return_inverse=True)
+    # What 1 and 0 look like in a column of floats.
+    texts = [re.sub(r"^(-?\d+)\.0$", r"\1", str(label).strip()) for label in found.tolist()]
+    shown = ", ".join(map(repr, texts[:4]))
+    if label_x is not None:
+        wanted = str(label_x).strip()
+        if len(texts) != 2 or wanted not in texts:
+            requirement = f"one of the two values of the labels{place} ({shown})"
+            raise invalid("label_x", requirement, label_x)
+        sides = [text == wanted for text in texts]
+    else:
+        unknown = [i for i, text in enumerate(texts) if text.lower() not in _ON_X + _ON_X_PRIME]
+        if unknown and len(texts) == 2:
+            requirement = (
+                f"given: which of {shown}{place} stands for x (none is needed for {_LABELS})"
+            )
+            raise invalid("label_x", requirement, None)
+        if unknown:
+            row = int(np.flatnonzero(which.ravel() == unknown[0])[0])
+            name, label = f"label in row {row + 1}{place}", found[unknown[0]]
+            raise about(invalid(name, _LABELS, getattr(label, "item", lambda: label)()), "label")
+        sides = [text.lower() in _ON_X for text in texts]
     answer: npt.NDArray[np.bool_] = np.array(sides, dtype=bool)[which.ravel()]
     return answer
 
@@ -149,7 +194,7 @@ def _listed(column: Any) -> list[Column]:
     return list(wanted)
 
 
-def _place(table: Table, column: Column) -> int:
+def place_of(table: Table, column: Column) -> int:
     """The number of a column; an error that lists the names if there is no such column."""
     if not isinstance(column, str):
         return integer("column", column, 0, len(table.columns) - 1)

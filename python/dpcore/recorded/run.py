@@ -31,9 +31,10 @@ from ..results.recorded import OutputsAudit
 from ..streams import Rng, seed_of
 from .canaries import doubts_of_coins, guess
 from .doubts import doubts_of_pairs, doubts_of_rows
-from .frames import Column, framed
+from .frames import ALL, Column, framed
 from .independent import Array, Sides, count_event
-from .sides import by_label, called, is_path, read, refuse_labels
+from .numbering import refuse_clocks, refuse_row_numbers
+from .sides import by_label, called, is_path, read_titled, refuse_labels
 
 __all__ = ["OutputsAudit", "OutputsOptions", "audit_outputs"]
 
@@ -55,6 +56,7 @@ class OutputsOptions(TypedDict, total=False):
     guesses: int | float | tuple[int, int] | None
     column: Column | Sequence[Column] | None
     label: Any
+    label_x: Any
     paired: bool
     rng: Rng
     source: bool
@@ -76,6 +78,7 @@ def audit_outputs(
     guesses: int | float | tuple[int, int] | None = None,
     column: Column | Sequence[Column] | None = None,
     label: Any = None,
+    label_x: Any = None,
     paired: bool = False,
     rng: Rng = None,
     source: bool = True,
@@ -114,10 +117,13 @@ def audit_outputs(
         count_share: share of independent rows that is counted, 0.5 if None; the rest chooses.
         guesses: for one run, how many canaries are guessed: a number or a share (a float up to
             1.0) of which half is guessed in and half out, or a tuple (in, out). None is all.
-        column: column or columns of files and frames with several: names, or numbers from 0.
+        column: column or columns of files and frames: names, or numbers from 0; needed where
+            several have names, for the input, a time or a row number beside each answer looks
+            like a leak. "*" takes all.
         label: which side each row of `outputs` belongs to, `outputs_prime` being None: an array
             with a label for each row, or the name or number of a column of the file or frame. 1,
             True, "in" or "x" for outputs on x, 0, False, "out" or "x_prime" for those on x'.
+        label_x: which of two other labels stands for x.
         paired: for independent rows, True if row i of both sides came from one seed.
         rng: what shuffles and cuts: None (fresh entropy, of which the result records the seed), a
             seed, an int in [0, 2**63) (`--seed` on the command line), or a Generator.
@@ -163,7 +169,12 @@ def audit_outputs(
     limit = _bound_of(kind, bound, delta)
     _check_paired(kind, limit, flag("paired", paired))
     _no_others(kind, attack=attack, pair=pair, count_share=count_share, guesses=guesses)
-    sides, names = _sides_of(outputs, outputs_prime, column, label)
+    sides, names, titles = _sides_of(outputs, outputs_prime, column, label, label_x)
+    if kind == "independent":
+        for side, name in zip(sides, names, strict=True):
+            refuse_row_numbers(side, name, titles)
+        if isinstance(column, str) and column == ALL:
+            refuse_clocks(sides, titles)
     stated: dict[str, Any] = {
         "names": names, "rows": kind, "claim": claim, "delta": delta, "confidence": confidence,
         "bound": limit, "seed": seed_of(rng), "paired": paired, "provenance": (made,),
@@ -265,30 +276,32 @@ def _pair_of(pair: Any) -> Pair:
 
 
 def _sides_of(
-    outputs: Any, outputs_prime: Any, column: Any, label: Any
-) -> tuple[Sides, tuple[str, str]]:
-    """The outputs on both sides, and what to call them."""
+    outputs: Any, outputs_prime: Any, column: Any, label: Any, label_x: Any
+) -> tuple[Sides, tuple[str, str], tuple[str, ...]]:
+    """The outputs on both sides, what to call them, and what to call their columns."""
     if label is not None:
         if outputs_prime is not None:
             raise invalid("outputs_prime", "None where label is given", outputs_prime)
-        sides = by_label(outputs, label, column)
+        sides, titles = by_label(outputs, label, column, label_x)
         first, second = (_outputs("outputs", side) for side in sides)
-        return (first, second), (called(outputs, "outputs"),) * 2
+        return (first, second), (called(outputs, "outputs"),) * 2, titles
+    if label_x is not None:
+        raise invalid("label_x", "None where label is not given", label_x)
     if outputs_prime is None:
         requirement = "the outputs on x', or label= the labels of outputs"
         raise mistyped("outputs_prime", requirement, None)
     given = {"outputs": outputs, "outputs_prime": outputs_prime}
     if column is not None and not any(is_path(one) or framed(one) for one in given.values()):
         raise invalid("column", "None where outputs are arrays", column)
-    first, second = _alike(
-        *(_outputs(name, read(value, column, name)) for name, value in given.items())
-    )
+    found = {name: read_titled(value, column, name) for name, value in given.items()}
+    first, second = _alike(*(_outputs(name, rows) for name, (rows, _) in found.items()))
     refuse_labels((first, second))
     kinds = {side.dtype.kind in "buif" for side in (first, second) if side.dtype != object}
     if first.shape[1:] != second.shape[1:] or len(kinds) > 1:
         wanted = f"{first.dtype} of shape (size{''.join(f', {d}' for d in first.shape[1:])})"
         raise invalid("outputs_prime", f"like outputs, {wanted}", (second.dtype, second.shape))
-    return (first, second), (called(outputs, "outputs"), called(outputs_prime, "outputs_prime"))
+    names = called(outputs, "outputs"), called(outputs_prime, "outputs_prime")
+    return (first, second), names, found["outputs"][1]
 
 
 def _alike(first: Array, second: Array) -> Sides:

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import invalid, masked, mistyped
-from .files import read_labelled, read_outputs
-from .frames import Column, Table, are_x, framed, parted, selected, series
+from .files import read_table
+from .files import read_titled as read_file
+from .frames import Table, are_x, framed, list_titles, parted, place_of, selected, series
 
 Array = npt.NDArray[Any]
 Sides = tuple[Array, Array]
@@ -48,24 +49,32 @@ def read(value: Any, column: Any, name: str = "outputs") -> Any:
         ValueError: if the file or the frame holds something else, or `value` has no columns.
         OSError: if the file cannot be read.
     """
+    return read_titled(value, column, name)[0]
+
+
+def read_titled(value: Any, column: Any, name: str = "outputs") -> tuple[Any, tuple[str, ...]]:
+    """Return what `read` does, and what messages call the columns of a file or a frame."""
     if is_path(value):
-        return read_outputs(value, column)
+        return read_file(value, column)
     table = None if isinstance(value, np.ndarray) and column is None else framed(value, name)
     if table is not None:
-        return selected(table, column)
-    return _untied(value, name)
+        return selected(table, column), list_titles(table, column)
+    return _untied(value, name), ()
 
 
-def by_label(outputs: Any, label: Any, column: Any) -> Sides:
+def by_label(
+    outputs: Any, label: Any, column: Any, label_x: Any = None
+) -> tuple[Sides, tuple[str, ...]]:
     """The outputs on x and those on x', told apart by labels.
 
     Args:
         outputs: of both sides: a path, a frame, an array, ...
         label: the name or number of a column of `outputs`, or an array of labels for its rows.
         column: the columns of the output, or None.
+        label_x: the value of the label that stands for x, or None.
 
     Returns:
-        Both sides, each in the order of the rows.
+        Both sides, each in the order of the rows, and what messages call their columns.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
@@ -73,31 +82,35 @@ def by_label(outputs: Any, label: Any, column: Any) -> Sides:
             than the rows, or all of one side.
     """
     if isinstance(label, (str, int, np.integer)) and not isinstance(label, bool):
-        sides = _by_column(outputs, label if isinstance(label, str) else int(label), column)
+        table = _open_table(outputs, label, column)
+        place = place_of(table, label if isinstance(label, str) else int(label))
+        others = [number for number in range(len(table.columns)) if number != place]
+        sides = parted(table, place, column, label_x)
+        titles = list_titles(table, column, others)
     else:
-        rows = _rows(outputs, column)
-        is_x = are_x(_labels(label, outputs, len(rows)))
+        rows, titles = _rows(outputs, column)
+        is_x = are_x(_labels(label, outputs, len(rows)), label_x=label_x)
         sides = rows[is_x], rows[~is_x]
     if not len(sides[0]) or not len(sides[1]):
         sizes = len(sides[0]), len(sides[1])
         raise invalid("label", "a column with rows for both sides", sizes)
-    return sides
+    return sides, titles
 
 
-def _by_column(outputs: Any, label: Column, column: Any) -> Sides:
+def _open_table(outputs: Any, label: Any, column: Any) -> Table:
     if is_path(outputs):
-        return read_labelled(outputs, label, column)
+        return read_table(Path(outputs), column, label)
     table = framed(outputs)
     if table is None and isinstance(outputs, np.ndarray) and outputs.ndim == 2:
         table = Table("outputs", None, tuple(outputs.T))
     if table is None:
         raise mistyped("outputs", "a file, a frame or a matrix where label is a column", outputs)
-    return parted(table, label, column)
+    return table
 
 
-def _rows(outputs: Any, column: Any) -> Array:
-    """The outputs of both sides as an array."""
-    found = read(outputs, column)
+def _rows(outputs: Any, column: Any) -> tuple[Array, tuple[str, ...]]:
+    """The outputs of both sides as an array, and what messages call its columns."""
+    found, titles = read_titled(outputs, column)
     try:
         rows = np.asarray(found)
     except ValueError:
@@ -105,7 +118,7 @@ def _rows(outputs: Any, column: Any) -> Array:
         raise mistyped("outputs", "an array with one row an output", outputs) from None
     if rows.ndim == 0:
         raise mistyped("outputs", "an array with one row an output", outputs)
-    return rows
+    return rows, titles
 
 
 def _labels(label: Any, outputs: Any, size: int) -> Array:
@@ -149,8 +162,8 @@ def refuse_labels(sides: Sides) -> None:
         sides: what was given as outputs on x and on x'.
 
     Raises:
-        ValueError: if one side is of bools and the other is not; or if one is 0 and 1 and the
-            other, of equal length, many distinct numbers.
+        ValueError: if one side is of bools and the other is not; or if one is 0 and 1, or -1
+            and 1, and the other, of equal length, many distinct numbers.
     """
     for name, side, other in (("outputs_prime", *sides[::-1]), ("outputs", *sides)):
         if _are_labels(side, other):
@@ -164,6 +177,6 @@ def _are_labels(side: Array, other: Array) -> bool:
     known = [one.dtype.kind in "uif" for one in (side, other)]
     if not all(known) or len(side) != len(other) or side.size != len(side):
         return False
-    if np.unique(side).tolist() != [0, 1]:
+    if np.unique(side).tolist() not in ([0, 1], [-1, 1]):
         return False
     return len(np.unique(other, axis=0)) >= min(_MANY, len(other) // 2 + 1)
