@@ -19,7 +19,7 @@ import typer
 import dpcore
 from dpcore.cli import app
 
-INNER = ("auditing", "cli", "loaded", "report", "sampling", "streams", "tables")
+INNER = ("auditing", "cli", "loaded", "recorded", "report", "sampling", "streams", "tables")
 """Rooms that users reach through others: their names are public elsewhere or nowhere."""
 
 LAZY = {"dpcore.text": "dpcore.text.systems"}

@@ -183,7 +183,7 @@ def test_attacks_of_several_kinds():
 def test_nan_outputs_are_counted_but_never_above_a_threshold():
     rng = np.random.default_rng(3)
     outputs, outputs_prime = laplace(rng, 4000, 4000)
-    outputs[:400] = np.nan
+    outputs[rng.permutation(4000)[:400]] = np.nan
     audit = audit_outputs(outputs, outputs_prime, rows="independent", attack=Threshold(), rng=1)
     assert audit.counts.n == audit.counts.n_prime == 2000
     assert not audit.event(np.full(3, np.nan)).any()

@@ -206,7 +206,8 @@ def test_infinite_estimates_are_strict_json_too():
 ASKED = {
     "rows": "independent", "claim": 0.5, "no_claim": False, "delta": 0.0, "confidence": 0.95,
     "attack": None, "bound": None, "count_share": None, "guesses": None, "column": (),
-    "label": None, "paired": False, "seed": 1, "plot": None, "as_json": False,
+    "label": None, "label_x": None, "paired": False, "arranged": False, "seed": 1, "plot": None,
+    "as_json": False,
 }  # fmt: skip
 
 

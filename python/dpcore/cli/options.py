@@ -275,6 +275,10 @@ class AskedOutputs:
         bool,
         _in(_CLAIM, "Rows i of both sides come from one seed: they stay together.", "--paired"),
     ] = False
+    arranged: Annotated[
+        bool,
+        _in(_CLAIM, "Rows were put in this order when the runs were over.", "--arranged"),
+    ] = False
     seed: Seed = None
     plot: Plot = None
     html: Html = None

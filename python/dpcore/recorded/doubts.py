@@ -1,7 +1,7 @@
-"""What contradicts the independence of recorded rows: repetitions, and sides that go together.
+"""What contradicts the independence of recorded rows: repetitions, order, sides that go together.
 
-Recorded rows may be in any order (sorted files are fine), so nothing is read from the order of one
-side. All checks together alarm on independent rows with probability below 1e-6:
+All checks together alarm on independent rows, in random or in sorted order, with probability below
+1e-6:
 
 - *Evenness.* Independent draws of any law give their values unequal numbers of copies: that 30
   values or more have even (threefold, ...) numbers each has probability below 2^-29; numbers of
@@ -13,12 +13,15 @@ side. All checks together alarm on independent rows with probability below 1e-6:
   3e-10 at epsilon 1. Where the sides differ by more, laws on a grid and laws with unequal
   probabilities are still told apart from resampled rows; a generator with few states is not, and
   no bound holds for it either.
+- *Neighbours.* Ranks of neighbouring rows that go together by seven standard deviations of a random
+  order (3e-12 a column) while about half of the steps fall: a sorted file falls never or always.
 - *Pairs.* Row i of one side against row i of the other: seven standard deviations of a random
   permutation, 3e-12 for each column (64 at most) and for the event.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any, Final
 
@@ -26,6 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..sampling.tally import happened
+from .numbering import list_columns
 
 Array = npt.NDArray[Any]
 Sides = tuple[Array, Array]
@@ -60,6 +64,14 @@ _COLUMNS: Final = 64
 _GAPS: Final = 256
 _DEVIATIONS: Final = 7.0
 _EXPECTED: Final = 25.0
+_FALLS: Final = (0.4, 0.6)
+"""Share of the steps that fall where a column is not sorted, whatever depends on what."""
+
+_FEWEST_STEPS: Final = 60
+"""Steps between unequal values, of which the share of falls is taken."""
+
+_CENTRES: Final = 3
+"""Rows whose distances from all others are compared like a column."""
 _FEWEST_PAIRS: Final = 60
 """Seven standard deviations need more than 49 rows."""
 
@@ -233,6 +245,68 @@ def _grid(values: Floats) -> float:
         if step < least:
             return 0.0
     return step
+
+
+# Neighbouring rows.
+
+
+def doubts_of_order(sides: Sides) -> tuple[str, ...]:
+    """Neighbouring rows that go together, as in a random walk, or where a run wrote several rows.
+
+    Args:
+        sides: outputs on x and on x', in the order in which they were recorded.
+
+    Returns:
+        A sentence for each side with something to say.
+    """
+    names = ("outputs", "outputs_prime")
+    found = (_neighbours(name, side) for name, side in zip(names, sides, strict=True))
+    return tuple(sentence for sentence in found if sentence)
+
+
+def _neighbours(name: str, side: Array) -> str:
+    """What is odd about neighbouring rows of one side, or an empty string."""
+    if len(side) < _FEWEST_PAIRS:
+        return ""
+    columns = dict(itertools.islice(list_columns(side), _COLUMNS))
+    numbers = [column for column in columns.values() if column.dtype.kind in "buif"]
+    if len(numbers) > 1:
+        columns |= _distances(np.stack(numbers, axis=1).astype(np.float64))
+    largest, where = 0.0, ""
+    for title, column in columns.items():
+        ranks, still = _ranks(column)
+        steps = np.sign(np.diff(ranks))
+        moves = np.count_nonzero(steps)
+        # Chance meetings of rare values are far from normal.
+        if moves < _FEWEST_STEPS or column.size * (1.0 - still) ** 2 < _EXPECTED:
+            continue
+        together = _ordered(ranks)
+        if abs(together) <= _DEVIATIONS:
+            continue
+        falls = np.count_nonzero(steps < 0) / moves
+        if not _FALLS[0] <= falls <= _FALLS[1]:
+            # The rows were sorted by this column: what follows it says nothing of the runs.
+            return ""
+        if abs(together) > abs(largest):
+            largest, where = together, title
+    if not where and not largest:
+        return ""
+    what = f"{where} of {name}" if where else name
+    return (
+        f"rows depend on their neighbours: {what} by {largest:.1f} standard deviations of a random "
+        "order: give one row a run, a document, a person, or arranged=True if the rows were put in "
+        "this order when the runs were over"
+    )
+
+
+def _distances(rows: Floats) -> dict[str, Floats]:
+    """Return distances of all rows from a few of them, each column in units of its spread."""
+    scaled = rows / np.where(rows.std(axis=0) > 0.0, rows.std(axis=0), 1.0)
+    centres = np.linspace(0, len(rows) - 1, _CENTRES).astype(int).tolist()
+    return {
+        f"the distance from row {row + 1}": np.abs(scaled - scaled[row]).sum(axis=1)
+        for row in centres
+    }
 
 
 # Sides that go together.

@@ -30,7 +30,7 @@ from ..results.guesses import BOUNDS, ROWS, UNKNOWN, Rows
 from ..results.recorded import OutputsAudit
 from ..streams import Rng, seed_of
 from .canaries import doubts_of_coins, guess
-from .doubts import doubts_of_pairs, doubts_of_rows
+from .doubts import doubts_of_order, doubts_of_pairs, doubts_of_rows
 from .frames import ALL, Column, framed
 from .independent import Array, Sides, count_event
 from .numbering import refuse_clocks, refuse_row_numbers
@@ -58,6 +58,7 @@ class OutputsOptions(TypedDict, total=False):
     label: Any
     label_x: Any
     paired: bool
+    arranged: bool
     rng: Rng
     source: bool
 
@@ -80,19 +81,22 @@ def audit_outputs(
     label: Any = None,
     label_x: Any = None,
     paired: bool = False,
+    arranged: bool = False,
     rng: Rng = None,
     source: bool = True,
 ) -> OutputsAudit:
     """Certify a lower bound on epsilon from outputs that were recorded before.
 
     What the rows are must be said. `rows="independent"`: each row is the output of a run of its
-    own. Both sides are shuffled and cut: a quarter of the rows fits the attack, a quarter chooses
-    its event and direction, and the half that neither has seen is counted. `rows="one_run"`: all
-    rows are scores of canaries from one run, higher where a canary looks more like one that was
-    included; each was included by its own fair coin, `outputs` holds the scores of those that
-    were and `outputs_prime` of the others. The canaries with the highest scores are guessed to be
-    in, as many with the lowest to be out, and the rest is not guessed. How many are guessed must
-    be fixed before the scores are seen; equal scores at a cut are told apart by seeded coins.
+    own: give one row a run, a document, a person, for no test sees one shift that all rows of a
+    side share, or rows of one run in random order. Both sides are shuffled and cut: a quarter of
+    the rows fits the attack, a quarter chooses its event and direction, and the half that neither
+    has seen is counted. `rows="one_run"`: all rows are scores of canaries from one run, higher
+    where a canary looks more like one that was included; each was included by its own fair coin,
+    `outputs` holds the scores of those that were and `outputs_prime` of the others. The canaries
+    with the highest scores are guessed to be in, as many with the lowest to be out, and the rest is
+    not guessed. How many are guessed must be fixed before the scores are seen; equal scores at a
+    cut are told apart by seeded coins.
 
     Independent means between the sides too, unless `paired=True`: then row i of `outputs` and row
     i of `outputs_prime` may come from one seed. Such rows are shuffled and cut together, so that
@@ -125,6 +129,8 @@ def audit_outputs(
             True, "in" or "x" for outputs on x, 0, False, "out" or "x_prime" for those on x'.
         label_x: which of two other labels stands for x.
         paired: for independent rows, True if row i of both sides came from one seed.
+        arranged: for independent rows, True if they were put in this order when the runs were
+            over, by something that the outputs do not show: then neighbours are not compared.
         rng: what shuffles and cuts: None (fresh entropy, of which the result records the seed), a
             seed, an int in [0, 2**63) (`--seed` on the command line), or a Generator.
         source: False leaves the source text of an attack of your own, its hash, and the outputs
@@ -143,7 +149,8 @@ def audit_outputs(
 
     Warns:
         AssumptionWarning: if rows are repeated more often than chance allows, rows i of both
-            sides go together without `paired=True`, or the number of included canaries is not
+            sides go together without `paired=True`, neighbouring rows go together without
+            `arranged=True`, or the number of included canaries is not
             what fair coins give. No bound holds then: the result's `doubts` say the same, and
             its verdict is "invalid: ...".
 
@@ -168,6 +175,8 @@ def audit_outputs(
     delta, confidence = delta_level(delta), confidence_level(confidence)
     limit = _bound_of(kind, bound, delta)
     _check_paired(kind, limit, flag("paired", paired))
+    if flag("arranged", arranged) and kind != "independent":
+        raise invalid("arranged", f"False where rows = {kind!r}", arranged)
     _no_others(kind, attack=attack, pair=pair, count_share=count_share, guesses=guesses)
     sides, names, titles = _sides_of(outputs, outputs_prime, column, label, label_x)
     if kind == "independent":
@@ -177,7 +186,8 @@ def audit_outputs(
             refuse_clocks(sides, titles)
     stated: dict[str, Any] = {
         "names": names, "rows": kind, "claim": claim, "delta": delta, "confidence": confidence,
-        "bound": limit, "seed": seed_of(rng), "paired": paired, "provenance": (made,),
+        "bound": limit, "seed": seed_of(rng), "paired": paired, "arranged": arranged,
+        "provenance": (made,),
     }  # fmt: skip
     if stated["rows"] == "one_run":
         report = _of_canaries(sides, guesses, stated)
@@ -209,6 +219,7 @@ def _of_runs(
     paired = stated["paired"]
     found = count_event(sides, attack, pair, share, stated["seed"], settings, paired)
     doubts = doubts_of_rows(sides) + (() if paired else doubts_of_pairs(sides, found.event))
+    doubts += () if stated["arranged"] else doubts_of_order(sides)
     return OutputsAudit(
         **stated,
         evidence=found.counts,

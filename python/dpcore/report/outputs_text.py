@@ -95,7 +95,8 @@ def _many(guesses: int) -> str:
 
 def _kind(audit: OutputsAudit) -> str:
     paired = "; rows i of both sides come from one seed" if audit.paired else ""
-    return f"{audit.rows.replace('_', ' ')}: {ROWS[audit.rows]}{paired}"
+    order = "; put in this order when the runs were over" if audit.arranged else ""
+    return f"{audit.rows.replace('_', ' ')}: {ROWS[audit.rows]}{paired}{order}"
 
 
 def _used(audit: OutputsAudit) -> str:

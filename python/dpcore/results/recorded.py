@@ -51,6 +51,7 @@ class OutputsAudit(Record):
         doubts: what in the data contradicts the assumption about the rows. With any no bound
             holds, and the verdict is "invalid: ...".
         paired: True if rows i of both sides came from one seed.
+        arranged: True if the caller said that rows were put in order when the runs were over.
         remarks: what a reader should know of the choice of the event; nothing here is a doubt.
         read: how much of the pilot's outputs was read before the event was chosen; None where the
             attack does not say, and in older files (not compared).
@@ -75,6 +76,7 @@ class OutputsAudit(Record):
     pilot: tuple[int, int] = field(default=(0, 0), metadata=told(lists_of(int, 2), always=True))
     doubts: tuple[str, ...] = field(default=(), metadata=told(lists_of(str), always=True))
     paired: bool = field(default=False, metadata=told(a(bool)))
+    arranged: bool = field(default=False, metadata=told(a(bool)))
     remarks: tuple[str, ...] = field(default=(), metadata=told(lists_of(str)))
     read: PartsRead | None = field(
         default=None, compare=False, metadata=told(perhaps(a(PartsRead)), objects=True)
