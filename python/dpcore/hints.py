@@ -21,6 +21,7 @@ _OTHERS: Final[dict[str, tuple[str, ...]]] = {
     "generator": ("rng", "seed"),
     "n": ("trials", "size"),
     "n_jobs": ("threads",),
+    "n_samples": ("trials",),
     "random_state": ("rng", "seed"),
     "rng": ("seed",),
     "scale": ("sigma",),
@@ -39,6 +40,17 @@ _SHOWN: Final = {
     ("x", "pair"): "pair = (x, x_prime)",
     ("x_prime", "pair"): "pair = (x, x_prime)",
 }
+
+_SCALE: Final = "scale = sensitivity / epsilon, which dpcore.calibration.laplace computes"
+_ADVICE: Final = (
+    ("sensitivity", "neighbour", "neighbour= says which inputs are neighbours"),
+    ("dim", "pair", "pair=dpcore.pairs.zeros_ones(dim)"),
+    ("device", "pair", "the mechanism chooses it: dpcore.torch.mechanism(encoder, noise, device=)"),
+    ("loc", "scale", "noise has no place: the input is what it is added to"),
+    ("epsilon", "scale", _SCALE),
+    ("sensitivity", "scale", _SCALE),
+)
+"""Arguments of other packages, an argument of the functions that lack them, and what to do."""
 
 _UNEXPECTED: Final = re.compile(r".*got an unexpected keyword argument '(.*?)'")
 _TOO_MANY: Final = re.compile(r".*takes .*positional arguments? but .* given")
@@ -114,6 +126,8 @@ def _told(target: Callable[..., Any], text: str) -> str:
         return found[0] + _argument_meant(found[1], list(parameters))
     if not (found := _TOO_MANY.match(text)):
         return text
+    if "counts" in parameters:
+        return f"{text} (counts are one argument: dpcore.Counts(k, n, k_prime, n_prime))"
     others = [
         f"{one.name}=" for one in parameters.values() if one.kind is inspect.Parameter.KEYWORD_ONLY
     ]
@@ -133,7 +147,11 @@ def called_here(given: str, names: Sequence[str]) -> str | None:
 
 
 def _argument_meant(given: str, names: Sequence[str]) -> str:
+    given = given.lower() if given.lower() in ("x", "x_prime") else given
     other = called_here(given, names)
+    if other is None and (found := meant(given, names)):
+        return found
     if other is None:
-        return meant(given, names)
+        advice = (f" ({words})" for one, owner, words in _ADVICE if one == given and owner in names)
+        return next(advice, "")
     return f" (did you mean {_SHOWN.get((given, other), repr(other))}?)"

@@ -388,6 +388,9 @@ def settled(request: Request) -> Request:
 
 def _claim_of(mechanism: Any, pair: Pair, claim: float | None) -> float | None:
     """The claim that the audit tests; a mechanism's own only where it applies to the pair."""
+    if isinstance(claim, (tuple, list)) and len(claim) == 2:
+        need = f"a finite number at least 0 (claim={claim[0]!r}, delta={claim[1]!r})"
+        raise mistyped("claim", need, claim)
     if claim is not None:
         return real("claim", claim, low=0.0)
     own = getattr(mechanism, "claim", None)

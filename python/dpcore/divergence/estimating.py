@@ -6,7 +6,9 @@ import time
 from collections.abc import Callable
 from typing import Any, Literal
 
-from ..errors import mistyped
+import numpy as np
+
+from ..errors import invalid, mistyped
 from ..hints import hinted
 from ..streams import Rng
 from .points.points import Scale, points
@@ -134,6 +136,7 @@ def renyi(
         True
     """
     begun = time.perf_counter()
+    refuse_laws(y0, y1)
     both = points(
         y0,
         y1,
@@ -163,6 +166,22 @@ def renyi(
         begun=begun,
     )
     return estimated(request)
+
+
+def refuse_laws(y0: Any, y1: Any) -> None:
+    """Raise an error for two vectors of probabilities, or two distributions, in place of rows."""
+    need = "rows of a sample, and no law: see dpcore.divergence.closed_forms"
+    if all(hasattr(one, "pdf") or hasattr(one, "pmf") for one in (y0, y1)):
+        raise mistyped("y0", f"{need}.gaussian and others", y0)
+    if not all(isinstance(one, (list, tuple, np.ndarray)) for one in (y0, y1)):
+        return
+    try:
+        p, q = (np.asarray(one, np.float64) for one in (y0, y1))
+    except (TypeError, ValueError):
+        return
+    is_law = [one.ndim == 1 and one.size > 1 and (one >= 0.0).all() for one in (p, q)]
+    if all(is_law) and p.size == q.size and max(abs(p.sum() - 1.0), abs(q.sum() - 1.0)) < 1e-9:
+        raise invalid("y0", f"{need}.discrete([1.0], p, q)", y0)
 
 
 @hinted

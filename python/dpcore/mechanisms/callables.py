@@ -25,6 +25,7 @@ __all__ = [
     "mechanism_of",
     "name_of",
     "one_by_one",
+    "refuse_signature",
     "runs_on",
     "tensor_of",
     "torch_threads",
@@ -82,12 +83,42 @@ def mechanism_of(
             `dpcore.repeat` makes a mechanism.
     """
     if isinstance(given, type) or not callable(given):
-        raise mistyped("mechanism", requirement, given)
+        raise mistyped("mechanism", f"{requirement}{_advise(given)}", given)
+    refuse_signature(given, "mechanism")
     if answers_once(given):
         requirement += ", which dpcore.repeat makes of a function of one answer"
         raise mistyped("mechanism", requirement, given)
     found: Callable[..., Any] = given
     return found
+
+
+def _advise(given: Any) -> str:
+    """Return what to do with what is no mechanism."""
+    if isinstance(given, str):
+        return ", or a noise such as dpcore.Laplace(1.0) (names are for the command line)"
+    if hasattr(given, "shape") or isinstance(given, (list, tuple)):
+        return " (outputs that were drawn before go to dpcore.audit_outputs)"
+    return ""
+
+
+def refuse_signature(function: Any, name: str) -> None:
+    """Raise an error for a function that takes a size and no generator, or both in another order.
+
+    Args:
+        function: of somebody's own; other objects pass.
+        name: what the message calls it.
+
+    Raises:
+        TypeError: if its arguments are called (x, size) or (x, rng, size).
+    """
+    if not inspect.isfunction(function):
+        return
+    names = [one.name for one in inspect.signature(function).parameters.values() if one.kind < 2]
+    if names[1:] == ["size"] and len(inspect.signature(function).parameters) == 2:
+        need = "a function (x, size, rng): give it a third argument rng, and draw from it"
+        raise mistyped(name, need, function)
+    if names[1:3] == ["rng", "size"]:
+        raise mistyped(name, "a function of (x, size, rng), in this order", function)
 
 
 def answers_once(function: Callable[..., Any]) -> bool:

@@ -49,6 +49,11 @@ class Native(Shown):
 
     __slots__ = ()
 
+    def __getattr__(self, name: str) -> Any:
+        """Raise an error that says how to draw where that is what was asked for."""
+        advice = f": dpcore.sample({self!r}, x, size)" if name in ("sample", "rvs", "draw") else ""
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}{advice}")
+
     def __call__(self, x: npt.ArrayLike, size: int, rng: Rng = None) -> npt.NDArray[Any]:
         """Draw outputs on `x`.
 

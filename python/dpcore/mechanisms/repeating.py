@@ -21,6 +21,7 @@ from ..progress import beats
 from ..records import Shown
 from ..streams.generators import seeded_globals
 from .answers import is_deep, objects, refuse_unreadable
+from .callables import refuse_signature
 from .frames import frame_to_mapping, is_frame, is_series, numbering_of
 
 __all__ = [
@@ -248,6 +249,7 @@ def _checked_seeding(fn: Callable[..., Any], seeded: str | None) -> str:
 
 def _style(fn: Callable[..., Any]) -> _Style | None:
     """How a function takes the generator: by its place, by its name, or not at all."""
+    refuse_signature(fn, "fn")
     try:
         parameters = list(inspect.signature(fn).parameters.values())
     except (TypeError, ValueError):

@@ -80,11 +80,18 @@ def domain_of(
     return value
 
 
+_RELATIONS: Final = "L1(1.0), L2(1.0), Linf(1.0), Replace() or AddRemove()"
+
+
 def neighbour_of(value: Any) -> Neighbour:
     """Check that a value is a neighbour relation, an object and not its class, and return it."""
     parts = [getattr(value, part, None) for part in _PARTS]
     if isinstance(value, type) or not all(map(callable, parts)):
-        raise mistyped("neighbour", f"a neighbour relation with {', '.join(_PARTS)}", value)
+        raise mistyped(
+            "neighbour",
+            f"a neighbour relation with {', '.join(_PARTS)} (dpcore.pairs.{_RELATIONS})",
+            value,
+        )
     relation: Neighbour = value
     return relation
 

@@ -30,6 +30,12 @@ if TYPE_CHECKING:
 class Audit(Evidence):  # noqa: D101 - the fields say what it is
     __doc__ = Evidence.__doc__
 
+    def __getattr__(self, name: str) -> Any:
+        """Raise an error that names what was meant."""
+        asked = {"summary": "print(report)", "epsilon": "epsilon_lower, epsilon_hat or claim"}
+        advice = f": {asked[name]}" if name in asked else ""
+        raise AttributeError(f"an audit has no attribute {name!r}{advice}")
+
     @property
     def epsilon_lower(self) -> float:
         """Certified lower bound on epsilon, at `confidence`; 0 where `checks` is not empty.

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from ..errors import choice, confidence_level, integer, invalid, mistyped, whole
 from ..hints import hinted
+from ..records import Pair
 from ..streams import Rng, seed_of
 from . import _comparing, _dependence, _law
 from ._centre import centred
@@ -114,6 +115,8 @@ def inspect(
         rank: FLAGGED: one draw of noise for all 3 coordinates (rank 1): subtracting the row minimum
         returns the clean vector (largest error ...)
     """
+    if isinstance(x, (tuple, Pair)):
+        raise mistyped("x", "one input, such as [0.0], and not a pair of them", x)
     if draws is not None:
         draws = integer("draws", whole(draws), _LEAST)
     if isinstance(skip, str) or not isinstance(skip, Sequence):
