@@ -294,8 +294,8 @@ def _neighbours(name: str, side: Array) -> str:
     what = f"{where} of {name}" if where else name
     return (
         f"rows depend on their neighbours: {what} by {largest:.1f} standard deviations of a random "
-        "order: give one row a run, a document, a person, or arranged=True if the rows were put in "
-        "this order when the runs were over"
+        "order: give one row a run, a document, a person, or groups= (which rows belong together), "
+        "or arranged=True if the rows were put in this order when the runs were over"
     )
 
 
