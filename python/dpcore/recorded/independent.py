@@ -28,7 +28,7 @@ _SHUFFLE: Final = 17
 """Names the streams of shuffles: with the side two numbers, where those of draws have three."""
 
 
-_ROW_OF_GROUP: Final = 18
+_ROW_OF_GROUP: Final = 19
 """Names the streams that draw one row of each group."""
 
 

@@ -193,7 +193,8 @@ def audit_outputs(
         groups_prime=groups_prime,
     )  # fmt: skip
     if paired and groups is not None:
-        raise invalid("paired", "False where groups are given", paired)
+        requirement = "False where groups are given (keep one row of each pair of groups)"
+        raise invalid("paired", requirement, paired)
     sides, names, titles, numbers = _sides_of(
         outputs, outputs_prime, column, label, label_x, (groups, groups_prime)
     )
