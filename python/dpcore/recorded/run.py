@@ -354,6 +354,9 @@ def _check_groups(label: Any, groups: Any, groups_prime: Any) -> None:
     if groups_prime is not None and (groups is None or label is not None):
         other = "label is" if groups is not None else "groups are not"
         raise invalid("groups_prime", f"None where {other} given", groups_prime)
+    if groups_prime is not None and is_column(groups) != is_column(groups_prime):
+        # A file with a column of groups has one column more than the other.
+        raise invalid("groups_prime", "a column, or None, where groups are one", groups_prime)
     if groups_prime is None and label is None and groups is not None and not is_column(groups):
         requirement = "the groups of outputs_prime where groups are not a column of both"
         raise mistyped("groups_prime", requirement, None)
