@@ -49,7 +49,7 @@ def test_true_claims_about_runs_that_share_their_noise():
     for seed in range(AUDITS):
         rng = np.random.default_rng([seed, 29])
         (x, groups), (x_prime, groups_prime) = (shared_runs(rng) for _ in range(2))
-        settings = {"attack": above_median, "confidence": 0.8, "rng": seed}
+        settings = {"attack": above_median, "claim": 0.0, "confidence": 0.8, "rng": seed}
         given = {"groups": groups, "groups_prime": groups_prime + 20}
         found = audit(x, x_prime, **given, **settings)
         assert found.doubts == ()
