@@ -94,10 +94,12 @@ def count_event(
     share = real("count_share", 0.5 if share is None else share, low=0.0, high=1.0,
                  open_low=True, open_high=True)  # fmt: skip
     sizes = len(sides[0]), len(sides[1])
-    many = sizes if groups is None else (int(groups[0].max()) + 1, int(groups[1].max()) + 1)
-    if min(many) < _FEWEST:
-        name, what = ("outputs", "rows") if groups is None else ("groups", "groups")
-        raise invalid(name, f"at least {_FEWEST} {what} on each side", many)
+    if min(sizes) < _FEWEST:
+        raise invalid("outputs", f"at least {_FEWEST} rows on each side", sizes)
+    if groups is not None:
+        many = int(groups[0].max()) + 1, int(groups[1].max()) + 1
+        if min(many) < _FEWEST:
+            raise invalid("groups", f"at least {_FEWEST} groups on each side", many)
     if paired and sizes[0] != sizes[1]:
         raise invalid("outputs", "as many rows on x as on x' where paired = True", sizes)
     # Rows that were sorted, or came in the order of their runs, are exchangeable after this.
