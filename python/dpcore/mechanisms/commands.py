@@ -52,7 +52,9 @@ _NAMED_NUMBERS: Final = frozenset(
     sign + name for sign in ("", "-", "+") for name in ("nan", "inf", "infinity")
 )
 
-_ARGUMENTS: Final = "a list of texts, the program and its arguments: ['node', 'tool.js', '{x}', ...]"
+_ARGUMENTS: Final = (
+    "a list of texts, the program and its arguments: ['node', 'tool.js', '{x}', '{size}']"
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -220,7 +222,7 @@ def _as_many_lines(size: int) -> str:
     return f"as many lines as {{size}} asks for ({size:,}), one answer a line"
 
 
-def _start_thread(work: Callable[[IO[bytes]], None], stream: IO[bytes]) -> threading.Thread:
+def _start_thread(work: Callable[[Any], None], stream: IO[bytes] | None) -> threading.Thread:
     thread = threading.Thread(target=work, args=[stream], daemon=True)
     thread.start()
     return thread
@@ -255,7 +257,6 @@ class _Process:
             found = f"{error} (its longest argument has {max(map(len, argv)):,} characters)"
             need = "from a command that can be started"
             raise self._failure(RuntimeError, need, found) from error
-        assert self._child.stdout is not None and self._child.stderr is not None
         _start_thread(self._queue_stdout, self._child.stdout)
         self._stderr_reader = _start_thread(self._keep_stderr, self._child.stderr)
 

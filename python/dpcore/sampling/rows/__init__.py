@@ -26,11 +26,12 @@ statistic is about 3e-8 in the finest resolution alone.
 
 from __future__ import annotations
 
-from .calls import Calls, Same, same_rows
+from .calls import WAY_TO_DRAW, Calls, Same, same_rows
 from .evidence import Evidence, blocks_apart, doubts
 from .probing import probe
 
 __all__ = [
+    "WAY_TO_DRAW",
     "Calls",
     "Evidence",
     "Same",

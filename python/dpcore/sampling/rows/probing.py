@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from ...mechanisms.answers import join_outputs
-from .calls import FEWEST, by_chance, first_difference, one_output, same_rows
+from .calls import FEWEST, WAY_TO_DRAW, by_chance, first_difference, one_output, same_rows
 from .evidence import varying_calls
 from .parts import Array, sequences
 
@@ -31,7 +31,9 @@ Draw = Callable[[int, int, int], Array]
 """(side, number of the call, rows) -> outputs."""
 
 
-def probe(draw: Draw, name: str, trials: int, block: int) -> tuple[str, ...]:
+def probe(
+    draw: Draw, name: str, trials: int, block: int, way_to_draw: str = WAY_TO_DRAW
+) -> tuple[str, ...]:
     """Make a few short calls on both sides and compare them.
 
     Args:
@@ -39,6 +41,7 @@ def probe(draw: Draw, name: str, trials: int, block: int) -> tuple[str, ...]:
         name: what complaints call the mechanism.
         trials: of the audit.
         block: rows that a call of the audit has; these have no more.
+        way_to_draw: see `Calls`.
 
     Returns:
         What speaks against independence, one sentence for each contradiction.
@@ -52,14 +55,15 @@ def probe(draw: Draw, name: str, trials: int, block: int) -> tuple[str, ...]:
     rows = min(longest, max(_COMPARED, trials // _SHARE))
     first = [[draw(side, number, rows) for number in range(_CALLS)] for side in (0, 1)]
     for side, outputs in enumerate(first):
-        if _refuse(outputs, name):
+        if _refuse(outputs, name, way_to_draw):
             more = max(_MORE, _MORE_ROWS // longest)
-            _refuse([draw(side, _CALLS + number, longest) for number in range(more)], name)
+            calls = [draw(side, _CALLS + number, longest) for number in range(more)]
+            _refuse(calls, name, way_to_draw)
     chance = _between(first) if rows >= _COMPARED else 1.0
     return (varying_calls(chance),) if chance < _VARIATION else ()
 
 
-def _refuse(outputs: list[Array], name: str) -> bool:
+def _refuse(outputs: list[Array], name: str, way_to_draw: str) -> bool:
     """Complain of calls that are equal throughout but not to each other; True where all are."""
     calls = [call for call in map(same_rows, outputs) if call is not None]
     shapes = {tuple(map(len, call.columns)) for call in calls}
@@ -67,7 +71,7 @@ def _refuse(outputs: list[Array], name: str) -> bool:
         return False
     column = first_difference(calls)
     if column is not None and by_chance(calls, column) < _CHANCE:
-        raise one_output(name, calls[0], column)
+        raise one_output(name, calls[0], column, way_to_draw)
     return True
 
 
