@@ -28,8 +28,11 @@ __all__ = ["SEED_VARIABLE", "Tool", "command", "parse_line"]
 SEED_VARIABLE: Final = "DPCORE_SEED"
 """The environment variable in which a process finds the seed of its block."""
 
-_SEEDS: Final = 2**53
-"""Seeds are below this number, so that a language whose only number is a double reads them."""
+_SEEDS: Final = 2**31
+"""Seeds are below this number: awk takes every larger one for the same, R and others refuse it.
+
+Two of 1,000 processes have one seed with probability 2e-4. Then two blocks are equal, which ends
+the audit with an error, as any repeated block does."""
 _MAX_LINE: Final = 2**24
 """Bytes of one answer that are read."""
 _MAX_OUTPUT: Final = 2**29
@@ -127,7 +130,7 @@ def command(arguments: Sequence[str], *, timeout: float | None = None) -> Tool:
     anew, and ends with status 0. A line that is JSON is what it holds (a number, a list, an
     object); any other line is a text. No shell is involved.
 
-    The environment variable `DPCORE_SEED` holds a whole number below 2^53, another one in every
+    The environment variable `DPCORE_SEED` holds a whole number below 2^31, another one in every
     process. A tool that seeds its generator with it has audits that a seed repeats. A tool that
     ignores it is audited, too, and the report says so.
 
