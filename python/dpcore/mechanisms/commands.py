@@ -50,7 +50,7 @@ _PLACES: Final = re.compile(r"\{x\}|\{size\}")
 _PLAIN: Final = re.compile(r"[\w@%+=:,./{}-]+")
 _MAX_NUMBER: Final = 100
 """Characters of a number that is not JSON."""
-_NUMBER: Final = re.compile(r"\s*[+-]?((0|[1-9][0-9]*)\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
+_NUMBER: Final = re.compile(r"\s*[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
 _NAMED_NUMBERS: Final = frozenset(
     sign + name for sign in ("", "-", "+") for name in ("nan", "inf", "infinity")
 )

@@ -268,7 +268,9 @@ class Source:
             return draws.draw(_SHORT_CALLS, side, Place(number, rows, 0, rows))
 
         trials = self.end - self.start
-        return probe(draw, self.name, trials, self.block, self._way_to_draw)
+        seeded_by = getattr(draws.mechanism, "seeded_by", None)
+        how = self._way_to_draw, seeded_by
+        return probe(draw, self.name, trials, self.block, *how)
 
     def outputs(self, purpose: int, side: int, start: int, stop: int) -> npt.NDArray[Any]:
         """Outputs of the trials [start, stop), shape (stop - start, ...)."""
