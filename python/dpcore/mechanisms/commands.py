@@ -123,7 +123,7 @@ class Tool(Shown):
 
 
 @hinted
-def command(arguments: Sequence[str], *, timeout: float | None = None) -> Tool:
+def command(arguments: Sequence[str | os.PathLike[str]], *, timeout: float | None = None) -> Tool:
     """Make a mechanism of a command, so that a tool in any language can be audited.
 
     A process is run for every block of outputs. It writes one answer a line to stdout, each drawn
