@@ -54,7 +54,9 @@ INNER = {
 }
 """Rooms whose modules may move; those of the others are public paths."""
 
-RESERVED = {"audit", "sample", "repeat", "plan", "release", "audit_table", "audit_outputs"}
+RESERVED = {
+    "audit", "sample", "repeat", "plan", "release", "command", "audit_table", "audit_outputs",
+}  # fmt: skip
 """Public functions, today's and those to come: a file of that name would turn them into modules."""
 
 OTHERS = {

@@ -23,6 +23,7 @@ from .mechanisms import (
     RandomBits,
     Uniform,
 )
+from .mechanisms.commands import command
 from .mechanisms.repeating import Raised, repeat
 from .recorded.run import OutputsAudit, audit_outputs
 from .records import Counts, Pair
@@ -60,6 +61,7 @@ __all__ = [
     "audit_table",
     "bounds",
     "calibration",
+    "command",
     "divergence",
     "events",
     "exact",

@@ -390,3 +390,27 @@ def test_a_run_names_the_audits_that_left_parts_out(inner):
     said = [line for line in lines if " compared " in line]
     assert len(said) == 1
     assert said[0].startswith("dp_audit: test_inner.py::test_wide compared 10 of ")
+
+
+SURVEY = """
+import sys
+
+CODE = (
+    "import os, random, sys; rng = random.Random(int(os.environ['DPCORE_SEED']));"
+    "keep, truth = float(sys.argv[1]), sys.argv[2];"
+    "[print(truth if rng.random() < keep else 'other') for _ in range(int(sys.argv[3]))]"
+)
+
+def survey(keep):
+    return dpcore.command([sys.executable, "-S", "-E", "-c", CODE, keep, "{x}", "{size}"])
+
+def test_private(dp_audit):
+    dp_audit(survey("0.0"), ("never", "daily"), claim=1.0, trials=2000)
+
+def test_broken(dp_audit):
+    dp_audit(survey("0.9"), ("never", "daily"), claim=1.0, trials=2000)
+"""
+
+
+def test_a_command_is_a_mechanism_like_any_other(inner):
+    inner(SURVEY).assert_outcomes(passed=1, failed=1)

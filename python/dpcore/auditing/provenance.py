@@ -23,6 +23,7 @@ from .._core import __version__
 from ..adapters import DiffPrivLib, OpenDP, ScipyNoise, TorchModule, TorchNoise
 from ..errors import flag
 from ..loaded import loaded
+from ..mechanisms.commands import Tool
 from ..mechanisms.repeating import Repeated
 from ..results.audits import Audit
 from ..results.provenance import LEFT_OUT, Provenance
@@ -47,6 +48,9 @@ _INSIDE: Final[dict[type, str]] = {
 
 _DEEPEST: Final = 50
 """Wrappers that are followed: one may hold itself."""
+
+_MAX_SOURCE: Final = 2**16
+"""Bytes of a file named in a command, up to which its text is kept."""
 
 _RELEASED: Final = ("dpcore", "numpy", "scipy", "torch", "opendp", "diffprivlib")
 """Packages of whose code a name and a version tell all."""
@@ -109,11 +113,22 @@ def _source(layers: list[Any]) -> tuple[str, str]:
         return " around ".join(name for name, _ in written), "\n".join(t for _, t in written)
     if layers[-1] is None:
         return _RECORDED, ""
+    if isinstance(layers[-1], Tool):
+        return f"command {layers[-1].name}", "\n".join(_texts_of_files(layers[-1].arguments))
     last = _parts(layers[-1])[0]
     root = _package(last)
     if root in _RELEASED:
         return f"{_module(last)}.{last.__qualname__} of {root} {_version(root)}", ""
     return f"{_called(layers[-1])}: {_NO_TEXT}", ""
+
+
+def _texts_of_files(arguments: tuple[str, ...]) -> Iterator[str]:
+    """The texts of the files that a command names, each after its name."""
+    for one in dict.fromkeys(arguments):
+        # What is no text is a compiled program; what is long is data.
+        with contextlib.suppress(OSError, ValueError):
+            if 0 < Path(one).stat().st_size <= _MAX_SOURCE:
+                yield f"{one}:\n\n{Path(one).read_text(encoding='utf-8')}"
 
 
 def _defined(layers: list[Any]) -> Iterator[Any]:

@@ -40,6 +40,7 @@ from ..mechanisms.clean import (
     notes_on,
     stated_log_ratio,
 )
+from ..mechanisms.commands import SEED_VARIABLE, Tool
 from ..mechanisms.native import describe
 from ..mechanisms.repeating import is_shared
 from ..pairs import Neighbour, Search, Searched, distance
@@ -378,12 +379,21 @@ def settled(request: Request) -> Request:
         claim=_claim_of(mechanism, pair, request.claim),
         clean=clean,
         declared_loss=declared_loss(mechanism, pair, request.delta),
-        told=notes_on(mechanism, pair),
+        told=(*notes_on(mechanism, pair), *_seed_notes(mechanism, request.randomness)),
         searched=searched,
     )
     for said in request.notes:
         warnings.warn(said, AssumptionWarning, stacklevel=4)
     return request
+
+
+def _seed_notes(mechanism: Any, randomness: str) -> tuple[str, ...]:
+    if not isinstance(mechanism, Tool) or randomness != "own":
+        return ()
+    return (
+        f"the command does not draw from the seed in {SEED_VARIABLE}: the bound holds, but no seed "
+        "repeats this audit",
+    )
 
 
 def _claim_of(mechanism: Any, pair: Pair, claim: float | None) -> float | None:

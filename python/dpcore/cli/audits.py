@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import warnings
 from collections.abc import Iterator
 from dataclasses import MISSING, fields, replace
@@ -16,6 +17,7 @@ from ..auditing.provenance import commanded
 from ..auditing.run import Audit, audit
 from ..errors import AssumptionWarning, count, invalid
 from ..events import Vote
+from ..mechanisms.commands import command as make_tool
 from ..mechanisms.systems import System
 from ..pairs import distance
 from ..records import Pair
@@ -24,7 +26,7 @@ from .delivering import check_folder, check_plot, deliver
 from .options import Asked, for_call
 from .pairs import given as given_pair
 from .pairs import relation
-from .status import INTERRUPTED, NO_VERDICT, NOT_REFUTED, REFUTED, Usage, usage
+from .status import CALLED, INTERRUPTED, NO_VERDICT, NOT_REFUTED, REFUTED, Usage, usage
 
 __all__ = [
     "SYSTEMS",
@@ -47,6 +49,10 @@ SYSTEMS: dict[str, type[System]] = {
 
 _Pairs = Pair | tuple[Pair, ...]
 
+_RUN_AS = (
+    "it is run without a shell, {x} and {size} replaced, and writes one answer a line, {size} lines"
+)
+
 _OF_SYSTEMS = tuple(
     one.name
     for one in fields(Asked)
@@ -57,8 +63,12 @@ _OF_SYSTEMS = tuple(
 
 def run(asked: Asked, command: str = "") -> int:
     """Audit what was asked for, print the result, and return the exit status."""
-    if asked.target is None:
+    if asked.target is None and asked.command is None:
         raise Usage("name a system or FILE.py:FUNCTION (dpcore audit --list shows the systems)")
+    if asked.target is not None and asked.command is not None:
+        raise Usage(f"--command is what is audited: leave out {asked.target}")
+    if asked.timeout is not None and asked.command is None:
+        raise Usage("--timeout is for --command")
     if asked.claim is not None and asked.no_claim:
         raise Usage("--claim and --no-claim exclude each other")
     if asked.stop == "refuted" and asked.no_claim:
@@ -67,7 +77,7 @@ def run(asked: Asked, command: str = "") -> int:
         check_plot(Path(asked.plot))
     if asked.html is not None:
         check_folder("--html", Path(asked.html))
-    with found(asked, asked.target) as (mechanism, pair):
+    with _found(asked) as (mechanism, pair):
         report = _audit(asked, mechanism, pair)
     report = commanded(report, command)
     deliver(asked, report)
@@ -76,6 +86,12 @@ def run(asked: Asked, command: str = "") -> int:
     if report.checks:
         return NO_VERDICT
     return REFUTED if report.refuted else NOT_REFUTED
+
+
+def _found(asked: Asked) -> contextlib.AbstractContextManager[tuple[Any, _Pairs]]:
+    if asked.command is not None:
+        return contextlib.nullcontext(_tool(asked, asked.command))
+    return found(asked, asked.target or "")
 
 
 @contextlib.contextmanager
@@ -91,7 +107,7 @@ def found(asked: Asked, target: str) -> Iterator[tuple[Any, _Pairs]]:
 
 def _audit(asked: Asked, mechanism: Any, pair: _Pairs) -> Audit:
     neighbour = relation(asked.neighbour)
-    with usage(), warnings.catch_warnings():
+    with usage(CALLED if asked.command is None else _RUN_AS), warnings.catch_warnings():
         # The report says the same, in its own words.
         warnings.simplefilter("ignore", AssumptionWarning)
         given = for_call(asked, audit)
@@ -148,12 +164,43 @@ def _system(asked: Asked, name: str) -> tuple[System, _Pairs]:
     return system, pair
 
 
-def _own(asked: Asked, target: str, path: Path, name: str) -> tuple[Any, _Pairs]:
-    """A user's mechanism, and the pair to audit it on."""
+def _tool(asked: Asked, text: str) -> tuple[Any, _Pairs]:
+    """The command as a mechanism, and the pair to audit it on: what was typed, as texts."""
+    _refuse_options_of_systems(asked, "a command")
+    if asked.repeat:
+        raise Usage("--repeat does not apply to a command: it is for a function of your own")
+    if asked.claim is None and not asked.no_claim:
+        raise Usage("a command has no claim: give --claim EPSILON, or --no-claim to estimate only")
+    inputs = (asked.x, asked.x_prime)
+    if None in inputs or asked.dim is not None:
+        pair = given_pair(asked)
+    elif (asked.text, asked.text_prime, asked.patterns) != (None, None, None):
+        raise Usage("--x and --x-prime are the two inputs: no --text, --text-prime or --patterns")
+    else:
+        pair = Pair(*inputs)
+    if pair is None:
+        raise Usage("give two inputs that the claim calls neighbours: --x TEXT and --x-prime TEXT")
+    with usage():
+        try:
+            return make_tool(shlex.split(text), timeout=asked.timeout), pair
+        except ValueError as error:
+            if hasattr(error, "argument"):
+                raise
+            # A quotation that is not closed.
+            requirement = "a program and its arguments, quoted as in a shell"
+            raise invalid("command", f"{requirement} ({error})", text) from None
+
+
+def _refuse_options_of_systems(asked: Asked, what: str) -> None:
     for key in _OF_SYSTEMS:
         if getattr(asked, key) is not None:
             meant = ": --claim is the epsilon to test" if key == "epsilon" else ""
-            raise Usage(f"--{key} does not apply to a mechanism of your own ({target}){meant}")
+            raise Usage(f"--{key} does not apply to {what}{meant}")
+
+
+def _own(asked: Asked, target: str, path: Path, name: str) -> tuple[Any, _Pairs]:
+    """A user's mechanism, and the pair to audit it on."""
+    _refuse_options_of_systems(asked, f"a mechanism of your own ({target})")
     pair = given_pair(asked)
     mechanism = user.load(path, name, target, asked.repeat)
     own = getattr(mechanism, "claim", None)

@@ -50,6 +50,10 @@ AUDIT_END = f"""[bold]Examples[/bold]
   dpcore audit noisy.py:release --x 0 --x-prime 1 --no-claim --json
   dpcore audit noisy.py:one_answer --repeat --x 0 --x-prime 1 --claim 0.5
 
+  A tool in any language, which writes {{size}} lines, one answer each:
+
+  dpcore audit --command 'node tool.js {{x}} {{size}}' --x never --x-prime daily --claim 1
+
   The two inputs are ones that the claim calls neighbours: zeros against ones in
   eight entries differ by 8, which a claim about a change by 1 does not cover.
   Its attributes claim (a number) and default_pair (a function that returns a

@@ -151,6 +151,22 @@ class Described:
 class Asked(Described):
     """What `dpcore audit` is asked for; None where an option was not given."""
 
+    command: Annotated[
+        str | None,
+        _in(
+            _RUN,
+            "Audit a command in place of a function, such as 'node tool.js {x} {size}': it writes "
+            "{size} lines, one answer each. --x and --x-prime are put in as they are.",
+            metavar="COMMAND",
+        ),
+    ] = None
+    timeout: Annotated[
+        float | None,
+        _in(
+            _RUN,
+            "Seconds in which a command may write nothing. Default: 60, and .1 for each answer.",
+        ),
+    ] = None
     claim: Claim = None
     no_claim: NoClaim = False
     delta: Delta = 0.0

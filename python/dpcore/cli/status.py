@@ -53,15 +53,21 @@ class Failure(Exception):
 
 
 @contextlib.contextmanager
-def usage() -> Iterator[None]:
-    """Turn what an argument check raises into bad usage, in the words of the command line."""
+def usage(called: str = CALLED) -> Iterator[None]:
+    """Turn what an argument check raises into bad usage, in the words of the command line.
+
+    Args:
+        called: how the user's mechanism is called, for complaints about its outputs.
+    """
     try:
         yield
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RuntimeError, OSError) as error:
         text, argument = str(error), getattr(error, "argument", "")
         # Of dpcore's own complaints only these are about what a user's function returned.
         if argument.startswith("outputs of "):
-            raise Failure(text, CALLED) from error
+            raise Failure(text, called) from error
+        if not isinstance(error, (TypeError, ValueError)):
+            raise
         text = OPTIONS.get(argument, argument) + text.removeprefix(argument)
         for name, value in getattr(error, "mentioned", {}).items():
             # A switch has no value.

@@ -12,6 +12,7 @@ from .. import attacks, pairs
 from ..bounds import BOUNDS
 from ..bounds.declaration import declared
 from ..loaded import loaded
+from ..mechanisms.commands import Tool
 from ..pairs.comparing import same
 from ..published import SYSTEMS, is_native
 from ..results.audits import Audit
@@ -157,6 +158,8 @@ def mechanism_expression(mechanism: Any) -> str | None:
     if is_native(mechanism):
         room = type(mechanism).__module__ if type(mechanism) in SYSTEMS else "dpcore"
         return f"{room}.{mechanism!r}"
+    if isinstance(mechanism, Tool):
+        return f"dpcore.{mechanism!r}"
     module, name = (getattr(mechanism, key, None) for key in ("__module__", "__qualname__"))
     if not (isinstance(module, str) and isinstance(name, str)) or module == "__main__":
         return None

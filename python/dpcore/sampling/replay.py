@@ -326,14 +326,17 @@ class Replays:
         return kept
 
 
+SEEDED_BY: Final = "the rng it is given"
+"""Where the randomness of outputs should come from, unless a mechanism has a `seeded_by`."""
+
 _PURPOSES = ("pilot", "selection", "count", "sample")
 
 
-def replay(name: str, first: Where, second: Where) -> ValueError:
+def replay(name: str, first: Where, second: Where, seeded_by: str = SEEDED_BY) -> ValueError:
     """The complaint about a mechanism that returns the same outputs for two blocks."""
     said = [
         f"{_PURPOSES[purpose]} block {number} on {'x_prime' if side else 'x'}"
         for purpose, side, number in (first, second)
     ]
-    requirement = "drawn anew in every call from the rng it is given"
+    requirement = f"drawn anew in every call from {seeded_by}"
     return invalid(f"outputs of {name}", requirement, f"equal outputs for {said[0]} and {said[1]}")

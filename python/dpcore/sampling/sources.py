@@ -27,8 +27,8 @@ from ..streams import COUNT
 from ..streams.generators import reseed_a_forked_child
 from .calling import CallableDraws, Place
 from .course import Course
-from .replay import Mark, Replays, mark_of, replay
-from .rows import Calls, Same, probe, same_rows
+from .replay import SEEDED_BY, Mark, Replays, mark_of, replay
+from .rows import WAY_TO_DRAW, Calls, Same, probe, same_rows
 from .tally import Event, Tally, TallyRows, Watch
 
 _Result = TypeVar("_Result")
@@ -192,6 +192,11 @@ class Source:
         """What complaints call the mechanism."""
         return "mechanism" if self.draws.native else name_of(self.draws.mechanism)
 
+    @property
+    def _way_to_draw(self) -> str:
+        way: str = getattr(self.draws.mechanism, "way_to_draw", WAY_TO_DRAW)
+        return way
+
     def places(self, purpose: int, start: int, stop: int) -> list[Place]:
         """The blocks, and parts of blocks, that make up the trials [start, stop)."""
         last = self.end if purpose == COUNT else stop
@@ -241,9 +246,10 @@ class Source:
             here = (purpose, side, number)
             there = None if mark is None else self._replays.earlier(here, mark)
             if there is not None:
-                raise replay(self.name, there, here)
+                seeded_by = getattr(self.draws.mechanism, "seeded_by", SEEDED_BY)
+                raise replay(self.name, there, here, seeded_by)
             if not self.draws.native:
-                self._calls = self._calls or Calls(self.name)
+                self._calls = self._calls or Calls(self.name, self._way_to_draw)
                 self._calls.see(side, same)
             yield result
 
@@ -261,7 +267,10 @@ class Source:
         def draw(side: int, number: int, rows: int) -> npt.NDArray[Any]:
             return draws.draw(_SHORT_CALLS, side, Place(number, rows, 0, rows))
 
-        return probe(draw, self.name, self.end - self.start, self.block)
+        trials = self.end - self.start
+        seeded_by = getattr(draws.mechanism, "seeded_by", None)
+        how = self._way_to_draw, seeded_by
+        return probe(draw, self.name, trials, self.block, *how)
 
     def outputs(self, purpose: int, side: int, start: int, stop: int) -> npt.NDArray[Any]:
         """Outputs of the trials [start, stop), shape (stop - start, ...)."""

@@ -15,6 +15,7 @@ end in an error here.
 |---|---|
 | one output for a whole call, all calls | 1e-8 |
 | one output for a whole call, short calls: 1e-15 a column | 1e-10 |
+| all short calls on a side equal, of commands alone: 1e-11, 2 sides | 2e-11 |
 | columns from call to call: 4, p-value 1e-11 | 1e-8 |
 | neighbours: 7 (8) standard deviations, 25 pairs expected, 2 sides | 3e-7 |
 | dispersion: p-value 1e-9, 25 hits and misses expected, all resolutions, 2 sides | 1e-7 |
@@ -26,11 +27,12 @@ statistic is about 3e-8 in the finest resolution alone.
 
 from __future__ import annotations
 
-from .calls import Calls, Same, same_rows
+from .calls import WAY_TO_DRAW, Calls, Same, same_rows
 from .evidence import Evidence, blocks_apart, doubts
 from .probing import probe
 
 __all__ = [
+    "WAY_TO_DRAW",
     "Calls",
     "Evidence",
     "Same",

@@ -81,6 +81,12 @@ def _same_columns(table: Array) -> npt.NDArray[np.bool_]:
     return same
 
 
+WAY_TO_DRAW: Final = (
+    "draw the noise with size=(size, len(x)), or write a function of x and rng that returns one "
+    "output and pass dpcore.repeat(function)"
+)
+"""How to draw rows that do not share their noise, unless a mechanism has a `way_to_draw`."""
+
 _OTHER_SIZE: Final = 1 / 16
 """Between calls of two sizes: even numbers of eight bits, summed in another order, differ less."""
 
@@ -91,9 +97,11 @@ class Calls:
 
     Args:
         name: what complaints call the mechanism.
+        way_to_draw: how to draw rows that do not share their noise.
     """
 
     name: str
+    way_to_draw: str = WAY_TO_DRAW
     _first: dict[tuple[int, int], Same] = field(default_factory=dict, repr=False)
     _seen: int = 0
 
@@ -115,7 +123,7 @@ class Calls:
                 slack = None if rows == same.rows else _OTHER_SIZE
                 place = first_difference([first, same], slack)
                 if place is not None:
-                    raise one_output(self.name, same, place)
+                    raise one_output(self.name, same, place, self.way_to_draw)
         self._first.setdefault((side, same.rows), same)
 
     def _excluded(self, rows: int, same: Same) -> bool:
@@ -174,15 +182,14 @@ def _apart(first: Any, second: Any) -> bool:
     return not bool(alike(pair[0], pair[1])[0])
 
 
-def one_output(name: str, call: Same, column: int) -> ValueError:
+def one_output(name: str, call: Same, column: int, way_to_draw: str = WAY_TO_DRAW) -> ValueError:
     """The complaint about one noise for all rows of a call, which shows what to write instead."""
     columns = sum(map(len, call.columns))
     where = f" in place {column} of {columns}" if columns > 1 else ""
     what = f"outputs of {name}"
     error = ValueError(
         f"{what} must be drawn anew for every row of a call, got one value for all "
-        f"{call.rows:,} rows of a call{where} and another for all rows of another call: draw the "
-        "noise with size=(size, len(x)), or write a function of x and rng that returns one "
-        "output and pass dpcore.repeat(function)"
+        f"{call.rows:,} rows of a call{where} and another for all rows of another call: "
+        f"{way_to_draw}"
     )
     return about(error, what)

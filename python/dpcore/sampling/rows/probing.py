@@ -6,11 +6,16 @@ learn after an hour.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Final
 
+import numpy as np
+
+from ...errors import invalid
 from ...mechanisms.answers import join_outputs
-from .calls import FEWEST, by_chance, first_difference, one_output, same_rows
+from ..replay import encoded
+from .calls import FEWEST, WAY_TO_DRAW, by_chance, first_difference, one_output, same_rows
 from .evidence import varying_calls
 from .parts import Array, sequences
 
@@ -31,7 +36,14 @@ Draw = Callable[[int, int, int], Array]
 """(side, number of the call, rows) -> outputs."""
 
 
-def probe(draw: Draw, name: str, trials: int, block: int) -> tuple[str, ...]:
+def probe(
+    draw: Draw,
+    name: str,
+    trials: int,
+    block: int,
+    way_to_draw: str = WAY_TO_DRAW,
+    seeded_by: str | None = None,
+) -> tuple[str, ...]:
     """Make a few short calls on both sides and compare them.
 
     Args:
@@ -39,12 +51,16 @@ def probe(draw: Draw, name: str, trials: int, block: int) -> tuple[str, ...]:
         name: what complaints call the mechanism.
         trials: of the audit.
         block: rows that a call of the audit has; these have no more.
+        way_to_draw: see `Calls`.
+        seeded_by: where randomness should come from, of a mechanism whose calls may all be the
+            same; None leaves that to the blocks of the audit.
 
     Returns:
         What speaks against independence, one sentence for each contradiction.
 
     Raises:
-        ValueError: if a call has one value in all its rows, and another call another.
+        ValueError: if a call has one value in all its rows, and another call another; with
+            `seeded_by`, if all calls on a side have the same rows, which vary.
     """
     if block < 2:
         return ()
@@ -52,14 +68,18 @@ def probe(draw: Draw, name: str, trials: int, block: int) -> tuple[str, ...]:
     rows = min(longest, max(_COMPARED, trials // _SHARE))
     first = [[draw(side, number, rows) for number in range(_CALLS)] for side in (0, 1)]
     for side, outputs in enumerate(first):
-        if _refuse(outputs, name):
+        if seeded_by is not None and _same_by_chance(outputs) < _VARIATION:
+            found = f"the same varying outputs in {_CALLS} calls on {'x_prime' if side else 'x'}"
+            raise invalid(f"outputs of {name}", f"drawn anew in every call from {seeded_by}", found)
+        if _refuse(outputs, name, way_to_draw):
             more = max(_MORE, _MORE_ROWS // longest)
-            _refuse([draw(side, _CALLS + number, longest) for number in range(more)], name)
+            calls = [draw(side, _CALLS + number, longest) for number in range(more)]
+            _refuse(calls, name, way_to_draw)
     chance = _between(first) if rows >= _COMPARED else 1.0
     return (varying_calls(chance),) if chance < _VARIATION else ()
 
 
-def _refuse(outputs: list[Array], name: str) -> bool:
+def _refuse(outputs: list[Array], name: str, way_to_draw: str) -> bool:
     """Complain of calls that are equal throughout but not to each other; True where all are."""
     calls = [call for call in map(same_rows, outputs) if call is not None]
     shapes = {tuple(map(len, call.columns)) for call in calls}
@@ -67,8 +87,27 @@ def _refuse(outputs: list[Array], name: str) -> bool:
         return False
     column = first_difference(calls)
     if column is not None and by_chance(calls, column) < _CHANCE:
-        raise one_output(name, calls[0], column)
+        raise one_output(name, calls[0], column, way_to_draw)
     return True
+
+
+def _same_by_chance(calls: list[Array]) -> float:
+    """Return the probability that a random order of all rows makes all calls equal.
+
+    It is 1 where they differ. Of `G` calls of `n` rows, in which value `j` occurs
+    `m_j` times a call, it is
+    `(n! / prod m_j!) / ((G n)! / prod (G m_j)!)`.
+    """
+    rows = [encoded(call) for call in calls]
+    first = rows[0]
+    if first is None or not all(one is not None and np.array_equal(one, first) for one in rows):
+        return 1.0
+    counts = np.unique(first, axis=0, return_counts=True)[1].tolist()
+    orders = [
+        math.lgamma(of * len(first) + 1) - sum(math.lgamma(of * count + 1) for count in counts)
+        for of in (1, len(calls))
+    ]
+    return math.exp(orders[0] - orders[1])
 
 
 def _between(sides: list[list[Array]]) -> float:

@@ -1,0 +1,388 @@
+"""A mechanism in any language: a command that is run once a block and writes one answer a line."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
+from typing import IO, Any, Final
+
+import numpy as np
+
+from ..errors import about, invalid, mistyped, real, show
+from ..hints import hinted
+from ..records import Shown
+
+__all__ = ["SEED_VARIABLE", "Tool", "command", "parse_line"]
+
+SEED_VARIABLE: Final = "DPCORE_SEED"
+"""The environment variable in which a process finds the seed of its block."""
+
+_SEEDS: Final = 2**31
+"""Seeds are below this number: awk takes every larger one for the same, R and others refuse it.
+
+Two of 1,000 processes have one seed with probability 2e-4. Then two blocks are equal, which ends
+the audit with an error, as any repeated block does."""
+_MAX_LINE: Final = 2**24
+"""Bytes of one answer that are read."""
+_MAX_OUTPUT: Final = 2**29
+"""Bytes of all answers of a process that are read."""
+_CHUNK: Final = 2**16
+_MAX_STDERR: Final = 1000
+"""Characters at the end of what a process wrote to stderr that a message shows."""
+_SILENCE: Final = 60.0
+_SILENCE_PER_ANSWER: Final = 0.1
+"""Seconds without a byte after which a process hangs, and more of them for each answer."""
+_WAKE: Final = 0.2
+"""Seconds after which a waiting thread looks whether Ctrl-C was pressed."""
+
+_PLACES: Final = re.compile(r"\{x\}|\{size\}")
+_PLAIN: Final = re.compile(r"[\w@%+=:,./{}-]+")
+_MAX_NUMBER: Final = 100
+"""Characters of a number that is not JSON."""
+_NUMBER: Final = re.compile(r"\s*[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
+_NAMED_NUMBERS: Final = frozenset(
+    sign + name for sign in ("", "-", "+") for name in ("nan", "inf", "infinity")
+)
+
+_ARGUMENTS: Final = (
+    "a list of texts, the program and its arguments: ['node', 'tool.js', '{x}', '{size}']"
+)
+
+
+@dataclass(frozen=True, repr=False)
+class Tool(Shown):
+    """A mechanism that runs a command for every block of outputs; `dpcore.command` makes it.
+
+    Args:
+        arguments: the program and its arguments, with the places `{x}` and `{size}`.
+        timeout: seconds in which a process may write nothing; None takes 60 and a tenth of a
+            second for each answer.
+    """
+
+    arguments: tuple[str, ...]
+    timeout: float | None = field(default=None, compare=False)
+
+    thread_safe = True
+    """Threads may share the blocks: each of them is a process."""
+    seeded_by = f"the seed in {SEED_VARIABLE} (not from a constant or the time)"
+    """Where the randomness of its answers should come from, as messages say it."""
+    way_to_draw = "draw new noise for every line"
+    """How to draw rows that do not share their noise, as messages say it."""
+
+    @property
+    def name(self) -> str:
+        """The command as it is typed, on one line."""
+        quoted = (one if _PLAIN.fullmatch(one) else shlex.quote(one) for one in self.arguments)
+        return " ".join(" ".join(quoted).split())
+
+    def __repr__(self) -> str:
+        more = "" if self.timeout is None else f", timeout={self.timeout!r}"
+        return f"command({list(self.arguments)!r}{more})"
+
+    def __call__(self, x: Any, size: int, rng: np.random.Generator) -> list[Any]:
+        """Run the command once.
+
+        Args:
+            x: the input: a text, or anything that JSON can hold.
+            size: number of answers.
+            rng: a numpy Generator; the seed of the process is drawn from it.
+
+        Returns:
+            The answers, a list of `size` outputs.
+
+        Raises:
+            TypeError: if JSON cannot hold `x`.
+            ValueError: if the process writes other than `size` lines of UTF-8, or too long ones,
+                or `x` cannot be an argument of a command.
+            RuntimeError: if it does not start, or ends with another status than 0.
+            TimeoutError: if it writes nothing for too long.
+        """
+        seed = int(rng.integers(_SEEDS))
+        places = {"{x}": _as_argument(x), "{size}": str(size)}
+        program, *rest = self.arguments
+        # In one pass: an input may hold the text "{size}".
+        filled = [_PLACES.sub(lambda found: places[found.group()], one) for one in rest]
+        limit = self.timeout
+        if limit is None:
+            limit = _SILENCE + _SILENCE_PER_ANSWER * size
+        with _Process([program, *filled], seed, f"outputs of {self.name}") as process:
+            lines = process.read_lines(size, limit)
+        known = {line: parse_line(line) for line in set(lines)}
+        return [known[line] for line in lines]
+
+
+@hinted
+def command(arguments: Sequence[str | os.PathLike[str]], *, timeout: float | None = None) -> Tool:
+    """Make a mechanism of a command, so that a tool in any language can be audited.
+
+    A process is run for every block of outputs. It writes one answer a line to stdout, each drawn
+    anew, and ends with status 0. A line that is JSON is what it holds (a number, a list, an
+    object); any other line is a text. No shell is involved.
+
+    The environment variable `DPCORE_SEED` holds a whole number below 2^31, another one in every
+    process. A tool that seeds its generator with it has audits that a seed repeats. A tool that
+    ignores it is audited, too, and the report says so.
+
+    Args:
+        arguments: the program and its arguments. In the arguments `{x}` stands for the input (a
+            text is put in unchanged, anything else as JSON) and `{size}` for the number of
+            answers.
+        timeout: seconds in which a process may write nothing to stdout; None takes 60 and a tenth
+            of a second for each answer.
+
+    Returns:
+        The mechanism `(x, size, rng) -> outputs`. It can be pickled.
+
+    Raises:
+        TypeError: if `arguments` is not a list of texts.
+        ValueError: if there is no such program, or no argument holds `{x}`, or none holds `{size}`.
+
+    Example:
+        >>> import sys
+        >>> import dpcore
+        >>> code = '''
+        ... import os, random, sys
+        ... truth, size = sys.argv[1], int(sys.argv[2])
+        ... rng = random.Random(os.environ["DPCORE_SEED"])
+        ... for _ in range(size):
+        ...     print(truth if rng.random() < 0.6 else rng.choice(["never", "daily"]))
+        ... '''
+        >>> tool = dpcore.command([sys.executable, "-c", code, "{x}", "{size}"])
+        >>> report = dpcore.audit(tool, ("never", "daily"), claim=1.0, trials=5000, rng=1)
+        >>> report.verdict, 1.2 < report.epsilon_lower < 1.39
+        ('refuted', True)
+    """
+    if not isinstance(arguments, (list, tuple)):
+        raise mistyped("command", _ARGUMENTS, arguments)
+    texts = tuple(os.fspath(one) if isinstance(one, os.PathLike) else one for one in arguments)
+    if not all(isinstance(one, str) for one in texts):
+        raise mistyped("command", _ARGUMENTS, arguments)
+    if not texts or not texts[0] or any("\0" in one for one in texts):
+        raise invalid("command", _ARGUMENTS, arguments)
+    for place, need in (
+        ("{x}", "where the input stands"),
+        ("{size}", "where the number of answers stands, which the tool writes one a line"),
+    ):
+        if not any(place in one for one in texts[1:]):
+            raise invalid("command", f"one with {place} in an argument, {need}", list(texts))
+    if shutil.which(texts[0]) is None:
+        raise invalid("command", "a program that is installed and may be run", texts[0])
+    return Tool(texts, None if timeout is None else _positive_seconds(timeout))
+
+
+def _positive_seconds(timeout: float) -> float:
+    return real("timeout", timeout, low=0.0, open_low=True)
+
+
+def parse_line(line: str) -> Any:
+    """Return what a line holds: JSON, a number as other languages write it, or else a text.
+
+    Example:
+        >>> [parse_line(line) for line in ("0.5", "nan", "-.5", "[1, 2]", "never", "007", "")]
+        [0.5, nan, -0.5, [1, 2], 'never', '007', '']
+    """
+    with contextlib.suppress(ValueError, RecursionError):
+        return json.loads(line)
+    if len(line) > _MAX_NUMBER:
+        return line
+    is_number = line.strip().lower() in _NAMED_NUMBERS or _NUMBER.fullmatch(line)
+    return float(line) if is_number else line
+
+
+def _as_argument(x: Any) -> str:
+    """Return an input as the text of an argument.
+
+    Raises:
+        TypeError: if it is not a text, and JSON cannot hold it.
+        ValueError: if it holds a NUL, or numbers that are not finite.
+    """
+    requirement = "a text, or what JSON can hold: finite numbers, texts, lists, dicts, None"
+    if not isinstance(x, str):
+        try:
+            # Arrays and numpy's numbers.
+            x = json.dumps(x, allow_nan=False, default=lambda value: value.tolist())
+        except (AttributeError, TypeError, RecursionError):
+            raise mistyped("x", requirement, x) from None
+        except ValueError:
+            raise invalid("x", requirement, x) from None
+    if "\0" in x:
+        raise invalid("x", "a text without NUL, to be an argument of a command", x)
+    return str(x)
+
+
+def _as_many_lines(size: int) -> str:
+    return f"as many lines as {{size}} asks for ({size:,}), one answer a line"
+
+
+def _start_thread(work: Callable[[Any], None], stream: IO[bytes] | None) -> threading.Thread:
+    thread = threading.Thread(target=work, args=[stream], daemon=True)
+    thread.start()
+    return thread
+
+
+class _Process:
+    """A running command, what it writes read by threads so that neither of its pipes fills.
+
+    Args:
+        argv: the program and its arguments.
+        seed: of the block.
+        name: what messages call its answers.
+    """
+
+    def __init__(self, argv: list[str], seed: int, name: str) -> None:
+        self._name = name
+        self._chunks: SimpleQueue[bytes] = SimpleQueue()
+        self._stderr = b""
+        self._stderr_reader: threading.Thread | None = None
+        try:
+            self._child = subprocess.Popen(
+                argv,
+                bufsize=0,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env={**os.environ, SEED_VARIABLE: str(seed)},
+                # A group of its own: what it has started ends with it.
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            found = f"{error} (its longest argument has {max(map(len, argv)):,} characters)"
+            need = "from a command that can be started"
+            raise self._failure(RuntimeError, need, found) from error
+        _start_thread(self._queue_stdout, self._child.stdout)
+        self._stderr_reader = _start_thread(self._keep_stderr, self._child.stderr)
+
+    def __enter__(self) -> _Process:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._kill()
+
+    def read_lines(self, size: int, limit: float) -> list[str]:
+        """Return the lines that the process writes until it ends.
+
+        Args:
+            size: lines that it has to write.
+            limit: seconds in which it may write nothing.
+
+        Raises:
+            ValueError: if it writes other than `size` lines of UTF-8, or too long ones.
+            RuntimeError: if it ends with another status than 0.
+            TimeoutError: if it writes nothing for too long.
+        """
+        written = self._collect(size, limit)
+        status = self._wait(limit)
+        if status:
+            ended = f"signal {-status}" if status < 0 else f"exit status {status}"
+            raise self._failure(RuntimeError, "written with exit status 0", ended)
+        lines = self._decode(written)
+        if len(lines) != size:
+            raise self._failure(ValueError, _as_many_lines(size), f"{len(lines):,}")
+        return lines
+
+    def _collect(self, size: int, limit: float) -> bytearray:
+        """Return all that the process writes to stdout."""
+        written, lines, open_line = bytearray(), 0, 0
+        while chunk := self._next_chunk(limit):
+            written += chunk
+            lines += chunk.count(b"\n")
+            last = chunk.rfind(b"\n")
+            open_line = open_line + len(chunk) if last < 0 else len(chunk) - last - 1
+            if open_line > _MAX_LINE:
+                raise self._failure(
+                    ValueError,
+                    f"lines of at most {_MAX_LINE:,} bytes, one answer a line",
+                    f"a line that is longer and begins {show(bytes(written[-open_line:][:40]))}",
+                )
+            if lines > size:
+                self._decode(written[: written.rfind(b"\n")])
+                raise self._failure(ValueError, _as_many_lines(size), "more")
+            if len(written) > _MAX_OUTPUT:
+                need = f"at most {_MAX_OUTPUT:,} bytes a process (block= asks for fewer answers)"
+                raise self._failure(ValueError, need, "more bytes")
+        return written
+
+    def _decode(self, written: bytearray) -> list[str]:
+        """Return bytes as lines of text."""
+        try:
+            text = written.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            found: str | None = show(bytes(written[max(0, error.start - 10) : error.start + 30]))
+        else:
+            found = "a NUL" if "\0" in text else None
+        if found is not None:
+            raise self._failure(ValueError, "UTF-8 text, one answer a line", found)
+        lines = text.split("\n")
+        if not lines[-1]:
+            lines.pop()
+        if lines and all(line.endswith("\r") for line in lines):
+            # Of a line end of two bytes; on some lines alone it is a part of the answer.
+            lines = [line[:-1] for line in lines]
+        return lines
+
+    def _next_chunk(self, limit: float) -> bytes:
+        """Return some bytes that the process wrote; none at their end."""
+        end = time.monotonic() + limit
+        while True:
+            # In short steps: on some systems a longer wait does not hear Ctrl-C.
+            left = end - time.monotonic()
+            try:
+                return self._chunks.get(timeout=max(0.0, min(_WAKE, left)))
+            except Empty:
+                if left <= 0.0:
+                    need = f"written without a pause of {limit:g} s (timeout={limit:g})"
+                    raise self._failure(TimeoutError, need, "nothing in that time") from None
+
+    def _wait(self, limit: float) -> int:
+        """Return the exit status."""
+        try:
+            return self._child.wait(limit)
+        except subprocess.TimeoutExpired:
+            need = f"from a command that ends within {limit:g} s (timeout={limit:g}) of its output"
+            raise self._failure(TimeoutError, need, "one that goes on") from None
+
+    def _kill(self) -> None:
+        """End the process, and what it has started, unless it has ended well."""
+        # It was not waited for, so nothing else can bear its number.
+        if self._child.returncode is None:
+            with contextlib.suppress(OSError):
+                if hasattr(os, "killpg"):
+                    os.killpg(self._child.pid, signal.SIGKILL)
+                else:
+                    self._child.kill()
+            self._child.wait()
+
+    def _failure(self, kind: type[Exception], requirement: str, found: str) -> Exception:
+        """Return an error of the process, with the end of its stderr."""
+        text = f"{self._name} must be {requirement}, got {found}"
+        said = self._end_of_stderr()
+        return about(kind(f"{text}; its stderr ends:\n{said}" if said else text), self._name)
+
+    def _end_of_stderr(self) -> str:
+        if self._stderr_reader is None:
+            return ""
+        self._kill()
+        self._stderr_reader.join(1.0)
+        return self._stderr.decode("utf-8", "replace").strip()[-_MAX_STDERR:]
+
+    def _queue_stdout(self, stream: IO[bytes]) -> None:
+        with stream, contextlib.suppress(OSError):
+            while chunk := stream.read(_CHUNK):
+                self._chunks.put(chunk)
+        self._chunks.put(b"")
+
+    def _keep_stderr(self, stream: IO[bytes]) -> None:
+        with stream, contextlib.suppress(OSError):
+            while chunk := stream.read(_CHUNK):
+                self._stderr = (self._stderr + chunk)[-4 * _MAX_STDERR :]
