@@ -16,6 +16,7 @@ import shlex
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 import pytest
@@ -147,6 +148,23 @@ def pytest_configure(config: pytest.Config) -> None:
     except (TypeError, ValueError) as error:
         raise pytest.UsageError(str(error)) from None
     config.stash[_SETTINGS] = settings
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> None:
+    """Leave the package's own frames out of an error in a test that audits.
+
+    What remains are the test's frames and those of the mechanism; `--full-trace` shows all.
+    """
+    found = call.excinfo
+    if found is None or item.config.getoption("fulltrace"):
+        return
+    if "dp_audit" not in getattr(item, "fixturenames", ()):
+        return
+    package = Path(__file__).parent
+    frames = [one for one in found.traceback if package not in Path(one.path).parents]
+    if frames:
+        found.traceback = type(found.traceback)(frames)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -38,7 +38,7 @@ and 8 hits against none refute nothing at 95 % confidence."""
 _PIECES: Final = 16
 """Pieces of a block, of at least `_SHORTEST` rows. A drift from piece to piece then shows 1/16 of
 itself between the sides, at worst."""
-_SHORTEST: Final = 32
+_SHORTEST: Final = 64
 
 
 def _draw_orders(rng: np.random.Generator, turns: int) -> list[tuple[int, int]]:
@@ -123,39 +123,43 @@ class CallableDraws:
         if self.in_pieces and not makes_tensors(mechanism):
             pieces = min(_PIECES, place.size // _SHORTEST)
         if turns and not self.globals:
-            yield from enumerate(self._answered_by_turns(purpose, place))
+            yield from self._answered_by_turns(purpose, place)
         elif pieces > 1 and not self.globals:
-            yield from enumerate(self._drawn_in_pieces(purpose, place, pieces))
+            yield from self._drawn_in_pieces(purpose, place, pieces)
         else:
             rng = generator(self.seed, purpose, _ORDER, place.number // 2)
             draw = self.held if held else self.draw
             for side in _draw_orders(rng, 2)[place.number % 2]:
                 yield side, draw(purpose, side, place)
 
-    def _answered_by_turns(self, purpose: int, place: Place) -> Iterator[npt.NDArray[Any]]:
+    def _answered_by_turns(
+        self, purpose: int, place: Place
+    ) -> Iterator[tuple[int, npt.NDArray[Any]]]:
         """Both sides of a block of a function of one answer, equal to those of two calls."""
         *rngs, turns = (generator(self.seed, purpose, i, place.number) for i in (0, 1, _ORDER))
         mechanism, inputs = cast(Repeated, self.mechanism), (self.pair.x, self.pair.x_prime)
         orders = _draw_orders(turns, -(-place.size // _TURN))
         name = f"outputs of {name_of(mechanism)}"
-        for rows in mechanism.call_by_turns(inputs, place.size, rngs, orders, _TURN):
-            outputs = outputs_of(name, rows, place.size, self.shape, self.fields)
-            yield self._arranged(outputs)[place.first : place.end]
+        both = mechanism.call_by_turns(inputs, place.size, rngs, orders, _TURN)
+        for side in orders[0]:
+            outputs = outputs_of(name, both[side], place.size, self.shape, self.fields)
+            yield side, self._arranged(outputs)[place.first : place.end]
 
     def _drawn_in_pieces(
         self, purpose: int, place: Place, pieces: int
-    ) -> Iterator[npt.NDArray[Any]]:
+    ) -> Iterator[tuple[int, npt.NDArray[Any]]]:
         """Both sides of a block, each in several calls that draw from one generator."""
         *rngs, turns = (generator(self.seed, purpose, i, place.number) for i in (0, 1, _ORDER))
         inputs = self.pair.x, self.pair.x_prime
         parts: tuple[list[Any], list[Any]] = [], []
-        for number, order in enumerate(_draw_orders(turns, pieces)):
+        orders = _draw_orders(turns, pieces)
+        for number, order in enumerate(orders):
             rows = (number + 1) * place.size // pieces - number * place.size // pieces
             for side in order:
                 one = inputs[side], rows, rngs[side], self.shape, self.fields
                 parts[side].append(self._arranged(call(self.mechanism, *one)))
-        for side in (0, 1):
-            yield join_outputs(parts[side])[place.first : place.end]
+        for side in orders[0]:
+            yield side, join_outputs(parts[side])[place.first : place.end]
 
     def _drawn(self, called: Any, purpose: int, side: int, place: Place) -> Any:
         x = self.pair.x_prime if side else self.pair.x

@@ -113,9 +113,19 @@ class NativeDraws:
 
 
 class Step(NamedTuple):
-    """One block done: what tells its outputs again, what all its rows share, and the result."""
+    """One block done on one side.
+
+    Args:
+        number: of the block.
+        turn: 0 if the side was the first of the two, else 1.
+        made: outputs that were made.
+        mark: what tells the outputs again.
+        same: what all its rows share.
+        result: of the work.
+    """
 
     number: int
+    turn: int
     made: int
     mark: Mark | None
     same: Same | None
@@ -148,9 +158,10 @@ def do(
     with torch_threads(draws.mechanism):
         for place in places:
             found: list[Any] = [None, None]
-            for side, outputs in draws.draw_both(purpose, place, held):
+            for turn, (side, outputs) in enumerate(draws.draw_both(purpose, place, held)):
                 # Before the next call, which may fill the same buffer again.
-                found[side] = _step(draws, outputs, work, purpose, place, needed[side])
+                step = _step(draws, outputs, work, purpose, place, needed[side])
+                found[side] = step._replace(turn=turn)
             done.append((found[0], found[1]))
     return done
 
@@ -168,7 +179,7 @@ def _step(
     start = place.number * draws.block + place.first
     same = None if draws.native else same_rows(outputs)
     made = place.end - place.first if draws.native else place.size
-    return Step(place.number, made, mark, same, work(outputs, start))  # type: ignore[arg-type]
+    return Step(place.number, 0, made, mark, same, work(outputs, start))  # type: ignore[arg-type]
 
 
 @dataclass
@@ -260,14 +271,14 @@ class Source:
     def _checked(self, purpose: int, steps: list[tuple[Step, Step]]) -> Iterator[tuple[Any, Any]]:
         """The results; an error if a block is one that was drawn before."""
         for sides in steps:
-            for side, step in enumerate(sides):
+            for side, step in sorted(enumerate(sides), key=lambda one: one[1].turn):
                 self._check(purpose, side, step)
             yield sides[0].result, sides[1].result
 
     def _check(self, purpose: int, side: int, step: Step) -> None:
         self.course.drew(step.made)
         here = (purpose, side, step.number)
-        there = None if step.mark is None else self._replays.earlier(here, step.mark)
+        there = None if step.mark is None else self._replays.earlier(here, step.mark, step.turn)
         if there is not None:
             raise replay(self.name, there, here)
         if not self.draws.native:
