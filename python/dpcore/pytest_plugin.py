@@ -13,10 +13,12 @@ import contextlib
 import hashlib
 import os
 import shlex
+import traceback
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 import pytest
@@ -161,10 +163,12 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> 
         return
     if "dp_audit" not in getattr(item, "fixturenames", ()):
         return
-    package = Path(__file__).parent
-    frames = [one for one in found.traceback if package not in Path(one.path).parents]
-    if frames:
-        found.traceback = type(found.traceback)(frames)
+    package, left = Path(__file__).parent, None
+    for frame, line in reversed(list(traceback.walk_tb(found.tb))):
+        if package not in Path(frame.f_code.co_filename).parents:
+            left = TracebackType(left, frame, frame.f_lasti, line)
+    if left is not None:
+        call.excinfo = pytest.ExceptionInfo.from_exception(found.value.with_traceback(left))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

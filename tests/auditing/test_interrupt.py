@@ -200,7 +200,7 @@ def test_an_interrupt_at_any_line_leaves_equal_counts(monkeypatch, kind):
     for report in kept:
         check(report, whole, report.trials)
     assert {report.trials for report in kept} == {*range(BLOCK, TRIALS, BLOCK), TRIALS}
-    assert len(outcomes) > 40
+    assert len(outcomes) > 30
 
 
 # Early stop.
@@ -233,7 +233,7 @@ def test_an_interrupt_at_any_line_of_early_stop_leaves_whole_slices(monkeypatch)
     assert {report.trials for report in kept} == set(range(BLOCK, 601, BLOCK))
     partial = next(report for report in kept if report.partial)
     assert replace(Audit.from_json(partial.to_json()), mechanism=sparse) == partial
-    assert len(outcomes) > 40
+    assert len(outcomes) > 30
 
 
 def test_a_second_interrupt_ends_a_loop_of_audits_with_early_stop(monkeypatch):
