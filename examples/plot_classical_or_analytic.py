@@ -31,7 +31,7 @@ sigmas = {
     "textbook": [textbook(epsilon) for epsilon in epsilons],
     "analytic": [calibration.gaussian_analytic(float(e), DELTA, 1.0).sigma for e in epsilons],
 }
-figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 4.0), layout="constrained")
+figure, left = plt.subplots(figsize=(5.0, 4.0), layout="constrained")
 for (name, values), style in zip(sigmas.items(), ("--", "-"), strict=True):
     deltas = [
         calibration.gaussian_delta(sigma, float(epsilon), 1.0)
@@ -48,6 +48,7 @@ left.legend(loc="upper left", frameon=False)
 # The whole privacy profile of both, made for epsilon 20.
 
 CLAIM = 20.0
+figure, right = plt.subplots(figsize=(5.0, 4.0), layout="constrained")
 for (name, values), style in zip(
     {
         "textbook": textbook(CLAIM),

@@ -13,9 +13,12 @@ import contextlib
 import hashlib
 import os
 import shlex
+import traceback
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 import pytest
@@ -147,6 +150,25 @@ def pytest_configure(config: pytest.Config) -> None:
     except (TypeError, ValueError) as error:
         raise pytest.UsageError(str(error)) from None
     config.stash[_SETTINGS] = settings
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> None:
+    """Leave the package's own frames out of an error in a test that audits.
+
+    What remains are the test's frames and those of the mechanism; `--full-trace` shows all.
+    """
+    found = call.excinfo
+    if found is None or item.config.getoption("fulltrace"):
+        return
+    if "dp_audit" not in getattr(item, "fixturenames", ()):
+        return
+    package, left = Path(__file__).parent, None
+    for frame, line in reversed(list(traceback.walk_tb(found.tb))):
+        if package not in Path(frame.f_code.co_filename).parents:
+            left = TracebackType(left, frame, frame.f_lasti, line)
+    if left is not None:
+        call.excinfo = pytest.ExceptionInfo.from_exception(found.value.with_traceback(left))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -103,7 +103,7 @@ def interrupted(words, method, number):
 @pytest.mark.parametrize("as_json", [False, True])
 def test_process_interrupted(as_json):
     words = f"audit half-noise --epsilon 1 {LONG} --attack majority{' --json' * as_json}"
-    status, out, err = interrupted(words, "tally", 6)  # two of the pilot, two of each side
+    status, out, err = interrupted(words, "tally", 3)  # one of the pilot, then one a slice
     # Refuted by then, but interrupted comes first.
     assert status == 130, err
     if as_json:
@@ -122,7 +122,7 @@ def test_process_interrupted(as_json):
 def test_process_interrupted_in_a_users_mechanism(own, tmp_path, monkeypatch):
     monkeypatch.setenv("CALLS", str(tmp_path / "calls"))
     words = f"audit {own}:slow --x 0 --x-prime 1 --claim 0.1 {LONG} --attack majority --json"
-    status, out, err = interrupted(words, "tally", 6)
+    status, out, err = interrupted(words, "tally", 3)
     assert status == 130, err
     assert dpcore.Audit.from_json(out).partial
 

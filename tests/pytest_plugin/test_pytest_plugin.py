@@ -414,3 +414,28 @@ def test_broken(dp_audit):
 
 def test_a_command_is_a_mechanism_like_any_other(inner):
     inner(SURVEY).assert_outcomes(passed=1, failed=1)
+
+
+def test_an_error_shows_the_frames_of_the_test_and_of_the_mechanism(inner):
+    body = """
+def raising(x, size, rng):
+    raise RuntimeError("from the mechanism")
+
+def test_wrong_call(dp_audit):
+    dp_audit(noisy, PAIR, claim=1.0, trials=-1)
+
+def test_mechanism(dp_audit):
+    dp_audit(raising, PAIR, claim=1.0)
+"""
+    result = inner(body)
+    result.assert_outcomes(failed=2)
+    shown = result.stdout.str()
+    assert "dp_audit(noisy, PAIR, claim=1.0, trials=-1)" in shown
+    assert "ValueError: trials must be a whole number at least 1" in shown
+    assert "in raising" in shown or "def raising" in shown
+    assert "errors.py" not in shown
+    assert "request.py" not in shown
+    # The control: pytest's own option shows all frames.
+    whole = inner(body, "--full-trace").stdout.str()
+    assert "errors.py" in whole
+    assert "request.py" in whole

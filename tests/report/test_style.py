@@ -195,3 +195,21 @@ def test_a_notebook_shows_the_value_of_a_cell_once(monkeypatch):
     # The inline backend shows at the end of a cell whatever is open.
     assert not plt.get_fignums()
     assert isinstance(axes_of(figure.axes[0], (1, 1)).figure, Figure)
+
+
+@pytest.mark.parametrize("panels", [False, True])
+def test_a_notebook_shows_a_picture_on_given_axes_once(monkeypatch, panels):
+    formatter = pytest.importorskip("IPython.core.formatters").DisplayFormatter()
+    formatter.formatters["image/png"].for_type(Figure, lambda figure: b"png")
+    monkeypatch.setattr(matplotlib, "get_backend", lambda: "inline")
+    figure, (left, right) = plt.subplots(1, 2)
+    # The control: what nothing of ours was drawn on is open, and is shown again.
+    assert "image/png" in formatter.format(figure)[0]
+    assert plt.get_fignums() == [figure.number]
+    if panels:
+        canvas(left, (1.0, 1.0))
+    else:
+        assert AUDIT.plot(left) is figure
+    assert right.figure is figure
+    assert "image/png" in formatter.format(figure)[0]
+    assert not plt.get_fignums()

@@ -251,11 +251,11 @@ def test_little_is_looked_at_where_rows_have_many_values():
     assert replays.needed(PILOT, 0) == math.inf
     assert replays.needed(COUNT, 0) == 0.0
     outputs = noise(0.0, 4096, np.random.default_rng(1))
-    replays.earlier((PILOT, 0, 0), mark_of(outputs, math.inf, True))
+    replays.earlier((PILOT, 0, 0), mark_of(outputs, math.inf, True), 0)
     assert 8 < replays.needed(COUNT, 0) < 16
     assert list(mark_of(outputs, replays.needed(COUNT, 0), False).digests) == [16]
     constant_rows = np.zeros((4096, 1))
-    replays.earlier((PILOT, 1, 0), mark_of(constant_rows, math.inf, True))
+    replays.earlier((PILOT, 1, 0), mark_of(constant_rows, math.inf, True), 1)
     assert replays.needed(COUNT, 1) == 0.0
 
 
@@ -263,8 +263,8 @@ def test_a_block_drawn_twice_under_one_name_is_no_replay():
     replays = Replays()
     outputs = noise(0.0, 4096, np.random.default_rng(1))
     for rows in (1024, 4096):
-        assert replays.earlier((PILOT, 0, 0), mark_of(outputs[:rows], math.inf, True)) is None
-    assert replays.earlier((PILOT, 0, 1), mark_of(outputs, math.inf, True)) == (PILOT, 0, 0)
+        assert replays.earlier((PILOT, 0, 0), mark_of(outputs[:rows], math.inf, True), 0) is None
+    assert replays.earlier((PILOT, 0, 1), mark_of(outputs, math.inf, True), 0) == (PILOT, 0, 0)
 
 
 @pytest.mark.parametrize(

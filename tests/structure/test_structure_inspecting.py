@@ -149,9 +149,9 @@ def test_false_alarms_are_no_more_than_stated(mechanism):
 
 
 def test_the_level_is_shared_by_the_checks_that_are_made():
-    assert inspect(laplace, [0.0], draws=200, rng=1).level == 1e-4 / 11
+    assert inspect(laplace, [0.0], draws=200, rng=1).level == 1e-4 / 12
     skipped = inspect(laplace, [0.0], draws=200, rng=1, skip=("modes", "rank"), false_alarm=0.01)
-    assert skipped.level == 0.01 / 10
+    assert skipped.level == 0.01 / 11
     assert [check.name for check in skipped.checks] == [
         name for name in CHECKS if name not in ("modes", "rank")
     ]

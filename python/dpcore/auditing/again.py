@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from ..errors import choice, integer, invalid, mistyped
+from ..mechanisms.answers import join_outputs
 from ..published import is_native
 from ..results.audits import Audit
 from ..sampling.calling import CallableDraws
@@ -31,5 +33,6 @@ def drawn_again(audit: Audit, side: str, start: int, size: int) -> npt.NDArray[A
     name = (mechanism, audit.pair, audit.seed, audit.block)
     draws: NativeDraws | CallableDraws
     draws = NativeDraws(*name) if is_native(mechanism) else CallableDraws(*name, audit.shape)
-    number = 0 if side == "x" else 1
-    return Source(draws, 1, audit.end).outputs(COUNT, number, start, start + size)
+    places = Source(draws, 1, audit.end).places(COUNT, start, start + size)
+    parts = [draws.draw(COUNT, 0 if side == "x" else 1, place) for place in places]
+    return join_outputs(parts) if parts else np.empty((0, *audit.shape))

@@ -79,7 +79,9 @@ def _refuse_facts(name: str, facts: dict[str, Any], ask: Callable[[int, int], An
     for number in range(_FACT_CALLS):
         if not differing:
             return
-        again = [call_facts(ask(side, number + 2)) for side in (0, 1)]
+        # Each side is the first in half of the calls: what alternates is not the input's.
+        order = (1, 0) if number % 2 else (0, 1)
+        again = {side: call_facts(ask(side, number + 2)) for side in order}
         differing = [
             what
             for what in differing

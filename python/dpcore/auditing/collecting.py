@@ -160,10 +160,7 @@ def _count(
     so_far = (0, Tally(), Tally())
     try:
         for first, end in slices_of(start, stop, source.block, source.threads):
-            course.relabel("counting on x")
-            part = source.tally(event, COUNT, 0, first, end, watches)
-            course.relabel("counting on x'")
-            part_prime = source.tally(event, COUNT, 1, first, end, watches)
+            part, part_prime = source.tally(event, COUNT, first, end, watches)
             so_far = (end - start, so_far[1] + part, so_far[2] + part_prime)
     except KeyboardInterrupt:
         if interrupted_again() or so_far[0] == 0:

@@ -92,7 +92,7 @@ class PilotDraws:
         """Outputs on both sides, as many of the pilot as are kept at once."""
         size = min(self.size, _most_training(self.source.elements))
         source = self.source
-        return source.in_one_form(*(source.outputs(PILOT, side, 0, size) for side in (0, 1)))
+        return source.in_one_form(*source.outputs(PILOT, 0, size))
 
     def _rows_kept(self) -> tuple[int, bool]:
         """Return the number of outputs a side that are kept at once, and if they have many parts.
@@ -110,7 +110,7 @@ class PilotDraws:
 
     def counts(self, event: Event, size: int) -> Counts:
         """How often an event happened among the first `size` on each side."""
-        hits = [self.source.tally(event, PILOT, side, 0, size).hits[0] for side in (0, 1)]
+        hits = [side.hits[0] for side in self.source.tally(event, PILOT, 0, size)]
         return Counts(hits[0], size, hits[1], size)
 
     def fit_scores(self, attack: ScoreAttack) -> Fitted:
@@ -119,9 +119,7 @@ class PilotDraws:
         kept, has_many_parts = self._rows_kept()
         training, selection = sizes_of(self.size, source.elements, has_many_parts)
         training = min(training, kept)
-        outputs, outputs_prime = source.in_one_form(
-            *(source.outputs(PILOT, side, 0, training) for side in (0, 1))
-        )
+        outputs, outputs_prime = source.in_one_form(*source.outputs(PILOT, 0, training))
         # Differences of outputs near the ends of the range of doubles are infinite, and stay so.
         with np.errstate(over="ignore", invalid="ignore"):
             name = f"outputs of {source.name}"
@@ -242,7 +240,8 @@ def _stay_apart(source: Source, types: tuple[str, ...]) -> bool:
     for number in range(1, _TYPED_CALLS + 1):
         place = Place(number, 2, 0, 2)
         source.course.drew(2 * place.size)
-        if types_apart(*(source.draws.draw(PROBE, side, place) for side in (0, 1))) != types:
+        sides: dict[int, Any] = dict(source.draws.draw_both(PROBE, place))
+        if types_apart(sides[0], sides[1]) != types:
             return False
     return True
 

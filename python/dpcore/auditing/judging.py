@@ -57,7 +57,7 @@ def screen(source: Source, selection: int, most: int) -> Sides:
     """The first outputs of the split that chooses among scores, at most `most` a side."""
     rows = max(_SCREENED // max(1, source.elements), _SCREENED_ROWS[0])
     rows = min(rows, _SCREENED_ROWS[1], selection, most)
-    return source.outputs(SELECTION, 0, 0, rows), source.outputs(SELECTION, 1, 0, rows)
+    return source.outputs(SELECTION, 0, rows)
 
 
 def merit_of(choice: Choice) -> float:
@@ -118,14 +118,15 @@ def _judged(
             Frame.of(marks.edges, (sorted_values(sides[0]), sorted_values(sides[1])), size)
         )
     work = SketchScores(scores, tuple(frames))
-    totals = []
-    for side in (0, 1):
-        parts = [
-            part
-            for first, end in slices_of(0, size, source.block, source.threads)
-            for part in source.run(work, SELECTION, side, first, end)
-        ]
-        totals.append([Sketch.total(sketches) for sketches in zip(*parts, strict=True)])
+    parts = [
+        both
+        for first, end in slices_of(0, size, source.block, source.threads)
+        for both in source.run(work, SELECTION, first, end)
+    ]
+    totals = [
+        [Sketch.total(sketches) for sketches in zip(*side, strict=True)]
+        for side in zip(*parts, strict=True)
+    ]
     return [
         best_of_sketches(score, first, second, marks, goal)
         for score, first, second, marks in zip(scores, *totals, marked, strict=True)

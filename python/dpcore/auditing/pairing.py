@@ -276,9 +276,7 @@ def _rounds(pairs: int, pilot: int) -> tuple[tuple[int, int], ...]:
 
 def _merit(source: Source, pair: Pair, attack: ScoreAttack, goal: Goal, size: int) -> float:
     training = max(1, min(size // 2, _MOST_TRAINING))
-    sides = source.in_one_form(
-        source.outputs(PILOT, 0, 0, training), source.outputs(PILOT, 1, 0, training)
-    )
+    sides = source.in_one_form(*source.outputs(PILOT, 0, training))
     known = clean_pair(source.draws.mechanism, pair) or pair
     scores, _ = read_candidates(attack, *sides, known, f"outputs of {source.name}")
     if not scores:

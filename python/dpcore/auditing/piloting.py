@@ -244,8 +244,8 @@ def _counted(request: Request, events: list[Event]) -> list[Counts]:
     sides = [Tally(), Tally()]
     source.course.step("count", "piloting", 2 * n)
     for begin, end in slices_of(0, n, source.block, source.threads):
-        for side in (0, 1):
-            sides[side] += source.tally(first, COUNT, side, begin, end, watches)
+        for side, part in zip(sides, source.tally(first, COUNT, begin, end, watches), strict=True):
+            side += part
     doubted = request.doubted + doubts([[side.evidence] for side in sides])
     if doubted:
         raise invalid("mechanism", "one whose rows are independent", doubted[0])

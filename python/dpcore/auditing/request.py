@@ -182,7 +182,8 @@ class Request(Arguments):
             # One call an output: shorter blocks can be shared out, and stopped.
             size = min(size, _SHARED_BLOCK if is_shared(self.mechanism) else _LOOP_BLOCK)
         what = self.mechanism, pair, self.seed, size
-        mine = CallableDraws(*what, self.shape, self.globals, self.fields)
+        own = self.randomness == "own"
+        mine = CallableDraws(*what, self.shape, self.globals, self.fields, in_pieces=own)
         workers = self.workers
         return Source(mine, workers, end, self.executor, start=self.start, course=self.course)
 

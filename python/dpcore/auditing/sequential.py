@@ -132,8 +132,7 @@ class Sequence:
         return max(1, max(least, int(_GROWTH * self.done)) // block) * block
 
     def _learn_from_pilot(self) -> None:
-        sides = [self.source.outputs(PILOT, side, 0, self.pilot) for side in (0, 1)]
-        self._kept.append((sides[0], sides[1]))
+        self._kept.append(self.source.outputs(PILOT, 0, self.pilot))
 
     def _choose(self, chosen: Choice | None, trials: int) -> Choice:
         seen = self.pilot + self.done
@@ -160,7 +159,7 @@ class Sequence:
     def _count(
         self, chosen: Choice, first: int, end: int, label: int
     ) -> tuple[Slice, tuple[int, int]]:
-        sides = [self.source.outputs(COUNT, side, first, end) for side in (0, 1)]
+        sides = self.source.outputs(COUNT, first, end)
         answers = [happened(chosen.event, outputs) for outputs in sides]
         hits = [int(np.count_nonzero(one)) for one in answers]
         nan, nan_prime = (
@@ -180,7 +179,11 @@ class Sequence:
         return piece, (nan, nan_prime)
 
     def _look(
-        self, sides: list[Outputs], answers: list[npt.NDArray[np.bool_]], first: int, label: int
+        self,
+        sides: tuple[Outputs, Outputs],
+        answers: list[npt.NDArray[np.bool_]],
+        first: int,
+        label: int,
     ) -> None:
         """See, call by call, whether rows are independent; an event's hits by themselves."""
         seen = self._evidence.setdefault(label, [Evidence(), Evidence()])

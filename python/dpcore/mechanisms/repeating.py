@@ -112,6 +112,37 @@ class Repeated(Shown):
             answers = self._answers(self._bound(rng), x, size)
         return (symbols if self.catch else stack)(answers, name_of(self.fn))
 
+    def call_by_turns(
+        self,
+        inputs: tuple[Any, Any],
+        size: int,
+        rngs: Sequence[np.random.Generator],
+        orders: Sequence[tuple[int, int]],
+        turn: int,
+    ) -> list[npt.NDArray[Any]]:
+        """Call the function `size` times on each of two inputs, by turns.
+
+        What the function keeps from call to call then changes for both inputs alike.
+
+        Args:
+            inputs: two inputs.
+            size: outputs on each of them.
+            rngs: the generators of the two inputs.
+            orders: for each turn, (0, 1) to begin with the first input, else (1, 0).
+            turn: calls on one input before the other one has as many.
+
+        Returns:
+            What two calls of the mechanism, each with its generator, return.
+        """
+        functions = [self._bound(rng) for rng in rngs]
+        answers: tuple[list[Any], list[Any]] = [], []
+        for number, order in enumerate(orders):
+            some = min(turn, size - number * turn)
+            for side in order:
+                answers[side].extend(self._answers(functions[side], inputs[side], some))
+        made = symbols if self.catch else stack
+        return [made(side, name_of(self.fn)) for side in answers]
+
     def _bound(self, rng: np.random.Generator) -> Callable[[Any], Any]:
         if self.seeded == "own":
             return self.fn

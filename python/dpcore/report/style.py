@@ -85,9 +85,10 @@ def canvas(ax: Any, size: tuple[float, float]) -> Figure:
         import matplotlib.pyplot as pyplot
 
         figure = pyplot.figure(figsize=size, layout="constrained")
-        # The value of a notebook's cell is shown by its own: not again at the end of the cell.
-        figure._ipython_display_ = partial(_once, figure)  # type: ignore[attr-defined]
+        _show_once(figure)
         return figure
+    if isinstance(ax, (Axes, FigureBase)):
+        _show_once(whole(ax.figure or ax))
     if isinstance(ax, FigureBase):
         if isinstance(ax, Figure) and not ax.axes:
             ax.set_size_inches(size)
@@ -109,7 +110,15 @@ def axes_of(ax: Any, size: tuple[float, float]) -> Axes:
     """The axes of a picture of one panel: those given, or new ones, see `canvas`."""
     from matplotlib.axes import Axes
 
-    return ax if isinstance(ax, Axes) else canvas(ax, size).subplots()
+    if not isinstance(ax, Axes):
+        return canvas(ax, size).subplots()
+    _show_once(whole(ax.figure))
+    return ax
+
+
+def _show_once(figure: Figure) -> None:
+    """Show a figure that is the value of a notebook's cell not again at the end of the cell."""
+    figure._ipython_display_ = partial(_once, figure)  # type: ignore[attr-defined]
 
 
 def _once(figure: Figure) -> None:

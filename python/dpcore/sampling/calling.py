@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import invalid
 from ..events.held import Held
-from ..mechanisms.answers import objects, rows_to_objects
+from ..mechanisms.answers import join_outputs, objects, outputs_of, rows_to_objects
 from ..mechanisms.callables import (
     call,
     generator,
@@ -22,11 +22,34 @@ from ..mechanisms.callables import (
     tensor_of,
     torch_threads,
 )
+from ..mechanisms.repeating import Repeated
 from ..records import Pair
 from ..streams.generators import seeded_globals
 
 _GLOBALS: Final = 1
 """The last number of the streams from which global generators are seeded."""
+
+
+_ORDER: Final = 2
+"""In the place of the side: the stream that draws which side is the first."""
+_TURN: Final = 8
+"""Answers of a turn. A law that ends within a turn gives one side at most so many answers more,
+and 8 hits against none refute nothing at 95 % confidence."""
+_PIECES: Final = 16
+"""Pieces of a block, of at least `_SHORTEST` rows. A drift from piece to piece then shows 1/16 of
+itself between the sides, at worst."""
+_SHORTEST: Final = 64
+
+
+def _draw_orders(rng: np.random.Generator, turns: int) -> list[tuple[int, int]]:
+    """Draw which side is the first in each of some turns.
+
+    Of two turns, one begins with x and the next with x', or the other way round, by a fair coin:
+    the sides then share a linear drift, and what alternates, exactly.
+    """
+    coins = rng.random(-(-turns // 2)) < 0.5
+    firsts = np.stack([coins, ~coins], axis=1).ravel()[:turns]
+    return [(0, 1) if first else (1, 0) for first in firsts.tolist()]
 
 
 class Place(NamedTuple):
@@ -57,6 +80,8 @@ class CallableDraws:
         shape: of one output.
         globals: seed the global generators of Python, numpy and torch for every block as well.
         fields: names of the fields of one output; None where no call has shown them.
+        in_pieces: make the calls of a block in pieces, on x and on x' by turns: for a mechanism
+            whose outputs do not follow from the seed.
     """
 
     mechanism: Callable[..., Any]
@@ -66,6 +91,7 @@ class CallableDraws:
     shape: tuple[int, ...]
     globals: bool = False
     fields: tuple[str, ...] | None = None
+    in_pieces: bool = False
     native = False
 
     def draw(self, purpose: int, side: int, place: Place) -> npt.NDArray[Any]:
@@ -78,6 +104,62 @@ class CallableDraws:
         how = tensor_of if makes_tensors(self.mechanism) else call
         outputs: npt.NDArray[Any] | Held = self._drawn(how, purpose, side, place)
         return outputs
+
+    def draw_both(
+        self, purpose: int, place: Place, held: bool = False
+    ) -> Iterator[tuple[int, npt.NDArray[Any] | Held]]:
+        """Yield each side and the wanted rows of its block; the seed draws which is the first.
+
+        A function of one answer is called on x and on x' by turns of `_TURN` answers.
+
+        Args:
+            purpose: of the draws.
+            place: the wanted rows.
+            held: leave tensors where the mechanism made them.
+        """
+        mechanism, pieces = self.mechanism, 1
+        # Global generators have one state, that of a whole call.
+        turns = isinstance(mechanism, Repeated) and mechanism.seeded != "global"
+        if self.in_pieces and not makes_tensors(mechanism):
+            pieces = min(_PIECES, place.size // _SHORTEST)
+        if turns and not self.globals:
+            yield from self._answered_by_turns(purpose, place)
+        elif pieces > 1 and not self.globals:
+            yield from self._drawn_in_pieces(purpose, place, pieces)
+        else:
+            rng = generator(self.seed, purpose, _ORDER, place.number // 2)
+            draw = self.held if held else self.draw
+            for side in _draw_orders(rng, 2)[place.number % 2]:
+                yield side, draw(purpose, side, place)
+
+    def _answered_by_turns(
+        self, purpose: int, place: Place
+    ) -> Iterator[tuple[int, npt.NDArray[Any]]]:
+        """Both sides of a block of a function of one answer, equal to those of two calls."""
+        *rngs, turns = (generator(self.seed, purpose, i, place.number) for i in (0, 1, _ORDER))
+        mechanism, inputs = cast(Repeated, self.mechanism), (self.pair.x, self.pair.x_prime)
+        orders = _draw_orders(turns, -(-place.size // _TURN))
+        name = f"outputs of {name_of(mechanism)}"
+        both = mechanism.call_by_turns(inputs, place.size, rngs, orders, _TURN)
+        for side in orders[0]:
+            outputs = outputs_of(name, both[side], place.size, self.shape, self.fields)
+            yield side, self._arranged(outputs)[place.first : place.end]
+
+    def _drawn_in_pieces(
+        self, purpose: int, place: Place, pieces: int
+    ) -> Iterator[tuple[int, npt.NDArray[Any]]]:
+        """Both sides of a block, each in several calls that draw from one generator."""
+        *rngs, turns = (generator(self.seed, purpose, i, place.number) for i in (0, 1, _ORDER))
+        inputs = self.pair.x, self.pair.x_prime
+        parts: tuple[list[Any], list[Any]] = [], []
+        orders = _draw_orders(turns, pieces)
+        for number, order in enumerate(orders):
+            rows = (number + 1) * place.size // pieces - number * place.size // pieces
+            for side in order:
+                one = inputs[side], rows, rngs[side], self.shape, self.fields
+                parts[side].append(self._arranged(call(self.mechanism, *one)))
+        for side in orders[0]:
+            yield side, join_outputs(parts[side])[place.first : place.end]
 
     def _drawn(self, called: Any, purpose: int, side: int, place: Place) -> Any:
         x = self.pair.x_prime if side else self.pair.x

@@ -41,6 +41,9 @@ _WIDE: Final = 64
 _RUNS: Final = 4
 """Runs of equal blocks that are followed at once."""
 
+_CALLS: Final = 2
+"""In the place of the side: blocks numbered in the order of calls on both sides."""
+
 Where = tuple[int, int, int]
 """Purpose, side and number of a block."""
 
@@ -232,6 +235,10 @@ class _Run(NamedTuple):
 class Replays:
     """The marks of all blocks of an audit so far, in the order in which they were drawn."""
 
+    _sides: Replays | None = None
+    _calls: Replays | None = None
+    _sides_of: dict[Where, Where] = field(default_factory=dict)
+    _used: set[tuple[int, Where]] = field(default_factory=set)
     _blocks: int = 0
     _counted: dict[Where, Collisions] = field(default_factory=dict)
     _collisions: dict[int, Collisions] = field(default_factory=dict)
@@ -246,27 +253,48 @@ class Replays:
         entropy = self._entropy(side)
         return (_EXCLUDED + 2.0 * _BLOCKS) / entropy if entropy > 0.0 else 0.0
 
+    def is_other_side(self, call: Where, other: Where) -> bool:
+        """Whether two calls, numbered in their order, were on different sides."""
+        one, two = self._sides_of.get(call), self._sides_of.get(other)
+        return one is not None and two is not None and one[1] != two[1]
+
     def _entropy(self, side: int) -> float:
+        if self._sides is not None:
+            return min(self._sides._entropy(0), self._sides._entropy(1))
         return self._collisions.get(side, Collisions()).entropy
 
-    def earlier(self, here: Where, mark: Mark) -> Where | None:
+    def earlier(self, here: Where, mark: Mark, turn: int) -> Where | None:
         """An earlier block that is equal to this one, if that is no chance.
 
         Args:
             here: the block.
             mark: of its outputs.
+            turn: 0 if its side was the first of the two, else 1.
 
         Returns:
             The earlier block, or None.
         """
+        found = self._earlier(here, mark)
+        if len(self._sides_of) >= _MOST_BLOCKS:
+            return found
+        # A stream that follows the order of calls makes runs in this order alone.
+        self._calls = self._calls or Replays(_sides=self)
+        call = (here[0], _CALLS, 2 * here[2] + turn)
+        self._sides_of[call] = here
+        same = self._calls._earlier(call, mark)
+        return found if found is not None or same is None else self._sides_of[same]
+
+    def _earlier(self, here: Where, mark: Mark) -> Where | None:
         self._blocks += 1
         whole = mark.digests.get(mark.rows)
         rows, there = self._equal(here, mark)
         self._learn(here, mark, whole)
         self._remember(here, mark, whole)
         if there is None:
+            if self._sides is not None and whole is not None:
+                self._follow(here, mark, whole, {})
             return None
-        apart = abs(here[2] - there[2]) if there[:2] == here[:2] else 0
+        apart = abs(here[2] - there[2]) if there[:2] == here[:2] and not self._sides else 0
         runs = {there: _Run(apart, 1, rows)}
         if whole is not None and self._whole.get(there) == whole:
             runs = self._follow(here, mark, whole, runs)
@@ -287,6 +315,8 @@ class Replays:
 
     def _learn(self, here: Where, mark: Mark, whole: bytes | None) -> None:
         """Count equal pairs of pilot rows; of calls of one row, two calls are a pair."""
+        if self._sides is not None:
+            return
         purpose, side, number = here
         found = mark.collisions
         if purpose != COUNT and mark.rows == 1 and number % 2:
@@ -320,6 +350,16 @@ class Replays:
             if self._whole.get(following) == whole:
                 rows = min(run.rows, mark.rows)
                 found[following] = run._replace(length=run.length + 1, rows=rows)
+                if self._sides is not None:
+                    # Pairs of which no two share a block.
+                    lag = number - following[2]
+                    if (lag, following) in self._used:
+                        found[following] = run
+                    else:
+                        self._used.add((lag, here))
+            elif self._sides is not None and self._sides.is_other_side(here, following):
+                # Nothing follows from outputs on two inputs that differ.
+                found[following] = run
         longest = sorted(found, key=lambda place: -found[place].length)[:_RUNS]
         kept = {place: found[place] for place in longest}
         self._runs[purpose, side] = (number, kept)

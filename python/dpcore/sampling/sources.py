@@ -1,7 +1,10 @@
 """Where an audit's draws come from: the compiled core, or a Python callable in blocks.
 
-A source answers for a range of trials named by (purpose, side, start, stop). Its answers are a
-pure function of that name and of (seed, block), never of threads, slices or executors.
+A source answers for a range of trials named by (purpose, start, stop), on both sides. Its answers
+are a pure function of that name and of (seed, block), never of threads, slices or executors.
+
+What changes from call to call (a warm-up, a cache, a clock) must not distinguish x from x': a
+block's call on x and that on x' follow each other, and the seed says which one is the first.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from .. import _core
 from ..errors import vector
 from ..events import event_of
 from ..events.counting import Ballot
+from ..events.held import Held
 from ..mechanisms.answers import join_outputs, rows_to_objects
 from ..mechanisms.callables import name_of, one_by_one, torch_threads
 from ..mechanisms.native import Native, describe
@@ -63,6 +67,11 @@ class Draws(Protocol):
     def draw(self, purpose: int, side: int, place: Place) -> npt.NDArray[Any]:
         """The wanted rows of a block."""
 
+    def draw_both(
+        self, purpose: int, place: Place, held: bool = False
+    ) -> Iterator[tuple[int, npt.NDArray[Any] | Held]]:
+        """Yield each side and the wanted rows of its block, one call after the other."""
+
 
 @dataclass(frozen=True)
 class NativeDraws:
@@ -95,11 +104,28 @@ class NativeDraws:
         _core.sample(description, point, out, draws, start, threads)
         return out
 
+    def draw_both(
+        self, purpose: int, place: Place, held: bool = False
+    ) -> Iterator[tuple[int, npt.NDArray[np.float64]]]:
+        """Yield each side and the wanted rows of its block: the core keeps no state."""
+        for side in (0, 1):
+            yield side, self.draw(purpose, side, place)
+
 
 class Step(NamedTuple):
-    """One block done: what tells its outputs again, what all its rows share, and the result."""
+    """One block done on one side.
+
+    Args:
+        number: of the block.
+        turn: 0 if the side was the first of the two, else 1.
+        made: outputs that were made.
+        mark: what tells the outputs again.
+        same: what all its rows share.
+        result: of the work.
+    """
 
     number: int
+    turn: int
     made: int
     mark: Mark | None
     same: Same | None
@@ -110,41 +136,50 @@ def do(
     draws: Draws,
     work: Work[Any],
     purpose: int,
-    side: int,
     places: Sequence[Place],
-    needed: float,
-) -> list[Step]:
+    needed: tuple[float, float],
+) -> list[tuple[Step, Step]]:
     """Draw some blocks and do the work on each: what a thread or a process is given.
 
     Args:
         draws: what draws one block.
         work: what is done with its outputs.
         purpose: of the draws.
-        side: 0 for x, 1 for x'.
         places: the wanted rows.
-        needed: rows of a block that tell it again, see `Replays.needed`.
+        needed: rows of a block on x and on x' that tell it again, see `Replays.needed`.
 
     Returns:
-        One step a block.
+        Two steps a block, on x and on x'.
     """
     reseed_a_forked_child()
+    # What is only counted need not leave the device.
+    held = purpose == COUNT and isinstance(work, TallyRows)
+    done = []
     with torch_threads(draws.mechanism):
-        return [_step(draws, work, purpose, side, place, needed) for place in places]
+        for place in places:
+            found: list[Any] = [None, None]
+            for turn, (side, outputs) in enumerate(draws.draw_both(purpose, place, held)):
+                # Before the next call, which may fill the same buffer again.
+                step = _step(draws, outputs, work, purpose, place, needed[side])
+                found[side] = step._replace(turn=turn)
+            done.append((found[0], found[1]))
+    return done
 
 
 def _step(
-    draws: Draws, work: Work[Any], purpose: int, side: int, place: Place, needed: float
+    draws: Draws,
+    outputs: npt.NDArray[Any] | Held,
+    work: Work[Any],
+    purpose: int,
+    place: Place,
+    needed: float,
 ) -> Step:
-    # What is only counted need not leave the device.
-    counted = purpose == COUNT and isinstance(work, TallyRows) and not draws.native
-    drawn: Any = draws.held if counted else draws.draw  # type: ignore[attr-defined]
-    outputs = drawn(purpose, side, place)
     marked = not draws.native and place.first == 0
     mark = mark_of(outputs, needed, purpose != COUNT) if marked else None
     start = place.number * draws.block + place.first
     same = None if draws.native else same_rows(outputs)
     made = place.end - place.first if draws.native else place.size
-    return Step(place.number, made, mark, same, work(outputs, start))
+    return Step(place.number, 0, made, mark, same, work(outputs, start))  # type: ignore[arg-type]
 
 
 @dataclass
@@ -212,46 +247,49 @@ class Source:
         return found
 
     def run(
-        self, work: Work[_Result], purpose: int, side: int, start: int, stop: int
-    ) -> Iterator[_Result]:
-        """Do the work on every block of [start, stop); results come in the order of blocks."""
+        self, work: Work[_Result], purpose: int, start: int, stop: int
+    ) -> Iterator[tuple[_Result, _Result]]:
+        """Do the work on every block of [start, stop), on x and on x', in the order of blocks."""
         places = self.places(purpose, start, stop)
-        needed = self._replays.needed(purpose, side)
-        parts = _parts(places, self.threads)
-        tasks = [(self.draws, work, purpose, side, part, needed) for part in parts]
+        needed = self._replays.needed(purpose, 0), self._replays.needed(purpose, 1)
+        tasks = [(self.draws, work, purpose, part, needed) for part in _parts(places, self.threads)]
         if self.executor is not None:
             futures = [self.executor.submit(do, *task) for task in tasks]
             try:
                 for future in futures:
-                    yield from self._checked(purpose, side, future.result())
+                    yield from self._checked(purpose, future.result())
             finally:
                 for future in futures:
                     future.cancel()
         elif self.threads == 1 or len(tasks) <= 1:
             for task in tasks:
-                yield from self._checked(purpose, side, do(*task))
+                yield from self._checked(purpose, do(*task))
         else:
             with ThreadPoolExecutor(self.threads) as pool:
                 try:
                     for steps in pool.map(do, *zip(*tasks, strict=True)):
-                        yield from self._checked(purpose, side, steps)
+                        yield from self._checked(purpose, steps)
                 except BaseException:
                     pool.shutdown(cancel_futures=True)
                     raise
 
-    def _checked(self, purpose: int, side: int, steps: list[Step]) -> Iterator[Any]:
+    def _checked(self, purpose: int, steps: list[tuple[Step, Step]]) -> Iterator[tuple[Any, Any]]:
         """The results; an error if a block is one that was drawn before."""
-        for number, made, mark, same, result in steps:
-            self.course.drew(made)
-            here = (purpose, side, number)
-            there = None if mark is None else self._replays.earlier(here, mark)
-            if there is not None:
-                seeded_by = getattr(self.draws.mechanism, "seeded_by", SEEDED_BY)
-                raise replay(self.name, there, here, seeded_by)
-            if not self.draws.native:
-                self._calls = self._calls or Calls(self.name, self._way_to_draw)
-                self._calls.see(side, same)
-            yield result
+        for sides in steps:
+            for side, step in sorted(enumerate(sides), key=lambda one: one[1].turn):
+                self._check(purpose, side, step)
+            yield sides[0].result, sides[1].result
+
+    def _check(self, purpose: int, side: int, step: Step) -> None:
+        self.course.drew(step.made)
+        here = (purpose, side, step.number)
+        there = None if step.mark is None else self._replays.earlier(here, step.mark, step.turn)
+        if there is not None:
+            seeded_by = getattr(self.draws.mechanism, "seeded_by", SEEDED_BY)
+            raise replay(self.name, there, here, seeded_by)
+        if not self.draws.native:
+            self._calls = self._calls or Calls(self.name, self._way_to_draw)
+            self._calls.see(side, step.same)
 
     def doubts(self) -> tuple[str, ...]:
         """What a few short calls say against independent rows; native draws need none.
@@ -272,17 +310,20 @@ class Source:
         how = self._way_to_draw, seeded_by
         return probe(draw, self.name, trials, self.block, *how)
 
-    def outputs(self, purpose: int, side: int, start: int, stop: int) -> npt.NDArray[Any]:
-        """Outputs of the trials [start, stop), shape (stop - start, ...)."""
+    def outputs(
+        self, purpose: int, start: int, stop: int
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Outputs of the trials [start, stop) on x and on x', shape (stop - start, ...) each."""
         if isinstance(self.draws, NativeDraws):
             place = Place(0, stop, start, stop)
-            outputs = self.draws.draw(purpose, side, place, self.threads)
-            self.course.drew(stop - start)
-            return outputs
-        parts = list(self.run(_keep, purpose, side, start, stop))
+            self.course.drew(2 * (stop - start))
+            one, other = (self.draws.draw(purpose, side, place, self.threads) for side in (0, 1))
+            return one, other
+        parts = list(self.run(_keep, purpose, start, stop))
         if not parts:
-            return np.empty((0, *self.shape))
-        return join_outputs(parts)
+            return np.empty((0, *self.shape)), np.empty((0, *self.shape))
+        one, other = (join_outputs(side) for side in zip(*parts, strict=True))
+        return one, other
 
     def in_one_form(
         self, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]
@@ -298,23 +339,21 @@ class Source:
         return rows_to_objects(outputs), rows_to_objects(outputs_prime)
 
     def tally(
-        self,
-        event: Event,
-        purpose: int,
-        side: int,
-        start: int,
-        stop: int,
-        watches: tuple[Watch, ...] = (),
-    ) -> Tally:
-        """Count an event; a native vote without ever making outputs."""
+        self, event: Event, purpose: int, start: int, stop: int, watches: tuple[Watch, ...] = ()
+    ) -> tuple[Tally, Tally]:
+        """Count an event on x and on x'; a native vote without ever making outputs."""
         ballot = event_of(event).ballot
         if ballot is not None and isinstance(self.draws, NativeDraws) and not watches:
-            return self._votes(self.draws, ballot, purpose, side, start, stop)
+            return (
+                self._votes(self.draws, ballot, purpose, 0, start, stop),
+                self._votes(self.draws, ballot, purpose, 1, start, stop),
+            )
         watched = purpose == COUNT and not self.draws.native
         work = TallyRows(event, self.name, watches, self.start if watched else None)
-        total = Tally()
-        for part in self.run(work, purpose, side, start, stop):
-            total += part
+        total = Tally(), Tally()
+        for parts in self.run(work, purpose, start, stop):
+            for side, part in zip(total, parts, strict=True):
+                side += part
         return total
 
     def _votes(

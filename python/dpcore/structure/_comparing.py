@@ -1,10 +1,10 @@
-"""Checks that compare the noise at one input with that at others, and in two modes."""
+"""Checks that compare the noise of coordinates, at several inputs, and in two modes."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ._ranks import Floats, two_samples
+from ._ranks import Floats, at_least, two_samples
 from ._records import Check, judged, settled
 from ._seeing import Seen
 
@@ -35,6 +35,35 @@ def scale(seen: Seen, level: float) -> Check:
     good = f"the noise is as large at {labels} as at x{refused}"
     p = best * len(seen.others)
     return judged(name, p, level, bad, good, at=label, ratio=ratio)
+
+
+_UNEVEN = 0.1
+"""Share of the usual size of the noise below which that of a coordinate is small."""
+
+
+def column_scale(seen: Seen, level: float) -> Check:
+    """Return whether the noise of a coordinate is less than a tenth of that of most others."""
+    name, columns = "column_scale", seen.varying
+    if columns.size < 2:
+        return settled(name, "fewer than two noisy coordinates: nothing to compare")
+    outputs = seen.first[:, columns]
+    sizes = np.abs(outputs - np.median(outputs, axis=0))
+    medians = np.median(sizes, axis=0)
+    usual = float(np.median(medians))
+    if usual == 0.0:
+        return settled(name, "most of the noise is one value: not checked")
+    # Half of the draws lie within the median size: more of them say that it is smaller.
+    hits = (sizes <= _UNEVEN * usual).sum(axis=0)
+    worst = int(hits.argmax())
+    p = columns.size * at_least(int(hits[worst]), len(sizes), 0.5)
+    ratio, count = float(medians[worst]) / usual, int((medians < _UNEVEN * usual).sum())
+    bad = (
+        f"the noise of coordinate {int(columns[worst])} is {ratio:.2g} times as large as that of "
+        f"most coordinates{f', {count} are so small' if count > 1 else ''}: by design only where "
+        "the sensitivity is smaller there too"
+    )
+    good = f"the noise of no coordinate is less than {_UNEVEN} times as large as that of most"
+    return judged(name, p, level, bad, good, coordinate=int(columns[worst]), ratio=ratio)
 
 
 def _sizes(outputs: Floats) -> Floats:

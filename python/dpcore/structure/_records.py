@@ -19,6 +19,7 @@ CHECKS = (
     "atom",
     "off_centre",
     "scale",
+    "column_scale",
     "grid",
     "range",
     "modes",

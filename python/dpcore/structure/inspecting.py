@@ -27,6 +27,7 @@ _MADE: Final[dict[str, Callable[[Seen, float], Check]]] = {
     "atom": _law.atom,
     "off_centre": _law.off_centre,
     "scale": _comparing.scale,
+    "column_scale": _comparing.column_scale,
     "grid": _law.grid,
     "range": _law.cut,
     "modes": _comparing.modes,
@@ -58,6 +59,9 @@ def inspect(
       0 or another value with positive probability, or with another median than 0. Each is
       flagged only if it is so at all inputs that were tried;
     - ``scale``: noise that is larger at some inputs than at others;
+    - ``column_scale``: a coordinate with less than a tenth of the noise of most others. Where
+      coordinates have scales of their own by design, the noise is as unequal as the
+      sensitivities, and ``skip=("column_scale",)`` leaves the check out;
     - ``grid``, ``range``: values that come back in the tail, as those of torch's float32 Laplace
       noise do, which never exceeds 15.942385 scales; noise that ends at a wall, where enough
       draws reach it;
