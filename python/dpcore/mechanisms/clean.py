@@ -97,7 +97,7 @@ def clean_pair(mechanism: Any, pair: Pair) -> Pair | None:
         ...     def clean(self, text):
         ...         return np.array([float(len(text.split()))])
         >>> clean_pair(Counting(), Pair("a good film", "a film"))
-        Pair(x=array([3.]), x_prime=array([2.]), distance=1.0)
+        Pair(x=array([3.]), x_prime=array([2.]))
         >>> clean_pair(print, Pair("a", "b")) is None
         True
     """
