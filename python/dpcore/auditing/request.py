@@ -371,14 +371,16 @@ def settled(request: Request) -> Request:
         requirement = "two inputs that the mechanism does not encode to one vector"
         error = ValueError(f"{message('pair', requirement, pair)} (null=True allows them)")
         raise about(error, "pair", null="True")
+    claim = _claim_of(mechanism, pair, request.claim)
+    advice = getattr(mechanism, "claim_advice", "") if claim is None else ""
     request = replace(
         request,
         pair=pair,
         wanted=request.wanted.only(pair),
-        claim=_claim_of(mechanism, pair, request.claim),
+        claim=claim,
         clean=clean,
         declared_loss=declared_loss(mechanism, pair, request.delta),
-        told=notes_on(mechanism, pair),
+        told=notes_on(mechanism, pair) + ((advice,) if advice else ()),
         searched=searched,
     )
     for said in request.notes:

@@ -134,6 +134,6 @@ def notes_on(mechanism: Any, pair: Pair) -> tuple[str, ...]:
 
 def _method(mechanism: Any, name: str) -> Any:
     # A torch loss function has an attribute of that name, too, which may be anything.
-    is_marked = name == "clean" or any(hasattr(mechanism, mark) for mark in _MARKS)
+    is_marked = name in ("clean", "notes_on") or any(hasattr(mechanism, mark) for mark in _MARKS)
     found = getattr(mechanism, name, None) if is_marked else None
     return found if callable(found) else None
