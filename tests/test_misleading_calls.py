@@ -35,7 +35,7 @@ CALLS = [
     (lambda: dpcore.audit(release, P, claim=1, neighbour="l1"), "neighbour", "pairs.L1(1.0)"),
     (lambda: dpcore.audit(release, P, claim=1, neighbour=1.0), "neighbour", "pairs.L1(1.0)"),
     (lambda: dpcore.Laplace(epsilon=1, sensitivity=1), "epsilon", "scale = sensitivity / epsilon"),
-    (lambda: dpcore.Gaussian(epsilon=1, sensitivity=1), "epsilon", "calibration.gaussian"),
+    (lambda: dpcore.Gaussian(epsilon=1, sensitivity=1), "epsilon", "calibration.gaussian_analytic"),
     (lambda: dpcore.Gaussian(mean=0, sigma=1), "mean", "the input is what it is added to"),
     (lambda: dpcore.Laplace(loc=0, scale=1), "loc", "the input is what it is added to"),
     (
@@ -171,7 +171,7 @@ def answers(tmp_path):
     ],
 )
 def test_files_that_say_too_little_are_refused(answers, files, options, words):
-    with pytest.raises(ValueError, match="must be given|numbers the rows") as caught:
+    with pytest.raises(ValueError, match=r"must be given|numbers the rows") as caught:
         dpcore.audit_outputs(*[answers / file for file in files], rows="independent", **options)
     for word in words:
         assert word in str(caught.value)
@@ -193,6 +193,7 @@ def test_files_of_words_are_read(answers, files, options):
     assert found.counts.n == 200
 
 
+@pytest.mark.filterwarnings("ignore:.* draws its own randomness")
 def test_opendp_says_how_to_give_its_claim(dp_audit):
     dp = needs("opendp.prelude")
     dp.enable_features("contrib")
@@ -202,6 +203,23 @@ def test_opendp_says_how_to_give_its_claim(dp_audit):
         dp_audit(laplace, (0.0, 1.0))
     assert ".stated" in str(dpcore.audit(laplace, (0.0, 1.0), trials=100))
     assert dp_audit(laplace, (0.0, 1.0), claim=0.6, trials=100).counts.n == 100
+
+
+class Slow:
+    """A mechanism that declares how many trials `dp_audit` counts."""
+
+    default_trials = 300
+
+    def __call__(self, x, size, rng):
+        return release(x, size, rng)
+
+
+def test_a_mechanism_declares_its_default_trials(dp_audit, request):
+    assert dp_audit(Slow(), P, claim=1.0).counts.n == 300
+    assert dp_audit(Slow(), P, claim=1.0, trials=400).counts.n == 400
+    lines = [value for key, value in request.node.user_properties if key == "dp_audit"]
+    assert lines[0].endswith(", 300 trials (default for Slow)")
+    assert "default" not in lines[1]
 
 
 def test_a_pair_shows_a_distance_only_where_one_was_given():

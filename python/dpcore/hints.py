@@ -53,7 +53,7 @@ _ADVICE: Final[tuple[tuple[str, str, str], ...]] = (
     ),
     *((name, "scale", _SCALE) for name in ("epsilon", "sensitivity")),
     *(
-        (name, "sigma", "dpcore.calibration.gaussian computes sigma")
+        (name, "sigma", "dpcore.calibration.gaussian_analytic computes sigma")
         for name in ("epsilon", "sensitivity", "delta")
     ),
 )

@@ -399,7 +399,8 @@ class DPAudit:
         claim = _given(claim, options)
         # A bar would be written between the dots of pytest.
         settings = {"progress": False, **self._settled(options)}
-        found_as = None if isinstance(mechanism, type) else adapt(mechanism)
+        adapted = None if isinstance(mechanism, type) else adapt(mechanism)
+        found_as = mechanism if adapted is None else adapted
         advice = getattr(found_as, "claim_advice", "")
         if claim is None and settings.get("neighbour") is None and advice:
             raise invalid("claim", f"given, or neighbour= ({advice})", None)

@@ -145,12 +145,13 @@ def repeat(
 
     Numbers are stacked into an array of shape `(size,)`; arrays, lists and tuples of numbers of
     one shape into `(size, ...)`. Everything else is one output each in a 1-d object array: strings,
-    mappings, data classes, sets, lists and arrays of changing length, None. A table (pandas, polars,
-    pyarrow, an array with fields) becomes a mapping of its columns to lists, with its index and
-    names where they say something; of a pandas Series with a plain index the values alone count.
-    Each answer is one output: shapes and names are counted, and may refute. With `catch` the outputs are always such objects, so that a number and a
-    caught exception can stand in one array: arrays and lists are then nested tuples, numpy numbers
-    plain Python ones, and a caught exception is `Raised(class name)`.
+    mappings, data classes, sets, lists and arrays of changing length, None. A table (of pandas,
+    polars or pyarrow, or an array with fields) becomes a mapping of its columns to lists, with
+    its index and names where they say something; of a pandas Series with a plain index the values
+    alone count. Each answer is one output: its shape and its names are counted, and may refute.
+    With `catch` the outputs are always such objects, so that a number and a caught exception can
+    stand in one array: arrays and lists are then nested tuples, numpy numbers plain Python ones,
+    and a caught exception is `Raised(class name)`.
 
     A function that draws its own entropy (a secure generator, OpenDP, a device) is audited as it
     is. Its draws are independent, so the bound holds, but no seed repeats such an audit:
