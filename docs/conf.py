@@ -45,6 +45,8 @@ napoleon_use_rtype = False
 napoleon_use_ivar = True
 napoleon_attr_annotations = False
 nitpicky = True
+# The index names the files of its pictures: no back references are needed for that.
+suppress_warnings = ["sphinx_gallery.config"]
 # Types of other packages, and of fields, have no page; names in pages are checked by the tests.
 nitpick_ignore_regex = [("py:(obj|class)", ".*")]
 

@@ -42,13 +42,20 @@ _SHOWN: Final = {
 }
 
 _SCALE: Final = "scale = sensitivity / epsilon, which dpcore.calibration.laplace computes"
-_ADVICE: Final = (
+_ADVICE: Final[tuple[tuple[str, str, str], ...]] = (
     ("sensitivity", "neighbour", "neighbour= says which inputs are neighbours"),
     ("dim", "pair", "pair=dpcore.pairs.zeros_ones(dim)"),
     ("device", "pair", "the mechanism chooses it: dpcore.torch.mechanism(encoder, noise, device=)"),
-    ("loc", "scale", "noise has no place: the input is what it is added to"),
-    ("epsilon", "scale", _SCALE),
-    ("sensitivity", "scale", _SCALE),
+    *(
+        (name, owner, "noise has no place: the input is what it is added to")
+        for name in ("loc", "mean")
+        for owner in ("scale", "sigma")
+    ),
+    *((name, "scale", _SCALE) for name in ("epsilon", "sensitivity")),
+    *(
+        (name, "sigma", "dpcore.calibration.gaussian_analytic computes sigma")
+        for name in ("epsilon", "sensitivity", "delta")
+    ),
 )
 """Arguments of other packages, an argument of the functions that lack them, and what to do."""
 

@@ -93,7 +93,7 @@ class ADePT(Clipped):
 
     Example:
         >>> ADePT(1.0).default_pair(1)
-        Pair(x=array([1.]), x_prime=array([-1.]), distance=1.0)
+        Pair(x=array([1.]), x_prime=array([-1.]))
     """
 
     source: ClassVar[str] = (

@@ -73,8 +73,9 @@ class Settings:
     `seed` or `min_share`; the arguments of the call (but for `min_share`).
 
     Attributes:
-        trials: counted draws on each side; 10**5 take a numpy mechanism in eight dimensions
-            a few hundredths of a second.
+        trials: counted draws on each side; None is what the mechanism declares as its
+            `default_trials` (10,000 for OpenDP, where a call makes one draw), or else 10**5, which
+            take a numpy mechanism in eight dimensions a few hundredths of a second.
         confidence: probability that a certified bound holds. Of 10,000 correct mechanisms at
             most one is expected to fail its test.
         seed: combined with the id of the test into the seed of each audit.
@@ -82,9 +83,11 @@ class Settings:
             audit that sees little of its claim tests little. 0 asks for nothing.
     """
 
-    trials: int = field(
-        default=10**5,
-        metadata=_told("draws that dp_audit counts on each side (default 1e5)", count),
+    trials: int | None = field(
+        default=None,
+        metadata=_told(
+            "draws that dp_audit counts on each side (default 1e5, of OpenDP 1e4)", count
+        ),
     )
     confidence: float = field(
         default=0.9999,
@@ -109,6 +112,7 @@ _READ: dict[str, Callable[[str, Any], Any]] = {
 }
 """The settings by name, as options, in the ini file and as keywords of the marker."""
 
+_TRIALS = 10**5
 _HALF = 0.5
 """Audits that certify less than this share of their claim are counted at the end of a run."""
 
@@ -411,11 +415,21 @@ class DPAudit:
         return replace(found, provenance=(replace(found.provenance[0], command=command),))
 
     def _audit(self, mechanism: Any, pair: Any, claim: Any, options: AuditOptions) -> Audit:
+        from .adapters import adapt
         from .auditing.run import audit
 
         claim = _given(claim, options)
         # A bar would be written between the dots of pytest.
         settings = {"progress": False, **self._settled(options)}
+        adapted = None if isinstance(mechanism, type) else adapt(mechanism)
+        found_as = mechanism if adapted is None else adapted
+        advice = getattr(found_as, "claim_advice", "")
+        if claim is None and settings.get("neighbour") is None and advice:
+            raise invalid("claim", f"given, or neighbour= ({advice})", None)
+        own, remark = getattr(found_as, "default_trials", None), ""
+        if settings["trials"] is None:
+            settings["trials"] = own or _TRIALS
+            remark = f", {own:,} trials (default for {type(found_as).__name__})" if own else ""
         found = audit(mechanism, pair, claim=claim, **settings)
         if found.claim is None:
             raise invalid("claim", "given for a mechanism that makes none itself", None)
@@ -423,7 +437,7 @@ class DPAudit:
             # Ctrl-C is meant for the whole run of tests.
             raise KeyboardInterrupt
         self._warn(found)
-        return self._told(found)
+        return self._told(found, remark)
 
     def _settled(self, options: Mapping[str, Any], *apart: str) -> dict[str, Any]:
         """The keywords of a call, with the settings for those that it leaves alone."""
@@ -434,11 +448,11 @@ class DPAudit:
         missing = {n: v for n, v in defaults.items() if options.get(n) is None and n not in apart}
         return {**{name: v for name, v in options.items() if name != "epsilon"}, **missing}
 
-    def _told(self, found: _Result) -> _Result:
+    def _told(self, found: _Result, remark: str = "") -> _Result:
         """The audit with the test that made it, listed for -v and for JUnit's XML."""
         from .auditing.provenance import commanded
 
-        self._node.user_properties.append(("dp_audit", _line(found)))
+        self._node.user_properties.append(("dp_audit", f"{_line(found)}{remark}"))
         self._node.user_properties.append(("dp_share", _certified_share(found)))
         if found.read is not None and not found.read.is_whole:
             self._node.user_properties.append(("dp_read", str(found.read)))

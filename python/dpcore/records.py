@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from importlib import import_module
 from numbers import Real
 from typing import Any, Final
@@ -20,8 +20,8 @@ from .errors import instance, integer, invalid, real
 from .hints import hinted
 
 __all__ = [
-    "Counts", "Pair", "Record", "Shown", "class_of", "declare", "frozen_array", "full", "one_line",
-    "pair_of", "word_of",
+    "Counts", "Pair", "Record", "Shown", "class_of", "declare", "frozen_array", "full",
+    "list_shown_fields", "one_line", "pair_of", "word_of",
 ]  # fmt: skip
 
 _LINE: Final = 180
@@ -159,15 +159,33 @@ def one_line(text: str, longest: int = _LINE) -> str:
 def _call(record: Any, show: Callable[[Any], str], longest: float = math.inf) -> str:
     """The constructor call with as many fields as fit."""
     parts, size = [], len(type(record).__name__) + len("(, ...)")
-    for field in fields(record):
-        if field.repr:
-            part = f"{field.name}={show(getattr(record, field.name))}"
-            size += len(part) + len(", ")
-            if size > longest:
-                parts.append("...")
-                break
-            parts.append(part)
+    for name, value in list_shown_fields(record):
+        part = f"{name}={show(value)}"
+        size += len(part) + len(", ")
+        if size > longest:
+            parts.append("...")
+            break
+        parts.append(part)
     return f"{type(record).__name__}({', '.join(parts)})"
+
+
+def list_shown_fields(record: Any) -> list[tuple[str, Any]]:
+    """Return names and values of the fields of a record that are shown.
+
+    A field may be hidden at one value, such as the distance 1 of a pair.
+
+    Example:
+        >>> [name for name, _ in list_shown_fields(Pair([0.0], [2.0]))]
+        ['x', 'x_prime']
+        >>> [name for name, _ in list_shown_fields(Pair([0.0], [2.0], distance=2.0))]
+        ['x', 'x_prime', 'distance']
+    """
+    found = ((one, getattr(record, one.name)) for one in fields(record) if one.repr)
+    return [
+        (one.name, value)
+        for one, value in found
+        if "hidden" not in one.metadata or value != one.metadata["hidden"]
+    ]
 
 
 def _brief(value: Any) -> str:
@@ -234,7 +252,7 @@ class Pair(Record, word="Pair"):
             array becomes a read-only copy with its dtype; everything else passes untouched.
         x_prime: the second input, treated alike.
         distance: how far apart the inputs are in a metric claim, finite and above 0; 1 for
-            ordinary neighbours.
+            ordinary neighbours, and then not shown: it is a distance in no norm.
 
     Raises:
         TypeError: if `distance` is not a number.
@@ -255,7 +273,7 @@ class Pair(Record, word="Pair"):
 
     x: Any
     x_prime: Any
-    distance: float = 1.0
+    distance: float = field(default=1.0, metadata={"hidden": 1.0})
 
     def __post_init__(self) -> None:
         """Freeze the inputs and check the distance."""
@@ -400,6 +418,6 @@ def pair_of(pair: Pair | tuple[Any, Any]) -> Pair:
 
     Example:
         >>> pair_of(([0.0], [1.0]))
-        Pair(x=array([0.]), x_prime=array([1.]), distance=1.0)
+        Pair(x=array([0.]), x_prime=array([1.]))
     """
     return Pair(*pair) if type(pair) is tuple and len(pair) == 2 else instance("pair", pair, Pair)

@@ -22,12 +22,17 @@ class Adapter(Shown):
             Without, the draws are as independent and the bound as valid, but no seed gives the
             same counts twice.
         thread_safe: True if several threads may draw at once.
+        default_trials: counted draws on each side of a `dp_audit` that nobody gave `trials`; None
+            is its usual number. It never depends on a clock.
+        claim_advice: how to give the claim that the object makes; empty where nothing is needed.
     """
 
     __slots__ = ()
 
     reproducible: ClassVar[bool] = True
     thread_safe: ClassVar[bool] = False
+    default_trials: ClassVar[int | None] = None
+    claim_advice: ClassVar[str] = ""
 
     @property
     def stated(self) -> tuple[float, float] | None:

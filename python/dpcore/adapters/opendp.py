@@ -72,6 +72,12 @@ class OpenDP(Adapter):
     d_in: Any = None
 
     reproducible: ClassVar[bool] = False
+    default_trials: ClassVar[int] = 10_000
+    claim_advice: ClassVar[str] = (
+        "neighbour= brings the claim of the measurement's privacy map, such as "
+        "neighbour=dpcore.pairs.L1(1.0), and dpcore.adapters.OpenDP(measurement, d_in=1.0).stated "
+        "shows it"
+    )
 
     @property
     def stated(self) -> tuple[float, float] | None:

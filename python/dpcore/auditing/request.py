@@ -182,7 +182,8 @@ class Request(Arguments):
             # One call an output: shorter blocks can be shared out, and stopped.
             size = min(size, _SHARED_BLOCK if is_shared(self.mechanism) else _LOOP_BLOCK)
         what = self.mechanism, pair, self.seed, size
-        own = self.randomness == "own"
+        # A command is a process of its own in every block: nothing is kept from call to call.
+        own = self.randomness == "own" and not isinstance(self.mechanism, Tool)
         mine = CallableDraws(*what, self.shape, self.globals, self.fields, in_pieces=own)
         workers = self.workers
         return Source(mine, workers, end, self.executor, start=self.start, course=self.course)
@@ -373,14 +374,20 @@ def settled(request: Request) -> Request:
         requirement = "two inputs that the mechanism does not encode to one vector"
         error = ValueError(f"{message('pair', requirement, pair)} (null=True allows them)")
         raise about(error, "pair", null="True")
+    claim = _claim_of(mechanism, pair, request.claim)
+    advice = getattr(mechanism, "claim_advice", "") if claim is None else ""
     request = replace(
         request,
         pair=pair,
         wanted=request.wanted.only(pair),
-        claim=_claim_of(mechanism, pair, request.claim),
+        claim=claim,
         clean=clean,
         declared_loss=declared_loss(mechanism, pair, request.delta),
-        told=(*notes_on(mechanism, pair), *_seed_notes(mechanism, request.randomness)),
+        told=(
+            *notes_on(mechanism, pair),
+            *_seed_notes(mechanism, request.randomness),
+            *((advice,) if advice else ()),
+        ),
         searched=searched,
     )
     for said in request.notes:

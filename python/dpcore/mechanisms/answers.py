@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import invalid, masked, mistyped
-from ..events.held import of_format
+from ..events.held import numpy_of, of_format
 from .frames import frame_to_rows, is_frame, is_series, numbering_of
 
 __all__ = [
@@ -64,13 +64,14 @@ def rows_of(
     """
     if isinstance(answer, (list, tuple)):
         refuse_unreadable(name, answer)
+        if any(hasattr(cls, "detach") for cls in set(map(type, answer))):
+            answer = [numpy_of(row) if hasattr(row, "detach") else row for row in answer]
         array = _plain(answer)
         found = objects(answer) if array is None else array
         return found if shape in (None, found.shape[1:]) else _arranged(answer, found, shape)
     try:
-        return np.asarray(answer)
+        return numpy_of(answer) if hasattr(answer, "detach") else np.asarray(answer)
     except (TypeError, ValueError):
-        # A tensor that numpy cannot reach.
         raise mistyped(name, requirement, answer) from None
 
 
@@ -275,7 +276,7 @@ def _plain(rows: Sequence[Any]) -> npt.NDArray[Any] | None:
         return None
     try:
         array = np.asarray(rows)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RuntimeError):  # torch, of a tensor with a gradient
         return None
     return array if _is_faithful(rows, array) else None
 

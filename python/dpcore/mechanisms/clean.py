@@ -97,7 +97,7 @@ def clean_pair(mechanism: Any, pair: Pair) -> Pair | None:
         ...     def clean(self, text):
         ...         return np.array([float(len(text.split()))])
         >>> clean_pair(Counting(), Pair("a good film", "a film"))
-        Pair(x=array([3.]), x_prime=array([2.]), distance=1.0)
+        Pair(x=array([3.]), x_prime=array([2.]))
         >>> clean_pair(print, Pair("a", "b")) is None
         True
     """
@@ -134,6 +134,6 @@ def notes_on(mechanism: Any, pair: Pair) -> tuple[str, ...]:
 
 def _method(mechanism: Any, name: str) -> Any:
     # A torch loss function has an attribute of that name, too, which may be anything.
-    is_marked = name == "clean" or any(hasattr(mechanism, mark) for mark in _MARKS)
+    is_marked = name in ("clean", "notes_on") or any(hasattr(mechanism, mark) for mark in _MARKS)
     found = getattr(mechanism, name, None) if is_marked else None
     return found if callable(found) else None

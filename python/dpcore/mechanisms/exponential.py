@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -30,11 +31,12 @@ def log_tails(scale: float, a: Logs, up: bool) -> Tails:
 )
 @dataclass(frozen=True, slots=True, repr=False)
 class Exponential(Primitive):
-    """Additive exponential noise: ``x + s``, density ``exp(-s/b) / b`` for s >= 0.
+    """One-sided noise ``x + s`` with density ``exp(-s/b) / b``, not the exponential mechanism.
 
     For audits and experiments, not for releasing data: see `dpcore.sample`.
 
-    Never below the input, hence no differential privacy at all between x and a larger x'.
+    Never below the input, hence no differential privacy between x and a larger x'. The exponential
+    mechanism, which chooses an answer by its utility, is audited as a function (x, size, rng).
 
     Args:
         scale: scale b of the noise, in the units of x; mean b, variance b^2.
@@ -57,3 +59,10 @@ class Exponential(Primitive):
     def __post_init__(self) -> None:
         """Check the fields."""
         object.__setattr__(self, "scale", positive("scale", self.scale))
+
+    def notes_on(self, pair: Any) -> tuple[str, ...]:
+        """Return what a report says of the name."""
+        return (
+            "Exponential adds one-sided noise. It is not the exponential mechanism, which is "
+            "audited as a function (x, size, rng) that chooses an answer",
+        )

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
-    "call_facts", "frame_to_mapping", "frame_to_rows", "is_frame", "is_series", "numbering_of",
+    "call_facts", "frame_to_rows", "is_frame", "is_series", "is_table_class", "names_its_columns",
+    "numbering_of", "table_to_mapping",
 ]  # fmt: skip
 
 _ROWS = {list: "list", tuple: "tuple", np.ndarray: "array"}
@@ -23,6 +24,23 @@ def is_frame(value: Any) -> bool:
     """Return True for a table like those of pandas: columns, an index and access by place."""
     cls = type(value)
     return all(hasattr(cls, name) for name in ("columns", "index", "iloc", "dtypes"))
+
+
+def is_table_class(cls: type) -> bool:
+    """Return True for a class of which `table_to_mapping` takes the objects."""
+    is_pandas = hasattr(cls, "iloc") and hasattr(cls, "index")
+    return is_pandas or hasattr(cls, "to_pydict") or hasattr(cls, "get_columns")
+
+
+def names_its_columns(value: Any) -> bool:
+    """Return True for a table: of pandas, polars or pyarrow, or an array with fields.
+
+    A series counts where its index does not just number its rows, or it has categories.
+    """
+    if is_series(value):
+        return numbering_of(value.index) != (0, 1) or hasattr(value.dtype, "categories")
+    fields = getattr(getattr(value, "dtype", None), "names", None)
+    return is_table_class(type(value)) or bool(fields)
 
 
 def is_series(value: Any) -> bool:
@@ -62,33 +80,64 @@ def frame_to_rows(frame: Any, fields: tuple[str, ...] | None = None) -> npt.NDAr
     return rows
 
 
-def frame_to_mapping(frame: Any) -> dict[Any, Any]:
-    """Return a frame, or a series with an index, as a mapping from names to lists.
+def table_to_mapping(table: Any) -> dict[Any, Any]:
+    """Return a table as a mapping from names to lists.
 
     Args:
-        frame: a frame, or a series whose index does not number its rows.
+        table: a frame or a series of pandas, a frame of polars, a table of pyarrow, or an array
+            with fields.
 
     Returns:
-        The columns in their order, then an index that does not number the rows; of a series its
-        values by their labels, or "values" and "index" where labels repeat.
+        The columns in their order; of a series its values by their labels, or "values" and
+        "index" where labels repeat. Besides, where they say something: an index that does not
+        number the rows from 0, names of index and columns, categories.
+
+    Example:
+        >>> table_to_mapping(np.array([(1, 0.5)], dtype=[("count", int), ("share", float)]))
+        {'count': [1], 'share': [0.5]}
     """
-    index = frame.index
-    labels = _column(index).tolist()
-    if is_series(frame):
-        values = _column(frame).tolist()
-        if len(set(labels)) == len(labels):
-            return dict(zip(labels, values, strict=True))
-        return {"values": values, "index": labels}
-    names = list(frame.columns)
-    found = {
-        name: _column(frame.iloc[:, place]).tolist()
-        for place, name in enumerate(
-            names if len(set(names)) == len(names) else _make_unique(names)
-        )
-    }
-    if numbering_of(index) is None:
-        found["index" if index.name is None else index.name] = labels
+    if isinstance(table, (np.ndarray, np.void)):
+        return {name: table[name].tolist() for name in table.dtype.names or ()}
+    if hasattr(table, "to_pydict"):
+        return dict(table.to_pydict())
+    if not hasattr(table, "iloc"):
+        return {column.name: column.to_list() for column in table.get_columns()}
+    labels, number = _column(table.index).tolist(), numbering_of(table.index)
+    found, has_labels = _columns_to_lists(table, labels if number is None else [])
+    names = {f"name of the {what}": getattr(getattr(table, what, None), "name", None)
+             for what in ("index", "columns")}  # fmt: skip
+    if is_series(table):
+        names["name of the column"] = table.name
+    if number != (0, 1) and not has_labels:
+        name = names.pop("name of the index")
+        _add(found, "index" if name is None else name, labels)
+    for what, name in names.items():
+        if name is not None:
+            _add(found, what, name)
+    for what, fact in _frame_facts(table).items():
+        if what.startswith("categories"):
+            _add(found, what, list(fact))
     return found
+
+
+def _columns_to_lists(table: Any, labels: list[Any]) -> tuple[dict[Any, Any], bool]:
+    """Return the columns of a frame, or of a series its values, and whether labels are the keys."""
+    if is_series(table):
+        values = _column(table).tolist()
+        if labels and len(set(labels)) == len(labels):
+            return dict(zip(labels, values, strict=True)), True
+        return {"values": values}, False
+    names = list(table.columns)
+    names = names if len(set(names)) == len(names) else _make_unique(names)
+    columns = [_column(table.iloc[:, place]).tolist() for place in range(len(names))]
+    return dict(zip(names, columns, strict=True)), False
+
+
+def _add(found: dict[Any, Any], name: Any, value: Any) -> None:
+    """Add an entry under a name that no column has."""
+    while name in found:
+        name = f"{name}_"
+    found[name] = value
 
 
 def numbering_of(index: Any) -> tuple[int, int] | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -49,10 +49,14 @@ class Native(Shown):
 
     __slots__ = ()
 
-    def __getattr__(self, name: str) -> Any:
-        """Raise an error that says how to draw where that is what was asked for."""
-        advice = f": dpcore.sample({self!r}, x, size)" if name in ("sample", "rvs", "draw") else ""
-        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}{advice}")
+    if not TYPE_CHECKING:  # for mypy every name would be an attribute
+
+        def __getattr__(self, name):
+            """Raise an error that says how to draw; any other is the usual one."""
+            if name in ("sample", "rvs", "draw"):
+                call = f"dpcore.sample({self!r}, x, size)"
+                raise AttributeError(f"{type(self).__name__} has no attribute {name!r}: {call}")
+            return object.__getattribute__(self, name)
 
     def __call__(self, x: npt.ArrayLike, size: int, rng: Rng = None) -> npt.NDArray[Any]:
         """Draw outputs on `x`.

@@ -16,13 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import choice, flag, invalid, mistyped
+from ..events.held import numpy_of
 from ..hints import hinted
 from ..progress import beats
 from ..records import Shown
 from ..streams.generators import seeded_globals
 from .answers import is_deep, objects, refuse_unreadable
 from .callables import refuse_signature
-from .frames import frame_to_mapping, is_frame, is_series, numbering_of
+from .frames import is_table_class, names_its_columns, table_to_mapping
 
 __all__ = [
     "SEEDED", "Raised", "Repeated", "Seeded", "is_shared", "name_of", "repeat", "stack", "symbols",
@@ -175,10 +176,13 @@ def repeat(
 
     Numbers are stacked into an array of shape `(size,)`; arrays, lists and tuples of numbers of
     one shape into `(size, ...)`. Everything else is one output each in a 1-d object array: strings,
-    mappings, sets, lists and arrays of changing length, None. A pandas frame becomes a mapping of
-    its columns to lists. With `catch` the outputs are always such objects, so that a number and a
-    caught exception can stand in one array: arrays and lists are then nested tuples, numpy numbers
-    plain Python ones, and a caught exception is `Raised(class name)`.
+    mappings, data classes, sets, lists and arrays of changing length, None. A table (of pandas,
+    polars or pyarrow, or an array with fields) becomes a mapping of its columns to lists, with
+    its index and names where they say something; of a pandas Series with a plain index the values
+    alone count. Each answer is one output: its shape and its names are counted, and may refute.
+    With `catch` the outputs are always such objects, so that a number and a caught exception can
+    stand in one array: arrays and lists are then nested tuples, numpy numbers plain Python ones,
+    and a caught exception is `Raised(class name)`.
 
     A function that draws its own entropy (a secure generator, OpenDP, a device) is audited as it
     is. Its draws are independent, so the bound holds, but no seed repeats such an audit:
@@ -350,13 +354,15 @@ def symbols(answers: list[Any], name: str) -> npt.NDArray[Any]:
 
 
 def _readable(answers: list[Any], name: str) -> list[Any]:
-    """The answers, frames as mappings."""
+    """Return the answers, tables that name their columns as mappings, tensors as arrays."""
     refuse_unreadable(f"answers of {name}", answers)
-    if not any(is_frame(one) or is_series(one) for one in answers):
+    if not any(is_table_class(cls) or hasattr(cls, "dtype") for cls in set(map(type, answers))):
         return answers
     return [
-        frame_to_mapping(one)
-        if is_frame(one) or (is_series(one) and numbering_of(one.index) is None)
+        table_to_mapping(one)
+        if names_its_columns(one)
+        else numpy_of(one)
+        if hasattr(one, "detach")
         else one
         for one in answers
     ]
@@ -386,7 +392,7 @@ def _array(answer: Any) -> npt.NDArray[Any] | None:
         return None
     try:
         array = np.asarray(answer)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RuntimeError):  # torch, of a tensor with a gradient
         return None
     if array.dtype.kind in "US":
         # numpy would write numbers between strings as strings, and cut NULs off their ends.

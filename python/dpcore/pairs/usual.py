@@ -40,7 +40,7 @@ def zeros_ones(dim: int) -> Pair:
 
     Example:
         >>> zeros_ones(2)
-        Pair(x=array([0., 0.]), x_prime=array([1., 1.]), distance=1.0)
+        Pair(x=array([0., 0.]), x_prime=array([1., 1.]))
     """
     dim = dimension(dim)
     return Pair(np.zeros(dim), np.ones(dim))

@@ -11,12 +11,12 @@ import html as markup
 import re
 import zlib
 from collections.abc import Iterable
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from typing import Any, Final
 
 import numpy as np
 
-from ..records import Shown, full, one_line
+from ..records import Shown, full, list_shown_fields, one_line
 
 __all__ = ["card", "html"]
 
@@ -186,8 +186,7 @@ def _report(record: Any) -> str:
 def _fields(record: Any, depth: int) -> list[tuple[str, str, bool]]:
     if not is_dataclass(record):
         return []
-    shown = ((f.name, getattr(record, f.name)) for f in fields(record) if f.repr)
-    return [(name, _value(value, depth), False) for name, value in shown]
+    return [(name, _value(value, depth), False) for name, value in list_shown_fields(record)]
 
 
 def _value(value: Any, depth: int) -> str:

@@ -30,11 +30,16 @@ if TYPE_CHECKING:
 class Audit(Evidence):  # noqa: D101 - the fields say what it is
     __doc__ = Evidence.__doc__
 
-    def __getattr__(self, name: str) -> Any:
-        """Raise an error that names what was meant."""
-        asked = {"summary": "print(report)", "epsilon": "epsilon_lower, epsilon_hat or claim"}
-        advice = f": {asked[name]}" if name in asked else ""
-        raise AttributeError(f"an audit has no attribute {name!r}{advice}")
+    if not TYPE_CHECKING:  # for mypy every name would be an attribute
+
+        def __getattr__(self, name):
+            """Raise an error that names what was meant; any other is the usual one."""
+            if name == "summary":
+                raise AttributeError("an audit has no attribute 'summary': print(report)")
+            if name == "epsilon":
+                meant = "epsilon_lower, epsilon_hat or claim"
+                raise AttributeError(f"an audit has no attribute 'epsilon': {meant}")
+            return object.__getattribute__(self, name)
 
     @property
     def epsilon_lower(self) -> float:

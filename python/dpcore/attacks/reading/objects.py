@@ -20,6 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import mistyped
+from ...events.held import numpy_of
+from ...mechanisms.frames import is_table_class, table_to_mapping
 from ..arrays import Array, Flags, Floats, Places, Whole
 
 _WIDE: Final = 256
@@ -439,10 +441,10 @@ def as_sequence(item: Any) -> Sequence[Any]:
     if type(item) in _PLAIN:
         return item  # type: ignore[no-any-return]
     if hasattr(item, "__array__"):
-        array = np.asarray(item)
-        # A structured scalar is one row of fields.
+        array = numpy_of(item) if hasattr(item, "detach") else np.asarray(item)
+        # A structured scalar is one row of fields. Rows stay rows: a shape says something.
         is_row = array.dtype.names and not array.ndim
-        return tuple(array.item()) if is_row else array.ravel().tolist()
+        return tuple(array.item()) if is_row else np.atleast_1d(array).tolist()
     return list(item)
 
 
@@ -482,9 +484,11 @@ def is_hashable(item: Any) -> bool:
 
 
 def as_mapping(item: Any) -> Mapping[Any, Any]:
-    """Return a mapping, or the fields of a data class as one."""
+    """Return a mapping; a frame by its columns, and the fields of a data class, as one."""
     if type(item) is dict or isinstance(item, Mapping):
         return item
+    if is_table_class(type(item)):
+        return table_to_mapping(item)
     return {field.name: getattr(item, field.name, ABSENT) for field in fields(item)}
 
 
@@ -499,7 +503,7 @@ def _classify_type(cls: Any) -> int:
         return BYTES
     if issubclass(cls, (Number, np.bool_, np.datetime64, *_TIMES)):
         return NUMBER
-    if issubclass(cls, Mapping) or is_dataclass(cls):
+    if issubclass(cls, Mapping) or is_dataclass(cls) or is_table_class(cls):
         return MAPPING
     if issubclass(cls, Set):
         return SET
