@@ -149,6 +149,10 @@ def test_groups_are_a_column_of_files(tmp_path):
     # One column is left.
     assert audit(x, x_prime, groups="run", rng=1).evidence == wanted.evidence
     assert audit(x, x_prime, groups=1, column="value", rng=1).evidence == wanted.evidence
+    with pytest.raises(ValueError, match="groups must be one of 'value', 'run' in"):
+        audit(x, x_prime, groups="day", column="value")
+    with pytest.raises(ValueError, match="groups must be an integer from 0 to 1, got 2"):
+        audit(x, x_prime, groups=2, column="value")
     found = audit(x, x_prime, groups="run", groups_prime="run", column="*", rng=1)
     assert (found.evidence, found.groups) == (wanted.evidence, (20, 20))
 

@@ -215,12 +215,17 @@ def _open_table(
     names: tuple[str, str] = ("outputs", "groups"),
 ) -> Table:
     if is_path(outputs):
-        parsed = column
-        if groups is not None:
+        if groups is None:
+            return read_table(Path(outputs), column, label)
+        if column is None or (isinstance(column, str) and column == ALL):
+            return read_table(Path(outputs), ALL, label)
+        try:
             # Of text only the columns that are named are parsed.
-            is_whole = column is None or (isinstance(column, str) and column == ALL)
-            parsed = ALL if is_whole else [*list_wanted(column), groups]
-        return read_table(Path(outputs), parsed, label)
+            return read_table(Path(outputs), [*list_wanted(column), groups], label)
+        except ValueError:
+            # The message must name the argument whose column is missing.
+            place_of(read_table(Path(outputs), column, label), groups, names[1])
+            raise
     table = framed(outputs, names[0])
     if table is None and isinstance(outputs, np.ndarray) and outputs.ndim == 2:
         table = Table(names[0], None, tuple(outputs.T))
