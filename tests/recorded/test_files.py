@@ -58,7 +58,7 @@ def test_a_header_names_the_columns(write):
         "# a, b\n1, 2\n3, 4\n",
     ],
 )
-@pytest.mark.parametrize("name", ["x.csv", "x.tsv", "x.TXT"])
+@pytest.mark.parametrize("name", ["x.csv", "x.tsv", "x.CSV"])
 def test_dialects(write, text, name):
     assert read_outputs(write(text, name), "b").tolist() == [2.0, 4.0]
     assert read_outputs(write(text, name), "a").tolist() == [1.0, 3.0]
