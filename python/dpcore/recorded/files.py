@@ -187,7 +187,7 @@ def _read_parquet(file: HashedFile, kind: str, column: Any, label: Any, reader: 
 
 def _places_needed(table: Table, column: Any, label: Any) -> list[int]:
     places = choose_places(table, column)
-    return places if label is None else sorted({*places, place_of(table, label)})
+    return sorted({*places, *(() if label is None else (place_of(table, label),))})
 
 
 def _read_by_pandas(file: HashedFile, whole: io.BytesIO, column: Any, label: Any) -> Table:

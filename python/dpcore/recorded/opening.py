@@ -28,7 +28,7 @@ KINDS: Final = {
 """Kinds of files by the ends of their names."""
 
 HEADERS: Final = ("auto", "yes", "no")
-_BUFFER_BYTES: Final = 2**18
+_BUFFER_BYTES: Final = 2**16
 _GZIP: Final = b"\x1f\x8b"
 _MARKS: Final = {
     codecs.BOM_UTF8: "utf-8-sig",
@@ -221,10 +221,8 @@ def require_memory(name: str, size: float) -> None:
     """
     needed, free = _WORKING_COPIES * size, measure_free_memory()
     if free is not None and needed > free:
-        gigabytes = f"{needed / 1e9:,.1f} GB of memory, and {free / 1e9:,.1f} GB are free"
-        raise MemoryError(
-            f"the outputs in {name} need about {gigabytes}: choose fewer with column="
-        )
+        text = f"needs about {needed / 1e9:,.1f} GB of memory, and {free / 1e9:,.1f} GB are free"
+        raise MemoryError(f"{name} {text}: choose fewer columns with column=, or cut the file")
 
 
 def measure_free_memory() -> float | None:
