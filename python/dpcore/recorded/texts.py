@@ -11,7 +11,7 @@ import io
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, chain, islice
+from itertools import accumulate, chain, islice, repeat
 from typing import Any, Final, TextIO
 
 import numpy as np
@@ -270,7 +270,7 @@ class _Rows:
         block = block.replace("\r\n", "\n").replace("\r", "\n") if "\r" in block else block
         lines = block.removesuffix("\n").split("\n")
         width = len(self.first)
-        counts = {line.count(self.sep) for line in lines}
+        counts = {0} if self.sep not in block else set(map(str.count, lines, repeat(self.sep)))
         if self.empty or "" in lines or counts != {width - 1}:
             rows = [line.split(self.sep) if line else [] for line in lines]
             self._check(rows, range(self.line + 1, self.line + 1 + len(lines)))
