@@ -436,10 +436,17 @@ def _parse_json(name: str, text: str, line: int) -> Any:
     except json.JSONDecodeError as error:
         line += error.lineno - 1
         raise ValueError(f"line {line} of {name} must be JSON, got {error}") from None
+    except _NameTwice as error:
+        raise ValueError(f"line {line} of {name} must hold each name once, got {error}") from None
     except ValueError as error:
-        raise ValueError(f"line {line} of {name} {error}") from None
+        # Of a number with thousands of digits.
+        raise ValueError(f"line {line} of {name} must be JSON, got {error}") from None
     except RecursionError:
         raise ValueError(f"line {line} of {name} must be JSON of less depth") from None
+
+
+class _NameTwice(ValueError):
+    """An object with two values of one name."""
 
 
 def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -448,7 +455,7 @@ def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         # Python would keep the last of them and say nothing.
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"must hold each name once, got {twice!r} twice")
+        raise _NameTwice(f"{twice!r} twice")
     return found
 
 
