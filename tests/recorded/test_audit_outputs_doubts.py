@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import os
 import warnings
+from decimal import Decimal
 
 import numpy as np
 import pytest
 
+from dpcore.mechanisms.answers import rows_of
 from dpcore.recorded import doubts as _outputs_doubts
 from dpcore.recorded.doubts import doubts_of_pairs, doubts_of_rows
 from dpcore.recorded.run import audit_outputs
@@ -168,6 +170,70 @@ def test_broken_mechanisms_whose_values_repeat_are_refuted(release):
     audit = audited(release(0, rng), release(1, rng), claim=2.0, rng=1)
     assert audit.doubts == ()
     assert audit.refuted
+
+
+# Objects.
+
+WORDS = ["".join(np.random.default_rng([9, n]).choice(list("abcdefgh"), 8)) for n in range(400)]
+DAYS = np.arange("2023-01-01", "2025-01-01", dtype="datetime64[D]")
+OBJECTS = {
+    "tuples": lambda x: ("never" if x < 0 else "daily", x),
+    "dicts": lambda x: {"answer": "yes", "scores": [0, x]},
+    "Decimals": lambda x: Decimal(f"{x:.9f}"),
+    "missing cells": lambda x: None if x > 2 else x,
+    "lists of changing length": lambda x: [x] * (1 + (x > 0)),
+}
+OBJECT_LAWS = {
+    "words": lambda rng, x: rng.choice(WORDS, 2000).tolist(),
+    "words and counts": lambda rng, x: list(
+        zip(rng.choice(WORDS[:3], 2000).tolist(), rng.poisson(3 + x, 2000).tolist(), strict=True)
+    ),
+    "Zipf": lambda rng, x: [{"item": WORDS[one % 400]} for one in rng.zipf(1.5, 2000)],
+    "days of another year": lambda rng, x: DAYS[365 * x + rng.integers(365, size=2000)].tolist(),
+    "rounded too early": lambda rng, x: [
+        Decimal(f"{one:.1f}") + Decimal(x) / 1000 for one in rng.normal(size=2000)
+    ],
+    "answers to six questions": lambda rng, x: [
+        {"page": x, "answers": row} for row in rng.choice(WORDS[:4], (2000, 6)).tolist()
+    ],
+    "missing": lambda rng, x: [None if one < 0 else one for one in rng.normal(x, 1, 2000).tolist()],
+}
+
+
+def as_rows(values, kind):
+    return rows_of("outputs", [OBJECTS[kind](value) for value in values.tolist()], "rows")
+
+
+@pytest.mark.parametrize("kind", OBJECTS)
+def test_resampled_objects(kind):
+    for seed in range(5):
+        rng = np.random.default_rng([seed, 29])
+        base = [as_rows(x + rng.laplace(size=400), kind) for x in range(2)]
+        assert base[0].dtype == object
+        sides = tuple(side[rng.integers(400, size=4000)] for side in base)
+        assert len(doubts_of_rows(sides)) == 2
+        assert (
+            doubts_of_rows(tuple(as_rows(x + rng.laplace(size=2000), kind) for x in range(2))) == ()
+        )
+
+
+def test_a_resampled_frame_with_a_text_column():
+    rng = np.random.default_rng(1)
+    sides = []
+    for x in range(2):
+        values = x + rng.laplace(size=400)
+        words = np.where(values < 0, "never", "daily").astype(object)
+        sides.append(np.stack([words, values], axis=1)[rng.integers(400, size=1000)])
+    report = audited(*sides, rng=1)
+    assert report.verdict.startswith("invalid: rows are repeated")
+
+
+@pytest.mark.parametrize("law", OBJECT_LAWS)
+def test_independent_objects_raise_no_doubt(law):
+    for seed in range(AUDITS):
+        rng = np.random.default_rng([seed, 30])
+        sides = tuple(rows_of("outputs", OBJECT_LAWS[law](rng, x), "rows") for x in range(2))
+        assert doubts_of_rows(sides) == ()
 
 
 # Sides that go together.

@@ -338,7 +338,7 @@ def test_reading_a_csv_imports_neither_package():
 )
 def test_a_label_tells_the_sides(write, one, zero):
     path = write(f"score,member\n0.5,{one}\n1.5,{zero}\n2.5, {one}\n")
-    (x, x_prime), titles = by_label(path, "member", None)
+    (x, x_prime), titles, _ = by_label(path, "member", None)
     assert titles == ("column 'score'",)
     assert (x.tolist(), x_prime.tolist()) == ([0.5, 2.5], [1.5])
     bare = write(f"0.5,{one}\n1.5,{zero}\n", "bare.csv")

@@ -76,7 +76,8 @@ def test_rows_that_depend_on_their_neighbours_give_no_verdict(kind):
             report = audit(DEPENDENT[kind](rng), DEPENDENT[kind](rng), rng=seed)
         assert report.verdict.startswith("invalid")
         assert report.refuted is None
-        assert "give one row a run, a document, a person, or arranged=True" in report.doubts[-1]
+        assert "give one row a run, a document, a person, or groups= " in report.doubts[-1]
+        assert "or arranged=True if the rows were put in this order" in report.doubts[-1]
 
 
 @pytest.mark.parametrize("kind", CLEAN)

@@ -596,3 +596,25 @@ def test_the_private_twin_of_a_survey_is_not_refuted(write):
         paths = [write(as_csv(one), f"{i}.csv") for i, one in enumerate(sides)]
         report = audit_outputs(*paths, column="response", **{**SETTINGS, "claim": 1.51})
         assert report.refuted is False
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "frame"])
+def test_a_column_of_groups_is_read_with_the_outputs(write, name):
+    """40 people of each side, 10 rows each; the fourth column, which nobody chose, is no number."""
+    people = [f"{i % 40} {side}" for side in ("x", "x'") for i in range(400)]
+    rows = [
+        {"r": answer, "who": who, "side": who[-1:] if who[-1] == "x" else "x'", "note": "n"}
+        for answer, who in zip(SIDES[0][:400] + SIDES[1][:400], people, strict=True)
+    ]
+    if name == "frame":
+        outputs = pd.DataFrame(rows)
+    elif name == "a.csv":
+        outputs = write(
+            "r,who,side,note\n" + "".join(",".join(row.values()) + "\n" for row in rows)
+        )
+    else:
+        outputs = write("".join(json.dumps(row) + "\n" for row in rows), name)
+    found = audit_outputs(outputs, column="r", label="side", groups="who", **SETTINGS)
+    assert found.groups == (40, 40)
+    (one,) = found.files
+    assert (one.columns, one.rows) == (("r", "side", "who"), 800)

@@ -273,6 +273,14 @@ class AskedOutputs:
     label_x: Annotated[
         str | None, _in(_INPUTS, "Which of two other labels stands for x.", metavar="VALUE")
     ] = None
+    groups: Annotated[
+        str | None,
+        _in(
+            _INPUTS,
+            "Column with the run, document or person of each row: one row of each is counted.",
+            metavar="COLUMN",
+        ),
+    ] = None
     paired: Annotated[
         bool,
         _in(_CLAIM, "Rows i of both sides come from one seed: they stay together.", "--paired"),

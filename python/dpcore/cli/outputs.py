@@ -53,7 +53,8 @@ def _audit(asked: AskedOutputs) -> OutputsAudit:
         given["attack"], given["guesses"] = _attack(asked.attack), _guesses(asked.guesses)
         columns = [_column(name) for name in asked.column] or None
         given["column"] = columns[0] if columns and len(columns) == 1 else columns
-        given["label"] = None if asked.label is None else _column(asked.label)
+        for name in ("label", "groups"):
+            given[name] = None if given[name] is None else _column(given[name])
         return audit_outputs(*asked.files, rng=asked.seed, **given)
 
 

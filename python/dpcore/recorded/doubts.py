@@ -23,11 +23,15 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import fields, is_dataclass
+from numbers import Number
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from ..sampling.replay import encoded
 from ..sampling.tally import happened
 from .numbering import list_columns
 
@@ -59,6 +63,15 @@ _PEAKS: Final = 8.0
 _ODD: Final = np.uint64(0x9E3779B97F4A7C15)
 """2^64 over the golden ratio, a multiplier that spreads bits (Knuth, 1998, section 6.4)."""
 
+_MOST_LEAVES: Final = 64
+"""Numbers and texts of an object that are read: most objects show enough digits before."""
+
+_DEEPEST: Final = 8
+"""Containers within each other that are read."""
+
+_SEEN_OFTEN: Final = 8
+"""Rows for each value of a text column from which its values are taken for a list of words."""
+
 _CHARACTERS: Final = 64
 _COLUMNS: Final = 64
 _GAPS: Final = 256
@@ -82,15 +95,22 @@ def doubts_of_rows(sides: Sides) -> tuple[str, ...]:
     """Repetitions that independent rows do not have.
 
     Args:
-        sides: outputs on x and on x', numbers or texts, shapes `(size, ...)`, `(size', ...)`.
+        sides: outputs on x and on x', shapes `(size, ...)`, `(size', ...)`.
 
     Returns:
-        A sentence for each side with something to say; none for outputs of other kinds.
+        A sentence for each side with something to say; none for objects that cannot be pickled.
     """
-    if any(side.dtype.kind not in "buifcUS" or side.size == 0 for side in sides):
+    if any(side.size == 0 for side in sides):
         return ()
-    tables = [_matrix(side) for side in sides]
-    keys = _keys(tables)
+    if all(side.dtype.kind in "buifcUSmM" for side in sides):
+        tables = [_matrix(side) for side in sides]
+        keys = _keys(tables)
+    else:
+        tables = [side.astype(object) for side in sides]
+        digests = [encoded(table) for table in tables]
+        keys = [one[:, :8].copy().view(np.uint64)[:, 0] for one in digests if one is not None]
+        if len(keys) < len(sides):
+            return ()
     names = ("outputs", "outputs_prime")
     found = (_repeated(names[this], tables[this], keys[this], keys[1 - this]) for this in range(2))
     return tuple(sentence for sentence in found if sentence)
@@ -99,6 +119,7 @@ def doubts_of_rows(sides: Sides) -> tuple[str, ...]:
 def _matrix(side: Array) -> Array:
     """The rows as columns of numbers or of texts."""
     flat = side.reshape(len(side), -1)
+    flat = flat.view(np.int64) if side.dtype.kind in "mM" else flat
     return np.hstack([flat.real, flat.imag]) if side.dtype.kind == "c" else flat
 
 
@@ -196,11 +217,49 @@ def _bits(rows: Array) -> float:
         ordered = np.sort(codes, axis=0)
         return float(np.log2(1.0 + (np.diff(ordered, axis=0) > 0).sum(axis=0)).sum())
     total = 0.0
-    for column in rows.T:
+    for column in _list_leaves(rows) if rows.dtype == object else rows.T:
+        if column.dtype.kind == "U":
+            values = np.unique(column)
+            few = values.size * _SEEN_OFTEN <= column.size
+            total += math.log2(values.size) if few else _bits(values)
+            continue
         total += _column_bits(column)
         if total >= _MOST_BITS:
             break
     return total
+
+
+def _list_leaves(rows: Array) -> Iterator[Array]:
+    """Yield what objects of one form hold at each place, as floats or texts; else their texts."""
+    listed = [list(itertools.islice(_walk(row), _MOST_LEAVES)) for row in rows]
+    if len(set(map(len, listed))) > 1:
+        yield np.array(["|".join(map(str, one))[:_CHARACTERS] for one in listed])
+        return
+    for values in zip(*listed, strict=True):
+        try:
+            if not all(value is None or isinstance(value, Number) for value in values):
+                raise TypeError
+            yield np.array([math.nan if one is None else float(one) for one in values])
+        except (TypeError, OverflowError):
+            yield np.array([str(value)[:_CHARACTERS] for value in values])
+
+
+def _walk(value: Any, depth: int = 0) -> Iterator[Any]:
+    """Yield the numbers, texts and other objects in containers, in their order."""
+    inner: Any = None
+    if isinstance(value, Mapping):
+        inner = value.values()
+    elif isinstance(value, Set):
+        inner = sorted(value, key=repr)
+    elif isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim):
+        inner = value
+    elif is_dataclass(value) and not isinstance(value, type):
+        inner = [getattr(value, field.name) for field in fields(value)]
+    if inner is None or depth == _DEEPEST:
+        yield value
+        return
+    for one in inner:
+        yield from _walk(one, depth + 1)
 
 
 def _column_bits(column: Array) -> float:
@@ -294,8 +353,8 @@ def _neighbours(name: str, side: Array) -> str:
     what = f"{where} of {name}" if where else name
     return (
         f"rows depend on their neighbours: {what} by {largest:.1f} standard deviations of a random "
-        "order: give one row a run, a document, a person, or arranged=True if the rows were put in "
-        "this order when the runs were over"
+        "order: give one row a run, a document, a person, or groups= (which rows belong together), "
+        "or arranged=True if the rows were put in this order when the runs were over"
     )
 
 

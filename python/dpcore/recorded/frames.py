@@ -119,7 +119,7 @@ def choose_places(
     """Return the numbers of the columns that are asked for, see `selected`."""
     if column is None or (isinstance(column, str) and column == ALL):
         return list(range(len(table.columns)) if default is None else default)
-    return [place_of(table, one) for one in _listed(column)]
+    return [place_of(table, one) for one in list_wanted(column)]
 
 
 def list_titles(
@@ -134,9 +134,13 @@ def list_titles(
 
 
 def parted(
-    table: Table, label: Column, column: Any = None, label_x: Any = None
-) -> tuple[Array, Array]:
-    """The outputs on x and those on x' in a table with a column that tells them apart.
+    table: Table,
+    label: Column,
+    column: Any = None,
+    label_x: Any = None,
+    groups: int | None = None,
+) -> tuple[Array, npt.NDArray[np.bool_]]:
+    """The outputs in a table with a column that tells both sides apart, and which are on x.
 
     Args:
         table: the columns.
@@ -144,16 +148,17 @@ def parted(
             for outputs on x'; with `label_x` any two values.
         column: the columns of the output; None only where there is one beside the label.
         label_x: the value that stands for x, or None.
+        groups: number of a column that is no output either, or None.
 
     Returns:
-        Both, in the order of the table.
+        All outputs, in the order of the table, and for each whether it is on x.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
         ValueError: if there is no such column, or a label is none of these.
     """
     place = place_of(table, label)
-    others = [number for number in range(len(table.columns)) if number != place]
+    others = [number for number in range(len(table.columns)) if number not in (place, groups)]
     if column is None and len(others) != 1:
         # Any further column, a row number say, could tell the sides apart by itself.
         requirement = f"given where a file has {len(others)} columns beside the label"
@@ -162,7 +167,7 @@ def parted(
     if place in choose_places(table, column, others):
         raise invalid("column", "another one than the label", column)
     is_x = are_x(table.columns[place], f" of {table.name}", label_x)
-    return outputs[is_x], outputs[~is_x]
+    return outputs, is_x
 
 
 def are_x(labels: Array, place: str = "", label_x: Any = None) -> npt.NDArray[np.bool_]:
@@ -225,7 +230,8 @@ def are_x(labels: Array, place: str = "", label_x: Any = None) -> npt.NDArray[np
     return answer
 
 
-def _listed(column: Any) -> list[Column]:
+def list_wanted(column: Any) -> list[Column]:
+    """Return a choice of columns as a list; an error for anything else."""
     wanted = [column] if isinstance(column, (str, int, np.integer)) else column
     if not isinstance(wanted, (list, tuple)) or any(
         isinstance(one, bool) or not isinstance(one, (str, int, np.integer)) for one in wanted
@@ -236,19 +242,19 @@ def _listed(column: Any) -> list[Column]:
     return list(wanted)
 
 
-def place_of(table: Table, column: Column) -> int:
+def place_of(table: Table, column: Column, argument: str = "column") -> int:
     """The number of a column; an error that lists the names if there is no such column."""
     if not isinstance(column, str):
-        return integer("column", column, 0, len(table.columns) - 1)
+        return integer(argument, column, 0, len(table.columns) - 1)
     if table.names is None:
-        raise invalid("column", f"a number, for {table.name} has no names of columns", column)
+        raise invalid(argument, f"a number, for {table.name} has no names of columns", column)
     if table.names.count(column) > 1:
         requirement = f"a number, for several columns of {table.name} have this name"
-        raise invalid("column", requirement, column)
+        raise invalid(argument, requirement, column)
     if column not in table.names:
         names = ", ".join(map(repr, table.names))
-        text = f"column must be one of {names} in {table.name}, got {column!r}"
-        raise about(ValueError(text), "column")
+        text = f"{argument} must be one of {names} in {table.name}, got {column!r}"
+        raise about(ValueError(text), argument)
     return table.names.index(column)
 
 

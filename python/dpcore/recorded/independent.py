@@ -28,6 +28,10 @@ _SHUFFLE: Final = 17
 """Names the streams of shuffles: with the side two numbers, where those of draws have three."""
 
 
+_ROW_OF_GROUP: Final = 19
+"""Names the streams that draw one row of each group."""
+
+
 class Counted(NamedTuple):
     """What was counted, and what chose it.
 
@@ -39,6 +43,8 @@ class Counted(NamedTuple):
         pilot: rows of each side that fitted and chose.
         remarks: what a reader should know of the choice.
         read: how much of the outputs was read, or None.
+        separate: rows of both sides that are independent of each other, in the order of the file:
+            all of them, or one of each group.
         inside: distinct outputs inside the event.
     """
 
@@ -47,6 +53,7 @@ class Counted(NamedTuple):
     event: Any
     direction: str
     pilot: tuple[int, int]
+    separate: Sides
     remarks: tuple[str, ...] = ()
     read: PartsRead | None = None
     inside: tuple[SeenOutput, ...] = ()
@@ -60,6 +67,7 @@ def count_event(
     seed: int,
     settings: tuple[float, float],
     paired: bool = False,
+    groups: Sides | None = None,
 ) -> Counted:
     """Choose an event on some rows and count it on the others.
 
@@ -72,6 +80,8 @@ def count_event(
         settings: delta and confidence of the bound.
         paired: rows i of both sides are not independent of each other. They stay together then:
             what is counted must be independent of all that has chosen the event.
+        groups: the group of each row on both sides, integers from 0, or None. All rows of a group
+            fit, or choose, or one of them is counted: rows of one group are not independent.
 
     Returns:
         The counts and the event.
@@ -84,22 +94,27 @@ def count_event(
     share = real("count_share", 0.5 if share is None else share, low=0.0, high=1.0,
                  open_low=True, open_high=True)  # fmt: skip
     sizes = len(sides[0]), len(sides[1])
-    if min(sizes) < _FEWEST:
-        raise invalid("outputs", f"at least {_FEWEST} rows on each side", sizes)
+    many = sizes if groups is None else (int(groups[0].max()) + 1, int(groups[1].max()) + 1)
+    if min(many) < _FEWEST:
+        name, what = ("outputs", "rows") if groups is None else ("groups", "groups")
+        raise invalid(name, f"at least {_FEWEST} {what} on each side", many)
     if paired and sizes[0] != sizes[1]:
         raise invalid("outputs", "as many rows on x as on x' where paired = True", sizes)
-    cuts = [_cuts(size, share) for size in sizes]
     # Rows that were sorted, or came in the order of their runs, are exchangeable after this.
     first, second = (
-        _shuffled(side, seed, 0 if paired else number) for number, side in enumerate(sides)
+        _divide(size, groups and groups[number], share, seed, 0 if paired else number)
+        for number, size in enumerate(sizes)
     )
-    left = sizes[0] - cuts[0][1], sizes[1] - cuts[1][1]
+    cuts = [first.cuts, second.cuts]
+    rest = sides[0][first.counted], sides[1][second.counted]
+    left = len(rest[0]), len(rest[1])
     goal = Goal(min(left), *settings)
     audited = attack_of(attack)
     # Without scores the attack is asked as any function is: a vote needs no pilot of its own here.
     fitting = audited.scoring or Own(audited.given)
-    fitted = fitting.fitted_on(_Rows((first, second), cuts, pair, goal))
-    rest = first[cuts[0][1] :], second[cuts[1][1] :]
+    fitted = fitting.fitted_on(
+        _Rows((sides[0][first.pilot], sides[1][second.pilot]), cuts, pair, goal)
+    )
     hits, hits_prime = (hits_of(happened(fitted.event, side)) for side in rest)
     counts = Counts(hits, left[0], hits_prime, left[1])
     return Counted(
@@ -108,6 +123,7 @@ def count_event(
         fitted.event,
         fitted.direction,
         (cuts[0][1], cuts[1][1]),
+        (sides[0][first.separate], sides[1][second.separate]),
         fitted.remarks,
         fitted.read,
         fitted.inside,
@@ -120,9 +136,42 @@ def _cuts(size: int, share: float) -> tuple[int, int]:
     return pilot // 2, pilot
 
 
-def _shuffled(outputs: Array, seed: int, side: int) -> Array:
-    sequence = np.random.SeedSequence(seed, spawn_key=(_SHUFFLE, side))
-    return outputs[np.random.Generator(np.random.PCG64(sequence)).permutation(len(outputs))]
+def _make_rng(seed: int, *key: int) -> np.random.Generator:
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=key)))
+
+
+def _shuffle(size: int, seed: int, side: int) -> Array:
+    """Return the numbers below `size` in a random order."""
+    return _make_rng(seed, _SHUFFLE, side).permutation(size)
+
+
+class _Division(NamedTuple):
+    """Numbers of the rows of one side, by what they are for."""
+
+    pilot: Array
+    cuts: tuple[int, int]
+    counted: Array
+    separate: Any
+
+
+def _divide(size: int, groups: Array | None, share: float, seed: int, side: int) -> _Division:
+    """Shuffle rows, or groups, and cut them into those that fit, that choose, and the counted."""
+    if groups is None:
+        order, cuts = _shuffle(size, seed, side), _cuts(size, share)
+        return _Division(order[: cuts[1]], cuts, order[cuts[1] :], slice(None))
+    from ..divergence.points.points import one_of_each
+
+    shuffled = _shuffle(int(groups.max()) + 1, seed, side)
+    # When the turn of each group comes.
+    turns = np.empty_like(shuffled)
+    turns[shuffled] = np.arange(len(shuffled))
+    turn = turns[groups]
+    cuts = _cuts(len(shuffled), share)
+    order = np.argsort(turn, kind="stable")
+    ends = np.searchsorted(turn[order], cuts)
+    drawn = one_of_each(groups, _make_rng(seed, _ROW_OF_GROUP, side))
+    counted = drawn[shuffled[cuts[1] :]]
+    return _Division(order[: ends[1]], (int(ends[0]), int(ends[1])), counted, np.sort(drawn))
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,8 +40,10 @@ from .sides import (
     by_label,
     called,
     has_columns,
+    is_column,
     is_path,
-    read_titled,
+    number_groups,
+    read_grouped,
     refuse_labels,
     refuse_unlike_marks,
 )
@@ -67,6 +69,8 @@ class OutputsOptions(TypedDict, total=False):
     column: Column | Sequence[Column] | None
     label: Any
     label_x: Any
+    groups: Any
+    groups_prime: Any
     paired: bool
     arranged: bool
     rng: Rng
@@ -95,6 +99,8 @@ def audit_outputs(
     column: Column | Sequence[Column] | None = None,
     label: Any = None,
     label_x: Any = None,
+    groups: Any = None,
+    groups_prime: Any = None,
     paired: bool = False,
     arranged: bool = False,
     rng: Rng = None,
@@ -108,15 +114,16 @@ def audit_outputs(
     """Certify a lower bound on epsilon from outputs that were recorded before.
 
     What the rows are must be said. `rows="independent"`: each row is the output of a run of its
-    own: give one row a run, a document, a person, for no test sees one shift that all rows of a
-    side share, or rows of one run in random order. Both sides are shuffled and cut: a quarter of
-    the rows fits the attack, a quarter chooses its event and direction, and the half that neither
-    has seen is counted. `rows="one_run"`: all rows are scores of canaries from one run, higher
-    where a canary looks more like one that was included; each was included by its own fair coin,
-    `outputs` holds the scores of those that were and `outputs_prime` of the others. The canaries
-    with the highest scores are guessed to be in, as many with the lowest to be out, and the rest is
-    not guessed. How many are guessed must be fixed before the scores are seen; equal scores at a
-    cut are told apart by seeded coins.
+    own: give one row a training run, a document, a person, or say with `groups=` which rows belong
+    together. No test sees one shift that all rows of a side share, rows of one run or document in
+    random order, or copies with small changes. Both sides are shuffled and cut: a quarter of the
+    rows fits the attack, a quarter chooses its event and direction, and the half that neither has
+    seen is counted. `rows="one_run"`: all rows are scores of canaries from one run, higher where a
+    canary looks more like one that was included; each was included by its own fair coin, `outputs`
+    holds the scores of those that were and `outputs_prime` of the others. The canaries with the
+    highest scores are guessed to be in, as many with the lowest to be out, and the rest is not
+    guessed. How many are guessed must be fixed before the scores are seen; equal scores at a cut
+    are told apart by seeded coins.
 
     Independent means between the sides too, unless `paired=True`: then row i of `outputs` and row
     i of `outputs_prime` may come from one seed. Such rows are shuffled and cut together, so that
@@ -149,6 +156,12 @@ def audit_outputs(
             with a label for each row, or the name or number of a column of the file or frame. 1,
             True, "in" or "x" for outputs on x, 0, False, "out" or "x_prime" for those on x'.
         label_x: which of two other labels stands for x.
+        groups: for independent rows, the run, document or person of each row, where several rows
+            are of one: hashable values, one for each row of `outputs`, or the name or number of a
+            column of files and frames (of both sides). All rows of a group fit the attack, or
+            choose, or one of them, drawn from the seed, is counted. With `label` those of all rows.
+        groups_prime: the same for `outputs_prime`; None where `groups` is a column of both. Groups
+            of the two sides must have different names.
         paired: for independent rows, True if row i of both sides came from one seed.
         arranged: for independent rows, True if they were put in this order when the runs were
             over, by something that the outputs do not show: then neighbours are not compared.
@@ -208,10 +221,18 @@ def audit_outputs(
     _check_paired(kind, limit, flag("paired", paired))
     if flag("arranged", arranged) and kind != "independent":
         raise invalid("arranged", f"False where rows = {kind!r}", arranged)
-    _no_others(kind, attack=attack, pair=pair, count_share=count_share, guesses=guesses)
+    _no_others(
+        kind, attack=attack, pair=pair, count_share=count_share, guesses=guesses, groups=groups,
+        groups_prime=groups_prime,
+    )  # fmt: skip
+    if paired and groups is not None:
+        requirement = "False where groups are given (keep one row of each pair of groups)"
+        raise invalid("paired", requirement, paired)
     with Progress("reading", None, progress) as bar:
         reader = Reader(header, sep, encoding, format, bar)
-        sides, names, titles = _sides_of(outputs, outputs_prime, column, label, label_x, reader)
+        sides, names, titles, numbers = _sides_of(
+            outputs, outputs_prime, column, label, label_x, (groups, groups_prime), reader
+        )
     if kind == "independent":
         for side, name in zip(sides, names, strict=True):
             refuse_row_numbers(side, name, titles)
@@ -220,13 +241,14 @@ def audit_outputs(
     stated: dict[str, Any] = {
         "names": names, "rows": kind, "claim": claim, "delta": delta, "confidence": confidence,
         "bound": limit, "seed": seed_of(rng), "paired": paired, "arranged": arranged,
+        "groups": numbers and (int(numbers[0].max()) + 1, int(numbers[1].max()) + 1),
         "provenance": (made,), "files": tuple(reader.tables) if source else (),
     }  # fmt: skip
     with Progress(f"auditing {len(sides[0]):,} and {len(sides[1]):,} rows", None, progress):
         if stated["rows"] == "one_run":
             report = _of_canaries(sides, guesses, stated)
         else:
-            report = _of_runs(sides, attack, _pair_of(pair), count_share, source, stated)
+            report = _of_runs(sides, numbers, attack, _pair_of(pair), count_share, source, stated)
     for said in (*report.doubts, *report.remarks):
         warnings.warn(said, AssumptionWarning, stacklevel=3)
     return report
@@ -239,6 +261,7 @@ def _of_canaries(sides: Sides, guesses: Any, stated: dict[str, Any]) -> OutputsA
 
 def _of_runs(
     sides: Sides,
+    groups: Sides | None,
     attack: Any,
     pair: Pair,
     share: float | None,
@@ -251,7 +274,8 @@ def _of_runs(
         raise mistyped("attack", "a callable (outputs, outputs_prime, pair) -> event", attack)
     settings = stated["delta"], stated["confidence"]
     paired = stated["paired"]
-    found = count_event(sides, attack, pair, share, stated["seed"], settings, paired)
+    found = count_event(sides, attack, pair, share, stated["seed"], settings, paired, groups)
+    sides = found.separate
     doubts = doubts_of_rows(sides) + (() if paired else doubts_of_pairs(sides, found.event))
     doubts += () if stated["arranged"] else doubts_of_order(sides)
     return OutputsAudit(
@@ -304,7 +328,8 @@ def _check_paired(rows: str, bound: str, paired: bool) -> None:
 
 def _no_others(rows: str, **given: Any) -> None:
     """Refuse arguments that mean nothing for such rows."""
-    foreign = ("guesses",) if rows == "independent" else ("attack", "pair", "count_share")
+    of_runs = ("attack", "pair", "count_share", "groups", "groups_prime")
+    foreign = ("guesses",) if rows == "independent" else of_runs
     for name in foreign:
         if given[name] is not None:
             raise invalid(name, f"None where rows = {rows!r}", given[name])
@@ -321,15 +346,23 @@ def _pair_of(pair: Any) -> Pair:
 
 
 def _sides_of(
-    outputs: Any, outputs_prime: Any, column: Any, label: Any, label_x: Any, reader: Reader
-) -> tuple[Sides, tuple[str, str], tuple[str, ...]]:
-    """The outputs on both sides, what to call them, and what to call their columns."""
+    outputs: Any,
+    outputs_prime: Any,
+    column: Any,
+    label: Any,
+    label_x: Any,
+    groups: tuple[Any, Any],
+    reader: Reader,
+) -> tuple[Sides, tuple[str, str], tuple[str, ...], Sides | None]:
+    """The outputs on both sides, names of them and of their columns, and groups as integers."""
+    _check_groups(label, *groups)
     if label is not None:
         if outputs_prime is not None:
             raise invalid("outputs_prime", "None where label is given", outputs_prime)
-        sides, titles = by_label(outputs, label, column, label_x, reader)
+        sides, titles, listed = by_label(outputs, label, column, label_x, groups[0], reader)
         first, second = (_outputs("outputs", side) for side in sides)
-        return (first, second), (called(outputs, "outputs"),) * 2, titles
+        names = (called(outputs, "outputs"),) * 2
+        return (first, second), names, titles, listed and number_groups(*listed)
     if label_x is not None:
         raise invalid("label_x", "None where label is not given", label_x)
     if outputs_prime is None:
@@ -340,8 +373,15 @@ def _sides_of(
         raise invalid("outputs_prime", "a file where outputs are standard input", outputs_prime)
     if column is not None and not any(map(has_columns, given.values())):
         raise invalid("column", "None where outputs are arrays", column)
-    found = {name: read_titled(value, column, name, reader) for name, value in given.items()}
-    first, second = _alike(*(_outputs(name, rows) for name, (rows, _) in found.items()))
+    # A column is one of both sides.
+    groups = groups if groups[1] is not None else (groups[0], groups[0])
+    read = [
+        read_grouped(value, column, of, (name, name.replace("outputs", "groups")), reader)
+        for (name, value), of in zip(given.items(), groups, strict=True)
+    ]
+    first, second = _alike(
+        *(_outputs(*one) for one in zip(given, (one[0] for one in read), strict=True))
+    )
     refuse_labels((first, second))
     refuse_unlike_marks((first, second))
     kinds = {side.dtype.kind in "buif" for side in (first, second) if side.dtype != object}
@@ -349,7 +389,22 @@ def _sides_of(
         wanted = f"{first.dtype} of shape (size{''.join(f', {d}' for d in first.shape[1:])})"
         raise invalid("outputs_prime", f"like outputs, {wanted}", (second.dtype, second.shape))
     names = called(outputs, "outputs"), called(outputs_prime, "outputs_prime")
-    return (first, second), names, found["outputs"][1]
+    one, other = read[0][2], read[1][2]
+    numbers = None if one is None or other is None else number_groups(one, other)
+    return (first, second), names, read[0][1], numbers
+
+
+def _check_groups(label: Any, groups: Any, groups_prime: Any) -> None:
+    """Raise an error unless groups are given for both sides, once."""
+    if groups_prime is not None and (groups is None or label is not None):
+        other = "label is" if groups is not None else "groups are not"
+        raise invalid("groups_prime", f"None where {other} given", groups_prime)
+    if groups_prime is not None and is_column(groups) != is_column(groups_prime):
+        # A file with a column of groups has one column more than the other.
+        raise invalid("groups_prime", "a column, or None, where groups are one", groups_prime)
+    if groups_prime is None and label is None and groups is not None and not is_column(groups):
+        requirement = "the groups of outputs_prime where groups are not a column of both"
+        raise mistyped("groups_prime", requirement, None)
 
 
 def _alike(first: Array, second: Array) -> Sides:

@@ -1,8 +1,9 @@
-"""The two sides of recorded outputs: as they were given, or told apart by labels."""
+"""The two sides of recorded outputs: as they were given, or told apart by labels; their groups."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Hashable
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +23,7 @@ from .frames import (
     framed,
     list_names,
     list_titles,
+    list_wanted,
     parted,
     place_of,
     selected,
@@ -87,9 +89,51 @@ def read_titled(
     return outputs, titles
 
 
+Groups = list[Hashable]
+"""A group for each row."""
+
+
+def read_grouped(
+    value: Any,
+    column: Any,
+    groups: Any,
+    names: tuple[str, str] = ("outputs", "groups"),
+    reader: Reader | None = None,
+) -> tuple[Any, tuple[str, ...], Groups | None]:
+    """Return what `read_titled` does, and the group of each row; None without groups.
+
+    Args:
+        value: see `read_titled`.
+        column: see `read_titled`.
+        groups: the name or number of a column of `value`, an array with a group for each row, or
+            None.
+        names: what messages call `value` and `groups`.
+        reader: settings for files, and where what was found is kept.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind.
+        ValueError: if there is no such column, or a group is missing.
+    """
+    if not is_column(groups):
+        rows, titles = read_titled(value, column, names[0], reader)
+        return rows, titles, _read_groups(names[1], groups, value, rows, reader)
+    table = _open_table(value, None, column, groups, names, reader)
+    place = place_of(table, groups, names[1])
+    others = [number for number in range(len(table.columns)) if number != place]
+    rows, titles = selected(table, column, others), list_titles(table, column, others)
+    _check_no_output(table, place, column, names[1])
+    _record_table(reader, value, table, [*choose_places(table, column, others), place])
+    return rows, titles, _read_groups(names[1], table.columns[place], None, rows)
+
+
 def by_label(
-    outputs: Any, label: Any, column: Any, label_x: Any = None, reader: Reader | None = None
-) -> tuple[Sides, tuple[str, ...]]:
+    outputs: Any,
+    label: Any,
+    column: Any,
+    label_x: Any = None,
+    groups: Any = None,
+    reader: Reader | None = None,
+) -> tuple[Sides, tuple[str, ...], tuple[Groups, Groups] | None]:
     """The outputs on x and those on x', told apart by labels.
 
     Args:
@@ -97,68 +141,161 @@ def by_label(
         label: the name or number of a column of `outputs`, or an array of labels for its rows.
         column: the columns of the output, or None.
         label_x: the value of the label that stands for x, or None.
+        groups: the name or number of a column, an array with a group for each row, or None.
         reader: settings for files, and where what was found is kept.
 
     Returns:
-        Both sides, each in the order of the rows, and what messages call their columns.
+        Both sides, each in the order of the rows; what messages call their columns; and the group
+        of each row on both sides, or None.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
-        ValueError: if there is no such column; if labels are missing, unknown, of another number
-            than the rows, or all of one side.
+        ValueError: if there is no such column; if labels or groups are missing, unknown, of
+            another number than the rows, or all of one side.
     """
-    if isinstance(label, (str, int, np.integer)) and not isinstance(label, bool):
-        table = _open_table(outputs, label, column, reader)
-        place = place_of(table, label if isinstance(label, str) else int(label))
-        others = [number for number in range(len(table.columns)) if number != place]
-        sides = parted(table, place, column, label_x)
+    if is_column(label):
+        of = groups if is_column(groups) else None
+        table = _open_table(outputs, label, column, of, reader=reader)
+        place = place_of(table, label)
+        where = None
+        if is_column(groups):
+            where = place_of(table, groups, "groups")
+            if where == place:
+                raise invalid("groups", "another column than the label", groups)
+            _check_no_output(table, where, column, "groups")
+            groups = table.columns[where]
+        others = [number for number in range(len(table.columns)) if number not in (place, where)]
+        rows, is_x = parted(table, place, column, label_x, where)
         titles = list_titles(table, column, others)
-        if reader is not None and has_columns(outputs):
-            chosen = choose_places(table, column, others)
-            reader.tables.append(describe_table(table, [*chosen, place]))
+        read = [*choose_places(table, column, others), place, *([] if where is None else [where])]
+        _record_table(reader, outputs, table, read)
+        listed = _read_groups("groups", groups, outputs, rows, reader)
     else:
-        rows, titles = _rows(outputs, column, reader)
+        found, titles, listed = read_grouped(outputs, column, groups, reader=reader)
+        rows = _as_rows(found)
         is_x = are_x(_labels(label, outputs, len(rows), reader), label_x=label_x)
-        sides = rows[is_x], rows[~is_x]
+    sides = rows[is_x], rows[~is_x]
     if not len(sides[0]) or not len(sides[1]):
         sizes = len(sides[0]), len(sides[1])
         raise invalid("label", "a column with rows for both sides", sizes)
-    return sides, titles
+    if listed is None:
+        return sides, titles, None
+    groups_x = [group for group, on_x in zip(listed, is_x, strict=True) if on_x]
+    groups_x_prime = [group for group, on_x in zip(listed, is_x, strict=True) if not on_x]
+    return sides, titles, (groups_x, groups_x_prime)
 
 
-def _open_table(outputs: Any, label: Any, column: Any, reader: Reader | None) -> Table:
+def number_groups(first: Groups, second: Groups) -> Sides:
+    """Return the groups of both sides as integers from 0, in the order of first occurrence.
+
+    Raises:
+        ValueError: if there is a group on both sides.
+
+    Example:
+        >>> number_groups(["a", "b", "a"], ["c"])
+        (array([0, 1, 0]), array([0]))
+    """
+    from ..divergence.points.points import number_labels
+
+    shared = set(first) & set(second)
+    if shared:
+        # Its rows would choose the event on one side and be counted on the other.
+        requirement = (
+            f"other groups on x than on x' ({len(shared):,} are on both sides; where their numbers "
+            "start anew in each file, call them 'x 1' and 'x_prime 1')"
+        )
+        raise invalid("groups", requirement, min(shared, key=first.index))
+    return number_labels(first), number_labels(second)
+
+
+def _read_groups(
+    name: str, groups: Any, outputs: Any, rows: Any, reader: Reader | None = None
+) -> Groups | None:
+    """Return a group for each row, none of them missing."""
+    from ..divergence.points.points import read_labels
+
+    if groups is None:
+        return None
+    if masked(groups):
+        raise invalid(name, "groups without masked entries", groups)
+    _check_index(name, groups, outputs)
+    found = read_labels(name, read_titled(groups, None, name, reader)[0], len(rows))
+    if None in found:
+        requirement = "a group for each row, none of them missing"
+        raise invalid(name, requirement, f"nothing in row {found.index(None) + 1}")
+    return found
+
+
+def _check_no_output(table: Table, place: int, column: Any, name: str) -> None:
+    """Raise an error if the column of groups was chosen as an output too."""
+    is_named = column is not None and not (isinstance(column, str) and column == ALL)
+    if is_named and place in choose_places(table, column):
+        raise invalid("column", f"another one than {name}", column)
+
+
+def _record_table(reader: Reader | None, value: Any, table: Table, places: list[int]) -> None:
+    """Keep what was found in a file or a frame; an array has no columns to name."""
+    if reader is not None and has_columns(value):
+        reader.tables.append(describe_table(table, places))
+
+
+def is_column(value: Any) -> bool:
+    """Return True for the name or the number of a column."""
+    return isinstance(value, (str, int, np.integer)) and not isinstance(value, bool)
+
+
+def _open_table(
+    outputs: Any,
+    label: Any,
+    column: Any,
+    groups: Any = None,
+    names: tuple[str, str] = ("outputs", "groups"),
+    reader: Reader | None = None,
+) -> Table:
+    parsed = column
+    if groups is not None:
+        # Only the columns that are named are parsed.
+        is_whole = column is None or (isinstance(column, str) and column == ALL)
+        parsed = ALL if is_whole else [*list_wanted(column), groups]
     if is_path(outputs):
-        return read_table(Path(outputs), column, label, reader)
-    table = framed(outputs, "outputs", ALL if column is None else column, label)
+        return read_table(Path(outputs), parsed, label, reader)
+    table = framed(outputs, names[0], ALL if parsed is None else parsed, label)
     if table is None and isinstance(outputs, np.ndarray) and outputs.ndim == 2:
-        table = Table("outputs", None, tuple(outputs.T))
+        table = Table(names[0], None, tuple(outputs.T))
     if table is None:
-        raise mistyped("outputs", "a file, a frame or a matrix where label is a column", outputs)
+        which = names[1] if label is None else "label"
+        requirement = f"a file, a frame or a matrix where {which} is a column"
+        raise mistyped(names[0], requirement, outputs)
     return table
 
 
-def _rows(outputs: Any, column: Any, reader: Reader | None = None) -> tuple[Array, tuple[str, ...]]:
-    """The outputs of both sides as an array, and what messages call its columns."""
-    found, titles = read_titled(outputs, column, "outputs", reader)
+def _as_rows(found: Any) -> Array:
+    """Return the outputs of both sides as an array."""
     try:
         rows = np.asarray(found)
     except ValueError:
         # Rows of different lengths.
-        raise mistyped("outputs", "an array with one row an output", outputs) from None
+        raise mistyped("outputs", "an array with one row an output", found) from None
     if rows.ndim == 0:
-        raise mistyped("outputs", "an array with one row an output", outputs)
-    return rows, titles
+        raise mistyped("outputs", "an array with one row an output", found)
+    return rows
+
+
+def _check_index(name: str, values: Any, outputs: Any) -> None:
+    """Raise an error if a Series has another index than the outputs."""
+    index: Any = getattr(values, "index", None)
+    other: Any = getattr(outputs, "index", None)
+    if hasattr(index, "equals") and hasattr(other, "equals") and not other.equals(index):
+        # One of them was sorted or filtered: by place, they would meet the wrong outputs.
+        what = "labels" if name == "label" else name
+        raise invalid(name, f"{what} with the index of outputs", index)
 
 
 def _labels(label: Any, outputs: Any, size: int, reader: Reader | None = None) -> Array:
     """A label for each row, shape `(size,)`."""
     if masked(label):
         raise invalid("label", "labels without masked entries", label)
-    index: Any = getattr(label, "index", None)
-    other: Any = getattr(outputs, "index", None)
-    if hasattr(index, "equals") and hasattr(other, "equals") and not other.equals(index):
-        # One of them was sorted or filtered: by place, labels would meet the wrong outputs.
-        raise invalid("label", "labels with the index of outputs", index)
+    _check_index("label", label, outputs)
     found = read_titled(label, None, "label", reader)[0]
     try:
         array = np.asarray(found)

@@ -77,9 +77,14 @@ def _counts(audit: OutputsAudit) -> str:
 
 
 def _reach(audit: OutputsAudit) -> list[tuple[str, str]]:
-    """What guesses can show at best: without it a large claim seems to have withstood a test."""
+    """What guesses or groups show at best: else a large claim seems to have withstood a test."""
     if audit.ceiling is None:
         return []
+    if audit.groups is not None and audit.counts is not None:
+        counted = f"{audit.counts.n:,} and {audit.counts.n_prime:,} counted groups"
+        told = f"{counted} certify at most epsilon >= {epsilon(audit.ceiling)}"
+        short = audit.claim is not None and audit.ceiling <= audit.claim
+        return [("reach", f"{told}: too few to refute the claim" if short else told)]
     told = f"{audit.guesses:,} guesses certify at most epsilon >= {epsilon(audit.ceiling)}"
     if audit.claim is not None:
         needed = audit.guesses_needed
@@ -97,7 +102,14 @@ def _many(guesses: int) -> str:
 def _kind(audit: OutputsAudit) -> str:
     paired = "; rows i of both sides come from one seed" if audit.paired else ""
     order = "; put in this order when the runs were over" if audit.arranged else ""
-    return f"{audit.rows.replace('_', ' ')}: {ROWS[audit.rows]}{paired}{order}"
+    meaning = ROWS[audit.rows]
+    if audit.groups is not None:
+        first, second = audit.groups
+        meaning = (
+            "each group of rows was drawn independently of all others; "
+            f"{first:,} groups on x and {second:,} on x', one row of each counted group is counted"
+        )
+    return f"{audit.rows.replace('_', ' ')}: {meaning}{paired}{order}"
 
 
 def _used(audit: OutputsAudit) -> str:

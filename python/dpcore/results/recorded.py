@@ -52,6 +52,7 @@ class OutputsAudit(Record):
             holds, and the verdict is "invalid: ...".
         paired: True if rows i of both sides came from one seed.
         arranged: True if the caller said that rows were put in order when the runs were over.
+        groups: groups of rows on x and on x', of which one row each is counted; None without.
         remarks: what a reader should know of the choice of the event; nothing here is a doubt.
         read: how much of the pilot's outputs was read before the event was chosen; None where the
             attack does not say, and in older files (not compared).
@@ -80,6 +81,7 @@ class OutputsAudit(Record):
     doubts: tuple[str, ...] = field(default=(), metadata=told(lists_of(str), always=True))
     paired: bool = field(default=False, metadata=told(a(bool)))
     arranged: bool = field(default=False, metadata=told(a(bool)))
+    groups: tuple[int, int] | None = field(default=None, metadata=told(perhaps(lists_of(int, 2))))
     remarks: tuple[str, ...] = field(default=(), metadata=told(lists_of(str)))
     read: PartsRead | None = field(
         default=None, compare=False, metadata=told(perhaps(a(PartsRead)), objects=True)
@@ -151,10 +153,22 @@ class OutputsAudit(Record):
 
     @property
     def ceiling(self) -> float | None:
-        """The most that so many guesses can certify: all of them right. None without guesses."""
-        if not isinstance(self.evidence, Guesses):
+        """The most that so many guesses, or groups, can certify; None without either.
+
+        All guesses are right, or the event happens in all counted groups of one side and in none
+        of the other.
+        """
+        level = self.delta, self.confidence
+        if isinstance(self.evidence, Guesses):
+            return self.evidence.ceiling(self.bound, *level)
+        if self.groups is None:
             return None
-        return self.evidence.ceiling(self.bound, self.delta, self.confidence)
+        n, n_prime = self.evidence.n, self.evidence.n_prime
+        bound = BOUNDS[self.rows][self.bound]
+        best = max(
+            bound(Counts(n, n, 0, n_prime), *level), bound(Counts(n_prime, n_prime, 0, n), *level)
+        )
+        return per_distance(best, self.delta, self.pair.distance)
 
     @property
     def guesses_needed(self) -> int | None:

@@ -346,10 +346,18 @@ def _counts(name: str, value: Any, size: int) -> Labels | None:
     return array.astype(np.int64)
 
 
-def _labels(name: str, value: Any, size: int) -> Labels | None:
-    """Labels as integers from 0 in the order of first occurrence."""
-    if value is None:
-        return None
+def read_labels(name: str, value: Any, size: int) -> list[Hashable]:
+    """Return the label of each row as a Python object.
+
+    Args:
+        name: what messages call the labels.
+        value: hashable labels, one for each row.
+        size: rows.
+
+    Raises:
+        TypeError: if they are not hashable labels.
+        ValueError: if there is another number of them, or one is NaN.
+    """
     requirement = f"hashable labels, one for each of the {size} rows"
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise mistyped(name, requirement, value)
@@ -357,14 +365,23 @@ def _labels(name: str, value: Any, size: int) -> Labels | None:
     given: list[Hashable] = np.asarray(value).tolist() if hasattr(value, "__array__") else [*value]
     if len(given) != size:
         raise invalid(name, requirement, f"{len(given)} labels")
-    numbers: dict[Hashable, int] = {}
     try:
-        labels = [numbers.setdefault(label, len(numbers)) for label in given]
+        distinct = set(given)
     except TypeError:
         raise mistyped(name, requirement, value) from None
-    if any(label != label for label in numbers):
+    if any(label != label for label in distinct):
         raise invalid(name, f"{requirement}, none of them NaN", value)
-    return np.array(labels, np.int64)
+    return given
+
+
+def number_labels(labels: list[Hashable]) -> Labels:
+    """Return labels as integers from 0 in the order of first occurrence."""
+    numbers: dict[Hashable, int] = {}
+    return np.array([numbers.setdefault(label, len(numbers)) for label in labels], np.int64)
+
+
+def _labels(name: str, value: Any, size: int) -> Labels | None:
+    return None if value is None else number_labels(read_labels(name, value, size))
 
 
 def _repeated(values: npt.NDArray[Any], counts: Labels | None) -> npt.NDArray[Any]:

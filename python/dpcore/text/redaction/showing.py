@@ -114,9 +114,8 @@ def _answer_document(points: Sequence[SweepPoint]) -> str:
 def _answer_words(points: Sequence[SweepPoint]) -> str:
     masked = [float(p.mean("masked")) for p in points if p.mean("masked") < 1.0] or [1.0]
     return (
-        f"{points[0].policy}: {_percent(1.0 - masked[-1])} of the words are left as they were with "
-        f"{_percent(masked[-1])} masked, and such a word is disclosed; if words are masked at "
-        f"random, texts that differ in one word have delta {1.0 - masked[-1]:.2g} at every epsilon."
+        f"{points[0].policy}: {_percent(1.0 - masked[-1])} of the words are left unchanged with "
+        f"{_percent(masked[-1])} masked, and each of them is disclosed."
     )
 
 
@@ -136,8 +135,9 @@ def list_notes(found: Sweep) -> list[str]:
         _COLUMNS,
         f"guessing is right for {_percent(floor)} of {found.tested:,} test texts; divergences are "
         f"of {found.rows[0]:,} and {found.rows[1]:,} rows, and grow with their number",
-        "a divergence or an epsilon of two sets guarantees nothing for one document: for that see "
-        "redaction.record_delta",
+        "a divergence or an epsilon of two sets guarantees nothing for one document: texts that "
+        "differ in one word have delta 1 - p at every epsilon where a share p is masked at random, "
+        "and 0 or 1 where the same words are masked every time (redaction.record_delta)",
         f"intervals and certificates hold at {_percent(found.confidence)}, each by itself, for "
         "texts drawn independently; no attacker here bounds what another one finds",
     ]
