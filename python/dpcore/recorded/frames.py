@@ -193,7 +193,12 @@ def are_x(labels: Array, place: str = "", label_x: Any = None) -> npt.NDArray[np
     # Objects of several kinds, as pandas keeps missing labels, have no order.
     if labels.dtype.kind in "Of":
         # A NaN is not equal to itself.
-        lost = np.array([one is None or one != one for one in labels], dtype=bool)
+        lost = np.array(
+            [
+                one is None or (isinstance(one, (float, np.floating)) and one != one)
+                for one in labels
+            ]
+        )
         if lost.any():
             row = int(lost.argmax())
             requirement = _LABELS if label_x is None else "given"
