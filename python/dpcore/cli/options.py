@@ -42,6 +42,7 @@ def _listed(names: list[str]) -> str:
 
 _SYSTEM, _INPUTS, _CLAIM = "A published system", "The two inputs", "The claim"
 _ATTACK, _RUN, _OUTPUT = "The attack", "The run", "Output"
+_FILES = "The files"
 
 # Of several commands.
 
@@ -249,7 +250,8 @@ class AskedOutputs:
         list[str],
         typer.Argument(
             metavar="FILE [FILE]",
-            help="Outputs on x, then outputs on x': .csv, .json, .jsonl, .npy, .npz or .parquet.",
+            help="Outputs on x, then outputs on x': .csv, .tsv, .txt (one a line), .json, .jsonl, "
+            ".npy, .npz or .parquet, also with .gz; - is standard input.",
             show_default=False,
         ),
     ]
@@ -303,11 +305,31 @@ class AskedOutputs:
         bool,
         _in(_CLAIM, "Rows were put in this order when the runs were over.", "--arranged"),
     ] = False
+    header: Annotated[
+        str, _in(_FILES, "First row holds names: yes, no, or auto (found out).", metavar="WHICH")
+    ] = "auto"
+    sep: Annotated[
+        str | None,
+        _in(_FILES, "Between the cells of a CSV file, or tab. Default: found out.", metavar="CHAR"),
+    ] = None
+    encoding: Annotated[
+        str | None, _in(_FILES, "Of text, such as latin-1. Default: UTF-8.", metavar="NAME")
+    ] = None
+    format: Annotated[
+        str | None,
+        _in(
+            _FILES,
+            "Kind of the files: csv, tsv, lines (one output a line), json, jsonl, npy, npz or "
+            "parquet. Default: by their names.",
+            metavar="KIND",
+        ),
+    ] = None
     seed: Seed = None
     plot: Plot = None
     html: Html = None
     source: Source = True
     as_json: Json = False
+    progress: Progress = None
 
 
 @dataclass(frozen=True)

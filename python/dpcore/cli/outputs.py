@@ -64,7 +64,7 @@ def _usage() -> Iterator[None]:
     try:
         with usage():
             yield
-    except (OSError, ImportError) as error:
+    except (OSError, ImportError, MemoryError) as error:
         raise Usage(str(error)) from error
 
 

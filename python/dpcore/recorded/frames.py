@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import about, integer, invalid, mistyped
+from ..mechanisms.answers import objects, rows_of
+from ..results.provenance import MOST_NAMES, TableRead
 
 Column = str | int
 Array = npt.NDArray[Any]
@@ -26,18 +28,46 @@ _ROW_NUMBERS: Final = "__index_level_"
 """How pandas names, in a parquet file, the row numbers that had no name."""
 
 
+class Found(NamedTuple):
+    """What a table was read from, and how; see `TableRead`."""
+
+    kind: str = "frame"
+    header: bool | None = None
+    sep: str = ""
+    encoding: str = ""
+    sha256: str = ""
+
+
 class Table(NamedTuple):
     """Columns of equal length.
 
     Args:
         name: of the file, or of the argument that held the frame.
         names: one for each column; empty where a header leaves it out, None without a header.
-        columns: arrays of equal length, one entry of a column for each output.
+        columns: arrays of equal length, one entry of a column for each output; of columns that
+            are not asked for anything of that length.
+        found: what it was read from.
+        whole: the array that the columns are cut from, or None.
     """
 
     name: str
     names: tuple[str, ...] | None
     columns: tuple[Array, ...]
+    found: Found = Found()
+    whole: Any = None
+
+
+def describe_table(table: Table, places: Sequence[int]) -> TableRead:
+    """Return the record of what was read: the table and the columns at some places."""
+    names = tuple(map(str, range(len(table.columns)))) if table.names is None else table.names
+    return TableRead(
+        table.name,
+        rows=len(table.columns[0]),
+        columns=tuple(names[place] for place in places[:MOST_NAMES]),
+        there=() if table.names is None else names[:MOST_NAMES],
+        width=len(table.columns),
+        **table.found._asdict(),
+    )
 
 
 def selected(table: Table, column: Any = None, default: Sequence[int] | None = None) -> Array:
@@ -161,6 +191,19 @@ def are_x(labels: Array, place: str = "", label_x: Any = None) -> npt.NDArray[np
         [False, True]
     """
     # Objects of several kinds, as pandas keeps missing labels, have no order.
+    if labels.dtype.kind in "Of":
+        # A NaN is not equal to itself.
+        lost = np.array(
+            [
+                one is None or (isinstance(one, (float, np.floating)) and one != one)
+                for one in labels
+            ]
+        )
+        if lost.any():
+            row = int(lost.argmax())
+            requirement = _LABELS if label_x is None else "given"
+            error = invalid(f"label in row {row + 1}{place}", requirement, labels[row])
+            raise about(error, "label")
     plain = labels.astype(str) if labels.dtype.kind in "OS" else labels
     found, which = np.unique(plain, return_inverse=True)
     # What 1 and 0 look like in a column of floats.
@@ -179,6 +222,10 @@ def are_x(labels: Array, place: str = "", label_x: Any = None) -> npt.NDArray[np
                 f"given: which of {shown}{place} stands for x (none is needed for {_LABELS})"
             )
             raise invalid("label_x", requirement, None)
+        if len(unknown) == len(texts):
+            known = f"two values ({_LABELS}, or others with label_x=)"
+            error = ValueError(f"labels{place} must have {known}, got {len(texts)}: {shown}")
+            raise about(error, "label")
         if unknown:
             row = int(np.flatnonzero(which.ravel() == unknown[0])[0])
             name, label = f"label in row {row + 1}{place}", found[unknown[0]]
@@ -219,60 +266,81 @@ def place_of(table: Table, column: Column, argument: str = "column") -> int:
 # Frames, known by what they can do: none of their libraries is imported.
 
 
-def framed(value: Any, name: str = "outputs") -> Table | None:
-    """The columns of a pandas or polars frame or of a structured array; of anything else None.
+def framed(
+    value: Any, name: str = "outputs", column: Any = ALL, label: Column | None = None
+) -> Table | None:
+    """The columns of a pandas, polars or pyarrow table or of a structured array; of others None.
 
     Args:
         value: anything.
         name: what messages call it.
+        column: the columns that are asked for; others are not converted.
+        label: one more column, or None.
 
     Returns:
-        The table, or None.
-
-    Raises:
-        ValueError: if a value is missing.
+        The table, or None. A missing value is None; a NaN of numpy's floats stays one.
     """
-    if isinstance(value, np.ndarray):
-        fields = value.dtype.names
-        return Table(name, fields, tuple(value[one] for one in fields)) if fields else None
-    labels = getattr(value, "columns", None)
-    if labels is None or not hasattr(value, "__getitem__") or not hasattr(value, "to_numpy"):
+    names = list_names(value)
+    if names is None:
         return None
-    columns = (series(value[label], f"{name}, column {str(label)!r},") for label in labels)
-    return Table(name, tuple(map(str, labels)), tuple(columns))
+    if isinstance(value, np.ndarray):
+        return Table(name, names, tuple(value[one] for one in names))
+    nothing = np.empty(0)
+    empty = Table(name, names, (nothing,) * len(names))
+    places = choose_places(empty, column)
+    places = places if label is None else sorted({*places, place_of(empty, label)})
+    found = {place: convert_column(_column_at(value, place)) for place in places}
+    if found:
+        nothing = np.broadcast_to(np.zeros(1, np.bool_), len(found[places[0]]))
+    columns = [found.get(place, nothing) for place in range(len(names))]
+    return Table(name, names, tuple(columns))
 
 
-def series(values: Any, name: str) -> Array:
-    """A column of a frame as an array, without missing values.
+def list_names(value: Any) -> tuple[str, ...] | None:
+    """Return the names of columns of a table or a structured array; of anything else None."""
+    if isinstance(value, np.ndarray):
+        fields: tuple[str, ...] | None = value.dtype.names
+        return fields
+    names = getattr(value, "column_names", None)
+    if names is None or not hasattr(value, "num_rows"):
+        names = getattr(value, "columns", None)
+        if names is None or not hasattr(value, "__getitem__") or not hasattr(value, "to_numpy"):
+            return None
+    return tuple(map(str, names))
+
+
+def _column_at(frame: Any, place: int) -> Any:
+    """A column by its place: names may be there twice."""
+    if hasattr(frame, "iloc"):
+        return frame.iloc[:, place]
+    if hasattr(frame, "num_rows"):
+        return frame.column(place)
+    return frame.to_series(place) if hasattr(frame, "to_series") else frame[frame.columns[place]]
+
+
+def convert_column(values: Any) -> Array:
+    """A column of a frame as an array.
 
     Args:
-        values: a pandas or polars Series, or a column of a frame.
-        name: what messages call it.
+        values: a pandas or polars Series, or a column of a pyarrow table.
 
     Returns:
-        Its values, shape `(size,)`.
-
-    Raises:
-        ValueError: if a value is missing; a NaN of numpy's floats is a value.
+        Its values, shape `(size,)`; of texts, or objects where values are of several kinds or
+        missing (None). A NaN of numpy's floats is a value.
     """
-    if hasattr(values, "null_count"):  # polars, where NaN is no null
-        lost = values.is_null().to_numpy() if values.null_count() else None
-    elif isinstance(values.dtype, np.dtype) and values.dtype.kind in "fc":
-        lost = None
-    else:
-        lost = values.isna().to_numpy()
-    if lost is not None and lost.any():
-        raise null(name, int(lost.argmax()))
-    return plain(values.to_numpy(), values.to_list)
-
-
-def null(name: str, row: int) -> ValueError:
-    """The complaint about a missing value."""
-    # pandas makes no difference between the two, so its files cannot be taken at their word.
-    hint = f"{MISSING}; pandas writes NaN as null, pyarrow and numpy.save do not"
-    return ValueError(f"row {row + 1} of {name} must hold a value, got null ({hint})")
-
-
-def plain(values: Array, listed: Callable[[], list[Any]]) -> Array:
-    """An object column as an array of what it holds: texts, or rows of equal length."""
-    return np.asarray(listed()) if values.dtype.kind == "O" else values
+    null_count = getattr(values, "null_count", None)
+    if null_count is not None:  # polars and pyarrow, where NaN is no null
+        items = values.to_pylist if hasattr(values, "to_pylist") else values.to_list
+        if null_count() if callable(null_count) else null_count:
+            return objects(items())
+        array: Array = np.asarray(values if hasattr(values, "to_pylist") else values.to_numpy())
+        return rows_of("outputs", items(), "") if array.dtype.kind == "O" else array
+    array = values.to_numpy()
+    if isinstance(values.dtype, np.dtype) and values.dtype.kind in "fc":
+        return array
+    lost = values.isna().to_numpy()
+    if not lost.any():
+        return rows_of("outputs", values.to_list(), "") if array.dtype.kind == "O" else array
+    found = objects(values.to_list())
+    found[lost] = None
+    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 
@@ -25,16 +25,28 @@ from ..errors import (
 )
 from ..hints import hinted, meant
 from ..mechanisms.answers import objects, rows_of
+from ..progress import Progress
 from ..records import Pair
 from ..results.guesses import BOUNDS, ROWS, UNKNOWN, Rows
 from ..results.recorded import OutputsAudit
 from ..streams import Rng, seed_of
 from .canaries import doubts_of_coins, guess
 from .doubts import doubts_of_order, doubts_of_pairs, doubts_of_rows
-from .frames import ALL, Column, framed
+from .frames import ALL, Column
 from .independent import Array, Sides, count_event
 from .numbering import refuse_clocks, refuse_row_numbers
-from .sides import by_label, called, is_column, is_path, number_groups, read_grouped, refuse_labels
+from .opening import STDIN, Reader
+from .sides import (
+    by_label,
+    called,
+    has_columns,
+    is_column,
+    is_path,
+    number_groups,
+    read_grouped,
+    refuse_labels,
+    refuse_unlike_marks,
+)
 
 __all__ = ["OutputsAudit", "OutputsOptions", "audit_outputs"]
 
@@ -63,6 +75,11 @@ class OutputsOptions(TypedDict, total=False):
     arranged: bool
     rng: Rng
     source: bool
+    header: Literal["auto", "yes", "no"]
+    sep: str | None
+    encoding: str | None
+    format: str | None
+    progress: bool | None
 
 
 @hinted
@@ -88,6 +105,11 @@ def audit_outputs(
     arranged: bool = False,
     rng: Rng = None,
     source: bool = True,
+    header: Literal["auto", "yes", "no"] = "auto",
+    sep: str | None = None,
+    encoding: str | None = None,
+    format: str | None = None,
+    progress: bool | None = None,
 ) -> OutputsAudit:
     """Certify a lower bound on epsilon from outputs that were recorded before.
 
@@ -110,9 +132,10 @@ def audit_outputs(
 
     Args:
         outputs: outputs on `x`, shape `(size, ...)`: an array or a list of outputs of any kind
-            (numbers, strings, tuples, lists of changing length), a pandas or polars frame or
-            Series, a torch tensor, or the path of a CSV, npy, npz or parquet file. For one run
-            the scores of the included canaries, shape `(size,)`. With `label` those of both sides.
+            (numbers, strings, tuples, lists of changing length), a pandas, polars or pyarrow
+            table or column, a torch tensor, or the path of a file, see `format` ("-" is standard
+            input). None is a missing output. For one run the scores of the included canaries,
+            shape `(size,)`. With `label` those of both sides.
         outputs_prime: outputs on `x_prime`, shape `(size', ...)`; another number of rows will do.
         rows: "independent" or "one_run"; there is no default.
         claim: epsilon that somebody claims, or None.
@@ -144,8 +167,17 @@ def audit_outputs(
             over, by something that the outputs do not show: then neighbours are not compared.
         rng: what shuffles and cuts: None (fresh entropy, of which the result records the seed), a
             seed, an int in [0, 2**63) (`--seed` on the command line), or a Generator.
-        source: False leaves the source text of an attack of your own, its hash, and the outputs
-            inside the event out of the result and so out of page and JSON.
+        source: False leaves the source text of an attack of your own, its hash, the outputs
+            inside the event, and the columns, rows and SHA-256 of files out of the result and so
+            out of page and JSON.
+        header: for CSV and lines, "yes" or "no": the first row holds names; "auto" finds it out:
+            none of its cells is a number or comes again below (of lines: all others are numbers).
+        sep: what stands between the cells of a CSV file, a character or "tab"; None is found out.
+        encoding: of texts; None is UTF-8, or what a byte order mark says.
+        format: "csv", "tsv", "lines" (one output a line), "json", "jsonl", "npy", "npz" or
+            "parquet"; None goes by the names of the files: .csv, .tsv, .txt and .log for lines,
+            .json, .jsonl, .npy, .npz, .parquet. Files packed with gzip are known by their bytes.
+        progress: show how much is done; None shows it for long work on a terminal or in a notebook.
 
     Returns:
         The `OutputsAudit`.
@@ -155,6 +187,7 @@ def audit_outputs(
         ValueError: if a value is out of range; if an argument does not belong to such rows; if the
             two sides have different shapes or too few rows; if one side looks like labels; if a
             score of a canary is NaN.
+        MemoryError: if memory cannot hold the outputs in a file, before they are read.
         OSError: if a file cannot be read.
         ImportError: if a parquet file needs a package that is not installed.
 
@@ -195,9 +228,11 @@ def audit_outputs(
     if paired and groups is not None:
         requirement = "False where groups are given (keep one row of each pair of groups)"
         raise invalid("paired", requirement, paired)
-    sides, names, titles, numbers = _sides_of(
-        outputs, outputs_prime, column, label, label_x, (groups, groups_prime)
-    )
+    with Progress("reading", None, progress) as bar:
+        reader = Reader(header, sep, encoding, format, bar)
+        sides, names, titles, numbers = _sides_of(
+            outputs, outputs_prime, column, label, label_x, (groups, groups_prime), reader
+        )
     if kind == "independent":
         for side, name in zip(sides, names, strict=True):
             refuse_row_numbers(side, name, titles)
@@ -207,12 +242,13 @@ def audit_outputs(
         "names": names, "rows": kind, "claim": claim, "delta": delta, "confidence": confidence,
         "bound": limit, "seed": seed_of(rng), "paired": paired, "arranged": arranged,
         "groups": numbers and (int(numbers[0].max()) + 1, int(numbers[1].max()) + 1),
-        "provenance": (made,),
+        "provenance": (made,), "files": tuple(reader.tables) if source else (),
     }  # fmt: skip
-    if stated["rows"] == "one_run":
-        report = _of_canaries(sides, guesses, stated)
-    else:
-        report = _of_runs(sides, numbers, attack, _pair_of(pair), count_share, source, stated)
+    with Progress(f"auditing {len(sides[0]):,} and {len(sides[1]):,} rows", None, progress):
+        if stated["rows"] == "one_run":
+            report = _of_canaries(sides, guesses, stated)
+        else:
+            report = _of_runs(sides, numbers, attack, _pair_of(pair), count_share, source, stated)
     for said in (*report.doubts, *report.remarks):
         warnings.warn(said, AssumptionWarning, stacklevel=3)
     return report
@@ -310,14 +346,20 @@ def _pair_of(pair: Any) -> Pair:
 
 
 def _sides_of(
-    outputs: Any, outputs_prime: Any, column: Any, label: Any, label_x: Any, groups: tuple[Any, Any]
+    outputs: Any,
+    outputs_prime: Any,
+    column: Any,
+    label: Any,
+    label_x: Any,
+    groups: tuple[Any, Any],
+    reader: Reader,
 ) -> tuple[Sides, tuple[str, str], tuple[str, ...], Sides | None]:
     """The outputs on both sides, names of them and of their columns, and groups as integers."""
     _check_groups(label, *groups)
     if label is not None:
         if outputs_prime is not None:
             raise invalid("outputs_prime", "None where label is given", outputs_prime)
-        sides, titles, listed = by_label(outputs, label, column, label_x, groups[0])
+        sides, titles, listed = by_label(outputs, label, column, label_x, groups[0], reader)
         first, second = (_outputs("outputs", side) for side in sides)
         names = (called(outputs, "outputs"),) * 2
         return (first, second), names, titles, listed and number_groups(*listed)
@@ -327,18 +369,21 @@ def _sides_of(
         requirement = "the outputs on x', or label= the labels of outputs"
         raise mistyped("outputs_prime", requirement, None)
     given = {"outputs": outputs, "outputs_prime": outputs_prime}
-    if column is not None and not any(is_path(one) or framed(one) for one in given.values()):
+    if all(is_path(one) and str(one) == STDIN for one in given.values()):
+        raise invalid("outputs_prime", "a file where outputs are standard input", outputs_prime)
+    if column is not None and not any(map(has_columns, given.values())):
         raise invalid("column", "None where outputs are arrays", column)
     # A column is one of both sides.
     groups = groups if groups[1] is not None else (groups[0], groups[0])
     read = [
-        read_grouped(value, column, of, (name, name.replace("outputs", "groups")))
+        read_grouped(value, column, of, (name, name.replace("outputs", "groups")), reader)
         for (name, value), of in zip(given.items(), groups, strict=True)
     ]
     first, second = _alike(
         *(_outputs(*one) for one in zip(given, (one[0] for one in read), strict=True))
     )
     refuse_labels((first, second))
+    refuse_unlike_marks((first, second))
     kinds = {side.dtype.kind in "buif" for side in (first, second) if side.dtype != object}
     if first.shape[1:] != second.shape[1:] or len(kinds) > 1:
         wanted = f"{first.dtype} of shape (size{''.join(f', {d}' for d in first.shape[1:])})"
@@ -379,4 +424,6 @@ def _outputs(name: str, value: Any) -> Array:
         raise mistyped(name, requirement, value)
     if len(array) == 0:
         raise invalid(name, "at least one row", value)
+    if array.dtype == object and all(one is None for one in array.ravel().tolist()):
+        raise invalid(name, "at least one output that is not missing", value)
     return array

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import invalid, masked, mistyped
+from ..errors import about, invalid, masked, mistyped
 from .files import read_table
 from .files import read_titled as read_file
 from .frames import (
@@ -18,14 +18,17 @@ from .frames import (
     Table,
     are_x,
     choose_places,
+    convert_column,
+    describe_table,
     framed,
+    list_names,
     list_titles,
     list_wanted,
     parted,
     place_of,
     selected,
-    series,
 )  # fmt: skip
+from .opening import STDIN, Reader
 
 Array = npt.NDArray[Any]
 Sides = tuple[Array, Array]
@@ -41,38 +44,49 @@ def is_path(value: Any) -> bool:
     return isinstance(value, (str, os.PathLike))
 
 
+def has_columns(value: Any) -> bool:
+    """True for files and frames, of which columns can be chosen."""
+    return is_path(value) or list_names(value) is not None
+
+
 def called(value: Any, otherwise: str) -> str:
     """What reports call outputs: the name of their file, or of the argument."""
-    return Path(value).name if is_path(value) else otherwise
+    if not is_path(value):
+        return otherwise
+    return "standard input" if str(value) == STDIN else Path(value).name
 
 
-def read(value: Any, column: Any, name: str = "outputs") -> Any:
-    """The outputs of one side, as an array wherever they are in a file, a frame or a tensor.
+def read_titled(
+    value: Any, column: Any, name: str = "outputs", reader: Reader | None = None
+) -> tuple[Any, tuple[str, ...]]:
+    """Return the outputs of one side, and what messages call their columns.
 
     Args:
-        value: a path, a pandas or polars frame or Series, a torch tensor, or anything else.
+        value: a path, a pandas, polars or pyarrow table or column, a torch tensor, or others.
         column: the columns to take from a file or a frame, or None.
         name: what messages call it.
+        reader: settings for files, and where what was found is kept.
 
     Returns:
-        The array; anything else as it is.
+        The array, anything else as it is; and the names of its columns, none without names.
 
     Raises:
         TypeError: if `column` is of the wrong kind.
         ValueError: if the file or the frame holds something else, or `value` has no columns.
+        MemoryError: if memory cannot hold the outputs.
         OSError: if the file cannot be read.
     """
-    return read_titled(value, column, name)[0]
-
-
-def read_titled(value: Any, column: Any, name: str = "outputs") -> tuple[Any, tuple[str, ...]]:
-    """Return what `read` does, and what messages call the columns of a file or a frame."""
     if is_path(value):
-        return read_file(value, column)
-    table = None if isinstance(value, np.ndarray) and column is None else framed(value, name)
-    if table is not None:
-        return selected(table, column), list_titles(table, column)
-    return _untied(value, name), ()
+        return read_file(value, column, reader)
+    table = None
+    if not isinstance(value, np.ndarray) or column is not None:
+        table = framed(value, name, ALL if column is None else column)
+    if table is None:
+        return _untied(value), ()
+    outputs, titles = selected(table, column), list_titles(table, column)
+    if reader is not None:
+        reader.tables.append(describe_table(table, choose_places(table, column)))
+    return outputs, titles
 
 
 Groups = list[Hashable]
@@ -80,34 +94,45 @@ Groups = list[Hashable]
 
 
 def read_grouped(
-    value: Any, column: Any, groups: Any, names: tuple[str, str] = ("outputs", "groups")
+    value: Any,
+    column: Any,
+    groups: Any,
+    names: tuple[str, str] = ("outputs", "groups"),
+    reader: Reader | None = None,
 ) -> tuple[Any, tuple[str, ...], Groups | None]:
     """Return what `read_titled` does, and the group of each row; None without groups.
 
     Args:
-        value: see `read`.
-        column: see `read`.
+        value: see `read_titled`.
+        column: see `read_titled`.
         groups: the name or number of a column of `value`, an array with a group for each row, or
             None.
         names: what messages call `value` and `groups`.
+        reader: settings for files, and where what was found is kept.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
         ValueError: if there is no such column, or a group is missing.
     """
     if not is_column(groups):
-        rows, titles = read_titled(value, column, names[0])
-        return rows, titles, _read_groups(names[1], groups, value, rows)
-    table = _open_table(value, None, column, groups, names)
+        rows, titles = read_titled(value, column, names[0], reader)
+        return rows, titles, _read_groups(names[1], groups, value, rows, reader)
+    table = _open_table(value, None, column, groups, names, reader)
     place = place_of(table, groups, names[1])
     others = [number for number in range(len(table.columns)) if number != place]
     rows, titles = selected(table, column, others), list_titles(table, column, others)
     _check_no_output(table, place, column, names[1])
+    _record_table(reader, value, table, [*choose_places(table, column, others), place])
     return rows, titles, _read_groups(names[1], table.columns[place], None, rows)
 
 
 def by_label(
-    outputs: Any, label: Any, column: Any, label_x: Any = None, groups: Any = None
+    outputs: Any,
+    label: Any,
+    column: Any,
+    label_x: Any = None,
+    groups: Any = None,
+    reader: Reader | None = None,
 ) -> tuple[Sides, tuple[str, ...], tuple[Groups, Groups] | None]:
     """The outputs on x and those on x', told apart by labels.
 
@@ -117,6 +142,7 @@ def by_label(
         column: the columns of the output, or None.
         label_x: the value of the label that stands for x, or None.
         groups: the name or number of a column, an array with a group for each row, or None.
+        reader: settings for files, and where what was found is kept.
 
     Returns:
         Both sides, each in the order of the rows; what messages call their columns; and the group
@@ -128,7 +154,8 @@ def by_label(
             another number than the rows, or all of one side.
     """
     if is_column(label):
-        table = _open_table(outputs, label, column, groups if is_column(groups) else None)
+        of = groups if is_column(groups) else None
+        table = _open_table(outputs, label, column, of, reader=reader)
         place = place_of(table, label)
         where = None
         if is_column(groups):
@@ -140,11 +167,13 @@ def by_label(
         others = [number for number in range(len(table.columns)) if number not in (place, where)]
         rows, is_x = parted(table, place, column, label_x, where)
         titles = list_titles(table, column, others)
-        listed = _read_groups("groups", groups, outputs, rows)
+        read = [*choose_places(table, column, others), place, *([] if where is None else [where])]
+        _record_table(reader, outputs, table, read)
+        listed = _read_groups("groups", groups, outputs, rows, reader)
     else:
-        found, titles, listed = read_grouped(outputs, column, groups)
+        found, titles, listed = read_grouped(outputs, column, groups, reader=reader)
         rows = _as_rows(found)
-        is_x = are_x(_labels(label, outputs, len(rows)), label_x=label_x)
+        is_x = are_x(_labels(label, outputs, len(rows), reader), label_x=label_x)
     sides = rows[is_x], rows[~is_x]
     if not len(sides[0]) or not len(sides[1]):
         sizes = len(sides[0]), len(sides[1])
@@ -179,7 +208,9 @@ def number_groups(first: Groups, second: Groups) -> Sides:
     return number_labels(first), number_labels(second)
 
 
-def _read_groups(name: str, groups: Any, outputs: Any, rows: Any) -> Groups | None:
+def _read_groups(
+    name: str, groups: Any, outputs: Any, rows: Any, reader: Reader | None = None
+) -> Groups | None:
     """Return a group for each row, none of them missing."""
     from ..divergence.points.points import read_labels
 
@@ -188,7 +219,7 @@ def _read_groups(name: str, groups: Any, outputs: Any, rows: Any) -> Groups | No
     if masked(groups):
         raise invalid(name, "groups without masked entries", groups)
     _check_index(name, groups, outputs)
-    found = read_labels(name, read(groups, None, name), len(rows))
+    found = read_labels(name, read_titled(groups, None, name, reader)[0], len(rows))
     if None in found:
         requirement = "a group for each row, none of them missing"
         raise invalid(name, requirement, f"nothing in row {found.index(None) + 1}")
@@ -202,6 +233,12 @@ def _check_no_output(table: Table, place: int, column: Any, name: str) -> None:
         raise invalid("column", f"another one than {name}", column)
 
 
+def _record_table(reader: Reader | None, value: Any, table: Table, places: list[int]) -> None:
+    """Keep what was found in a file or a frame; an array has no columns to name."""
+    if reader is not None and has_columns(value):
+        reader.tables.append(describe_table(table, places))
+
+
 def is_column(value: Any) -> bool:
     """Return True for the name or the number of a column."""
     return isinstance(value, (str, int, np.integer)) and not isinstance(value, bool)
@@ -213,20 +250,24 @@ def _open_table(
     column: Any,
     groups: Any = None,
     names: tuple[str, str] = ("outputs", "groups"),
+    reader: Reader | None = None,
 ) -> Table:
+    parsed = column
+    if groups is not None:
+        # Only the columns that are named are parsed.
+        is_whole = column is None or (isinstance(column, str) and column == ALL)
+        parsed = ALL if is_whole else [*list_wanted(column), groups]
     if is_path(outputs):
-        if groups is None:
-            return read_table(Path(outputs), column, label)
-        if column is None or (isinstance(column, str) and column == ALL):
-            return read_table(Path(outputs), ALL, label)
         try:
-            # Of text only the columns that are named are parsed.
-            return read_table(Path(outputs), [*list_wanted(column), groups], label)
-        except ValueError:
+            return read_table(Path(outputs), parsed, label, reader)
+        except ValueError as error:
+            text = str(error)
+            if groups is None or not text.endswith(f"got {groups!r}"):
+                raise
             # The message must name the argument whose column is missing.
-            place_of(read_table(Path(outputs), column, label), groups, names[1])
-            raise
-    table = framed(outputs, names[0])
+            named = about(ValueError(text.replace("column", names[1], 1)), names[1])
+            raise named from None
+    table = framed(outputs, names[0], ALL if parsed is None else parsed, label)
     if table is None and isinstance(outputs, np.ndarray) and outputs.ndim == 2:
         table = Table(names[0], None, tuple(outputs.T))
     if table is None:
@@ -258,12 +299,12 @@ def _check_index(name: str, values: Any, outputs: Any) -> None:
         raise invalid(name, f"{what} with the index of outputs", index)
 
 
-def _labels(label: Any, outputs: Any, size: int) -> Array:
+def _labels(label: Any, outputs: Any, size: int, reader: Reader | None = None) -> Array:
     """A label for each row, shape `(size,)`."""
     if masked(label):
         raise invalid("label", "labels without masked entries", label)
     _check_index("label", label, outputs)
-    found = read(label, None, "label")
+    found = read_titled(label, None, "label", reader)[0]
     try:
         array = np.asarray(found)
     except ValueError:
@@ -276,14 +317,45 @@ def _labels(label: Any, outputs: Any, size: int) -> Array:
     return flat
 
 
-def _untied(value: Any, name: str) -> Any:
+def _untied(value: Any) -> Any:
     """A Series or a torch tensor as an array, without gradient or device."""
     if hasattr(value, "detach") and hasattr(value, "cpu"):
         tensor = value.detach().cpu()
         # numpy has no bfloat16; float32 holds its values exactly.
         return (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()
-    is_series = hasattr(value, "to_numpy") and hasattr(value, "dtype")
-    return series(value, name) if is_series else value
+    is_column = hasattr(value, "to_numpy") and (
+        hasattr(value, "dtype") or hasattr(value, "null_count")
+    )
+    return convert_column(value) if is_column else value
+
+
+def refuse_unlike_marks(sides: Sides) -> None:
+    """Refuse sides of which one marks what is missing by None and the other by NaN.
+
+    A file that pandas wrote, or an empty cell, gives None where a frame or an array has NaN:
+    every missing output would look like a leak.
+
+    Args:
+        sides: outputs on x and on x'.
+
+    Raises:
+        ValueError: if only None is on one side and only NaN on the other.
+    """
+    first, second = map(_list_marks, sides)
+    if first and second and not first & second:
+        other, own = (" and ".join(one) for one in (first, second))
+        requirement = f"with what is missing marked as in outputs ({other})"
+        raise about(ValueError(f"outputs_prime must be {requirement}, got {own}"), "outputs_prime")
+
+
+def _list_marks(side: Array) -> set[str]:
+    """Return which marks of a missing value are among the outputs."""
+    if side.dtype.kind == "f":
+        return {"NaN"} if np.isnan(side).any() else set()
+    if side.dtype != object:
+        return set()
+    entries = [one for one in side.ravel().tolist() if one is None or isinstance(one, float)]
+    return {"None" if one is None else "NaN" for one in entries if one is None or one != one}
 
 
 def refuse_labels(sides: Sides) -> None:

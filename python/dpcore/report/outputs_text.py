@@ -29,6 +29,7 @@ def rows(audit: OutputsAudit) -> list[tuple[str, str]]:
         ("counts", _counts(audit)),
         *_reach(audit),
         ("rows", _kind(audit)),
+        *(("read from", str(one)) for one in audit.files),
         *read(audit),
         ("seed", f"{audit.seed} ({_used(audit)})"),
         *(("needed", step) for step in (more_rows(audit),) if step),

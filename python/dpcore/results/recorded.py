@@ -14,7 +14,7 @@ from ..records import Counts, Pair, PartsRead, Record, SeenOutput, one_line
 from .fields import a, checked, lists_of, loss, one_of, perhaps, seed, several, told
 from .figures import empirical_loss, log_ratio, numerator_first, per_distance, verdict
 from .guesses import BOUNDS, ROWS, UNKNOWN, Guesses
-from .provenance import Provenance
+from .provenance import Provenance, TableRead
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -60,6 +60,9 @@ class OutputsAudit(Record):
             with `source=False`, for real numbers that do not repeat, and in older files (not
             compared).
         provenance: how it was made (not compared).
+        files: the files and frames that outputs and labels were read from, what was found in them
+            and their SHA-256; empty for arrays, with `source=False`, and in older files (not
+            compared).
     """
 
     names: tuple[str, str] = field(metadata=told(lists_of(str, 2)))
@@ -88,6 +91,9 @@ class OutputsAudit(Record):
     )
     provenance: tuple[Provenance, ...] = field(
         default=(), compare=False, metadata=told(several(Provenance), objects=True)
+    )
+    files: tuple[TableRead, ...] = field(
+        default=(), compare=False, metadata=told(several(TableRead), objects=True)
     )
 
     @property
