@@ -277,6 +277,29 @@ def test_a_line_is_json_a_number_or_a_text(line, wanted):
 
 
 @pytest.mark.parametrize(
+    "lines",
+    [
+        ["1.5", "-2", "NaN", "true"],
+        ["1,2", "3"],
+        ["1,2", ""],
+        ["[1", "2]"],
+        ['"a', 'b"'],
+        [" 1 ", "2"],
+        ["1.5", "never"],
+        ["never"] * 3,
+        ["{}", "[]"],
+        ["1", "]", "[2"],
+    ],
+)
+def test_lines_are_read_one_by_one_whatever_stands_in_others(tmp_path, lines):
+    (tmp_path / "written").write_text("\n".join(lines) + "\n")
+    code = "import sys; sys.stdout.write(open(sys.argv[1]).read())"
+    mechanism = dpcore.command([sys.executable, "-c", code, "{x}", "{size}"])
+    found = mechanism(str(tmp_path / "written"), len(lines), np.random.default_rng(1))
+    assert repr(found) == repr([parse_line(line) for line in lines])
+
+
+@pytest.mark.parametrize(
     ("written", "wanted"),
     [
         (b"a\r\nb\r\n", ["a", "b"]),

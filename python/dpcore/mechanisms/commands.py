@@ -117,9 +117,7 @@ class Tool(Shown):
         if limit is None:
             limit = _SILENCE + _SILENCE_PER_ANSWER * size
         with _Process([program, *filled], seed, f"outputs of {self.name}") as process:
-            lines = process.read_lines(size, limit)
-        known = {line: parse_line(line) for line in set(lines)}
-        return [known[line] for line in lines]
+            return _parse_lines(process.read_lines(size, limit))
 
 
 @hinted
@@ -198,6 +196,19 @@ def parse_line(line: str) -> Any:
         return line
     is_number = line.strip().lower() in _NAMED_NUMBERS or _NUMBER.fullmatch(line)
     return float(line) if is_number else line
+
+
+def _parse_lines(lines: list[str]) -> list[Any]:
+    """Return `parse_line` of every line."""
+    joined = ",".join(lines)
+    if not any(mark in joined for mark in '[{"'):
+        # Numbers, read at once: a line with a comma would make more values than lines.
+        with contextlib.suppress(ValueError):
+            numbers: list[Any] = json.loads(f"[{joined}]")
+            if len(numbers) == len(lines):
+                return numbers
+    known = {line: parse_line(line) for line in set(lines)}
+    return [known[line] for line in lines]
 
 
 def _as_argument(x: Any) -> str:
