@@ -51,6 +51,9 @@ def is_numbering(values: Array) -> bool:
     return span < _RANGE * len(values) and len(np.unique(values)) == len(values)
 
 
+_WAY_OUT: Final = "column=NAME chooses the columns of a file or a frame"
+
+
 def refuse_row_numbers(rows: Array, name: str, titles: Sequence[str] = ()) -> None:
     """Raise an error if a column numbers the rows.
 
@@ -65,8 +68,8 @@ def refuse_row_numbers(rows: Array, name: str, titles: Sequence[str] = ()) -> No
     for place, values in list_columns(rows, titles):
         if is_numbering(values):
             what = f"{place} of {name}" if place else name
-            text = f"{what} numbers the rows: leave it out (of a file or a frame with column=)"
-            raise about(ValueError(text), "column")
+            text = f"{what} numbers the rows: leave it out ({_WAY_OUT})"
+            raise about(ValueError(text), "column", column="NAME")
 
 
 def refuse_clocks(sides: tuple[Array, Array], titles: Sequence[str] = ()) -> None:
@@ -83,8 +86,9 @@ def refuse_clocks(sides: tuple[Array, Array], titles: Sequence[str] = ()) -> Non
     first, second = columns
     for place in [place for place in first if place in second]:
         if _is_clock(first[place], second[place]):
-            text = f"{place or 'column 0'} of outputs tells when a row was written: leave it out"
-            raise about(ValueError(f"{text} with column="), "column")
+            what = f"{place or 'column 0'} of outputs"
+            text = f"{what} shows when a row was written: leave it out ({_WAY_OUT})"
+            raise about(ValueError(text), "column", column="NAME")
 
 
 def _is_clock(one: Array, other: Array) -> bool:
