@@ -68,7 +68,7 @@ def test_clocks_are_refused_where_all_columns_are_taken():
     times = np.cumsum(np.random.default_rng(3).exponential(size=2 * SIZE)).reshape(2, SIZE)
     stamps = [pandas.Timestamp("2026-01-01") + pandas.to_timedelta(one, "s") for one in times]
     for clock in (times, np.floor(times / 9.0) + np.array([[0], [5]]), stamps):
-        with pytest.raises(ValueError, match="column 'time' of outputs tells when a row was"):
+        with pytest.raises(ValueError, match="column 'time' of outputs shows when a row was"):
             audit(*make_frames(time=clock), column="*")
     # Sorted outputs rise, too, and their ranges overlap.
     assert not audit(*make_frames(time=np.sort(NOISE, axis=1)), column="*").refuted
