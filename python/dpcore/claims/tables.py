@@ -65,7 +65,7 @@ class TradeOff(Claim, word="TradeOff"):
         >>> claim = TradeOff(lambda a: max(0.0, 1.0 - 2.0 * a, (1.0 - a) / 2.0))
         >>> round(claim.epsilon(1e-9), 6), round(claim.delta(0.0), 6)
         (0.693147, 0.333333)
-        >>> TradeOff(epsilons=[1.0, 4.0], deltas=[0.1, 1e-5]).delta(1.0)
+        >>> round(TradeOff(epsilons=[1.0, 4.0], deltas=[0.1, 1e-5]).delta(1.0), 6)
         0.1
     """
 
