@@ -172,6 +172,10 @@ class ZCDP(Renyi, word="ZCDP"):
         """Return the claim as reports state it."""
         return f"rho <= {self.rho:g} (zCDP)"
 
+    def gaussian(self) -> float:
+        """Return the mu of Gaussian noise that keeps exactly rho: sqrt(2 rho)."""
+        return math.sqrt(2.0 * self.rho)
+
     def at_orders(self) -> tuple[Floats, Floats]:
         """Return 300 orders around those that matter for such a rho, and rho times each."""
         orders = 1.0 + _SCALED_ORDERS / math.sqrt(self.rho)
