@@ -307,6 +307,9 @@ def _check_size(request: Request) -> None:
     if request.floats and (request.stop == "refuted" or request.attack.scoring is None):
         requirement = "False but for an attack that makes scores and a fixed number of trials"
         raise invalid("floats", requirement, request.floats)
+    if request.attack.pools and isinstance(request.claim, Claim):
+        requirement = "one that counts one event where claim is a curve"
+        raise invalid("attack", requirement, request.attack.given)
     fixed_form = request.stop == "refuted" or request.attack.pools
     if fixed_form and not declared(BOUNDS[request.bound]).implied:
         raise invalid(

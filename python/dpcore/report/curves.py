@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..claims.claim import Claim
 from ..results.audits import Audit
 from ..results.recorded import OutputsAudit
 from .style import axes_of, colour, ground, ink, share, thin, whole
@@ -39,7 +40,7 @@ def figure(audit: Audit | OutputsAudit, ax: Any = None) -> Figure:
     if claim is not None:
         axes.axvline(claim, color=ink(), linestyle="--")
         axes.annotate(
-            f"claim {claim:g}", (claim, low), (4, 3), textcoords="offset points", va="bottom"
+            f"claim {claim:.6g}", (claim, low), (4, 3), textcoords="offset points", va="bottom"
         )
     certified = "no bound holds" if audit.checks else epsilon(audit.epsilon_lower)
     _label(axes, audit.epsilon_lower, 2, certified)
@@ -105,17 +106,25 @@ def tradeoff_figure(audit: Audit, ax: Any = None) -> Figure:
 
 def _at_the_bend(axes: Axes, audit: Audit) -> None:
     """The claim's name where its curve bends: below it, or where the band or an axis is near."""
-    assert audit.claimed_epsilon is not None
-    bend = (1.0 - audit.delta) / (
-        1.0 + math.exp(min(700.0, audit.claimed_epsilon * audit.pair.distance))
-    )
+    bend = _find_bend(audit)
+    claim = str(audit.claim) if isinstance(audit.claim, Claim) else f"claim {audit.claim:g}"
     if bend > 0.22 and float(np.asarray(audit.tradeoff.at(np.array([bend])))[0]) >= bend:
         place: dict[str, Any] = {"xytext": (-3, -3), "textcoords": "offset points", "va": "top"}
-        axes.annotate(f"claim {audit.claimed_epsilon:g}", (bend, bend), ha="right", **place)
+        axes.annotate(claim, (bend, bend), ha="right", **place)
         return
     # Nothing is drawn beyond the line of no information.
     leader = {"arrowstyle": "-", "color": ink(), "lw": 0.6, "alpha": 0.6}
-    axes.annotate(f"claim {audit.claimed_epsilon:g}", (bend, bend), (0.55, 0.7), arrowprops=leader)
+    axes.annotate(claim, (bend, bend), (0.55, 0.7), arrowprops=leader)
+
+
+def _find_bend(audit: Audit) -> float:
+    """Return the error at which both errors that the claim allows are equal."""
+    if isinstance(audit.claim, Claim):
+        # The tangent of slope -1: 1 - 2 a = delta(0).
+        return (1.0 - float(audit.claim.delta(0.0))) / 2.0
+    assert audit.claimed_epsilon is not None
+    grow = math.exp(min(700.0, audit.claimed_epsilon * audit.pair.distance))
+    return (1.0 - audit.delta) / (1.0 + grow)
 
 
 def _allowed(audit: Audit, errors: np.ndarray) -> np.ndarray:
@@ -124,6 +133,8 @@ def _allowed(audit: Audit, errors: np.ndarray) -> np.ndarray:
     Source:
         Dong, Roth and Su (2022), proposition 2.5.
     """
+    if isinstance(audit.claim, Claim):
+        return np.asarray(audit.claim.trade_off(errors))
     assert audit.claimed_epsilon is not None
     grow = math.exp(min(700.0, audit.claimed_epsilon * audit.pair.distance))
     first = 1.0 - audit.delta - grow * errors
@@ -152,7 +163,7 @@ def profile_figure(audit: Audit, ax: Any = None) -> Figure:
         marker = "o" if audit.delta > 0.0 else "v"
         axes.plot([claimed], [height], marker, color=colour(1), clip_on=False, zorder=3)
         axes.annotate(
-            f"claim ({audit.claimed_epsilon:g}, {audit.delta:g})", (claimed, height), (7, 4),
+            f"claim ({audit.claimed_epsilon:.4g}, {audit.delta:.4g})", (claimed, height), (7, 4),
             textcoords="offset points", va="bottom",
         )  # fmt: skip
     if shown.any():
