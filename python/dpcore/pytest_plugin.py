@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 import pytest
 
+from .claims.claim import Claim
 from .errors import AssumptionWarning, confidence_level, count, integer, invalid, mistyped, real
 from .hints import hinted
 from .results.certificate import trials_needed
@@ -246,7 +247,7 @@ class DPAudit:
         mechanism: Any,
         pair: Pair | tuple[Any, Any] | Iterable[Pair] | Search | None = None,
         *,
-        claim: float | None = None,
+        claim: float | Claim | None = None,
         **options: Unpack[AuditOptions],
     ) -> Audit:
         """Audit a mechanism and fail the test if its claim is refuted, or could not be tested.
@@ -254,8 +255,8 @@ class DPAudit:
         Args:
             mechanism: any mechanism that `dpcore.audit` takes.
             pair: two inputs that the claim calls neighbours, or None for the mechanism's own.
-            claim: the epsilon to test, at least 0; None takes the mechanism's own claim, or the
-                one that an OpenDP measurement makes of `neighbour`.
+            claim: the epsilon to test, at least 0, or a curve of `dpcore.claims`; None takes the
+                mechanism's own claim, or the one that an OpenDP measurement makes of `neighbour`.
             **options: further keywords of `dpcore.audit`, see `AuditOptions`: `neighbour`, `null`,
                 `delta`, `attack`, ... `trials`, `confidence` and `rng` win over the settings where
                 they are not None; `epsilon` is another name of `claim`.
@@ -275,7 +276,7 @@ class DPAudit:
         outputs: Any,
         outputs_prime: Any = None,
         *,
-        claim: float | None = None,
+        claim: float | Claim | None = None,
         **options: Unpack[OutputsOptions],
     ) -> OutputsAudit:
         """Audit recorded outputs and fail the test if the claim is refuted, or was not tested.
@@ -309,7 +310,7 @@ class DPAudit:
         mechanism: Any,
         pair: Pair | tuple[Any, Any] | Iterable[Pair] | Search | None = None,
         *,
-        claim: float | None = None,
+        claim: float | Claim | None = None,
         **options: Unpack[AuditOptions],
     ) -> Audit:
         """Audit a mechanism known to break its claim and fail the test if it is not caught.
@@ -502,12 +503,14 @@ class DPAudit:
         pytest.fail("\n".join(lines), pytrace=False)
 
 
-def _given(claim: Any, options: Mapping[str, Any]) -> float | None:
+def _given(claim: Any, options: Mapping[str, Any]) -> Any:
     """The claim under either of its two names, or None."""
     other = options.get("epsilon")
     if claim is not None and other is not None:
         requirement = "given once, as claim or as epsilon"
         raise invalid("claim", requirement, f"claim={claim!r} and epsilon={other!r}")
+    if isinstance(claim, Claim) or isinstance(other, Claim):
+        return other if claim is None else claim
     if other is not None:
         return real("epsilon", other, low=0.0)
     return None if claim is None else real("claim", claim, low=0.0)
@@ -542,10 +545,18 @@ def _command(node: pytest.Item) -> str:
     return shlex.join(command)
 
 
+def _epsilon(audit: Audit | OutputsAudit | TableAudit) -> float | None:
+    """Return the epsilon that is claimed; of a curve, that of its tangent."""
+    found: float | None = getattr(audit, "claimed_epsilon", audit.claim)  # type: ignore[arg-type]
+    return found
+
+
 def _claim(audit: Audit | OutputsAudit | TableAudit) -> str:
+    if isinstance(audit.claim, Claim):
+        return str(audit.claim)
     exact = isinstance(audit, TableAudit)
     delta = f", delta = {audit.delta:g}" if not exact and audit.delta else ""
-    return f"epsilon <= {audit.claim:g}{delta}"
+    return f"epsilon <= {_epsilon(audit):g}{delta}"
 
 
 def _certified_share(audit: Audit | OutputsAudit) -> float:
@@ -553,7 +564,7 @@ def _certified_share(audit: Audit | OutputsAudit) -> float:
     if audit.checks:
         return 0.0
     # With delta neither the bound nor the claim of the whole pair is per unit of distance.
-    claim = (audit.claim or 0.0) * (audit.pair.distance if audit.delta else 1.0)
+    claim = (_epsilon(audit) or 0.0) * (audit.pair.distance if audit.delta else 1.0)
     return audit.epsilon_lower / claim if claim else 1.0
 
 

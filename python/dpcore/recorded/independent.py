@@ -13,9 +13,11 @@ from ..attacks.attack import Fitted, Own, ScoreAttack, attack_name, attack_of
 from ..attacks.choosing.choice import Goal, choices, not_applicable, remarks_on
 from ..attacks.reading.candidates import read_candidates
 from ..auditing.fitting import outputs_inside
+from ..claims.claim import Claim, choose_tangent
 from ..errors import invalid, real
 from ..events.counting import Event, hits_of
 from ..records import Counts, Pair, PartsRead, SeenOutput
+from ..results.figures import numerator_first
 from ..sampling.tally import happened
 
 Array = npt.NDArray[Any]
@@ -46,6 +48,7 @@ class Counted(NamedTuple):
         separate: rows of both sides that are independent of each other, in the order of the file:
             all of them, or one of each group.
         inside: distinct outputs inside the event.
+        tangent: epsilon and delta of the tangent to a claim that is a curve, or None.
     """
 
     counts: Counts
@@ -57,6 +60,7 @@ class Counted(NamedTuple):
     remarks: tuple[str, ...] = ()
     read: PartsRead | None = None
     inside: tuple[SeenOutput, ...] = ()
+    tangent: tuple[float, float] | None = None
 
 
 def count_event(
@@ -68,6 +72,7 @@ def count_event(
     settings: tuple[float, float],
     paired: bool = False,
     groups: Sides | None = None,
+    claim: Claim | None = None,
 ) -> Counted:
     """Choose an event on some rows and count it on the others.
 
@@ -82,6 +87,7 @@ def count_event(
             what is counted must be independent of all that has chosen the event.
         groups: the group of each row on both sides, integers from 0, or None. All rows of a group
             fit, or choose, or one of them is counted: rows of one group are not independent.
+        claim: a claim that is a curve, which the event is to refute; else None.
 
     Returns:
         The counts and the event.
@@ -110,7 +116,7 @@ def count_event(
     cuts = [first.cuts, second.cuts]
     rest = sides[0][first.counted], sides[1][second.counted]
     left = len(rest[0]), len(rest[1])
-    goal = Goal(min(left), *settings)
+    goal = Goal(min(left), *settings, claim=claim)
     audited = attack_of(attack)
     # Without scores the attack is asked as any function is: a vote needs no pilot of its own here.
     fitting = audited.scoring or Own(audited.given)
@@ -129,7 +135,15 @@ def count_event(
         fitted.remarks,
         fitted.read,
         fitted.inside,
+        _tangent(claim, fitted),
     )
+
+
+def _tangent(claim: Claim | None, fitted: Fitted) -> tuple[float, float] | None:
+    """Return the tangent of a curve that suits the event, by the rows that chose it."""
+    if claim is None or fitted.counts is None:
+        return None
+    return choose_tangent(claim, numerator_first(fitted.counts, fitted.direction))
 
 
 def _cuts(size: int, share: float) -> tuple[int, int]:
@@ -226,4 +240,5 @@ class _Rows:
             remarks=remarks_on(found),
             read=read,
             inside=outputs_inside(best.counted, *rest),
+            counts=best.counts,
         )

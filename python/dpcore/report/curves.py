@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..claims.claim import Claim
 from ..results.audits import Audit
 from ..results.recorded import OutputsAudit
 from .style import axes_of, colour, ground, ink, share, thin, whole
@@ -23,7 +24,7 @@ def figure(audit: Audit | OutputsAudit, ax: Any = None) -> Figure:
     """What is certified, estimated, exact and claimed, on one axis."""
     axes = axes_of(ax, share(1.0, 0.55))
     apart = audit.pair.distance if audit.delta else 1.0
-    claim = None if audit.claim is None else audit.claim * apart
+    claim = None if audit.claimed_epsilon is None else audit.claimed_epsilon * apart
     figures = [audit.epsilon_lower, audit.epsilon_hat, audit.exact, claim]
     finite = [value for value in figures if value is not None and math.isfinite(value)]
     right = 1.25 * max([*finite, 0.1])
@@ -39,7 +40,7 @@ def figure(audit: Audit | OutputsAudit, ax: Any = None) -> Figure:
     if claim is not None:
         axes.axvline(claim, color=ink(), linestyle="--")
         axes.annotate(
-            f"claim {claim:g}", (claim, low), (4, 3), textcoords="offset points", va="bottom"
+            f"claim {claim:.6g}", (claim, low), (4, 3), textcoords="offset points", va="bottom"
         )
     certified = "no bound holds" if audit.checks else epsilon(audit.epsilon_lower)
     _label(axes, audit.epsilon_lower, 2, certified)
@@ -92,7 +93,7 @@ def tradeoff_figure(audit: Audit, ax: Any = None) -> Figure:
         "no information", (0.62, 0.38), (2, 2), textcoords="offset points", ha="center",
         va="bottom", alpha=0.8, **turned,
     )  # fmt: skip
-    if audit.claim is not None:
+    if audit.claimed_epsilon is not None:
         axes.plot(errors, _allowed(audit, errors), color=ink(), linestyle="--")
         _at_the_bend(axes, audit)
     axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="type I error", ylabel="type II error")
@@ -105,15 +106,25 @@ def tradeoff_figure(audit: Audit, ax: Any = None) -> Figure:
 
 def _at_the_bend(axes: Axes, audit: Audit) -> None:
     """The claim's name where its curve bends: below it, or where the band or an axis is near."""
-    assert audit.claim is not None
-    bend = (1.0 - audit.delta) / (1.0 + math.exp(min(700.0, audit.claim * audit.pair.distance)))
+    bend = _find_bend(audit)
+    claim = str(audit.claim) if isinstance(audit.claim, Claim) else f"claim {audit.claim:g}"
     if bend > 0.22 and float(np.asarray(audit.tradeoff.at(np.array([bend])))[0]) >= bend:
         place: dict[str, Any] = {"xytext": (-3, -3), "textcoords": "offset points", "va": "top"}
-        axes.annotate(f"claim {audit.claim:g}", (bend, bend), ha="right", **place)
+        axes.annotate(claim, (bend, bend), ha="right", **place)
         return
     # Nothing is drawn beyond the line of no information.
     leader = {"arrowstyle": "-", "color": ink(), "lw": 0.6, "alpha": 0.6}
-    axes.annotate(f"claim {audit.claim:g}", (bend, bend), (0.55, 0.7), arrowprops=leader)
+    axes.annotate(claim, (bend, bend), (0.55, 0.7), arrowprops=leader)
+
+
+def _find_bend(audit: Audit) -> float:
+    """Return the error at which both errors that the claim allows are equal."""
+    if isinstance(audit.claim, Claim):
+        # The tangent of slope -1: 1 - 2 a = delta(0).
+        return (1.0 - float(audit.claim.delta(0.0))) / 2.0
+    assert audit.claimed_epsilon is not None
+    grow = math.exp(min(700.0, audit.claimed_epsilon * audit.pair.distance))
+    return (1.0 - audit.delta) / (1.0 + grow)
 
 
 def _allowed(audit: Audit, errors: np.ndarray) -> np.ndarray:
@@ -122,8 +133,10 @@ def _allowed(audit: Audit, errors: np.ndarray) -> np.ndarray:
     Source:
         Dong, Roth and Su (2022), proposition 2.5.
     """
-    assert audit.claim is not None
-    grow = math.exp(min(700.0, audit.claim * audit.pair.distance))
+    if isinstance(audit.claim, Claim):
+        return np.asarray(audit.claim.trade_off(errors))
+    assert audit.claimed_epsilon is not None
+    grow = math.exp(min(700.0, audit.claimed_epsilon * audit.pair.distance))
     first = 1.0 - audit.delta - grow * errors
     second = (1.0 - audit.delta - errors) / grow
     return np.maximum(0.0, np.maximum(first, second))
@@ -133,7 +146,7 @@ def profile_figure(audit: Audit, ax: Any = None) -> Figure:
     """The certified lower bound on delta at every epsilon."""
     axes = axes_of(ax, share(1.0, 0.8))
     band = audit.tradeoff
-    claimed = 0.0 if audit.claim is None else audit.claim * audit.pair.distance
+    claimed = 0.0 if audit.claimed_epsilon is None else audit.claimed_epsilon * audit.pair.distance
     right = 1.3 * max(audit.epsilon_lower, claimed, 0.2)
     epsilons = np.linspace(0.0, right, _POINTS)
     deltas = np.asarray(band.delta(epsilons))
@@ -144,13 +157,13 @@ def profile_figure(audit: Audit, ax: Any = None) -> Figure:
     # The curve falls: above it on the right nothing else is drawn.
     words = f"delta is at least the line\n({100 * audit.confidence:g} % confidence)"
     axes.text(0.98, 0.97, words, transform=axes.transAxes, ha="right", va="top")
-    if audit.claim is not None:
+    if audit.claimed_epsilon is not None:
         least = float(deltas[shown].min()) if shown.any() else 1e-6
         height = audit.delta if audit.delta > 0.0 else least
         marker = "o" if audit.delta > 0.0 else "v"
         axes.plot([claimed], [height], marker, color=colour(1), clip_on=False, zorder=3)
         axes.annotate(
-            f"claim ({audit.claim:g}, {audit.delta:g})", (claimed, height), (7, 4),
+            f"claim ({audit.claimed_epsilon:.4g}, {audit.delta:.4g})", (claimed, height), (7, 4),
             textcoords="offset points", va="bottom",
         )  # fmt: skip
     if shown.any():

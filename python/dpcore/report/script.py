@@ -11,6 +11,8 @@ import numpy as np
 from .. import attacks, pairs
 from ..bounds import BOUNDS
 from ..bounds.declaration import declared
+from ..claims.claim import Claim
+from ..claims.renyi import RDP
 from ..loaded import loaded
 from ..mechanisms.commands import Tool
 from ..pairs.comparing import same
@@ -20,6 +22,7 @@ from ..results.provenance import LEFT_OUT
 from ..streams import block_of
 
 _MOST_ENTRIES = 16
+_SHOWN_ORDERS = 16
 """Entries of an array that are written out; beyond, a reader is helped by its name alone."""
 
 
@@ -100,8 +103,8 @@ _UNREPEATED = {
 
 def keywords(audit: Audit) -> list[list[str]]:
     """The keyword arguments of every call that repeats an audit, one call a range of trials."""
-    common = [f"claim={audit.claim!r}"] if audit.claim is not None else []
-    common += [f"delta={audit.delta!r}"] if audit.delta else []
+    common = [f"claim={_claim(audit.claim)}"] if audit.claim is not None else []
+    common += [f"delta={audit.delta!r}"] if audit.delta and audit.tangent is None else []
     common += [f"confidence={audit.confidence!r}", f"rng={audit.seed}"]
     common += [f"block={audit.block}"] if audit.block != block_of(audit.elements) else []
     if getattr(getattr(attacks, audit.attack, None), "by_ballot", False):
@@ -120,6 +123,15 @@ def keywords(audit: Audit) -> list[list[str]]:
         trials = [f"trials={stop - start}", *([f"start={start}"] if start else [])]
         found.append([f"attack={attack_expression(audit) or 'attack'}", *trials, *common])
     return found
+
+
+def _claim(claim: Any) -> str:
+    """Return the claim as Python, or the name `claim` where it is a long table."""
+    if isinstance(claim, RDP) and claim.alphas.size <= _SHOWN_ORDERS:
+        return f"dpcore.claims.RDP({claim.alphas.tolist()}, {claim.epsilons.tolist()})"
+    if isinstance(claim, Claim) and claim.parameter is not None:
+        return f"dpcore.claims.{type(claim).__name__}({getattr(claim, claim.parameter)!r})"
+    return "claim" if isinstance(claim, Claim) else repr(claim)
 
 
 def _is_one_run(audit: Audit) -> bool:
