@@ -134,7 +134,9 @@ def _watched(
         elif fitted.lattice is not None:
             event, direction = fitted.lattice.event, fitted.lattice.direction
             counts = Counts(k[0], n, k_prime[0], n_prime)
-            finding = Finding(event, direction, counts, request.delta, request.confidence)
+            # The tangent's delta is large, and the finding's own place on a curve another.
+            delta = request.delta if request.tangent is None else 0.0
+            finding = Finding(event, direction, counts, delta, request.confidence)
     return finding, curve
 
 

@@ -150,6 +150,7 @@ def one_run_mu(guesses: int, correct: int, canaries: int, confidence: float = 0.
     return _largest(refutes)
 
 
+@hinted
 def one_run_refutes(
     least_type_one: Callable[[float], float],
     guesses: int,
@@ -199,7 +200,7 @@ def one_run_refutes(
     return r + h > total
 
 
-@Declared(title="one training run, whole curve", rows="one_run", deltas="positive")
+@Declared(title="one training run, whole curve", rows="one_run", deltas="positive", curves="only")
 @hinted
 def one_run_curve(
     guesses: int, correct: int, canaries: int, delta: float, confidence: float = 0.95
@@ -230,10 +231,16 @@ def one_run_curve(
         >>> one_run_curve(100, 90, 1000, 1e-5) == one_run(100, 90, 1000, delta=1e-5)
         True
     """
+    delta = real("delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
     return one_run(guesses, correct, canaries, delta, confidence)
 
 
-@Declared(title="one training run, of a Gaussian claim", rows="one_run", deltas="positive")
+@Declared(
+    title="one training run, of a Gaussian claim",
+    rows="one_run",
+    deltas="positive",
+    curves="gaussian",
+)
 @hinted
 def one_run_fdp(
     guesses: int, correct: int, canaries: int, delta: float, confidence: float = 0.95

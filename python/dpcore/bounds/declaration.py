@@ -40,6 +40,8 @@ class Declared(Shown):
         recorded: it is offered for outputs drawn elsewhere, whose sides may differ in number.
         paired: it holds for dependent sides too, as rows i of both from one seed are.
         implied: an audit that asks for none may record it, so that naming it asks for nothing.
+        curves: how it tests a claim that is a curve: "none" (at one epsilon and delta), "point"
+            (by two limits at once, as a whole), "gaussian" (Gaussian ones), "only" (nothing else).
         slow: it takes too long to be asked hundreds of times.
 
     Raises:
@@ -62,12 +64,14 @@ class Declared(Shown):
     paired: bool = False
     implied: bool = False
     slow: bool = False
+    curves: Literal["none", "point", "gaussian", "only"] = "none"
 
     def __post_init__(self) -> None:
         """Check the words: one that is not known would promise something else."""
         if not instance("title", self.title, str):
             raise invalid("title", "not empty", self.title)
         choice("rows", self.rows, ("independent", "one_run"))
+        choice("curves", self.curves, ("none", "point", "gaussian", "only"))
         choice("deltas", self.deltas, ("any", "zero", "positive"))
         for name in ("anytime", "recorded", "paired", "implied", "slow"):
             flag(name, getattr(self, name))

@@ -334,7 +334,7 @@ def _bound_of(rows: str, bound: Any, delta: float, curve: Claim | None) -> str:
     found = names[0] if bound is None else choice("bound", bound, names)
     if rows == "one_run" and curve is not None:
         return _bound_of_curve(curve, None if bound is None else found)
-    if found == "one_run_curve":
+    if declared(BOUNDS[rows][found]).curves == "only":
         raise invalid("bound", "another where claim is a number", found)
     declared(BOUNDS[rows][found]).check_delta(found, delta)
     return found
@@ -342,12 +342,14 @@ def _bound_of(rows: str, bound: Any, delta: float, curve: Claim | None) -> str:
 
 def _bound_of_curve(claim: Claim, bound: str | None) -> str:
     """Return the bound of one run for a claim that is a curve; refuse those of numbers."""
-    if bound in (None, "one_run_curve") or (bound == "one_run_fdp" and isinstance(claim, GDP)):
-        return bound or "one_run_curve"
+    own = {name: declared(of).curves for name, of in BOUNDS["one_run"].items()}
+    usual = next(name for name, curves in own.items() if curves == "only")
+    gaussian = bound is not None and own[bound] == "gaussian"
+    if bound in (None, usual) or (gaussian and isinstance(claim, GDP)):
+        return bound or usual
     reason = "knows one (epsilon, delta): give claim.epsilon(delta), a number, and delta"
-    if bound == "one_run_fdp":
-        reason = "speaks of Gaussian claims alone"
-    requirement = f"'one_run_curve', or left out, for this claim ({bound!r} {reason})"
+    reason = "speaks of Gaussian claims alone" if gaussian else reason
+    requirement = f"{usual!r}, or left out, for this claim ({bound!r} {reason})"
     raise invalid("bound", requirement, bound)
 
 
