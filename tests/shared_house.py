@@ -26,6 +26,7 @@ LAYERS = [
     "report",
     "auditing divergence",
     "recorded tables",
+    "training",
     "torch",
     "text",
     "experiments pytest_plugin",
