@@ -45,6 +45,10 @@ DELTA_ONE_RUN: Final = 1e-5
 STEP_SIGMA: Final = 1.0
 RUN_SIGMA: Final = 9.0
 STEPS: Final = 20
+MANY_SIGMA: Final = 4.5
+MANY_STEPS: Final = 5
+"""Many runs have fewer steps, with the same mu: sqrt(20)/9 = sqrt(5)/4.5."""
+
 CANARIES: Final = 600
 GUESSES: Final = 120
 BATCHES: Final = 100
@@ -242,7 +246,7 @@ def _audit_runs(config: Config, rows: Any, fault: str, seed: int) -> Any:
         pair = (canary, canary[:0])
         train = repeat(partial(recipe.release_sums, batches=BATCHES), seeded="rng")
     else:
-        recipe, mu = Recipe(RUN_SIGMA, fault, steps=STEPS), math.sqrt(STEPS) / RUN_SIGMA
+        recipe, mu = Recipe(MANY_SIGMA, fault, steps=MANY_STEPS), math.sqrt(MANY_STEPS) / MANY_SIGMA
         train = repeat(recipe.train, seeded="rng")
     return audit(
         train, pair, claim=gaussian_epsilon(mu, DELTA), delta=DELTA,

@@ -11,7 +11,7 @@ from ...report.encoding import encode
 from ...report.style import BLUE, INK, RED
 from ..drawing import SMALL, TEXT, canvas, dressed, tidy
 from ..text import aligned, record
-from .experiment import DELTA, DELTA_ONE_RUN, NAME, RUN_SIGMA, STEP_SIGMA, STEPS, WAYS, Cell, Result
+from .experiment import DELTA, DELTA_ONE_RUN, MANY_SIGMA, MANY_STEPS, NAME, RUN_SIGMA, STEP_SIGMA, STEPS, WAYS, Cell, Result
 from .faults import FAULTS
 
 if TYPE_CHECKING:
@@ -24,8 +24,9 @@ def write_table(result: Result) -> str:
     config = result.config
     head = (
         f"Faults of DP-SGD and three audits: {config.size:,} trials a side, seed {config.seed}\n"
-        f"one step: sigma {STEP_SIGMA:g}, delta {DELTA:g}; many runs: {STEPS} steps, sigma "
-        f"{RUN_SIGMA:g}, delta {DELTA:g}; one run: the same, delta {DELTA_ONE_RUN:g}"
+        f"one step: sigma {STEP_SIGMA:g}, delta {DELTA:g}; one run: {STEPS} steps, sigma "
+        f"{RUN_SIGMA:g}, delta {DELTA_ONE_RUN:g}; many runs: {MANY_STEPS} steps, sigma "
+        f"{MANY_SIGMA:g}, delta {DELTA:g}"
     )
     rows = [["data", "fault"]]
     for way in WAYS:
