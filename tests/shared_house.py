@@ -18,6 +18,7 @@ LAYERS = [
     "errors",
     "records progress streams",
     "pairs events bounds",
+    "claims",
     "mechanisms",
     "published",
     "adapters exact sensitivity",

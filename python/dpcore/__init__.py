@@ -6,7 +6,7 @@ lower bound on epsilon with the evidence behind it.
 
 from typing import TYPE_CHECKING, Any
 
-from . import adapters, attacks, bounds, events, exact, pairs, published
+from . import adapters, attacks, bounds, claims, events, exact, pairs, published
 from ._core import __version__
 from .attacks import Attack
 from .auditing.power import Plan, plan
@@ -60,6 +60,7 @@ __all__ = [
     "audit_table",
     "bounds",
     "calibration",
+    "claims",
     "divergence",
     "events",
     "exact",

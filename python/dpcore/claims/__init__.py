@@ -1,0 +1,17 @@
+"""Claims in every currency: Gaussian DP, zCDP, Renyi DP, trade-off curves, accountants.
+
+An object of this package stands for a promise about all neighbouring inputs, in both orders. Each
+is a curve: the least type II error of any test between the two inputs at every type I error.
+"""
+
+from .accounting import of
+from .claim import GDP, Claim
+from .renyi import RDP, ZCDP
+from .tables import TradeOff
+
+__all__ = ["GDP", "RDP", "ZCDP", "Claim", "TradeOff", "of"]
+
+
+def __dir__() -> list[str]:
+    """Its own names: what it imports can be imported from here too, but is not shown."""
+    return [*__all__]

@@ -1,0 +1,371 @@
+"""Renyi and zero-concentrated differential privacy, as the joint range of one event's two rates.
+
+An event has the rates p on x and q on x', and no processing raises a Renyi divergence. So (p, q)
+obeys ``D_a(Ber p || Ber q) <= epsilon(a)`` and ``D_a(Ber q || Ber p) <= epsilon(a)`` at every order
+a that is claimed. The pairs that do are a convex set, symmetric in p and q and under complements;
+its upper edge is 1 - f. With fewer orders the set is larger, so that any finite number is safe.
+
+Rates are handled as log odds, which keep the digits of rates close to 0 and to 1 alike.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import invalid, numeric, real
+from ..hints import hinted
+from ..records import frozen_array
+from .claim import Claim, Floats, tangent_slopes
+from .tables import outer_corners
+
+__all__ = ["RDP", "ZCDP"]
+
+_END: Final = 800.0
+"""Log odds beyond which a rate is 0 or 1 as a float64."""
+_ROUNDING: Final = 4e-16
+_SHRINK: Final = 1e-12
+"""Relative error of a rate from its log odds, and of a difference of two rates at its largest."""
+_ROOT_STEPS: Final = 60
+_POINTS: Final = np.concatenate(
+    [
+        -np.geomspace(700.0, 50.0, 20)[:-1],
+        np.linspace(-50.0, -12.0, 76)[:-1],
+        np.linspace(-12.0, 0.0, 201),
+    ]
+)
+"""Log odds of the rates on x' at which the edge is computed once for every claim."""
+_REFINED, _ROUNDS = 17, 9
+"""Points in a bracket, and how many times it is cut to an eighth: to 1e-7 in log odds, where a
+smooth maximum is met to 1e-14."""
+_COARSE: Final = 5
+"""The search for a maximum begins with every fifth of these."""
+_NEAR: Final = 6
+"""Orders on either side of those that limit the bracket of a maximum; the others are left out."""
+_THINNED: Final = 100
+"""Of more orders every second, third, ... is read for the edge that is computed once."""
+
+_SCALED_ORDERS: Final = np.concatenate(
+    [np.geomspace(1e-3, 0.1, 17)[:-1], np.geomspace(0.1, 40.0, 284)]
+)
+"""(a - 1) sqrt(rho) for the orders a of a zCDP claim: the order that matters at a delta is about
+1 + sqrt(ln(1/delta)/rho), and a step of 2 % costs .25 % of a delta of 1e-10."""
+
+
+class _Edge(NamedTuple):
+    """Points of the upper edge of the joint range in rising order.
+
+    Attributes:
+        q: log odds of the rate on x'.
+        p: log odds of the largest rate on x.
+        active: for each point the number of the order that limits it.
+    """
+
+    q: Floats
+    p: Floats
+    active: npt.NDArray[np.intp]
+
+
+class Renyi(Claim):
+    """What claims of Renyi divergences at several orders have in common."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def at_orders(self) -> tuple[Floats, Floats]:
+        """Return orders above 1, and the largest divergence at each of them."""
+
+    def least_type_one(self, power: float) -> float:
+        """Return the least type I error of any test with a given power, from `_corners`."""
+        p, q = _corners(self)
+        if power <= p[-1]:
+            return float(np.interp(power, p, q, left=0.0)) * (1.0 - _SHRINK)
+        # The other half of the edge is the same one of the complements, with the sides exchanged.
+        return max(0.0, 1.0 - float(np.interp(1.0 - power, q, p)) - _ROUNDING)
+
+    def tangents(self) -> tuple[Floats, Floats]:
+        """Return the (epsilon, delta) among which a pilot chooses, delta from a polygon."""
+        epsilons = tangent_slopes(self)
+        p, q = _corners(self)
+        return epsilons, (p - np.exp(epsilons)[:, np.newaxis] * q).max(axis=1).clip(0.0, 1.0)
+
+    def _type_two(self, errors: Floats) -> Floats:
+        found = 1.0 - errors
+        inside = (errors > 0.0) & (errors < 1.0)
+        q = np.log(errors[inside]) - np.log1p(-errors[inside])
+        power, _ = _greatest_power(q, *self.at_orders())
+        # Close to 1 it is the power that has the digits.
+        found[inside] = np.where(
+            power < 0.0, 1.0 - _rate(power) * (1.0 + _SHRINK), _rate(-power) * (1.0 - _SHRINK)
+        )
+        return found
+
+    def _deltas(self, epsilons: Floats) -> Floats:
+        return np.array([self._delta(epsilon) for epsilon in epsilons.tolist()])
+
+    def _delta(self, epsilon: float) -> float:
+        """Return the largest p - e^epsilon q on the edge."""
+
+        def difference(q: Floats, p: Floats) -> Floats:
+            # In logs: e^epsilon may overflow while e^epsilon q is small.
+            return _rate(p) - np.exp(np.minimum(epsilon + _log_rate(q), 1.0))
+
+        if epsilon == math.inf:
+            return 0.0
+        return max(0.0, _maximum(self, difference)) * (1.0 + _SHRINK)
+
+    def _epsilon(self, delta: float) -> float:
+        if delta == 0.0:
+            return math.inf
+
+        def ratio(q: Floats, p: Floats) -> Floats:
+            margin = _rate(p) - delta
+            with np.errstate(divide="ignore", invalid="ignore"):
+                return np.where(margin > 0.0, np.log(margin) - _log_rate(q), -math.inf)
+
+        return max(0.0, _maximum(self, ratio)) * (1.0 + _SHRINK)
+
+
+@hinted
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ZCDP(Renyi, word="ZCDP"):
+    """A claim of rho-zero-concentrated differential privacy: D_a <= rho a at every order a > 1.
+
+    The curve follows from the Renyi divergences at 300 orders. It is *not* that of
+    sqrt(2 rho)-Gaussian DP, which does not follow: randomised response of epsilon 1 is .5-zCDP,
+    and no smaller mu than 1.23 is true of it.
+
+    Args:
+        rho: above 0.
+
+    Raises:
+        TypeError: if `rho` is not a number.
+        ValueError: if it is not finite or not above 0.
+
+    Source:
+        Bun and Steinke (2016), definition 1.1; Asoodeh, Liao, Calmon, Kosut and Sankar (2021),
+        for the joint range, which gives the least delta that a single order allows.
+
+    Example:
+        >>> claim = ZCDP(0.5)
+        >>> round(claim.delta(1.0), 4), round(claim.epsilon(1e-5), 4)
+        (0.2149, 4.7285)
+    """
+
+    rho: float
+
+    parameter: ClassVar[str | None] = "rho"
+    conversion: ClassVar[str] = "delta and trade-off curve from Renyi divergences at 300 orders"
+
+    def __post_init__(self) -> None:
+        """Check and store a float."""
+        object.__setattr__(self, "rho", real("rho", self.rho, low=0.0, open_low=True))
+
+    def in_words(self) -> str:
+        """Return the claim as reports state it."""
+        return f"rho <= {self.rho:g} (zCDP)"
+
+    def at_orders(self) -> tuple[Floats, Floats]:
+        """Return 300 orders around those that matter for such a rho, and rho times each."""
+        orders = 1.0 + _SCALED_ORDERS / math.sqrt(self.rho)
+        return orders, self.rho * orders
+
+
+@hinted
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class RDP(Renyi, word="RDP"):
+    """A claim of Renyi differential privacy at several orders: D_a <= epsilon(a) at each.
+
+    Args:
+        alphas: orders above 1, rising, at least one.
+        epsilons: the largest divergence at each order, at least 0; infinite where nothing is
+            claimed, but not at all of them.
+
+    Raises:
+        TypeError: if they do not hold numbers.
+        ValueError: if the orders are not above 1 or not rising, a divergence is negative or not a
+            number, or their numbers differ.
+
+    Source:
+        Mironov (2017), definition 4; Asoodeh, Liao, Calmon, Kosut and Sankar (2021) for the joint
+        range.
+
+    Example:
+        >>> orders = [1.5, 2.0, 4.0, 8.0, 16.0]
+        >>> claim = RDP(orders, [order / 2 for order in orders])
+        >>> claim
+        <RDP 5 orders from 1.5 to 16 (Renyi DP): delta and trade-off curve from these orders>
+        >>> round(claim.epsilon(1e-5), 3)
+        5.087
+    """
+
+    alphas: Floats
+    epsilons: Floats
+
+    conversion: ClassVar[str] = "delta and trade-off curve from these orders"
+
+    def __post_init__(self) -> None:
+        """Check and freeze the arrays."""
+        alphas, epsilons = (_row(name, getattr(self, name)) for name in ("alphas", "epsilons"))
+        if not (np.isfinite(alphas) & (alphas > 1.0)).all():
+            raise invalid("alphas", "finite and above 1 in every entry", self.alphas)
+        if (np.diff(alphas) <= 0.0).any():
+            raise invalid("alphas", "in rising order, each given once", self.alphas)
+        if epsilons.shape != alphas.shape:
+            raise invalid("epsilons", f"{alphas.size} numbers, one for each order", self.epsilons)
+        if not (epsilons >= 0.0).all():
+            raise invalid("epsilons", "at least 0 in every entry", self.epsilons)
+        if not np.isfinite(epsilons).any():
+            raise invalid("epsilons", "finite at one order at least", self.epsilons)
+        object.__setattr__(self, "alphas", frozen_array(alphas))
+        object.__setattr__(self, "epsilons", frozen_array(epsilons))
+
+    def in_words(self) -> str:
+        """Return the claim as reports state it."""
+        first, last = self.alphas[0], self.alphas[-1]
+        if self.alphas.size == 1:
+            return f"D <= {self.epsilons[0]:g} at order {first:g} (Renyi DP)"
+        return f"{self.alphas.size} orders from {first:g} to {last:g} (Renyi DP)"
+
+    def at_orders(self) -> tuple[Floats, Floats]:
+        """Return the orders at which something is claimed, and what."""
+        claimed = np.isfinite(self.epsilons)
+        return self.alphas[claimed], self.epsilons[claimed]
+
+
+def _row(name: str, value: Any) -> Floats:
+    array = numeric(name, "a non-empty row of numbers", value)
+    if array.ndim != 1 or array.size == 0:
+        raise invalid(name, "a non-empty row of numbers", value)
+    return array.astype(np.float64)
+
+
+def _log_rate(odds: Floats) -> Floats:
+    """Return the logarithms of rates from their log odds."""
+    found: Floats = -np.logaddexp(0.0, -odds)
+    return found
+
+
+def _rate(odds: Floats) -> Floats:
+    found: Floats = np.exp(_log_rate(odds))
+    return found
+
+
+def _excess(q: Floats, p: Floats, orders: Floats, levels: Floats) -> Floats:
+    """Return by how much the divergences exceed what is claimed, per unit of order.
+
+    Args:
+        q: log odds of the rates on x', shape `(m,)`.
+        p: log odds of the rates on x, shape `(m,)`, at least q.
+        orders: shape `(k,)`.
+        levels: what is claimed at each order.
+
+    Returns:
+        Shape `(m, k)`, lowered by what rounding can have added.
+    """
+    log_q, log_not_q, log_p, log_not_p = (_log_rate(odds)[:, np.newaxis] for odds in (q, -q, p, -p))
+    up, down = orders * (log_p - log_q), orders * (log_not_p - log_not_q)
+    forward = np.logaddexp(log_q + up, log_not_q + down)
+    backward = np.logaddexp(log_p - up, log_not_p - down)
+    largest = np.maximum(np.abs(log_q + log_not_q), np.abs(log_p + log_not_p))
+    slack = _ROUNDING * (1.0 + orders * largest)
+    found: Floats = (np.maximum(forward, backward) - slack) / (orders - 1.0) - levels
+    return found
+
+
+def _greatest_power(
+    q: Floats, orders: Floats, levels: Floats
+) -> tuple[Floats, npt.NDArray[np.intp]]:
+    """Return log odds just above the largest rate on x that is allowed beside each rate on x'.
+
+    The excess rises in p, so a bracket of its root is kept: false position (with the Illinois
+    rule), every third step a bisection.
+
+    Args:
+        q: log odds of the rates on x', shape `(m,)`.
+        orders: shape `(k,)`.
+        levels: what is claimed at each order.
+
+    Returns:
+        The upper ends of the brackets, and the order that each of them breaks most.
+    """
+    low, high = q.copy(), np.full(q.shape, _END)
+
+    def look(p: Floats) -> tuple[Floats, npt.NDArray[np.intp]]:
+        excess = _excess(q, p, orders, levels)
+        which = excess.argmax(axis=1)
+        return np.take_along_axis(excess, which[:, np.newaxis], axis=1)[:, 0], which
+
+    at_low, _ = look(low)
+    at_high, active = look(high)
+    # Where nothing is broken even there, the rate may be 1.
+    open_end = at_high <= 0.0
+    for step in range(_ROOT_STEPS):
+        width = high - low
+        if (width <= 1e-14 * (1.0 + np.abs(high)))[~open_end].all():
+            break
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = at_low / (at_low - at_high)
+        share = np.where(np.isfinite(share) & (step % 3 < 2), share.clip(0.01, 0.99), 0.5)
+        # Clipped shares must not keep a bracket wide: near the ends they halve it from inside.
+        middle = low + share * width
+        value, which = look(middle)
+        above = value > 0.0
+        at_high = np.where(above, value, 0.5 * at_high)
+        at_low = np.where(above, 0.5 * at_low, value)
+        active = np.where(above, which, active)
+        low, high = np.where(above, low, middle), np.where(above, middle, high)
+    return np.where(open_end, math.inf, high), active
+
+
+@lru_cache(maxsize=64)
+def _edge(claim: Renyi) -> _Edge:
+    """Return points of the upper edge from next to nothing to beyond p + q = 1."""
+    orders, levels = claim.at_orders()
+    step = max(1, orders.size // _THINNED)
+    power, active = _greatest_power(_POINTS, orders[::step], levels[::step])
+    return _Edge(_POINTS, power, active * step)
+
+
+def _maximum(claim: Renyi, figure: Callable[[Floats, Floats], Floats]) -> float:
+    """Return the largest value on the edge of a figure that has one peak there.
+
+    Args:
+        claim: the claim.
+        figure: from log odds of q and of p to a number each; it peaks where p + q <= 1, as p -
+            e^epsilon q and ln((p - delta)/q) do.
+    """
+    # The last point stays: beyond it p + q > 1.
+    q, (orders, levels) = _POINTS[::-_COARSE][::-1], claim.at_orders()
+    p, active = _greatest_power(q, orders, levels)
+    best = int(np.argmax(figure(q, p)))
+    first, last = max(0, best - 1), min(q.size - 1, best + 1)
+    limiting = active[first : last + 1]
+    # Fewer orders allow more, so that leaving the distant ones out is safe.
+    near = slice(max(0, limiting.min() - _NEAR), limiting.max() + _NEAR + 1)
+    found = -math.inf
+    low, high = float(q[first]), float(q[last])
+    for _ in range(_ROUNDS):
+        points = np.linspace(low, high, _REFINED)
+        values = figure(points, _greatest_power(points, orders[near], levels[near])[0])
+        best = int(np.argmax(values))
+        found = max(found, float(values[best]))
+        low = float(points[max(0, best - 1)])
+        high = float(points[min(_REFINED - 1, best + 1)])
+    return found
+
+
+@lru_cache(maxsize=64)
+def _corners(claim: Renyi) -> tuple[Floats, Floats]:
+    """Return corners (p, q) of a polygon around the joint range, to beyond p + q = 1."""
+    q, p, _ = _edge(claim)
+    keep = np.isfinite(p)
+    # q is a convex function of p.
+    return outer_corners(_rate(p[keep]), _rate(q[keep]))

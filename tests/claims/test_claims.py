@@ -1,0 +1,302 @@
+"""Claims as curves: conversions against closed forms and other packages, rounding, bad input."""
+
+from __future__ import annotations
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+from dpcore import claims
+from dpcore.bounds import gaussian_epsilon
+from dpcore.claims import GDP, RDP, ZCDP, TradeOff
+
+ORDERS = [1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 32.0, 64.0, 128.0]
+ERRORS = np.concatenate([np.geomspace(1e-12, 0.4, 40), np.linspace(0.41, 0.999, 20)])
+
+
+def gaussian_errors(errors, mu):
+    from scipy.special import ndtr, ndtri
+
+    return ndtr(-ndtri(errors) - mu)
+
+
+def renyi(p, q, order):
+    """The Renyi divergence of two coins, in mpmath."""
+    import mpmath
+
+    p, q = mpmath.mpf(p), mpmath.mpf(q)
+    total = p**order * q ** (1 - order) + (1 - p) ** order * (1 - q) ** (1 - order)
+    return float(mpmath.log(total) / (order - 1))
+
+
+def all_claims():
+    return [
+        GDP(1.0),
+        GDP(4.0),
+        ZCDP(0.5),
+        ZCDP(0.01),
+        RDP(ORDERS, [order / 2 for order in ORDERS]),
+        TradeOff(lambda a: max(0.0, 1.0 - 2.0 * a, (1.0 - a) / 2.0)),
+        TradeOff(epsilons=[0.5, 2.0], deltas=[0.1, 1e-6]),
+    ]
+
+
+@pytest.mark.parametrize("claim", all_claims(), ids=str)
+def test_a_curve_is_convex_and_its_own_inverse_and_delta_are_its_tangents(claim):
+    errors = np.linspace(0.0, 1.0, 301)
+    curve = claim.trade_off(errors)
+    assert (curve[1:-1] <= (curve[:-2] + curve[2:]) / 2.0 + 1e-12).all()
+    errors = np.unique(np.concatenate([errors, np.geomspace(1e-9, 0.1, 400)]))
+    curve = claim.trade_off(errors)
+    assert (curve <= 1.0 - errors).all()
+    assert (np.diff(curve) <= 1e-12).all()
+    inside = (curve > 1e-9) & (errors > 1e-9)
+    assert claim.trade_off(curve[inside]) == pytest.approx(errors[inside], abs=1e-9)
+    for epsilon in (0.0, 0.3, 1.0, 2.5):
+        delta = claim.delta(epsilon)
+        conjugate = (1.0 - curve - math.exp(epsilon) * errors).max()
+        assert conjugate <= delta + 1e-12
+        assert delta <= conjugate + 1e-3
+        if 1e-9 < delta < claim.delta(0.0) and claim.delta(epsilon + 0.01) < delta:
+            assert claim.epsilon(delta) == pytest.approx(epsilon, abs=1e-6)
+    for power in (0.001, 0.2, 0.7, 0.99):
+        assert claim.least_type_one(power) <= float(claim.trade_off(1.0 - power)) + 1e-15
+        assert claim.least_type_one(power) >= 0.99 * float(claim.trade_off(1.0 - power)) - 1e-12
+
+
+@pytest.mark.parametrize("claim", all_claims(), ids=str)
+def test_a_claim_is_pickled_and_compared_and_its_repr_names_the_conversion(claim):
+    again = pickle.loads(pickle.dumps(claim))
+    assert again == claim
+    assert hash(again) == hash(claim)
+    assert claim.conversion in repr(claim)
+    assert claim.in_words() in repr(claim)
+
+
+def test_gaussian_curves_are_exact():
+    for mu in (0.1, 1.0, 3.0, 20.0):
+        claim, exact = GDP(mu), gaussian_errors(ERRORS, mu)
+        assert (claim.trade_off(ERRORS) <= exact).all()
+        assert claim.trade_off(ERRORS) == pytest.approx(exact, rel=1e-12)
+        assert claim.epsilon(1e-6) == pytest.approx(gaussian_epsilon(mu, 1e-6), rel=1e-9)
+    assert GDP(1.0).epsilon(0.0) == math.inf
+    assert GDP(1.0).delta(math.inf) == 0.0
+
+
+@pytest.mark.parametrize("claim", [ZCDP(0.5), RDP(ORDERS, [0.1 * a for a in ORDERS])], ids=str)
+def test_the_edge_of_the_joint_range_breaks_one_order_and_what_is_below_it_none(claim):
+    pytest.importorskip("mpmath")
+    orders, levels = claim.at_orders()
+    for q in (1e-9, 0.01, 0.3, 0.7):
+        p = 1.0 - float(claim.trade_off(q))
+        for shift, breaks in ((1e-6, True), (-1e-6, False)):
+            rate = min(1.0 - 1e-12, p * (1.0 + shift) if p < 0.5 else 1.0 - (1.0 - p) * (1 - shift))
+            found = [
+                max(renyi(rate, q, a), renyi(q, rate, a)) > level
+                for a, level in zip(orders.tolist(), levels.tolist(), strict=True)
+            ]
+            assert any(found) is breaks
+
+
+def test_zcdp_is_not_read_as_gaussian():
+    rate = math.e / (1.0 + math.e)
+    # Randomised response of epsilon 1 is .5-zCDP, but needs mu = 1.23.
+    assert ZCDP(0.5).trade_off(1.0 - rate) <= 1.0 - rate < GDP(1.0).trade_off(1.0 - rate)
+    assert GDP(1.24).trade_off(1.0 - rate) <= 1.0 - rate < GDP(1.22).trade_off(1.0 - rate)
+    # The Gaussian mechanism itself keeps both.
+    for epsilon in (0.0, 0.5, 2.0, 5.0):
+        assert ZCDP(0.5).delta(epsilon) > GDP(1.0).delta(epsilon)
+
+
+def test_no_delta_is_below_that_of_the_gaussian_which_keeps_the_claim():
+    for mu in (0.3, 1.0, 3.0):
+        exact = GDP(mu)
+        for claim in (ZCDP(mu**2 / 2), RDP(ORDERS, [mu**2 / 2 * a for a in ORDERS])):
+            for epsilon in (0.0, 0.1, 1.0, 4.0, 12.0):
+                assert claim.delta(epsilon) >= exact.delta(epsilon) * (1.0 - 1e-9)
+            assert (claim.trade_off(ERRORS) <= gaussian_errors(ERRORS, mu)).all()
+
+
+def test_no_delta_exceeds_that_of_dp_accounting():
+    module = pytest.importorskip(
+        "dp_accounting.rdp.rdp_privacy_accountant", reason="dp-accounting is not installed"
+    )
+    for levels in ([a / 2 for a in ORDERS], [0.01 * a for a in ORDERS], [2.0 for _ in ORDERS]):
+        claim = RDP(ORDERS, levels)
+        for epsilon in (0.1, 0.5, 1.0, 3.0, 6.0):
+            theirs = float(module.compute_delta(ORDERS, levels, epsilon)[0])
+            assert claim.delta(epsilon) <= theirs * (1.0 + 1e-9)
+        for delta in (0.01, 1e-5, 1e-9):
+            theirs = float(module.compute_epsilon(ORDERS, levels, delta)[0])
+            assert claim.epsilon(delta) <= theirs * (1.0 + 1e-9)
+
+
+def test_a_privacy_loss_distribution_is_read_by_its_methods():
+    module = pytest.importorskip(
+        "dp_accounting.pld.privacy_loss_distribution", reason="dp-accounting is not installed"
+    )
+    losses = module.from_laplace_mechanism(1.0)
+    claim = claims.of(losses)
+    for epsilon in (0.0, 0.2, 0.5, 0.9):
+        theirs = losses.get_delta_for_epsilon(epsilon)
+        assert theirs * (1.0 - 1e-9) <= claim.delta(epsilon) <= theirs + 1e-5
+    assert claim.epsilon(1e-6) == pytest.approx(1.0, abs=1e-3)
+    assert "privacy loss distribution" in str(claim)
+
+
+class Losses:
+    """What a package would hold whose distribution may be infinite: randomised response."""
+
+    def get_delta_for_epsilon(self, epsilon):
+        slope = np.exp(np.minimum(epsilon, 700.0))
+        return np.maximum(0.01, 0.01 + 0.99 * (0.75 - 0.25 * slope))
+
+    def get_epsilon_for_delta(self, delta):
+        return math.log((0.75 - (delta - 0.01) / 0.99) / 0.25) if delta >= 0.01 else math.inf
+
+
+def test_losses_that_are_infinite_are_kept_as_such():
+    claim = claims.of(Losses())
+    assert claim.delta(50.0) == pytest.approx(0.01, rel=1e-5)
+    assert claim.epsilon(0.001) == math.inf
+    assert claim.epsilon(0.0101) == pytest.approx(math.log(3.0), abs=1e-3)
+
+
+def test_a_function_becomes_a_table_that_is_nowhere_above_it():
+    exact = GDP(1.0)
+    claim = TradeOff(lambda a: float(gaussian_errors(a, 1.0)))
+    errors = np.linspace(0.0, 1.0, 1777)
+    curve = claim.trade_off(errors)
+    assert (curve <= gaussian_errors(errors, 1.0)).all()
+    assert curve == pytest.approx(gaussian_errors(errors, 1.0), abs=2e-5)
+    for epsilon in (0.0, 0.5, 2.0, 5.0):
+        assert exact.delta(epsilon) <= claim.delta(epsilon) <= exact.delta(epsilon) + 1e-5
+    assert "<lambda>" in str(claim)
+
+
+def test_a_function_that_is_not_its_own_inverse_stands_for_the_larger_of_both():
+    claim = TradeOff(lambda a: max(0.0, 1.0 - 4.0 * a))
+    errors = np.array([0.0, 0.1, 0.2, 0.25, 0.5, 1.0])
+    inverse = (1.0 - errors) / 4.0
+    assert claim.trade_off(errors) == pytest.approx(
+        np.maximum(np.maximum(1.0 - 4.0 * errors, 0.0), inverse), abs=1e-6
+    )
+
+
+def test_pairs_of_epsilon_and_delta_hold_together():
+    claim = TradeOff(epsilons=[math.log(2.0)], deltas=[0.1])
+    assert claim.trade_off([0.0, 0.2, 0.9, 1.0]) == pytest.approx([0.9, 0.5, 0.0, 0.0])
+    assert claim.epsilon(0.1) == pytest.approx(math.log(2.0))
+    assert claim.epsilon(0.09) == math.inf
+    # At p + q = 1 the pairs ask for (1 - .1)/3 on either side, so that delta(0) is 1 - .6.
+    assert claim.delta(0.0) == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize("kind", [GDP, ZCDP])
+@pytest.mark.parametrize("value", [0.0, -1.0, math.inf, math.nan])
+def test_parameters_are_above_0(kind, value):
+    with pytest.raises(ValueError, match=rf"{kind.parameter} must be a finite number above 0, got"):
+        kind(value)
+
+
+@pytest.mark.parametrize(
+    ("orders", "levels", "text"),
+    [
+        ([1.0, 2.0], [1.0, 1.0], "alphas must be finite and above 1 in every entry"),
+        ([3.0, 2.0], [1.0, 1.0], "alphas must be in rising order, each given once"),
+        ([2.0, 2.0], [1.0, 1.0], "alphas must be in rising order, each given once"),
+        ([2.0, 3.0], [1.0], "epsilons must be 2 numbers, one for each order"),
+        ([2.0, 3.0], [1.0, -1.0], "epsilons must be at least 0 in every entry"),
+        ([2.0, 3.0], [1.0, math.nan], "epsilons must be at least 0 in every entry"),
+        ([2.0], [math.inf], "epsilons must be finite at one order at least"),
+        ([], [], "alphas must be a non-empty row of numbers"),
+    ],
+)
+def test_orders_and_divergences_are_checked(orders, levels, text):
+    with pytest.raises(ValueError, match=text):
+        RDP(orders, levels)
+
+
+def test_bad_functions_are_refused_with_the_point():
+    with pytest.raises(ValueError, match=r"function\(0\) must be from 0 to 1 - 0, got 1.5"):
+        TradeOff(lambda a: 1.5)
+    with pytest.raises(ValueError, match=r"function\(1e-12\) must be from 0 to 1 - 1e-12"):
+        TradeOff(lambda a: 1.0 - a**2)
+    with pytest.raises(ValueError, match=r"function\(0.\d+\) must be at most .* as a convex"):
+        TradeOff(lambda a: 1.0 - a if a < 0.3 else 0.5 * (1.0 - a))
+    with pytest.raises(ValueError, match=r"function\(0\) must be from 0 to 1 - 0, got nan"):
+        TradeOff(lambda a: math.nan)
+    with pytest.raises(TypeError, match=r"function\(0\) must be a number, got 'a'"):
+        TradeOff(lambda a: "a")
+    with pytest.raises(TypeError, match="function must be given, or epsilons and deltas"):
+        TradeOff()
+    with pytest.raises(ValueError, match="deltas must be at least 0 and below 1"):
+        TradeOff(epsilons=[1.0], deltas=[1.0])
+
+
+def test_points_of_a_curve_are_checked():
+    with pytest.raises(ValueError, match=r"alpha must be from 0 to 1 in every entry, got 1\.5"):
+        GDP(1.0).trade_off(1.5)
+    with pytest.raises(ValueError, match="epsilon must be from 0 to inf in every entry"):
+        ZCDP(1.0).delta(-1.0)
+    with pytest.raises(TypeError, match="delta must be a finite number at least 0 and below 1"):
+        ZCDP(1.0).epsilon("a")
+
+
+class RDPAccountant:
+    """Stands for a class of another package of that name."""
+
+    def get_epsilon(self, delta):
+        return 1.0
+
+
+def test_what_is_no_claim_is_refused_with_what_is_taken():
+    for other in (RDPAccountant(), 1.0, None, "gdp"):
+        with pytest.raises(TypeError, match="held must be an accountant of Opacus"):
+            claims.of(other)
+    assert claims.of(GDP(1.0)) == GDP(1.0)
+
+
+def test_opacus_accountants_are_copied(recwarn):
+    accountants = pytest.importorskip("opacus.accountants", reason="opacus is not installed")
+    rdp, prv = accountants.RDPAccountant(), accountants.PRVAccountant()
+    with pytest.raises(ValueError, match="held must be an accountant that has counted one step"):
+        claims.of(rdp)
+    for _ in range(50):
+        rdp.step(noise_multiplier=1.0, sample_rate=0.02)
+    claim = claims.of(rdp)
+    assert isinstance(claim, RDP)
+    assert claim.epsilon(1e-5) <= rdp.get_epsilon(1e-5)
+    before = claim.epsilon(1e-5)
+    rdp.step(noise_multiplier=0.5, sample_rate=1.0)
+    assert claim.epsilon(1e-5) == before
+    for _ in range(50):
+        prv.step(noise_multiplier=1.0, sample_rate=0.02)
+    table = claims.of(prv)
+    assert prv.get_epsilon(1e-5) <= table.epsilon(1e-5) <= prv.get_epsilon(1e-5) + 0.02
+    with pytest.raises(ValueError, match="GaussianAccountant can underestimate epsilon"):
+        claims.of(accountants.GaussianAccountant())
+
+
+def test_opendp_measurements_state_their_map():
+    dp = pytest.importorskip("opendp.prelude", reason="opendp is not installed")
+    from dpcore.adapters import OpenDP
+
+    dp.enable_features("contrib")
+    space = dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float)
+    gaussian = dp.m.make_gaussian(*space, scale=2.0)
+    assert claims.of(OpenDP(gaussian, d_in=1.0)) == ZCDP(0.125)
+    laplace = claims.of(OpenDP(dp.m.make_laplace(*space, scale=2.0), d_in=1.0))
+    assert laplace.epsilon(0.0) == pytest.approx(0.5)
+    profile = claims.of(OpenDP(dp.c.make_zCDP_to_approxDP(gaussian), d_in=1.0))
+    assert profile.delta(1.0) >= GDP(0.5).delta(1.0)
+    with pytest.raises(ValueError, match="held must be a measurement with d_in"):
+        claims.of(OpenDP(gaussian))
+
+
+def test_the_largest_refuted_parameter_is_found():
+    assert GDP(1.0).largest(lambda claim: claim.mu < 2.5) == pytest.approx(2.5)
+    assert ZCDP(1.0).largest(lambda claim: claim.rho < 1e-4) == pytest.approx(1e-4)
+    assert ZCDP(1.0).largest(lambda claim: False) == pytest.approx(0.0, abs=1e-12)
