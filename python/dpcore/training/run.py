@@ -194,8 +194,7 @@ def _find_short_guesses(many: int, rules: dict[str, Any]) -> tuple[str, ...]:
 
 def _find_equal_canaries(records: Any, canaries: Any) -> tuple[str, ...]:
     """Describe canaries that are equal, or that occur among the records."""
-    mine = Counter(map(fingerprint_input, canaries))
-    mine.pop(None, None)
+    mine = Counter(key for key in map(fingerprint_input, canaries) if _is_read(key))
     equal = sum(times for times in mine.values() if times > 1)
     known = {fingerprint_input(record) for record in records}
     among = sum(times for key, times in mine.items() if key in known)
@@ -205,6 +204,11 @@ def _find_equal_canaries(records: Any, canaries: Any) -> tuple[str, ...]:
     if among:
         said.append(f"{among:,} canaries occur among the records: a coin changes little for them")
     return tuple(said)
+
+
+def _is_read(key: Any) -> bool:
+    """Return True if a fingerprint stands for the whole content: None stands for what was not."""
+    return all(map(_is_read, key)) if isinstance(key, tuple) else key is not None
 
 
 def _count_canaries(canaries: Any) -> int:

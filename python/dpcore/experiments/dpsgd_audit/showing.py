@@ -11,7 +11,19 @@ from ...report.encoding import encode
 from ...report.style import BLUE, INK, RED
 from ..drawing import SMALL, TEXT, canvas, dressed, tidy
 from ..text import aligned, record
-from .experiment import DELTA, DELTA_ONE_RUN, MANY_SIGMA, MANY_STEPS, NAME, RUN_SIGMA, STEP_SIGMA, STEPS, WAYS, Cell, Result
+from .experiment import (
+    DELTA,
+    DELTA_ONE_RUN,
+    MANY_SIGMA,
+    MANY_STEPS,
+    NAME,
+    RUN_SIGMA,
+    STEP_SIGMA,
+    STEPS,
+    WAYS,
+    Cell,
+    Result,
+)
 from .faults import FAULTS
 
 if TYPE_CHECKING:
