@@ -64,8 +64,8 @@ def audit_step(
     is the batch with one record and without it. With noise of standard deviation sigma clip on each
     weight, and a record that moves the sum by clip at most, one step without sampling is GDP with
     mu = 1/sigma, and this is the claim. A training of many steps with sampling may keep a smaller
-    claim, which this audit does not test. It is tested as (epsilon, delta) at epsilon = mu, where few
-    draws suffice.
+    claim, which this audit does not test. It is tested as (epsilon, delta) at epsilon = mu, where
+    few draws suffice.
 
     The sum is read in a few columns, chosen before anything is counted: the projection on the line
     between the clean sums, sufficient for noise that is the same in all directions; and, since
