@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 import pytest
 
+from .claims.claim import Claim
 from .errors import AssumptionWarning, confidence_level, count, integer, invalid, mistyped, real
 from .hints import hinted
 from .results.certificate import trials_needed
@@ -506,10 +507,18 @@ def _command(node: pytest.Item) -> str:
     return shlex.join(command)
 
 
+def _epsilon(audit: Audit | OutputsAudit | TableAudit) -> float | None:
+    """Return the epsilon that is claimed; of a curve, that of its tangent."""
+    found: float | None = getattr(audit, "claimed_epsilon", audit.claim)
+    return found
+
+
 def _claim(audit: Audit | OutputsAudit | TableAudit) -> str:
+    if isinstance(audit.claim, Claim):
+        return str(audit.claim)
     exact = isinstance(audit, TableAudit)
     delta = f", delta = {audit.delta:g}" if not exact and audit.delta else ""
-    return f"epsilon <= {audit.claim:g}{delta}"
+    return f"epsilon <= {_epsilon(audit):g}{delta}"
 
 
 def _certified_share(audit: Audit | OutputsAudit) -> float:
@@ -517,7 +526,7 @@ def _certified_share(audit: Audit | OutputsAudit) -> float:
     if audit.checks:
         return 0.0
     # With delta neither the bound nor the claim of the whole pair is per unit of distance.
-    claim = (audit.claim or 0.0) * (audit.pair.distance if audit.delta else 1.0)
+    claim = (_epsilon(audit) or 0.0) * (audit.pair.distance if audit.delta else 1.0)
     return audit.epsilon_lower / claim if claim else 1.0
 
 

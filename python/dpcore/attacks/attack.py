@@ -45,6 +45,7 @@ class Fitted(Shown):
         remarks: what a script should hear of the choice too.
         read: how much of the outputs was read; None where the attack does not say.
         inside: distinct outputs inside the event, the most frequent ones of the pilot.
+        counts: of the event in the part of the pilot that chose it; None where no part did.
     """
 
     event: Event
@@ -57,6 +58,7 @@ class Fitted(Shown):
     remarks: tuple[str, ...] = ()
     read: PartsRead | None = None
     inside: tuple[SeenOutput, ...] = ()
+    counts: Counts | None = None
 
 
 class TimingCounts(NamedTuple):

@@ -15,7 +15,6 @@ from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 
-from ..bounds import predicted
 from ..events.above import Above, Score
 from ..records import Counts
 from .arrays import Array, Floats
@@ -251,9 +250,8 @@ def _choose_own_values(
     if not kept:
         return None
     score, hits = _score_atoms(kept), min(sum(one.times for one in kept), sizes[side])
-    level = goal.trials, goal.delta, goal.confidence
     # The hypothesis is that the other side cannot produce it: the pilot has no doubts there.
-    merit = float(predicted(hits, sizes[side], 0, _SURE, *level, tail=0.5))
+    merit = float(goal.predict(hits, sizes[side], 0, _SURE, 0.5))
     counts = Counts(hits, sizes[side], 0, sizes[1 - side])
     if side == 0:
         return Choice(Above(score, SHARE), "x", merit, counts)

@@ -39,6 +39,7 @@ def record(request: Request, source: Source, fitted: Fitted, counts: Counts, **m
         direction=fitted.direction,
         counts=counts,
         claim=request.claim,
+        tangent=request.tangent,
         delta=request.delta,
         confidence=request.confidence,
         seed=request.seed,

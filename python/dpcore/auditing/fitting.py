@@ -169,6 +169,7 @@ class PilotDraws:
             remarks_on([chosen]),
             read,
             outputs_inside(event, rest, rest_prime),
+            chosen.counts,
         )
 
 

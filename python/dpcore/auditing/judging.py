@@ -20,7 +20,6 @@ from ..attacks.choosing.choice import (
     score_grain,
 )
 from ..attacks.choosing.marks import Marks, SketchScores, marks_of, sorted_values
-from ..bounds import predicted
 from ..events import Above
 from ..events.above import Score, scores_of
 from ..records import Counts
@@ -189,10 +188,8 @@ def _best_stated(
     # A count that fresh draws exceed once in five times, as a rate.
     count = np.ceil(pdtrik(_STATED_QUANTILE, np.minimum(stated, 1.0) * goal.trials))
     k_prime = np.clip(count / goal.trials, 0.0, 1.0) * _STATED_DRAWS
-    level = goal.trials, goal.delta, goal.confidence
-    merits = predicted(
-        hits, own.size, k_prime.astype(np.int64), _STATED_DRAWS, *level, tail=goal.caution[0]
-    )
+    drawn = hits, own.size, k_prime.astype(np.int64), _STATED_DRAWS
+    merits = goal.predict(*drawn, goal.caution[0])
     best = int(np.argmax(merits))
     edge = float(ranked[points[best]])
     counts = Counts(int(hits[best]), own.size, int(seen[best]), other.size)

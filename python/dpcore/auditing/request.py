@@ -17,6 +17,7 @@ from ..attacks.attack import Attack, AuditAttack, attack_of, require_scores
 from ..attacks.choosing.choice import Goal
 from ..bounds import BOUNDS, BoundName
 from ..bounds.declaration import declared
+from ..claims.claim import Claim, choose_tangent
 from ..errors import (
     AssumptionWarning,
     about,
@@ -45,7 +46,7 @@ from ..mechanisms.repeating import is_shared
 from ..pairs import Neighbour, Search, Searched, distance
 from ..pairs.comparing import same
 from ..published import is_native
-from ..records import Pair
+from ..records import Counts, Pair
 from ..results.provenance import Provenance
 from ..sampling.calling import CallableDraws
 from ..sampling.course import Course
@@ -81,7 +82,7 @@ class Arguments:
     attack: Attack | AuditAttack | AttackName | None
     trials: int | float | str
     start: int | float | str
-    claim: float | None
+    claim: float | Claim | None
     delta: float
     confidence: float
     bound: BoundName
@@ -120,6 +121,7 @@ class Request(Arguments):
     randomness: str = "not known"
     globals: bool = False
     doubted: tuple[str, ...] = ()
+    tangent: float | None = None
     clean: Pair | None = None
     declared_loss: float | None = None
     told: tuple[str, ...] = ()
@@ -135,7 +137,28 @@ class Request(Arguments):
     def goal(self) -> Goal:
         """What is to be certified; in powers of two, so that runs of about equal size agree."""
         trials = 1 << (self.trials.bit_length() - 1)
-        return Goal(trials, self.delta, self.confidence)
+        curve = self.claim if isinstance(self.claim, Claim) else None
+        return Goal(trials, self.delta, self.confidence, claim=curve)
+
+    @property
+    def claimed_epsilon(self) -> float | None:
+        """The epsilon of the claim at `delta`: of a curve, that of the tangent, once chosen."""
+        return self.tangent if isinstance(self.claim, Claim) else self.claim
+
+    def at_tangent(self, counts: Counts) -> Request:
+        """Return the request with the tangent of its claim that suits an event of the pilot.
+
+        Args:
+            counts: the pilot's, the numerator's side first.
+
+        Returns:
+            The request itself where the claim is no curve.
+        """
+        if not isinstance(self.claim, Claim):
+            return self
+        tangent, delta = choose_tangent(self.claim, counts)
+        loss = declared_loss(self.mechanism, self.pair, delta)
+        return replace(self, tangent=tangent, delta=delta, declared_loss=loss)
 
     @property
     def pilot_size(self) -> int:
@@ -215,6 +238,7 @@ def request_of(given: Arguments, course: Course) -> Request:
     choice("stop", given.stop, get_args(Stop))
     flag("floats", given.floats)
     declared(BOUNDS[given.bound]).check_delta(given.bound, delta)
+    check_curve(given.claim, given.delta, given.bound)
     pilot = None if given.pilot is None else integer("pilot", whole(given.pilot), 2)
     block = None if given.block is None else integer("block", whole(given.block), 1, 2**40)
     if given.executor is not None and not isinstance(given.executor, Executor):
@@ -302,8 +326,8 @@ def _adapted(mechanism: Any) -> Any:
 
 
 def _stated(
-    mechanism: Any, neighbour: Any, claim: float | None, delta: float
-) -> tuple[Any, float | None, float]:
+    mechanism: Any, neighbour: Any, claim: float | Claim | None, delta: float
+) -> tuple[Any, float | Claim | None, float]:
     """What a measurement's privacy map says of neighbours, where no claim was given.
 
     A measure that is no epsilon (and delta) makes no claim. A mechanism with a `delta` beside its
@@ -386,8 +410,24 @@ def settled(request: Request) -> Request:
     return request
 
 
-def _claim_of(mechanism: Any, pair: Pair, claim: float | None) -> float | None:
+def check_curve(claim: Any, delta: float, bound: str) -> None:
+    """Refuse what does not go with a claim that is a curve."""
+    if not isinstance(claim, Claim):
+        return
+    if delta:
+        raise invalid("delta", f"left out where claim is a curve ({claim})", delta)
+    if declared(BOUNDS[bound]).deltas == "zero":
+        requirement = "one that has a form for delta where claim is a curve"
+        raise invalid("bound", requirement, bound)
+
+
+def _claim_of(mechanism: Any, pair: Pair, claim: float | Claim | None) -> float | Claim | None:
     """The claim that the audit tests; a mechanism's own only where it applies to the pair."""
+    if isinstance(claim, Claim):
+        if pair.distance != 1.0:
+            requirement = f"1 where claim is a curve ({claim})"
+            raise invalid("distance of the pair", requirement, pair.distance)
+        return claim
     if isinstance(claim, (tuple, list)) and len(claim) == 2:
         need = f"a finite number at least 0 (claim={claim[0]!r}, delta={claim[1]!r})"
         raise mistyped("claim", need, claim)

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from ..attacks import AttackName
 from ..attacks.attack import Attack, AuditAttack
 from ..bounds import BOUNDS, BoundName
+from ..claims.claim import Claim
 from ..hints import hinted
 from ..mechanisms.callables import one_by_one
 from ..mechanisms.repeating import is_shared
 from ..pairs import Neighbour, Search
 from ..records import Counts, Pair
 from ..results.audits import Audit
-from ..results.figures import per_distance
+from ..results.figures import numerator_first, per_distance
 from ..sampling.course import Course
 from ..streams import Rng
 from .collecting import counted
@@ -42,7 +43,7 @@ class AuditOptions(TypedDict, total=False):
     attack: Attack | AuditAttack | AttackName | None
     trials: int | float | str | None
     start: int | float | str
-    epsilon: float | None
+    epsilon: float | Claim | None
     delta: float
     confidence: float | None
     bound: BoundName
@@ -68,7 +69,7 @@ def audit(
     attack: Attack | AuditAttack | AttackName | None = None,
     trials: int | float | str = 10**6,
     start: int | float | str = 0,
-    claim: float | None = None,
+    claim: float | Claim | None = None,
     delta: float = 0.0,
     confidence: float = 0.95,
     bound: BoundName = "clopper_pearson",
@@ -115,9 +116,12 @@ def audit(
         trials: draws on each side that are counted: an int, or "1e8", or 1e8.
         start: first trial; audits of disjoint ranges of trials with one seed (and one `pilot=`,
             whose default follows `trials`) can be added.
-        claim: epsilon that somebody claims; None takes the mechanism's own claim where it has
-            one. Without any claim the verdict is "no claim given".
-        delta: delta of the claim, in [0, 1).
+        claim: epsilon that somebody claims, or a curve of `dpcore.claims` such as `GDP(1.0)`;
+            None takes the mechanism's own claim where it has one. Without any claim the verdict
+            is "no claim given". With bound "clopper_pearson" the event's two limits are compared
+            with the whole curve; every other bound, and early stop, tests the tangent (epsilon,
+            delta) of the curve that the pilot chose.
+        delta: delta of the claim, in [0, 1); not with a curve, which has its own.
         confidence: probability that the bound holds, strictly between 0 and 1.
         bound: "clopper_pearson", "exact" (less conservative), "conditional" (delta 0 only) or
             "anytime"; fixed here, before anything is counted.
@@ -218,7 +222,11 @@ def audit(
         course.step("fit", "choosing the event", 2 * size)
         stated = request.stated_scores
         draws = PilotDraws(drawn, request.known, request.goal, size, floats, stated)
-        return counted(request, drawn, request.attack.fitted_on(draws))
+        fitted = request.attack.fitted_on(draws)
+        if isinstance(request.claim, Claim):
+            seen = fitted.counts or draws.counts(fitted.event, size)
+            request = request.at_tangent(numerator_first(seen, fitted.direction))
+        return counted(request, drawn, fitted)
 
 
 def _forecast(request: Request) -> Forecast:
@@ -245,7 +253,7 @@ def _forecast(request: Request) -> Forecast:
         trials=request.trials,
         early=early,
         most=None if request.attack.pools else most,
-        claim=request.claim,
+        claim=None if isinstance(request.claim, Claim) else request.claim,
         threads=draws.threads,
         block=draws.block,
         one_by_one=one_by_one(request.mechanism),

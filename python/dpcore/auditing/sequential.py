@@ -13,11 +13,13 @@ from ..attacks.attack import Fitted, ScoreAttack
 from ..attacks.choosing.choice import Choice, Goal, choices, not_applicable, remarks_on
 from ..attacks.reading.candidates import read_candidates
 from ..bounds import Martingale
+from ..claims.claim import Claim, choose_tangent
 from ..events import Never
 from ..mechanisms.answers import join_outputs
 from ..mechanisms.repeating import is_shared
 from ..progress import interrupted_again
 from ..records import Counts, Pair, PartsRead, SeenOutput
+from ..results.figures import numerator_first
 from ..results.findings import Slice
 from ..sampling.rows import Evidence, doubts
 from ..sampling.slicing import blocks
@@ -51,6 +53,9 @@ class Sequence:
         delta: delta of the claim.
         confidence: the martingale stops at wealth 1 / (1 - confidence).
         pilot: draws on each side to learn the first event from.
+        curve: a claim of which the first event chooses the tangent that is tested; None where
+            claim and delta are what is tested.
+        tangent: counts of that event in the pilot, the numerator's side first.
     """
 
     source: Source
@@ -61,6 +66,8 @@ class Sequence:
     delta: float
     confidence: float
     pilot: int
+    curve: Claim | None = None
+    tangent: Counts | None = None
     done: int = 0
     # One list for both, so that no Ctrl-C can fall between a slice and its NaN.
     _counted: list[tuple[Slice, tuple[int, int]]] = field(default_factory=list)
@@ -96,7 +103,7 @@ class Sequence:
             True if Ctrl-C ended it.
         """
         start, stop = trials
-        martingale = Martingale(self.claim, self.delta)
+        martingale = None if self.curve else Martingale(self.claim, self.delta)
         goal = -math.log1p(-self.confidence)
         chosen: Choice | None = None
         label = 0
@@ -105,9 +112,11 @@ class Sequence:
         try:
             self._learn_from_pilot()
             course.step("count", "counting until refuted", 2 * (stop - start))
-            while self.done < stop - start and martingale.log_wealth < goal:
+            while self.done < stop - start and (martingale is None or martingale.log_wealth < goal):
                 course.step("fit")
                 before, chosen = chosen, self._choose(chosen, stop - start)
+                if martingale is None:
+                    martingale = Martingale(*self._choose_tangent(chosen))
                 label += before is not None and _named(before) != _named(chosen)
                 course.step("count")
                 first = start + self.done
@@ -125,6 +134,13 @@ class Sequence:
             return True
         return False
 
+    def _choose_tangent(self, chosen: Choice) -> tuple[float, float]:
+        """Choose, for all slices, the (epsilon, delta) of the curve that the first event tests."""
+        assert self.curve is not None
+        self.tangent = numerator_first(chosen.counts, chosen.direction)
+        self.claim, self.delta = choose_tangent(self.curve, self.tangent)
+        return self.claim, self.delta
+
     def _size(self) -> int:
         block = self.source.block
         # Threads that share short blocks are given several.
@@ -134,6 +150,11 @@ class Sequence:
     def _learn_from_pilot(self) -> None:
         sides = [self.source.outputs(PILOT, side, 0, self.pilot) for side in (0, 1)]
         self._kept.append((sides[0], sides[1]))
+
+    @property
+    def _sought(self) -> Claim | None:
+        """The curve until its tangent is chosen; later events test that tangent."""
+        return self.curve if self.tangent is None else None
 
     def _choose(self, chosen: Choice | None, trials: int) -> Choice:
         seen = self.pilot + self.done
@@ -151,7 +172,7 @@ class Sequence:
                 raise not_applicable(self.attack, outputs)
             never = Never()
             return Choice(never, "x", 0.0, Counts(0, 1, 0, 1))  # type: ignore[arg-type]
-        goal = Goal(min(trials, 2 * seen), self.delta, self.confidence)
+        goal = Goal(min(trials, 2 * seen), self.delta, self.confidence, claim=self._sought)
         found = choices(scores, outputs[1::2], outputs_prime[1::2], goal)
         best, self.remarks = max(found, key=lambda choice: choice.merit), remarks_on(found)
         self.inside = outputs_inside(best.counted, outputs[1::2], outputs_prime[1::2])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..attacks.attack import require_scores
+from ..claims.claim import Claim
 from ..errors import invalid
 from ..results.audits import Audit
 from ..sampling.sources import Source
@@ -23,14 +24,17 @@ def stopped_early(request: Request, source: Source) -> Audit:
     if request.claim is None:
         raise invalid("claim", "given, where stop is 'refuted'", None)
     attack = require_scores(request.attack, "where stop is 'refuted'")
-    whole = request.claim * request.pair.distance
+    curve = request.claim if isinstance(request.claim, Claim) else None
+    whole = 0.0 if isinstance(request.claim, Claim) else request.claim * request.pair.distance
     pilot = request.pilot if request.pilot is not None else first_pilot(request.trials)
     at = whole, request.delta, request.confidence
-    course = Sequence(source, request.pair, request.known, attack, *at, pilot)
+    course = Sequence(source, request.pair, request.known, attack, *at, pilot, curve)
     partial = course.run((request.start, request.start + request.trials))
     request.course.step("report", "checking the rows")
     checks = request.doubted + course.doubts
     warn_of((*checks, *course.remarks))
+    if course.tangent is not None:
+        request = request.at_tangent(course.tangent)
     return record(
         request,
         source,

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..attacks.attack import Fitted
+from ..claims.claim import Claim
 from ..errors import invalid
 from ..mechanisms.callables import generator
 from ..records import Counts
@@ -32,6 +33,8 @@ def timed(request: Request) -> Audit:
         ValueError: if the request asks for a delta, for early stop, for several pairs or for more
             than one thread.
     """
+    if isinstance(request.claim, Claim):
+        raise invalid("claim", "a number for Timing, whose bound knows no delta", request.claim)
     if request.delta:
         raise invalid("delta", "0 for Timing, whose bound has no form for it", request.delta)
     if request.stop != "fixed" or request.executor is not None or request.start:

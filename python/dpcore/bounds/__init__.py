@@ -7,7 +7,15 @@ from typing import Final
 
 from ..records import Counts
 from .binomial import clopper_pearson, limits
-from .canaries import gaussian_epsilon, guesses_needed, one_run, one_run_fdp, one_run_mu
+from .canaries import (
+    gaussian_epsilon,
+    guesses_needed,
+    one_run,
+    one_run_curve,
+    one_run_fdp,
+    one_run_mu,
+    one_run_refutes,
+)
 from .conditioning import conditional
 from .declaration import BoundName
 from .power import detectable
@@ -28,7 +36,11 @@ BOUNDS: Final[dict[str, Callable[[Counts, float, float], float]]] = {
 All else that is known of one stands in its file, as `@Declared`.
 """
 
-ONE_RUN: Final[dict[str, Callable[..., float]]] = {"one_run": one_run, "one_run_fdp": one_run_fdp}
+ONE_RUN: Final[dict[str, Callable[..., float]]] = {
+    "one_run": one_run,
+    "one_run_fdp": one_run_fdp,
+    "one_run_curve": one_run_curve,
+}
 """Those of one run: `(guesses, correct, canaries, delta, confidence) -> epsilon_lower`."""
 
 __all__ = [
@@ -50,8 +62,10 @@ __all__ = [
     "limits",
     "mu_lower",
     "one_run",
+    "one_run_curve",
     "one_run_fdp",
     "one_run_mu",
+    "one_run_refutes",
     "predicted",
     "tradeoff_band",
 ]

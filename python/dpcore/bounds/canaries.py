@@ -18,8 +18,10 @@ __all__ = [
     "guesses_needed",
     "guesses_refuting",
     "one_run",
+    "one_run_curve",
     "one_run_fdp",
     "one_run_mu",
+    "one_run_refutes",
 ]
 
 _MOST_EPSILON = 1e3
@@ -137,27 +139,98 @@ def one_run_mu(guesses: int, correct: int, canaries: int, confidence: float = 0.
         >>> round(one_run_mu(100, 90, 1000), 3)
         0.603
     """
-    canaries, guesses, correct = _checked(canaries, guesses, correct)
-    tau = 1.0 - confidence_level(confidence)
-    return _largest(lambda mu: _least_mass(guesses, correct, canaries, mu, tau))
-
-
-def _least_mass(guesses: int, correct: int, canaries: int, mu: float, tau: float) -> bool:
-    """Whether a tail of probability tau needs more than all probability there is."""
     from scipy.special import ndtr, ndtri
 
+    def refutes(mu: float) -> bool:
+        def least(power: float) -> float:
+            return float(ndtr(float(ndtri(power)) - mu))
+
+        return one_run_refutes(least, guesses, correct, canaries, confidence)
+
+    return _largest(refutes)
+
+
+def one_run_refutes(
+    least_type_one: Callable[[float], float],
+    guesses: int,
+    correct: int,
+    canaries: int,
+    confidence: float = 0.95,
+) -> bool:
+    """Return True if guesses about canaries in one run refute a trade-off curve.
+
+    The recursion of `one_run_mu`, which needs of the curve f only the inverse of 1 - f.
+
+    Args:
+        least_type_one: from a power to the least type I error of a test with it, at most the
+            power; it must not be too large.
+        guesses: guesses made, from 1 to `canaries`, a number fixed in advance.
+        correct: guesses that were right, from 0 to `guesses`.
+        canaries: canaries whose inclusion was decided by a fair coin.
+        confidence: 1 - confidence is the probability that a true curve is refuted, at most.
+
+    Returns:
+        True if so many right guesses have a probability below 1 - confidence.
+
+    Raises:
+        TypeError: if a count is not an integer, or `confidence` not a number.
+        ValueError: if one of them is out of range.
+
+    Source:
+        Mahloujifar, Melis and Chaudhuri (2025), algorithm 3 with two choices.
+
+    Example:
+        >>> one_run_refutes(lambda power: power, 100, 90, 1000)
+        True
+    """
+    canaries, guesses, correct = _checked(canaries, guesses, correct)
+    tau = 1.0 - confidence_level(confidence)
     r, h = tau * correct / canaries, tau * (guesses - correct) / canaries
     # What rounding adds in as many steps must not reject.
     total = guesses / canaries * (1.0 + 1e-9)
     for t in range(correct - 1, -1, -1):
         if r + h > total or r >= 1.0:
             return True
-        needed = float(ndtr(float(ndtri(r)) - mu))
+        needed = least_type_one(r)
         if needed <= h:
             # Neither changes again.
             return False
         r, h = r + t / (guesses - t) * (needed - h), needed
     return r + h > total
+
+
+@Declared(title="one training run, whole curve", rows="one_run", deltas="positive")
+@hinted
+def one_run_curve(
+    guesses: int, correct: int, canaries: int, delta: float, confidence: float = 0.95
+) -> float:
+    """Certified lower limit on epsilon where one run was compared with a whole curve: `one_run`.
+
+    The verdict on a curve is that of `one_run_refutes`. What holds for every mechanism, whatever
+    its curve, is the limit of `one_run` at a delta.
+
+    Args:
+        guesses: as in `one_run`.
+        correct: as in `one_run`.
+        canaries: as in `one_run`.
+        delta: strictly between 0 and 1.
+        confidence: as in `one_run`.
+
+    Returns:
+        The lower limit on epsilon.
+
+    Raises:
+        TypeError: as in `one_run`.
+        ValueError: as in `one_run`.
+
+    Source:
+        Steinke, Nasr and Jagielski (2023), theorem 5.2.
+
+    Example:
+        >>> one_run_curve(100, 90, 1000, 1e-5) == one_run(100, 90, 1000, delta=1e-5)
+        True
+    """
+    return one_run(guesses, correct, canaries, delta, confidence)
 
 
 @Declared(title="one training run, of a Gaussian claim", rows="one_run", deltas="positive")
@@ -244,7 +317,18 @@ def guesses_needed(
         # One look at the ceiling instead of a search for the limit.
         return _chance(guesses, guesses, many, claim, delta) <= alpha
 
-    high, most = 1, 2**20 if delta else 2**52
+    return fewest_guesses(refutes, 2**20 if delta else 2**52)
+
+
+def fewest_guesses(refutes: Callable[[int], bool], most: int) -> int | None:
+    """Return the fewest guesses that refute; None where not even `most` do.
+
+    Args:
+        refutes: True for a number of guesses that refutes if all of them are right; more of them
+            refute too.
+        most: the largest number that is tried, to within a factor of two.
+    """
+    high = 1
     while not refutes(high):
         high *= 2
         if high > most:

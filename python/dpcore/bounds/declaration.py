@@ -17,7 +17,7 @@ _Bound = TypeVar("_Bound", bound=Callable[..., float])
 BoundName = Literal["clopper_pearson", "exact", "conditional", "anytime"]
 """The names of the bounds of counted draws."""
 
-RecordedBound = Literal["clopper_pearson", "exact", "one_run", "one_run_fdp"]
+RecordedBound = Literal["clopper_pearson", "exact", "one_run", "one_run_fdp", "one_run_curve"]
 """The names of all bounds of recorded outputs, as a type."""
 
 _OURS: Final[dict[str, Callable[..., float]]] = {}

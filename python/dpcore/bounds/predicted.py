@@ -71,14 +71,28 @@ def predicted(
         >>> predicted([500, 3], 1000, [200, 0], 1000, trials=10**6).round(2).tolist()
         [0.69, 0.0]
     """
-    hits, draws = _checked("k", k, "n", n)
-    hits_prime, draws_prime = _checked("k_prime", k_prime, "n_prime", n_prime)
-    total, delta = float(count("trials", trials)), delta_level(delta)
-    alpha, tail = (1.0 - confidence_level(confidence)) / 2.0, confidence_level(tail, "tail")
-    p_low = _looked_up(hits, draws, total, tail, alpha, upper=False)
-    q_high = _looked_up(hits_prime, draws_prime, total, tail, alpha, upper=True)
+    delta = delta_level(delta)
+    p_low, q_high = predicted_limits(k, n, k_prime, n_prime, trials, confidence, tail)
     margin = np.maximum(p_low - delta, 0.0)
     return np.log(np.maximum(margin / q_high, 1.0))
+
+
+def predicted_limits(
+    k: npt.ArrayLike,
+    n: npt.ArrayLike,
+    k_prime: npt.ArrayLike,
+    n_prime: npt.ArrayLike,
+    trials: int | float | str,
+    confidence: float = 0.95,
+    tail: float = _PILOT_TAIL,
+) -> tuple[_Floats, _Floats]:
+    """Return the two limits that `predicted` makes its bound of: p from below and q from above."""
+    hits, draws = _checked("k", k, "n", n)
+    hits_prime, draws_prime = _checked("k_prime", k_prime, "n_prime", n_prime)
+    total = float(count("trials", trials))
+    alpha, tail = (1.0 - confidence_level(confidence)) / 2.0, confidence_level(tail, "tail")
+    p_low = _looked_up(hits, draws, total, tail, alpha, upper=False)
+    return p_low, _looked_up(hits_prime, draws_prime, total, tail, alpha, upper=True)
 
 
 def _checked(k_name: str, k: Any, n_name: str, n: Any) -> tuple[_Floats, _Floats]:

@@ -15,9 +15,9 @@ import numpy.typing as npt
 from ..bounds.profile import epsilon_of, log_delta
 from ..errors import delta_level, invalid, mistyped, real
 from ..hints import hinted
-from ..records import Record
+from ..records import Counts, Record
 
-__all__ = ["GDP", "Claim"]
+__all__ = ["GDP", "Claim", "choose_tangent"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -123,17 +123,41 @@ class Claim(Record):
         epsilons = tangent_slopes(self)
         return epsilons, self.delta(epsilons)
 
+    def excess(self, p: Floats, q: Floats) -> Floats:
+        """Return by how much events stand out from what the claim allows, for a pilot's choice.
+
+        Args:
+            p: rates on the numerator's side, limited from below.
+            q: rates on the other side, limited from above, same shape.
+
+        Returns:
+            The difference of Phi^-1(p) and Phi^-1 of the largest rate that the tangents allow
+            beside q, plus that of a Gaussian claim of the same delta(0); at least 0, and for
+            `GDP` about the mu that the rates show.
+        """
+        from scipy.special import ndtri
+
+        epsilons, deltas = self.tangents()
+        allowed = np.full(np.shape(q), 1.0)
+        for slope, delta in zip(np.exp(epsilons).tolist(), deltas.tolist(), strict=True):
+            allowed = np.minimum(allowed, delta + slope * q)
+        usual = 2.0 * float(ndtri(0.5 + 0.5 * min(deltas[0], 1.0 - 1e-15)))
+        with np.errstate(invalid="ignore"):
+            found: Floats = np.where(allowed < 1.0, ndtri(p) - ndtri(allowed) + usual, 0.0)
+        return np.maximum(found, 0.0)
+
     def with_parameter(self, value: float) -> Claim:
         """Return the claim of the same kind with another number."""
         make: Callable[[float], Claim] = type(self)
         return make(value)
 
-    def largest(self, refuted: Callable[[Claim], bool]) -> float:
+    def largest(self, refuted: Callable[[Claim], bool], tolerance: float = 0.0) -> float:
         """Return the largest parameter that is refuted, by bisection from below.
 
         Args:
             refuted: True for a claim that is refuted; what refutes a claim refutes every smaller
                 one.
+            tolerance: relative width at which the search ends.
 
         Returns:
             The parameter; 0 if not even a vanishing one is refuted.
@@ -143,7 +167,7 @@ class Claim(Record):
             low, high = high, 2.0 * high
         for _ in range(_HALVINGS):
             middle = (low + high) / 2.0
-            if middle in (low, high):
+            if middle in (low, high) or high - low <= tolerance * high:
                 break
             low, high = (middle, high) if refuted(self.with_parameter(middle)) else (low, middle)
         return low
@@ -237,6 +261,35 @@ class GDP(Claim, word="GDP"):
 
     def _epsilon(self, delta: float) -> float:
         return math.inf if delta == 0.0 else epsilon_of(self.mu, delta) * (1.0 + _ROUNDING)
+
+
+def choose_tangent(claim: Claim, counts: Counts) -> tuple[float, float]:
+    """Return the (epsilon, delta) of a claim that an event is expected to refute best.
+
+    Of the claim's tangents it is the one that the rates exceed by most standard errors. It must
+    be chosen on draws that are not counted.
+
+    Args:
+        claim: the claim.
+        counts: the pilot's, the numerator's side first.
+
+    Returns:
+        Epsilon and delta, rounded up.
+
+    Example:
+        >>> from dpcore.records import Counts
+        >>> epsilon, delta = choose_tangent(GDP(1.0), Counts(500, 1000, 100, 1000))
+        >>> round(epsilon, 2), round(delta, 3)
+        (0.53, 0.232)
+    """
+    p = (counts.k + 0.5) / (counts.n + 1.0)
+    q = (counts.k_prime + 0.5) / (counts.n_prime + 1.0)
+    epsilons, deltas = claim.tangents()
+    slopes = np.exp(epsilons)
+    spread = p * (1.0 - p) / counts.n + slopes**2 * (q * (1.0 - q) / counts.n_prime)
+    best = int(np.argmax((p - slopes * q - deltas) / np.sqrt(spread)))
+    epsilon = float(epsilons[best])
+    return epsilon, float(claim.delta(epsilon))
 
 
 @lru_cache(maxsize=64)

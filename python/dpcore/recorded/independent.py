@@ -13,9 +13,11 @@ from ..attacks.attack import Fitted, Own, ScoreAttack, attack_name, attack_of
 from ..attacks.choosing.choice import Goal, choices, not_applicable, remarks_on
 from ..attacks.reading.candidates import read_candidates
 from ..auditing.fitting import outputs_inside
+from ..claims.claim import Claim, choose_tangent
 from ..errors import invalid, real
 from ..events.counting import Event, hits_of
 from ..records import Counts, Pair, PartsRead, SeenOutput
+from ..results.figures import numerator_first
 from ..sampling.tally import happened
 
 Array = npt.NDArray[Any]
@@ -40,6 +42,7 @@ class Counted(NamedTuple):
         remarks: what a reader should know of the choice.
         read: how much of the outputs was read, or None.
         inside: distinct outputs inside the event.
+        tangent: epsilon and delta of the tangent to a claim that is a curve, or None.
     """
 
     counts: Counts
@@ -50,6 +53,7 @@ class Counted(NamedTuple):
     remarks: tuple[str, ...] = ()
     read: PartsRead | None = None
     inside: tuple[SeenOutput, ...] = ()
+    tangent: tuple[float, float] | None = None
 
 
 def count_event(
@@ -60,6 +64,7 @@ def count_event(
     seed: int,
     settings: tuple[float, float],
     paired: bool = False,
+    claim: Claim | None = None,
 ) -> Counted:
     """Choose an event on some rows and count it on the others.
 
@@ -72,6 +77,7 @@ def count_event(
         settings: delta and confidence of the bound.
         paired: rows i of both sides are not independent of each other. They stay together then:
             what is counted must be independent of all that has chosen the event.
+        claim: a claim that is a curve, which the event is to refute; else None.
 
     Returns:
         The counts and the event.
@@ -94,7 +100,7 @@ def count_event(
         _shuffled(side, seed, 0 if paired else number) for number, side in enumerate(sides)
     )
     left = sizes[0] - cuts[0][1], sizes[1] - cuts[1][1]
-    goal = Goal(min(left), *settings)
+    goal = Goal(min(left), *settings, claim=claim)
     audited = attack_of(attack)
     # Without scores the attack is asked as any function is: a vote needs no pilot of its own here.
     fitting = audited.scoring or Own(audited.given)
@@ -111,7 +117,15 @@ def count_event(
         fitted.remarks,
         fitted.read,
         fitted.inside,
+        _tangent(claim, fitted),
     )
+
+
+def _tangent(claim: Claim | None, fitted: Fitted) -> tuple[float, float] | None:
+    """Return the tangent of a curve that suits the event, by the rows that chose it."""
+    if claim is None or fitted.counts is None:
+        return None
+    return choose_tangent(claim, numerator_first(fitted.counts, fitted.direction))
 
 
 def _cuts(size: int, share: float) -> tuple[int, int]:
@@ -175,4 +189,5 @@ class _Rows:
             remarks=remarks_on(found),
             read=read,
             inside=outputs_inside(best.counted, *rest),
+            counts=best.counts,
         )

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, TypedDict
+from typing import Any, Final, TypedDict
 
 import numpy as np
 
 from ..attacks import Attack, AttackName, Auto, named
 from ..auditing.provenance import provenance_of
 from ..bounds.declaration import RecordedBound, declared
+from ..claims.claim import GDP, Claim
 from ..errors import (
     AssumptionWarning,
     about,
@@ -38,6 +40,9 @@ from .sides import by_label, called, is_path, read_titled, refuse_labels
 
 __all__ = ["OutputsAudit", "OutputsOptions", "audit_outputs"]
 
+_CURVE_DELTA: Final = 1e-5
+"""Delta at which reports of one run state an epsilon beside a claim that is a curve."""
+
 
 class OutputsOptions(TypedDict, total=False):
     """The keywords of `dpcore.audit_outputs` but its claim, and `epsilon`, another name of that.
@@ -46,7 +51,7 @@ class OutputsOptions(TypedDict, total=False):
     """
 
     rows: Rows
-    epsilon: float | None
+    epsilon: float | Claim | None
     delta: float
     confidence: float | None
     attack: Attack | AttackName | None
@@ -69,7 +74,7 @@ def audit_outputs(
     outputs_prime: Any = None,
     *,
     rows: Rows | None = None,
-    claim: float | None = None,
+    claim: float | Claim | None = None,
     delta: float = 0.0,
     confidence: float = 0.95,
     attack: Attack | AttackName | None = None,
@@ -110,13 +115,16 @@ def audit_outputs(
             the scores of the included canaries, shape `(size,)`. With `label` those of both sides.
         outputs_prime: outputs on `x_prime`, shape `(size', ...)`; another number of rows will do.
         rows: "independent" or "one_run"; there is no default.
-        claim: epsilon that somebody claims, or None.
-        delta: delta of the claim, in [0, 1).
+        claim: epsilon that somebody claims, or a curve of `dpcore.claims` such as `GDP(1.0)`, or
+            None.
+        delta: delta of the claim, in [0, 1); not with a curve, which has its own.
         confidence: probability that the bound holds, strictly between 0 and 1.
         attack: for independent rows, an object of `dpcore.attacks`, its name, or any
             `(outputs, outputs_prime, pair) -> event`; None is "auto".
         bound: "clopper_pearson" (the default) or "exact" for independent rows; "one_run" (the
-            default) or, for a claim made of the Gaussian mechanism, "one_run_fdp" for one run.
+            default) or, for a claim made of the Gaussian mechanism, "one_run_fdp" for one run. A
+            curve is compared as a whole: with "clopper_pearson" for independent rows, and with
+            "one_run_curve" for one run, which for `GDP` is "one_run_fdp" too.
         pair: for independent rows, the two inputs, where the attack is to know them.
         count_share: share of independent rows that is counted, 0.5 if None; the rest chooses.
         guesses: for one run, how many canaries are guessed: a number or a share (a float up to
@@ -171,9 +179,13 @@ def audit_outputs(
     """
     made = provenance_of(attack, source, "attack")
     kind = _rows_of(rows)
-    claim = None if claim is None else real("claim", claim, low=0.0)
     delta, confidence = delta_level(delta), confidence_level(confidence)
-    limit = _bound_of(kind, bound, delta)
+    curve = claim if isinstance(claim, Claim) else None
+    if curve is None:
+        claim = None if claim is None else real("claim", claim, low=0.0)
+    elif delta:
+        raise invalid("delta", f"left out where claim is a curve ({curve})", delta)
+    limit = _bound_of(kind, bound, delta, curve)
     _check_paired(kind, limit, flag("paired", paired))
     if flag("arranged", arranged) and kind != "independent":
         raise invalid("arranged", f"False where rows = {kind!r}", arranged)
@@ -200,6 +212,11 @@ def audit_outputs(
 
 def _of_canaries(sides: Sides, guesses: Any, stated: dict[str, Any]) -> OutputsAudit:
     found, how = guess(sides, guesses, stated["seed"])
+    if isinstance(stated["claim"], Claim):
+        stated |= {"delta": _CURVE_DELTA, "tangent": stated["claim"].epsilon(_CURVE_DELTA)}
+        # A curve that implies no epsilon there has a tangent elsewhere, where delta is known.
+        if not math.isfinite(stated["tangent"]):
+            stated["tangent"], stated["delta"] = 0.0, stated["claim"].delta(0.0)
     return OutputsAudit(**stated, evidence=found, attack=how, doubts=doubts_of_coins(sides))
 
 
@@ -217,7 +234,10 @@ def _of_runs(
         raise mistyped("attack", "a callable (outputs, outputs_prime, pair) -> event", attack)
     settings = stated["delta"], stated["confidence"]
     paired = stated["paired"]
-    found = count_event(sides, attack, pair, share, stated["seed"], settings, paired)
+    curve = stated["claim"] if isinstance(stated["claim"], Claim) else None
+    found = count_event(sides, attack, pair, share, stated["seed"], settings, paired, curve)
+    if found.tangent is not None:
+        stated |= dict(zip(("tangent", "delta"), found.tangent, strict=True))
     doubts = doubts_of_rows(sides) + (() if paired else doubts_of_pairs(sides, found.event))
     doubts += () if stated["arranged"] else doubts_of_order(sides)
     return OutputsAudit(
@@ -251,11 +271,26 @@ def _rows_of(rows: Any) -> str:
     raise about(TypeError(text), "rows")
 
 
-def _bound_of(rows: str, bound: Any, delta: float) -> str:
+def _bound_of(rows: str, bound: Any, delta: float, curve: Claim | None) -> str:
     names = list(BOUNDS[rows])
     found = names[0] if bound is None else choice("bound", bound, names)
+    if rows == "one_run" and curve is not None:
+        return _bound_of_curve(curve, None if bound is None else found)
+    if found == "one_run_curve":
+        raise invalid("bound", "another where claim is a number", found)
     declared(BOUNDS[rows][found]).check_delta(found, delta)
     return found
+
+
+def _bound_of_curve(claim: Claim, bound: str | None) -> str:
+    """Return the bound of one run for a claim that is a curve; refuse those of numbers."""
+    if bound in (None, "one_run_curve") or (bound == "one_run_fdp" and isinstance(claim, GDP)):
+        return bound or "one_run_curve"
+    reason = "knows one (epsilon, delta): give claim.epsilon(delta), a number, and delta"
+    if bound == "one_run_fdp":
+        reason = "speaks of Gaussian claims alone"
+    requirement = f"'one_run_curve', or left out, for this claim ({bound!r} {reason})"
+    raise invalid("bound", requirement, bound)
 
 
 def _check_paired(rows: str, bound: str, paired: bool) -> None:

@@ -23,7 +23,7 @@ def figure(audit: Audit | OutputsAudit, ax: Any = None) -> Figure:
     """What is certified, estimated, exact and claimed, on one axis."""
     axes = axes_of(ax, share(1.0, 0.55))
     apart = audit.pair.distance if audit.delta else 1.0
-    claim = None if audit.claim is None else audit.claim * apart
+    claim = None if audit.claimed_epsilon is None else audit.claimed_epsilon * apart
     figures = [audit.epsilon_lower, audit.epsilon_hat, audit.exact, claim]
     finite = [value for value in figures if value is not None and math.isfinite(value)]
     right = 1.25 * max([*finite, 0.1])
@@ -92,7 +92,7 @@ def tradeoff_figure(audit: Audit, ax: Any = None) -> Figure:
         "no information", (0.62, 0.38), (2, 2), textcoords="offset points", ha="center",
         va="bottom", alpha=0.8, **turned,
     )  # fmt: skip
-    if audit.claim is not None:
+    if audit.claimed_epsilon is not None:
         axes.plot(errors, _allowed(audit, errors), color=ink(), linestyle="--")
         _at_the_bend(axes, audit)
     axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="type I error", ylabel="type II error")
@@ -105,15 +105,17 @@ def tradeoff_figure(audit: Audit, ax: Any = None) -> Figure:
 
 def _at_the_bend(axes: Axes, audit: Audit) -> None:
     """The claim's name where its curve bends: below it, or where the band or an axis is near."""
-    assert audit.claim is not None
-    bend = (1.0 - audit.delta) / (1.0 + math.exp(min(700.0, audit.claim * audit.pair.distance)))
+    assert audit.claimed_epsilon is not None
+    bend = (1.0 - audit.delta) / (
+        1.0 + math.exp(min(700.0, audit.claimed_epsilon * audit.pair.distance))
+    )
     if bend > 0.22 and float(np.asarray(audit.tradeoff.at(np.array([bend])))[0]) >= bend:
         place: dict[str, Any] = {"xytext": (-3, -3), "textcoords": "offset points", "va": "top"}
-        axes.annotate(f"claim {audit.claim:g}", (bend, bend), ha="right", **place)
+        axes.annotate(f"claim {audit.claimed_epsilon:g}", (bend, bend), ha="right", **place)
         return
     # Nothing is drawn beyond the line of no information.
     leader = {"arrowstyle": "-", "color": ink(), "lw": 0.6, "alpha": 0.6}
-    axes.annotate(f"claim {audit.claim:g}", (bend, bend), (0.55, 0.7), arrowprops=leader)
+    axes.annotate(f"claim {audit.claimed_epsilon:g}", (bend, bend), (0.55, 0.7), arrowprops=leader)
 
 
 def _allowed(audit: Audit, errors: np.ndarray) -> np.ndarray:
@@ -122,8 +124,8 @@ def _allowed(audit: Audit, errors: np.ndarray) -> np.ndarray:
     Source:
         Dong, Roth and Su (2022), proposition 2.5.
     """
-    assert audit.claim is not None
-    grow = math.exp(min(700.0, audit.claim * audit.pair.distance))
+    assert audit.claimed_epsilon is not None
+    grow = math.exp(min(700.0, audit.claimed_epsilon * audit.pair.distance))
     first = 1.0 - audit.delta - grow * errors
     second = (1.0 - audit.delta - errors) / grow
     return np.maximum(0.0, np.maximum(first, second))
@@ -133,7 +135,7 @@ def profile_figure(audit: Audit, ax: Any = None) -> Figure:
     """The certified lower bound on delta at every epsilon."""
     axes = axes_of(ax, share(1.0, 0.8))
     band = audit.tradeoff
-    claimed = 0.0 if audit.claim is None else audit.claim * audit.pair.distance
+    claimed = 0.0 if audit.claimed_epsilon is None else audit.claimed_epsilon * audit.pair.distance
     right = 1.3 * max(audit.epsilon_lower, claimed, 0.2)
     epsilons = np.linspace(0.0, right, _POINTS)
     deltas = np.asarray(band.delta(epsilons))
@@ -144,13 +146,13 @@ def profile_figure(audit: Audit, ax: Any = None) -> Figure:
     # The curve falls: above it on the right nothing else is drawn.
     words = f"delta is at least the line\n({100 * audit.confidence:g} % confidence)"
     axes.text(0.98, 0.97, words, transform=axes.transAxes, ha="right", va="top")
-    if audit.claim is not None:
+    if audit.claimed_epsilon is not None:
         least = float(deltas[shown].min()) if shown.any() else 1e-6
         height = audit.delta if audit.delta > 0.0 else least
         marker = "o" if audit.delta > 0.0 else "v"
         axes.plot([claimed], [height], marker, color=colour(1), clip_on=False, zorder=3)
         axes.annotate(
-            f"claim ({audit.claim:g}, {audit.delta:g})", (claimed, height), (7, 4),
+            f"claim ({audit.claimed_epsilon:g}, {audit.delta:g})", (claimed, height), (7, 4),
             textcoords="offset points", va="bottom",
         )  # fmt: skip
     if shown.any():

@@ -118,7 +118,7 @@ def _other_steps(audit: Audit, pair: str) -> list[str]:
 
 def _exceeds_claim(audit: Audit) -> bool:
     """Return True if the frequencies of the event show more than the claim."""
-    claim = (audit.claim or 0.0) * audit.pair.distance
+    claim = (audit.claimed_epsilon or 0.0) * audit.pair.distance
     return exceeds_claim(audit.bound_counts, claim, audit.delta)
 
 
@@ -134,7 +134,7 @@ def _differs_in_many_entries(audit: Audit) -> bool:
 
 def _keeps_claim(audit: Audit) -> bool:
     """Return True if the declared noise keeps the claim on this pair."""
-    whole = (audit.claim or 0.0) * (1.0 if audit.delta else audit.pair.distance)
+    whole = (audit.claimed_epsilon or 0.0) * (1.0 if audit.delta else audit.pair.distance)
     return audit.declared_loss is not None and audit.declared_loss <= whole
 
 
@@ -151,11 +151,11 @@ def more_rows(audit: OutputsAudit) -> str:
     if audit.refuted is not False:
         return ""
     if audit.counts is None:
-        enough = audit.ceiling is not None and audit.ceiling > (audit.claim or 0.0)
+        enough = audit.ceiling is not None and audit.ceiling > (audit.claimed_epsilon or 0.0)
         better = "canaries that stand out more, or scores that separate them better."
         return better if enough and _sees_little(audit) else ""
     seen = numerator_first(audit.counts, audit.direction)
-    claim = (audit.claim or 0.0) * audit.pair.distance
+    claim = (audit.claimed_epsilon or 0.0) * audit.pair.distance
     rows = draws_needed(seen, claim, audit.delta, audit.confidence)
     other = "outputs of another pair, or another attack"
     if _sees_little(audit):
@@ -182,13 +182,13 @@ def size_for_a_tenth(audit: Audit | OutputsAudit) -> str:
         Two short sentences; empty where no claim above 0 stands, or for canaries of one run.
     """
     counts = audit.counts
-    if audit.refuted is not False or not audit.claim or counts is None:
+    if audit.refuted is not False or not audit.claimed_epsilon or counts is None:
         return ""
     seen = numerator_first(counts, audit.direction)
     if isinstance(audit, Audit) and audit.route == "timed":
         # Of calls on either side, half are on each.
         seen = Counts(seen.k, seen.n // 2, seen.k_prime, seen.n_prime // 2)
-    claim, delta = audit.claim * audit.pair.distance, audit.delta
+    claim, delta = audit.claimed_epsilon * audit.pair.distance, audit.delta
     true = loss_of_factor(claim, _FACTOR, delta)
     mass, trials = _tenth(claim, true, _mass(seen, true), delta, audit.confidence)
     shown = true if delta else true / audit.pair.distance
@@ -206,7 +206,7 @@ def size_for_a_tenth(audit: Audit | OutputsAudit) -> str:
 
 def _sees_little(audit: Audit | OutputsAudit) -> bool:
     """Return True if less than half of the claim was certified."""
-    return audit.epsilon_lower < _LITTLE * (audit.claim or 0.0)
+    return audit.epsilon_lower < _LITTLE * (audit.claimed_epsilon or 0.0)
 
 
 def _mass(seen: Counts, true: float) -> float:
@@ -234,7 +234,7 @@ def _tenth(
 
 def _sees_too_little(audit: Audit) -> bool:
     """Return True if the closed form says that this event cannot refute the claim."""
-    claim = (audit.claim or 0.0) * (audit.pair.distance if audit.delta else 1.0)
+    claim = (audit.claimed_epsilon or 0.0) * (audit.pair.distance if audit.delta else 1.0)
     return audit.exact is not None and audit.exact <= claim * (1.0 + 1e-12)
 
 

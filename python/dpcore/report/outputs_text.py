@@ -81,7 +81,7 @@ def _reach(audit: OutputsAudit) -> list[tuple[str, str]]:
     if audit.ceiling is None:
         return []
     told = f"{audit.guesses:,} guesses certify at most epsilon >= {epsilon(audit.ceiling)}"
-    if audit.claim is not None:
+    if audit.claimed_epsilon is not None:
         needed = audit.guesses_needed
         many = "more guesses than any run has" if needed is None else _many(needed)
         told += f"; to refute the claim takes {many}"

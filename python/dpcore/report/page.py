@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from .._core import __version__
+from ..claims.claim import Claim
 from ..results.audits import Audit
 from ..results.provenance import Provenance
 from ..results.recorded import OutputsAudit
@@ -216,17 +217,21 @@ def _text(words: object) -> str:
 def _head(audit: _Result) -> str:
     claimed, apart = "epsilon claimed", audit.pair.distance
     invalid = audit.verdict.startswith("invalid")
-    claim = "none" if audit.claim is None else f"{audit.claim:g}"
-    if audit.claim is not None and audit.delta and apart != 1.0:
-        claimed, claim = f"{claimed} at distance {apart:g}", f"{audit.claim * apart:g}"
+    claim = "none" if audit.claimed_epsilon is None else f"{audit.claimed_epsilon:g}"
+    if audit.claimed_epsilon is not None and audit.delta and apart != 1.0:
+        claimed, claim = f"{claimed} at distance {apart:g}", f"{audit.claimed_epsilon * apart:g}"
     figures = [
         (claimed, claim),
         ("epsilon certified", "none" if invalid else report.epsilon(audit.epsilon_lower)),
         ("epsilon estimated", report.epsilon(audit.epsilon_hat)),
         ("confidence", f"{100 * audit.confidence:g} %"),
     ]
+    curve = isinstance(audit.claim, Claim)
     if audit.delta:
-        figures.insert(1, ("delta of the claim", f"{audit.delta:g}"))
+        figures.insert(1, (f"delta of the {'tangent' if curve else 'claim'}", f"{audit.delta:.4g}"))
+    if curve:
+        figures[0] = ("epsilon of the claim's tangent", claim)
+        figures.insert(0, ("claim", str(audit.claim)))
     return make_header(audit, _INVALID if invalid else _MEANING[audit.refuted], figures)
 
 
@@ -340,7 +345,9 @@ def _described(audit: _Result) -> str:
     ]
     if audit.exact is not None:
         parts.append(f"closed form {report.epsilon(audit.exact)}")
-    parts.append("no claim" if audit.claim is None else f"claim {audit.claim:g}")
+    parts.append(
+        "no claim" if audit.claimed_epsilon is None else f"claim {audit.claimed_epsilon:g}"
+    )
     return f"Epsilon: {', '.join(parts)}."
 
 

@@ -6,6 +6,7 @@ import math
 
 from ..bounds import limits
 from ..bounds.declaration import declared
+from ..claims.claim import Claim
 from ..records import Counts
 from ..results.audits import Audit
 from ..results.figures import numerator_first
@@ -90,11 +91,29 @@ def _quotient(audit: Audit | OutputsAudit, counts: Counts, up: str, down: str) -
 
 
 def _compared(audit: Audit | OutputsAudit) -> list[str]:
-    if audit.claim is None:
+    if audit.claimed_epsilon is None:
         return []
-    claim, apart = audit.claim, audit.pair.distance
+    if isinstance(audit.claim, Claim):
+        return [_compared_with_curve(audit)]
+    claim, apart = audit.claimed_epsilon, audit.pair.distance
     claimed = f"the claim {claim:g}"
     if audit.delta and apart != 1.0:
         claimed += f" x distance {apart:g} = {claim * apart:g}"
     relation = "exceeds" if audit.refuted else "does not exceed"
     return [f"The certified {epsilon(audit.epsilon_lower)} {relation} {claimed}."]
+
+
+def _compared_with_curve(audit: Audit | OutputsAudit) -> str:
+    """Return the step from limits to a claim that is a curve."""
+    relation = "refuted" if audit.refuted else "not refuted"
+    if audit.point is not None:
+        one, two, least = audit.point
+        return (
+            f"A test that says x where E happened has a type I error of at most {one:.6g} and a "
+            f"type II error of at most {two:.6g}. The claim ({audit.claim}) allows none below "
+            f"{least:.6g} there: it is {relation}."
+        )
+    return (
+        f"The claim ({audit.claim}) implies epsilon <= {audit.claimed_epsilon:.6g} at delta "
+        f"{audit.delta:.6g}, the tangent that the pilot chose: it is {relation}."
+    )

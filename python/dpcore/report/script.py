@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ import numpy as np
 from .. import attacks, pairs
 from ..bounds import BOUNDS
 from ..bounds.declaration import declared
+from ..claims.claim import Claim
+from ..claims.renyi import RDP
 from ..loaded import loaded
 from ..pairs.comparing import same
 from ..published import SYSTEMS, is_native
@@ -19,6 +22,7 @@ from ..results.provenance import LEFT_OUT
 from ..streams import block_of
 
 _MOST_ENTRIES = 16
+_SHOWN_ORDERS = 16
 """Entries of an array that are written out; beyond, a reader is helped by its name alone."""
 
 
@@ -99,8 +103,8 @@ _UNREPEATED = {
 
 def keywords(audit: Audit) -> list[list[str]]:
     """The keyword arguments of every call that repeats an audit, one call a range of trials."""
-    common = [f"claim={audit.claim!r}"] if audit.claim is not None else []
-    common += [f"delta={audit.delta!r}"] if audit.delta else []
+    common = [f"claim={_claim(audit.claim)}"] if audit.claim is not None else []
+    common += [f"delta={audit.delta!r}"] if audit.delta and audit.tangent is None else []
     common += [f"confidence={audit.confidence!r}", f"rng={audit.seed}"]
     common += [f"block={audit.block}"] if audit.block != block_of(audit.elements) else []
     if getattr(getattr(attacks, audit.attack, None), "by_ballot", False):
@@ -119,6 +123,18 @@ def keywords(audit: Audit) -> list[list[str]]:
         trials = [f"trials={stop - start}", *([f"start={start}"] if start else [])]
         found.append([f"attack={attack_expression(audit) or 'attack'}", *trials, *common])
     return found
+
+
+def _claim(claim: Any) -> str:
+    """The claim as Python, or the name `claim` where it is a long table."""
+    if not isinstance(claim, Claim):
+        return repr(claim)
+    if claim.parameter is not None:
+        return f"dpcore.claims.{type(claim).__name__}({getattr(claim, claim.parameter)!r})"
+    rows = [getattr(claim, one.name) for one in fields(claim)][:2]
+    if isinstance(claim, RDP) and rows[0].size <= _SHOWN_ORDERS:
+        return f"dpcore.claims.RDP({rows[0].tolist()}, {rows[1].tolist()})"
+    return "claim"
 
 
 def _is_one_run(audit: Audit) -> bool:

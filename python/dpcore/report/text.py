@@ -9,6 +9,7 @@ import numpy as np
 
 from ..bounds import BOUNDS, clopper_pearson
 from ..bounds.declaration import declared
+from ..claims.claim import Claim
 from ..exact import explain_infinite_loss
 from ..records import Counts
 from ..results.audits import Audit
@@ -30,7 +31,7 @@ def epsilon(value: float | None) -> str:
 def rows(audit: Audit) -> list[tuple[str, str]]:
     """The report as (label, text) rows, without time and speed."""
     unit = "" if audit.pair.distance == 1.0 or audit.delta else " per unit of distance"
-    bound = f"epsilon >= {epsilon(audit.epsilon_lower)}{unit} ({how(audit)})"
+    bound = f"{certified(audit)}{unit} ({how(audit)})"
     if audit.checks:
         bound = NOTHING
     table = [
@@ -73,6 +74,23 @@ def rows(audit: Audit) -> list[tuple[str, str]]:
     ended = "interrupted: only the trials shown were counted" if audit.partial else ""
     notes = (ended, by_itself(audit), audit.power, *audit.notes, *audit.checks)
     return [*table, *(("note", note) for note in notes if note)]
+
+
+def certified(audit: Audit) -> str:
+    """Return the certified figure: mu or rho of such a claim, the epsilon at its tangent."""
+    shown = f"epsilon >= {epsilon(audit.epsilon_lower)}"
+    if not isinstance(audit.claim, Claim):
+        return shown
+    shown += f" at delta {audit.delta:.4g}"
+    if audit.claim.parameter is not None:
+        return f"{audit.claim.parameter} >= {epsilon(audit.parameter_lower)}; {shown}"
+    if audit.point is None:
+        return shown
+    one, two, least = audit.point
+    return (
+        f"type II error <= {two:.4g} at type I error <= {one:.4g}, where the claim allows no less "
+        f"than {least:.4g}; {shown}"
+    )
 
 
 def inside(audit: Audit | OutputsAudit) -> list[tuple[str, str]]:
@@ -173,18 +191,22 @@ def _floats(audit: Audit) -> str:
 
 def claimed(audit: Audit | OutputsAudit) -> str:
     """The claim in words."""
-    if audit.claim is None:
+    if audit.claimed_epsilon is None:
         return "none given"
     delta = f", delta = {audit.delta:g}" if audit.delta else ""
-    return f"epsilon <= {audit.claim:g}{delta}"
+    if isinstance(audit.claim, Claim):
+        if audit.claimed_epsilon == 0.0 and not audit.delta:
+            return str(audit.claim)
+        return f"{audit.claim}; its tangent epsilon <= {audit.claimed_epsilon:.4g}{delta}"
+    return f"epsilon <= {audit.claimed_epsilon:g}{delta}"
 
 
 def _claim(audit: Audit) -> str:
     text = claimed(audit)
-    if audit.claim is None:
+    if audit.claimed_epsilon is None:
         return text
     if audit.delta and audit.pair.distance != 1.0:
-        whole = audit.claim * audit.pair.distance
+        whole = audit.claimed_epsilon * audit.pair.distance
         text += f" (metric: epsilon <= {whole:g} at distance {audit.pair.distance:g})"
     own = audit.own_claim
     return text if own is None or own == audit.claim else f"{text} (the mechanism's own: {own:g})"

@@ -80,6 +80,26 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
         return mu_lower(certificate.fixed(self).bound_counts, self.confidence)
 
     @property
+    def parameter_lower(self) -> float | None:
+        """Certified lower bound on mu of a `claims.GDP`, on rho of a `claims.ZCDP`; else None.
+
+        It is the largest that is refuted, and not above 0 where none is.
+        """
+        return certificate.parameter_lower(self)
+
+    @property
+    def point(self) -> tuple[float, float, float] | None:
+        """Type I error, type II error, and the least type II error that the claim allows there.
+
+        Upper limits for the event counted, jointly at `confidence`. None unless the claim is a
+        curve that is tested as a whole, with bound "clopper_pearson".
+        """
+        if not certificate.is_curve_test(self) or self.checks:
+            return None
+        one, two = certificate.curve_points(self)[0]
+        return one, two, self.claim.trade_off(one)  # type: ignore[union-attr]
+
+    @property
     def tradeoff(self) -> Band:
         """The upper confidence band on the trade-off function, from the event's score.
 

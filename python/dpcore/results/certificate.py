@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Any, Final
 
 from ..bounds import (
     BOUNDS,
@@ -15,7 +18,9 @@ from ..bounds import (
     every_coordinate,
     tradeoff_band,
 )
+from ..bounds.binomial import limits
 from ..bounds.declaration import declared
+from ..claims.claim import Claim
 from ..errors import invalid
 from ..events import event_of
 from ..records import Counts
@@ -26,6 +31,8 @@ from .figures import log_ratio, numerator_first
 _BELOW = 10
 _ABOVE = 1.02
 _MOST = 64.0
+_MOST_PARAMETERS: Final = 120
+"""Parameters of a claim that are tested: up to nine times the claim."""
 _MOST_DIGITS, _MOST_DIGITS_NEVER = 15, 17
 """Digits after the first two of the numbers of draws that are tried."""
 
@@ -90,7 +97,9 @@ def _sequential(audit: Evidence, delta: float, confidence: float) -> float:
         raise invalid("delta", f"{audit.delta:g}, the one that the slices were bet on", delta)
     goal = -math.log1p(-confidence)
     found = 0.0
-    for epsilon in _grid(0.0 if audit.claim is None else audit.claim * audit.pair.distance):
+    for epsilon in _grid(
+        0.0 if audit.claimed_epsilon is None else audit.claimed_epsilon * audit.pair.distance
+    ):
         if wealth(audit, epsilon, delta) < goal:
             break
         found = epsilon
@@ -143,7 +152,7 @@ def power_sentence(audit: Evidence) -> str:
         One or two short sentences; empty where a claim was refuted, not given or not tested, and
         for audits with early stop or pooled coordinates.
     """
-    if refuted(audit) is not False or audit.claim is None or audit.slices or audit.pooled:
+    if refuted(audit) is not False or audit.claimed_epsilon is None or audit.slices or audit.pooled:
         return ""
     counts = audit.bound_counts
     first, second = ("x", "x'") if audit.direction == "x" else ("x'", "x")
@@ -156,7 +165,7 @@ def power_sentence(audit: Evidence) -> str:
             f"than on {second}. In this direction it certifies nothing."
         )
     mass = counts.k / counts.n
-    whole = audit.claim * audit.pair.distance
+    whole = audit.claimed_epsilon * audit.pair.distance
     bound = BOUNDS[audit.bound]
     # The exact test would take minutes here; what Clopper-Pearson certifies, it nearly always does.
     bound = clopper_pearson if declared(bound).slow else bound
@@ -174,14 +183,100 @@ def power_sentence(audit: Evidence) -> str:
 
 def refuted(audit: Evidence) -> bool | None:
     """True if the bound exceeds the claim, False if not, None without a claim or a bound."""
-    if audit.claim is None or audit.checks:
+    if audit.claimed_epsilon is None or audit.checks:
         return None
     # A metric claim is (epsilon D, delta) at distance D: the bound itself is never divided.
-    whole = audit.claim * audit.pair.distance
+    if is_curve_test(audit):
+        return curve_refuted(audit, audit.claim)
+    whole = audit.claimed_epsilon * audit.pair.distance
     if audit.slices:
         # Whether the martingale against the claim itself has crossed.
         return wealth(audit, whole, audit.delta) >= -math.log1p(-audit.confidence)
     return certified(audit) > whole
+
+
+def is_curve_test(audit: Evidence) -> bool:
+    """Return True if the whole curve of the claim is tested, not its tangent alone.
+
+    It takes the two limits of Clopper and Pearson: any other bound knows one (epsilon, delta).
+    """
+    exclusive = audit.slices or audit.pooled or audit.bound != "clopper_pearson"
+    return isinstance(audit.claim, Claim) and not exclusive
+
+
+def curve_points(audit: Evidence) -> list[tuple[float, float]]:
+    """Return type I and type II errors on or above the trade-off curve, each pair from one event.
+
+    With the confidence of the audit all of them are: each pair has half of the error probability
+    where the floating-point finding counts, and each limit half of its pair's.
+    """
+    found = [audit.bound_counts]
+    if audit.floats and audit.floating_point is not None:
+        found.append(audit.floating_point.bound_counts)
+    alpha = (1.0 - level(audit)) / 2.0
+    return [point_of(counts, alpha) for counts in found]
+
+
+def point_of(counts: Counts, alpha: float) -> tuple[float, float]:
+    """Return upper limits on type I and type II error, each of which fails with probability alpha.
+
+    Args:
+        counts: of the event, the numerator's side first.
+        alpha: strictly between 0 and 1.
+    """
+    type_one = limits(counts.k_prime, counts.n_prime, alpha)[1]
+    return type_one, 1.0 - limits(counts.k, counts.n, alpha)[0]
+
+
+def curve_refuted(audit: Evidence, claim: Any) -> bool:
+    """Return True if a point lies below the curve of a claim."""
+    return any(two < claim.trade_off(one) for one, two in curve_points(audit))
+
+
+def parameter_lower(audit: Evidence) -> float | None:
+    """Return the largest mu or rho that is refuted; None for a claim without such a parameter.
+
+    Where the tangent alone is tested its slope stays, and the parameters of a fixed grid are
+    tested from below until one is not refuted: for the result to exceed the true parameter, the
+    test of the one grid point next to that must have failed.
+    """
+    claim = audit.claim
+    if not isinstance(claim, Claim) or claim.parameter is None or audit.checks:
+        return None
+    if is_curve_test(audit):
+        return parameter_of_points(claim.with_parameter(1.0), tuple(curve_points(audit)))
+    epsilon = audit.tangent or 0.0
+    return parameter_on_grid(claim, epsilon, lambda delta: _tangent_refuted(audit, epsilon, delta))
+
+
+def parameter_on_grid(claim: Claim, epsilon: float, refuted: Callable[[float], bool]) -> float:
+    """Return the end of a fixed grid of parameters up to which every tangent is refuted.
+
+    Args:
+        claim: the claim, whose parameter fixes the grid.
+        epsilon: of the tangent, whose slope is that of all.
+        refuted: True for a delta at which (epsilon, delta) is refuted.
+    """
+    found = 0.0
+    for value in itertools.islice(_grid(getattr(claim, str(claim.parameter))), _MOST_PARAMETERS):
+        delta = claim.with_parameter(value).delta(epsilon)
+        if delta >= 1.0 or not refuted(delta):
+            break
+        found = value
+    return found
+
+
+@lru_cache(maxsize=256)
+def parameter_of_points(claim: Claim, points: tuple[tuple[float, float], ...]) -> float:
+    """Return the largest parameter whose curve lies above one of some points."""
+    return claim.largest(lambda one: any(two < one.trade_off(q) for q, two in points))
+
+
+def _tangent_refuted(audit: Evidence, epsilon: float, delta: float) -> bool:
+    """Return True if the audit's bound refutes (epsilon, delta)."""
+    if audit.slices:
+        return wealth(audit, epsilon, delta) >= -math.log1p(-audit.confidence)
+    return certified_at(audit, delta) > epsilon
 
 
 def empirical_loss(audit: Evidence) -> float:
@@ -212,7 +307,7 @@ def trials_needed(audit: Evidence) -> int | None:
         The number, rounded up to two digits; None if 10**16 are not enough (10**18 where the
         event never happened on the other side).
     """
-    claim = (audit.claim or 0.0) * audit.pair.distance
+    claim = (audit.claimed_epsilon or 0.0) * audit.pair.distance
     return draws_needed(audit.bound_counts, claim, audit.delta, level(audit))
 
 

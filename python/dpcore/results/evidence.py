@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..bounds import BOUNDS
+from ..claims.claim import Claim
 from ..errors import confidence_level, delta_level
 from ..events import SIDES
 from ..pairs import Searched
@@ -13,6 +14,7 @@ from ..records import Counts, Pair, PartsRead, Record, SeenOutput
 from .fields import (
     a,
     checked,
+    claimed,
     either,
     either_one,
     larger,
@@ -60,8 +62,8 @@ class Evidence(Record):
         event: what was counted, `outputs -> bool`.
         direction: "x" or "x_prime": the side in the numerator of the bound.
         counts: how often the event happened on each side; `counts.k` belongs to `pair.x`.
-        claim: the epsilon tested, or None.
-        delta: the delta of the claim.
+        claim: the epsilon tested, or a curve (see `dpcore.claims`), or None.
+        delta: the delta of the claim; of a curve, that of the tangent.
         confidence: probability that the bound holds.
         seed: repeats the audit, together with `block`.
         block: trials in a block.
@@ -97,6 +99,8 @@ class Evidence(Record):
         inside: up to five distinct outputs inside the event, of 4,096 pilot outputs a side; empty
             with `source=False`, for real numbers that do not repeat, and in older files (not
             compared).
+        tangent: epsilon of the tangent to a claim that is a curve, chosen by the pilot; None for
+            other claims.
         searched: what a search for the pair took, or None (not compared: the pair is in `pair`).
         threads: threads used (not compared).
         seconds: time taken to count (not compared).
@@ -110,7 +114,7 @@ class Evidence(Record):
     event: Any = field(metadata=told(objects=True))
     direction: str = field(metadata=told(one_of(*SIDES)))
     counts: Counts = field(metadata=told(a(Counts), total, objects=True))
-    claim: float | None = field(metadata=told(perhaps(loss)))
+    claim: float | Claim | None = field(metadata=told(perhaps(claimed), objects=True))
     delta: float = field(metadata=told(checked(delta_level)))
     confidence: float = field(metadata=told(checked(confidence_level)))
     seed: int = field(metadata=told(seed))
@@ -152,6 +156,7 @@ class Evidence(Record):
     shape: tuple[int, ...] = field(default=(1,), metadata=told(shape, always=True))
     clean: Pair | None = field(default=None, metadata=told(perhaps(a(Pair)), objects=True))
     declared_loss: float | None = field(default=None, metadata=told(perhaps(number)))
+    tangent: float | None = field(default=None, metadata=told(perhaps(loss)))
     read: PartsRead | None = field(
         default=None, compare=False, metadata=told(perhaps(a(PartsRead)), either_one, objects=True)
     )
@@ -169,6 +174,11 @@ class Evidence(Record):
     provenance: tuple[Provenance, ...] = field(
         default=(), compare=False, metadata=told(several(Provenance), total, objects=True)
     )
+
+    @property
+    def claimed_epsilon(self) -> float | None:
+        """The epsilon of the claim at `delta`: of a curve, that of the tangent."""
+        return self.tangent if isinstance(self.claim, Claim) else self.claim
 
     @property
     def bound_counts(self) -> Counts:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import MISSING, Field
 from typing import Any, Final
 
+from ..claims.claim import Claim
 from ..errors import choice, instance, integer, invalid, real
 
 Reading = Callable[[str, Any], Any]
@@ -156,6 +157,11 @@ def loss(name: str, value: Any) -> Any:
     """An epsilon: a finite number, at least 0."""
     real(name, value, low=0.0)
     return value
+
+
+def claimed(name: str, value: Any) -> Any:
+    """An epsilon, or a claim that is a curve."""
+    return value if isinstance(value, Claim) else loss(name, value)
 
 
 def number(name: str, value: Any) -> float:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, Literal
 
 from ..bounds import BOUNDS as OF_DRAWS
-from ..bounds import ONE_RUN
+from ..bounds import ONE_RUN, one_run_mu, one_run_refutes
+from ..bounds.canaries import fewest_guesses
 from ..bounds.declaration import declared
+from ..claims.claim import GDP, Claim
 from ..errors import integer
 from ..records import Pair, Shown, declare
 
@@ -26,6 +29,10 @@ BOUNDS: Final[Mapping[str, Mapping[str, Callable[..., float]]]] = {
     "one_run": ONE_RUN,
 }
 """The bounds that hold for each kind of rows, with unequal numbers on the two sides too."""
+
+_PARAMETER_TOLERANCE: Final = 5e-3
+"""Relative width at which the search for a rho ends: each step computes a curve anew."""
+_MOST_GUESSES: Final = 2**16
 
 UNKNOWN: Final = Pair("x", "x_prime")
 """Stands for inputs that nobody gave; an attack that needs them cannot use it."""
@@ -82,12 +89,60 @@ class Guesses(Shown):
         """The lower limit on epsilon, by the bound of that name."""
         return _of_one_run(name, self.guesses, self.correct, self.canaries, delta, confidence)
 
+    def refutes(self, claim: Claim, confidence: float) -> bool:
+        """Return True if the guesses refute a claim that is a curve."""
+        return one_run_refutes(
+            claim.least_type_one, self.guesses, self.correct, self.canaries, confidence
+        )
+
+    def parameter(self, claim: Claim, confidence: float, correct: int | None = None) -> float:
+        """Return the largest mu or rho that so many right guesses refute.
+
+        Args:
+            claim: a claim of that kind.
+            confidence: probability that the limit holds.
+            correct: right guesses; None takes those that were.
+        """
+        right = self.correct if correct is None else correct
+        return _parameter(claim, self.guesses, right, self.canaries, confidence)
+
     def ceiling(self, name: str, delta: float, confidence: float) -> float:
         """The most that so many guesses certify, by that bound: all of them right."""
         return _of_one_run(name, self.guesses, self.guesses, self.canaries, delta, confidence)
 
 
 declare("Guesses", Guesses)
+
+
+@lru_cache(maxsize=256)
+def _parameter(claim: Claim, guesses: int, correct: int, canaries: int, confidence: float) -> float:
+    if isinstance(claim, GDP):
+        return one_run_mu(guesses, correct, canaries, confidence)
+
+    def refuted(one: Claim) -> bool:
+        return one_run_refutes(one.least_type_one, guesses, correct, canaries, confidence)
+
+    return claim.largest(refuted, _PARAMETER_TOLERANCE)
+
+
+@lru_cache(maxsize=256)
+def guesses_needed_for(claim: Claim, canaries: int, confidence: float) -> int | None:
+    """Return the fewest guesses that can refute a curve, all of them right.
+
+    Args:
+        claim: the curve.
+        canaries: canaries of the run; as many more are assumed as the guesses need.
+        confidence: probability that the bound holds.
+
+    Returns:
+        The number; None where not even 65,536 are enough.
+    """
+
+    def refutes(guesses: int) -> bool:
+        many = max(canaries, guesses)
+        return one_run_refutes(claim.least_type_one, guesses, guesses, many, confidence)
+
+    return fewest_guesses(refutes, _MOST_GUESSES)
 
 
 def _of_one_run(

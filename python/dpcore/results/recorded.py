@@ -9,11 +9,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from ..bounds import guesses_needed
+from ..claims.claim import Claim
 from ..errors import confidence_level, delta_level, real
 from ..records import Counts, Pair, PartsRead, Record, SeenOutput, one_line
-from .fields import a, checked, lists_of, loss, one_of, perhaps, seed, several, told
+from .certificate import parameter_of_points, parameter_on_grid, point_of
+from .fields import a, checked, claimed, lists_of, loss, one_of, perhaps, seed, several, told
 from .figures import empirical_loss, log_ratio, numerator_first, per_distance, verdict
-from .guesses import BOUNDS, ROWS, UNKNOWN, Guesses
+from .guesses import BOUNDS, ROWS, UNKNOWN, Guesses, guesses_needed_for
 from .provenance import Provenance
 
 if TYPE_CHECKING:
@@ -44,8 +46,8 @@ class OutputsAudit(Record):
         rows: "independent" or "one_run".
         evidence: `Counts` of an event for independent rows, `Guesses` for one run.
         attack: name of the attack that chose the event; for one run, how guesses were made.
-        claim: the epsilon tested, or None.
-        delta: the delta of the claim.
+        claim: the epsilon tested, or a curve (see `dpcore.claims`), or None.
+        delta: the delta of the claim; of a curve, that of the tangent.
         confidence: probability that the bound holds.
         bound: name of the bound.
         seed: repeats the shuffle of independent rows, or the coins that decide ties.
@@ -65,6 +67,8 @@ class OutputsAudit(Record):
             compared).
         auc: probability that an included canary scores higher than another, for one run that
             dpcore trained; None elsewhere, and in older files. It certifies nothing.
+        tangent: epsilon of the tangent to a claim that is a curve, chosen by the rows that chose
+            the event; for one run, the epsilon that the claim implies at `delta`.
         provenance: how it was made (not compared).
     """
 
@@ -72,7 +76,7 @@ class OutputsAudit(Record):
     rows: str = field(metadata=told(one_of(*ROWS)))
     evidence: Counts | Guesses = field(metadata=told(objects=True))
     attack: str = field(metadata=told(a(str)))
-    claim: float | None = field(metadata=told(perhaps(loss)))
+    claim: float | Claim | None = field(metadata=told(perhaps(claimed), objects=True))
     delta: float = field(metadata=told(checked(delta_level)))
     confidence: float = field(metadata=told(checked(confidence_level)))
     bound: str = field(metadata=told())
@@ -92,6 +96,7 @@ class OutputsAudit(Record):
         default=(), compare=False, metadata=told(several(SeenOutput), objects=True)
     )
     auc: float | None = field(default=None, metadata=told(perhaps(checked(_check_share))))
+    tangent: float | None = field(default=None, metadata=told(perhaps(loss)))
     provenance: tuple[Provenance, ...] = field(
         default=(), compare=False, metadata=told(several(Provenance), objects=True)
     )
@@ -121,6 +126,45 @@ class OutputsAudit(Record):
     def canaries(self) -> int | None:
         """All canaries; None for independent rows."""
         return self.evidence.canaries if isinstance(self.evidence, Guesses) else None
+
+    @property
+    def claimed_epsilon(self) -> float | None:
+        """The epsilon of the claim at `delta`: of a curve, that of the tangent."""
+        return self.tangent if isinstance(self.claim, Claim) else self.claim
+
+    @property
+    def point(self) -> tuple[float, float, float] | None:
+        """Type I error, type II error, and the least type II error that the claim allows there.
+
+        Upper limits for the event counted, jointly at `confidence`. None unless the claim is a
+        curve that is tested as a whole, with bound "clopper_pearson".
+        """
+        curve = isinstance(self.claim, Claim) and self.bound == "clopper_pearson"
+        if not curve or not isinstance(self.evidence, Counts) or self.doubts:
+            return None
+        alpha = (1.0 - self.confidence) / 2.0
+        one, two = point_of(numerator_first(self.evidence, self.direction), alpha)
+        return one, two, self.claim.trade_off(one)  # type: ignore[union-attr]
+
+    @property
+    def parameter_lower(self) -> float | None:
+        """Certified lower bound on mu of a `claims.GDP`, on rho of a `claims.ZCDP`; else None.
+
+        It is the largest that is refuted, and not above 0 where none is.
+        """
+        claim = self.claim
+        if not isinstance(claim, Claim) or claim.parameter is None or self.doubts:
+            return None
+        if isinstance(self.evidence, Guesses):
+            return self.evidence.parameter(claim, self.confidence)
+        if self.point is not None:
+            return parameter_of_points(claim.with_parameter(1.0), (self.point[:2],))
+        epsilon = self.tangent or 0.0
+        ordered = numerator_first(self.evidence, self.direction)
+        bound = BOUNDS[self.rows][self.bound]
+        return parameter_on_grid(
+            claim, epsilon, lambda delta: bound(ordered, delta, self.confidence) > epsilon
+        )
 
     @property
     def _bound(self) -> float:
@@ -167,6 +211,8 @@ class OutputsAudit(Record):
         """
         if not isinstance(self.evidence, Guesses) or self.claim is None:
             return None
+        if isinstance(self.claim, Claim):
+            return guesses_needed_for(self.claim, self.evidence.canaries, self.confidence)
         bound = BOUNDS[self.rows][self.bound]
         level = self.delta, self.confidence
         return guesses_needed(self.claim, self.evidence.canaries, *level, bound)
@@ -184,7 +230,16 @@ class OutputsAudit(Record):
         """
         if self.claim is None or self.doubts:
             return None
+        if isinstance(self.claim, Claim):
+            return self._refutes_curve(self.claim)
         return self._bound > self.claim * self.pair.distance
+
+    def _refutes_curve(self, claim: Claim) -> bool:
+        if isinstance(self.evidence, Guesses):
+            return self.evidence.refutes(claim, self.confidence)
+        if self.point is not None:
+            return self.point[1] < self.point[2]
+        return self._bound > (self.tangent or 0.0)
 
     @property
     def verdict(self) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..bounds.declaration import RecordedBound
+from ..claims import Claim
 from ..errors import AssumptionWarning, invalid, mistyped, numeric
 from ..hints import hinted
 from ..pairs.comparing import fingerprint_input
@@ -39,7 +40,7 @@ def audit_run(
     *,
     canaries: Any,
     guesses: int | float | tuple[int, int],
-    claim: float | None = None,
+    claim: float | Claim | None = None,
     delta: float = 0.0,
     bound: RecordedBound | None = None,
     confidence: float = 0.95,
@@ -61,7 +62,7 @@ def audit_run(
         canaries: records made for the audit, of the same kind: best such that no other record has
             their gradient. Each is used by chance one half.
         guesses: canaries that are guessed: a number, a share (a float up to 1.0), or (in, out).
-        claim: epsilon that somebody claims, or None.
+        claim: epsilon that somebody claims, a curve of `dpcore.claims`, or None.
         delta: delta of the claim, in [0, 1).
         bound: "one_run" (the default) or, for a claim made of the Gaussian mechanism,
             "one_run_fdp".

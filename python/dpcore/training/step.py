@@ -64,8 +64,7 @@ def audit_step(
     is the batch with one record and without it. With noise of standard deviation sigma clip on each
     weight, and a record that moves the sum by clip at most, one step without sampling is GDP with
     mu = 1/sigma, and this is the claim. A training of many steps with sampling may keep a smaller
-    claim, which this audit does not test. It is tested as (epsilon, delta) at epsilon = mu, where
-    few draws suffice.
+    claim, which this audit does not test.
 
     The sum is read in a few columns, chosen before anything is counted: the projection on the line
     between the clean sums, sufficient for noise that is the same in all directions; and, since
@@ -121,14 +120,10 @@ def audit_step(
         left_out = integer("left_out", left_out, 0, size - 1)
     seed = seed_of(rng)
     mechanism = _make_noisy_sum(step, records, size, left_out, (sigma, clip), seed)
-    claim = GDP(1.0 / sigma)
-    # The point of the curve whose epsilon is mu: rates near one half, which few draws estimate.
-    delta = claim.delta(1.0 / sigma)
     return audit(
         mechanism,
         mechanism.pair,
-        claim=claim.epsilon(delta),
-        delta=delta,
+        claim=GDP(1.0 / sigma),
         trials=trials,
         block=_BLOCK,
         rng=seed,

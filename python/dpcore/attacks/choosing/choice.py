@@ -13,6 +13,8 @@ from typing import Any, Final
 import numpy as np
 
 from ...bounds import predicted
+from ...bounds.predicted import predicted_limits
+from ...claims.claim import Claim
 from ...errors import invalid
 from ...events import Above, Never
 from ...events.above import Score, scores_of
@@ -57,12 +59,25 @@ class Goal:
         delta: delta of the claim.
         confidence: confidence of the bound.
         caution: tails of the pilot's limits that are tried until something remains.
+        claim: a claim that is a curve, which the event is to refute; None for (epsilon, delta).
     """
 
     trials: int
     delta: float = 0.0
     confidence: float = 0.95
     caution: tuple[float, ...] = _CAUTION
+    claim: Claim | None = None
+
+    def predict(self, k: Any, n: Any, k_prime: Any, n_prime: Any, tail: float) -> Floats:
+        """Return what events are expected to certify, from pilot counts (see `predicted`).
+
+        Against a curve that is by how much an event stands out from what the curve allows.
+        """
+        if self.claim is None:
+            level = self.trials, self.delta, self.confidence
+            return predicted(k, n, k_prime, n_prime, *level, tail=tail)
+        limits = predicted_limits(k, n, k_prime, n_prime, self.trials, self.confidence, tail)
+        return self.claim.excess(*limits)
 
     def bolder(self) -> Goal:
         """Return the goal of a comparison whose winners are judged again on more draws."""
@@ -270,10 +285,9 @@ def _choose_event(
     """
     least, plain, most = hits
     draws, other = np.array([[sizes[0]], [sizes[1]]] * 2), [1, 0, 3, 2]
-    level = goal.trials, goal.delta, goal.confidence
     against, lowered = _counts_inwards(most)[other], 0
     for tail in goal.caution:
-        merits = predicted(least, draws, against, draws[other], *level, tail=tail)
+        merits = goal.predict(least, draws, against, draws[other], tail)
         if merits.max() > 0.0:
             break
         lowered += 1

@@ -267,7 +267,7 @@ def _miss(rows: dict[str, Row]) -> str:
 
 def _sees(row: Row) -> str:
     """What an attack that left a false claim standing sees of it."""
-    seen, claim = row.audit.exact, row.audit.claim
+    seen, claim = row.audit.exact, row.audit.claimed_epsilon
     if seen is None or claim is None:
         return f"{row.attack} certifies {epsilon(row.audit.epsilon_lower)} of it"
     reach = "no number of trials helps" if seen <= claim else "more trials refute it"

@@ -29,7 +29,7 @@ def figure(result: Result, ax: Any = None) -> Figure:
             axes.plot([row.supremum(report)], [at], "D", color=INK, markersize=4.0)
             text = epsilon(report.epsilon_lower)
             axes.text(0.002, at, text, va="center", color=WHITE, fontsize=SMALL)
-    claim = result.rows[0].usual.claim or 0.0
+    claim = result.rows[0].usual.claimed_epsilon or 0.0
     axes.axvline(claim, color=GREY, linestyle="--", linewidth=1.0)
     axes.set_yticks(list(ticks), list(ticks.values()))
     axes.set_xlim(0.0, 1.1 * claim)
