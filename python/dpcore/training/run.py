@@ -168,9 +168,13 @@ def _compute_auc(inside: npt.NDArray[np.float64], outside: npt.NDArray[np.float6
 
 def _compare_without_noise(other: OutputsAudit) -> str:
     auc = "" if other.auc is None else f"AUC {other.auc:.4f}, "
+    parameter = other.parameter_lower
+    certified = f"epsilon >= {other.epsilon_lower:.4f}"
+    if parameter is not None:
+        certified = f"{getattr(other.claim, 'parameter', '')} >= {parameter:.4f}"
     return (
         f"the same recipe without noise: {auc}{other.correct:,} of {other.guesses:,} guesses "
-        f"right, certified epsilon >= {other.epsilon_lower:.4f}; where that is no more than above, "
+        f"right, certified {certified}; where that is no more than above, "
         "these canaries say nothing about the noise"
     )
 

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...auditing.run import audit
-from ...bounds import gaussian_epsilon
+from ...claims import GDP
 from ...errors import AssumptionWarning, flag
 from ...mechanisms.repeating import repeat
 from ...records import Shown
@@ -35,12 +35,6 @@ if TYPE_CHECKING:
 NAME = "dpsgd-audit"
 
 WAYS: Final = ("one step", "one run", "many runs")
-
-DELTA: Final = 0.01
-"""Delta of the claims about one step and many runs."""
-
-DELTA_ONE_RUN: Final = 1e-5
-"""Delta of the claim about one run, whose bound loses by canaries times delta."""
 
 STEP_SIGMA: Final = 1.0
 RUN_SIGMA: Final = 9.0
@@ -119,9 +113,8 @@ class Cell(Shown):
         data: "generated" or "digits".
         fault: a key of `FAULTS`.
         way: one of `WAYS`.
-        certified: lower bound on epsilon at 95 %.
-        claim: epsilon claimed.
-        delta: of claim and bound.
+        certified: lower bound on mu at 95 %.
+        claim: mu claimed.
         refuted: True if the claim was refuted.
         seconds: time taken (not compared).
     """
@@ -131,7 +124,6 @@ class Cell(Shown):
     way: str
     certified: float
     claim: float
-    delta: float
     refuted: bool
     seconds: float = field(default=0.0, compare=False)
 
@@ -194,8 +186,8 @@ def _make_cell(
     seed = cell_seed(config.seed, f"{data} {fault} {way}")
     found = _AUDITS[way](config, rows, fault, seed)
     return Cell(
-        data, fault, way, found.epsilon_lower, found.claim, found.delta,
-        found.refuted is True, time.perf_counter() - begun,
+        data, fault, way, found.parameter_lower, found.claim.mu, found.refuted is True,
+        time.perf_counter() - begun,
     )  # fmt: skip
 
 
@@ -229,8 +221,8 @@ def _audit_run(config: Config, rows: Any, fault: str, seed: int) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AssumptionWarning)
         return audit_run(
-            fit, records, canaries=canaries, guesses=GUESSES, delta=DELTA_ONE_RUN, rng=seed,
-            claim=gaussian_epsilon(math.sqrt(STEPS) / RUN_SIGMA, DELTA_ONE_RUN),
+            fit, records, canaries=canaries, guesses=GUESSES, rng=seed,
+            claim=GDP(math.sqrt(STEPS) / RUN_SIGMA),
         )  # fmt: skip
 
 
@@ -249,9 +241,8 @@ def _audit_runs(config: Config, rows: Any, fault: str, seed: int) -> Any:
         recipe, mu = Recipe(MANY_SIGMA, fault, steps=MANY_STEPS), math.sqrt(MANY_STEPS) / MANY_SIGMA
         train = repeat(recipe.train, seeded="rng")
     return audit(
-        train, pair, claim=gaussian_epsilon(mu, DELTA), delta=DELTA,
-        trials=config.many, pilot=max(400, config.many // 4), rng=seed, progress=False,
-        source=False,
+        train, pair, claim=GDP(mu), trials=config.many, pilot=max(400, config.many // 4), rng=seed,
+        progress=False, source=False,
     )  # fmt: skip
 
 

@@ -12,8 +12,6 @@ from ...report.style import BLUE, INK, RED
 from ..drawing import SMALL, TEXT, canvas, dressed, tidy
 from ..text import aligned, record
 from .experiment import (
-    DELTA,
-    DELTA_ONE_RUN,
     MANY_SIGMA,
     MANY_STEPS,
     NAME,
@@ -36,9 +34,8 @@ def write_table(result: Result) -> str:
     config = result.config
     head = (
         f"Faults of DP-SGD and three audits: {config.size:,} trials a side, seed {config.seed}\n"
-        f"one step: sigma {STEP_SIGMA:g}, delta {DELTA:g}; one run: {STEPS} steps, sigma "
-        f"{RUN_SIGMA:g}, delta {DELTA_ONE_RUN:g}; many runs: {MANY_STEPS} steps, sigma "
-        f"{MANY_SIGMA:g}, delta {DELTA:g}"
+        f"one step: sigma {STEP_SIGMA:g}; one run: {STEPS} steps, sigma {RUN_SIGMA:g}; many runs: "
+        f"{config.many:,} trainings a side, {MANY_STEPS} steps, sigma {MANY_SIGMA:g}"
     )
     rows = [["data", "fault"]]
     for way in WAYS:
@@ -48,7 +45,7 @@ def write_table(result: Result) -> str:
             cells = [result.of(data, fault, way) for way in WAYS]
             if any(cells):
                 rows.append([data, fault, *(text for cell in cells for text in _write_cell(cell))])
-    foot = "certified epsilon at 95 %; ! = refutes the claim; - = does not apply"
+    foot = "certified mu at 95 %; ! = refutes the claim; - = does not apply"
     parts = [head, aligned(rows, left=(0, 1)), foot]
     if result.partial:
         parts.insert(1, "INTERRUPTED: only what was done is shown")
@@ -77,7 +74,7 @@ def draw_figure(result: Result, ax: Any = None) -> Figure:
     panels[0].set_yticks(range(len(FAULTS)), list(FAULTS), fontsize=SMALL)
     panels[0].invert_yaxis()
     picture.supxlabel(
-        "epsilon: certified (bars, red where the claim is refuted) and claimed (lines)",
+        "mu: certified (bars, red where the claim is refuted) and claimed (lines)",
         fontsize=TEXT,
     )
     return dressed(picture)
