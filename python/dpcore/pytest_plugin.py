@@ -221,7 +221,7 @@ class DPAudit:
         mechanism: Any,
         pair: Pair | tuple[Any, Any] | Iterable[Pair] | Search | None = None,
         *,
-        claim: float | None = None,
+        claim: float | Claim | None = None,
         **options: Unpack[AuditOptions],
     ) -> Audit:
         """Audit a mechanism and fail the test if its claim is refuted, or could not be tested.
@@ -229,8 +229,8 @@ class DPAudit:
         Args:
             mechanism: any mechanism that `dpcore.audit` takes.
             pair: two inputs that the claim calls neighbours, or None for the mechanism's own.
-            claim: the epsilon to test, at least 0; None takes the mechanism's own claim, or the
-                one that an OpenDP measurement makes of `neighbour`.
+            claim: the epsilon to test, at least 0, or a curve of `dpcore.claims`; None takes the
+                mechanism's own claim, or the one that an OpenDP measurement makes of `neighbour`.
             **options: further keywords of `dpcore.audit`, see `AuditOptions`: `neighbour`, `null`,
                 `delta`, `attack`, ... `trials`, `confidence` and `rng` win over the settings where
                 they are not None; `epsilon` is another name of `claim`.
@@ -250,7 +250,7 @@ class DPAudit:
         outputs: Any,
         outputs_prime: Any = None,
         *,
-        claim: float | None = None,
+        claim: float | Claim | None = None,
         **options: Unpack[OutputsOptions],
     ) -> OutputsAudit:
         """Audit recorded outputs and fail the test if the claim is refuted, or was not tested.
@@ -284,7 +284,7 @@ class DPAudit:
         mechanism: Any,
         pair: Pair | tuple[Any, Any] | Iterable[Pair] | Search | None = None,
         *,
-        claim: float | None = None,
+        claim: float | Claim | None = None,
         **options: Unpack[AuditOptions],
     ) -> Audit:
         """Audit a mechanism known to break its claim and fail the test if it is not caught.
@@ -467,12 +467,14 @@ class DPAudit:
         pytest.fail("\n".join(lines), pytrace=False)
 
 
-def _given(claim: Any, options: Mapping[str, Any]) -> float | None:
+def _given(claim: Any, options: Mapping[str, Any]) -> Any:
     """The claim under either of its two names, or None."""
     other = options.get("epsilon")
     if claim is not None and other is not None:
         requirement = "given once, as claim or as epsilon"
         raise invalid("claim", requirement, f"claim={claim!r} and epsilon={other!r}")
+    if isinstance(claim, Claim) or isinstance(other, Claim):
+        return other if claim is None else claim
     if other is not None:
         return real("epsilon", other, low=0.0)
     return None if claim is None else real("claim", claim, low=0.0)
@@ -509,7 +511,7 @@ def _command(node: pytest.Item) -> str:
 
 def _epsilon(audit: Audit | OutputsAudit | TableAudit) -> float | None:
     """Return the epsilon that is claimed; of a curve, that of its tangent."""
-    found: float | None = getattr(audit, "claimed_epsilon", audit.claim)
+    found: float | None = getattr(audit, "claimed_epsilon", audit.claim)  # type: ignore[arg-type]
     return found
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..bounds import limits
 from ..bounds.power import trials_for
+from ..claims.claim import Claim, choose_tangent
 from ..errors import integer, invalid, mistyped
 from ..mechanisms.callables import name_of
 from ..published import is_native
@@ -69,6 +70,7 @@ class Pilots:
     def claim(self) -> float:
         """The claim."""
         assert self.request.claim is not None
+        assert not isinstance(self.request.claim, Claim)
         return self.request.claim
 
     @property
@@ -229,8 +231,12 @@ def _piloted(request: Request, size: int, seed: tuple[int, int]) -> Pilots:
         chosen.append((fitted.event, fitted.direction))
     large = replace(request, trials=_EVENTS * size, shape=shape)
     counts = _counted(large, [event for event, _ in chosen])
-    seen = (numerator_first(c, side) for c, (_, side) in zip(counts, chosen, strict=True))
-    return Pilots(request, tuple(chosen), tuple(seen))
+    seen = tuple(numerator_first(c, side) for c, (_, side) in zip(counts, chosen, strict=True))
+    if isinstance(request.claim, Claim):
+        # An audit of a curve refutes at least as often as one of its tangent.
+        epsilon, delta = choose_tangent(request.claim, sum(seen[1:], seen[0]))
+        request = replace(request, claim=epsilon, delta=delta)
+    return Pilots(request, tuple(chosen), seen)
 
 
 def _counted(request: Request, events: list[Event]) -> list[Counts]:

@@ -12,8 +12,10 @@ import numpy as np
 
 from ..attacks import Attack, AttackName
 from ..attacks.attack import AuditAttack
+from ..bounds.canaries import gaussian_epsilon
 from ..bounds.power import gaussian_event, trials_for
 from ..bounds.violations import gaussian_rate, guesses_for, loss_of_factor
+from ..claims.claim import Claim
 from ..errors import confidence_level, delta_level, integer, invalid, mistyped, real
 from ..hints import hinted
 from ..pairs import Search
@@ -31,7 +33,7 @@ _TELLING: Final = 0.05
 
 @hinted
 def plan(
-    claim: float | None,
+    claim: float | Claim | None,
     *,
     true_epsilon: float | None = None,
     factor: float | None = None,
@@ -70,7 +72,9 @@ def plan(
     guess is then right with probability ``e^t/(1 + e^t)``, t the true loss: the best attack.
 
     Args:
-        claim: the epsilon that is claimed; None takes that of the mechanism.
+        claim: the epsilon that is claimed, or a curve of `dpcore.claims`, with a factor (of
+            Gaussian noise) or a mechanism; None takes that of the mechanism. Of a curve, what is
+            planned for is the tangent that shows the violation soonest.
         true_epsilon: the loss to be found, above the claim.
         factor: scale of the noise over the right one, above 0 and below 1; .9 is noise a tenth
             too small.
@@ -133,6 +137,9 @@ def plan(
     _alone("without a mechanism", **about_pilots)
     if claim is None:
         raise mistyped("claim", "given where there is no mechanism", claim)
+    if isinstance(claim, Claim):
+        _alone("where claim is a curve", canaries=canaries, guesses=guesses, mass=mass)
+        return _of_curve(claim, true_epsilon, factor, settings)
     claim = real("claim", claim, low=0.0)
     true = _true(claim, true_epsilon, factor, settings[0])
     stated = Plan(claim, true, *settings, factor)
@@ -187,6 +194,46 @@ def _of_rates(stated: Plan, mass: float | None) -> Plan:
     return replace(stated, rates=((p, q),), trials=trials)
 
 
+def _check_curve(claim: Any, true_epsilon: Any, delta: float) -> None:
+    """Refuse what a claim that is a curve does not go with."""
+    if isinstance(claim, Claim):
+        requirement = "where claim is a curve: its violation is a factor, or a mechanism's own"
+        _alone(requirement, true_epsilon=true_epsilon)
+        if delta:
+            raise invalid("delta", "left out where claim is a curve", delta)
+
+
+def _of_curve(
+    claim: Claim, true_epsilon: Any, factor: Any, settings: tuple[float, float, float]
+) -> Plan:
+    """Gaussian noise that is too small for a curve: at the tangent that shows it soonest."""
+    _check_curve(claim, true_epsilon, settings[0])
+    if factor is None:
+        requirement = "given (the noise's scale over the right one), or a mechanism"
+        raise mistyped("factor", requirement, factor)
+    factor = real("factor", factor, low=0.0, high=1.0, open_low=True, open_high=True)
+    mu = claim.gaussian() / factor
+    confidence, power = settings[1:]
+    found: list[tuple[int, Plan]] = []
+    epsilons, _ = claim.tangents()
+    for epsilon in epsilons[1 : epsilons.size // 2 : 4].tolist():
+        delta = float(claim.delta(epsilon))
+        true = gaussian_epsilon(mu, delta) if 0.0 < delta < 1.0 else 0.0
+        if true <= epsilon:
+            continue
+        rates = gaussian_event(epsilon, true, delta, confidence, power)
+        trials = trials_for(epsilon, [rates], delta, confidence, power, rough=True)
+        if trials is not None:
+            stated = Plan(epsilon, true, delta, confidence, power, factor, (rates,), curve=claim)
+            found.append((trials, stated))
+    if not found:
+        requirement = f"small enough that Gaussian noise breaks the claim ({claim})"
+        raise invalid("factor", requirement, factor)
+    stated = min(found, key=lambda one: one[0])[1]
+    trials = trials_for(stated.claim, stated.rates, stated.delta, confidence, power)
+    return replace(stated, trials=trials)
+
+
 def _best(
     claim: float, true: float, delta: float, confidence: float, power: float
 ) -> tuple[float, float]:
@@ -233,8 +280,10 @@ def _piloted(
     from .piloting import Pilots, pilots, sizes
 
     claim, delta = stated["claim"], stated["delta"]
+    _check_curve(claim, violation[0], delta)
+    curve = claim if isinstance(claim, Claim) else None
     own = violation == (None, None)
-    if claim is not None and not own:
+    if claim is not None and curve is None and not own:
         _true(real("claim", claim, low=0.0), *violation, delta)
     planned: Plan | None = None
     timed: list[tuple[int, float]] = []
@@ -273,7 +322,7 @@ def _piloted(
         if timed[-1][1] >= _TELLING or last or size >= planned.size:
             break
     assert planned is not None
-    return replace(planned, seconds=_seconds(timed, planned.size))
+    return replace(planned, seconds=_seconds(timed, planned.size), curve=curve)
 
 
 def _seconds(timed: list[tuple[int, float]], size: int) -> float:

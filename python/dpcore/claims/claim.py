@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 import numpy.typing as npt
 
+from ..bounds.canaries import gaussian_mu
 from ..bounds.profile import epsilon_of, log_delta
 from ..errors import delta_level, invalid, mistyped, real
 from ..hints import hinted
@@ -146,6 +147,14 @@ class Claim(Record):
             found: Floats = np.where(allowed < 1.0, ndtri(p) - ndtri(allowed) + usual, 0.0)
         return np.maximum(found, 0.0)
 
+    def gaussian(self) -> float:
+        """Return the largest mu of Gaussian noise that keeps the claim, at its tangents.
+
+        For `ZCDP` it is sqrt(2 rho), for Gaussian noise of that mu keeps exactly rho.
+        """
+        pairs = zip(*(one.tolist() for one in self.tangents()), strict=True)
+        return min(gaussian_mu(*pair) for pair in pairs if 0.0 < pair[1] < 1.0)
+
     def with_parameter(self, value: float) -> Claim:
         """Return the claim of the same kind with another number."""
         make: Callable[[float], Claim] = type(self)
@@ -236,6 +245,10 @@ class GDP(Claim, word="GDP"):
     def in_words(self) -> str:
         """Return the claim as reports state it."""
         return f"mu <= {self.mu:g} (Gaussian DP)"
+
+    def gaussian(self) -> float:
+        """Return mu."""
+        return self.mu
 
     def least_type_one(self, power: float) -> float:
         """Return the least type I error of any test with a given power."""

@@ -108,18 +108,7 @@ class Renyi(Claim):
         return found
 
     def _deltas(self, epsilons: Floats) -> Floats:
-        return np.array([self._delta(epsilon) for epsilon in epsilons.tolist()])
-
-    def _delta(self, epsilon: float) -> float:
-        """Return the largest p - e^epsilon q on the edge."""
-
-        def difference(q: Floats, p: Floats) -> Floats:
-            # In logs: e^epsilon may overflow while e^epsilon q is small.
-            return _rate(p) - np.exp(np.minimum(epsilon + _log_rate(q), 1.0))
-
-        if epsilon == math.inf:
-            return 0.0
-        return max(0.0, _maximum(self, difference)) * (1.0 + _SHRINK)
+        return np.array([_delta(self, epsilon) for epsilon in epsilons.tolist()])
 
     def _epsilon(self, delta: float) -> float:
         if delta == 0.0:
@@ -171,6 +160,10 @@ class ZCDP(Renyi, word="ZCDP"):
     def in_words(self) -> str:
         """Return the claim as reports state it."""
         return f"rho <= {self.rho:g} (zCDP)"
+
+    def gaussian(self) -> float:
+        """Return the mu of Gaussian noise that keeps exactly rho: sqrt(2 rho)."""
+        return math.sqrt(2.0 * self.rho)
 
     def at_orders(self) -> tuple[Floats, Floats]:
         """Return 300 orders around those that matter for such a rho, and rho times each."""
@@ -332,6 +325,19 @@ def _edge(claim: Renyi) -> _Edge:
     step = max(1, orders.size // _THINNED)
     power, active = _greatest_power(_POINTS, orders[::step], levels[::step])
     return _Edge(_POINTS, power, active * step)
+
+
+@lru_cache(maxsize=1024)
+def _delta(claim: Renyi, epsilon: float) -> float:
+    """Return the largest p - e^epsilon q on the edge."""
+
+    def difference(q: Floats, p: Floats) -> Floats:
+        # In logs: e^epsilon may overflow while e^epsilon q is small.
+        return _rate(p) - np.exp(np.minimum(epsilon + _log_rate(q), 1.0))
+
+    if epsilon == math.inf:
+        return 0.0
+    return max(0.0, _maximum(claim, difference)) * (1.0 + _SHRINK)
 
 
 def _maximum(claim: Renyi, figure: Callable[[Floats, Floats], Floats]) -> float:

@@ -14,6 +14,7 @@ from typing import Any
 from .. import attacks, published
 from ..auditing.provenance import commanded
 from ..auditing.run import Audit, audit
+from ..claims.claim import Claim
 from ..errors import AssumptionWarning, count, invalid
 from ..events import Vote
 from ..mechanisms.systems import System
@@ -123,7 +124,7 @@ def _system(asked: Asked, name: str) -> tuple[System, _Pairs]:
     cls = SYSTEMS[name]
     known = {field.name: field.default is MISSING for field in fields(cls)}
     given = {key: getattr(asked, key) for key in _OF_SYSTEMS if getattr(asked, key) is not None}
-    if asked.claim is not None:
+    if asked.claim is not None and not isinstance(asked.claim, Claim):
         given.setdefault("epsilon", asked.claim)
     for key in given:
         if key not in known:

@@ -47,6 +47,7 @@ AUDIT_END = f"""[bold]Examples[/bold]
 
   dpcore audit noisy.py:release --x 0 --x-prime 1 --claim 0.5
   dpcore audit noisy.py:release --x 0,0 --x-prime 1,0 --claim 0.5 --neighbour l1=1
+  dpcore audit noisy.py:release --x 0 --x-prime 1 --claim gdp=1
   dpcore audit noisy.py:release --x 0 --x-prime 1 --no-claim --json
   dpcore audit noisy.py:one_answer --repeat --x 0 --x-prime 1 --claim 0.5
 

@@ -15,6 +15,9 @@ import typer
 
 from ..attacks import NAMES
 from ..bounds import BOUNDS
+from ..claims.claim import GDP
+from ..claims.claim import Claim as Curve
+from ..claims.renyi import ZCDP
 
 __all__ = [
     "OPTIONS",
@@ -45,7 +48,36 @@ _ATTACK, _RUN, _OUTPUT = "The attack", "The run", "Output"
 
 # Of several commands.
 
+_CURVES: Final = {"gdp": GDP, "zcdp": ZCDP}
+
+
+def _read_claim(text: str) -> float | Curve:
+    """Return the claim that a text states: an epsilon, or a curve by kind and parameter."""
+    kind, equals, number = text.partition("=")
+    try:
+        value = float(number if equals else kind)
+    except ValueError:
+        value = None
+    if value is None or (equals and kind.lower() not in _CURVES):
+        raise typer.BadParameter(f"it must be an epsilon, gdp=MU or zcdp=RHO, got {text!r}")
+    if not equals:
+        return value
+    try:
+        return _CURVES[kind.lower()](value)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
 Claim = Annotated[
+    Any,
+    _in(
+        _CLAIM,
+        "What to test: an epsilon, gdp=MU or zcdp=RHO. Default: the mechanism's own claim.",
+        parser=_read_claim,
+        metavar="EPSILON",
+    ),
+]
+EpsilonClaim = Annotated[
     float | None, _in(_CLAIM, "The epsilon to test. Default: the mechanism's own claim.")
 ]
 NoClaim = Annotated[bool, _in(_CLAIM, "Test no claim, only estimate.", "--no-claim")]
@@ -302,7 +334,7 @@ class AskedTable:
         str | None, _in(_INPUTS, "Distances between the inputs, .npy.", metavar="FILE")
     ] = None
     log: Annotated[bool, _in(_INPUTS, "The table holds natural logarithms.", "--log")] = False
-    claim: Claim = None
+    claim: EpsilonClaim = None
     no_claim: NoClaim = False
     neighbour: Annotated[
         str | None,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from ..bounds.declaration import declared
+from ..claims.claim import Claim
 from ..results.guesses import BOUNDS, ROWS, Guesses
 from ..results.recorded import OutputsAudit
 from .next_step import more_rows, size_for_a_tenth
 from .short import card
-from .text import claimed, counted, epsilon, inside, read
+from .text import certified, claimed, counted, epsilon, inside, read
 
 
 def rows(audit: OutputsAudit) -> list[tuple[str, str]]:
@@ -62,7 +63,7 @@ def _certified(audit: OutputsAudit) -> str:
     title = declared(BOUNDS[audit.rows][audit.bound]).title
     level = f"{100 * audit.confidence:g} % confidence, {title}"
     unit = "" if audit.pair.distance == 1.0 or audit.delta else " per unit of distance"
-    return f"epsilon >= {epsilon(audit.epsilon_lower)}{unit} ({level})"
+    return f"{certified(audit)}{unit} ({level})"
 
 
 def _counts(audit: OutputsAudit) -> str:
@@ -80,7 +81,12 @@ def _reach(audit: OutputsAudit) -> list[tuple[str, str]]:
     """What guesses can show at best: without it a large claim seems to have withstood a test."""
     if audit.ceiling is None:
         return []
-    told = f"{audit.guesses:,} guesses certify at most epsilon >= {epsilon(audit.ceiling)}"
+    most = f"epsilon >= {epsilon(audit.ceiling)}"
+    if isinstance(audit.claim, Claim):
+        most += f" at delta {audit.delta:g}"
+        if audit.parameter_ceiling is not None:
+            most = f"{audit.claim.parameter} >= {epsilon(audit.parameter_ceiling)}; {most}"
+    told = f"{audit.guesses:,} guesses certify at most {most}"
     if audit.claimed_epsilon is not None:
         needed = audit.guesses_needed
         many = "more guesses than any run has" if needed is None else _many(needed)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..bounds.violations import guesses_for
+from ..claims.claim import Claim
 from ..results.planned import AUTO_FACTOR, Plan, middle_of
 from .style import axes_of, ink, share, thin, whole
 
@@ -21,7 +22,9 @@ def rows(plan: Plan) -> list[tuple[str, str]]:
     """The plan as (label, text) rows, without time."""
     delta = f", delta = {plan.delta:g}" if plan.delta else ""
     percent = f"{100 * plan.reached:.4g} % probability at {100 * plan.confidence:g} % confidence"
-    table = [("claim", f"epsilon <= {plan.claim:g}{delta}"), ("true loss", _true(plan))]
+    claim = f"epsilon <= {plan.claim:.4g}{delta}"
+    claim = claim if plan.curve is None else f"{plan.curve}; its tangent {claim}"
+    table = [("claim", claim), ("true loss", _true(plan))]
     if plan.guesses is None:
         who = ", for an attacker who knows the event" if _is_event_known(plan) else ""
         table.append(
@@ -95,8 +98,17 @@ def _needed(plan: Plan) -> str:
     return f"{found:,} guesses (and at least as many canaries) {wanted}"
 
 
+def _make_call(claim: Claim) -> str:
+    """Return a claim as Python, or the name `claim` where it is a table."""
+    if claim.parameter is None:
+        return "claim"
+    return f"dpcore.claims.{type(claim).__name__}({getattr(claim, claim.parameter):g})"
+
+
 def _call(plan: Plan) -> str:
     stated = f"claim={plan.claim:g}" + (f", delta={plan.delta:g}" if plan.delta else "")
+    if plan.curve is not None:
+        stated = f"claim={_make_call(plan.curve)}"
     stated += "" if plan.confidence == 0.95 else f", confidence={plan.confidence:g}"
     if plan.guesses is None:
         return f"dpcore.audit(mechanism, pair, {stated}, trials={_auto_trials(plan)})"

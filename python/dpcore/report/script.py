@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import math
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -126,15 +125,12 @@ def keywords(audit: Audit) -> list[list[str]]:
 
 
 def _claim(claim: Any) -> str:
-    """The claim as Python, or the name `claim` where it is a long table."""
-    if not isinstance(claim, Claim):
-        return repr(claim)
-    if claim.parameter is not None:
+    """Return the claim as Python, or the name `claim` where it is a long table."""
+    if isinstance(claim, RDP) and claim.alphas.size <= _SHOWN_ORDERS:
+        return f"dpcore.claims.RDP({claim.alphas.tolist()}, {claim.epsilons.tolist()})"
+    if isinstance(claim, Claim) and claim.parameter is not None:
         return f"dpcore.claims.{type(claim).__name__}({getattr(claim, claim.parameter)!r})"
-    rows = [getattr(claim, one.name) for one in fields(claim)][:2]
-    if isinstance(claim, RDP) and rows[0].size <= _SHOWN_ORDERS:
-        return f"dpcore.claims.RDP({rows[0].tolist()}, {rows[1].tolist()})"
-    return "claim"
+    return "claim" if isinstance(claim, Claim) else repr(claim)
 
 
 def _is_one_run(audit: Audit) -> bool:

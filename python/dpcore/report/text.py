@@ -76,7 +76,7 @@ def rows(audit: Audit) -> list[tuple[str, str]]:
     return [*table, *(("note", note) for note in notes if note)]
 
 
-def certified(audit: Audit) -> str:
+def certified(audit: Audit | OutputsAudit) -> str:
     """Return the certified figure: mu or rho of such a claim, the epsilon at its tangent."""
     shown = f"epsilon >= {epsilon(audit.epsilon_lower)}"
     if not isinstance(audit.claim, Claim):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ..bounds import clopper_pearson, one_run
 from ..bounds.power import certifies
 from ..bounds.violations import guesses_power
+from ..claims.claim import Claim
 from ..errors import count
 from ..records import Counts, Record
 from .figures import per_distance
@@ -61,6 +62,7 @@ class Plan(Record):
         event: what a pilot chose, one of the middle; None without a mechanism.
         pilots: fresh draws on each side of which `rates` are limits; else 0.
         seed: repeats the pilots; None without a mechanism.
+        curve: the claim where it is a curve; `claim` and `delta` are then its tangent. Else None.
         seen: True if the pilots themselves show the violation that is planned for.
     """
 
@@ -81,6 +83,7 @@ class Plan(Record):
     pilots: int = 0
     seed: int | None = None
     seen: bool = False
+    curve: Claim | None = None
 
     def power_at(self, size: int | float | str) -> float:
         """The probability that an audit of another size refutes the claim.
@@ -164,7 +167,8 @@ class Plan(Record):
     def __repr__(self) -> str:
         """One line: the size, and what it finds."""
         size = f"{self.size:,} {'trials a side' if self.guesses is None else 'guesses'}"
-        found = f"epsilon <= {self.claim:g} at a true {self.true_epsilon:.4g}"
+        claimed = f"epsilon <= {self.claim:g}" if self.curve is None else str(self.curve)
+        found = f"{claimed} at a true {self.true_epsilon:.4g}"
         return f"<Plan: {size} refute {found} with probability {self.reached:.4g}>"
 
     def __str__(self) -> str:
@@ -192,6 +196,7 @@ class Plan(Record):
     def to_dict(self) -> dict[str, Any]:
         """Every field and figure as plain data, the seed as a string."""
         found = {one.name: getattr(self, one.name) for one in fields(self)}
+        found["curve"] = None if self.curve is None else str(self.curve)
         found["seed"] = None if self.seed is None else str(self.seed)
         found["mass"], found["mass_prime"] = self.mass, self.mass_prime
         return {**found, "reached": self.reached, "certifiable": self.certifiable}

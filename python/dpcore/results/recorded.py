@@ -203,6 +203,16 @@ class OutputsAudit(Record):
         return self.evidence.ceiling(self.bound, self.delta, self.confidence)
 
     @property
+    def parameter_ceiling(self) -> float | None:
+        """The largest mu or rho that so many guesses refute: all of them right. Else None."""
+        claim = self.claim
+        if not isinstance(self.evidence, Guesses) or not isinstance(claim, Claim):
+            return None
+        if claim.parameter is None:
+            return None
+        return self.evidence.parameter(claim, self.confidence, self.evidence.guesses)
+
+    @property
     def guesses_needed(self) -> int | None:
         """The fewest guesses that can refute the claim, all of them right.
 

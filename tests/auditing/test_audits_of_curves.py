@@ -1,0 +1,357 @@
+"""Verdicts on claims that are curves: who is refuted, how often, and what is certified."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import dpcore
+from dpcore.bounds import delta_lower, mu_lower
+from dpcore.bounds.canaries import one_run_refutes
+from dpcore.claims import GDP, RDP, ZCDP, TradeOff
+from dpcore.claims.claim import choose_tangent
+from dpcore.records import Counts
+from dpcore.results.certificate import parameter_of_points, point_of
+
+ORDERS = [1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0, 32.0]
+PAIR = ([0.0], [1.0])
+RATE = math.e / (1.0 + math.e)
+
+
+def gaussian(mu):
+    def noisy(x, size, rng):
+        return np.asarray(x) + rng.normal(size=(size, 1)) / mu
+
+    return noisy
+
+
+def response(x, size, rng):
+    """Randomised response of epsilon 1: it tells the truth with probability e/(1 + e)."""
+    return np.where(rng.random((size, 1)) < RATE, x, 1.0 - np.asarray(x))
+
+
+def laplace_divergence(order):
+    """The Renyi divergence of Laplace noise of scale 1 and sensitivity 1."""
+    grown = order / (2 * order - 1) * math.exp(order - 1)
+    return math.log(grown + (order - 1) / (2 * order - 1) * math.exp(-order)) / (order - 1)
+
+
+def upper_limit(trials, chance, level=0.001):
+    """The number of refuted claims that is exceeded with probability below `level`."""
+    from scipy.stats import binom
+
+    return int(binom.isf(level, trials, chance))
+
+
+def sizes():
+    return np.array([100, 1000, 30_000])
+
+
+def gaussian_rates(mu, at):
+    from scipy.special import ndtr
+
+    return float(ndtr(mu - at)), float(ndtr(-at))
+
+
+def laplace_rates(at):
+    survive = lambda t: 0.5 * math.exp(-t) if t > 0 else 1.0 - 0.5 * math.exp(t)  # noqa: E731
+    return survive(at - 1.0), survive(at)
+
+
+def true_points():
+    """Claims that are true, with the rates of events that come as close to them as any."""
+    for mu in (0.5, 1.0, 3.0):
+        for at in (0.0, 0.5 * mu, mu + 1.0):
+            yield GDP(mu), gaussian_rates(mu, at)
+    for rho in (0.1, 0.5):
+        mu = math.sqrt(2.0 * rho)
+        yield ZCDP(rho), gaussian_rates(mu, 0.5 * mu)
+        # The point of the zCDP curve itself, which no Gaussian reaches.
+        yield ZCDP(rho), (1.0 - ZCDP(rho).trade_off(0.2), 0.2)
+    claim = RDP(ORDERS, [order / 2.0 for order in ORDERS])
+    yield claim, gaussian_rates(1.0, 0.5)
+    yield RDP(ORDERS, [laplace_divergence(order) for order in ORDERS]), laplace_rates(0.5)
+
+
+@pytest.mark.parametrize(("claim", "rates"), list(true_points()), ids=str)
+def test_a_true_claim_is_refuted_no_more_often_than_the_confidence_allows(claim, rates):
+    p, q = rates
+    rng = np.random.default_rng(30)
+    draws, confidence, points = 2000, 0.9, []
+    for n in rng.choice(sizes(), draws).tolist():
+        counts = Counts(int(rng.binomial(n, p)), n, int(rng.binomial(n, q)), n)
+        points.append(point_of(counts, (1.0 - confidence) / 2.0))
+    one, two = np.array(points).T
+    different, places = np.unique(one, return_inverse=True)
+    refuted = np.count_nonzero(two < claim.trade_off(different)[places])
+    assert refuted <= upper_limit(draws, 0.1)
+
+
+def test_a_false_claim_is_refuted_by_the_same_counts():
+    """The control of the test before: the same loop at a claim a tenth too small refutes."""
+    rng = np.random.default_rng(31)
+    p, q = gaussian_rates(1.0, 0.5)
+    refuted = 0
+    for _ in range(200):
+        counts = Counts(int(rng.binomial(30_000, p)), 30_000, int(rng.binomial(30_000, q)), 30_000)
+        one, two = point_of(counts, 0.05)
+        refuted += two < GDP(0.9).trade_off(one)
+    assert refuted > 190
+
+
+@pytest.mark.parametrize("bound", ["exact", "anytime"])
+@pytest.mark.parametrize("claim", [GDP(1.0), ZCDP(0.5)], ids=str)
+def test_tangents_of_true_claims_are_refuted_no_more_often(claim, bound):
+    rng = np.random.default_rng(32)
+    draws, refuted, test = 300, 0, dpcore.bounds.BOUNDS[bound]
+    p, q = (1.0 - claim.trade_off(0.2), 0.2)
+    for _ in range(draws):
+        pilot = Counts(int(rng.binomial(200, p)), 200, int(rng.binomial(200, q)), 200)
+        epsilon, delta = choose_tangent(claim, pilot)
+        counts = Counts(int(rng.binomial(400, p)), 400, int(rng.binomial(400, q)), 400)
+        refuted += test(counts, delta, 0.9) > epsilon
+    assert refuted <= upper_limit(draws, 0.1)
+
+
+def test_a_point_is_below_the_curve_where_one_event_breaks_a_delta():
+    """Refuted exactly where delta_lower exceeds claim.delta, for the event or its complement."""
+    rng = np.random.default_rng(33)
+    claims = [GDP(1.0), ZCDP(0.3), RDP(ORDERS, [order / 2.0 for order in ORDERS])]
+    epsilons = np.concatenate([np.linspace(0.0, 6.0, 601), np.linspace(6.1, 12.0, 60)])
+    deltas = [claim.delta(epsilons[:: 1 if isinstance(claim, GDP) else 20]) for claim in claims]
+    seen = set()
+    for _ in range(150):
+        n = int(rng.choice(sizes()))
+        q = rng.uniform(0.01, 0.9)
+        which = int(rng.integers(3))
+        claim, step = claims[which], 1 if which == 0 else 20
+        p = min(1.0, (1.0 - claim.trade_off(q)) * rng.uniform(0.9, 1.15))
+        counts = Counts(int(rng.binomial(n, p)), n, int(rng.binomial(n, q)), n)
+        one, two = point_of(counts, 0.025)
+        refuted = two < claim.trade_off(one)
+        broken = False
+        for event in (counts, counts.complement().swapped()):
+            shown = delta_lower(event, epsilons[::step])
+            broken |= bool((shown > deltas[which] + 1e-9).any())
+        # On a grid of epsilons a point just below the curve may break none.
+        margin = claim.trade_off(one) - two
+        if abs(margin) > 2e-3:
+            assert broken is bool(refuted)
+            seen.add(refuted)
+    assert seen == {True, False}
+
+
+def test_the_certified_parameter_is_where_the_curve_meets_the_point():
+    counts = Counts(600, 1000, 250, 1000)
+    point = point_of(counts, 0.025)
+    found = parameter_of_points(GDP(1.0), (point,))
+    assert found == pytest.approx(mu_lower(counts), rel=1e-9)
+    rho = parameter_of_points(ZCDP(1.0), (point,))
+    assert point[1] < ZCDP(rho * 0.999).trade_off(point[0])
+    assert point[1] >= ZCDP(rho * 1.001).trade_off(point[0])
+
+
+def test_equal_scores_certify_nothing_in_either_direction():
+    """A published bound took one direction's rates for the other's: 3.5 on equal scores."""
+    counts = Counts(30, 1000, 30, 1000)
+    for event in (counts, counts.complement(), counts.swapped(), counts.complement().swapped()):
+        assert mu_lower(event) == 0.0
+        assert parameter_of_points(GDP(1.0), (point_of(event, 0.025),)) == 0.0
+        assert parameter_of_points(ZCDP(1.0), (point_of(event, 0.025),)) == pytest.approx(0.0)
+    rng = np.random.default_rng(34)
+    scores = rng.normal(size=(2, 4000))
+    report = dpcore.audit_outputs(*scores, rows="independent", claim=GDP(0.1), rng=1)
+    assert report.refuted is False
+    assert report.parameter_lower == 0.0
+
+
+def test_randomised_response_keeps_its_zcdp_and_breaks_the_gaussian_reading():
+    settings = {"trials": 30_000, "rng": 1}
+    kept = dpcore.audit(response, PAIR, claim=ZCDP(0.5), **settings)
+    assert kept.refuted is False
+    assert 0.4 < kept.parameter_lower <= 0.5
+    broken = dpcore.audit(response, PAIR, claim=GDP(1.0), **settings)
+    assert broken.refuted is True
+    assert 1.18 < broken.parameter_lower <= 1.2303
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"bound": "exact"}, {"bound": "anytime"}, {"stop": "refuted"}],
+    ids=str,
+)
+def test_every_bound_refutes_what_is_false_and_not_what_is_true(options):
+    settings = {"trials": 20_000, "claim": GDP(1.0), "confidence": 0.95, **options}
+    false = dpcore.audit(gaussian(1.4), PAIR, rng=1, **settings)
+    assert false.verdict == "refuted"
+    assert 1.0 <= false.parameter_lower <= 1.4
+    true = dpcore.audit(gaussian(1.0), PAIR, rng=2, **settings)
+    assert true.refuted is False
+    assert true.parameter_lower <= 1.0
+    # What is certified at the tangent's delta holds of the exact Gaussian.
+    assert false.epsilon_lower <= GDP(1.4).epsilon(false.delta)
+    assert true.tangent == pytest.approx(GDP(1.0).epsilon(true.delta), abs=1e-9)
+
+
+def test_a_floating_point_finding_counts_against_the_curve():
+    settings = {"trials": 20_000, "claim": GDP(1.0), "rng": 2}
+    alone = dpcore.audit(gaussian(1.0), PAIR, **settings)
+    both = dpcore.audit(gaussian(1.0), PAIR, floats=True, **settings)
+    # numpy's noise is added in floats, whose last bits show more than the law allows.
+    assert (alone.refuted, both.refuted) == (False, True)
+    assert both.parameter_lower > 1.0
+
+
+def test_whole_audits_of_true_claims_are_refuted_no_more_often():
+    refuted = {"fixed": 0, "refuted": 0}
+    for stop in refuted:
+        for seed in range(60):
+            report = dpcore.audit(
+                gaussian(1.0),
+                PAIR,
+                claim=GDP(1.0),
+                trials=2000,
+                confidence=0.8,
+                stop=stop,
+                rng=seed,
+            )
+            refuted[stop] += bool(report.refuted)
+    assert max(refuted.values()) <= upper_limit(60, 0.2)
+
+
+def test_the_tangent_is_chosen_before_counting():
+    """Other counted draws with the same pilot have the same tangent."""
+    settings = {"claim": GDP(1.0), "rng": 3, "pilot": 512, "bound": "exact", "block": 500}
+    first = dpcore.audit(gaussian(1.1), PAIR, trials=1000, **settings)
+    second = dpcore.audit(gaussian(1.1), PAIR, trials=1000, start=1000, **settings)
+    assert (first.tangent, first.delta) == (second.tangent, second.delta)
+    assert first.counts != second.counts
+
+
+def test_audits_of_curves_are_added_kept_and_shown():
+    settings = {"claim": ZCDP(0.5), "rng": 3, "pilot": 512, "block": 500}
+    parts = [dpcore.audit(response, PAIR, trials=1000, start=s, **settings) for s in (0, 1000)]
+    both = parts[0] + parts[1]
+    assert both.claim == ZCDP(0.5)
+    assert both.counts == parts[0].counts + parts[1].counts
+    looked = parts[0].merge(parts[1], looked=True)
+    assert looked.bound == "anytime"
+    assert looked.refuted in (True, False)
+    for claim in (ZCDP(0.5), RDP(ORDERS, ORDERS), TradeOff(epsilons=[1.0, 3.0], deltas=[0.1, 0.0])):
+        report = dpcore.audit(response, PAIR, trials=1000, claim=claim, rng=1)
+        again = dpcore.Audit.from_json(report.to_json())
+        assert (again.claim, again.tangent, again.refuted) == (
+            claim,
+            report.tangent,
+            report.refuted,
+        )
+        assert str(claim) in str(report)
+        assert str(claim) in report.to_html().replace("&lt;", "<")
+        assert f"at delta {report.delta:.4g}" in str(report)
+
+
+def test_points_of_claims_without_a_parameter_are_shown_beside_the_curve():
+    report = dpcore.audit(response, PAIR, trials=20_000, claim=RDP(ORDERS, ORDERS), rng=1)
+    one, two, least = report.point
+    assert report.parameter_lower is None
+    assert report.refuted is (two < least)
+    assert f"type II error <= {two:.4g} at type I error <= {one:.4g}" in str(report)
+
+
+def scores(shift, seed=5, canaries=1000):
+    rng = np.random.default_rng(seed)
+    inside = rng.random(canaries) < 0.5
+    values = rng.normal(size=canaries) + shift * inside
+    return values[inside], values[~inside]
+
+
+ONE_RUN = {"rows": "one_run", "guesses": 250, "rng": 1}
+
+
+@pytest.mark.parametrize(
+    "claim", [GDP(0.5), ZCDP(0.125), RDP(ORDERS, [order / 8 for order in ORDERS])], ids=str
+)
+def test_one_run_refutes_false_curves_and_not_true_ones(claim):
+    false = dpcore.audit_outputs(*scores(4.0), claim=claim, **ONE_RUN)
+    assert false.refuted is True
+    assert false.bound == "one_run_curve"
+    # Scores of a mechanism that keeps the claim: each canary is tested by noise of its own.
+    refuted = sum(
+        bool(dpcore.audit_outputs(*scores(0.5, seed), claim=claim, **ONE_RUN).refuted)
+        for seed in range(100)
+    )
+    assert refuted <= upper_limit(100, 0.05)
+
+
+def test_one_run_of_a_gaussian_is_the_bound_of_that_name_and_250_guesses_reach_no_further():
+    report = dpcore.audit_outputs(*scores(9.0), claim=GDP(1.0), **ONE_RUN)
+    assert report.correct == 250
+    assert report.parameter_lower == pytest.approx(1.64, abs=0.01)
+    assert report.ceiling == pytest.approx(4.39, abs=0.01)
+    assert "mu >= 1.64" in dict(report.lines())["reach"]
+    same = dpcore.audit_outputs(*scores(9.0), claim=GDP(1.0), bound="one_run_fdp", **ONE_RUN)
+    assert same.refuted is report.refuted
+    needed = report.guesses_needed
+    curve = GDP(1.0).least_type_one
+    assert one_run_refutes(curve, needed, needed, 1000)
+    assert not one_run_refutes(curve, needed - 1, needed - 1, 1000)
+    far = dpcore.audit_outputs(*scores(9.0), claim=GDP(2.0), **ONE_RUN)
+    assert far.refuted is False
+    assert far.guesses_needed > 250
+
+
+def test_one_run_curves_hold_as_the_gaussian_does_where_both_are_known():
+    """A table of the Gaussian curve refutes no more than the curve, and nearly as much."""
+    from dpcore.bounds import one_run_mu
+
+    mu = one_run_mu(250, 230, 1000)
+    epsilons = np.linspace(0.0, 12.0, 400)
+    for factor, expected in ((1.01, False), (0.99, True)):
+        exact = GDP(mu * factor)
+        table = TradeOff(epsilons=epsilons, deltas=exact.delta(epsilons))
+        assert one_run_refutes(table.least_type_one, 250, 230, 1000) is expected
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "text"),
+    [
+        (lambda: dpcore.audit(response, PAIR, claim=GDP(1.0), delta=0.1), ValueError,
+         "delta must be left out where claim is a curve"),
+        (lambda: dpcore.audit(response, PAIR, claim=GDP(1.0), bound="conditional"), ValueError,
+         "bound must be one that has a form for delta where claim is a curve"),
+        (lambda: dpcore.audit(response, dpcore.Pair([0.0], [1.0], 2.0), claim=GDP(1.0)), ValueError,
+         "distance of the pair must be 1 where claim is a curve"),
+        (lambda: dpcore.audit_outputs([1.0], [2.0], rows="one_run", claim=GDP(1.0), delta=0.1),
+         ValueError, "delta must be left out where claim is a curve"),
+        (lambda: dpcore.audit_outputs([1.0], [2.0], rows="one_run", claim=GDP(1.0),
+         bound="one_run"), ValueError, "knows one"),
+        (lambda: dpcore.audit_outputs([1.0], [2.0], rows="one_run", claim=ZCDP(1.0),
+         bound="one_run_fdp"), ValueError, "speaks of Gaussian claims alone"),
+        (lambda: dpcore.audit_outputs([1.0], [2.0], rows="one_run", claim=1.0, delta=0.1,
+         bound="one_run_curve"), ValueError, "bound must be another where claim is a number"),
+        (lambda: dpcore.plan(GDP(1.0), true_epsilon=2.0), ValueError, "true_epsilon must be None"),
+        (lambda: dpcore.plan(GDP(1.0)), TypeError, "factor must be given"),
+        (lambda: dpcore.plan(GDP(1.0), factor=0.9, guesses=100), ValueError,
+         "guesses must be None where claim is a curve"),
+        (lambda: dpcore.audit_table(np.eye(2), claim=GDP(1.0)), TypeError, "claim must be"),
+    ],
+)  # fmt: skip
+def test_what_does_not_go_with_a_curve_is_refused(call, kind, text):
+    with pytest.raises(kind, match=text):
+        call()
+
+
+def test_a_plan_of_a_curve_is_kept_by_the_audit():
+    plan = dpcore.plan(GDP(1.0), factor=1.0 / 1.2)
+    found = [
+        dpcore.audit(
+            gaussian(1.2), PAIR, claim=GDP(1.0), trials=plan.trials, pilot=4000, rng=seed
+        ).refuted
+        for seed in range(20)
+    ]
+    # At 95 % the chance of fewer than 15 of 20 is 3e-4.
+    assert sum(found) >= 15
+    assert "mu <= 1 (Gaussian DP)" in str(plan)
+    assert plan.to_dict()["curve"] == "mu <= 1 (Gaussian DP)"
