@@ -27,6 +27,7 @@ LAYERS = [
     "report",
     "auditing divergence",
     "recorded tables",
+    "training",
     "torch",
     "text",
     "experiments pytest_plugin",

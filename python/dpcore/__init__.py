@@ -31,7 +31,7 @@ from .sampling.drawing import sample
 from .tables.run import TableAudit, audit_table
 
 if TYPE_CHECKING:
-    from . import calibration, divergence, sensitivity, structure, text
+    from . import calibration, divergence, sensitivity, structure, text, training
     from . import torch as torch
 
 __all__ = [
@@ -74,12 +74,15 @@ __all__ = [
     "sensitivity",
     "structure",
     "text",
+    "training",
 ]
+
+_LAZY = ("calibration", "divergence", "sensitivity", "structure", "text", "torch", "training")
 
 
 def __getattr__(name: str) -> Any:
     """Subpackages that no audit needs are loaded when they are first named."""
-    if name in ("calibration", "divergence", "sensitivity", "structure", "text", "torch"):
+    if name in _LAZY:
         from importlib import import_module
 
         return import_module(f".{name}", __name__)

@@ -91,6 +91,7 @@ PARTS = {
     "redaction-sweep": {"quick": True},
     "dpnr-table": {"quick": True, "levels": (5.0,), "claims": (1.0,), "texts": 300, "dim": 16},
     "dptext-encoder": {"quick": True, "texts": 300, "epochs": 1, "noises": ("repaired",)},
+    "dpsgd-audit": {"quick": True, "trials": 300},
     "adept-rewrite": {"quick": True, "claimed": (300.0,), "variants": ("published",)},
 }
 """Of experiments that take long, a part; they have tests of their own."""
@@ -116,6 +117,7 @@ AXES = {
     "dpnr-table": 2,
     "adept-rewrite": 2,
     "dptext-encoder": 2,
+    "dpsgd-audit": 3,
 }
 """Panels of each picture."""
 

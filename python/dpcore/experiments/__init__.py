@@ -43,6 +43,7 @@ NAMES: tuple[str, ...] = (
     "adept-rewrite",
     "dptext-encoder",
     "word-dp-attack",
+    "dpsgd-audit",
 )
 """The names of the experiments: each is that of a folder here, with _ for -."""
 

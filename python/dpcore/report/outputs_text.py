@@ -29,6 +29,7 @@ def rows(audit: OutputsAudit) -> list[tuple[str, str]]:
         *inside(audit),
         ("counts", _counts(audit)),
         *_reach(audit),
+        *_auc(audit),
         ("rows", _kind(audit)),
         *(("read from", str(one)) for one in audit.files),
         *read(audit),
@@ -97,6 +98,13 @@ def _reach(audit: OutputsAudit) -> list[tuple[str, str]]:
         many = "more guesses than any run has" if needed is None else _many(needed)
         told += f"; to refute the claim takes {many}"
     return [("reach", told)]
+
+
+def _auc(audit: OutputsAudit) -> list[tuple[str, str]]:
+    """Return the area under the curve of the scores, which needs no number of guesses."""
+    if audit.auc is None:
+        return []
+    return [("AUC", f"{audit.auc:.4f} of included canaries against others (certifies nothing)")]
 
 
 def _many(guesses: int) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..bounds import guesses_needed
 from ..claims.claim import Claim
-from ..errors import confidence_level, delta_level
+from ..errors import confidence_level, delta_level, real
 from ..records import Counts, Pair, PartsRead, Record, SeenOutput, one_line
 from .certificate import parameter_of_points, parameter_on_grid, point_of
 from .fields import a, checked, claimed, lists_of, loss, one_of, perhaps, seed, several, told
@@ -30,6 +30,11 @@ _TURNED: Final = (
     "fewer than half of the guesses are right: higher scores must speak for inclusion (scores "
     "that are turned round after a look need fresh canaries)"
 )
+
+
+def _check_share(value: Any) -> float:
+    """Check a probability."""
+    return real("auc", value, low=0.0, high=1.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -61,6 +66,8 @@ class OutputsAudit(Record):
         inside: up to five distinct outputs inside the event, of 4,096 pilot outputs a side; empty
             with `source=False`, for real numbers that do not repeat, and in older files (not
             compared).
+        auc: probability that an included canary scores higher than another, for one run that
+            dpcore trained; None elsewhere, and in older files. It certifies nothing.
         tangent: epsilon of the tangent to a claim that is a curve, chosen by the rows that chose
             the event; for one run, the epsilon that the claim implies at `delta`.
         provenance: how it was made (not compared).
@@ -93,6 +100,7 @@ class OutputsAudit(Record):
     inside: tuple[SeenOutput, ...] = field(
         default=(), compare=False, metadata=told(several(SeenOutput), objects=True)
     )
+    auc: float | None = field(default=None, metadata=told(perhaps(checked(_check_share))))
     tangent: float | None = field(default=None, metadata=told(perhaps(loss)))
     provenance: tuple[Provenance, ...] = field(
         default=(), compare=False, metadata=told(several(Provenance), objects=True)
@@ -281,9 +289,10 @@ class OutputsAudit(Record):
             return (*self.doubts, *self.remarks)
         short = found.guesses / 2.0 - found.correct
         # The chance of so few under fair guesses (Hoeffding, 1963).
+        said = (*self.doubts, *self.remarks)
         if short <= 0.0 or math.exp(-2.0 * short**2 / found.guesses) >= _REVERSED:
-            return self.doubts
-        return (*self.doubts, _TURNED)
+            return said
+        return (*said, _TURNED)
 
     def __repr__(self) -> str:
         """One line: what was audited and what came out."""

@@ -1,0 +1,94 @@
+"""The faults, the ways and what they certify, as text, plain data and picture."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...report.encoding import encode
+from ...report.style import BLUE, INK, RED
+from ..drawing import SMALL, TEXT, canvas, dressed, tidy
+from ..text import aligned, record
+from .experiment import (
+    MANY_SIGMA,
+    MANY_STEPS,
+    NAME,
+    RUN_SIGMA,
+    STEP_SIGMA,
+    STEPS,
+    WAYS,
+    Cell,
+    Result,
+)
+from .faults import FAULTS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def write_table(result: Result) -> str:
+    """Return the audits as text, a row for each data set and fault."""
+    config = result.config
+    head = (
+        f"Faults of DP-SGD and three audits: {config.size:,} trials a side, seed {config.seed}\n"
+        f"one step: sigma {STEP_SIGMA:g}; one run: {STEPS} steps, sigma {RUN_SIGMA:g}; many runs: "
+        f"{config.many:,} trainings a side, {MANY_STEPS} steps, sigma {MANY_SIGMA:g}"
+    )
+    rows = [["data", "fault"]]
+    for way in WAYS:
+        rows[0] += [way, "claim", "s"]
+    for data in config.corpora:
+        for fault in FAULTS:
+            cells = [result.of(data, fault, way) for way in WAYS]
+            if any(cells):
+                rows.append([data, fault, *(text for cell in cells for text in _write_cell(cell))])
+    foot = "certified mu at 95 %; ! = refutes the claim; - = does not apply"
+    parts = [head, aligned(rows, left=(0, 1)), foot]
+    if result.partial:
+        parts.insert(1, "INTERRUPTED: only what was done is shown")
+    return "\n\n".join(parts)
+
+
+def _write_cell(cell: Cell | None) -> list[str]:
+    if cell is None:
+        return ["-", "-", "-"]
+    mark = "!" if cell.refuted else " "
+    return [f"{cell.certified:.2f}{mark}", f"{cell.claim:.2f}", f"{cell.seconds:.1f}"]
+
+
+def write_plain_data(result: Result) -> dict[str, Any]:
+    """Return everything as plain data for strict JSON."""
+    cells = [{name: encode(value) for name, value in asdict(cell).items()} for cell in result.cells]
+    return {**record(NAME, result), "faults": FAULTS, "cells": cells}
+
+
+def draw_figure(result: Result, ax: Any = None) -> Figure:
+    """Draw certified bounds as bars and claims as lines, a panel for each way."""
+    picture = canvas(3.2, ax)
+    panels = picture.subplots(1, len(WAYS), sharey=True)
+    for axes, way in zip(panels, WAYS, strict=True):
+        _draw_way(axes, result, way)
+    panels[0].set_yticks(range(len(FAULTS)), list(FAULTS), fontsize=SMALL)
+    panels[0].invert_yaxis()
+    picture.supxlabel(
+        "mu: certified (bars, red where the claim is refuted) and claimed (lines)",
+        fontsize=TEXT,
+    )
+    return dressed(picture)
+
+
+def _draw_way(axes: Axes, result: Result, way: str) -> None:
+    names, corpora = list(FAULTS), result.config.corpora
+    height = 0.8 / len(corpora)
+    for cell in result.cells:
+        if cell.way == way:
+            place = names.index(cell.fault) - 0.4 + height * (corpora.index(cell.data) + 0.5)
+            colour = RED if cell.refuted else BLUE
+            axes.barh(place, cell.certified, 0.9 * height, color=colour)
+            ends = np.array([-0.5, 0.5]) * height + place
+            axes.plot([cell.claim] * 2, ends, color=INK, linewidth=1.0)
+    axes.set_title(way, fontsize=TEXT)
+    tidy(axes)

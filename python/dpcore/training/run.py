@@ -1,0 +1,242 @@
+"""The audit of one training run: canaries are put in by coins, trained on, and guessed."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Callable, Sized
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ..bounds.declaration import RecordedBound
+from ..claims import Claim
+from ..errors import AssumptionWarning, invalid, mistyped, numeric
+from ..hints import hinted
+from ..pairs.comparing import fingerprint_input
+from ..recorded.run import OutputsAudit, audit_outputs
+from ..streams import Rng, seed_of
+
+__all__ = ["audit_run"]
+
+Losses = Callable[[Any], Any]
+Fit = Callable[[Any], Losses]
+
+_COINS: Final = 0x636F696E
+"""Separates the coins of inclusion from those that decide ties, with the same seed."""
+
+_NO_PROOF: Final = (
+    "a small leak does not prove that the training adds noise: fit_without_noise= trains the same "
+    "recipe without noise, for comparison"
+)
+
+
+@hinted
+def audit_run(
+    fit: Fit,
+    records: Any,
+    *,
+    canaries: Any,
+    guesses: int | float | tuple[int, int],
+    claim: float | Claim | None = None,
+    delta: float = 0.0,
+    bound: RecordedBound | None = None,
+    confidence: float = 0.95,
+    fit_without_noise: Fit | None = None,
+    rng: Rng = None,
+) -> OutputsAudit:
+    """Train once with canaries and certify a lower bound on epsilon from the right guesses.
+
+    Each canary is put among the records by its own fair coin. The training runs once; the score of
+    a canary is minus its loss. The canaries with the highest scores are guessed to be in, as many
+    with the lowest to be out. How many are guessed is fixed before the training, as the theorem
+    requires.
+
+    Args:
+        fit: a function that trains on records and returns a function `records -> losses`, one loss
+            a record: of torch, Opacus, scikit-learn, JAX, a command, anything. It must not know
+            which records are canaries, and draws its own randomness.
+        records: the other records: a list, a numpy array or a torch tensor.
+        canaries: records made for the audit, of the same kind: best such that no other record has
+            their gradient. Each is used by chance one half.
+        guesses: canaries that are guessed: a number, a share (a float up to 1.0), or (in, out).
+        claim: epsilon that somebody claims, a curve of `dpcore.claims`, or None.
+        delta: delta of the claim, in [0, 1).
+        bound: "one_run" (the default) or, for a claim made of the Gaussian mechanism,
+            "one_run_fdp".
+        confidence: probability that the bound holds.
+        fit_without_noise: the same recipe with its noise left out. It is trained on the same
+            records once more, and the report says how much the same canaries show there. Where
+            that is no more, they say nothing about the noise.
+        rng: what throws the coins: None, a seed, or a numpy Generator. `fit` draws its own.
+
+    Returns:
+        The `OutputsAudit` of one run, with `auc` beside `ceiling`.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind.
+        ValueError: if an argument is out of range, there are fewer than 2 canaries, or losses are
+            NaN, all equal or not one for each canary.
+
+    Warns:
+        AssumptionWarning: before the training starts, if so many guesses cannot refute the claim
+            even if all are right, or canaries are equal to each other or to a record; afterwards
+            if the number of included canaries is not what fair coins give.
+
+    Source:
+        Steinke, Nasr and Jagielski (2023), algorithm 1 and theorem 5.2; Mahloujifar, Melis and
+        Chaudhuri (2025).
+
+    Example:
+        >>> def fit(records):
+        ...     mean = np.mean(records, axis=0)
+        ...     return lambda asked: -(np.asarray(asked) @ mean)
+        >>> rows = np.zeros((100, 40))
+        >>> mine = np.eye(40)
+        >>> report = audit_run(fit, rows, canaries=mine, guesses=20, claim=1.0, rng=3)
+        >>> report.verdict, report.correct, report.auc
+        ('refuted', 20, 1.0)
+    """
+    fits = {"fit": fit} if fit_without_noise is None else {
+        "fit": fit, "fit_without_noise": fit_without_noise
+    }  # fmt: skip
+    for name, value in fits.items():
+        if not callable(value):
+            raise mistyped(name, "a function records -> (records -> losses)", value)
+    many = _count_canaries(canaries)
+    seed = seed_of(rng)
+    rules: dict[str, Any] = {
+        "rows": "one_run", "guesses": guesses, "claim": claim, "delta": delta, "bound": bound,
+        "confidence": confidence, "rng": seed,
+    }  # fmt: skip
+    remarks = (*_find_short_guesses(many, rules), *_find_equal_canaries(records, canaries))
+    for said in remarks:
+        warnings.warn(said, AssumptionWarning, stacklevel=3)
+    included = np.random.default_rng((seed, _COINS)).random(many) < 0.5
+    batch = _join(records, canaries, np.flatnonzero(included))
+    report = _guess(fit, batch, canaries, included, rules)
+    if fit_without_noise is None:
+        remarks = (*remarks, _NO_PROOF)
+    else:
+        other = _guess(fit_without_noise, batch, canaries, included, rules)
+        remarks = (*remarks, _compare_without_noise(other))
+    return replace(report, remarks=(*report.remarks, *remarks))
+
+
+def _guess(
+    fit: Fit,
+    batch: Any,
+    canaries: Any,
+    included: npt.NDArray[np.bool_],
+    rules: dict[str, Any],
+) -> OutputsAudit:
+    """Train, score the canaries by their losses, and guess."""
+    scores = -_check_losses(fit(batch), canaries, included.size)
+    report = audit_outputs(scores, label=included, source=False, **rules)
+    auc = _compute_auc(scores[included], scores[~included])
+    return replace(report, names=("canaries of one training",) * 2, auc=auc)
+
+
+def _check_losses(losses: Any, canaries: Any, many: int) -> npt.NDArray[np.float64]:
+    if not callable(losses):
+        raise mistyped("fit(records)", "a function records -> losses", losses)
+    found = losses(canaries)
+    if hasattr(found, "detach"):
+        found = found.detach().cpu().numpy()
+    values = numeric("losses", "one number for each canary", found).astype(np.float64)
+    if values.shape != (many,):
+        raise invalid("losses", f"one for each canary, shape ({many},)", values.shape)
+    if np.isnan(values).any():
+        row = int(np.isnan(values).argmax())
+        raise invalid("losses", "numbers that can be ranked", f"NaN for canary {row}")
+    if (values == values[0]).all():
+        requirement = "different for some canaries (equal losses show nothing)"
+        raise invalid("losses", requirement, f"{many} times {values[0]:g}")
+    return values
+
+
+def _compute_auc(inside: npt.NDArray[np.float64], outside: npt.NDArray[np.float64]) -> float | None:
+    """Compute the share of pairs in which the included canary scores higher, ties as one half."""
+    if not inside.size or not outside.size:
+        return None
+    ranked = np.sort(outside)
+    below = np.searchsorted(ranked, inside, "left") + np.searchsorted(ranked, inside, "right")
+    return float(below.mean() / (2.0 * outside.size))
+
+
+def _compare_without_noise(other: OutputsAudit) -> str:
+    auc = "" if other.auc is None else f"AUC {other.auc:.4f}, "
+    parameter = other.parameter_lower
+    certified = f"epsilon >= {other.epsilon_lower:.4f}"
+    if parameter is not None:
+        certified = f"{getattr(other.claim, 'parameter', '')} >= {parameter:.4f}"
+    return (
+        f"the same recipe without noise: {auc}{other.correct:,} of {other.guesses:,} guesses "
+        f"right, certified {certified}; where that is no more than above, "
+        "these canaries say nothing about the noise"
+    )
+
+
+def _find_short_guesses(many: int, rules: dict[str, Any]) -> tuple[str, ...]:
+    """Check all rules on perfect scores, and whether these refute the claim."""
+    wanted = rules["guesses"]
+    first = wanted[0] if isinstance(wanted, tuple) and len(wanted) == 2 else (many + 1) // 2
+    inside = np.arange(many) < first
+    with warnings.catch_warnings():
+        # Of perfect guesses; the coins are not thrown yet.
+        warnings.simplefilter("ignore", AssumptionWarning)
+        best = audit_outputs(inside.astype(float), label=inside, source=False, **rules)
+    if best.claim is None or best.doubts or best.refuted:
+        return ()
+    needed = best.guesses_needed
+    takes = "no number of guesses refutes it" if needed is None else f"it takes {needed:,} guesses"
+    return (
+        f"{best.guesses:,} guesses cannot refute the claim even if all of them are right: {takes}",
+    )
+
+
+def _find_equal_canaries(records: Any, canaries: Any) -> tuple[str, ...]:
+    """Describe canaries that are equal, or that occur among the records."""
+    mine = Counter(key for key in map(fingerprint_input, canaries) if _is_read(key))
+    equal = sum(times for times in mine.values() if times > 1)
+    known = {fingerprint_input(record) for record in records}
+    among = sum(times for key, times in mine.items() if key in known)
+    said = []
+    if equal:
+        said.append(f"{equal:,} canaries are equal to another one: they cannot be distinguished")
+    if among:
+        said.append(f"{among:,} canaries occur among the records: a coin changes little for them")
+    return tuple(said)
+
+
+def _is_read(key: Any) -> bool:
+    """Return True if a fingerprint stands for the whole content: None stands for what was not."""
+    return all(map(_is_read, key)) if isinstance(key, tuple) else key is not None
+
+
+def _count_canaries(canaries: Any) -> int:
+    known = isinstance(canaries, list) or hasattr(canaries, "__array__")
+    if not known or not isinstance(canaries, Sized) or hasattr(canaries, "iloc"):
+        requirement = "a list of records, a numpy array or a torch tensor"
+        raise mistyped("canaries", requirement, canaries)
+    if len(canaries) < 2:
+        raise invalid("canaries", "2 records or more", len(canaries))
+    return len(canaries)
+
+
+def _join(records: Any, canaries: Any, places: npt.NDArray[np.int_]) -> Any:
+    """Return the records and the included canaries, of the kind that the records are."""
+    if isinstance(records, list) and isinstance(canaries, list):
+        return records + [canaries[place] for place in places]
+    if type(records) is not type(canaries) or isinstance(records, list):
+        raise mistyped("records", f"of one kind with canaries, {type(canaries).__name__}", records)
+    if tuple(records.shape[1:]) != tuple(canaries.shape[1:]):
+        shape = tuple(canaries.shape[1:])
+        raise invalid("records", f"of shape (n, *{shape}) as canaries", tuple(records.shape))
+    if isinstance(records, np.ndarray):
+        return np.concatenate([records, canaries[places]])
+    from .needed import import_opacus
+
+    return import_opacus("torch").cat([records, canaries[places]])

@@ -1,0 +1,164 @@
+"""The audit of one run: coins, guesses, what is said before the training, and comparisons."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import dpcore
+from dpcore import training
+from dpcore.bounds import gaussian_epsilon
+
+CANARIES = np.eye(300)
+RECORDS = np.zeros((50, 300))
+
+
+def make_fit(mu, seed=1, seen=None):
+    """The sum of all records with Gaussian noise, of which a canary's entry is its score."""
+    rng = np.random.default_rng(seed)
+
+    def fit(records):
+        if seen is not None:
+            seen.append(records)
+        noise = rng.normal(size=300) / mu if mu else 0.0
+        total = np.sum(records, axis=0) + noise
+        return lambda asked: -(np.asarray(asked) @ total)
+
+    return fit
+
+
+def audit(fit, **options):
+    options = {"canaries": CANARIES, "guesses": 60, "delta": 1e-5, "rng": 1} | options
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dpcore.AssumptionWarning)
+        return training.audit_run(fit, RECORDS, **options)
+
+
+def test_each_canary_is_in_by_its_own_coin():
+    seen = []
+    report = audit(make_fit(1.0, seen=seen))
+    included = seen[0][50:].sum(axis=0)
+    assert seen[0].shape == (50 + int(included.sum()), 300)
+    assert set(np.unique(included)) == {0.0, 1.0}
+    assert 100 < included.sum() < 200
+    assert (report.canaries, report.guesses) == (300, 60)
+    assert audit(make_fit(1.0, seen=seen)) == report
+    assert np.array_equal(seen[0], seen[1])
+    audit(make_fit(1.0, seen=seen), rng=2)
+    assert not np.array_equal(seen[0].sum(axis=0), seen[2].sum(axis=0))
+
+
+def test_right_trainings_are_refuted_no_more_than_allowed_and_no_noise_always():
+    claim = gaussian_epsilon(0.5, 1e-5)
+    right = [audit(make_fit(0.5, seed), claim=claim, rng=seed) for seed in range(40)]
+    assert binom.sf(sum(one.refuted for one in right) - 1, 40, 0.05) > 1e-4
+    assert np.mean([one.auc for one in right]) == pytest.approx(0.638, abs=0.03)
+    assert all(audit(make_fit(0.0), claim=claim, rng=seed).refuted for seed in range(3))
+
+
+def test_the_recipe_without_noise_is_compared_on_the_same_canaries():
+    seen = []
+    report = audit(make_fit(0.3, seen=seen), fit_without_noise=make_fit(0.0, seen=seen), claim=2.0)
+    assert np.array_equal(seen[0], seen[1])
+    (said,) = [note for note in report.notes if "without noise" in note]
+    assert "AUC 1.0000, 60 of 60 guesses right" in said
+    (said,) = [note for note in audit(make_fit(0.3), claim=2.0).notes if "noise" in note]
+    assert "does not prove that the training adds noise" in said
+
+
+def test_text_and_file_hold_the_auc():
+    report = audit(make_fit(2.0))
+    assert f"AUC          {report.auc:.4f} of included canaries" in str(report)
+    assert dpcore.OutputsAudit.from_json(report.to_json()) == report
+    plain = report.to_dict()
+    del plain["auc"]
+    assert dpcore.OutputsAudit.from_dict(plain).auc is None
+    with pytest.raises(ValueError, match="auc must be"):
+        dpcore.OutputsAudit.from_dict(report.to_dict() | {"auc": 1.5})
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"guesses": 5, "claim": 2.0}, "5 guesses cannot refute the claim .* it takes 24 guesses"),
+        ({"guesses": 60, "claim": 9.0, "delta": 0.01}, "no number of guesses refutes it"),
+        ({"canaries": np.repeat(CANARIES[:150], 2, axis=0)}, "300 canaries are equal to another"),
+        ({"canaries": np.concatenate([RECORDS[:1], CANARIES[1:]])}, "1 canaries occur among"),
+    ],
+)
+def test_what_cannot_work_is_said_before_the_training(options, said):
+    order = []
+
+    def fit(records):
+        order.append("trained")
+        return make_fit(1.0)(records)
+
+    options = {"canaries": CANARIES, "guesses": 60, "delta": 1e-5, "rng": 1} | options
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", dpcore.AssumptionWarning)
+        with pytest.raises(dpcore.AssumptionWarning, match=said):
+            training.audit_run(fit, RECORDS, **options)
+    assert order == []
+
+
+def test_good_canaries_and_enough_guesses_are_no_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        report = training.audit_run(
+            make_fit(1.0), RECORDS, canaries=CANARIES, guesses=60, claim=2.0, delta=1e-5, rng=1
+        )
+    assert report.refuted is False
+
+
+def test_lists_of_anything_are_records():
+    texts, mine = ["a film"] * 5, [f"code {number}" for number in range(40)]
+
+    def fit(records):
+        known = set(records)
+        return lambda asked: [0.1 * len(one) - (one in known) * 9.0 for one in asked]
+
+    report = training.audit_run(fit, texts, canaries=mine, guesses=20, rng=3)
+    assert (report.correct, report.auc) == (20, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("losses", "error", "message"),
+    [
+        (np.full(300, np.nan), ValueError, "losses must be numbers that can be ranked"),
+        (np.zeros(300), ValueError, "losses must be different for some canaries"),
+        (np.zeros(299), ValueError, r"losses must be one for each canary, shape \(300,\)"),
+        (["a"] * 300, TypeError, "losses must be one number for each canary"),
+    ],
+)
+def test_losses_that_rank_nothing_are_refused(losses, error, message):
+    with pytest.raises(error, match=message):
+        audit(lambda records: lambda asked: losses)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"canaries": CANARIES[:1]}, ValueError, "canaries must be 2 records or more"),
+        ({"canaries": "text"}, TypeError, "canaries must be a list of records"),
+        ({"canaries": CANARIES.tolist()}, TypeError, "records must be of one kind"),
+        ({"canaries": CANARIES[:, :9]}, ValueError, "records must be of shape"),
+        ({"guesses": 301}, ValueError, "guesses must be"),
+        ({"claim": -1.0}, ValueError, "claim must be"),
+        ({"bound": "exact"}, ValueError, "bound must be"),
+        ({"fit_without_noise": 3}, TypeError, "fit_without_noise must be a function"),
+    ],
+)
+def test_arguments_that_are_wrong_are_refused_before_the_training(options, error, message):
+    def fit(records):
+        raise AssertionError("trained")
+
+    with pytest.raises(error, match=message):
+        audit(fit, **options)
+
+
+def test_a_fit_that_returns_no_function_is_refused():
+    with pytest.raises(TypeError, match=r"fit\(records\) must be a function"):
+        audit(lambda records: None)

@@ -1,0 +1,291 @@
+"""The step of Opacus: flat, per-layer and ghost clipping; nothing changes; faults are refuted."""
+
+from __future__ import annotations
+
+import random
+import warnings
+
+import numpy as np
+import pytest
+from shared_extras import needs
+
+from dpcore import training
+
+torch = needs("torch", "opacus")
+
+import opacus  # noqa: E402
+from opacus import GradSampleModule  # noqa: E402
+from opacus.grad_sample import GradSampleModuleFastGradientClipping  # noqa: E402
+from opacus.optimizers import (  # noqa: E402
+    AdaClipDPOptimizer,
+    DPOptimizer,
+    DPOptimizerFastGradientClipping,
+    DPPerLayerOptimizer,
+)
+
+WEIGHTS = 6 * 5 + 5 + 5 * 3 + 3
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def make_records(number=8):
+    rng = np.random.default_rng(1)
+    x = torch.tensor(3.0 * rng.normal(size=(number, 6)), dtype=torch.float32)
+    return list(zip(x, torch.tensor(rng.integers(0, 3, number)), strict=True))
+
+
+def compute_losses(model, records):
+    x, y = (torch.stack(part) for part in zip(*records, strict=True))
+    return torch.nn.functional.cross_entropy(model(x), y, reduction="none")
+
+
+def make_net(*middle):
+    generator = torch.Generator().manual_seed(1)
+    net = torch.nn.Sequential(torch.nn.Linear(6, 5), *middle, torch.nn.Linear(5, 3))
+    with torch.no_grad():
+        for one in net.parameters():
+            one.copy_(0.4 * torch.randn(one.shape, generator=generator))
+    return net
+
+
+def make_step(kind=DPOptimizer, noise=0.8, clip=1.0, losses=compute_losses, net=None, **options):
+    net = make_net(torch.nn.Tanh()) if net is None else net
+    if kind is DPOptimizerFastGradientClipping:
+        model = GradSampleModuleFastGradientClipping(net, max_grad_norm=clip)
+    else:
+        model = GradSampleModule(net)
+    optimizer = kind(
+        torch.optim.SGD(model.parameters(), lr=0.1), noise_multiplier=noise, max_grad_norm=clip,
+        expected_batch_size=8,
+    )  # fmt: skip
+    return training.OpacusStep(model, optimizer, losses, **options)
+
+
+def audit(step, records=None, **options):
+    options = {"sigma": 0.8, "clip": 1.0, "trials": 1500, "rng": 1} | options
+    return training.audit_step(step, make_records() if records is None else records, **options)
+
+
+def test_ghost_and_flat_sums_agree():
+    flat = make_step().clean(make_records())
+    ghost = make_step(DPOptimizerFastGradientClipping).clean(make_records())
+    np.testing.assert_allclose(ghost, flat, atol=1e-6)
+    assert 0.5 < np.linalg.norm(flat) < 8.0
+
+
+def test_the_clean_sum_is_the_sum_of_clipped_gradients():
+    step, records = make_step(), make_records()
+    expected = np.zeros(WEIGHTS)
+    for record in records:
+        net = make_net(torch.nn.Tanh())
+        compute_losses(net, [record]).sum().backward()
+        gradient = np.concatenate([one.grad.numpy().ravel() for one in net.parameters()])
+        expected += gradient * min(1.0, 1.0 / np.linalg.norm(gradient))
+    np.testing.assert_allclose(step.clean(records), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("kind", "clip"),
+    [(DPOptimizer, 1.0), (DPOptimizerFastGradientClipping, 1.0), (DPPerLayerOptimizer, [0.5] * 4)],
+)
+def test_the_right_noise_passes_and_half_of_it_is_refuted(kind, clip):
+    right, half = (audit(make_step(kind, noise, clip)) for noise in (0.8, 0.4))
+    assert right.refuted is False
+    assert right.declared_loss == pytest.approx(right.claim.epsilon(right.delta), abs=1e-3)
+    assert right.parameter_lower > 0.7 * right.claim.mu
+    assert half.refuted is True
+
+
+def test_noise_has_the_standard_deviation_of_the_optimizer():
+    step, records = make_step(noise=0.5), make_records()
+    draws = np.array(list(step.prepare(records)(2000, np.random.default_rng(1))))
+    noise = draws - step.clean(records)
+    # Four standard errors of 2000 * 53 squares.
+    assert abs((noise**2).mean() / 0.25 - 1.0) < 4.0 * (2.0 / noise.size) ** 0.5
+
+
+@pytest.mark.parametrize("kind", [DPOptimizer, DPOptimizerFastGradientClipping])
+def test_everything_is_left_as_found(kind):
+    step = make_step(kind, net=make_net(torch.nn.Dropout(0.5)))
+    step.model.eval()
+    accountant = opacus.accountants.RDPAccountant()
+    step.optimizer.attach_step_hook(accountant.get_optimizer_hook_fn(sample_rate=0.1))
+    for one in step.model.parameters():
+        one.grad = torch.ones_like(one)
+    before = {name: value.clone() for name, value in step.model.state_dict().items()}
+    attributes = [dict(vars(one)) for one in step.model.parameters()]
+    states = torch.get_rng_state(), random.getstate()
+    audit(step, trials=300)
+    assert all(torch.equal(value, before[name]) for name, value in step.model.state_dict().items())
+    assert all(torch.equal(one.grad, torch.ones_like(one)) for one in step.model.parameters())
+    assert [dict(vars(one)) for one in step.model.parameters()] == attributes
+    assert torch.equal(torch.get_rng_state(), states[0])
+    assert random.getstate() == states[1]
+    assert not any(module.training for module in step.model.modules())
+    assert len(accountant) == 0
+
+
+def test_training_goes_on_after_an_audit():
+    step, records = make_step(), make_records()
+    audit(step, trials=300)
+    step.optimizer.zero_grad()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        compute_losses(step.model, records).mean().backward()
+    before = step.model.state_dict()["_module.0.weight"].clone()
+    step.optimizer.step()
+    assert not torch.equal(step.model.state_dict()["_module.0.weight"], before)
+
+
+def test_rows_of_gradients_stand_in_for_records():
+    rows = np.zeros((4, WEIGHTS))
+    rows[0, :3], rows[1:, :3] = [-18.0, -18.0, 18.0], [3.0, 3.0, -3.0]
+    step = make_step(losses=None, gradients=rows)
+    clean, rest = step.clean(range(4)), step.clean([1, 2, 3])
+    assert np.linalg.norm(rest - clean) == pytest.approx(1.0, abs=1e-5)
+
+    class SumClipped(DPOptimizer):
+        """Clips the sum."""
+
+        def clip_and_accumulate(self):
+            sums = [one.grad_sample.sum(dim=0) for one in self.params]
+            norm = torch.stack([one.norm() for one in sums]).norm()
+            for one, total in zip(self.params, sums, strict=True):
+                one.summed_grad = total * min(1.0, self.max_grad_norm / max(float(norm), 1e-9))
+
+    # On opposed rows the clipped sum turns round, which natural records do not show.
+    wrong = audit(make_step(SumClipped, losses=None, gradients=rows), range(4), left_out=0)
+    assert wrong.refuted is True
+    assert audit(step, range(4), left_out=0).refuted is False
+    assert audit(make_step(SumClipped)).refuted is False
+
+
+class NoNoise(DPOptimizer):
+    """Forgets the noise."""
+
+    def add_noise(self):
+        for one in self.params:
+            one.grad = one.summed_grad.clone()
+
+
+class OneDraw(DPOptimizer):
+    """Adds one number to all weights."""
+
+    def add_noise(self):
+        noise = self.noise_multiplier * self.max_grad_norm * torch.randn(())
+        for one in self.params:
+            one.grad = one.summed_grad + noise
+
+
+class TensorWithoutNoise(DPOptimizer):
+    """Leaves out the first bias."""
+
+    def add_noise(self):
+        super().add_noise()
+        self.params[1].grad = self.params[1].summed_grad.clone()
+
+
+class OneSeed(DPOptimizer):
+    """Seeds the generator at each step."""
+
+    def add_noise(self):
+        torch.manual_seed(3)
+        super().add_noise()
+
+
+class NoiseBeforeClipping(DPOptimizer):
+    """Adds noise to each gradient, then clips."""
+
+    def clip_and_accumulate(self):
+        for one in self.params:
+            scale = self.noise_multiplier * self.max_grad_norm
+            one.grad_sample = one.grad_sample + scale * torch.randn(one.grad_sample.shape)
+        super().clip_and_accumulate()
+
+    def add_noise(self):
+        for one in self.params:
+            one.grad = one.summed_grad.clone()
+
+
+@pytest.mark.parametrize("kind", [NoNoise, OneDraw, TensorWithoutNoise, OneSeed])
+def test_faults_of_the_noise_are_refuted(kind):
+    assert audit(make_step(kind)).refuted is True
+
+
+def test_noise_before_clipping_is_refuted_where_gradients_are_long():
+    rows = np.zeros((3, WEIGHTS))
+    rows[:, :3] = 100.0
+    wrong = make_step(NoiseBeforeClipping, losses=None, gradients=rows)
+    assert wrong.clean(range(3)) is None
+    assert audit(wrong, range(3)).refuted is True
+    assert audit(make_step(losses=None, gradients=rows), range(3)).refuted is False
+
+
+def test_a_seeded_generator_of_the_optimizer_is_used_and_put_back():
+    step = make_step()
+    step.optimizer.generator = torch.Generator().manual_seed(5)
+    before = step.optimizer.generator.get_state()
+    first, second = (step(make_records(), np.random.default_rng(k)) for k in (1, 1))
+    assert np.array_equal(first, second)
+    assert not np.array_equal(first, step(make_records(), np.random.default_rng(2)))
+    assert torch.equal(step.optimizer.generator.get_state(), before)
+
+
+def test_what_is_not_one_of_the_three_is_refused():
+    model = GradSampleModule(make_net())
+    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+    with pytest.raises(TypeError, match="optimizer must be an optimizer of Opacus"):
+        training.OpacusStep(model, sgd, compute_losses)
+    adaptive = AdaClipDPOptimizer(
+        sgd, noise_multiplier=0.5, target_unclipped_quantile=0.5, clipbound_learning_rate=0.2,
+        max_clipbound=2.0, min_clipbound=0.1, unclipped_num_std=1.0, max_grad_norm=1.0,
+        expected_batch_size=8,
+    )  # fmt: skip
+    with pytest.raises(ValueError, match="flat, per-layer or ghost clipping"):
+        training.OpacusStep(model, adaptive, compute_losses)
+    flat = make_step()
+    with pytest.raises(TypeError, match="losses must be"):
+        training.OpacusStep(flat.model, flat.optimizer)
+    fast = make_step(DPOptimizerFastGradientClipping)
+    with pytest.raises(TypeError, match="model must be a GradSampleModule, as the optimizer"):
+        training.OpacusStep(fast.model, flat.optimizer, compute_losses)
+    with pytest.raises(ValueError, match="gradients must be None for ghost clipping"):
+        make_step(DPOptimizerFastGradientClipping, losses=None, gradients=np.ones((2, WEIGHTS)))
+
+
+def test_modules_that_opacus_refuses_are_refused_with_its_reason():
+    net = torch.nn.Sequential(torch.nn.Linear(6, 5), torch.nn.BatchNorm1d(5))
+    optimizer = make_step().optimizer
+    with pytest.raises(ValueError, match=r"BatchNorm.*\(records, rng\) -> vector"):
+        training.OpacusStep(net, optimizer, compute_losses)
+    with pytest.raises(TypeError, match="make_private returns"):
+        training.OpacusStep(make_net(), optimizer, compute_losses)
+
+
+@pytest.mark.parametrize(
+    ("losses", "error", "message"),
+    [
+        (lambda model, records: compute_losses(model, records).mean(), ValueError, "shape"),
+        (lambda model, records: compute_losses(model, records) * np.nan, ValueError, "finite"),
+        (lambda model, records: 1.0, TypeError, "a tensor, one loss a record"),
+        (lambda m, r: compute_losses(m, r) * torch.rand(len(r)), ValueError, "second call"),
+    ],
+)
+def test_losses_that_are_none_are_refused(losses, error, message):
+    with pytest.raises(error, match=message):
+        audit(make_step(losses=losses))
+
+
+def test_an_empty_batch_and_rows_of_the_wrong_shape_are_refused():
+    with pytest.raises(ValueError, match="records must be a batch of one record or more"):
+        make_step().clean([])
+    with pytest.raises(ValueError, match="gradients must be an array of shape"):
+        make_step(losses=None, gradients=np.ones((2, 3)))
+    with pytest.raises(ValueError, match="gradients must be finite"):
+        make_step(losses=None, gradients=np.full((2, WEIGHTS), np.nan))

@@ -1,0 +1,47 @@
+"""Processes for many trainings: one thread each, prepared once, the same counts."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+import dpcore
+from dpcore import training
+from dpcore.experiments.dpsgd_audit.faults import Recipe
+
+PREPARED = []
+
+
+def prepare():
+    PREPARED.append(os.getpid())
+
+
+def count_prepared(_):
+    from threadpoolctl import threadpool_info
+
+    return len(PREPARED), max((one["num_threads"] for one in threadpool_info()), default=1)
+
+
+def test_each_process_is_prepared_once_and_has_one_thread():
+    with training.make_pool(1, prepare) as pool:
+        assert list(pool.map(count_prepared, range(3))) == [(1, 1)] * 3
+    assert PREPARED == []
+
+
+def test_trainings_in_processes_count_what_one_process_counts():
+    rows = np.column_stack([np.full((4, 2), 3.0), [0, 0, 1, 1]])
+    train = dpcore.repeat(Recipe(1.0, steps=2).train, seeded="rng")
+    options = {"claim": 1.0, "delta": 0.1, "trials": 60, "pilot": 40, "block": 20, "rng": 1}
+    here = dpcore.audit(train, (rows, rows[1:]), **options)
+    with training.make_pool(2) as pool:
+        there = dpcore.audit(train, (rows, rows[1:]), executor=pool, **options)
+    assert there.counts == here.counts
+
+
+def test_numbers_and_functions_are_checked():
+    with pytest.raises(ValueError, match="processes must be"):
+        training.make_pool(0)
+    with pytest.raises(TypeError, match="prepare must be"):
+        training.make_pool(1, 3)
