@@ -140,7 +140,7 @@ class OutputsAudit(Record):
             return None
         alpha = (1.0 - self.confidence) / 2.0
         one, two = point_of(numerator_first(self.evidence, self.direction), alpha)
-        return one, two, self.claim.trade_off(one)  # type: ignore[union-attr]
+        return one, two, self.claim.trade_off(one)
 
     @property
     def parameter_lower(self) -> float | None:
