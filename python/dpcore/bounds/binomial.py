@@ -13,7 +13,7 @@ from .declaration import Declared
 __all__ = ["clopper_pearson", "limits"]
 
 
-@Declared(title="Clopper-Pearson", recorded=True, paired=True, implied=True)
+@Declared(title="Clopper-Pearson", recorded=True, paired=True, implied=True, curves="point")
 @hinted
 def clopper_pearson(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> float:
     """Certified lower limit on epsilon from how often an event happened on the two sides.

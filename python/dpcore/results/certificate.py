@@ -200,8 +200,9 @@ def is_curve_test(audit: Evidence) -> bool:
 
     It takes the two limits of Clopper and Pearson: any other bound knows one (epsilon, delta).
     """
-    exclusive = audit.slices or audit.pooled or audit.bound != "clopper_pearson"
-    return isinstance(audit.claim, Claim) and not exclusive
+    if not isinstance(audit.claim, Claim) or audit.slices or audit.pooled:
+        return False
+    return declared(BOUNDS[audit.bound]).curves == "point"
 
 
 def curve_points(audit: Evidence) -> list[tuple[float, float]]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from ..bounds import guesses_needed
+from ..bounds.declaration import declared
 from ..claims.claim import Claim
 from ..errors import confidence_level, delta_level, real
 from ..records import Counts, Pair, PartsRead, Record, SeenOutput, one_line
@@ -147,12 +148,15 @@ class OutputsAudit(Record):
         Upper limits for the event counted, jointly at `confidence`. None unless the claim is a
         curve that is tested as a whole, with bound "clopper_pearson".
         """
-        curve = isinstance(self.claim, Claim) and self.bound == "clopper_pearson"
+        curve = (
+            isinstance(self.claim, Claim)
+            and declared(BOUNDS[self.rows][self.bound]).curves == "point"
+        )
         if not curve or not isinstance(self.evidence, Counts) or self.doubts:
             return None
         alpha = (1.0 - self.confidence) / 2.0
         one, two = point_of(numerator_first(self.evidence, self.direction), alpha)
-        return one, two, self.claim.trade_off(one)  # type: ignore[union-attr]
+        return one, two, self.claim.trade_off(one)
 
     @property
     def parameter_lower(self) -> float | None:
