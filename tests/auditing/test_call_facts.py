@@ -8,7 +8,7 @@ from shared_audits import UNIT
 from shared_extras import needs
 
 import dpcore
-from dpcore.mechanisms.frames import frame_to_mapping, frame_to_rows
+from dpcore.mechanisms.frames import frame_to_rows, table_to_mapping
 
 
 def draw_fields(first, second):
@@ -160,5 +160,5 @@ def test_frames_under_repeat_are_one_output_each():
     report = dpcore.audit(mechanism, UNIT, claim=1.0, trials=500, rng=1)
     assert report.verdict == "refuted"
     counts = pandas.Series([3, 1], index=["u", "v"])
-    assert frame_to_mapping(counts) == {"u": 3, "v": 1}
-    assert frame_to_mapping(counts.set_axis(["u", "u"])) == {"values": [3, 1], "index": ["u", "u"]}
+    assert table_to_mapping(counts) == {"u": 3, "v": 1}
+    assert table_to_mapping(counts.set_axis(["u", "u"])) == {"values": [3, 1], "index": ["u", "u"]}

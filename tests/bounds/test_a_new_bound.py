@@ -196,7 +196,7 @@ looked = first.merge(second, looked=True)
 assert (looked.bound, looked.stop) == ("anytime", "looked") and str(looked)
 assert "bound='toy'" in dpcore.report.script.call(first)
 
-outputs = [list(map(float, range(i, 400 + i))) for i in (0, 300)]
+outputs = [[(i + j) / 7 for j in range(400)] for i in (0, 300)]
 recorded = dpcore.audit_outputs(*outputs, rows="independent", bound="toy", rng=1, claim=0.1)
 assert TITLE in str(recorded)
 assert dpcore.OutputsAudit.from_json(recorded.to_json()) == recorded
