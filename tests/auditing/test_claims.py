@@ -282,8 +282,8 @@ def own(x, size, rng):
         (
             {"neighbour": "l1"},
             TypeError,
-            "neighbour must be a neighbour relation with holds, starts, move (dpcore.pairs.L1(1.0), "
-            "L2(1.0), Linf(1.0), Replace() or AddRemove()), got 'l1'",
+            "neighbour must be a neighbour relation with holds, starts, move (dpcore.pairs."
+            "L1(1.0), L2(1.0), Linf(1.0), Replace() or AddRemove()), got 'l1'",
         ),
         (
             {"mechanism": own},
