@@ -400,10 +400,15 @@ def test_nothing_is_imported_before_it_is_asked_for():
 @pytest.mark.usefixtures("parts")
 def test_pictures_need_no_global_state():
     import matplotlib
+    from matplotlib import pyplot
 
     before = dict(matplotlib.rcParams)
     there = [name for name in experiments.NAMES if all(map(find_spec, NEEDS.get(name, ())))]
-    figures = {name: run(name, trials=2000, seed=7).plot() for name in there}
+    panels = {}
+    for name in there:
+        figure = run(name, trials=2000, seed=7).plot()
+        panels[name] = len(figure.axes)
+        pyplot.close(figure)
     assert set(AXES) == set(experiments.NAMES)
-    assert {name: len(figure.axes) for name, figure in figures.items()}.items() <= AXES.items()
+    assert panels.items() <= AXES.items()
     assert dict(matplotlib.rcParams) == before

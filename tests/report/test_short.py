@@ -21,7 +21,7 @@ WORKINGS = (
     "dpcore.sampling.", "dpcore.auditing.", "dpcore.attacks.choosing.", "dpcore.attacks.scores.", 
 "dpcore.attacks.tokens.",
     "dpcore.divergence.points.", "dpcore.divergence.raw", "dpcore.divergence.request",
-    "dpcore.experiments.running", "dpcore.tables.comparing",
+    "dpcore.experiments.running", "dpcore.tables.comparing", "dpcore.training.columns",
 )  # fmt: skip
 """Where what a public record is made of stands, but nothing that a user is given."""
 

@@ -293,7 +293,7 @@ def choose_tangent(claim: Claim, counts: Counts) -> tuple[float, float]:
         >>> from dpcore.records import Counts
         >>> epsilon, delta = choose_tangent(GDP(1.0), Counts(500, 1000, 100, 1000))
         >>> round(epsilon, 2), round(delta, 3)
-        (0.53, 0.232)
+        (0.62, 0.209)
     """
     p = (counts.k + 0.5) / (counts.n + 1.0)
     q = (counts.k_prime + 0.5) / (counts.n_prime + 1.0)
