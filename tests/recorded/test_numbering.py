@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+import warnings
+
 import numpy as np
 import pandas
 import pytest
 
-from dpcore.recorded.numbering import is_numbering, list_columns
+import dpcore
 from dpcore.recorded.run import audit_outputs
+from dpcore.sampling.numbering import is_numbering, list_columns
 
 SIZE = 500
 NOISE = np.random.default_rng(1).laplace(size=(2, SIZE))
@@ -99,3 +103,24 @@ def test_columns_are_read_from_rows_of_every_kind():
     assert [name for name, _ in list_columns(rows, ("column 'p'", "column 'q'"))][1] == "column 'q'"
     fields = np.array([(1, 2.0)], [("n", int), ("v", float)])
     assert [name for name, _ in list_columns(fields)] == ["field 'n'", "field 'v'"]
+
+
+def test_a_live_audit_names_the_column_that_numbers_the_rows():
+    """The control: a constant column beside the same noise leaves the verdict alone."""
+    row_numbers = itertools.count()
+
+    def numbered(x, size, rng):
+        numbers = [next(row_numbers) for _ in range(size)]
+        return np.column_stack([rng.laplace(size=size) + x[0], numbers])
+
+    def constant(x, size, rng):
+        return np.column_stack([rng.laplace(size=size) + x[0], np.ones(size)])
+
+    asked = {"claim": 1.0, "trials": 3000, "rng": 1}
+    for stop in ("fixed", "refuted"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", dpcore.AssumptionWarning)
+            report = dpcore.audit(numbered, ([0.0], [1.0]), stop=stop, **asked)
+        assert report.verdict.startswith("invalid: column 1 of the outputs numbers the rows: leave")
+        assert report.refuted is None
+    assert dpcore.audit(constant, ([0.0], [1.0]), **asked).refuted is False

@@ -10,21 +10,26 @@ import numpy as np
 from ..attacks.attack import Fitted, attack_name
 from ..errors import AssumptionWarning
 from ..events import event_of
+from ..events.held import host
 from ..mechanisms.callables import runs_on
 from ..progress import interrupted_again
 from ..records import Counts
 from ..results.audits import Audit
 from ..results.findings import Finding, Scored, Spent
+from ..sampling.calling import Place
+from ..sampling.numbering import is_numbering, list_columns
 from ..sampling.rows import doubts
 from ..sampling.slicing import slices_of
 from ..sampling.sources import Source
 from ..sampling.tally import Curve, Event, Hits, Tally, Watch
-from ..streams import COUNT
+from ..streams import COUNT, PROBE
 from .request import Request
 
 _LATTICE_TRIALS: Final = 2**20
 """Trials on which the floating-point finding is counted: what it finds is not rare."""
 _CURVE_TRIALS: Final = 2**22
+_NUMBERED_ROWS: Final = 256
+"""Rows that are read for a column that numbers them."""
 
 
 def record(request: Request, source: Source, fitted: Fitted, counts: Counts, **more: Any) -> Audit:
@@ -75,6 +80,7 @@ def counted(request: Request, source: Source, fitted: Fitted) -> Audit:
     counts = Counts(tally.hits[0], done, tally_prime.hits[0], done)
     partial = done < request.trials
     checks = request.doubted + doubts([[tally.evidence], [tally_prime.evidence]])
+    checks = name_row_numbers(checks, source)
     warn_of((*checks, *fitted.remarks))
     watched = _watched(request, fitted, tally, tally_prime)
     return record(
@@ -92,6 +98,24 @@ def counted(request: Request, source: Source, fitted: Fitted) -> Audit:
         curve=watched[1],
         checks=checks,
     )
+
+
+def name_row_numbers(checks: tuple[str, ...], source: Source) -> tuple[str, ...]:
+    """Return the checks, and before them which column numbers the rows, if one does.
+
+    Args:
+        checks: what contradicts the independence of rows; without any nothing is drawn.
+        source: of the outputs; some rows are drawn on x to be read.
+    """
+    if not checks or source.draws.native:
+        return checks
+    rows = min(_NUMBERED_ROWS, source.block)
+    outputs = host(source.draws.draw(PROBE, 0, Place(0, rows, 0, rows)))
+    for place, values in list_columns(outputs):
+        if is_numbering(values):
+            what = f"{place} of the outputs" if place else "the output"
+            return f"{what} numbers the rows: leave it out of what is returned", *checks
+    return checks
 
 
 def warn_of(checks: tuple[str, ...]) -> None:

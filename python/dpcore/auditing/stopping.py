@@ -9,7 +9,7 @@ from ..claims.claim import Claim
 from ..errors import invalid
 from ..results.audits import Audit
 from ..sampling.sources import Source
-from .collecting import record, warn_of
+from .collecting import name_row_numbers, record, warn_of
 from .request import Request
 from .sequential import BLOCK, Sequence, last, total
 
@@ -31,7 +31,7 @@ def stopped_early(request: Request, source: Source) -> Audit:
     course = Sequence(source, request.pair, request.known, attack, *at, pilot, curve)
     partial = course.run((request.start, request.start + request.trials))
     request.course.step("report", "checking the rows")
-    checks = request.doubted + course.doubts
+    checks = name_row_numbers(request.doubted + course.doubts, source)
     warn_of((*checks, *course.remarks))
     if course.tangent is not None:
         request = request.at_tangent(course.tangent)

@@ -31,9 +31,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from ..sampling.numbering import list_columns
 from ..sampling.replay import encoded
 from ..sampling.tally import happened
-from .numbering import list_columns
 
 Array = npt.NDArray[Any]
 Sides = tuple[Array, Array]

@@ -31,12 +31,12 @@ from ..progress import Progress
 from ..records import Pair
 from ..results.guesses import BOUNDS, ROWS, UNKNOWN, Rows
 from ..results.recorded import OutputsAudit
+from ..sampling.numbering import refuse_clocks, refuse_row_numbers
 from ..streams import Rng, seed_of
 from .canaries import doubts_of_coins, guess
 from .doubts import doubts_of_order, doubts_of_pairs, doubts_of_rows
 from .frames import ALL, Column
 from .independent import Array, Sides, count_event
-from .numbering import refuse_clocks, refuse_row_numbers
 from .opening import STDIN, Reader
 from .sides import (
     by_label,

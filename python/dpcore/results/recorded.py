@@ -148,15 +148,14 @@ class OutputsAudit(Record):
         Upper limits for the event counted, jointly at `confidence`. None unless the claim is a
         curve that is tested as a whole, with bound "clopper_pearson".
         """
-        curve = (
-            isinstance(self.claim, Claim)
-            and declared(BOUNDS[self.rows][self.bound]).curves == "point"
-        )
-        if not curve or not isinstance(self.evidence, Counts) or self.doubts:
+        claim = self.claim
+        if not isinstance(claim, Claim) or not isinstance(self.evidence, Counts) or self.doubts:
+            return None
+        if declared(BOUNDS[self.rows][self.bound]).curves != "point":
             return None
         alpha = (1.0 - self.confidence) / 2.0
         one, two = point_of(numerator_first(self.evidence, self.direction), alpha)
-        return one, two, self.claim.trade_off(one)
+        return one, two, claim.trade_off(one)
 
     @property
     def parameter_lower(self) -> float | None:

@@ -1,4 +1,4 @@
-"""Columns of recorded outputs that number their rows, or tell when a row was written.
+"""Columns of outputs that number their rows, or show when a row was written.
 
 Such a column differs between the sides whatever the mechanism does, and no bound can see it.
 """
