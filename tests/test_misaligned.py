@@ -71,7 +71,7 @@ def test_inputs_are_copied():
 def test_outputs_are_copied():
     sides = Y.repeat(50, axis=0), (Y + 1).repeat(50, axis=0)
     sides = tuple(side + RNG.normal(size=side.shape) for side in sides)
-    names = {"rows": "independent", "claim": 1.0, "rng": 1}
+    names = {"rows": "independent", "claim": 1.0, "rng": 1, "arranged": True}
     found = dpcore.audit_outputs(*(misaligned(side) for side in sides), **names)
     expected = dpcore.audit_outputs(*sides, **names)
     assert found.counts == expected.counts

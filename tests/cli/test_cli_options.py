@@ -33,6 +33,8 @@ def test_every_argument_of_audit_outputs_is_an_option():
     taken = set(inspect.signature(dpcore.audit_outputs).parameters)
     named = {field.name for field in fields(AskedOutputs)}
     missing = sorted(taken - named - {"outputs", "outputs_prime", "pair", "rng"})
+    # Of files, --groups names the column of both.
+    missing = [name for name in missing if name != "groups_prime"]
     assert not missing, f"declare an option for {missing} in AskedOutputs of dpcore/cli/options.py"
 
 

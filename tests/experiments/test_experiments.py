@@ -137,6 +137,9 @@ def table(result):
     if get("floating-point").Result is type(result):
         timeless = tuple(replace(row, seconds=math.nan) for row in result.rows)
         return replace(result, rows=timeless).table()
+    if get("dpsgd-audit").Result is type(result):
+        timeless = tuple(replace(cell, seconds=math.nan) for cell in result.cells)
+        return replace(result, cells=timeless).table()
     return result.table()
 
 

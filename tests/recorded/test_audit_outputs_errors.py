@@ -137,4 +137,4 @@ def test_a_label_with_one_side_only(tmp_path):
 
 def test_every_kind_of_rows_has_its_bounds():
     assert list(BOUNDS["independent"]) == ["clopper_pearson", "exact"]
-    assert list(BOUNDS["one_run"]) == ["one_run", "one_run_fdp"]
+    assert list(BOUNDS["one_run"]) == ["one_run", "one_run_fdp", "one_run_curve"]

@@ -43,6 +43,7 @@ UNSEEN = {
     "curve": "pictures alone",
     "slices": "the row of early stop: test_report",
     "provenance": "the page and the JSON: test_made",
+    "tangent": "only of a claim that is a curve: test_audits_of_curves",
 }
 """Fields that the text of this audit does not show, and where they are."""
 

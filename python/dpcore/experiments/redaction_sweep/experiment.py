@@ -17,7 +17,6 @@ from ...streams import threads_of
 from ...text import redaction
 from ...text.needed import needed
 from ..running import Tabled, cell_seed, own
-from ..text import record
 from ..two_sets import TextOptions, read_two_sets
 
 if TYPE_CHECKING:
@@ -167,6 +166,8 @@ class Result(Tabled):
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data."""
         own_fields = {"corpus": self.corpus, "dropped": self.dropped, "findings": self.findings()}
+        from ..text import record
+
         return {**record(NAME, self), **own_fields, "sweep": self.sweep.to_dict()}
 
     def plot(self, ax: Any = None) -> Figure:
