@@ -165,9 +165,9 @@ class Result(Tabled):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data."""
-        own_fields = {"corpus": self.corpus, "dropped": self.dropped, "findings": self.findings()}
         from ..text import record
 
+        own_fields = {"corpus": self.corpus, "dropped": self.dropped, "findings": self.findings()}
         return {**record(NAME, self), **own_fields, "sweep": self.sweep.to_dict()}
 
     def plot(self, ax: Any = None) -> Figure:
