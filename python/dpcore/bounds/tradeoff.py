@@ -75,7 +75,7 @@ def delta_lower(
         [0.759, 0.553, 0.0]
     """
     p_low, q_high = _rectangle(counts, confidence)
-    order = _array("epsilon", epsilon, 0.0, math.inf)
+    order = check_array("epsilon", epsilon, 0.0, math.inf)
     # In logs: e^epsilon may overflow while e^epsilon q_high has been past p_low for long.
     scaled = np.exp(np.minimum(order + math.log(q_high), 1.0))
     return np.maximum(0.0, p_low - scaled)
@@ -113,7 +113,7 @@ def epsilon_lower_at(
         >>> epsilon_lower_at(Counts(900, 1000, 100, 1000), [0.0, 0.1]).round(3).tolist()
         [1.99, 1.869]
     """
-    levels = _array("delta", delta, 0.0, 1.0)
+    levels = check_array("delta", delta, 0.0, 1.0)
     if (levels >= 1.0).any():
         raise invalid("delta", "below 1 in every entry", delta)
     limit = bound_of(bound)
@@ -197,7 +197,7 @@ class Band(Record, word="Band"):
             TypeError: if they are not numbers.
             ValueError: if one is not from 0 to 1.
         """
-        errors = _array("type_one", type_one, 0.0, 1.0)
+        errors = check_array("type_one", type_one, 0.0, 1.0)
         order = np.argsort(self.type_one, kind="stable")
         least = np.concatenate(([1.0], np.minimum.accumulate(self.type_two[order])))
         reached = np.searchsorted(self.type_one[order], errors, side="right")
@@ -220,7 +220,7 @@ class Band(Record, word="Band"):
             TypeError: if they are not numbers.
             ValueError: if one is negative or not a number.
         """
-        order = _array("epsilon", epsilon, 0.0, math.inf)
+        order = check_array("epsilon", epsilon, 0.0, math.inf)
         with np.errstate(divide="ignore"):
             scaled = np.exp(np.minimum(order[..., np.newaxis] + np.log(self.type_one), 1.0))
         found: _Floats = np.maximum((1.0 - self.type_two - scaled).max(axis=-1), 0.0)
@@ -331,7 +331,13 @@ def _mu(p_low: float, q_high: float) -> float:
     return float(ndtri(p_low)) - float(ndtri(q_high))
 
 
-def _array(name: str, value: Any, low: float, high: float) -> _Floats:
+def check_array(name: str, value: Any, low: float, high: float) -> _Floats:
+    """Return numbers of any shape as float64, each within a range.
+
+    Raises:
+        TypeError: if they are not numbers.
+        ValueError: if one of them is out of range.
+    """
     array = np.asarray(value)
     if array.dtype.kind not in "uif":
         raise mistyped(name, "numbers", value)

@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from ..bounds.canaries import gaussian_mu
 from ..bounds.profile import epsilon_of, log_delta
-from ..errors import delta_level, invalid, mistyped, real
+from ..bounds.tradeoff import check_array
+from ..errors import delta_level, real
 from ..hints import hinted
 from ..records import Counts, Record
 
@@ -318,19 +319,3 @@ def tangent_slopes(claim: Claim) -> Floats:
 def _plain(array: Floats) -> Any:
     """Return an array, or the float that an array of no dimension holds."""
     return array.item() if array.ndim == 0 else array
-
-
-def check_array(name: str, value: Any, low: float, high: float) -> Floats:
-    """Return numbers of any shape as float64, each within a range.
-
-    Raises:
-        TypeError: if they are not numbers.
-        ValueError: if one of them is out of range.
-    """
-    array = np.asarray(value)
-    if array.dtype.kind not in "uif":
-        raise mistyped(name, "numbers", value)
-    array = array.astype(np.float64)
-    if not ((array >= low) & (array <= high)).all():
-        raise invalid(name, f"from {low:g} to {high:g} in every entry", value)
-    return array

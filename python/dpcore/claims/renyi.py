@@ -74,7 +74,7 @@ class _Edge(NamedTuple):
 
 
 class Renyi(Claim):
-    """What claims of Renyi divergences at several orders have in common."""
+    """Base of claims on Renyi divergences at several orders."""
 
     __slots__ = ()
 

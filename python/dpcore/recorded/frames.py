@@ -29,7 +29,7 @@ _ROW_NUMBERS: Final = "__index_level_"
 
 
 class Found(NamedTuple):
-    """What a table was read from, and how; see `TableRead`."""
+    """Source of a table, and how it was read; see `TableRead`."""
 
     kind: str = "frame"
     header: bool | None = None
