@@ -89,7 +89,7 @@ python-test: $(VENV)/dev
 WITH_EXTRAS := $(sort $(shell grep -rl 'shared_extras import' tests benches --include='*.py' --exclude='shared_*'))
 extras-test: $(EXTRAS)/done
 	DPCORE_EXTRAS=1 $(EXTRAS)/bin/python -m pytest -q $(WITH_EXTRAS) \
-	    python/dpcore/adapters python/dpcore/text python/dpcore/torch
+	    python/dpcore/adapters python/dpcore/text python/dpcore/torch python/dpcore/training
 
 # What chance may find in the tests of proptest and hypothesis: other seeds at each call, of the latter
 # ten times the examples.
