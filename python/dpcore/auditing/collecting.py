@@ -80,7 +80,8 @@ def counted(request: Request, source: Source, fitted: Fitted) -> Audit:
     counts = Counts(tally.hits[0], done, tally_prime.hits[0], done)
     partial = done < request.trials
     checks = request.doubted + doubts([[tally.evidence], [tally_prime.evidence]])
-    checks = name_row_numbers(checks, source)
+    # Nothing more is drawn for somebody who pressed Ctrl-C.
+    checks = checks if partial else name_row_numbers(checks, source)
     warn_of((*checks, *fitted.remarks))
     watched = _watched(request, fitted, tally, tally_prime)
     return record(

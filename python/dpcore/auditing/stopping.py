@@ -31,7 +31,8 @@ def stopped_early(request: Request, source: Source) -> Audit:
     course = Sequence(source, request.pair, request.known, attack, *at, pilot, curve)
     partial = course.run((request.start, request.start + request.trials))
     request.course.step("report", "checking the rows")
-    checks = name_row_numbers(request.doubted + course.doubts, source)
+    checks = request.doubted + course.doubts
+    checks = checks if partial else name_row_numbers(checks, source)
     warn_of((*checks, *course.remarks))
     if course.tangent is not None:
         request = request.at_tangent(course.tangent)
