@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from types import CellType
 from typing import Any, Final
 
 import numpy as np
@@ -169,7 +170,7 @@ class Generators:
 
     def __init__(self, states: list[tuple[Callable[[], Any], Callable[[Any], Any]]]) -> None:
         self._states = [one for one in states if _readable(one[0])]
-        self._first = self._kept = self._read()
+        self._first = self._kept = self.read_states()
 
     @classmethod
     def defaults(cls) -> Generators:
@@ -193,13 +194,15 @@ class Generators:
                 found.append((partial(thing.get_state, legacy=False), thing.set_state))
             elif issubclass(kind, random.Random) and not issubclass(kind, random.SystemRandom):
                 found.append((thing.getstate, thing.setstate))
-            elif of_torch and kind is dict:
-                # The collector does not know torch's, but the dicts that hold them.
-                held = [one for one in thing.values() if type(one) is of_torch]
+            elif of_torch and kind in (dict, CellType):
+                # The collector does not know torch's, but the dicts and closures that hold them.
+                values = thing.values() if kind is dict else _cell_contents(thing)
+                held = [one for one in values if type(one) is of_torch]
                 found += [(one.get_state, one.set_state) for one in held]
         return cls(found)
 
-    def _read(self) -> list[Any]:
+    def read_states(self) -> list[Any]:
+        """Return the state of each generator."""
         return [get() for get, _ in self._states]
 
     def _set(self, states: list[Any]) -> None:
@@ -210,7 +213,7 @@ class Generators:
         """The same draws; the states before each are kept."""
 
         def drawn(*arguments: Any) -> Any:
-            self._kept = self._read()
+            self._kept = self.read_states()
             return draw(*arguments)
 
         return drawn
@@ -229,6 +232,14 @@ class Generators:
 
     def __exit__(self, *error: object) -> None:
         self._set(self._first)
+
+
+def _cell_contents(cell: CellType) -> tuple[Any, ...]:
+    try:
+        return (cell.cell_contents,)
+    except ValueError:
+        # A variable of a closure that has no value yet.
+        return ()
 
 
 def _readable(get: Callable[[], Any]) -> bool:
