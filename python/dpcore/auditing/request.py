@@ -48,6 +48,7 @@ from ..pairs import Neighbour, Search, Searched, distance
 from ..pairs.comparing import same
 from ..published import is_native
 from ..records import Counts, Pair
+from ..results.figures import per_distance
 from ..results.provenance import Provenance
 from ..sampling.calling import CallableDraws
 from ..sampling.course import Course
@@ -68,6 +69,11 @@ _SHARED_BLOCK: Final = 16
 them keep eight threads busy. A block costs as much as a call of 0.2 ms."""
 
 
+_TRIALS: Final = 10**6
+"""Counted draws a side where neither the caller nor the mechanism says otherwise."""
+_MORE_TRIALS: Final = 10
+"""Times as many trials, of which a report says what they would certify."""
+
 Route = Literal["auto", "integer", "sampled"]
 Stop = Literal["fixed", "refuted"]
 
@@ -81,7 +87,7 @@ class Arguments:
     neighbour: Neighbour | None
     null: bool
     attack: Attack | AuditAttack | AttackName | None
-    trials: int | float | str
+    trials: int | float | str | None
     start: int | float | str
     claim: float | Claim | None
     delta: float
@@ -231,7 +237,8 @@ def request_of(given: Arguments, course: Course) -> Request:
     """Check every argument before anything is drawn; the course hears of what is tried."""
     course.step("probe", "trying the mechanism")
     made = provenance_of(given.mechanism, given.source)
-    trials, start = count("trials", given.trials), integer("start", whole(given.start), 0)
+    trials = None if given.trials is None else count("trials", given.trials)
+    start = integer("start", whole(given.start), 0)
     delta, confidence = delta_level(given.delta), confidence_level(given.confidence)
     mechanism, claim, delta = _stated(
         _adapted(given.mechanism), given.neighbour, given.claim, delta
@@ -249,6 +256,7 @@ def request_of(given: Arguments, course: Course) -> Request:
     attack = _attack_of(given.attack)
     wanted = asked(mechanism, given.pair, given.neighbour, given.null)
     seed, pair = seed_of(given.rng), wanted.first
+    trials = _default_trials(mechanism, pair) if trials is None else trials
     if is_native(mechanism):
         route = _native_route(mechanism, pair, route, attack, trials)
     elif route != "auto":
@@ -271,6 +279,11 @@ def request_of(given: Arguments, course: Course) -> Request:
         request = replace(request, shape=shape, fields=fields)
         _check_size(request)
         return _probed(request)
+
+
+def _default_trials(mechanism: Any, pair: Pair) -> int:
+    own = getattr(mechanism, "default_trials_on", None)
+    return (own(pair) if callable(own) else None) or _TRIALS
 
 
 def _probed(request: Request) -> Request:
@@ -397,6 +410,10 @@ def settled(request: Request) -> Request:
         pair, searched = settle(request.wanted, request.drawn, attack, *at, request.course)
     mechanism = request.mechanism
     clean = clean_pair(mechanism, pair)
+    is_random = _default_trials(mechanism, pair) != _TRIALS
+    if clean is not None and is_random and same(clean.x, clean.x_prime):
+        # Means of a random encoder may be equal where its outputs differ, as those of signs.
+        clean = None
     if clean is not None and not request.null and same(clean.x, clean.x_prime):
         requirement = "two inputs that the mechanism does not encode to one vector"
         error = ValueError(f"{message('pair', requirement, pair)} (null=True allows them)")
@@ -412,6 +429,7 @@ def settled(request: Request) -> Request:
         declared_loss=declared_loss(mechanism, pair, request.delta),
         told=(
             *notes_on(mechanism, pair),
+            *(_cost_notes(request) if is_random else ()),
             *_seed_notes(mechanism, request.randomness),
             *((advice,) if advice else ()),
         ),
@@ -420,6 +438,26 @@ def settled(request: Request) -> Request:
     for said in request.notes:
         warnings.warn(said, AssumptionWarning, stacklevel=4)
     return request
+
+
+def most_certified(request: Request, trials: int) -> float:
+    """Return the largest bound that so many trials can certify: all of them on one side."""
+    name = request.bound if request.stop == "fixed" else "anytime"
+    bound = BOUNDS[name](Counts(trials, trials, 0, trials), request.delta, request.confidence)
+    return per_distance(bound, request.delta, request.pair.distance)
+
+
+def _cost_notes(request: Request) -> tuple[str, ...]:
+    """Return what the trials of an audit can certify where every output is slow to make."""
+    if request.attack.pools or request.attack.times:
+        return ()
+    more = _MORE_TRIALS * request.trials
+    few, many = (most_certified(request, trials) for trials in (request.trials, more))
+    return (
+        f"every output costs a forward pass: {request.trials:,} trials certify an epsilon of "
+        f"{few:.2f} at most; {more:,} trials (2 x {more:,} passes, {_MORE_TRIALS} times the time) "
+        f"{many:.2f}",
+    )
 
 
 def _seed_notes(mechanism: Any, randomness: str) -> tuple[str, ...]:

@@ -12,17 +12,18 @@ import numpy.typing as npt
 
 from ..errors import about, invalid, mistyped, real
 from ..records import Record
+from ..streams.generators import Generators, quiet_seed
 
 __all__ = [
-    "PROBE_TEXTS", "BatchCheck", "choose_by_length", "compare_batches", "relative_distances",
-    "rounding_of", "text_of", "texts_of",
+    "PROBE_TEXTS", "BatchCheck", "check_batches", "choose_by_length", "compare_batches",
+    "relative_distances", "rounding_of", "text_of", "texts_of",
 ]  # fmt: skip
 
 _WORDS: Final = (
     "he has the flu but she was at a good film with all of them last week and then it rained so "
     "we took two long trains home to see what had been said about our new house"
 ).split()
-_LENGTHS: Final = (1, 1, 2, 3, 5, 8, 12, 20, 35, 60)
+_LENGTHS: Final = (1, 1, 2, 3, 5, 8, 12, 20, 40)
 """Words of the built-in texts; none is so long that an encoder of 128 tokens must cut it."""
 
 PROBE_TEXTS: Final = tuple(
@@ -212,3 +213,53 @@ def texts_of(name: str, value: Any, *, fewest: int = 1) -> tuple[str, ...]:
     if len(texts) < fewest:
         raise invalid(name, requirement, value)
     return tuple(text_of(f"{name}[{row}]", text) for row, text in enumerate(texts))
+
+
+def check_batches(
+    encode: Encode,
+    texts: Sequence[str],
+    limit: Callable[[], float],
+    *,
+    name: str = "encoder",
+    random: str = "",
+    refuse_state: bool = False,
+) -> BatchCheck:
+    """Compare the batches of an encoder unless it is random; see `compare_batches`.
+
+    It is random if a call draws from any generator that this process knows of, or if two equal
+    calls differ. Global generators are left as they were.
+
+    Args:
+        encode: texts to vectors of float64, shape `(texts, width)`.
+        texts: different texts.
+        limit: called after a first encoding: the distance that counts as rounding.
+        name: what complaints call the encoder.
+        random: why it is known to be random; empty if it is not.
+        refuse_state: refuse an encoder of which two equal calls differ although no generator moved.
+
+    Returns:
+        The `BatchCheck`; of a random encoder the reason why nothing was compared.
+
+    Raises:
+        ValueError: if vectors change with the other texts, or two equal calls differ.
+    """
+    generators, calls, drew = Generators.everywhere(), list[npt.NDArray[Any]](), False
+    for seed in range(2):
+        with quiet_seed(seed):
+            found, moved = generators.moved_by(lambda: encode(list(texts)))
+        calls.append(found)
+        drew |= moved
+    rounding = limit()
+    if random or drew:
+        return BatchCheck(np.nan, rounding, len(texts), random or "the encoder is random")
+    if not (relative_distances(*calls) <= rounding).all():
+        if refuse_state:
+            requirement = (
+                "the same in two equal calls, for no generator of torch, numpy or Python moved "
+                "(an encoder that draws elsewhere declares it by an attribute random = True)"
+            )
+            raise invalid(name, requirement, f"{relative_distances(*calls).max():.3g} of its norm")
+        reason = "two equal calls differ although no generator of torch, numpy or Python moved"
+        return BatchCheck(np.nan, rounding, len(texts), reason)
+    with quiet_seed(0):
+        return compare_batches(encode, texts, rounding, name)

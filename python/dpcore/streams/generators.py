@@ -58,6 +58,14 @@ def seeded_globals(rng: np.random.Generator) -> Iterator[None]:
 
 
 @contextmanager
+def quiet_seed(*words: int) -> Iterator[None]:
+    """Seed the global generators from a few words, and give no warning; see `seeded_globals`."""
+    with seeded_globals(np.random.default_rng(words)), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+@contextmanager
 def seeded_torch(rng: np.random.Generator) -> Iterator[None]:
     """Seed torch's default generators, each from words of its own, and put them back.
 
@@ -183,27 +191,40 @@ class Generators:
         """The global ones, and all others that Python's collector of garbage knows of."""
         found = cls.defaults()._states
         torch = loaded("torch")
-        of_torch = getattr(torch, "Generator", ())
+        of_torch = getattr(torch, "Generator", None)
+        kinds: dict[type, str] = {}
         for thing in gc.get_objects():
             # By type: isinstance asks the thing itself for its class, and some would warn.
             kind = type(thing)
-            if issubclass(kind, np.random.Generator):
-                bits: Any = thing.bit_generator
-                found.append((partial(getattr, bits, "state"), partial(setattr, bits, "state")))
-            elif issubclass(kind, np.random.RandomState):
-                found.append((partial(thing.get_state, legacy=False), thing.set_state))
-            elif issubclass(kind, random.Random) and not issubclass(kind, random.SystemRandom):
-                found.append((thing.getstate, thing.setstate))
-            elif of_torch and kind in (dict, CellType):
+            if kind not in kinds:
+                kinds[kind] = _generator_kind(kind)
+            name = kinds[kind]
+            if not name:
+                continue
+            if name == "holder":
                 # The collector does not know torch's, but the dicts and closures that hold them.
                 values = thing.values() if kind is dict else _cell_contents(thing)
-                held = [one for one in values if type(one) is of_torch]
-                found += [(one.get_state, one.set_state) for one in held]
+                if of_torch in map(type, values):
+                    held = [one for one in values if type(one) is of_torch]
+                    found += [(one.get_state, one.set_state) for one in held]
+            elif name == "numpy":
+                bits: Any = thing.bit_generator
+                found.append((partial(getattr, bits, "state"), partial(setattr, bits, "state")))
+            elif name == "legacy":
+                found.append((partial(thing.get_state, legacy=False), thing.set_state))
+            else:
+                found.append((thing.getstate, thing.setstate))
         return cls(found)
 
     def read_states(self) -> list[Any]:
         """Return the state of each generator."""
         return [get() for get, _ in self._states]
+
+    def moved_by(self, call: Callable[[], Any]) -> tuple[Any, bool]:
+        """Return what a call returns, and True if it moved one of these generators."""
+        before = self.read_states()
+        found = call()
+        return found, _freeze(before) != _freeze(self.read_states())
 
     def _set(self, states: list[Any]) -> None:
         for (_, put), state in zip(self._states, states, strict=True):
@@ -232,6 +253,29 @@ class Generators:
 
     def __exit__(self, *error: object) -> None:
         self._set(self._first)
+
+
+def _freeze(state: Any) -> Any:
+    """Return the state of a generator as values that `==` compares."""
+    if isinstance(state, dict):
+        return {key: _freeze(value) for key, value in state.items()}
+    if isinstance(state, (list, tuple)):
+        return tuple(map(_freeze, state))
+    if isinstance(state, np.ndarray):
+        return state.tobytes()
+    return state.numpy().tobytes() if hasattr(state, "numpy") else state
+
+
+def _generator_kind(kind: type) -> str:
+    """Return what a class is to `Generators.everywhere`; empty for most."""
+    if kind is dict or kind is CellType:
+        return "holder"
+    if issubclass(kind, np.random.Generator):
+        return "numpy"
+    if issubclass(kind, np.random.RandomState):
+        return "legacy"
+    is_python = issubclass(kind, random.Random) and not issubclass(kind, random.SystemRandom)
+    return "python" if is_python else ""
 
 
 def _cell_contents(cell: CellType) -> tuple[Any, ...]:

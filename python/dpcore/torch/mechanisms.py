@@ -15,13 +15,12 @@ from ..events.held import numpy_of
 from ..hints import hinted
 from ..mechanisms.texts import (
     BatchCheck,
-    choose_by_length,
     relative_distances,
     rounding_of,
     text_of,
 )
 from ..records import Pair
-from ..streams.generators import seeded_globals, seeded_torch
+from ..streams.generators import quiet_seed, seeded_globals, seeded_torch
 from .encoding import Encoder, encoder_of
 from .layers import NoiseLayer
 from .needed import torch
@@ -30,7 +29,6 @@ from .probing import (
     check_batches,
     probe_randomness,
     probe_texts,
-    quiet_seed,
     state_digest,
 )
 
@@ -38,8 +36,6 @@ __all__ = ["EncoderMechanism", "mechanism"]
 
 _MAX_REMEMBERED: Final = 10_000
 """Texts whose vectors are remembered."""
-_COMPANIONS: Final = 6
-"""Probe texts that share a batch with a text before its first draw."""
 _FORWARD_TRIALS: Final = 4_000
 """Trials by default where every output costs a forward pass."""
 
@@ -88,7 +84,8 @@ class EncoderMechanism:
     ) -> None:
         self.encoder, self.noise, self.name = encoder, noise, name
         self.claim, self.delta, self.rounding = claim, delta, rounding
-        self._companions = choose_by_length(probe_texts(encoder, probe), _COMPANIONS)
+        # Shorter and longer ones than most texts of an audit, with which they share a batch.
+        self._companions = probe_texts(encoder, probe)[1::3]
         self._learnt: OrderedDict[str, _Learnt] = OrderedDict()
         self._digest = ""
 
@@ -124,10 +121,9 @@ class EncoderMechanism:
         return _FORWARD_TRIALS if known or self.encoder.random else None
 
     def default_trials_on(self, pair: Pair) -> int | None:
-        """Return `default_trials` once both texts of a pair are known."""
-        for text in (pair.x, pair.x_prime):
-            self.random(text_of("x", text))
-        return self.default_trials
+        """Return 4,000 if the encoder is random on a text of the pair, else None."""
+        is_random = any(self.random(text_of("x", text)) for text in (pair.x, pair.x_prime))
+        return _FORWARD_TRIALS if is_random else None
 
     def as_mechanism(self) -> EncoderMechanism:
         """Return the mechanism itself; what it remembers is forgotten if the encoder has changed.
@@ -196,7 +192,9 @@ class EncoderMechanism:
             others = [one for one in self._companions if one != text]
             # Without a transform, which may enlarge rounding.
             bare = getattr(self.encoder, "inside", self.encoder)
-            batches = check_batches(bare, [text, *others], self.rounding, refuse_state=False)
+            batches = check_batches(
+                bare, [text, *others], self.rounding, is_known=not found.is_random
+            )
             vector = found.mean if found.is_random else self._run(text)
             self._learnt[text] = _Learnt(vector, found, batches)
             if len(self._learnt) > _MAX_REMEMBERED:
@@ -284,7 +282,7 @@ def mechanism(
             that does so itself.
         device: where encoder and noise are moved first; None leaves them where they are.
         probe: texts (or a dictionary, whose keys count) that the encoder is tried with; None takes
-            built-in ones of 1 to 60 words.
+            built-in ones of 1 to 40 words.
         rounding: largest distance between two encodings of one text, relative to the vector's
             norm; None is 1e-5, for bfloat16 and float16 .05.
 
@@ -319,7 +317,7 @@ def mechanism(
         found.to(place)
         if noise is not None:
             noise.to(place)
-    check_batches(found, probe_texts(found, probe), rounding, refuse_state=False)
+    check_batches(found, probe_texts(found, probe), rounding)
     name = found.name if noise is None else f"{found.name}, {noise!r}"
     return EncoderMechanism(
         found, noise, " ".join(name.split()), probe=probe, rounding=rounding

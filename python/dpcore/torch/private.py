@@ -67,7 +67,7 @@ class PrivateEncoder(Shown):
         strict: refuse noise that does not give the claim; False keeps the claim as somebody makes
             it and shows the true epsilon beside it.
         probe: texts (or a dictionary, whose keys count) that the encoder is tried with: each must
-            have the same vector alone and in any batch. None takes built-in ones of 1 to 60 words.
+            have the same vector alone and in any batch. None takes built-in ones of 1 to 40 words.
         rounding: largest distance between two encodings of one text, relative to the vector's
             norm; None is 1e-5, for bfloat16 and float16 .05.
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import warnings
 import zlib
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import invalid, mistyped
+from ..errors import invalid
+from ..mechanisms import texts as batches
 from ..mechanisms.texts import (
     PROBE_TEXTS,
     BatchCheck,
@@ -23,10 +23,9 @@ from ..mechanisms.texts import (
     rounding_of,
     texts_of,
 )
-from ..streams.generators import Generators, seeded_globals
+from ..streams.generators import Generators, quiet_seed
 from .encoding import Encoder, Lookup
 from .needed import torch
-from .sources.copying import leaves, same
 from .sources.recording import eval_mode
 
 __all__ = [
@@ -87,9 +86,8 @@ def probe_randomness(encoder: Encoder, text: str, rounding: float | None) -> Ran
     for number in range(_CALLS):
         # Seeds of the text's own: with those of another text means of atoms would be equal.
         with quiet_seed(number, zlib.crc32(text.encode(errors="replace"))):
-            before = leaves(generators.read_states())
-            rows = encoder([text] * copies)
-            moved |= not same(before, leaves(generators.read_states()))
+            rows, drew = generators.moved_by(lambda: encoder([text] * copies))
+        moved |= drew
         found.append(rows.double().cpu())
     limit = rounding_of(rounding, str(encoder.dtype))
     on_device = encoder.device.type != "cpu"
@@ -98,15 +96,6 @@ def probe_randomness(encoder: Encoder, text: str, rounding: float | None) -> Ran
     seen = seen or _differ(found[0][:1].expand_as(found[0]), found[0], limit)
     mean = torch.cat(found).mean(dim=0)
     return Randomness(encoder.random or moved or seen, seen, _CALLS, _CALLS * copies, mean)
-
-
-def quiet_seed(*words: int) -> ExitStack:
-    """Return a context in which global generators are seeded and no warning is given."""
-    stack = ExitStack()
-    stack.enter_context(seeded_globals(np.random.default_rng(words)))
-    stack.enter_context(warnings.catch_warnings())
-    warnings.simplefilter("ignore")
-    return stack
 
 
 def _differ(rows: Any, others: Any, limit: float) -> bool:
@@ -136,7 +125,12 @@ def probe_texts(encoder: Encoder, probe: Any) -> list[str]:
 
 
 def check_batches(
-    encoder: Encoder, texts: Sequence[str], rounding: float | None, *, refuse_state: bool
+    encoder: Encoder,
+    texts: Sequence[str],
+    rounding: float | None,
+    *,
+    refuse_state: bool = False,
+    is_known: bool = False,
 ) -> BatchCheck:
     """Check that other texts of a batch do not change the vectors of an encoder.
 
@@ -148,6 +142,7 @@ def check_batches(
         rounding: see `rounding_of`.
         refuse_state: refuse an encoder of which two equal calls differ although no generator moved
             and it does not declare an attribute ``random = True``.
+        is_known: the encoder is known not to be random.
 
     Returns:
         The `BatchCheck`; of an encoder that stays random in eval mode the reason why nothing was
@@ -156,31 +151,25 @@ def check_batches(
     Raises:
         ValueError: if the vectors change.
     """
-    generators = Generators.everywhere()
     with ExitStack() as stack:
         for module in encoder.modules:
             stack.enter_context(eval_mode(module))
-        calls = []
-        for seed in range(2):
-            with quiet_seed(seed):
-                before = leaves(generators.read_states())
-                calls.append(_encode_known(encoder, list(texts)))
-                moved = not same(before, leaves(generators.read_states()))
-        limit = rounding_of(rounding, str(encoder.dtype))
+
+        def encode(some: list[str]) -> npt.NDArray[np.float64]:
+            return _encode_known(encoder, some)
+
+        def limit() -> float:
+            return rounding_of(rounding, str(encoder.dtype))
+
+        if is_known:
+            with quiet_seed(0):
+                return compare_batches(encode, texts, limit())
         mode = " in eval mode, too" if encoder.modules else ""
-        if encoder.random or moved:
-            return BatchCheck(np.nan, limit, len(texts), f"the encoder is random{mode}")
-        if (relative_distances(*calls) > limit).any():
-            if refuse_state:
-                requirement = (
-                    "the same in two equal calls, for no generator of torch, numpy or Python moved "
-                    "(an encoder that draws elsewhere declares it by an attribute random = True)"
-                )
-                raise invalid("encoder", requirement, encoder.name)
-            reason = "two equal calls differ although no generator of torch, numpy or Python moved"
-            return BatchCheck(np.nan, limit, len(texts), reason)
-        with quiet_seed(0):
-            return compare_batches(lambda some: _rows(encoder(some)), texts, limit)
+        random = f"the encoder is random{mode}"
+        found = batches.check_batches(
+            encode, texts, limit, random=random if encoder.random else "", refuse_state=refuse_state
+        )
+        return replace(found, reason=random) if found.reason == "the encoder is random" else found
 
 
 def _rows(tensor: Any) -> npt.NDArray[np.float64]:

@@ -10,11 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import about, invalid, mistyped, numeric
+from ...mechanisms.texts import BatchCheck, check_batches, choose_by_length, rounding_of
+from ...streams.generators import Generators
 
-__all__ = ["Vectors", "encoder_of", "takes_rng", "vectors_of"]
+__all__ = ["Vectors", "check_encoder", "encoder_of", "takes_rng", "vectors_of"]
 
 Vectors = npt.NDArray[np.float64]
 
+_MAX_COMPARED: Final = 8
+"""Texts of train that are encoded in batches of others."""
 _NOISE: Final = 31
 """Names the streams of encoders among those of a seed; the part of the corpus follows."""
 
@@ -63,6 +67,43 @@ def vectors_of(
             raise _wrong(f"{made[0].shape[1]} wide as before", f"{vectors.shape[1]}")
         made.append(vectors)
     return made
+
+
+def check_encoder(
+    encode: Callable[..., Any], texts: Sequence[str], rounding: float | None
+) -> BatchCheck:
+    """Check that a text has the same vector whatever other texts are encoded with it.
+
+    Of an object with noise, such as a `PrivateEncoder`, its method `clean` is checked. Generators
+    are left as they were.
+
+    Args:
+        encode: list[str] -> array of shape (n, d).
+        texts: some of different lengths are chosen.
+        rounding: see `rounding_of`.
+
+    Returns:
+        The `BatchCheck`; of a random encoder the reason why nothing was compared.
+
+    Raises:
+        ValueError: if the vectors change.
+    """
+    clean = getattr(getattr(encode, "__self__", None), "clean", None)
+    bare, dtype = clean if callable(clean) else encode, ["float64"]
+
+    def vectors(some: list[str]) -> Vectors:
+        found = bare(some)
+        dtype[0] = str(getattr(found, "dtype", "float64"))
+        return _checked(found, some)
+
+    chosen = choose_by_length(texts, _MAX_COMPARED)
+    if bare is encode and takes_rng(encode):
+        reason = "the encoder takes rng, so that it is random"
+        return BatchCheck(np.nan, rounding_of(rounding, dtype[0]), len(chosen), reason)
+    with Generators.everywhere():
+        return check_batches(
+            vectors, chosen, lambda: rounding_of(rounding, dtype[0]), name="encode"
+        )
 
 
 def takes_rng(encode: Callable[..., Any]) -> bool:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from ...errors import invalid, real
 from ...hints import hinted
 from ...recorded.run import OutputsAudit
+from ...mechanisms.texts import BatchCheck
 from ...records import Record, frozen_array
 from .groups import Group
 from .judging import Measured
@@ -117,6 +118,7 @@ class Inference(Record):
         certified: the audit whose `epsilon_lower` is certified, or why there is none.
         sizes: texts of train, valid and test that were used.
         left_out: how many texts were not used, by the reason.
+        batches: what the comparison of batches of texts found.
         tried: all attackers with their measure on validation, which says nothing about test.
         scored: the test texts and their scores.
         confidence: of each interval by itself.
@@ -139,6 +141,7 @@ class Inference(Record):
     certified: OutputsAudit | str
     sizes: tuple[int, int, int]
     left_out: dict[str, int]
+    batches: BatchCheck
     tried: tuple[tuple[str, float], ...]
     scored: ScoredTexts
     confidence: float

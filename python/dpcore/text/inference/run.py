@@ -15,7 +15,7 @@ from ...progress import Progress
 from ...streams import Rng, seed_of
 from .attackers import Attacker, FittedAttacker, attackers_of, fitted
 from .certifying import Neighbours, certify, why_not
-from .encoding import Vectors, encoder_of, takes_rng, vectors_of
+from .encoding import Vectors, check_encoder, encoder_of, takes_rng, vectors_of
 from .floors import floor_answers
 from .groups import groups_of, main_task
 from .judging import Judge, answers_of, threshold_of
@@ -40,6 +40,7 @@ def infer(
     claim: float | None = None,
     delta: float | None = None,
     confidence: float = 0.95,
+    rounding: float | None = None,
     rng: Rng = None,
     progress: bool | None = None,
 ) -> Inference:
@@ -65,6 +66,8 @@ def infer(
         claim: epsilon that is claimed; None is the encoder's own claim where it has one.
         delta: delta of the claim, in [0, 1); None is the encoder's own with its own claim, else 0.
         confidence: of each interval, and of the certified bound, by itself.
+        rounding: largest distance between two encodings of one text, alone and with others,
+            relative to the vector's norm; None is 1e-5, for bfloat16 and float16 .05.
         rng: None (fresh entropy, recorded), an int in [0, 2**63) or a Generator.
         progress: a bar over the attackers: True, False or None (where somebody is looking).
 
@@ -75,7 +78,7 @@ def infer(
         TypeError: if an argument is of the wrong kind.
         ValueError: if the corpus lacks the attribute or a part, the attribute is constant in one,
             no text is left in a part, or the encoder returns another number of rows, of changing
-            width, or NaN.
+            width or NaN, or gives a text another vector beside other texts.
         ImportError: if attackers of scikit-learn are needed, which is not installed.
 
     Source:
@@ -108,6 +111,7 @@ def infer(
     reason = why_not(target, neighbours, smallest)
     claim, delta = _claim(encode, claim, delta, reason)
     known = attackers_of(attackers, len(parts.texts[0]))
+    batches = check_encoder(function, parts.texts[0], rounding)
     vectors = vectors_of(function, parts.texts, seed)
     judges = [Judge(t, target, measure, confidence, seed) for t in parts.truth]
 
@@ -133,6 +137,7 @@ def infer(
         ),
         sizes=(len(parts.texts[0]), len(parts.texts[1]), len(parts.texts[2])),
         left_out=parts.left_out,
+        batches=batches,
         tried=best.tried,
         scored=ScoredTexts(parts.rows[2], parts.truth[2], scores),
         confidence=confidence,

@@ -37,7 +37,7 @@ def rows(found: Inference) -> list[tuple[str, str]]:
         told = f"accuracy {one.accuracy}, majority {one.majority:.4f}, {f1}"
         table.append(("attribute", f"{one.name}: {told}"))
     table += [("group", line) for line in _groups(found)]
-    table += [("texts", _texts(found)), ("seed", _seed(found))]
+    table += [("texts", _texts(found)), ("batches", str(found.batches)), ("seed", _seed(found))]
     return [*table, *(("note", note) for note in _notes(found))]
 
 
