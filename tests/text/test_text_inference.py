@@ -92,7 +92,10 @@ def test_texts_that_occur_elsewhere_are_left_out_and_counted():
         "test, also in train or valid": 23,
         "test, repeated": 2,
     }
-    assert result.sizes == (100, 40, 25) == tuple(map(len, seen))
+    assert result.sizes == (100, 40, 25) == tuple(map(len, seen[:3]))
+    # Two equal calls find that the encoder is random; nothing else is compared.
+    assert tuple(map(len, seen[3:])) == (8, 8)
+    assert result.batches.reason == "the encoder is random"
     assert not {text.strip().lower() for text in seen[2]} & {t.lower() for t in texts[:150]}
     assert "left out: 10 valid, also in train; 23 test, also in train or valid" in str(result)
 
@@ -291,3 +294,23 @@ def test_a_private_encoder_brings_its_claim_and_its_delta(people):
         assert result.seeded
         assert not result.certified.refuted
         assert result == infer(private, people[0], "male", **told)
+
+
+def test_an_encoder_in_which_texts_mix_is_refused():
+    found = corpus((40, 20, 20), {"long": np.arange(80) % 2})
+
+    def centred(texts):
+        rows = np.array([[len(text), text.count("1"), 1.0] for text in texts], float)
+        return rows - rows.mean(axis=0)
+
+    with pytest.raises(ValueError, match="encode must be one that gives a text the same vector"):
+        infer(centred, found, "long", attackers=Centroids(), rng=1)
+
+    def plain(texts):
+        return np.array([[len(text), text.count("1"), 1.0] for text in texts], float)
+
+    result = infer(plain, found, "long", attackers=Centroids(), rng=1)
+    assert result.batches.distance == 0.0
+    assert "8 texts alone, in two batches of other texts and in another order agree" in str(result)
+    loose = infer(centred, found, "long", attackers=Centroids(), rng=1, rounding=2.0)
+    assert loose.batches.rounding == 2.0

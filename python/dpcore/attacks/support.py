@@ -59,8 +59,6 @@ _LUCK: Final = 0.05
 """A value seen on one side alone is more than luck where few repeat: so many at most, and in all
 this probability that one of them is one-sided though both sides have it."""
 _LUCK_OF_PRESENCE: Final = 0.25
-_LEAST_REPEATED: Final = 8
-"""Pilot rows on one side that equal another one of it, below which they are taken for luck."""
 _MOST_REPEATED: Final = 4096
 """Repeated rows a side that are kept."""
 _EVIDENCE: Final = 3.0
@@ -238,8 +236,6 @@ def _repeated_rows(rows: Array) -> tuple[Array, Words]:
     codes = row_codes(rows)
     kinds, places, times = np.unique(codes, return_index=True, return_counts=True)
     again = times > 1
-    if times[again].sum() < _LEAST_REPEATED:
-        return rows[:0], kinds[:0]
     kept = np.flatnonzero(again)[np.argsort(-times[again], kind="stable")[:_MOST_REPEATED]]
     finite = np.isfinite(rows[places[kept]]).all(axis=1)
     return rows[places[kept][finite]], kinds[kept][finite]

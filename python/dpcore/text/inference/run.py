@@ -111,8 +111,8 @@ def infer(
     reason = why_not(target, neighbours, smallest)
     claim, delta = _claim(encode, claim, delta, reason)
     known = attackers_of(attackers, len(parts.texts[0]))
-    batches = check_encoder(function, parts.texts[0], rounding)
     vectors = vectors_of(function, parts.texts, seed)
+    batches = check_encoder(function, parts.texts[0], rounding)
     judges = [Judge(t, target, measure, confidence, seed) for t in parts.truth]
 
     best = _best(known, vectors, judges, progress)
