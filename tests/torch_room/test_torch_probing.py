@@ -91,7 +91,7 @@ def test_texts_at_hand_are_checked_before_their_first_draw():
         return rows + (rows.mean(axis=0) if any("cancer" in text for text in texts) else 0.0)
 
     found = mechanism(leaking, LaplaceNoise(1.0))
-    with pytest.raises(ValueError, match="another one for 'he has cancer'|in a batch with 'he has"):
+    with pytest.raises(ValueError, match=r"another one for '.*', .* in a batch with"):
         dpcore.audit(found, PAIR, claim=1.0, trials=1000)
     with pytest.raises(ValueError, match="the same vector alone and in any batch"):
         mechanism(leaking, LaplaceNoise(1.0), probe=PAIR)
@@ -132,19 +132,22 @@ def test_the_limit_follows_the_type():
     assert [rounding_of(None, one) for one in types] == [1e-5, 1e-5, 0.05, 0.05]
 
 
-def test_two_hundred_encoders_that_do_not_mix_are_accepted(tmp_path):
+def test_encoders_that_do_not_mix_are_accepted(tmp_path):
     model, tokenizer = tiny_bert(tmp_path)
-    for seed in range(50):
+
+    def build(layer, dtype):
+        return lambda texts: layer(torch.tensor(hashed(texts), dtype=dtype))
+
+    for seed in range(8):
         torch.manual_seed(seed)
         layer = torch.nn.Sequential(torch.nn.Linear(WIDTH, 64), torch.nn.GELU()).eval()
-        for dtype in (torch.float32, torch.bfloat16, torch.float16, torch.float64):
-            layer.to(dtype)
-            function = lambda texts, at=dtype: layer(torch.tensor(hashed(texts), dtype=at))  # noqa: E731
-            PrivateEncoder(function, CLIP, epsilon=1.0)
-        if seed % 10 == 0:
-            for parameter in model.parameters():
-                torch.nn.init.normal_(parameter, std=0.1)
-            PrivateEncoder((model, tokenizer), CLIP, epsilon=1.0)
+        dtype = (torch.float32, torch.bfloat16, torch.float16, torch.float64)[seed % 4]
+        PrivateEncoder(build(layer.to(dtype), dtype), CLIP, epsilon=1.0)
+        for parameter in model.parameters():
+            torch.nn.init.normal_(parameter, std=0.1)
+        PrivateEncoder((model, tokenizer), CLIP, epsilon=1.0)
+        mechanism((model.train(), tokenizer), LaplaceNoise(1.0))
+        model.eval()
 
 
 def test_a_forgotten_attention_mask_is_refused(tmp_path):
@@ -200,7 +203,9 @@ def test_entropy_of_the_system_is_seen_in_the_encodings():
     assert "less than 4.6 % of rows, or 31 % of calls" in str(quiet)
     # Of a long text there are fewer copies, and the bound says so.
     assert "less than 31 % of rows" in str(
-        probe_randomness(encoder_of(lambda texts: [[float(len(t))] for t in texts]), "a " * 10**5, None)
+        probe_randomness(
+            encoder_of(lambda texts: [[float(len(t))] for t in texts]), "a " * 10**5, None
+        )
     )
 
 

@@ -241,9 +241,7 @@ def _repeated_rows(rows: Array) -> tuple[Array, Words]:
     return rows[places[kept][finite]], kinds[kept][finite]
 
 
-def _keep_one_sided(
-    rows: Array, codes: Words, others: Array, grains: Sequence[Grain]
-) -> Words:
+def _keep_one_sided(rows: Array, codes: Words, others: Array, grains: Sequence[Grain]) -> Words:
     """Return the codes of rows that differ from all rows of the other side by more than rounding.
 
     The first column rules most of them out.

@@ -19,15 +19,15 @@ __all__ = [
     "relative_distances", "rounding_of", "text_of", "texts_of",
 ]  # fmt: skip
 
-_WORDS: Final = (
+_SENTENCE: Final = (
     "he has the flu but she was at a good film with all of them last week and then it rained so "
     "we took two long trains home to see what had been said about our new house"
-).split()
+)
 _LENGTHS: Final = (1, 1, 2, 3, 5, 8, 12, 20, 40)
 """Words of the built-in texts; none is so long that an encoder of 128 tokens must cut it."""
 
 PROBE_TEXTS: Final = tuple(
-    " ".join(islice(cycle(_WORDS), 3 * place, 3 * place + length))
+    " ".join(islice(cycle(_SENTENCE.split()), 3 * place, 3 * place + length))
     for place, length in enumerate(_LENGTHS)
 )
 """Texts that encoders are tried with where no others are given."""

@@ -191,7 +191,7 @@ class Generators:
         """The global ones, and all others that Python's collector of garbage knows of."""
         found = cls.defaults()._states
         torch = loaded("torch")
-        of_torch = getattr(torch, "Generator", None)
+        of_torch: Any = getattr(torch, "Generator", None)
         kinds: dict[type, str] = {}
         for thing in gc.get_objects():
             # By type: isinstance asks the thing itself for its class, and some would warn.

@@ -319,9 +319,7 @@ def mechanism(
             noise.to(place)
     check_batches(found, probe_texts(found, probe), rounding)
     name = found.name if noise is None else f"{found.name}, {noise!r}"
-    return EncoderMechanism(
-        found, noise, " ".join(name.split()), probe=probe, rounding=rounding
-    )
+    return EncoderMechanism(found, noise, " ".join(name.split()), probe=probe, rounding=rounding)
 
 
 def device_of(device: Any) -> Any:

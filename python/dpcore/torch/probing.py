@@ -29,7 +29,11 @@ from .needed import torch
 from .sources.recording import eval_mode
 
 __all__ = [
-    "Randomness", "check_batches", "check_transform", "probe_texts", "probe_randomness",
+    "Randomness",
+    "check_batches",
+    "check_transform",
+    "probe_randomness",
+    "probe_texts",
     "state_digest",
 ]  # fmt: skip
 

@@ -533,4 +533,3 @@ def row_codes(rows: Array) -> Words:
         mixed = bits * factors
         mixed ^= mixed >> np.uint64(29)
         return np.asarray((mixed * factors).sum(axis=1, dtype=np.uint64))
-

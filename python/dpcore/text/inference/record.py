@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from ...errors import invalid, real
 from ...hints import hinted
-from ...recorded.run import OutputsAudit
 from ...mechanisms.texts import BatchCheck
+from ...recorded.run import OutputsAudit
 from ...records import Record, frozen_array
 from .groups import Group
 from .judging import Measured
