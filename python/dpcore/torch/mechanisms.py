@@ -237,11 +237,10 @@ class EncoderMechanism:
         notes = [f"batches: {max(learnt, key=lambda one: one.batches.distance).batches}"]
         if any(one.randomness.is_random for one in learnt):
             seen = any(one.randomness.is_seen for one in learnt)
-            how = "" if seen else ", for it draws numbers, although all encodings agreed"
-            rows = learnt[0].randomness.rows
             notes.append(
-                f"the encoder is random{how}: it ran for every draw, attacks know the mean of "
-                f"{rows} runs, and no exact loss is stated"
+                "the encoder is random: it ran for every draw, attacks know the mean of "
+                f"{learnt[0].randomness.rows} runs, and no exact loss is stated"
+                f"{'' if seen else ' (it draws numbers, although all these runs agreed)'}"
             )
         else:
             fewest = min((one.randomness for one in learnt), key=lambda found: found.rows)
