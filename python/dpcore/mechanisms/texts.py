@@ -41,7 +41,7 @@ Encode = Callable[[list[str]], npt.NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class BatchCheck(Record):
+class BatchCheck(Record, word="BatchCheck"):
     """The largest distance between encodings of one text, alone and in batches of other texts.
 
     Args:

@@ -23,6 +23,7 @@ from ..mechanisms.texts import (
     rounding_of,
     texts_of,
 )
+from ..records import Shown
 from ..streams.generators import Generators, quiet_seed
 from .encoding import Encoder, Lookup
 from .needed import torch
@@ -46,8 +47,8 @@ _MISSED: Final = 0.05
 """Probability with which an event at the stated bound would not have been seen."""
 
 
-@dataclass(frozen=True)
-class Randomness:
+@dataclass(frozen=True, eq=False, repr=False)
+class Randomness(Shown):
     """What equal calls of an encoder with one text show.
 
     Args:
