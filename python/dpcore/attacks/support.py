@@ -235,10 +235,22 @@ def _repeated_rows(rows: Array) -> tuple[Array, Words]:
     """Return the different rows that occur at least twice, the most frequent ones, and codes."""
     codes = row_codes(rows)
     kinds, places, times = np.unique(codes, return_index=True, return_counts=True)
-    again = times > 1
+    # On a grid values meet in many different rows, and rounding may move them; here a value is one
+    # row's alone.
+    again = (times > 1) & _has_own_value(rows[places], times, rows)
     kept = np.flatnonzero(again)[np.argsort(-times[again], kind="stable")[:_MOST_REPEATED]]
     finite = np.isfinite(rows[places[kept]]).all(axis=1)
     return rows[places[kept][finite]], kinds[kept][finite]
+
+
+def _has_own_value(kinds: Array, times: Array, rows: Array) -> Array:
+    """Return which of the different rows have an entry that occurs in no other row."""
+    own = np.zeros(len(kinds), np.bool_)
+    for column in range(rows.shape[1]):
+        values, counts = np.unique(rows[:, column], return_counts=True)
+        place = np.searchsorted(values, kinds[:, column]).clip(max=values.size - 1)
+        own |= counts[place] == times
+    return own
 
 
 def _keep_one_sided(rows: Array, codes: Words, others: Array, grains: Sequence[Grain]) -> Words:
