@@ -67,7 +67,8 @@ def floor_scores(truth: Codes, cells: Any, asked: Any) -> npt.NDArray[np.float64
     known, place = np.unique(cells, return_inverse=True)
     shares = np.bincount(place, truth[:, 0]) / np.bincount(place)
     found = np.searchsorted(known, asked).clip(max=len(known) - 1)
-    return np.where(known[found] == asked, shares[found], truth.mean())
+    answers: npt.NDArray[np.float64] = np.where(known[found] == asked, shares[found], truth.mean())
+    return answers
 
 
 def _chosen(truth: Codes, place: Any, cells: int, target: Target, measure: str) -> Codes:

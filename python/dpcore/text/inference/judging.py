@@ -99,12 +99,14 @@ def threshold_of(scores: Vectors, truth: Codes, measure: str) -> float:
     total = float(hits[-1])
     f1 = 2.0 * right / np.maximum(1.0, said + total)
     wrong, negatives = said - right, flat.size - total
-    merits = {
-        "f1": lambda: f1,
-        "balanced accuracy": lambda: right / max(total, 1.0) - wrong / max(negatives, 1.0),
-        "true-positive rate": lambda: np.where(wrong <= FALSE_POSITIVES * negatives, said, -1.0),
-    }
-    merit = merits.get(measure, lambda: 2.0 * right - said)()
+    if measure == "f1":
+        merit = f1
+    elif measure == "balanced accuracy":
+        merit = right / max(total, 1.0) - wrong / max(negatives, 1.0)
+    elif measure == "true-positive rate":
+        merit = np.where(wrong <= FALSE_POSITIVES * negatives, said, -1.0)
+    else:
+        merit = 2.0 * right - said
     best = cuts[np.flatnonzero(merit == merit.max())]
     cut = int(best[len(best) // 2])
     if cut == 0:

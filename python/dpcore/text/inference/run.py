@@ -248,7 +248,7 @@ def _choose(
                 )
             else:
                 merits[row, column] = valid.value(answers_of(scores, cut))
-    row, column = np.unravel_index(int(merits.argmax()), merits.shape)
+    row, column = divmod(int(merits.argmax()), len(measures))
     names = [str(model.attacker) for model, _ in tried]
     values = tuple(zip(names, merits[:, column].tolist(), strict=True))
     return _Best(*tried[row], measures[column], cuts[row, column], values)
