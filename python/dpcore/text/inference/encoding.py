@@ -13,7 +13,14 @@ from ...errors import about, invalid, mistyped, numeric
 from ...mechanisms.texts import BatchCheck, check_batches, choose_by_length, rounding_of
 from ...streams.generators import Generators
 
-__all__ = ["Vectors", "check_encoder", "encoder_of", "takes_rng", "vectors_of"]
+__all__ = [
+    "Vectors",
+    "check_encoder",
+    "encoder_of",
+    "rows_given",
+    "takes_rng",
+    "vectors_of",
+]
 
 Vectors = npt.NDArray[np.float64]
 
@@ -106,6 +113,27 @@ def check_encoder(
         )
 
 
+def rows_given(
+    encode: Any, rows: Any, texts: Sequence[str], places: Sequence[Any]
+) -> list[Vectors]:
+    """Take rows that were made elsewhere, part by part.
+
+    Args:
+        encode: None, for the rows take its place.
+        rows: one for each text, shape (n, d).
+        texts: all texts of the corpus.
+        places: the positions of each part's texts among them.
+
+    Raises:
+        TypeError: if `encode` is given, too, or the rows are no numbers.
+        ValueError: if they are not one for each text, or not finite.
+    """
+    if encode is not None:
+        raise mistyped("encode", "None where vectors are given", encode)
+    array = _checked(rows, texts, "vectors")
+    return [array[place] for place in places]
+
+
 def takes_rng(encode: Callable[..., Any]) -> bool:
     """True for an encoder with an argument `rng`."""
     try:
@@ -115,31 +143,31 @@ def takes_rng(encode: Callable[..., Any]) -> bool:
         return False
 
 
-def _checked(found: Any, texts: Sequence[str]) -> Vectors:
+def _checked(found: Any, texts: Sequence[str], name: str = "encode(texts)") -> Vectors:
     if hasattr(found, "toarray"):
         raise about(
-            mistyped("encode(texts)", "a dense array, which .toarray() makes", found), "encode"
+            mistyped(name, "a dense array, which .toarray() makes", found), name.partition("(")[0]
         )
     if hasattr(found, "detach"):
         # A tensor may need gradients, be on a device, or have a dtype that numpy lacks.
         found = found.detach().cpu().double()
     requirement = f"an array of shape ({len(texts)}, d), a row of finite numbers for each text"
     try:
-        array = numeric("encode(texts)", requirement, found)
+        array = numeric(name, requirement, found)
     except (TypeError, ValueError) as error:
-        raise about(error, "encode") from None
+        raise about(error, name.partition("(")[0]) from None
     if array.ndim != 2 or len(array) != len(texts) or array.shape[1] == 0:
-        raise _wrong(requirement, array.shape)
+        raise _wrong(requirement, array.shape, name)
     vectors = np.ascontiguousarray(array, dtype=np.float64)
     bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
     if bad.size:
         text = (
-            f"encode(texts) must be {requirement}, got NaN or infinity in {bad.size:,} of "
+            f"{name} must be {requirement}, got NaN or infinity in {bad.size:,} of "
             f"{len(texts):,} rows, first for {texts[bad[0]]!r:.60}"
         )
-        raise about(ValueError(text), "encode")
+        raise about(ValueError(text), name.partition("(")[0])
     return vectors
 
 
-def _wrong(requirement: str, value: Any) -> ValueError:
-    return about(invalid("encode(texts)", requirement, value), "encode")
+def _wrong(requirement: str, value: Any, name: str = "encode(texts)") -> ValueError:
+    return about(invalid(name, requirement, value), name.partition("(")[0])
