@@ -56,7 +56,14 @@ from ..streams import MOST_DRAWS, Rng, block_of, seed_of, threads_of
 from .answer_types import form_of
 from .pairing import Asked, asked, dim_of, settle, watch_inputs
 from .provenance import provenance_of
-from .randomness import Heard, refuse_threads, runs_in, shared_globals, whose
+from .randomness import (
+    Heard,
+    draws_globals_alone,
+    refuse_threads,
+    runs_in,
+    shared_globals,
+    whose,
+)
 from .sequential import BLOCK
 
 _SLACK: Final = 1e-9
@@ -288,14 +295,17 @@ def _probed(request: Request) -> Request:
     draws = Heard(**vars(source.draws), course=request.course)
     request = replace(request, doubted=replace(source, draws=draws).doubts())
     found = "own" if own else whose(draws, trials)
+    request = replace(request, randomness=found)
+    if found == "not known" and executor is not None and runs_in(executor) == "processes":
+        return replace(request, globals=draws_globals_alone(draws, executor))
     if found != "own":
-        return replace(request, randomness=found)
+        return request
     if getattr(mechanism, "thread_safe", None) is not True:
         what = "with randomness of its own and no thread_safe = True"
         refuse_threads(request.threads, executor, what)
     if executor is None or runs_in(executor) != "processes":
-        return replace(request, randomness=found)
-    return replace(request, randomness=found, globals=shared_globals(draws, trials, executor))
+        return request
+    return replace(request, globals=shared_globals(draws, trials, executor))
 
 
 def _check_size(request: Request) -> None:

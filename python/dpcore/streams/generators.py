@@ -165,10 +165,14 @@ class Generators:
     Args:
         states: of each generator a function that reads its state and one that sets it; one that
             cannot be read is left out.
+        globals: how many of them, the first ones, are global.
     """
 
-    def __init__(self, states: list[tuple[Callable[[], Any], Callable[[Any], Any]]]) -> None:
+    def __init__(
+        self, states: list[tuple[Callable[[], Any], Callable[[Any], Any]]], globals: int = 0
+    ) -> None:
         self._states = [one for one in states if _readable(one[0])]
+        self._globals = globals
         self._first = self._kept = self._read()
 
     @classmethod
@@ -181,6 +185,7 @@ class Generators:
     def everywhere(cls) -> Generators:
         """The global ones, and all others that Python's collector of garbage knows of."""
         found = cls.defaults()._states
+        globals = len(found)
         torch = loaded("torch")
         of_torch = getattr(torch, "Generator", ())
         for thing in gc.get_objects():
@@ -197,7 +202,7 @@ class Generators:
                 # The collector does not know torch's, but the dicts that hold them.
                 held = [one for one in thing.values() if type(one) is of_torch]
                 found += [(one.get_state, one.set_state) for one in held]
-        return cls(found)
+        return cls(found, globals)
 
     def _read(self) -> list[Any]:
         return [get() for get, _ in self._states]
@@ -224,11 +229,31 @@ class Generators:
 
         return drawn
 
+    def find_moved(self) -> tuple[bool, bool]:
+        """Return whether global generators, and whether others, have another state than at first.
+
+        The global ones are put back: they occur among all others once more.
+        """
+        size = self._globals
+        moved = not _states_equal(self._first[:size], self._read()[:size])
+        for (_, put), state in zip(self._states[:size], self._first, strict=False):
+            put(state)
+        return moved, not _states_equal(self._first, self._read())
+
     def __enter__(self) -> Generators:
         return self
 
     def __exit__(self, *error: object) -> None:
         self._set(self._first)
+
+
+def _states_equal(one: Any, other: Any) -> bool:
+    """Compare states, which are numbers, arrays and tensors in tuples, lists and mappings."""
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(_states_equal(one[k], other[k]) for k in one)
+    if isinstance(one, (tuple, list)):
+        return len(one) == len(other) and all(map(_states_equal, one, other))
+    return bool(np.array_equal(np.asarray(one), np.asarray(other)))
 
 
 def _readable(get: Callable[[], Any]) -> bool:
