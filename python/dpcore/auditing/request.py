@@ -274,7 +274,7 @@ def request_of(given: Arguments, course: Course) -> Request:
         _check_size(request)
         return _probed(request)
     with watch_inputs(name_of(mechanism), pair):
-        shape, fields = form_of(mechanism, pair, seed, course)
+        shape, fields = form_of(mechanism, pair, seed, course, start + trials)
         request = replace(request, shape=shape, fields=fields)
         _check_size(request)
         return _probed(request)
