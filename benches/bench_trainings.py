@@ -159,12 +159,13 @@ def measure_all(quick: bool) -> dict[str, Took]:
     return found
 
 
-def format_table(found: dict[str, Took], load: tuple[float, float]) -> str:
+def format_table(found: dict[str, Took], load: tuple[float, float], epochs: int) -> str:
     """Return the table in Markdown.
 
     Args:
         found: name of each way -> what it took.
         load: of the machine, before and after: processes that want to run, mean of a minute.
+        epochs: of a training.
     """
     first = found["audit, one process"]
     spent = {step.step: step.outputs for step in first.answer.spent}
@@ -177,7 +178,7 @@ def format_table(found: dict[str, Took], load: tuple[float, float]) -> str:
         f"measurement; load {load[0]:.1f} before it and {load[1]:.1f} after it. Remade by",
         "`python benches/bench_trainings.py`.",
         "",
-        f"{trainings} trainings by Opacus, each of {EPOCHS} epochs of {RECORDS // BATCH} batches; "
+        f"{trainings} trainings by Opacus, each of {epochs} epochs of {RECORDS // BATCH} batches; "
         f"the audits try",
         f"the function {spent['probe']} times more. The start of the processes is counted.",
         "",
@@ -185,7 +186,9 @@ def format_table(found: dict[str, Took], load: tuple[float, float]) -> str:
         "| --- | ---: | ---: | ---: |",
     ]
     for name, took in found.items():
-        lines.append(f"| {name} | {took.wall:.0f} | {took.cpu:.0f} | {took.wall / first.wall:.2f} |")
+        lines.append(
+            f"| {name} | {took.wall:.0f} | {took.cpu:.0f} | {took.wall / first.wall:.2f} |"
+        )
     return "\n".join([*lines, ""])
 
 
@@ -208,5 +211,6 @@ if __name__ == "__main__":
     given = parser.parse_args()
     before = os.getloadavg()[0]
     measured = here.measure_all(given.quick)
-    given.out.write_text(here.format_table(measured, (before, os.getloadavg()[0])))
+    loads = before, os.getloadavg()[0]
+    given.out.write_text(here.format_table(measured, loads, 1 if given.quick else EPOCHS))
     print(given.out.read_text())

@@ -281,15 +281,33 @@ class _Side:
         sizes = np.bincount(numbers)
         # The first row stands among the others, and counted itself as alike.
         sizes[numbers[0]] += self.alike - 1
-        return float(_log_pairings(sizes).sum() - _log_pairings(np.array([self.rows]))[0])
+        return log_chance_of_pairs(sizes)
 
 
-def _log_pairings(pairs: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
+def log_chance_of_pairs(sizes: npt.NDArray[np.intp]) -> float:
+    """Compute the logarithm of the chance that all pairs of a random pairing agree.
+
+    Of r rows that were drawn twice, those of a group agree. Of the (2r - 1)!! ways to sort all 2r
+    into pairs, the product of (2m - 1)!! over groups of m rows has pairs of one group alone.
+
+    Args:
+        sizes: m of each group.
+
+    Returns:
+        The logarithm.
+
+    Example:
+        >>> round(float(np.exp(log_chance_of_pairs(np.array([1, 1])))), 4)
+        0.3333
+    """
+    return float(_log_pairings(sizes).sum() - _log_pairings(sizes.sum()))
+
+
+def _log_pairings(pairs: Any) -> Any:
     """The logarithm of (2m - 1)!!, the number of ways to sort 2m things into m pairs."""
     from scipy.special import gammaln
 
-    found: npt.NDArray[np.float64] = gammaln(2.0 * pairs + 1.0) - gammaln(pairs + 1.0)
-    return found - pairs * math.log(2.0)
+    return gammaln(2.0 * pairs + 1.0) - gammaln(pairs + 1.0) - pairs * math.log(2.0)
 
 
 def _verdict_of(sides: list[_Side]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, cast, get_args
@@ -234,8 +234,16 @@ class Request(Arguments):
         return threads_of(self.threads, default=1)
 
 
-def request_of(given: Arguments, course: Course) -> Request:
-    """Check every argument before anything is drawn; the course hears of what is tried."""
+def request_of(
+    given: Arguments, course: Course, announce: Callable[[Request], None] | None = None
+) -> Request:
+    """Check every argument before anything is drawn; the course hears of what is tried.
+
+    Args:
+        given: the arguments.
+        course: hears of every call.
+        announce: what is done with the request after the first call, before all others.
+    """
     course.step("probe", "trying the mechanism")
     made = provenance_of(given.mechanism, given.source)
     trials, start = count("trials", given.trials), integer("start", whole(given.start), 0)
@@ -272,11 +280,15 @@ def request_of(given: Arguments, course: Course) -> Request:
     )  # fmt: skip
     if is_native(mechanism) or attack.times:
         _check_size(request)
+        if announce is not None:
+            announce(request)
         return _probed(request)
     with watch_inputs(name_of(mechanism), pair):
         shape, fields = form_of(mechanism, pair, seed, course, start + trials)
         request = replace(request, shape=shape, fields=fields)
         _check_size(request)
+        if announce is not None:
+            announce(request)
         return _probed(request)
 
 
