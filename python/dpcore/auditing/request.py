@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, cast, get_args
@@ -57,7 +57,14 @@ from ..streams import MOST_DRAWS, Rng, block_of, seed_of, threads_of
 from .answer_types import form_of
 from .pairing import Asked, asked, dim_of, settle, watch_inputs
 from .provenance import provenance_of
-from .randomness import Heard, refuse_threads, runs_in, shared_globals, whose
+from .randomness import (
+    Heard,
+    draws_globals_alone,
+    refuse_threads,
+    runs_in,
+    shared_globals,
+    whose,
+)
 from .sequential import BLOCK
 
 _SLACK: Final = 1e-9
@@ -233,8 +240,16 @@ class Request(Arguments):
         return threads_of(self.threads, default=1)
 
 
-def request_of(given: Arguments, course: Course) -> Request:
-    """Check every argument before anything is drawn; the course hears of what is tried."""
+def request_of(
+    given: Arguments, course: Course, announce: Callable[[Request], None] | None = None
+) -> Request:
+    """Check every argument before anything is drawn; the course hears of what is tried.
+
+    Args:
+        given: the arguments.
+        course: hears of every call.
+        announce: what is done with the request after the first call, before all others.
+    """
     course.step("probe", "trying the mechanism")
     made = provenance_of(given.mechanism, given.source)
     trials = None if given.trials is None else count("trials", given.trials)
@@ -273,11 +288,15 @@ def request_of(given: Arguments, course: Course) -> Request:
     )  # fmt: skip
     if is_native(mechanism) or attack.times:
         _check_size(request)
+        if announce is not None:
+            announce(request)
         return _probed(request)
     with watch_inputs(name_of(mechanism), pair):
-        shape, fields = form_of(mechanism, pair, seed, course)
+        shape, fields = form_of(mechanism, pair, seed, course, start + trials)
         request = replace(request, shape=shape, fields=fields)
         _check_size(request)
+        if announce is not None:
+            announce(request)
         return _probed(request)
 
 
@@ -301,14 +320,17 @@ def _probed(request: Request) -> Request:
     draws = Heard(**vars(source.draws), course=request.course)
     request = replace(request, doubted=replace(source, draws=draws).doubts())
     found = "own" if own else whose(draws, trials)
+    request = replace(request, randomness=found)
+    if found == "not known" and executor is not None and runs_in(executor) == "processes":
+        return replace(request, globals=draws_globals_alone(draws, executor))
     if found != "own":
-        return replace(request, randomness=found)
+        return request
     if getattr(mechanism, "thread_safe", None) is not True:
         what = "with randomness of its own and no thread_safe = True"
         refuse_threads(request.threads, executor, what)
     if executor is None or runs_in(executor) != "processes":
-        return replace(request, randomness=found)
-    return replace(request, randomness=found, globals=shared_globals(draws, trials, executor))
+        return request
+    return replace(request, globals=shared_globals(draws, trials, executor))
 
 
 def _check_size(request: Request) -> None:

@@ -212,8 +212,7 @@ def audit(
         source=source,
     )
     with Course(progress, alive=executor is None) as course:
-        request = request_of(given, course)
-        course.say(str(_forecast(request)))
+        request = request_of(given, course, lambda tried: course.say(str(_forecast(tried))))
         request = settled(request)
         if request.attack.times:
             return timed(request)
@@ -232,7 +231,7 @@ def audit(
 
 
 def _forecast(request: Request) -> Forecast:
-    """What is to come, as the course of the probe shows it."""
+    """What is to come, as the first call shows it."""
     from ..sampling.forecast import Forecast
 
     search, draws = request.wanted.search, request.drawn()

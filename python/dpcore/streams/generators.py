@@ -174,10 +174,14 @@ class Generators:
     Args:
         states: of each generator a function that reads its state and one that sets it; one that
             cannot be read is left out.
+        globals: how many of them, the first ones, are global.
     """
 
-    def __init__(self, states: list[tuple[Callable[[], Any], Callable[[Any], Any]]]) -> None:
+    def __init__(
+        self, states: list[tuple[Callable[[], Any], Callable[[Any], Any]]], globals: int = 0
+    ) -> None:
         self._states = [one for one in states if _readable(one[0])]
+        self._globals = globals
         self._first = self._kept = self.read_states()
 
     @classmethod
@@ -190,6 +194,7 @@ class Generators:
     def everywhere(cls) -> Generators:
         """The global ones, and all others that Python's collector of garbage knows of."""
         found = cls.defaults()._states
+        globals = len(found)
         torch = loaded("torch")
         of_torch: Any = getattr(torch, "Generator", None)
         kinds: dict[type, str] = {}
@@ -214,7 +219,7 @@ class Generators:
                 found.append((partial(thing.get_state, legacy=False), thing.set_state))
             else:
                 found.append((thing.getstate, thing.setstate))
-        return cls(found)
+        return cls(found, globals)
 
     def read_states(self) -> list[Any]:
         """Return the state of each generator."""
@@ -247,6 +252,18 @@ class Generators:
             return draw(*arguments)
 
         return drawn
+
+    def find_moved(self) -> tuple[bool, bool]:
+        """Return whether global generators, and whether others, have another state than at first.
+
+        The global ones are put back: they occur among all others once more.
+        """
+        size = self._globals
+        first = _freeze(self._first)
+        moved = first[:size] != _freeze(self.read_states())[:size]
+        for (_, put), state in zip(self._states[:size], self._first, strict=False):
+            put(state)
+        return moved, first != _freeze(self.read_states())
 
     def __enter__(self) -> Generators:
         return self
