@@ -128,9 +128,10 @@ def audit_step(
         left_out = integer("left_out", left_out, 0, size - 1)
     seed = seed_of(rng)
     mechanism = _make_noisy_sum(step, records, size, left_out, (sigma, clip), seed)
+    x, x_prime = mechanism.batches
     return audit(
         mechanism,
-        tuple(mechanism.batches),
+        Pair(x, x_prime),
         claim=GDP(1.0 / sigma),
         trials=trials,
         block=_BLOCK,
