@@ -54,6 +54,7 @@ class Progress:
         if show is not None and not isinstance(show, bool):
             raise mistyped("progress", "True, False or None", show)
         self._wanted = watched() if show is None else show
+        self._silent = show is False
         self._clock = clock or time.monotonic
         self._begun = self._clock()
         self._patience = _QUIET_SECONDS if show is None else 0.0
@@ -69,7 +70,7 @@ class Progress:
         global _shown
         if _shown is not None and self._patience:
             # One bar at a time: the outer one says what this is a part of.
-            self._wanted = False
+            self._wanted, self._silent = False, True
         if self._wanted:
             self._outer, _shown = _shown, self
         if self._patience == 0.0:
@@ -123,11 +124,11 @@ class Progress:
         self._state = replace(self._state, label=label)
 
     def say(self, text: str) -> None:
-        """Print lines above the bar, where bars are shown at all."""
+        """Print lines above the bar, or on stderr where nobody watches one, but for show=False."""
         with self._lock:
-            if not text or not self._wanted:
+            if not text or self._silent:
                 return
-            if in_notebook():
+            if self._wanted and in_notebook():
                 _Notebook.say(text)
             elif isinstance(self._display, _Terminal):
                 self._display.say(text)

@@ -53,7 +53,7 @@ def test_every_argument_of_a_system_is_an_option():
 
 
 def test_the_defaults_of_options_are_those_of_the_arguments():
-    spelled = {"trials": "1e6", "start": "0", "attack": "auto"}
+    spelled = {"start": "0", "attack": "auto"}
     commands = (
         (Asked, dpcore.audit), (AskedOutputs, dpcore.audit_outputs), (AskedPlan, dpcore.plan)
     )  # fmt: skip

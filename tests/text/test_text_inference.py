@@ -23,7 +23,7 @@ def people():
 
 @pytest.fixture(scope="module")
 def inferred(people):
-    return infer(people[1], people[0], "male", attackers=Centroids(), rng=1)
+    return infer(people[1], people[0], "male", attackers=Centroids(), measure="accuracy", rng=1)
 
 
 def test_a_leak_beats_the_majority_and_not_what_the_label_says_anyway(inferred):
@@ -39,14 +39,34 @@ def test_a_leak_beats_the_majority_and_not_what_the_label_says_anyway(inferred):
     assert not inferred.above_floor
     assert inferred.empirical_privacy == 1.0 - inferred.accuracy.value
     assert inferred.empirical_privacy_f1 == 1.0 - inferred.f1.value
-    assert len(inferred.tried) == len(TRANSFORMS)
+    assert len(inferred.tried) == len(TRANSFORMS) - 1
+    first, second = dict(inferred.lines())["verdict"].split(" (")
+    assert first == "not shown to be above the floor: majority given the main label"
+    assert second == "above the majority: the attacker does better than without any vectors)"
+
+
+def test_scores_show_what_the_label_does_not_say(people):
+    # The first coordinate is the attribute with noise, whatever the label: accuracy does not see
+    # it, a comparison of texts with equal labels does.
+    found = infer(people[1], people[0], "male", attackers=Centroids(), rng=1)
+    assert found.measure in ("auc", "balanced accuracy", "true-positive rate")
+    assert [floor.p_value for floor in found.floors] == [0.0005, 0.0005]
+    assert found.above_floor
+    # A copy of the label is above the majority, and says no more than the label.
+    topic = people[0].labels
+    copied = infer(
+        None, people[0], "male", vectors=topic[:, np.newaxis], attackers=Centroids(), rng=1
+    )
+    assert copied.floors[0].beaten
+    assert copied.floors_left == ("majority given the main label",)
+    assert copied.floors[1].gain.value < 0.0 < copied.floors[0].gain.value
 
 
 def test_an_attribute_that_does_not_leak_is_not_shown_to(people):
     rng = np.random.default_rng(3)
     found = infer(people[1], people[0], rng.integers(0, 2, 1500), attackers=Centroids(), rng=1)
     assert not found.above_floor
-    assert "not shown to do better than the floor: majority and majority given" in str(found)
+    assert "not shown to be above the floor: majority and majority given" in str(found)
     assert found.attributes == ("attribute",)
 
 
@@ -92,7 +112,10 @@ def test_texts_that_occur_elsewhere_are_left_out_and_counted():
         "test, also in train or valid": 23,
         "test, repeated": 2,
     }
-    assert result.sizes == (100, 40, 25) == tuple(map(len, seen))
+    assert result.sizes == (100, 40, 25) == tuple(map(len, seen[:3]))
+    # Two equal calls find that the encoder is random; nothing else is compared.
+    assert tuple(map(len, seen[3:])) == (8, 8)
+    assert result.batches.reason == "the encoder is random"
     assert not {text.strip().lower() for text in seen[2]} & {t.lower() for t in texts[:150]}
     assert "left out: 10 valid, also in train; 23 test, also in train or valid" in str(result)
 
@@ -209,7 +232,7 @@ def test_groups_have_the_accuracy_of_the_main_label_and_its_gap(inferred, people
 def test_the_record_says_what_was_done_and_goes_through_every_door(inferred, people):
     text = str(inferred)
     for words in (
-        "best of 4 on validation by accuracy, evaluated once on test",
+        "best of 6 on validation by accuracy, evaluated once on test",
         "(Clopper-Pearson)", "(bootstrap of 2,000; of male = 1)", "sign test",
         "no guarantee", "750 train, 375 valid, 375 test; left out: none",
         "seed         1 (the encoder has no rng=, so that noise of its own is not repeated)",
@@ -239,23 +262,28 @@ def test_html_escapes_names_and_pictures_name_every_line(people):
     result = infer(people[1], odd, "<b> & $x$", attackers=Centroids(), rng=1)
     assert "<b> &" not in result._repr_html_()
     figure = result.plot()
-    assert [tick.get_text() for tick in figure.axes[0].get_yticklabels()] == ["accuracy", "F1"]
+    assert [tick.get_text() for tick in figure.axes[0].get_yticklabels()] == [
+        "accuracy",
+        "F1",
+        "AUC",
+    ]
     several = infer(people[1], people[0], ["male", "tall"], attackers=Centroids(), rng=1).plot()
     assert len(several.axes[0].get_yticklabels()) == 4
     names = [text.get_text() for text in several.axes[0].get_legend().get_texts()]
     assert names == ["attacker", "majority", "majority given the main label"]
 
 
-def test_the_usual_attackers_are_three_classifiers_behind_four_transforms(people):
+def test_the_usual_attackers_read_rows_calls_and_summaries(people):
     needs("sklearn")
     attackers = inference.usual(11_657)
-    assert len(attackers) == 12
+    assert len(attackers) == 14
     assert {attacker.behind for attacker in attackers} == set(TRANSFORMS)
-    network = attackers[4].estimator.steps[-1][1]
+    names = [attacker.classifier for attacker in attackers]
+    network = attackers[names.index("network of 256")].estimator.steps[-1][1]
     assert (network.hidden_layer_sizes, network.max_iter) == ((256,), 11)
     small, vectors = speakers(rows=120)
     result = infer(looked_up(vectors), small, ["male", "tall"], rng=1)
-    assert len(result.tried) == 12
+    assert len(result.tried) == 14
     assert result == infer(looked_up(vectors), small, ["male", "tall"], rng=1)
 
 
@@ -291,3 +319,23 @@ def test_a_private_encoder_brings_its_claim_and_its_delta(people):
         assert result.seeded
         assert not result.certified.refuted
         assert result == infer(private, people[0], "male", **told)
+
+
+def test_an_encoder_in_which_texts_mix_is_refused():
+    found = corpus((40, 20, 20), {"long": np.arange(80) % 2})
+
+    def centred(texts):
+        rows = np.array([[len(text), text.count("1"), 1.0] for text in texts], float)
+        return rows - rows.mean(axis=0)
+
+    with pytest.raises(ValueError, match="encode must be one that gives a text the same vector"):
+        infer(centred, found, "long", attackers=Centroids(), rng=1)
+
+    def plain(texts):
+        return np.array([[len(text), text.count("1"), 1.0] for text in texts], float)
+
+    result = infer(plain, found, "long", attackers=Centroids(), rng=1)
+    assert result.batches.distance == 0.0
+    assert "8 texts alone, in two batches of other texts and in another order agree" in str(result)
+    loose = infer(centred, found, "long", attackers=Centroids(), rng=1, rounding=2.0)
+    assert loose.batches.rounding == 2.0

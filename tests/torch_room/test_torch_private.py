@@ -265,12 +265,8 @@ def test_wrong_texts(texts, error, message):
     assert private.encode([]).shape == (0, WIDTH)
 
 
-class Widening:
-    calls = 0
-
-    def __call__(self, texts):
-        self.calls += 1
-        return np.ones((len(texts), 2 + (self.calls > 1)))
+def widen(texts):
+    return np.ones((len(texts), 2 + (len(texts[0]) > 100)))
 
 
 @pytest.mark.parametrize(
@@ -278,6 +274,9 @@ class Widening:
     [
         (lambda texts: np.ones((1 + len(texts), 3)), ValueError, "one row a text"),
         (lambda texts: np.ones(len(texts)), ValueError, "one row a text"),
+        (lambda texts: [], ValueError, "one row a text"),
+        (lambda texts: np.ones((len(texts), 0)), ValueError, "at least one number wide"),
+        (lambda texts: [[1.0] * len(text) for text in texts], ValueError, "of one width for all"),
         (lambda texts: np.full((len(texts), 2), np.nan), ValueError, "finite for every text"),
         (lambda texts: np.ones((len(texts), 2), complex), TypeError, "must be real numbers"),
         (lambda texts: torch.ones(len(texts), 2, dtype=torch.complex64), TypeError, "real numbers"),
@@ -296,9 +295,8 @@ def test_wrong_encoders(encoder, error, message):
 
 
 def test_a_width_that_changes_and_whole_numbers():
-    private = PrivateEncoder(Widening(), Clip("l1", 1.0), epsilon=8.0)
     with pytest.raises(ValueError, match="of width 2 in every call"):
-        private.encode(TEXTS)
+        PrivateEncoder(widen, Clip("l1", 1.0), epsilon=8.0)
     counts = PrivateEncoder(
         lambda texts: [[len(t), t.count("a")] for t in texts], Clip("l1", 9.0), epsilon=1.0
     )

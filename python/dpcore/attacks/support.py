@@ -17,7 +17,7 @@ import numpy as np
 
 from ..events.above import Above, Score
 from ..records import Counts
-from .arrays import Array, Floats
+from .arrays import Array, Floats, Words
 from .attack import NumericAttack
 from .choosing.choice import Choice, Goal
 from .choosing.grains import PLACES, Grain, coarsest_grain, grains_of
@@ -26,7 +26,17 @@ from .reading.candidates import OfParts
 from .reading.exploring import presence_parts
 from .reading.parts import Parts, remember_parts
 from .scores.columns import Atoms, atoms_of, both, head, known
-from .scores.rows import AtAtoms, Coordinate, Outside, Repeats, RowMax, RowMin, Special
+from .scores.rows import (
+    AtAtoms,
+    AtRows,
+    Coordinate,
+    Outside,
+    Repeats,
+    RowMax,
+    RowMin,
+    Special,
+    row_codes,
+)
 
 __all__ = ["MOST_SOUGHT", "Support", "find_rare_values"]
 
@@ -49,6 +59,8 @@ _LUCK: Final = 0.05
 """A value seen on one side alone is more than luck where few repeat: so many at most, and in all
 this probability that one of them is one-sided though both sides have it."""
 _LUCK_OF_PRESENCE: Final = 0.25
+_MOST_REPEATED: Final = 4096
+"""Repeated rows a side that are kept."""
 _EVIDENCE: Final = 3.0
 """Standard errors by which repeats must differ on the pilot to be worth sorting all rows."""
 
@@ -115,6 +127,7 @@ class Support(NumericAttack):
             repeats = _count_repeats(grains)
             if _repeats_differ(*sides, repeats):
                 yield repeats
+            yield from _find_repeated_rows(*sides, grains)
         yield from _find_one_sided(*sides, grains)
 
 
@@ -191,6 +204,72 @@ def _find_one_sided_atoms(
         for j in np.flatnonzero((mine >= (least or _SEEN)) & (other == 0)):
             found.append(_Atom(column, atoms.lows[j], atoms.highs[j], sign, int(mine[j])))
     return atoms, found
+
+
+def _find_repeated_rows(
+    rows: Array, rows_prime: Array, grains: Sequence[Grain]
+) -> Iterator[AtRows]:
+    """Yield a score of whole rows of floats that come again on one side and never on the other.
+
+    Rounded noise in several columns does not repeat; noise from a pool does, and so does a row to
+    which no noise was added.
+    """
+    if rows.dtype.kind != "f" or rows_prime.dtype.kind != "f":
+        return
+    if any(grain.bits == 0 for grain in grains):
+        # Columns that were never rounded repeat by their nature.
+        return
+    sides = rows, rows_prime
+    found = [
+        _keep_one_sided(*_repeated_rows(mine), other, grains)
+        for mine, other in (sides, sides[::-1])
+    ]
+    codes = np.concatenate(found)
+    if codes.size:
+        signs = np.repeat([1, -1], [one.size for one in found])
+        order = np.argsort(codes)
+        yield AtRows(codes[order], signs[order])
+
+
+def _repeated_rows(rows: Array) -> tuple[Array, Words]:
+    """Return the different rows that occur at least twice, the most frequent ones, and codes."""
+    codes = row_codes(rows)
+    kinds, places, times = np.unique(codes, return_index=True, return_counts=True)
+    # On a grid values meet in many different rows, and rounding may move them; here a value is one
+    # row's alone.
+    again = (times > 1) & _has_own_value(rows[places], times, rows)
+    kept = np.flatnonzero(again)[np.argsort(-times[again], kind="stable")[:_MOST_REPEATED]]
+    finite = np.isfinite(rows[places[kept]]).all(axis=1)
+    return rows[places[kept][finite]], kinds[kept][finite]
+
+
+def _has_own_value(kinds: Array, times: Array, rows: Array) -> Array:
+    """Return which of the different rows have an entry that occurs in no other row."""
+    own = np.zeros(len(kinds), np.bool_)
+    for column in range(rows.shape[1]):
+        values, counts = np.unique(rows[:, column], return_counts=True)
+        place = np.searchsorted(values, kinds[:, column]).clip(max=values.size - 1)
+        own |= counts[place] == times
+    return own
+
+
+def _keep_one_sided(rows: Array, codes: Words, others: Array, grains: Sequence[Grain]) -> Words:
+    """Return the codes of rows that differ from all rows of the other side by more than rounding.
+
+    The first column rules most of them out.
+    """
+    if not codes.size:
+        return codes
+    others = others[np.argsort(others[:, 0], kind="stable")]
+    first = others[:, 0].astype(np.float64)
+    kept = []
+    for row, code in zip(rows.astype(np.float64), codes, strict=True):
+        near = np.array([float(grain.at(value)) for grain, value in zip(grains, row, strict=True)])
+        low, high = np.searchsorted(first, [row[0] - near[0], row[0] + near[0]])
+        some = others[low : high + 1].astype(np.float64)
+        if not (np.abs(some - row) <= near).all(axis=1).any():
+            kept.append(code)
+    return np.array(kept, np.uint64)
 
 
 def _find_one_sided(rows: Array, rows_prime: Array, grains: Sequence[Grain]) -> Iterator[AtAtoms]:

@@ -19,6 +19,9 @@ from ..streams import PROBE
 _PROBED: Final = 2
 _PROBED_LISTS: Final = 64
 """Outputs of a call that tells their shape; of lists, whose lengths may differ, more."""
+_PROBED_SHARE: Final = 64
+"""Of a function of one answer, one call a side in so many trials at most: it may be slow, and where
+two lengths do not show there, outputs become objects as soon as they do."""
 
 Outputs = npt.NDArray[Any]
 
@@ -34,11 +37,18 @@ _ORDER = "biufc"
 
 
 def form_of(
-    mechanism: Any, pair: Pair, seed: int, course: Course
+    mechanism: Any, pair: Pair, seed: int, course: Course, trials: int
 ) -> tuple[tuple[int, ...], tuple[str, ...]]:
     """The shape of one output, and the names of its fields.
 
     The shape is () for Python objects, such as lists of changing length.
+
+    Args:
+        mechanism: what is called.
+        pair: the two inputs.
+        seed: of all generators.
+        course: hears of every call.
+        trials: of the audit; they limit the calls of a function of one answer.
 
     Raises:
         ValueError: if what a call says once tells the two inputs from each other, see
@@ -64,9 +74,12 @@ def form_of(
     of_rows = isinstance(answer, (list, tuple)) or outputs.dtype == object or one_by_one(mechanism)
     if is_frame(answer) or (shape and of_rows and not makes_tensors(mechanism)):
         # Two lists may be equally long by chance.
+        rows = _PROBED_LISTS
+        if one_by_one(mechanism):
+            rows = min(rows, max(_PROBED, trials // _PROBED_SHARE))
         for side, x in enumerate((pair.x, pair.x_prime)):
-            more = call(mechanism, x, _PROBED_LISTS, generator(seed, PROBE, side, 1))
-            course.drew(_PROBED_LISTS)
+            more = call(mechanism, x, rows, generator(seed, PROBE, side, 1))
+            course.drew(rows)
             shape = shape if more.shape[1:] == shape else ()
             fields = max(fields, more.dtype.names or (), key=len)
     return () if fields else shape, fields

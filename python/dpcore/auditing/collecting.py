@@ -11,13 +11,13 @@ from ..attacks.attack import Fitted, attack_name
 from ..errors import AssumptionWarning
 from ..events import event_of
 from ..events.held import host
-from ..mechanisms.callables import runs_on
+from ..mechanisms.callables import one_by_one, runs_on
 from ..progress import interrupted_again
 from ..records import Counts
 from ..results.audits import Audit
 from ..results.findings import Finding, Scored, Spent
 from ..sampling.calling import Place
-from ..sampling.numbering import is_numbering, list_columns
+from ..sampling.numbering import FEWEST_NUMBERED_ROWS, is_numbering, list_columns
 from ..sampling.rows import doubts
 from ..sampling.slicing import slices_of
 from ..sampling.sources import Source
@@ -30,6 +30,8 @@ _LATTICE_TRIALS: Final = 2**20
 _CURVE_TRIALS: Final = 2**22
 _NUMBERED_ROWS: Final = 256
 """Rows that are read for a column that numbers them."""
+_NUMBERED_SHARE: Final = 8
+"""Of a function of one answer, which may be slow, one row in so many trials at most."""
 
 
 def record(request: Request, source: Source, fitted: Fitted, counts: Counts, **more: Any) -> Audit:
@@ -111,6 +113,10 @@ def name_row_numbers(checks: tuple[str, ...], source: Source) -> tuple[str, ...]
     if not checks or source.draws.native:
         return checks
     rows = min(_NUMBERED_ROWS, source.block)
+    if one_by_one(source.draws.mechanism):
+        rows = min(rows, (source.end - source.start) // _NUMBERED_SHARE)
+        if rows < FEWEST_NUMBERED_ROWS:
+            return checks
     outputs = host(source.draws.draw(PROBE, 0, Place(0, rows, 0, rows)))
     for place, values in list_columns(outputs):
         if is_numbering(values):

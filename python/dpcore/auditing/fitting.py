@@ -20,6 +20,7 @@ from ..events import Never
 from ..events.above import Score, scores_of
 from ..events.counting import Event, happened
 from ..mechanisms.answers import bytes_of, join_outputs
+from ..mechanisms.callables import one_by_one
 from ..records import Counts, Pair, SeenOutput, one_line
 from ..sampling.calling import Place
 from ..sampling.sources import Source
@@ -40,6 +41,9 @@ _WIDE: Final = 80
 _SHOWN_INSIDE: Final = 5
 _MANY_PARTS: Final = 64
 _FEW_OBJECTS: Final = 64
+_FEW_ANSWERS: Final = 8
+"""Outputs that show what outputs take: of a function of one answer one in 16 of the pilot, but at
+least so many."""
 _MOST_BYTES: Final = 2**26
 """What objects kept at once may take on a side, written out: read they take several times that."""
 _AS_OFTEN: Final = 0.98
@@ -102,8 +106,11 @@ class PilotDraws:
         source = self.source
         if source.shape != () or source.draws.native or self.size <= _FEW_OBJECTS:
             return self.size, source.elements >= _MANY_PARTS
-        place = Place(_TYPED_CALLS + 1, _FEW_OBJECTS, 0, _FEW_OBJECTS)
-        source.course.drew(_FEW_OBJECTS)
+        rows = _FEW_OBJECTS
+        if one_by_one(source.draws.mechanism):
+            rows = min(rows, max(_FEW_ANSWERS, self.size // 16))
+        place = Place(_TYPED_CALLS + 1, rows, 0, rows)
+        source.course.drew(rows)
         some = source.draws.draw(PROBE, 0, place)
         kept = max(_FEW_OBJECTS, int(_MOST_BYTES / max(1.0, bytes_of(some))))
         return kept, some.dtype.kind in "OUSV"
@@ -238,8 +245,9 @@ def _floating(
 
 def _stay_apart(source: Source, types: tuple[str, ...]) -> bool:
     """Whether a difference of types is the input's: a type may change from call to call."""
+    rows = 1 if one_by_one(source.draws.mechanism) else 2
     for number in range(1, _TYPED_CALLS + 1):
-        place = Place(number, 2, 0, 2)
+        place = Place(number, rows, 0, rows)
         source.course.drew(2 * place.size)
         sides: dict[int, Any] = dict(source.draws.draw_both(PROBE, place))
         if types_apart(sides[0], sides[1]) != types:

@@ -1,13 +1,20 @@
 """Whose randomness a mechanism has: the seed's, its own, or one that copies of it share.
 
-Everything is asked of the mechanism itself: it draws the first rows of some blocks twice, the
-second time with what is in question put back, so many rows that equality by chance is excluded.
-How many that are depends on the rows and on the number of trials, never on clocks.
+Everything is asked of the mechanism itself: it draws some rows of both sides twice, the second
+time with what is in question put back. If both draws are independent, all 2r rows of a side are
+exchangeable: given their values, every way to sort them into r pairs is as likely as any other.
+The share of these ways in which all pairs agree is an exact p-value, whatever the law and its
+atoms: 1/(2r - 1)!! where no two of the r rows agree, and 2^-40 already for r = 12.
+
+How many rows are drawn depends on the rows and on the number of trials, never on clocks. A
+function of one answer, which may be slow, is called at most 24 times for this, or once for every
+eight trials if that is more.
 """
 
 from __future__ import annotations
 
 import copy
+import math
 import os
 import pickle
 import threading
@@ -15,7 +22,7 @@ import uuid
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -23,18 +30,30 @@ import numpy.typing as npt
 from ..attacks.choosing.grains import grains_of
 from ..errors import invalid
 from ..mechanisms.answers import join_outputs
-from ..mechanisms.callables import name_of
+from ..mechanisms.callables import name_of, one_by_one
 from ..sampling.calling import CallableDraws, Place
 from ..sampling.course import Course
-from ..sampling.replay import Collisions, encoded, excluded
+from ..sampling.replay import encoded
 from ..streams import PROBE, threads_of
 from ..streams.generators import Generators
 
-_FEWEST: Final = 64
-"""Rows drawn twice, first of all: enough for whatever has many values."""
-_MOST: Final = ((2**16, 32), (2**8, 8))
-"""At most so many rows, and one in so many trials; whichever of these allows more."""
-_GROWTH: Final = 4
+_FIRST_ROWS: Final = 64
+"""Rows drawn twice, first of all, on both sides together: enough for whatever has many values."""
+_FIRST_ANSWERS: Final = 12
+"""The same of a function of one answer, at least: p = 1/(11!!)^2 = 9e-9 if no two of 6 agree."""
+_MOST_ROWS: Final = ((2**17, 16), (2**9, 4))
+"""Rows at most, and one in so many trials; whichever of these allows more."""
+_MOST_ANSWERS: Final = (2**17, 16)
+"""The same of answers: each is drawn twice, so that calls are one in eight trials."""
+_LOG_CHANCE: Final = math.log(5e-8)
+"""Logarithm of the p-value from which on equal rows are no chance. There are at most 14 looks, one
+for each doubling, so that they take chance for something else with probability 7e-7."""
+_PLAIN: Final = 2.0**-4
+"""Relative difference of numbers that no format rounds to each other, however few rows show it."""
+_MOST_KEPT: Final = 2**22
+"""Numbers of a side that are kept to see which rows agree."""
+_COLUMNS_READ: Final = 64
+"""Columns by which rows are told to differ: those after them could only make the test stronger."""
 
 Draw = Callable[[int, int], npt.NDArray[Any]]
 """(number of a block, rows) -> its outputs."""
@@ -80,12 +99,9 @@ def whose(draws: CallableDraws, trials: int) -> str:
         >>> [whose(CallableDraws(fn, pair, 1, 100, (1,)), 1000) for fn in (noisy, global_one)]
         ['seed', 'own']
     """
-    for side in (0, 1):
-        draw = _drawn_by(draws, side)
-        found = _compared(draw, draw, draws.block, trials)
-        if found != "not known":
-            return found
-    return found
+    sides = [_Side(draw, draw) for draw in _drawn_by(draws)]
+    _draw_twice(sides, draws, trials, until_own=True)
+    return _verdict_of(sides)
 
 
 def shared_globals(draws: CallableDraws, trials: int, executor: Executor) -> bool:
@@ -105,19 +121,51 @@ def shared_globals(draws: CallableDraws, trials: int, executor: Executor) -> boo
         can be seeded anew for every block; False if nothing in this process repeats it.
 
     Raises:
-        ValueError: if it comes from another generator in this process.
+        ValueError: if it comes from another generator in this process, or may: where so few rows
+            differ that equal ones may be chance.
     """
+    with Generators.defaults() as known:
+        of_globals = _with_states(known, draws, draws, trials)
+    if "own" not in of_globals and of_globals != {"not known"}:
+        return True
     with Generators.everywhere() as every:
         # Copies as processes would have them; what they share with the original is put back.
         twins = [replace(draws, mechanism=twin) for twin in _copies(draws.mechanism)]
         found = _with_states(every, twins[0], twins[1], trials)
-        if not found & {"seed", "rounding"}:
-            return False
-    with Generators.defaults() as known:
-        if "own" not in _with_states(known, draws, draws, trials):
-            return True
+    if found & {"seed", "rounding"}:
+        _refuse_copies(draws, executor, "draws")
+    if "own" not in found and not draws_globals_alone(draws, executor):
+        # All rows came again. That a generator repeats them is as likely as anything else.
+        _refuse_copies(draws, executor, "may draw")
+    return "own" not in found
+
+
+def draws_globals_alone(draws: CallableDraws, executor: Executor) -> bool:
+    """Return True if a call moves the states of global generators, False if of none.
+
+    This is for mechanisms of which hardly any outputs differ, so that outputs do not show whether
+    processes would repeat them. One call on each side is made.
+
+    Args:
+        draws: the mechanism's draws.
+        executor: for the complaint.
+
+    Raises:
+        ValueError: if a call moves the state of another generator in this process.
+    """
+    with Generators.everywhere() as every:
+        rows = 1 if one_by_one(draws.mechanism) else min(draws.block, _FIRST_ROWS)
+        for draw in _drawn_by(draws):
+            draw(0, rows)
+        of_globals, of_others = every.find_moved()
+    if of_others:
+        _refuse_copies(draws, executor, "draws")
+    return of_globals
+
+
+def _refuse_copies(draws: CallableDraws, executor: Executor, verb: str) -> NoReturn:
     requirement = (
-        f"None for {name_of(draws.mechanism)}, which draws from a generator of its own that every "
+        f"None for {name_of(draws.mechanism)}, which {verb} from a generator of its own that every "
         "process would copy and repeat (draw from the rng that it is called with)"
     )
     raise invalid("executor", requirement, executor)
@@ -127,15 +175,14 @@ def _with_states(
     generators: Generators, first: CallableDraws, second: CallableDraws, trials: int
 ) -> set[str]:
     """How two compare on each side, when the second draws from the states that the first had."""
-    return {
-        _compared(
-            generators.kept(_drawn_by(first, side)),
-            generators.put_back(_drawn_by(second, side)),
-            first.block,
-            trials,
-        )
-        for side in (0, 1)
-    }
+    sides = [
+        _Side(generators.kept(one), generators.put_back(other))
+        for one, other in zip(_drawn_by(first), _drawn_by(second), strict=True)
+    ]
+    _draw_twice(sides, first, trials, until_own=False)
+    equal = [side for side in sides if side.found != "own"]
+    found = {"own"} if len(equal) < len(sides) else set()
+    return found | ({_verdict_of(equal)} if equal else set())
 
 
 def _copies(mechanism: Any) -> tuple[Any, Any]:
@@ -153,51 +200,192 @@ def _pickled(mechanism: Any) -> Any:
     return pickle.loads(pickle.dumps(mechanism))
 
 
-def _drawn_by(draws: CallableDraws, side: int) -> Draw:
-    def draw(number: int, rows: int) -> npt.NDArray[Any]:
+def _drawn_by(draws: CallableDraws) -> tuple[Draw, Draw]:
+    """Return what draws a block on x, and what draws one on x'."""
+
+    def drawn(side: int) -> Draw:
         # Block 0 told the shape of outputs.
-        return draws.draw(PROBE, side, Place(number + 1, rows, 0, rows))
+        return lambda number, rows: draws.draw(PROBE, side, Place(number + 1, rows, 0, rows))
 
-    return draw
+    return drawn(0), drawn(1)
 
 
-def _compared(first: Draw, second: Draw, block: int, trials: int) -> str:
-    """How the draws of two that should be equal compare, on as many rows as that takes.
+@dataclass
+class _Side:
+    """What was drawn twice on one side.
 
-    Rows that agree count as equal, within rounding too, so that noise below the last places is
-    not taken for a seed's.
+    Args:
+        first: draws a block.
+        again: draws it again.
+        rows: that were drawn.
+        blocks: that were drawn.
+        found: "seed", "rounding" or "own", as all rows so far compare.
+        alike: rows that agree with the first one.
+        others: the first row and those that do not agree with it.
+        recent: blocks of few rows, with what came again, which are compared as one.
     """
-    most = max(_FEWEST, *(min(rows, trials // share) for rows, share in _MOST))
-    found, drawn, number, collisions = "seed", 0, 0, Collisions()
-    odd = None
-    while drawn < most:
-        # As many again as have been drawn, three times over: 64, 256, 1024, ...
-        goal = min(most, _GROWTH * drawn if drawn else _FEWEST)
-        while drawn < goal:
-            rows = min(block, goal - drawn)
-            outputs = first(number, rows)
-            again = second(number, rows)
-            alike = compare(outputs, again)
-            if alike == "own":
-                return alike
-            found = found if alike == "seed" else alike
-            if rows == 1 and odd is not None:
-                outputs = join_outputs([odd, outputs])
-            odd = outputs if len(outputs) == 1 else None
-            collisions = collisions.plus(_collisions(outputs))
-            drawn, number = drawn + rows, number + 1
-        if excluded(collisions.entropy, drawn):
-            return found
-    return "not known"
+
+    first: Draw
+    again: Draw
+    rows: int = 0
+    blocks: int = 0
+    found: str = "seed"
+    alike: int = 0
+    others: list[npt.NDArray[Any]] = field(default_factory=list)
+    recent: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]] = field(default_factory=list)
+
+    def draw_rows(self, rows: int, block: int) -> None:
+        """Draw more rows twice, in blocks; stop at a block that differs by more than rounding."""
+        while rows > 0 and self.found != "own":
+            some = min(rows, block)
+            outputs = self.first(self.blocks, some)
+            again = self.again(self.blocks, some)
+            rows, self.rows, self.blocks = rows - some, self.rows + some, self.blocks + 1
+            self.recent.append((outputs, again))
+            if some > 1 or rows == 0 or len(self.recent) >= _FIRST_ROWS:
+                # The format of numbers, and so what is rounding, is read off several rows.
+                self._compare_recent()
+
+    def draw_one_row(self) -> None:
+        """Draw one row twice: randomness of a mechanism's own shows at once, in two calls."""
+        outputs, again = self.first(self.blocks, 1), self.again(self.blocks, 1)
+        self.rows, self.blocks = self.rows + 1, self.blocks + 1
+        self.recent.append((outputs, again))
+        if _plainly_differ(outputs, again):
+            self.found = "own"
+
+    def _compare_recent(self) -> None:
+        parts = zip(*self.recent, strict=True)
+        outputs, again = (one[0] if len(one) == 1 else join_outputs(one) for one in parts)
+        self.recent = []
+        alike = compare(outputs, again)
+        self.found = self.found if alike == "seed" else alike
+        if self.found == "own":
+            return
+        first = self.others[0] if self.others else outputs[:1]
+        agrees = _agree_with_row(outputs, first)
+        self.alike += int(np.count_nonzero(agrees))
+        self.others = self.others or [first]
+        room = _MOST_KEPT // max(1, math.prod(outputs.shape[1:])) - sum(map(len, self.others))
+        other = outputs[~agrees]
+        # What is not kept counts as equal: that makes the test weaker, and no error.
+        self.alike += max(0, len(other) - max(0, room))
+        self.others.append(other[: max(0, room)])
+
+    @property
+    def log_chance(self) -> float:
+        """The logarithm of the probability that all rows agree with what came again, by chance."""
+        if not self.others:
+            return 0.0
+        numbers = _group_rows(join_outputs(self.others))
+        sizes = np.bincount(numbers)
+        # The first row stands among the others, and counted itself as alike.
+        sizes[numbers[0]] += self.alike - 1
+        return log_chance_of_pairs(sizes)
 
 
-def _collisions(outputs: npt.NDArray[Any]) -> Collisions:
-    """Disjoint pairs of neighbouring rows, and how many agree within rounding."""
-    pairs = len(outputs) // 2
-    if pairs == 0:
-        return Collisions()
-    agreed = _agree(outputs[: 2 * pairs : 2], outputs[1 : 2 * pairs : 2])
-    return Collisions(pairs, int(np.count_nonzero(agreed)))
+def log_chance_of_pairs(sizes: npt.NDArray[np.intp]) -> float:
+    """Compute the logarithm of the chance that all pairs of a random pairing agree.
+
+    Of r rows that were drawn twice, those of a group agree. Of the (2r - 1)!! ways to sort all 2r
+    into pairs, the product of (2m - 1)!! over groups of m rows has pairs of one group alone.
+
+    Args:
+        sizes: m of each group.
+
+    Returns:
+        The logarithm.
+
+    Example:
+        >>> round(float(np.exp(log_chance_of_pairs(np.array([1, 1])))), 4)
+        0.3333
+    """
+    return float(_log_pairings(sizes).sum() - _log_pairings(sizes.sum()))
+
+
+def _log_pairings(pairs: Any) -> Any:
+    """The logarithm of (2m - 1)!!, the number of ways to sort 2m things into m pairs."""
+    from scipy.special import gammaln
+
+    return gammaln(2.0 * pairs + 1.0) - gammaln(pairs + 1.0) - pairs * math.log(2.0)
+
+
+def _verdict_of(sides: list[_Side]) -> str:
+    found = {side.found for side in sides}
+    if "own" in found:
+        return "own"
+    if sum(side.log_chance for side in sides) > _LOG_CHANCE:
+        return "not known"
+    return "rounding" if "rounding" in found else "seed"
+
+
+def _draw_twice(sides: list[_Side], draws: CallableDraws, trials: int, until_own: bool) -> None:
+    """Draw rows of two sides twice, until what they compare as is no chance.
+
+    Args:
+        sides: on x and on x'.
+        draws: how outputs are made.
+        trials: of the audit.
+        until_own: stop as soon as one side differs.
+    """
+    answers = one_by_one(draws.mechanism)
+    limits = (_MOST_ANSWERS,) if answers else _MOST_ROWS
+    fewest = min(_FIRST_ROWS, max(_FIRST_ANSWERS, trials // _MOST_ANSWERS[1])) if answers else 0
+    goal = fewest or _FIRST_ROWS
+    most = max(goal, *(min(rows, trials // share) for rows, share in limits))
+    if answers:
+        for side in sides:
+            side.draw_one_row()
+            if until_own and side.found == "own":
+                return
+    while True:
+        for side in sides:
+            side.draw_rows(goal // 2 - side.rows, draws.block)
+            if until_own and side.found == "own":
+                return
+        left = [side for side in sides if side.found != "own"]
+        if not left or goal >= most or sum(s.log_chance for s in left) <= _LOG_CHANCE:
+            return
+        goal = min(most, 2 * goal)
+
+
+def _plainly_differ(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> bool:
+    """Return True if two blocks differ by more than any format rounds."""
+    numbers, others = _floats(outputs), _floats(again)
+    if numbers is None or others is None or numbers.shape != others.shape:
+        return compare(outputs, again) == "own"
+    with np.errstate(all="ignore"):
+        size = np.maximum(np.abs(numbers), np.abs(others))
+        return bool((np.abs(numbers - others) > _PLAIN * size).any())
+
+
+def _agree_with_row(outputs: npt.NDArray[Any], row: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Return which rows agree with one row within rounding."""
+    both = join_outputs([row, outputs])
+    return _agree(both[1:], both[np.zeros(len(outputs), np.intp)])
+
+
+def _group_rows(outputs: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+    """Return for each row the number of a group: rows that agree are in one, and perhaps more."""
+    numbers = _floats(outputs)
+    if numbers is None:
+        rows = encoded(outputs)
+        if rows is None or not rows.shape[1]:
+            return np.zeros(len(outputs), np.intp)
+        return np.asarray(np.unique(rows, axis=0, return_inverse=True)[1].ravel(), np.intp)
+    groups = np.zeros(len(outputs), np.intp)
+    with np.errstate(all="ignore"):
+        differs = (numbers != numbers[:1]).any(axis=0)
+        numbers = numbers[:, differs][:, :_COLUMNS_READ]
+        for grain, column in zip(grains_of(numbers, numbers), numbers.T, strict=True):
+            values = column.astype(np.float64)
+            order = np.argsort(values)
+            gaps = np.diff(values[order]) > 2.0 * grain.at(values[order][1:])
+            found = np.empty(len(values), np.intp)
+            found[order] = np.concatenate([[0], np.cumsum(gaps)])
+            both = np.stack([groups, found])
+            groups = np.unique(both, axis=1, return_inverse=True)[1].ravel()
+    return groups
 
 
 def compare(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, cast, get_args
@@ -48,6 +48,7 @@ from ..pairs import Neighbour, Search, Searched, distance
 from ..pairs.comparing import same
 from ..published import is_native
 from ..records import Counts, Pair
+from ..results.figures import per_distance
 from ..results.provenance import Provenance
 from ..sampling.calling import CallableDraws
 from ..sampling.course import Course
@@ -56,7 +57,14 @@ from ..streams import MOST_DRAWS, Rng, block_of, seed_of, threads_of
 from .answer_types import form_of
 from .pairing import Asked, asked, dim_of, settle, watch_inputs
 from .provenance import provenance_of
-from .randomness import Heard, refuse_threads, runs_in, shared_globals, whose
+from .randomness import (
+    Heard,
+    draws_globals_alone,
+    refuse_threads,
+    runs_in,
+    shared_globals,
+    whose,
+)
 from .sequential import BLOCK
 
 _SLACK: Final = 1e-9
@@ -67,6 +75,11 @@ _SHARED_BLOCK: Final = 16
 """Calls of a function of one answer in a block; where threads may share them, so few that 200 of
 them keep eight threads busy. A block costs as much as a call of 0.2 ms."""
 
+
+_TRIALS: Final = 10**6
+"""Counted draws a side where neither the caller nor the mechanism says otherwise."""
+_MORE_TRIALS: Final = 10
+"""Times as many trials, of which a report says what they would certify."""
 
 Route = Literal["auto", "integer", "sampled"]
 Stop = Literal["fixed", "refuted"]
@@ -81,7 +94,7 @@ class Arguments:
     neighbour: Neighbour | None
     null: bool
     attack: Attack | AuditAttack | AttackName | None
-    trials: int | float | str
+    trials: int | float | str | None
     start: int | float | str
     claim: float | Claim | None
     delta: float
@@ -227,11 +240,20 @@ class Request(Arguments):
         return threads_of(self.threads, default=1)
 
 
-def request_of(given: Arguments, course: Course) -> Request:
-    """Check every argument before anything is drawn; the course hears of what is tried."""
+def request_of(
+    given: Arguments, course: Course, announce: Callable[[Request], None] | None = None
+) -> Request:
+    """Check every argument before anything is drawn; the course hears of what is tried.
+
+    Args:
+        given: the arguments.
+        course: hears of every call.
+        announce: what is done with the request after the first call, before all others.
+    """
     course.step("probe", "trying the mechanism")
     made = provenance_of(given.mechanism, given.source)
-    trials, start = count("trials", given.trials), integer("start", whole(given.start), 0)
+    trials = None if given.trials is None else count("trials", given.trials)
+    start = integer("start", whole(given.start), 0)
     delta, confidence = delta_level(given.delta), confidence_level(given.confidence)
     mechanism, claim, delta = _stated(
         _adapted(given.mechanism), given.neighbour, given.claim, delta
@@ -249,6 +271,7 @@ def request_of(given: Arguments, course: Course) -> Request:
     attack = _attack_of(given.attack)
     wanted = asked(mechanism, given.pair, given.neighbour, given.null)
     seed, pair = seed_of(given.rng), wanted.first
+    trials = _default_trials(mechanism, pair) if trials is None else trials
     if is_native(mechanism):
         route = _native_route(mechanism, pair, route, attack, trials)
     elif route != "auto":
@@ -265,12 +288,21 @@ def request_of(given: Arguments, course: Course) -> Request:
     )  # fmt: skip
     if is_native(mechanism) or attack.times:
         _check_size(request)
+        if announce is not None:
+            announce(request)
         return _probed(request)
     with watch_inputs(name_of(mechanism), pair):
-        shape, fields = form_of(mechanism, pair, seed, course)
+        shape, fields = form_of(mechanism, pair, seed, course, start + trials)
         request = replace(request, shape=shape, fields=fields)
         _check_size(request)
+        if announce is not None:
+            announce(request)
         return _probed(request)
+
+
+def _default_trials(mechanism: Any, pair: Pair) -> int:
+    own = getattr(mechanism, "default_trials_on", None)
+    return (own(pair) if callable(own) else None) or _TRIALS
 
 
 def _probed(request: Request) -> Request:
@@ -288,14 +320,17 @@ def _probed(request: Request) -> Request:
     draws = Heard(**vars(source.draws), course=request.course)
     request = replace(request, doubted=replace(source, draws=draws).doubts())
     found = "own" if own else whose(draws, trials)
+    request = replace(request, randomness=found)
+    if found == "not known" and executor is not None and runs_in(executor) == "processes":
+        return replace(request, globals=draws_globals_alone(draws, executor))
     if found != "own":
-        return replace(request, randomness=found)
+        return request
     if getattr(mechanism, "thread_safe", None) is not True:
         what = "with randomness of its own and no thread_safe = True"
         refuse_threads(request.threads, executor, what)
     if executor is None or runs_in(executor) != "processes":
-        return replace(request, randomness=found)
-    return replace(request, randomness=found, globals=shared_globals(draws, trials, executor))
+        return request
+    return replace(request, globals=shared_globals(draws, trials, executor))
 
 
 def _check_size(request: Request) -> None:
@@ -397,6 +432,10 @@ def settled(request: Request) -> Request:
         pair, searched = settle(request.wanted, request.drawn, attack, *at, request.course)
     mechanism = request.mechanism
     clean = clean_pair(mechanism, pair)
+    is_random = _default_trials(mechanism, pair) != _TRIALS
+    if clean is not None and is_random and same(clean.x, clean.x_prime):
+        # Means of a random encoder may be equal where its outputs differ, as those of signs.
+        clean = None
     if clean is not None and not request.null and same(clean.x, clean.x_prime):
         requirement = "two inputs that the mechanism does not encode to one vector"
         error = ValueError(f"{message('pair', requirement, pair)} (null=True allows them)")
@@ -412,6 +451,7 @@ def settled(request: Request) -> Request:
         declared_loss=declared_loss(mechanism, pair, request.delta),
         told=(
             *notes_on(mechanism, pair),
+            *(_cost_notes(request) if is_random else ()),
             *_seed_notes(mechanism, request.randomness),
             *((advice,) if advice else ()),
         ),
@@ -420,6 +460,26 @@ def settled(request: Request) -> Request:
     for said in request.notes:
         warnings.warn(said, AssumptionWarning, stacklevel=4)
     return request
+
+
+def most_certified(request: Request, trials: int) -> float:
+    """Return the largest bound that so many trials can certify: all of them on one side."""
+    name = request.bound if request.stop == "fixed" else "anytime"
+    bound = BOUNDS[name](Counts(trials, trials, 0, trials), request.delta, request.confidence)
+    return per_distance(bound, request.delta, request.pair.distance)
+
+
+def _cost_notes(request: Request) -> tuple[str, ...]:
+    """Return what the trials of an audit can certify where every output is slow to make."""
+    if request.attack.pools or request.attack.times:
+        return ()
+    more = _MORE_TRIALS * request.trials
+    few, many = (most_certified(request, trials) for trials in (request.trials, more))
+    return (
+        f"every output costs a forward pass: {request.trials:,} trials certify an epsilon of "
+        f"{few:.2f} at most; {more:,} trials (2 x {more:,} passes, {_MORE_TRIALS} times the time) "
+        f"{many:.2f}",
+    )
 
 
 def _seed_notes(mechanism: Any, randomness: str) -> tuple[str, ...]:

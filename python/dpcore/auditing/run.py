@@ -4,25 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from concurrent.futures import Executor
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from ..attacks import AttackName
 from ..attacks.attack import Attack, AuditAttack
-from ..bounds import BOUNDS, BoundName
+from ..bounds import BoundName
 from ..claims.claim import Claim
 from ..hints import hinted
 from ..mechanisms.callables import one_by_one
 from ..mechanisms.repeating import is_shared
 from ..pairs import Neighbour, Search
-from ..records import Counts, Pair
+from ..records import Pair
 from ..results.audits import Audit
-from ..results.figures import numerator_first, per_distance
+from ..results.figures import numerator_first
 from ..sampling.course import Course
 from ..streams import Rng
 from .collecting import counted
 from .fitting import PilotDraws
 from .pairing import draws_of
-from .request import Arguments, Request, Route, Stop, request_of, settled
+from .request import Arguments, Request, Route, Stop, most_certified, request_of, settled
 from .stopping import first_pilot, stopped_early
 from .timed import timed
 
@@ -67,7 +68,7 @@ def audit(
     neighbour: Neighbour | None = None,
     null: bool = False,
     attack: Attack | AuditAttack | AttackName | None = None,
-    trials: int | float | str = 10**6,
+    trials: int | float | str | None = None,
     start: int | float | str = 0,
     claim: float | Claim | None = None,
     delta: float = 0.0,
@@ -113,7 +114,8 @@ def audit(
         attack: an object of `dpcore.attacks`, its name ("threshold", "majority-vote"), or any
             `(outputs, outputs_prime, pair) -> event`, fed with pilot draws; None or "auto" is
             `dpcore.attacks.Auto()`, the portfolio of all that apply.
-        trials: draws on each side that are counted: an int, or "1e8", or 1e8.
+        trials: draws on each side that are counted: an int, or "1e8", or 1e8. None is 10**6, and
+            4,000 where every output costs a forward pass of a random encoder of texts.
         start: first trial; audits of disjoint ranges of trials with one seed (and one `pilot=`,
             whose default follows `trials`) can be added.
         claim: epsilon that somebody claims, or a curve of `dpcore.claims` such as `GDP(1.0)`;
@@ -210,8 +212,7 @@ def audit(
         source=source,
     )
     with Course(progress, alive=executor is None) as course:
-        request = request_of(given, course)
-        course.say(str(_forecast(request)))
+        request = request_of(given, course, lambda tried: course.say(str(_forecast(tried))))
         request = settled(request)
         if request.attack.times:
             return timed(request)
@@ -230,18 +231,12 @@ def audit(
 
 
 def _forecast(request: Request) -> Forecast:
-    """What is to come, as the course of the probe shows it."""
+    """What is to come, as the first call shows it."""
     from ..sampling.forecast import Forecast
 
     search, draws = request.wanted.search, request.drawn()
-    name = request.bound if request.stop == "fixed" else "anytime"
-    at, apart = (request.delta, request.confidence), request.pair.distance
     early = request.stop != "fixed"
     pilot = first_pilot if early else request.attack.default_pilot
-
-    def most(trials: int) -> float:
-        bound = BOUNDS[name](Counts(trials, trials, 0, trials), *at)
-        return per_distance(bound, request.delta, apart)
 
     return Forecast(
         seconds=request.course.fastest,
@@ -252,7 +247,7 @@ def _forecast(request: Request) -> Forecast:
         pilot=lambda trials: request.pilot or pilot(trials),
         trials=request.trials,
         early=early,
-        most=None if request.attack.pools else most,
+        most=None if request.attack.pools else partial(most_certified, request),
         claim=None if isinstance(request.claim, Claim) else request.claim,
         threads=draws.threads,
         block=draws.block,

@@ -83,7 +83,7 @@ def of(held: Any) -> Claim:
         return _of_rdp(held)
     if "PRVAccountant" in names:
         epsilons = [float(held.get_epsilon(delta=delta)) for delta in _SEARCHED.tolist()]
-        return _table(np.array(epsilons), _SEARCHED, "Opacus' PRVAccountant")
+        return _make_table(np.array(epsilons), _SEARCHED, "Opacus' PRVAccountant")
     if hasattr(held, "get_delta_for_epsilon") and hasattr(held, "get_epsilon_for_delta"):
         return _of_losses(held)
     if hasattr(held, "measurement") and hasattr(held, "d_in"):
@@ -110,7 +110,7 @@ def _of_losses(losses: Any) -> TradeOff:
     most = float(losses.get_epsilon_for_delta(least * (1.0 + 1e-6) + _DELTAS[-1]))
     epsilons = np.unique(np.maximum(most, 0.0) * np.linspace(0.0, 1.0, _EPSILONS) ** 1.2)
     deltas = np.array(losses.get_delta_for_epsilon(epsilons), dtype=np.float64)
-    return _table(epsilons, deltas, "a privacy loss distribution")
+    return _make_table(epsilons, deltas, "a privacy loss distribution")
 
 
 def _of_measurement(adapter: Any) -> Claim:
@@ -123,16 +123,18 @@ def _of_measurement(adapter: Any) -> Claim:
     if measure == "ZeroConcentratedDivergence":
         return ZCDP(float(value))
     if measure == "SmoothedMaxDivergence":
-        return _table(
+        return _make_table(
             np.array([value.epsilon(d) for d in _DELTAS.tolist()]), _DELTAS, "OpenDP's profile"
         )
     if measure in ("MaxDivergence", "Approximate(MaxDivergence)"):
         epsilon, delta = value if isinstance(value, tuple) else (value, 0.0)
-        return _table(np.array([float(epsilon)]), np.array([float(delta)]), f"OpenDP's {measure}")
+        return _make_table(
+            np.array([float(epsilon)]), np.array([float(delta)]), f"OpenDP's {measure}"
+        )
     raise invalid("held", "a measurement whose measure is an epsilon, a profile or zCDP", measure)
 
 
-def _table(epsilons: Floats, deltas: Floats, origin: str) -> TradeOff:
+def _make_table(epsilons: Floats, deltas: Floats, origin: str) -> TradeOff:
     """Return the table of the pairs that say something, the least delta at each epsilon."""
     # A negative epsilon at some delta holds as 0 does.
     epsilons = np.maximum(epsilons, 0.0)

@@ -15,16 +15,16 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import invalid, numeric, real
+from ..errors import invalid, real
 from ..hints import hinted
 from ..records import frozen_array
 from .claim import Claim, Floats, tangent_slopes
-from .tables import outer_corners
+from .tables import check_number_row, outer_corners
 
 __all__ = ["RDP", "ZCDP"]
 
@@ -83,8 +83,8 @@ class Renyi(Claim):
         """Return orders above 1, and the largest divergence at each of them."""
 
     def least_type_one(self, power: float) -> float:
-        """Return the least type I error of any test with a given power, from `_corners`."""
-        p, q = _corners(self)
+        """Return the least type I error of any test with a given power, from `_outline_range`."""
+        p, q = _outline_range(self)
         if power <= p[-1]:
             return float(np.interp(power, p, q, left=0.0)) * (1.0 - _SHRINK)
         # The other half of the edge is the same one of the complements, with the sides exchanged.
@@ -93,7 +93,7 @@ class Renyi(Claim):
     def tangents(self) -> tuple[Floats, Floats]:
         """Return the (epsilon, delta) among which a pilot chooses, delta from a polygon."""
         epsilons = tangent_slopes(self)
-        p, q = _corners(self)
+        p, q = _outline_range(self)
         return epsilons, (p - np.exp(epsilons)[:, np.newaxis] * q).max(axis=1).clip(0.0, 1.0)
 
     def _type_two(self, errors: Floats) -> Floats:
@@ -103,23 +103,25 @@ class Renyi(Claim):
         power, _ = _greatest_power(q, *self.at_orders())
         # Close to 1 it is the power that has the digits.
         found[inside] = np.where(
-            power < 0.0, 1.0 - _rate(power) * (1.0 + _SHRINK), _rate(-power) * (1.0 - _SHRINK)
+            power < 0.0,
+            1.0 - _compute_rate(power) * (1.0 + _SHRINK),
+            _compute_rate(-power) * (1.0 - _SHRINK),
         )
         return found
 
     def _deltas(self, epsilons: Floats) -> Floats:
-        return np.array([_delta(self, epsilon) for epsilon in epsilons.tolist()])
+        return np.array([_largest_difference(self, epsilon) for epsilon in epsilons.tolist()])
 
     def _epsilon(self, delta: float) -> float:
         if delta == 0.0:
             return math.inf
 
         def ratio(q: Floats, p: Floats) -> Floats:
-            margin = _rate(p) - delta
+            margin = _compute_rate(p) - delta
             with np.errstate(divide="ignore", invalid="ignore"):
                 return np.where(margin > 0.0, np.log(margin) - _log_rate(q), -math.inf)
 
-        return max(0.0, _maximum(self, ratio)) * (1.0 + _SHRINK)
+        return max(0.0, _maximise_on_edge(self, ratio)) * (1.0 + _SHRINK)
 
 
 @hinted
@@ -206,7 +208,9 @@ class RDP(Renyi, word="RDP"):
 
     def __post_init__(self) -> None:
         """Check and freeze the arrays."""
-        alphas, epsilons = (_row(name, getattr(self, name)) for name in ("alphas", "epsilons"))
+        alphas, epsilons = (
+            check_number_row(name, getattr(self, name)) for name in ("alphas", "epsilons")
+        )
         if not (np.isfinite(alphas) & (alphas > 1.0)).all():
             raise invalid("alphas", "finite and above 1 in every entry", self.alphas)
         if (np.diff(alphas) <= 0.0).any():
@@ -233,25 +237,18 @@ class RDP(Renyi, word="RDP"):
         return self.alphas[claimed], self.epsilons[claimed]
 
 
-def _row(name: str, value: Any) -> Floats:
-    array = numeric(name, "a non-empty row of numbers", value)
-    if array.ndim != 1 or array.size == 0:
-        raise invalid(name, "a non-empty row of numbers", value)
-    return array.astype(np.float64)
-
-
 def _log_rate(odds: Floats) -> Floats:
     """Return the logarithms of rates from their log odds."""
     found: Floats = -np.logaddexp(0.0, -odds)
     return found
 
 
-def _rate(odds: Floats) -> Floats:
+def _compute_rate(odds: Floats) -> Floats:
     found: Floats = np.exp(_log_rate(odds))
     return found
 
 
-def _excess(q: Floats, p: Floats, orders: Floats, levels: Floats) -> Floats:
+def _exceed_levels(q: Floats, p: Floats, orders: Floats, levels: Floats) -> Floats:
     """Return by how much the divergences exceed what is claimed, per unit of order.
 
     Args:
@@ -292,7 +289,7 @@ def _greatest_power(
     low, high = q.copy(), np.full(q.shape, _END)
 
     def look(p: Floats) -> tuple[Floats, npt.NDArray[np.intp]]:
-        excess = _excess(q, p, orders, levels)
+        excess = _exceed_levels(q, p, orders, levels)
         which = excess.argmax(axis=1)
         return np.take_along_axis(excess, which[:, np.newaxis], axis=1)[:, 0], which
 
@@ -319,7 +316,7 @@ def _greatest_power(
 
 
 @lru_cache(maxsize=64)
-def _edge(claim: Renyi) -> _Edge:
+def _compute_edge(claim: Renyi) -> _Edge:
     """Return points of the upper edge from next to nothing to beyond p + q = 1."""
     orders, levels = claim.at_orders()
     step = max(1, orders.size // _THINNED)
@@ -328,19 +325,19 @@ def _edge(claim: Renyi) -> _Edge:
 
 
 @lru_cache(maxsize=1024)
-def _delta(claim: Renyi, epsilon: float) -> float:
+def _largest_difference(claim: Renyi, epsilon: float) -> float:
     """Return the largest p - e^epsilon q on the edge."""
 
     def difference(q: Floats, p: Floats) -> Floats:
         # In logs: e^epsilon may overflow while e^epsilon q is small.
-        return _rate(p) - np.exp(np.minimum(epsilon + _log_rate(q), 1.0))
+        return _compute_rate(p) - np.exp(np.minimum(epsilon + _log_rate(q), 1.0))
 
     if epsilon == math.inf:
         return 0.0
-    return max(0.0, _maximum(claim, difference)) * (1.0 + _SHRINK)
+    return max(0.0, _maximise_on_edge(claim, difference)) * (1.0 + _SHRINK)
 
 
-def _maximum(claim: Renyi, figure: Callable[[Floats, Floats], Floats]) -> float:
+def _maximise_on_edge(claim: Renyi, figure: Callable[[Floats, Floats], Floats]) -> float:
     """Return the largest value on the edge of a figure that has one peak there.
 
     Args:
@@ -369,9 +366,9 @@ def _maximum(claim: Renyi, figure: Callable[[Floats, Floats], Floats]) -> float:
 
 
 @lru_cache(maxsize=64)
-def _corners(claim: Renyi) -> tuple[Floats, Floats]:
+def _outline_range(claim: Renyi) -> tuple[Floats, Floats]:
     """Return corners (p, q) of a polygon around the joint range, to beyond p + q = 1."""
-    q, p, _ = _edge(claim)
+    q, p, _ = _compute_edge(claim)
     keep = np.isfinite(p)
     # q is a convex function of p.
-    return outer_corners(_rate(p[keep]), _rate(q[keep]))
+    return outer_corners(_compute_rate(p[keep]), _compute_rate(q[keep]))

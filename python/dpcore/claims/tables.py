@@ -16,7 +16,7 @@ from ..hints import hinted
 from ..records import frozen_array, one_line
 from .claim import Claim, Floats, tangent_slopes
 
-__all__ = ["TradeOff", "outer_corners"]
+__all__ = ["TradeOff", "check_number_row", "outer_corners"]
 
 _ERRORS: Final = np.concatenate(
     [
@@ -90,8 +90,8 @@ class TradeOff(Claim, word="TradeOff"):
             if not callable(function):
                 raise mistyped("function", "a function of a type I error", function)
             origin = origin or f"function {getattr(function, '__name__', show(function))}"
-            epsilons, deltas = _tangents(*outer_corners(_ERRORS, _read(function)))
-        slopes, heights = _pairs(epsilons, deltas)
+            epsilons, deltas = _convert_to_pairs(*outer_corners(_ERRORS, _read_function(function)))
+        slopes, heights = _check_pairs(epsilons, deltas)
         object.__setattr__(self, "epsilons", frozen_array(slopes))
         object.__setattr__(self, "deltas", frozen_array(heights))
         object.__setattr__(self, "origin", one_line(origin or "pairs of epsilon and delta", 60))
@@ -127,13 +127,13 @@ class TradeOff(Claim, word="TradeOff"):
         return found
 
     def _deltas(self, epsilons: Floats) -> Floats:
-        slopes, deltas = _hull(self)
+        slopes, deltas = _list_tangents(self)
         # Beyond the last tangent it is the point (0, 1 - delta) that limits the curve.
         found: Floats = np.interp(np.exp(np.minimum(epsilons, 700.0)), slopes, deltas)
         return found * (1.0 + _ROUNDING)
 
     def _epsilon(self, delta: float) -> float:
-        slopes, deltas = _hull(self)
+        slopes, deltas = _list_tangents(self)
         if delta < deltas[-1]:
             return math.inf
         # delta(epsilon) falls: the first place where it is low enough.
@@ -146,7 +146,7 @@ class TradeOff(Claim, word="TradeOff"):
 
 
 @lru_cache(maxsize=64)
-def _hull(claim: TradeOff) -> tuple[Floats, Floats]:
+def _list_tangents(claim: TradeOff) -> tuple[Floats, Floats]:
     """Return slopes e^epsilon and deltas of all tangents: delta is convex in the slope.
 
     A tangent of the curve is one of its inverse too, and the curve is not below 0: slope 0, delta
@@ -160,15 +160,27 @@ def _hull(claim: TradeOff) -> tuple[Floats, Floats]:
     return _lower_hull(slopes, np.minimum.accumulate(deltas))
 
 
-def _pairs(epsilons: Any, deltas: Any) -> tuple[Floats, Floats]:
+def check_number_row(name: str, value: Any) -> Floats:
+    """Return an argument as a row of float64, at least one.
+
+    Args:
+        name: of the argument.
+        value: its value.
+
+    Raises:
+        TypeError: if it does not hold numbers.
+        ValueError: if it is empty or has another dimension than one.
+    """
+    array = numeric(name, "a non-empty row of numbers", value)
+    if array.ndim != 1 or array.size == 0:
+        raise invalid(name, "a non-empty row of numbers", value)
+    return array.astype(np.float64)
+
+
+def _check_pairs(epsilons: Any, deltas: Any) -> tuple[Floats, Floats]:
     """Return checked epsilons and deltas."""
-    rows = []
-    for name, value in (("epsilons", epsilons), ("deltas", deltas)):
-        array = numeric(name, "a non-empty row of numbers", value)
-        if array.ndim != 1 or array.size == 0:
-            raise invalid(name, "a non-empty row of numbers", value)
-        rows.append(array.astype(np.float64))
-    slopes, heights = rows
+    slopes = check_number_row("epsilons", epsilons)
+    heights = check_number_row("deltas", deltas)
     if not (np.isfinite(slopes) & (slopes >= 0.0)).all():
         raise invalid("epsilons", "finite and at least 0 in every entry", epsilons)
     if (np.diff(slopes) <= 0.0).any():
@@ -180,7 +192,7 @@ def _pairs(epsilons: Any, deltas: Any) -> tuple[Floats, Floats]:
     return slopes, heights
 
 
-def _read(function: Callable[[float], float]) -> Floats:
+def _read_function(function: Callable[[float], float]) -> Floats:
     """Return the values of a function at the type I errors, checked and lowered by rounding."""
     found = []
     for error in _ERRORS.tolist():
@@ -257,7 +269,7 @@ def _turns_up(
     return rise >= (last[1] - first[1]) * (middle[0] - first[0])
 
 
-def _tangents(errors: Floats, type_two: Floats) -> tuple[Floats, Floats]:
+def _convert_to_pairs(errors: Floats, type_two: Floats) -> tuple[Floats, Floats]:
     """Return the (epsilon, delta) pairs of the pieces of a curve and of its inverse."""
     slopes = -np.diff(type_two) / np.diff(errors)
     heights = type_two[:-1] + slopes * errors[:-1]

@@ -249,9 +249,14 @@ class Asked(Described):
         bool,
         _in(_INPUTS, "Allow two equal inputs, where all that is found is a false alarm.", "--null"),
     ] = False
-    trials: Annotated[str, _in(_RUN, "Draws to count on each side, such as 1e8.", metavar="N")] = (
-        "1e6"
-    )
+    trials: Annotated[
+        str | None,
+        _in(
+            _RUN,
+            "Draws to count on each side, such as 1e8. Default: 1e6 (4,000 of random encoders).",
+            metavar="N",
+        ),
+    ] = None
     start: Annotated[
         str,
         _in(_RUN, "First trial; runs of disjoint trials with one seed can be added.", metavar="N"),

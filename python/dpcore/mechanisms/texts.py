@@ -1,13 +1,165 @@
-"""Texts as inputs: strings with more than white space in them."""
+"""Texts as inputs: strings with more than white space in them, each encoded by itself."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import cycle, islice
+from typing import Any, Final
 
-from ..errors import invalid, mistyped
+import numpy as np
+import numpy.typing as npt
 
-__all__ = ["text_of", "texts_of"]
+from ..errors import about, invalid, mistyped, real
+from ..records import Record
+from ..streams.generators import Generators, quiet_seed
+
+__all__ = [
+    "PROBE_TEXTS", "BatchCheck", "check_batches", "choose_by_length", "compare_batches",
+    "relative_distances", "rounding_of", "text_of", "texts_of",
+]  # fmt: skip
+
+_SENTENCE: Final = (
+    "he has the flu but she was at a good film with all of them last week and then it rained so "
+    "we took two long trains home to see what had been said about our new house"
+)
+_LENGTHS: Final = (1, 1, 2, 3, 5, 8, 12, 20, 40)
+"""Words of the built-in texts; none is so long that an encoder of 128 tokens must cut it."""
+
+PROBE_TEXTS: Final = tuple(
+    " ".join(islice(cycle(_SENTENCE.split()), 3 * place, 3 * place + length))
+    for place, length in enumerate(_LENGTHS)
+)
+"""Texts that encoders are tried with where no others are given."""
+_FLOATS_ROUNDING: Final = 1e-5
+"""Relative distance within which two vectors are equal (MiniLM: 8e-7). Of float64, too: many
+encoders compute in float32 and convert."""
+_HALF_ROUNDING: Final = 0.05
+"""The same for bfloat16 and float16 (MiniLM in bfloat16: 8e-3; padding that reaches a row: 1)."""
+
+Encode = Callable[[list[str]], npt.NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class BatchCheck(Record, word="BatchCheck"):
+    """The largest distance between encodings of one text, alone and in batches of other texts.
+
+    Args:
+        distance: relative to the vector's norm; NaN if it was not measured.
+        rounding: the largest one that counts as rounding.
+        texts: number of texts compared.
+        reason: why nothing was measured; empty where it was.
+    """
+
+    distance: float
+    rounding: float
+    texts: int
+    reason: str = ""
+
+    def __str__(self) -> str:
+        """One line for a report."""
+        if self.reason:
+            return f"not checked: {self.reason}"
+        return (
+            f"{self.texts} texts alone, in two batches of other texts and in another order agree "
+            f"within {self.distance:.1g} of a vector's norm (limit {self.rounding:g})"
+        )
+
+
+def rounding_of(rounding: float | None, dtype: str) -> float:
+    """Return the relative distance within which two vectors are equal.
+
+    Args:
+        rounding: what the user asks for, or None.
+        dtype: of the vectors, such as "float32" or "torch.bfloat16".
+    """
+    if rounding is not None:
+        return real("rounding", rounding, low=0.0)
+    return _HALF_ROUNDING if dtype.endswith("float16") else _FLOATS_ROUNDING
+
+
+def choose_by_length(texts: Iterable[str], most: int = 12) -> list[str]:
+    """Return different texts of all lengths: those at even steps, from the shortest to the longest.
+
+    Args:
+        texts: any number of texts.
+        most: how many are chosen, at least 2.
+
+    Example:
+        >>> choose_by_length(["aaa", "b", "aaaaa", "b", "aa"], 3)
+        ['b', 'aaa', 'aaaaa']
+    """
+    ordered = sorted(dict.fromkeys(texts), key=len)
+    if len(ordered) <= most:
+        return ordered
+    return [ordered[round(step * (len(ordered) - 1) / (most - 1))] for step in range(most)]
+
+
+def relative_distances(
+    vectors: npt.NDArray[np.float64], others: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Return the distances of rows, relative to the larger norm of the two; 0 of equal rows."""
+    norms = np.maximum(np.linalg.norm(vectors, axis=1), np.linalg.norm(others, axis=1))
+    distances = np.linalg.norm(vectors - others, axis=1)
+    return np.asarray(distances / np.where(norms > 0.0, norms, 1.0), np.float64)
+
+
+def compare_batches(
+    encode: Encode, texts: Sequence[str], rounding: float, name: str = "encoder"
+) -> BatchCheck:
+    """Check that an encoder gives a text the same vector whatever other texts are with it.
+
+    Each text is encoded alone, in two batches whose other texts differ, and in another order.
+    Noise behind an encoder hides what is added to a vector of one text; a vector in which other
+    texts have a part is released by all of their encodings.
+
+    Args:
+        encode: texts to vectors of float64, shape `(texts, width)`; not random.
+        texts: different texts, at least one.
+        rounding: largest relative distance that counts as rounding.
+        name: what complaints call the encoder.
+
+    Returns:
+        The `BatchCheck`.
+
+    Raises:
+        ValueError: if the vector of a text changes with the other texts.
+
+    Example:
+        >>> def centred(texts):
+        ...     rows = np.array([[float(len(text)), 1.0] for text in texts])
+        ...     return rows - rows.mean(axis=0)
+        >>> compare_batches(centred, ["one", "three"], 1e-5)
+        Traceback (most recent call last):
+        ValueError: encoder must be one that gives a text the same vector alone and in any batch (up
+        to 1e-05 of its norm; rounding= changes that), got another one for 'one', 1 of its norm
+        away, in a batch with 'three'
+    """
+    places = range(len(texts))
+    alone = np.concatenate([encode([text]) for text in texts])
+    middle = (len(texts) + 1) // 2
+    batches = (places[::2], places[1::2], places[:middle], places[middle:], places[::-1])
+    largest, where, found_in = -1.0, 0, places
+    for batch in filter(None, batches):
+        found = relative_distances(alone[batch], encode([texts[place] for place in batch]))
+        if found.max() > largest:
+            largest, where, found_in = float(found.max()), batch[int(found.argmax())], batch
+    if not largest <= rounding:
+        others = [f"{texts[place]:.40}" for place in found_in if place != where]
+        more = f" and {len(others) - 1} more" if len(others) > 1 else ""
+        requirement = (
+            "one that gives a text the same vector alone and in any batch (up to "
+            f"{rounding:g} of its norm; rounding= changes that)"
+        )
+        raise about(
+            ValueError(
+                f"{name} must be {requirement}, got another one for {texts[where][:40]!r}, "
+                f"{largest:.3g} of its norm away, in a batch with {(others or ['none'])[0]!r}{more}"
+            ),
+            name,
+            rounding="",
+        )
+    return BatchCheck(largest, rounding, len(texts))
 
 
 def text_of(name: str, value: Any) -> str:
@@ -61,3 +213,53 @@ def texts_of(name: str, value: Any, *, fewest: int = 1) -> tuple[str, ...]:
     if len(texts) < fewest:
         raise invalid(name, requirement, value)
     return tuple(text_of(f"{name}[{row}]", text) for row, text in enumerate(texts))
+
+
+def check_batches(
+    encode: Encode,
+    texts: Sequence[str],
+    limit: Callable[[], float],
+    *,
+    name: str = "encoder",
+    random: str = "",
+    refuse_state: bool = False,
+) -> BatchCheck:
+    """Compare the batches of an encoder unless it is random; see `compare_batches`.
+
+    It is random if a call draws from any generator that this process knows of, or if two equal
+    calls differ. Global generators are left as they were.
+
+    Args:
+        encode: texts to vectors of float64, shape `(texts, width)`.
+        texts: different texts.
+        limit: called after a first encoding: the distance that counts as rounding.
+        name: what complaints call the encoder.
+        random: why it is known to be random; empty if it is not.
+        refuse_state: refuse an encoder of which two equal calls differ although no generator moved.
+
+    Returns:
+        The `BatchCheck`; of a random encoder the reason why nothing was compared.
+
+    Raises:
+        ValueError: if vectors change with the other texts, or two equal calls differ.
+    """
+    generators, calls, drew = Generators.everywhere(), list[npt.NDArray[Any]](), False
+    for seed in range(2):
+        with quiet_seed(seed):
+            found, moved = generators.moved_by(lambda: encode(list(texts)))
+        calls.append(found)
+        drew |= moved
+    rounding = limit()
+    if random or drew:
+        return BatchCheck(np.nan, rounding, len(texts), random or "the encoder is random")
+    if not (relative_distances(*calls) <= rounding).all():
+        if refuse_state:
+            requirement = (
+                "the same in two equal calls, for no generator of torch, numpy or Python moved "
+                "(an encoder that draws elsewhere declares it by an attribute random = True)"
+            )
+            raise invalid(name, requirement, f"{relative_distances(*calls).max():.3g} of its norm")
+        reason = "two equal calls differ although no generator of torch, numpy or Python moved"
+        return BatchCheck(np.nan, rounding, len(texts), reason)
+    with quiet_seed(0):
+        return compare_batches(encode, texts, rounding, name)

@@ -175,7 +175,8 @@ class CallableDraws:
         """The outputs in the shape of all, or as objects where only some rows have another.
 
         Raises:
-            ValueError: if all have another shape or other fields: that is one observation a call.
+            ValueError: if all rows of one call have another shape or other fields: that is one
+                observation, however many rows there are.
         """
         names = getattr(getattr(outputs, "dtype", None), "names", None)
         if names is not None and self.fields is not None and names != self.fields:
@@ -184,12 +185,15 @@ class CallableDraws:
         if outputs.shape[1:] == self.shape:
             return outputs
         if not isinstance(outputs, Held):
-            # Each row is an answer of its own.
-            single = outputs.dtype == object or one_by_one(self.mechanism)
+            # Each row is an answer of its own; few calls may have shown only one of the shapes.
+            answers = one_by_one(self.mechanism)
+            single = outputs.dtype == object or answers
             if single and self.shape == ():
                 return rows_to_objects(outputs)
-            if len(outputs) == 1 or (
-                single and any(_has_shape(row, self.shape) for row in outputs)
+            if (
+                answers
+                or len(outputs) == 1
+                or (single and any(_has_shape(row, self.shape) for row in outputs))
             ):
                 return objects(list(outputs))
         wanted = f"of shape {(len(outputs), *self.shape)} in every call"

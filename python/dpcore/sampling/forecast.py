@@ -13,6 +13,10 @@ __all__ = ["Forecast"]
 
 _SLOW: Final = 0.01
 """Seconds for an output from which on there is a forecast."""
+_FAST: Final = 0.001
+"""Seconds for an output up to which there is none: a call's own time hides that of an output."""
+_LONG: Final = 30.0
+"""Seconds in all from which on there is a forecast between the two."""
 _PATIENCE: Final = 600.0
 _FEWEST: Final = 100
 """The trials proposed instead: a power of ten that takes at most ten minutes."""
@@ -20,7 +24,7 @@ _FEWEST: Final = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """What is to come, as a few calls show it. It is printed for who watches, never recorded.
+    """What is to come, as a few calls show it. It is printed, never recorded.
 
     Args:
         seconds: for one output, at best.
@@ -55,8 +59,11 @@ class Forecast:
     shared: bool
 
     def __str__(self) -> str:
-        """Lines for a terminal; empty where an output takes less than 10 ms."""
-        if self.seconds < _SLOW:
+        """Lines for a terminal; empty where an output takes less than 1 ms.
+
+        Also where it takes less than 10 ms and the audit less than 30 s.
+        """
+        if self.seconds < _FAST or (self.seconds < _SLOW and self._takes(self.trials) < _LONG):
             return ""
         parts = [f"2 x {self.search:,} to choose the pair"] if self.search else []
         parts += [f"2 x {self.pilot(self.trials):,} pilots", f"2 x {self.trials:,} to count"]

@@ -16,7 +16,7 @@ from ..errors import about
 
 Array = npt.NDArray[Any]
 
-_FEWEST_ROWS: Final = 60
+FEWEST_NUMBERED_ROWS: Final = 60
 """Rows from which whole numbers can be a numbering: of fewer, independent draws may be one."""
 
 _RANGE: Final = 1.1
@@ -43,7 +43,7 @@ def is_numbering(values: Array) -> bool:
         >>> is_numbering(np.random.default_rng(1).integers(0, 110, 100))
         False
     """
-    if len(values) < _FEWEST_ROWS or values.ndim != 1 or values.dtype.kind not in "uif":
+    if len(values) < FEWEST_NUMBERED_ROWS or values.ndim != 1 or values.dtype.kind not in "uif":
         return False
     if values.dtype.kind == "f" and not (np.isfinite(values) & (np.rint(values) == values)).all():
         return False
@@ -143,7 +143,7 @@ def _list_members(items: list[Any]) -> Iterator[tuple[str, Array]]:
 
 def _list_written(texts: list[Any], of: str) -> Iterator[tuple[str, Array]]:
     """Yield the numbers that are written in all texts, from their start."""
-    if len(texts) < _FEWEST_ROWS:
+    if len(texts) < FEWEST_NUMBERED_ROWS:
         return
     decoded = (one.decode("latin-1") if isinstance(one, bytes) else one for one in texts)
     found = [_NUMBER.findall(one)[:_MOST_NUMBERS] for one in decoded]

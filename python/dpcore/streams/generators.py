@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from types import CellType
 from typing import Any, Final
 
 import numpy as np
@@ -54,6 +55,14 @@ def seeded_globals(rng: np.random.Generator) -> Iterator[None]:
     finally:
         random.setstate(python)
         _set_global_state(state)
+
+
+@contextmanager
+def quiet_seed(*words: int) -> Iterator[None]:
+    """Seed the global generators from a few words, and give no warning; see `seeded_globals`."""
+    with seeded_globals(np.random.default_rng(words)), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 @contextmanager
@@ -165,11 +174,15 @@ class Generators:
     Args:
         states: of each generator a function that reads its state and one that sets it; one that
             cannot be read is left out.
+        globals: how many of them, the first ones, are global.
     """
 
-    def __init__(self, states: list[tuple[Callable[[], Any], Callable[[Any], Any]]]) -> None:
+    def __init__(
+        self, states: list[tuple[Callable[[], Any], Callable[[Any], Any]]], globals: int = 0
+    ) -> None:
         self._states = [one for one in states if _readable(one[0])]
-        self._first = self._kept = self._read()
+        self._globals = globals
+        self._first = self._kept = self.read_states()
 
     @classmethod
     def defaults(cls) -> Generators:
@@ -181,26 +194,42 @@ class Generators:
     def everywhere(cls) -> Generators:
         """The global ones, and all others that Python's collector of garbage knows of."""
         found = cls.defaults()._states
+        globals = len(found)
         torch = loaded("torch")
-        of_torch = getattr(torch, "Generator", ())
+        of_torch: Any = getattr(torch, "Generator", None)
+        kinds: dict[type, str] = {}
         for thing in gc.get_objects():
             # By type: isinstance asks the thing itself for its class, and some would warn.
             kind = type(thing)
-            if issubclass(kind, np.random.Generator):
+            if kind not in kinds:
+                kinds[kind] = _generator_kind(kind)
+            name = kinds[kind]
+            if not name:
+                continue
+            if name == "holder":
+                # The collector does not know torch's, but the dicts and closures that hold them.
+                values = thing.values() if kind is dict else _cell_contents(thing)
+                if of_torch in map(type, values):
+                    held = [one for one in values if type(one) is of_torch]
+                    found += [(one.get_state, one.set_state) for one in held]
+            elif name == "numpy":
                 bits: Any = thing.bit_generator
                 found.append((partial(getattr, bits, "state"), partial(setattr, bits, "state")))
-            elif issubclass(kind, np.random.RandomState):
+            elif name == "legacy":
                 found.append((partial(thing.get_state, legacy=False), thing.set_state))
-            elif issubclass(kind, random.Random) and not issubclass(kind, random.SystemRandom):
+            else:
                 found.append((thing.getstate, thing.setstate))
-            elif of_torch and kind is dict:
-                # The collector does not know torch's, but the dicts that hold them.
-                held = [one for one in thing.values() if type(one) is of_torch]
-                found += [(one.get_state, one.set_state) for one in held]
-        return cls(found)
+        return cls(found, globals)
 
-    def _read(self) -> list[Any]:
+    def read_states(self) -> list[Any]:
+        """Return the state of each generator."""
         return [get() for get, _ in self._states]
+
+    def moved_by(self, call: Callable[[], Any]) -> tuple[Any, bool]:
+        """Return what a call returns, and True if it moved one of these generators."""
+        before = self.read_states()
+        found = call()
+        return found, _freeze(before) != _freeze(self.read_states())
 
     def _set(self, states: list[Any]) -> None:
         for (_, put), state in zip(self._states, states, strict=True):
@@ -210,7 +239,7 @@ class Generators:
         """The same draws; the states before each are kept."""
 
         def drawn(*arguments: Any) -> Any:
-            self._kept = self._read()
+            self._kept = self.read_states()
             return draw(*arguments)
 
         return drawn
@@ -224,11 +253,54 @@ class Generators:
 
         return drawn
 
+    def find_moved(self) -> tuple[bool, bool]:
+        """Return whether global generators, and whether others, have another state than at first.
+
+        The global ones are put back: they occur among all others once more.
+        """
+        size = self._globals
+        first = _freeze(self._first)
+        moved = first[:size] != _freeze(self.read_states())[:size]
+        for (_, put), state in zip(self._states[:size], self._first, strict=False):
+            put(state)
+        return moved, first != _freeze(self.read_states())
+
     def __enter__(self) -> Generators:
         return self
 
     def __exit__(self, *error: object) -> None:
         self._set(self._first)
+
+
+def _freeze(state: Any) -> Any:
+    """Return the state of a generator as values that `==` compares."""
+    if isinstance(state, dict):
+        return {key: _freeze(value) for key, value in state.items()}
+    if isinstance(state, (list, tuple)):
+        return tuple(map(_freeze, state))
+    if isinstance(state, np.ndarray):
+        return state.tobytes()
+    return state.numpy().tobytes() if hasattr(state, "numpy") else state
+
+
+def _generator_kind(kind: type) -> str:
+    """Return what a class is to `Generators.everywhere`; empty for most."""
+    if kind is dict or kind is CellType:
+        return "holder"
+    if issubclass(kind, np.random.Generator):
+        return "numpy"
+    if issubclass(kind, np.random.RandomState):
+        return "legacy"
+    is_python = issubclass(kind, random.Random) and not issubclass(kind, random.SystemRandom)
+    return "python" if is_python else ""
+
+
+def _cell_contents(cell: CellType) -> tuple[Any, ...]:
+    try:
+        return (cell.cell_contents,)
+    except ValueError:
+        # A variable of a closure that has no value yet.
+        return ()
 
 
 def _readable(get: Callable[[], Any]) -> bool:

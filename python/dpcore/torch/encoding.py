@@ -13,12 +13,12 @@ from ..hints import hinted
 from ..loaded import loaded
 from .needed import torch
 
-__all__ = ["Encoder", "Pooled", "encoder_of"]
+__all__ = ["Encoder", "Lookup", "Pooled", "encoder_of"]
 
 _BATCH: Final = 32
 _KINDS: Final = (
-    "a SentenceTransformer, a pair (model, tokenizer), a torch module of a list of texts, or a "
-    "function of a list of texts"
+    "a SentenceTransformer, a pair (model, tokenizer), a torch module of a list of texts, a "
+    "function of a list of texts, or a dictionary from texts to vectors"
 )
 
 
@@ -34,6 +34,7 @@ class Encoder:
     def __init__(self, model: Any) -> None:
         self.model = model
         self.width: int | None = None
+        self.dtype: Any = None
         self.array_dtype = torch.float64
         """What whole numbers, lists and wider arrays become; tensors of floats stay as they are."""
 
@@ -95,6 +96,8 @@ class Encoder:
         if found.ndim != 2 or len(found) != len(texts):
             requirement = f"of shape ({len(texts)}, width), one row a text"
             raise invalid(self._vectors, requirement, tuple(found.shape))
+        if found.shape[1] == 0:
+            raise invalid(self._vectors, "at least one number wide", tuple(found.shape))
         if self.width not in (None, found.shape[1]):
             requirement = f"of width {self.width} in every call"
             raise invalid(self._vectors, requirement, tuple(found.shape))
@@ -103,7 +106,7 @@ class Encoder:
             shown = texts[wrong[0]]
             requirement = f"finite for every text, such as {shown[:60]!r}"
             raise invalid(self._vectors, requirement, found[wrong[0]].tolist()[:4])
-        self.width = int(found.shape[1])
+        self.width, self.dtype = int(found.shape[1]), found.dtype
         return found
 
     @property
@@ -121,6 +124,9 @@ class Encoder:
         if not isinstance(answer, torch.Tensor):
             if isinstance(answer, tuple):
                 raise mistyped(self._vectors, "one tensor or array, no tuple", answer)
+            if isinstance(answer, list) and len({np.shape(row) for row in answer}) > 1:
+                shapes = [np.shape(row) for row in answer[:4]]
+                raise invalid(self._vectors, "of one width for all texts", shapes)
             if isinstance(answer, list) and answer and isinstance(answer[0], torch.Tensor):
                 answer = torch.stack(answer)
             else:
@@ -135,6 +141,19 @@ class Encoder:
         found = answer.detach()
         # Whole numbers, such as counts of words, have no room for noise.
         return found if found.is_floating_point() else found.to(self.array_dtype)
+
+
+class Lookup(Encoder):
+    """A dictionary from texts to vectors that were made elsewhere."""
+
+    kind = "dictionary"
+
+    def _encode(self, texts: list[str]) -> Any:
+        missing = [text for text in texts if text not in self.model]
+        if missing:
+            requirement = f"keys of the encoder, a dictionary of {len(self.model):,} texts"
+            raise invalid("texts", requirement, missing[0])
+        return [self.model[text] for text in texts]
 
 
 class Module(Encoder):
@@ -254,8 +273,8 @@ def encoder_of(encoder: Any, *, random: bool = False) -> Encoder:
 
     Args:
         encoder: a SentenceTransformer, a pair (model, tokenizer) or a triple with "mean" or "cls",
-            a torch module or any function of a list of texts (an object with a method `encode` and
-            no call is taken by that).
+            a torch module, any function of a list of texts (an object with a method `encode` and
+            no call is taken by that), or a dictionary from texts to vectors.
         random: whether a module may be in train mode.
 
     Raises:
@@ -281,6 +300,8 @@ def _found(encoder: Any) -> Encoder:
         if len(encoder) not in (2, 3) or not isinstance(encoder[0], torch.nn.Module):
             raise mistyped("encoder", _KINDS, encoder)
         return Pooled(*encoder)
+    if isinstance(encoder, dict):
+        return Lookup(encoder)
     if isinstance(encoder, type) or encoder is None or isinstance(encoder, str):
         raise mistyped("encoder", _KINDS, encoder)
     kind = getattr(loaded("sentence_transformers"), "SentenceTransformer", None)

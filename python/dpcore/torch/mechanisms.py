@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Final
+from collections import OrderedDict
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,26 +13,49 @@ from ..adapters.torch import refuse_mixing
 from ..errors import AssumptionWarning, invalid, mistyped
 from ..events.held import numpy_of
 from ..hints import hinted
-from ..mechanisms.texts import text_of
+from ..mechanisms.texts import (
+    BatchCheck,
+    relative_distances,
+    rounding_of,
+    text_of,
+)
 from ..records import Pair
-from ..streams.generators import seeded_globals, seeded_torch
+from ..streams.generators import quiet_seed, seeded_globals, seeded_torch
 from .encoding import Encoder, encoder_of
 from .layers import NoiseLayer
 from .needed import torch
+from .probing import (
+    Randomness,
+    check_batches,
+    probe_randomness,
+    probe_texts,
+    state_digest,
+)
 
 __all__ = ["EncoderMechanism", "mechanism"]
 
-_RUNS: Final = 32
-"""Runs of a random encoder that the clean vector is the mean of."""
-_ASKED: Final = 4
-"""Runs, under as many seeds, that a deterministic encoder must agree in."""
+_MAX_REMEMBERED: Final = 10_000
+"""Texts whose vectors are remembered."""
+_FORWARD_TRIALS: Final = 4_000
+"""Trials by default where every output costs a forward pass."""
+
+
+class _Learnt(NamedTuple):
+    """What is remembered of a text: its vector, or the mean of its encodings, and the checks."""
+
+    vector: Any
+    randomness: Randomness
+    batches: BatchCheck
 
 
 class EncoderMechanism:
     """Texts to noisy vectors: `(text, size, rng) -> outputs`, what `mechanism` makes.
 
     A text is encoded once, by itself, and the noise is drawn `size` times: in another batch a
-    vector has other last bits. An encoder that is random itself runs for every draw.
+    vector has other last bits. An encoder that is random itself runs for every draw. Before its
+    first draw a text is encoded 64 times, to see if the encoder is random, and in batches of other
+    texts. Vectors of at most 10,000 texts are remembered until an audit begins after parameters or
+    buffers have changed, or a remembered text, encoded anew, has another vector.
 
     Args:
         encoder: from texts to vectors.
@@ -39,6 +63,9 @@ class EncoderMechanism:
         name: what reports call it.
         claim: the epsilon that it claims, or None.
         delta: the delta of the claim.
+        probe: texts that share batches with those of an audit.
+        rounding: largest distance of two vectors, relative to their norm, that is rounding; None
+            is 1e-5, for bfloat16 and float16 .05.
     """
 
     thread_safe = False
@@ -52,11 +79,15 @@ class EncoderMechanism:
         name: str,
         claim: float | None = None,
         delta: float = 0.0,
+        probe: Any = None,
+        rounding: float | None = None,
     ) -> None:
         self.encoder, self.noise, self.name = encoder, noise, name
-        self.claim, self.delta = claim, delta
-        self._vectors: dict[str, Any] = {}
-        self._random: dict[str, bool] = {}
+        self.claim, self.delta, self.rounding = claim, delta, rounding
+        # Shorter and longer ones than most texts of an audit, with which they share a batch.
+        self._companions = probe_texts(encoder, probe)[1::3]
+        self._learnt: OrderedDict[str, _Learnt] = OrderedDict()
+        self._digest = ""
 
     def __repr__(self) -> str:
         return self.name
@@ -81,7 +112,41 @@ class EncoderMechanism:
     @property
     def torch_threads(self) -> int | None:
         """Threads of torch's in a block: one where noise alone is drawn, else what torch is set."""
-        return None if any(self._random.values()) else 1
+        return None if self.default_trials else 1
+
+    @property
+    def default_trials(self) -> int | None:
+        """4,000 where every output costs a forward pass, of a random encoder; else None."""
+        known = any(learnt.randomness.is_random for learnt in self._learnt.values())
+        return _FORWARD_TRIALS if known or self.encoder.random else None
+
+    def default_trials_on(self, pair: Pair) -> int | None:
+        """Return 4,000 if the encoder is random on a text of the pair, else None."""
+        is_random = any(self.random(text_of("x", text)) for text in (pair.x, pair.x_prime))
+        return _FORWARD_TRIALS if is_random else None
+
+    def as_mechanism(self) -> EncoderMechanism:
+        """Return the mechanism itself; what it remembers is forgotten if the encoder has changed.
+
+        An audit calls this once, before its first draw.
+        """
+        parts = (getattr(self.encoder, "transform", None), *self.encoder.modules)
+        digest = state_digest(one for one in parts if isinstance(one, torch.nn.Module))
+        if digest != self._digest or self._has_new_vector():
+            self._learnt.clear()
+        self._digest = digest
+        return self
+
+    def _has_new_vector(self) -> bool:
+        """Return True if a remembered text, encoded anew, has another vector, or a random one."""
+        if not self._learnt:
+            return False
+        text, learnt = next(reversed(self._learnt.items()))
+        if learnt.randomness.is_random:
+            return True
+        both = [one.double().cpu().numpy()[None] for one in (learnt.vector, self._run(text))]
+        limit = rounding_of(self.rounding, str(learnt.vector.dtype))
+        return bool(relative_distances(*both)[0] > limit)
 
     def __call__(self, x: str, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
         """Noisy vectors of one text, shape `(size, width)`.
@@ -118,27 +183,31 @@ class EncoderMechanism:
         return found
 
     def random(self, text: str) -> bool:
-        """Whether the encoder itself is random: runs under different seeds differ."""
-        if text not in self._random:
-            first, *others = (self._run(text, run) for run in range(_ASKED))
-            told = self.encoder.random
-            self._random[text] = told or not all(_same(first, other) for other in others)
-            self._vectors[text] = first
-            if self._random[text]:
-                runs = [self._run(text, run).double() for run in range(_RUNS)]
-                self._vectors[text] = torch.stack(runs).mean(dim=0)
-        return self._random[text]
+        """Return True if the encoder itself is random: calls differ, or draw numbers."""
+        return self._learn(text).randomness.is_random
 
-    def _run(self, text: str, run: int) -> Any:
-        # Seeds of its own: what is learnt of an encoder is the same in every audit.
-        with seeded_globals(np.random.default_rng(run)), warnings.catch_warnings():
-            if self.encoder.random:
-                warnings.simplefilter("ignore", AssumptionWarning)
+    def _learn(self, text: str) -> _Learnt:
+        if text not in self._learnt:
+            found = probe_randomness(self.encoder, text, self.rounding)
+            others = [one for one in self._companions if one != text]
+            # Without a transform, which may enlarge rounding.
+            bare = getattr(self.encoder, "inside", self.encoder)
+            batches = check_batches(
+                bare, [text, *others], self.rounding, is_known=not found.is_random
+            )
+            vector = found.mean if found.is_random else self._run(text)
+            self._learnt[text] = _Learnt(vector, found, batches)
+            if len(self._learnt) > _MAX_REMEMBERED:
+                self._learnt.popitem(last=False)
+        return self._learnt[text]
+
+    def _run(self, text: str) -> Any:
+        # A seed of its own: what is learnt of an encoder is the same in every audit.
+        with quiet_seed(0):
             return self.encoder([text])[0]
 
     def _vector(self, text: str) -> Any:
-        self.random(text)
-        return self._vectors[text]
+        return self._learn(text).vector
 
     def clean(self, x: str) -> npt.NDArray[np.float64]:
         """The vector that the noise is added to, shape `(width,)`; of a random encoder a mean."""
@@ -164,12 +233,18 @@ class EncoderMechanism:
     def notes_on(self, pair: Pair) -> tuple[str, ...]:
         """What a reader of an audit should know of two texts."""
         texts = [text_of("x", pair.x), text_of("x", pair.x_prime)]
-        notes = []
-        if any(map(self.random, texts)):
+        learnt = [self._learn(text) for text in texts]
+        notes = [f"batches: {max(learnt, key=lambda one: one.batches.distance).batches}"]
+        if any(one.randomness.is_random for one in learnt):
+            seen = any(one.randomness.is_seen for one in learnt)
             notes.append(
-                f"the encoder is random: it ran for every draw, attacks know the mean of {_RUNS} "
-                "runs, and no exact loss is stated"
+                "the encoder is random: it ran for every draw, attacks know the mean of "
+                f"{learnt[0].randomness.rows} runs, and no exact loss is stated"
+                f"{'' if seen else ' (it draws numbers, although all these runs agreed)'}"
             )
+        else:
+            fewest = min((one.randomness for one in learnt), key=lambda found: found.rows)
+            notes.append(f"the encoder is not random, as far as was seen: {fewest}")
         if self.encoder.random and (zeroed := getattr(self.encoder, "zeroed", 0)):
             notes.append(
                 f"{zeroed:,} random rows so far were constant and became zeros: outside of the "
@@ -185,7 +260,14 @@ class EncoderMechanism:
 
 
 @hinted
-def mechanism(encoder: Any, noise: Any = None, device: Any = None) -> EncoderMechanism:
+def mechanism(
+    encoder: Any,
+    noise: Any = None,
+    device: Any = None,
+    *,
+    probe: Any = None,
+    rounding: float | None = None,
+) -> EncoderMechanism:
     """An encoder and the noise behind it as a mechanism whose inputs are texts.
 
     Attacks know the vectors of both texts; the report shows the texts, and the exact loss of the
@@ -193,17 +275,23 @@ def mechanism(encoder: Any, noise: Any = None, device: Any = None) -> EncoderMec
 
     Args:
         encoder: see `PrivateEncoder`; it may be random, in train mode too: then it runs for every
-            draw, attacks know the mean of 32 runs, and no exact loss is stated.
+            draw, attacks know the mean of 64 runs, no exact loss is stated, and audits count 4,000
+            trials unless they are given more.
         noise: a module that adds noise to rows of shape `(size, width)`, or None for an encoder
             that does so itself.
         device: where encoder and noise are moved first; None leaves them where they are.
+        probe: texts (or a dictionary, whose keys count) that the encoder is tried with; None takes
+            built-in ones of 1 to 40 words.
+        rounding: largest distance between two encodings of one text, relative to the vector's
+            norm; None is 1e-5, for bfloat16 and float16 .05.
 
     Returns:
         The mechanism `(text, size, rng) -> outputs` of shape `(size, width)`.
 
     Raises:
         TypeError: if the encoder is of no such kind, or the noise no module.
-        ValueError: if there is no such device, or a batch norm mixes the rows.
+        ValueError: if there is no such device, a batch norm mixes the rows, or the vector of a text
+            changes with the other texts of its batch.
 
     Source:
         Habernal (2021), section 4 (the mechanism that an encoder with noise is).
@@ -228,8 +316,9 @@ def mechanism(encoder: Any, noise: Any = None, device: Any = None) -> EncoderMec
         found.to(place)
         if noise is not None:
             noise.to(place)
+    check_batches(found, probe_texts(found, probe), rounding)
     name = found.name if noise is None else f"{found.name}, {noise!r}"
-    return EncoderMechanism(found, noise, " ".join(name.split()))
+    return EncoderMechanism(found, noise, " ".join(name.split()), probe=probe, rounding=rounding)
 
 
 def device_of(device: Any) -> Any:
@@ -244,13 +333,3 @@ def device_of(device: Any) -> Any:
     except (RuntimeError, TypeError, AssertionError, NotImplementedError):
         raise invalid("device", "one of this machine, such as 'cpu'", device) from None
     return place
-
-
-def _same(first: Any, second: Any) -> bool:
-    """Whether two vectors agree: bit for bit on a CPU, elsewhere within rounding."""
-    if first.device.type == "cpu":
-        return bool(torch.equal(first, second))
-    # Sums of many threads have no fixed order there.
-    slack = float(torch.finfo(first.dtype).eps) ** 0.75
-    apart = (first.double().cpu() - second.double().cpu()).abs().max()
-    return bool(apart <= slack * first.double().cpu().abs().max())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
@@ -27,6 +26,7 @@ from .farthest import farthest
 from .layers import GaussianNoise, L2LaplaceNoise, LaplaceNoise, NoiseLayer
 from .mechanisms import EncoderMechanism, device_of
 from .needed import torch
+from .probing import check_batches, check_transform, probe_texts
 from .transforms import Clip, MinMax, Normalise
 
 __all__ = ["NOISES", "Noise", "PrivateEncoder", "transform_of"]
@@ -54,7 +54,8 @@ class PrivateEncoder(Shown):
     Args:
         encoder: a SentenceTransformer; a pair `(model, tokenizer)` of transformers, or a triple
             with "mean" (the default) or "cls"; a torch module or any function of a list of texts
-            that returns vectors, shape `(texts, width)`. In eval mode.
+            that returns vectors, shape `(texts, width)`; or a dictionary from texts to vectors. In
+            eval mode.
         transform: `Clip`, `MinMax` or `Normalise` of `dpcore.torch` (or of
             `dpcore.sensitivity`), or a module of your own with a method `range(dim)`.
         epsilon: the claim, in (0, 1e300].
@@ -64,8 +65,13 @@ class PrivateEncoder(Shown):
             checked.
         strict: refuse noise that does not give the claim; False keeps the claim as somebody makes
             it and shows the true epsilon beside it.
+        probe: texts (or a dictionary, whose keys count) that the encoder is tried with: each must
+            have the same vector alone and in any batch. None takes built-in ones of 1 to 40 words.
+        rounding: largest distance between two encodings of one text, relative to the vector's
+            norm; None is 1e-5, for bfloat16 and float16 .05.
 
     Attributes:
+        batches: what the check of batches found.
         counted: texts encoded so far ("texts"), and those that were cut ("cut").
         worst: the last pair that `worst_pair` found, with its exact loss; None before.
 
@@ -103,6 +109,8 @@ class PrivateEncoder(Shown):
         delta: float = 0.0,
         noise: Any = "laplace",
         strict: bool = True,
+        probe: Any = None,
+        rounding: float | None = None,
     ) -> None:
         self.epsilon = positive("epsilon", epsilon)
         self.delta = delta_level(delta)
@@ -110,10 +118,10 @@ class PrivateEncoder(Shown):
         self.encoder = encoder_of(encoder)
         self.encoder.array_dtype = torch.float32
         self.transform = transform_of(transform)
-        with warnings.catch_warnings():
-            # One word for the width: what an encoder says of it is nobody's text.
-            warnings.simplefilter("ignore")
-            self.encoder(["text"])
+        self.probe, self.rounding = probe_texts(self.encoder, probe), rounding
+        self.batches = check_batches(self.encoder, self.probe, rounding, refuse_state=True)
+        if type(self.transform) not in (Clip, MinMax, Normalise):
+            check_transform(self.encoder, self.transform, self.probe)
         self.noise = self._noise_of(noise)
         self.counted = {"texts": 0, "cut": 0}
         self.worst: tuple[Pair, float | None] | None = None
@@ -255,7 +263,9 @@ class PrivateEncoder(Shown):
         """What an audit is made of: text to noisy vectors, each text encoded once."""
         name = f"PrivateEncoder({self._arguments})"
         inside = _Transformed(self.encoder, self.transform)
-        return EncoderMechanism(inside, self.noise, name, self.epsilon, self.delta)
+        return EncoderMechanism(
+            inside, self.noise, name, self.epsilon, self.delta, self.probe, self.rounding
+        )
 
     def to(self, device: Any) -> PrivateEncoder:
         """Move encoder and noise to a device of this machine."""
@@ -304,15 +314,22 @@ class PrivateEncoder(Shown):
 
     @classmethod
     def from_pretrained(
-        cls, folder: str | PathLike[str], *, encoder: Any = None, device: Any = None
+        cls,
+        folder: str | PathLike[str],
+        *,
+        encoder: Any = None,
+        device: Any = None,
+        probe: Any = None,
     ) -> PrivateEncoder:
         """The encoder that `save_pretrained` wrote: no pickle is read, no network used.
 
         Args:
             folder: a folder of this machine.
-            encoder: the function or module, where that is what was saved: a function is not
-                written at all, of a module its weights are.
+            encoder: the function, dictionary or module, where that is what was saved: of a module
+                the weights are written, of the others nothing.
             device: where it is moved; None is the CPU.
+            probe: texts that the encoder is tried with, which are not saved; None takes built-in
+                ones.
 
         Raises:
             OSError: if there is no such folder, or no config.json in it.
@@ -321,7 +338,7 @@ class PrivateEncoder(Shown):
         """
         from .saving import load
 
-        return load(folder, encoder, device)
+        return load(folder, encoder, device, probe)
 
 
 class _Transformed(Encoder):
@@ -353,7 +370,9 @@ class _Transformed(Encoder):
 
     def __call__(self, texts: Sequence[str]) -> Any:
         with torch.no_grad():
-            return self.transform(self.inside(texts))
+            rows = self.transform(self.inside(texts))
+        self.dtype = rows.dtype
+        return rows
 
 
 def _source(rng: Rng) -> np.random.Generator:

@@ -33,7 +33,7 @@ def save(private: PrivateEncoder, folder: str | PathLike[str]) -> Path:
     """Write an encoder, see `PrivateEncoder.save_pretrained`."""
     config = {
         "format": FORMAT,
-        "encoder": _encoder_words(private.encoder),
+        "encoder": _encoder_words(private.encoder) | {"rounding": private.rounding},
         "transform": described("transform", private.transform, TRANSFORMS),
         "noise": described("noise", private.noise, _LAYERS),
         "epsilon": private.epsilon,
@@ -100,7 +100,9 @@ def _write(encoder: Encoder, place: Path) -> None:
         save_model(encoder.model, str(place / _WEIGHTS))
 
 
-def load(folder: str | PathLike[str], encoder: Any, device: Any) -> PrivateEncoder:
+def load(
+    folder: str | PathLike[str], encoder: Any, device: Any, probe: Any = None
+) -> PrivateEncoder:
     """Read an encoder, see `PrivateEncoder.from_pretrained`."""
     place, config = read_config(folder, FORMAT, _KEYS)
     words = config["encoder"]
@@ -112,6 +114,8 @@ def load(folder: str | PathLike[str], encoder: Any, device: Any) -> PrivateEncod
         delta=config["delta"],
         noise=made("noise", config["noise"], _LAYERS),
         strict=config["strict"],
+        probe=probe,
+        rounding=words.get("rounding"),
     )
     if private.width != words["width"]:
         raise invalid("encoder", f"of width {words['width']}, as saved", private.width)
@@ -166,11 +170,11 @@ def read_config(
 
 
 def _encoder(place: Path, words: Any, given: Any) -> Encoder:
-    kinds = ("sentence-transformers", "transformers", "module", "function")
+    kinds = ("sentence-transformers", "transformers", "module", "function", "dictionary")
     if not isinstance(words, dict):
         raise mistyped("encoder in config.json", "an object", words)
     kind = choice("kind of the encoder in config.json", words.get("kind"), kinds)
-    if kind in ("module", "function"):
+    if kind in ("module", "function", "dictionary"):
         if given is None:
             requirement = f"given for an encoder of one's own ({words.get('name')})"
             raise invalid("encoder", requirement, None)

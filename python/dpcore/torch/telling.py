@@ -25,6 +25,7 @@ def rows(private: PrivateEncoder) -> list[tuple[str, str]]:
         ("true", _true(private)),
         ("repeats", f"k encodings of one text cost k times {private.epsilon:g}"),
         ("not covered", "the texts that the encoder was trained on"),
+        ("batches", str(private.batches)),
         ("texts", _texts(private)),
         ("worst pair", _worst(private)),
         ("device", str(private.encoder.device)),

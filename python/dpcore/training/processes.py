@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -23,10 +24,13 @@ def make_pool(
     slower than one. The processes are started afresh (spawn), for a fork of a process in which
     torch has run may deadlock; so what is trained must be importable from a module.
 
+    The processes start at once, while the audit tries the mechanism in this process.
+
     Args:
         processes: number of processes; None is the number of cores.
         prepare: a function without arguments, importable from a module, that each process calls
-            once: to load the data, say, or to make the model that `train` copies.
+            once, and this one too, in which an audit tries the mechanism: to load the data, say,
+            or to make the model that `train` copies.
 
     Returns:
         The executor; close it with `with`.
@@ -43,7 +47,12 @@ def make_pool(
     many = threads_of(None) if processes is None else integer("processes", processes, 1)
     if prepare is not None and not callable(prepare):
         raise mistyped("prepare", "a function without arguments or None", prepare)
-    return ProcessPoolExecutor(many, get_context("spawn"), _start, (prepare, torch_is_used()))
+    pool = ProcessPoolExecutor(many, get_context("spawn"), _start, (prepare, torch_is_used()))
+    # The first task starts all processes.
+    pool.submit(os.getpid)
+    if prepare is not None:
+        prepare()
+    return pool
 
 
 def torch_is_used() -> bool:

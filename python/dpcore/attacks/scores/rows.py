@@ -16,7 +16,7 @@ from ... import _core
 from ...errors import choice, integer, invalid, real, vector
 from ...events.held import Held, Rough, kept, slack, wide
 from ...records import Record, frozen_array
-from ..arrays import Array, Floats, Merged, Whole, freeze_arrays
+from ..arrays import Array, Floats, Merged, Whole, Words, freeze_arrays
 from ..choosing.grains import Grain, coarsest_grain, summed
 from .columns import chunk_slices, numbers
 
@@ -468,3 +468,68 @@ class AtAtoms(Merged, word="AtAtoms"):
             side = "x" if self.signs[0] > 0 else "x'"
             return f"entry {self.entries[0]} equals {middle[0]:.10g} (seen on {side} alone)"
         return f"entries at {self.entries.size} values seen on one side alone"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class AtRows(Merged, word="AtRows"):
+    """1 of an output equal to a row that the pilot saw repeatedly on x alone, -1 on x' alone.
+
+    Rows are known by a code of 64 bits, a function of their numbers as float64.
+
+    Args:
+        codes: codes of the rows, increasing.
+        signs: 1 for a row of x, -1 for one of x'.
+
+    Raises:
+        ValueError: if these are not vectors of one length, or the codes do not increase.
+
+    Source:
+        Mironov (2012), section 4: outputs that one input alone can produce, as a set of values.
+
+    Example:
+        >>> rows = np.array([[0.5, 1.5], [2.5, 3.5]])
+        >>> at = AtRows(np.sort(row_codes(rows)), [1, 1])
+        >>> at(np.array([[2.5, 3.5], [0.0, 0.0]])).tolist()
+        [1.0, 0.0]
+    """
+
+    codes: Words
+    signs: Whole
+
+    cost = 1_000
+    """Nanoseconds per output that it is taken to cost: among equals any other score is simpler."""
+
+    def __post_init__(self) -> None:
+        """Freeze the tables and check that they fit."""
+        freeze_arrays(self)
+        if self.codes.ndim != 1 or self.signs.shape != self.codes.shape:
+            raise invalid("signs", f"of shape {self.codes.shape}, as codes", self.signs.shape)
+        if not (self.codes[1:] > self.codes[:-1]).all():
+            raise invalid("codes", "increasing", self.codes)
+
+    def __call__(self, outputs: Array) -> Floats:
+        """Return the signs of the rows that outputs equal, shape `(size,)`; 0 for all others."""
+        codes = row_codes(numbers(outputs))
+        places = np.searchsorted(self.codes, codes).clip(max=self.codes.size - 1)
+        return np.where(self.codes[places] == codes, self.signs[places], 0).astype(np.float64)
+
+    def __str__(self) -> str:
+        """Return one line for a report."""
+        return f"equal to one of {self.codes.size:,} rows that came again on one side alone"
+
+
+def row_codes(rows: Array) -> Words:
+    """Return a code of 64 bits for each row of numbers: equal rows have equal codes.
+
+    Args:
+        rows: shape `(size, columns)`.
+    """
+    # Adding 0 makes -0.0 the same as 0.0. Floats that were float32 have 29 bits of 0 below.
+    bits = (rows.astype(np.float64) + 0.0).view(np.uint64)
+    bits = bits ^ (bits >> np.uint64(32))
+    steps = np.arange(1, rows.shape[1] + 1, dtype=np.uint64)
+    with np.errstate(over="ignore"):
+        factors = (steps * np.uint64(0x9E3779B97F4A7C15)) | np.uint64(1)
+        mixed = bits * factors
+        mixed ^= mixed >> np.uint64(29)
+        return np.asarray((mixed * factors).sum(axis=1, dtype=np.uint64))

@@ -6,7 +6,7 @@ from .attackers import Attacker, usual
 from .certifying import NEIGHBOURS
 from .groups import Group
 from .judging import Measured
-from .record import Floor, Inference, OfAttribute, ScoredTexts
+from .record import Floor, Inference, OfAttribute, ScoredTexts, Scores
 from .run import infer
 from .transforms import TRANSFORMS
 
@@ -20,6 +20,7 @@ __all__ = [
     "Measured",
     "OfAttribute",
     "ScoredTexts",
+    "Scores",
     "infer",
     "usual",
 ]

@@ -10,11 +10,22 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import about, invalid, mistyped, numeric
+from ...mechanisms.texts import BatchCheck, check_batches, choose_by_length, rounding_of
+from ...streams.generators import Generators
 
-__all__ = ["Vectors", "encoder_of", "takes_rng", "vectors_of"]
+__all__ = [
+    "Vectors",
+    "check_encoder",
+    "encoder_of",
+    "rows_given",
+    "takes_rng",
+    "vectors_of",
+]
 
 Vectors = npt.NDArray[np.float64]
 
+_MAX_COMPARED: Final = 8
+"""Texts of train that are encoded in batches of others."""
 _NOISE: Final = 31
 """Names the streams of encoders among those of a seed; the part of the corpus follows."""
 
@@ -65,6 +76,64 @@ def vectors_of(
     return made
 
 
+def check_encoder(
+    encode: Callable[..., Any], texts: Sequence[str], rounding: float | None
+) -> BatchCheck:
+    """Check that a text has the same vector whatever other texts are encoded with it.
+
+    Of an object with noise, such as a `PrivateEncoder`, its method `clean` is checked. Generators
+    are left as they were.
+
+    Args:
+        encode: list[str] -> array of shape (n, d).
+        texts: some of different lengths are chosen.
+        rounding: see `rounding_of`.
+
+    Returns:
+        The `BatchCheck`; of a random encoder the reason why nothing was compared.
+
+    Raises:
+        ValueError: if the vectors change.
+    """
+    clean = getattr(getattr(encode, "__self__", None), "clean", None)
+    bare, dtype = clean if callable(clean) else encode, ["float64"]
+
+    def vectors(some: list[str]) -> Vectors:
+        found = bare(some)
+        dtype[0] = str(getattr(found, "dtype", "float64"))
+        return _checked(found, some)
+
+    chosen = choose_by_length(texts, _MAX_COMPARED)
+    if bare is encode and takes_rng(encode):
+        reason = "the encoder takes rng, so that it is random"
+        return BatchCheck(np.nan, rounding_of(rounding, dtype[0]), len(chosen), reason)
+    with Generators.everywhere():
+        return check_batches(
+            vectors, chosen, lambda: rounding_of(rounding, dtype[0]), name="encode"
+        )
+
+
+def rows_given(
+    encode: Any, rows: Any, texts: Sequence[str], places: Sequence[Any]
+) -> list[Vectors]:
+    """Take rows that were made elsewhere, part by part.
+
+    Args:
+        encode: None, for the rows take its place.
+        rows: one for each text, shape (n, d).
+        texts: all texts of the corpus.
+        places: the positions of each part's texts among them.
+
+    Raises:
+        TypeError: if `encode` is given, too, or the rows are no numbers.
+        ValueError: if they are not one for each text, or not finite.
+    """
+    if encode is not None:
+        raise mistyped("encode", "None where vectors are given", encode)
+    array = _checked(rows, texts, "vectors")
+    return [array[place] for place in places]
+
+
 def takes_rng(encode: Callable[..., Any]) -> bool:
     """True for an encoder with an argument `rng`."""
     try:
@@ -74,31 +143,31 @@ def takes_rng(encode: Callable[..., Any]) -> bool:
         return False
 
 
-def _checked(found: Any, texts: Sequence[str]) -> Vectors:
+def _checked(found: Any, texts: Sequence[str], name: str = "encode(texts)") -> Vectors:
     if hasattr(found, "toarray"):
         raise about(
-            mistyped("encode(texts)", "a dense array, which .toarray() makes", found), "encode"
+            mistyped(name, "a dense array, which .toarray() makes", found), name.partition("(")[0]
         )
     if hasattr(found, "detach"):
         # A tensor may need gradients, be on a device, or have a dtype that numpy lacks.
         found = found.detach().cpu().double()
     requirement = f"an array of shape ({len(texts)}, d), a row of finite numbers for each text"
     try:
-        array = numeric("encode(texts)", requirement, found)
+        array = numeric(name, requirement, found)
     except (TypeError, ValueError) as error:
-        raise about(error, "encode") from None
+        raise about(error, name.partition("(")[0]) from None
     if array.ndim != 2 or len(array) != len(texts) or array.shape[1] == 0:
-        raise _wrong(requirement, array.shape)
+        raise _wrong(requirement, array.shape, name)
     vectors = np.ascontiguousarray(array, dtype=np.float64)
     bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
     if bad.size:
         text = (
-            f"encode(texts) must be {requirement}, got NaN or infinity in {bad.size:,} of "
+            f"{name} must be {requirement}, got NaN or infinity in {bad.size:,} of "
             f"{len(texts):,} rows, first for {texts[bad[0]]!r:.60}"
         )
-        raise about(ValueError(text), "encode")
+        raise about(ValueError(text), name.partition("(")[0])
     return vectors
 
 
-def _wrong(requirement: str, value: Any) -> ValueError:
-    return about(invalid("encode(texts)", requirement, value), "encode")
+def _wrong(requirement: str, value: Any, name: str = "encode(texts)") -> ValueError:
+    return about(invalid(name, requirement, value), name.partition("(")[0])

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from .targets import Codes, Target
 
-__all__ = ["floor_answers"]
+__all__ = ["floor_answers", "floor_scores"]
 
 
 def floor_answers(
@@ -48,6 +48,26 @@ def floor_answers(
     whole = _chosen(truth, np.zeros_like(place), 1, target, measure)
     found = np.searchsorted(known, asked).clip(max=len(known) - 1)
     answers: Codes = np.where((known[found] == asked)[:, np.newaxis], each[found], whole)
+    return answers
+
+
+def floor_scores(truth: Codes, cells: Any, asked: Any) -> npt.NDArray[np.float64]:
+    """Return for each text the share of positive training texts in its cell.
+
+    Args:
+        truth: 0 or 1, of the training texts, shape (n, 1).
+        cells: the cell of each training text.
+        asked: the cells of the texts to answer; a cell that train lacks has the share of all.
+
+    Example:
+        >>> truth = np.array([[1], [1], [0], [0]])
+        >>> floor_scores(truth, np.array(list("xxxy")), np.array(list("xyz"))).round(2)
+        array([0.67, 0.  , 0.5 ])
+    """
+    known, place = np.unique(cells, return_inverse=True)
+    shares = np.bincount(place, truth[:, 0]) / np.bincount(place)
+    found = np.searchsorted(known, asked).clip(max=len(known) - 1)
+    answers: npt.NDArray[np.float64] = np.where(known[found] == asked, shares[found], truth.mean())
     return answers
 
 

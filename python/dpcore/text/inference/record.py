@@ -8,17 +8,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from ...bounds import clopper_pearson
 from ...errors import invalid, real
 from ...hints import hinted
+from ...mechanisms.texts import BatchCheck
 from ...recorded.run import OutputsAudit
 from ...records import Record, frozen_array
+from ...results.figures import numerator_first
 from .groups import Group
 from .judging import Measured
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Floor", "Inference", "OfAttribute", "ScoredTexts"]
+__all__ = ["Floor", "Inference", "OfAttribute", "ScoredTexts", "Scores"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -29,18 +32,47 @@ class Floor(Record):
         name: "majority", or "majority given the main label".
         accuracy: of the most frequent values.
         f1: of the answers that make the best F1 on train.
-        gain: the attacker's measure less the floor's, on the same texts.
+        gain: the attacker's measure less the floor's, on the same texts; of a measure of scores
+            the gain in area under the ROC curve.
+        p_value: how often the truth, permuted among texts that the floor does not distinguish,
+            gives as large a measure; None where the measure is accuracy or F1.
+        level: the p-value up to which the floor counts as beaten.
     """
 
     name: str
     accuracy: float
     f1: float
     gain: Measured
+    p_value: float | None = None
+    level: float = 0.025
 
     @property
     def beaten(self) -> bool:
-        """True where the interval of `gain` lies above 0."""
-        return self.gain.low > 0.0
+        """True where the p-value is at most its level, or the interval of `gain` lies above 0."""
+        return self.gain.low > 0.0 if self.p_value is None else self.p_value <= self.level
+
+
+@hinted
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Scores(Record):
+    """How well scores of one attribute of two values separate its texts.
+
+    Attributes:
+        auc: area under the ROC curve.
+        balanced_accuracy: mean of the shares of right answers of either value.
+        found: share of the positive texts from the threshold at which 1 % of the negative texts
+            of validation are found.
+        wrong: share of the negative texts from that threshold.
+        found_alone: share of the positive texts above all negative texts of validation.
+        wrong_alone: share of the negative texts there.
+    """
+
+    auc: Measured
+    balanced_accuracy: Measured
+    found: Measured
+    wrong: Measured
+    found_alone: Measured
+    wrong_alone: Measured
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -108,15 +140,18 @@ class Inference(Record):
         attacker: name of the classifier.
         transform: what it does to the rows first.
         threshold: of its score, chosen on validation; None for more values than two.
-        measure: by which it was chosen: "accuracy" or "f1".
+        measure: by which it was chosen and is judged: "auc", "true-positive rate", "balanced
+            accuracy", "accuracy" or "f1".
         accuracy: share of right answers; the mean over several attributes.
         f1: of the positive value; micro over several attributes, macro over more values than two.
         floors: what is inferred without any encoding.
         each: the attributes one by one where there are several.
         groups: test texts by the value of the attribute.
+        figures: measures of the scores of one attribute of two values, or None.
         certified: the audit whose `epsilon_lower` is certified, or why there is none.
         sizes: texts of train, valid and test that were used.
         left_out: how many texts were not used, by the reason.
+        batches: what the comparison of batches of texts found; None where vectors were given.
         tried: all attackers with their measure on validation, which says nothing about test.
         scored: the test texts and their scores.
         confidence: of each interval by itself.
@@ -136,9 +171,11 @@ class Inference(Record):
     floors: tuple[Floor, ...]
     each: tuple[OfAttribute, ...]
     groups: tuple[Group, ...]
+    figures: Scores | None
     certified: OutputsAudit | str
     sizes: tuple[int, int, int]
     left_out: dict[str, int]
+    batches: BatchCheck | None
     tried: tuple[tuple[str, float], ...]
     scored: ScoredTexts
     confidence: float
@@ -147,13 +184,35 @@ class Inference(Record):
     seconds: float = field(compare=False, default=0.0)
 
     @property
-    def above_floor(self) -> bool:
-        """True where the attacker beats every floor, each on the same texts.
+    def certified_leak(self) -> bool:
+        """True where the counts of the certified audit show a leak at half the error.
 
-        Not the same as an interval above a floor's figure, which is a figure of these texts, too:
-        of two independent coins the one would seem better in 8 % of cases at 95 %.
+        The other half is that of the floors' test, so that one of both is wrong as rarely as
+        `confidence` says.
         """
-        return all(floor.beaten for floor in self.floors)
+        audit = self.certified
+        if isinstance(audit, str) or audit.doubts or audit.counts is None:
+            return False
+        counts = numerator_first(audit.counts, audit.direction)
+        return clopper_pearson(counts, 0.0, (1.0 + self.confidence) / 2.0) > 0.0
+
+    @property
+    def above_floor(self) -> bool:
+        """True where every floor is beaten.
+
+        The majority also counts as beaten where the certified audit shows a leak; what the main
+        label gives away is no part of that floor, so that it is beaten by the attacker alone.
+        """
+        return not self.floors_left
+
+    @property
+    def floors_left(self) -> tuple[str, ...]:
+        """Names of the floors that were not shown to be beaten."""
+        leak = self.certified_leak
+        return tuple(
+            floor.name for row, floor in enumerate(self.floors)
+            if not floor.beaten and not (leak and row == 0)
+        )  # fmt: skip
 
     @property
     def empirical_privacy(self) -> float:

@@ -15,16 +15,24 @@ from ...progress import Progress
 from ...streams import Rng, seed_of
 from .attackers import Attacker, FittedAttacker, attackers_of, fitted
 from .certifying import Neighbours, certify, why_not
-from .encoding import Vectors, encoder_of, takes_rng, vectors_of
-from .floors import floor_answers
+from .encoding import Vectors, check_encoder, encoder_of, rows_given, takes_rng, vectors_of
+from .floors import floor_answers, floor_scores
 from .groups import groups_of, main_task
-from .judging import Judge, answers_of, threshold_of
-from .record import Floor, Inference, OfAttribute, ScoredTexts
+from .judging import (
+    RANKINGS,
+    Judge,
+    Ranking,
+    answers_of,
+    find_threshold_above,
+    permutation_p_value,
+    threshold_of,
+)  # fmt: skip
+from .record import Floor, Inference, OfAttribute, ScoredTexts, Scores
 from .targets import Codes, Parts, Target, parts_of
 
 __all__ = ["Measure", "infer"]
 
-Measure = Literal["accuracy", "f1"]
+Measure = Literal["accuracy", "f1", "auc", "balanced accuracy", "true-positive rate"]
 _MEASURES: Final[tuple[Measure, ...]] = get_args(Measure)
 
 
@@ -36,10 +44,12 @@ def infer(
     *,
     attackers: Any = None,
     measure: Measure | None = None,
+    vectors: Any = None,
     neighbours: Neighbours | None = None,
     claim: float | None = None,
     delta: float | None = None,
     confidence: float = 0.95,
+    rounding: float | None = None,
     rng: Rng = None,
     progress: bool | None = None,
 ) -> Inference:
@@ -52,19 +62,26 @@ def infer(
     Args:
         encode: list[str] -> array of shape (n, d), or an object with such a method `encode`. With
             an argument `rng` it gets a generator of its own at each of three calls: for train,
-            valid and test.
+            valid and test. None where `vectors` are given.
         corpus: a `Corpus` with a split.
         attribute: the name of an attribute, or a column with a value for each text; or several
             names, of two values each.
-        attackers: scikit-learn classifiers, each behind four transforms (raw, centred, row minimum
-            subtracted, norm-scaled), or `Attacker` objects; None are the usual ones (`usual`).
-        measure: by what to choose: "accuracy" or "f1"; None is accuracy for one attribute, F1 for
-            several.
+        attackers: scikit-learn classifiers, each behind six transforms (raw, centred, row minimum
+            subtracted, norm-scaled, call mean subtracted, row summaries), or `Attacker` objects;
+            None are the usual ones (`usual`).
+        measure: by what to choose and to judge: "auc", "true-positive rate" (at 1 % false
+            positives), "balanced accuracy", "accuracy" or "f1". For None validation chooses one of
+            the first three, with the attacker; for more values than two it is accuracy, for
+            several attributes F1.
+        vectors: rows made elsewhere, one for each text of the corpus, shape (n, d), in place of
+            `encode`.
         neighbours: what the encoder's claim means by neighbours: "any two texts", where something
             can be certified, or "words"; None certifies nothing.
         claim: epsilon that is claimed; None is the encoder's own claim where it has one.
         delta: delta of the claim, in [0, 1); None is the encoder's own with its own claim, else 0.
         confidence: of each interval, and of the certified bound, by itself.
+        rounding: largest distance between two encodings of one text, alone and with others,
+            relative to the vector's norm; None is 1e-5, for bfloat16 and float16 .05.
         rng: None (fresh entropy, recorded), an int in [0, 2**63) or a Generator.
         progress: a bar over the attackers: True, False or None (where somebody is looking).
 
@@ -75,7 +92,7 @@ def infer(
         TypeError: if an argument is of the wrong kind.
         ValueError: if the corpus lacks the attribute or a part, the attribute is constant in one,
             no text is left in a part, or the encoder returns another number of rows, of changing
-            width, or NaN.
+            width or NaN, or gives a text another vector beside other texts.
         ImportError: if attackers of scikit-learn are needed, which is not installed.
 
     Source:
@@ -100,77 +117,147 @@ def infer(
         "not applicable: neighbours not stated (neighbours='any two texts' certifies)"
     """
     start, seed, confidence = time.perf_counter(), seed_of(rng), confidence_level(confidence)
-    function = encoder_of(encode)
+    function = encoder_of(encode) if vectors is None else None
     target, parts = parts_of(corpus, attribute)
-    default = _MEASURES[target.several]
-    measure = default if measure is None else choice("measure", measure, _MEASURES)
+    measures = _measures_for(target, measure)
     smallest = int(np.unique(parts.truth[2], return_counts=True)[1].min())
     reason = why_not(target, neighbours, smallest)
     claim, delta = _claim(encode, claim, delta, reason)
     known = attackers_of(attackers, len(parts.texts[0]))
-    vectors = vectors_of(function, parts.texts, seed)
-    judges = [Judge(t, target, measure, confidence, seed) for t in parts.truth]
+    batches = None
+    if function is None:
+        rows = rows_given(encode, vectors, corpus.texts, parts.rows)
+    else:
+        rows = vectors_of(function, parts.texts, seed)
+        batches = check_encoder(function, parts.texts[0], rounding)
+    judges = [Judge(t, target, measures[0], confidence, seed) for t in parts.truth]
 
-    best = _best(known, vectors, judges, progress)
-    scores = best.model.scores(vectors[2])
-    answers, judge, attacker = answers_of(scores, best.threshold), judges[2], best.model.attacker
-    main = None if parts.labels is None else main_task(attacker, vectors, parts.labels, seed)
+    tried = _try_all(known, rows, judges, progress)
+    cells = _number_cells(parts)
+    best = _choose(tried, judges, measures, cells)
+    alone = best if not best.model.attacker.reads_call else _choose(
+        [one for one in tried if not one[0].attacker.reads_call], judges, measures, cells
+    )  # fmt: skip
+    judge = replace(judges[2], measure=best.measure)
+    scores = best.model.scores(rows[2])
+    answers, attacker = answers_of(scores, best.threshold), best.model.attacker
+    main = None if parts.labels is None else main_task(attacker, rows, parts.labels, seed)
+    if alone is None:
+        reason = reason or "not applicable: every attacker compares the texts of a call"
     return Inference(
         attributes=target.names,
         values=target.values,
         attacker=attacker.classifier,
         transform=attacker.behind,
         threshold=best.threshold,
-        measure=measure,
+        measure=best.measure,
         accuracy=judge.accuracy(answers),
         f1=judge.f1(answers),
-        floors=_floors(parts, judge, answers),
+        floors=_floors(parts, judge, best, scores, answers, cells),
         each=_each(parts, judge, answers),
         groups=groups_of(target, parts.truth[2], answers, main, confidence),
+        figures=_figures(judge, best, scores, judges[1]) if target.single else None,
         certified=reason or certify(
-            (best.scores, parts.truth[1]), (scores, parts.truth[2]), target, claim, delta,
-            confidence, seed,
+            (alone.scores, parts.truth[1]),
+            (scores if alone is best else alone.model.scores(rows[2]), parts.truth[2]),
+            target, claim, delta, confidence, seed,
         ),
         sizes=(len(parts.texts[0]), len(parts.texts[1]), len(parts.texts[2])),
         left_out=parts.left_out,
+        batches=batches,
         tried=best.tried,
         scored=ScoredTexts(parts.rows[2], parts.truth[2], scores),
         confidence=confidence,
         seed=seed,
-        seeded=takes_rng(function),
+        seeded=function is not None and takes_rng(function),
         seconds=time.perf_counter() - start,
     )  # fmt: skip
 
 
+Tried = tuple[FittedAttacker, Vectors]
+
+
 class _Best(NamedTuple):
-    """The attacker that did best on validation, with its scores there, and what all of them did."""
+    """The attacker and the measure that validation chose, and what all attackers did there."""
 
     model: FittedAttacker
     scores: Vectors
+    measure: str
     threshold: float | None
     tried: tuple[tuple[str, float], ...]
 
 
-def _best(
+def _measures_for(target: Target, measure: Any) -> tuple[str, ...]:
+    """Return the measures of which validation chooses one."""
+    if measure is None:
+        return RANKINGS if target.single else _MEASURES[target.several : target.several + 1]
+    choice("measure", measure, _MEASURES)
+    if measure in RANKINGS and not target.single:
+        need = "accuracy or f1 for several attributes or more values than two"
+        raise invalid("measure", need, measure)
+    return (measure,)
+
+
+def _number_cells(parts: Parts) -> list[dict[str, Any]]:
+    """Return for each part the cells of the floors, as numbers: one cell, and main labels."""
+    found = []
+    for part, truth in enumerate(parts.truth):
+        cells = {"majority": np.zeros(len(truth), np.int64)}
+        if parts.labels is not None:
+            labels = np.unique(parts.labels[part], return_inverse=True)[1]
+            cells["majority given the main label"] = labels
+        found.append(cells)
+    return found
+
+
+def _try_all(
     known: Sequence[Attacker],
     vectors: Sequence[Vectors],
     judges: Sequence[Judge],
     progress: bool | None,
-) -> _Best:
-    """Fit all attackers on train and keep the best on validation, of equal ones the first."""
-    (train, valid), target = judges[:2], judges[0].target
-    tried, highest = list[tuple[str, float]](), -np.inf
+) -> list[Tried]:
+    """Fit all attackers on train and ask them for the scores of validation."""
+    train, tried = judges[0], list[Tried]()
     with Progress("attackers", len(known), progress) as bar:
         for attacker in known:
-            model = fitted(attacker, vectors[0], train.truth, target, train.seed)
-            scores = model.scores(vectors[1])
-            cut = threshold_of(scores, valid.truth, valid.measure) if target.binary else None
-            value = valid.value(answers_of(scores, cut))
-            if value > highest:
-                highest, best = value, (model, scores, cut)
-            tried.append((str(attacker), value))
+            model = fitted(attacker, vectors[0], train.truth, train.target, train.seed)
+            tried.append((model, model.scores(vectors[1])))
             bar.advance(1)
-    return _Best(*best, tuple(tried))
+    return tried
+
+
+def _choose(
+    tried: Sequence[Tried],
+    judges: Sequence[Judge],
+    measures: Sequence[str],
+    cells: Sequence[dict[str, Any]],
+) -> Any:
+    """Choose the attacker and the measure that do best on validation, of equal ones the first.
+
+    Measures of scores are compared by standard deviations above what chance gives within the
+    cells of the floor that is hardest to beat; None where nothing was tried.
+    """
+    if not tried:
+        return None
+    valid = judges[1]
+    merits = np.empty((len(tried), len(measures)))
+    cuts = np.empty(merits.shape, object)
+    for row, (_, scores) in enumerate(tried):
+        for column, measure in enumerate(measures):
+            cut = threshold_of(scores, valid.truth, measure) if valid.target.binary else None
+            cuts[row, column] = cut
+            if measure in RANKINGS:
+                assert cut is not None
+                merits[row, column] = min(
+                    Ranking(measure, cut).standardise(scores[:, 0], valid.truth[:, 0], cell)
+                    for cell in cells[1].values()
+                )
+            else:
+                merits[row, column] = valid.value(answers_of(scores, cut))
+    row, column = divmod(int(merits.argmax()), len(measures))
+    names = [str(model.attacker) for model, _ in tried]
+    values = tuple(zip(names, merits[:, column].tolist(), strict=True))
+    return _Best(*tried[row], measures[column], cuts[row, column], values)
 
 
 def _claim(encode: Any, claim: Any, delta: Any, reason: str | None) -> tuple[float | None, float]:
@@ -187,20 +274,56 @@ def _claim(encode: Any, claim: Any, delta: Any, reason: str | None) -> tuple[flo
     return None if claim is None else real("claim", claim, low=0.0), delta_level(delta)
 
 
-def _floors(parts: Parts, judge: Judge, answers: Codes) -> tuple[Floor, ...]:
+def _floors(
+    parts: Parts,
+    judge: Judge,
+    best: _Best,
+    scores: Vectors,
+    answers: Codes,
+    cells: Sequence[dict[str, Any]],
+) -> tuple[Floor, ...]:
     """The majority, and the majority of each main label where there are labels."""
-    cells: dict[str, Any] = {"majority": [np.zeros(len(texts), np.int64) for texts in parts.texts]}
-    if parts.labels is not None:
-        cells["majority given the main label"] = parts.labels
+    given: dict[str, Any] = {
+        "majority": [np.zeros(len(texts), np.int64) for texts in parts.texts],
+        "majority given the main label": parts.labels,
+    }
     found = []
-    for name, (train, _, test) in cells.items():
+    for name, numbers in cells[2].items():
+        train, _, test = given[name]
         by: dict[str, Any] = {
             measure: floor_answers(parts.truth[0], train, test, judge.target, measure)
-            for measure in _MEASURES
+            for measure in ("accuracy", "f1")
         }
         figures = judge.accuracy(by["accuracy"]).value, judge.f1(by["f1"]).value
-        found.append(Floor(name, *figures, judge.gain(answers, by[judge.measure])))
+        if best.measure not in RANKINGS:
+            found.append(Floor(name, *figures, judge.gain(answers, by[best.measure])))
+            continue
+        assert best.threshold is not None
+        weights = Ranking(best.measure, best.threshold).weigh(scores[:, 0])
+        found.append(
+            Floor(
+                name, *figures,
+                judge.auc_gain(scores[:, 0], floor_scores(parts.truth[0], train, test)),
+                permutation_p_value(weights, judge.truth[:, 0], numbers, judge.seed),
+                (1.0 - judge.confidence) / 2.0,
+            )
+        )  # fmt: skip
     return tuple(found)
+
+
+def _figures(judge: Judge, best: _Best, scores: Vectors, valid: Judge) -> Scores:
+    """Measure the scores of the test texts, with thresholds of validation."""
+    cuts = {
+        measure: threshold_of(best.scores, valid.truth, measure)
+        for measure in ("balanced accuracy", "true-positive rate")
+    }
+    highest = find_threshold_above(best.scores[valid.truth[:, 0] == 0, 0])
+    return Scores(
+        judge.auc(scores[:, 0]),
+        judge.balanced_accuracy(answers_of(scores, cuts["balanced accuracy"])),
+        *judge.tail(scores[:, 0], cuts["true-positive rate"]),
+        *judge.tail(scores[:, 0], highest),
+    )
 
 
 def _each(parts: Parts, judge: Judge, answers: Codes) -> tuple[OfAttribute, ...]:

@@ -24,11 +24,12 @@ FORMAT: Final = "dpcore.text.inference/1"
 def rows(found: Inference) -> list[tuple[str, str]]:
     """The report as (label, text) rows, without time."""
     table = [
+        ("verdict", _verdict(found)),
         ("attacker", _attacker(found)),
+        *(("scores", line) for line in _scores(found)),
         ("accuracy", f"{found.accuracy} ({found.accuracy.how})"),
         ("F1", f"{found.f1} ({found.f1.how}; {_kind(found)})"),
         *(("floor", _floor(found, floor)) for floor in found.floors),
-        ("verdict", _verdict(found)),
         ("privacy", _privacy(found)),
         ("certified", _certified(found)),
     ]
@@ -37,7 +38,10 @@ def rows(found: Inference) -> list[tuple[str, str]]:
         told = f"accuracy {one.accuracy}, majority {one.majority:.4f}, {f1}"
         table.append(("attribute", f"{one.name}: {told}"))
     table += [("group", line) for line in _groups(found)]
-    table += [("texts", _texts(found)), ("seed", _seed(found))]
+    table.append(("texts", _texts(found)))
+    if found.batches is not None:
+        table.append(("batches", str(found.batches)))
+    table.append(("seed", _seed(found)))
     return [*table, *(("note", note) for note in _notes(found))]
 
 
@@ -59,8 +63,26 @@ def _name(found: Inference) -> str:
 def _attacker(found: Inference) -> str:
     name = f"{found.attacker}, {found.transform}"
     cut = "" if found.threshold is None else f" with threshold {found.threshold:.6g}"
-    by = "accuracy" if found.measure == "accuracy" else "F1"
-    return f"{name}{cut}: best of {len(found.tried)} on validation by {by}, evaluated once on test"
+    how = f"best of {len(found.tried)} on validation by {_measure(found)}, evaluated once on test"
+    return f"{name}{cut}: {how}"
+
+
+def _measure(found: Inference) -> str:
+    names = {"f1": "F1", "auc": "AUC", "true-positive rate": "true-positive rate at 1 %"}
+    return names.get(found.measure, found.measure)
+
+
+def _scores(found: Inference) -> list[str]:
+    one = found.figures
+    if one is None:
+        return []
+    return [
+        f"AUC {one.auc} ({one.auc.how}), balanced accuracy {one.balanced_accuracy}",
+        f"true-positive rate {one.found}, false-positive rate {one.wrong}, at the threshold with "
+        "1 % false positives on validation",
+        f"true-positive rate {one.found_alone}, false-positive rate {one.wrong_alone}, at the "
+        "threshold with none on validation",
+    ]
 
 
 def _kind(found: Inference) -> str:
@@ -75,16 +97,29 @@ def _kind(found: Inference) -> str:
 
 
 def _floor(found: Inference, floor: Floor) -> str:
-    by = "accuracy" if found.measure == "accuracy" else "F1"
     figures = f"accuracy {floor.accuracy:.4f}, best F1 {floor.f1:.4f}"
-    return f"{floor.name}: {figures}; the attacker's gain in {by} {floor.gain} ({floor.gain.how})"
+    by = "F1" if found.measure == "f1" else "accuracy" if floor.p_value is None else "AUC"
+    gain = f"{floor.name}: {figures}; the attacker's gain in {by} {floor.gain} ({floor.gain.how})"
+    if floor.p_value is None:
+        return gain
+    beaten = f"p-value {floor.p_value:.2g} of its {_measure(found)} by permutations"
+    return f"{gain}; {beaten}, beaten up to {floor.level:.3g}"
 
 
 def _verdict(found: Inference) -> str:
-    if found.above_floor:
-        return "the attacker does better than every floor"
-    names = " and ".join(floor.name for floor in found.floors if not floor.beaten)
-    return f"the attacker was not shown to do better than the floor: {names}"
+    left = found.floors_left
+    why = _reason(found)
+    if not left:
+        return f"above the floor: {why}"
+    told = f"not shown to be above the floor: {' and '.join(left)}"
+    return told if len(left) == len(found.floors) else f"{told} (above the majority: {why})"
+
+
+def _reason(found: Inference) -> str:
+    """Say what beats the floors that are beaten."""
+    if any(floor.beaten for floor in found.floors):
+        return "the attacker does better than without any vectors"
+    return "the certified bound shows a leak"
 
 
 def _privacy(found: Inference) -> str:
@@ -150,7 +185,7 @@ def plain(found: Inference) -> dict[str, Any]:
     """The plain data of an inference, and the figures that follow from it."""
     record = {"format": FORMAT, **_plain(found)}
     record["seed"] = str(found.seed)
-    derived = ("above_floor", "empirical_privacy", "empirical_privacy_f1")
+    derived = ("above_floor", "certified_leak", "empirical_privacy", "empirical_privacy_f1")
     record["derived"] = {name: encode(getattr(found, name)) for name in derived}
     return record
 
@@ -178,6 +213,7 @@ def figure(found: Inference, ax: Any = None) -> Figure:
     lines: list[tuple[str, Measured, list[float]]] = [
         ("accuracy", found.accuracy, [floor.accuracy for floor in found.floors]),
         ("F1", found.f1, [floor.f1 for floor in found.floors]),
+        *(() if found.figures is None else (("AUC", found.figures.auc, [0.5]),)),
         *((f"accuracy, {one.name}", one.accuracy, [one.majority]) for one in found.each),
     ]
     axes = axes_of(ax, share(1.1, 0.35 + 0.1 * len(lines)))

@@ -42,6 +42,11 @@ class Target:
         return len(self.names) > 1
 
     @property
+    def single(self) -> bool:
+        """True for one attribute of two values."""
+        return self.binary and not self.several
+
+    @property
     def binary(self) -> bool:
         """True where every attribute has two values."""
         return all(len(values) == 2 for values in self.values)

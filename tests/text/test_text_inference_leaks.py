@@ -1,0 +1,165 @@
+"""Leaks that one kind of column shows: each is found by the usual attackers, and no null is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest, mannwhitneyu
+from shared_extras import needs
+from shared_inference import Centroids, corpus
+
+from dpcore.text.inference import infer
+from dpcore.text.inference.judging import Judge, Ranking, permutation_p_value, threshold_of
+from dpcore.text.inference.targets import Target
+
+SIZES = (600, 300, 300)
+ROWS, DIM = sum(SIZES), 40
+
+
+def rare_word(rng, secret):
+    """A word of .40 of the texts of 5 %, and of .01 of all others."""
+    rows, there = rng.normal(size=(ROWS, DIM)), rng.random(ROWS) < np.where(secret, 0.4, 0.01)
+    rows[there, 0] += 6.0
+    return rows, there
+
+
+def one_noise_a_call(rng, secret):
+    """One draw of noise for all texts of a call."""
+    rows = 0.1 * rng.normal(size=(ROWS, DIM))
+    rows[:, 0] += 0.3 * secret
+    noise = rng.laplace(scale=8.0, size=(3, DIM))
+    return rows + noise[np.repeat([0, 1, 2], SIZES)], rows[:, 0]
+
+
+def length(rng, secret):
+    """The direction is random, the length is not."""
+    rows = rng.normal(size=(ROWS, DIM))
+    lengths = 1.0 + 0.1 * rng.normal(size=ROWS) + 0.15 * secret
+    return rows * (lengths / np.linalg.norm(rows, axis=1))[:, np.newaxis], lengths
+
+
+def last_bits(rng, secret):
+    """Rows of float32 among rows of float64."""
+    rows, single = rng.normal(size=(ROWS, DIM)), rng.random(ROWS) < np.where(secret, 0.9, 0.1)
+    rows[single] = rows[single].astype(np.float32)
+    return rows, single
+
+
+def heavy_noise(rng, secret):
+    """Cauchy noise, whose extremes set every scale."""
+    rows = 0.5 * rng.standard_cauchy(size=(ROWS, DIM))
+    rows[:, 0] += 2.0 * secret
+    return rows, -np.abs(rows[:, 0] - 2.0) + np.abs(rows[:, 0])
+
+
+def half_clean(rng, secret):
+    """Noise of one sign in half of the entries, none in the others."""
+    clean = rng.random((ROWS, DIM))
+    clean[:, 0] = 0.3 * clean[:, 0] + 0.5 * secret
+    noise = np.where(rng.random((ROWS, DIM)) < 0.5, 40.0 * rng.exponential(size=(ROWS, DIM)), 0.0)
+    rows = clean + noise
+    return rows, np.where(rows[:, 0] < 1.0, rows[:, 0], 0.45)
+
+
+LEAKS = [rare_word, one_noise_a_call, length, last_bits, heavy_noise, half_clean]
+
+
+def compute_area(scores, truth):
+    """The area under the ROC curve, by another's code."""
+    one, other = (np.asarray(scores, float)[truth == code] for code in (1, 0))
+    return mannwhitneyu(one, other).statistic / (one.size * other.size)
+
+
+@pytest.mark.parametrize("leak", LEAKS)
+def test_each_leak_is_found_as_well_as_by_him_who_knows_where_to_look(leak):
+    needs("sklearn")
+    rng = np.random.default_rng(1)
+    secret = (rng.random(ROWS) < (0.05 if leak is rare_word else 0.5)).astype(int)
+    rows, simple = leak(rng, secret)
+    found = infer(None, corpus(SIZES, {"secret": secret}), "secret", vectors=rows, rng=1)
+    known = compute_area(simple[-SIZES[2] :], secret[-SIZES[2] :])
+    assert found.auc - 0.5 > 0.8 * (known - 0.5)
+    assert found.above_floor
+    assert found.figures.auc.value == pytest.approx(found.auc)
+    assert str(found).splitlines()[1].split(None, 1)[1].startswith("above the floor: ")
+
+
+def test_a_permuted_rare_attribute_is_above_the_floor_as_rarely_as_is_said():
+    # 4 positive texts of 60 on test: intervals by a normal law do not hold for so few.
+    alarms = dict.fromkeys(["above", "majority", "by the label"], 0)
+    runs, sizes = 300, (120, 60, 60)
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        secret = np.zeros(240, int)
+        for start, size in ((0, 120), (120, 60), (180, 60)):
+            secret[start + rng.choice(size, size // 15, replace=False)] = 1
+        labels = rng.integers(0, 3, 240)
+        found = infer(
+            None, corpus(sizes, {"secret": secret}, labels=labels), "secret",
+            vectors=rng.normal(size=(240, 4)), attackers=Centroids(), rng=seed,
+            neighbours="any two texts",
+        )  # fmt: skip
+        alarms["above"] += found.above_floor
+        alarms["majority"] += found.floors[0].beaten
+        alarms["by the label"] += found.floors[1].beaten
+    for name, times in alarms.items():
+        assert binomtest(times, runs, 0.025, alternative="greater").pvalue > 1e-3, (name, alarms)
+
+
+def test_permutation_p_values_are_valid_within_cells_and_not_across_them():
+    runs, within, across = 2000, 0, 0
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        cells = np.repeat([0, 1], (30, 10))
+        truth = (rng.random(40) < np.where(cells, 0.8, 0.2)).astype(int)
+        # The scores know the cell alone.
+        weights = cells + 0.1 * rng.random(40)
+        within += permutation_p_value(weights, truth, cells, seed) <= 0.05
+        across += permutation_p_value(weights, truth, np.zeros(40, int), seed) <= 0.05
+    assert binomtest(within, runs, 0.05, alternative="greater").pvalue > 1e-3, within
+    assert across > runs // 2, across
+
+
+def test_areas_and_their_intervals_are_those_of_the_definition():
+    target, missed, runs = Target(("a",), ((0, 1),)), 0, 400
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        truth = np.repeat([0, 1], (30, 10))
+        scores = rng.normal(size=40) + 1.0 * truth
+        area = Judge(truth[:, np.newaxis], target, "auc", 0.95, 1).auc(scores)
+        assert area.value == pytest.approx(compute_area(scores, truth))
+        # Phi(1 / sqrt(2)).
+        missed += not area.low <= 0.76025 <= area.high
+    # The variance is an approximation: a little more than 5 % is allowed, twice as much is not.
+    assert missed < 0.1 * runs
+    perfect = Judge(np.array([[0], [0], [1]]), target, "auc", 0.95, 1).auc(
+        np.array([0.0, 0.1, 1.0])
+    )
+    assert (perfect.value, perfect.high) == (1.0, 1.0)
+    assert 0.1 < perfect.low < 0.9
+
+
+def test_the_standardised_measure_is_that_of_all_permutations():
+    rng = np.random.default_rng(5)
+    cells, scores = np.repeat([0, 1], (25, 15)), rng.normal(size=40)
+    truth = rng.permuted(np.repeat([0, 1], 20))
+    ranking = Ranking("auc", 0.0)
+    weights, sums = ranking.weigh(scores), []
+    for _ in range(20_000):
+        shuffled = truth.copy()
+        for cell in (0, 1):
+            shuffled[cells == cell] = rng.permutation(truth[cells == cell])
+        sums.append(weights @ shuffled)
+    expected = (weights @ truth - np.mean(sums)) / np.std(sums)
+    assert ranking.standardise(scores, truth, cells) == pytest.approx(expected, abs=0.05)
+    assert Ranking("auc", 0.0).standardise(np.ones(40), truth, cells) == 0.0
+
+
+def test_the_threshold_of_one_per_cent_lets_as_many_negatives_pass():
+    # 200 negative texts: two may pass, so that the cut lies between the second and the third.
+    truth = np.repeat([0, 1, 0], (198, 100, 2))[:, np.newaxis]
+    scores = np.arange(300.0)[:, np.newaxis]
+    assert threshold_of(scores, truth, "true-positive rate") == 197.5
+    # Of 40 none may.
+    truth = np.repeat([0, 1], (40, 10))[:, np.newaxis]
+    assert threshold_of(scores[:50], truth, "true-positive rate") == 39.5
