@@ -244,13 +244,13 @@ class NextWordModel(Shown):
         """
         from ...training import OpacusStep
         from .learning import make_network, make_optimizer
-        from .network import record_losses
+        from .network import copy_weights, record_losses
 
         if self._noise is None:
             raise invalid("model", "private to have a noisy step (lm.fit with epsilon=)", "plain")
         plan = Plan(self.optimiser, self.epochs, self.batch, self.lr, self.hidden, self.layers, 0.0)
         network = make_network(self.rows.size, plan, is_private=True)
-        network.load_state_dict(self.network.state_dict())
+        copy_weights(self.network, network)
         encode, words = self.rows.encode, self.rows.size
         return OpacusStep(
             *make_optimizer(network, plan, self._noise),
