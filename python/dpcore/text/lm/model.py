@@ -192,7 +192,7 @@ class NextWordModel(Shown):
             list(self._word_losses(kept)), self._unigram_losses(rows), facts, level, seed
         )
 
-    def measure_validation(self, rows: Sequence[npt.NDArray[np.int64]]) -> dict[str, float | None]:
+    def measure_validation(self, rows: Sequence[npt.NDArray[np.int64]]) -> dict[str, Any]:
         """Return the perplexities of validation texts by the model and by the unigram law.
 
         Args:
@@ -302,7 +302,7 @@ class NextWordModel(Shown):
         words, settings = mapping(config, "vocabulary"), mapping(config, "settings")
         try:
             vocabulary = Vocabulary(words["words"], "token", words["reserved"])
-            given = {
+            given: dict[str, Any] = {
                 name: math.inf if value == "inf" and name != "masked" else value
                 for name, value in settings.items()
             }
