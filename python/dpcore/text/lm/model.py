@@ -22,7 +22,7 @@ from ..redaction.masking import fingerprint_texts
 from ..vocabulary import Vocabulary, words_of
 from .measuring import Perplexity, measure_perplexity, smooth_unigram
 from .rows import TextRows, unknown_share
-from .settings import Noise, Plan, make_accountant
+from .settings import Noise, Plan, ignore_order_warnings, make_accountant
 
 if TYPE_CHECKING:
     from ...training import OpacusStep
@@ -127,7 +127,8 @@ class NextWordModel(Shown):
         noise = self._noise
         if noise is None or not noise.sigma:
             return None
-        return claim_of(make_accountant(noise, self.steps))
+        with ignore_order_warnings():
+            return claim_of(make_accountant(noise, self.steps))
 
     @property
     def _noise(self) -> Noise | None:

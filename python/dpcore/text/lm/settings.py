@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
 from ...errors import choice, integer, invalid, real
 from ..needed import needed
 
-__all__ = ["Noise", "Plan", "make_accountant", "make_noise", "make_plan", "spent_epsilons"]
+__all__ = [
+    "Noise", "Plan", "ignore_order_warnings", "make_accountant", "make_noise", "make_plan",
+    "spent_epsilons",
+]  # fmt: skip
 
 _RECIPES: Final = {"sgd": (20, 20, 20.0), "adam": (20, 64, 3e-3), "private": (15, 256, 2.0)}
 """Epochs, batch and rate: Gusain and Leith's recipe, Adam beside it, and the private twin."""
@@ -131,10 +136,11 @@ def make_noise(epsilon: Any, delta: float | None, clip: Any, texts: int, plan: P
     # What is no number is refused with the words for finite ones.
     if not isinstance(epsilon, float) or epsilon != math.inf:
         epsilon = real("epsilon", epsilon, low=0.0, open_low=True)
-        sigma = accounting.get_noise_multiplier(
-            target_epsilon=epsilon, target_delta=delta, sample_rate=rate,
-            steps=steps * plan.epochs, accountant="prv",
-        )  # fmt: skip
+        with ignore_order_warnings():
+            sigma = accounting.get_noise_multiplier(
+                target_epsilon=epsilon, target_delta=delta, sample_rate=rate,
+                steps=steps * plan.epochs, accountant="prv",
+            )  # fmt: skip
         return Noise(float(sigma), clip, rate, delta)
     return Noise(0.0, clip, rate, delta)
 
@@ -152,14 +158,20 @@ def make_accountant(noise: Noise, steps: int, kind: str = "PRVAccountant") -> An
     return accountant
 
 
+@contextmanager
+def ignore_order_warnings() -> Iterator[None]:
+    """Ignore Opacus' warnings about RDP orders: its PRV accountant uses RDP for a grid only."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Optimal order is the")
+        yield
+
+
 def spent_epsilons(noise: Noise, steps: int) -> tuple[float, float]:
     """Return what Opacus' PRV and RDP accountants report for steps; inf without noise."""
     if not noise.sigma:
         return math.inf, math.inf
     kinds = ("PRVAccountant", "RDPAccountant")
-    with warnings.catch_warnings():
-        # The RDP figure is shown for comparison; its best order may be the largest of its list.
-        warnings.filterwarnings("ignore", "Optimal order is the")
+    with ignore_order_warnings():
         prv, rdp = (
             float(make_accountant(noise, steps, kind).get_epsilon(delta=noise.delta))
             for kind in kinds
