@@ -21,7 +21,7 @@ from dpcore.text import Vocabulary, lm, read, split
 
 HEAD = """# Next-word models: perplexity of test texts, and the time of a step
 
-{date}, dpcore {version}, one thread. Remade by `python benches/record_next_words.py DATA`. Hidden 64,
+{date}, dpcore {version}, one thread. Remade by `benches/record_next_words.py DATA`. Hidden 64,
 one layer, vocabulary of the words that occur twice in the training texts (not covered by epsilon);
 test texts that are training texts are left out; intervals resample texts, 95 %.
 

@@ -47,7 +47,9 @@ def private(corpus, words):
 def test_plain_model_predicts_better_than_its_unigram(plain, corpus):
     found = plain.perplexity(corpus.test.texts, rng=1)
     assert found.low <= found.value <= found.high < found.unigram < found.uniform
-    assert plain.epsilon is None and plain.claim is None and plain.seed == 1
+    assert plain.epsilon is None
+    assert plain.claim is None
+    assert plain.seed == 1
     # The best epoch's weights are kept.
     assert plain.best_epoch == 1 + int(np.argmin(plain.valid_losses))
     assert plain.losses(corpus.valid.texts).mean() == pytest.approx(min(plain.valid_losses), 1e-5)
@@ -61,7 +63,8 @@ def test_private_model_predicts_better_than_the_uniform_law(private, corpus):
 def test_epsilon_is_what_the_accountants_report_for_the_steps_made(private, corpus):
     accountants = pytest.importorskip("opacus.accountants")
     batches = -(-len(corpus.train) // 40)
-    assert private.steps == 6 * batches and private.rate == 1.0 / batches
+    assert private.steps == 6 * batches
+    assert private.rate == 1.0 / batches
     for kind, found in (("PRV", private.epsilon), ("RDP", private.epsilon_rdp)):
         accountant = getattr(accountants, f"{kind}Accountant")()
         accountant.history = [(private.sigma, private.rate, private.steps)]
@@ -79,7 +82,9 @@ def test_report_says_what_epsilon_counts_and_what_it_does_not_cover(private, pla
     assert "the vocabulary, which" not in text
     assert "none: a plain training" in str(plain)
     own = lm.fit(corpus, corpus.valid, epsilon=math.inf, **{**NOISY, "epochs": 1})
-    assert own.has_own_vocabulary and own.epsilon == math.inf and own.claim is None
+    assert own.has_own_vocabulary
+    assert own.epsilon == math.inf
+    assert own.claim is None
     assert "without noise" in str(own)
 
 
@@ -90,7 +95,8 @@ def test_folder_of_a_private_model_has_neither_seed_nor_figures_without_noise(pr
     for name in ("seed", "cut", "without_target", "valid_perplexity", "valid_unigram"):
         assert settings[name] is None
     assert not {"counts", "known", "network"} & set(settings)
-    assert private.seed is None and "seed" not in repr(private)
+    assert private.seed is None
+    assert "seed" not in repr(private)
     assert "not recorded" in str(private)
     read = lm.NextWordModel.from_pretrained(folder)
     texts = ["find a train", "list flights to morwen on monday"]
@@ -99,12 +105,14 @@ def test_folder_of_a_private_model_has_neither_seed_nor_figures_without_noise(pr
         private.epsilon, private.steps, private.sigma,
     )  # fmt: skip
     found = read.perplexity(texts, rng=1)
-    assert found.left_out is None and found.unigram is None
+    assert found.left_out is None
+    assert found.unigram is None
 
 
 def test_folder_of_a_plain_model_repeats_its_seed(plain, tmp_path):
     read = lm.NextWordModel.from_pretrained(plain.save_pretrained(tmp_path))
-    assert read.seed == 1 and read.valid_losses == plain.valid_losses
+    assert read.seed == 1
+    assert read.valid_losses == plain.valid_losses
     assert np.array_equal(read.decoder_weights, plain.decoder_weights)
 
 
@@ -137,7 +145,8 @@ def test_training_on_masks_alone_gives_the_uniform_law(corpus, words):
     found = model.perplexity(corpus.test.texts, rng=1)
     assert found.value == pytest.approx(found.uniform, rel=0.02)
     assert found.unigram == pytest.approx(found.uniform, rel=1e-9)
-    assert model.without_target == model.texts and model.valid_perplexity is None
+    assert model.without_target == model.texts
+    assert model.valid_perplexity is None
 
 
 def _gradients(network, rows, words):
@@ -198,7 +207,9 @@ def test_empty_batches_are_made_and_counted(corpus, words):
     rule = {**SMALL, "batch": 1, "epochs": 2, "delta": 1e-3}
     # Batches of 1 expected: more than a third of the 80 are empty.
     model = lm.fit(texts, corpus.valid, vocabulary=words, epsilon=2.0, **rule)
-    assert model.steps == 80 and model.epochs == 2 and np.isfinite(model.decoder_weights).all()
+    assert model.steps == 80
+    assert model.epochs == 2
+    assert np.isfinite(model.decoder_weights).all()
 
 
 def test_noise_of_one_step_is_the_claimed_one(private, corpus):
@@ -237,13 +248,16 @@ def test_ctrl_c_keeps_the_last_whole_epoch(corpus, words, monkeypatch, epsilon):
     monkeypatch.setattr(learning, "record_losses", interrupted)
     model = lm.fit(corpus, corpus.valid, **{**rule, "epochs": 4})
     monkeypatch.undo()
-    assert model.partial and 1 <= model.epochs < 4 and "INTERRUPTED" in str(model)
+    assert model.partial
+    assert 1 <= model.epochs < 4
+    assert "INTERRUPTED" in str(model)
     whole = lm.fit(corpus, corpus.valid, **{**rule, "epochs": model.epochs})
     if epsilon is None:
         assert np.array_equal(model.decoder_weights, whole.decoder_weights)
     else:
         # The noise is that of four epochs; steps of the epoch that was ended count.
-        assert model.steps > model.epochs / model.rate and model.epsilon < 8.0
+        assert model.steps > model.epochs / model.rate
+        assert model.epsilon < 8.0
 
 
 def test_same_seed_repeats_the_training(corpus, words, plain):
@@ -253,22 +267,26 @@ def test_same_seed_repeats_the_training(corpus, words, plain):
 
 def test_training_starts_from_another_model(plain, corpus):
     model = lm.fit(corpus, corpus.valid, epsilon=8.0, start=plain, **{**NOISY, "epochs": 1})
-    assert model.vocabulary == plain.vocabulary and not model.has_own_vocabulary
+    assert model.vocabulary == plain.vocabulary
+    assert not model.has_own_vocabulary
     found = model.perplexity(corpus.test.texts, rng=1)
-    assert found.value < found.unigram and "plain" in str(model)
+    assert found.value < found.unigram
+    assert "plain" in str(model)
 
 
 def test_perplexity_leaves_training_texts_out(plain, corpus):
     texts = [*corpus.test.texts, *corpus.train.texts[:7]]
     found, clean = (plain.perplexity(some, rng=1) for some in (texts, corpus.test.texts))
-    assert found.left_out - clean.left_out == 7 and found.value == clean.value
+    assert found.left_out - clean.left_out == 7
+    assert found.value == clean.value
     assert plain.perplexity(texts, exclude=["another"], rng=1).left_out == 0
     assert f"{found.left_out:,} training texts left out" in str(found)
 
 
 def test_canaries_are_audited_in_one_run(corpus, words):
     mine = lm.canaries(words, 60, words=8, rng=2)
-    assert len({*mine}) == 60 and all(len(one.split()) == 8 for one in mine)
+    assert len({*mine}) == 60
+    assert all(len(one.split()) == 8 for one in mine)
 
     def fit(texts):
         return lm.fit(texts, corpus.valid, vocabulary=words, **LONG).losses
@@ -276,7 +294,8 @@ def test_canaries_are_audited_in_one_run(corpus, words):
     report = training.audit_run(
         fit, list(corpus.train.texts), canaries=mine, guesses=20, delta=1e-3, rng=2
     )
-    assert report.auc is not None and report.auc > 0.5
+    assert report.auc is not None
+    assert report.auc > 0.5
 
 
 def test_import_needs_no_torch():
