@@ -50,8 +50,8 @@ def test_texts_of_masks_alone_need_a_vocabulary():
 
 def test_start_must_have_the_same_words_and_sizes():
     model = lm.fit(TEXTS, VALID, **SMALL)
+    other = Vocabulary(["a"], "token")
     with pytest.raises(ValueError, match="vocabulary must be that of start"):
-        other = Vocabulary(["a"], "token")
         lm.fit(TEXTS, VALID, **{**SMALL, "vocabulary": other}, start=model)
     with pytest.raises(ValueError, match="hidden must be 4, as that of start, got 5"):
         lm.fit(TEXTS, VALID, **{**SMALL, "hidden": 5}, start=model)
