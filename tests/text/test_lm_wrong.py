@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 from shared_extras import needs
 
@@ -104,8 +102,9 @@ def _make_optimizer():
 
 
 def test_missing_opacus_is_named_with_its_extra(monkeypatch):
-    for name in [name for name in sys.modules if name.partition(".")[0] == "opacus"]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "opacus", None)
+    def refuse(module):
+        raise ModuleNotFoundError(module, name="opacus")
+
+    monkeypatch.setattr("dpcore.text.needed.import_module", refuse)
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'dpcore\[dpsgd\]'"):
         lm.fit(TEXTS, VALID, **SMALL, epsilon=8.0, batch=20)
