@@ -56,7 +56,7 @@ def test_records_that_are_no_list_are_refused_with_what_makes_one(records, advic
     def step(rows, rng):
         return np.sum(np.asarray(rows), axis=0) + rng.normal(size=3)
 
-    with pytest.raises(TypeError, match="^records must be a list of records") as complaint:
+    with pytest.raises(TypeError, match=r"^records must be a list of records") as complaint:
         training.audit_step(step, records, sigma=1.0, clip=1.0)
     assert advice in str(complaint.value)
 
@@ -72,5 +72,5 @@ def test_a_loader_of_torch_is_refused_with_what_makes_a_list():
 
 @pytest.mark.parametrize("step", [dict, lambda rows: rows])
 def test_what_cannot_be_called_as_a_step_is_refused(step):
-    with pytest.raises(TypeError, match="^step must be "):
+    with pytest.raises(TypeError, match=r"^step must be "):
         training.audit_step(step, [0.0, 1.0], sigma=1.0, clip=1.0)
