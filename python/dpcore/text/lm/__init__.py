@@ -1,4 +1,4 @@
-"""Next-word models: plain, or trained by DP-SGD, and their canaries.
+"""Next-word models: plain, or trained by DP-SGD, their canaries, and how close two models are.
 
 Imported without torch. A plain training needs `pip install dpcore[torch]`, a private one
 `pip install dpcore[dpsgd]`.
@@ -7,11 +7,15 @@ Imported without torch. A plain training needs `pip install dpcore[torch]`, a pr
 from __future__ import annotations
 
 from .canaries import canaries
+from .closeness import Closeness, Distances, closeness, distances
 from .fitting import fit
 from .measuring import Perplexity
 from .model import NextWordModel
 
-__all__ = ["NextWordModel", "Perplexity", "canaries", "fit"]
+__all__ = [
+    "Closeness", "Distances", "NextWordModel", "Perplexity", "canaries", "closeness", "distances",
+    "fit",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

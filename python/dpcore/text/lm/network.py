@@ -149,17 +149,19 @@ def compute_states(network: Network, rows: Sequence[Ids]) -> Iterator[tuple[Floa
     network.eval()
     order = _sort_rows(rows)
     place = {number: position for position, number in enumerate(order)}
-    with one_thread(), torch.no_grad():
-        for start in range(0, len(rows), _MAX_TEXTS):
-            part = range(start, min(start + _MAX_TEXTS, len(rows)))
-            chosen = sorted(part, key=lambda number: place[number])
-            ids, sizes, _ = _pad_rows([rows[number] for number in chosen], network.words)
+    for start in range(0, len(rows), _MAX_TEXTS):
+        part = range(start, min(start + _MAX_TEXTS, len(rows)))
+        chosen = sorted(part, key=lambda number: place[number])
+        position = {number: row for row, number in enumerate(chosen)}
+        ids, sizes, _ = _pad_rows([rows[number] for number in chosen], network.words)
+        with one_thread(), torch.no_grad():
             states = network.states(ids, sizes)
-            position = {number: row for row, number in enumerate(chosen)}
-            for number in part:
+        for number in part:
+            # Left before each yield: the switches are global, and two readers may take turns.
+            with one_thread(), torch.no_grad():
                 found = states[position[number], : max(0, len(rows[number]) - 1)]
                 scores = torch.log_softmax(network.decoder(found).double(), dim=1)
-                yield found.double().numpy(), scores.numpy()
+            yield found.double().numpy(), scores.numpy()
 
 
 def compute_word_losses(network: Network, rows: Sequence[Ids]) -> Iterator[Floats]:
