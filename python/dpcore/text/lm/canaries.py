@@ -43,7 +43,7 @@ def canaries(vocabulary: Vocabulary, many: Any, *, words: int = 10, rng: Rng = N
         >>> from dpcore.text import Vocabulary
         >>> v = Vocabulary(["flights", "from", "boston", "denver"], "token")
         >>> canaries(v, 2, words=3, rng=1)
-        ['from denver denver', 'denver flights flights']
+        ['from boston denver', 'denver flights flights']
         >>> canaries(v, ["flights from london"])
         Traceback (most recent call last):
         ValueError: canaries[0] must be words of the vocabulary, got 'london'
