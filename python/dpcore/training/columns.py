@@ -108,14 +108,14 @@ def choose_columns(total: Vector, without: Vector, sizes: Sequence[int]) -> Colu
         return None
     order = np.argsort(-np.abs(line), kind="stable")
     largest = [int(place) for place in order[:_MOST_COORDINATES] if line[place] != 0.0]
-    ends = np.cumsum(sizes)
-    bounds = [(int(end - size), int(end)) for size, end in zip(sizes, ends, strict=True)]
-    parts = [(float(np.linalg.norm(line[a:b])), (a, b)) for a, b in bounds]
-    parts = sorted((one for one in parts if one[0] > 0.0), key=lambda one: -one[0])
+    ends = np.cumsum(sizes).tolist()
+    parts = [(end - size, end) for size, end in zip(sizes, ends, strict=True)]
+    parts = [(first, last) for first, last in parts if line[first:last].any()]
+    parts.sort(key=lambda part: -float(np.linalg.norm(line[slice(*part)])))
     return Columns(
         without,
         line,
-        tuple(sorted(place for _, place in parts[:_MOST_PARTS])) if len(parts) > 1 else (),
+        tuple(sorted(parts[:_MOST_PARTS])) if len(parts) > 1 else (),
         tuple(largest),
         _choose_contrasts(line, largest),
     )

@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import invalid, mistyped, numeric
+from ..events.held import numpy_of
 from ..hints import hinted
 from ..streams.generators import seeded_globals
-from .needed import import_opacus
+from .checks import check_function, import_opacus
 
 __all__ = ["OpacusStep"]
 
@@ -21,15 +22,9 @@ Vector = npt.NDArray[np.float64]
 
 _OWN_FUNCTION: Final = "for others give audit_step a function (records, rng) -> vector"
 
-_REFUSED: Final = (
-    "AdaClipDPOptimizer",
-    "DistributedDPOptimizer",
-    "DistributedDPOptimizerFastGradientlipping",
-    "DistributedDPOptimizerFastGradientClipping",
-    "FSDPOptimizerFastGradientClipping",
-    "SimpleDistributedPerLayerOptimizer",
-)
-"""Optimizers whose clipping norm changes, or whose noise is drawn in another process."""
+_REFUSED: Final = ("AdaClip", "Distributed", "FSDP")
+"""Parts of the names of optimizers whose clipping norm changes, or whose noise is drawn in another
+process."""
 
 _ROUNDING: Final = 1e-3
 """Relative difference of two sums of one batch that is put down to rounding."""
@@ -80,11 +75,11 @@ class OpacusStep:
         optimizers = import_opacus("opacus.optimizers")
         self._ghost = isinstance(optimizer, optimizers.DPOptimizerFastGradientClipping)
         _check_kind(model, self._ghost)
+        requirement = "a function (model, records) -> losses, or None where gradients are given"
+        if losses is not None:
+            check_function("losses", requirement, losses, 2)
         if (losses is None) == (gradients is None):
-            raise mistyped("losses", "a function (model, records) -> losses, or None where "
-                           "gradients are given", losses)  # fmt: skip
-        if gradients is None and not callable(losses):
-            raise mistyped("losses", "a function (model, records) -> losses", losses)
+            raise mistyped("losses", requirement, losses)
         self._parameters = list(optimizer.params)
         self.sizes = tuple(int(one.numel()) for one in self._parameters)
         self._gradients = None if gradients is None else self._check_gradients(gradients)
@@ -232,7 +227,7 @@ class PreparedBatch:
     """
 
     def __init__(self, step: OpacusStep, held: list[Any]) -> None:
-        self._step, self._held = step, held
+        self._step, self._held, self.sizes = step, held, step.sizes
         with step._left_as_found():
             first, second = self._clip(), self._clip()
         # A clipping that is random itself has no clean sum.
@@ -286,8 +281,7 @@ def _seeded_own(optimizer: Any, rng: np.random.Generator) -> Iterator[None]:
 
 
 def _join(tensors: list[Any]) -> Vector:
-    rows = [one.detach().cpu().numpy().astype(np.float64).ravel() for one in tensors]
-    return np.concatenate(rows)
+    return np.concatenate([numpy_of(one).astype(np.float64).ravel() for one in tensors])
 
 
 def _batch_size(records: Any) -> int:
@@ -312,8 +306,7 @@ def _check_optimizer(optimizer: Any) -> None:
     if not isinstance(optimizer, optimizers.DPOptimizer):
         requirement = f"an optimizer of Opacus, which make_private returns ({_OWN_FUNCTION})"
         raise mistyped("optimizer", requirement, optimizer)
-    names = {kind.__name__ for kind in type(optimizer).__mro__}
-    if names & set(_REFUSED):
+    if any(part in kind.__name__ for kind in type(optimizer).__mro__ for part in _REFUSED):
         requirement = f"one of flat, per-layer or ghost clipping in one process ({_OWN_FUNCTION})"
         raise invalid("optimizer", requirement, type(optimizer).__name__)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Sized
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
@@ -13,11 +13,12 @@ import numpy.typing as npt
 
 from ..bounds.declaration import RecordedBound
 from ..claims import Claim
-from ..errors import AssumptionWarning, invalid, mistyped, numeric
+from ..errors import AssumptionWarning, invalid, mistyped
 from ..hints import hinted
 from ..pairs.comparing import fingerprint_input
 from ..recorded.run import OutputsAudit, audit_outputs
 from ..streams import Rng, seed_of
+from .checks import check_function, count_records, import_opacus, read_numbers
 
 __all__ = ["audit_run"]
 
@@ -99,13 +100,10 @@ def audit_run(
         >>> report.verdict, report.correct, report.auc
         ('refuted', 20, 1.0)
     """
-    fits = {"fit": fit} if fit_without_noise is None else {
-        "fit": fit, "fit_without_noise": fit_without_noise
-    }  # fmt: skip
-    for name, value in fits.items():
-        if not callable(value):
-            raise mistyped(name, "a function records -> (records -> losses)", value)
-    many = _count_canaries(canaries)
+    other = fit if fit_without_noise is None else fit_without_noise
+    for name, value in (("fit", fit), ("fit_without_noise", other)):
+        check_function(name, "a function records -> (records -> losses)", value, 1)
+    many = _count_canaries(records, canaries)
     seed = seed_of(rng)
     rules: dict[str, Any] = {
         "rows": "one_run", "guesses": guesses, "claim": claim, "delta": delta, "bound": bound,
@@ -120,8 +118,8 @@ def audit_run(
     if fit_without_noise is None:
         remarks = (*remarks, _NO_PROOF)
     else:
-        other = _guess(fit_without_noise, batch, canaries, included, rules)
-        remarks = (*remarks, _compare_without_noise(other))
+        found = _guess(fit_without_noise, batch, canaries, included, rules)
+        remarks = (*remarks, _compare_without_noise(found))
     return replace(report, remarks=(*report.remarks, *remarks))
 
 
@@ -142,10 +140,7 @@ def _guess(
 def _check_losses(losses: Any, canaries: Any, many: int) -> npt.NDArray[np.float64]:
     if not callable(losses):
         raise mistyped("fit(records)", "a function records -> losses", losses)
-    found = losses(canaries)
-    if hasattr(found, "detach"):
-        found = found.detach().cpu().numpy()
-    values = numeric("losses", "one number for each canary", found).astype(np.float64)
+    values = read_numbers("losses", "one number for each canary", losses(canaries))
     if values.shape != (many,):
         raise invalid("losses", f"one for each canary, shape ({many},)", values.shape)
     if np.isnan(values).any():
@@ -192,6 +187,8 @@ def _find_short_guesses(many: int, rules: dict[str, Any]) -> tuple[str, ...]:
         return ()
     needed = best.guesses_needed
     takes = "no number of guesses refutes it" if needed is None else f"it takes {needed:,} guesses"
+    if needed is not None and needed > many:
+        takes += f" and as many canaries, not {many:,}"
     return (
         f"{best.guesses:,} guesses cannot refute the claim even if all of them are right: {takes}",
     )
@@ -216,27 +213,26 @@ def _is_read(key: Any) -> bool:
     return all(map(_is_read, key)) if isinstance(key, tuple) else key is not None
 
 
-def _count_canaries(canaries: Any) -> int:
-    known = isinstance(canaries, list) or hasattr(canaries, "__array__")
-    if not known or not isinstance(canaries, Sized) or hasattr(canaries, "iloc"):
-        requirement = "a list of records, a numpy array or a torch tensor"
-        raise mistyped("canaries", requirement, canaries)
-    if len(canaries) < 2:
-        raise invalid("canaries", "2 records or more", len(canaries))
-    return len(canaries)
+def _count_canaries(records: Any, canaries: Any) -> int:
+    """Count the canaries; check that they can be added to the records."""
+    many = count_records("canaries", canaries)
+    if many < 2:
+        raise invalid("canaries", "2 records or more", many)
+    count_records("records", records)
+    if type(records) is not type(canaries) or isinstance(records, range):
+        kind = type(canaries).__name__
+        raise mistyped("records", f"of one kind with canaries, {kind}", records)
+    if not isinstance(records, list) and records.shape[1:] != canaries.shape[1:]:
+        shape = "".join(f", {size}" for size in canaries.shape[1:])
+        requirement = f"of shape (n{shape}), as canaries"
+        raise invalid("records", requirement, tuple(records.shape))
+    return many
 
 
 def _join(records: Any, canaries: Any, places: npt.NDArray[np.int_]) -> Any:
     """Return the records and the included canaries, of the kind that the records are."""
-    if isinstance(records, list) and isinstance(canaries, list):
+    if isinstance(records, list):
         return records + [canaries[place] for place in places]
-    if type(records) is not type(canaries) or isinstance(records, list):
-        raise mistyped("records", f"of one kind with canaries, {type(canaries).__name__}", records)
-    if tuple(records.shape[1:]) != tuple(canaries.shape[1:]):
-        shape = tuple(canaries.shape[1:])
-        raise invalid("records", f"of shape (n, *{shape}) as canaries", tuple(records.shape))
     if isinstance(records, np.ndarray):
         return np.concatenate([records, canaries[places]])
-    from .needed import import_opacus
-
     return import_opacus("torch").cat([records, canaries[places]])

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sized
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from numbers import Real
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -14,18 +15,19 @@ import numpy.typing as npt
 from ..auditing.run import Audit, audit
 from ..bounds import gaussian_epsilon
 from ..claims import GDP
-from ..errors import integer, invalid, mistyped, numeric, real
+from ..errors import integer, invalid, mistyped, real
 from ..hints import hinted
 from ..mechanisms.callables import name_of
 from ..records import Pair, Record
 from ..streams import Rng, seed_of
+from ..streams.generators import seeded_globals
+from .checks import check_function, count_records, read_numbers
 from .columns import Columns, choose_columns
-from .opacus_step import OpacusStep
+from .opacus_step import OpacusStep, PreparedBatch
 
 __all__ = ["NoisySum", "audit_step"]
 
 Vector = npt.NDArray[np.float64]
-Draw = Callable[[int, np.random.Generator], Iterator[Vector]]
 Step = OpacusStep | Callable[[Any, np.random.Generator], Any]
 
 _PILOT: Final = 200
@@ -73,9 +75,10 @@ def audit_step(
 
     Args:
         step: an `OpacusStep`, or a function `(records, rng) -> sum` that draws from the numpy
-            Generator `rng` alone. The sum is a vector, shape `(P,)`, or a list of arrays, one a
-            tensor. A function may have a method `clean(records)`, the sum without noise; otherwise
-            the mean of a pilot stands for it, and the report has no exact loss.
+            Generator `rng`, or from the global generators of Python, numpy or torch, which are
+            seeded from it. The sum is a vector, shape `(P,)`, or a list of arrays, one a tensor. A
+            function may have a method `clean(records)`, the sum without noise; otherwise the mean
+            of a pilot stands for it, and the report has no exact loss.
         records: the batch, 2 records or more: a list, a range, a numpy array or a torch tensor.
         sigma: claimed noise multiplier: standard deviation of the noise divided by `clip`.
         clip: claimed largest Euclidean norm of a record's part of the sum. For per-layer clipping
@@ -94,7 +97,8 @@ def audit_step(
         ModuleNotFoundError: if an `OpacusStep` is made without opacus.
         TypeError: if an argument is of the wrong kind.
         ValueError: if sigma or clip is not above 0; if there are fewer than 2 records; if sums are
-            not finite or change their shape; if the two sums are equal.
+            not finite or change their shape; if the two sums are equal; if the step or its
+            `clean` gives another sum for the same records and seed.
 
     Source:
         Abadi et al. (2016), algorithm 1; Dong, Roth and Su (2022), theorem 2.7 (GDP of a Gaussian
@@ -113,16 +117,21 @@ def audit_step(
     """
     sigma = real("sigma", sigma, low=0.0, open_low=True)
     clip = real("clip", clip, low=0.0, open_low=True)
-    if not callable(step):
-        raise mistyped("step", "an OpacusStep or a function (records, rng) -> sum", step)
-    size = _count_records(records)
+    requirement = "an OpacusStep or a function (records, rng) -> sum"
+    check_function("step", requirement, step, 2)
+    if isinstance(step, type):
+        raise mistyped("step", requirement, step)
+    size = count_records("records", records)
+    if size < 2:
+        raise invalid("records", "2 records or more, for x' lacks one", size)
     if left_out is not None:
         left_out = integer("left_out", left_out, 0, size - 1)
     seed = seed_of(rng)
     mechanism = _make_noisy_sum(step, records, size, left_out, (sigma, clip), seed)
+    x, x_prime = mechanism.batches
     return audit(
         mechanism,
-        mechanism.pair,
+        Pair(x, x_prime),
         claim=GDP(1.0 / sigma),
         trials=trials,
         block=_BLOCK,
@@ -143,42 +152,29 @@ class StepBatch(Record, word="StepBatch"):
     left_out: int | None = None
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class NoisySum:
     """The columns of a noisy sum as a mechanism, which `audit_step` makes.
 
     Args:
         name: shown in reports.
-        draws: draws of the batch and of the batch without a record.
+        batches: draws of the batch and of the batch without a record.
         columns: which columns.
         noise: claimed sigma and clip.
-        is_clean: True if the columns were chosen by sums without noise.
         remarks: facts for the reader of a report.
     """
 
-    thread_safe = False
-    encodes_once = True
+    name: str
+    batches: dict[StepBatch, Batch]
+    columns: Columns
+    noise: tuple[float, float]
+    remarks: tuple[str, ...]
+    thread_safe: ClassVar[bool] = False
+    encodes_once: ClassVar[bool] = True
     """A call does not take the time that the gradients take."""
-
-    def __init__(
-        self,
-        name: str,
-        draws: dict[StepBatch, Draw],
-        columns: Columns,
-        noise: tuple[float, float],
-        is_clean: bool,
-        remarks: tuple[str, ...],
-    ) -> None:
-        self.name, self.columns, self.noise = name, columns, noise
-        self._draws, self._is_clean, self._remarks = draws, is_clean, remarks
 
     def __repr__(self) -> str:
         return self.name
-
-    @property
-    def pair(self) -> Pair:
-        """The two batches."""
-        x, x_prime = self._draws
-        return Pair(x, x_prime)
 
     def __call__(self, x: StepBatch, size: int, rng: np.random.Generator) -> Vector:
         """Draw sums and compute their columns.
@@ -191,7 +187,7 @@ class NoisySum:
         Returns:
             Columns, shape `(size, columns)`.
         """
-        return np.array([self.columns.project(total) for total in self._draws[x](size, rng)])
+        return np.array([self.columns.project(total) for total in self.batches[x](size, rng)])
 
     def clean(self, x: StepBatch) -> Vector:
         """Return the columns without noise, or of the pilot's mean.
@@ -213,7 +209,7 @@ class NoisySum:
         Returns:
             Epsilon at this delta, rounded down; inf where delta is 0. None without a clean sum.
         """
-        if not self._is_clean:
+        if any(batch.clean is None for batch in self.batches.values()):
             return None
         sigma, clip = self.noise
         mu = self.columns.length / (sigma * clip)
@@ -225,7 +221,7 @@ class NoisySum:
         Args:
             pair: the two batches.
         """
-        return self._remarks
+        return self.remarks
 
 
 def _make_noisy_sum(
@@ -237,27 +233,25 @@ def _make_noisy_sum(
     seed: int,
 ) -> NoisySum:
     """Choose the record and the columns, on a pilot where there is no clean sum."""
-    if left_out is None:
-        left_out = _choose_record(step, records, size, seed)
-    batch, rest = (_Batch(step, part, seed) for part in (records, _leave_out(records, left_out)))
-    total, without = batch.find_sum(_PILOT), rest.find_sum(_PILOT)
+    prepare = step.prepare if isinstance(step, OpacusStep) else partial(OwnBatch, step)
+    batch = prepare(records)
+    chosen = _choose_record(prepare, records, size, seed) if left_out is None else left_out
+    rest = prepare(_leave_out(records, chosen))
+    total, without = (_find_sum(one, _PILOT, seed) for one in (batch, rest))
     if batch.sizes != rest.sizes:
         requirement = f"tensors of {batch.sizes} numbers for every batch"
         raise invalid("step(records, rng)", requirement, rest.sizes)
     columns = choose_columns(total, without, batch.sizes)
+    if columns is None and left_out is None:
+        requirement = "such that one of them moves the sum of gradients"
+        raise invalid("records", requirement, f"{size} that leave it unchanged")
     if columns is None:
         raise invalid("left_out", "a record that moves the sum of gradients", left_out)
-    draws: dict[StepBatch, Draw] = {
-        StepBatch(size): batch.draw,
-        StepBatch(size - 1, left_out): rest.draw,
-    }
-    is_clean = batch.is_clean and rest.is_clean
+    is_clean = batch.clean is not None and rest.clean is not None
     remarks = (_describe_distance(columns, noise[1], is_clean), str(columns))
-    return NoisySum(f"one step of {_name_step(step)}", draws, columns, noise, is_clean, remarks)
-
-
-def _name_step(step: Step) -> str:
-    return repr(step) if isinstance(step, OpacusStep) else name_of(step)
+    name = repr(step) if isinstance(step, OpacusStep) else name_of(step)
+    batches = {StepBatch(size): batch, StepBatch(size - 1, chosen): rest}
+    return NoisySum(f"one step of {name}", batches, columns, noise, remarks)
 
 
 def _describe_distance(columns: Columns, clip: float, is_clean: bool) -> str:
@@ -266,32 +260,42 @@ def _describe_distance(columns: Columns, clip: float, is_clean: bool) -> str:
     if is_clean and share > 1.0 + _ROUNDING:
         return f"{said}, and the claim allows 1"
     if share < _SHORT:
-        return f"{said}: a record whose gradient is longer than clip shows more"
+        return (
+            f"{said}: a record whose gradient is longer than clip shows more, and the sum must not "
+            "be divided by the batch size"
+        )
     return said
 
 
-class _Batch:
-    """One batch and its step: draws, the clean sum, and the sizes of the tensors.
+class OwnBatch:
+    """One batch of a step that is a function: draws and the clean sum.
 
     Args:
-        step: an `OpacusStep` or a function.
+        step: the function; its method `clean` is used if there is one.
         records: the batch.
-        seed: of the pilot.
     """
 
-    def __init__(self, step: Step, records: Any, seed: int) -> None:
-        self._step, self._records, self._seed = step, records, seed
-        self._prepared = step.prepare(records) if isinstance(step, OpacusStep) else None
-        self.sizes: tuple[int, ...] = step.sizes if isinstance(step, OpacusStep) else ()
-        self.is_clean = False
+    def __init__(self, step: Callable[..., Any], records: Any) -> None:
+        self._step, self._records = step, records
+        self.sizes: tuple[int, ...] = ()
+        self.clean: Vector | None = None
+        method = getattr(step, "clean", None)
+        if method is not None:
+            check_function("step.clean", "a function records -> sum", method, 1)
+            self.clean, again = (self._read(method(records), "step.clean") for _ in range(2))
+            if not np.allclose(self.clean, again, rtol=_ROUNDING):
+                raise invalid("step.clean", "without noise", "another sum at a second call")
 
-    def draw(self, size: int, rng: np.random.Generator) -> Iterator[Vector]:
-        """Yield noisy sums."""
-        if self._prepared is not None:
-            yield from self._prepared(size, rng)
-            return
-        for _ in range(size):
-            yield self._read(self._step(self._records, rng), "step(records, rng)")
+    def __call__(self, size: int, rng: np.random.Generator) -> Iterator[Vector]:
+        """Yield noisy sums.
+
+        Args:
+            size: number of draws.
+            rng: seeds the global generators too.
+        """
+        with seeded_globals(rng):
+            for _ in range(size):
+                yield self._read(self._step(self._records, rng), "step(records, rng)")
 
     def _read(self, output: Any, name: str) -> Vector:
         total, sizes = _flatten(output, name)
@@ -300,49 +304,40 @@ class _Batch:
             raise invalid(name, f"tensors of {self.sizes} numbers in every call", sizes)
         return total
 
-    def find_sum(self, draws: int) -> Vector:
-        """Compute the clean sum, or the mean of a pilot where there is none.
 
-        The pilots of all batches have the same random numbers, so that noise that is added
-        cancels from the difference of two means.
-        """
-        if self._prepared is not None:
-            clean = self._prepared.clean
-        else:
-            method = getattr(self._step, "clean", None)
-            clean = None if method is None else self._read(method(self._records), "step.clean")
-        self.is_clean = clean is not None
-        if clean is not None:
-            return np.asarray(clean)
+Batch = PreparedBatch | OwnBatch
+
+
+def _find_sum(batch: Batch, draws: int, seed: int) -> Vector:
+    """Return the clean sum, or the mean of a pilot where there is none.
+
+    The pilots of all batches have the same random numbers, so that noise that is added cancels
+    from the difference of two means.
+    """
+    if batch.clean is not None:
+        return batch.clean
+
+    def draw_sum(number: int) -> Vector:
         # One generator a draw: a draw may take more numbers of it for one batch than for another.
-        sums = (
-            total
-            for number in range(draws)
-            for total in self.draw(1, np.random.default_rng((self._seed, _PURPOSE, number)))
-        )
-        return np.asarray(sum(sums) / draws)
+        return next(iter(batch(1, np.random.default_rng((seed, _PURPOSE, number)))))
+
+    if not np.allclose(draw_sum(0), draw_sum(0), rtol=_ROUNDING):
+        requirement = "the same for the same rng, or have a method clean(records)"
+        raise invalid("step(records, rng)", requirement, "another sum at a second call")
+    return np.asarray(sum(map(draw_sum, range(draws))) / draws)
 
 
-def _choose_record(step: Step, records: Any, size: int, seed: int) -> int:
+def _choose_record(prepare: Callable[[Any], Batch], records: Any, size: int, seed: int) -> int:
     """Return the number of the record that moves the sum most."""
-    total = _Batch(step, records, seed).find_sum(_CHOICE)
-    moved: list[float] = []
-    for number in range(size):
-        without = _Batch(step, _leave_out(records, number), seed).find_sum(_CHOICE)
+    total = _find_sum(prepare(records), _CHOICE, seed)
+
+    def measure_move(number: int) -> float:
+        without = _find_sum(prepare(_leave_out(records, number)), _CHOICE, seed)
         # Sums of two lengths are refused later, where the message can name both.
         same = len(total) == len(without)
-        moved.append(float(np.linalg.norm(total - without)) if same else math.inf)
-    return int(np.argmax(moved))
+        return float(np.linalg.norm(total - without)) if same else math.inf
 
-
-def _count_records(records: Any) -> int:
-    known = isinstance(records, list | range) or hasattr(records, "__array__")
-    if not known or not isinstance(records, Sized) or hasattr(records, "iloc"):
-        requirement = "a list of records, a range, a numpy array or a torch tensor"
-        raise mistyped("records", requirement, records)
-    if len(records) < 2:
-        raise invalid("records", "2 records or more, for x' lacks one", len(records))
-    return len(records)
+    return max(range(size), key=measure_move)
 
 
 def _leave_out(records: Any, number: int) -> Any:
@@ -358,7 +353,7 @@ def _flatten(output: Any, name: str) -> tuple[Vector, tuple[int, ...]]:
     parts = output if isinstance(output, list | tuple) else [output]
     if parts and all(isinstance(part, Real) for part in parts):
         parts = [np.asarray(parts)]
-    arrays = [np.asarray(numeric(name, "a sum of gradients", part), np.float64) for part in parts]
+    arrays = [read_numbers(name, "a sum of gradients", part) for part in parts]
     if not arrays or any(array.ndim == 0 or not array.size for array in arrays):
         raise invalid(name, "a vector, shape (P,), or a list of arrays", output)
     total = np.concatenate([array.ravel() for array in arrays])

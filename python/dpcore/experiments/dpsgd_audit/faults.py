@@ -15,7 +15,10 @@ import numpy.typing as npt
 Vector = npt.NDArray[np.float64]
 
 RIGHT: Final = "repaired"
+POISSON: Final = "Poisson batches"
 FIXED: Final = "fixed batches"
+REPAIRED: Final = (RIGHT, POISSON)
+"""Recipes without a fault: `POISSON` is the repaired twin of `FIXED`, `RIGHT` of all others."""
 
 FAULTS: Final = {
     RIGHT: "each gradient clipped, then noise on the sum",
@@ -28,9 +31,10 @@ FAULTS: Final = {
     "one seed": "every step draws its noise from the same seed",
     "record twice": "the first record is in the batch twice",
     "batch norm": "features are divided by their spread in the batch",
+    POISSON: "each record is in each batch by its own coin, as the accountant assumes",
     FIXED: "each record is in one batch for certain; the accountant assumed Poisson sampling",
 }
-"""Names of the faults, and what each of them does."""
+"""Names of the recipes, and what each of them does: the repaired ones, and one fault a recipe."""
 
 SEED: Final = 5
 
@@ -100,10 +104,10 @@ class Recipe:
         return weights
 
     def release_sums(self, records: Any, rng: np.random.Generator, batches: int) -> Vector:
-        """Draw the sums of one epoch at weights 0: row i is in batch i modulo `batches`.
+        """Draw the sums of one epoch at weights 0, each record in batches by coins of its own.
 
-        With the repaired recipe each record is in each batch by its own coin of chance
-        1/`batches`, as an accountant for Poisson sampling assumes.
+        A coin of chance 1/`batches` decides for each record and batch, as an accountant for
+        Poisson sampling assumes. With fixed batches record i is in batch i modulo `batches`.
 
         Args:
             records: rows, shape `(n, features + 1)`.

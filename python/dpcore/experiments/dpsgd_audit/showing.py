@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -45,11 +45,29 @@ def write_table(result: Result) -> str:
             cells = [result.of(data, fault, way) for way in WAYS]
             if any(cells):
                 rows.append([data, fault, *(text for cell in cells for text in _write_cell(cell))])
-    foot = "certified mu at 95 %; ! = refutes the claim; - = does not apply"
-    parts = [head, aligned(rows, left=(0, 1)), foot]
+    parts = [head, aligned(rows, left=(0, 1)), _FOOT, _judge(result)]
     if result.partial:
         parts.insert(1, "INTERRUPTED: only what was done is shown")
     return "\n\n".join(parts)
+
+
+_FOOT: Final = """\
+certified mu at 95 %; ! = refutes the claim; - = does not apply
+The same largest number in many rows of a column is the most that its draws or guesses certify.
+One run: its canaries show no noise and one draw alone; that it passes other faults is expected.
+Many runs: what one record adds to the weights hides some faults; small ones take more trainings.
+Poisson batches, fixed batches: the sums of an epoch of 100 batches, sigma 1, are released."""
+
+
+def _judge(result: Result) -> str:
+    """Say if every fault was refuted by the way that must see it, and no repaired recipe."""
+    odd = ", ".join(f"{one.fault} ({one.data}, {one.way})" for one in result.unexpected)
+    if odd:
+        return f"NOT AS EXPECTED: {odd}"
+    return (
+        "As expected, one step refutes every fault of a step, the sums of an epoch refute fixed "
+        "batches,\nand no repaired recipe is refuted."
+    )
 
 
 def _write_cell(cell: Cell | None) -> list[str]:
@@ -67,15 +85,17 @@ def write_plain_data(result: Result) -> dict[str, Any]:
 
 def draw_figure(result: Result, ax: Any = None) -> Figure:
     """Draw certified bounds as bars and claims as lines, a panel for each way."""
-    picture = canvas(3.2, ax)
+    picture = canvas(3.6, ax)
     panels = picture.subplots(1, len(WAYS), sharey=True)
     for axes, way in zip(panels, WAYS, strict=True):
         _draw_way(axes, result, way)
     panels[0].set_yticks(range(len(FAULTS)), list(FAULTS), fontsize=SMALL)
     panels[0].invert_yaxis()
-    picture.supxlabel(
-        "mu: certified (bars, red where the claim is refuted) and claimed (lines)",
-        fontsize=TEXT,
+    bars = " (upper bars: generated data, lower bars: digits)"
+    picture.supxlabel(f"mu{bars if len(result.config.corpora) > 1 else ''}", fontsize=TEXT)
+    handles, labels = panels[0].get_legend_handles_labels()
+    picture.legend(
+        handles, labels, loc="outside upper center", ncols=3, fontsize=SMALL, frameon=False
     )
     return dressed(picture)
 
@@ -83,12 +103,22 @@ def draw_figure(result: Result, ax: Any = None) -> Figure:
 def _draw_way(axes: Axes, result: Result, way: str) -> None:
     names, corpora = list(FAULTS), result.config.corpora
     height = 0.8 / len(corpora)
+    for label, colour in _LEGEND.items():
+        axes.barh(0.0, 0.0, color=colour, label=label)
+    axes.plot([], [], color=INK, linewidth=1.0, label="claimed")
     for cell in result.cells:
         if cell.way == way:
             place = names.index(cell.fault) - 0.4 + height * (corpora.index(cell.data) + 0.5)
-            colour = RED if cell.refuted else BLUE
-            axes.barh(place, cell.certified, 0.9 * height, color=colour)
+            colour = list(_LEGEND.values())[cell.refuted]
+            # A bound of 0 has a visible edge.
+            axes.barh(place, cell.certified, 0.8 * height, color=colour, edgecolor=colour)
             ends = np.array([-0.5, 0.5]) * height + place
             axes.plot([cell.claim] * 2, ends, color=INK, linewidth=1.0)
+    used = {cell.fault for cell in result.cells if cell.way == way}
+    for fault in set(names) - used:
+        axes.text(0.05, names.index(fault), "does not apply", fontsize=SMALL, va="center")
     axes.set_title(way, fontsize=TEXT)
     tidy(axes)
+
+
+_LEGEND: Final = {"certified, claim not refuted": BLUE, "certified, claim refuted": RED}

@@ -1,0 +1,23 @@
+"""Next-word models: plain, or trained by DP-SGD, their canaries, and how close two models are.
+
+Imported without torch. A plain training needs `pip install dpcore[torch]`, a private one
+`pip install dpcore[dpsgd]`.
+"""
+
+from __future__ import annotations
+
+from .canaries import canaries
+from .closeness import Closeness, Distances, closeness, distances
+from .fitting import fit
+from .measuring import Perplexity
+from .model import NextWordModel
+
+__all__ = [
+    "Closeness", "Distances", "NextWordModel", "Perplexity", "canaries", "closeness", "distances",
+    "fit",
+]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    """Return its public names; what it imports is not shown."""
+    return [*__all__]

@@ -1,0 +1,319 @@
+"""Distances of arrays and of next-word models, against formulas computed in another way."""
+
+from __future__ import annotations
+
+import json
+import math
+from functools import cache
+
+import numpy as np
+import pytest
+from scipy.linalg import orthogonal_procrustes, qr
+from shared_extras import needs
+
+from dpcore.text import Vocabulary, generated, lm
+
+NAMES = ("cka", "pwcca", "procrustes")
+
+
+def as_tuple(found):
+    return tuple(getattr(found, name) for name in NAMES)
+
+
+@cache
+def arrays(seed=0, rows=2000, columns=64):
+    """Two arrays with common directions, and columns of unequal sizes."""
+    rng = np.random.default_rng(seed)
+    a = rng.normal(size=(rows, columns)) * np.exp(rng.normal(size=columns))
+    b = a @ rng.normal(size=(columns, columns)) / columns**0.5 + rng.normal(size=(rows, columns))
+    return a, b
+
+
+def maps(columns=64, seed=1):
+    """An orthogonal map, and an invertible one with condition number 10."""
+    rng = np.random.default_rng(seed)
+    one, other = (np.linalg.qr(rng.normal(size=(columns, columns)))[0] for _ in range(2))
+    return one, one @ np.diag(np.linspace(0.2, 2.0, columns)) @ other
+
+
+def by_gram_matrices(a, b):
+    """CKA from the matrices of inner products of the rows, which Kornblith et al. begin with."""
+    k, m = ((x - x.mean(axis=0)) @ (x - x.mean(axis=0)).T for x in (a, b))
+    return 1.0 - (k * m).sum() / math.sqrt((k * k).sum() * (m * m).sum())
+
+
+def by_qr(a, b):
+    """PWCCA from QR decompositions; neurons in rows, as its authors have them."""
+    a, b = ((x - x.mean(axis=0)).T for x in (a, b))
+    q, p = (qr(x.T, mode="economic")[0] for x in (a, b))
+    left, correlations, _ = np.linalg.svd(q.T @ p)
+    directions = q @ left
+    weights = [
+        sum(abs(float(h @ neuron)) for neuron in a) for h in directions.T[: len(correlations)]
+    ]
+    return 1.0 - float(np.dot(weights, correlations)) / sum(weights)
+
+
+def by_whitening(a, b):
+    """PWCCA with roots of the covariances, for arrays of full rank; neurons in rows."""
+    a, b = ((x - x.mean(axis=0)).T for x in (a, b))
+
+    def inverse_root(x):
+        values, vectors = np.linalg.eigh(x @ x.T)
+        return vectors @ np.diag(values**-0.5) @ vectors.T
+
+    left, correlations, _ = np.linalg.svd(inverse_root(a) @ a @ b.T @ inverse_root(b))
+    canonical = left.T @ inverse_root(a) @ a
+    weights = np.abs(canonical @ a.T).sum(axis=1)
+    return 1.0 - float(weights @ correlations) / float(weights.sum())
+
+
+def by_rotation(a, b):
+    """Squared distance of a and of b after the best rotation, which scipy finds."""
+    a, b = ((x - x.mean(axis=0)) / np.linalg.norm(x - x.mean(axis=0)) for x in (a, b))
+    rotation, _ = orthogonal_procrustes(b, a)
+    return float(np.linalg.norm(a - b @ rotation) ** 2)
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(300, 20), (9, 8), (50, 1)])
+def test_the_three_agree_with_other_formulas(rows, columns):
+    for a, b in (arrays(3, rows, columns), arrays(4, rows, columns)[::-1]):
+        found = lm.distances(a, b)
+        assert found.cka == pytest.approx(by_gram_matrices(a, b), abs=1e-10)
+        assert found.pwcca == pytest.approx(by_qr(a, b), abs=1e-10)
+        assert found.pwcca == pytest.approx(by_whitening(a, b), abs=1e-7)
+        assert found.procrustes == pytest.approx(by_rotation(a, b), abs=1e-10)
+        assert min(as_tuple(found)) >= 0.0
+        assert max(found.cka, found.pwcca) <= 1.0
+        assert found.procrustes <= 2.0
+        assert (found.rows, found.columns, found.directions) == (
+            rows,
+            (columns,) * 2,
+            (columns,) * 2,
+        )
+
+
+def test_values_that_can_be_computed_by_hand():
+    # Columns of (1, -1, 0, 0) and (0, 0, 1, -1) have no covariance: as far as can be.
+    a, b = np.array([[1.0], [-1.0], [0.0], [0.0]]), np.array([[0.0], [0.0], [1.0], [-1.0]])
+    assert as_tuple(lm.distances(a, b)) == pytest.approx((1.0, 1.0, 2.0), abs=1e-15)
+    assert as_tuple(lm.distances(a, -3.0 * a + 7.0)) == pytest.approx((0.0, 0.0, 0.0), abs=1e-15)
+    # One column with correlation r: 1 - r^2, 1 - |r| and 2 - 2 |r|; here r = 1/2.
+    half = np.array([[1.0], [0.0], [-1.0], [0.0]])
+    assert as_tuple(lm.distances(a, half)) == pytest.approx((0.75, 0.5, 1.0), abs=1e-15)
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_scale_shift_and_orthogonal_maps_change_nothing(place):
+    both, (turn, _) = arrays(), maps()
+    before = as_tuple(lm.distances(*both))
+    moved = list(both)
+    shift = np.linspace(-3.0, 3.0, 64)
+    moved[place] = 1e3 * both[place] + shift
+    assert as_tuple(lm.distances(*moved)) == pytest.approx(before, abs=1e-10)
+    moved[place] = -1e-3 * both[place] @ turn + shift
+    after = as_tuple(lm.distances(*moved))
+    assert after[::2] == pytest.approx(before[::2], abs=1e-10)
+    # The weights of PWCCA are sums over the columns of the first array: a turn changes them.
+    if place:
+        assert after[1] == pytest.approx(before[1], abs=1e-10)
+    else:
+        assert abs(after[1] - before[1]) > 1e-4
+
+
+def test_any_invertible_map_of_the_second_array_changes_nothing_but_for_pwcca():
+    a, (_, stretch) = arrays()[0], maps()
+    b = a + 0.5 * np.random.default_rng(5).normal(size=a.shape)
+    before, after = lm.distances(a, b), lm.distances(a, b @ stretch)
+    assert after.pwcca == pytest.approx(before.pwcca, abs=1e-10)
+    # Control: the others see the map; CKA and Procrustes at least double.
+    assert after.cka > 2.0 * before.cka
+    assert after.procrustes > 2.0 * before.procrustes
+    # The first array is not free: its own columns are the weights.
+    assert abs(lm.distances(a @ stretch, b).pwcca - before.pwcca) > 1e-4
+
+
+def test_directions_that_are_rounding_are_left_out():
+    a, b = arrays()
+    # A column more that is the sum of two others: a direction without a length.
+    double = np.column_stack([b, b[:, 0] + b[:, 1]])
+    found = lm.distances(a, double)
+    assert found.columns == (64, 65)
+    assert found.directions == (64, 64)
+    assert found.pwcca == pytest.approx(lm.distances(a, b).pwcca, abs=1e-10)
+    constant = np.column_stack([a, np.full(len(a), 0.1)])
+    assert lm.distances(constant, b).directions == (64, 64)
+    # A small direction above the limit is read, one below it is not.
+    rng = np.random.default_rng(6)
+    for size, read in ((1e-8, 65), (1e-12, 64)):
+        small = np.column_stack([b, size * rng.normal(size=len(b))])
+        assert lm.distances(a, small).directions == (64, read)
+
+
+def test_arrays_of_different_width_and_of_whole_numbers():
+    a, b = arrays(7, 200, 6)
+    found = lm.distances(a, b[:, :2])
+    assert found.procrustes == pytest.approx(
+        by_rotation(a, np.column_stack([b[:, :2], np.zeros((200, 4))])), abs=1e-10
+    )
+    assert found.cka == pytest.approx(by_gram_matrices(a, b[:, :2]), abs=1e-10)
+    assert found.pwcca == pytest.approx(by_qr(a, b[:, :2]), abs=1e-10)
+    whole = np.arange(12).reshape(6, 2) ** 2
+    assert lm.distances(whole, whole.tolist()) == lm.distances(whole.astype(float), whole)
+    assert lm.distances(a * 1e200, b * 1e-200).cka == pytest.approx(lm.distances(a, b).cka)
+
+
+def test_what_is_printed_and_written():
+    found = lm.distances(*arrays())
+    assert str(found).splitlines()[0].split("  ")[-1] == "directions read"
+    assert "2,000 x 64" in str(found)
+    assert json.loads(json.dumps(found.to_dict()))["columns"] == [64, 64]
+    assert found == lm.distances(*arrays())
+    assert found != lm.distances(*arrays()[::-1])
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "message"),
+    [
+        (np.ones((5, 2)), np.eye(5, 2), "a must be an array whose rows differ, got 'equal rows'"),
+        (np.full((5, 2), 0.1), np.eye(5, 2), "a must be an array whose rows differ"),
+        (np.zeros((5, 2)), np.eye(5, 2), "a must be an array whose rows differ"),
+        (np.eye(5, 2), np.eye(6, 2), "b must be an array of as many rows as a, 5, got (6, 2)"),
+        (np.eye(3), np.eye(3), "numbers with more rows than columns, got (3, 3)"),
+        (np.eye(3, 2), np.eye(3), "b must be a matrix of finite numbers with more rows"),
+        (np.arange(4.0), np.eye(4), "a must be a matrix of finite numbers"),
+        (np.zeros((4, 0)), np.eye(4), "a must be a matrix of finite numbers"),
+        (np.array([[math.nan], [1.0]]), np.eye(2), "got '1 entries that are not finite'"),
+        (np.array([[math.inf], [1.0]]), np.eye(2), "got '1 entries that are not finite'"),
+    ],
+)  # fmt: skip
+def test_arrays_that_are_refused(a, b, message):
+    with pytest.raises(ValueError) as caught:  # noqa: PT011
+        lm.distances(a, b)
+    assert message in str(caught.value)
+
+
+def test_what_is_no_array_of_numbers_is_refused():
+    with pytest.raises(TypeError, match=r"^a must be a matrix of finite numbers"):
+        lm.distances([["one"], ["two"]], np.eye(2))
+    with pytest.raises(TypeError, match=r"^b must be a matrix of finite numbers"):
+        lm.distances(np.eye(3, 2), np.eye(3, 2) * 1j)
+    with pytest.raises(ValueError, match=r"^b must be a matrix of finite numbers"):
+        lm.distances(np.eye(3, 2), [[1.0], [1.0, 2.0]])
+
+
+@cache
+def models():
+    """Two models of disjoint texts with one start, a third with another, and held-out texts."""
+    needs("torch")
+    corpus = generated("intents", 400, rng=1)
+    texts = corpus.train.texts
+    words = Vocabulary.from_texts(texts, unknown="token", min_count=2)
+    fields = {"vocabulary": words, "hidden": 8, "epochs": 2}
+    valid = corpus.valid.texts
+    half = len(texts) // 2
+    both = [lm.fit(part, valid, rng=1, **fields) for part in (texts[:half], texts[half:])]
+    return *both, lm.fit(texts[half:], valid, rng=2, **fields), corpus.test.texts
+
+
+def test_closeness_is_made_of_the_distances_and_divergences():
+    a, b, _, texts = models()
+    found = lm.closeness(a, b, texts)
+    assert found.decoder == lm.distances(a.decoder_weights, b.decoder_weights)
+    assert found.states == lm.distances(a.hidden_states(texts), b.hidden_states(texts))
+    assert found.states.rows == sum(map(len, a.log_probabilities(texts)))
+    # KL by the cross-entropy less the entropy, context by context.
+    kl = []
+    for one, other in ((a, b), (b, a)):
+        pairs = zip(one.log_probabilities(texts), other.log_probabilities(texts), strict=True)
+        contexts = [rows for both in pairs for rows in zip(*both, strict=True)]
+        kl.append(np.mean([np.exp(p) @ p - np.exp(p) @ q for p, q in contexts]))
+    assert found.kl == pytest.approx(kl, abs=1e-10)
+    assert lm.closeness(a, b).to_dict() == {**found.to_dict(), "states": None, "kl": None}
+    assert lm.closeness(b, a, texts).kl == pytest.approx(found.kl[::-1], abs=1e-12)
+
+
+def test_a_model_is_at_no_distance_from_itself_and_two_starts_are_far():
+    a, b, other, texts = models()
+    same = lm.closeness(a, a, texts)
+    assert max(*as_tuple(same.decoder), *as_tuple(same.states), *same.kl) < 1e-10
+    assert lm.closeness(b, other).decoder.procrustes > lm.closeness(a, b).decoder.procrustes
+
+
+def test_what_closeness_prints():
+    a, b, _, texts = models()
+    found = lm.closeness(a, b, texts)
+    text = str(found)
+    assert [line.split("  ")[0].strip() for line in text.splitlines()[2:4]] == ["decoder", "states"]
+    assert f"{found.kl[0]:.4g} a to b, {found.kl[1]:.4g} b to a" in text
+    assert "compare it with that of two models of disjoint halves" in text
+    assert "states" not in str(lm.closeness(a, b))
+    assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["kl"] == list(found.kl)
+    assert "Procrustes" in found._repr_html_()
+
+
+def fit_words(words, **fields):
+    """A model of few words; training is not what is looked at."""
+    vocabulary = Vocabulary(words, unknown="token")
+    texts = ["one two", "two one", "three one two"] * 8
+    return lm.fit(
+        texts, texts[:3], vocabulary=vocabulary, **{"hidden": 2, "epochs": 1, "rng": 1} | fields
+    )
+
+
+def test_models_that_cannot_be_compared():
+    needs("torch")
+    one = fit_words(["one", "two", "three"])
+    reordered = fit_words(["two", "one", "three"])
+    with pytest.raises(
+        ValueError, match=r"^b must be a model with the words of a in the same order"
+    ):
+        lm.closeness(one, reordered)
+    fewer = fit_words(["one", "two", "four", "five"])
+    with pytest.raises(
+        ValueError, match=r"vocabulary of a, .* words, got '4 words, 2 of them in common'"
+    ):
+        lm.closeness(one, fewer)
+    wide = fit_words(["one", "two", "three"], hidden=4)
+    message = r"^b must be a model with fewer hidden entries than words, 4, got 4$"
+    with pytest.raises(ValueError, match=message):
+        lm.closeness(one, wide)
+    short = fit_words(["one", "two", "three"], length=5)
+    with pytest.raises(ValueError, match=r"^b must be a model that reads 20 words of a text"):
+        lm.closeness(one, short, ["one two three"])
+    assert lm.closeness(one, short).states is None
+    with pytest.raises(ValueError, match=r"^texts must be texts with more contexts than hidden"):
+        lm.closeness(one, one, ["one two three"])
+    with pytest.raises(ValueError, match=r"^texts must"):
+        lm.closeness(one, one, [])
+    with pytest.raises(TypeError, match=r"^b must be a NextWordModel"):
+        lm.closeness(one, np.eye(3))
+
+
+def test_weights_that_are_constant_or_not_finite_are_refused():
+    torch = needs("torch")
+    for value, message in ((0.5, "whose rows differ"), (math.nan, "of finite numbers")):
+        model = fit_words(["one", "two", "three"])
+        with torch.no_grad():
+            model.network.decoder.weight.fill_(value)
+        with pytest.raises(ValueError, match=f"^b must be .*{message}"):
+            lm.closeness(fit_words(["one", "two", "three"]), model)
+
+
+def test_hidden_states_that_are_not_finite_are_refused():
+    torch = needs("torch")
+    model = fit_words(["one", "two", "three"])
+    with torch.no_grad():
+        model.network.embedding.weight.fill_(math.nan)
+    with pytest.raises(ValueError, match=r"entries that are not finite"):
+        lm.closeness(fit_words(["one", "two", "three"]), model, ["one two three"] * 3)
+
+
+def test_two_models_that_are_read_by_turns_leave_torch_as_it_was():
+    torch = needs("torch")
+    a, b, _, texts = models()
+    threads = torch.get_num_threads()
+    for _ in zip(a.log_probabilities(texts), b.log_probabilities(texts), strict=True):
+        assert torch.is_grad_enabled()
+        assert torch.get_num_threads() == threads
+    assert torch.is_grad_enabled()
