@@ -18,7 +18,7 @@ from ..claims import GDP
 from ..errors import integer, invalid, mistyped, real
 from ..hints import hinted
 from ..mechanisms.callables import name_of
-from ..records import Pair, Record
+from ..records import Pair, Record, Shown
 from ..streams import Rng, seed_of
 from ..streams.generators import seeded_globals
 from .checks import check_function, count_records, read_numbers
@@ -153,7 +153,7 @@ class StepBatch(Record, word="StepBatch"):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class NoisySum:
+class NoisySum(Shown):
     """The columns of a noisy sum as a mechanism, which `audit_step` makes.
 
     Args:

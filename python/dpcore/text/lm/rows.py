@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import instance, invalid
+from ...records import Shown
 from ..vocabulary import Vocabulary
 
 __all__ = ["TextRows", "check_vocabulary", "remove_masks", "unknown_share"]
@@ -39,8 +40,8 @@ def remove_masks(texts: Sequence[str], masked: str) -> list[str]:
     return [text for text in kept if text]
 
 
-@dataclass(frozen=True)
-class TextRows:
+@dataclass(frozen=True, repr=False)
+class TextRows(Shown):
     """Texts as numbers: the words that can be predicted come first, then two inputs.
 
     Numbers 0 to V - 1 stand for "<unk>" and the words of the vocabulary: these have a

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ...errors import choice, integer, invalid, real
+from ...records import Shown
 from ..needed import needed
 
 __all__ = [
@@ -46,8 +47,8 @@ class Plan:
     dropout: float
 
 
-@dataclass(frozen=True, slots=True)
-class Noise:
+@dataclass(frozen=True, slots=True, repr=False)
+class Noise(Shown):
     """The noise of a private training.
 
     Args:
