@@ -1,0 +1,361 @@
+"""Does redaction bring models of a sensitive and of a safe set closer than chance?
+
+Figure 5 of Gusain and Leith shows three distances of the decoders of two next-word models, one of
+sensitive and one of safe texts, that fall as more words are masked. Here two models of disjoint
+halves of the safe set are the control: they have the same start and the same number of texts, and
+no difference but chance. Only the excess over their distance is due to the sets.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import stdtrit
+
+from ...errors import choice, invalid
+from ...records import Record
+from ...streams import threads_of
+from ...text import Vocabulary, lm, redaction
+from ...text.needed import needed
+from ..running import Tabled, cell_seed, gathered, own
+from ..two_sets import TextOptions, TwoSets, read_two_sets
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["COMPARISONS", "MEASURES", "NAME", "Cell", "Config", "Result", "run"]
+
+Floats = npt.NDArray[np.float64]
+
+NAME = "model-closeness"
+
+_DISTANCES: Final = ("CKA", "PWCCA", "Procrustes")
+MEASURES: Final = (*_DISTANCES, *(f"{name} of states" for name in _DISTANCES), "KL")
+"""Distances of decoders and of hidden states, and the mean divergence of next-word distributions,
+in nats, averaged over both directions."""
+
+COMPARISONS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
+    "sensitive/safe": (("sensitive", "first"), ("sensitive", "second")),
+    "safe/safe": (("first", "second"),),
+    "sensitive/safe, two starts": (("sensitive", "other start"),),
+}
+"""The pairs of models of each comparison, of which the mean is taken; the safe set has two halves,
+and the other start is one of the first half."""
+
+_LEVELS: Final = {False: (0.0, 0.5, 0.9, 0.98), True: (0.0, 0.9)}
+"""Shares of words to mask, without and with `quick`. At .98 one word of 40 is left; at 1 no word is
+predicted, and each model stays at its start."""
+
+_WORDS: Final = 40
+"""Words of a text that are read."""
+
+_TEXTS: Final = {False: 450, True: 60}
+"""Texts of a model, at most, without and with `quick`."""
+
+_HELD_OUT: Final = 8
+"""One in so many sensitive texts is for validation, and one for the measurement; of the safe texts
+as many."""
+
+_SETTINGS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "usual": {"hidden": 64, "epochs": 20},
+    "full": {"hidden": 200, "layers": 2, "dropout": 0.2, "epochs": 20},
+    "quick": {"hidden": 16, "epochs": 2},
+}
+"""Sizes and epochs of a training: those of the source with `full`."""
+
+_MAX_WORDS: Final = {"usual": 1000, "full": None, "quick": 200}
+"""Words of the vocabulary, at most."""
+
+_PERMUTATIONS: Final = 19
+"""Random divisions of the pooled texts; a p-value is at least 1/20."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Config(TextOptions):
+    """The sets, and the number of splits.
+
+    Args:
+        trials: texts of the sensitive set, at most; at least 100.
+        seed: int in [0, 2**63); splits, redactions and starts get their own from it.
+        seeds: splits, each with starts of its own; None for 3, 5 with `full`, 1 with `quick`.
+        data: the folder of the corpora, with medical/abstracts.csv in it; None generates texts.
+        full: True for the source's sizes, five splits and a permutation test; takes hours.
+        quick: True for one split, two levels, few texts and little training.
+
+    Raises:
+        TypeError: if a field is of the wrong kind.
+        ValueError: if a value is out of range.
+
+    Example:
+        >>> Config().seeds, Config(full=True).seeds, Config(quick=True).seeds
+        (3, 5, 1)
+    """
+
+    SEEDS: ClassVar[tuple[int, int]] = (3, 5)
+
+    @property
+    def size(self) -> str:
+        """Which sizes the models have: "usual", "full" or "quick"."""
+        return "quick" if self.quick else "full" if self.full else "usual"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Cell(Record):
+    """All distances in one split at one level.
+
+    Attributes:
+        split: number of the split, from 0.
+        level: share of the words that were to be masked.
+        values: distances, shape `(3, 7)`: a row for each of `COMPARISONS`, a column for each of
+            `MEASURES`.
+        perplexity: of held-out texts with all words, mean over the three models of one start.
+        unigram: the same for the frequencies of their training texts.
+        p_values: with `full`, in the first split, for each measure: of the distance of the first
+            pair of sensitive and safe, in a permutation test over its pooled texts; else None.
+    """
+
+    split: int
+    level: float
+    values: Floats
+    perplexity: float
+    unigram: float
+    p_values: Floats | None = None
+
+
+def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
+    """Train four models in each split at each level, and compare them.
+
+    Args:
+        config: the sets, and the number of splits.
+        threads: not used: a training has one thread.
+        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+
+    Returns:
+        The result, with the levels and splits so far where Ctrl-C ended it.
+
+    Raises:
+        ModuleNotFoundError: without torch; it says what to install.
+        FileNotFoundError: if the folder has no such file.
+        ValueError: if there are too few texts.
+        KeyboardInterrupt: on Ctrl-C before the first level of the first split is complete.
+
+    Source:
+        Gusain and Leith (2025), supplement, figure 5.
+
+    Example:
+        >>> from importlib.util import find_spec
+        >>> if find_spec("torch"):
+        ...     result = run(Config(quick=True), progress=False)
+        ...     assert result.mean(0.9, "safe/safe", "CKA") < 1.0
+    """
+    own(config, __name__)
+    threads_of(threads)
+    begun = time.perf_counter()
+    needed("torch", NAME)
+    sets = read_two_sets(config)
+    study = _Study(config, sets)
+    jobs = [(split, level) for split in range(config.seeds or 1) for level in study.levels]
+    cells, partial = gathered(NAME, jobs, lambda job: study.measure_cell(*job), progress)
+    sizes = study.texts, 2 * study.held_out, study.words
+    seconds = time.perf_counter() - begun
+    return Result(config, sets.origin, sets.dropped, *sizes, cells, partial, seconds)
+
+
+class _Study:
+    """The sets, and how models of them are trained and compared."""
+
+    def __init__(self, config: Config, sets: TwoSets) -> None:
+        self.config, self.levels = config, _LEVELS[config.quick]
+        self.sets = [[_cut_text(text) for text in part] for part in (sets.sensitive, sets.rest)]
+        ill, rest = map(len, self.sets)
+        self.held_out = ill // _HELD_OUT
+        spare = ill - 2 * self.held_out, rest // 2 - self.held_out
+        self.texts = min(_TEXTS[config.quick], *spare)
+        # Of both sets: no model has words of its own.
+        self.vocabulary = Vocabulary.from_texts(
+            [*self.sets[0], *self.sets[1]],
+            unknown="token",
+            min_count=2,
+            max_size=_MAX_WORDS[config.size],
+        )
+        self.words = len(self.vocabulary) - len(self.vocabulary.reserved)
+
+    def measure_cell(self, number: int, level: float) -> Cell:
+        """Train and compare the models of a split at a level."""
+        seeds = {
+            name: cell_seed(self.config.seed, f"{name} {number}")
+            for name in ("split", "masks", "start", "other start")
+        }
+        *clean, test = self.draw_split(seeds["split"])
+        # All texts at once: what is masked does not depend on the set. A word that is masked at a
+        # level is masked at all higher ones, for the seed is the same.
+        pool = redaction.redact(
+            list(chain(*clean)), redaction.Random(), level=level, rng=seeds["masks"]
+        )
+        ill, first, second, valid = (
+            pool[place * self.texts :][: len(part)] for place, part in enumerate(clean)
+        )
+        parts = {"sensitive": ill, "first": first, "second": second}
+        models = {
+            name: self.fit_model(texts, valid, seeds["start"]) for name, texts in parts.items()
+        }
+        found = [model.perplexity(test, rng=0) for model in models.values()]
+        models["other start"] = self.fit_model(first, valid, seeds["other start"])
+        values = [
+            np.mean([_compare_models(models[a], models[b], test) for a, b in pairs], axis=0)
+            for pairs in COMPARISONS.values()
+        ]
+        p_values = None
+        if self.config.full and not number:
+            observed = _compare_models(models["sensitive"], models["first"], test)
+            p_values = self.permute_sets(observed, ill + first, valid, test, seeds["start"])
+        perplexity, unigram = np.mean([(one.value, one.unigram or 0.0) for one in found], axis=0)
+        return Cell(number, level, np.array(values), float(perplexity), float(unigram), p_values)
+
+    def draw_split(self, seed: int) -> list[list[str]]:
+        """Draw sensitive texts, two halves of safe ones, and mixed texts: validation and test."""
+        rng = np.random.default_rng(seed)
+        size, few = self.texts, self.held_out
+        ill, safe = ([part[row] for row in rng.permutation(len(part))] for part in self.sets)
+        held_out = [
+            ill[size + start :][:few] + safe[2 * size + start :][:few] for start in (0, few)
+        ]
+        return [ill[:size], safe[:size], safe[size : 2 * size], *held_out]
+
+    def fit_model(self, texts: list[str], valid: list[str], seed: int) -> lm.NextWordModel:
+        """Train a model; one that Ctrl-C ended early ends the experiment."""
+        rules = {"vocabulary": self.vocabulary, "length": _WORDS, **_SETTINGS[self.config.size]}
+        model = lm.fit(texts, valid, rng=seed, progress=False, **rules)
+        if model.partial:
+            raise KeyboardInterrupt
+        return model
+
+    def permute_sets(
+        self, observed: Floats, pool: list[str], valid: list[str], test: list[str], seed: int
+    ) -> Floats:
+        """Compute p-values: how often models of two random halves of the texts are as far."""
+        rng = np.random.default_rng(seed)
+        as_far = np.ones(len(MEASURES))
+        for _ in range(_PERMUTATIONS):
+            order = [pool[row] for row in rng.permutation(len(pool))]
+            halves = order[: self.texts], order[self.texts :]
+            a, b = (self.fit_model(half, valid, seed) for half in halves)
+            as_far += _compare_models(a, b, test) >= observed
+        return as_far / (1 + _PERMUTATIONS)
+
+
+def _cut_text(text: str) -> str:
+    return " ".join(text.split()[:_WORDS])
+
+
+def _compare_models(a: lm.NextWordModel, b: lm.NextWordModel, texts: list[str]) -> Floats:
+    """Return the measures of two models."""
+    found = lm.closeness(a, b, texts)
+    assert found.states is not None
+    assert found.kl is not None
+    both = found.decoder, found.states
+    distances = [value for one in both for value in (one.cka, one.pwcca, one.procrustes)]
+    return np.array([*distances, sum(found.kl) / 2.0])
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Result(Tabled):
+    """The distances, the excess over the control, and what they show.
+
+    Args:
+        config: the options.
+        corpus: where the texts come from.
+        dropped: distinct texts that were left out because they belong to both sets.
+        texts: training texts of each model.
+        held_out: texts on which models are compared, half of them sensitive; as many others
+            choose epoch and rate.
+        words: words of the vocabulary, with the one for unknown words.
+        cells: the distances, for each split and level.
+        partial: True if Ctrl-C ended the experiment early.
+        seconds: time taken (not compared).
+    """
+
+    config: Config
+    corpus: str
+    dropped: int
+    texts: int
+    held_out: int
+    words: int
+    cells: tuple[Cell, ...]
+    partial: bool
+    seconds: float = field(default=0.0, compare=False)
+
+    @property
+    def levels(self) -> tuple[float, ...]:
+        """The levels that were measured, ascending."""
+        return tuple(sorted({cell.level for cell in self.cells}))
+
+    def values(self, level: float, comparison: str, measure: str) -> Floats:
+        """Return a distance in each split.
+
+        Args:
+            level: one of `levels`.
+            comparison: one of `COMPARISONS`.
+            measure: one of `MEASURES`.
+
+        Raises:
+            TypeError: if a name is not a string.
+            ValueError: if there is no such level or name.
+        """
+        row = list(COMPARISONS).index(choice("comparison", comparison, list(COMPARISONS)))
+        column = MEASURES.index(choice("measure", measure, MEASURES))
+        found = [cell.values[row, column] for cell in self.cells if cell.level == level]
+        if not found:
+            raise invalid("level", f"one of {', '.join(map(str, self.levels))}", level)
+        return np.array(found)
+
+    def excess(self, level: float, measure: str) -> Floats:
+        """Return by how much sensitive/safe is farther than safe/safe, in each split."""
+        far, near = (self.values(level, name, measure) for name in list(COMPARISONS)[:2])
+        return far - near
+
+    def mean(self, level: float, comparison: str, measure: str) -> float:
+        """Return the mean of a distance over the splits."""
+        return float(self.values(level, comparison, measure).mean())
+
+    def is_excess_shown(self, level: float, measure: str) -> bool:
+        """Return True if the t-interval of the mean excess, 95 %, lies above 0."""
+        found = self.excess(level, measure)
+        if len(found) < 2:
+            return False
+        reach = stdtrit(len(found) - 1, 0.975) * found.std(ddof=1) / len(found) ** 0.5
+        return bool(found.mean() > reach)
+
+    def findings(self) -> list[str]:
+        """Return a sentence on each measure that is drawn, then the answer to the question."""
+        from .showing import list_findings
+
+        return list_findings(self)
+
+    def table(self) -> str:
+        """Return the figures as text."""
+        from .showing import write_table
+
+        return write_table(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain data."""
+        from .showing import write_plain_data
+
+        return write_plain_data(self)
+
+    def plot(self, ax: Any = None) -> Figure:
+        """Draw the distances and the excess against the share of masked words.
+
+        Returns:
+            A matplotlib figure.
+        """
+        from .showing import draw_figure
+
+        return draw_figure(self, ax)
