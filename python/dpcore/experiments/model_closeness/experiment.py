@@ -8,9 +8,10 @@ no difference but chance. Only the excess over their distance is due to the sets
 
 from __future__ import annotations
 
+import textwrap
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -23,10 +24,11 @@ from ...records import Record
 from ...streams import threads_of
 from ...text import Vocabulary, lm, redaction
 from ...text.needed import needed
-from ..running import Tabled, cell_seed, gathered, own
+from ..running import Tabled, cell_seed, gathered_in_processes, own
 from ..two_sets import TextOptions, TwoSets, read_two_sets
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = ["COMPARISONS", "MEASURES", "NAME", "Cell", "Config", "Result", "run"]
@@ -75,6 +77,27 @@ _MAX_WORDS: Final = {"usual": 1000, "full": None, "quick": 200}
 _PERMUTATIONS: Final = 19
 """Random divisions of the pooled texts; a p-value is at least 1/20."""
 
+_DRAWN: Final = (*_DISTANCES, "KL")
+"""The measures that are drawn."""
+
+_LABELS: Final = (
+    "sensitive and safe, same start", "two halves of safe, same start",
+    "sensitive and safe, two starts",
+)  # fmt: skip
+"""The comparisons in words."""
+
+_NOTES: Final = (
+    "Distances of decoder weights, then of hidden states in the same contexts of held-out texts, "
+    "all words read; KL: of the next-word distributions there, mean of both directions, in nats. "
+    "In brackets the standard deviation over splits. PWCCA has the weights of the first model.",
+    "safe/safe: two disjoint halves of the safe set, the control. excess: sensitive/safe less "
+    "safe/safe, in the same split. Models of a comparison have the same start and as many texts, "
+    "those of two starts as many texts.",
+    "*: the 95 % t-interval of the mean excess over the splits lies above 0, for each figure by "
+    "itself. Splits draw from the same corpus and share texts: the interval covers the choice of "
+    "texts and start, not other corpora.",
+)  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(TextOptions):
@@ -98,11 +121,6 @@ class Config(TextOptions):
     """
 
     SEEDS: ClassVar[tuple[int, int]] = (3, 5)
-
-    @property
-    def size(self) -> str:
-        """Which sizes the models have: "usual", "full" or "quick"."""
-        return "quick" if self.quick else "full" if self.full else "usual"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -133,14 +151,14 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
     Args:
         config: the sets, and the number of splits.
-        threads: not used: a training has one thread.
+        threads: processes, None for all cores; they change no result: a training has one thread.
         progress: show a bar; None shows it for long work on a terminal or in a notebook.
 
     Returns:
         The result, with the levels and splits so far where Ctrl-C ended it.
 
     Raises:
-        ModuleNotFoundError: without torch; it says what to install.
+        ModuleNotFoundError: without torch, or for two processes joblib; it says what to install.
         FileNotFoundError: if the folder has no such file.
         ValueError: if there are too few texts.
         KeyboardInterrupt: on Ctrl-C before the first level of the first split is complete.
@@ -155,13 +173,14 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     assert result.mean(0.9, "safe/safe", "CKA") < 1.0
     """
     own(config, __name__)
-    threads_of(threads)
     begun = time.perf_counter()
     needed("torch", NAME)
     sets = read_two_sets(config)
     study = _Study(config, sets)
     jobs = [(split, level) for split in range(config.seeds or 1) for level in study.levels]
-    cells, partial = gathered(NAME, jobs, lambda job: study.measure_cell(*job), progress)
+    cells, partial = gathered_in_processes(
+        NAME, study.measure_cell, jobs, threads_of(threads), progress
+    )
     sizes = study.texts, 2 * study.held_out, study.words
     seconds = time.perf_counter() - begun
     return Result(config, sets.origin, sets.dropped, *sizes, cells, partial, seconds)
@@ -172,6 +191,7 @@ class _Study:
 
     def __init__(self, config: Config, sets: TwoSets) -> None:
         self.config, self.levels = config, _LEVELS[config.quick]
+        size = "quick" if config.quick else "full" if config.full else "usual"
         self.sets = [[_cut_text(text) for text in part] for part in (sets.sensitive, sets.rest)]
         ill, rest = map(len, self.sets)
         self.held_out = ill // _HELD_OUT
@@ -182,8 +202,9 @@ class _Study:
             [*self.sets[0], *self.sets[1]],
             unknown="token",
             min_count=2,
-            max_size=_MAX_WORDS[config.size],
+            max_size=_MAX_WORDS[size],
         )
+        self.rules = {"vocabulary": self.vocabulary, "length": _WORDS, **_SETTINGS[size]}
         self.words = len(self.vocabulary) - len(self.vocabulary.reserved)
 
     def measure_cell(self, number: int, level: float) -> Cell:
@@ -230,8 +251,7 @@ class _Study:
 
     def fit_model(self, texts: list[str], valid: list[str], seed: int) -> lm.NextWordModel:
         """Train a model; one that Ctrl-C ended early ends the experiment."""
-        rules = {"vocabulary": self.vocabulary, "length": _WORDS, **_SETTINGS[self.config.size]}
-        model = lm.fit(texts, valid, rng=seed, progress=False, **rules)
+        model = lm.fit(texts, valid, rng=seed, progress=False, **self.rules)
         if model.partial:
             raise KeyboardInterrupt
         return model
@@ -334,28 +354,130 @@ class Result(Tabled):
 
     def findings(self) -> list[str]:
         """Return a sentence on each measure that is drawn, then the answer to the question."""
-        from .showing import list_findings
+        low, high = self.levels[0], self.levels[-1]
+        found = []
+        for measure in _DRAWN:
+            far, near, other = (
+                " to ".join(f"{self.mean(level, name, measure):.3f}" for level in (low, high))
+                for name in COMPARISONS
+            )
+            shown = [f"{x:g}" for x in self.levels if self.is_excess_shown(x, measure)]
+            found.append(
+                f"{measure}, level {low:g} to {high:g}: sensitive/safe {far}, the control "
+                f"safe/safe {near}; the excess is shown to be above 0 at "
+                f"{', '.join(shown) or 'no level'}; sensitive/safe with two starts {other}."
+            )
+        return [*found, self._answer_question(low, high)]
 
-        return list_findings(self)
+    def _answer_question(self, low: float, high: float, measure: str = "Procrustes") -> str:
+        if self.config.seeds == 1:
+            return "One split has no spread: whether an excess is chance is not judged."
+        (far, far_end), (near, near_end) = (
+            [self.mean(level, name, measure) for level in (low, high)]
+            for name in list(COMPARISONS)[:2]
+        )
+        if far <= far_end:
+            return f"Redaction does not bring the decoders closer: {measure} does not fall."
+        return (
+            f"{measure} of the decoders falls by {far - far_end:.3f} for sensitive/safe and by "
+            f"{near - near_end:.3f} for two halves of the safe set, which differ by chance alone. "
+            f"Sensitive/safe is {far / near:.2f} times the control at level {low:g}, and "
+            f"{far_end / near_end:.2f} times at {high:g}."
+        )
 
     def table(self) -> str:
         """Return the figures as text."""
-        from .showing import write_table
+        from ..text import aligned
 
-        return write_table(self)
+        made = " (generated texts: give --data for real ones)" if self.config.data is None else ""
+        head = (
+            f"Closeness of next-word models: {self.corpus}{made}\n"
+            f"{self.texts:,} texts a model, {self.words:,} words; compared on {self.held_out:,} "
+            f"held-out texts; splits: {self.config.seeds}; {self.dropped:,} texts of both sets "
+            f"were left out; seed {self.config.seed}"
+        )
+        rows: list[tuple[str, ...]] = [("masked", "models", *MEASURES)]
+        rates = []
+        for level in self.levels:
+            cells = [cell for cell in self.cells if cell.level == level]
+            for name in COMPARISONS:
+                values = [self.values(level, name, measure) for measure in MEASURES]
+                rows.append((f"{level:g}", name, *map(_write_mean, values)))
+            marks = ("*" if self.is_excess_shown(level, measure) else "" for measure in MEASURES)
+            excess = (_write_mean(self.excess(level, measure)) for measure in MEASURES)
+            rows.append((f"{level:g}", "excess", *map(str.__add__, excess, marks)))
+            tested = [cell.p_values for cell in cells if cell.p_values is not None]
+            rows += [(f"{level:g}", "permutation p", *map("{:.2f}".format, one)) for one in tested]
+            model, law = np.mean([(cell.perplexity, cell.unigram) for cell in cells], axis=0)
+            rates.append(f"{level:g}: {model:.1f} ({law:.1f})")
+        notes = [*_NOTES, f"Perplexity of these texts, in brackets unigram: {', '.join(rates)}."]
+        notes += ["INTERRUPTED: not every split has every level."] if self.partial else []
+        lines = (textwrap.fill(note, 110) for note in (*notes, *self.findings()))
+        return "\n\n".join([head, aligned(rows, left=(0, 1)), "\n".join(lines)])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain data."""
-        from .showing import write_plain_data
+        """Return everything as plain data; `values` as `Cell` has them."""
+        from ..text import record
 
-        return write_plain_data(self)
+        names = ("corpus", "dropped", "texts", "held_out", "words")
+        own_fields = {name: getattr(self, name) for name in names}
+        cells = [
+            {one.name: np.asarray(getattr(cell, one.name)).tolist() for one in fields(cell)}
+            for cell in self.cells
+        ]
+        axes = {"comparisons": list(COMPARISONS), "measures": list(MEASURES)}
+        found = {"cells": cells, "findings": self.findings()}
+        return {**record(NAME, self), **own_fields, **axes, **found}
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw the distances and the excess against the share of masked words.
+        """Draw the distances above, and the excess of sensitive/safe over the control below.
 
         Returns:
             A matplotlib figure.
         """
-        from .showing import draw_figure
+        from ...report.style import BLUE, GREY, INK, RED, dressed
+        from ..drawing import SMALL, canvas, tidy
 
-        return draw_figure(self, ax)
+        picture = canvas(4.6, ax)
+        panels = picture.subplots(2, len(_DRAWN), sharex=True)
+        for measure, (upper, lower) in zip(_DRAWN, panels.T, strict=True):
+            styles = zip(COMPARISONS, _LABELS, (RED, BLUE, GREY), ("o-", "s-", "^--"), strict=True)
+            for name, label, hue, line in styles:
+                values = [self.values(level, name, measure) for level in self.levels]
+                _draw_line(upper, self.levels, values, hue, line, label)
+            excess = [self.excess(level, measure) for level in self.levels]
+            _draw_line(lower, self.levels, excess, INK, "D-", "excess")
+            lower.axhline(0.0, color=GREY, linewidth=0.8, linestyle=":")
+            title = "KL of next words, nats" if measure == "KL" else f"{measure} of decoders"
+            upper.set_title(title, fontsize=SMALL + 1)
+            upper.set_ylim(bottom=0.0)
+            lower.set_xlabel("share of words masked", fontsize=SMALL)
+            lower.set_xticks([0.0, 0.5, 1.0], ["0", ".5", "1"])
+            tidy(upper)
+            tidy(lower)
+        panels[0, 0].set_ylabel("distance (0: as one model)", fontsize=SMALL)
+        under = "excess of sensitive and safe\nover two halves (0: chance)"
+        panels[1, 0].set_ylabel(under, fontsize=SMALL)
+        made = "generated texts" if self.config.data is None else "texts"
+        splits = self.config.seeds
+        spread = "one split" if splits == 1 else f"mean and standard deviation of {splits} splits"
+        head = f"How close are two models of redacted {made}? {spread}"
+        picture.suptitle(head, fontsize=SMALL + 1)
+        lines = panels[0, 0].get_legend_handles_labels()
+        picture.legend(*lines, loc="outside lower center", ncols=3, frameon=False, fontsize=SMALL)
+        return dressed(picture)
+
+
+def _write_mean(values: Floats) -> str:
+    spread = f" ({values.std(ddof=1):.3f})" if len(values) > 1 else ""
+    return f"{values.mean():.3f}{spread}"
+
+
+def _draw_line(
+    axes: Axes, levels: Sequence[float], values: Sequence[Floats], hue: str, line: str, label: str
+) -> None:
+    spreads = [one.std(ddof=1) if len(one) > 1 else 0.0 for one in values]
+    axes.errorbar(
+        levels, [one.mean() for one in values], spreads, fmt=line, color=hue, markersize=3.5,
+        linewidth=1.2, elinewidth=0.8, capsize=2, label=label,
+    )  # fmt: skip

@@ -157,9 +157,9 @@ def distances(a: Any, b: Any) -> Distances:
     pwcca = 1.0 - float(weights @ correlations / weights.sum())
     procrustes = 2.0 - 2.0 * float(cross.sum())
     # None of them is negative; rounding makes equal arrays differ by some 1e-16.
-    found = (max(0.0, value) for value in (cka, pwcca, procrustes))
+    cka, pwcca, procrustes = (max(0.0, value) for value in (cka, pwcca, procrustes))
     columns = first.shape[1], second.shape[1]
-    return Distances(*found, len(first), columns, (len(s), len(t)))
+    return Distances(cka, pwcca, procrustes, len(first), columns, (len(s), len(t)))
 
 
 @hinted
