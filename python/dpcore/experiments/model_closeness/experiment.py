@@ -71,8 +71,8 @@ _SETTINGS: Final[Mapping[str, Mapping[str, Any]]] = {
 }
 """Sizes and epochs of a training: those of the source with `full`."""
 
-_MAX_WORDS: Final = {"usual": 1000, "full": None, "quick": 200}
-"""Words of the vocabulary, at most."""
+_MAX_WORDS: Final = {False: 1000, True: 200}
+"""Words of the vocabulary, at most, without and with `quick`."""
 
 _PERMUTATIONS: Final = 19
 """Random divisions of the pooled texts; a p-value is at least 1/20."""
@@ -123,7 +123,7 @@ class Config(TextOptions):
     SEEDS: ClassVar[tuple[int, int]] = (3, 5)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Cell(Record):
     """All distances in one split at one level.
 
@@ -202,7 +202,7 @@ class _Study:
             [*self.sets[0], *self.sets[1]],
             unknown="token",
             min_count=2,
-            max_size=_MAX_WORDS[size],
+            max_size=_MAX_WORDS[config.quick],
         )
         self.rules = {"vocabulary": self.vocabulary, "length": _WORDS, **_SETTINGS[size]}
         self.words = len(self.vocabulary) - len(self.vocabulary.reserved)
