@@ -96,7 +96,7 @@ def test_the_excess_and_its_spread():
     three = make_result([[(0.50 + x, 0.4, 1.0), (0.01 + x, 0.01, 1.6)] for x in (-0.01, 0.0, 0.01)])
     assert three.is_excess_shown(0.0, "CKA")
     assert not three.is_excess_shown(0.9, "CKA")
-    assert "above 0 at 0;" in three.findings()[0]
+    assert "above 0 at 0." in three.findings()[0]
     assert "above 0 at no level" in result.findings()[0]
     assert [line.count("*") for line in three.table().splitlines() if "  excess  " in line] == [
         7,
@@ -106,10 +106,13 @@ def test_the_excess_and_its_spread():
 
 def test_the_answer_follows_the_figures():
     falls = make_result([[(0.6, 0.4, 1.0), (0.02, 0.02, 1.6)]] * 2)
-    assert "falls by 0.580 for sensitive/safe and by 0.380 for two halves" in falls.findings()[-1]
-    assert "1.50 times the control at level 0, and 1.00 times at 0.9" in falls.findings()[-1]
+    answer = falls.findings()[-1]
+    assert "closest at level 0.9 (by Procrustes). Their distance falls by 0.580" in answer
+    assert "by 0.380: only the excess, 0.200 to 0.000, is due to the sets" in answer
     rises = make_result([[(0.2, 0.1, 1.0), (0.3, 0.3, 1.6)]] * 2)
-    assert "does not bring the decoders closer" in rises.findings()[-1]
+    assert (
+        rises.findings()[-1] == "At no level are decoders closer than at level 0 (by Procrustes)."
+    )
 
 
 def test_names_that_do_not_exist():
