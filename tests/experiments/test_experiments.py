@@ -47,7 +47,9 @@ def number(value):
 
 
 NEEDS = {
-    **dict.fromkeys(("noise-layers", "dpnr-robust-adaptive", "dpnr-table"), ("torch",)),
+    **dict.fromkeys(
+        ("noise-layers", "dpnr-robust-adaptive", "dpnr-table", "model-closeness"), ("torch",)
+    ),
     "word2vec-leakage": ("gensim",),
     "word-dp-attack": ("gensim", "sklearn"),
     **dict.fromkeys(("renyi-vs-alpha", "redaction-names", "redaction-sweep"), ("sklearn",)),
@@ -92,6 +94,7 @@ PARTS = {
     "dpnr-table": {"quick": True, "levels": (5.0,), "claims": (1.0,), "texts": 300, "dim": 16},
     "dptext-encoder": {"quick": True, "texts": 300, "epochs": 1, "noises": ("repaired",)},
     "dpsgd-audit": {"quick": True, "trials": 300},
+    "model-closeness": {"quick": True},
     "adept-rewrite": {"quick": True, "claimed": (300.0,), "variants": ("published",)},
 }
 """Of experiments that take long, a part; they have tests of their own."""
@@ -118,6 +121,7 @@ AXES = {
     "adept-rewrite": 2,
     "dptext-encoder": 2,
     "dpsgd-audit": 3,
+    "model-closeness": 8,
 }
 """Panels of each picture."""
 

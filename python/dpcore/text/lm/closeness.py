@@ -32,7 +32,7 @@ of the largest entry."""
 _HEADER: Final = ("", "CKA", "PWCCA", "Procrustes", "rows x columns", "directions read")
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Distances(Record):
     """Three distances of two arrays; 0 means equal up to the maps that each of them ignores.
 
@@ -66,7 +66,7 @@ class Distances(Record):
         return _align_cells([_HEADER, _list_cells("arrays", self)])
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Closeness(Record):
     """How close two next-word models are.
 
