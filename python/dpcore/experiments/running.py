@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
@@ -15,7 +15,10 @@ from ..mechanisms import Native
 from ..progress import Progress
 from ..records import Pair, Shown
 
-__all__ = ["SEED", "Job", "Tabled", "cell_seed", "check", "gathered", "listed", "own", "run_audits"]
+__all__ = [
+    "SEED", "Job", "Tabled", "cell_seed", "check", "gathered", "gathered_in_processes", "listed",
+    "own", "run_audits",
+]  # fmt: skip
 
 SEED = 2022
 """The seed of the published files: the year of the paper."""
@@ -190,6 +193,51 @@ def gathered(
             if not any(map(worth, done)):
                 raise
     return tuple(done), len(done) < len(jobs) or ended(done[-1])
+
+
+def gathered_in_processes(
+    label: str,
+    work: Callable[..., _Found],
+    jobs: Sequence[Sequence[Any]],
+    processes: int,
+    progress: bool | None,
+    *,
+    ended: Callable[[_Found], bool] = lambda found: False,
+) -> tuple[tuple[_Found, ...], bool]:
+    """Do every job with one torch thread, in several processes where there are more than one.
+
+    Args:
+        label: what the bar says.
+        work: a function of a module that does one of them.
+        jobs: the arguments of `work`, at least one.
+        processes: number of processes; it changes no result.
+        progress: show a bar, None where somebody is looking.
+        ended: True if Ctrl-C came while that was found: it is kept, and nothing follows.
+
+    Returns:
+        What the first jobs gave, in their order, and True if Ctrl-C ended the loop.
+
+    Raises:
+        ModuleNotFoundError: without joblib, for more than one process.
+        KeyboardInterrupt: on Ctrl-C before anything was found.
+    """
+    many = min(processes, len(jobs))
+    if many > 1:
+        from ..text.needed import needed
+
+        joblib = needed("joblib", label)
+        calls = (joblib.delayed(_work_in_one_thread)(work, job) for job in jobs)
+        done: Iterator[_Found] = joblib.Parallel(many, return_as="generator")(calls)
+    else:
+        done = (_work_in_one_thread(work, job) for job in jobs)
+    return gathered(label, jobs, lambda job: next(done), progress, ended=ended)
+
+
+def _work_in_one_thread(work: Callable[..., _Found], job: Sequence[Any]) -> _Found:
+    from ..text.systems.training import one_thread
+
+    with one_thread():
+        return work(*job)
 
 
 def _audit(job: Job, config: Any, threads: int | None) -> Audit:
