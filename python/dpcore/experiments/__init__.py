@@ -44,6 +44,7 @@ NAMES: tuple[str, ...] = (
     "dptext-encoder",
     "word-dp-attack",
     "dpsgd-audit",
+    "dpsgd-vs-redaction",
 )
 """The names of the experiments: each is that of a folder here, with _ for -."""
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,19 +21,15 @@ from ...text.needed import needed
 from ..running import Tabled, gathered_in_processes, own
 from ..two_sets import TextOptions
 from .recipes import (
-    NO_NOISE,
-    PLAIN,
+    CORPORA_DELTA,
     POLICIES,
-    PRIVATE,
-    PUBLIC,
-    REWRITING,
-    START,
     Cell,
+    Kind,
     Material,
     Recipe,
     measure_recipe,
-    pretrain_public,
     read_material,
+    train_start,
 )
 
 if TYPE_CHECKING:
@@ -83,27 +78,17 @@ class Config(TextOptions):
         """All recipes; rewriting and a public start need `full` and `data`."""
         epsilons = (_REFERENCE,) if self.quick else _EPSILONS[self.full]
         levels = (0.5, 0.9) if self.quick else _LEVELS[self.full]
-        found = [Recipe(PLAIN), Recipe(NO_NOISE), *(Recipe(PRIVATE, one) for one in epsilons)]
+        found = [Recipe("plain"), Recipe("no noise"), *(Recipe("DP-SGD", one) for one in epsilons)]
         found += [Recipe(policy, level) for policy in POLICIES for level in levels]
         if self.full and self.data is not None:
-            found += [Recipe(REWRITING, one) for one in _REWRITING_EPSILONS]
-            found += [Recipe(START), Recipe(PUBLIC, _REFERENCE)]
+            found += [Recipe("SanText", one) for one in _REWRITING_EPSILONS]
+            found += [Recipe("plain, public start"), Recipe("DP-SGD, public start", _REFERENCE)]
         return tuple(found)
 
     @property
     def canaries(self) -> int:
         """Canaries of each training, half of them in by chance."""
         return 100 if self.quick else 1000
-
-    @property
-    def guesses(self) -> int:
-        """Canaries that are guessed, a quarter of them."""
-        return self.canaries // 4
-
-    @property
-    def words(self) -> int:
-        """Words of a canary."""
-        return 10
 
     @property
     def size(self) -> dict[str, Any]:
@@ -137,7 +122,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         >>> from importlib.util import find_spec
         >>> if find_spec("opacus") and find_spec("sklearn"):
         ...     result = run(Config(quick=True), progress=False)
-        ...     assert result.mean("plain", "perplexity") < result.mean("plain", "unigram")
+        ...     assert result.mean("plain", "perplexity") < result.cells[0].measured.unigram
     """
     own(config, __name__)
     begun = time.perf_counter()
@@ -146,8 +131,8 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     material = read_material(config)
     assert config.seeds is not None
     with TemporaryDirectory() as folder:
-        if any(recipe.kind == START for recipe in config.recipes):
-            material = pretrain_public(config, material, Path(folder))
+        if any(recipe.kind == "plain, public start" for recipe in config.recipes):
+            material = train_start(config, material, Path(folder))
         jobs = [
             (recipe, number, material, config)
             for number in range(config.seeds)
@@ -197,118 +182,89 @@ class Result(Tabled):
         values = [getattr(cell, name) for cell in self.of(label)]
         return statistics.fmean(values) if values else math.nan
 
+    def log_perplexity(self, label: str) -> float:
+        """Return the logarithm of the mean perplexity of a recipe."""
+        return math.log(self.mean(label, "perplexity"))
+
     @property
     def reference(self) -> Recipe | None:
         """The private recipe whose epsilon is nearest to 8, or None."""
-        private = [recipe for recipe in self.recipes if recipe.kind == PRIVATE]
-        return min(
-            private, key=lambda recipe: abs(math.log(recipe.level / _REFERENCE)), default=None
-        )
+        found = [recipe for recipe in self.recipes if recipe.kind == "DP-SGD"]
+        return min(found, key=lambda one: abs(math.log(one.level / _REFERENCE)), default=None)
 
     @property
     def auc_error(self) -> float:
         """Standard error of the difference of two mean AUCs, if no canary were remembered."""
         assert self.config.seeds is not None
-        half = self.config.canaries / 2.0
-        variance = (2.0 * half + 1.0) / (12.0 * half**2)
-        return math.sqrt(2.0 * variance / self.config.seeds)
+        many = self.config.canaries
+        return math.sqrt(2.0 * (many + 1.0) / (3.0 * many**2) / self.config.seeds)
 
     def findings(self) -> list[str]:
         """Return what the figures show, in sentences."""
-        found = [self._describe_plain()] if self.of(PLAIN) else []
+        found = [
+            f"Plain training: {self._describe('plain')} of at most {self.cells[0].ceiling:.2f}; "
+            f"unigram {self.cells[0].measured.unigram:.1f}."
+        ]
         if (private := self.reference) is not None:
-            found += [self._compare_noise(private)] if self.of(NO_NOISE) else []
-            for policy in (*POLICIES, REWRITING):
-                mine = [recipe for recipe in self.recipes if recipe.kind == policy]
-                found += [self._compare(recipe, private) for recipe in mine]
-                found += [self._find_equal_leak(mine, private)] if mine else []
-            if self.of(START) and (start := self.of(Recipe(PUBLIC, _REFERENCE).label)):
-                found.append(self._describe_start(start[0].recipe, private))
-        return [*found, *self._check_guarantees(), *self._describe_corpora()]
+            found += [self._compare_noise(private)] if self.of("no noise") else []
+            kinds = dict.fromkeys(recipe.kind for recipe in self.recipes)
+            found += [self._compare(k, private) for k in kinds if k in (*POLICIES, "SanText")]
+            starts = (one.label for one in self.recipes if one.kind.endswith("public start"))
+            found += [f"{label}: {self._describe(label)}." for label in starts]
+            found.append(self._check_guarantees())
+        return [*found, self._describe_corpora()]
 
-    def _figures(self, label: str) -> str:
-        value, auc, certified = (
-            self.mean(label, name) for name in ("perplexity", "auc", "certified")
-        )
+    def _describe(self, label: str) -> str:
+        value, auc, certified = (self.mean(label, x) for x in ("perplexity", "auc", "certified"))
         return f"perplexity {value:.1f}, AUC {auc:.2f}, certified {certified:.2f}"
 
-    def _describe_plain(self) -> str:
-        return (
-            f"Plain training: {self._figures(PLAIN)} of at most {self.mean(PLAIN, 'ceiling'):.2f}; "
-            f"unigram {self.mean(PLAIN, 'unigram'):.1f}, uniform {self.cells[0].uniform:,}."
-        )
-
     def _compare_noise(self, private: Recipe) -> str:
-        difference = self.mean(NO_NOISE, "auc") - self.mean(private.label, "auc")
-        seen = difference > 2.0 * self.auc_error
-        end = (
-            "the canaries see the noise" if seen
-            else "the canaries do not see the noise: a leak as small as this does not prove it"
-        )  # fmt: skip
+        difference = self.mean("no noise", "auc") - self.mean(private.label, "auc")
+        seen = "the canaries see the noise"
+        if difference <= 2.0 * self.auc_error:
+            seen = "the canaries do not see the noise, so a leak as small as this does not prove it"
         return (
-            f"{private.label}: {self._figures(private.label)}; the same recipe without noise: "
-            f"{self._figures(NO_NOISE)}. The AUCs differ by {difference:+.3f}, two standard errors "
-            f"are {2.0 * self.auc_error:.3f}: {end}."
+            f"{private.label}: {self._describe(private.label)}; the same recipe without noise: "
+            f"{self._describe('no noise')}. The AUCs differ by {difference:+.3f}, two standard "
+            f"errors are {2.0 * self.auc_error:.3f}: {seen}."
         )
 
-    def _compare(self, recipe: Recipe, private: Recipe) -> str:
-        mine, other = (self.mean(one.label, "perplexity") for one in (recipe, private))
-        difference = self.mean(recipe.label, "auc") - self.mean(private.label, "auc")
-        shows = "more than" if difference > 2.0 * self.auc_error else "no more than"
-        if difference < -2.0 * self.auc_error:
-            shows = "less than"
-        return (
-            f"{recipe.label}: {self._figures(recipe.label)}: predicts "
-            f"{'better' if mine < other else 'worse'} and shows {shows} {private.label}."
-        )
-
-    def _find_equal_leak(self, mine: Sequence[Recipe], private: Recipe) -> str:
-        """Compare predictions where a policy shows no more than DP-SGD, if it ever does."""
+    def _compare(self, kind: Kind, private: Recipe) -> str:
+        """Group the levels of a recipe by how it predicts, and by how much it shows."""
+        groups: dict[str, list[str]] = {}
         limit = self.mean(private.label, "auc") + 2.0 * self.auc_error
-        equal = [recipe for recipe in mine if self.mean(recipe.label, "auc") <= limit]
-        if not equal:
-            return f"{mine[0].kind} shows more than {private.label} at every level tried."
-        best = min(equal, key=lambda recipe: self.mean(recipe.label, "perplexity"))
-        values = [self.mean(one.label, "perplexity") for one in (best, private)]
-        better = private.label if values[1] < values[0] else best.label
+        other = self.mean(private.label, "perplexity")
+        for recipe in (one for one in self.recipes if one.kind == kind):
+            value, auc = (self.mean(recipe.label, name) for name in ("perplexity", "auc"))
+            said = (
+                f"predicts {'better' if value < other else 'worse'} and shows "
+                f"{'more' if auc > limit else 'no more'}"
+            )
+            groups.setdefault(said, []).append(f"{recipe.level:g} ({value:.1f}, {auc:.2f})")
+        parts = "; ".join(f"at {', '.join(levels)} it {said}" for said, levels in groups.items())
+        return f"{kind} (perplexity, AUC) against {private.label}: {parts}."
+
+    def _check_guarantees(self) -> str:
+        pairs = [
+            (one.certified, one.guaranteed) for one in self.cells if one.guaranteed is not None
+        ]
+        above = sum(certified > guaranteed for certified, guaranteed in pairs)
         return (
-            f"Of the levels at which {best.kind} shows no more than {private.label}, {best.label} "
-            f"predicts best: perplexity {values[0]:.1f} against {values[1]:.1f}, so that {better} "
-            "predicts better at this leak."
-        )
-
-    def _describe_start(self, public: Recipe, private: Recipe) -> str:
-        pairs = ((START, PLAIN), (public.label, private.label))
-        parts = (
-            f"{first} {self.mean(first, 'perplexity'):.1f}, {second} "
-            f"{self.mean(second, 'perplexity'):.1f}" for first, second in pairs
-        )  # fmt: skip
-        return f"Perplexity with a start on public texts and without: {'; '.join(parts)}."
-
-    def _check_guarantees(self) -> list[str]:
-        private = [cell for cell in self.cells if cell.guaranteed is not None]
-        if not private:
-            return []
-        above = [cell for cell in private if cell.certified > (cell.guaranteed or 0.0)]
-        return [
-            f"{len(above)} of {len(private)} private trainings certify more than their accountant "
+            f"{above} of {len(pairs)} private trainings certify more than their accountant "
             "guarantees. Redaction, rewriting and a training without noise guarantee nothing: "
             "what is certified of them is a lower bound alone."
-        ]
+        )
 
-    def _describe_corpora(self) -> list[str]:
+    def _describe_corpora(self) -> str:
         found = [cell.corpora for cell in self.cells if cell.corpora is not None]
         hats = [one.epsilon_hat for one in found if one.epsilon_hat is not None]
-        if not hats:
-            return []
-        missing = sum(one.epsilon_rdp is None for one in found)
-        size = len(self.material.rest)
-        return [
+        missing, size = sum(one.epsilon_rdp is None for one in found), len(self.material.rest)
+        return (
             f"Two corpora, {self.material.label} against the rest, {size:,} a side: estimates from "
-            f"{min(hats):.2f} to {max(hats):.2f} at delta {found[0].delta:g} (the sample sees "
-            f"delta from {10.0 / size:.2g} on, not {self.material.delta:.2g}); epsilon_rdp is None "
-            f"in {missing} of {len(found)}. They are estimates, and say nothing about one text."
-        ]
+            f"{min(hats, default=0):.2f} to {max(hats, default=0):.2f} at delta {CORPORA_DELTA:g} "
+            f"(the sample sees delta from {10.0 / size:.2g} on, not {self.material.delta:.2g}); "
+            f"epsilon_rdp is None in {missing} of {len(found)}. They say nothing about one text."
+        )
 
     def table(self) -> str:
         """Return the figures as text, and what follows from them."""
