@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import inference, leakage, redaction, schedules, words
+from . import inference, leakage, lm, redaction, schedules, words
 from .corpus import Corpus
 from .generating import generated
 from .reading import read, word_vectors
@@ -35,6 +35,7 @@ __all__ = [
     "generated",
     "inference",
     "leakage",
+    "lm",
     "read",
     "redaction",
     "schedules",

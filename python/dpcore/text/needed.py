@@ -15,6 +15,7 @@ _HOW: Final = {
     "safetensors": "safetensors",
     "gensim": "'dpcore[word2vec]'",
     "torch": "'dpcore[torch]'",
+    "opacus": "'dpcore[dpsgd]'",
 }
 """What brings a package, where the extra of this room does not."""
 
