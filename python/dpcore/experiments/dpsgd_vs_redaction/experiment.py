@@ -94,7 +94,7 @@ class Config(TextOptions):
     def size(self) -> dict[str, Any]:
         """Sizes of all models: the source's with `full`."""
         if self.quick:
-            return {"hidden": 16, "epochs": 5}
+            return {"hidden": 16, "epochs": 3}
         return {"hidden": 200, "layers": 2, "dropout": 0.2} if self.full else {"hidden": 64}
 
 
@@ -256,12 +256,12 @@ class Result(Tabled):
         )
 
     def _describe_corpora(self) -> str:
-        found = [cell.corpora for cell in self.cells if cell.corpora is not None]
-        hats = [one.epsilon_hat for one in found if one.epsilon_hat is not None]
-        missing, size = sum(one.epsilon_rdp is None for one in found), len(self.material.rest)
+        found = [cell for cell in self.cells if cell.corpora_hat is not None]
+        hats = [cell.corpora_hat or 0.0 for cell in found]
+        missing, size = sum(cell.corpora_rdp is None for cell in found), len(self.material.rest)
         return (
             f"Two corpora, {self.material.label} against the rest, {size:,} a side: estimates from "
-            f"{min(hats, default=0):.2f} to {max(hats, default=0):.2f} at delta {CORPORA_DELTA:g} "
+            f"{min(hats):.2f} to {max(hats):.2f} at delta {CORPORA_DELTA:g} "
             f"(the sample sees delta from {10.0 / size:.2g} on, not {self.material.delta:.2g}); "
             f"epsilon_rdp is None in {missing} of {len(found)}. They say nothing about one text."
         )

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
-from ...divergence import Epsilon, renyi
+from ...divergence import renyi
 from ...errors import AssumptionWarning, invalid
 from ...records import Shown
 from ...text import TfidfSVD, Vocabulary, generated, lm, read, redaction, word_vectors, words_of
@@ -45,11 +45,8 @@ CORPORA_DELTA: Final = 0.05
 _MAX_DELTA: Final = 8e-5
 """delta of the source; a large corpus has a smaller one."""
 
-_ROWS: Final = {False: 4000, True: 700}
+_ROWS: Final = {False: 4000, True: 500}
 """Texts that are generated without and with `quick`."""
-
-_MIN_WORDS: Final = 5
-"""Words of a public text; headings have fewer."""
 
 
 class Material(NamedTuple):
@@ -120,7 +117,10 @@ class Cell(Shown):
         ceiling: the most that the guesses can certify.
         guaranteed: epsilon that the accountant reports for the steps made; None without noise.
         guaranteed_rdp: the same by Renyi divergences.
-        corpora: of the two redacted corpora, or None.
+        corpora_lower: certified epsilon of the two corpora, redacted alike; None for recipes that
+            neither redact nor are plain. So also the following two.
+        corpora_hat: the point estimate of the same epsilon.
+        corpora_rdp: its conversion of a Renyi curve; None where no order is resolved.
         coverage: share of the training words that the rewriting has vectors for, or None.
         partial: True if Ctrl-C ended the training early.
         seconds: time taken (not compared).
@@ -134,7 +134,9 @@ class Cell(Shown):
     ceiling: float
     guaranteed: float | None
     guaranteed_rdp: float | None
-    corpora: Epsilon | None
+    corpora_lower: float | None
+    corpora_hat: float | None
+    corpora_rdp: float | None
     coverage: float | None
     partial: bool
     seconds: float = field(default=0.0, compare=False)
@@ -192,8 +194,8 @@ def read_material(config: Any) -> Material:
 def train_start(config: Any, material: Material, folder: Path) -> Material:
     """Train a model on WikiText-2 and return the material with its folder."""
     public = read(config.data, "wikitext2")
-    parts = (public.test, public.valid)
-    long = [[text for text in part if len(text.split()) >= _MIN_WORDS] for part in parts]
+    # Without headings.
+    long = [[text for text in part if len(text) > 40] for part in (public.test, public.valid)]
     seed = cell_seed(config.seed, "public start")
     model = lm.fit(*long, vocabulary=material.vocabulary, rng=seed, progress=False, **config.size)
     model.save_pretrained(folder)
@@ -231,11 +233,12 @@ def measure_recipe(recipe: Recipe, number: int, material: Material, config: Any)
         )  # fmt: skip
     (model,) = models
     found = model.perplexity(material.test, exclude=material.train, rng=coins)
-    is_shown = recipe.kind in ("plain", *POLICIES)
-    corpora = _estimate_corpora(prepare, material, seed) if is_shown else None
+    corpora: tuple[float | None, ...] = (None, None, None)
+    if recipe.kind in ("plain", *POLICIES):
+        corpora = _estimate_corpora(prepare, material, seed)
     spent = (model.epsilon, model.epsilon_rdp) if recipe.is_private else (None, None)
     return Cell(
-        recipe, number, found, report.auc, report.epsilon_lower, report.ceiling, *spent, corpora,
+        recipe, number, found, report.auc, report.epsilon_lower, report.ceiling, *spent, *corpora,
         coverage, model.partial, time.perf_counter() - begun,
     )  # fmt: skip
 
@@ -275,8 +278,8 @@ def _make_preparation(
 
 def _estimate_corpora(
     prepare: Callable[[Sequence[str]], list[str]], material: Material, seed: int
-) -> Epsilon:
-    """Estimate epsilon of the two redacted corpora, on features of texts of neither."""
+) -> tuple[float | None, ...]:
+    """Return three figures of the two redacted corpora, on features of texts of neither."""
     others, *sets = (prepare(part) for part in (material.others, material.sensitive, material.rest))
     rows = [np.zeros((len(one), 1)) for one in sets]
     with suppress(ValueError), warnings.catch_warnings():
@@ -291,4 +294,5 @@ def _estimate_corpora(
             *rows, k=k, method="score", certified=True, rows="independent", rng=seed, threads=1,
             progress=False,
         )  # fmt: skip
-    return found.epsilon(CORPORA_DELTA)
+    epsilon = found.epsilon(CORPORA_DELTA)
+    return epsilon.epsilon_lower, epsilon.epsilon_hat, epsilon.epsilon_rdp

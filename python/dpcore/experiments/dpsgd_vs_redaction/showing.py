@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any, Final
 
@@ -48,18 +47,16 @@ def write_table(result: Result) -> str:
         f"{material.delta:.3g} and 95 %\n"
         "the seed repeats the noise too: these models protect nobody, and are not kept"
     )
-    rows = [["recipe", "perplexity", "log", "AUC", "certified", "guaranteed", "(RDP)", "corpora:",
-             "estimate"]]  # fmt: skip
+    rows = [
+        ["recipe", "perplexity", "log", "AUC", "certified", "guaranteed", "corpora:", "estimate"]
+    ]
     rows += [_write_row(result, recipe) for recipe in result.recipes]
-    ends = {
-        "unigram": result.cells[0].measured.unigram or math.nan,
-        "uniform": float(first.measured.uniform),
-    }
-    rows += [[name, f"{x:.1f}", f"{math.log(x):.2f}", *[""] * 6] for name, x in ends.items()]
+    ends = (("unigram", first.measured.unigram or math.nan), ("uniform", first.measured.uniform))
+    rows += [[name, f"{x:.1f}", f"{math.log(x):.2f}", *[""] * 5] for name, x in ends]
     foot = (
         "means over trainings (standard deviation). certified: epsilon of one text from below; "
-        f"guaranteed: by the accountant\ncorpora: epsilon of two corpora at delta {CORPORA_DELTA:g}, "
-        "certified and estimated: not the epsilon of the other columns"
+        "guaranteed: by the accountant\ncorpora: epsilon of two corpora at delta "
+        f"{CORPORA_DELTA:g}, certified and estimated: not the epsilon of the other columns"
     )
     for share in {cell.coverage for cell in result.cells if cell.coverage is not None}:
         foot += f"\nSanText: {100 * share:.0f} % of the words have vectors, others become any word"
@@ -68,21 +65,17 @@ def write_table(result: Result) -> str:
 
 
 def _write_row(result: Result, recipe: Recipe) -> list[str]:
-    def show(name: str, digits: int = 2, missing: str = "", source: str | None = None) -> str:
-        cells = [
-            cell if source is None else getattr(cell, source) for cell in result.of(recipe.label)
-        ]
-        known = [value for cell in cells if (value := getattr(cell, name, None)) is not None]
-        if not known:
-            return missing
-        spread = f" ({statistics.stdev(known):.{digits}f})" if len(known) > 1 else ""
-        return f"{statistics.fmean(known):.{digits}f}{spread}"
+    cells = result.of(recipe.label)
 
-    corpora = (show(name, source="corpora") for name in ("epsilon_lower", "epsilon_hat"))
+    def show(name: str, digits: int = 2, missing: str = "") -> str:
+        known = [value for cell in cells if (value := getattr(cell, name)) is not None]
+        spread = f" ({statistics.stdev(known):.{digits}f})" if len(known) > 1 else ""
+        return f"{statistics.fmean(known):.{digits}f}{spread}" if known else missing
+
     return [
         recipe.label, show("perplexity", 1), f"{result.log_perplexity(recipe.label):.2f}",
         show("auc"), show("certified"), show("guaranteed", missing="nothing"),
-        show("guaranteed_rdp"), *corpora,
+        show("corpora_lower"), show("corpora_hat"),
     ]  # fmt: skip
 
 
@@ -106,22 +99,40 @@ def _write_cell(cell: Cell) -> dict[str, Any]:
 
 def draw_figure(result: Result, ax: Any = None) -> Figure:
     """Draw four panels with one axis of log-perplexity: no panel has both epsilons."""
-    picture = canvas(5.8, ax)
+    picture, ceiling = canvas(5.8, ax), result.cells[0].ceiling
     panels = picture.subplots(2, 2, sharey=True).ravel()
-    _draw_accountant(panels[0], result)
-    _draw_corpora(panels[1], result)
-    _draw_leak(panels[2], result)
-    for kind in _STYLES:
-        _draw_kind(panels[3], result, kind, lambda cell: cell.auc)
+    _draw_panel(
+        panels[0], result, "guaranteed", "epsilon of one text, guaranteed by the accountant"
+    )
+    levels = sorted({recipe.level for recipe in result.recipes if recipe.is_private}) or [1.0]
+    panels[0].set(xscale="log", xlim=(levels[0] / 2.0, levels[-1] * 2.0))
+    panels[0].set_xticks(levels, [f"{level:g}" for level in levels])
+    panels[0].minorticks_off()
+    label = (
+        f"epsilon of two corpora, an estimate (delta {CORPORA_DELTA:g})\n"
+        "filled: certified from below; hollow: point estimate"
+    )
+    _draw_panel(panels[1], result, "corpora_lower", label, "corpora_hat")
+    label = (
+        "epsilon of one text, certified by an audit (AUC on the right)\n"
+        "lines run to what is guaranteed; without a line: nothing"
+    )
+    _draw_panel(panels[2], result, "certified", label, "guaranteed")
+    panels[2].set_xlim(-0.1, 1.15 * ceiling)
+    panels[2].axvline(ceiling, color=GREY, linewidth=0.8, linestyle=":")
+    panels[2].text(
+        ceiling, 0.97, f"most that {result.config.canaries // 4} guesses certify ", rotation=90,
+        transform=panels[2].get_xaxis_transform(), ha="right", va="top", fontsize=SMALL, color=GREY,
+    )  # fmt: skip
+    _draw_panel(panels[3], result, "auc", "AUC of the canaries (.5: a coin)")
     panels[3].axvline(0.5, color=GREY, linewidth=0.8, linestyle=":")
-    panels[3].set_xlabel("AUC of the canaries (.5: a coin)", fontsize=TEXT)
     for number, axes in enumerate(panels):
         _draw_lines(axes, result, named=number % 2 == 1)
         tidy(axes)
     picture.supylabel("log-perplexity of the test texts (lower predicts better)", fontsize=TEXT)
     made = "generated texts" if result.config.data is None else result.material.origin
-    runs = f"; means of {result.config.seeds} trainings, small marks: each"
-    runs = runs if (result.config.seeds or 1) > 1 else ""
+    many = result.config.seeds or 1
+    runs = f"; means of {many} trainings, small marks: each" if many > 1 else ""
     picture.suptitle(f"Next-word models of {made}{runs}", fontsize=TEXT)
     handles, labels = panels[3].get_legend_handles_labels()
     picture.legend(
@@ -131,9 +142,9 @@ def draw_figure(result: Result, ax: Any = None) -> Figure:
 
 
 def _draw_lines(axes: Axes, result: Result, named: bool) -> None:
+    first = result.cells[0].measured
     lines = {name: result.log_perplexity(name) for name in ("plain", "no noise")}
-    lines["unigram"] = math.log(result.cells[0].measured.unigram or 1.0)
-    lines["uniform"] = math.log(result.cells[0].measured.uniform)
+    lines |= {"unigram": math.log(first.unigram or math.nan), "uniform": math.log(first.uniform)}
     for name, value in lines.items():
         colour = {"plain": INK, "no noise": PURPLE}.get(name, GREY)
         axes.axhline(value, color=colour, linewidth=0.8, linestyle="--", zorder=1)
@@ -144,91 +155,38 @@ def _draw_lines(axes: Axes, result: Result, named: bool) -> None:
             )  # fmt: skip
 
 
-def _draw_accountant(axes: Axes, result: Result) -> None:
-    for kind in ("DP-SGD", "DP-SGD, public start"):
-        _draw_kind(axes, result, kind, lambda cell: cell.guaranteed)
-    levels = sorted({recipe.level for recipe in result.recipes if recipe.is_private}) or [1.0]
-    axes.set(xscale="log", xlim=(levels[0] / 2.0, levels[-1] * 2.0))
-    axes.set_xticks(levels, [f"{level:g}" for level in levels])
-    axes.set_xlabel("epsilon of one text, guaranteed by the accountant", fontsize=TEXT)
-
-
-def _draw_corpora(axes: Axes, result: Result) -> None:
+def _draw_panel(axes: Axes, result: Result, name: str, label: str, end: str | None = None) -> None:
+    """Draw each training as a small mark, means with their levels, and lines to a second figure."""
+    axes.set_xlabel(label, fontsize=TEXT)
+    places: dict[Kind, list[tuple[float, float]]] = {}
+    ends: list[tuple[float, float, Kind]] = []
     for recipe in result.recipes:
-        found = [cell.corpora for cell in result.of(recipe.label) if cell.corpora is not None]
-        pairs = [(one.epsilon_lower, one.epsilon_hat) for one in found]
-        known = [pair for pair in pairs if None not in pair]
+        known = [cell for cell in result.of(recipe.label) if getattr(cell, name) is not None]
         if not known:
             continue
-        (colour, mark, _), y = _STYLES[recipe.kind], result.log_perplexity(recipe.label)
-        ends = [statistics.fmean(x or 0.0 for x in side) for side in zip(*known, strict=True)]
-        axes.plot(ends, [y, y], color=colour, linewidth=0.9)
-        axes.plot(ends[:1], [y], mark, color=colour, markersize=5)
-        axes.plot(ends[1:], [y], mark, color=colour, markersize=5, markerfacecolor=WHITE)
-        _name_level(axes, recipe, max(ends), y)
-    axes.set_xlim(left=-0.1)
-    axes.set_xlabel(
-        f"epsilon of two corpora, an estimate (delta {CORPORA_DELTA:g})\n"
-        "hollow: point estimate; filled: certified from below", fontsize=TEXT,
-    )  # fmt: skip
-
-
-def _draw_leak(axes: Axes, result: Result) -> None:
-    ceiling = result.cells[0].ceiling
-    for kind in _STYLES:
-        _draw_kind(axes, result, kind, lambda cell: cell.certified)
-    for recipe in result.recipes:
-        above = [x for cell in result.of(recipe.label) if (x := cell.guaranteed) is not None]
-        if above:
-            y, end = result.log_perplexity(recipe.label), statistics.fmean(above)
-            start = result.mean(recipe.label, "certified")
-            shape = "|-|,widthA=0,widthB=.3" if end < 1.15 * ceiling else "->"
-            colour = _STYLES[recipe.kind][0]
+        colour, mark, _ = _STYLES[recipe.kind]
+        xs, y = [getattr(cell, name) for cell in known], result.log_perplexity(recipe.label)
+        if len(xs) > 1:
+            heights = [math.log(cell.perplexity) for cell in known]
+            axes.plot(xs, heights, mark, color=colour, markersize=2.5, alpha=0.6)
+        places.setdefault(recipe.kind, []).append((statistics.fmean(xs), y))
+        second = [getattr(cell, end) for cell in known if end and getattr(cell, end) is not None]
+        ends += [(statistics.fmean(second), y, recipe.kind)] if second else []
+        if not math.isnan(recipe.level):
+            text = f"{100 * recipe.level:g} %" if recipe.kind in POLICIES else f"{recipe.level:g}"
             axes.annotate(
-                "", (min(end, 1.15 * ceiling), y), (start, y),
-                arrowprops={"arrowstyle": shape, "color": colour, "lw": 0.7, "shrinkA": 0,
-                            "shrinkB": 0},
+                text, (places[recipe.kind][-1][0], y), (4, 3), textcoords="offset points",
+                fontsize=SMALL - 1, color=colour,
             )  # fmt: skip
-    axes.axvline(ceiling, color=GREY, linewidth=0.8, linestyle=":")
-    axes.text(
-        ceiling, 0.97, f"most that {result.config.canaries // 4} guesses certify ", rotation=90,
-        transform=axes.get_xaxis_transform(), ha="right", va="top", fontsize=SMALL, color=GREY,
-    )  # fmt: skip
-    axes.set_xlim(-0.1, 1.15 * ceiling)
-    axes.set_xlabel(
-        "epsilon of one text, certified by an audit\n"
-        "lines end at what is guaranteed; without a line: nothing", fontsize=TEXT,
-    )  # fmt: skip
-
-
-def _draw_kind(axes: Axes, result: Result, kind: Kind, read: Callable[[Cell], Any]) -> None:
-    """Draw the trainings of a kind as small marks, and means with their levels."""
-    colour, mark, name = _STYLES[kind]
-    means = []
-    for recipe in (one for one in result.recipes if one.kind == kind):
-        cells = result.of(recipe.label)
-        if len(cells) > 1:
-            heights = [math.log(cell.perplexity) for cell in cells]
-            axes.plot(
-                list(map(read, cells)), heights, mark, color=colour, markersize=2.5, alpha=0.6
-            )
-        means.append((statistics.fmean(map(read, cells)), result.log_perplexity(recipe.label)))
-        _name_level(axes, recipe, *means[-1])
-    if means:
-        axes.plot(
-            *zip(*means, strict=True),
-            f"{mark}-",
-            color=colour,
-            markersize=5,
-            linewidth=0.6,
-            label=name,
-        )
-
-
-def _name_level(axes: Axes, recipe: Recipe, x: float, y: float) -> None:
-    if not math.isnan(recipe.level):
-        masked = recipe.kind in POLICIES
-        axes.annotate(
-            f"{100 * recipe.level:g} %" if masked else f"{recipe.level:g}", (x, y), (4, 3),
-            textcoords="offset points", fontsize=SMALL - 1, color=_STYLES[recipe.kind][0],
-        )  # fmt: skip
+    # Infinite ones end at the frame.
+    right = 1.1 * max((x for x, *_ in ends if x < math.inf), default=1.0)
+    for x, y, kind in ends:
+        colour, mark, _ = _STYLES[kind]
+        start = next(place for place, height in places[kind] if height == y)
+        axes.plot([start, min(x, 2.0 * right)], [y, y], color=colour, linewidth=0.8)
+        axes.plot([x], [y], mark, color=colour, markersize=5, markerfacecolor=WHITE)
+    if ends:
+        axes.set_xlim(-0.03 * right, right)
+    for kind, means in places.items():
+        colour, mark, text = _STYLES[kind]
+        axes.plot(*zip(*means, strict=True), mark, color=colour, markersize=5, label=text)

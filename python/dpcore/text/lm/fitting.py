@@ -189,8 +189,7 @@ def _train(
         facts |= {**asdict(noise), "steps": steps, "epsilon": prv, "epsilon_rdp": rdp}
         losses, best, trained = (), made, network
         network = make_network(rows.size, plan)
-        mine = network.state_dict()
-        network.load_state_dict({k: v for k, v in trained.state_dict().items() if k in mine})
+        network.load_state_dict(trained.state_dict())
     network.eval()
     model = NextWordModel(
         **{**asdict(plan), "epochs": made}, vocabulary=rows.vocabulary, length=rows.length,
