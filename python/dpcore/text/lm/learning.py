@@ -31,6 +31,10 @@ _ANNEALING: Final = 4.0
 """Divisor of the rate when the validation loss does not fall."""
 _FAR: Final = 1e4
 """A loss of a word above it has diverged: the uniform law has the logarithm of the vocabulary."""
+_PATIENCE: Final = 4
+"""Epochs in a row that do not lower the validation loss, after which the rate is 1/256."""
+_POOL: Final = 25
+"""Batches that are sorted by length together, so that little is padding."""
 _CHUNK: Final = 64
 """Records whose gradients are held at once."""
 _MAX_NUMBERS: Final = 2e8
@@ -85,10 +89,10 @@ def learn_plain(
     losses: list[float] = []
     best = _copy_weights(network)
 
-    def run_epoch(epoch: int) -> None:
+    def run_epoch(epoch: int) -> bool:
         nonlocal best
         network.train()
-        for batch in np.array_split(rng.permutation(len(rows)), -(-len(rows) // plan.batch)):
+        for batch in _draw_batches(rows, plan.batch, rng):
             loss = record_losses(network, [rows[number] for number in batch], network.words).mean()
             _check_loss(loss.item(), plan, epoch)
             optimizer.zero_grad()
@@ -103,6 +107,7 @@ def learn_plain(
             for group in optimizer.param_groups:
                 group["lr"] /= _ANNEALING
         losses.append(found)
+        return len(losses) - losses.index(min(losses)) <= _PATIENCE
 
     partial = _run_epochs(run_epoch, plan, rng, progress)
     network.load_state_dict(best)
@@ -143,12 +148,13 @@ def learn_private(
     )
     last, whole = _copy_weights(network), 0
 
-    def run_epoch(epoch: int) -> None:
+    def run_epoch(epoch: int) -> bool:
         nonlocal last, whole
         network.train()
         for batch in sampler:
             _make_step(model, optimizer, [rows[number] for number in batch], plan, epoch)
         last, whole = _copy_weights(network), epoch
+        return True
 
     with warnings.catch_warnings():
         # Inputs need no gradient, and Opacus' hooks need none of them.
@@ -157,6 +163,20 @@ def learn_private(
     model.remove_hooks()
     network.load_state_dict(last)
     return sum(steps for _, _, steps in accountant.history), whole, partial
+
+
+def _draw_batches(
+    rows: Sequence[Ids], batch: int, rng: np.random.Generator
+) -> list[npt.NDArray[np.int64]]:
+    """Return the numbers of the rows in random batches of texts of similar length."""
+    order = rng.permutation(len(rows))
+    sizes = np.array([len(row) for row in rows])
+    found = []
+    for start in range(0, len(order), _POOL * batch):
+        pool = order[start : start + _POOL * batch]
+        pool = pool[np.argsort(sizes[pool], kind="stable")]
+        found += np.array_split(pool, -(-len(pool) // batch))
+    return [found[number] for number in rng.permutation(len(found))]
 
 
 def _make_step(model: Any, optimizer: Any, batch: list[Ids], plan: Plan, epoch: int) -> None:
@@ -179,19 +199,21 @@ def _make_step(model: Any, optimizer: Any, batch: list[Ids], plan: Plan, epoch: 
 
 
 def _run_epochs(
-    run_epoch: Callable[[int], None],
+    run_epoch: Callable[[int], bool],
     plan: Plan,
     rng: np.random.Generator,
     progress: bool | None,
 ) -> bool:
-    """Run all epochs; return True if Ctrl-C ended them after the first."""
+    """Run epochs while they return True; return True if Ctrl-C ended them after the first."""
     made = 0
     with one_thread(), seeded_torch(rng), Progress("training", plan.epochs, progress) as bar:
         try:
             for epoch in range(1, plan.epochs + 1):
-                run_epoch(epoch)
+                goes_on = run_epoch(epoch)
                 made = epoch
                 bar.advance(1)
+                if not goes_on:
+                    break
         except KeyboardInterrupt:
             if not made:
                 raise

@@ -44,24 +44,27 @@ class Network(torch.nn.Module):  # type: ignore[misc]
         self.dropout = torch.nn.Dropout(dropout)
 
     def forward(self, ids: Any, sizes: Any) -> Any:
-        """Compute the states before each next word; multiplied by the decoder they are scores.
+        """Compute the scores of the next word.
 
         Args:
             ids: numbers of the words, padded, longest text first, shape `(n, longest)`.
             sizes: words of each text, at least 1, falling.
 
         Returns:
-            Scores of the next word, shape `(n, longest, V)`.
+            Scores, shape `(n, longest, V)`.
         """
         return self.decoder(self.dropout(self.states(ids, sizes)))
 
     def states(self, ids: Any, sizes: Any) -> Any:
         """Compute the last layer's states, shape `(n, longest, hidden)`."""
-        # Packed, so that no step is made for padding. Opacus keeps the per-sample gradients of an
-        # LSTM in the order of the packed rows, which is the order of the batch if it is sorted.
-        packed = torch.nn.utils.rnn.pack_padded_sequence(
-            self.dropout(self.embedding(ids)), sizes, batch_first=True, enforce_sorted=True
-        )
+        read = self.dropout(self.embedding(ids))
+        if isinstance(self.lstm, torch.nn.LSTM):
+            # What stands behind the end of a text comes after all that is used of its states.
+            states, _ = self.lstm(read)
+            return states
+        # Packed, so that Opacus makes no step for padding. It keeps the gradients of records in
+        # the order of the packed rows, which is that of the batch, since the longest comes first.
+        packed = torch.nn.utils.rnn.pack_padded_sequence(read, sizes, batch_first=True)
         states, _ = self.lstm(packed)
         return torch.nn.utils.rnn.pad_packed_sequence(states, batch_first=True)[0]
 
