@@ -53,6 +53,7 @@ NEEDS = {
     **dict.fromkeys(("renyi-vs-alpha", "redaction-names", "redaction-sweep"), ("sklearn",)),
     "adept-rewrite": ("torch", "sklearn", "sacrebleu"),
     "dptext-encoder": ("torch", "sklearn"),
+    "dpsgd-vs-redaction": ("torch", "opacus", "sklearn"),
 }
 """Packages without which an experiment says what to install."""
 
@@ -93,6 +94,7 @@ PARTS = {
     "dptext-encoder": {"quick": True, "texts": 300, "epochs": 1, "noises": ("repaired",)},
     "dpsgd-audit": {"quick": True, "trials": 300},
     "adept-rewrite": {"quick": True, "claimed": (300.0,), "variants": ("published",)},
+    "dpsgd-vs-redaction": {"quick": True},
 }
 """Of experiments that take long, a part; they have tests of their own."""
 
@@ -118,6 +120,7 @@ AXES = {
     "adept-rewrite": 2,
     "dptext-encoder": 2,
     "dpsgd-audit": 3,
+    "dpsgd-vs-redaction": 4,
 }
 """Panels of each picture."""
 
