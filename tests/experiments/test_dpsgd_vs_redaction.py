@@ -7,7 +7,6 @@ import math
 import os
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -185,12 +184,10 @@ def test_sets_of_atis():
 
 @pytest.mark.skipif(DATA is None, reason="DPCORE_DATA names no folder of corpora")
 def test_rewriting_states_its_coverage():
-    config = Config(data=DATA, quick=True, trials=200)
+    config = Config(data=DATA, full=True, trials=200)
     material = recipes.read_material(config)
-    rewrite, coverage = recipes._make_preparation(Recipe("SanText", 10.0), material, config, 1)
-    assert 0.0 < coverage < 1.0
-    texts = rewrite(material.train)
+    assert 0.0 < material.coverage < 1.0
+    texts = recipes._make_preparation(Recipe("SanText", 10.0), material, 1)(material.train)
     sizes = [len(recipes.words_of(text)) for text in material.train]
     assert [len(text.split()) for text in texts] == sizes
-    vectors = recipes.word_vectors(Path(DATA, "words", "wordvecs1000.js"))
-    assert all(word in vectors for text in texts for word in text.split())
+    assert all(word in material.vectors for text in texts for word in text.split())

@@ -133,11 +133,8 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     with TemporaryDirectory() as folder:
         if any(recipe.kind == "plain, public start" for recipe in config.recipes):
             material = train_start(config, material, Path(folder))
-        jobs = [
-            (recipe, number, material, config)
-            for number in range(config.seeds)
-            for recipe in config.recipes
-        ]
+        numbers = range(config.seeds)
+        jobs = [(one, number, material, config) for number in numbers for one in config.recipes]
         cells, partial = gathered_in_processes(
             NAME, measure_recipe, jobs, threads_of(threads), progress,
             ended=lambda cell: cell.partial,
@@ -195,9 +192,8 @@ class Result(Tabled):
     @property
     def auc_error(self) -> float:
         """Standard error of the difference of two mean AUCs, if no canary were remembered."""
-        assert self.config.seeds is not None
-        many = self.config.canaries
-        return math.sqrt(2.0 * (many + 1.0) / (3.0 * many**2) / self.config.seeds)
+        many, seeds = self.config.canaries, min(len(self.of(one.label)) for one in self.recipes)
+        return math.sqrt(2.0 * (many + 1.0) / (3.0 * many**2) / seeds)
 
     def findings(self) -> list[str]:
         """Return what the figures show, in sentences."""
@@ -236,21 +232,20 @@ class Result(Tabled):
         other = self.mean(private.label, "perplexity")
         for recipe in (one for one in self.recipes if one.kind == kind):
             value, auc = (self.mean(recipe.label, name) for name in ("perplexity", "auc"))
-            said = (
-                f"predicts {'better' if value < other else 'worse'} and shows "
-                f"{'more' if auc > limit else 'no more'}"
+            predicts, shows = (
+                "better" if value < other else "worse",
+                "more" if auc > limit else "no more",
             )
+            said = f"predicts {predicts} and shows {shows}"
             groups.setdefault(said, []).append(f"{recipe.level:g} ({value:.1f}, {auc:.2f})")
         parts = "; ".join(f"at {', '.join(levels)} it {said}" for said, levels in groups.items())
         return f"{kind} (perplexity, AUC) against {private.label}: {parts}."
 
     def _check_guarantees(self) -> str:
-        pairs = [
-            (one.certified, one.guaranteed) for one in self.cells if one.guaranteed is not None
-        ]
-        above = sum(certified > guaranteed for certified, guaranteed in pairs)
+        private = [cell for cell in self.cells if cell.guaranteed is not None]
+        above = sum(cell.certified > (cell.guaranteed or 0.0) for cell in private)
         return (
-            f"{above} of {len(pairs)} private trainings certify more than their accountant "
+            f"{above} of {len(private)} private trainings certify more than their accountant "
             "guarantees. Redaction, rewriting and a training without noise guarantee nothing: "
             "what is certified of them is a lower bound alone."
         )

@@ -9,14 +9,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
 from ...divergence import renyi
-from ...errors import AssumptionWarning, invalid
+from ...errors import AssumptionWarning, instance, invalid
 from ...records import Shown
 from ...text import TfidfSVD, Vocabulary, generated, lm, read, redaction, word_vectors, words_of
 from ...text.leakage import Embedding
@@ -64,6 +63,7 @@ class Material(NamedTuple):
         others: texts in neither set, for the features.
         ranked: fitted on validation texts that do not occur in `train`.
         delta: of the accountant and of the audits.
+        vectors: of the rewriting; None where it is not used.
         start: folder of a model that was trained on public texts, or None.
     """
 
@@ -78,7 +78,15 @@ class Material(NamedTuple):
     others: tuple[str, ...]
     ranked: redaction.Ranked
     delta: float
+    vectors: Embedding | None = None
     start: Path | None = None
+
+    @property
+    def coverage(self) -> float:
+        """Share of the training words that have vectors."""
+        return float(
+            np.mean([word in self.vectors for one in self.train for word in words_of(one)])
+        )
 
 
 class Recipe(NamedTuple):
@@ -121,7 +129,6 @@ class Cell(Shown):
             neither redact nor are plain. So also the following two.
         corpora_hat: the point estimate of the same epsilon.
         corpora_rdp: its conversion of a Renyi curve; None where no order is resolved.
-        coverage: share of the training words that the rewriting has vectors for, or None.
         partial: True if Ctrl-C ended the training early.
         seconds: time taken (not compared).
     """
@@ -137,7 +144,6 @@ class Cell(Shown):
     corpora_lower: float | None
     corpora_hat: float | None
     corpora_rdp: float | None
-    coverage: float | None
     partial: bool
     seconds: float = field(default=0.0, compare=False)
 
@@ -170,11 +176,8 @@ def read_material(config: Any) -> Material:
     counts = Counter(labels[key] for key in known)
     label = max(counts, key=lambda one: counts[one])
 
-    def split_by_label(texts: dict[str, str]) -> tuple[list[str], list[str]]:
-        sides = [
-            [texts[key] for key in texts if (labels[key] == label) is x] for x in (True, False)
-        ]
-        return sides[0], sides[1]
+    def split_by_label(texts: dict[str, str]) -> list[list[str]]:
+        return [[texts[key] for key in texts if (labels[key] == label) is x] for x in (True, False)]
 
     rng = np.random.default_rng(cell_seed(config.seed, "sets"))
     sets = [[one[row] for row in rng.permutation(len(one))] for one in split_by_label(known)]
@@ -182,12 +185,16 @@ def read_material(config: Any) -> Material:
     fitting = split_by_label(public)
     if size < 4 or not all(fitting):
         raise invalid("data", f"texts of {label!r} and others in train and in valid", size)
+    ranked, vectors = redaction.Ranked().fit(fitting[0], fitting[1]), None
+    if any(recipe.kind == "SanText" for recipe in config.recipes):
+        found = word_vectors(Path(config.data, "words", "wordvecs1000.js"))
+        vectors = Embedding(tuple(found), list(found.values()))
     return Material(
         corpus.origin, train, tuple(corpus.valid), tuple(corpus.test),
         Vocabulary.from_texts(list(train), unknown="token", min_count=2), str(label),
         tuple(sets[0][:size]), tuple(sets[1][:size]),
-        (*sets[0][size:], *sets[1][size:], *public.values()), redaction.Ranked().fit(*fitting),
-        min(_MAX_DELTA, 0.5 / (len(train) + config.canaries)),
+        (*sets[0][size:], *sets[1][size:], *public.values()), ranked,
+        min(_MAX_DELTA, 0.5 / (len(train) + config.canaries)), vectors,
     )  # fmt: skip
 
 
@@ -212,7 +219,7 @@ def measure_recipe(recipe: Recipe, number: int, material: Material, config: Any)
     models: list[lm.NextWordModel] = []
     seed = cell_seed(config.seed, f"{recipe.label} {number}")
     coins = cell_seed(config.seed, f"canaries {number}")
-    prepare, coverage = _make_preparation(recipe, material, config, seed)
+    prepare = _make_preparation(recipe, material, seed)
     options = _make_options(recipe, material, config)
 
     def fit(records: Sequence[str]) -> Callable[[Any], Any]:
@@ -239,7 +246,7 @@ def measure_recipe(recipe: Recipe, number: int, material: Material, config: Any)
     spent = (model.epsilon, model.epsilon_rdp) if recipe.is_private else (None, None)
     return Cell(
         recipe, number, found, report.auc, report.epsilon_lower, report.ceiling, *spent, *corpora,
-        coverage, model.partial, time.perf_counter() - begun,
+        model.partial, time.perf_counter() - begun,
     )  # fmt: skip
 
 
@@ -254,26 +261,22 @@ def _make_options(recipe: Recipe, material: Material, config: Any) -> dict[str, 
 
 
 def _make_preparation(
-    recipe: Recipe, material: Material, config: Any, seed: int
-) -> tuple[Callable[[Sequence[str]], list[str]], float | None]:
-    """Return what a recipe does to texts before it trains, and the coverage of a rewriting."""
+    recipe: Recipe, material: Material, seed: int
+) -> Callable[[Sequence[str]], list[str]]:
+    """Return what a recipe does to texts before it trains."""
     rng = np.random.default_rng([seed, 1])
-    if recipe.kind in POLICIES:
-        policy = material.ranked if recipe.kind == "ranked" else redaction.Random()
+    policy = material.ranked if recipe.kind == "ranked" else redaction.Random()
 
-        def redact(texts: Sequence[str]) -> list[str]:
-            levels = redaction.policy_levels(policy, texts, rng)
-            return redaction.mask_words(texts, levels, recipe.level)
+    def redact(texts: Sequence[str]) -> list[str]:
+        levels = redaction.policy_levels(policy, texts, rng)
+        return redaction.mask_words(texts, levels, recipe.level)
 
-        return redact, None
-    if recipe.kind != "SanText":
-        return list, None
-    vectors = word_vectors(Path(config.data, "words", "wordvecs1000.js"))
-    mechanism = SanText(Embedding(tuple(vectors), list(vectors.values())), recipe.level)
-    known = [word in vectors for text in material.train for word in words_of(text)]
-    # A word without a vector becomes any word, so that it shows nothing.
-    rewrite = partial(mechanism.rewrite, unknown="uniform", rng=rng)
-    return (lambda texts: rewrite(list(texts))), float(np.mean(known))
+    def rewrite(texts: Sequence[str]) -> list[str]:
+        mechanism = SanText(instance("vectors", material.vectors, Embedding), recipe.level)
+        # A word without a vector becomes any word, so that it shows nothing.
+        return mechanism.rewrite(list(texts), unknown="uniform", rng=rng)
+
+    return redact if recipe.kind in POLICIES else rewrite if recipe.kind == "SanText" else list
 
 
 def _estimate_corpora(

@@ -58,8 +58,9 @@ def write_table(result: Result) -> str:
         "guaranteed: by the accountant\ncorpora: epsilon of two corpora at delta "
         f"{CORPORA_DELTA:g}, certified and estimated: not the epsilon of the other columns"
     )
-    for share in {cell.coverage for cell in result.cells if cell.coverage is not None}:
-        foot += f"\nSanText: {100 * share:.0f} % of the words have vectors, others become any word"
+    if material.vectors is not None:
+        share = f"{100 * material.coverage:.0f} %"
+        foot += f"\nSanText: {share} of the training words have vectors, others become any word"
     early = ["INTERRUPTED: only complete trainings are shown"] if result.partial else []
     return "\n\n".join([head, *early, aligned(rows), foot, "\n".join(result.findings())])
 
