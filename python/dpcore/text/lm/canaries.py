@@ -51,11 +51,10 @@ def canaries(vocabulary: Vocabulary, many: Any, *, words: int = 10, rng: Rng = N
     check_vocabulary(vocabulary)
     if not isinstance(many, (int, np.integer, float)):
         return _check_words(vocabulary, many)
-    integer("many", many, 1)
-    integer("words", words, 2)
+    shape = integer("many", many, 1), integer("words", words, 2)
     if not vocabulary.words:
         raise invalid("vocabulary", "one with words", vocabulary)
-    drawn = np.random.default_rng(seed_of(rng)).integers(len(vocabulary.words), size=(many, words))
+    drawn = np.random.default_rng(seed_of(rng)).integers(len(vocabulary.words), size=shape)
     return [" ".join(vocabulary.words[number] for number in row) for row in drawn]
 
 

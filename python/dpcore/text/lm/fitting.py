@@ -174,6 +174,7 @@ def _train(
         set_start_weights,
         warn_if_large,
     )
+    from .network import copy_weights
 
     rng = np.random.default_rng(seed)
     (numbers, cut), (checked, _) = rows.encode(texts), rows.encode(valid)
@@ -189,7 +190,7 @@ def _train(
         facts |= {**asdict(noise), "steps": steps, "epsilon": prv, "epsilon_rdp": rdp}
         losses, best, trained = (), made, network
         network = make_network(rows.size, plan)
-        network.load_state_dict(trained.state_dict())
+        copy_weights(trained, network)
     network.eval()
     model = NextWordModel(
         **{**asdict(plan), "epochs": made}, vocabulary=rows.vocabulary, length=rows.length,

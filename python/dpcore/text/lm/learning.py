@@ -15,7 +15,7 @@ from ...streams.generators import seeded_torch
 from ...torch.needed import torch
 from ..needed import needed
 from ..systems.training import one_thread
-from .network import Network, draw_weights, record_losses
+from .network import Network, copy_weights, draw_weights, record_losses
 from .settings import Noise, Plan
 
 __all__ = [
@@ -242,7 +242,7 @@ def _check_loss(found: float, plan: Plan, epoch: int) -> None:
 def set_start_weights(network: Network, start: Network | None, rng: np.random.Generator) -> None:
     """Give a network its weights at the start, drawn or copied."""
     if start is not None:
-        network.load_state_dict(start.state_dict())
+        copy_weights(start, network)
         return
     with seeded_torch(rng):
         draw_weights(network)

@@ -192,7 +192,7 @@ class NextWordModel(Shown):
             list(self._word_losses(kept)), self._unigram_losses(rows), facts, level, seed
         )
 
-    def measure_validation(self, rows: Sequence[npt.NDArray[np.int64]]) -> dict[str, float | None]:
+    def measure_validation(self, rows: Sequence[npt.NDArray[np.int64]]) -> dict[str, Any]:
         """Return the perplexities of validation texts by the model and by the unigram law.
 
         Args:
@@ -244,13 +244,13 @@ class NextWordModel(Shown):
         """
         from ...training import OpacusStep
         from .learning import make_network, make_optimizer
-        from .network import record_losses
+        from .network import copy_weights, record_losses
 
         if self._noise is None:
             raise invalid("model", "private to have a noisy step (lm.fit with epsilon=)", "plain")
         plan = Plan(self.optimiser, self.epochs, self.batch, self.lr, self.hidden, self.layers, 0.0)
         network = make_network(self.rows.size, plan, is_private=True)
-        network.load_state_dict(self.network.state_dict())
+        copy_weights(self.network, network)
         encode, words = self.rows.encode, self.rows.size
         return OpacusStep(
             *make_optimizer(network, plan, self._noise),
@@ -302,7 +302,7 @@ class NextWordModel(Shown):
         words, settings = mapping(config, "vocabulary"), mapping(config, "settings")
         try:
             vocabulary = Vocabulary(words["words"], "token", words["reserved"])
-            given = {
+            given: dict[str, Any] = {
                 name: math.inf if value == "inf" and name != "masked" else value
                 for name, value in settings.items()
             }

@@ -11,7 +11,10 @@ import numpy.typing as npt
 from ...torch.needed import torch
 from ..systems.training import one_thread
 
-__all__ = ["Network", "compute_states", "compute_word_losses", "draw_weights", "record_losses"]
+__all__ = [
+    "Network", "compute_states", "compute_word_losses", "copy_weights", "draw_weights",
+    "record_losses",
+]  # fmt: skip
 
 Ids = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -79,6 +82,21 @@ def draw_weights(network: Network) -> None:
         for name, weight in network.named_parameters():
             weight.zero_() if "bias" in name else weight.uniform_(-_WEIGHT_LIMIT, _WEIGHT_LIMIT)
         network.embedding.weight[network.words + 1] = 0.0
+
+
+def copy_weights(source: Network, target: Network) -> None:
+    """Copy weights from one network to another; the LSTM may be torch's or that of Opacus.
+
+    Args:
+        source: whose weights are copied.
+        target: of the same sizes.
+    """
+    # Opacus keeps the names of torch beside its own.
+    found = dict(source.named_parameters(remove_duplicate=False))
+    with torch.no_grad():
+        for name, weight in target.named_parameters(remove_duplicate=False):
+            if name in found:
+                weight.copy_(found[name])
 
 
 def _pad_rows(rows: Sequence[Ids], words: int) -> tuple[Any, Any, Any]:

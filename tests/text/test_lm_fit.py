@@ -1,0 +1,283 @@
+"""Next-word models: what is learnt, what a record is, what epsilon counts, what a folder holds."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from shared_extras import needs
+
+from dpcore import training
+from dpcore.text import Vocabulary, generated, lm, redaction
+
+torch = needs("torch", "opacus", "safetensors")
+
+from dpcore.text.lm import learning  # noqa: E402
+from dpcore.text.lm.network import Network, draw_weights, record_losses  # noqa: E402
+
+SMALL = {"hidden": 12, "rng": 1, "progress": False}
+NOISY = {**SMALL, "batch": 40, "epochs": 6, "lr": 4.0}
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return generated("intents", 400, rng=1)
+
+
+@pytest.fixture(scope="module")
+def words(corpus):
+    return Vocabulary.from_texts(corpus, unknown="token", min_count=2)
+
+
+@pytest.fixture(scope="module")
+def plain(corpus, words):
+    return lm.fit(corpus, corpus.valid, vocabulary=words, epochs=3, **SMALL)
+
+
+@pytest.fixture(scope="module")
+def private(corpus, words):
+    return lm.fit(corpus, corpus.valid, vocabulary=words, epsilon=8.0, **NOISY)
+
+
+def test_plain_model_predicts_better_than_its_unigram(plain, corpus):
+    found = plain.perplexity(corpus.test.texts, rng=1)
+    assert found.low <= found.value <= found.high < found.unigram < found.uniform
+    assert plain.epsilon is None and plain.claim is None and plain.seed == 1
+    # The best epoch's weights are kept.
+    assert plain.best_epoch == 1 + int(np.argmin(plain.valid_losses))
+    assert plain.losses(corpus.valid.texts).mean() == pytest.approx(min(plain.valid_losses), 1e-5)
+
+
+def test_private_model_predicts_better_than_the_uniform_law(private, corpus):
+    found = private.perplexity(corpus.test.texts, rng=1)
+    assert found.high < found.uniform == len(private.vocabulary) - 1
+
+
+def test_epsilon_is_what_the_accountants_report_for_the_steps_made(private, corpus):
+    accountants = pytest.importorskip("opacus.accountants")
+    batches = -(-len(corpus.train) // 40)
+    assert private.steps == 6 * batches and private.rate == 1.0 / batches
+    for kind, found in (("PRV", private.epsilon), ("RDP", private.epsilon_rdp)):
+        accountant = getattr(accountants, f"{kind}Accountant")()
+        accountant.history = [(private.sigma, private.rate, private.steps)]
+        assert found == pytest.approx(accountant.get_epsilon(delta=private.delta), rel=1e-9)
+    assert 7.9 < private.epsilon <= 8.0 < private.epsilon_rdp
+    assert private.delta == min(8e-5, 0.5 / len(corpus.train))
+    assert "PRVAccountant" in str(private.claim)
+
+
+def test_report_says_what_epsilon_counts_and_what_it_does_not_cover(private, plain, corpus):
+    text = str(private)
+    for part in ("PRV accountant", "RDP accountant", "one text", "sigma", "validation texts",
+                 "several settings", "unigram", "uniform", "% are cut"):  # fmt: skip
+        assert part in text
+    assert "the vocabulary, which" not in text
+    assert "none: a plain training" in str(plain)
+    own = lm.fit(corpus, corpus.valid, epsilon=math.inf, **{**NOISY, "epochs": 1})
+    assert own.has_own_vocabulary and own.epsilon == math.inf and own.claim is None
+    assert "without noise" in str(own)
+
+
+def test_folder_of_a_private_model_has_neither_seed_nor_figures_without_noise(private, tmp_path):
+    folder = private.save_pretrained(tmp_path / "model")
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    settings = config["settings"]
+    for name in ("seed", "cut", "without_target", "valid_perplexity", "valid_unigram"):
+        assert settings[name] is None
+    assert not {"counts", "known", "network"} & set(settings)
+    assert private.seed is None and "seed" not in repr(private)
+    assert "not recorded" in str(private)
+    read = lm.NextWordModel.from_pretrained(folder)
+    texts = ["find a train", "list flights to morwen on monday"]
+    assert np.array_equal(read.losses(texts), private.losses(texts))
+    assert (read.epsilon, read.steps, read.sigma) == (
+        private.epsilon, private.steps, private.sigma,
+    )  # fmt: skip
+    found = read.perplexity(texts, rng=1)
+    assert found.left_out is None and found.unigram is None
+
+
+def test_folder_of_a_plain_model_repeats_its_seed(plain, tmp_path):
+    read = lm.NextWordModel.from_pretrained(plain.save_pretrained(tmp_path))
+    assert read.seed == 1 and read.valid_losses == plain.valid_losses
+    assert np.array_equal(read.decoder_weights, plain.decoder_weights)
+
+
+def test_losses_are_means_over_words_that_are_no_masks(plain):
+    texts = ["find a train to [MASK] on monday", "find", "[MASK] [MASK]"]
+    found = plain.losses(texts)
+    assert found[1] == found[2] == 0.0
+    rows, _ = plain.rows.encode(texts)
+    laws = list(plain.log_probabilities(texts))
+    # Targets are the words after the first, without the fifth, which is masked; the end is none.
+    by_hand = -np.mean([laws[0][place, rows[0][place + 1]] for place in (0, 1, 2, 4, 5)])
+    assert found[0] == pytest.approx(by_hand, rel=1e-12)
+    # All probability goes to words: masks and padding have no column.
+    assert laws[0].shape == (6, plain.rows.size)
+    np.testing.assert_allclose(np.exp(laws[0]).sum(axis=1), 1.0, rtol=1e-12)
+    assert plain.hidden_states(texts).shape == (6 + 0 + 1, 12)
+
+
+def test_state_starts_at_zero_for_each_text(plain, corpus):
+    texts = list(corpus.test.texts[:5])
+    alone = np.concatenate([plain.losses([text]) for text in texts])
+    np.testing.assert_allclose(plain.losses(texts), alone, rtol=1e-5)
+
+
+def test_training_on_masks_alone_gives_the_uniform_law(corpus, words):
+    def hide(texts):
+        return redaction.redact(texts, redaction.Random(), level=1.0, rng=1)
+
+    model = lm.fit(hide(corpus.train.texts), hide(corpus.valid.texts), vocabulary=words, **SMALL)
+    found = model.perplexity(corpus.test.texts, rng=1)
+    assert found.value == pytest.approx(found.uniform, rel=0.02)
+    assert found.unigram == pytest.approx(found.uniform, rel=1e-9)
+    assert model.without_target == model.texts and model.valid_perplexity is None
+
+
+def _gradients(network, rows, words):
+    """Return the gradient of each record, as Opacus computes it for a batch."""
+    module = pytest.importorskip("opacus.grad_sample").GradSampleModule(network)
+    record_losses(module, rows, words).mean().backward()
+    order = sorted(range(len(rows)), key=lambda number: -len(rows[number]))
+    found = [
+        torch.cat([one.grad_sample[place].ravel() for one in module.parameters()])
+        for place in np.argsort(order)
+    ]
+    module.remove_hooks()
+    for weight in network.parameters():
+        weight.grad = weight.grad_sample = None
+    return found
+
+
+class Carrying(Network):
+    """A network that carries the state of a text into the next one, as its source does."""
+
+    def states(self, ids, sizes):
+        read = self.embedding(ids)
+        state, found = None, []
+        for row in read:
+            states, state = self.lstm(row[None], state)
+            found.append(states)
+        return torch.cat(found)
+
+
+@pytest.mark.filterwarnings("ignore:Full backward hook is firing")
+@pytest.mark.parametrize(("kind", "is_right"), [(Network, True), (Carrying, False)])
+@pytest.mark.parametrize("layers", [1, 2])
+def test_gradient_of_a_record_does_not_depend_on_the_rest_of_the_batch(kind, is_right, layers):
+    if not is_right and layers == 2:
+        pytest.skip("the control needs one layer only")
+    lstm = pytest.importorskip("opacus.layers").DPLSTM
+    torch.manual_seed(1)
+    network = kind(9, 6, layers, 0.0, lstm)
+    draw_weights(network)
+    rows = [np.array(row) for row in ([1, 2, 3], [4], [5, 6, 7, 8, 1, 2], [9, 9], [2, 9, 3, 4])]
+    if not is_right:
+        # Per-sample gradients of a carried state are not those of Opacus: take whole losses.
+        losses = record_losses(network, rows, 9)
+        alone = torch.cat([record_losses(network, [row], 9) for row in rows])
+        assert float((losses - alone).abs().max()) > 1e-5
+        return
+    alone = [_gradients(network, [row], 9)[0] for row in rows]
+    for chosen in ([0, 1, 2, 3, 4], [4, 3], [2, 2, 0]):
+        found = _gradients(network, [rows[number] for number in chosen], 9)
+        for number, gradient in zip(chosen, found, strict=True):
+            assert float((gradient - alone[number]).abs().max()) < 1e-5
+    assert float(alone[1].abs().max()) == float(alone[3].abs().max()) == 0.0
+    assert float(alone[0].abs().max()) > 1e-3
+
+
+def test_empty_batches_are_made_and_counted(corpus, words):
+    texts = list(corpus.train.texts[:40])
+    rule = {**SMALL, "batch": 1, "epochs": 2, "delta": 1e-3}
+    # Batches of 1 expected: more than a third of the 80 are empty.
+    model = lm.fit(texts, corpus.valid, vocabulary=words, epsilon=2.0, **rule)
+    assert model.steps == 80 and model.epochs == 2 and np.isfinite(model.decoder_weights).all()
+
+
+def test_noise_of_one_step_is_the_claimed_one(private, corpus):
+    batch = list(corpus.train.texts[:8])
+    found = {
+        share: training.audit_step(
+            private.step(), batch, sigma=private.sigma / share, clip=private.clip, trials=3000,
+            rng=5,
+        )
+        for share in (1.0, 0.5)
+    }  # fmt: skip
+    # At 95 % the right noise is refuted in one of twenty audits at most; the seed is fixed.
+    assert found[1.0].refuted is False
+    assert found[0.5].refuted is False
+    half = private.step()
+    half.optimizer.noise_multiplier = private.sigma / 2.0
+    wrong = training.audit_step(
+        half, batch, sigma=private.sigma, clip=private.clip, trials=3000, rng=5
+    )
+    assert wrong.refuted is True
+
+
+@pytest.mark.parametrize("epsilon", [None, 8.0])
+def test_ctrl_c_keeps_the_last_whole_epoch(corpus, words, monkeypatch, epsilon):
+    rule = {**(SMALL if epsilon is None else NOISY), "vocabulary": words, "epsilon": epsilon}
+    calls = {"made": 0}
+    right = learning.record_losses
+    per_epoch = 16 if epsilon is None else 9
+
+    def interrupted(*arguments):
+        calls["made"] += 1
+        if calls["made"] == per_epoch + 12:
+            raise KeyboardInterrupt
+        return right(*arguments)
+
+    monkeypatch.setattr(learning, "record_losses", interrupted)
+    model = lm.fit(corpus, corpus.valid, **{**rule, "epochs": 4})
+    monkeypatch.undo()
+    assert model.partial and 1 <= model.epochs < 4 and "INTERRUPTED" in str(model)
+    whole = lm.fit(corpus, corpus.valid, **{**rule, "epochs": model.epochs})
+    if epsilon is None:
+        assert np.array_equal(model.decoder_weights, whole.decoder_weights)
+    else:
+        # The noise is that of four epochs; steps of the epoch that was ended count.
+        assert model.steps > model.epochs / model.rate and model.epsilon < 8.0
+
+
+def test_same_seed_repeats_the_training(corpus, words, plain):
+    again = lm.fit(corpus, corpus.valid, vocabulary=words, epochs=3, **SMALL)
+    assert np.array_equal(again.decoder_weights, plain.decoder_weights)
+
+
+def test_training_starts_from_another_model(plain, corpus):
+    model = lm.fit(corpus, corpus.valid, epsilon=8.0, start=plain, **{**NOISY, "epochs": 1})
+    assert model.vocabulary == plain.vocabulary and not model.has_own_vocabulary
+    found = model.perplexity(corpus.test.texts, rng=1)
+    assert found.value < found.unigram and "plain" in str(model)
+
+
+def test_perplexity_leaves_training_texts_out(plain, corpus):
+    texts = [*corpus.test.texts, *corpus.train.texts[:7]]
+    found, clean = (plain.perplexity(some, rng=1) for some in (texts, corpus.test.texts))
+    assert found.left_out - clean.left_out == 7 and found.value == clean.value
+    assert plain.perplexity(texts, exclude=["another"], rng=1).left_out == 0
+    assert f"{found.left_out:,} training texts left out" in str(found)
+
+
+def test_canaries_are_audited_in_one_run(corpus, words):
+    mine = lm.canaries(words, 60, words=8, rng=2)
+    assert len({*mine}) == 60 and all(len(one.split()) == 8 for one in mine)
+
+    def fit(texts):
+        return lm.fit(texts, corpus.valid, vocabulary=words, epochs=3, **SMALL).losses
+
+    report = training.audit_run(
+        fit, list(corpus.train.texts), canaries=mine, guesses=20, delta=1e-3, rng=2
+    )
+    assert report.auc is not None and report.auc > 0.5
+
+
+def test_import_needs_no_torch():
+    code = "import sys, dpcore.text.lm; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

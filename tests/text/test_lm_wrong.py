@@ -1,0 +1,111 @@
+"""Wrong input to next-word models, and what the messages name."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from shared_extras import needs
+
+from dpcore import training
+from dpcore.text import Vocabulary, generated, lm
+
+torch = needs("torch", "opacus")
+
+CORPUS = generated("intents", 120, rng=1)
+TEXTS, VALID = list(CORPUS.train.texts), list(CORPUS.valid.texts)
+WORDS = Vocabulary.from_texts(TEXTS, unknown="token")
+SMALL = {"vocabulary": WORDS, "hidden": 4, "epochs": 1, "progress": False}
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"epsilon": 0.0}, "epsilon must be a finite number above 0, got 0"),
+        ({"epsilon": -1.0}, "epsilon must be a finite number above 0"),
+        ({"epsilon": float("nan")}, "epsilon must be a finite number above 0"),
+        ({"epsilon": 1.0, "delta": 0.0}, "delta must be a finite number above 0"),
+        ({"epsilon": 1.0, "clip": 0.0}, "clip must be a finite number above 0"),
+        ({"epsilon": 1.0, "dropout": 0.2}, "dropout must be 0 for a private training"),
+        ({"epsilon": 1.0, "optimiser": "adam"}, "optimiser must be 'sgd' for a private training"),
+        ({"epsilon": 1.0, "batch": None}, "texts must be at least as many as a batch, 256"),
+        ({"optimiser": "sdg"}, "optimiser must be one of 'sgd', 'adam'"),
+        ({"length": 1}, "length must be an integer at least 2"),
+        ({"lr": 0.0}, "lr must be a finite number above 0"),
+        ({"lr": 1e30}, "lr must be small enough that training does not diverge"),
+        ({"vocabulary": Vocabulary(["a"], "drop")}, "with unknown='token'"),
+        ({"vocabulary": ["a"]}, "vocabulary must be a Vocabulary"),
+        ({"start": "model"}, "start must be a NextWordModel"),
+    ],
+)
+def test_wrong_arguments_are_named(options, match):
+    with pytest.raises((TypeError, ValueError), match=match):
+        lm.fit(TEXTS, VALID, **{**SMALL, "batch": 20, **options})
+
+
+def test_texts_of_masks_alone_need_a_vocabulary():
+    with pytest.raises(ValueError, match="vocabulary must be given where all words"):
+        lm.fit(["[MASK] [MASK]"] * 30, VALID)
+
+
+def test_start_must_have_the_same_words_and_sizes():
+    model = lm.fit(TEXTS, VALID, **SMALL)
+    with pytest.raises(ValueError, match="vocabulary must be that of start"):
+        other = Vocabulary(["a"], "token")
+        lm.fit(TEXTS, VALID, **{**SMALL, "vocabulary": other}, start=model)
+    with pytest.raises(ValueError, match="hidden must be 4, as that of start, got 5"):
+        lm.fit(TEXTS, VALID, **{**SMALL, "hidden": 5}, start=model)
+    with pytest.raises(ValueError, match=r"model must be private .* got 'plain'"):
+        model.step()
+    with pytest.raises(ValueError, match="texts must be texts that are not training texts"):
+        model.perplexity(TEXTS)
+    with pytest.raises(ValueError, match="texts must be texts with a second word"):
+        model.perplexity(["[MASK] [MASK]"])
+    with pytest.raises(TypeError, match="not a single string"):
+        model.losses("one text")
+
+
+def test_canaries_have_words_of_the_vocabulary():
+    own = ["find a train"]
+    assert lm.canaries(WORDS, own) == own
+    with pytest.raises(ValueError, match=r"canaries\[0\] must be words of the vocabulary"):
+        lm.canaries(WORDS, ["find xylophones"])
+    with pytest.raises(TypeError, match="many must be an integer"):
+        lm.canaries(WORDS, 2.5)
+    with pytest.raises(ValueError, match="words must be an integer at least 2"):
+        lm.canaries(WORDS, 2, words=1)
+
+
+def test_large_delta_is_warned_of():
+    with pytest.warns(UserWarning, match="is 1/N = .* or more"):
+        lm.fit(TEXTS, VALID, **SMALL, epsilon=8.0, delta=0.1, batch=20, rng=1)
+
+
+def test_large_private_training_is_warned_of(monkeypatch):
+    from dpcore.text.lm import learning
+
+    monkeypatch.setattr(learning, "_MAX_NUMBERS", 1e4)
+    with pytest.warns(UserWarning, match="gradients of .* weights, most of them of the"):
+        lm.fit(TEXTS, VALID, **SMALL, epsilon=8.0, batch=20, rng=1)
+
+
+def test_opacus_refuses_the_lstm_of_torch_and_names_its_own():
+    with pytest.raises(ValueError, match="DPLSTM"):
+        training.OpacusStep(torch.nn.LSTM(2, 2), _make_optimizer(), lambda model, records: records)
+
+
+def _make_optimizer():
+    optimizers = pytest.importorskip("opacus.optimizers")
+    weights = [torch.nn.Parameter(torch.zeros(2))]
+    return optimizers.DPOptimizer(
+        torch.optim.SGD(weights, lr=1.0), noise_multiplier=1.0, max_grad_norm=1.0,
+        expected_batch_size=1,
+    )  # fmt: skip
+
+
+def test_missing_opacus_is_named_with_its_extra(monkeypatch):
+    for name in [name for name in sys.modules if name.partition(".")[0] == "opacus"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "opacus", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'dpcore\[dpsgd\]'"):
+        lm.fit(TEXTS, VALID, **SMALL, epsilon=8.0, batch=20)
