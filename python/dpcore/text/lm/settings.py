@@ -131,10 +131,13 @@ def make_noise(epsilon: Any, delta: float | None, clip: Any, texts: int, plan: P
     # What is no number is refused with the words for finite ones.
     if not isinstance(epsilon, float) or epsilon != math.inf:
         epsilon = real("epsilon", epsilon, low=0.0, open_low=True)
-        sigma = accounting.get_noise_multiplier(
-            target_epsilon=epsilon, target_delta=delta, sample_rate=rate,
-            steps=steps * plan.epochs, accountant="prv",
-        )  # fmt: skip
+        with warnings.catch_warnings():
+            # Of the RDP bound by which the PRV accountant chooses its domain.
+            warnings.filterwarnings("ignore", "Optimal order is the")
+            sigma = accounting.get_noise_multiplier(
+                target_epsilon=epsilon, target_delta=delta, sample_rate=rate,
+                steps=steps * plan.epochs, accountant="prv",
+            )  # fmt: skip
         return Noise(float(sigma), clip, rate, delta)
     return Noise(0.0, clip, rate, delta)
 
