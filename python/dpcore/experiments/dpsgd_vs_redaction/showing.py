@@ -115,14 +115,14 @@ def draw_figure(result: Result, ax: Any = None) -> Figure:
     )
     _draw_panel(panels[1], result, "corpora_lower", label, "corpora_hat")
     label = (
-        "epsilon of one text, certified by an audit (AUC on the right)\n"
-        "lines run to what is guaranteed; without a line: nothing"
+        "epsilon of one text, certified by an audit\n"
+        "lines: up to what is guaranteed; others: nothing"
     )
     _draw_panel(panels[2], result, "certified", label, "guaranteed")
     panels[2].set_xlim(-0.1, 1.15 * ceiling)
     panels[2].axvline(ceiling, color=GREY, linewidth=0.8, linestyle=":")
     panels[2].text(
-        ceiling, 0.97, f"most that {result.config.canaries // 4} guesses certify ", rotation=90,
+        ceiling, 0.97, f"most that {result.config.canaries // 4} guesses certify\n", rotation=90,
         transform=panels[2].get_xaxis_transform(), ha="right", va="top", fontsize=SMALL, color=GREY,
     )  # fmt: skip
     _draw_panel(panels[3], result, "auc", "AUC of the canaries (.5: a coin)")
@@ -176,7 +176,8 @@ def _draw_panel(axes: Axes, result: Result, name: str, label: str, end: str | No
         if not math.isnan(recipe.level):
             text = f"{100 * recipe.level:g} %" if recipe.kind in POLICIES else f"{recipe.level:g}"
             axes.annotate(
-                text, (places[recipe.kind][-1][0], y), (4, 3), textcoords="offset points",
+                text, (places[recipe.kind][-1][0], y), (4, -8 if recipe.kind == "random" else 3),
+                textcoords="offset points",
                 fontsize=SMALL - 1, color=colour,
             )  # fmt: skip
     # Infinite ones end at the frame.
