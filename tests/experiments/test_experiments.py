@@ -55,6 +55,7 @@ NEEDS = {
     **dict.fromkeys(("renyi-vs-alpha", "redaction-names", "redaction-sweep"), ("sklearn",)),
     "adept-rewrite": ("torch", "sklearn", "sacrebleu"),
     "dptext-encoder": ("torch", "sklearn"),
+    "dpsgd-vs-redaction": ("torch", "opacus", "sklearn"),
 }
 """Packages without which an experiment says what to install."""
 
@@ -96,6 +97,7 @@ PARTS = {
     "dpsgd-audit": {"quick": True, "trials": 300},
     "model-closeness": {"quick": True},
     "adept-rewrite": {"quick": True, "claimed": (300.0,), "variants": ("published",)},
+    "dpsgd-vs-redaction": {"quick": True},
 }
 """Of experiments that take long, a part; they have tests of their own."""
 
@@ -122,6 +124,7 @@ AXES = {
     "dptext-encoder": 2,
     "dpsgd-audit": 3,
     "model-closeness": 8,
+    "dpsgd-vs-redaction": 4,
 }
 """Panels of each picture."""
 

@@ -45,6 +45,7 @@ NAMES: tuple[str, ...] = (
     "word-dp-attack",
     "dpsgd-audit",
     "model-closeness",
+    "dpsgd-vs-redaction",
 )
 """The names of the experiments: each is that of a folder here, with _ for -."""
 

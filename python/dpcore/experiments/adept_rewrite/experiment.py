@@ -9,7 +9,6 @@ are fixed beforehand, and what is rewritten are other texts, on which nothing is
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -20,7 +19,7 @@ from ...mechanisms import positive
 from ...records import Shown
 from ...streams import threads_of
 from ...text.needed import needed
-from ..running import SEED, Tabled, check, gathered, listed, own
+from ..running import SEED, Tabled, check, gathered_in_processes, listed, own
 from .corpora import Texts, corpora, shown
 from .rewriting import Fitted, Row, Setup, clip_of, rewritten, trained
 from .utility import Utility, utility
@@ -151,9 +150,10 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         for clip in dict.fromkeys(map(clip_of, config.variants))
     ]
     many = threads_of(threads) if config.device == "cpu" else 1
-    models, partial = _each(
-        "training", trained, [(one, texts[one.corpus], config) for one in setups], many, progress
-    )
+    models, partial = gathered_in_processes(
+        "training", trained, [(one, texts[one.corpus], config) for one in setups], many, progress,
+        ended=_cut_short,
+    )  # fmt: skip
     if partial:
         raise KeyboardInterrupt
     assert config.claimed is not None
@@ -164,7 +164,9 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         for one in models
         if one.setup.clip == clip_of(variant)
     ]
-    cells, partial = _each("rewriting", rewritten, jobs, many, progress)
+    cells, partial = gathered_in_processes(
+        "rewriting", rewritten, jobs, many, progress, ended=_cut_short
+    )
     found: dict[tuple[str, int, str, float], list[Any]] = {}
     for (one, _, variant, claimed, _), cell in zip(jobs, cells, strict=False):
         key = (one.setup.corpus, one.setup.hidden, variant, claimed)
@@ -186,31 +188,6 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 def _without(one: Fitted) -> Fitted:
     return Fitted(one.setup, None, *(getattr(one, name) for name in Fitted.__slots__[2:]))
-
-
-def _one_thread(work: Callable[..., Any], job: Sequence[Any]) -> Any:
-    from ...text.systems.training import one_thread
-
-    with one_thread():
-        return work(*job)
-
-
-def _each(
-    label: str,
-    work: Callable[..., Any],
-    jobs: Sequence[Sequence[Any]],
-    processes: int,
-    progress: bool | None,
-) -> tuple[tuple[Any, ...], bool]:
-    """Do every job, in several processes where that is asked for, and keep their order."""
-    many = min(processes, len(jobs))
-    if many > 1:
-        joblib = needed("joblib", NAME)
-        calls = (joblib.delayed(_one_thread)(work, job) for job in jobs)
-        done: Iterator[Any] = joblib.Parallel(many, return_as="generator")(calls)
-    else:
-        done = (_one_thread(work, job) for job in jobs)
-    return gathered(label, jobs, lambda job: next(done), progress, ended=_cut_short)
 
 
 def _cut_short(found: Any) -> bool:

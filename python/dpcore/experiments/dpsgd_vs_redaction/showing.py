@@ -1,0 +1,194 @@
+"""The trainings as text, plain data and picture."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from dataclasses import asdict, fields
+from typing import TYPE_CHECKING, Any, Final
+
+from ...report.encoding import encode
+from ...report.style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, WHITE
+from ..drawing import SMALL, TEXT, canvas, dressed, tidy
+from ..text import aligned, record
+from .experiment import NAME, Result
+from .recipes import CANARY_WORDS, CORPORA_DELTA, POLICIES, Cell, Kind, Recipe
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_STYLES: Final[dict[Kind, tuple[str, str, str]]] = {
+    "plain": (INK, "*", "plain"),
+    "no noise": (PURPLE, "D", "DP-SGD without its noise"),
+    "DP-SGD": (BLUE, "o", "DP-SGD, with its epsilon"),
+    "random": (ORANGE, "s", "random words masked"),
+    "ranked": (RED, "^", "ranked words masked"),
+    "SanText": (GREEN, "v", "SanText, with its epsilon"),
+    "plain, public start": (GREY, "*", "plain, public start"),
+    "DP-SGD, public start": (GREY, "o", "DP-SGD, public start"),
+}
+"""Colour, mark and name of each kind of recipe."""
+
+
+def write_table(result: Result) -> str:
+    """Return a row for each recipe, and the findings."""
+    config, material, first = result.config, result.material, result.cells[0]
+    made = " (generated texts: give --data for real ones)" if config.data is None else ""
+    head = (
+        f"DP-SGD against redaction: {material.origin}{made}\n"
+        f"{len(material.train):,} training texts, seed {config.seed}, {config.seeds} trainings of "
+        f"each recipe; {first.measured.uniform:,} words that can be predicted, taken from these "
+        "texts: no epsilon covers that choice\n"
+        f"test: {first.measured.texts:,} texts, {first.measured.left_out} more are training texts "
+        f"and left out; {100 * first.measured.unknown:.1f} % of the words unknown\n"
+        f"canaries: {config.canaries:,} texts of {CANARY_WORDS} random words, each in by a coin; "
+        f"{config.canaries // 4} guesses certify at most {first.ceiling:.2f} at delta "
+        f"{material.delta:.3g} and 95 %\n"
+        "the seed repeats the noise too: these models protect nobody, and are not kept"
+    )
+    rows = [
+        ["recipe", "perplexity", "log", "AUC", "certified", "guaranteed", "corpora:", "estimate"]
+    ]
+    rows += [_write_row(result, recipe) for recipe in result.recipes]
+    ends = (("unigram", first.measured.unigram or math.nan), ("uniform", first.measured.uniform))
+    rows += [[name, f"{x:.1f}", f"{math.log(x):.2f}", *[""] * 5] for name, x in ends]
+    foot = (
+        "means over trainings (standard deviation). certified: epsilon of one text from below; "
+        "guaranteed: by the accountant\ncorpora: epsilon of two corpora at delta "
+        f"{CORPORA_DELTA:g}, certified and estimated: not the epsilon of the other columns"
+    )
+    if material.vectors is not None:
+        share = f"{100 * material.coverage:.0f} %"
+        foot += f"\nSanText: {share} of the training words have vectors, others become any word"
+    early = ["INTERRUPTED: only complete trainings are shown"] if result.partial else []
+    return "\n\n".join([head, *early, aligned(rows), foot, "\n".join(result.findings())])
+
+
+def _write_row(result: Result, recipe: Recipe) -> list[str]:
+    cells = result.of(recipe.label)
+
+    def show(name: str, digits: int = 2, missing: str = "") -> str:
+        known = [value for cell in cells if (value := getattr(cell, name)) is not None]
+        spread = f" ({statistics.stdev(known):.{digits}f})" if len(known) > 1 else ""
+        return f"{statistics.fmean(known):.{digits}f}{spread}" if known else missing
+
+    return [
+        recipe.label, show("perplexity", 1), f"{result.log_perplexity(recipe.label):.2f}",
+        show("auc"), show("certified"), show("guaranteed", missing="nothing"),
+        show("corpora_lower"), show("corpora_hat"),
+    ]  # fmt: skip
+
+
+def write_plain_data(result: Result) -> dict[str, Any]:
+    """Return everything as plain data for strict JSON, without any text."""
+    material = result.material
+    facts = {
+        "corpus": material.origin, "training_texts": len(material.train), "delta": material.delta,
+        "label": material.label, "a_side": len(material.rest), "canaries": result.config.canaries,
+        "findings": result.findings(), "cells": [_write_cell(cell) for cell in result.cells],
+    }  # fmt: skip
+    return {**record(NAME, result), **facts}
+
+
+def _write_cell(cell: Cell) -> dict[str, Any]:
+    level = None if math.isnan(cell.recipe.level) else cell.recipe.level
+    data = {one.name: encode(getattr(cell, one.name)) for one in fields(cell)}
+    measured = {name: encode(value) for name, value in asdict(cell.measured).items()}
+    return data | {"recipe": cell.recipe.kind, "level": level, "measured": measured}
+
+
+def draw_figure(result: Result, ax: Any = None) -> Figure:
+    """Draw four panels with one axis of log-perplexity: no panel has both epsilons."""
+    picture, ceiling = canvas(5.8, ax), result.cells[0].ceiling
+    panels = picture.subplots(2, 2, sharey=True).ravel()
+    _draw_panel(
+        panels[0], result, "guaranteed", "epsilon of one text, guaranteed by the accountant"
+    )
+    levels = sorted({recipe.level for recipe in result.recipes if recipe.is_private}) or [1.0]
+    panels[0].set(xscale="log", xlim=(levels[0] / 2.0, levels[-1] * 2.0))
+    panels[0].set_xticks(levels, [f"{level:g}" for level in levels])
+    panels[0].minorticks_off()
+    label = (
+        f"epsilon of two corpora, an estimate (delta {CORPORA_DELTA:g})\n"
+        "filled: certified from below; hollow: point estimate"
+    )
+    _draw_panel(panels[1], result, "corpora_lower", label, "corpora_hat")
+    label = (
+        "epsilon of one text, certified by an audit\n"
+        "lines: up to what is guaranteed; others: nothing"
+    )
+    _draw_panel(panels[2], result, "certified", label, "guaranteed")
+    panels[2].set_xlim(-0.1, 1.15 * ceiling)
+    panels[2].axvline(ceiling, color=GREY, linewidth=0.8, linestyle=":")
+    panels[2].text(
+        ceiling, 0.97, f"most that {result.config.canaries // 4} guesses certify\n", rotation=90,
+        transform=panels[2].get_xaxis_transform(), ha="right", va="top", fontsize=SMALL, color=GREY,
+    )  # fmt: skip
+    _draw_panel(panels[3], result, "auc", "AUC of the canaries (.5: a coin)")
+    panels[3].axvline(0.5, color=GREY, linewidth=0.8, linestyle=":")
+    for number, axes in enumerate(panels):
+        _draw_lines(axes, result, named=number % 2 == 1)
+        tidy(axes)
+    picture.supylabel("log-perplexity of the test texts (lower predicts better)", fontsize=TEXT)
+    made = "generated texts" if result.config.data is None else result.material.origin
+    many = result.config.seeds or 1
+    runs = f"; means of {many} trainings, small marks: each" if many > 1 else ""
+    picture.suptitle(f"Next-word models of {made}{runs}", fontsize=TEXT)
+    handles, labels = panels[3].get_legend_handles_labels()
+    picture.legend(
+        handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=SMALL
+    )
+    return dressed(picture)
+
+
+def _draw_lines(axes: Axes, result: Result, named: bool) -> None:
+    first = result.cells[0].measured
+    lines = {name: result.log_perplexity(name) for name in ("plain", "no noise")}
+    lines |= {"unigram": math.log(first.unigram or math.nan), "uniform": math.log(first.uniform)}
+    for name, value in lines.items():
+        colour = {"plain": INK, "no noise": PURPLE}.get(name, GREY)
+        axes.axhline(value, color=colour, linewidth=0.8, linestyle="--", zorder=1)
+        if named and not math.isnan(value):
+            axes.annotate(
+                name, (1.0, value), (3, 0), xycoords=axes.get_yaxis_transform(), va="center",
+                textcoords="offset points", fontsize=SMALL, color=colour, annotation_clip=False,
+            )  # fmt: skip
+
+
+def _draw_panel(axes: Axes, result: Result, name: str, label: str, end: str | None = None) -> None:
+    """Draw each training as a small mark, means with their levels, and lines to a second figure."""
+    axes.set_xlabel(label, fontsize=TEXT)
+    places: dict[Kind, list[tuple[float, float]]] = {}
+    ends: list[tuple[float, float, Kind]] = []
+    for recipe in result.recipes:
+        known = [cell for cell in result.of(recipe.label) if getattr(cell, name) is not None]
+        if not known:
+            continue
+        colour, mark, _ = _STYLES[recipe.kind]
+        xs, y = [getattr(cell, name) for cell in known], result.log_perplexity(recipe.label)
+        if len(xs) > 1:
+            heights = [math.log(cell.perplexity) for cell in known]
+            axes.plot(xs, heights, mark, color=colour, markersize=2.5, alpha=0.6)
+        places.setdefault(recipe.kind, []).append((statistics.fmean(xs), y))
+        second = [getattr(cell, end) for cell in known if end and getattr(cell, end) is not None]
+        ends += [(statistics.fmean(second), y, recipe.kind)] if second else []
+        if not math.isnan(recipe.level):
+            text = f"{100 * recipe.level:g} %" if recipe.kind in POLICIES else f"{recipe.level:g}"
+            axes.annotate(
+                text, (places[recipe.kind][-1][0], y), (4, -8 if recipe.kind == "random" else 3),
+                textcoords="offset points",
+                fontsize=SMALL - 1, color=colour,
+            )  # fmt: skip
+    # Infinite ones end at the frame.
+    right = 1.1 * max((x for x, *_ in ends if x < math.inf), default=1.0)
+    for x, y, kind in ends:
+        colour, mark, _ = _STYLES[kind]
+        start = next(place for place, height in places[kind] if height == y)
+        axes.plot([start, min(x, 2.0 * right)], [y, y], color=colour, linewidth=0.8)
+        axes.plot([x], [y], mark, color=colour, markersize=5, markerfacecolor=WHITE)
+    if ends:
+        axes.set_xlim(-0.03 * right, right)
+    for kind, means in places.items():
+        colour, mark, text = _STYLES[kind]
+        axes.plot(*zip(*means, strict=True), mark, color=colour, markersize=5, label=text)
