@@ -192,6 +192,8 @@ def format_table(found: dict[str, Took], load: tuple[float, float], epochs: int)
     return "\n".join([*lines, ""])
 
 
+# Opacus warns of its own random numbers.
+@pytest.mark.filterwarnings("ignore::UserWarning")
 def test_two_processes_count_what_one_process_counts():
     """The quick size; the times are measured by this file as a script."""
     pytest.importorskip("opacus")

@@ -13,8 +13,10 @@ import argparse
 import datetime
 import math
 import pathlib
+import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -25,11 +27,20 @@ import dpcore
 from dpcore.bounds import BOUNDS, limits
 from dpcore.claims import GDP, RDP, ZCDP, Claim
 from dpcore.claims.claim import choose_tangent
+from dpcore.experiments.dpsgd_audit.faults import (
+    FAULTS,
+    FIXED,
+    POISSON,
+    Recipe,
+    make_opposed_record,
+)
 from dpcore.records import Counts
+from dpcore.training import audit_step
 
 FIRST_SEED = 3_000_001
 """No test uses this seed or one of the next thousands."""
 CONFIDENCE = 0.9
+SEEDS = 20
 TRIALS = 400
 PILOT = 200
 _ALPHA = 1e-3
@@ -116,6 +127,98 @@ def record_nulls(draws: int) -> Iterator[str]:
             print(name, bound, both, control, flush=True)
             said = "as allowed" if all(fits) else "MORE THAN ALLOWED"
             yield f"| {name} | {bound} | {both[0]:,} | {both[1]:,} | {control:,} | {said} |"
+
+
+def record_runs(draws: int) -> Iterator[str]:
+    """Yield the rows of the table of one run: canaries that meet their claim, each by itself."""
+    yield "| claim | canaries | guesses | refuted | a fifth too small | |"
+    yield "| --- | ---: | ---: | ---: | ---: | --- |"
+    orders = np.array(ORDERS)
+    gaussian = [(f"GDP({mu:g})", GDP, mu, np.random.Generator.normal) for mu in (0.5, 1.0, 3.0)]
+    renyi = [
+        ("RDP of Gaussian noise", orders / 2.0, np.random.Generator.normal),
+        ("RDP of Laplace noise", np.array([*map(diverge_laplace, ORDERS)]), draw_laplace),
+    ]
+    rows: list[tuple[str, Claim, Claim, float, Any]] = [
+        (name, kind(mu), kind(0.8 * mu), mu, draw) for name, kind, mu, draw in gaussian
+    ]
+    rows += [(name, RDP(ORDERS, x), RDP(ORDERS, 0.64 * x), 1.0, draw) for name, x, draw in renyi]
+    for name, claim, small, shift, draw in rows:
+        for many, guesses in ((200, 50), (1000, 250)):
+            rng = np.random.default_rng(FIRST_SEED)
+            right = Counter(count_right(rng, many, guesses, shift, draw) for _ in range(draws))
+            refuted, control = (
+                sum(
+                    times * _refutes_run(one, many, guesses, found)
+                    for found, times in right.items()
+                )
+                for one in (claim, small)
+            )
+            more = binomtest(refuted, draws, 1.0 - CONFIDENCE, alternative="greater").pvalue
+            said = "as allowed" if more > _ALPHA else "MORE THAN ALLOWED"
+            print(name, many, refuted, control, flush=True)
+            yield f"| {name} | {many:,} | {guesses} | {refuted:,} | {control:,} | {said} |"
+
+
+def draw_laplace(rng: np.random.Generator, size: int) -> Any:
+    """Draw Laplace noise of scale 1."""
+    return rng.laplace(size=size)
+
+
+def count_right(rng: np.random.Generator, many: int, guesses: int, shift: float, draw: Any) -> int:
+    """Count right guesses where a canary that is in moves its own score, and no other, by shift."""
+    included = rng.random(many) < 0.5
+    order = np.argsort(-(shift * included + draw(rng, size=many)))
+    half = guesses // 2
+    return int(included[order[:half]].sum() + (~included[order[half - guesses :]]).sum())
+
+
+@cache
+def _refutes_run(claim: Claim, many: int, guesses: int, right: int) -> bool:
+    """Ask the package about scores of which so many guesses are right."""
+    included = np.arange(many) % 2 == 0
+    scores = np.where(included, 1.0, -1.0) * (1.0 + np.arange(many) / many)
+    order, half = np.argsort(-scores, kind="stable"), guesses // 2
+    ends = np.concatenate([order[:half], order[half - guesses :]])
+    wrong = ends[np.random.default_rng(1).permutation(guesses)[: guesses - right]]
+    included[wrong] = ~included[wrong]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dpcore.AssumptionWarning)
+        report = dpcore.audit_outputs(
+            scores, label=included, source=False, rows="one_run", guesses=guesses, claim=claim,
+            confidence=CONFIDENCE, rng=1,
+        )  # fmt: skip
+    assert report.correct == right, (report.correct, right)
+    return bool(report.refuted)
+
+
+def record_steps(seeds: int) -> Iterator[str]:
+    """Yield the rows of the table of single steps of DP-SGD, 1,000 trials a seed."""
+    yield "| recipe | refuted | certified mu of 1, least and most |"
+    yield "| --- | ---: | ---: |"
+    rng = np.random.default_rng(FIRST_SEED)
+    rows = np.column_stack([5.0 * rng.normal(size=(31, 20)), rng.random(31) < 0.5])
+    batch = np.concatenate([make_opposed_record(rows)[None], rows])
+    for fault in FAULTS:
+        if fault in (POISSON, FIXED):
+            continue  # How batches are drawn shows in no step of one batch.
+        draw = partial(Recipe(1.0, fault).sum_gradients, at=np.zeros(rows.shape[1]))
+        step = partial(split_bias, draw)
+        reports = [
+            audit_step(
+                step, batch, sigma=1.0, clip=1.0, left_out=0, trials=1000, rng=FIRST_SEED + seed
+            )
+            for seed in range(seeds)
+        ]
+        found = [report.parameter_lower or 0.0 for report in reports]
+        refuted = sum(report.refuted is True for report in reports)
+        print(fault, refuted, min(found), max(found), flush=True)
+        yield f"| {fault} | {refuted} of {seeds} | {min(found):.2f}, {max(found):.2f} |"
+
+
+def split_bias(draw: Any, records: Any, rng: np.random.Generator) -> Any:
+    """Return a sum as two tensors: the weights of the features, and the bias."""
+    return np.split(draw(records, rng), [-1])
 
 
 def record_audits(audits: int) -> Iterator[str]:
@@ -230,6 +333,18 @@ def main() -> None:
         "shows where it is not.",
         "",
         *record_nulls(options.draws),
+        "",
+        f"## One run: {options.draws:,} draws, confidence {CONFIDENCE}",
+        "",
+        "Each canary moves its own score alone, by what the claim allows.",
+        "",
+        *record_runs(options.draws),
+        "",
+        f"## One step of DP-SGD, {SEEDS} seeds, confidence .95",
+        "",
+        "The recipes are those of `dpcore reproduce dpsgd-audit`; the first has no fault.",
+        "",
+        *record_steps(SEEDS),
         "",
         f"## Whole audits of Gaussian noise of mu 1: 2,000 trials, confidence {CONFIDENCE}",
         "",

@@ -21,7 +21,9 @@ _OTHERS: Final[dict[str, tuple[str, ...]]] = {
     "generator": ("rng", "seed"),
     "n": ("trials", "size"),
     "n_jobs": ("threads",),
+    "max_grad_norm": ("clip",),
     "n_samples": ("trials",),
+    "noise_multiplier": ("sigma",),
     "random_state": ("rng", "seed"),
     "rng": ("seed",),
     "scale": ("sigma",),
@@ -43,6 +45,10 @@ _SHOWN: Final = {
 
 _SCALE: Final = "scale = sensitivity / epsilon, which dpcore.calibration.laplace computes"
 _ADVICE: Final[tuple[tuple[str, str, str], ...]] = (
+    *(
+        (name, "left_out", "the claim of one step is GDP(1/sigma), without a delta")
+        for name in ("claim", "epsilon", "delta")
+    ),
     ("sensitivity", "neighbour", "neighbour= says which inputs are neighbours"),
     ("dim", "pair", "pair=dpcore.pairs.zeros_ones(dim)"),
     ("device", "pair", "the mechanism chooses it: dpcore.torch.mechanism(encoder, noise, device=)"),
@@ -156,9 +162,7 @@ def called_here(given: str, names: Sequence[str]) -> str | None:
 def _argument_meant(given: str, names: Sequence[str]) -> str:
     given = given.lower() if given.lower() in ("x", "x_prime") else given
     other = called_here(given, names)
-    if other is None and (found := meant(given, names)):
-        return found
     if other is None:
         advice = (f" ({words})" for one, owner, words in _ADVICE if one == given and owner in names)
-        return next(advice, "")
+        return next(advice, "") or meant(given, names)
     return f" (did you mean {_SHOWN.get((given, other), repr(other))}?)"

@@ -174,3 +174,28 @@ def test_sums_of_changing_length_are_refused():
 
     with pytest.raises(ValueError, match="tensors of"):
         training.audit_step(step, ROWS, sigma=1.0, clip=1.0, left_out=0)
+
+
+def test_a_step_that_changes_its_records_is_refused():
+    def step(records, rng):
+        records /= np.maximum(1.0, np.linalg.norm(records, axis=1, keepdims=True))
+        return records.sum(axis=0) + rng.normal(size=records.shape[1])
+
+    for options in ({}, {"left_out": 0}):
+        with pytest.raises(ValueError, match="step must be a function that leaves its records"):
+            training.audit_step(step, 5.0 * ROWS, sigma=1.0, clip=1.0, trials=300, **options)
+
+
+@pytest.mark.parametrize(
+    ("argument", "advice"),
+    [
+        ("claim", "(the claim of one step is GDP(1/sigma), without a delta)"),
+        ("epsilon", "(the claim of one step is GDP(1/sigma), without a delta)"),
+        ("noise_multiplier", "(did you mean 'sigma'?)"),
+        ("max_grad_norm", "(did you mean 'clip'?)"),
+    ],
+)
+def test_arguments_of_other_names_are_explained(argument, advice):
+    with pytest.raises(TypeError) as caught:
+        audit(**{argument: 1.0})
+    assert str(caught.value).endswith(advice)

@@ -195,7 +195,7 @@ class OneSeed(DPOptimizer):
     """Seeds the generator at each step."""
 
     def add_noise(self):
-        torch.manual_seed(3)
+        self.generator = torch.Generator().manual_seed(3)
         super().add_noise()
 
 

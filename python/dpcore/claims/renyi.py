@@ -83,8 +83,8 @@ class Renyi(Claim):
         """Return orders above 1, and the largest divergence at each of them."""
 
     def least_type_one(self, power: float) -> float:
-        """Return the least type I error of any test with a given power, from `_outline_range`."""
-        p, q = _outline_range(self)
+        """Return the least type I error of any test with a given power, from `_find_boundary`."""
+        p, q = _find_boundary(self)
         if power <= p[-1]:
             return float(np.interp(power, p, q, left=0.0)) * (1.0 - _SHRINK)
         # The other half of the edge is the same one of the complements, with the sides exchanged.
@@ -93,7 +93,7 @@ class Renyi(Claim):
     def tangents(self) -> tuple[Floats, Floats]:
         """Return the (epsilon, delta) among which a pilot chooses, delta from a polygon."""
         epsilons = tangent_slopes(self)
-        p, q = _outline_range(self)
+        p, q = _find_boundary(self)
         return epsilons, (p - np.exp(epsilons)[:, np.newaxis] * q).max(axis=1).clip(0.0, 1.0)
 
     def _type_two(self, errors: Floats) -> Floats:
@@ -248,7 +248,7 @@ def _compute_rate(odds: Floats) -> Floats:
     return found
 
 
-def _exceed_levels(q: Floats, p: Floats, orders: Floats, levels: Floats) -> Floats:
+def _compute_excess(q: Floats, p: Floats, orders: Floats, levels: Floats) -> Floats:
     """Return by how much the divergences exceed what is claimed, per unit of order.
 
     Args:
@@ -289,7 +289,7 @@ def _greatest_power(
     low, high = q.copy(), np.full(q.shape, _END)
 
     def look(p: Floats) -> tuple[Floats, npt.NDArray[np.intp]]:
-        excess = _exceed_levels(q, p, orders, levels)
+        excess = _compute_excess(q, p, orders, levels)
         which = excess.argmax(axis=1)
         return np.take_along_axis(excess, which[:, np.newaxis], axis=1)[:, 0], which
 
@@ -366,7 +366,7 @@ def _maximise_on_edge(claim: Renyi, figure: Callable[[Floats, Floats], Floats]) 
 
 
 @lru_cache(maxsize=64)
-def _outline_range(claim: Renyi) -> tuple[Floats, Floats]:
+def _find_boundary(claim: Renyi) -> tuple[Floats, Floats]:
     """Return corners (p, q) of a polygon around the joint range, to beyond p + q = 1."""
     q, p, _ = _compute_edge(claim)
     keep = np.isfinite(p)

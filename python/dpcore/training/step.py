@@ -18,6 +18,7 @@ from ..claims import GDP
 from ..errors import integer, invalid, mistyped, real
 from ..hints import hinted
 from ..mechanisms.callables import name_of
+from ..pairs.comparing import fingerprint_input
 from ..records import Pair, Record, Shown
 from ..streams import Rng, seed_of
 from ..streams.generators import seeded_globals
@@ -98,7 +99,8 @@ def audit_step(
         TypeError: if an argument is of the wrong kind.
         ValueError: if sigma or clip is not above 0; if there are fewer than 2 records; if sums are
             not finite or change their shape; if the two sums are equal; if the step or its
-            `clean` gives another sum for the same records and seed.
+            `clean` gives another sum for the same records and seed; if the step changes its
+            records in place.
 
     Source:
         Abadi et al. (2016), algorithm 1; Dong, Roth and Su (2022), theorem 2.7 (GDP of a Gaussian
@@ -277,6 +279,7 @@ class OwnBatch:
 
     def __init__(self, step: Callable[..., Any], records: Any) -> None:
         self._step, self._records = step, records
+        self._known = fingerprint_input(records)
         self.sizes: tuple[int, ...] = ()
         self.clean: Vector | None = None
         method = getattr(step, "clean", None)
@@ -292,10 +295,17 @@ class OwnBatch:
         Args:
             size: number of draws.
             rng: seeds the global generators too.
+
+        Raises:
+            ValueError: if the step has changed its records.
         """
         with seeded_globals(rng):
-            for _ in range(size):
-                yield self._read(self._step(self._records, rng), "step(records, rng)")
+            for number in range(size):
+                total = self._read(self._step(self._records, rng), "step(records, rng)")
+                if number == 0 and fingerprint_input(self._records) != self._known:
+                    requirement = "a function that leaves its records as they are (copy them first)"
+                    raise invalid("step", requirement, "one that changes them in place")
+                yield total
 
     def _read(self, output: Any, name: str) -> Vector:
         total, sizes = _flatten(output, name)
