@@ -122,8 +122,7 @@ class Claim(Record):
         Returns:
             Epsilons in rising order and the delta of each, rounded up.
         """
-        epsilons = tangent_slopes(self)
-        return epsilons, self.delta(epsilons)
+        return _compute_tangents(self)
 
     def excess(self, p: Floats, q: Floats) -> Floats:
         """Return by how much events stand out from what the claim allows, for a pilot's choice.
@@ -275,6 +274,16 @@ class GDP(Claim, word="GDP"):
 
     def _epsilon(self, delta: float) -> float:
         return math.inf if delta == 0.0 else epsilon_of(self.mu, delta) * (1.0 + _ROUNDING)
+
+
+@lru_cache(maxsize=64)
+def _compute_tangents(claim: Claim) -> tuple[Floats, Floats]:
+    """Return the tangents of a claim, which every candidate of an event is compared with."""
+    epsilons = tangent_slopes(claim)
+    deltas = np.asarray(claim.delta(epsilons))
+    for array in (epsilons, deltas):
+        array.flags.writeable = False
+    return epsilons, deltas
 
 
 def choose_tangent(claim: Claim, counts: Counts) -> tuple[float, float]:
