@@ -39,7 +39,7 @@ WRONG = [
     ({"attribute": 3}, TypeError, "^attribute must be the name of an attribute, several names"),
     ({"attribute": np.zeros(79)}, ValueError, "^attribute must be .* got '79 values for 80 texts'"),
     ({"attribute": np.array(["no", "yes"] * 39)}, ValueError, "got '78 values for 80 texts'"),
-    ({"attribute": [0.5] * 80}, TypeError, r"^attributes\['attribute'\]\[0\] must be an integer"),
+    ({"attribute": [0.5] * 80}, ValueError, "^attribute 'attribute' must be of integers or str"),
     ({"attribute": [1] * 80}, ValueError, r"^attribute 'attribute' must be of two values at least"),
     ({"attribute": list(range(80))}, ValueError, "^attribute 'attribute' must be of 50 values at"),
     ({"attribute": ["male", "age"]}, ValueError, "^attribute must be of two values each .* 'age'"),
