@@ -80,6 +80,29 @@ def test_bad_input_is_named(given, kind, said):
         called(**given)
 
 
+class Pipeline:
+    """What a feature-extraction pipeline returns: lists of shape (1, tokens, width)."""
+
+    task = "feature-extraction"
+
+    def __call__(self, text):
+        row = ENCODE([text])[0]
+        return [[(row - 0.5 * row).tolist(), (row + 0.5 * row).tolist()]]
+
+
+def test_dictionaries_functions_of_one_text_and_pipelines_are_encoders():
+    table = dict(zip(FOUND.texts, VECTORS, strict=True))
+    usual = called()
+    for encode in (table, lambda text: ENCODE([text])[0].tolist(), Pipeline()):
+        found = called(encode=encode)
+        assert found.accuracy == usual.accuracy
+        assert found.scored.scores == pytest.approx(usual.scored.scores)
+    noisy = called(encode=lambda text, rng: ENCODE([text])[0] + rng.normal(size=3))
+    assert noisy.seeded
+    with pytest.raises(ValueError, match=r"^texts must be keys of the encoder, .* of 1 texts, got"):
+        called(encode={"t0": VECTORS[0]})
+
+
 @pytest.mark.parametrize("missing", ["train", "valid", "test"])
 def test_a_part_that_is_missing_is_named(missing):
     split = [part if part != missing else "train" for part in FOUND.split]
