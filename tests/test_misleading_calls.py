@@ -21,6 +21,16 @@ def release(x, size, rng):
 
 
 P = ([0.0], [1.0])
+TEXTS = ("he has cancer", "he has the flu")
+
+
+class Encoder:
+    """An encoder of texts, which is no mechanism."""
+
+    def encode(self, texts):
+        return np.array([[float(len(text))] for text in texts])
+
+
 DRAWN = np.zeros(10)
 LAW = np.full(200, 1 / 200)
 
@@ -30,6 +40,13 @@ CALLS = [
     (lambda: dpcore.audit(lambda x, rng, size: x, P, claim=1), "mechanism", "in this order"),
     (lambda: dpcore.audit(DRAWN, DRAWN, claim=1), "mechanism", "dpcore.audit_outputs"),
     (lambda: dpcore.audit(DRAWN, claim=1), "mechanism", "dpcore.audit_outputs"),
+    (lambda: dpcore.audit(Encoder(), TEXTS), "mechanism", "torch.mechanism(encoder, noise), pair"),
+    (
+        lambda: dpcore.audit(Encoder().encode, TEXTS, claim=1),
+        "mechanism",
+        "dpcore.torch.mechanism(",
+    ),
+    (lambda: dpcore.audit({"a": [1.0]}, TEXTS, claim=1), "mechanism", "dpcore.torch.mechanism("),
     (lambda: dpcore.audit("laplace", P, claim=1), "mechanism", "dpcore.Laplace(1.0)"),
     (lambda: dpcore.audit(release, P, claim=(1, 1e-5)), "claim", "claim=1, delta=1e-05"),
     (lambda: dpcore.audit(release, P, claim=1, neighbour="l1"), "neighbour", "pairs.L1(1.0)"),

@@ -39,7 +39,7 @@ WRONG = [
     ({"attribute": 3}, TypeError, "^attribute must be the name of an attribute, several names"),
     ({"attribute": np.zeros(79)}, ValueError, "^attribute must be .* got '79 values for 80 texts'"),
     ({"attribute": np.array(["no", "yes"] * 39)}, ValueError, "got '78 values for 80 texts'"),
-    ({"attribute": [0.5] * 80}, TypeError, r"^attributes\['attribute'\]\[0\] must be an integer"),
+    ({"attribute": [0.5] * 80}, ValueError, "^attribute 'attribute' must be of integers or str"),
     ({"attribute": [1] * 80}, ValueError, r"^attribute 'attribute' must be of two values at least"),
     ({"attribute": list(range(80))}, ValueError, "^attribute 'attribute' must be of 50 values at"),
     ({"attribute": ["male", "age"]}, ValueError, "^attribute must be of two values each .* 'age'"),
@@ -78,6 +78,29 @@ WRONG = [
 def test_bad_input_is_named(given, kind, said):
     with pytest.raises(kind, match=said):
         called(**given)
+
+
+class Pipeline:
+    """What a feature-extraction pipeline returns: lists of shape (1, tokens, width)."""
+
+    task = "feature-extraction"
+
+    def __call__(self, text):
+        row = ENCODE([text])[0]
+        return [[(row - 0.5 * row).tolist(), (row + 0.5 * row).tolist()]]
+
+
+def test_dictionaries_functions_of_one_text_and_pipelines_are_encoders():
+    table = dict(zip(FOUND.texts, VECTORS, strict=True))
+    usual = called()
+    for encode in (table, lambda text: ENCODE([text])[0].tolist(), Pipeline()):
+        found = called(encode=encode)
+        assert found.accuracy == usual.accuracy
+        assert found.scored.scores == pytest.approx(usual.scored.scores)
+    noisy = called(encode=lambda text, rng: ENCODE([text])[0] + rng.normal(size=3))
+    assert noisy.seeded
+    with pytest.raises(ValueError, match=r"^texts must be keys of the encoder, .* of 1 texts, got"):
+        called(encode={"t0": VECTORS[0]})
 
 
 @pytest.mark.parametrize("missing", ["train", "valid", "test"])

@@ -136,16 +136,20 @@ def test_tables_and_lines(tmp_path, name, content, columns, wanted):
 @pytest.mark.parametrize(
     ("name", "content", "columns", "error", "said"),
     [
-        ("a.csv", "", {}, ValueError, "line 1 of a.csv must be a row with the column 'text'"),
+        ("a.csv", "", {}, ValueError, "text must be a column of a.csv, which are none, got 'text'"),
         ("a.csv", "text\n", {}, ValueError, "at least one text"),
-        ("a.csv", "a,b\n", {}, ValueError, r"column 'text' .name the columns .*\['a', 'b'\]"),
-        ("a.csv", "text,label\n", {"attributes": ["old"]}, ValueError, "the column 'old'"),
+        ("a.csv", "a,b\n", {}, ValueError,
+         "text must be a column of a.csv, which are 'a', 'b', got"),
+        ("a.csv", "text,label\n", {"attributes": ["old"]}, ValueError,
+         "attributes must be a column .* 'label', got 'old'"),
         ("a.csv", "text,text\na,b\n", {}, ValueError, "a header of different names"),
         ("a.csv", "text,label\na,1\nb\n", {}, ValueError, r"line 3 .* a row of 2 fields, got \['b"),
         ("a.csv", 'text\nx\n"open\n', {}, ValueError, r"line 3 of a.csv must be csv .unexpected"),
-        ("a.csv", 'text,label\n"a\nb",1\nc,\n', {}, ValueError, "line 4 .*number or a string"),
-        ("a.csv", "text\n  \n", {}, ValueError, "line 2 of a.csv must be a text that is not empty"),
-        ("a.csv", "a,b\n", {"text": 2}, ValueError, "the column 2"),
+        ("a.csv", 'text,label\n"a\nb",1\nc,\n', {}, ValueError,
+         "1 of 2 rows with one, the first in line 4"),
+        ("a.csv", "text\n  \n", {}, ValueError, "1 of 1 rows .* line 2 of a.csv, column 'text'"),
+        ("a.csv", "a,b\n", {"text": 2}, ValueError,
+         "text must be a column of a.csv, which are 0 to 1, got 2"),
         ("a.csv", "a,b\n", {"text": -1}, ValueError, "text must be a position from 0"),
         ("a.csv", "a,b\n", {"label": 1}, ValueError, "text must be a position from 0"),
         ("a.csv", "a,b\n", {"text": 0, "label": "b"}, ValueError, "all names, or all positions"),
@@ -153,13 +157,16 @@ def test_tables_and_lines(tmp_path, name, content, columns, wanted):
         ("a.csv", "a,b\n", {"attributes": "ab"}, TypeError, "not a single string"),
         ("a.jsonl", '{"text": "a"}\nx\n', {}, ValueError, "line 2 of .* a JSON object"),
         ("a.jsonl", "[1]\n", {}, ValueError, "line 1 of a.jsonl must be a JSON object"),
-        ("a.jsonl", '{"a": 1}\n', {}, ValueError, "line 1 .* text that is not empty, got None"),
-        ("a.jsonl", '{"text": 1}\n', {}, ValueError, "line 1 .* text that is not empty, got 1"),
+        ("a.jsonl", '{"a": 1}\n', {}, ValueError,
+         "text must be a column of a.jsonl, which are 'a', got"),
+        ("a.jsonl", '{"text": 1}\n', {}, ValueError,
+         r"line 1 .* a row with a text .a string. as 'text', got 1"),
         ("a.jsonl", '{"text": "a"}\n', {"text": 0}, ValueError, "objects have no positions"),
         ("a.jsonl", '{"text": "a"}\n{"text": "b", "label": 1}\n', {}, ValueError,
-         "line 2 .* with a label, or without one"),
+         "1 of 2 rows with one, the first in line 1 of a.jsonl, column 'label'"),
         ("a.jsonl", '{"text": "a", "label": 0.5}\n', {}, ValueError, "as 'label', got 0.5"),
-        ("a.jsonl", '{"text": "a", "label": null}\n', {}, ValueError, "as 'label', got None"),
+        ("a.jsonl", '{"text": "a", "label": null}\n', {}, ValueError,
+         "missing='drop' leaves out their rows"),
         ("a.txt", "a\n", {"text": "t"}, ValueError, "left out for the kind 'lines'"),
         ("a.txt", " \n", {}, ValueError, "at least one text"),
         ("a.txt", b"a\n\xff\n", {}, ValueError, "line 2 of a.txt must be text in UTF-8"),
@@ -174,6 +181,63 @@ def test_what_is_wrong_with_a_table_is_named(tmp_path, name, content, columns, e
         (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(error, match=said):
         read(tmp_path / name, **columns)
+
+
+AGES = "text,age,author\none,34.5,ann\ntwo,,bob\n ,18,bob\nfour,51,ann\n"
+
+
+def test_rows_with_empty_cells_are_refused_once_or_dropped_and_counted(written):
+    path = written(a_dot_csv=AGES) / "a.csv"
+    columns = {"attributes": ["age"], "group": "author"}
+    said = r"got 2 of 4 rows with one, the first in line 3 of a\.csv, column 'age'"
+    with pytest.raises(ValueError, match=rf"path must be .*missing='drop' leaves .*{said}"):
+        read(path, **columns)
+    corpus = read(path, missing="drop", **columns)
+    assert corpus == Corpus(["one", "four"], None, {"age": [34.5, 51]}, groups=["ann", "ann"])
+    assert (corpus.dropped, corpus[:1].dropped) == (2, 2)
+    assert repr(corpus) == (
+        "Corpus(2 texts; attribute age; groups ann; a.csv, read as csv; "
+        "2 rows with an empty cell dropped)"
+    )
+    with pytest.raises(ValueError, match="missing must be one of 'error', 'drop', got 'skip'"):
+        read(path, missing="skip")
+
+
+@pytest.mark.parametrize(
+    ("cells", "wanted"),
+    [
+        (["34", "-5"], [34, -5]),
+        (["34.0", "1e1"], [34, 10]),
+        (["34.5", "5"], [34.5, 5.0]),
+        (["01.5", "2"], ["01.5", "2"]),
+        (["nan", "2"], ["nan", "2"]),
+        (["1,5", "2"], ["1,5", "2"]),
+    ],
+)
+def test_columns_of_numbers_are_numbers(written, cells, wanted):
+    content = "text,a\n" + "".join(f't{row},"{cell}"\n' for row, cell in enumerate(cells))
+    path = written(a_dot_csv=content) / "a.csv"
+    column = read(path, attributes=["a"]).attribute("a")
+    assert column.tolist() == wanted
+    assert column.dtype.kind == np.array(wanted).dtype.kind
+    # Labels are names: numbers with a fraction stay as they are written.
+    assert read(path, label="a").labels.tolist() == (cells if wanted == [34.5, 5.0] else wanted)
+
+
+def test_frames_are_read():
+    pandas = pytest.importorskip("pandas")
+    table = {"words": ["one", "two", None], "topic": [1.0, 2.0, 1.0], "age": [34, np.nan, 50]}
+    frame = pandas.DataFrame(table, index=[7, 8, 9])
+    columns = {"text": "words", "label": "topic", "attributes": ["age"]}
+    corpus = read(frame, missing="drop", **columns)
+    assert corpus == Corpus(["one"], [1], {"age": [34]})
+    assert (corpus.dropped, corpus.origin) == (2, "a frame of 3 rows")
+    with pytest.raises(ValueError, match=r"2 of 3 rows .* row 1 of the frame, column 'age'"):
+        read(frame, **columns)
+    with pytest.raises(ValueError, match="group must be a column of the frame, which are 'words'"):
+        read(frame, group="author", **columns)
+    with pytest.raises(ValueError, match="kind must be left out for a frame"):
+        read(frame, "csv", **columns)
 
 
 def test_no_path():
@@ -228,7 +292,7 @@ def test_what_a_folder_holds_decides_where_it_is_one_corpus(written):
 
 def test_ones_own_columns_make_it_ones_own_table(written):
     root = written(abstracts_dot_csv="t,label\none,1\n", atis__train_dot_csv="text,label\none,1\n")
-    with pytest.raises(ValueError, match=r"Medical Abstracts.*column 'medical_abstract'"):
+    with pytest.raises(ValueError, match=r"Medical Abstracts.*'label', got 'medical_abstract'"):
         read(root / "abstracts.csv")
     assert read(root / "abstracts.csv", text="t") == Corpus(["one"], [1])
     assert read(root / "atis", text="text") == Corpus(["one"], [1], None, ["train"])

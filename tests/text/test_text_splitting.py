@@ -84,3 +84,58 @@ def test_parts_may_be_left_out():
 def test_what_is_wrong_is_named(corpus, shares, error, said):
     with pytest.raises(error, match=said):
         split(corpus, shares, 1)
+
+
+AUTHORS = [f"author {row % 25}" for row in range(200)]
+WRITTEN = Corpus([f"text {row}" for row in range(200)], attributes={"author": AUTHORS})
+
+
+def count_divided(made, groups):
+    parts = {}
+    for group, part in zip(groups, made.split, strict=True):
+        parts.setdefault(group, set()).add(part)
+    return sum(len(found) > 1 for found in parts.values())
+
+
+def test_no_group_is_in_two_parts():
+    for seed in range(20):
+        made = split(WRITTEN, (0.6, 0.2, 0.2), seed, group="author")
+        assert count_divided(made, AUTHORS) == 0
+        assert set(made.split) == {"train", "valid", "test"}
+        assert made == split(WRITTEN, (0.6, 0.2, 0.2), seed, group=AUTHORS)
+        assert made.origin == f"split 0.6/0.2/0.2 by groups, seed {seed}"
+    # The control: the same count finds what a split of the texts alone does.
+    assert count_divided(split(WRITTEN, (0.6, 0.2, 0.2), 1), AUTHORS) > 5
+
+
+def test_the_groups_of_a_corpus_are_kept_together():
+    found = Corpus(WRITTEN.texts, groups=AUTHORS)
+    made = split(found, (0.6, 0.2, 0.2), 1)
+    assert count_divided(made, AUTHORS) == 0
+    assert set(made.train.groups) & set(made.test.groups) == set()
+    assert "groups of 25 kinds" in repr(made)
+
+
+def test_groups_with_a_text_in_common_are_kept_together():
+    texts = [*WRITTEN.texts[:-2], "The end", "the END"]
+    for seed in range(20):
+        made = split(Corpus(texts), (0.6, 0.2, 0.2), seed, group=AUTHORS)
+        assert count_divided(made, AUTHORS) == 0
+        assert crossing(made) == 0
+
+
+@pytest.mark.parametrize(
+    ("group", "error", "said"),
+    [
+        (
+            ["one"] * 200,
+            ValueError,
+            "^group must be of enough groups for a 'valid' part, got '1",
+        ),
+        ("town", ValueError, "^attribute must be one of 'author', got 'town'"),
+        ([1, 2], ValueError, "^attributes.'group'. must be .* got '2 values'"),
+    ],
+)
+def test_what_is_wrong_with_groups_is_named(group, error, said):
+    with pytest.raises(error, match=said):
+        split(WRITTEN, (0.8, 0.1, 0.1), 1, group=group)

@@ -88,6 +88,11 @@ def test_small_randomness_is_none_the_less_randomness():
     assert found.random("a")
 
 
+def test_a_module_in_place_of_a_mechanism_is_refused_with_what_to_write():
+    with pytest.raises(TypeError, match=r"write dpcore\.audit\(dpcore\.torch\.mechanism\(encoder"):
+        dpcore.audit(torch.nn.Linear(2, 2), PAIR, claim=1.0)
+
+
 @pytest.mark.parametrize("device", DEVICES)
 def test_it_runs_where_it_is_told(device):
     found = mechanism(

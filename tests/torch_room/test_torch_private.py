@@ -60,6 +60,70 @@ def test_the_scale_follows_from_the_range(transform, given, noise):
     assert not np.array_equal(vectors, private.encode(TEXTS, rng=2))
 
 
+class Pipeline:
+    """What a feature-extraction pipeline returns: lists of shape (1, tokens, width)."""
+
+    task = "feature-extraction"
+
+    def __init__(self):
+        self.model = torch.nn.Linear(1, 1).eval()
+
+    def __call__(self, texts):
+        if isinstance(texts, list):
+            return [self(text) for text in texts]
+        return [[hashed([word])[0].tolist() for word in texts.split()]]
+
+
+def hash_one(text):
+    return hashed([text])[0].tolist()
+
+
+@pytest.mark.parametrize(
+    ("encoder", "wanted"),
+    [
+        (hash_one, hashed(TEXTS)),
+        (lambda text: [[float(len(text)), 1.0]], [[13.0, 1.0], [14.0, 1.0], [11.0, 1.0]]),
+        # A list has a length, too: one answer for all texts.
+        (lambda text: [float(len(text)), 2.0], [[13.0, 2.0], [14.0, 2.0], [11.0, 2.0]]),
+        (Pipeline(), hashed(TEXTS) / [[3], [4], [3]]),
+    ],
+)
+def test_functions_of_one_text_and_pipelines_are_encoders(encoder, wanted):
+    private = PrivateEncoder(encoder, Clip("l1", 1e6), epsilon=8.0)
+    assert private.clean(TEXTS).numpy() == pytest.approx(np.array(wanted), rel=1e-5)
+    noisy = mechanism(encoder, LaplaceNoise(1.0))
+    assert noisy.clean(TEXTS[0]) == pytest.approx(np.array(wanted[0]), rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("encoder", "error", "said"),
+    [
+        (
+            lambda texts: [len(text) for text in texts],
+            ValueError,
+            r"shape \(9, width\).*got \(9,\)",
+        ),
+        (lambda texts: 1j * np.ones((len(texts), 2)), TypeError, "must be real numbers"),
+        (lambda texts: [], ValueError, r"one row a text, got \(0,\)"),
+        (lambda texts: np.full((len(texts), 2), np.nan), ValueError, "must be finite for every"),
+        (lambda texts: [[1.0] * len(text) for text in texts], ValueError, "of one width for all"),
+        (lambda texts: np.zeros((len(texts), 3, 2)), ValueError, r"got \(9, 3, 2\)"),
+        (lambda text: text.lower(), AttributeError, "'list' object has no attribute 'lower'"),
+    ],
+)
+def test_encoders_of_other_shapes_are_refused(encoder, error, said):
+    with pytest.raises(error, match=said):
+        PrivateEncoder(encoder, Clip("l1", 1.0), epsilon=8.0)
+
+
+def test_whole_numbers_become_floats_and_long_texts_are_encoded():
+    def count(texts):
+        return np.array([[len(text.split()), 1] for text in texts])
+
+    private = PrivateEncoder(count, Clip("l1", 1e9), epsilon=8.0)
+    assert private.clean(["word " * 10**5]).tolist() == [[1e5, 1.0]]
+
+
 def test_noise_is_fresh_unless_a_seed_is_given():
     private = PrivateEncoder(hashed, Clip("l1", 1.0), epsilon=8.0)
     before = torch.get_rng_state()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, cast, get_args
@@ -33,6 +33,7 @@ from ..errors import (
     real,
     whole,
 )
+from ..loaded import loaded
 from ..mechanisms.callables import mechanism_of, name_of, one_by_one
 from ..mechanisms.clean import (
     StatedLogRatio,
@@ -255,6 +256,7 @@ def request_of(
     trials = None if given.trials is None else count("trials", given.trials)
     start = integer("start", whole(given.start), 0)
     delta, confidence = delta_level(given.delta), confidence_level(given.confidence)
+    _refuse_encoder(given.mechanism, given.pair)
     mechanism, claim, delta = _stated(
         _adapted(given.mechanism), given.neighbour, given.claim, delta
     )
@@ -355,6 +357,23 @@ def _check_size(request: Request) -> None:
         )
     if request.stop == "refuted":
         require_scores(request.attack, "where stop is 'refuted'")
+
+
+def _refuse_encoder(given: Any, pair: Any) -> None:
+    """Raise an error for an encoder of texts, which is no mechanism yet."""
+    sides = (pair.x, pair.x_prime) if isinstance(pair, Pair) else pair
+    is_texts = isinstance(sides, tuple) and len(sides) == 2 and isinstance(sides[0], str)
+    if not is_texts or isinstance(given, type) or hasattr(given, "as_mechanism"):
+        return
+    owner = getattr(given, "__self__", given)
+    kind = getattr(loaded("torch.nn.modules.module"), "Module", None)
+    is_module = kind is not None and isinstance(owner, kind)
+    if is_module or callable(getattr(owner, "encode", None)) or isinstance(given, Mapping):
+        need = (
+            "a mechanism, and not an encoder of texts (write "
+            "dpcore.audit(dpcore.torch.mechanism(encoder, noise), pair, claim=...))"
+        )
+        raise mistyped("mechanism", need, given)
 
 
 def _adapted(mechanism: Any) -> Any:

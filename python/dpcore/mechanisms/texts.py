@@ -15,8 +15,9 @@ from ..records import Record
 from ..streams.generators import Generators, quiet_seed
 
 __all__ = [
-    "PROBE_TEXTS", "BatchCheck", "check_batches", "choose_by_length", "compare_batches",
-    "relative_distances", "rounding_of", "text_of", "texts_of",
+    "PROBE_TEXTS", "BatchCheck", "TextFunction", "check_batches", "choose_by_length",
+    "compare_batches", "is_pipeline", "look_up", "relative_distances", "rounding_of", "text_of",
+    "texts_of",
 ]  # fmt: skip
 
 _SENTENCE: Final = (
@@ -64,6 +65,107 @@ class BatchCheck(Record, word="BatchCheck"):
             f"{self.texts} texts alone, in two batches of other texts and in another order agree "
             f"within {self.distance:.1g} of a vector's norm (limit {self.rounding:g})"
         )
+
+
+class TextFunction:
+    """A function of a list of texts, made of one of a list, or of one text, or of a pipeline.
+
+    Which of them it is shows the first call. It is a function of one text if a list of texts makes
+    it raise an error, or one answer of the same shape for one text and for two, and if it returns
+    one vector, of one width, for each of two texts. Of a feature-extraction pipeline of Hugging
+    Face the vector of a text is the mean of those of its tokens.
+
+    Args:
+        function: the function.
+
+    Example:
+        >>> TextFunction(lambda text: [len(text.split()), len(text)])(["one", "and two"])
+        [[1, 3], [2, 7]]
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        self._takes_one: bool | None = None
+
+    def __call__(self, texts: list[str], **more: Any) -> Any:
+        """Return the answers on texts."""
+        if is_pipeline(self.function):
+            # One text at a time: the padding of a batch would be part of a mean.
+            return [_average_tokens(self.function(text)) for text in texts]
+        if self._takes_one:
+            return [_read_vector(self.function(text, **more)) for text in texts]
+        try:
+            found = self.function(texts, **more)
+        except Exception:
+            if self._takes_one is None and self._answers_one(texts, more, is_known=False):
+                return self(texts, **more)
+            raise
+        if self._takes_one is None:
+            shape = _shape_of(found)
+            is_rows = len(shape) == 2 and shape[0] == len(texts) > 1
+            if not is_rows and len(shape) in (1, 2) and self._answers_one(texts, more, True):
+                return self(texts, **more)
+        self._takes_one = False
+        return found
+
+    def _answers_one(self, texts: list[str], more: dict[str, Any], is_known: bool) -> bool:
+        """Return True if it returns one vector for one text; the answer is remembered."""
+        pair = [texts[0], texts[-1]]
+        try:
+            if is_known and _shape_of(self.function(pair[:1], **more)) != _shape_of(
+                self.function(pair, **more)
+            ):
+                return False
+            shapes = [_shape_of(_read_vector(self.function(text, **more))) for text in pair]
+        except Exception:
+            return False
+        self._takes_one = len(shapes[0]) == 1 and shapes[0] == shapes[1] != (0,)
+        return self._takes_one
+
+
+def _shape_of(value: Any) -> tuple[int, ...]:
+    """Return the shape of an array, a tensor or nested lists; () of what has none."""
+    try:
+        return tuple(value.shape) if hasattr(value, "shape") else np.shape(value)
+    except ValueError:
+        # Rows of different lengths.
+        return ()
+
+
+def _read_vector(found: Any) -> Any:
+    """Return one vector: a row of a single one is it."""
+    shape = _shape_of(found)
+    return found[0] if len(shape) == 2 and shape[0] == 1 else found
+
+
+def is_pipeline(function: Any) -> bool:
+    """Return True for a pipeline of Hugging Face whose task is feature extraction."""
+    return getattr(function, "task", None) == "feature-extraction"
+
+
+def _average_tokens(found: Any) -> npt.NDArray[Any]:
+    """Return the mean of the vectors of the tokens of a text, shape `(1, tokens, width)`."""
+    found = found.detach().cpu() if hasattr(found, "detach") else found
+    array = np.asarray(found)
+    if array.ndim != 3 or len(array) != 1:
+        requirement = "of shape (1, tokens, width), the vectors of the tokens of one text"
+        raise invalid("answers of the pipeline", requirement, array.shape)
+    mean: npt.NDArray[Any] = array[0].mean(axis=0)
+    return mean
+
+
+def look_up(table: Mapping[str, Any], texts: Iterable[str]) -> list[Any]:
+    """Return the vectors of texts from a dictionary.
+
+    Raises:
+        ValueError: if it lacks one.
+    """
+    texts = list(texts)
+    missing = [text for text in texts if text not in table]
+    if missing:
+        requirement = f"keys of the encoder, a dictionary of {len(table):,} texts"
+        raise invalid("texts", requirement, missing[0])
+    return [table[text] for text in texts]
 
 
 def rounding_of(rounding: float | None, dtype: str) -> float:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import isfinite
 from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import choice, instance, invalid, masked, mistyped
+from ..errors import choice, instance, integer, invalid, masked, mistyped
 from ..hints import hinted
 from ..mechanisms.texts import texts_of
 from ..records import Shown
@@ -21,7 +22,7 @@ SPLITS: Final = ("train", "valid", "test")
 """The names of the parts: fitted on, chosen on, evaluated on."""
 
 Column = npt.NDArray[Any]
-"""One value a text: int64 or strings, read-only."""
+"""One value a text: int64 or strings, of attributes float64 too; read-only."""
 
 
 def training_texts(value: Any) -> tuple[str, ...]:
@@ -31,8 +32,10 @@ def training_texts(value: Any) -> tuple[str, ...]:
     return texts_of("texts", value)
 
 
-def _column(name: str, values: Any, size: int) -> Column:
-    requirement = f"one integer or one string for each of the {size:,} texts"
+def _column(name: str, values: Any, size: int, *, fractions: bool = False) -> Column:
+    kinds = (int, float, str) if fractions else (int, str)
+    one = "a number or a string" if fractions else "an integer or a string"
+    requirement = f"{one} for each of the {size:,} texts"
     if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
         raise mistyped(name, requirement, values)
     if masked(values):
@@ -44,14 +47,20 @@ def _column(name: str, values: Any, size: int) -> Column:
         # What stands for a missing value in tables, looked at by name: <NA> answers no comparison.
         if str(value) in ("None", "nan", "<NA>", "NaT") and not isinstance(value, str):
             raise invalid(f"{name}[{row}]", "known: leave out texts without one", value)
-        if not isinstance(value, (int, str)):
-            raise mistyped(f"{name}[{row}]", "an integer or a string", value)
+        if not isinstance(value, kinds):
+            raise mistyped(f"{name}[{row}]", one, value)
+        if isinstance(value, float) and not isfinite(value):
+            raise invalid(f"{name}[{row}]", "a finite number", value)
         if isinstance(value, str) != isinstance(entries[0], str):
             requirement = f"of the same type as {name}[0], {entries[0]!r}"
             raise mistyped(f"{name}[{row}]", requirement, value)
     if any(isinstance(value, int) and abs(value) >= 2**63 for value in entries):
         raise invalid(name, "integers of at most 63 bits", values)
-    column = np.array(entries) if isinstance(entries[0], str) else np.array(entries, dtype=np.int64)
+    if isinstance(entries[0], str):
+        column: Column = np.array(entries)
+    else:
+        is_whole = not any(isinstance(value, float) for value in entries)
+        column = np.array(entries, np.int64 if is_whole else np.float64)
     column.setflags(write=False)
     return column
 
@@ -68,19 +77,23 @@ class Corpus(Shown):
     """Texts, and what is known of each.
 
     Iteration and an integer index give texts; a slice, a mask or an array of rows gives a Corpus
-    of these rows. Two are equal when texts, labels, attributes and split are, whatever the origin.
+    of these rows. Two are equal when texts, labels, attributes, groups and split are, whatever the
+    origin.
 
     Args:
         texts: the texts, a list of strings; kept as a tuple.
         labels: what is to be predicted: an integer or a string for each text; None without.
         attributes: what is to be kept private: name -> column, each with an integer (0 and 1 for
-            "has it not" and "has it") or a string for each text.
+            "has it not" and "has it"), another number, such as an age, or a string for each text.
         split: "train", "valid" or "test" for each text; None before it is split (`text.split`).
         origin: where the texts come from, as tables and pictures show it.
+        groups: the author, or another group, of each text, an integer or a string: `text.split`
+            keeps the texts of one in one part. None without.
+        dropped: number of rows that `read(missing="drop")` left out.
 
     Raises:
         TypeError: if the texts are one string, an entry is none, or a column holds anything but
-            integers or strings.
+            integers or strings (of attributes also other numbers).
         ValueError: if there is no text, one is empty, lengths differ, a value is missing (None,
             NaN), or a split has another name.
 
@@ -104,6 +117,8 @@ class Corpus(Shown):
     attributes: Mapping[str, Any] | None = None
     split: Any = None
     origin: str = ""
+    groups: Any = None
+    dropped: int = 0
 
     def __post_init__(self) -> None:
         """Check and freeze all columns."""
@@ -121,10 +136,15 @@ class Corpus(Shown):
             "texts": texts,
             "labels": None if self.labels is None else _column("labels", self.labels, size),
             "attributes": MappingProxyType(
-                {n: _column(f"attributes[{n!r}]", v, size) for n, v in columns.items()}
+                {
+                    n: _column(f"attributes[{n!r}]", v, size, fractions=True)
+                    for n, v in columns.items()
+                }
             ),
             "split": split,
             "origin": instance("origin", self.origin, str),
+            "groups": None if self.groups is None else _column("groups", self.groups, size),
+            "dropped": integer("dropped", self.dropped, 0),
         }
         for name, value in kept.items():
             object.__setattr__(self, name, value)
@@ -180,24 +200,25 @@ class Corpus(Shown):
         kept = np.arange(len(self))[rows if isinstance(rows, slice) else np.asarray(rows)]
         if kept.ndim != 1 or not kept.size:
             raise invalid("rows", "a choice of at least one text", rows)
-        return Corpus(
-            [self.texts[row] for row in kept],
-            None if self.labels is None else self.labels[kept],
-            {name: column[kept] for name, column in self._columns()},
-            None if self.split is None else self.split[kept],
-            self.origin,
+        return replace(
+            self,
+            texts=[self.texts[row] for row in kept],
+            labels=None if self.labels is None else self.labels[kept],
+            attributes={name: column[kept] for name, column in self._columns()},
+            split=None if self.split is None else self.split[kept],
+            groups=None if self.groups is None else self.groups[kept],
         )
 
     def _columns(self) -> Sequence[tuple[str, Column]]:
         return sorted(self.attributes.items()) if self.attributes else []
 
     def _content(self) -> tuple[object, ...]:
-        columns = [self.labels, self.split, *(column for _, column in self._columns())]
+        columns = [self.labels, self.split, self.groups, *(column for _, column in self._columns())]
         listed = [None if column is None else tuple(column.tolist()) for column in columns]
         return tuple(self.texts), *listed, *(name for name, _ in self._columns())
 
     def __eq__(self, other: object) -> bool:
-        """True for the same texts, labels, attributes and split in the same order."""
+        """True for the same texts, labels, attributes, groups and split in the same order."""
         if not isinstance(other, Corpus):
             return NotImplemented
         return self._content() == other._content()
@@ -209,19 +230,24 @@ class Corpus(Shown):
     def __reduce__(self) -> tuple[type[Corpus], tuple[Any, ...]]:
         """Rebuild through the constructor: pickled arrays would come back writeable."""
         fields = self.texts, self.labels, dict(self._columns()), self.split, self.origin
-        return type(self), fields
+        return type(self), (*fields, self.groups, self.dropped)
 
     def __repr__(self) -> str:
-        """How many texts, which labels and attributes, the sizes of the parts, and the origin."""
+        """The number of texts, labels, attributes, groups, sizes of parts, origin, rows dropped."""
         size, names = len(self), list(self.attributes or ())
         parts = [f"{size:,} text{'s' if size != 1 else ''}"]
         if self.labels is not None:
             parts.append(f"labels {_values(self.labels)}")
         if names:
             parts.append(f"attribute{'s' if len(names) > 1 else ''} {' '.join(names)}")
+        if self.groups is not None:
+            parts.append(f"groups {_values(self.groups)}")
         if self.split is not None:
             sizes = {name: int(np.sum(self.split == name)) for name in SPLITS}
             parts.append(", ".join(f"{name} {size:,}" for name, size in sizes.items() if size))
         if self.origin:
             parts.append(self.origin)
+        if self.dropped:
+            rows = "row" if self.dropped == 1 else "rows"
+            parts.append(f"{self.dropped:,} {rows} with an empty cell dropped")
         return f"Corpus({'; '.join(parts)})"

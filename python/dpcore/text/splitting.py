@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import choice, instance, invalid, mistyped, real
 from ..hints import hinted
 from ..streams import Rng, seed_of
-from .corpus import SPLITS, Corpus
+from .corpus import SPLITS, Column, Corpus
 
 __all__ = ["likeness", "parts_of", "split"]
 
@@ -30,6 +32,8 @@ def split(
     corpus: Corpus,
     shares: Sequence[float] | Mapping[str, float] = (0.8, 0.1, 0.1),
     rng: Rng = None,
+    *,
+    group: Any = None,
 ) -> Corpus:
     """Split a corpus at random into train, valid and test; equal texts stay together.
 
@@ -43,13 +47,18 @@ def split(
         shares: of train, valid and test, at least 0, adding up to 1; or a mapping from the names
             of some of them.
         rng: None, an int or a Generator; the origin of the result names the seed.
+        group: the author, or another group, of each text: no group comes into two parts, so that
+            groups which share a text stay together. The name of an attribute, or a column with a
+            value for each text; None takes the groups of the corpus (`read(group=)`) where it has
+            some.
 
     Returns:
         The corpus in its order, with a split.
 
     Raises:
         TypeError: if `corpus` is none, or shares are no numbers.
-        ValueError: if shares do not add up to 1, or a part would be left without a text.
+        ValueError: if shares do not add up to 1, or a part would be left without a text, as
+            where one group is every text.
 
     Example:
         >>> corpus = Corpus([f"text {i % 50}" for i in range(100)])
@@ -58,22 +67,35 @@ def split(
     """
     instance("corpus", corpus, Corpus)
     wanted, seed = _shares(shares), seed_of(rng)
-    part = parts_of(corpus.texts, wanted, np.random.default_rng(seed))
+    groups = _group_column(corpus, group)
+    part = parts_of(corpus.texts, wanted, np.random.default_rng(seed), groups)
     shown = "/".join(f"{share:g}" for share in wanted)
     origin = f"{corpus.origin}; " if corpus.origin else ""
-    return Corpus(
-        corpus.texts,
-        corpus.labels,
-        corpus.attributes,
-        part,
-        f"{origin}split {shown}, seed {seed}",
-    )
+    how = "" if groups is None else " by groups"
+    return replace(corpus, split=part, origin=f"{origin}split {shown}{how}, seed {seed}")
 
 
-def parts_of(texts: Sequence[str], shares: Sequence[float], rng: np.random.Generator) -> list[str]:
-    """The part of every text, for shares of train, valid and test; equal texts share theirs."""
-    groups: dict[str, int] = {}
-    group = np.array([groups.setdefault(likeness(text), len(groups)) for text in texts])
+def _group_column(corpus: Corpus, group: Any) -> Column | None:
+    """Return the group of each text, or None where there is none."""
+    if group is None:
+        found: Column | None = corpus.groups
+        return found
+    if isinstance(group, str):
+        return corpus.attribute(group)
+    return replace(corpus, attributes={"group": group}).attribute("group")
+
+
+def parts_of(
+    texts: Sequence[str],
+    shares: Sequence[float],
+    rng: np.random.Generator,
+    column: Column | None = None,
+) -> list[str]:
+    """Return the part of every text, for shares of train, valid and test.
+
+    Equal texts are in one part, and texts with equal values of the column.
+    """
+    group = _connect(texts, column)
     sizes = np.bincount(group)
     order = rng.permutation(len(sizes))
     middle = np.empty(len(sizes))
@@ -84,9 +106,34 @@ def parts_of(texts: Sequence[str], shares: Sequence[float], rng: np.random.Gener
     part = [kept[i] for i in np.searchsorted(ends, middle, side="right")[group]]
     for name in kept:
         if name not in part:
+            if column is not None:
+                requirement = f"of enough groups for a {name!r} part"
+                values = len(np.unique(column))
+                found = f"{values:,} groups, {len(sizes):,} without a text in common"
+                raise invalid("group", requirement, found)
             requirement = f"of enough different texts for a {name!r} part"
-            raise invalid("corpus", requirement, f"{len(groups):,} different texts")
+            raise invalid("corpus", requirement, f"{len(sizes):,} different texts")
     return part
+
+
+def _connect(texts: Sequence[str], column: Column | None) -> npt.NDArray[np.int64]:
+    """Return the number of the component of each text: texts that are equal or of one group."""
+    number: dict[str, int] = {}
+    group = np.array([number.setdefault(likeness(text), len(number)) for text in texts])
+    if column is None:
+        return group
+    parents = list(range(len(number)))
+
+    def find_root(place: int) -> int:
+        while parents[place] != place:
+            parents[place] = parents[parents[place]]
+            place = parents[place]
+        return place
+
+    first: dict[Any, int] = {}
+    for place, value in zip(group.tolist(), column.tolist(), strict=True):
+        parents[find_root(place)] = find_root(first.setdefault(value, place))
+    return np.unique([find_root(place) for place in group.tolist()], return_inverse=True)[1]
 
 
 def _shares(shares: Any) -> list[float]:

@@ -11,6 +11,7 @@ from ..adapters.torch import refuse_mixing
 from ..errors import choice, invalid, mistyped
 from ..hints import hinted
 from ..loaded import loaded
+from ..mechanisms.texts import TextFunction, is_pipeline, look_up
 from .needed import torch
 
 __all__ = ["Encoder", "Lookup", "Pooled", "encoder_of"]
@@ -18,7 +19,7 @@ __all__ = ["Encoder", "Lookup", "Pooled", "encoder_of"]
 _BATCH: Final = 32
 _KINDS: Final = (
     "a SentenceTransformer, a pair (model, tokenizer), a torch module of a list of texts, a "
-    "function of a list of texts, or a dictionary from texts to vectors"
+    "function of a list of texts or of one text, or a dictionary from texts to vectors"
 )
 
 
@@ -33,6 +34,7 @@ class Encoder:
 
     def __init__(self, model: Any) -> None:
         self.model = model
+        self._function = TextFunction(model)
         self.width: int | None = None
         self.dtype: Any = None
         self.array_dtype = torch.float64
@@ -40,8 +42,8 @@ class Encoder:
 
     @property
     def modules(self) -> list[Any]:
-        """The torch modules that encode; none of a plain function."""
-        return []
+        """The torch modules that encode: that of a pipeline, none of a plain function."""
+        return [self.model.model] if is_pipeline(self.model) else []
 
     @property
     def random(self) -> bool:
@@ -114,7 +116,7 @@ class Encoder:
         return f"vectors of {self.name}"
 
     def _encode(self, texts: list[str]) -> Any:
-        return self.model(texts)
+        return self._function(texts)
 
     def _floats(self, answer: Any) -> Any:
         """The answer as a tensor of floating point numbers, detached from its graph."""
@@ -149,11 +151,7 @@ class Lookup(Encoder):
     kind = "dictionary"
 
     def _encode(self, texts: list[str]) -> Any:
-        missing = [text for text in texts if text not in self.model]
-        if missing:
-            requirement = f"keys of the encoder, a dictionary of {len(self.model):,} texts"
-            raise invalid("texts", requirement, missing[0])
-        return [self.model[text] for text in texts]
+        return look_up(self.model, texts)
 
 
 class Module(Encoder):

@@ -54,8 +54,9 @@ class PrivateEncoder(Shown):
     Args:
         encoder: a SentenceTransformer; a pair `(model, tokenizer)` of transformers, or a triple
             with "mean" (the default) or "cls"; a torch module or any function of a list of texts
-            that returns vectors, shape `(texts, width)`; or a dictionary from texts to vectors. In
-            eval mode.
+            that returns vectors, shape `(texts, width)`; a function of one text that returns one
+            vector; a feature-extraction pipeline of transformers, of which the mean over the tokens
+            is taken; or a dictionary from texts to vectors. In eval mode.
         transform: `Clip`, `MinMax` or `Normalise` of `dpcore.torch` (or of
             `dpcore.sensitivity`), or a module of your own with a method `range(dim)`.
         epsilon: the claim, in (0, 1e300].

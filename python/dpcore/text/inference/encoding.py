@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from ...errors import about, invalid, mistyped, numeric
-from ...mechanisms.texts import BatchCheck, check_batches, choose_by_length, rounding_of
+from ...mechanisms.texts import (
+    BatchCheck,
+    TextFunction,
+    check_batches,
+    choose_by_length,
+    look_up,
+    rounding_of,
+)
 from ...streams.generators import Generators
 
 __all__ = [
@@ -33,14 +40,28 @@ _NOISE: Final = 31
 def encoder_of(given: Any) -> Callable[..., Any]:
     """The function of an encoder: its method `encode` where it has one, else itself.
 
+    Of a dictionary from texts to vectors the function that looks texts up.
+
     Raises:
         TypeError: if it is neither.
     """
+    if isinstance(given, Mapping):
+        return lambda texts: look_up(given, texts)
     method = None if isinstance(given, (str, bytes, type)) else getattr(given, "encode", None)
     found: Callable[..., Any] = method if callable(method) else given
     if not callable(found) or isinstance(found, type):
-        raise mistyped("encode", "a function list[str] -> array, or an object with one", given)
-    return found
+        need = "a function list[str] -> array, an object with one, or a dictionary text -> vector"
+        raise mistyped("encode", need, given)
+    # A method stays one: checks and claims look at its object.
+    return found if found is method else _wrap(found)
+
+
+def _wrap(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of a list of texts, with an argument `rng` where the given one has it."""
+    if hasattr(function, "__self__"):
+        return function
+    wrapped = TextFunction(function)
+    return (lambda texts, rng: wrapped(texts, rng=rng)) if takes_rng(function) else wrapped
 
 
 def vectors_of(

@@ -60,7 +60,9 @@ def infer(
     on test, with its own interval, is above chance far more often than the interval says.)
 
     Args:
-        encode: list[str] -> array of shape (n, d), or an object with such a method `encode`. With
+        encode: list[str] -> array of shape (n, d), or an object with such a method `encode`; a
+            function of one text that returns a vector, a feature-extraction pipeline (the mean of
+            its tokens), or a dictionary from texts to vectors. Whole numbers become floats. With
             an argument `rng` it gets a generator of its own at each of three calls: for train,
             valid and test. None where `vectors` are given.
         corpus: a `Corpus` with a split.

@@ -141,6 +141,9 @@ def _columns(corpus: Corpus, attribute: Any) -> dict[str, npt.NDArray[Any]]:
 
 
 def _values(name: str, column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    if column.dtype.kind == "f":
+        need = "of integers or strings: make classes of numbers, such as by np.digitize"
+        raise invalid(f"attribute {name!r}", need, column.tolist())
     found = np.unique(column)
     if len(found) < 2:
         raise invalid(f"attribute {name!r}", "of two values at least", found.tolist())

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import codecs
+import re
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from ...errors import about, message
 from ..corpus import Corpus
@@ -17,11 +19,16 @@ __all__ = ["File", "Row", "corpus_of", "missing_file", "opened"]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One text as a reader found it; a label or an attribute in letters may be a number yet."""
+    """One text as a reader found it; a label or an attribute in letters may be a number yet.
+
+    `empty` is the place of an empty cell, such as "line 3 of a.csv, column 'age'".
+    """
 
     text: str
     label: int | str | None = None
     attributes: dict[str, Any] = field(default_factory=dict)
+    group: int | str | None = None
+    empty: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +47,16 @@ class File:
 
     def error(self, line: int, requirement: str, found: object) -> ValueError:
         """What a line must be, and what it is."""
-        origin = f" ({self.origin})" if self.origin else ""
-        place = f"line {line:,} of {self.name}{origin}"
-        return about(ValueError(message(place, requirement, found)), "path")
+        return about(ValueError(message(self.place(line), requirement, found)), "path")
+
+    def place(self, line: int) -> str:
+        """The line as messages call it."""
+        return f"line {line:,} of {self.full_name}"
+
+    @property
+    def full_name(self) -> str:
+        """Name and origin."""
+        return f"{self.name} ({self.origin})" if self.origin else self.name
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """Number and text of every line, without its end.
@@ -99,25 +113,65 @@ def missing_file(path: Path, requirement: str) -> FileNotFoundError:
     return about(FileNotFoundError(message("path", requirement, str(path))), "path")
 
 
-def _whole(value: object) -> bool:
-    # A leading zero makes a code of it, not a number.
-    digits = value.removeprefix("-") if isinstance(value, str) else ""
-    return digits.isascii() and digits.isdigit() and (digits == "0" or digits[0] != "0")
+_NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+"""A number in letters; a leading zero makes a code of it."""
+_MAX_WHOLE: Final = 2.0**53
+"""Size up to which every whole number is a float."""
 
 
-def _column(values: Sequence[Any]) -> list[Any]:
-    """Whole numbers as such where all values are some, everything as found else."""
-    whole = all(map(_whole, values)) and all(len(value) < 19 for value in values)
-    return [int(value) for value in values] if whole else list(values)
+def _column(values: Sequence[Any], *, fractions: bool = False) -> list[Any]:
+    """Return numbers where all values are numbers, whole ones as integers; else all as found.
+
+    Args:
+        values: strings and numbers, as a reader found them.
+        fractions: whether numbers that are not whole count; labels with a point are names.
+    """
+    found = list(map(_read_number, values))
+    if any(value is None for value in found):
+        return list(values)
+    if all(
+        isinstance(value, int) or (abs(value) < _MAX_WHOLE and value % 1 == 0) for value in found
+    ):
+        return list(map(int, found))
+    return found if fractions else list(values)
 
 
-def corpus_of(parts: Iterable[tuple[str | None, Iterable[Row]]], origin: str) -> Corpus:
+def _read_number(value: Any) -> Any:
+    """Return the number that a value is, or None."""
+    if not isinstance(value, str):
+        return value
+    if _NUMBER.fullmatch(value) is None or len(value) >= 19:
+        return None
+    found = float(value)
+    return int(value) if value.removeprefix("-").isdigit() else found if isfinite(found) else None
+
+
+def _drop_empty(
+    rows: list[Row], split: list[str | None], missing: str, origin: str
+) -> tuple[list[Row], list[str | None]]:
+    """Return the rows without an empty cell; one error for all of them unless they are dropped."""
+    empty = [row.empty for row in rows if row.empty]
+    if empty and missing == "error":
+        text = (
+            f"path must be of a table without empty cells (missing='drop' leaves out their rows), "
+            f"got {len(empty):,} of {len(rows):,} rows with one, the first in {empty[0]} ({origin})"
+        )
+        raise about(ValueError(text), "path", missing="'drop'")
+    kept = [(row, part) for row, part in zip(rows, split, strict=True) if not row.empty]
+    return [row for row, _ in kept], [part for _, part in kept]
+
+
+def corpus_of(
+    parts: Iterable[tuple[str | None, Iterable[Row]]], origin: str, missing: str = "error"
+) -> Corpus:
     """The rows of all parts in one Corpus; parts without a name leave it without a split."""
     split: list[str | None] = []
     rows: list[Row] = []
     for name, found in parts:
         rows.extend(found)
         split.extend([name] * (len(rows) - len(split)))
+    many = len(rows)
+    rows, split = _drop_empty(rows, split, missing, origin)
     if not rows:
         raise about(ValueError(message("path", "a file with at least one text", origin)), "path")
     labels = [row.label for row in rows]
@@ -128,9 +182,14 @@ def corpus_of(parts: Iterable[tuple[str | None, Iterable[Row]]], origin: str) ->
     return Corpus(
         [row.text for row in rows],
         None if labels.count(None) == len(labels) else _column(labels),
-        {name: _column([row.attributes[name] for row in rows]) for name in rows[0].attributes},
+        {
+            name: _column([row.attributes[name] for row in rows], fractions=True)
+            for name in rows[0].attributes
+        },
         None if None in split else split,
         origin,
+        None if rows[0].group is None else _column([row.group for row in rows]),
+        many - len(rows),
     )
 
 

@@ -9,11 +9,12 @@ from typing import Any, Final, Literal
 
 from ...errors import about, choice, invalid, message, mistyped
 from ...hints import hinted
+from ...mechanisms.frames import is_frame
 from ..corpus import Corpus
 from .files import corpus_of, opened
 from .folders import folder, plain
 from .known import KNOWN, candidates, places
-from .tables import SUFFIXES, Layout, table
+from .tables import SUFFIXES, Layout, rows_of_cells, table
 
 __all__ = ["KINDS", "Kind", "read"]
 
@@ -31,20 +32,24 @@ KINDS: Final = (*KNOWN, *_TABLES, "lines", "folder")
 
 @hinted
 def read(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | Any,
     kind: Kind | None = None,
     *,
     text: str | int | None = None,
     label: str | int | None = None,
     attributes: Sequence[str | int] = (),
+    group: str | int | None = None,
+    missing: Literal["error", "drop"] = "error",
 ) -> Corpus:
     r"""Read texts from a file or a folder.
 
     Texts are as the file has them, without the white space around them; lines of white space are
-    no texts. Files are UTF-8. Labels and attributes are whole numbers where all of a column are.
+    no texts. Files are UTF-8. Labels, groups and attributes are whole numbers where all of a
+    column are; attributes are numbers with a fraction, too, where all of a column are numbers.
 
     Args:
-        path: a file or a folder; of a known corpus also the folder that holds its folder.
+        path: a file or a folder; of a known corpus also the folder that holds its folder. Or a
+            frame of pandas.
         kind: a known corpus ("dpnr_ag", "ag_news", "atis", "snips", "medical", "leakage", "names",
             "wikitext2", "polarity", "textfooler", "yelp"), or "csv", "tsv", "jsonl", "lines" (a
             text a line), "folder" (train, valid and test files of these, or a folder of .txt files
@@ -53,13 +58,18 @@ def read(
             in a file without one; None is "text".
         label: for tables, the column of the labels; None is "label" where a header has that.
         attributes: for tables, the columns to be kept private.
+        group: for tables, the column of the authors, or of other groups, that `split` keeps
+            together.
+        missing: rows with an empty cell in one of these columns are an "error", one for all of
+            them; "drop" leaves them out, and `Corpus.dropped` is their number.
 
     Returns:
         The corpus, split where its files are.
 
     Raises:
         FileNotFoundError: if there is no such file; the message says where it comes from.
-        ValueError: if a line is not what the format asks for; the message names file and line.
+        ValueError: if a line is not what the format asks for, or a cell is empty; the message names
+            file and line. If a column is missing; the message lists those that are there.
 
     Example:
         >>> import tempfile
@@ -69,29 +79,49 @@ def read(
         ...     read(file, text="words", label="topic")
         Corpus(2 texts; labels money sport; mine.csv, read as csv)
     """
+    choice("missing", missing, ("error", "drop"))
+    if is_frame(path):
+        return _read_frame(path, kind, Layout(text, label, _columns(attributes), group), missing)
     if not isinstance(path, (str, os.PathLike)):
         raise mistyped("path", "a path of a file or a folder", path)
-    columns = attributes if isinstance(attributes, str) else tuple(attributes)
-    place, layout = Path(path), Layout(text, label, columns)
+    place, layout = Path(path), Layout(text, label, _columns(attributes), group)
     if kind is None:
         kind = _guessed(place, own=layout != Layout())
     elif choice("kind", kind, KINDS) != "folder" and kind not in KNOWN and place.is_dir():
         raise invalid("path", f"a file to be read as {kind}, not a folder", str(place))
     if kind not in (*_TABLES, "folder") and layout != Layout():
-        raise invalid("text, label and attributes", f"left out for the kind {kind!r}", layout)
+        raise invalid(
+            "text, label, attributes and group", f"left out for the kind {kind!r}", layout
+        )
     if kind in KNOWN:
         known = KNOWN[kind]
         parts = [part for file in places(kind, place) for part in known.read(file)]
-        return corpus_of(parts, f"{kind}: {known.origin}")
+        return corpus_of(parts, f"{kind}: {known.origin}", missing)
     origin = f"{place.name}, read as {kind}"
     if kind == "folder":
         if not place.is_dir():
             raise about(FileNotFoundError(message("path", "a folder", str(place))), "path")
-        return corpus_of(folder(place, layout), origin)
+        return corpus_of(folder(place, layout), origin, missing)
     file = opened(place)
+    rows = plain(file) if kind == "lines" else table(file, str(kind), layout)
+    return corpus_of([(None, rows)], origin, missing)
+
+
+def _columns(attributes: Any) -> Any:
+    return attributes if isinstance(attributes, str) else tuple(attributes)
+
+
+def _read_frame(frame: Any, kind: Any, layout: Layout, missing: str) -> Corpus:
+    """Read a frame of pandas."""
+    if kind is not None:
+        raise invalid("kind", "left out for a frame", kind)
+    places = (f"row {row:,} of the frame" for row in range(len(frame)))
+    cells = [dict(zip(frame.columns, row, strict=True)) for row in frame.itertuples(False, None)]
+    found = list(zip(places, cells, strict=True))
     return corpus_of(
-        [(None, plain(file) if kind == "lines" else table(file, str(kind), layout))], origin
-    )
+        [(None, rows_of_cells("the frame", layout, found))], f"a frame of {len(frame):,} rows",
+        missing,
+    )  # fmt: skip
 
 
 def _guessed(path: Path, own: bool) -> Any:
