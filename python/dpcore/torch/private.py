@@ -27,7 +27,7 @@ from .layers import GaussianNoise, L2LaplaceNoise, LaplaceNoise, NoiseLayer
 from .mechanisms import EncoderMechanism, device_of
 from .needed import torch
 from .probing import check_batches, check_transform, probe_texts
-from .transforms import Clip, MinMax, Normalise
+from .transforms import Clip, MinMax, Normalise, Project, TransformChain, fitted_steps
 
 __all__ = ["NOISES", "Noise", "PrivateEncoder", "transform_of"]
 
@@ -57,7 +57,8 @@ class PrivateEncoder(Shown):
             that returns vectors, shape `(texts, width)`; or a dictionary from texts to vectors. In
             eval mode.
         transform: `Clip`, `MinMax` or `Normalise` of `dpcore.torch` (or of
-            `dpcore.sensitivity`), or a module of your own with a method `range(dim)`.
+            `dpcore.sensitivity`), a module of your own with a method `range(dim)`, or a list of
+            such in order, with `Project` before the last: ``[Project(rows, 8), Clip("l2", 1.0)]``.
         epsilon: the claim, in (0, 1e300].
         delta: of the claim, in (0, 1) for Gaussian noise and 0 for the others.
         noise: "laplace" (scale = L1 diameter / epsilon), "gaussian" (analytic, L2 diameter),
@@ -117,7 +118,7 @@ class PrivateEncoder(Shown):
         self.strict = flag("strict", strict)
         self.encoder = encoder_of(encoder)
         self.encoder.array_dtype = torch.float32
-        self.transform = transform_of(transform)
+        self.transform = chain_of(transform)
         self.probe, self.rounding = probe_texts(self.encoder, probe), rounding
         self.batches = check_batches(self.encoder, self.probe, rounding, refuse_state=True)
         if type(self.transform) not in (Clip, MinMax, Normalise):
@@ -130,14 +131,24 @@ class PrivateEncoder(Shown):
 
     @property
     def width(self) -> int:
-        """Numbers in a vector."""
+        """Numbers in a vector, behind the transform."""
         assert self.encoder.width is not None
-        return self.encoder.width
+        return getattr(self.domain, "dim", self.encoder.width)
 
     @property
     def domain(self) -> Any:
         """The set in which vectors end up before the noise."""
-        return self.transform.range(self.width)
+        return self.transform.range(self.encoder.width)
+
+    @property
+    def public(self) -> tuple[str, ...]:
+        """Transforms that were fitted on rows, with the number of these; no claim covers them."""
+        return tuple(
+            type(step).__name__
+            if step.public_rows is None
+            else f"{type(step).__name__} on {step.public_rows:,} rows"
+            for step in fitted_steps(self.transform)
+        )
 
     @property
     def claim(self) -> float:
@@ -396,6 +407,20 @@ def transform_of(transform: Any) -> Any:
         requirement = "Clip, MinMax or Normalise, or a torch module with a method range(dim)"
         raise mistyped("transform", requirement, transform)
     return transform
+
+
+def chain_of(transform: Any) -> Any:
+    """A transform as a module, or a list of transforms as one."""
+    if type(transform) is Project:
+        requirement = "bounded: [Project(...), Clip(...)], for a projection has no range"
+        raise mistyped("transform", requirement, transform)
+    if not isinstance(transform, (list, tuple)):
+        return transform_of(transform)
+    if not transform:
+        raise invalid("transform", "one transform at least", transform)
+    *steps, last = transform
+    first = [step if type(step) is Project else transform_of(step) for step in steps]
+    return TransformChain([*first, chain_of(last)])
 
 
 def _epsilon_at(real: RealEpsilon | None, delta: float) -> float:

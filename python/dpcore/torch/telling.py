@@ -18,10 +18,13 @@ def told(private: PrivateEncoder) -> str:
 def rows(private: PrivateEncoder) -> list[tuple[str, str]]:
     """What there is to know of an encoder, as (label, text)."""
     delta = f", delta {private.delta:g}" if private.delta else ""
+    public = private.public
     return [
         ("vectors", f"{private.width:,} numbers in {private.domain!r}"),
+        ("transform", repr(private.transform)),
         ("noise", _noise(private)),
         ("claim", f"epsilon {private.epsilon:g}{delta}, for any two texts, one encoding of each"),
+        *[("provided", f"that these rows are public: {', '.join(public)}")] * bool(public),
         ("true", _true(private)),
         ("repeats", f"k encodings of one text cost k times {private.epsilon:g}"),
         ("not covered", "the texts that the encoder was trained on"),
