@@ -6,7 +6,7 @@ away in their last bits (Mironov 2012), and no generator here is a cryptographic
 
 from .counterexamples import COUNTEREXAMPLES, Counterexample, MaskedWords
 from .dropout import word_dropout
-from .losses import RealEpsilon, real_epsilon
+from .losses import RealEpsilon, noise_errors, real_epsilon
 from .normal import (
     GaussianNoise,
     gaussian_analytic,
@@ -31,6 +31,7 @@ __all__ = [
     "gaussian_epsilon",
     "l2_laplace",
     "laplace",
+    "noise_errors",
     "real_epsilon",
     "word_dropout",
 ]

@@ -16,11 +16,11 @@ from ..published import is_native
 from ..records import Pair, Record
 from ..sensitivity import OneHot, sensitivity
 from ._images import widest
-from .normal import GaussianNoise
-from .pure import L2Laplace, l2_laplace_delta
+from .normal import GaussianNoise, gaussian_analytic
+from .pure import L2Laplace, l2_laplace, l2_laplace_delta, laplace
 from .response import RandomisedResponse
 
-__all__ = ["RealEpsilon", "real_epsilon"]
+__all__ = ["RealEpsilon", "noise_errors", "real_epsilon"]
 
 _NORMS: Final = ("l1", "l2", "entries")
 
@@ -222,3 +222,48 @@ def _of_response(mechanism: RandomisedResponse, domain: Any) -> RealEpsilon:
     apart = float((pair.x != pair.x_prime).sum())
     reason = f"{apart:g} entries can differ, each with a loss of {mechanism.entry_loss:g}"
     return RealEpsilon(mechanism, domain, value, pair, apart, "entries", reason)
+
+
+@hinted
+def noise_errors(domain: Any, epsilon: float, delta: float = 0.0) -> dict[str, float]:
+    """Compute the expected squared error of a vector under each noise that gives a claim.
+
+    With scale b in dim entries it is 2 dim b^2 for Laplace noise, dim (dim + 1) b^2 for
+    `L2Laplace`, and dim sigma^2 for Gaussian noise.
+
+    Args:
+        domain: where vectors lie, one of `dpcore.sensitivity`'s: any two members are neighbours.
+        epsilon: the claim, in (0, 1e300].
+        delta: of the claim, in [0, 1); 0 leaves Gaussian noise out. The other two give pure
+            epsilon, and their errors do not depend on it.
+
+    Returns:
+        The errors by the names "laplace", "l2_laplace" and "gaussian", in squared units of the
+        entries.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind.
+        ValueError: if a number is out of range, or the domain has a single member.
+
+    Source:
+        Dwork and Roth (2014), theorem 3.6; Chaudhuri, Monteleoni and Sarwate (2011), algorithm 1;
+        Balle and Wang (2018), theorem 8.
+
+    Example:
+        >>> from dpcore.sensitivity import Ball
+        >>> {name: round(error, 2) for name, error in noise_errors(Ball("l2", 1.0, 8), 8.0).items()}
+        {'laplace': 8.0, 'l2_laplace': 4.5}
+        >>> errors = noise_errors(Ball("l2", 1.0, 64), 8.0, 1e-5)
+        >>> min(errors, key=errors.get), round(errors["gaussian"], 2)
+        ('gaussian', 92.23)
+    """
+    delta = delta_level(delta)
+    wide, far = (sensitivity(domain, norm).value for norm in ("l1", "l2"))
+    dim = domain.dim
+    errors = {
+        "laplace": 2.0 * dim * laplace(epsilon, wide) ** 2,
+        "l2_laplace": dim * (dim + 1.0) * l2_laplace(epsilon, far).scale ** 2,
+    }
+    if delta > 0.0:
+        errors["gaussian"] = dim * gaussian_analytic(epsilon, delta, far).sigma ** 2
+    return errors

@@ -13,7 +13,7 @@ from .layers import GaussianNoise, L2LaplaceNoise, LaplaceNoise, NoiseLayer
 from .mechanisms import EncoderMechanism, mechanism
 from .private import NOISES, PrivateEncoder
 from .sources import Source, Sources, noise_sources
-from .transforms import Clip, MinMax, Normalise
+from .transforms import Clip, MinMax, Normalise, Project
 
 __all__ = [
     "NOISES",
@@ -28,6 +28,7 @@ __all__ = [
     "Normalise",
     "Pooled",
     "PrivateEncoder",
+    "Project",
     "SharedNoise",
     "Source",
     "Sources",

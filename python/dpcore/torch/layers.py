@@ -207,11 +207,9 @@ class NoiseLayer(torch.nn.Module):
         super()._apply(fn, recurse)
         self._parameters["epsilon"] = kept
         if kept is not None:
-            # An integer is moved as the epsilon would be, and is cast by nobody.
-            device = fn(torch.empty(0, dtype=torch.int64, device=kept.device)).device
             for one in (kept, kept.grad):
                 if one is not None:
-                    one.data = _moved(one.data, fn, device)
+                    one.data = unit.move_float64(one.data, fn)
         return self
 
     def get_extra_state(self) -> Any:
@@ -349,14 +347,6 @@ class GaussianNoise(NoiseLayer):
 
     def _noise(self, shape: Any, device: Any, generator: Any) -> Any:
         return unit.gaussian(shape, device, generator)
-
-
-def _moved(value: Any, fn: Any, device: Any) -> Any:
-    """What `fn` makes of a tensor on its way to a device, in float64 again; else the tensor."""
-    if unit.float64_device(device) != device:
-        return value.to("cpu")
-    found = fn(value)
-    return found if found.dtype == torch.float64 else value.to(device)
 
 
 def _checked(name: str, value: Any) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import warnings
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
@@ -11,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import sensitivity
-from ..calibration import RealEpsilon, gaussian_analytic, l2_laplace, real_epsilon
-from ..errors import choice, delta_level, flag, invalid, message, mistyped
+from ..calibration import RealEpsilon, gaussian_analytic, l2_laplace, noise_errors, real_epsilon
+from ..errors import AssumptionWarning, choice, delta_level, flag, invalid, message, mistyped
 from ..events.held import numpy_of
 from ..hints import hinted
 from ..mechanisms import positive
@@ -20,20 +22,24 @@ from ..mechanisms.texts import texts_of
 from ..records import Pair, Shown
 from ..sensitivity.closed_forms import show_pair
 from ..streams import Rng, seed_of
-from ..streams.generators import seeded_torch
+from ..streams.generators import quiet_seed, seeded_torch
 from .encoding import Encoder, encoder_of
 from .farthest import farthest
 from .layers import GaussianNoise, L2LaplaceNoise, LaplaceNoise, NoiseLayer
 from .mechanisms import EncoderMechanism, device_of
 from .needed import torch
 from .probing import check_batches, check_transform, probe_texts
-from .transforms import Clip, MinMax, Normalise
+from .transforms import Clip, MinMax, Normalise, Project, TransformChain, fitted_steps
 
 __all__ = ["NOISES", "Noise", "PrivateEncoder", "transform_of"]
 
-Noise = Literal["laplace", "gaussian", "l2_laplace"]
+Noise = Literal["laplace", "gaussian", "l2_laplace", "best"]
 NOISES: Final[tuple[Noise, ...]] = get_args(Noise)
 """The noises that a `PrivateEncoder` makes by itself, by name."""
+
+LEAST_SIGNAL: Final = 0.02
+"""Share of signal in a vector's energy below which no utility is to be expected. A rule of thumb:
+with some thousand training texts a classifier stays near the majority."""
 
 _SLACK = 1e-9
 """Relative slack of the check of a scale: a rounding of it is no false claim."""
@@ -58,12 +64,14 @@ class PrivateEncoder(Shown):
             vector; a feature-extraction pipeline of transformers, of which the mean over the tokens
             is taken; or a dictionary from texts to vectors. In eval mode.
         transform: `Clip`, `MinMax` or `Normalise` of `dpcore.torch` (or of
-            `dpcore.sensitivity`), or a module of your own with a method `range(dim)`.
+            `dpcore.sensitivity`), a module of your own with a method `range(dim)`, or a list of
+            such in order, with `Project` before the last: ``[Project(rows, 8), Clip("l2", 1.0)]``.
         epsilon: the claim, in (0, 1e300].
         delta: of the claim, in (0, 1) for Gaussian noise and 0 for the others.
         noise: "laplace" (scale = L1 diameter / epsilon), "gaussian" (analytic, L2 diameter),
-            "l2_laplace" (L2 diameter / epsilon), or a noise layer of your own scale, which is
-            checked.
+            "l2_laplace" (L2 diameter / epsilon), "best" (of these the one with the least expected
+            squared error, see `calibration.noise_errors`; no text has a part in the choice), or a
+            noise layer of your own scale, which is checked.
         strict: refuse noise that does not give the claim; False keeps the claim as somebody makes
             it and shows the true epsilon beside it.
         probe: texts (or a dictionary, whose keys count) that the encoder is tried with: each must
@@ -73,6 +81,8 @@ class PrivateEncoder(Shown):
 
     Attributes:
         batches: what the check of batches found.
+        errors: expected squared error of a vector under each noise that "best" chose from, by name;
+            empty where the noise was given.
         counted: texts encoded so far ("texts"), and those that were cut ("cut").
         worst: the last pair that `worst_pair` found, with its exact loss; None before.
 
@@ -118,11 +128,12 @@ class PrivateEncoder(Shown):
         self.strict = flag("strict", strict)
         self.encoder = encoder_of(encoder)
         self.encoder.array_dtype = torch.float32
-        self.transform = transform_of(transform)
+        self.transform = chain_of(transform)
         self.probe, self.rounding = probe_texts(self.encoder, probe), rounding
         self.batches = check_batches(self.encoder, self.probe, rounding, refuse_state=True)
         if type(self.transform) not in (Clip, MinMax, Normalise):
             check_transform(self.encoder, self.transform, self.probe)
+        self.errors: dict[str, float] = {}
         self.noise = self._noise_of(noise)
         self.counted = {"texts": 0, "cut": 0}
         self.worst: tuple[Pair, float | None] | None = None
@@ -131,14 +142,24 @@ class PrivateEncoder(Shown):
 
     @property
     def width(self) -> int:
-        """Numbers in a vector."""
+        """Numbers in a vector, behind the transform."""
         assert self.encoder.width is not None
-        return self.encoder.width
+        return getattr(self.domain, "dim", self.encoder.width)
 
     @property
     def domain(self) -> Any:
         """The set in which vectors end up before the noise."""
-        return self.transform.range(self.width)
+        return self.transform.range(self.encoder.width)
+
+    @property
+    def public(self) -> tuple[str, ...]:
+        """Transforms that were fitted on rows, with the number of these; no claim covers them."""
+        return tuple(
+            type(step).__name__
+            if step.public_rows is None
+            else f"{type(step).__name__} on {step.public_rows:,} rows"
+            for step in fitted_steps(self.transform)
+        )
 
     @property
     def claim(self) -> float:
@@ -176,12 +197,15 @@ class PrivateEncoder(Shown):
             kinds = f"one of {', '.join(map(repr, NOISES))} or a noise layer of dpcore.torch"
             raise mistyped("noise", kinds, noise)
         choice("noise", noise, NOISES)
+        if noise == "best":
+            self.errors = noise_errors(self.domain, self.epsilon, self.delta)
+            noise = min(self.errors, key=self.errors.__getitem__)
         if noise == "gaussian":
             if self.delta == 0.0:
                 raise invalid("delta", "above 0 for Gaussian noise", self.delta)
             apart = sensitivity.sensitivity(self.domain, "l2").value
             return GaussianNoise(gaussian_analytic(self.epsilon, self.delta, apart).sigma)
-        if self.delta != 0.0:
+        if self.delta != 0.0 and not self.errors:
             raise invalid("delta", f"0 for {noise} noise, which gives pure epsilon", self.delta)
         if noise == "laplace":
             return LaplaceNoise(sensitivity.laplace_scale(self.epsilon, self.domain))
@@ -259,6 +283,28 @@ class PrivateEncoder(Shown):
         x, x_prime = (rows[place].double().cpu().numpy() for place in (first, second))
         self.worst = (pair, self.noise.loss(x, x_prime, self.delta))
         return pair
+
+    def measure_signal(self) -> tuple[float, float, float] | None:
+        """Measure how large vectors are, beside the noise, on the probe texts.
+
+        Returns:
+            The root mean square of an entry without noise, that of the noise, and the share of the
+            first in the energy (the sum of squares) of a vector; None where no law of the noise is
+            known.
+        """
+        law, dim = self.noise.description, self.width
+        if law is None:
+            return None
+        factors = {"Laplace": 2.0, "Gaussian": 1.0, "L2Laplace": dim + 1.0}
+        if (factor := factors.get(type(law).__name__)) is None:
+            return None
+        with quiet_seed(0), warnings.catch_warnings():
+            # Rows that a copy makes zero are neither reported nor counted.
+            warnings.simplefilter("ignore", AssumptionWarning)
+            rows = _Transformed(self.encoder, copy.deepcopy(self.transform))(self.probe)
+        entry = float(rows.double().square().mean().sqrt())
+        noise = self.noise.scale * factor**0.5
+        return entry, noise, entry**2 / (entry**2 + noise**2)
 
     def as_mechanism(self) -> EncoderMechanism:
         """What an audit is made of: text to noisy vectors, each text encoded once."""
@@ -397,6 +443,20 @@ def transform_of(transform: Any) -> Any:
         requirement = "Clip, MinMax or Normalise, or a torch module with a method range(dim)"
         raise mistyped("transform", requirement, transform)
     return transform
+
+
+def chain_of(transform: Any) -> Any:
+    """A transform as a module, or a list of transforms as one."""
+    if type(transform) is Project:
+        requirement = "bounded: [Project(...), Clip(...)], for a projection has no range"
+        raise mistyped("transform", requirement, transform)
+    if not isinstance(transform, (list, tuple)):
+        return transform_of(transform)
+    if not transform:
+        raise invalid("transform", "one transform at least", transform)
+    *steps, last = transform
+    first = [step if type(step) is Project else transform_of(step) for step in steps]
+    return TransformChain([*first, chain_of(last)])
 
 
 def _epsilon_at(real: RealEpsilon | None, delta: float) -> float:

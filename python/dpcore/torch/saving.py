@@ -14,7 +14,7 @@ from .faults import DPTextNoise, SharedNoise
 from .layers import GaussianNoise, L2LaplaceNoise, LaplaceNoise, NoiseLayer
 from .mechanisms import device_of
 from .private import PrivateEncoder
-from .transforms import Clip, MinMax, Normalise
+from .transforms import Clip, MinMax, Normalise, Project, TransformChain
 
 __all__ = ["TRANSFORMS", "described", "load", "made", "read_config", "save", "write_config"]
 
@@ -22,19 +22,26 @@ FORMAT: Final = "dpcore.PrivateEncoder/1"
 _KEYS: Final = {"format", "encoder", "transform", "noise", "epsilon", "delta", "strict"}
 _LAYERS: Final = (LaplaceNoise, GaussianNoise, L2LaplaceNoise, DPTextNoise, SharedNoise)
 TRANSFORMS: Final = (Clip, MinMax, Normalise)
-_OURS: Final = {cls.__name__: cls for cls in (*_LAYERS, *TRANSFORMS)}
+_STEPS: Final = (*TRANSFORMS, Project)
+_OURS: Final = {cls.__name__: cls for cls in (*_LAYERS, *_STEPS)}
 _PICKLES: Final = {".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".npy", ".joblib"}
 """Suffixes of files that other loaders unpickle."""
 _WEIGHTS: Final = "encoder.safetensors"
+_DIRECTIONS: Final = "transform.safetensors"
+"""The arrays of a `Project`."""
 _INSIDE: Final = "encoder"
 
 
 def save(private: PrivateEncoder, folder: str | PathLike[str]) -> Path:
     """Write an encoder, see `PrivateEncoder.save_pretrained`."""
+    chain = private.transform
+    steps = list(chain) if isinstance(chain, TransformChain) else None
     config = {
         "format": FORMAT,
         "encoder": _encoder_words(private.encoder) | {"rounding": private.rounding},
-        "transform": described("transform", private.transform, TRANSFORMS),
+        "transform": described("transform", chain, TRANSFORMS)
+        if steps is None
+        else [described("transform", step, _STEPS) for step in steps],
         "noise": described("noise", private.noise, _LAYERS),
         "epsilon": private.epsilon,
         "delta": private.delta,
@@ -42,6 +49,10 @@ def save(private: PrivateEncoder, folder: str | PathLike[str]) -> Path:
     }
     place = write_config(folder, config)
     _write(private.encoder, place)
+    if any(isinstance(step, Project) for step in steps or ()):
+        from safetensors.torch import save_file
+
+        save_file(chain.state_dict(), str(place / _DIRECTIONS))
     return place
 
 
@@ -77,6 +88,12 @@ def described(name: str, module: Any, kinds: tuple[type, ...]) -> dict[str, Any]
 
 def _arguments(module: Any) -> dict[str, Any]:
     """What a layer or a transform is made with."""
+    if isinstance(module, Project):
+        # Its arrays, seed and number of rows are filled in from safetensors.
+        return {"rows": "random", "dim": module.dim, "width": module.width, "rng": 0}
+    if getattr(module, "center", None) is not None:
+        centre = {"center": module.center.tolist(), "public_rows": module.public_rows}
+        return {"norm": module.norm, "radius": module.radius, **centre}
     if not isinstance(module, NoiseLayer):
         return {key: getattr(module, key) for key in ("norm", "radius") if hasattr(module, key)}
     mode = {"nan": module.nan} if isinstance(module, DPTextNoise) else {}
@@ -109,7 +126,7 @@ def load(
     found = _encoder(place, words, encoder)
     private = PrivateEncoder(
         found,
-        made("transform", config["transform"], TRANSFORMS),
+        _read_transform(place, config["transform"]),
         epsilon=config["epsilon"],
         delta=config["delta"],
         noise=made("noise", config["noise"], _LAYERS),
@@ -117,9 +134,24 @@ def load(
         probe=probe,
         rounding=words.get("rounding"),
     )
-    if private.width != words["width"]:
-        raise invalid("encoder", f"of width {words['width']}, as saved", private.width)
+    if private.encoder.width != words["width"]:
+        raise invalid("encoder", f"of width {words['width']}, as saved", private.encoder.width)
     return private if device is None else private.to(device_of(device))
+
+
+def _read_transform(place: Path, words: Any) -> Any:
+    if not isinstance(words, list):
+        return made("transform", words, TRANSFORMS)
+    steps = [made("transform", step, _STEPS) for step in words]
+    if any(isinstance(step, Project) for step in steps):
+        from safetensors.torch import load_file
+
+        arrays = load_file(str(place / _DIRECTIONS))
+        try:
+            TransformChain(steps).load_state_dict(arrays)
+        except RuntimeError as error:
+            raise invalid(f"{place / _DIRECTIONS}", "the arrays of config.json", error) from None
+    return steps
 
 
 def _path(folder: Any) -> Path:

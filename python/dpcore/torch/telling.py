@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from .private import PrivateEncoder
+from .private import LEAST_SIGNAL, PrivateEncoder
 
 __all__ = ["rows", "told"]
 
@@ -18,10 +18,15 @@ def told(private: PrivateEncoder) -> str:
 def rows(private: PrivateEncoder) -> list[tuple[str, str]]:
     """What there is to know of an encoder, as (label, text)."""
     delta = f", delta {private.delta:g}" if private.delta else ""
+    public = private.public
     return [
         ("vectors", f"{private.width:,} numbers in {private.domain!r}"),
+        ("transform", repr(private.transform)),
         ("noise", _noise(private)),
+        *(("chosen", line) for line in _choices(private)),
+        ("signal", _signal(private)),
         ("claim", f"epsilon {private.epsilon:g}{delta}, for any two texts, one encoding of each"),
+        *[("provided", f"that these rows are public: {', '.join(public)}")] * bool(public),
         ("true", _true(private)),
         ("repeats", f"k encodings of one text cost k times {private.epsilon:g}"),
         ("not covered", "the texts that the encoder was trained on"),
@@ -42,6 +47,27 @@ def _noise(private: PrivateEncoder) -> str:
     }
     what = kinds.get(type(private.noise).__name__) or private.noise.faulty
     return f"{law}{': ' if what else ''}{what}"
+
+
+def _choices(private: PrivateEncoder) -> list[str]:
+    if not private.errors:
+        return []
+    errors = sorted(private.errors.items(), key=lambda item: item[1])
+    others = ", ".join(f"{name} {error:.4g}" for name, error in errors[1:])
+    name, least = errors[0]
+    return [f"{name}: least expected squared error of a vector, {least:.4g} ({others})"]
+
+
+def _signal(private: PrivateEncoder) -> str:
+    found = private.measure_signal()
+    if found is None:
+        return "not known: no law of the noise is"
+    entry, noise, share = found
+    level = f"typical entry {entry:.2g}, noise {noise:.2g}"
+    energy = f"{level}: {100.0 * share:.2g} % of a vector's energy is signal"
+    few = share < LEAST_SIGNAL
+    why = f"; NO UTILITY IS TO BE EXPECTED below {100.0 * LEAST_SIGNAL:g} %" if few else ""
+    return f"{energy} (root mean squares over {len(private.probe)} probe texts){why}"
 
 
 def _true(private: PrivateEncoder) -> str:

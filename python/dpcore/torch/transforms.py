@@ -1,40 +1,77 @@
-"""What brings rows into a bounded set before noise is added: `dpcore.sensitivity`'s, as modules."""
+"""What brings rows into a bounded set before noise is added: `dpcore.sensitivity`'s, as modules.
+
+A projection and a centre are fitted on public rows, which no claim covers.
+"""
 
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, Literal
 
-from ..errors import AssumptionWarning, choice, invalid
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import AssumptionWarning, about, choice, integer, invalid, mistyped, numeric
 from ..hints import hinted
 from ..mechanisms import positive
 from ..pairs import NORMS
 from ..pairs.norms import Norm
 from ..sensitivity import Ball, MinMaxRows, Sphere
+from ..streams import Rng, seed_of
 from . import unit
 from .needed import torch
 
-__all__ = ["Clip", "MinMax", "Normalise"]
+__all__ = ["Clip", "MinMax", "Normalise", "Project", "TransformChain", "fitted_steps"]
 
 _INTEGERS = {8: torch.int64, 4: torch.int32, 2: torch.int16}
 _ORDERS = {"l1": 1, "l2": 2, "linf": float("inf")}
 
 
+class _FittedTransform(torch.nn.Module):
+    """A transform with buffers of float64, which follow it to a device and are never cast."""
+
+    public_rows: int | None
+
+    def _apply(self, fn: Any, recurse: bool = True) -> Any:
+        kept = {name: held for name, held in self._buffers.items() if held is not None}
+        self._buffers.update(dict.fromkeys(kept))
+        super()._apply(fn, recurse)
+        self._buffers.update({name: unit.move_float64(held, fn) for name, held in kept.items()})
+        return self
+
+    def _check_width(self, name: str, found: int, width: int, value: Any) -> None:
+        if found != width:
+            requirement = f"of {width} entries a row, for which {type(self).__name__} was made"
+            raise invalid(name, requirement, value)
+
+
 @hinted
-class Clip(torch.nn.Module):
+class Clip(_FittedTransform):
     """Shrink rows onto a ball: ``x min(1, radius / norm(x))``.
 
     Rows lie along the last dimension. Norms are taken in float64, of what has been rounded to the
     dtype of x: no row that is moved ends up outside, and clipping twice changes nothing. A zero
     row is a member of the ball.
 
+    With a centre c it is ``(x - c) min(1, radius / norm(x - c))``: the ball lies around c, and rows
+    are returned relative to it, so that no addition rounds one out of `range`. To add c again
+    after the noise costs no privacy.
+
     Args:
         norm: "l1", "l2" or "linf".
         radius: radius of the ball, in the units of x, in (0, 1e300].
+        center: public rows, shape `(n, dim)`, of which the mean is taken, or a centre made from
+            such, shape `(dim,)`. None is the origin.
+        public_rows: number of public rows that a centre of shape `(dim,)` was made from; None if
+            it is not known.
+
+    Attributes:
+        center: the centre, a buffer of float64, shape `(dim,)`; or None.
 
     Raises:
-        TypeError: if `norm` is not a string or `radius` not a number.
-        ValueError: if one of them is out of range.
+        TypeError: if `norm` is not a string, `radius` not a number, or `center` no array.
+        ValueError: if one of them is out of range, or `center` not finite.
 
     Source:
         Abadi et al. (2016), algorithm 1.
@@ -46,12 +83,30 @@ class Clip(torch.nn.Module):
                 [ 0.0000,  0.5000]])
         >>> clip, clip.range(2)
         (Clip(norm='l2', radius=1.0), Ball(norm='l2', radius=1.0, dim=2))
+        >>> Clip("l2", 1.0, center=[[5.0, 5.0], [5.0, 7.0]])(torch.tensor([[5.0, 6.5]]))
+        tensor([[0.0000, 0.5000]])
     """
 
-    def __init__(self, norm: Norm, radius: float) -> None:
+    center: Any
+
+    def __init__(
+        self, norm: Norm, radius: float, *, center: Any = None, public_rows: int | None = None
+    ) -> None:
         super().__init__()
         self.norm = choice("norm", norm, NORMS)
         self.radius = positive("radius", radius)
+        self.public_rows = None if public_rows is None else integer("public_rows", public_rows, 1)
+        if center is None:
+            if public_rows is not None:
+                raise mistyped("public_rows", "left out where there is no centre", public_rows)
+            self.register_buffer("center", None)
+            return
+        rows = _public_array("center", center, (1, 2))
+        if rows.ndim == 2:
+            if public_rows not in (None, len(rows)):
+                raise invalid("public_rows", f"the number of rows, {len(rows)}", public_rows)
+            self.public_rows, rows = len(rows), rows.mean(axis=0)
+        self.register_buffer("center", torch.from_numpy(rows.copy()))
 
     def forward(self, x: Any) -> Any:
         """The clipped rows.
@@ -60,25 +115,207 @@ class Clip(torch.nn.Module):
             x: finite numbers, shape `(..., dim)`; float64, float32, bfloat16 or float16.
 
         Returns:
-            A tensor of the same shape and dtype; x itself where no row is outside.
+            A tensor of the same shape and dtype; without a centre x itself where no row is
+            outside.
 
         Raises:
             TypeError: if x is no tensor of these.
-            ValueError: if it has no dimension, no entries, or an entry is not finite.
+            ValueError: if it has no dimension, no entries, an entry is not finite, or rows do not
+                have the length of the centre.
         """
         rows = _rows(x)
+        if self.center is not None:
+            self._check_width("x", x.shape[-1], self.center.numel(), tuple(x.shape))
+            # Rounded before it is clipped: nothing is rounded outside afterwards.
+            x = _back(rows - self.center.to(rows.device), x)
+            rows = _rows(x)
         outside = _lengths(rows.detach(), self.norm) > self.radius
         if not bool(outside.any()):
             return x
         return _back(_shrunk(rows, outside, self.norm, self.radius, x), x)
 
     def range(self, dim: int) -> Ball:
-        """The ball in which rows of `dim` entries end up."""
+        """The ball in which rows of `dim` entries end up, around the origin."""
+        if self.center is not None:
+            self._check_width("dim", dim, self.center.numel(), dim)
         return Ball(self.norm, self.radius, dim)
 
     def extra_repr(self) -> str:
         """The parameters, as `repr` shows them."""
-        return f"norm={self.norm!r}, radius={self.radius!r}"
+        shown = f"norm={self.norm!r}, radius={self.radius!r}"
+        if self.center is None:
+            return shown
+        many = "rows" if self.public_rows is None else f"{self.public_rows:,} rows"
+        return f"{shown}, centre of {many} that must be public"
+
+
+@hinted
+class Project(_FittedTransform):
+    """Project rows onto few directions, before `Clip`: ``directions (x - mean)``.
+
+    Noise grows with the number of entries. The directions in which public texts of the same kind
+    differ most keep most of what texts differ in. Directions have length 1 and are perpendicular,
+    so that no two rows end up farther apart in L2 than they were. Nothing here is bounded: a
+    `Clip`, `MinMax` or `Normalise` follows.
+
+    Args:
+        rows: vectors of public texts, shape `(n, width)`, of which the principal directions are
+            taken and the mean is subtracted; or "random" for directions that nothing was fitted
+            on. A claim does not cover these rows: they must be public.
+        dim: number of directions, at most `width` and n.
+        width: numbers in a vector of the encoder; for "random" alone.
+        rng: of random directions: None (fresh entropy, recorded), an int in [0, 2**63) or a
+            Generator.
+
+    Attributes:
+        directions: a buffer of float64, shape `(dim, width)`.
+        mean: a buffer of float64, shape `(width,)`; zeros for random directions.
+        shares: share of the rows' variance in each direction, shape `(dim,)`; NaN for random ones.
+        public_rows: n; None for random directions.
+        seed: of random directions; None of others.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind, or given where it has no meaning.
+        ValueError: if `dim` is above the width or the number of rows, an entry is not finite, or
+            the rows do not vary in `dim` directions.
+
+    Source:
+        Pearson (1901), principal directions.
+
+    Example:
+        >>> public = [[0.0, 0.0, 1.0], [2.0, 0.1, 1.0], [4.0, 0.0, 1.0]]
+        >>> project = Project(public, 1)
+        >>> project
+        Project(dim=1, width=3, principal directions of 3 rows that must be public)
+        >>> project(torch.tensor([[3.0, 0.0, 5.0]]))
+        tensor([[1.0000]])
+        >>> Project("random", 2, width=3, rng=1)
+        Project(dim=2, width=3, random directions of seed 1)
+    """
+
+    directions: Any
+    mean: Any
+    shares: Any
+
+    def __init__(
+        self,
+        rows: npt.ArrayLike | Literal["random"],
+        dim: int,
+        *,
+        width: int | None = None,
+        rng: Rng = None,
+    ) -> None:
+        super().__init__()
+        self.dim = integer("dim", dim, 1)
+        self.seed: int | None = None
+        self.public_rows = None
+        if isinstance(rows, str):
+            choice("rows", rows, ("random",))
+            if width is None:
+                requirement = "given for random directions: the numbers in a vector of the encoder"
+                raise mistyped("width", requirement, width)
+            self.width = integer("width", width, 1)
+            self.seed = seed_of(rng)
+            self._check_dim("width, the numbers in a row", self.width)
+            source = np.random.default_rng(self.seed).normal(size=(self.width, self.dim))
+            found = np.linalg.qr(source)[0].T
+            mean, shares = np.zeros(self.width), np.full(self.dim, np.nan)
+        else:
+            for name, value in (("width", width), ("rng", rng)):
+                if value is not None:
+                    raise mistyped(name, 'left out unless rows are "random"', value)
+            array = _public_array("rows", rows, (2,))
+            self.public_rows, self.width = array.shape
+            self._check_dim("width, the numbers in a row", self.width)
+            self._check_dim("number of rows", self.public_rows)
+            mean = array.mean(axis=0)
+            found, shares = _principal_directions(array, mean, self.dim)
+        for name, held in (("directions", found), ("mean", mean), ("shares", shares)):
+            self.register_buffer(name, torch.from_numpy(np.ascontiguousarray(held)))
+
+    def _check_dim(self, limit: str, most: int) -> None:
+        if self.dim > most:
+            raise invalid("dim", f"at most the {limit} ({most})", self.dim)
+
+    def forward(self, x: Any) -> Any:
+        """The projected rows.
+
+        Args:
+            x: finite numbers, shape `(..., width)`; float64, float32, bfloat16 or float16.
+
+        Returns:
+            A tensor of the same dtype, shape `(..., dim)`.
+
+        Raises:
+            TypeError: if x is no tensor of these.
+            ValueError: if its rows have another length, or an entry is not finite.
+        """
+        rows = _rows(x)
+        self._check_width("x", x.shape[-1], self.width, tuple(x.shape))
+        place = rows.device
+        return _back((rows - self.mean.to(place)) @ self.directions.to(place).T, x)
+
+    def dim_of(self, width: int) -> int:
+        """The number of entries of projected rows of `width` entries; a ValueError for others."""
+        self._check_width("width", width, self.width, width)
+        return self.dim
+
+    def get_extra_state(self) -> Any:
+        """Number of public rows and seed, -1 where there is none, as a tensor on the CPU."""
+        numbers = [-1 if one is None else one for one in (self.public_rows, self.seed)]
+        return torch.tensor(numbers, dtype=torch.int64, device="cpu")
+
+    def set_extra_state(self, state: Any) -> None:
+        """Take over a saved number of rows and seed; an error for what is not such a tensor."""
+        requirement = "a tensor of 2 int64, as a Project saves it"
+        if not isinstance(state, torch.Tensor):
+            raise mistyped("the state of Project", requirement, state)
+        if state.dtype != torch.int64 or state.shape != (2,):
+            raise invalid("the state of Project", requirement, state)
+        self.public_rows, self.seed = (None if one < 0 else one for one in state.tolist())
+
+    def extra_repr(self) -> str:
+        """The parameters, and what the directions were fitted on, as `repr` shows them."""
+        shown = f"dim={self.dim}, width={self.width}"
+        if self.public_rows is None:
+            return f"{shown}, random directions of seed {self.seed}"
+        return f"{shown}, principal directions of {self.public_rows:,} rows that must be public"
+
+
+class TransformChain(torch.nn.Sequential):
+    """Transforms one after the other, of which the last one bounds the rows.
+
+    Args:
+        steps: transforms with a method `range(dim)`, and before the last of them `Project`.
+    """
+
+    def __init__(self, steps: Iterable[Any]) -> None:
+        super().__init__(*steps)
+
+    def range(self, dim: int) -> Any:
+        """The set in which rows that had `dim` entries end up."""
+        for step in list(self)[:-1]:
+            dim = step.dim_of(dim) if isinstance(step, Project) else step.range(dim).dim
+        return self[-1].range(dim)
+
+    @property
+    def zeroed(self) -> int:
+        """How many rows its steps have made zeros so far."""
+        return sum(getattr(step, "zeroed", 0) for step in self)
+
+    def __repr__(self) -> str:
+        """The steps in order, on one line."""
+        return f"[{', '.join(map(repr, self))}]"
+
+
+def fitted_steps(transform: Any) -> list[Any]:
+    """Return the steps of a transform that were fitted on rows, which must be public."""
+    steps = transform if isinstance(transform, TransformChain) else [transform]
+    return [
+        step for step in steps
+        if (type(step) is Project and step.public_rows is not None)
+        or getattr(step, "center", None) is not None
+    ]  # fmt: skip
 
 
 class MinMax(torch.nn.Module):
@@ -209,6 +446,41 @@ class _Rounded(torch.autograd.Function):
     def backward(ctx: Any, gradient: Any) -> Any:
         """The gradient as it is."""
         return gradient, None
+
+
+def _public_array(name: str, value: Any, dims: tuple[int, ...]) -> npt.NDArray[np.float64]:
+    """Check public rows, or a centre made from such, and return them in float64."""
+    shapes = " or ".join({1: "(dim,)", 2: "(n, dim)"}[one] for one in dims)
+    requirement = f"an array of finite numbers of shape {shapes}"
+    if isinstance(value, torch.Tensor):
+        value = value.detach().cpu().double().numpy()
+    found = numeric(name, requirement, value)
+    if found.ndim not in dims or not found.size:
+        raise invalid(name, requirement, found.shape)
+    array = np.ascontiguousarray(found, np.float64)
+    wrong = np.flatnonzero(~np.isfinite(np.atleast_2d(array)).all(axis=1))
+    if wrong.size:
+        first = np.atleast_2d(array)[wrong[0]]
+        where = f"row {wrong[0]} of {name}" if array.ndim == 2 else name
+        raise about(invalid(where, "finite numbers", first), name)
+    return array
+
+
+def _principal_directions(rows: Any, mean: Any, dim: int) -> tuple[Any, Any]:
+    """Compute the `dim` directions of largest variance, and the share of each."""
+    centred = rows - mean
+    # Of many rows the small factor has the same directions.
+    _, sizes, directions = np.linalg.svd(np.linalg.qr(centred, mode="r"), full_matrices=False)
+    # Smaller ones are rounding of the mean.
+    least = np.finfo(np.float64).eps * max(rows.shape) * max(float(sizes[0]), np.abs(rows).max())
+    rank = int((sizes > least).sum())
+    if rank < dim:
+        requirement = f"rows that vary in {dim} directions at least"
+        raise invalid("rows", requirement, f"{len(rows)} rows that vary in {rank}")
+    directions = directions[:dim]
+    # The sign of a direction is a matter of the routine: the largest entry is positive.
+    largest = np.take_along_axis(directions, np.abs(directions).argmax(1)[:, None], 1)
+    return directions * np.sign(largest), sizes[:dim] ** 2 / (sizes**2).sum()
 
 
 def _rows(x: Any) -> Any:

@@ -15,6 +15,7 @@ __all__ = [
     "float64_device",
     "gaussian",
     "laplace",
+    "move_float64",
     "spherical",
     "uniform",
     "wide",
@@ -50,6 +51,28 @@ def float64_device(device: Any) -> Any:
         device(type='cpu')
     """
     return device if _has_float64(device.type) else torch.device("cpu")
+
+
+def move_float64(value: Any, fn: Any) -> Any:
+    """Move a tensor as `fn` moves one, to the CPU where its device has no float64; never cast it.
+
+    Args:
+        value: the tensor, float64.
+        fn: what `torch.nn.Module._apply` maps tensors by.
+
+    Returns:
+        A tensor of float64.
+
+    Example:
+        >>> move_float64(torch.zeros(2, dtype=torch.float64), lambda tensor: tensor.half()).dtype
+        torch.float64
+    """
+    # An integer is moved as the numbers would be, and is cast by nobody.
+    device = fn(torch.empty(0, dtype=torch.int64, device=value.device)).device
+    if float64_device(device) != device:
+        return value.to("cpu")
+    found = fn(value)
+    return found if found.dtype == torch.float64 else value.to(device)
 
 
 def checked(x: Any) -> Any:
