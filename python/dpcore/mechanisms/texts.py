@@ -234,8 +234,8 @@ def compare_batches(
         >>> compare_batches(centred, ["one", "three"], 1e-5)
         Traceback (most recent call last):
         ValueError: encoder must be one that gives a text the same vector alone and in any batch (up
-        to 1e-05 of its norm; rounding= changes that), got another one for 'one', 1 of its norm
-        away, in a batch with 'three'
+        to 1e-05 of its norm; rounding= changes that), got another one for 'three', 1 of its norm
+        away, in a batch with 'one'
     """
     places = range(len(texts))
     alone = np.concatenate([encode([text]) for text in texts])

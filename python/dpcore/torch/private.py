@@ -39,7 +39,7 @@ NOISES: Final[tuple[Noise, ...]] = get_args(Noise)
 
 LEAST_SIGNAL: Final = 0.02
 """Share of signal in a vector's energy below which no utility is to be expected. A rule of thumb:
-with some thousand training texts a classifier stays near the majority."""
+it was not measured."""
 
 _SLACK = 1e-9
 """Relative slack of the check of a scale: a rounding of it is no false claim."""
