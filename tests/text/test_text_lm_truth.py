@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from functools import cache
 
-import pytest
 from scipy import stats
 from shared_extras import needs
 
@@ -17,14 +15,6 @@ needs("torch", "opacus")
 
 TRAININGS, CLAIM, DELTA = 20, 0.5, 8e-5
 CANARIES, GUESSES = 400, 100
-
-
-@pytest.fixture
-def cached_accountant(monkeypatch):
-    """Calibrate once: all trainings have the same rate, number of steps, epsilon and delta."""
-    from opacus.accountants import utils
-
-    monkeypatch.setattr(utils, "get_noise_multiplier", cache(utils.get_noise_multiplier))
 
 
 def audit(seed, **recipe):
@@ -47,7 +37,6 @@ def audit(seed, **recipe):
         )
 
 
-@pytest.mark.usefixtures("cached_accountant")
 def test_a_true_claim_is_refuted_no_more_often_than_the_confidence_allows():
     # Fixed seeds. A bound that holds with 95 % refutes more than 4 of 20 with probability .0026.
     recipe = {"epsilon": CLAIM, "delta": DELTA, "batch": 110, "epochs": 2}

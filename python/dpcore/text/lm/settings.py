@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 from ...errors import choice, integer, invalid, real
@@ -133,17 +134,25 @@ def make_noise(epsilon: Any, delta: float | None, clip: Any, texts: int, plan: P
         )
     steps = -(-texts // plan.batch)
     rate = 1.0 / steps
-    accounting = needed("opacus.accountants.utils", "lm.fit with epsilon")
+    needed("opacus.accountants.utils", "lm.fit with epsilon")
     # What is no number is refused with the words for finite ones.
     if not isinstance(epsilon, float) or epsilon != math.inf:
         epsilon = real("epsilon", epsilon, low=0.0, open_low=True)
-        with ignore_order_warnings():
-            sigma = accounting.get_noise_multiplier(
-                target_epsilon=epsilon, target_delta=delta, sample_rate=rate,
-                steps=steps * plan.epochs, accountant="prv",
-            )  # fmt: skip
-        return Noise(float(sigma), clip, rate, delta)
+        sigma = _find_noise_multiplier(epsilon, delta, rate, steps * plan.epochs)
+        return Noise(sigma, clip, rate, delta)
     return Noise(0.0, clip, rate, delta)
+
+
+@lru_cache(maxsize=64)
+def _find_noise_multiplier(epsilon: float, delta: float, rate: float, steps: int) -> float:
+    """Ask Opacus for sigma: ten seconds or more, the same for every training of an audit."""
+    accounting = needed("opacus.accountants.utils", "lm.fit with epsilon")
+    with ignore_order_warnings():
+        sigma = accounting.get_noise_multiplier(
+            target_epsilon=epsilon, target_delta=delta, sample_rate=rate, steps=steps,
+            accountant="prv",
+        )  # fmt: skip
+    return float(sigma)
 
 
 def make_accountant(noise: Noise, steps: int, kind: str = "PRVAccountant") -> Any:
