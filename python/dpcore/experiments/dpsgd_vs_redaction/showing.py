@@ -37,8 +37,8 @@ def write_table(result: Result) -> str:
     made = " (generated texts: give --data for real ones)" if config.data is None else ""
     head = (
         f"DP-SGD against redaction: {material.origin}{made}\n"
-        f"{len(material.train):,} training texts, seed {config.seed}, {config.seeds} trainings of "
-        f"each recipe; {first.measured.uniform:,} words that can be predicted, taken from these "
+        f"{len(material.train):,} training texts, seed {config.seed}, trainings of each "
+        f"recipe: {config.seeds}; {first.measured.uniform:,} words that can be predicted, taken from these "
         "texts: no epsilon covers that choice\n"
         f"test: {first.measured.texts:,} texts, {first.measured.left_out} more are training texts "
         f"and left out; {100 * first.measured.unknown:.1f} % of the words unknown\n"
@@ -175,9 +175,10 @@ def _draw_panel(axes: Axes, result: Result, name: str, label: str, end: str | No
         ends += [(statistics.fmean(second), y, recipe.kind)] if second else []
         if not math.isnan(recipe.level):
             text = f"{100 * recipe.level:g} %" if recipe.kind in POLICIES else f"{recipe.level:g}"
+            # Above and below by turns: neighbouring levels may be at one place.
+            height = 3 if len(places[recipe.kind]) % 2 else -9
             axes.annotate(
-                text, (places[recipe.kind][-1][0], y), (4, -8 if recipe.kind == "random" else 3),
-                textcoords="offset points",
+                text, (places[recipe.kind][-1][0], y), (4, height), textcoords="offset points",
                 fontsize=SMALL - 1, color=colour,
             )  # fmt: skip
     # Infinite ones end at the frame.
