@@ -38,8 +38,8 @@ def write_table(result: Result) -> str:
     head = (
         f"DP-SGD against redaction: {material.origin}{made}\n"
         f"{len(material.train):,} training texts, seed {config.seed}, trainings of each "
-        f"recipe: {config.seeds}; {first.measured.uniform:,} words that can be predicted, taken from these "
-        "texts: no epsilon covers that choice\n"
+        f"recipe: {config.seeds}; {first.measured.uniform:,} words that can be predicted, taken "
+        "from these texts: no epsilon covers that choice\n"
         f"test: {first.measured.texts:,} texts, {first.measured.left_out} more are training texts "
         f"and left out; {100 * first.measured.unknown:.1f} % of the words unknown\n"
         f"canaries: {config.canaries:,} texts of {CANARY_WORDS} random words, each in by a coin; "
