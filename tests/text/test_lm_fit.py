@@ -267,6 +267,7 @@ def test_training_starts_from_another_model(plain, corpus):
     found = model.perplexity(corpus.test.texts, rng=1)
     assert found.value < found.unigram
     assert "plain" in str(model)
+    assert "texts of the model at the start" in str(model)
 
 
 def test_perplexity_leaves_training_texts_out(plain, corpus):

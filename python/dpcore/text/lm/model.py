@@ -391,6 +391,8 @@ class NextWordModel(Shown):
             if self.has_own_vocabulary
             else ""
         )
+        if self.start != "drawn weights":
+            own += "texts of the model at the start, with their words; "
         yield (
             "not covered",
             (
