@@ -60,9 +60,10 @@ def test_the_repaired_step_is_not_refuted():
 
 
 def test_right_steps_are_refuted_no_more_than_allowed_and_half_the_noise_always():
-    right = [audit(rng=seed, trials=600).refuted for seed in range(20)]
-    assert binom.sf(sum(right) - 1, 20, 0.05) > 1e-4
-    half = [audit("half the noise", rng=seed, trials=600).refuted for seed in range(20)]
+    # benches/record_claims.py does so with 20 seeds and every fault.
+    right = [audit(rng=seed, trials=600).refuted for seed in range(8)]
+    assert binom.sf(sum(right) - 1, 8, 0.05) > 1e-4
+    half = [audit("half the noise", rng=seed, trials=600).refuted for seed in range(8)]
     assert all(half)
 
 
