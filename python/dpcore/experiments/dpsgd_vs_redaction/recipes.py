@@ -93,16 +93,16 @@ class Recipe(NamedTuple):
 
     Attributes:
         kind: what is done: to train ("no noise" is DP-SGD without it), to redact, or to rewrite.
-        level: epsilon of DP-SGD, share of masked words, epsilon of the rewriting, or NaN.
+        level: epsilon of DP-SGD or of the rewriting, share of masked words; 0 for other kinds.
     """
 
     kind: Kind
-    level: float = math.nan
+    level: float = 0.0
 
     @property
     def label(self) -> str:
         """Kind and level."""
-        return self.kind if math.isnan(self.level) else f"{self.kind} {self.level:g}"
+        return f"{self.kind} {self.level:g}" if self.level else self.kind
 
     @property
     def is_private(self) -> bool:

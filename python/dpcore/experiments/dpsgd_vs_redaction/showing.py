@@ -92,7 +92,7 @@ def write_plain_data(result: Result) -> dict[str, Any]:
 
 
 def _write_cell(cell: Cell) -> dict[str, Any]:
-    level = None if math.isnan(cell.recipe.level) else cell.recipe.level
+    level = cell.recipe.level or None
     data = {one.name: encode(getattr(cell, one.name)) for one in fields(cell)}
     measured = {name: encode(value) for name, value in asdict(cell.measured).items()}
     return data | {"recipe": cell.recipe.kind, "level": level, "measured": measured}
@@ -173,7 +173,7 @@ def _draw_panel(axes: Axes, result: Result, name: str, label: str, end: str | No
         places.setdefault(recipe.kind, []).append((statistics.fmean(xs), y))
         second = [getattr(cell, end) for cell in known if end and getattr(cell, end) is not None]
         ends += [(statistics.fmean(second), y, recipe.kind)] if second else []
-        if not math.isnan(recipe.level):
+        if recipe.level:
             text = f"{100 * recipe.level:g} %" if recipe.kind in POLICIES else f"{recipe.level:g}"
             # Above and below by turns: neighbouring levels may be at one place.
             height = 3 if len(places[recipe.kind]) % 2 else -9
