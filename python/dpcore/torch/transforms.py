@@ -187,8 +187,8 @@ class Project(_FittedTransform):
         >>> project = Project(public, 1)
         >>> project
         Project(dim=1, width=3, principal directions of 3 rows that must be public)
-        >>> project(torch.tensor([[3.0, 0.0, 5.0]]))
-        tensor([[1.0000]])
+        >>> project(torch.tensor([[3.5, 0.0, 5.0]]))
+        tensor([[1.5000]])
         >>> Project("random", 2, width=3, rng=1)
         Project(dim=2, width=3, random directions of seed 1)
     """
