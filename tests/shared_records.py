@@ -16,7 +16,10 @@ from shared_house import INNER
 
 import dpcore
 
-OF_TORCH = "dpcore.torch", "dpcore.text.systems", "dpcore.experiments.dpnr_robust_adaptive.training"
+OF_TORCH = (
+    "dpcore.torch", "dpcore.text.systems", "dpcore.text.lm.learning", "dpcore.text.lm.network",
+    "dpcore.experiments.dpnr_robust_adaptive.training",
+)  # fmt: skip
 
 
 def modules() -> Iterator[Any]:
