@@ -178,12 +178,14 @@ def test_files(name, tmp_path):
 @pytest.mark.usefixtures("parts")
 @pytest.mark.parametrize("name", THERE)
 def test_seed_alone_decides(name):
-    first, other = run(name, trials=2000, seed=7), run(name, trials=2000, seed=8)
+    first = run(name, trials=2000, seed=7)
     module = get(name)
     again = module.run(module.Config(trials=2000, seed=7), threads=1)
     assert first == again
     assert table(first) == table(again)
-    assert table(first) != table(other)
+    # Those that take half a minute are not run a third time.
+    if "quick" not in PARTS.get(name, {}):
+        assert table(first) != table(run(name, trials=2000, seed=8))
 
 
 def test_same_bytes_again(tmp_path):

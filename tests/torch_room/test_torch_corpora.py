@@ -28,7 +28,7 @@ def test_the_first_two_texts_of_dpnrs_corpus():
     private = PrivateEncoder(encoder, MinMax(), epsilon=0.1, noise=LaplaceNoise(10.0), strict=False)
     x, x_prime = private.clean(texts[:2]).numpy()
     assert abs(np.abs(x - x_prime).sum() - 80.7) < 0.1
-    audits = [dpcore.audit(private, texts[:2], trials=20_000, rng=seed) for seed in range(3)]
+    audits = [dpcore.audit(private, texts[:2], trials=20_000, rng=seed) for seed in range(2)]
     assert np.median([audit.epsilon_lower for audit in audits]) >= 0.5
     # A bound of at most 8.07 may be false once in 20 audits; none comes near it.
     assert max(audit.epsilon_lower for audit in audits) < 1.0
