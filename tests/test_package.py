@@ -43,7 +43,7 @@ def test_the_package_re_exports_and_nothing_else():
 
 FIGURES = {
     "COUNTEREXAMPLES", "Counterexample", "MaskedWords", "RealEpsilon", "gaussian_delta",
-    "gaussian_epsilon", "real_epsilon", "word_dropout",
+    "gaussian_epsilon", "noise_errors", "real_epsilon", "word_dropout",
 }  # fmt: skip
 """Of `calibration`, what neither is noise nor makes any."""
 
