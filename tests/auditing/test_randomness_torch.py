@@ -49,6 +49,39 @@ def pool():
         yield found
 
 
+class Plain:
+    """An object whose attributes are in no dictionary that the collector knows."""
+
+    def __init__(self):
+        self.own = torch.Generator().manual_seed(3)
+
+    def draw(self):
+        return torch.rand((), generator=self.own)
+
+
+class Slotted(Plain):
+    __slots__ = ("own",)
+
+
+class Listed(Plain):
+    def __init__(self):
+        self.all = [torch.Generator().manual_seed(3)]
+
+    @property
+    def own(self):
+        return self.all[0]
+
+
+@pytest.mark.parametrize("kind", [Plain, Slotted, Listed])
+def test_generators_are_found_wherever_they_are_held(kind):
+    holder = kind()
+    first = holder.own.get_state()
+    with Generators.everywhere() as every:
+        _, moved = every.moved_by(holder.draw)
+        assert moved
+    assert torch.equal(holder.own.get_state(), first)
+
+
 # States.
 
 

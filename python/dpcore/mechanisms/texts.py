@@ -329,7 +329,7 @@ def check_batches(
     """Compare the batches of an encoder unless it is random; see `compare_batches`.
 
     It is random if a call draws from any generator that this process knows of, or if two equal
-    calls differ. Global generators are left as they were.
+    calls differ. All these generators are left as they were.
 
     Args:
         encode: texts to vectors of float64, shape `(texts, width)`.
@@ -345,23 +345,26 @@ def check_batches(
     Raises:
         ValueError: if vectors change with the other texts, or two equal calls differ.
     """
-    generators, calls, drew = Generators.everywhere(), list[npt.NDArray[Any]](), False
-    for seed in range(2):
-        with quiet_seed(seed):
-            found, moved = generators.moved_by(lambda: encode(list(texts)))
-        calls.append(found)
-        drew |= moved
-    rounding = limit()
-    if random or drew:
-        return BatchCheck(np.nan, rounding, len(texts), random or "the encoder is random")
-    if not (relative_distances(*calls) <= rounding).all():
-        if refuse_state:
-            requirement = (
-                "the same in two equal calls, for no generator of torch, numpy or Python moved "
-                "(an encoder that draws elsewhere declares it by an attribute random = True)"
-            )
-            raise invalid(name, requirement, f"{relative_distances(*calls).max():.3g} of its norm")
-        reason = "two equal calls differ although no generator of torch, numpy or Python moved"
-        return BatchCheck(np.nan, rounding, len(texts), reason)
-    with quiet_seed(0):
-        return compare_batches(encode, texts, rounding, name)
+    calls, drew = list[npt.NDArray[Any]](), False
+    with Generators.everywhere() as generators:
+        for seed in range(2):
+            with quiet_seed(seed):
+                found, moved = generators.moved_by(lambda: encode(list(texts)))
+            calls.append(found)
+            drew |= moved
+        rounding = limit()
+        if random or drew:
+            return BatchCheck(np.nan, rounding, len(texts), random or "the encoder is random")
+        if not (relative_distances(*calls) <= rounding).all():
+            if refuse_state:
+                requirement = (
+                    "the same in two equal calls, for no generator of torch, numpy or Python moved "
+                    "(an encoder that draws elsewhere declares it by an attribute random = True)"
+                )
+                raise invalid(
+                    name, requirement, f"{relative_distances(*calls).max():.3g} of its norm"
+                )
+            reason = "two equal calls differ although no generator of torch, numpy or Python moved"
+            return BatchCheck(np.nan, rounding, len(texts), reason)
+        with quiet_seed(0):
+            return compare_batches(encode, texts, rounding, name)

@@ -15,7 +15,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from types import CellType
 from typing import Any, Final
 
 import numpy as np
@@ -167,6 +166,9 @@ def _torch_state() -> npt.NDArray[np.uint8] | None:
 
 _Draw = Callable[..., Any]
 
+_HOLDERS: Final = 4096
+"""Objects whose contents are looked through at once for generators of torch."""
+
 
 class Generators:
     """Generators of this process whose states are looked at, and put back in the end.
@@ -195,30 +197,19 @@ class Generators:
         """The global ones, and all others that Python's collector of garbage knows of."""
         found = cls.defaults()._states
         globals = len(found)
-        torch = loaded("torch")
-        of_torch: Any = getattr(torch, "Generator", None)
-        kinds: dict[type, str] = {}
-        for thing in gc.get_objects():
-            # By type: isinstance asks the thing itself for its class, and some would warn.
-            kind = type(thing)
-            if kind not in kinds:
-                kinds[kind] = _generator_kind(kind)
-            name = kinds[kind]
-            if not name:
-                continue
-            if name == "holder":
-                # The collector does not know torch's, but the dicts and closures that hold them.
-                values = thing.values() if kind is dict else _cell_contents(thing)
-                if of_torch in map(type, values):
-                    held = [one for one in values if type(one) is of_torch]
-                    found += [(one.get_state, one.set_state) for one in held]
-            elif name == "numpy":
+        things = gc.get_objects()
+        # By type: isinstance asks the thing itself for its class, and some would warn.
+        named = {kind: _generator_kind(kind) for kind in set(map(type, things))}
+        for thing in [one for one in things if named[type(one)]]:
+            name = named[type(thing)]
+            if name == "numpy":
                 bits: Any = thing.bit_generator
                 found.append((partial(getattr, bits, "state"), partial(setattr, bits, "state")))
             elif name == "legacy":
                 found.append((partial(thing.get_state, legacy=False), thing.set_state))
             else:
                 found.append((thing.getstate, thing.setstate))
+        found += [(one.get_state, one.set_state) for one in _find_torch_generators(things)]
         return cls(found, globals)
 
     def read_states(self) -> list[Any]:
@@ -285,8 +276,6 @@ def _freeze(state: Any) -> Any:
 
 def _generator_kind(kind: type) -> str:
     """Return what a class is to `Generators.everywhere`; empty for most."""
-    if kind is dict or kind is CellType:
-        return "holder"
     if issubclass(kind, np.random.Generator):
         return "numpy"
     if issubclass(kind, np.random.RandomState):
@@ -295,12 +284,15 @@ def _generator_kind(kind: type) -> str:
     return "python" if is_python else ""
 
 
-def _cell_contents(cell: CellType) -> tuple[Any, ...]:
-    try:
-        return (cell.cell_contents,)
-    except ValueError:
-        # A variable of a closure that has no value yet.
-        return ()
+def _find_torch_generators(things: list[Any]) -> list[Any]:
+    """Return the generators of torch that things hold, for the collector knows none of them."""
+    kind = getattr(loaded("torch"), "Generator", None)
+    found: dict[int, Any] = {}
+    for start in range(0, len(things) if kind is not None else 0, _HOLDERS):
+        held = gc.get_referents(*things[start : start + _HOLDERS])
+        if kind in map(type, held):
+            found |= {id(one): one for one in held if type(one) is kind}
+    return list(found.values())
 
 
 def _readable(get: Callable[[], Any]) -> bool:

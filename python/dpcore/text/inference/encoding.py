@@ -18,7 +18,6 @@ from ...mechanisms.texts import (
     look_up,
     rounding_of,
 )
-from ...streams.generators import Generators
 
 __all__ = [
     "Vectors",
@@ -128,10 +127,7 @@ def check_encoder(
     if bare is encode and takes_rng(encode):
         reason = "the encoder takes rng, so that it is random"
         return BatchCheck(np.nan, rounding_of(rounding, dtype[0]), len(chosen), reason)
-    with Generators.everywhere():
-        return check_batches(
-            vectors, chosen, lambda: rounding_of(rounding, dtype[0]), name="encode"
-        )
+    return check_batches(vectors, chosen, lambda: rounding_of(rounding, dtype[0]), name="encode")
 
 
 def rows_given(
