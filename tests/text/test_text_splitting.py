@@ -132,8 +132,8 @@ def test_groups_with_a_text_in_common_are_kept_together():
             ValueError,
             "^group must be of enough groups for a 'valid' part, got '1",
         ),
-        ("town", ValueError, "^attribute must be one of 'author', got 'town'"),
-        ([1, 2], ValueError, "^attributes.'group'. must be .* got '2 values'"),
+        ("town", ValueError, "^group must be one of 'author', got 'town'"),
+        ([1, 2], ValueError, "^groups must be .* got '2 values'"),
     ],
 )
 def test_what_is_wrong_with_groups_is_named(group, error, said):

@@ -136,7 +136,7 @@ def test_a_folder_keeps_projection_and_centre(tmp_path):
         (ROWS, 1, {"rng": 6}, TypeError, 'rng must be left out unless rows are "random"'),
         ("random", 2, {}, TypeError, "width must be given for random directions"),
         ("random", 7, {"width": 6}, ValueError, "dim must be at most the width"),
-        ("principal", 2, {}, ValueError, "rows must be one of 'random', got 'principal'"),
+        ("principal", 2, {}, ValueError, "rows must be vectors of public texts, shape"),
     ],
 )
 def test_wrong_projections(rows, dim, given, error, message):

@@ -286,7 +286,7 @@ def _generator_kind(kind: type) -> str:
 
 def _find_torch_generators(things: list[Any]) -> list[Any]:
     """Return the generators of torch that things hold, for the collector knows none of them."""
-    kind = getattr(loaded("torch"), "Generator", None)
+    kind: Any = getattr(loaded("torch"), "Generator", None)
     found: dict[int, Any] = {}
     for start in range(0, len(things) if kind is not None else 0, _HOLDERS):
         held = gc.get_referents(*things[start : start + _HOLDERS])

@@ -81,8 +81,11 @@ def _group_column(corpus: Corpus, group: Any) -> Column | None:
         found: Column | None = corpus.groups
         return found
     if isinstance(group, str):
-        return corpus.attribute(group)
-    return replace(corpus, attributes={"group": group}).attribute("group")
+        if not corpus.attributes:
+            raise invalid("group", "an attribute of the corpus, which has none", group)
+        return corpus.attribute(choice("group", group, tuple(corpus.attributes)))
+    found = replace(corpus, groups=group).groups
+    return found
 
 
 def parts_of(
@@ -95,7 +98,7 @@ def parts_of(
 
     Equal texts are in one part, and texts with equal values of the column.
     """
-    group = _connect(texts, column)
+    group = _number_components(texts, column)
     sizes = np.bincount(group)
     order = rng.permutation(len(sizes))
     middle = np.empty(len(sizes))
@@ -116,24 +119,20 @@ def parts_of(
     return part
 
 
-def _connect(texts: Sequence[str], column: Column | None) -> npt.NDArray[np.int64]:
+def _number_components(texts: Sequence[str], column: Column | None) -> npt.NDArray[np.int64]:
     """Return the number of the component of each text: texts that are equal or of one group."""
     number: dict[str, int] = {}
-    group = np.array([number.setdefault(likeness(text), len(number)) for text in texts])
+    alike = np.array([number.setdefault(likeness(text), len(number)) for text in texts])
     if column is None:
-        return group
-    parents = list(range(len(number)))
+        return alike
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
 
-    def find_root(place: int) -> int:
-        while parents[place] != place:
-            parents[place] = parents[parents[place]]
-            place = parents[place]
-        return place
-
-    first: dict[Any, int] = {}
-    for place, value in zip(group.tolist(), column.tolist(), strict=True):
-        parents[find_root(place)] = find_root(first.setdefault(value, place))
-    return np.unique([find_root(place) for place in group.tolist()], return_inverse=True)[1]
+    groups = len(number) + np.unique(column, return_inverse=True)[1]
+    size = int(groups.max()) + 1
+    graph = coo_array((np.ones(len(alike)), (alike, groups)), shape=(size, size))
+    found: npt.NDArray[np.int64] = connected_components(graph, directed=False)[1][alike]
+    return found
 
 
 def _shares(shares: Any) -> list[float]:

@@ -23,8 +23,8 @@ def rows(private: PrivateEncoder) -> list[tuple[str, str]]:
         ("vectors", f"{private.width:,} numbers in {private.domain!r}"),
         ("transform", repr(private.transform)),
         ("noise", _noise(private)),
-        *(("chosen", line) for line in _choices(private)),
-        ("signal", _signal(private)),
+        *(("chosen", line) for line in _describe_choice(private)),
+        ("signal", _describe_signal(private)),
         ("claim", f"epsilon {private.epsilon:g}{delta}, for any two texts, one encoding of each"),
         *[("provided", f"that these rows are public: {', '.join(public)}")] * bool(public),
         ("true", _true(private)),
@@ -49,7 +49,7 @@ def _noise(private: PrivateEncoder) -> str:
     return f"{law}{': ' if what else ''}{what}"
 
 
-def _choices(private: PrivateEncoder) -> list[str]:
+def _describe_choice(private: PrivateEncoder) -> list[str]:
     if not private.errors:
         return []
     errors = sorted(private.errors.items(), key=lambda item: item[1])
@@ -58,7 +58,7 @@ def _choices(private: PrivateEncoder) -> list[str]:
     return [f"{name}: least expected squared error of a vector, {least:.4g} ({others})"]
 
 
-def _signal(private: PrivateEncoder) -> str:
+def _describe_signal(private: PrivateEncoder) -> str:
     found = private.measure_signal()
     if found is None:
         return "not known: no law of the noise is"

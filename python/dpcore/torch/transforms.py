@@ -210,7 +210,9 @@ class Project(_FittedTransform):
         self.seed: int | None = None
         self.public_rows = None
         if isinstance(rows, str):
-            choice("rows", rows, ("random",))
+            if rows != "random":
+                requirement = "vectors of public texts, shape (n, width), or 'random'"
+                raise invalid("rows", requirement, rows)
             if width is None:
                 requirement = "given for random directions: the numbers in a vector of the encoder"
                 raise mistyped("width", requirement, width)

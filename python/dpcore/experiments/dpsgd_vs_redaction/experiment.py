@@ -148,7 +148,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled):
-    """What every recipe predicts and shows.
+    """Perplexity and leak of every recipe.
 
     Args:
         config: the options.

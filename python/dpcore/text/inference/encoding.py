@@ -52,10 +52,10 @@ def encoder_of(given: Any) -> Callable[..., Any]:
         need = "a function list[str] -> array, an object with one, or a dictionary text -> vector"
         raise mistyped("encode", need, given)
     # A method stays one: checks and claims look at its object.
-    return found if found is method else _wrap(found)
+    return found if found is method else _wrap_encoder(found)
 
 
-def _wrap(function: Callable[..., Any]) -> Callable[..., Any]:
+def _wrap_encoder(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function of a list of texts, with an argument `rng` where the given one has it."""
     if hasattr(function, "__self__"):
         return function

@@ -81,10 +81,12 @@ def read(
     """
     choice("missing", missing, ("error", "drop"))
     if is_frame(path):
-        return _read_frame(path, kind, Layout(text, label, _columns(attributes), group), missing)
+        return _read_frame(
+            path, kind, Layout(text, label, _freeze_columns(attributes), group), missing
+        )
     if not isinstance(path, (str, os.PathLike)):
         raise mistyped("path", "a path of a file or a folder", path)
-    place, layout = Path(path), Layout(text, label, _columns(attributes), group)
+    place, layout = Path(path), Layout(text, label, _freeze_columns(attributes), group)
     if kind is None:
         kind = _guessed(place, own=layout != Layout())
     elif choice("kind", kind, KINDS) != "folder" and kind not in KNOWN and place.is_dir():
@@ -107,7 +109,7 @@ def read(
     return corpus_of([(None, rows)], origin, missing)
 
 
-def _columns(attributes: Any) -> Any:
+def _freeze_columns(attributes: Any) -> Any:
     return attributes if isinstance(attributes, str) else tuple(attributes)
 
 

@@ -47,7 +47,9 @@ class Layout:
                 raise mistyped(name, "the name or the position of a column", value)
         columns = [c for _, c in self.named if c is not None]
         if len({type(column) for column in columns}) > 1:
-            raise invalid("text, label and attributes", "all names, or all positions", columns)
+            raise invalid(
+                "text, label, attributes and group", "all names, or all positions", columns
+            )
         if self.counted and (self.text is None or any(str(c).startswith("-") for c in columns)):
             raise invalid("text", "a position from 0, as the others are", self.text)
 
