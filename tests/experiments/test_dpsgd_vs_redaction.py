@@ -92,13 +92,14 @@ def test_sentences_follow_from_the_figures():
     leaky = change(near, "random 0.5", auc=1.0)
     better = replace(leaky.of("random 0.5")[0].measured, value=1.5)
     assert (
-        "it predicts better and shows more" in change(leaky, "random 0.5", measured=better).table()
+        "it predicts better and its canaries show more"
+        in change(leaky, "random 0.5", measured=better).table()
     )
     worse = replace(better, value=10.0**4)
     hidden = change(near, "random 0.5", measured=worse, auc=0.5)
     sentence = next(line for line in hidden.findings() if line.startswith("random"))
     assert "0.5 (10000.0, 0.50)" in sentence
-    assert "it predicts worse and shows no more" in sentence
+    assert "it predicts worse and its canaries show no more" in sentence
     assert "0 of 1 private trainings certify more" in near.table()
     assert (
         "1 of 1 private trainings certify more" in change(near, "DP-SGD 8", certified=9.0).table()

@@ -236,7 +236,7 @@ class Result(Tabled):
                 "better" if value < other else "worse",
                 "more" if auc > limit else "no more",
             )
-            said = f"predicts {predicts} and shows {shows}"
+            said = f"predicts {predicts} and its canaries show {shows}"
             groups.setdefault(said, []).append(f"{recipe.level:g} ({value:.1f}, {auc:.2f})")
         parts = "; ".join(f"at {', '.join(levels)} it {said}" for said, levels in groups.items())
         return f"{kind} (perplexity, AUC) against {private.label}: {parts}."
