@@ -27,9 +27,10 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 OF_TORCH = (
     "python/dpcore/torch",
     "python/dpcore/text/systems",
+    "python/dpcore/text/lm",
     "python/dpcore/experiments/dpnr_robust_adaptive/training.py",
 )
-"""Places that cannot be imported without torch."""
+"""Places that cannot be imported without torch, or whose examples train with it."""
 
 
 class DoctestsOfTorch:
