@@ -259,3 +259,16 @@ def test_calls_of_a_repeated_function_move_the_bar(monkeypatch):
         with progress.Progress("", 2, None) as inner:
             assert not inner._wanted
     assert dpcore.repeat(lambda x: bar._within)(0.0, 3, None).tolist() == [0, 0, 0]
+
+
+def test_the_time_of_a_call_is_no_time_of_its_outputs():
+    # A process starts in .2 s; an output takes 1 ms.
+    course = Course()
+    assert course.estimate_seconds(1000) == 0.0
+    course.called(2, 0.202)
+    assert course.estimate_seconds(1000) == pytest.approx(0.101)
+    course.called(64, 0.264)
+    assert course.estimate_seconds(1000) == pytest.approx(0.0012)
+    # The least of calls of one size, and never below 0.
+    course.called(64, 0.1)
+    assert course.estimate_seconds(1000) == pytest.approx(0.000202)

@@ -51,10 +51,10 @@ from ..published import is_native
 from ..records import Counts, Pair
 from ..results.figures import per_distance
 from ..results.provenance import Provenance
-from ..sampling.calling import CallableDraws
+from ..sampling.calling import CallableDraws, Place
 from ..sampling.course import Course
 from ..sampling.sources import NativeDraws, Source
-from ..streams import MOST_DRAWS, Rng, block_of, seed_of, threads_of
+from ..streams import MOST_DRAWS, PROBE, Rng, block_of, seed_of, threads_of
 from .answer_types import form_of
 from .pairing import Asked, asked, dim_of, settle, watch_inputs
 from .provenance import provenance_of
@@ -76,7 +76,9 @@ _SHARED_BLOCK: Final = 16
 """Calls of a function of one answer in a block; where threads may share them, so few that 200 of
 them keep eight threads busy. A block costs as much as a call of 0.2 ms."""
 
-
+_TIMED_ROWS: Final = 64
+"""Outputs of the call that is timed before a forecast."""
+_TIMED_BLOCK: Final = 2**20
 _TRIALS: Final = 10**6
 """Counted draws a side where neither the caller nor the mechanism says otherwise."""
 _MORE_TRIALS: Final = 10
@@ -298,8 +300,20 @@ def request_of(
         request = replace(request, shape=shape, fields=fields)
         _check_size(request)
         if announce is not None:
+            _time_larger_call(request)
             announce(request)
         return _probed(request)
+
+
+def _time_larger_call(request: Request) -> None:
+    """Time a call of more outputs where calls start processes, which take most of the time."""
+    if not isinstance(request.mechanism, Tool):
+        return
+    source = request.drawn()
+    rows = min(_TIMED_ROWS, source.block)
+    # A stream that nothing else uses.
+    place = Place(_TIMED_BLOCK, rows, 0, rows)
+    Heard(**vars(source.draws), course=request.course).draw(PROBE, 0, place)
 
 
 def _default_trials(mechanism: Any, pair: Pair) -> int:

@@ -239,7 +239,7 @@ def _forecast(request: Request) -> Forecast:
     pilot = first_pilot if early else request.attack.default_pilot
 
     return Forecast(
-        seconds=request.course.fastest,
+        seconds=request.course.estimate_seconds(draws.block),
         calls=request.course.calls,
         search=draws_of(request.wanted, request.pilot_size),
         first=0 if search is None else search.schedule()[0][1],

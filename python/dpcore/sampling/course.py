@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from ..progress import Progress
 
 __all__ = ["Course"]
+
+_TIMES: Final = 8
+"""Ratio of the outputs of two calls from which on they show the time of an output by itself."""
 
 
 class Course(Progress):
@@ -33,7 +36,8 @@ class Course(Progress):
         self.clock = clock
         self._spent: dict[str, list[Any]] = {}
         self._step, self._since = "", clock()
-        self.calls, self.fastest = 0, 0.0
+        self.calls = 0
+        self._timed: dict[int, float] = {}
 
     def step(self, name: str, label: str = "", total: float | None = None) -> None:
         """Go on to a step, or back to it.
@@ -55,11 +59,27 @@ class Course(Progress):
         self.advance(outputs)
 
     def called(self, outputs: int, seconds: float) -> None:
-        """Take note of a call that was timed: `fastest` is the least time for an output."""
+        """Take note of a call that was timed."""
         self.drew(outputs)
         self.calls += 1
-        each = seconds / outputs
-        self.fastest = each if self.calls == 1 else min(each, self.fastest)
+        self._timed[outputs] = min(seconds, self._timed.get(outputs, seconds))
+
+    def estimate_seconds(self, block: int) -> float:
+        """Estimate the least time for an output in calls of a block; 0 before any was timed.
+
+        Two calls of which one made eight times the outputs separate the time of an output from
+        that of a call, which may start a process.
+
+        Args:
+            block: outputs of a call.
+        """
+        if not self._timed:
+            return 0.0
+        few, many = min(self._timed), max(self._timed)
+        if many < _TIMES * few:
+            return min(seconds / outputs for outputs, seconds in self._timed.items())
+        each = max(0.0, self._timed[many] - self._timed[few]) / (many - few)
+        return each + max(0.0, self._timed[few] - few * each) / max(block, many)
 
     def seconds(self, name: str) -> float:
         """Time spent on a step so far."""
