@@ -78,13 +78,13 @@ figure, (left, right) = plt.subplots(1, 2, sharey=True, figsize=(8, 3), layout="
 names = list(found)
 left.barh(names, [perplexity.log_value for _, perplexity, _ in found.values()], color="#0067a3")
 first = found["plain"][1]
-for label, value in {
-    "without noise": found["the same without noise"][1].value,
-    "unigram": first.unigram,
-    "uniform": first.uniform,
-}.items():
-    left.axvline(math.log(value), color="grey", linewidth=0.8, linestyle="--")
-    left.text(math.log(value), -0.6, label, fontsize=7, color="grey", rotation=30)
+for label, value, line in (
+    ("without noise", found["the same without noise"][1].value, "-"),
+    ("unigram", first.unigram, "--"),
+    ("uniform", first.uniform, ":"),
+):
+    left.axvline(math.log(value), color="black", linewidth=1.0, linestyle=line, label=label)
+left.legend(fontsize=7, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, frameon=False)
 left.invert_yaxis()
 left.set_xlabel("log-perplexity (lower predicts better)")
 certified = [report.epsilon_lower for _, _, report in found.values()]
@@ -94,5 +94,5 @@ for bar, (model, _, report) in zip(bars, found.values(), strict=True):
     text = f" AUC {report.auc:.2f}; guaranteed: {above}"
     right.text(bar.get_width(), bar.get_y() + bar.get_height() / 2, text, va="center", fontsize=7)
 right.axvline(found["plain"][2].ceiling, color="grey", linewidth=0.8, linestyle=":")
-right.set(xlabel="epsilon of one text, certified from below", xlim=(0.0, 5.0))
+right.set(xlabel="epsilon of one text, certified from below", xlim=(0.0, 7.2))
 plt.show()

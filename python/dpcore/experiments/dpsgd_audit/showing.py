@@ -22,7 +22,7 @@ from .experiment import (
     Cell,
     Result,
 )
-from .faults import FAULTS
+from .faults import FAULTS, FIXED, POISSON
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,7 +52,7 @@ def write_table(result: Result) -> str:
 
 
 _FOOT: Final = """\
-certified mu at 95 %; ! = refutes the claim; - = does not apply
+certified mu at 95 %; ! = refutes the claim; - = does not apply, or not run (--quick)
 The same largest number in many rows of a column is the most that its draws or guesses certify.
 One run: its canaries show no noise and one draw alone; that it passes other faults is expected.
 Many runs: what one record adds to the weights hides some faults; small ones take more trainings.
@@ -116,7 +116,8 @@ def _draw_way(axes: Axes, result: Result, way: str) -> None:
             axes.plot([cell.claim] * 2, ends, color=INK, linewidth=1.0)
     used = {cell.fault for cell in result.cells if cell.way == way}
     for fault in set(names) - used:
-        axes.text(0.05, names.index(fault), "does not apply", fontsize=SMALL, va="center")
+        text = "does not apply" if fault in (POISSON, FIXED) else "not run"
+        axes.text(0.05, names.index(fault), text, fontsize=SMALL, va="center")
     axes.set_title(way, fontsize=TEXT)
     tidy(axes)
 
