@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import inference, leakage, lm, redaction, schedules, words
 from .corpus import Corpus
+from .frontiers import Frontier, FrontierCell, frontier
 from .generating import generated
 from .reading import read, word_vectors
 from .rewriting import Rewriter
@@ -29,9 +30,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Corpus",
+    "Frontier",
+    "FrontierCell",
     "Rewriter",
     "TfidfSVD",
     "Vocabulary",
+    "frontier",
     "generated",
     "inference",
     "leakage",
