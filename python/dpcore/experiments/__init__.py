@@ -46,6 +46,7 @@ NAMES: tuple[str, ...] = (
     "dpsgd-audit",
     "model-closeness",
     "dpsgd-vs-redaction",
+    "encoder-frontier",
 )
 """The names of the experiments: each is that of a folder here, with _ for -."""
 
