@@ -46,6 +46,19 @@ _LABEL: Final = "main label"
 _DIRECTIONS: Final = ("principal", "random")
 
 
+def score_attack(attack: Inference) -> Measured:
+    """Return the area under the ROC curve; of more values than two, and of numbers, accuracy."""
+    return attack.accuracy if attack.figures is None else attack.figures.auc
+
+
+def read_certificate(attack: Inference) -> float:
+    """Return the certified lower bound on epsilon; NaN where nothing can be certified."""
+    audit = attack.certified
+    if isinstance(audit, str) or audit.counts is None or audit.doubts:
+        return np.nan
+    return float(audit.epsilon_lower)
+
+
 @hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class FrontierCell(Record):
@@ -78,17 +91,12 @@ class FrontierCell(Record):
 
         None where there is no attack.
         """
-        if self.attack is None:
-            return None
-        return self.attack.accuracy if self.attack.figures is None else self.attack.figures.auc
+        return None if self.attack is None else score_attack(self.attack)
 
     @property
     def certified(self) -> float:
         """The certified lower bound on epsilon; NaN where nothing can be certified."""
-        audit = None if self.attack is None else self.attack.certified
-        if audit is None or isinstance(audit, str) or audit.counts is None or audit.doubts:
-            return np.nan
-        return float(audit.epsilon_lower)
+        return np.nan if self.attack is None else read_certificate(self.attack)
 
     def __repr__(self) -> str:
         """Return one line: epsilon, dimensions, and the utility."""
@@ -342,25 +350,24 @@ class Study:
     attackers: Any
     confidence: float
 
-    def infer_both(
-        self, rows: Any, delta: float, seeds: Sequence[int]
-    ) -> tuple[Inference, Inference | None]:
-        """Predict the main label, and infer the attribute, from one release of every text."""
-        shared: dict[str, Any] = {
-            "vectors": rows, "confidence": self.confidence, "progress": False
-        }  # fmt: skip
-        utility = infer(
-            None, self.labelled, _LABEL, attackers=_list_classifiers(), measure="accuracy",
-            rng=seeds[0], **shared,
+    def predict_label(self, rows: Any, seed: int) -> Inference:
+        """Predict the main label from one release of every text."""
+        return infer(
+            None, self.labelled, _LABEL, vectors=rows, attackers=_list_classifiers(),
+            measure="accuracy", confidence=self.confidence, rng=seed, progress=False,
         )  # fmt: skip
+
+    def infer_attribute(self, rows: Any, delta: float, seed: int) -> Inference | None:
+        """Infer the private attribute, where there is one, from one release of every text.
+
+        No claim is tested: too few texts, or an attribute of many values, certify nothing.
+        """
         if self.attribute is None:
-            return utility, None
-        # No claim is tested: too few texts, or an attribute of many values, certify nothing.
-        attack = infer(
-            None, self.corpus, self.attribute, attackers=self.attackers, delta=delta,
-            neighbours="any two texts", rng=seeds[1], **shared,
+            return None
+        return infer(
+            None, self.corpus, self.attribute, vectors=rows, attackers=self.attackers, delta=delta,
+            neighbours="any two texts", confidence=self.confidence, rng=seed, progress=False,
         )  # fmt: skip
-        return utility, attack
 
 
 class _Cells:
@@ -384,9 +391,8 @@ class _Cells:
                 sequence = np.random.SeedSequence([self.seed, place, row])
                 seeds = [int(one) for one in sequence.generate_state(3, np.uint32)]
                 private = self._make_private(chain, 1.0 if np.isinf(epsilon) else epsilon)
-                yield measure_release(
-                    self.study, private, seeds, farthest, noisy=bool(np.isfinite(epsilon))
-                )
+                noisy = bool(np.isfinite(epsilon))
+                yield measure_release(self.study, private, seeds, farthest, noisy)[0]
 
     def _make_private(self, chain: Sequence[Any], epsilon: float) -> Any:
         from ..torch import PrivateEncoder
@@ -417,7 +423,7 @@ class _Cells:
 
 def measure_release(
     study: Study, private: Any, seeds: Sequence[int], farthest: dict[str, Any], noisy: bool = True
-) -> FrontierCell:
+) -> tuple[FrontierCell, Any]:
     """Release every text of a study once, and measure the vectors.
 
     Args:
@@ -427,6 +433,9 @@ def measure_release(
         farthest: vectors of the farthest two texts by kind of noise, filled here: for other claims
             of the same transform they are the same two.
         noisy: False leaves the noise out.
+
+    Returns:
+        The figures, and the rows that were released.
     """
     texts = study.corpus.texts
     if not noisy:
@@ -440,10 +449,13 @@ def measure_release(
         released, noise = private.encode(texts, rng=seeds[0]), repr(private.noise)
         measured = private.measure_signal()
         signal = np.nan if measured is None else measured[2]
-    claim = private.epsilon if noisy else np.inf
-    both = study.infer_both(np.asarray(released), private.delta, seeds[1:])
-    radius = getattr(private.domain, "radius", np.nan)
-    return FrontierCell(claim, private.width, noise, radius, *both, loss, signal)
+    rows, radius = np.asarray(released), getattr(private.domain, "radius", np.nan)
+    cell = FrontierCell(
+        private.epsilon if noisy else np.inf, private.width, noise, radius,
+        study.predict_label(rows, seeds[1]), study.infer_attribute(rows, private.delta, seeds[2]),
+        loss, signal,
+    )  # fmt: skip
+    return cell, rows
 
 
 def _list_classifiers() -> tuple[Attacker, ...]:

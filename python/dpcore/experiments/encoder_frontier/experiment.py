@@ -23,8 +23,14 @@ from ...report.encoding import encode
 from ...report.style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED
 from ...streams import threads_of
 from ...text import Corpus, FrontierCell, generated, read
-from ...text.frontiers import RADIUS_QUANTILE, measure_release, read_study
-from ...text.inference import Attacker, usual
+from ...text.frontiers import (
+    RADIUS_QUANTILE,
+    measure_release,
+    read_certificate,
+    read_study,
+    score_attack,
+)  # fmt: skip
+from ...text.inference import Attacker, Inference, usual
 from ...text.needed import needed
 from ..drawing import SMALL, canvas, dressed, tidy
 from ..running import Tabled, cell_seed, gathered_in_processes, own
@@ -105,27 +111,28 @@ class Cell(Record):
     Args:
         line: what is released.
         number: of the repetition.
-        rare: with the attack on the attribute of 5 % of the texts.
-        common: with the attack on that of 50 %.
+        release: the figures of one release of every text.
+        rare: the attack on the attribute of 5 % of the texts.
+        common: the attack on that of 50 %.
     """
 
     line: str
     number: int
-    rare: FrontierCell
-    common: FrontierCell
+    release: FrontierCell
+    rare: Inference
+    common: Inference
 
     def figure(self, name: str) -> float:
-        """Return "utility", "worst loss", "signal", or "rare" or "common" (AUC)."""
+        """Return "utility", "worst_loss", "signal", or "rare" or "common" (AUC)."""
         if name in SHARES:
-            score = getattr(self, name).attack_score
-            return float(score.value)
+            return score_attack(getattr(self, name)).value
         if name == "utility":
-            return self.rare.utility.accuracy.value
-        return self.rare.worst_loss if name == "worst loss" else self.rare.signal
+            return self.release.utility.accuracy.value
+        return float(getattr(self.release, name))
 
     def certified(self, name: str) -> float:
-        """Return what the attack on an attribute certifies."""
-        return float(getattr(self, name).certified)
+        """Return what the attack on an attribute certifies; NaN where nothing can be."""
+        return read_certificate(getattr(self, name))
 
 
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
@@ -220,19 +227,19 @@ def _measure(line: str, number: int, config: Config, corpus: Corpus, vectors: An
     table = dict(zip((corpus.texts[row] for row in rows), vectors[rows], strict=False))
     chain = _make_chain(line, public, cell_seed(config.seed, line) % 2**32)
     attackers = _list_attackers(half, config)
-    # A coin of its own for each text: the attributes are in no order of the corpus.
-    studies = {
-        name: read_study(corpus[rows], None, name, attackers, 0.95) for name in SHARES
-    }  # fmt: skip
+    # Attributes have nothing to do with the labels, which would only be one more floor.
+    study = read_study(corpus[rows], None, None, None, 0.95)
+    bare = replace(study.corpus, labels=None)
+    attacks = [
+        replace(study, corpus=bare, attribute=name, attackers=attackers) for name in SHARES
+    ]  # fmt: skip
     found, farthest = [], dict[str, Any]()
     for epsilon in (1.0,) if line == _CLEAN else config.epsilons:
         private = PrivateEncoder(table, chain, epsilon=epsilon, noise="best")
-        seeds = [cell_seed(config.seed, f"{line} {epsilon} {number} {part}") for part in range(3)]
-        cells = [
-            measure_release(study, private, seeds, farthest, noisy=line != _CLEAN)
-            for study in studies.values()
-        ]
-        found.append(Cell(line, number, *cells))
+        seeds = [cell_seed(config.seed, f"{line} {epsilon} {number} {part}") for part in range(4)]
+        cell, released = measure_release(study, private, seeds, farthest, line != _CLEAN)
+        both = [one.infer_attribute(released, 0.0, seeds[3]) for one in attacks]
+        found.append(Cell(line, number, cell, *both))  # type: ignore[arg-type]
     return found
 
 
@@ -289,11 +296,11 @@ class Result(Tabled):
     @property
     def keys(self) -> tuple[tuple[str, float], ...]:
         """Lines and epsilons, in their order."""
-        return tuple(dict.fromkeys((cell.line, cell.rare.epsilon) for cell in self.cells))
+        return tuple(dict.fromkeys((cell.line, cell.release.epsilon) for cell in self.cells))
 
     def of(self, line: str, epsilon: float) -> tuple[Cell, ...]:
         """Return the repetitions of a line at an epsilon; inf is that of "no noise"."""
-        return tuple(c for c in self.cells if (c.line, c.rare.epsilon) == (line, epsilon))
+        return tuple(c for c in self.cells if (c.line, c.release.epsilon) == (line, epsilon))
 
     def mean(self, line: str, epsilon: float, name: str) -> float:
         """Return the mean of a figure (see `Cell.figure`) over the repetitions."""
@@ -301,17 +308,17 @@ class Result(Tabled):
 
     def findings(self) -> list[str]:
         """Return sentences on what is useful, on what is inferred, and on the certificates."""
-        floor = self.cells[0].rare.utility.floors[0].accuracy
+        floor = self.cells[0].release.utility.floors[0].accuracy
         useful, seen = [], []
         for line, epsilon in self.keys:
             where = f"{line} at epsilon {epsilon:g}"
             if self.mean(line, epsilon, "utility") > 2.0 * floor and line != _CLEAN:
                 useful.append(f"{where} ({self.mean(line, epsilon, 'utility'):.2f})")
             cells = self.of(line, epsilon)
-            if line != _CLEAN and all(cell.common.attack.above_floor for cell in cells):  # type: ignore[union-attr]
+            if line != _CLEAN and all(cell.common.above_floor for cell in cells):
                 seen.append(where)
         above = sum(
-            cell.certified(name) > cell.figure("worst loss")
+            cell.certified(name) > cell.figure("worst_loss")
             for cell in self.cells for name in SHARES
         )  # fmt: skip
         nothing = "no release"
@@ -328,8 +335,8 @@ class Result(Tabled):
         """Return the figures as text."""
         config = self.config
         made = " (generated texts: give --data for real ones)" if config.data is None else ""
-        sizes = self.cells[0].rare.utility.sizes
-        tried = len(self.cells[0].rare.attack.tried) if self.cells[0].rare.attack else 0
+        sizes = self.cells[0].release.utility.sizes
+        tried = len(self.cells[0].rare.tried)
         head = (
             f"Private vectors of MiniLM: {self.corpus}{made}\n{sizes[0]:,} + {sizes[1]:,} + "
             f"{sizes[2]:,} texts, repetitions {config.seeds}, seed {config.seed}"
@@ -362,16 +369,16 @@ class Result(Tabled):
             line, f"{epsilon:g}", f"{100.0 * self.mean(line, epsilon, 'signal'):.3g} %",
             show("utility"), show("rare"), show("common"),
             f"{max(bounds):.2f}" if bounds else "-",
-            f"{max(cell.figure('worst loss') for cell in cells):.4g}",
+            f"{max(cell.figure('worst_loss') for cell in cells):.4g}",
         ]  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data, without any text."""
-        names = ("utility", *SHARES, "worst loss", "signal")
+        names = ("utility", *SHARES, "worst_loss", "signal")
         cells = [
             {
-                "line": cell.line, "number": cell.number, "epsilon": encode(cell.rare.epsilon),
-                "dim": cell.rare.dim, "noise": cell.rare.noise,
+                "line": cell.line, "number": cell.number, "epsilon": encode(cell.release.epsilon),
+                "dim": cell.release.dim, "noise": cell.release.noise,
                 **{name: encode(cell.figure(name)) for name in names},
                 "certified": {name: encode(cell.certified(name)) for name in SHARES},
             }
@@ -388,7 +395,7 @@ class Result(Tabled):
         """
         picture = canvas(2.9, ax)
         panels = picture.subplots(1, 3)
-        floor = self.cells[0].rare.utility.floors[0].accuracy
+        floor = self.cells[0].release.utility.floors[0].accuracy
         titles = ("utility: accuracy", "attack, 5 %: AUC", "attack, 50 %: AUC")
         for panel, name, title in zip(panels, ("utility", *SHARES), titles, strict=True):
             for line in dict.fromkeys(cell.line for cell in self.cells):
