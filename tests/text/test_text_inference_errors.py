@@ -13,7 +13,10 @@ from dpcore.text.inference import Attacker, infer
 
 SIZES = (40, 20, 20)
 HALVES = np.tile([0, 1], 40)
-FOUND = corpus(SIZES, {"male": HALVES, "tall": HALVES[::-1], "age": np.arange(80) % 3})
+FOUND = corpus(
+    SIZES,
+    {"male": HALVES, "tall": HALVES[::-1], "age": np.arange(80) % 3, "size": np.arange(80) / 7},
+)
 VECTORS = np.random.default_rng(1).normal(size=(80, 3))
 ENCODE = looked_up(VECTORS)
 
@@ -32,16 +35,24 @@ def constant_in(part):
 WRONG = [
     ({"found": ["a text"]}, TypeError, r"^corpus must be a dpcore.text.Corpus, got \['a text'\]"),
     ({"found": "a text"}, TypeError, "^corpus must be a dpcore.text.Corpus"),
-    ({"attribute": "mael"}, ValueError, "^attribute must be one of 'male', 'tall', 'age', got"),
+    ({"attribute": "mael"}, ValueError, "^attribute must be one of 'male', 'tall', 'age', 'size'"),
     ({"attribute": ["male", "tal"]}, ValueError, "^attribute must be one of 'male'"),
     ({"attribute": ["male", "male"]}, ValueError, "^attribute must be names that differ"),
     ({"attribute": []}, ValueError, "^attribute must be the name of an attribute, several"),
     ({"attribute": 3}, TypeError, "^attribute must be the name of an attribute, several names"),
     ({"attribute": np.zeros(79)}, ValueError, "^attribute must be .* got '79 values for 80 texts'"),
     ({"attribute": np.array(["no", "yes"] * 39)}, ValueError, "got '78 values for 80 texts'"),
-    ({"attribute": [0.5] * 80}, ValueError, "^attribute 'attribute' must be of integers or str"),
+    ({"attribute": [0.5] * 80}, ValueError, r"^attribute 'attribute' must be of two .* \[0.5\]"),
+    ({"attribute": ["no", "yes"] * 40, "kind": "number"}, ValueError,
+     "^kind must be 'values' or None for 'attribute', whose values are strings, got 'number'"),
+    ({"kind": "age"}, ValueError, "^kind must be one of 'values', 'number', got 'age'"),
+    ({"attribute": "size"}, TypeError, "^estimator must be a regressor, without predict_proba and"),
+    ({"attribute": "size", "measure": "auc"}, ValueError, "^measure must be 'correlation' for a"),
+    ({"measure": "correlation"}, ValueError, "^measure must be 'correlation' for a number, and"),
+    ({"attribute": ["male", "size"]}, ValueError,
+     r"^attribute must be of two values each .* \(infer any other one alone\), got 'size'"),
+    ({"attribute": ["male", "tall"], "kind": "number"}, ValueError, "^attribute must be of two"),
     ({"attribute": [1] * 80}, ValueError, r"^attribute 'attribute' must be of two values at least"),
-    ({"attribute": list(range(80))}, ValueError, "^attribute 'attribute' must be of 50 values at"),
     ({"attribute": ["male", "age"]}, ValueError, "^attribute must be of two values each .* 'age'"),
     ({"attribute": constant_in(0)}, ValueError, r"in train, got \[1\] in 40 texts$"),
     ({"attribute": constant_in(1)}, ValueError, r"in valid, got \[1\] in 20 texts$"),
