@@ -368,6 +368,7 @@ def test_a_column_of_integers_is_values_unless_it_is_said_to_be_a_number():
 def test_the_usual_attackers_infer_a_number_by_a_curve_too():
     needs("sklearn")
     age, labels, vectors = people(shift=4.0)
+    vectors[:, 0] += 20.0
     # How far from the middle an age is: no line of the rows shows it.
     result = infer_age(np.abs(age - 49.0), labels, vectors, attackers=None)
     assert len(result.tried) == 12
