@@ -112,7 +112,8 @@ def parts_of(corpus: Any, attribute: Any, kind: Kind | None) -> tuple[Target, Pa
             attribute, or strings are to be a number.
     """
     if not isinstance(corpus, Corpus):
-        raise mistyped("corpus", "a dpcore.text.Corpus", corpus)
+        # No text of a list of texts: it may be private.
+        raise mistyped("corpus", "a dpcore.text.Corpus", f"a {type(corpus).__name__}")
     columns = _columns(corpus, attribute)
     rows = [np.flatnonzero(np.asarray(corpus.split) == name) for name in SPLITS]
     for name, row in zip(SPLITS, rows, strict=True):
