@@ -106,6 +106,16 @@ def test_authors_that_train_lacks_are_counted_and_wrong():
         "50 texts of test with a value that train lacks, never named: counted as wrong"
         in dict(result.lines())["texts"]
     )
+    assert "evidence" not in str(result)
+    # All of them unknown, as where authors are kept in one part: nothing is learnt from that.
+    split[found.attribute("number") >= 10] = "train"
+    split[-60:] = "valid"
+    none = Corpus(found.texts, attributes=dict(found.attributes), split=split.tolist())
+    result = infer(None, none, "author", vectors=rows, attackers=MEANS, rng=1)
+    assert result.ranking.unknown_texts == result.sizes[2] == 50
+    assert dict(result.lines())["verdict"].startswith(
+        "no evidence of privacy, for train lacks every value of the test texts, so that none can be"
+    )
 
 
 def test_equal_scores_are_ranked_by_frequency_in_train():

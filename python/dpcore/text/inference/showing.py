@@ -141,7 +141,10 @@ def _verdict(found: Inference) -> str:
     told = f"not shown to be above the floor: {' and '.join(left)}"
     if len(left) < len(found.floors):
         told += f" (above the {found.floors[0].name}: {why})"
-    return f"no evidence of privacy, for {lacks} either; {told}" if found.main_at_floor else told
+    reasons = [f"{lacks} either"] if found.main_at_floor else []
+    if found.ranking is not None and found.ranking.unknown_texts == found.sizes[2]:
+        reasons.append("train lacks every value of the test texts, so that none can be named")
+    return f"no evidence of privacy, for {' and '.join(reasons)}; {told}" if reasons else told
 
 
 def _reason(found: Inference) -> str:
