@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -299,6 +300,36 @@ def test_a_number_is_inferred_with_its_correlation_and_error_beside_the_floors()
     with pytest.raises(ValueError, match="one attribute of two values"):
         result.true_positive_rate(0.01)
     assert result == infer_age(age, labels, vectors, neighbours="any two texts")
+
+
+def ages_of_authors(seed, shift=0.0):
+    """Vectors that show the author, of fifteen texts, and an age that they show or not."""
+    rng = np.random.default_rng(seed)
+    author = np.repeat(np.arange(60), 15)
+    age, rows = rng.uniform(18, 80, 60)[author], rng.normal(size=(60, 8))[author]
+    rows[:, 0] += shift * (age - 49.0) / 18.0
+    found = corpus((540, 180, 180), {"age": age, "row": np.arange(900.0)})
+    return replace(found, groups=author), rows + 0.5 * rng.normal(size=(900, 8))
+
+
+def test_texts_of_one_author_are_permuted_together():
+    alarms, apart, runs = 0, 0, 100
+    told = {"attackers": LINE, "rng": 1}
+    for seed in range(runs):
+        found, rows = ages_of_authors(seed)
+        alarms += infer(None, found, "age", vectors=rows, **told).above_floor
+        texts = replace(found, groups=None)
+        apart += infer(None, texts, "age", vectors=rows, **told).above_floor
+    assert binomtest(alarms, runs, 0.025, alternative="greater").pvalue > 1e-3, alarms
+    # The control: 12 authors are not 180 independent texts.
+    assert apart > 0.15 * runs, apart
+    found, rows = ages_of_authors(1, shift=4.0)
+    result = infer(None, found, "age", vectors=rows, **told)
+    assert result.above_floor
+    assert result.authors == 12
+    assert "p-values permute the 12 groups of the test texts as wholes" in str(result)
+    # An attribute of texts, not of authors, is permuted by text.
+    assert infer(None, found, "row", vectors=rows, **told).authors is None
 
 
 def test_what_the_main_label_says_of_an_age_is_a_floor_of_its_own():

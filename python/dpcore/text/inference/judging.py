@@ -27,6 +27,7 @@ __all__ = [
     "compare_shares",
     "find_threshold_above",
     "permutation_p_value",
+    "sum_by_group",
     "threshold_of",
 ]
 
@@ -200,6 +201,31 @@ class Ranking:
         variance = (spread / np.maximum(1, sizes - 1)).sum()
         surplus = float((weights * second).sum())
         return surplus / math.sqrt(variance) if variance > 1e-12 * truth.size else 0.0
+
+
+def sum_by_group(weights: Vectors, truth: Any, cells: Any, groups: Any) -> tuple[Any, Any, Any]:
+    """Sum the weights of each group, so that permutations keep the texts of one author together.
+
+    Args:
+        weights: of the scores, shape (n,).
+        truth: numbers, shape (n,), equal within a group.
+        cells: a number from 0 for each text.
+        groups: a number from 0 for each text, none left out.
+
+    Returns:
+        For each group the sum of its weights less the means of their cells, its truth, and its
+        most frequent cell.
+
+    Example:
+        >>> texts = np.array([0.0, 0.5, 1.0]), np.array([1, 1, 0]), np.zeros(3, int)
+        >>> [part.tolist() for part in sum_by_group(*texts, np.array([0, 0, 1]))]
+        [[-0.5, 0.5], [1, 0], [0, 0]]
+    """
+    centred = weights - (np.bincount(cells, weights) / np.bincount(cells))[cells]
+    first = np.unique(groups, return_index=True)[1]
+    counts = np.zeros((len(first), int(cells.max()) + 1), np.int64)
+    np.add.at(counts, (groups, cells), 1)
+    return np.bincount(groups, centred), truth[first], counts.argmax(axis=1)
 
 
 def permutation_p_value(weights: Vectors, truth: Any, cells: Any, seed: int) -> float:

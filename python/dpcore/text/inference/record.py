@@ -41,8 +41,9 @@ class Floor(Record):
         gain: the attacker's measure less the floor's, on the same texts; of a measure of scores
             the gain in area under the ROC curve; of a number how much smaller his mean absolute
             error is.
-        p_value: how often the truth, permuted among texts that the floor does not distinguish,
-            gives as large a measure; None where the measure is accuracy or F1.
+        p_value: how often the truth, permuted among texts (authors, see `Inference.authors`) that
+            the floor does not distinguish, gives as large a measure; None where the measure is
+            accuracy or F1.
         level: the p-value up to which the floor counts as beaten.
         top: of more values than two, share of texts whose value is among the five most frequent;
             else None.
@@ -211,6 +212,8 @@ class Inference(Record):
         certified: the audit whose `epsilon_lower` is certified, or why there is none.
         sizes: texts of train, valid and test that were used.
         left_out: how many texts were not used, by the reason.
+        authors: number of groups (`Corpus.groups`), such as authors, of the test texts, which
+            permutations keep together; None without groups, or where the attribute differs in one.
         batches: what the comparison of batches of texts found; None where vectors were given.
         tried: all attackers with their measure on validation, which says nothing about test.
         scored: the test texts and their scores.
@@ -238,6 +241,7 @@ class Inference(Record):
     certified: OutputsAudit | str
     sizes: tuple[int, int, int]
     left_out: dict[str, int]
+    authors: int | None
     batches: BatchCheck | None
     tried: tuple[tuple[str, float], ...]
     scored: ScoredTexts

@@ -27,6 +27,7 @@ from .judging import (
     answers_of,
     find_threshold_above,
     permutation_p_value,
+    sum_by_group,
     threshold_of,
 )  # fmt: skip
 from .record import (
@@ -157,6 +158,7 @@ def infer(
         [one for one in tried if not one[0].attacker.reads_call], judges, measures, cells
     )  # fmt: skip
     judge = replace(judges[2], measure=best.measure)
+    groups = _number_groups(corpus.groups, parts)
     scores, ranks = _ask_test(best.model, rows[2], parts.truth[2])
     answers, attacker = answers_of(scores, best.threshold), best.model.attacker
     others = [attacker, *(one for one in known[:1] if one is not attacker)]
@@ -172,7 +174,7 @@ def infer(
         measure=best.measure,
         accuracy=NOT_MEASURED if target.is_number else judge.accuracy(answers),
         f1=NOT_MEASURED if target.is_number else judge.f1(answers),
-        floors=_floors(parts, judge, best, scores, answers, cells),
+        floors=_floors(parts, judge, best, scores, answers, cells, groups),
         each=_each(parts, judge, answers),
         groups=groups_of(target, parts.truth[2], answers, flags, confidence),
         figures=_figures(judge, best, scores, judges[1]) if target.single else None,
@@ -186,6 +188,7 @@ def infer(
         ),
         sizes=(len(parts.texts[0]), len(parts.texts[1]), len(parts.texts[2])),
         left_out=parts.left_out,
+        authors=None if groups is None else int(groups.max()) + 1,
         batches=batches,
         tried=best.tried,
         scored=ScoredTexts(parts.rows[2], parts.truth[2], scores, ranks),
@@ -317,6 +320,7 @@ def _floors(
     scores: Vectors,
     answers: Codes,
     cells: Sequence[dict[str, Any]],
+    groups: Any,
 ) -> tuple[Floor, ...]:
     """The majority (of a number the median), and that of each main label if there are labels."""
     given = [[np.zeros(len(texts), np.int64) for texts in parts.texts], parts.labels]
@@ -328,7 +332,9 @@ def _floors(
         if best.measure in (*RANKINGS, CORRELATION):
             cut = np.nan if best.threshold is None else best.threshold
             weights = Ranking(best.measure, cut).weigh(scores[:, 0])
-            more["p_value"] = permutation_p_value(weights, judge.ranked_truth, numbers, judge.seed)
+            units = weights, judge.ranked_truth, numbers
+            units = units if groups is None else sum_by_group(*units, groups)
+            more["p_value"] = permutation_p_value(*units, judge.seed)
             more["level"] = (1.0 - judge.confidence) / 2.0
         if target.is_number:
             medians = floor_scores(truth, train, test, np.median)
@@ -351,6 +357,15 @@ def _floors(
         )
         found.append(Floor(name, *figures, gain, **more))
     return tuple(found)
+
+
+def _number_groups(column: Any, parts: Parts) -> Any:
+    """Return the number of the group of each test text; None where a group has several truths."""
+    if column is None:
+        return None
+    groups = np.unique(column[parts.rows[2]], return_inverse=True)[1]
+    both = np.unique(np.column_stack([groups, parts.truth[2]]), axis=0)
+    return groups if len(both) == int(groups.max()) + 1 else None
 
 
 def _ranking(parts: Parts, judge: Judge, ranks: Codes) -> RankFigures:

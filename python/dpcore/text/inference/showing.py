@@ -208,6 +208,11 @@ def _notes(found: Inference) -> list[str]:
         f"intervals hold at {100 * found.confidence:g} % each by itself, for this attacker and "
         "texts drawn as these were"
     ]
+    if found.authors is not None and found.authors < found.sizes[2]:
+        notes.append(
+            f"p-values permute the {found.authors:,} groups of the test texts as wholes; intervals "
+            "and sign tests take texts as independent, which those of one group may not be"
+        )
     if len(found.groups) >= MANY_VALUES:
         notes.append(f"groups are not listed: {len(found.groups):,} values, see `groups`")
     values = found.values[0]
