@@ -33,8 +33,8 @@ found = frontier(
 print(found)
 
 # %%
-# The exact loss of the worst two texts is just below the claim: the clip leaves nothing unused. What
-# the attack certifies is far below it, for the attribute is only a part of what two texts differ in.
+# The exact loss of the worst two texts is just below the claim: the clip leaves nothing unused.
+# What the attack certifies is far below it, for the attribute is a part of what texts differ in.
 
 found.plot()
 plt.show()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -133,6 +134,19 @@ def test_texts_may_be_public_and_a_column_may_be_the_label():
     by_column = measured(**given, label="ill")
     assert by_column.floor < 0.7
     assert isinstance(by_column[50.0, 2], FrontierCell)
+
+
+@pytest.mark.parametrize(("kind", "name"), [("age", "correlation"), ("town", "accuracy")])
+def test_a_number_and_an_attribute_of_many_values_are_inferred(kind, name):
+    ages = np.array([TABLE[text][2] for text in CORPUS.texts])
+    columns = {"age": 40.0 + 30.0 * ages, "town": np.digitize(ages, [0.0, 0.6])}
+    corpus = replace(CORPUS, attributes=columns)
+    given = {"epsilons": [1000.0], "dims": [3], "public": PUBLIC, "rng": 1}
+    found = frontier(TABLE, corpus, **given, attribute=kind)
+    assert found[1000.0, 3].attack_score.value > 0.8
+    assert math.isnan(found[1000.0, 3].certified)
+    assert f"attack: {name} of" in str(found)
+    assert found.plot().axes[1].get_ylabel() == name
 
 
 def test_an_interrupted_frontier_has_what_was_measured(monkeypatch):

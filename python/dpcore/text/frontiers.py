@@ -47,8 +47,17 @@ _DIRECTIONS: Final = ("principal", "random")
 
 
 def score_attack(attack: Inference) -> Measured:
-    """Return the area under the ROC curve; of more values than two, and of numbers, accuracy."""
+    """Return the area under the ROC curve, the correlation of a number, or else the accuracy."""
+    if attack.number is not None:
+        return attack.number.correlation
     return attack.accuracy if attack.figures is None else attack.figures.auc
+
+
+def name_score(attack: Inference) -> str:
+    """Return what `score_attack` returns, in words."""
+    if attack.number is not None:
+        return "correlation"
+    return "accuracy" if attack.figures is None else "AUC"
 
 
 def read_certificate(attack: Inference) -> float:
@@ -87,9 +96,9 @@ class FrontierCell(Record):
 
     @property
     def attack_score(self) -> Measured | None:
-        """The area under the attacker's ROC curve; of more values than two, and numbers, accuracy.
+        """The area under the attacker's ROC curve; the accuracy of more values than two.
 
-        None where there is no attack.
+        Of a number it is the correlation; None where there is no attack.
         """
         return None if self.attack is None else score_attack(self.attack)
 
@@ -622,10 +631,10 @@ def _list_notes(found: Frontier) -> list[str]:
         "utility of private texts has released more than it covers",
     ]
     if cell.attack is not None:
-        kind = "accuracy" if cell.attack.figures is None else "AUC"
+        best = f"attack: {name_score(cell.attack)} of the best of {len(cell.attack.tried)}"
         notes.append(
-            f"attack: {kind} of the best of {len(cell.attack.tried)} attackers on {found.attribute}"
-            ", chosen on validation; ! = above the floor; another attacker may find more"
+            f"{best} attackers on {found.attribute}, chosen on validation; ! = above the floor; "
+            "another attacker may find more"
         )
     confidence = f"{100.0 * found.confidence:g} %"
     notes.append(f"intervals and certificates hold at {confidence}, each by itself")
@@ -657,12 +666,10 @@ def _draw_figure(found: Frontier, ax: Any) -> Figure:
     claims = [cell.epsilon for cell in found.cells if np.isfinite(cell.epsilon)]
     panels[0].axhline(found.floor, color=ink(), linestyle=":", linewidth=0.9)
     panels[0].set(ylabel="accuracy", title="Utility (dashed: without\nnoise; dotted: majority)")
-    if with_attack:
-        score = found.cells[0].attack
-        kind = "accuracy" if score is not None and score.figures is None else "AUC"
-        if kind == "AUC":
-            panels[1].axhline(0.5, color=ink(), linestyle=":", linewidth=0.9)
-        shown = str(found.attribute).replace("$", r"\$")
+    if (attack := found.cells[0].attack) is not None:
+        kind, shown = name_score(attack), str(found.attribute).replace("$", r"\$")
+        guessing = {"AUC": 0.5, "correlation": 0.0}.get(kind, attack.floors[0].accuracy)
+        panels[1].axhline(guessing, color=ink(), linestyle=":", linewidth=0.9)
         panels[1].set(ylabel=kind, title=f"Attack on {shown}\n(dotted: guessing)")
     if claims:
         panels[-1].plot(claims, claims, color=ink(), linestyle=":", linewidth=0.9)
@@ -670,6 +677,10 @@ def _draw_figure(found: Frontier, ax: Any) -> Figure:
     panels[-1].set(ylabel="loss", yscale="log", title=f"Worst two texts (dotted:\nclaim{squares})")
     for panel in panels:
         panel.set(xlabel="epsilon", xscale="log")
+        if claims:
+            ticks = sorted(set(claims))
+            panel.set_xticks(ticks, [f"{one:g}" for one in ticks])
+            panel.set_xticks([], minor=True)
         panel.title.set(fontsize="medium")
         thin(panel)
     picture.legend(
