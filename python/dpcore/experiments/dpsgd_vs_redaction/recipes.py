@@ -18,9 +18,8 @@ from ...divergence import renyi
 from ...errors import AssumptionWarning, instance, invalid
 from ...records import Shown
 from ...text import TfidfSVD, Vocabulary, generated, lm, redaction, word_vectors, words_of
-from ...text.leakage import Embedding
 from ...text.splitting import likeness
-from ...text.words import SanText
+from ...text.words import Embedding, SanText
 from ...training import audit_run
 from ..corpora import read_corpus
 from ..running import cell_seed

@@ -23,10 +23,11 @@ from ...errors import flag, integer, invalid, mistyped, real
 from ...records import Shown
 from ...streams import threads_of
 from ...text import Corpus, generated
-from ...text.leakage import Embedding, Leakage, attack, deal, embed, halves, noisy
 from ...text.needed import needed
+from ...text.words import Embedding
 from ..corpora import read_corpus
 from ..running import SEED, Tabled, cell_seed, check, gathered, listed, own
+from .leakage import Leakage, attack, deal, embed, halves, noisy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

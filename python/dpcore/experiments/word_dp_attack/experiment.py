@@ -26,12 +26,13 @@ from ...records import Shown
 from ...streams import threads_of
 from ...text import Corpus, generated, words
 from ...text.inference import Attacker, infer
-from ...text.leakage import Embedding, embed
 from ...text.needed import needed
 from ...text.splitting import likeness
 from ...text.vocabulary import words_of
+from ...text.words import Embedding
 from ..corpora import read_corpus
 from ..running import SEED, Tabled, cell_seed, check, gathered, own
+from ..word2vec_leakage.leakage import embed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

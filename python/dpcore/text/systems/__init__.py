@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-from .adversarial import (
-    AdversarialClassification,
-    AdversarialGeneration,
-    Declustering,
-    MinMaxAdversary,
-)
 from .autoencoder import ADePT
 from .bag import Bag, Units
 from .classifier import TextClassifier, Trained
@@ -19,12 +13,8 @@ from .prepared import Prepared
 __all__ = [
     "DPNR",
     "ADePT",
-    "AdversarialClassification",
-    "AdversarialGeneration",
     "Bag",
     "DPText",
-    "Declustering",
-    "MinMaxAdversary",
     "Prepared",
     "TextClassifier",
     "Trained",

@@ -13,7 +13,7 @@ from ....errors import integer, invalid, real
 from ....progress import Progress
 from ....streams.generators import seeded_torch
 from ....torch.needed import torch
-from ..adversarial.opponents import Discriminator, descend
+from ..attributes import Discriminator, descend
 from ..training import one_thread
 from .coders import Coder
 

@@ -21,8 +21,7 @@ from ....torch import Clip, DPTextNoise, LaplaceNoise, PrivateEncoder
 from ....torch.mechanisms import EncoderMechanism, device_of
 from ....torch.needed import torch
 from ...vocabulary import Vocabulary
-from ..adversarial.attributes import codes_of, names_of, values_of
-from ..adversarial.opponents import Discriminator
+from ..attributes import Discriminator, codes_of, names_of, values_of
 from ..labelling import Labelling
 from ..prepared import training_part
 from ..protected import Protected

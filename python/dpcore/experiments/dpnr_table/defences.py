@@ -1,30 +1,113 @@
-"""What the defences share: a classifier trained against an opponent, and no epsilon."""
+"""Baselines against attribute leakage: an extractor trained against a reader of its vectors.
+
+They claim no epsilon. They need torch.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, Self
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from ....errors import instance, invalid, mistyped, real
-from ....hints import hinted
-from ....mechanisms.texts import texts_of
-from ....records import Shown
-from ....streams import Rng
-from ....streams.generators import seeded_torch
-from ....torch import MinMax
-from ....torch.needed import torch
-from ....torch.private import transform_of
-from ....torch.saving import TRANSFORMS, described, made
-from ...corpus import Corpus
-from ..classifier import TextClassifier
-from ..training import Recipe
-from .attributes import codes_of, names_of, values_of
-from .opponents import Discriminator, Material, Opponent
+from ...errors import instance, invalid, mistyped, real
+from ...hints import hinted
+from ...mechanisms.texts import texts_of
+from ...records import Shown
+from ...streams import Rng
+from ...streams.generators import seeded_torch
+from ...text.corpus import Corpus
+from ...text.systems.attributes import (
+    Discriminator,
+    codes_of,
+    descend,
+    make_layers,
+    names_of,
+    values_of,
+)  # fmt: skip
+from ...text.systems.bag import Units
+from ...text.systems.classifier import TextClassifier
+from ...text.systems.training import Recipe
+from ...torch import MinMax
+from ...torch.needed import torch
+from ...torch.private import transform_of
+from ...torch.saving import TRANSFORMS, described, made
 
-__all__ = ["Defended"]
+__all__ = [
+    "AdversarialClassification",
+    "AdversarialGeneration",
+    "Declustering",
+    "Defended",
+    "MinMaxAdversary",
+]
+
+RATE: Final = 1e-3
+"""Learning rate of Adam, for all that is trained against an extractor."""
+WORDS: Final = 2000
+"""The decoder knows this many words: those most frequent in the training texts."""
+
+
+@contextmanager
+def fixed(module: Any) -> Iterator[None]:
+    """Gradients pass through a module and leave none in its weights."""
+    module.requires_grad_(False)
+    try:
+        yield
+    finally:
+        module.requires_grad_(True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Material:
+    """What an opponent is made of.
+
+    Args:
+        discriminator: not trained yet.
+        codes: of the training texts' attributes, int64, shape `(texts, attributes)`.
+        units: `Units` of the training texts.
+        strength: what the penalty is multiplied with.
+        rng: of whatever the opponent draws; the extractor's training draws from another.
+        device: where vectors are.
+    """
+
+    discriminator: Discriminator
+    codes: Any
+    units: Any
+    strength: float
+    rng: Any
+    device: Any
+
+
+class Opponent:
+    """Trains the discriminator on every batch; a subclass says what the extractor is to lower.
+
+    Args:
+        made: what it is made of.
+    """
+
+    def __init__(self, made: Material) -> None:
+        self.discriminator, self.codes = made.discriminator, made.codes
+        self.strength = made.strength
+        self.optimiser = torch.optim.Adam(self.discriminator.parameters(), lr=RATE)
+
+    def step(self, rows: Any, batch: Any) -> None:
+        """One step of the discriminator, on detached vectors of the texts at places `batch`."""
+        descend(self.optimiser, self.discriminator.loss(rows, self.truth(rows, batch)))
+
+    def truth(self, rows: Any, batch: Any) -> Any:
+        """Codes of the texts at places `batch`, a column for each attribute."""
+        return self.codes[batch].to(rows.device).unbind(1)
+
+    def penalty(self, rows: Any, batch: Any) -> Any:
+        """The extractor's loss against this opponent, times `strength`; 0 is left out exactly."""
+        return self.strength * self.against(rows, batch) if self.strength else 0.0
+
+    def against(self, rows: Any, batch: Any) -> Any:
+        """What the extractor is to lower; it must leave the discriminator as it is."""
+        raise NotImplementedError
 
 
 class Defended(Shown, TextClassifier):
@@ -307,3 +390,195 @@ class Defended(Shown, TextClassifier):
         if self.trained is not None:
             lines.append(("labels", ", ".join(map(str, self.labels.tolist()))))
         return "\n".join([repr(self), *(f"  {label:<12} {line}" for label, line in lines)])
+
+
+class MinMaxOpponent(Opponent):
+    """The discriminator's loss with its sign turned."""
+
+    def against(self, rows: Any, batch: Any) -> Any:
+        """``-CE(b)``."""
+        with fixed(self.discriminator):
+            return -self.discriminator.loss(rows, self.truth(rows, batch))
+
+
+class MinMaxAdversary(Defended):
+    """Adversarial training: ``min over M, max over D of CE(label; M) - strength CE(attribute; D)``.
+
+    D, a discriminator, and M, extractor and classifier, make a step each on every batch. For
+    several attributes CE(attribute) is their mean. It claims no epsilon; arguments, `fit`, and what
+    else holds of all defences: `Defended`.
+
+    Args:
+        dim: entries of a vector; None for 32.
+        attribute: the name of an attribute of the corpus, or several.
+        strength: lambda in the paper, at least 0; None for 1.
+
+    Source:
+        Li, Baldwin and Cohn (2018).
+
+    Example:
+        >>> from dpcore.text import generated
+        >>> corpus = generated("topics", 600, rng=1)
+        >>> model = MinMaxAdversary(16, attribute="parent").fit(corpus, epochs=8, rng=1)
+        >>> model
+        MinMaxAdversary(dim=16, attribute='parent', strength=1; claims no epsilon)
+        >>> model.encode(corpus.test.texts).shape, list(model.discriminator_accuracy(corpus.test))
+        ((60, 16), ['parent'])
+    """
+
+    opponent = MinMaxOpponent
+
+
+class ComplementOpponent(Opponent):
+    """The discriminator's loss on what is not true."""
+
+    def against(self, rows: Any, batch: Any) -> Any:
+        """``CE(not b)``: the other of two values; of more, the others in equal shares."""
+        sizes, truth = self.discriminator.sizes, self.truth(rows, batch)
+        wrong = [
+            (1.0 - torch.nn.functional.one_hot(codes, size).to(rows.dtype)) / (size - 1)
+            for codes, size in zip(truth, sizes, strict=True)
+        ]
+        with fixed(self.discriminator):
+            return self.discriminator.loss(rows, wrong)
+
+
+class AdversarialClassification(Defended):
+    """Adversarial classification: the extractor lowers the discriminator's loss on *wrong* values.
+
+    ``L = CE(not b; D)``: after D's own step on the vectors the extractor makes one that lets D
+    take each text for the other value of the attribute. The paper has two values; of more, all
+    wrong ones are equally right here. Unlike the loss of `MinMaxAdversary` L is bounded from below,
+    and its gradient grows with D's certainty: large strengths cost accuracy. It claims no epsilon;
+    arguments, `fit`, and what else holds of all defences: `Defended`.
+
+    Args:
+        dim: entries of a vector; None for 32.
+        attribute: the name of an attribute of the corpus, or several.
+        strength: at least 0; None for 0.1. (The paper has 1, in steps of an optimiser of its own.)
+
+    Source:
+        Coavoux, Narayan and Cohen (2018), section 3.1, and their code.
+
+    Example:
+        >>> AdversarialClassification(attribute=["age", "sex"])
+        AdversarialClassification(dim=32, attribute=['age', 'sex'], strength=0.1; claims no epsilon)
+    """
+
+    opponent = ComplementOpponent
+    usual = 0.1
+
+
+class DecodingOpponent(Opponent):
+    """A decoder of the texts' words, beside the discriminator, which only looks on."""
+
+    def __init__(self, made: Material) -> None:
+        super().__init__(made)
+        self.words, known = _frequent(made.units)
+        self.decoder = make_layers(made.discriminator.width, known, layers=1).to(made.device)
+        self.decoding = torch.optim.Adam(self.decoder.parameters(), lr=RATE)
+
+    def step(self, rows: Any, batch: Any) -> None:
+        """One step of the discriminator, and one of the decoder."""
+        super().step(rows, batch)
+        descend(self.decoding, self.loss(rows, batch))
+
+    def loss(self, rows: Any, batch: Any) -> Any:
+        """``-log p(word | vector)``, averaged over the words of each text and over the texts."""
+        texts = self.words.take(batch)
+        sizes, ids = texts.sizes.to(rows.device), texts.ids.to(rows.device)
+        owner = torch.repeat_interleave(torch.arange(len(batch), device=rows.device), sizes)
+        found = torch.log_softmax(self.decoder(rows), dim=1)[owner, ids]
+        return -(found / sizes[owner]).sum() / len(batch)
+
+    def against(self, rows: Any, batch: Any) -> Any:
+        """The decoder's loss with its sign turned."""
+        with fixed(self.decoder):
+            return -self.loss(rows, batch)
+
+
+def _frequent(units: Units) -> tuple[Units, int]:
+    """The frequent words of texts, numbered anew, and how many there are."""
+    single = units.spans[:, 1] - units.spans[:, 0] == 1
+    counts = torch.bincount(units.ids[single])
+    kept = torch.argsort(counts, descending=True, stable=True)[:WORDS]
+    kept = kept[counts[kept] > 0]
+    if not len(kept):
+        raise invalid("corpus", "one whose training texts have words, for the decoder", units)
+    number = torch.full((int(units.ids.max()) + 1,), -1)
+    number[kept] = torch.arange(len(kept))
+    stays = single & (number[units.ids] >= 0)
+    text = torch.repeat_interleave(torch.arange(len(units)), units.sizes)[stays]
+    sizes = torch.bincount(text, minlength=len(units))
+    return Units(number[units.ids[stays]], units.spans[stays], sizes, sizes), len(kept)
+
+
+class AdversarialGeneration(Defended):
+    """Adversarial generation: the extractor raises the loss of a decoder of the text's words.
+
+    ``L = log p(words | r)``, the mean over the words of a text. The paper decodes letters with a
+    recurrent network; here a hidden layer of 128 gives each of the 2,000 most frequent words of the
+    training texts a probability, whatever their order. Attributes take no part: the discriminator
+    only looks on. It claims no epsilon; arguments, `fit`, and what else holds of all defences:
+    `Defended`.
+
+    Args:
+        dim: entries of a vector; None for 32.
+        attribute: the name of an attribute of the corpus, or several; to be looked at.
+        strength: at least 0; None for 0.1.
+
+    Source:
+        Coavoux, Narayan and Cohen (2018), section 3.2.
+
+    Example:
+        >>> AdversarialGeneration(16, attribute="gender")
+        AdversarialGeneration(dim=16, attribute='gender', strength=0.1; claims no epsilon)
+    """
+
+    opponent = DecodingOpponent
+    usual = 0.1
+
+
+class DeclusteringOpponent(Opponent):
+    """Squared distances of pairs, weighed by how few attributes they share."""
+
+    def __init__(self, made: Material) -> None:
+        super().__init__(made)
+        self.rng = made.rng
+
+    def against(self, rows: Any, batch: Any) -> Any:
+        """``(0.5 - l) |r - r'|^2``, averaged over the texts; x' is another text of the batch."""
+        if len(batch) == 1:
+            # The last batch may be one text, which has no other.
+            return rows.sum() * 0.0
+        shift = int(self.rng.integers(1, len(batch)))
+        codes = self.codes[batch]
+        similar = (codes == codes.roll(shift, 0)).to(rows.dtype).mean(1).to(rows.device)
+        distances = (rows - rows.roll(shift, 0)).square().sum(1)
+        return ((0.5 - similar) * distances).mean()
+
+
+class Declustering(Defended):
+    """Declustering: texts of equal attributes are pushed apart, those of different ones together.
+
+    ``L = (0.5 - l) |r - r'|^2``, with l the share of *equal* attributes of two texts: with one
+    attribute the weight is -1/2 for equal and 1/2 for different ones. (Taken for a distance, as a
+    study has it, l would turn the sign, and make the clusters that it is to prevent.) The second
+    text is another of the batch. There is no opponent: the discriminator only looks on. It claims
+    no epsilon; arguments, `fit`, and what else holds of all defences: `Defended`.
+
+    Args:
+        dim: entries of a vector; None for 32.
+        attribute: the name of an attribute of the corpus, or several.
+        strength: alpha in the paper, at least 0; None for 1. (The paper has 0.1, for vectors of
+            another scale.)
+
+    Source:
+        Coavoux, Narayan and Cohen (2018), section 3.3, and their code.
+
+    Example:
+        >>> Declustering(attribute="gender", strength=0.5)
+        Declustering(dim=32, attribute='gender', strength=0.5; claims no epsilon)
+    """
+
+    opponent = DeclusteringOpponent
