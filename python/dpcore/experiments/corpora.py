@@ -17,7 +17,7 @@ from ..text.corpus import SPLITS
 from ..text.reading.files import File, Row, corpus_of, opened
 from ..text.reading.tables import Layout, table
 
-__all__ = ["ENTITIES", "KNOWN", "Known", "Name", "read_corpus"]
+__all__ = ["ENTITIES", "KNOWN", "Name", "read_corpus"]
 
 Name = Literal[
     "dpnr_ag", "ag_news", "atis", "snips", "medical", "leakage", "names", "wikitext2", "polarity",

@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from ...records import Shown
+from ..running import require_whole
 
 __all__ = ["BASELINES", "CLEAN", "NOISES", "RECIPE", "Case", "Fitted", "cases", "fitted", "sent"]
 
@@ -134,7 +135,7 @@ def fitted(case: Case, extractor: Any, corpus: Any, names: Any, seed: int, devic
 
         make = getattr(defences, case.system)
         model = make(attribute=list(names), strength=case.strength)
-        model.fit(corpus, rng=seed, device=device, progress=False)
+        require_whole(model.fit(corpus, rng=seed, device=device, progress=False))
         return Fitted(model, model.encode, None)
     noise, scale = NOISES.get(case.system, NOISES["iid"])
     schedule = None if case.claim is None else schedules.Constant(case.claim)
@@ -146,6 +147,7 @@ def fitted(case: Case, extractor: Any, corpus: Any, names: Any, seed: int, devic
         corpus, schedule=schedule, epochs=epochs, pair=False, rng=seed, device=device,
         progress=False, **RECIPE,
     )  # fmt: skip
+    require_whole(model)
     if case.claim is None:
         return Fitted(model, lambda texts: model.clean(texts).cpu().numpy(), math.inf)
     return Fitted(model, model.encode, model.true_epsilon)

@@ -30,11 +30,12 @@ from ...text.systems.attributes import (
 )  # fmt: skip
 from ...text.systems.bag import Units
 from ...text.systems.classifier import TextClassifier
-from ...text.systems.training import Recipe
+from ...text.systems.folders import mapping
+from ...text.systems.training import make_recipe
 from ...torch import MinMax
 from ...torch.needed import torch
 from ...torch.private import transform_of
-from ...torch.saving import TRANSFORMS, described, made
+from ...torch.saving import TRANSFORMS, described
 
 __all__ = [
     "AdversarialClassification",
@@ -91,7 +92,8 @@ class Opponent:
     def __init__(self, made: Material) -> None:
         self.discriminator, self.codes = made.discriminator, made.codes
         self.strength = made.strength
-        self.optimiser = torch.optim.Adam(self.discriminator.parameters(), lr=RATE)
+        self.weights = list(self.discriminator.parameters())
+        self.optimiser = torch.optim.Adam(self.weights, lr=RATE)
 
     def step(self, rows: Any, batch: Any) -> None:
         """One step of the discriminator, on detached vectors of the texts at places `batch`."""
@@ -195,14 +197,15 @@ class Defended(Shown, TextClassifier):
             progress: show a bar; None shows it for long work on a terminal or in a notebook.
 
         Returns:
-            The model itself.
+            The model itself. After Ctrl-C that of the last whole epoch, `trained.partial` set.
 
         Raises:
             TypeError: if an argument is of the wrong kind.
             ValueError: if the corpus has no labels, no train part or not the attribute, if the
                 training texts have one value of it only, or if training diverges.
+            KeyboardInterrupt: on Ctrl-C before the first epoch has ended.
         """
-        recipe = Recipe(epochs, batch, lr, decay)
+        recipe = make_recipe(epochs, batch, lr, decay=decay)
         # Before the texts are read: a misspelt name is told at once.
         whole = instance("corpus", corpus, Corpus)
         values_of(self.attribute, whole if whole.split is None else whole.train)
@@ -226,7 +229,7 @@ class Defended(Shown, TextClassifier):
         return self.transform(rows)
 
     def _sent(self, texts: Sequence[str]) -> Any:
-        self.needs_fit("encodes")
+        self.require_fitted("encodes")
         return self._transform(self._vectors(texts_of("texts", texts)))
 
     # Nothing is drawn, so there is no `rng` to take: an argument without effect would tell that
@@ -308,7 +311,7 @@ class Defended(Shown, TextClassifier):
             ValueError: if it lacks an attribute or has a value that training did not, or the model
                 is not fitted.
         """
-        self.needs_fit("tells attributes")
+        self.require_fitted("tells attributes")
         truth = codes_of(self.values, instance("corpus", corpus, Corpus))
         found = self.discriminated(corpus.texts)
         return {
@@ -328,20 +331,21 @@ class Defended(Shown, TextClassifier):
             "min_count": self.min_count,
         }
 
-    @classmethod
-    def from_arguments(cls, arguments: dict[str, Any], extractor: Any) -> Self:
-        """A model that is not fitted, from `arguments`."""
-        transform = made("transform", arguments.get("transform"), TRANSFORMS)
-        return super().from_arguments({**arguments, "transform": transform}, extractor)
+    @property
+    def state(self) -> dict[str, Any]:
+        """What every classifier has, and the values of the attributes."""
+        values = {name: column.tolist() for name, column in self.values.items()}
+        return {**super().state, "beside": values}
 
     @property
-    def beside(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The values of the attributes, and the discriminator."""
-        values = {name: column.tolist() for name, column in self.values.items()}
-        return values, {"discriminator": self.discriminator}
+    def saved_modules(self) -> dict[str, Any]:
+        """Those of every classifier, and the discriminator."""
+        return {**super().saved_modules, "discriminator": self.discriminator}
 
-    def rebuild(self, beside: dict[str, Any], width: int) -> None:
-        """Make the discriminator anew; its weights are filled in later."""
+    def restore(self, state: dict[str, Any]) -> None:
+        """Make all modules."""
+        super().restore(state)
+        beside = mapping(state, "beside")
         if tuple(beside) != self.attribute:
             requirement = f"the values of {', '.join(self.attribute)}"
             raise invalid("beside in config.json", requirement, list(beside))
@@ -349,7 +353,7 @@ class Defended(Shown, TextClassifier):
             requirement = "a list of two values at least for each attribute"
             raise mistyped("beside in config.json", requirement, beside)
         self.values = {name: np.array(values) for name, values in beside.items()}
-        self.discriminator = self._reader(width).eval()
+        self.discriminator = self._reader(state["width"]).eval()
 
     def to(self, device: Any) -> Self:
         """Move the model to a device of this machine."""

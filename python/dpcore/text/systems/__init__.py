@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from .autoencoder import ADePT
 from .bag import Bag, Units
-from .classifier import TextClassifier, Trained
+from .classifier import TextClassifier
 from .dpnr import DPNR
 from .dptext import DPText
 from .masking import WordDropout
 from .prepared import Prepared
+from .system import TextSystem
+from .training import Trained
 
 __all__ = [
     "DPNR",
@@ -17,6 +19,7 @@ __all__ = [
     "DPText",
     "Prepared",
     "TextClassifier",
+    "TextSystem",
     "Trained",
     "Units",
     "WordDropout",

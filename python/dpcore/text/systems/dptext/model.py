@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from functools import partial
-from os import PathLike
-from pathlib import Path
 from typing import Any, Final, Literal, Self, get_args
 
 import numpy as np
@@ -22,11 +21,12 @@ from ....torch.mechanisms import EncoderMechanism, device_of
 from ....torch.needed import torch
 from ...vocabulary import Vocabulary
 from ..attributes import Discriminator, codes_of, names_of, values_of
-from ..labelling import Labelling
+from ..folders import mapping
 from ..prepared import training_part
-from ..protected import Protected
+from ..system import Labelling, TextSystem
+from ..training import Trained, make_recipe
 from .coders import CODERS
-from .learning import Lessons, Parts, Taught, learn, level
+from .learning import Parts, learn, level
 
 __all__ = ["NOISES", "DPText", "Noise"]
 
@@ -36,7 +36,7 @@ NOISES: Final[tuple[Noise, ...]] = get_args(Noise)
 """The published formula, with 0 or another draw where it is undefined; and Laplace noise."""
 
 
-class DPText(Protected, Labelling):
+class DPText(TextSystem, Labelling):
     """A text representation with noise by the published formula: no epsilon bounds its loss.
 
     ``encode(text) = clip(f(text)) + s``: f is the mean over vectors of words, clipped in L1 to C,
@@ -94,6 +94,8 @@ class DPText(Protected, Labelling):
         texts)
     """
 
+    saved_keys = frozenset({"learnt", "words", "labels", "values"})
+
     @hinted
     def __init__(
         self,
@@ -126,7 +128,6 @@ class DPText(Protected, Labelling):
         self.words = integer("words", _WORDS[extractor] if words is None else words, 1)
         self.min_count = integer("min_count", min_count, 1)
         self.transform = Clip("l1", self.radius)
-        self.trained: Taught | None = None
         self.labels: npt.NDArray[Any] = np.array([])
         self.values: dict[str, npt.NDArray[Any]] = {}
         self.parts: Parts | None = None
@@ -186,7 +187,8 @@ class DPText(Protected, Labelling):
             KeyboardInterrupt: on Ctrl-C before the first epoch has ended.
         """
         flag("pair", pair)
-        lessons, seed = Lessons(epochs, batch, lr, strength, reconstruction), seed_of(rng)
+        epochs, seed = integer("epochs", epochs, 1), seed_of(rng)
+        recipe = make_recipe(epochs, batch, lr, strength=strength, reconstruction=reconstruction)
         self.private = self.trained = self.parts = None
         part = training_part(corpus)
         self.labels, codes = np.unique(part.labels, return_inverse=True)
@@ -208,15 +210,18 @@ class DPText(Protected, Labelling):
             self.parts.coder.rows(texts),
             torch.from_numpy(codes.reshape(-1).astype(np.int64)).to(place),
             torch.from_numpy(codes_of(self.values, part)[:, 0]).to(place),
-            lessons,
+            recipe,
             source,
             progress,
         )
         epsilons = tuple(self.epsilon if one is None else one for one in levels)
-        self.trained = Taught(len(texts), lessons, seed, 1, losses, epsilons, ended)
+        self.trained = Trained(
+            **asdict(recipe), texts=len(texts), seed=seed, losses=losses, epsilons=epsilons,
+            partial=ended,
+        )  # fmt: skip
         self.protect()
-        if pair and len(set(texts)) > 1:
-            self.worst_pair(texts, progress=progress)
+        if pair:
+            self._find_pair(texts, progress)
         return self
 
     @property
@@ -246,6 +251,29 @@ class DPText(Protected, Labelling):
         coder = {"encoder": self.parts.coder.encoder, "decoder": self.parts.coder.decoder}
         names = ("noise", "head", "discriminator")
         return coder | {name: getattr(self.parts, name) for name in names}
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The epsilon as it is now, words, labels, and the values of the attribute."""
+        assert self.parts is not None
+        return {
+            "learnt": self.learnt,
+            "words": list(self.parts.coder.vocabulary.words),
+            "labels": self.labels.tolist(),
+            "values": {name: column.tolist() for name, column in self.values.items()},
+        }
+
+    @property
+    def saved_modules(self) -> dict[str, Any]:
+        """All modules but the noise, which `state` and `arguments` describe."""
+        return {name: module for name, module in self.modules.items() if name != "noise"}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Make all parts."""
+        self.labels = np.array(state["labels"])
+        self.values = {name: np.array(found) for name, found in mapping(state, "values").items()}
+        settings = CODERS[self.extractor].settings
+        self.assemble(Vocabulary(state["words"], **settings), state["learnt"])
 
     def protect(self) -> None:
         """Put clip and noise behind the fitted encoder."""
@@ -355,33 +383,3 @@ class DPText(Protected, Labelling):
         if self.learn:
             made.name = f"{made.name[:-1]}, learnt={self.learnt:.6g})"
         return made
-
-    def __str__(self) -> str:
-        """What is claimed, what is true, for whom, and how it was trained."""
-        from ..telling import told
-
-        return told(self)
-
-    def save_pretrained(self, folder: str | PathLike[str]) -> Path:
-        """Write config.json and safetensors into a folder, made if it is missing; and return it.
-
-        Raises:
-            TypeError: if the folder is no path.
-            ValueError: if the model is not fitted.
-            OSError: if it cannot be written.
-        """
-        from .saving import save
-
-        return save(self, folder)
-
-    @classmethod
-    def from_pretrained(cls, folder: str | PathLike[str], *, device: Any = None) -> Self:
-        """The model that `save_pretrained` wrote, moved to a device: no pickle, no network.
-
-        Raises:
-            OSError: if there is no such folder, or a file is missing.
-            ValueError: if it holds another class's model, or a key is unknown or missing.
-        """
-        from .saving import load
-
-        return load(cls, folder, device)
