@@ -12,7 +12,9 @@ import json
 import os
 import platform
 import re
+from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -172,6 +174,59 @@ def page_of_outputs(audit: OutputsAudit, path: str | os.PathLike[str] | None = N
         ("Data", make_data(audit)),
     ]
     return save_page(make_document(audit, _head(audit), sections, _list_seed(audit)), path)
+
+
+def page_of_table(
+    result: Any,
+    name: str,
+    kind: str,
+    meaning: str,
+    figures: list[tuple[str, str]],
+    answers: list[tuple[str, str]],
+    picture: tuple[str, float],
+    rows: Sequence[Sequence[str]],
+    notes: Sequence[str],
+    path: str | os.PathLike[str] | None = None,
+) -> str:
+    """Make the page of a result that is a table: answers, picture, table, notes, data.
+
+    Args:
+        result: has `plot` and `to_dict`; its data must be free of what the page may not show.
+        name: what the result is about.
+        kind: one line above the name.
+        meaning: what the figures do not say.
+        figures: names of key figures, and their values.
+        answers: questions, and what was found; the first line of each is the verdict.
+        picture: its heading, and inches of its height on a screen.
+        rows: of the table, the header first.
+        notes: what a reader must know.
+        path: the file to write the page to, if any.
+    """
+    shown = SimpleNamespace(name=name, verdict=answers[0][1], refuted=None, plot=result.plot)
+    heading, height = picture
+    header, *body = (
+        "".join(f"<{tag}>{_text(cell)}</{tag}>" for cell in row)
+        for tag, row in zip(["th", *["td"] * (len(rows) - 1)], rows, strict=True)
+    )
+    table = "\n".join(f"<tr>{row}</tr>" for row in body)
+    data = json.dumps(result.to_dict(), allow_nan=False)
+    sections = [
+        ("Answers", make_table(answers)),
+        ("Pictures", make_picture(shown, "plot", (heading, answers[0][1]), height)),
+        (
+            "Figures",
+            f'<div class="scroll">\n<table class="counts">\n<thead><tr>{header}</tr></thead>\n'
+            f"<tbody>\n{table}\n</tbody>\n</table>\n</div>",
+        ),
+        ("Notes", make_table([("note", note) for note in notes])),
+        (
+            "Data",
+            "<details>\n<summary>The figures as JSON</summary>\n"
+            f"<pre><code>{_text(data)}</code></pre>\n</details>",
+        ),
+    ]
+    head = make_header(shown, meaning, [(one, _text(other)) for one, other in figures], kind)
+    return save_page(make_document(shown, head, sections, list_versions()), path)
 
 
 def save_page(text: str, path: str | os.PathLike[str] | None) -> str:

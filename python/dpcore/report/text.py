@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,32 @@ from ..sampling.slicing import shared_block
 from . import distances
 from .next_step import next_step, size_for_a_tenth
 from .short import card
+
+
+def align_rows(rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> str:
+    """Return rows of text as a table, columns two spaces apart.
+
+    Args:
+        rows: the cells, every row equally long.
+        left: columns set flush left; the others are flush right.
+
+    Returns:
+        Lines of text without trailing blanks.
+
+    Example:
+        >>> print(align_rows([("a", "1"), ("bc", "10")]))
+        a    1
+        bc  10
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        cells = [
+            text.ljust(width) if i in left else text.rjust(width)
+            for i, (text, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
 
 
 def epsilon(value: float | None) -> str:

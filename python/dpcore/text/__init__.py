@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..hints import make_getattr
 from . import inference, lm, redaction, schedules, words
 from .corpus import Corpus
+from .frontiers import Frontier, FrontierCell, frontier
 from .generating import generated
 from .reading import read, word_vectors
 from .rewriting import Rewriter
@@ -26,9 +27,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Corpus",
+    "Frontier",
+    "FrontierCell",
     "Rewriter",
     "TfidfSVD",
     "Vocabulary",
+    "frontier",
     "generated",
     "inference",
     "lm",

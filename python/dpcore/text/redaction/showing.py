@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import html
-import json
 import os
 import textwrap
 from collections.abc import Sequence
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from ...divergence.reliability.belief import ESTIMATE
-from ...report import page as pages
 from ...report.encoding import encode
+from ...report.page import page_of_table
 from ...report.short import card
 from ...report.style import canvas, colour, ink, share, thin, whole
+from ...report.text import align_rows
 from .measuring import FIGURES, ORDERS
 from .sweeping import Sweep, SweepPoint
 
@@ -161,15 +159,11 @@ def _name(found: Sweep) -> str:
 
 def write_text(found: Sweep) -> str:
     """Return the table, the answers, and the notes."""
-    rows = list_points(found)
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    table = [
-        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows
-    ]
+    table = align_rows(list_points(found))
     lines = [f"{question} {answer}" for question, answer in answer_questions(found)]
     lines += [f"note: {note}" for note in list_notes(found)]
     wrapped = [textwrap.fill(line, 110, subsequent_indent="  ") for line in lines]
-    return "\n".join([_name(found), *table, *wrapped])
+    return "\n".join([_name(found), table, *wrapped])
 
 
 def write_html(found: Sweep) -> str:
@@ -213,39 +207,16 @@ def _write_point(point: SweepPoint) -> dict[str, Any]:
 
 def make_page(found: Sweep, path: str | os.PathLike[str] | None = None) -> str:
     """Make the page: the three answers, the picture, the table and the notes."""
-    shown = SimpleNamespace(
-        name=_name(found), verdict="three questions, three answers", refuted=None, plot=found.plot
-    )
     figures = [
-        ("policies", html.escape(", ".join(found.policies))),
+        ("policies", ", ".join(found.policies)),
         ("splits", str(len(found.points[0].splits))),
         ("texts tested in each", f"{found.tested:,}"),
     ]
-    meaning = "No figure here is a guarantee: another attacker may find more."
-    answers = answer_questions(found)
-    header, *rows = (
-        "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in row)
-        for tag, row in zip(["th", *["td"] * len(found.points)], list_points(found), strict=True)
-    )
-    table = "\n".join(f"<tr>{row}</tr>" for row in rows)
-    data = json.dumps(write_plain_data(found), allow_nan=False)
-    sections = [
-        ("Three questions", pages.make_table(answers)),
-        ("Pictures", pages.make_picture(shown, "plot", ("All levels", answers[0][1]), 6.4)),
-        (
-            "Figures",
-            f'<div class="scroll">\n<table class="counts">\n<thead><tr>{header}</tr></thead>\n'
-            f"<tbody>\n{table}\n</tbody>\n</table>\n</div>",
-        ),
-        ("Notes", pages.make_table([("note", note) for note in list_notes(found)])),
-        (
-            "Data",
-            "<details>\n<summary>The figures as JSON</summary>\n"
-            f"<pre><code>{html.escape(data)}</code></pre>\n</details>",
-        ),
-    ]
-    head = pages.make_header(shown, meaning, figures, "Redacted texts: what is hidden")
-    return pages.save_page(pages.make_document(shown, head, sections, pages.list_versions()), path)
+    return page_of_table(
+        found, _name(found), "Redacted texts: what is hidden",
+        "No figure here is a guarantee: another attacker may find more.", figures,
+        answer_questions(found), ("All levels", 6.4), list_points(found), list_notes(found), path,
+    )  # fmt: skip
 
 
 def draw_figure(found: Sweep, ax: Any = None) -> Figure:

@@ -1,0 +1,670 @@
+"""The frontier of a private encoder: what its vectors are good for and what they give away."""
+
+from __future__ import annotations
+
+import os
+import textwrap
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import numpy as np
+
+from ..errors import choice, confidence_level, delta_level, instance, integer, invalid, mistyped
+from ..hints import hinted
+from ..mechanisms import positive
+from ..mechanisms.texts import texts_of
+from ..progress import Progress
+from ..records import Record
+from ..report.encoding import encode
+from ..report.page import page_of_table
+from ..report.short import card
+from ..report.style import canvas, colour, ink, share, thin, whole
+from ..report.text import align_rows
+from ..streams import Rng, seed_of
+from .corpus import SPLITS, Corpus
+from .inference import Attacker, Inference, Measured, infer
+from .needed import needed
+from .splitting import likeness
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Frontier", "FrontierCell", "frontier"]
+
+FORMAT: Final = "dpcore.text.frontier/1"
+
+RADIUS_QUANTILE: Final = 0.25
+"""Of the distances of public rows from their mean: the radius at which vectors are clipped. On
+SNIPS quantiles of .1 to .5 give the same utility within .02, larger ones less."""
+
+_BATCH: Final = 256
+"""Texts that are encoded between two movements of the progress bar."""
+_LABEL: Final = "main label"
+_DIRECTIONS: Final = ("principal", "random")
+
+
+@hinted
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class FrontierCell(Record):
+    """What was measured at one epsilon in one number of dimensions.
+
+    Attributes:
+        epsilon: the claim for any two texts; inf for vectors without noise.
+        dim: numbers in a released vector.
+        noise: the noise with its scale, in words; "none" without.
+        radius: at which vectors are clipped, L2.
+        utility: how well the main label is predicted from the vectors of the test texts.
+        attack: what is inferred of the private attribute, or None where none was named.
+        worst_loss: exact loss of the two texts of the corpus that are farthest apart, at `delta`;
+            inf without noise.
+        signal: share of the energy of a vector that is no noise; 1 without noise.
+    """
+
+    epsilon: float
+    dim: int
+    noise: str
+    radius: float
+    utility: Inference
+    attack: Inference | None
+    worst_loss: float
+    signal: float
+
+    @property
+    def attack_score(self) -> Measured | None:
+        """The area under the attacker's ROC curve; of more values than two, and numbers, accuracy.
+
+        None where there is no attack.
+        """
+        if self.attack is None:
+            return None
+        return self.attack.accuracy if self.attack.figures is None else self.attack.figures.auc
+
+    @property
+    def certified(self) -> float:
+        """The certified lower bound on epsilon; NaN where nothing can be certified."""
+        audit = None if self.attack is None else self.attack.certified
+        if audit is None or isinstance(audit, str) or audit.counts is None or audit.doubts:
+            return np.nan
+        return float(audit.epsilon_lower)
+
+    def __repr__(self) -> str:
+        """Return one line: epsilon, dimensions, and the utility."""
+        return (
+            f"<FrontierCell at epsilon {self.epsilon:g} in {self.dim} dimensions: utility "
+            f"{self.utility.accuracy.value:.3f}>"
+        )
+
+
+@hinted
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Frontier(Record):
+    """Utility and attack against epsilon and the number of dimensions; made by `frontier`.
+
+    ``found[8.0, 16]`` is the cell at epsilon 8 in 16 dimensions, ``found[inf, 16]`` the one without
+    noise.
+
+    Attributes:
+        cells: in the order of dimensions, each without noise first, then by epsilon.
+        attribute: name of the private attribute, or None.
+        sizes: texts of train, valid and test.
+        public: number of public rows.
+        directions: "principal" or "random".
+        delta: of every claim.
+        confidence: of each interval and certificate by itself.
+        seed: repeats the frontier.
+        partial: True if Ctrl-C ended it after some of its cells.
+        seconds: time taken; not compared.
+    """
+
+    cells: tuple[FrontierCell, ...]
+    attribute: str | None
+    sizes: tuple[int, int, int]
+    public: int
+    directions: str
+    delta: float
+    confidence: float
+    seed: int
+    partial: bool = False
+    seconds: float = field(compare=False, default=0.0)
+
+    @property
+    def dims(self) -> tuple[int, ...]:
+        """The numbers of dimensions, in their order."""
+        return tuple(dict.fromkeys(cell.dim for cell in self.cells))
+
+    @property
+    def floor(self) -> float:
+        """The share of the most frequent main label."""
+        return self.cells[0].utility.floors[0].accuracy
+
+    def of(self, dim: int) -> tuple[FrontierCell, ...]:
+        """Return the cells of a number of dimensions, the one without noise last."""
+        if dim not in self.dims:
+            raise invalid("dim", f"one of {', '.join(map(str, self.dims))}", dim)
+        return tuple(
+            sorted((cell for cell in self.cells if cell.dim == dim), key=lambda one: one.epsilon)
+        )
+
+    def __getitem__(self, key: tuple[float, int]) -> FrontierCell:
+        """Return the cell at an epsilon in a number of dimensions."""
+        epsilon, dim = key
+        cells = self.of(dim)
+        for cell in cells:
+            if cell.epsilon == epsilon:
+                return cell
+        known = ", ".join(f"{cell.epsilon:g}" for cell in cells)
+        raise invalid("epsilon", f"one of {known}", epsilon)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as plain data for strict JSON, without any text of the corpus."""
+        names = [name for name in type(self).__slots__ if name not in ("cells", "seconds", "seed")]
+        record = {"format": FORMAT, "seed": str(self.seed)}
+        record |= {name: encode(getattr(self, name)) for name in names}
+        return {**record, "cells": [_write_cell(cell) for cell in self.cells]}
+
+    def plot(self, ax: Any = None) -> Figure:
+        """Draw utility, attack and loss against epsilon, a line for each number of dimensions.
+
+        Args:
+            ax: an empty matplotlib figure, or axes whose place the panels take; None makes a
+                figure of pyplot, for `plt.show()`.
+
+        Returns:
+            The figure.
+        """
+        return _draw_figure(self, ax)
+
+    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Make a self-contained page of the answers, the picture and all figures, without texts.
+
+        Args:
+            path: where to write it, or None.
+
+        Returns:
+            The page.
+
+        Raises:
+            OSError: if the file cannot be written.
+        """
+        figures = [
+            ("without noise", f"{max(c.utility.accuracy.value for c in self.cells):.3f}"),
+            ("majority", f"{self.floor:.3f}"),
+            ("test texts", f"{self.sizes[2]:,}"),
+        ]
+        return page_of_table(
+            self, _name(self), "Private vectors of texts: utility and attack",
+            "No figure here is a guarantee but epsilon itself: another attacker may find more.",
+            figures, _answer_questions(self), ("Utility, attack and loss", 3.6),
+            _list_cells(self), _list_notes(self), path,
+        )  # fmt: skip
+
+    def __repr__(self) -> str:
+        """Return one line."""
+        return (
+            f"<Frontier of {len(self.cells)} cells, {self.sizes[2]:,} test texts, seed={self.seed}>"
+        )
+
+    def __str__(self) -> str:
+        """Return the table, the answers, and notes."""
+        lines = [f"{question} {answer}" for question, answer in _answer_questions(self)]
+        lines += [f"note: {note}" for note in _list_notes(self)]
+        wrapped = [textwrap.fill(line, 110, subsequent_indent="  ") for line in lines]
+        return "\n".join([_name(self), align_rows(_list_cells(self), ()), *wrapped])
+
+    def _repr_html_(self) -> str:
+        header, *rows = _list_cells(self)
+        shown = []
+        for dim, epsilon, *rest in rows:
+            figures = ", ".join(map(" ".join, zip(header[2:], rest, strict=True)))
+            shown.append((f"{dim} dimensions, epsilon {epsilon}", figures))
+        notes = [("note", note) for note in _list_notes(self)]
+        return card(_name(self), [*_answer_questions(self), *shown, *notes])
+
+
+@hinted
+def frontier(
+    encoder: Any,
+    corpus: Any,
+    *,
+    epsilons: Any,
+    dims: Any,
+    public: Any,
+    directions: Literal["principal", "random"] = "principal",
+    label: str | None = None,
+    attribute: str | None = None,
+    delta: float = 0.0,
+    noise: Any = "best",
+    attackers: Any = None,
+    confidence: float = 0.95,
+    rng: Rng = None,
+    progress: bool | None = None,
+) -> Frontier:
+    """Measure what private vectors are good for, by epsilon and by the number of dimensions.
+
+    Every text is encoded once. For each number of dimensions the vectors are projected on
+    directions of the public rows, centred on their mean and clipped at the first quartile of their
+    distances from it (`RADIUS_QUANTILE`), so that nothing is fitted on private texts. For each
+    epsilon a `dpcore.torch.PrivateEncoder` adds noise. Classifiers of the main label, and attackers
+    on the attribute, are trained on the noisy vectors of train, chosen on validation, and tested
+    once, by `dpcore.text.inference.infer`.
+
+    Args:
+        encoder: whatever `dpcore.torch.PrivateEncoder` takes; not random.
+        corpus: a `Corpus` with a split and labels.
+        epsilons: ascending claims for any two texts, in (0, 1e300].
+        dims: ascending numbers of dimensions; None, as the last of them, is all of the encoder's,
+            without a projection.
+        public: texts that are public, none of them in the corpus, or their vectors, shape
+            `(n, width)`. They should be of the same kind as the corpus: directions of other texts
+            are no better than random ones.
+        directions: "principal" directions of the public rows, or "random" ones, for comparison.
+        label: the attribute of the corpus that is the main task; None takes the labels.
+        attribute: the private attribute, or None for utility alone.
+        delta: of every claim, in [0, 1).
+        noise: "best", "laplace", "l2_laplace" or "gaussian", see `PrivateEncoder`.
+        attackers: on the attribute, as `infer` takes them; None are its usual ones.
+        confidence: of each interval and certificate by itself.
+        rng: None, an int seed or a numpy Generator.
+        progress: a bar: True, False or None (where somebody is looking).
+
+    Returns:
+        The frontier. Where Ctrl-C ends it after the first cell, the cells so far.
+
+    Raises:
+        ModuleNotFoundError: without torch or scikit-learn.
+        TypeError: if an argument is of the wrong kind.
+        ValueError: if epsilons or dims are not ascending or out of range, the corpus lacks a part
+            or a column, public texts are among those of the corpus, or the encoder is random or
+            mixes its texts.
+
+    Source:
+        Chaudhuri, Monteleoni and Sarwate (2011) and Balle and Wang (2018) for the noises.
+
+    Example:
+        >>> from importlib.util import find_spec
+        >>> if find_spec("torch") and find_spec("sklearn"):
+        ...     draw = np.random.default_rng(1)
+        ...     topics = draw.integers(0, 2, 500)
+        ...     rows = draw.normal(size=(500, 6)) + 4.0 * topics[:, np.newaxis]
+        ...     table = {f"text {i}": row for i, row in enumerate(rows)}
+        ...     split = np.repeat(["train", "valid", "test"], [200, 60, 60])
+        ...     corpus = Corpus([*table][:320], labels=topics[:320], split=split)
+        ...     found = frontier(
+        ...         table, corpus, epsilons=[1.0, 50.0], dims=[1], public=rows[320:], rng=1
+        ...     )
+        ...     low, high = (found[epsilon, 1].utility.accuracy.value for epsilon in (1.0, 50.0))
+        ...     assert low < 0.8 < 0.9 < high
+    """
+    start, seed = time.perf_counter(), seed_of(rng)
+    needed("torch", "frontier")
+    study = _read_study(corpus, label, attribute, attackers, confidence_level(confidence))
+    claims, delta = _read_ascending("epsilons", epsilons, positive), delta_level(delta)
+    widths = _read_dims(dims)
+    choice("directions", directions, _DIRECTIONS)
+    limits = needed("threadpoolctl", "frontier").threadpool_limits
+    with Progress("frontier", 1 + len(widths) * (1 + len(claims)), progress) as bar, limits(1):
+        vectors, rows = _encode(encoder, study.corpus, public)
+        bar.advance(1)
+        makers = _Cells(study, vectors, rows, directions, delta, noise, seed)
+        cells, partial = [], False
+        try:
+            for cell in makers.measure(widths, claims):
+                cells.append(cell)
+                bar.advance(1)
+        except KeyboardInterrupt:
+            if not cells:
+                raise
+            partial = True
+    return Frontier(
+        tuple(cells), attribute, cells[0].utility.sizes, len(rows), directions, delta,
+        study.confidence, seed, partial, time.perf_counter() - start,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Study:
+    """The corpus, its main label as an attribute, and who attacks.
+
+    Args:
+        corpus: with the labels that are the main task.
+        labelled: the same texts, whose only attribute is that label.
+        attribute: the private one, or None.
+        attackers: on it.
+        confidence: of each interval.
+    """
+
+    corpus: Corpus
+    labelled: Corpus
+    attribute: str | None
+    attackers: Any
+    confidence: float
+
+    def infer_both(
+        self, rows: Any, epsilon: float, delta: float, seeds: Sequence[int]
+    ) -> tuple[Inference, Inference | None]:
+        """Predict the main label, and infer the attribute, from one release of every text."""
+        shared: dict[str, Any] = {
+            "vectors": rows, "confidence": self.confidence, "progress": False
+        }  # fmt: skip
+        utility = infer(
+            None, self.labelled, _LABEL, attackers=_list_classifiers(), measure="accuracy",
+            rng=seeds[0], **shared,
+        )  # fmt: skip
+        if self.attribute is None:
+            return utility, None
+        claim = None if np.isinf(epsilon) else epsilon
+        attack = infer(
+            None, self.corpus, self.attribute, attackers=self.attackers, claim=claim,
+            neighbours="any two texts", delta=None if claim is None else delta, rng=seeds[1],
+            **shared,
+        )  # fmt: skip
+        return utility, attack
+
+
+class _Cells:
+    """The cells of a frontier, made one after the other."""
+
+    def __init__(
+        self, study: _Study, vectors: Any, public: Any, directions: str, delta: float, noise: Any,
+        seed: int,
+    ) -> None:  # fmt: skip
+        self.study, self.vectors, self.public = study, vectors, public
+        self.directions, self.delta, self.noise, self.seed = directions, delta, noise, seed
+
+    def measure(
+        self, dims: Sequence[int | None], epsilons: Sequence[float]
+    ) -> Iterator[FrontierCell]:
+        """Measure every number of dimensions, each without noise first."""
+        texts = self.study.corpus.texts
+        for place, dim in enumerate(dims):
+            chain = self._make_chain(dim)
+            farthest: dict[str, Any] = {}
+            for row, epsilon in enumerate([np.inf, *epsilons]):
+                sequence = np.random.SeedSequence([self.seed, place, row])
+                noises, *seeds = (int(one) for one in sequence.generate_state(3, np.uint32))
+                private = self._make_private(chain, 1.0 if np.isinf(epsilon) else epsilon)
+                if np.isinf(epsilon):
+                    released, kind, loss, signal = private.clean(texts), "none", np.inf, 1.0
+                else:
+                    released, kind = private.encode(texts, rng=noises), repr(private.noise)
+                    loss, measured = self._find_loss(private, farthest), private.measure_signal()
+                    signal = np.nan if measured is None else measured[2]
+                both = self.study.infer_both(np.asarray(released), epsilon, self.delta, seeds)
+                yield FrontierCell(
+                    epsilon, private.width, kind, chain[-1].radius, *both, loss, signal
+                )
+
+    def _make_private(self, chain: Sequence[Any], epsilon: float) -> Any:
+        from ..torch import PrivateEncoder
+
+        # Delta is what Gaussian noise needs; the others give a pure epsilon.
+        delta = self.delta if self.noise in ("best", "gaussian") else 0.0
+        return PrivateEncoder(
+            self.vectors, list(chain), epsilon=epsilon, delta=delta, noise=self.noise
+        )
+
+    def _make_chain(self, dim: int | None) -> list[Any]:
+        """Project on directions of the public rows, and clip around their mean."""
+        import torch
+
+        from ..torch import Clip, Project
+
+        rows, steps = torch.from_numpy(self.public), []
+        if dim is not None:
+            if self.directions == "principal":
+                steps = [Project(self.public, dim)]
+            else:
+                steps = [Project("random", dim, width=rows.shape[1], rng=self.seed)]
+            rows = steps[0](rows)
+        lengths = (rows - rows.mean(dim=0)).norm(dim=1).numpy()
+        radius = float(np.quantile(lengths, RADIUS_QUANTILE))
+        return [*steps, Clip("l2", radius, center=rows.numpy())]
+
+    def _find_loss(self, private: Any, farthest: dict[str, Any]) -> float:
+        """Return the exact loss of the farthest two texts, which only the noise's norm decides."""
+        kind = type(private.noise).__name__
+        if kind not in farthest:
+            pair = private.worst_pair(self.study.corpus.texts, progress=False)
+            rows = private.clean([pair.x, pair.x_prime])
+            farthest[kind] = rows.double().numpy()
+        return float(private.noise.loss(*farthest[kind], private.delta))
+
+
+def _list_classifiers() -> tuple[Attacker, ...]:
+    """Return the classifiers of the main label, of which validation chooses one."""
+    linear, neighbours, pipeline, scaling = (
+        needed(f"sklearn.{name}", "frontier")
+        for name in ("linear_model", "neighbors", "pipeline", "preprocessing")
+    )
+    logistic = pipeline.make_pipeline(
+        scaling.StandardScaler(), linear.LogisticRegression(max_iter=200)
+    )
+    return (
+        Attacker(logistic, "raw", "logistic regression"),
+        Attacker(neighbours.KNeighborsClassifier(15), "raw", "15 neighbours"),
+    )
+
+
+def _read_study(corpus: Any, label: Any, attribute: Any, attackers: Any, level: float) -> _Study:
+    if not isinstance(corpus, Corpus):
+        raise mistyped("corpus", "a dpcore.text.Corpus", corpus)
+    if label is not None:
+        corpus = replace(corpus, labels=corpus.attribute(instance("label", label, str)))
+    if corpus.labels is None:
+        raise invalid("corpus", "one with labels, or label= names an attribute", corpus)
+    if attribute is not None:
+        column = corpus.attribute(instance("attribute", attribute, str))
+        if attribute == label:
+            raise invalid("attribute", "another one than label", attribute)
+        del column
+    for name in SPLITS:
+        getattr(corpus, name)
+    labelled = replace(corpus, labels=None, attributes={_LABEL: corpus.labels})
+    return _Study(corpus, labelled, attribute, attackers, level)
+
+
+def _read_ascending(name: str, values: Any, check: Any) -> list[Any]:
+    if isinstance(values, str) or not hasattr(values, "__iter__"):
+        raise mistyped(name, "a list of numbers", values)
+    found = [check(f"{name}[{place}]", value) for place, value in enumerate(values)]
+    if not found or any(after <= before for before, after in pairwise(found)):
+        raise invalid(name, "ascending, one at least", values)
+    return found
+
+
+def _read_dims(dims: Any) -> list[int | None]:
+    if isinstance(dims, str) or not hasattr(dims, "__iter__"):
+        raise mistyped("dims", "a list of integers", dims)
+    given = list(dims)
+    last: list[None] = [None] if given and given[-1] is None else []
+    given = given[: len(given) - len(last)]
+    if last and not given:
+        return [None]
+    return [*_read_ascending("dims", given, lambda name, one: integer(name, one, 1)), *last]
+
+
+def _encode(encoder: Any, corpus: Corpus, public: Any) -> tuple[dict[str, Any], Any]:
+    """Encode every text of the corpus once, and the public ones where they are texts."""
+    import torch
+
+    from ..torch.encoding import encoder_of
+    from ..torch.probing import check_batches, probe_randomness, probe_texts
+
+    source = encoder_of(encoder)
+    source.array_dtype = torch.float32
+    texts = list(dict.fromkeys(corpus.texts))
+    check_batches(source, probe_texts(source, None), None, refuse_state=True)
+    if probe_randomness(source, texts[0], None).is_random:
+        raise invalid("encoder", "the same in every call (eval mode)", source.name)
+
+    def vectors_of(some: Sequence[str]) -> Any:
+        pieces = [source(some[row : row + _BATCH]) for row in range(0, len(some), _BATCH)]
+        return torch.cat(pieces).cpu().float()
+
+    table = dict(zip(texts, vectors_of(texts), strict=True))
+    if isinstance(public, (str, bytes)) or not hasattr(public, "__len__") or not len(public):
+        raise mistyped("public", "a list of texts, or vectors of shape (n, width)", public)
+    if isinstance(public[0], str):
+        given = texts_of("public", public)
+        known = set(map(likeness, texts))
+        if common := sum(likeness(text) in known for text in given):
+            raise invalid("public", "without texts of the corpus", f"{common:,} of them")
+        return table, vectors_of(given).numpy()
+    rows = np.array(public, np.float32)
+    if rows.ndim != 2 or rows.shape[1] != source.width or not np.isfinite(rows).all():
+        raise invalid("public", f"finite vectors of shape (n, {source.width})", public)
+    return table, rows
+
+
+_HEADER: Final = (
+    "dim", "epsilon", "noise", "signal", "utility", "interval", "attack", "interval", "certified",
+    "worst loss",
+)  # fmt: skip
+
+
+def _list_cells(found: Frontier) -> list[tuple[str, ...]]:
+    """Return the rows of the table, the header first."""
+    return [_HEADER, *map(_list_figures, found.cells)]
+
+
+def _list_figures(cell: FrontierCell) -> tuple[str, ...]:
+    def show(one: Measured | None, mark: str = "") -> tuple[str, str]:
+        return ("-", "-") if one is None else (f"{one.value:.3f}{mark}", _interval(one))
+
+    above = cell.attack is not None and cell.attack.above_floor
+    certified = "-" if np.isnan(cell.certified) else f"{cell.certified:.2f}"
+    return (
+        str(cell.dim), f"{cell.epsilon:g}", cell.noise.partition("Noise")[0],
+        f"{100.0 * cell.signal:.3g} %", *show(cell.utility.accuracy),
+        *show(cell.attack_score, "!" if above else ""), certified, f"{cell.worst_loss:.4g}",
+    )  # fmt: skip
+
+
+def _interval(one: Measured) -> str:
+    return f"{one.low:.2f}-{one.high:.2f}"
+
+
+def _write_cell(cell: FrontierCell) -> dict[str, Any]:
+    names = ("epsilon", "dim", "noise", "radius", "worst_loss", "signal", "certified")
+    attack, score = cell.attack, cell.attack_score
+    return {
+        **{name: encode(getattr(cell, name)) for name in names},
+        "utility": _write_measured(cell.utility.accuracy, cell.utility),
+        "attack": None if attack is None or score is None else _write_measured(score, attack),
+    }
+
+
+def _write_measured(one: Measured, found: Inference) -> dict[str, Any]:
+    return {
+        "value": one.value, "low": one.low, "high": one.high, "classifier": found.attacker,
+        "transform": found.transform, "tried": len(found.tried), "above_floor": found.above_floor,
+    }  # fmt: skip
+
+
+def _answer_questions(found: Frontier) -> list[tuple[str, str]]:
+    """Return a sentence on the utility, and one on the attack, for every epsilon."""
+    claims = sorted({cell.epsilon for cell in found.cells} - {np.inf})
+    by = {epsilon: [c for c in found.cells if c.epsilon == epsilon] for epsilon in claims}
+    useful, seen = [], []
+    for epsilon, cells in by.items():
+        best = max(cells, key=lambda cell: cell.utility.accuracy.value)
+        good = best.utility.above_floor
+        figure = f"{best.utility.accuracy.value:.2f} in {best.dim} dimensions"
+        useful.append(f"epsilon {epsilon:g}: {figure if good else 'no more than the majority'}")
+        above = [str(cell.dim) for cell in cells if cell.attack and cell.attack.above_floor]
+        if above:
+            seen.append(f"epsilon {epsilon:g} in {', '.join(above)} dimensions")
+    answers = [("What are the vectors good for?", "; ".join(useful) or "no claim was measured")]
+    if found.attribute is not None:
+        nowhere = "at no epsilon that was tried, by the attackers that were tried"
+        answers.append((f"Is {found.attribute} inferred?", "; ".join(seen) or nowhere))
+    return answers
+
+
+def _list_notes(found: Frontier) -> list[str]:
+    """Return what a reader must know of the figures."""
+    fitted = "mean and radius" if found.directions == "random" else "directions, mean and radius"
+    cell = found.cells[0]
+    notes = [
+        f"utility: accuracy on {found.sizes[2]:,} test texts, majority {found.floor:.3f}; signal: "
+        "share of a vector's energy that is no noise; worst loss: exact, of the two texts that are "
+        "farthest apart",
+        f"{fitted} are of {found.public:,} rows that must be public: no claim covers them",
+        "epsilon covers one release of each text; whoever chooses epsilon or dimensions by the "
+        "utility of private texts has released more than it covers",
+    ]
+    if cell.attack is not None:
+        kind = "accuracy" if cell.attack.figures is None else "AUC"
+        notes.append(
+            f"attack: {kind} of the best of {len(cell.attack.tried)} attackers on {found.attribute}"
+            ", chosen on validation; ! = above the floor; another attacker may find more"
+        )
+    confidence = f"{100.0 * found.confidence:g} %"
+    notes.append(f"intervals and certificates hold at {confidence}, each by itself")
+    return [*notes, f"INTERRUPTED after {len(found.cells)} cells"] if found.partial else notes
+
+
+def _name(found: Frontier) -> str:
+    at = f", delta {found.delta:g}" if found.delta else ""
+    sizes = " + ".join(f"{size:,}" for size in found.sizes)
+    return f"Private vectors of {sizes} texts, {found.directions} directions{at}, seed {found.seed}"
+
+
+def _draw_figure(found: Frontier, ax: Any) -> Figure:
+    """Draw utility, attack (where there is one), and loss, each against epsilon."""
+    with_attack = found.attribute is not None
+    picture = canvas(ax, share(1.6 if with_attack else 1.3, 0.62))
+    panels = picture.subplots(1, 2 + with_attack).ravel()
+    for place, dim in enumerate(found.dims):
+        # The cell without noise is measured first: it is always there.
+        noisy, clean = found.of(dim)[:-1], found.of(dim)[-1]
+        hue, name = colour(place), f"{dim} dimensions"
+        _draw_measured(panels[0], noisy, [c.utility.accuracy for c in noisy], hue, name)
+        top = clean.utility.accuracy.value
+        panels[0].axhline(top, color=hue, linestyle="--", linewidth=0.8)
+        if with_attack:
+            _draw_measured(panels[1], noisy, [c.attack_score for c in noisy], hue, name)
+            panels[-1].plot(*_select_finite(noisy, "certified"), "s", color=hue, markersize=4)
+        panels[-1].plot(*_select_finite(noisy, "worst_loss"), "-", color=hue)
+    claims = [cell.epsilon for cell in found.cells if np.isfinite(cell.epsilon)]
+    panels[0].axhline(found.floor, color=ink(), linestyle=":", linewidth=0.9)
+    panels[0].set(ylabel="accuracy", title="Utility (dashed: without\nnoise; dotted: majority)")
+    if with_attack:
+        score = found.cells[0].attack
+        kind = "accuracy" if score is not None and score.figures is None else "AUC"
+        if kind == "AUC":
+            panels[1].axhline(0.5, color=ink(), linestyle=":", linewidth=0.9)
+        shown = str(found.attribute).replace("$", r"\$")
+        panels[1].set(ylabel=kind, title=f"Attack on {shown}\n(dotted: guessing)")
+    if claims:
+        panels[-1].plot(claims, claims, color=ink(), linestyle=":", linewidth=0.9)
+    squares = "; squares: certified" if with_attack else ""
+    panels[-1].set(ylabel="loss", yscale="log", title=f"Worst two texts (dotted:\nclaim{squares})")
+    for panel in panels:
+        panel.set(xlabel="epsilon", xscale="log")
+        panel.title.set(fontsize="medium")
+        thin(panel)
+    picture.legend(
+        *panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False
+    )
+    return whole(picture)
+
+
+def _draw_measured(
+    panel: Any, cells: Sequence[FrontierCell], figures: Sequence[Any], hue: Any, name: str
+) -> None:
+    if not cells:
+        return
+    values = np.array([[one.low, one.value, one.high] for one in figures]).T
+    spread = np.abs(values[[0, 2]] - values[1])
+    epsilons = [cell.epsilon for cell in cells]
+    panel.errorbar(epsilons, values[1], spread, color=hue, marker="o", markersize=4, label=name)
+
+
+def _select_finite(cells: Sequence[FrontierCell], name: str) -> tuple[list[float], list[float]]:
+    pairs = [(cell.epsilon, getattr(cell, name)) for cell in cells]
+    shown = [(x, y) for x, y in pairs if np.isfinite(y) and y > 0.0]
+    return [x for x, _ in shown], [y for _, y in shown]

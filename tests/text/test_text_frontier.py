@@ -1,0 +1,215 @@
+"""The frontier: utility, attack and exact loss of private vectors, by epsilon and dimensions."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from shared_extras import needs
+
+from dpcore.text import Corpus, FrontierCell, frontier, frontiers
+
+LogisticRegression = needs("sklearn.linear_model", "torch").LogisticRegression
+
+TOPICS, WIDTH, SECRET = 3, 12, "the patient's name is Ermintrude"
+"""Three clusters in two of twelve columns; a sentence that no result may show."""
+
+
+def made(seed: int = 1):
+    """A table of vectors, a corpus of its texts, and public rows of the same kind."""
+    draw = np.random.default_rng(seed)
+    topics, ill = draw.integers(0, TOPICS, 900), draw.integers(0, 2, 900)
+    rows = 0.1 * draw.normal(size=(900, WIDTH))
+    rows[:, :2] += np.array([[0.0, 1.0], [0.9, -0.5], [-0.9, -0.5]])[topics]
+    rows[:, 2] += 0.6 * ill
+    texts = [SECRET, *(f"text {i}" for i in range(1, 900))]
+    split = np.repeat(["train", "valid", "test"], [250, 100, 250])
+    corpus = Corpus(texts[:600], labels=topics[:600], attributes={"ill": ill[:600]}, split=split)
+    return dict(zip(texts, rows, strict=True)), corpus, rows[600:].astype(np.float32)
+
+
+TABLE, CORPUS, PUBLIC = made()
+
+
+def measured(**changed):
+    given = {
+        "epsilons": [0.01, 100.0], "dims": [2, 3], "public": PUBLIC, "attribute": "ill", "rng": 3,
+        "attackers": LogisticRegression(), **changed,
+    }  # fmt: skip
+    return frontier(TABLE, CORPUS, **given)
+
+
+@pytest.fixture(scope="module")
+def found():
+    return measured()
+
+
+def test_utility_and_attack_grow_with_epsilon_and_the_attribute_needs_its_direction(found):
+    # Intervals of 99.99 %: with 250 texts they are .12 wide at most on either side.
+    assert found.dims == (2, 3)
+    assert found.sizes == (250, 100, 250)
+    for dim in found.dims:
+        low, high, clean = found.of(dim)
+        assert not low.utility.above_floor
+        assert high.utility.accuracy.value > 0.9
+        assert clean.utility.accuracy.value > 0.95
+        assert (low.signal, clean.signal) == (pytest.approx(0.0, abs=1e-3), 1.0)
+        assert low.signal < high.signal < 1.0
+    # The third direction of the public rows is the attribute's.
+    assert found[100.0, 3].attack_score.value > 0.9
+    assert not found[100.0, 2].attack.above_floor
+    assert found[100.0, 3].attack.above_floor
+    assert not found[0.01, 3].attack.above_floor
+
+
+def test_the_loss_is_that_of_the_farthest_texts_and_above_what_is_certified(found):
+    from dpcore.torch import Clip, Project
+
+    torch = pytest.importorskip("torch")
+    for dim in found.dims:
+        project = Project(PUBLIC, dim)
+        public = project(torch.from_numpy(PUBLIC))
+        lengths = (public - public.mean(dim=0)).norm(dim=1).numpy()
+        radius = float(np.quantile(lengths, frontiers.RADIUS_QUANTILE))
+        rows = torch.tensor(np.array([TABLE[text] for text in CORPUS.texts], np.float32))
+        rows = Clip("l2", radius, center=public.numpy())(project(rows)).double()
+        widest = float(torch.cdist(rows, rows).max())
+        for cell in found.of(dim)[:-1]:
+            assert cell.radius == radius
+            assert cell.noise.startswith("L2LaplaceNoise")
+            assert cell.worst_loss == pytest.approx(cell.epsilon * widest / (2.0 * radius), 1e-6)
+            assert cell.worst_loss <= cell.epsilon * (1.0 + 1e-6)
+            assert 0.0 <= cell.certified <= cell.worst_loss
+        assert found.of(dim)[-1].worst_loss == math.inf
+    assert found[100.0, 3].certified > 0.5
+
+
+def test_a_seed_repeats_it_and_delta_allows_gaussian_noise():
+    given = {"dims": [2], "epsilons": [5.0], "attribute": None, "delta": 1e-5, "noise": "gaussian"}
+    first, again, other = (measured(**given, rng=seed) for seed in (1, 1, 2))
+    assert first == again != other
+    cell = first[5.0, 2]
+    assert cell.noise.startswith("GaussianNoise")
+    assert cell.worst_loss <= 5.0 + 1e-6
+    assert (cell.attack, cell.attack_score) == (None, None)
+    assert math.isnan(cell.certified)
+
+
+def test_random_directions_and_all_columns_keep_less_and_more():
+    principal, random = (
+        measured(dims=[2, None], epsilons=[100.0], attribute=None, directions=kind)
+        for kind in ("principal", "random")
+    )
+    assert principal.dims == (2, WIDTH)
+    best, other = (one[math.inf, 2].utility.accuracy.value for one in (principal, random))
+    assert other < best > 0.95
+    # Without a projection there are no directions to choose.
+    assert random[math.inf, WIDTH] == principal[math.inf, WIDTH]
+    # Noise of the same claim is larger in more dimensions.
+    signals = [principal[100.0, dim].signal for dim in (2, WIDTH)]
+    assert signals[0] > signals[1]
+
+
+def test_no_text_of_the_corpus_is_in_any_output(found, tmp_path):
+    page = found.to_html(tmp_path / "frontier.html")
+    assert (tmp_path / "frontier.html").read_text(encoding="utf-8") == page
+    data = json.dumps(found.to_dict(), allow_nan=False)
+    shown = [str(found), repr(found), page, data, found._repr_html_(), *map(repr, found.cells)]
+    for text in shown:
+        assert "Ermintrude" not in text
+        assert "text 5" not in text
+    assert json.loads(data)["cells"][0]["worst_loss"] == "inf"
+    assert len(found.plot().axes) == 3
+    assert len(measured(attribute=None, dims=[2], epsilons=[1.0]).plot().axes) == 2
+
+
+def test_texts_may_be_public_and_a_column_may_be_the_label():
+    public = [f"text {row}" for row in range(600, 900)]
+    rows = np.array([TABLE[text] for text in public], np.float32)
+    given = {"dims": [2], "epsilons": [50.0], "attribute": None}
+    assert measured(**given, public=public) == measured(**given, public=rows)
+    by_column = measured(**given, label="ill")
+    assert by_column.floor < 0.7
+    assert isinstance(by_column[50.0, 2], FrontierCell)
+
+
+def test_an_interrupted_frontier_has_what_was_measured(monkeypatch):
+    calls, infer = [], frontiers.infer
+
+    def infer_then_stop(*given, **named):
+        calls.append(1)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return infer(*given, **named)
+
+    monkeypatch.setattr(frontiers, "infer", infer_then_stop)
+    part = measured(dims=[2], attribute=None)
+    assert part.partial
+    assert [cell.epsilon for cell in part.cells] == [math.inf, 0.01]
+    assert "INTERRUPTED after 2 cells" in str(part)
+    calls[:] = [1, 1]
+    with pytest.raises(KeyboardInterrupt):
+        measured(dims=[2], attribute=None)
+
+
+class Mixing:
+    """An encoder in which the other texts of a batch have a part."""
+
+    def __call__(self, texts):
+        rows = np.array([[len(text), text.count("e")] for text in texts], float)
+        return rows - rows.mean(axis=0)
+
+
+def draw_rows(texts):
+    return np.random.default_rng().normal(size=(len(texts), 2))
+
+
+@pytest.mark.parametrize(
+    ("changed", "error", "words"),
+    [
+        ({"epsilons": [8.0, 1.0]}, ValueError, ("epsilons", "ascending")),
+        ({"epsilons": []}, ValueError, ("epsilons", "one at least")),
+        ({"epsilons": 8.0}, TypeError, ("epsilons", "list")),
+        ({"epsilons": [0.0]}, ValueError, ("epsilons[0]", "above 0")),
+        ({"dims": [3, 2]}, ValueError, ("dims", "ascending")),
+        ({"dims": [0]}, ValueError, ("dims[0]", "at least 1")),
+        ({"dims": [2, 13]}, ValueError, ("dim", "width", "13")),
+        ({"dims": [4], "public": PUBLIC[:3]}, ValueError, ("dim", "rows", "4")),
+        ({"public": PUBLIC[:, :5]}, ValueError, ("public", "(n, 12)")),
+        ({"public": ["TEXT  5"]}, ValueError, ("public", "without texts of the corpus", "1")),
+        ({"public": "a text"}, TypeError, ("public", "list of texts")),
+        ({"public": []}, TypeError, ("public", "list of texts")),
+        ({"attribute": "age"}, ValueError, ("attribute", "'ill'", "'age'")),
+        ({"label": "age"}, ValueError, ("'ill'", "'age'")),
+        ({"label": "ill"}, ValueError, ("attribute", "another one than label")),
+        ({"directions": "best"}, ValueError, ("directions", "'principal'")),
+        ({"noise": "cauchy"}, ValueError, ("noise", "'cauchy'")),
+        ({"delta": 1.0}, ValueError, ("delta", "1.0")),
+    ],
+)
+def test_wrong_arguments_are_named(changed, error, words):
+    with pytest.raises(error) as caught:
+        measured(**changed)
+    for word in words:
+        assert word in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("encoder", "words"),
+    [(Mixing(), "alone and in any batch"), (draw_rows, "the same in two equal calls")],
+)
+def test_an_encoder_that_mixes_or_is_random_is_refused(encoder, words):
+    with pytest.raises(ValueError, match=words):
+        frontier(encoder, CORPUS, epsilons=[1.0], dims=[1], public=["a public text", "another"])
+
+
+def test_a_corpus_without_labels_or_a_part_is_refused():
+    bare = Corpus(CORPUS.texts, split=CORPUS.split)
+    with pytest.raises(ValueError, match="labels"):
+        frontier(TABLE, bare, epsilons=[1.0], dims=[1], public=PUBLIC)
+    with pytest.raises(ValueError, match="test"):
+        frontier(TABLE, CORPUS[:300], epsilons=[1.0], dims=[1], public=PUBLIC)
+    with pytest.raises(TypeError, match="Corpus"):
+        frontier(TABLE, ["a"], epsilons=[1.0], dims=[1], public=PUBLIC)
