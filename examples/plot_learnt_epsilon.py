@@ -13,6 +13,7 @@ import matplotlib.pyplot as plt
 import dpcore
 from dpcore.text import DPText, generated
 
+TRIALS = 10**4
 CAPS = {"no cap": None, "cap 5.3": 5.3}
 corpus = generated("topics", 800, rng=1)
 
@@ -38,7 +39,7 @@ axes.legend(frameon=False)
 model = models["no cap"]
 pair = model.worst_pair(corpus.test.texts)
 for claim in (None, model.learnt):
-    report = dpcore.audit(model, pair, claim=claim, trials=10**4, rng=1, progress=False)
+    report = dpcore.audit(model, pair, claim=claim, trials=TRIALS, rng=1, progress=False)
     print(f"claim {claim}: {report.verdict}")
 print(f"exact loss of this pair {report.declared_loss:.2f}, certified {report.epsilon_lower:.2f}")
 

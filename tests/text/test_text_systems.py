@@ -101,10 +101,6 @@ def test_what_a_system_lacks_is_named(tmp_path):
             self.private, self.trained = model.private, model.trained
             return self
 
-        @property
-        def name(self):
-            return "Nameless()"
-
     assert missing_parts(Bare, tmp_path) == [
         "a page in docs/howto",
         "a script in examples",

@@ -12,11 +12,12 @@ from . import inference, lm, redaction, schedules, words
 from .corpus import Corpus
 from .frontiers import Frontier, FrontierCell, frontier
 from .generating import generated
-from .reading import read, word_vectors
+from .reading import read
 from .rewriting import Rewriter
 from .splitting import split
 from .tfidf import TfidfSVD
 from .vocabulary import Vocabulary, words_of
+from .words.vectors import word_vectors
 
 if TYPE_CHECKING:
     from .systems import DPNR as DPNR

@@ -29,7 +29,7 @@ from ..vocabulary import Vocabulary, words_of
 from .bag import Bag
 from .folders import Saved
 from .masking import WordDropout
-from .prepared import Prepared, training_part
+from .prepared import Prepared, labels_of, training_part
 from .system import Labelling
 from .training import Adversary, Recipe, Trained, train
 
@@ -115,9 +115,7 @@ class TextClassifier(Labelling, Saved):
         source = np.random.default_rng(seed)
         # Drawn from by an adversary alone: the weights are the same ones with it and without.
         (rival,) = source.spawn(1)
-        labels, codes = np.unique(part.labels, return_inverse=True)
-        if len(labels) < 2:
-            raise invalid("labels", "of two values at least in the training texts", labels.tolist())
+        labels, truth = labels_of(part)
         place = device_of("cpu" if device is None else device)
         texts = tuple(part.texts)
         # Weights are drawn on the CPU: the same ones on every device.
@@ -131,7 +129,6 @@ class TextClassifier(Labelling, Saved):
             torch.nn.init.uniform_(head.weight, -0.5, 0.5)
             torch.nn.init.zeros_(head.bias)
         head.to(place)
-        truth = torch.from_numpy(codes.reshape(-1).astype(np.int64))
         self.extractor, self.head, self.labels = bag, head, labels
         # Without noise no word is masked either.
         with bag.whole() if is_bag and schedule is None else nullcontext():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Set
 from dataclasses import asdict
+from inspect import signature
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self
@@ -111,8 +112,8 @@ class Saved:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What the model is made with, as plain data."""
-        raise NotImplementedError
+        """What the model is made with, as plain data: for each argument its attribute."""
+        return {name: getattr(self, name) for name in signature(type(self)).parameters}
 
     @property
     def state(self) -> dict[str, Any]:

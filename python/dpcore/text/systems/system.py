@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import suppress
+from inspect import signature
 from typing import Any, Self
 
 import numpy as np
@@ -51,8 +52,8 @@ class Labelling:
 class TextSystem(Saved, Shown):
     """A system that sends noisy vectors of texts, once it is fitted.
 
-    A system has `arguments`, `state`, `saved_modules` and `restore` of `Saved`, `fit`, `protect`
-    and `name`; all else has a default. A system that rewrites texts has a `rewriter`, too.
+    A system has `fit`, `protect`, and `state`, `saved_modules` and `restore` of `Saved`; all else
+    has a default. A system that rewrites texts has a `rewriter`, too.
 
     Attributes:
         epsilon: the claim.
@@ -144,8 +145,10 @@ class TextSystem(Saved, Shown):
 
     @property
     def name(self) -> str:
-        """What reports call the model: its class and its arguments."""
-        raise NotImplementedError
+        """What reports call the model: its class, and the arguments that are not its defaults."""
+        usual = {one.name: one.default for one in signature(type(self)).parameters.values()}
+        said = [f"{name}={v!r}" for name, v in self.arguments.items() if v != usual[name]]
+        return f"{type(self).__name__}({', '.join(said)})"
 
     def details(self) -> dict[str, str]:
         """What `print` shows of this model beside what is true of all, by its labels."""

@@ -17,7 +17,7 @@ from ...calibration import RealEpsilon
 from ...errors import flag, integer, invalid, mistyped, numeric
 from ...hints import hinted
 from ...records import Record
-from ..reading.vectors import text_vectors, word_vectors
+from .vectors import text_vectors, word_vectors
 
 __all__ = ["Embedding", "Floats"]
 

@@ -102,19 +102,12 @@ class ADePT(TextSystem):
             raise invalid("delta", requirement, delta)
         self.hidden = integer("hidden", hidden, 1)
         self.embedding = integer("embedding", embedding, 1)
-        self.radius = positive("clip", clip)
+        self.clip = positive("clip", clip)
         self.longest = integer("longest", longest, 1)
         self.min_count = integer("min_count", min_count, 1)
-        self.transform = Clip("l1" if variant == "l1" else "l2", self.radius)
+        self.transform = Clip("l1" if variant == "l1" else "l2", self.clip)
         self.encoder: Any = None
         self.decoder: Any = None
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """What the model is made with, as plain data."""
-        names = ("epsilon", "variant", "delta", "hidden", "embedding")
-        more = {"clip": self.radius, "longest": self.longest, "min_count": self.min_count}
-        return {**{name: getattr(self, name) for name in names}, **more}
 
     def fit(
         self,
@@ -308,13 +301,6 @@ class ADePT(TextSystem):
         super().to(device)
         self.decoder.to(device_of(device))
         return self
-
-    @property
-    def name(self) -> str:
-        """What reports call the model: its class and its arguments."""
-        usual = ADePT(1.0).arguments if type(self) is ADePT else {}
-        said = {k: v for k, v in self.arguments.items() if k == "epsilon" or usual.get(k) != v}
-        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in said.items())})"
 
     def details(self) -> dict[str, str]:
         """What `print` shows beside what is true of all: the training."""

@@ -22,7 +22,7 @@ from ....torch.needed import torch
 from ...vocabulary import Vocabulary
 from ..attributes import Discriminator, codes_of, names_of, values_of
 from ..folders import mapping
-from ..prepared import training_part
+from ..prepared import labels_of, training_part
 from ..system import Labelling, TextSystem
 from ..training import Trained, make_recipe
 from .coders import CODERS
@@ -66,10 +66,10 @@ class DPText(TextSystem, Labelling):
         cap: the largest epsilon that learning can reach; None for no limit.
         extractor: "bag", the mean over words, or "lstm".
         dim: entries of a vector, at least 2; even for "lstm".
-        clip: the L1 norm C.
         words: how many words the bag's decoder knows, None for 2,000; or how many words of a text
             the LSTM reads, None for 20.
         min_count: how often a word must occur in the training texts to be known.
+        clip: the L1 norm C.
 
     Attributes:
         trained: how it was trained; None before `fit`.
@@ -107,9 +107,9 @@ class DPText(TextSystem, Labelling):
         cap: float | None = None,
         extractor: Literal["bag", "lstm"] = "bag",
         dim: int = 32,
-        clip: float = 1.0,
         words: int | None = None,
         min_count: int = 1,
+        clip: float = 1.0,
     ) -> None:
         self.epsilon = positive("epsilon", epsilon)
         (self.attribute,) = names_of(instance("attribute", attribute, str))
@@ -124,29 +124,13 @@ class DPText(TextSystem, Labelling):
         self.dim = integer("dim", dim, 2)
         if extractor == "lstm" and self.dim % 2:
             raise invalid("dim", "even for 'lstm', whose state is of two halves", dim)
-        self.radius = positive("clip", clip)
-        self.words = integer("words", _WORDS[extractor] if words is None else words, 1)
+        self.clip = positive("clip", clip)
+        self.words = None if words is None else integer("words", words, 1)
         self.min_count = integer("min_count", min_count, 1)
-        self.transform = Clip("l1", self.radius)
+        self.transform = Clip("l1", self.clip)
         self.labels: npt.NDArray[Any] = np.array([])
         self.values: dict[str, npt.NDArray[Any]] = {}
         self.parts: Parts | None = None
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """What the model is made with, as plain data."""
-        names = (
-            "epsilon",
-            "attribute",
-            "noise",
-            "learn",
-            "cap",
-            "extractor",
-            "dim",
-            "words",
-            "min_count",
-        )
-        return {**{name: getattr(self, name) for name in names}, "clip": self.radius}
 
     def fit(
         self,
@@ -191,10 +175,7 @@ class DPText(TextSystem, Labelling):
         recipe = make_recipe(epochs, batch, lr, strength=strength, reconstruction=reconstruction)
         self.private = self.trained = self.parts = None
         part = training_part(corpus)
-        self.labels, codes = np.unique(part.labels, return_inverse=True)
-        if len(self.labels) < 2:
-            requirement = "of two values at least in the training texts"
-            raise invalid("labels", requirement, self.labels.tolist())
+        self.labels, truth = labels_of(part)
         self.values = values_of((self.attribute,), part)
         place = device_of("cpu" if device is None else device)
         texts, source = tuple(part.texts), np.random.default_rng(seed)
@@ -208,7 +189,7 @@ class DPText(TextSystem, Labelling):
         losses, levels, ended = learn(
             self.parts,
             self.parts.coder.rows(texts),
-            torch.from_numpy(codes.reshape(-1).astype(np.int64)).to(place),
+            truth.to(place),
             torch.from_numpy(codes_of(self.values, part)[:, 0]).to(place),
             recipe,
             source,
@@ -237,7 +218,7 @@ class DPText(TextSystem, Labelling):
         else:
             layer = kind(calibration.laplace(epsilon, self._apart))
         self.parts = Parts(
-            CODERS[self.extractor](vocabulary, self.dim, self.words),
+            CODERS[self.extractor](vocabulary, self.dim, self.words or _WORDS[self.extractor]),
             self.transform,
             layer,
             torch.nn.Linear(self.dim, len(self.labels)),
@@ -351,15 +332,6 @@ class DPText(TextSystem, Labelling):
         for module in self.modules.values():
             module.to(device_of(device))
         return self
-
-    @property
-    def name(self) -> str:
-        """What reports call the model: its class and its arguments."""
-        usual = DPText(1.0, attribute=self.attribute, extractor=self.extractor).arguments
-        usual["extractor"] = "bag"
-        shown = ("epsilon", "attribute")
-        said = {k: v for k, v in self.arguments.items() if k in shown or usual[k] != v}
-        return f"DPText({', '.join(f'{key}={value!r}' for key, value in said.items())})"
 
     def details(self) -> dict[str, str]:
         """What `print` shows beside what is true of all: a learnt epsilon, training, labels."""
