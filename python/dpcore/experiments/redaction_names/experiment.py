@@ -24,7 +24,6 @@ from ...text import Corpus, TfidfSVD, generated, redaction, split
 from ...text.inference import Attacker, infer
 from ...text.needed import needed
 from ..corpora import ENTITIES, read_corpus
-from ..dpnr_table.material import Remembered
 from ..running import Tabled, cell_seed, gathered, own
 from ..two_sets import TextOptions
 
@@ -169,7 +168,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     material = _prepare(config)
     people = material.people[: _QUICK_PEOPLE if config.quick else None]
     # The targets of one split and policy follow each other and share its vectors.
-    encoders = lru_cache(maxsize=1)(lambda *key: _make_encoder(config, material, *key))
+    vectors = lru_cache(maxsize=1)(lambda *key: _make_vectors(config, material, *key))
     jobs = [
         (number, policy, target)
         for number in range(config.seeds or 1)
@@ -177,7 +176,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         for target in (*people, TOPIC)
     ]
     done, partial = gathered(
-        "masked names", jobs, lambda job: _make_cells(config, material, encoders, *job), progress
+        "masked names", jobs, lambda job: _make_cells(config, material, vectors, *job), progress
     )
     return Result(
         config, material.corpus.origin, len(material.corpus), material.people,
@@ -224,10 +223,10 @@ def _count_masks(texts: Sequence[str]) -> Floats:
     return np.array([[one.count(redaction.MASK), len(one)] for one in words], np.float64)
 
 
-def _make_encoder(
+def _make_vectors(
     config: Config, material: _Material, number: int, policy: str
-) -> tuple[Corpus, Remembered, int]:
-    """Return a split of the originals, an encoder that redacts first, and its dimension."""
+) -> tuple[Corpus, Floats, int]:
+    """Return a split of the originals, the vectors of their redactions, and their dimension."""
     corpus, outputs = material.corpus, material.redacted[policy]
     if number:
         corpus = split(corpus, _SHARES, rng=cell_seed(config.seed, f"split {number}"))
@@ -235,13 +234,10 @@ def _make_encoder(
     extraction = needed("sklearn.feature_extraction.text", NAME)
     words = extraction.TfidfVectorizer(max_features=_MAX_WORDS, sublinear_tf=True).fit(known)
     vectors = TfidfSVD(min(_DIM, len(words.vocabulary_) // 2)).fit(known)
-
-    def encode(texts: Sequence[str]) -> Floats:
-        redacted = [outputs[text] for text in texts]
-        columns = words.transform(redacted).toarray()
-        return np.hstack([_count_masks(redacted), vectors.encode(redacted), columns])
-
-    return corpus, Remembered(encode, policy), vectors.dim
+    redacted = [outputs[text] for text in corpus.texts]
+    columns = words.transform(redacted).toarray()
+    rows = np.hstack([_count_masks(redacted), vectors.encode(redacted), columns])
+    return corpus, rows, vectors.dim
 
 
 def _make_attackers(reads: str, dim: int, quick: bool) -> list[Attacker]:
@@ -260,13 +256,13 @@ def _make_attackers(reads: str, dim: int, quick: bool) -> list[Attacker]:
 def _make_cells(
     config: Config,
     material: _Material,
-    encoders: Callable[[int, str], tuple[Corpus, Remembered, int]],
+    vectors: Callable[[int, str], tuple[Corpus, Floats, int]],
     number: int,
     policy: str,
     target: str,
 ) -> list[Cell]:
     """Infer one target from the words that are left, and from the masks alone."""
-    corpus, encoder, dim = encoders(number, policy)
+    corpus, rows, dim = vectors(number, policy)
     # Without the labels, which would be a floor of their own here.
     columns = {TOPIC: corpus.labels} if target == TOPIC else {target: corpus.attribute(target)}
     unlabelled = Corpus(corpus.texts, attributes=columns, split=corpus.split)
@@ -276,7 +272,7 @@ def _make_cells(
         # One thread repeats the same bits, and so few rows are not worth sharing.
         with needed("threadpoolctl", NAME).threadpool_limits(1):
             found = infer(
-                encoder, unlabelled, target, measure=measure, progress=False,
+                None, unlabelled, target, vectors=rows, measure=measure, progress=False,
                 attackers=_make_attackers(reads, dim, config.quick),
                 rng=cell_seed(config.seed, f"{number}/{policy}/{target}"),
             )  # fmt: skip

@@ -360,23 +360,19 @@ def _attack_split(
 ) -> dict[str, Any]:  # fmt: skip
     """Attack one split, and estimate the divergence of both sets."""
     corpus = Corpus(prepared.texts, attributes={"sensitive": prepared.truth}, split=split.tolist())
-    made: list[Floats] = []
-    outputs = dict(zip(prepared.texts, rewritten, strict=True))
-
-    def encode(texts: list[str]) -> Floats:
-        found = prepared.weights.transform([outputs[text] for text in texts])
-        counts = (found > 0).astype(float)
-        means = counts @ prepared.vectors.vectors / np.maximum(1.0, counts.sum(axis=1))
-        made.append(np.hstack([found.toarray(), np.asarray(means)]))
-        return made[-1]
-
+    counted = prepared.weights.transform(rewritten)
+    words = (counted > 0).astype(float)
+    averages = np.asarray(
+        words @ prepared.vectors.vectors / np.maximum(1.0, words.sum(axis=1)), np.float64
+    )
     width = len(prepared.vectors)
     found = infer(
-        encode, corpus, "sensitive", attackers=_make_attackers(width), rng=seed, progress=False
-    )
-    answers = [prepared.truth[split == part] for part in ("train", "valid", "test")]
-    # The calls for train, valid and test; those that compare batches follow.
-    means = [rows[:, width:] for rows in made[:3]]
+        None, corpus, "sensitive", vectors=np.hstack([counted.toarray(), averages]),
+        attackers=_make_attackers(width), rng=seed, progress=False,
+    )  # fmt: skip
+    parts = [split == part for part in ("train", "valid", "test")]
+    answers = [prepared.truth[part] for part in parts]
+    means = [averages[part] for part in parts]
     trees = needed("sklearn.ensemble", NAME).HistGradientBoostingClassifier(
         max_iter=60, random_state=seed % 2**32
     )
@@ -391,16 +387,14 @@ def _attack_split(
     }
     if ratio is not None:
         rows = prepared.vectors.rows
+        sums = [[sum(ratio[rows[w]] for w in text.split() if w in rows)] for text in rewritten]
         informed = infer(
-            lambda texts: np.array(
-                [[sum(ratio[rows[w]] for w in outputs[t].split() if w in rows)] for t in texts]
-            ),
-            corpus, "sensitive", attackers=_make_attackers(0)[1], rng=seed, progress=False,
+            None, corpus, "sensitive", vectors=np.array(sums, np.float64),
+            attackers=_make_attackers(0)[1], rng=seed, progress=False,
         )  # fmt: skip
         result["informed"] = informed.accuracy.value
     if config.full:
-        vectors = encode(list(prepared.texts))[:, width:]
-        usual = infer(None, corpus, "sensitive", vectors=vectors, rng=seed, progress=False)
+        usual = infer(None, corpus, "sensitive", vectors=averages, rng=seed, progress=False)
         result["usual"] = usual.accuracy.value
     return result | _estimate(np.vstack(means), np.concatenate(answers), seed)
 

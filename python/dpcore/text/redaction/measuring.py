@@ -247,11 +247,10 @@ def infer_set(study: Study, parts: Parts, attackers: Sequence[Attacker], seed: i
     """
     rows = parts.others
     texts = [study.texts[row] for row in rows.tolist()]
-    place = dict(zip(texts, rows.tolist(), strict=True))
     names = np.repeat(["train", "valid", "test"], [len(part) for part in parts[1:]])
     corpus = Corpus(texts, attributes={_ATTRIBUTE: study.truth[rows]}, split=names.tolist())
     return infer(
-        lambda some: np.array([[place[text]] for text in some], np.float64), corpus, _ATTRIBUTE,
+        None, corpus, _ATTRIBUTE, vectors=rows[:, np.newaxis].astype(np.float64),
         attackers=attackers, confidence=study.confidence, rng=seed, progress=False,
     )  # fmt: skip
 

