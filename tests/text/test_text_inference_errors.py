@@ -6,14 +6,21 @@ import sys
 
 import numpy as np
 import pytest
+from matplotlib.text import Text
 from shared_inference import Centroids, corpus, looked_up
 
 from dpcore.text import Corpus
 from dpcore.text.inference import Attacker, infer
+from dpcore.text.inference.attackers import NearestMean
+
+LONG = "any two texts"
 
 SIZES = (40, 20, 20)
 HALVES = np.tile([0, 1], 40)
-FOUND = corpus(SIZES, {"male": HALVES, "tall": HALVES[::-1], "age": np.arange(80) % 3})
+FOUND = corpus(
+    SIZES,
+    {"male": HALVES, "tall": HALVES[::-1], "age": np.arange(80) % 3, "size": np.arange(80) / 7},
+)
 VECTORS = np.random.default_rng(1).normal(size=(80, 3))
 ENCODE = looked_up(VECTORS)
 
@@ -23,6 +30,16 @@ def called(encode=ENCODE, found=FOUND, attribute="male", attackers=None, **more)
     return infer(encode, found, attribute, attackers=attackers, rng=1, **more)
 
 
+class Line:
+    """The sum of a row, as a number."""
+
+    def fit(self, rows, truth):
+        return self
+
+    def predict(self, rows):
+        return rows.sum(axis=1)
+
+
 def constant_in(part):
     column = HALVES.copy()
     column[np.repeat([0, 1, 2], SIZES) == part] = 1
@@ -30,18 +47,26 @@ def constant_in(part):
 
 
 WRONG = [
-    ({"found": ["a text"]}, TypeError, r"^corpus must be a dpcore.text.Corpus, got \['a text'\]"),
+    ({"found": ["a text"]}, TypeError, "^corpus must be a dpcore.text.Corpus, got 'a list'"),
     ({"found": "a text"}, TypeError, "^corpus must be a dpcore.text.Corpus"),
-    ({"attribute": "mael"}, ValueError, "^attribute must be one of 'male', 'tall', 'age', got"),
+    ({"attribute": "mael"}, ValueError, "^attribute must be one of 'male', 'tall', 'age', 'size'"),
     ({"attribute": ["male", "tal"]}, ValueError, "^attribute must be one of 'male'"),
     ({"attribute": ["male", "male"]}, ValueError, "^attribute must be names that differ"),
     ({"attribute": []}, ValueError, "^attribute must be the name of an attribute, several"),
     ({"attribute": 3}, TypeError, "^attribute must be the name of an attribute, several names"),
     ({"attribute": np.zeros(79)}, ValueError, "^attribute must be .* got '79 values for 80 texts'"),
     ({"attribute": np.array(["no", "yes"] * 39)}, ValueError, "got '78 values for 80 texts'"),
-    ({"attribute": [0.5] * 80}, ValueError, "^attribute 'attribute' must be of integers or str"),
+    ({"attribute": [0.5] * 80}, ValueError, r"^attribute 'attribute' must be of two .* \[0.5\]"),
+    ({"attribute": ["no", "yes"] * 40, "kind": "number"}, ValueError,
+     "^kind must be 'values' or None for 'attribute', whose values are strings, got 'number'"),
+    ({"kind": "age"}, ValueError, "^kind must be one of 'values', 'number', got 'age'"),
+    ({"attribute": "size"}, TypeError, "^estimator must be a regressor, without predict_proba and"),
+    ({"attribute": "size", "measure": "auc"}, ValueError, "^measure must be 'correlation' for a"),
+    ({"measure": "correlation"}, ValueError, "^measure must be 'correlation' for a number, and"),
+    ({"attribute": ["male", "size"]}, ValueError,
+     r"^attribute must be of two values each .* \(infer any other one alone\), got 'size'"),
+    ({"attribute": ["male", "tall"], "kind": "number"}, ValueError, "^attribute must be of two"),
     ({"attribute": [1] * 80}, ValueError, r"^attribute 'attribute' must be of two values at least"),
-    ({"attribute": list(range(80))}, ValueError, "^attribute 'attribute' must be of 50 values at"),
     ({"attribute": ["male", "age"]}, ValueError, "^attribute must be of two values each .* 'age'"),
     ({"attribute": constant_in(0)}, ValueError, r"in train, got \[1\] in 40 texts$"),
     ({"attribute": constant_in(1)}, ValueError, r"in valid, got \[1\] in 20 texts$"),
@@ -57,7 +82,7 @@ WRONG = [
     ({"encode": lambda texts: None}, TypeError, r"^encode\(texts\) must be an array of shape"),
     ({"encode": lambda texts: 1j * ENCODE(texts)}, TypeError, "^encode.texts. must be an array"),
     ({"encode": lambda texts: ENCODE(texts) / [1, 1, 0]}, ValueError,
-     "got NaN or infinity in 40 of 40 rows, first for 't0'"),
+     "got NaN or infinity in 40 of 40 rows, first for text 0 of the corpus"),
     ({"attackers": []}, ValueError, "^attackers must be one at least"),
     ({"attackers": 3}, TypeError, "^attackers must be estimators, or Attacker objects, got 3"),
     ({"attackers": "mlp"}, TypeError, "^estimator must be an estimator with fit, and"),
@@ -99,7 +124,10 @@ def test_dictionaries_functions_of_one_text_and_pipelines_are_encoders():
         assert found.scored.scores == pytest.approx(usual.scored.scores)
     noisy = called(encode=lambda text, rng: ENCODE([text])[0] + rng.normal(size=3))
     assert noisy.seeded
-    with pytest.raises(ValueError, match=r"^texts must be keys of the encoder, .* of 1 texts, got"):
+    with pytest.raises(
+        ValueError,
+        match=r"^texts must be keys of the encoder, .* of 1 texts, got '39 others, first texts.1.'",
+    ):
         called(encode={"t0": VECTORS[0]})
 
 
@@ -181,3 +209,65 @@ def test_without_scikit_learn_own_attackers_work_and_the_usual_say_what_to_insta
     assert called().sizes == SIZES
     with pytest.raises(ModuleNotFoundError, match=r"needs scikit-learn.*pip install 'dpcore\["):
         infer(ENCODE, FOUND, "male", rng=1)
+
+
+PLANTED = "Zebulon has the plague"
+
+
+def mix(texts):
+    rows = np.array([[len(text), text.count("1"), 1.0] for text in texts], float)
+    return rows - rows.mean(axis=0)
+
+
+QUOTING = [
+    {"encode": mix},
+    {"encode": lambda texts: np.full((len(texts), 2), np.nan)},
+    {"encode": lambda texts: texts},
+    {"encode": lambda texts: [[text] for text in texts]},
+    {"encode": lambda texts: np.array(texts)},
+    {"encode": lambda texts: [[1.0, 2.0] for _ in texts[1:]]},
+    {"encode": {f"{PLANTED} 0": [1.0, 2.0]}},
+    {"found": [PLANTED] * 80},
+    {"attribute": "plague"},
+    {"attribute": constant_in(2)},
+    {"vectors": np.full((80, 2), np.inf), "encode": None},
+    {"attackers": Attacker(Centroids(), lambda rows: rows[:3])},
+]
+
+
+@pytest.mark.parametrize("given", QUOTING, ids=range(len(QUOTING)))
+def test_no_error_of_an_inference_quotes_a_text(given):
+    texts = [f"{PLANTED} {row}" for row in range(80)]
+    found = corpus(SIZES, {"male": HALVES}, texts=texts)
+
+    def encode(some):
+        return VECTORS[[int(text.rpartition(" ")[2]) for text in some]]
+
+    with pytest.raises((TypeError, ValueError)) as caught:
+        called(**{"encode": encode, "found": found, **given})
+    assert "must be" in str(caught.value)
+    assert "Zebulon" not in str(caught.value)
+
+
+def test_no_part_of_a_result_quotes_a_text():
+    texts = [f"{PLANTED} {row}" for row in range(240)]
+    # Texts are left out, too.
+    texts[200:205] = texts[:5]
+    rows = np.arange(240)
+    columns = {"male": rows % 2, "many": rows % 4, "size": rows / 7}
+    found = corpus((80, 80, 80), columns, texts=texts, labels=rows % 3)
+
+    def encode(some):
+        return VECTORS[[int(text.rpartition(" ")[2]) % 80 for text in some]]
+
+    for name, attackers in (("male", Centroids()), ("many", NearestMean()), ("size", Line())):
+        told = called(encode, found, name, attackers, neighbours=None if name != "male" else LONG)
+        assert told.left_out["test, also in train or valid"] == 5
+        shown = [str(told), repr(told), told._repr_html_(), told.to_json(), str(told.lines())]
+        shown += [text.get_text() for text in told.plot().findobj(Text)]
+        if name == "male":
+            shown += [str(told.certified), told.certified.to_json()]
+        assert len(shown) > 15
+        assert all("Zebulon" not in one for one in shown)
+        # The control: the words would be found.
+        assert any(name in one for one in shown)

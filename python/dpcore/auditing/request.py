@@ -275,7 +275,9 @@ def request_of(
     attack = _attack_of(given.attack)
     wanted = asked(mechanism, given.pair, given.neighbour, given.null)
     seed, pair = seed_of(given.rng), wanted.first
-    trials = _default_trials(mechanism, pair) if trials is None else trials
+    # Asked in any case: an encoder learns both texts to answer, and no timed call pays for it.
+    usual = _default_trials(mechanism, pair)
+    trials = usual if trials is None else trials
     if is_native(mechanism):
         route = _native_route(mechanism, pair, route, attack, trials)
     elif route != "auto":

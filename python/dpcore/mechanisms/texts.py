@@ -164,7 +164,9 @@ def look_up(table: Mapping[str, Any], texts: Iterable[str]) -> list[Any]:
     missing = [text for text in texts if text not in table]
     if missing:
         requirement = f"keys of the encoder, a dictionary of {len(table):,} texts"
-        raise invalid("texts", requirement, missing[0])
+        # No text: it may be private.
+        first = f"{len(missing):,} others, first texts[{texts.index(missing[0])}]"
+        raise invalid("texts", requirement, first)
     return [table[text] for text in texts]
 
 
@@ -207,8 +209,9 @@ def relative_distances(
 
 
 def compare_batches(
-    encode: Encode, texts: Sequence[str], rounding: float, name: str = "encoder"
-) -> BatchCheck:
+    encode: Encode, texts: Sequence[str], rounding: float, name: str = "encoder",
+    shown: Sequence[str] = (),
+) -> BatchCheck:  # fmt: skip
     """Check that an encoder gives a text the same vector whatever other texts are with it.
 
     Each text is encoded alone, in two batches whose other texts differ, and in another order.
@@ -220,6 +223,7 @@ def compare_batches(
         texts: different texts, at least one.
         rounding: largest relative distance that counts as rounding.
         name: what complaints call the encoder.
+        shown: what they call the texts; () quotes them.
 
     Returns:
         The `BatchCheck`.
@@ -247,7 +251,8 @@ def compare_batches(
         if found.max() > largest:
             largest, where, found_in = float(found.max()), batch[int(found.argmax())], batch
     if not largest <= rounding:
-        others = [f"{texts[place]:.40}" for place in found_in if place != where]
+        shown = shown or [repr(text[:40]) for text in texts]
+        others = [shown[place] for place in found_in if place != where]
         more = f" and {len(others) - 1} more" if len(others) > 1 else ""
         requirement = (
             "one that gives a text the same vector alone and in any batch (up to "
@@ -255,8 +260,8 @@ def compare_batches(
         )
         raise about(
             ValueError(
-                f"{name} must be {requirement}, got another one for {texts[where][:40]!r}, "
-                f"{largest:.3g} of its norm away, in a batch with {(others or ['none'])[0]!r}{more}"
+                f"{name} must be {requirement}, got another one for {shown[where]}, "
+                f"{largest:.3g} of its norm away, in a batch with {(others or ['none'])[0]}{more}"
             ),
             name,
             rounding="",
@@ -325,6 +330,7 @@ def check_batches(
     name: str = "encoder",
     random: str = "",
     refuse_state: bool = False,
+    shown: Sequence[str] = (),
 ) -> BatchCheck:
     """Compare the batches of an encoder unless it is random; see `compare_batches`.
 
@@ -338,6 +344,7 @@ def check_batches(
         name: what complaints call the encoder.
         random: why it is known to be random; empty if it is not.
         refuse_state: refuse an encoder of which two equal calls differ although no generator moved.
+        shown: what complaints call the texts; () quotes them.
 
     Returns:
         The `BatchCheck`; of a random encoder the reason why nothing was compared.
@@ -367,4 +374,4 @@ def check_batches(
             reason = "two equal calls differ although no generator of torch, numpy or Python moved"
             return BatchCheck(np.nan, rounding, len(texts), reason)
         with quiet_seed(0):
-            return compare_batches(encode, texts, rounding, name)
+            return compare_batches(encode, texts, rounding, name, shown)

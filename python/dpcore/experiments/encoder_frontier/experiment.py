@@ -223,7 +223,8 @@ def _measure(line: str, number: int, config: Config, corpus: Corpus, vectors: An
     train = rng.permutation(np.flatnonzero(np.asarray(corpus.split) == "train"))
     half = len(train) // 2
     rows = np.concatenate([train[half:], np.flatnonzero(np.asarray(corpus.split) != "train")])
-    public = vectors[len(corpus) :] if line == _OTHERS else vectors[train[:half]]
+    # A copy, for what processes share may not be written to, of which torch warns.
+    public = np.array(vectors[len(corpus) :] if line == _OTHERS else vectors[train[:half]])
     table = dict(zip((corpus.texts[row] for row in rows), vectors[rows], strict=False))
     chain = _make_chain(line, public, cell_seed(config.seed, line) % 2**32)
     attackers = _list_attackers(half, config)

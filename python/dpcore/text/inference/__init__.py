@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from .attackers import Attacker, usual
 from .certifying import NEIGHBOURS
-from .groups import Group
+from .groups import Group, MainTask
 from .judging import Measured
-from .record import Floor, Inference, OfAttribute, ScoredTexts, Scores
+from .record import (
+    Floor,
+    Inference,
+    NumberFigures,
+    OfAttribute,
+    RankFigures,
+    ScoredTexts,
+    Scores,
+)
 from .run import infer
 from .transforms import TRANSFORMS
 
@@ -17,8 +25,11 @@ __all__ = [
     "Floor",
     "Group",
     "Inference",
+    "MainTask",
     "Measured",
+    "NumberFigures",
     "OfAttribute",
+    "RankFigures",
     "ScoredTexts",
     "Scores",
     "infer",

@@ -1,4 +1,4 @@
-"""Attackers: classifiers behind a transform of the rows, fitted, and asked for scores."""
+"""Attackers: estimators behind a transform of the rows, fitted, and asked for scores."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from ...hints import hinted
 from ...records import Shown
 from ..needed import needed
 from .encoding import Vectors
-from .targets import Codes, Target
+from .floors import rank_values
+from .targets import MANY_VALUES, Codes, Target
 from .transforms import CALL_TRANSFORMS, TRANSFORMS
 
 __all__ = ["Attacker", "FittedAttacker", "attackers_of", "fitted", "usual"]
@@ -30,6 +31,8 @@ _LEAVES: Final = 15
 _ROW_TRANSFORMS: Final = ("raw", "centred", "row minimum subtracted", "norm-scaled")
 _NETWORK_TRANSFORMS: Final = ("raw", "centred")
 """A network costs as much as twenty logistic regressions."""
+_PENALTIES: Final = tuple(10.0**power for power in range(-1, 6))
+_SCORING: Final = ("predict_proba", "decision_function")
 _JOINED: Final = "rows, call and summaries"
 """For trees, which choose among many columns; neighbours would drown in them."""
 
@@ -42,7 +45,7 @@ class Attacker(Shown):
     Args:
         estimator: with `fit(X, y)` and `predict_proba`, `decision_function` or `predict`, as
             scikit-learn has them; copied before it is fitted. y holds 0 and 1, or 0, 1, 2, ...
-            for an attribute of more values.
+            for an attribute of more values; of a number, for which it is a regressor, floats.
         transform: "raw", "centred", "row minimum subtracted", "norm-scaled", "call mean
             subtracted", "row summaries", "rows, call and summaries", or a function of the rows,
             (n, d) -> (n, d').
@@ -96,24 +99,25 @@ class Attacker(Shown):
 
 
 def _classifies(estimator: Any) -> bool:
-    asked = ("predict_proba", "decision_function", "predict")
+    asked = (*_SCORING, "predict")
     answers = any(callable(getattr(estimator, name, None)) for name in asked)
     return answers and callable(getattr(estimator, "fit", None))
 
 
-def attackers_of(given: Any, rows: int) -> tuple[Attacker, ...]:
+def attackers_of(given: Any, rows: int, values: int | None = 2) -> tuple[Attacker, ...]:
     """The attackers: those given, an estimator behind each of the transforms, or the usual ones.
 
     Args:
         given: None, an `Attacker`, an estimator, or several of both.
         rows: texts to train on.
+        values: see `usual`.
 
     Raises:
         TypeError: if one of them is neither an attacker nor an estimator.
         ValueError: if there is none.
     """
     if given is None:
-        return usual(rows)
+        return usual(rows, values)
     # A pipeline of scikit-learn has a length, too.
     one = isinstance(given, (Attacker, type, str)) or hasattr(given, "fit")
     if not one and not isinstance(given, Iterable):
@@ -129,13 +133,21 @@ def attackers_of(given: Any, rows: int) -> tuple[Attacker, ...]:
     return tuple(found)
 
 
-def usual(rows: int) -> tuple[Attacker, ...]:
+@hinted
+def usual(rows: int, values: int | None = 2) -> tuple[Attacker, ...]:
     """The attackers that are tried where none are given, for so many training texts.
 
     Logistic regression on columns that are robustly scaled and the 15 nearest neighbours, each
     behind the four transforms of rows and on columns less the mean of their call; logistic
     regression on summaries of the rows; a network of 256 hidden units on rows and on centred rows;
     and 60 boosted trees on rows, columns less the mean of their call and summaries together.
+
+    From 50 values on, ridge classification, the 15 neighbours and the nearest mean of a value: they
+    alone take seconds for 1,000 values. Of a number, ridge regression, neighbours and trees.
+
+    Args:
+        rows: texts to train on.
+        values: number of values of the attribute; None for a number.
 
     Raises:
         ImportError: if scikit-learn is not installed.
@@ -158,14 +170,31 @@ def usual(rows: int) -> tuple[Attacker, ...]:
             scaling.StandardScaler(), *models,
         )  # fmt: skip
 
+    transforms, settings = (*_ROW_TRANSFORMS, "call mean subtracted"), {"max_iter": _TREES}
+    settings |= {"max_leaf_nodes": _LEAVES, "early_stopping": False}
+    summaries, near = (*transforms, "row summaries"), min(15, rows)
+    if values is None:
+        ridge = standardise(linear.RidgeCV(_PENALTIES))
+        nearest = neighbours.KNeighborsRegressor(near)
+        trees = ensembles.HistGradientBoostingRegressor(**settings)
+        return (
+            *(Attacker(ridge, one, "ridge regression") for one in summaries),
+            *(Attacker(nearest, one, "15 neighbours") for one in transforms),
+            Attacker(trees, _JOINED, "boosted trees"),
+        )
+    if values >= MANY_VALUES:
+        ridge = standardise(linear.RidgeClassifier(alpha=rows / 3.0))
+        nearest = neighbours.KNeighborsClassifier(near, weights="distance")
+        return (
+            *(Attacker(ridge, one, "ridge classification") for one in summaries),
+            *(Attacker(nearest, one, "15 neighbours") for one in transforms),
+            *(Attacker(NearestMean(), one, "nearest mean") for one in transforms),
+        )
     logistic = standardise(linear.LogisticRegression(max_iter=100))
-    nearest = neighbours.KNeighborsClassifier(min(15, rows))
-    trees = ensembles.HistGradientBoostingClassifier(
-        max_iter=_TREES, max_leaf_nodes=_LEAVES, early_stopping=False
-    )
-    transforms = (*_ROW_TRANSFORMS, "call mean subtracted")
+    nearest = neighbours.KNeighborsClassifier(near)
+    trees = ensembles.HistGradientBoostingClassifier(**settings)
     return (
-        *(Attacker(logistic, one, "logistic regression") for one in (*transforms, "row summaries")),
+        *(Attacker(logistic, one, "logistic regression") for one in summaries),
         *(Attacker(nearest, one, "15 neighbours") for one in transforms),
         *(
             Attacker(standardise(single, network), one, "network of 256")
@@ -173,6 +202,35 @@ def usual(rows: int) -> tuple[Attacker, ...]:
         ),
         Attacker(trees, _JOINED, "boosted trees"),
     )
+
+
+class NearestMean:
+    """A classifier by the distance to the mean of each value, on standardised columns.
+
+    That of scikit-learn needs two texts of a value, and before 1.6 it gives no scores.
+    """
+
+    def fit(self, rows: Vectors, truth: Any) -> NearestMean:
+        """Compute the mean of each value."""
+        self.classes_, place = np.unique(truth, return_inverse=True)
+        spread = rows.std(axis=0)
+        self._scale = np.where(spread > 0.0, spread, 1.0)
+        sums = np.zeros((len(self.classes_), rows.shape[1]))
+        np.add.at(sums, place, rows / self._scale)
+        self._means = sums / np.bincount(place)[:, np.newaxis]
+        return self
+
+    def decision_function(self, rows: Vectors) -> Vectors:
+        """Score every value, shape (n, values); of two the second, shape (n,)."""
+        scores = rows / self._scale @ self._means.T - (self._means**2).sum(axis=1) / 2.0
+        return np.asarray(scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores)
+
+    def predict(self, rows: Vectors) -> Any:
+        """Return the value of the nearest mean."""
+        scores = self.decision_function(rows)
+        return self.classes_[
+            scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(int)
+        ]
 
 
 @dataclass(frozen=True)
@@ -183,18 +241,42 @@ class FittedAttacker:
         attacker: the attacker.
         models: one for all attributes, or one for each.
         target: what is inferred.
+        counts: of one attribute of more than two values, training texts of each.
     """
 
     attacker: Attacker
     models: tuple[Any, ...]
     target: Target
+    counts: Codes | None = None
 
-    def scores(self, vectors: Vectors) -> Vectors:
-        """Scores of the positive value, shape (n, attributes); else the codes that are predicted.
+    def ranks(self, vectors: Vectors) -> Codes:
+        """Ranks of all values of one attribute, 1 for the first, shape (n, values).
+
+        Of equal scores the value that is more frequent in train comes first. Values that train
+        lacks cannot be named: they share the rank after all others.
 
         Raises:
             ValueError: if the classifier or the transform returns NaN or another shape.
         """
+        assert self.counts is not None
+        rows, model = _transformed(self.attacker, vectors), self.models[0]
+        known = np.flatnonzero(self.counts)
+        scores = np.zeros((len(rows), len(self.counts)))
+        scores[:, known] = _scores_of_values(self.attacker, model, rows, known)
+        order = np.argsort(-self.counts, kind="stable")
+        ranks = np.empty(scores.shape, np.int64)
+        ranks[:, order] = rank_values(scores[:, order], self.counts[order] > 0)
+        return ranks
+
+    def scores(self, vectors: Vectors) -> Vectors:
+        """Scores of the positive value, shape (n, attributes); else the answers: codes or numbers.
+
+        Raises:
+            ValueError: if the classifier or the transform returns NaN or another shape.
+        """
+        if self.counts is not None:
+            answers = self.ranks(vectors).argmin(axis=1)
+            return np.asarray(answers[:, np.newaxis], np.float64)
         rows, each = _transformed(self.attacker, vectors), len(self.models)
         width = len(self.target.names)
         found = [_asked(model, rows, self.target.binary, width // each) for model in self.models]
@@ -205,23 +287,43 @@ class FittedAttacker:
         return np.hstack(found)
 
 
+def _scores_of_values(attacker: Attacker, model: Any, rows: Vectors, known: Codes) -> Vectors:
+    """Return a score for each known value, shape (n, known): of what predicts alone 1 or 0."""
+    for name in ("decision_function", "predict_proba"):
+        if callable(getattr(model, name, None)):
+            found = np.asarray(getattr(model, name)(rows), np.float64)
+            if found.shape == (len(rows), len(known)):
+                break
+    else:
+        found = np.asarray(model.predict(rows), np.float64).reshape(len(rows), -1) == known
+        found = found.astype(np.float64)
+    if found.shape != (len(rows), len(known)) or not np.isfinite(found).all():
+        need = "one that returns finite scores, one for each text and value"
+        raise invalid(f"attacker {attacker}", need, found)
+    return found
+
+
 def fitted(
-    attacker: Attacker, vectors: Vectors, truth: Codes, target: Target, seed: int
+    attacker: Attacker, vectors: Vectors, truth: Any, target: Target, seed: int
 ) -> FittedAttacker:
     """The attacker, fitted on a copy of its estimator.
 
     Args:
         attacker: the attacker.
         vectors: of the training texts, shape (n, d).
-        truth: codes of their attributes, shape (n, attributes).
+        truth: codes of their attributes, or numbers, shape (n, attributes).
         target: what is inferred.
         seed: for estimators that take a `random_state` and were given none.
 
     Raises:
-        TypeError: if it has no `predict` and the attribute more values than two.
+        TypeError: if it has no `predict` and the attribute more values than two, or classifies
+            where the attribute is a number.
     """
     if not target.binary and not callable(getattr(attacker.estimator, "predict", None)):
         need = "one with predict, for an attribute of more than two values"
+        raise mistyped("estimator", need, attacker.estimator)
+    if target.is_number and any(hasattr(attacker.estimator, name) for name in _SCORING):
+        need = f"a regressor, without {' and '.join(_SCORING)}, for a number"
         raise mistyped("estimator", need, attacker.estimator)
     rows = _transformed(attacker, vectors)
     at_once = truth.shape[1] == 1 or _is_network(attacker.estimator)
@@ -230,7 +332,9 @@ def fitted(
         _fit(attacker.estimator, rows, column[:, 0] if column.shape[1] == 1 else column, seed)
         for column in columns
     )
-    return FittedAttacker(attacker, models, target)
+    values = len(target.values[0])
+    counts = np.bincount(truth[:, 0], minlength=values) if target.is_ranked else None
+    return FittedAttacker(attacker, models, target, counts)
 
 
 def _transformed(attacker: Attacker, vectors: Vectors) -> Vectors:
@@ -271,7 +375,7 @@ def _fit(estimator: Any, rows: Vectors, truth: npt.NDArray[Any], seed: int) -> A
 
 def _asked(model: Any, rows: Vectors, binary: bool, width: int) -> Vectors:
     """The best that a model answers: probabilities, else a decision function, else a prediction."""
-    asked = ("predict_proba", "decision_function", "predict") if binary else ("predict",)
+    asked = (*_SCORING, "predict") if binary else ("predict",)
     name = next(name for name in asked if callable(getattr(model, name, None)))
     found = np.asarray(getattr(model, name)(rows), np.float64)
     if width == 1 and found.ndim == 2 and found.shape[1] == 2:

@@ -66,6 +66,8 @@ def why_not(target: Target, neighbours: str | None, smallest: int) -> str | None
     """Why nothing can be certified, or None."""
     if neighbours is not None:
         choice("neighbours", neighbours, NEIGHBOURS)
+    if target.is_number:
+        return "not applicable: a number"
     if target.several:
         return "not applicable: several attributes"
     if not target.binary:

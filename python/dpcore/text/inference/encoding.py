@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import about, invalid, mistyped, numeric
+from ...errors import about, invalid, message, mistyped, numeric
 from ...mechanisms.texts import (
     BatchCheck,
     TextFunction,
@@ -64,7 +64,10 @@ def _wrap_encoder(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def vectors_of(
-    encode: Callable[..., Any], parts: Sequence[Sequence[str]], seed: int
+    encode: Callable[..., Any],
+    parts: Sequence[Sequence[str]],
+    seed: int,
+    places: Sequence[Any] | None = None,
 ) -> list[Vectors]:
     """Vectors of all texts, each part in a call of its own.
 
@@ -75,6 +78,7 @@ def vectors_of(
         encode: list[str] -> array of shape (n, d).
         parts: the texts.
         seed: of the streams.
+        places: the positions of each part's texts in the corpus, for complaints, which quote none.
 
     Returns:
         One array of float64 a part, shape (n, d).
@@ -89,7 +93,8 @@ def vectors_of(
         if noisy:
             sequence = np.random.SeedSequence(seed, spawn_key=(_NOISE, part))
             more["rng"] = np.random.Generator(np.random.PCG64(sequence))
-        vectors = _checked(encode(list(texts), **more), texts)
+        rows = range(len(texts)) if places is None else places[part]
+        vectors = _checked(encode(list(texts), **more), rows)
         if made and vectors.shape[1] != made[0].shape[1]:
             raise _wrong(f"{made[0].shape[1]} wide as before", f"{vectors.shape[1]}")
         made.append(vectors)
@@ -97,7 +102,7 @@ def vectors_of(
 
 
 def check_encoder(
-    encode: Callable[..., Any], texts: Sequence[str], rounding: float | None
+    encode: Callable[..., Any], texts: Sequence[str], rounding: float | None, places: Sequence[int]
 ) -> BatchCheck:
     """Check that a text has the same vector whatever other texts are encoded with it.
 
@@ -108,6 +113,7 @@ def check_encoder(
         encode: list[str] -> array of shape (n, d).
         texts: some of different lengths are chosen.
         rounding: see `rounding_of`.
+        places: their positions in the corpus, for complaints, which quote no text.
 
     Returns:
         The `BatchCheck`; of a random encoder the reason why nothing was compared.
@@ -121,13 +127,17 @@ def check_encoder(
     def vectors(some: list[str]) -> Vectors:
         found = bare(some)
         dtype[0] = str(getattr(found, "dtype", "float64"))
-        return _checked(found, some)
+        return _checked(found, range(len(some)))
 
     chosen = choose_by_length(texts, _MAX_COMPARED)
+    place = dict(zip(texts, places, strict=True))
+    shown = [f"text {place[text]} of the corpus" for text in chosen]
     if bare is encode and takes_rng(encode):
         reason = "the encoder takes rng, so that it is random"
         return BatchCheck(np.nan, rounding_of(rounding, dtype[0]), len(chosen), reason)
-    return check_batches(vectors, chosen, lambda: rounding_of(rounding, dtype[0]), name="encode")
+    return check_batches(
+        vectors, chosen, lambda: rounding_of(rounding, dtype[0]), name="encode", shown=shown
+    )
 
 
 def rows_given(
@@ -147,7 +157,7 @@ def rows_given(
     """
     if encode is not None:
         raise mistyped("encode", "None where vectors are given", encode)
-    array = _checked(rows, texts, "vectors")
+    array = _checked(rows, range(len(texts)), "vectors")
     return [array[place] for place in places]
 
 
@@ -160,7 +170,8 @@ def takes_rng(encode: Callable[..., Any]) -> bool:
         return False
 
 
-def _checked(found: Any, texts: Sequence[str], name: str = "encode(texts)") -> Vectors:
+def _checked(found: Any, places: Sequence[int], name: str = "encode(texts)") -> Vectors:
+    """Return finite float64 vectors, one for each text; complaints name places and no text."""
     if hasattr(found, "toarray"):
         raise about(
             mistyped(name, "a dense array, which .toarray() makes", found), name.partition("(")[0]
@@ -168,19 +179,21 @@ def _checked(found: Any, texts: Sequence[str], name: str = "encode(texts)") -> V
     if hasattr(found, "detach"):
         # A tensor may need gradients, be on a device, or have a dtype that numpy lacks.
         found = found.detach().cpu().double()
-    requirement = f"an array of shape ({len(texts)}, d), a row of finite numbers for each text"
+    requirement = f"an array of shape ({len(places)}, d), a row of finite numbers for each text"
     try:
         array = numeric(name, requirement, found)
     except (TypeError, ValueError) as error:
-        raise about(error, name.partition("(")[0]) from None
-    if array.ndim != 2 or len(array) != len(texts) or array.shape[1] == 0:
+        # What an encoder returns may hold its texts.
+        kind = type(error)(message(name, requirement, f"a {type(found).__name__}"))
+        raise about(kind, name.partition("(")[0]) from None
+    if array.ndim != 2 or len(array) != len(places) or array.shape[1] == 0:
         raise _wrong(requirement, array.shape, name)
     vectors = np.ascontiguousarray(array, dtype=np.float64)
     bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
     if bad.size:
         text = (
             f"{name} must be {requirement}, got NaN or infinity in {bad.size:,} of "
-            f"{len(texts):,} rows, first for {texts[bad[0]]!r:.60}"
+            f"{len(places):,} rows, first for text {places[bad[0]]} of the corpus"
         )
         raise about(ValueError(text), name.partition("(")[0])
     return vectors

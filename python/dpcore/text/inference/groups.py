@@ -11,13 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ...bounds import limits
+from ...hints import hinted
 from ...records import Record
 from .attackers import Attacker, fitted
 from .encoding import Vectors
-from .judging import Measured
+from .judging import Measured, compare_shares
 from .targets import Codes, Target
 
-__all__ = ["Group", "groups_of", "main_task"]
+__all__ = ["Group", "MainTask", "groups_of", "main_task"]
 
 Flags = npt.NDArray[np.bool_]
 
@@ -43,31 +44,71 @@ class Group(Record):
     gap: Measured | None
 
 
-def main_task(
-    attacker: Attacker,
-    vectors: Sequence[Vectors],
-    labels: Sequence[npt.NDArray[Any]],
-    seed: int,
-) -> Flags | None:
-    """Which test texts' main labels the attacker's own classifier predicts; None for one label.
+@hinted
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class MainTask(Record):
+    """How well the main label is predicted from the vectors.
 
-    Each label is told from all others, which every classifier of two values can, and the highest
-    score is the prediction.
+    Attributes:
+        attacker: the chosen attacker, or the first of all, whichever is better on validation; here
+            it learns the label.
+        accuracy: share of test texts whose label is predicted.
+        majority: share of test texts that have the most frequent label of train.
+        gain: `accuracy` less `majority`, on the same texts.
+    """
+
+    attacker: str
+    accuracy: Measured
+    majority: float
+    gain: Measured
+
+    @property
+    def at_floor(self) -> bool:
+        """True where the labels are not shown to be predicted better than by the majority."""
+        return self.gain.low <= 0.0
+
+
+def main_task(
+    attackers: Sequence[Attacker],
+    vectors: Sequence[Vectors],
+    labels: Sequence[npt.NDArray[Any]] | None,
+    confidence: float,
+    seed: int,
+) -> tuple[Flags | None, MainTask | None]:
+    """Predict the main labels of the test texts by classifiers of attackers.
+
+    Each label is separated from all others, which every classifier of two values can do, and the
+    highest score is the prediction.
 
     Args:
-        attacker: the estimator and transform that infer the attribute; here they learn the label.
+        attackers: estimators and transforms, which learn the label: first the chosen attacker,
+            then others that may do better.
         vectors: of the texts of train, valid and test.
-        labels: their main labels.
-        seed: of the estimator.
+        labels: their main labels, or None.
+        confidence: of each interval.
+        seed: of the estimators.
+
+    Returns:
+        Which labels the first attacker predicts, and the record of the one that is best on
+        validation, of equal ones the first; None and None where train has no two labels.
     """
-    known = np.unique(labels[0])
+    if labels is None:
+        return None, None
+    known, counts = np.unique(labels[0], return_counts=True)
     if len(known) < 2:
-        return None
+        return None, None
     target = Target(tuple(map(str, known)), ((0, 1),) * len(known))
     truth = (labels[0][:, np.newaxis] == known).astype(np.int64)
-    scores = fitted(attacker, vectors[0], truth, target, seed).scores(vectors[2])
-    right: Flags = known[scores.argmax(axis=1)] == labels[2]
-    return right
+    models = [fitted(one, vectors[0], truth, target, seed) for one in attackers]
+    valid, test = (
+        [known[model.scores(vectors[part]).argmax(axis=1)] == labels[part] for model in models]
+        for part in (1, 2)
+    )
+    best = int(np.argmax([right.mean() for right in valid]))
+    majority = known[counts.argmax()] == labels[2]
+    gain = compare_shares(test[best], majority, (1.0 - confidence) / 2.0)
+    share = _share(test[best], confidence)
+    return test[0], MainTask(str(attackers[best]), share, float(majority.mean()), gain)
 
 
 def groups_of(
@@ -84,6 +125,7 @@ def groups_of(
     """
     found = []
     for column, (name, values) in enumerate(zip(target.names, target.values, strict=True)):
+        # A number has no values, so that it has no groups.
         right = answers[:, column] == truth[:, column]
         for code, value in enumerate(values):
             here = truth[:, column] == code

@@ -1,9 +1,9 @@
-"""From answers to figures: thresholds, accuracy and F1 with their intervals."""
+"""From answers to figures: thresholds, accuracy, F1, ranks and correlation with intervals."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any, Final
@@ -17,13 +17,17 @@ from .encoding import Vectors
 from .targets import Codes, Target
 
 __all__ = [
+    "CORRELATION",
     "RANKINGS",
+    "TOP",
     "Judge",
     "Measured",
     "Ranking",
     "answers_of",
+    "compare_shares",
     "find_threshold_above",
     "permutation_p_value",
+    "sum_by_group",
     "threshold_of",
 ]
 
@@ -36,10 +40,16 @@ _PERMUTING: Final = 33
 _MOST_PERMUTATIONS: Final = 1999
 _ENOUGH_EXCEEDED: Final = 200
 """So many permutations at least as large: the p-value is above a tenth, whatever follows."""
+_LARGEST_CORRELATION: Final = 1.0 - 1e-12
+"""Fisher's transform of 1 is infinite."""
 _CHUNK_ENTRIES: Final = 2**21
 
 RANKINGS: Final = ("auc", "true-positive rate", "balanced accuracy")
 """Measures of scores of one attribute of two values, of which validation chooses one."""
+CORRELATION: Final = "correlation"
+"""The measure of a number: Spearman's."""
+TOP: Final = 5
+"""So many values are named where the true one is to be among them."""
 FALSE_POSITIVES: Final = 0.01
 """Share of false positives at which the true-positive rate is taken."""
 
@@ -124,13 +134,47 @@ def find_threshold_above(scores: Vectors) -> float:
     return float(np.nextafter(scores.max(), np.inf))
 
 
-@dataclass(frozen=True, slots=True)
-class Ranking:
-    """A measure of scores that is a mean over the positive texts of a weight of their score.
+def compare_shares(right: Any, other: Any, tail: float) -> Measured:
+    """Compute how much larger one share of right answers is than another on the same texts.
+
+    Texts on which just one of the two is right are as good as coins where both are equally good.
+    ``gain = m (2 s - 1) / n`` with s the share of such texts, m of n, on which the first is right;
+    the limits are those of s, given m (McNemar, 1947, exact).
 
     Args:
-        measure: one of `RANKINGS`.
-        threshold: from which a text is found; not used by "auc".
+        right: True where the first answer is right, shape (n,).
+        other: the same of the second.
+        tail: error of each limit.
+
+    Example:
+        >>> compare_shares(np.ones(8, bool), np.zeros(8, bool), 0.025).value
+        1.0
+    """
+    won, apart, n = int((right & ~other).sum()), int((right != other).sum()), len(right)
+    share = (0.5, 0.5) if apart == 0 else limits(won, apart, tail)
+    low, high = (apart * (2.0 * s - 1.0) / n for s in share)
+    return Measured((2 * won - apart) / n, low, high, "sign test")
+
+
+def compute_mid_ranks(values: Vectors) -> Vectors:
+    """Compute the ranks of numbers, ties counted half, as shares of their count.
+
+    Example:
+        >>> compute_mid_ranks(np.array([3.0, 1.0, 3.0, 9.0]))
+        array([0.5  , 0.125, 0.5  , 0.875])
+    """
+    ordered = np.sort(values)
+    below = np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right")
+    return below / (2.0 * values.size)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """A measure of scores that is a sum of a weight of each score times the truth.
+
+    Args:
+        measure: one of `RANKINGS`, or `CORRELATION`.
+        threshold: from which a text is found; not used by "auc" and "correlation".
     """
 
     measure: str
@@ -138,40 +182,62 @@ class Ranking:
 
     def weigh(self, scores: Vectors) -> Vectors:
         """Return a weight for each score: its rank, ties counted half, or 1 from the threshold."""
-        if self.measure != "auc":
-            return (scores >= self.threshold).astype(np.float64)
-        ordered = np.sort(scores)
-        below = np.searchsorted(ordered, scores, "left") + np.searchsorted(ordered, scores, "right")
-        return below / (2.0 * scores.size)
+        if self.measure in ("auc", CORRELATION):
+            return compute_mid_ranks(scores)
+        return (scores >= self.threshold).astype(np.float64)
 
     def standardise(self, scores: Vectors, truth: Any, cells: Any) -> float:
         """Return how many standard deviations of a permutation within cells the measure is above.
 
         Args:
             scores: shape (n,).
-            truth: 0 or 1, shape (n,).
+            truth: 0 or 1, or numbers in [0, 1], shape (n,).
             cells: a number from 0 for each text; truth is permuted among texts of one cell.
         """
-        weights = self.weigh(scores)
-        sizes = np.bincount(cells)
-        share = np.bincount(cells, truth) / sizes
-        # Of sampling without replacement, in each cell.
-        spread = np.bincount(cells, (weights - (np.bincount(cells, weights) / sizes)[cells]) ** 2)
-        variance = (share * (1.0 - share) * spread * sizes / np.maximum(1, sizes - 1)).sum()
-        surplus = float((weights * (truth - share[cells])).sum())
+        weights, sizes = self.weigh(scores), np.bincount(cells)
+        first, second = (one - (np.bincount(cells, one) / sizes)[cells] for one in (weights, truth))
+        # Of a permutation, in each cell.
+        spread = np.bincount(cells, first**2) * np.bincount(cells, second**2)
+        variance = (spread / np.maximum(1, sizes - 1)).sum()
+        surplus = float((weights * second).sum())
         return surplus / math.sqrt(variance) if variance > 1e-12 * truth.size else 0.0
 
 
-def permutation_p_value(weights: Vectors, truth: Any, cells: Any, seed: int) -> float:
-    """Compute how often permuting the truth within cells gives as large a sum over positives.
-
-    Where scores say nothing of the truth beyond the cell, every permutation is as likely: the
-    p-value holds for any number of texts. It stops where it is certain to be large (Besag and
-    Clifford, 1991).
+def sum_by_group(weights: Vectors, truth: Any, cells: Any, groups: Any) -> tuple[Any, Any, Any]:
+    """Sum the weights of each group, so that permutations keep the texts of one author together.
 
     Args:
         weights: of the scores, shape (n,).
-        truth: 0 or 1, shape (n,).
+        truth: numbers, shape (n,), equal within a group.
+        cells: a number from 0 for each text.
+        groups: a number from 0 for each text, none left out.
+
+    Returns:
+        For each group the sum of its weights less the means of their cells, its truth, and its
+        most frequent cell.
+
+    Example:
+        >>> texts = np.array([0.0, 0.5, 1.0]), np.array([1, 1, 0]), np.zeros(3, int)
+        >>> [part.tolist() for part in sum_by_group(*texts, np.array([0, 0, 1]))]
+        [[-0.5, 0.5], [1, 0], [0, 0]]
+    """
+    centred = weights - (np.bincount(cells, weights) / np.bincount(cells))[cells]
+    first = np.unique(groups, return_index=True)[1]
+    counts = np.zeros((len(first), int(cells.max()) + 1), np.int64)
+    np.add.at(counts, (groups, cells), 1)
+    return np.bincount(groups, centred), truth[first], counts.argmax(axis=1)
+
+
+def permutation_p_value(weights: Vectors, truth: Any, cells: Any, seed: int) -> float:
+    """Compute how often the sum of weight times truth is as large with the truth permuted.
+
+    It is permuted within cells. Where scores say nothing of the truth beyond the cell, every
+    permutation is as likely: the p-value holds for any number of texts. It stops where it is
+    certain to be large (Besag and Clifford, 1991).
+
+    Args:
+        weights: of the scores, shape (n,).
+        truth: 0 or 1, or numbers, shape (n,).
         cells: a number from 0 for each text.
         seed: of the permutations.
 
@@ -185,12 +251,9 @@ def permutation_p_value(weights: Vectors, truth: Any, cells: Any, seed: int) -> 
         >>> permutation_p_value(-truth * 1.0, truth, np.zeros(40, int), 1)
         1.0
     """
-    order = np.argsort(cells, kind="stable")
-    weights, truth, cells = weights[order], truth[order], cells[order]
-    starts = np.searchsorted(cells, cells)
-    # As many texts of each cell as have the value: those in its first places.
-    chosen = np.arange(truth.size) - starts < np.bincount(cells, truth)[cells]
-    observed = float(weights[truth == 1].sum())
+    observed, order = float(weights @ truth), np.argsort(cells, kind="stable")
+    truth = truth[np.lexsort((-truth, cells))].astype(np.float64)
+    weights, cells, chosen = weights[order], cells[order], truth != 0.0
     enough = observed - 1e-9 * max(1.0, abs(observed))
     rng = np.random.Generator(
         np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(_PERMUTING,)))
@@ -199,7 +262,7 @@ def permutation_p_value(weights: Vectors, truth: Any, cells: Any, seed: int) -> 
     while done < _MOST_PERMUTATIONS:
         rows = min(rows, _MOST_PERMUTATIONS - done)
         places = np.argsort(cells + rng.random((rows, truth.size)), axis=1)[:, chosen]
-        reached = np.cumsum(weights[places].sum(axis=1) >= enough)
+        reached = np.cumsum(weights[places] @ truth[chosen] >= enough)
         if exceeded + reached[-1] >= _ENOUGH_EXCEEDED:
             last = int(np.searchsorted(reached, _ENOUGH_EXCEEDED - exceeded)) + 1
             return _ENOUGH_EXCEEDED / (done + last)
@@ -212,14 +275,14 @@ class Judge:
     """Compares answers with the truth on texts that nothing has been chosen on.
 
     Args:
-        truth: codes, shape (n, attributes).
+        truth: codes, or numbers, shape (n, attributes).
         target: what is inferred.
         measure: "accuracy" or "f1".
         confidence: of each interval by itself.
         seed: of the bootstrap.
     """
 
-    truth: Codes
+    truth: Any
     target: Target
     measure: str
     confidence: float
@@ -229,7 +292,13 @@ class Judge:
         """The measure of some answers."""
         if self.measure == "accuracy":
             return float((answers == self.truth).mean())
-        return float(_f1(self._cells(answers).sum(axis=0)))
+        return float(self._f1_of(np.asarray(self._cells(self.truth, answers).sum(axis=0))))
+
+    @property
+    def ranked_truth(self) -> Any:
+        """What measures of scores compare them with: 0 or 1; of a number its rank."""
+        truth = self.truth[:, 0]
+        return compute_mid_ranks(truth) if self.target.is_number else truth
 
     def auc(self, scores: Vectors) -> Measured:
         """Area under the ROC curve, ties counted half (Newcombe, 2006, part 2, method 5).
@@ -296,60 +365,113 @@ class Judge:
 
     def f1(self, answers: Codes) -> Measured:
         """F1 of the positive value; micro over several attributes, macro over several values."""
-        return self._resampled(self._cells(answers).reshape(len(answers), -1), self._f1_of)
+        return self._resampled_f1([answers], self._f1_of)
+
+    def top(self, ranks: Ints) -> Measured:
+        """Share of texts whose value is among the first `TOP`, with exact limits."""
+        return self._share(ranks <= TOP)
+
+    def mean(self, values: Any) -> Measured:
+        """Mean of a number of each text, shape (n,), such as an error or a rank."""
+        return self._resampled(values[:, np.newaxis], lambda sums: sums[..., 0], True)
+
+    def correlation(self, scores: Vectors) -> Measured:
+        """Spearman's correlation with the truth (limits: Bonett and Wright, 2000); 0 of constants.
+
+        Args:
+            scores: shape (n,).
+        """
+        ranks = [compute_mid_ranks(one) for one in (scores, self.truth[:, 0])]
+        first, second = (one - one.mean() for one in ranks)
+        scale = math.sqrt(float(first @ first) * float(second @ second))
+        found = float(first @ second) / scale if scale > 0.0 else 0.0
+        # Three texts or fewer have no interval but the whole range.
+        spread = math.sqrt((1.0 + found**2 / 2.0) / max(1e-9, len(scores) - 3.0))
+        reach = NormalDist().inv_cdf(1.0 - self._tail) * spread
+        middle = math.atanh(max(-_LARGEST_CORRELATION, min(_LARGEST_CORRELATION, found)))
+        low, high = (math.tanh(middle + sign * reach) for sign in (-1.0, 1.0))
+        return Measured(found, min(low, found), max(high, found), "Bonett and Wright")
 
     def gain(self, answers: Codes, floor: Codes) -> Measured:
         """How much better answers are than a floor's on the same texts.
 
-        Accuracy: texts on which just one of the two is right are as good as coins where both are
-        equally good. ``gain = m (2 s - 1) / n`` with s the share of such texts, m of n, on which
-        the answers are right; the limits are those of s, given m (McNemar, 1947, exact).
-        F1: both on the same resampled texts.
+        Accuracy: a sign test (`compare_shares`). F1: both on the same resampled texts.
         """
         if self.measure == "f1":
-            cells = [self._cells(one).reshape(len(one), -1) for one in (answers, floor)]
-            width = cells[0].shape[1]
-            return self._resampled(
-                np.hstack(cells),
-                lambda sums: self._f1_of(sums[..., :width]) - self._f1_of(sums[..., width:]),
+            return self._resampled_f1(
+                [answers, floor],
+                lambda sums: np.subtract(*(self._f1_of(s) for s in np.split(sums, 2, axis=-1))),
             )
         right, other = (one[:, 0] == self.truth[:, 0] for one in (answers, floor))
-        won, apart, n = int((right & ~other).sum()), int((right != other).sum()), len(right)
-        share = (0.5, 0.5) if apart == 0 else limits(won, apart, self._tail)
-        low, high = (apart * (2.0 * s - 1.0) / n for s in share)
-        return Measured((2 * won - apart) / n, low, high, "sign test")
+        return compare_shares(right, other, self._tail)
 
     @property
     def _tail(self) -> float:
         return (1.0 - self.confidence) / 2.0
 
-    def _cells(self, answers: Codes) -> Ints:
-        """True positives, false positives and false negatives, shape (n, groups, 3)."""
+    def _cells(self, truth: Codes, answers: Codes) -> Any:
+        """True positives, false positives and false negatives, shape (n, 3 * groups).
+
+        Micro: one group, a sum over all attributes; macro: one for each value, a sparse matrix.
+        """
         if self.target.binary:
-            wanted, given = self.truth == 1, answers == 1
-        else:
-            codes = np.arange(len(self.target.values[0]))
-            wanted, given = self.truth == codes, answers == codes
-        cells = np.stack([wanted & given, ~wanted & given, wanted & ~given], axis=2)
-        # Micro: one sum over all attributes; macro: a mean over values.
-        return (cells.sum(axis=1, keepdims=True) if self.target.binary else cells).astype(np.int64)
+            wanted, given = truth == 1, answers == 1
+            cells = np.stack([wanted & given, ~wanted & given, wanted & ~given], axis=2)
+            return cells.sum(axis=1).astype(np.int64)
+        from scipy.sparse import csr_array
+
+        wanted, given = truth[:, 0], answers[:, 0]
+        right = wanted == given
+        rows = np.concatenate([np.flatnonzero(right), np.repeat(np.flatnonzero(~right), 2)])
+        wrong = np.stack([3 * given[~right] + 1, 3 * wanted[~right] + 2], axis=1).ravel()
+        columns = np.concatenate([3 * wanted[right], wrong])
+        shape = (len(truth), 3 * len(self.target.values[0]))
+        return csr_array((np.ones(len(rows), np.int64), (rows, columns)), shape=shape)
 
     def _f1_of(self, sums: Any) -> Any:
         return _f1(sums.reshape(*sums.shape[:-1], -1, 3))
 
+    def _resampled_f1(self, given: Sequence[Codes], statistic: Callable[[Any], Any]) -> Measured:
+        """A statistic of the cells of one answer, or of several side by side."""
+        if self.target.binary:
+            rows = np.hstack([self._cells(self.truth, one) for one in given])
+            return self._resampled(rows, statistic)
+        from scipy.sparse import hstack
+
+        def expand(kinds: Codes) -> Any:
+            truth = kinds[:, :1]
+            cells = [self._cells(truth, one[:, np.newaxis]) for one in kinds.T[1:]]
+            return hstack(cells, format="csr")
+
+        return self._resampled(np.hstack([self.truth, *given]), statistic, expand=expand)
+
     def _resampled(
-        self, rows: Ints, statistic: Callable[[Any], Any], mean: bool = False
-    ) -> Measured:
-        """A statistic of sums (or means) over rows with its percentile bootstrap (Efron, 1979)."""
+        self, rows: Any, statistic: Callable[[Any], Any], mean: bool = False,
+        expand: Callable[[Any], Any] | None = None,
+    ) -> Measured:  # fmt: skip
+        """A statistic of sums (or means) over rows with its percentile bootstrap (Efron, 1979).
+
+        Where rows are expanded, limits are moved by what the statistic's mean differs from it: a
+        macro F1 of values that have few texts is lower in samples that lack some of these.
+        """
         kinds, times = np.unique(rows, axis=0, return_counts=True)
-        size = len(rows) if mean else 1
+        kinds, size = expand(kinds) if expand else kinds, len(rows) if mean else 1
         # Texts drawn with replacement: so many of each kind of row.
         sequence = np.random.SeedSequence(self.seed, spawn_key=(_RESAMPLING,))
         rng = np.random.Generator(np.random.PCG64(sequence))
-        drawn = rng.multinomial(len(rows), times / len(rows), size=_REPLICATES)
-        value = float(statistic(rows.sum(axis=0) / size))
-        low, high = np.quantile(statistic(drawn @ kinds / size), [self._tail, 1.0 - self._tail])
-        return Measured(value, float(low), float(high), f"bootstrap of {_REPLICATES:,}")
+        value, found = float(statistic(times @ kinds / size)), list[Any]()
+        step = max(1, _CHUNK_ENTRIES // max(kinds.shape))
+        for start in range(0, _REPLICATES, step):
+            count = min(step, _REPLICATES - start)
+            drawn = rng.multinomial(len(rows), times / len(rows), size=count)
+            found.append(statistic(drawn @ kinds / size))
+        values = np.concatenate(found)
+        low, high = np.quantile(values, [self._tail, 1.0 - self._tail])
+        if expand is None:
+            return Measured(value, float(low), float(high), f"bootstrap of {_REPLICATES:,}")
+        shift, least = value - values.mean(), 0.0 if value >= 0.0 <= values.min() else -1.0
+        low, high = max(least, low + shift), min(1.0, high + shift)
+        return Measured(value, float(low), float(high), f"centred bootstrap of {_REPLICATES:,}")
 
 
 def _bisect(reaches: Callable[[float], bool], inside: float, outside: float) -> float:

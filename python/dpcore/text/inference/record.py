@@ -15,13 +15,19 @@ from ...mechanisms.texts import BatchCheck
 from ...recorded.run import OutputsAudit
 from ...records import Record, frozen_array
 from ...results.figures import numerator_first
-from .groups import Group
+from .groups import Group, MainTask
 from .judging import Measured
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Floor", "Inference", "OfAttribute", "ScoredTexts", "Scores"]
+__all__ = [
+    "NOT_MEASURED", "Floor", "Inference", "NumberFigures", "OfAttribute", "RankFigures",
+    "ScoredTexts", "Scores",
+]  # fmt: skip
+
+NOT_MEASURED = Measured(np.nan, np.nan, np.nan, "not applicable: a number")
+"""Accuracy and F1 of a number."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -29,14 +35,20 @@ class Floor(Record):
     """What is inferred without any encoding; learnt on train, evaluated on test.
 
     Attributes:
-        name: "majority", or "majority given the main label".
-        accuracy: of the most frequent values.
-        f1: of the answers that make the best F1 on train.
+        name: "majority", or "majority given the main label"; of a number "median", ...
+        accuracy: of the most frequent values; NaN of a number.
+        f1: of the answers that make the best F1 on train; NaN of a number.
         gain: the attacker's measure less the floor's, on the same texts; of a measure of scores
-            the gain in area under the ROC curve.
-        p_value: how often the truth, permuted among texts that the floor does not distinguish,
-            gives as large a measure; None where the measure is accuracy or F1.
+            the gain in area under the ROC curve; of a number how much smaller his mean absolute
+            error is.
+        p_value: how often the truth, permuted among texts (authors, see `Inference.authors`) that
+            the floor does not distinguish, gives as large a measure; None where the measure is
+            accuracy or F1.
         level: the p-value up to which the floor counts as beaten.
+        top: of more values than two, share of texts whose value is among the five most frequent;
+            else None.
+        mean_rank: mean rank of the true value by frequency, or None.
+        error: mean absolute error of the median of a number, or None.
     """
 
     name: str
@@ -45,6 +57,9 @@ class Floor(Record):
     gain: Measured
     p_value: float | None = None
     level: float = 0.025
+    top: float | None = None
+    mean_rank: float | None = None
+    error: float | None = None
 
     @property
     def beaten(self) -> bool:
@@ -73,6 +88,42 @@ class Scores(Record):
     wrong: Measured
     found_alone: Measured
     wrong_alone: Measured
+
+
+@hinted
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class RankFigures(Record):
+    """Where the true value stands among all values, in the order of the attacker's scores.
+
+    Of equal scores the value that is more frequent in train comes first. A value that train lacks
+    can never be named: its texts are wrong, and their rank is the one after all known values.
+    Top-1 is the accuracy.
+
+    Attributes:
+        top: share of texts whose value is among the first five.
+        mean_rank: mean rank of the true value, from 1.
+        known: number of values in train.
+        unknown_texts: number of test texts whose value train lacks.
+    """
+
+    top: Measured
+    mean_rank: Measured
+    known: int
+    unknown_texts: int
+
+
+@hinted
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class NumberFigures(Record):
+    """How well a number, such as an age, is inferred.
+
+    Attributes:
+        correlation: Spearman's rank correlation of the answers with the truth.
+        error: mean absolute error.
+    """
+
+    correlation: Measured
+    error: Measured
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -104,16 +155,21 @@ class ScoredTexts(Record):
         truth: positions of their values in `Inference.values`, shape (n, attributes).
         scores: scores of the positive value, shape (n, attributes); for an attribute of more than
             two values the positions that were answered.
+        ranks: of more values than two, the rank of the true one, shape (n,); else None.
+
+    Of a number, truth and scores are the numbers and those that were answered.
     """
 
     rows: npt.NDArray[np.int64]
-    truth: npt.NDArray[np.int64]
+    truth: npt.NDArray[Any]
     scores: npt.NDArray[np.float64]
+    ranks: npt.NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         """Freeze the arrays."""
-        for name in ("rows", "truth", "scores"):
-            object.__setattr__(self, name, frozen_array(getattr(self, name)))
+        for name in ("rows", "truth", "scores", "ranks"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, frozen_array(getattr(self, name)))
 
     def split_by_truth(self) -> tuple[Any, Any]:
         """Return the sorted scores of the texts without and with the positive value.
@@ -121,7 +177,7 @@ class ScoredTexts(Record):
         Raises:
             ValueError: if there is not exactly one attribute, of two values.
         """
-        if self.scores.shape[1] != 1 or self.truth.max() > 1:
+        if self.scores.shape[1] != 1 or not set(np.unique(self.truth)) <= {0, 1}:
             need = "one attribute of two values for figures of its scores"
             raise invalid("attribute", need, f"{self.scores.shape[1]} attributes")
         return tuple(np.sort(self.scores[self.truth[:, 0] == code, 0]) for code in (0, 1))  # type: ignore[return-value]
@@ -136,21 +192,28 @@ class Inference(Record):
 
     Attributes:
         attributes: names of what is inferred.
-        values: those that each of them takes; of two the second is the positive one.
+        values: those that each of them takes; of two the second is the positive one; of a number
+            none.
         attacker: name of the classifier.
         transform: what it does to the rows first.
         threshold: of its score, chosen on validation; None for more values than two.
         measure: by which it was chosen and is judged: "auc", "true-positive rate", "balanced
-            accuracy", "accuracy" or "f1".
-        accuracy: share of right answers; the mean over several attributes.
-        f1: of the positive value; micro over several attributes, macro over more values than two.
+            accuracy", "accuracy", "f1" or "correlation".
+        accuracy: share of right answers; the mean over several attributes; NaN of a number.
+        f1: of the positive value; micro over several attributes, macro over more values than two;
+            NaN of a number.
         floors: what is inferred without any encoding.
         each: the attributes one by one where there are several.
         groups: test texts by the value of the attribute.
         figures: measures of the scores of one attribute of two values, or None.
+        ranking: ranks of the true value of one attribute of more values, or None.
+        number: measures of a number, or None.
+        main: how well the main label is predicted, or None.
         certified: the audit whose `epsilon_lower` is certified, or why there is none.
         sizes: texts of train, valid and test that were used.
         left_out: how many texts were not used, by the reason.
+        authors: number of groups (`Corpus.groups`), such as authors, of the test texts, which
+            permutations keep together; None without groups, or where the attribute differs in one.
         batches: what the comparison of batches of texts found; None where vectors were given.
         tried: all attackers with their measure on validation, which says nothing about test.
         scored: the test texts and their scores.
@@ -172,9 +235,13 @@ class Inference(Record):
     each: tuple[OfAttribute, ...]
     groups: tuple[Group, ...]
     figures: Scores | None
+    ranking: RankFigures | None
+    number: NumberFigures | None
+    main: MainTask | None
     certified: OutputsAudit | str
     sizes: tuple[int, int, int]
     left_out: dict[str, int]
+    authors: int | None
     batches: BatchCheck | None
     tried: tuple[tuple[str, float], ...]
     scored: ScoredTexts
@@ -195,6 +262,14 @@ class Inference(Record):
             return False
         counts = numerator_first(audit.counts, audit.direction)
         return clopper_pearson(counts, 0.0, (1.0 + self.confidence) / 2.0) > 0.0
+
+    @property
+    def main_at_floor(self) -> bool:
+        """True where the vectors are not shown to carry the main label either.
+
+        An attack that fails on such vectors is no evidence of privacy.
+        """
+        return self.main is not None and self.main.at_floor
 
     @property
     def above_floor(self) -> bool:
@@ -259,6 +334,8 @@ class Inference(Record):
     def __repr__(self) -> str:
         """One line: what was inferred, and how well."""
         found = f"accuracy {self.accuracy}, F1 {self.f1}"
+        if self.number is not None:
+            found = f"correlation {self.number.correlation}, error {self.number.error}"
         return f"<Inference of {', '.join(self.attributes)}: {found}, seed={self.seed}>"
 
     def __str__(self) -> str:
@@ -279,7 +356,7 @@ class Inference(Record):
         return html(self)
 
     def plot(self, ax: Any = None) -> Figure:
-        """Accuracy and F1 with their intervals against the floors, in the style in force.
+        """Accuracy and F1, or correlation, with intervals and floors, in the style in force.
 
         Args:
             ax: matplotlib axes to draw on; None makes a figure of pyplot, for `plt.show()`.

@@ -16,23 +16,35 @@ from ...streams import Rng, seed_of
 from .attackers import Attacker, FittedAttacker, attackers_of, fitted
 from .certifying import Neighbours, certify, why_not
 from .encoding import Vectors, check_encoder, encoder_of, rows_given, takes_rng, vectors_of
-from .floors import floor_answers, floor_scores
+from .floors import floor_answers, floor_ranks, floor_scores
 from .groups import groups_of, main_task
 from .judging import (
+    CORRELATION,
     RANKINGS,
+    TOP,
     Judge,
     Ranking,
     answers_of,
     find_threshold_above,
     permutation_p_value,
+    sum_by_group,
     threshold_of,
 )  # fmt: skip
-from .record import Floor, Inference, OfAttribute, ScoredTexts, Scores
-from .targets import Codes, Parts, Target, parts_of
+from .record import (
+    NOT_MEASURED,
+    Floor,
+    Inference,
+    NumberFigures,
+    OfAttribute,
+    RankFigures,
+    ScoredTexts,
+    Scores,
+)  # fmt: skip
+from .targets import Codes, Kind, Parts, Target, parts_of
 
 __all__ = ["Measure", "infer"]
 
-Measure = Literal["accuracy", "f1", "auc", "balanced accuracy", "true-positive rate"]
+Measure = Literal["accuracy", "f1", "auc", "balanced accuracy", "true-positive rate", "correlation"]
 _MEASURES: Final[tuple[Measure, ...]] = get_args(Measure)
 
 
@@ -42,6 +54,7 @@ def infer(
     corpus: Any,
     attribute: Any,
     *,
+    kind: Kind | None = None,
     attackers: Any = None,
     measure: Measure | None = None,
     vectors: Any = None,
@@ -67,14 +80,18 @@ def infer(
             valid and test. None where `vectors` are given.
         corpus: a `Corpus` with a split.
         attribute: the name of an attribute, or a column with a value for each text; or several
-            names, of two values each.
-        attackers: scikit-learn classifiers, each behind six transforms (raw, centred, row minimum
-            subtracted, norm-scaled, call mean subtracted, row summaries), or `Attacker` objects;
-            None are the usual ones (`usual`).
+            names, of two values each. Of more values than two, such as authors, the report has
+            top-5 and mean rank of the true one, too.
+        kind: "number" infers a number, such as an age: by correlation (Spearman's) and mean
+            absolute error. "values" takes every number as a value of its own. None is "number"
+            for columns with fractions (floats), "values" for integers and strings.
+        attackers: scikit-learn classifiers (of a number regressors), each behind six transforms
+            (raw, centred, row minimum subtracted, norm-scaled, call mean subtracted, row
+            summaries), or `Attacker` objects; None are the usual ones (`usual`).
         measure: by what to choose and to judge: "auc", "true-positive rate" (at 1 % false
             positives), "balanced accuracy", "accuracy" or "f1". For None validation chooses one of
             the first three, with the attacker; for more values than two it is accuracy, for
-            several attributes F1.
+            several attributes F1, for a number always "correlation".
         vectors: rows made elsewhere, one for each text of the corpus, shape (n, d), in place of
             `encode`.
         neighbours: what the encoder's claim means by neighbours: "any two texts", where something
@@ -120,30 +137,32 @@ def infer(
     """
     start, seed, confidence = time.perf_counter(), seed_of(rng), confidence_level(confidence)
     function = encoder_of(encode) if vectors is None else None
-    target, parts = parts_of(corpus, attribute)
+    target, parts = parts_of(corpus, attribute, kind)
     measures = _measures_for(target, measure)
     smallest = int(np.unique(parts.truth[2], return_counts=True)[1].min())
     reason = why_not(target, neighbours, smallest)
     claim, delta = _claim(encode, claim, delta, reason)
-    known = attackers_of(attackers, len(parts.texts[0]))
+    known = attackers_of(attackers, len(parts.texts[0]), target.count)
     batches = None
     if function is None:
         rows = rows_given(encode, vectors, corpus.texts, parts.rows)
     else:
-        rows = vectors_of(function, parts.texts, seed)
-        batches = check_encoder(function, parts.texts[0], rounding)
+        rows = vectors_of(function, parts.texts, seed, parts.rows)
+        batches = check_encoder(function, parts.texts[0], rounding, parts.rows[0].tolist())
     judges = [Judge(t, target, measures[0], confidence, seed) for t in parts.truth]
 
     tried = _try_all(known, rows, judges, progress)
-    cells = _number_cells(parts)
+    cells = _number_cells(parts, "median" if target.is_number else "majority")
     best = _choose(tried, judges, measures, cells)
     alone = best if not best.model.attacker.reads_call else _choose(
         [one for one in tried if not one[0].attacker.reads_call], judges, measures, cells
     )  # fmt: skip
     judge = replace(judges[2], measure=best.measure)
-    scores = best.model.scores(rows[2])
+    groups = _number_groups(corpus.groups, parts)
+    scores, ranks = _ask_test(best.model, rows[2], parts.truth[2])
     answers, attacker = answers_of(scores, best.threshold), best.model.attacker
-    main = None if parts.labels is None else main_task(attacker, rows, parts.labels, seed)
+    others = [attacker, *(one for one in known[:1] if one is not attacker)]
+    flags, main = main_task(others, rows, parts.labels, confidence, seed)
     if alone is None:
         reason = reason or "not applicable: every attacker compares the texts of a call"
     return Inference(
@@ -153,12 +172,15 @@ def infer(
         transform=attacker.behind,
         threshold=best.threshold,
         measure=best.measure,
-        accuracy=judge.accuracy(answers),
-        f1=judge.f1(answers),
-        floors=_floors(parts, judge, best, scores, answers, cells),
+        accuracy=NOT_MEASURED if target.is_number else judge.accuracy(answers),
+        f1=NOT_MEASURED if target.is_number else judge.f1(answers),
+        floors=_floors(parts, judge, best, scores, answers, cells, groups),
         each=_each(parts, judge, answers),
-        groups=groups_of(target, parts.truth[2], answers, main, confidence),
+        groups=groups_of(target, parts.truth[2], answers, flags, confidence),
         figures=_figures(judge, best, scores, judges[1]) if target.single else None,
+        ranking=None if ranks is None else _ranking(parts, judge, ranks),
+        number=_number(judge, scores[:, 0]) if target.is_number else None,
+        main=main,
         certified=reason or certify(
             (alone.scores, parts.truth[1]),
             (scores if alone is best else alone.model.scores(rows[2]), parts.truth[2]),
@@ -166,9 +188,10 @@ def infer(
         ),
         sizes=(len(parts.texts[0]), len(parts.texts[1]), len(parts.texts[2])),
         left_out=parts.left_out,
+        authors=None if groups is None else int(groups.max()) + 1,
         batches=batches,
         tried=best.tried,
-        scored=ScoredTexts(parts.rows[2], parts.truth[2], scores),
+        scored=ScoredTexts(parts.rows[2], parts.truth[2], scores, ranks),
         confidence=confidence,
         seed=seed,
         seeded=function is not None and takes_rng(function),
@@ -191,23 +214,37 @@ class _Best(NamedTuple):
 
 def _measures_for(target: Target, measure: Any) -> tuple[str, ...]:
     """Return the measures of which validation chooses one."""
+    if measure is not None:
+        choice("measure", measure, _MEASURES)
+    if target.is_number or measure == CORRELATION:
+        if not target.is_number or measure not in (None, CORRELATION):
+            raise invalid("measure", f"{CORRELATION!r} for a number, and for nothing else", measure)
+        return (CORRELATION,)
     if measure is None:
         return RANKINGS if target.single else _MEASURES[target.several : target.several + 1]
-    choice("measure", measure, _MEASURES)
     if measure in RANKINGS and not target.single:
         need = "accuracy or f1 for several attributes or more values than two"
         raise invalid("measure", need, measure)
     return (measure,)
 
 
-def _number_cells(parts: Parts) -> list[dict[str, Any]]:
+def _ask_test(model: FittedAttacker, vectors: Vectors, truth: Any) -> tuple[Vectors, Any]:
+    """Return the scores of the test texts, and of more than two values the rank of the true one."""
+    if model.counts is None:
+        return model.scores(vectors), None
+    ranks = model.ranks(vectors)
+    answers = ranks.argmin(axis=1).astype(np.float64)[:, np.newaxis]
+    return answers, np.take_along_axis(ranks, truth, axis=1)[:, 0]
+
+
+def _number_cells(parts: Parts, name: str) -> list[dict[str, Any]]:
     """Return for each part the cells of the floors, as numbers: one cell, and main labels."""
     found = []
     for part, truth in enumerate(parts.truth):
-        cells = {"majority": np.zeros(len(truth), np.int64)}
+        cells = {name: np.zeros(len(truth), np.int64)}
         if parts.labels is not None:
             labels = np.unique(parts.labels[part], return_inverse=True)[1]
-            cells["majority given the main label"] = labels
+            cells[f"{name} given the main label"] = labels
         found.append(cells)
     return found
 
@@ -248,10 +285,10 @@ def _choose(
         for column, measure in enumerate(measures):
             cut = threshold_of(scores, valid.truth, measure) if valid.target.binary else None
             cuts[row, column] = cut
-            if measure in RANKINGS:
-                assert cut is not None
+            if measure in (*RANKINGS, CORRELATION):
+                ranking = Ranking(measure, np.nan if cut is None else cut)
                 merits[row, column] = min(
-                    Ranking(measure, cut).standardise(scores[:, 0], valid.truth[:, 0], cell)
+                    ranking.standardise(scores[:, 0], valid.ranked_truth, cell)
                     for cell in cells[1].values()
                 )
             else:
@@ -283,34 +320,65 @@ def _floors(
     scores: Vectors,
     answers: Codes,
     cells: Sequence[dict[str, Any]],
+    groups: Any,
 ) -> tuple[Floor, ...]:
-    """The majority, and the majority of each main label where there are labels."""
-    given: dict[str, Any] = {
-        "majority": [np.zeros(len(texts), np.int64) for texts in parts.texts],
-        "majority given the main label": parts.labels,
-    }
-    found = []
-    for name, numbers in cells[2].items():
-        train, _, test = given[name]
+    """The majority (of a number the median), and that of each main label if there are labels."""
+    given = [[np.zeros(len(texts), np.int64) for texts in parts.texts], parts.labels]
+    found, truth, target = [], parts.truth[0], judge.target
+    for (name, numbers), (train, _, test) in zip(
+        cells[2].items(), filter(None, given), strict=True
+    ):
+        more: dict[str, Any] = {}
+        if best.measure in (*RANKINGS, CORRELATION):
+            cut = np.nan if best.threshold is None else best.threshold
+            weights = Ranking(best.measure, cut).weigh(scores[:, 0])
+            units = weights, judge.ranked_truth, numbers
+            units = units if groups is None else sum_by_group(*units, groups)
+            more["p_value"] = permutation_p_value(*units, judge.seed)
+            more["level"] = (1.0 - judge.confidence) / 2.0
+        if target.is_number:
+            medians = floor_scores(truth, train, test, np.median)
+            errors = [abs(one - judge.truth[:, 0]) for one in (medians, scores[:, 0])]
+            gain, more["error"] = judge.mean(errors[0] - errors[1]), float(errors[0].mean())
+            found.append(Floor(name, np.nan, np.nan, gain, **more))
+            continue
         by: dict[str, Any] = {
-            measure: floor_answers(parts.truth[0], train, test, judge.target, measure)
+            measure: floor_answers(truth, train, test, target, measure)
             for measure in ("accuracy", "f1")
         }
         figures = judge.accuracy(by["accuracy"]).value, judge.f1(by["f1"]).value
-        if best.measure not in RANKINGS:
-            found.append(Floor(name, *figures, judge.gain(answers, by[best.measure])))
-            continue
-        assert best.threshold is not None
-        weights = Ranking(best.measure, best.threshold).weigh(scores[:, 0])
-        found.append(
-            Floor(
-                name, *figures,
-                judge.auc_gain(scores[:, 0], floor_scores(parts.truth[0], train, test)),
-                permutation_p_value(weights, judge.truth[:, 0], numbers, judge.seed),
-                (1.0 - judge.confidence) / 2.0,
-            )
-        )  # fmt: skip
+        if target.is_ranked:
+            ranks = floor_ranks(truth, train, test, judge.truth[:, 0], len(target.values[0]))
+            more |= {"top": float((ranks <= TOP).mean()), "mean_rank": float(ranks.mean())}
+        gain = (
+            judge.auc_gain(scores[:, 0], floor_scores(truth, train, test))
+            if best.measure in RANKINGS
+            else judge.gain(answers, by[best.measure])
+        )
+        found.append(Floor(name, *figures, gain, **more))
     return tuple(found)
+
+
+def _number_groups(column: Any, parts: Parts) -> Any:
+    """Return the number of the group of each test text; None where a group has several truths."""
+    if column is None:
+        return None
+    groups = np.unique(column[parts.rows[2]], return_inverse=True)[1]
+    both = np.unique(np.column_stack([groups, parts.truth[2]]), axis=0)
+    return groups if len(both) == int(groups.max()) + 1 else None
+
+
+def _ranking(parts: Parts, judge: Judge, ranks: Codes) -> RankFigures:
+    """Measure the ranks of the true values of the test texts."""
+    known = np.unique(parts.truth[0])
+    unknown = int((~np.isin(parts.truth[2], known)).sum())
+    return RankFigures(judge.top(ranks), judge.mean(ranks), len(known), unknown)
+
+
+def _number(judge: Judge, answers: Vectors) -> NumberFigures:
+    """Measure the numbers that are answered."""
+    error = judge.mean(abs(answers - judge.truth[:, 0]))
+    return NumberFigures(judge.correlation(answers), error)
 
 
 def _figures(judge: Judge, best: _Best, scores: Vectors, valid: Judge) -> Scores:
@@ -331,6 +399,8 @@ def _figures(judge: Judge, best: _Best, scores: Vectors, valid: Judge) -> Scores
 def _each(parts: Parts, judge: Judge, answers: Codes) -> tuple[OfAttribute, ...]:
     """The attributes one by one, where there are several."""
     found, target = [], judge.target
+    if not target.several:
+        return ()
     for column, (name, values) in enumerate(zip(target.names, target.values, strict=True)):
         here, alone = [column], Target((name,), (values,))
         single = replace(judge, truth=judge.truth[:, here], target=alone, measure="accuracy")
@@ -340,4 +410,4 @@ def _each(parts: Parts, judge: Judge, answers: Codes) -> tuple[OfAttribute, ...]
         floor = floor_answers(parts.truth[0][:, here], cell, asked, alone, "accuracy")
         figures = single.accuracy(answers[:, here]), single.f1(answers[:, here])
         found.append(OfAttribute(name, values[1], *figures, single.value(floor)))
-    return tuple(found) if target.several else ()
+    return tuple(found)

@@ -12,8 +12,10 @@ from ...report.short import card
 from ...report.style import axes_of, colour, ink, share, thin, whole
 from ...report.text import claimed, counted, epsilon
 from .certifying import ASSUMING
-from .judging import Measured
+from .groups import MainTask
+from .judging import TOP, Measured
 from .record import Floor, Inference
+from .targets import MANY_VALUES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,10 +29,10 @@ def rows(found: Inference) -> list[tuple[str, str]]:
         ("verdict", _verdict(found)),
         ("attacker", _attacker(found)),
         *(("scores", line) for line in _scores(found)),
-        ("accuracy", f"{found.accuracy} ({found.accuracy.how})"),
-        ("F1", f"{found.f1} ({found.f1.how}; {_kind(found)})"),
+        *_figures(found),
         *(("floor", _floor(found, floor)) for floor in found.floors),
-        ("privacy", _privacy(found)),
+        *([] if found.main is None else [("main label", _main(found.main))]),
+        *([] if found.number else [("privacy", _privacy(found))]),
         ("certified", _certified(found)),
     ]
     for one in found.each:
@@ -85,6 +87,27 @@ def _scores(found: Inference) -> list[str]:
     ]
 
 
+def _figures(found: Inference) -> list[tuple[str, str]]:
+    if (number := found.number) is not None:
+        correlation = f"Spearman's {number.correlation} ({number.correlation.how})"
+        error = f"mean absolute {number.error} ({number.error.how})"
+        return [("correlation", correlation), ("error", error)]
+    rows = [
+        ("accuracy", f"{found.accuracy} ({found.accuracy.how})"),
+        ("F1", f"{found.f1} ({found.f1.how}; {_kind(found)})"),
+    ]
+    if (ranking := found.ranking) is not None:
+        top = f"top-1 is the accuracy, top-{TOP} {ranking.top} ({ranking.top.how})"
+        rank = f"mean rank {ranking.mean_rank} of {ranking.known:,} ({ranking.mean_rank.how})"
+        rows.append(("ranks", f"of the true value: {top}, {rank}"))
+    return rows
+
+
+def _main(main: MainTask) -> str:
+    figures = f"accuracy {main.accuracy}, majority {main.majority:.4f}, gain {main.gain}"
+    return f"predicted by {main.attacker}: {figures} ({main.gain.how})"
+
+
 def _kind(found: Inference) -> str:
     if len(found.attributes) > 1:
         return "micro over all attributes"
@@ -99,6 +122,10 @@ def _kind(found: Inference) -> str:
 def _floor(found: Inference, floor: Floor) -> str:
     figures = f"accuracy {floor.accuracy:.4f}, best F1 {floor.f1:.4f}"
     by = "F1" if found.measure == "f1" else "accuracy" if floor.p_value is None else "AUC"
+    if floor.error is not None:
+        figures, by = f"mean absolute error {floor.error:.4f}", "error"
+    if floor.mean_rank is not None:
+        figures += f", top-{TOP} {floor.top:.4f}, mean rank {floor.mean_rank:.4f}"
     gain = f"{floor.name}: {figures}; the attacker's gain in {by} {floor.gain} ({floor.gain.how})"
     if floor.p_value is None:
         return gain
@@ -107,12 +134,17 @@ def _floor(found: Inference, floor: Floor) -> str:
 
 
 def _verdict(found: Inference) -> str:
-    left = found.floors_left
-    why = _reason(found)
+    left, why = found.floors_left, _reason(found)
+    lacks = "the vectors were not shown to carry the main label"
     if not left:
-        return f"above the floor: {why}"
+        return f"above the floor: {why}{f'; {lacks}' if found.main_at_floor else ''}"
     told = f"not shown to be above the floor: {' and '.join(left)}"
-    return told if len(left) == len(found.floors) else f"{told} (above the majority: {why})"
+    if len(left) < len(found.floors):
+        told += f" (above the {found.floors[0].name}: {why})"
+    reasons = [f"{lacks} either"] if found.main_at_floor else []
+    if found.ranking is not None and found.ranking.unknown_texts == found.sizes[2]:
+        reasons.append("train lacks every value of the test texts, so that none can be named")
+    return f"no evidence of privacy, for {' and '.join(reasons)}; {told}" if reasons else told
 
 
 def _reason(found: Inference) -> str:
@@ -143,7 +175,7 @@ def _certified(found: Inference) -> str:
 
 def _groups(found: Inference) -> list[str]:
     lines = []
-    for group in found.groups:
+    for group in found.groups if len(found.groups) < MANY_VALUES else ():
         told = f"{group.attribute} = {group.value}, {group.texts:,} texts: attack {group.attack}"
         if group.main is not None:
             told += f", main label {group.main}"
@@ -158,7 +190,12 @@ def _texts(found: Inference) -> str:
     train, valid, test = found.sizes
     gone = [f"{many:,} {why}" for why, many in found.left_out.items() if many]
     told = f"{train:,} train, {valid:,} valid, {test:,} test"
-    return f"{told}; left out: {'; '.join(gone) if gone else 'none'}"
+    told = f"{told}; left out: {'; '.join(gone) if gone else 'none'}"
+    unknown = 0 if found.ranking is None else found.ranking.unknown_texts
+    if unknown:
+        texts = "1 text" if unknown == 1 else f"{unknown:,} texts"
+        told += f"; {texts} of test with a value that train lacks, never named: counted as wrong"
+    return told
 
 
 def _seed(found: Inference) -> str:
@@ -171,6 +208,17 @@ def _notes(found: Inference) -> list[str]:
         f"intervals hold at {100 * found.confidence:g} % each by itself, for this attacker and "
         "texts drawn as these were"
     ]
+    if found.authors is not None and found.authors < found.sizes[2]:
+        notes.append(
+            f"p-values permute the {found.authors:,} groups of the test texts as wholes; intervals "
+            "and sign tests take texts as independent, which those of one group may not be"
+        )
+    if len(found.groups) >= MANY_VALUES:
+        notes.append(f"groups are not listed: {len(found.groups):,} values, see `groups`")
+    values = found.values[0]
+    if len(values) > MANY_VALUES and not isinstance(values[0], str):
+        name, many = found.attributes[0], f"{len(values):,} separate values"
+        notes.append(f"{name} is taken as {many}; kind='number' infers a number, such as an age")
     if found.f1.low == found.f1.high:
         notes.append("an F1 interval without width is no certainty: read the accuracy")
     if any(group.main is not None for group in found.groups):
@@ -185,7 +233,10 @@ def plain(found: Inference) -> dict[str, Any]:
     """The plain data of an inference, and the figures that follow from it."""
     record = {"format": FORMAT, **_plain(found)}
     record["seed"] = str(found.seed)
-    derived = ("above_floor", "certified_leak", "empirical_privacy", "empirical_privacy_f1")
+    derived = (
+        "above_floor", "certified_leak", "main_at_floor", "empirical_privacy",
+        "empirical_privacy_f1",
+    )  # fmt: skip
     record["derived"] = {name: encode(getattr(found, name)) for name in derived}
     return record
 
@@ -209,13 +260,17 @@ def _plain(value: Any) -> Any:
 
 
 def figure(found: Inference, ax: Any = None) -> Figure:
-    """Accuracy and F1 with their intervals against the floors, on one axis."""
+    """Accuracy and F1, or correlation, with intervals against the floors, on one axis."""
     lines: list[tuple[str, Measured, list[float]]] = [
         ("accuracy", found.accuracy, [floor.accuracy for floor in found.floors]),
         ("F1", found.f1, [floor.f1 for floor in found.floors]),
         *(() if found.figures is None else (("AUC", found.figures.auc, [0.5]),)),
-        *((f"accuracy, {one.name}", one.accuracy, [one.majority]) for one in found.each),
     ]
+    if (ranking := found.ranking) is not None:
+        lines.append((f"top-{TOP}", ranking.top, [floor.top or 0.0 for floor in found.floors]))
+    if found.number is not None:
+        lines = [("Spearman's correlation", found.number.correlation, [0.0])]
+    lines += [(f"accuracy, {one.name}", one.accuracy, [one.majority]) for one in found.each]
     axes = axes_of(ax, share(1.1, 0.35 + 0.1 * len(lines)))
     marks = ((ink(), "|"), (colour(2), "|"))
     for row, (_, measured, floors) in enumerate(lines):
@@ -228,7 +283,8 @@ def figure(found: Inference, ax: Any = None) -> Figure:
             f"{measured.value:.3f}", (measured.value, row), (0, 7), textcoords="offset points",
             ha="center", fontsize="small",
         )  # fmt: skip
-    axes.set(xlim=(0.0, 1.02), ylim=(len(lines) - 0.5, -0.7))
+    least = min(0.0, *(measured.low for _, measured, _ in lines))
+    axes.set(xlim=(least - 0.02 if least else 0.0, 1.02), ylim=(len(lines) - 0.5, -0.7))
     axes.set_yticks(range(len(lines)), [name.replace("$", r"\$") for name, *_ in lines])
     title = f"{_name(found)}\n{found.attacker}, {found.transform}".replace("$", r"\$")
     axes.set_title(title, loc="left", fontsize="medium")

@@ -1,27 +1,30 @@
-"""What is inferred: one attribute of two or more values, or several attributes of two each."""
+"""What is inferred: one attribute of two or more values, a number, or several of two values."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import about, invalid, mistyped, show
+from ...errors import about, choice, invalid, mistyped, show
 from ..corpus import SPLITS, Corpus
 from ..splitting import likeness
 
-__all__ = ["Codes", "Parts", "Target", "parts_of"]
+__all__ = ["MANY_VALUES", "Codes", "Kind", "Parts", "Target", "parts_of"]
 
 Codes = npt.NDArray[np.int64]
 
 _OWN: Final = "attribute"
 """Name of a column that was handed over without one."""
 
-_MOST_VALUES: Final = 50
-"""More values than this are a number or a text of their own, no attribute."""
+MANY_VALUES: Final = 50
+"""From so many values on the usual attackers are the fast ones, and groups are not listed."""
+
+Kind = Literal["values", "number"]
+"""What a column of numbers stands for."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,8 @@ class Target:
 
     Args:
         names: of the attributes.
-        values: those that each of them takes, sorted; of two the second is the positive one.
+        values: those that each of them takes, sorted; of two the second is the positive one; of a
+            number none.
     """
 
     names: tuple[str, ...]
@@ -51,6 +55,21 @@ class Target:
         """True where every attribute has two values."""
         return all(len(values) == 2 for values in self.values)
 
+    @property
+    def is_number(self) -> bool:
+        """True for a number, such as an age."""
+        return not self.values[0]
+
+    @property
+    def is_ranked(self) -> bool:
+        """True for one attribute of more than two values, which attackers rank."""
+        return not (self.binary or self.is_number)
+
+    @property
+    def count(self) -> int | None:
+        """Number of values of an attribute, None of a number."""
+        return None if self.is_number else max(map(len, self.values))
+
 
 @dataclass(frozen=True)
 class Parts:
@@ -59,19 +78,20 @@ class Parts:
     Args:
         texts: of train, valid and test.
         rows: their positions in the corpus.
-        truth: positions in `Target.values` for each of them, shape (n, attributes).
+        truth: positions in `Target.values` for each of them, shape (n, attributes); of a number
+            the numbers.
         labels: main labels of each of them, or None.
         left_out: how many texts are not used, by the reason.
     """
 
     texts: tuple[tuple[str, ...], ...]
     rows: tuple[Codes, ...]
-    truth: tuple[Codes, ...]
+    truth: tuple[Any, ...]
     labels: tuple[npt.NDArray[Any], ...] | None
     left_out: dict[str, int]
 
 
-def parts_of(corpus: Any, attribute: Any) -> tuple[Target, Parts]:
+def parts_of(corpus: Any, attribute: Any, kind: Kind | None) -> tuple[Target, Parts]:
     """What is inferred, of which texts.
 
     A text of the validation part is left out where it occurs in train, one of the test part where
@@ -81,17 +101,19 @@ def parts_of(corpus: Any, attribute: Any) -> tuple[Target, Parts]:
     Args:
         corpus: a `Corpus` with train, valid and test.
         attribute: the name of an attribute, several names, or a column.
+        kind: "values" or "number"; None takes columns of floats as numbers, others as values.
 
     Returns:
         The target, and the texts.
 
     Raises:
         TypeError: if the corpus or the attribute is of the wrong kind.
-        ValueError: if a part is missing or has a single value left, or the corpus lacks the
-            attribute.
+        ValueError: if a part is missing or has a single value left, the corpus lacks the
+            attribute, or strings are to be a number.
     """
     if not isinstance(corpus, Corpus):
-        raise mistyped("corpus", "a dpcore.text.Corpus", corpus)
+        # No text of a list of texts: it may be private.
+        raise mistyped("corpus", "a dpcore.text.Corpus", f"a {type(corpus).__name__}")
     columns = _columns(corpus, attribute)
     rows = [np.flatnonzero(np.asarray(corpus.split) == name) for name in SPLITS]
     for name, row in zip(SPLITS, rows, strict=True):
@@ -100,15 +122,16 @@ def parts_of(corpus: Any, attribute: Any) -> tuple[Target, Parts]:
             getattr(corpus, name)
     kept, left_out = _kept([[corpus.texts[i] for i in row.tolist()] for row in rows])
     rows = [row[keep] for row, keep in zip(rows, kept, strict=True)]
-    values = [_values(name, column) for name, column in columns.items()]
+    values = [_values(name, column, kind) for name, column in columns.items()]
     target = Target(tuple(columns), tuple(tuple(found.tolist()) for found in values))
     if target.several and not target.binary:
-        many = next(name for name, found in zip(columns, values, strict=True) if len(found) > 2)
-        raise invalid("attribute", "of two values each where there are several", many)
-    codes = np.stack(
-        [np.searchsorted(found, column) for found, column in
-         zip(values, columns.values(), strict=True)], axis=1,
-    ).astype(np.int64)  # fmt: skip
+        other = next(name for name, found in zip(columns, values, strict=True) if len(found) != 2)
+        need = "of two values each where there are several (infer any other one alone)"
+        raise invalid("attribute", need, other)
+    codes: Any = np.stack(
+        [column.astype(np.float64) if target.is_number else np.searchsorted(found, column)
+         for found, column in zip(values, columns.values(), strict=True)], axis=1,
+    )  # fmt: skip
     truth = tuple(codes[row] for row in rows)
     _check_values(target, truth, left_out)
     texts = tuple(tuple(corpus.texts[i] for i in row.tolist()) for row in rows)
@@ -140,17 +163,17 @@ def _columns(corpus: Corpus, attribute: Any) -> dict[str, npt.NDArray[Any]]:
     return {_OWN: made.attribute(_OWN)}
 
 
-def _values(name: str, column: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    if column.dtype.kind == "f":
-        need = "of integers or strings: make classes of numbers, such as by np.digitize"
-        raise invalid(f"attribute {name!r}", need, column.tolist())
+def _values(name: str, column: npt.NDArray[Any], kind: Kind | None) -> npt.NDArray[Any]:
+    """Return the values of a column, sorted; of a number none."""
+    is_number = column.dtype.kind == "f"
+    if kind is not None:
+        is_number = choice("kind", kind, get_args(Kind)) == "number"
+    if is_number and column.dtype.kind not in "fi":
+        raise invalid("kind", f"'values' or None for {name!r}, whose values are strings", kind)
     found = np.unique(column)
     if len(found) < 2:
         raise invalid(f"attribute {name!r}", "of two values at least", found.tolist())
-    if len(found) > _MOST_VALUES:
-        need = f"of {_MOST_VALUES} values at most (group them)"
-        raise invalid(f"attribute {name!r}", need, f"{len(found):,} values")
-    return found
+    return found[:0] if is_number else found
 
 
 def _kept(texts: Sequence[Sequence[str]]) -> tuple[list[npt.NDArray[np.bool_]], dict[str, int]]:
@@ -183,7 +206,7 @@ def _first(keys: Sequence[str]) -> npt.NDArray[np.bool_]:
     return np.array([first[key] == row for row, key in enumerate(keys)], bool)
 
 
-def _check_values(target: Target, truth: tuple[Codes, ...], left_out: dict[str, int]) -> None:
+def _check_values(target: Target, truth: tuple[Any, ...], left_out: dict[str, int]) -> None:
     """Refuse parts without texts, and those with a single value of an attribute."""
     for part, codes in zip(SPLITS, truth, strict=True):
         gone = ", ".join(
@@ -191,7 +214,8 @@ def _check_values(target: Target, truth: tuple[Codes, ...], left_out: dict[str, 
             for why, many in left_out.items() if why.startswith(f"{part},") and many
         )  # fmt: skip
         for column, (name, values) in enumerate(zip(target.names, target.values, strict=True)):
-            found = [values[code] for code in np.unique(codes[:, column])]
+            found = np.unique(codes[:, column]).tolist()
+            found = found if target.is_number else [values[code] for code in found]
             if len(found) < 2:
                 text = (
                     f"attribute {name!r} must be of two values at least in {part}, got "
