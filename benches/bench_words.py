@@ -10,8 +10,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from dpcore import _core
-from dpcore.text.leakage import Embedding
-from dpcore.text.words import MetricLaplace, SanText
+from dpcore.text.words import Embedding, MetricLaplace, SanText
 
 WORDS, DIM, EPSILON, NOISY_EPSILON = 1000, 300, 10.0, 50.0
 

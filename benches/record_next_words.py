@@ -17,7 +17,8 @@ import time
 from typing import Any
 
 import dpcore
-from dpcore.text import Vocabulary, lm, read, split
+from dpcore.experiments.corpora import read_corpus
+from dpcore.text import Vocabulary, lm, split
 
 HEAD = """# Next-word models: perplexity of test texts, and the time of a step
 
@@ -47,7 +48,7 @@ JOBS: dict[str, tuple[str, int, dict[str, Any]]] = {
 
 def read_parts(folder: pathlib.Path, name: str) -> Any:
     """Return the corpus with a split."""
-    found = read(folder / name)
+    found = read_corpus(folder / name)
     return found if found.split is not None else split(found, rng=1)
 
 

@@ -25,6 +25,13 @@ INNER = ("auditing", "cli", "loaded", "recorded", "report", "sampling", "streams
 LAZY = {"dpcore.text": "dpcore.text.systems"}
 """A room's names that need torch: not in its `__all__`, which would fail without it."""
 
+PARTS = (
+    "dpcore.experiments.corpora",
+    "dpcore.experiments.dpnr_table.defences",
+    "dpcore.experiments.word2vec_leakage.leakage",
+)
+"""Public modules of experiments, which their room does not load."""
+
 
 @dataclass(frozen=True)
 class Name:
@@ -41,7 +48,7 @@ def rooms() -> dict[str, ModuleType]:
     first = [m.name for m in pkgutil.iter_modules(dpcore.__path__, "dpcore.")]
     public = [name for name in first if not name.split(".")[1].startswith(("_", *INNER))]
     found: dict[str, ModuleType] = {}
-    waiting = ["dpcore", *public]
+    waiting = ["dpcore", *public, *PARTS]
     while waiting:
         name = waiting.pop(0)
         try:

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from dpcore.text import words
-from dpcore.text.leakage import Embedding
+from dpcore.text.words import Embedding
 
 # %%
 # Twenty topics of fifteen words each, whose vectors lie around the topic's own, and sixty texts of

@@ -30,8 +30,8 @@ from dpcore.text.reading.reader import KINDS, Kind
 ROOT = Path(__file__).parent.parent
 ROOMS = (
     "attacks", "bounds", "calibration", "divergence", "events", "exact", "pairs", "published",
-    "sensitivity", "structure", "text", "text.inference", "text.leakage", "text.redaction",
-    "text.schedules", "text.words",
+    "sensitivity", "structure", "text", "text.inference", "text.redaction",
+    "text.schedules", "text.words", "experiments.corpora", "experiments.word2vec_leakage.leakage",
 )  # fmt: skip
 FOUND = {
     # Made by functions, never by users; or without a name to misspell.

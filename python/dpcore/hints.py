@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
-__all__ = ["called_here", "closest", "hinted", "meant"]
+__all__ = ["called_here", "closest", "hinted", "make_getattr", "meant"]
 
 _Target = TypeVar("_Target", bound=Callable[..., Any])
 
@@ -166,3 +166,26 @@ def _argument_meant(given: str, names: Sequence[str]) -> str:
         advice = (f" ({words})" for one, owner, words in _ADVICE if one == given and owner in names)
         return next(advice, "") or meant(given, names)
     return f" (did you mean {_SHOWN.get((given, other), repr(other))}?)"
+
+
+def make_getattr(module: str, moved: Mapping[str, str]) -> Callable[[str], Any]:
+    """Return the `__getattr__` of a module from which names have moved.
+
+    Args:
+        module: the name of the module.
+        moved: names that it had, and where each is now.
+
+    Returns:
+        A function that raises an AttributeError with the new place.
+
+    Example:
+        >>> make_getattr("a", {"x": "b.x"})("x")
+        Traceback (most recent call last):
+        AttributeError: module 'a' has no attribute 'x' (it is b.x now)
+    """
+
+    def find(name: str) -> Any:
+        place = f" (it is {moved[name]} now)" if name in moved else ""
+        raise AttributeError(f"module {module!r} has no attribute {name!r}{place}")
+
+    return find

@@ -129,6 +129,23 @@ def test_an_interrupted_run_keeps_what_is_done(monkeypatch):
     assert found.to_dict()["partial"] is True
 
 
+def test_a_training_that_ctrl_c_ended_early_ends_the_run(monkeypatch):
+    needs("torch")
+    from dpcore.text import DPNR
+
+    calls, real = [], DPNR.fit
+
+    def fit(self, *args, **given):
+        calls.append(1)
+        model = real(self, *args, **given)
+        model.trained = replace(model.trained, partial=len(calls) == 3)
+        return model
+
+    monkeypatch.setattr(DPNR, "fit", fit)
+    found = run(seeds=1)
+    assert (found.partial, len(found.models), len(calls)) == (True, 2, 3)
+
+
 def test_crossing_and_gains():
     config = Config(quick=True, epsilons=(1.0, 3.0, 4.0, 5.0), seeds=2)
     plain = {1.0: (0.4, 0.4), 3.0: (0.5, 0.5), 4.0: (0.6, 0.6), 5.0: (0.7, 0.7)}

@@ -142,7 +142,8 @@ def test_a_style_speaks_of_its_own_cards_only():
 
 def test_models_have_cards_too():
     needs("torch")
-    from dpcore.text import DPNR, Declustering, TfidfSVD
+    from dpcore.experiments.dpnr_table.defences import Declustering
+    from dpcore.text import DPNR, TfidfSVD
 
     for model in (DPNR(epsilon=1.0, dim=4), Declustering(dim=4, attribute="a")):
         assert type(model).__name__ in model._repr_html_()

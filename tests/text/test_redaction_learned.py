@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from shared_extras import needs
 
-from dpcore.text.leakage import Embedding
 from dpcore.text.redaction import Learned, Random, policy_levels, redact
+from dpcore.text.words import Embedding
 
 WORDS = [f"w{i}" for i in range(30)]
 VECTORS = Embedding([*WORDS, "cancer"], np.random.default_rng(1).normal(size=(31, 6)))

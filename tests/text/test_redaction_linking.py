@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from shared_extras import data
 
-from dpcore.text import read
+from dpcore.experiments.corpora import read_corpus
 from dpcore.text.redaction import MASK, Random, link, mask_words, policy_levels
 
 WORDS = [f"w{i}" for i in range(6)]
@@ -68,7 +68,7 @@ EXPECTED = {
 
 def test_medical_abstracts_are_linked_as_measured_before():
     """Of 300 texts: within 4 standard deviations of another draw of as many, and a rounding."""
-    texts = list(dict.fromkeys(read(data(), "medical").texts))
+    texts = list(dict.fromkeys(read_corpus(data(), "medical").texts))
     rng = np.random.default_rng(1)
     rows = rng.choice(len(texts), 300, replace=False)
     tried = [texts[row] for row in rows]

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from shared_extras import data, needs
 
-from dpcore.text import TfidfSVD, read
+from dpcore.experiments.corpora import read_corpus
+from dpcore.text import TfidfSVD
 from dpcore.text.inference import infer, usual
 
 NAMES = ["Bush", "Kerry", "Arafat", "Blair", "Sharon"]
@@ -15,7 +16,7 @@ NAMES = ["Bush", "Kerry", "Arafat", "Blair", "Sharon"]
 @pytest.fixture(scope="module")
 def texts():
     needs("sklearn")
-    found = read(data("dpnr_ag"), "dpnr_ag")
+    found = read_corpus(data("dpnr_ag"), "dpnr_ag")
     # Of the 11,657 training texts the first 1,500: enough, and fitted in seconds.
     return found[np.r_[:1500, np.flatnonzero(found.split != "train")]]
 

@@ -2,73 +2,18 @@
 
 from __future__ import annotations
 
-import zipfile
-
 import numpy as np
 import pytest
+from shared_files import file_writer
 
 from dpcore.text import Corpus, read, word_vectors
 
-RULE = "=" * 20
-GOOD = f"1\tone\t0\n{RULE}\n2\ttwo\t0 4\n{RULE}\n3\tthree\t2\n{RULE}\n"
-
-
-@pytest.fixture
-def written(tmp_path):
-    def write(**files):
-        for name, content in files.items():
-            path = tmp_path.joinpath(*name.replace("_dot_", ".").split("__"))
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return tmp_path
-
-    return write
-
-
-def test_the_format_of_dpnr(written):
-    corpus = read(written(ag_data_dot_txt=GOOD) / "ag_data.txt")
-    assert list(corpus) == ["one", "two", "three"]
-    assert corpus.split.tolist() == ["train", "valid", "test"]
-    assert corpus.labels.tolist() == [1, 2, 3]
-    assert {name: column.tolist() for name, column in corpus.attributes.items()} == {
-        "Bush": [1, 1, 0], "Kerry": [0, 0, 0], "Arafat": [0, 0, 1], "Blair": [0, 0, 0],
-        "Sharon": [0, 1, 0],
-    }  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        (
-            "1\tone\t0\nno tabs\n",
-            r"line 2 of ag_data.txt \(DPNR.*must be label, text and attri.*'no",
-        ),
-        ("1\tone\t7\n", "line 1 of ag_data.txt"),
-        ("1\tone\t\n", "line 1 of ag_data.txt"),
-        ("1\t  \t0\n", "line 1 of ag_data.txt .*a text that is not empty"),
-        (
-            b"1\tone\t0\n1\tna\xefve\t0\n",
-            r"line 2 of .* must be text in UTF-8, got b'1\\tna\\xefve",
-        ),
-        (f"1\tone\t0\n{RULE}\n", "must be the third line of 20 signs ="),
-        ("", "third line"),
-        (GOOD + "1\tmore\t0\n", "line 7 of .* must be absent"),
-        (GOOD + f"{RULE}\n", "line 7 of .* must be absent: a file has three parts"),
-    ],
-)
-def test_a_malformed_file_is_named_with_origin_and_line(written, content, said):
-    with pytest.raises(ValueError, match=said) as caught:
-        read(written(ag_data_dot_txt=content) / "ag_data.txt")
-    assert caught.value.argument == "path"
+written = pytest.fixture(file_writer)
 
 
 @pytest.mark.parametrize(
     ("name", "kind", "said"),
     [
-        ("ag_data.txt", None, "DPNR authors' AG file.*README of the data"),
-        ("ag_data.txt", "dpnr_ag", "DPNR authors' AG file.*README of the data"),
-        (".", "atis", "ATIS as in DP-Rewrite.*train.csv"),
-        (".", "polarity", "sentence polarity corpus.*sentence_polarity.zip"),
         ("mine.csv", None, "path must be a file or a folder"),
         ("mine", "csv", "path must be a file of texts"),
         ("mine", "folder", "path must be a folder"),
@@ -77,32 +22,6 @@ def test_a_malformed_file_is_named_with_origin_and_line(written, content, said):
 def test_a_missing_file_is_named_with_its_origin(tmp_path, name, kind, said):
     with pytest.raises(FileNotFoundError, match=said):
         read(tmp_path / name, kind)
-
-
-def test_a_folder_that_lacks_one_of_its_files(written):
-    root = written(atis__train_dot_csv="a,text\n", atis__valid_dot_csv="a,text\n")
-    with pytest.raises(FileNotFoundError, match=r"ATIS.*atis.test\.csv"):
-        read(root / "atis")
-    assert read(root / "atis" / "train.csv").labels.tolist() == ["a"]
-    # WikiText-2 comes without its train file as often as with it.
-    written(wikitext2__valid_dot_txt=" \n = A = \n", wikitext2__test_dot_txt="b\n")
-    assert list(read(root, "wikitext2")) == ["= A =", "b"]
-
-
-def test_archives(tmp_path):
-    path = tmp_path / "names.zip"
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("names/male.txt", "Otto\n\n")
-        with pytest.raises(ValueError, match=r"zip archive that holds names/male\.txt"):
-            read(path)
-    with pytest.raises(ValueError, match=r"holds names/female.txt \(NLTK"):
-        read(path)
-    with zipfile.ZipFile(path, "a") as archive:
-        archive.writestr("names/female.txt", "Ada \r\n")
-    assert read(path) == Corpus(["Otto", "Ada"], ["male", "female"])
-    (tmp_path / "spa-eng.zip").write_text("nothing")
-    with pytest.raises(ValueError, match=r"must be a zip archive that holds spa-eng/spa\.txt"):
-        read(tmp_path / "spa-eng.zip")
 
 
 TABLES = [
@@ -172,7 +91,10 @@ def test_tables_and_lines(tmp_path, name, content, columns, wanted):
         ("a.txt", b"a\n\xff\n", {}, ValueError, "line 2 of a.txt must be text in UTF-8"),
         ("a.dat", "a", {}, ValueError, "say which it is with kind=.*got 'a.dat'"),
         ("a.js", "a", {}, ValueError, "word_vectors reads vectors"),
-        ("a.txt", "a", {"kind": "text"}, ValueError, "kind must be one of 'dpnr_ag'"),
+        ("a.txt", "a", {"kind": "text"}, ValueError, "kind must be one of 'csv'"),
+        ("a.txt", "a", {"kind": "atis"}, ValueError,
+         r"got 'atis' \(dpcore\.experiments\.corpora\.read_corpus reads public corpora by name\)"),
+        ("a.txt", "a", {"kind": 3}, TypeError, "kind must be one of 'csv'"),
         (".", None, {"kind": "csv"}, ValueError, "path must be a file to be read as csv"),
     ],
 )  # fmt: skip
@@ -277,28 +199,6 @@ def test_a_class_of_other_files_is_refused(written):
     root = written(pos__1_dot_txt="good", pos__2_dot_csv="text\nbad\n")
     with pytest.raises(ValueError, match=r"must be a folder of \.txt files only.*2\.csv"):
         read(root)
-
-
-def test_what_a_folder_holds_decides_where_it_is_one_corpus(written):
-    root = written(some__ag_data_dot_txt=GOOD, atis__test_dot_csv="a,text\n")
-    assert read(root / "some").origin.startswith("dpnr_ag: ")
-    with pytest.raises(FileNotFoundError, match="ATIS"):
-        read(root)
-    written(dpnr_ag__ag_data_dot_txt=GOOD)
-    with pytest.raises(ValueError, match=r"kind must be given: .* holds dpnr_ag, atis, got None"):
-        read(root)
-    assert len(read(root, "dpnr_ag")) == 3
-
-
-def test_ones_own_columns_make_it_ones_own_table(written):
-    root = written(abstracts_dot_csv="t,label\none,1\n", atis__train_dot_csv="text,label\none,1\n")
-    with pytest.raises(ValueError, match=r"Medical Abstracts.*'label', got 'medical_abstract'"):
-        read(root / "abstracts.csv")
-    assert read(root / "abstracts.csv", text="t") == Corpus(["one"], [1])
-    assert read(root / "atis", text="text") == Corpus(["one"], [1], None, ["train"])
-    # A table of a name that everybody uses is known by its folder alone.
-    written(train_dot_csv="text,label\none,1\n")
-    assert read(root / "train.csv") == Corpus(["one"], [1])
 
 
 def test_a_folder_of_nothing(written):

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from shared_extras import data, needs
 
-from dpcore.text import Corpus, TfidfSVD, generated, read
+from dpcore.experiments.corpora import read_corpus
+from dpcore.text import Corpus, TfidfSVD, generated
 
 needs("sklearn")
 
@@ -72,7 +73,7 @@ def test_a_text_has_the_same_bits_in_every_batch(corpus, encoder):
 
 
 def test_real_texts_have_the_same_bits_in_every_batch():
-    news = read(data("dpnr_ag", "ag_data.txt"))
+    news = read_corpus(data("dpnr_ag", "ag_data.txt"))
     encoder = TfidfSVD(96).fit(news.train[:3000])
     bits_do_not_depend_on_the_batch(encoder, list(news.train[:4000]), np.random.default_rng(1))
 

@@ -16,10 +16,10 @@ from shared_extras import data
 import dpcore
 from dpcore import Pair
 from dpcore.text import words
-from dpcore.text.leakage import Embedding
 from dpcore.text.words import (
     TEM,
     CusText,
+    Embedding,
     MetricLaplace,
     SanText,
     SanTextPlus,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpcore.text.leakage import Embedding
-from dpcore.text.words import CusText, SanText, compare
+from dpcore.text.words import CusText, Embedding, SanText, compare
 
 VECTORS = Embedding([f"w{i}" for i in range(30)], np.random.default_rng(1).normal(size=(30, 5)))
 

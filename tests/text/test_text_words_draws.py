@@ -12,8 +12,16 @@ from scipy.stats import chi2
 
 from dpcore import _core
 from dpcore.calibration import L2Laplace
-from dpcore.text.leakage import Embedding
-from dpcore.text.words import TEM, CusText, MetricLaplace, SanText, SanTextPlus, Vickrey, mechanism
+from dpcore.text.words import (
+    TEM,
+    CusText,
+    Embedding,
+    MetricLaplace,
+    SanText,
+    SanTextPlus,
+    Vickrey,
+    mechanism,
+)
 
 RNG = np.random.default_rng(28)
 NAMES = tuple(f"word{i}" for i in range(30))

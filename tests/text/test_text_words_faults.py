@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 import dpcore
-from dpcore.text.leakage import Embedding
-from dpcore.text.words import TEM, CusText, SanText, Vickrey
+from dpcore.text.words import TEM, CusText, Embedding, SanText, Vickrey
 
 
 def worst(rows, x, x_prime):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpcore.text.leakage import Embedding
-from dpcore.text.words import Linkage, MetricLaplace, SanText, link
+from dpcore.text.words import Embedding, Linkage, MetricLaplace, SanText, link
 
 WORDS = [f"w{i}" for i in range(40)]
 VECTORS = Embedding(WORDS, np.random.default_rng(1).normal(size=(40, 6)))

@@ -10,8 +10,7 @@ import pytest
 
 import dpcore
 from dpcore.calibration.pure import l2_laplace_delta, l2_laplace_divergences
-from dpcore.text.leakage import Embedding
-from dpcore.text.words import TEM, CusText, MetricLaplace, SanText, SanTextPlus, Vickrey
+from dpcore.text.words import TEM, CusText, Embedding, MetricLaplace, SanText, SanTextPlus, Vickrey
 
 WORDS = ("bad", "fine", "good", "great", "poor")
 LINE = Embedding(WORDS, [[0.0], [1.0], [1.5], [2.5], [-0.25]])

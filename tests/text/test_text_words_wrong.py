@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from dpcore import Pair
-from dpcore.text.leakage import Embedding
-from dpcore.text.words import TEM, CusText, MetricLaplace, SanText, SanTextPlus, Vickrey
+from dpcore.text.words import TEM, CusText, Embedding, MetricLaplace, SanText, SanTextPlus, Vickrey
 
 SMALL = Embedding(("bad", "fine", "good", "grim"), [[0.0], [4.0], [5.0], [1.0]])
 

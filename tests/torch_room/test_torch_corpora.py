@@ -4,7 +4,8 @@ import numpy as np
 from shared_extras import data, needs
 
 import dpcore
-from dpcore.text import TfidfSVD, read
+from dpcore.experiments.corpora import read_corpus
+from dpcore.text import TfidfSVD
 
 needs("torch")
 needs("sklearn")
@@ -23,7 +24,7 @@ class Hidden:
 
 
 def test_the_first_two_texts_of_dpnrs_corpus():
-    texts = read(data("dpnr_ag", "ag_data.txt")).train.texts
+    texts = read_corpus(data("dpnr_ag", "ag_data.txt")).train.texts
     encoder = TfidfSVD(768).fit(list(texts))
     private = PrivateEncoder(encoder, MinMax(), epsilon=0.1, noise=LaplaceNoise(10.0), strict=False)
     x, x_prime = private.clean(texts[:2]).numpy()

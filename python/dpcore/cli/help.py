@@ -118,7 +118,7 @@ REPRODUCE_END = """[bold]Examples[/bold]
   0    done, whatever was refuted
   2    bad usage
   3    dpcore failed
-  130  interrupted (Ctrl-C); what was done is printed and kept"""
+  130  interrupted (Ctrl-C, SIGTERM); what was done is printed and kept"""
 
 INFO = """Show versions, the CPU path in use, and the number of threads.
 

@@ -11,6 +11,10 @@ import importlib
 import inspect
 import json
 import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -60,7 +64,7 @@ class Result(Protocol):
 
     @property
     def partial(self) -> bool:
-        """True if Ctrl-C ended the experiment early: it then holds what was done."""
+        """True if Ctrl-C or SIGTERM ended the experiment early: it then holds what was done."""
 
     def plot(self, ax: Any = None) -> Figure:
         """The picture: a figure of pyplot, or drawn on a figure or in the place of axes."""
@@ -165,8 +169,8 @@ def reproduce(
         device: where torch runs, such as "cpu" or "cuda".
 
     Returns:
-        The experiment's `Result`. After Ctrl-C it holds what was done, with `partial` set, and
-        the files hold the same.
+        The experiment's `Result`. After Ctrl-C or SIGTERM it holds what was done, with `partial`
+        set, and the files hold the same. (A handler of SIGTERM of your own stays in force.)
 
     Raises:
         TypeError: if an argument is of the wrong kind.
@@ -174,7 +178,7 @@ def reproduce(
             experiment does not take.
         ModuleNotFoundError: if it needs a package that is not installed: it says which.
         OSError: if the folder or a file cannot be written.
-        KeyboardInterrupt: on Ctrl-C before anything is done.
+        KeyboardInterrupt: on Ctrl-C or SIGTERM before anything is done.
 
     Example:
         >>> import tempfile
@@ -189,10 +193,27 @@ def reproduce(
     # Before the run: a folder that cannot be made should not cost a minute of counting.
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
-    result: Result = module.run(config, threads=threads, progress=progress)
-    record = json.dumps(result.to_dict(), allow_nan=False, indent=1)
-    (folder / f"{name}.json").write_text(record + "\n", encoding="utf-8")
-    from .drawing import save
+    with _replace_sigterm(signal.default_int_handler):
+        result: Result = module.run(config, threads=threads, progress=progress)
+    # Ignored for the second that writing takes: half a file serves nobody.
+    with _replace_sigterm(signal.SIG_IGN):
+        record = json.dumps(result.to_dict(), allow_nan=False, indent=1)
+        (folder / f"{name}.json").write_text(record + "\n", encoding="utf-8")
+        from .drawing import save
 
-    save(result, folder / name)
+        save(result, folder / name)
     return result
+
+
+@contextmanager
+def _replace_sigterm(handler: Any) -> Iterator[None]:
+    """Handle SIGTERM otherwise in the body, in the main thread and unless it is handled already."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)

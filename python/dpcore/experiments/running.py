@@ -17,7 +17,7 @@ from ..records import Pair, Shown
 
 __all__ = [
     "SEED", "Job", "Tabled", "cell_seed", "check", "gathered", "gathered_in_processes", "listed",
-    "own", "run_audits",
+    "own", "require_whole", "run_audits",
 ]  # fmt: skip
 
 SEED = 2022
@@ -123,6 +123,13 @@ def listed(name: str, values: Any, checked: Callable[[Any], Any]) -> tuple[Any, 
     if not found or len(set(found)) < len(found):
         raise invalid(name, "not empty and without repetition", values)
     return found
+
+
+def require_whole(model: Any) -> Any:
+    """Return how a text system was trained; an interrupt if Ctrl-C ended that early."""
+    if model.trained.partial:
+        raise KeyboardInterrupt
+    return model.trained
 
 
 def run_audits(

@@ -10,8 +10,9 @@ import numpy as np
 
 from ..errors import flag, integer, invalid, mistyped
 from ..records import Shown
-from ..text import generated, read
+from ..text import generated
 from ..text.splitting import likeness
+from .corpora import read_corpus
 from .running import SEED, cell_seed, check
 
 __all__ = ["TextOptions", "TwoSets", "read_two_sets"]
@@ -107,7 +108,7 @@ def read_two_sets(config: TextOptions) -> TwoSets:
         seed = cell_seed(config.seed, "corpus")
         corpus = generated("topics", _GENERATED_ROWS[config.quick], rng=seed)
     else:
-        corpus = read(config.data, "medical")
+        corpus = read_corpus(config.data, "medical")
     wanted = _SENSITIVE[config.data is not None]
     labels: dict[str, list[int | str]] = {}
     firsts: dict[str, str] = {}

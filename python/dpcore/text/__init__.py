@@ -7,25 +7,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import inference, leakage, lm, redaction, schedules, words
+from ..hints import make_getattr
+from . import inference, lm, redaction, schedules, words
 from .corpus import Corpus
 from .frontiers import Frontier, FrontierCell, frontier
 from .generating import generated
-from .reading import read, word_vectors
+from .reading import read
 from .rewriting import Rewriter
 from .splitting import split
 from .tfidf import TfidfSVD
 from .vocabulary import Vocabulary, words_of
+from .words.vectors import word_vectors
 
 if TYPE_CHECKING:
     from .systems import DPNR as DPNR
     from .systems import ADePT as ADePT
-    from .systems import AdversarialClassification as AdversarialClassification
-    from .systems import AdversarialGeneration as AdversarialGeneration
     from .systems import Bag as Bag
-    from .systems import Declustering as Declustering
     from .systems import DPText as DPText
-    from .systems import MinMaxAdversary as MinMaxAdversary
     from .systems import WordDropout as WordDropout
 
 __all__ = [
@@ -38,7 +36,6 @@ __all__ = [
     "frontier",
     "generated",
     "inference",
-    "leakage",
     "lm",
     "read",
     "redaction",
@@ -49,12 +46,19 @@ __all__ = [
     "words_of",
 ]
 
-
+_OF_TORCH = ("ADePT", "Bag", "DPNR", "DPText", "WordDropout")
+"""Names that need torch: not among those of `import *`, which would fail without it."""
 _DEFENCES = (
     "AdversarialClassification", "AdversarialGeneration", "Declustering", "MinMaxAdversary",
 )  # fmt: skip
-_OF_TORCH = ("ADePT", "Bag", "DPNR", "DPText", "WordDropout", *_DEFENCES)
-"""Names that need torch: not among those of `import *`, which would fail without it."""
+_LEAKAGE = "dpcore.experiments.word2vec_leakage.leakage, its Embedding dpcore.text.words.Embedding,"
+_find_moved = make_getattr(
+    __name__,
+    {
+        "leakage": _LEAKAGE,
+        **{name: f"dpcore.experiments.dpnr_table.defences.{name}" for name in _DEFENCES},
+    },
+)
 
 
 def __getattr__(name: str) -> Any:
@@ -63,7 +67,7 @@ def __getattr__(name: str) -> Any:
         from . import systems
 
         return getattr(systems, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _find_moved(name)
 
 
 def __dir__() -> list[str]:

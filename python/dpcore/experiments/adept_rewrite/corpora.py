@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final, Literal
 
 from ...errors import invalid
 from ...records import Shown
-from ...text import Corpus, generated, read, words_of
+from ...text import Corpus, generated, words_of
+from ..corpora import read_corpus
 
 __all__ = ["EPOCHS", "FOLDS", "MADE_UP", "Texts", "corpora", "shown"]
 
@@ -68,7 +68,7 @@ def corpora(config: Any) -> tuple[Texts, ...]:
         rows = sum(_QUICK[:2]) if quick else _ROWS
         return (_taken(MADE_UP, generated("intents", rows, rng=1), quick),)
     names: tuple[Literal["atis", "snips"], ...] = ("atis", "snips") if config.full else ("atis",)
-    return tuple(_taken(name, read(Path(data), name), quick) for name in names)
+    return tuple(_taken(name, read_corpus(data, name), quick) for name in names)
 
 
 def _taken(name: str, corpus: Corpus, quick: bool) -> Texts:

@@ -160,12 +160,13 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 def _corpus(name: Any, config: Config) -> Corpus:
     """A corpus with training and test texts."""
-    from ...text import generated, read
+    from ...text import generated
+    from ..corpora import read_corpus
 
     seed = cell_seed(config.seed, name)
     if config.data is None:
         return generated(MADE[name], _MADE_ROWS[config.quick], rng=seed)
-    whole = read(config.data, kind=name)
+    whole = read_corpus(config.data, name)
     if not config.quick:
         return whole
     rng, split = np.random.default_rng(seed), np.asarray(whole.split)

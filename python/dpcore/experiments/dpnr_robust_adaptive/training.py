@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import Any, cast
 
 import numpy as np
@@ -17,7 +16,7 @@ from ...text.systems import Prepared, Units
 from ...text.systems.bag import units_of
 from ...text.systems.training import one_thread
 from ...torch.needed import torch
-from ..running import cell_seed
+from ..running import cell_seed, require_whole
 from .cases import LINES
 from .jobs import Job, Model, Test
 
@@ -58,8 +57,8 @@ class Bench:
                 device=config.device, progress=False,
             )  # fmt: skip
             tests = dict(self._tested(model, units, job, key))
-        assert model.trained is not None
-        return Model(job, model.trained.losses[-1], tests[Test()], tuple(tests.items()))
+        trained = require_whole(model)
+        return Model(job, trained.losses[-1], tests[Test()], tuple(tests.items()))
 
     def _cut(self, model: DPNR, kind: tuple[str, bool]) -> tuple[Prepared, Units]:
         if kind not in self._kept:
@@ -90,8 +89,7 @@ def _noise(model: DPNR, epsilon: float | None) -> Any:
     if epsilon is None:
         return lambda rows: rows
     sender = DPNR(model.dim, epsilon=epsilon, scale=model.scale)
-    assert model.trained is not None
-    sender.extractor = model.extractor
-    sender.restore(model.head, model.labels, asdict(model.trained))
+    sender.extractor, sender.head = model.extractor, model.head
+    sender.protect()
     assert sender.private is not None
     return sender.private.noise

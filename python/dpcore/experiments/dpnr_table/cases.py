@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from ...records import Shown
+from ..running import require_whole
 
 __all__ = ["BASELINES", "CLEAN", "NOISES", "RECIPE", "Case", "Fitted", "cases", "fitted", "sent"]
 
@@ -27,7 +28,7 @@ BASELINES: Final = (
     "AdversarialGeneration",
     "Declustering",
 )
-"""Classes of `dpcore.text.systems.adversarial`, which train against an opponent."""
+"""Classes of `.defences`, which train against an opponent."""
 
 RECIPE: Final[dict[str, Any]] = {"lr": 0.4, "decay": 0.87}
 """Of the linear classifier behind an encoder of its own, one for all noises. On the authors' file
@@ -89,11 +90,11 @@ def cases(
         found += [Case(name, encoder, level) for name in ("shared", "iid") for level in levels]
         found.append(Case("sound", encoder, max(levels)))
     if strengths:
-        from ...text.systems import adversarial
+        from . import defences
 
         found.append(Case(BASELINES[0], "bag", strength=0.0))
         found += [
-            Case(name, "bag", strength=times * getattr(adversarial, name).usual)
+            Case(name, "bag", strength=times * getattr(defences, name).usual)
             for name in BASELINES
             for times in strengths
         ]
@@ -130,11 +131,11 @@ def fitted(case: Case, extractor: Any, corpus: Any, names: Any, seed: int, devic
     from ...text.systems import DPNR
 
     if case.system in BASELINES:
-        from ...text.systems import adversarial
+        from . import defences
 
-        make = getattr(adversarial, case.system)
+        make = getattr(defences, case.system)
         model = make(attribute=list(names), strength=case.strength)
-        model.fit(corpus, rng=seed, device=device, progress=False)
+        require_whole(model.fit(corpus, rng=seed, device=device, progress=False))
         return Fitted(model, model.encode, None)
     noise, scale = NOISES.get(case.system, NOISES["iid"])
     schedule = None if case.claim is None else schedules.Constant(case.claim)
@@ -146,6 +147,7 @@ def fitted(case: Case, extractor: Any, corpus: Any, names: Any, seed: int, devic
         corpus, schedule=schedule, epochs=epochs, pair=False, rng=seed, device=device,
         progress=False, **RECIPE,
     )  # fmt: skip
+    require_whole(model)
     if case.claim is None:
         return Fitted(model, lambda texts: model.clean(texts).cpu().numpy(), math.inf)
     return Fitted(model, model.encode, model.true_epsilon)

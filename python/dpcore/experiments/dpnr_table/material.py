@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from ...errors import about, invalid
 from ...records import Pair, Shown
-from ...text import Corpus, TfidfSVD, generated, read
+from ...text import Corpus, TfidfSVD, generated
 from ...text.needed import needed
-from ...text.reading import ENTITIES
 from ...text.splitting import likeness
+from ..corpora import ENTITIES, read_corpus
 
 __all__ = ["Facts", "Material", "Remembered", "material", "micro_f1"]
 
@@ -111,7 +111,7 @@ def material(config: Any, seed: int) -> Material:
     if config.data is None:
         corpus = generated(_GENERATED, config.texts, rng=seed)
     else:
-        corpus = read(config.data, kind="dpnr_ag")
+        corpus = read_corpus(config.data, "dpnr_ag")
         missing = [name for name in ENTITIES if name not in (corpus.attributes or {})]
         if missing:
             raise about(invalid("data", f"with the attributes {missing}", config.data), "data")

@@ -17,11 +17,11 @@ import numpy as np
 from ...divergence import renyi
 from ...errors import AssumptionWarning, instance, invalid
 from ...records import Shown
-from ...text import TfidfSVD, Vocabulary, generated, lm, read, redaction, word_vectors, words_of
-from ...text.leakage import Embedding
+from ...text import TfidfSVD, Vocabulary, generated, lm, redaction, word_vectors, words_of
 from ...text.splitting import likeness
-from ...text.words import SanText
+from ...text.words import Embedding, SanText
 from ...training import audit_run
+from ..corpora import read_corpus
 from ..running import cell_seed
 
 __all__ = [
@@ -166,7 +166,7 @@ def read_material(config: Any) -> Material:
         seed = cell_seed(config.seed, "corpus")
         corpus = generated("intents", _ROWS[config.quick], rng=seed)
     else:
-        corpus = read(config.data, "snips" if config.full else "atis")
+        corpus = read_corpus(config.data, "snips" if config.full else "atis")
     assert corpus.labels is not None
     train = tuple(corpus.train)[: config.trials]
     labels = dict(zip(map(likeness, corpus.texts), corpus.labels.tolist(), strict=True))
@@ -199,7 +199,7 @@ def read_material(config: Any) -> Material:
 
 def train_start(config: Any, material: Material, folder: Path) -> Material:
     """Train a model on WikiText-2 and return the material with its folder."""
-    public = read(config.data, "wikitext2")
+    public = read_corpus(config.data, "wikitext2")
     # Without headings.
     long = [[text for text in part if len(text) > 40] for part in (public.test, public.valid)]
     seed = cell_seed(config.seed, "public start")

@@ -129,7 +129,8 @@ def measured(
         rng=audit_seed,
         progress=False,
     )
-    private, rows, test = model.protected("is inspected"), model.clean(list(pair)), corpus.test
+    private, rows = model.require_private("is inspected"), model.clean(list(pair))
+    test = corpus.test
     right = int((model.predict(test.texts, rng=seed) == test.labels).sum())
     found = infer(
         model, corpus, config.attribute, attackers=_attackers(), rng=seed,

@@ -13,13 +13,13 @@ import statistics
 import time
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ...errors import choice, flag, instance, integer, invalid, mistyped, real
 from ...records import Shown
 from ...streams import threads_of
-from ...text import Corpus, generated, read
+from ...text import Corpus, generated
+from ..corpora import read_corpus
 from ..running import SEED, Tabled, cell_seed, check, gathered, listed, own
 from .cases import NOISES, Case, Found, Noise, later_pair, majority, measured
 
@@ -227,8 +227,7 @@ def _corpus(config: Config) -> Corpus:
     if config.data is None:
         assert config.texts is not None
         return generated("topics", config.texts, rng=cell_seed(config.seed, "corpus"))
-    where = Path(config.data)
-    corpus = read(where / "dpnr_ag" if (where / "dpnr_ag").is_dir() else where, kind="dpnr_ag")
+    corpus = read_corpus(config.data, "dpnr_ag")
     # Missing ones are refused before the first training.
     corpus.attribute(config.attribute)
     return corpus

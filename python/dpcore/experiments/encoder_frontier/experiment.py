@@ -13,7 +13,6 @@ import statistics
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
@@ -22,7 +21,7 @@ from ...records import Record
 from ...report.encoding import encode
 from ...report.style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED
 from ...streams import threads_of
-from ...text import Corpus, FrontierCell, generated, read
+from ...text import Corpus, FrontierCell, generated
 from ...text.frontiers import (
     RADIUS_QUANTILE,
     measure_release,
@@ -32,6 +31,7 @@ from ...text.frontiers import (
 )  # fmt: skip
 from ...text.inference import Attacker, Inference, usual
 from ...text.needed import needed
+from ..corpora import read_corpus
 from ..drawing import SMALL, canvas, dressed, tidy
 from ..running import Tabled, cell_seed, gathered_in_processes, own
 from ..text import aligned, record
@@ -181,8 +181,8 @@ def _read_texts(config: Config) -> tuple[Corpus, list[str]]:
         rows = _QUICK_ROWS if config.quick else _ROWS
         corpus = generated("topics", rows, rng=cell_seed(config.seed, "texts"))
     else:
-        corpus = read(Path(config.data), "snips")
-        lines = read(Path(config.data), "wikitext2").texts
+        corpus = read_corpus(config.data, "snips")
+        lines = read_corpus(config.data, "wikitext2").texts
         words = [line.split() for line in lines if not line.lstrip().startswith("=")]
         long = [" ".join(one[:_OTHER_WORDS]) for one in words if len(one) >= _OTHER_WORDS]
         others = list(dict.fromkeys(long))[:_OTHER_TEXTS]

@@ -20,10 +20,10 @@ import numpy.typing as npt
 
 from ...records import Shown
 from ...streams import threads_of
-from ...text import Corpus, TfidfSVD, generated, read, redaction, split
+from ...text import Corpus, TfidfSVD, generated, redaction, split
 from ...text.inference import Attacker, infer
 from ...text.needed import needed
-from ...text.reading import ENTITIES
+from ..corpora import ENTITIES, read_corpus
 from ..running import Tabled, cell_seed, gathered, own
 from ..two_sets import TextOptions
 
@@ -195,8 +195,8 @@ def _prepare(config: Config) -> _Material:
         # As in the real list, two of the five are missing.
         names = people[:3]
     else:
-        corpus, people = read(config.data, "dpnr_ag"), ENTITIES
-        names = tuple(dict.fromkeys(read(config.data, "names").texts))
+        corpus, people = read_corpus(config.data, "dpnr_ag"), ENTITIES
+        names = tuple(dict.fromkeys(read_corpus(config.data, "names").texts))
     most = min(config.trials, _QUICK_TEXTS) if config.quick else config.trials
     order = np.random.default_rng(cell_seed(config.seed, "texts")).permutation(len(corpus))
     corpus = corpus[np.sort(order[:most])]

@@ -22,10 +22,12 @@ import numpy as np
 from ...errors import flag, integer, invalid, mistyped, real
 from ...records import Shown
 from ...streams import threads_of
-from ...text import Corpus, generated, read
-from ...text.leakage import Embedding, Leakage, attack, deal, embed, halves, noisy
+from ...text import Corpus, generated
 from ...text.needed import needed
+from ...text.words import Embedding
+from ..corpora import read_corpus
 from ..running import SEED, Tabled, cell_seed, check, gathered, listed, own
+from .leakage import Leakage, attack, deal, embed, halves, noisy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -195,7 +197,7 @@ def _corpus(config: Config) -> Corpus:
         # A text has two sentences.
         rows = min(config.trials, _MADE) // 2
         return generated("topics", rows, rng=cell_seed(config.seed, "corpus"))
-    corpus = read(config.data, "leakage" if Path(config.data).is_dir() else None)
+    corpus = read_corpus(config.data, "leakage" if Path(config.data).is_dir() else None)
     if len(corpus) < _FEWEST:
         raise invalid("data", f"a corpus of at least {_FEWEST:,} texts", corpus)
     return corpus

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...report.encoding import encode
-from ...text.leakage import Leakage
 from ..text import aligned, record
 from .earlier import SENTENCES, SINGLE, STUDY
 from .experiment import DROPPED, HALVES, NAME, STARTS, Result
+from .leakage import Leakage
 
 Found = Sequence[Leakage]
 

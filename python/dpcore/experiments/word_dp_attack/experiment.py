@@ -24,13 +24,15 @@ from ...divergence import renyi
 from ...errors import flag, integer, invalid, mistyped
 from ...records import Shown
 from ...streams import threads_of
-from ...text import Corpus, generated, read, words
+from ...text import Corpus, generated, words
 from ...text.inference import Attacker, infer
-from ...text.leakage import Embedding, embed
 from ...text.needed import needed
 from ...text.splitting import likeness
 from ...text.vocabulary import words_of
+from ...text.words import Embedding
+from ..corpora import read_corpus
 from ..running import SEED, Tabled, cell_seed, check, gathered, own
+from ..word2vec_leakage.leakage import embed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -241,7 +243,7 @@ def _prepare(config: Config) -> tuple[str, _Texts]:
         corpus = generated("topics", rows, rng=cell_seed(config.seed, "corpus"))
         sensitive = _SENSITIVE["topics"]
     else:
-        corpus = read(config.data, "medical")
+        corpus = read_corpus(config.data, "medical")
         sensitive = _SENSITIVE["medical"]
     labels: dict[str, set[Any]] = {}
     firsts: dict[str, str] = {}

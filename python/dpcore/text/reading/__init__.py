@@ -1,7 +1,16 @@
-"""Readers: known corpora, tables, lines and folders of texts, and vectors of words."""
+"""Readers: tables, lines and folders of texts."""
 
-from .known import ENTITIES
+from __future__ import annotations
+
+from ...hints import make_getattr
 from .reader import KINDS, read
-from .vectors import word_vectors
 
-__all__ = ["ENTITIES", "KINDS", "read", "word_vectors"]
+__all__ = ["KINDS", "read"]
+
+__getattr__ = make_getattr(
+    __name__,
+    {
+        "word_vectors": "dpcore.text.word_vectors",
+        **{name: f"dpcore.experiments.corpora.{name}" for name in ("ENTITIES", "KNOWN")},
+    },
+)

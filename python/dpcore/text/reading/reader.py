@@ -1,4 +1,4 @@
-"""`read`: texts from a file or a folder, of a known corpus or of one's own."""
+"""`read`: texts from a file or a folder of one's own."""
 
 from __future__ import annotations
 
@@ -13,20 +13,16 @@ from ...mechanisms.frames import is_frame
 from ..corpus import Corpus
 from .files import corpus_of, opened
 from .folders import folder, plain
-from .known import KNOWN, candidates, places
 from .tables import SUFFIXES, Layout, rows_of_cells, table
 
 __all__ = ["KINDS", "Kind", "read"]
 
-Kind = Literal[
-    "dpnr_ag", "ag_news", "atis", "snips", "medical", "leakage", "names", "wikitext2", "polarity",
-    "textfooler", "yelp", "csv", "tsv", "jsonl", "lines", "folder",
-]  # fmt: skip
+Kind = Literal["csv", "tsv", "jsonl", "lines", "folder"]
 """`KINDS` as a type."""
 
 _TABLES: Final = ("csv", "tsv", "jsonl")
 
-KINDS: Final = (*KNOWN, *_TABLES, "lines", "folder")
+KINDS: Final = (*_TABLES, "lines", "folder")
 """What `read` reads."""
 
 
@@ -48,12 +44,11 @@ def read(
     column are; attributes are numbers with a fraction, too, where all of a column are numbers.
 
     Args:
-        path: a file or a folder; of a known corpus also the folder that holds its folder. Or a
-            frame of pandas.
-        kind: a known corpus ("dpnr_ag", "ag_news", "atis", "snips", "medical", "leakage", "names",
-            "wikitext2", "polarity", "textfooler", "yelp"), or "csv", "tsv", "jsonl", "lines" (a
-            text a line), "folder" (train, valid and test files of these, or a folder of .txt files
-            for each class). None guesses by the name; the origin of the result says what it took.
+        path: a file or a folder, or a frame of pandas.
+        kind: "csv", "tsv", "jsonl", "lines" (a text a line) or "folder" (train, valid and test
+            files of these, or a folder of .txt files for each class). None guesses by the name;
+            the origin of the result says what it took. Public corpora are read by
+            `dpcore.experiments.corpora.read_corpus`.
         text: for tables, the column of the texts: its name in the header, or its position from 0
             in a file without one; None is "text".
         label: for tables, the column of the labels; None is "label" where a header has that.
@@ -67,7 +62,7 @@ def read(
         The corpus, split where its files are.
 
     Raises:
-        FileNotFoundError: if there is no such file; the message says where it comes from.
+        FileNotFoundError: if there is no such file.
         ValueError: if a line is not what the format asks for, or a cell is empty; the message names
             file and line. If a column is missing; the message lists those that are there.
 
@@ -88,17 +83,13 @@ def read(
         raise mistyped("path", "a path of a file or a folder", path)
     place, layout = Path(path), Layout(text, label, _freeze_columns(attributes), group)
     if kind is None:
-        kind = _guessed(place, own=layout != Layout())
-    elif choice("kind", kind, KINDS) != "folder" and kind not in KNOWN and place.is_dir():
+        kind = _guess_kind(place)
+    elif _require_kind(kind) != "folder" and place.is_dir():
         raise invalid("path", f"a file to be read as {kind}, not a folder", str(place))
     if kind not in (*_TABLES, "folder") and layout != Layout():
         raise invalid(
             "text, label, attributes and group", f"left out for the kind {kind!r}", layout
         )
-    if kind in KNOWN:
-        known = KNOWN[kind]
-        parts = [part for file in places(kind, place) for part in known.read(file)]
-        return corpus_of(parts, f"{kind}: {known.origin}", missing)
     origin = f"{place.name}, read as {kind}"
     if kind == "folder":
         if not place.is_dir():
@@ -126,17 +117,21 @@ def _read_frame(frame: Any, kind: Any, layout: Layout, missing: str) -> Corpus:
     )  # fmt: skip
 
 
-def _guessed(path: Path, own: bool) -> Any:
-    # Whoever names columns has a table of his own, whatever it is called.
-    held = [] if own else candidates(path)
-    if len(held) > 1:
-        raise invalid("kind", f"given: the folder {path.name} holds {', '.join(held)}", None)
-    if held or path.is_dir():
-        return held[0] if held else "folder"
+def _require_kind(kind: Any) -> Any:
+    try:
+        return choice("kind", kind, KINDS)
+    except ValueError as error:
+        named = "dpcore.experiments.corpora.read_corpus reads public corpora by name"
+        raise about(ValueError(f"{error} ({named})"), "kind") from None
+
+
+def _guess_kind(path: Path) -> Any:
+    if path.is_dir():
+        return "folder"
     if not path.exists():
         raise about(FileNotFoundError(message("path", "a file or a folder", str(path))), "path")
     found = SUFFIXES.get(path.suffix.lower(), "lines" if path.suffix == ".txt" else None)
     if found is None:
         hint = "say which it is with kind=; word_vectors reads vectors"
-        raise invalid("path", f"of a known corpus, .csv, .tsv, .jsonl or .txt ({hint})", path.name)
+        raise invalid("path", f"a .csv, .tsv, .jsonl or .txt file ({hint})", path.name)
     return found

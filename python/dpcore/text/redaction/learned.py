@@ -15,9 +15,9 @@ from ...hints import hinted
 from ...mechanisms.texts import texts_of
 from ...records import frozen_array
 from ...streams import Rng, seed_of
-from ..leakage import Embedding
 from ..needed import needed
 from ..vocabulary import words_of
+from ..words.embedding import Embedding
 from .masking import Levels, fingerprint_texts, split_words
 from .policies import FrozenPolicy, rank_levels, require_words
 

@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-from .adversarial import (
-    AdversarialClassification,
-    AdversarialGeneration,
-    Declustering,
-    MinMaxAdversary,
-)
 from .autoencoder import ADePT
 from .bag import Bag, Units
-from .classifier import TextClassifier, Trained
+from .classifier import TextClassifier
 from .dpnr import DPNR
 from .dptext import DPText
 from .masking import WordDropout
 from .prepared import Prepared
+from .system import TextSystem
+from .training import Trained
 
 __all__ = [
     "DPNR",
     "ADePT",
-    "AdversarialClassification",
-    "AdversarialGeneration",
     "Bag",
     "DPText",
-    "Declustering",
-    "MinMaxAdversary",
     "Prepared",
     "TextClassifier",
+    "TextSystem",
     "Trained",
     "Units",
     "WordDropout",

@@ -4,74 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Final, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import instance, integer, invalid, numeric
+from ...errors import choice, instance, integer, invalid, mistyped, numeric
 from ...hints import hinted
 from ...mechanisms.texts import texts_of
-from ...records import Shown
 from ...streams import Rng, seed_of
 from ...streams.generators import seeded_torch
 from ...torch.encoding import encoder_of
 from ...torch.mechanisms import device_of
 from ...torch.needed import torch
+from ...torch.private import PrivateEncoder
+from ...torch.saving import TRANSFORMS, made
 from .. import schedules
 from ..corpus import Corpus
 from ..tfidf import TfidfSVD
-from ..vocabulary import Vocabulary
+from ..vocabulary import Vocabulary, words_of
 from .bag import Bag
-from .labelling import Labelling
+from .folders import Saved
 from .masking import WordDropout
-from .prepared import Prepared, training_part
-from .training import Adversary, Recipe, train
+from .prepared import Prepared, labels_of, training_part
+from .system import Labelling
+from .training import Adversary, Recipe, Trained, train
 
-__all__ = ["TextClassifier", "Trained"]
+__all__ = ["TextClassifier"]
 
+_EXTRACTOR: Final = "extractor"
+"""The folder of an encoder inside that of the model."""
 _ZERO = "<zero>"
 """The name of number 0 where masked words become it."""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Trained(Shown):
-    """How a classifier was trained.
-
-    Attributes:
-        texts: how many training texts there were.
-        epochs: passes over them.
-        batch: texts in a step.
-        lr: learning rate of the first epoch.
-        decay: by which it was multiplied after every epoch.
-        schedule: the training noise in words; empty where there was none.
-        seed: repeats it.
-        losses: mean loss of the classifier in each epoch.
-    """
-
-    texts: int
-    epochs: int
-    batch: int
-    lr: float
-    decay: float
-    schedule: str
-    seed: int
-    losses: tuple[float, ...]
-
-    def __str__(self) -> str:
-        """One line."""
-        noise = f"noise {self.schedule}" if self.schedule else "no noise"
-        return (
-            f"on {self.texts:,} texts, {self.epochs} epochs in batches of {self.batch}, learning "
-            f"rate {self.lr:g} x {self.decay:g} an epoch, {noise}, seed {self.seed}; "
-            f"last loss {self.losses[-1]:.4g}"
-        )
-
-
-class TextClassifier(Labelling):
+class TextClassifier(Labelling, Saved):
     """An extractor of texts with a linear classifier, trained together.
 
     The extractor is a `Bag` of words and word pairs with vectors of its own, or any encoder, whose
@@ -89,6 +59,8 @@ class TextClassifier(Labelling):
         trained: how it was trained; None before `fit`.
         labels: the values that it tells apart.
     """
+
+    saved_keys = frozenset({"extractor", "width", "words", "labels", "beside"})
 
     @hinted
     def __init__(
@@ -116,7 +88,6 @@ class TextClassifier(Labelling):
         self.unknown, self.dropout = unknown, dropout
         self.min_count = integer("min_count", min_count, 1)
         self.given = extractor
-        self.trained: Trained | None = None
         self.labels: npt.NDArray[Any] = np.array([])
         self.extractor: Any = None
         self.head: Any = None
@@ -144,9 +115,7 @@ class TextClassifier(Labelling):
         source = np.random.default_rng(seed)
         # Drawn from by an adversary alone: the weights are the same ones with it and without.
         (rival,) = source.spawn(1)
-        labels, codes = np.unique(part.labels, return_inverse=True)
-        if len(labels) < 2:
-            raise invalid("labels", "of two values at least in the training texts", labels.tolist())
+        labels, truth = labels_of(part)
         place = device_of("cpu" if device is None else device)
         texts = tuple(part.texts)
         # Weights are drawn on the CPU: the same ones on every device.
@@ -160,11 +129,10 @@ class TextClassifier(Labelling):
             torch.nn.init.uniform_(head.weight, -0.5, 0.5)
             torch.nn.init.zeros_(head.bias)
         head.to(place)
-        truth = torch.from_numpy(codes.reshape(-1).astype(np.int64))
         self.extractor, self.head, self.labels = bag, head, labels
         # Without noise no word is masked either.
         with bag.whole() if is_bag and schedule is None else nullcontext():
-            losses = train(
+            losses, partial = train(
                 bag if is_bag else None, self._transform, head, units, truth,
                 noise=self._noise, schedule=schedule, recipe=recipe, rng=source,
                 adversary=self._adversary(part, width, units, rival), progress=progress,
@@ -172,9 +140,11 @@ class TextClassifier(Labelling):
         head.eval()
         if is_bag:
             bag.eval()
-        given = {**asdict(recipe), "epochs": len(losses)}
+        given = {**asdict(recipe), "epochs": recipe.epochs_for(len(texts))}
         named = "" if schedule is None else schedules.title_of(schedule)
-        self.trained = Trained(len(texts), schedule=named, seed=seed, losses=losses, **given)
+        self.trained = Trained(
+            **given, texts=len(texts), schedule=named, seed=seed, losses=losses, partial=partial
+        )
         return texts
 
     def prepare(self, corpus: Any) -> Prepared:
@@ -221,48 +191,107 @@ class TextClassifier(Labelling):
         return Vocabulary(words, self.unknown, self._reserved, ngrams=2)
 
     @property
-    def arguments(self) -> dict[str, Any]:
-        """What the model is made with, apart from an extractor, as plain data."""
-        raise NotImplementedError
-
-    @classmethod
-    def from_arguments(cls, arguments: dict[str, Any], extractor: Any) -> Self:
-        """A model that is not fitted, from `arguments`."""
-        try:
-            dropout = arguments.get("dropout")
-            masks = {} if dropout is None else {"dropout": WordDropout(**dropout)}
-            given = {} if extractor is None else {"extractor": extractor}
-            return cls(**{**arguments, **masks}, **given)
-        except TypeError as error:
-            names = f"arguments in config.json must be those of {cls.__name__}, got {error}"
-            raise ValueError(names) from None
-
-    def restore(self, head: Any, labels: Any, trained: dict[str, Any]) -> None:
-        """Take over what was saved of a fitted model."""
-        try:
-            self.trained = Trained(**{**trained, "losses": tuple(trained["losses"])})
-        except (TypeError, KeyError) as error:
-            raise invalid("trained in config.json", "what save_pretrained wrote", error) from None
-        self.head, self.labels = head, np.array(labels)
+    def state(self) -> dict[str, Any]:
+        """Kind and width of the extractor, the words of a bag, and the labels."""
+        words = list[str]()
+        if isinstance(self.extractor, Bag):
+            vocabulary = self.extractor.vocabulary
+            if vocabulary.tokenise is not words_of:
+                raise mistyped("tokenise", "words_of, to be saved", vocabulary.tokenise)
+            kind, words = "bag", list(vocabulary.words)
+        else:
+            kind = "tfidf" if isinstance(self.given, TfidfSVD) else "encoder"
+        return {
+            "extractor": kind,
+            "width": self.head.in_features,
+            "words": words,
+            "labels": self.labels.tolist(),
+            "beside": {},
+        }
 
     @property
-    def beside(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What was trained beside extractor and classifier: plain data, and modules by name."""
-        return {}, {}
+    def saved_modules(self) -> dict[str, Any]:
+        """The classifier, and the vectors of a bag's words."""
+        bag = {"bag": self.extractor.embedding} if isinstance(self.extractor, Bag) else {}
+        return {"head": self.head, **bag}
 
-    def rebuild(self, beside: dict[str, Any], width: int) -> None:
-        """Make the modules of `beside` anew; their weights are filled in later."""
+    def restore(self, state: dict[str, Any]) -> None:
+        """Make classifier and extractor."""
+        self.labels = np.array(state["labels"])
+        self.head = torch.nn.Linear(state["width"], len(self.labels))
+        if self.given is None:
+            assert self.dim is not None
+            vocabulary = self.vocabulary_of(state["words"])
+            self.extractor = Bag(vocabulary, self.dim, self.dropout).eval()
+        else:
+            self.extractor = encoder_of(self.given)
+
+    def save_pretrained(self, folder: str | PathLike[str]) -> Path:
+        """Write config.json and safetensors; see `from_pretrained`.
+
+        Args:
+            folder: made if it is missing.
+
+        Returns:
+            The folder.
+
+        Raises:
+            TypeError: if the folder is no path.
+            ValueError: if the model is not fitted.
+            OSError: if it cannot be written.
+        """
+        place = super().save_pretrained(folder)
+        if isinstance(self.given, TfidfSVD):
+            self.given.save_pretrained(place / _EXTRACTOR)
+        elif self.given is not None:
+            # Encoders of torch's are written with what stands behind them.
+            self.private.save_pretrained(place / _EXTRACTOR)  # type: ignore[attr-defined]
+        return place
+
+    @classmethod
+    def from_pretrained(
+        cls, folder: str | PathLike[str], *, device: Any = None, extractor: Any = None
+    ) -> Self:
+        """The model that `save_pretrained` wrote: no pickle is read, no network used.
+
+        Args:
+            folder: a folder of this machine.
+            device: where it is moved; None is the CPU.
+            extractor: the function or module, where the model had one of your own.
+
+        Raises:
+            OSError: if there is no such folder, or a file is missing.
+            ValueError: if it holds another class's model, a key is unknown or missing, a file
+                could hold a pickle, or an extractor is needed that was not given.
+        """
+        return cls._load(folder, device, extractor=extractor)
+
+    @classmethod
+    def from_arguments(
+        cls, arguments: dict[str, Any], place: Path, config: dict[str, Any], **given: Any
+    ) -> Self:
+        """Make a model that is not fitted, with the extractor that is given or in the folder."""
+        extractor = given["extractor"]
+        kind = choice("extractor in config.json", config["extractor"], ("bag", "tfidf", "encoder"))
+        if kind == "tfidf" and extractor is None:
+            extractor = TfidfSVD.from_pretrained(place / _EXTRACTOR)
+        elif kind == "encoder":
+            private = PrivateEncoder.from_pretrained(place / _EXTRACTOR, encoder=extractor)
+            extractor = private.encoder
+        elif extractor is not None:
+            raise invalid("extractor", f"left out, for the folder holds one ({kind})", extractor)
+        made_of = {"transform": made("transform", arguments.get("transform"), TRANSFORMS)}
+        if extractor is not None:
+            made_of["extractor"] = extractor
+        if (dropout := arguments.get("dropout")) is not None:
+            made_of["dropout"] = WordDropout(**dropout)
+        return super().from_arguments({**arguments, **made_of}, place, config)
 
     @property
     def _reserved(self) -> tuple[str, ...]:
         zeroed = self.dropout is not None and self.dropout.mask == "zero_id"
         # With a token for unknown words number 0 is theirs, as in the study.
         return (_ZERO,) if zeroed and self.unknown == "drop" else ()
-
-    def needs_fit(self, what: str) -> None:
-        """Complain that the model is not fitted before it does something."""
-        if self.trained is None:
-            raise invalid("model", f"fitted before it {what}: model.fit(corpus)", self)
 
     def _vectors(self, texts: Sequence[str]) -> Any:
         """The extractor's rows of checked texts, without gradients."""
@@ -287,7 +316,7 @@ class TextClassifier(Labelling):
             TypeError: if `texts` is one string, or holds anything but strings.
             ValueError: if it is not fitted, or a text is empty.
         """
-        self.needs_fit("predicts")
+        self.require_fitted("predicts")
         found = texts_of("texts", texts, fewest=0)
         if not found:
             return self.labels[:0]
@@ -297,7 +326,7 @@ class TextClassifier(Labelling):
 
     def predicted(self, vectors: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The labels that the classifier gives to vectors, shape `(n, d)` as `encode` has them."""
-        self.needs_fit("predicts")
+        self.require_fitted("predicts")
         weight, given = self.head.weight, numeric("vectors", "an array of numbers", vectors)
         if given.ndim != 2 or given.shape[1] != weight.shape[1]:
             raise invalid("vectors", f"of shape (n, {weight.shape[1]})", given.shape)
@@ -311,46 +340,8 @@ class TextClassifier(Labelling):
 
     def to(self, device: Any) -> Self:
         """Move the model to a device of this machine."""
-        self.needs_fit("is moved")
+        self.require_fitted("is moved")
         place = device_of(device)
         self.extractor.to(place)
         self.head.to(place)
         return self
-
-    def save_pretrained(self, folder: str | PathLike[str]) -> Path:
-        """Write config.json and safetensors; see `from_pretrained`.
-
-        Args:
-            folder: made if it is missing.
-
-        Returns:
-            The folder.
-
-        Raises:
-            TypeError: if the folder is no path.
-            ValueError: if the model is not fitted.
-            OSError: if it cannot be written.
-        """
-        from .saving import save
-
-        return save(self, folder)
-
-    @classmethod
-    def from_pretrained(
-        cls, folder: str | PathLike[str], *, extractor: Any = None, device: Any = None
-    ) -> Self:
-        """The model that `save_pretrained` wrote: no pickle is read, no network used.
-
-        Args:
-            folder: a folder of this machine.
-            extractor: the function or module, where the model had one of your own.
-            device: where it is moved; None is the CPU.
-
-        Raises:
-            OSError: if there is no such folder, or a file is missing.
-            ValueError: if it holds another class's model, a key is unknown or missing, a file
-                could hold a pickle, or an extractor is needed that was not given.
-        """
-        from .saving import load
-
-        return load(cls, folder, extractor, device)

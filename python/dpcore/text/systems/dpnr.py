@@ -17,11 +17,11 @@ from ...records import Pair
 from ...streams import Rng
 from ...torch import LaplaceNoise, MinMax, PrivateEncoder, SharedNoise
 from ...torch.private import transform_of
-from ...torch.saving import TRANSFORMS, described, made
+from ...torch.saving import TRANSFORMS, described
 from .classifier import TextClassifier
 from .masking import WordDropout
-from .protected import Protected
-from .training import Recipe
+from .system import TextSystem
+from .training import make_recipe
 
 __all__ = ["DPNR", "NOISES", "SCALES", "Noise", "Scale"]
 
@@ -33,7 +33,7 @@ SCALES: Final[tuple[Scale, ...]] = get_args(Scale)
 """Noise of scale 1/epsilon, as published; or of the L1 diameter of the rows over epsilon."""
 
 
-class DPNR(Protected, TextClassifier):
+class DPNR(TextSystem, TextClassifier):
     """Differentially private neural representation, the published system: its claim is false.
 
     ``encode(text) = m(f(text)) + r``: f is the extractor, m shifts and scales a row to smallest
@@ -146,23 +146,24 @@ class DPNR(Protected, TextClassifier):
             progress: show a bar; None shows it for long work on a terminal or in a notebook.
 
         Returns:
-            The model itself.
+            The model itself. After Ctrl-C that of the last whole epoch, `trained.partial` set.
 
         Raises:
             TypeError: if an argument is of the wrong kind.
             ValueError: if the corpus has no labels or no train part, a value is out of range, the
                 schedule returns what is no epsilon, or the loss diverges.
+            KeyboardInterrupt: on Ctrl-C before the first epoch has ended.
 
         Source:
             Lyu, He and Li (2020), algorithm 1; Zouhri and Abecidan (2021), algorithm 3.
         """
         flag("pair", pair)
-        recipe = Recipe(epochs, batch, lr, decay)
+        recipe = make_recipe(epochs, batch, lr, decay=decay)
         self.private = None
         texts = self._train(corpus, recipe, schedule, rng, device, progress)
-        self.private = self._protected()
-        if pair and len(set(texts)) > 1:
-            self.worst_pair(texts, progress=progress)
+        self.protect()
+        if pair:
+            self._find_pair(texts, progress)
         return self
 
     @property
@@ -179,25 +180,15 @@ class DPNR(Protected, TextClassifier):
             "min_count": self.min_count,
         }
 
-    @classmethod
-    def from_arguments(cls, arguments: dict[str, Any], extractor: Any) -> Self:
-        """A model that is not fitted, from `arguments`."""
-        transform = made("transform", arguments.get("transform"), TRANSFORMS)
-        return super().from_arguments({**arguments, "transform": transform}, extractor)
-
-    def restore(self, head: Any, labels: Any, trained: dict[str, Any]) -> None:
-        """Take over what was saved of a fitted model."""
-        super().restore(head, labels, trained)
-        self.private = self._protected()
-
-    def _protected(self) -> PrivateEncoder:
+    def protect(self) -> None:
+        """Put transform and noise behind the fitted extractor."""
         layer = self._layer(self.epsilon, self.head.in_features)
         # Masks would draw from the user's own generator while the width is asked for.
         with nullcontext() if self.dropout is None else self.extractor.whole():
             private = PrivateEncoder(
                 self.extractor, self.transform, epsilon=self.epsilon, noise=layer, strict=False
             )
-        return private.to(self.head.weight.device)
+        self.private = private.to(self.head.weight.device)
 
     def _layer(self, epsilon: float, width: int) -> Any:
         kind = LaplaceNoise if self.noise == "iid" else SharedNoise
@@ -243,7 +234,7 @@ class DPNR(Protected, TextClassifier):
         Returns:
             A tensor of shape `(len(texts), d)`.
         """
-        private = self.protected("encodes")
+        private = self.require_private("encodes")
         if self.dropout is None:
             return private.clean(texts)
         with self.extractor.whole():
@@ -266,7 +257,7 @@ class DPNR(Protected, TextClassifier):
             TypeError: if `texts` is one string, or holds anything but strings.
             ValueError: if the model is not fitted, a text is empty, or all are equal.
         """
-        private = self.protected("compares texts")
+        private = self.require_private("compares texts")
         if self.dropout is None:
             return private.worst_pair(texts, progress=progress)
         with self.extractor.whole():
@@ -276,7 +267,7 @@ class DPNR(Protected, TextClassifier):
 
     def to(self, device: Any) -> Self:
         """Move the model to a device of this machine."""
-        self.protected("is moved").to(device)
+        self.require_private("is moved").to(device)
         return TextClassifier.to(self, device)
 
     @property
@@ -317,9 +308,3 @@ class DPNR(Protected, TextClassifier):
                 "a fixed share of masked words: what is published as its gain does not hold"
             )
         return found
-
-    def __str__(self) -> str:
-        """What is claimed, what is true, for whom, and how it was trained."""
-        from .telling import told
-
-        return told(self)

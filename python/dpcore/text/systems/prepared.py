@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
+import numpy as np
+
 from ...errors import instance, invalid
 from ...records import Shown
+from ...torch.needed import torch
 from ..corpus import Corpus
 from ..vocabulary import Vocabulary
 from .bag import Units, units_of
 
-__all__ = ["Prepared", "training_part"]
+__all__ = ["Prepared", "labels_of", "training_part"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,3 +62,15 @@ def training_part(corpus: Any) -> Corpus:
     if part.labels is None:
         raise invalid("corpus", "one with labels", corpus)
     return part
+
+
+def labels_of(part: Corpus) -> tuple[Any, Any]:
+    """Return the values of the labels, and the number of each text's, an int64 tensor.
+
+    Raises:
+        ValueError: if all texts have one label.
+    """
+    labels, codes = np.unique(part.labels, return_inverse=True)
+    if len(labels) < 2:
+        raise invalid("labels", "of two values at least in the training texts", labels.tolist())
+    return labels, torch.from_numpy(codes.reshape(-1).astype(np.int64))

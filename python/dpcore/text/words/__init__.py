@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .choosing import WordCalibration, WordComparison, WordFigures, calibrate, compare
+from .embedding import Embedding
 from .exponential import TEM, CusText, SanText, SanTextPlus
 from .linking import Linkage, link
 from .noisy import MetricLaplace, Vickrey
@@ -11,6 +12,7 @@ from .texts import TextLoss, TextReport, WordReport
 __all__ = [
     "TEM",
     "CusText",
+    "Embedding",
     "Linkage",
     "MetricLaplace",
     "SanText",

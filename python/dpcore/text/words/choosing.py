@@ -13,7 +13,7 @@ from ...hints import hinted
 from ...records import Record
 from ...streams import Rng, seed_of
 from ...tables.run import audit_table
-from ..leakage import Embedding
+from .embedding import Embedding
 from .exponential import TEM, CusText, MetricExponential, SanText
 from .mechanism import WordMechanism
 from .noisy import MetricLaplace, NoisyMechanism, Vickrey

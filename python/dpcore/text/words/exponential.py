@@ -17,8 +17,8 @@ from ...hints import hinted
 from ...mechanisms.texts import texts_of
 from ...records import Pair
 from ..corpus import training_texts
-from ..leakage import Embedding
 from ..vocabulary import words_of
+from .embedding import Embedding
 from .mechanism import MetricMechanism, TableMechanism, nearest_words, require_rows
 from .texts import Floats, Numbers, split_rows
 

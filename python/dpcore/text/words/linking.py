@@ -109,7 +109,7 @@ def link(
         Neyman and Pearson (1933), for the likelihood.
 
     Example:
-        >>> from dpcore.text.leakage import Embedding
+        >>> from dpcore.text.words import Embedding
         >>> from dpcore.text.words import SanText
         >>> mech = SanText(Embedding(["a", "b", "c"], [[0.0], [1.0], [2.0]]), epsilon=9.0)
         >>> texts = ["a b a b", "c c c c", "b b a a"]

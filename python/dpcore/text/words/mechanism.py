@@ -17,9 +17,9 @@ from ...errors import choice, delta_level, instance, integer, invalid, mistyped,
 from ...mechanisms.texts import texts_of
 from ...records import Pair, Record
 from ...streams import Rng, seed_of, sized
-from ..leakage import Embedding
 from ..rewriting import Rewriter
 from ..vocabulary import Tokeniser, words_of
+from .embedding import Embedding
 from .texts import (
     UNKNOWN,
     Floats,
@@ -284,7 +284,7 @@ class WordMechanism(Record):
             Feyisetan, Balle, Drake and Diethe (2020), section 4, for N_w and S_w.
 
         Example:
-            >>> from dpcore.text.leakage import Embedding
+            >>> from dpcore.text.words import Embedding
             >>> from dpcore.text.words import SanText
             >>> mech = SanText(Embedding(("bad", "fine", "good"), [[0.0], [1.0], [1.5]]), 2.0)
             >>> found = mech.text_report("good, good")
@@ -456,7 +456,7 @@ class TableMechanism(WordMechanism):
 
         Example:
             >>> import dpcore
-            >>> from dpcore.text.leakage import Embedding
+            >>> from dpcore.text.words import Embedding
             >>> from dpcore.text.words import SanText
             >>> mech = SanText(Embedding(["bad", "fine", "good"], [[0.0], [1.0], [1.5]]), 2.0)
             >>> found = dpcore.audit_table(mech.add_unknown_row())

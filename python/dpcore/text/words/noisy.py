@@ -12,7 +12,7 @@ import numpy as np
 from ... import _core
 from ...errors import invalid, real
 from ...hints import hinted
-from ..leakage import Embedding
+from .embedding import Embedding
 from .mechanism import MetricMechanism, TableMechanism, nearest_words
 from .texts import Floats, Numbers
 
@@ -102,7 +102,7 @@ class MetricLaplace(NoisyMechanism):
         Feyisetan, Balle, Drake and Diethe (2020).
 
     Example:
-        >>> from dpcore.text.leakage import Embedding
+        >>> from dpcore.text.words import Embedding
         >>> vectors = Embedding(("bad", "fine", "good"), [[0.0], [1.0], [1.5]])
         >>> mech = MetricLaplace(vectors, epsilon=2.0)
         >>> np.exp(mech.log_rows(0, 1)).round(3), mech("good", 4, 1)
@@ -164,7 +164,7 @@ class Vickrey(NoisyMechanism):
         Xu, Aggarwal, Feyisetan and Teissier (2021).
 
     Example:
-        >>> from dpcore.text.leakage import Embedding
+        >>> from dpcore.text.words import Embedding
         >>> vectors = Embedding(("bad", "fine", "good"), [[0.0], [1.0], [1.5]])
         >>> mech = Vickrey(vectors, epsilon=2.0, t=0.5)
         >>> np.exp(mech.log_rows(0, 1)).round(3), mech("good", 4, 1)

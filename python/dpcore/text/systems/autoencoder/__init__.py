@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .adept import VARIANTS, ADePT, Learnt
+from .adept import VARIANTS, ADePT
 
-__all__ = ["VARIANTS", "ADePT", "Learnt"]
+__all__ = ["VARIANTS", "ADePT"]

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import asdict, dataclass
-from os import PathLike
-from pathlib import Path
+from dataclasses import asdict
 from typing import Any, Final, Literal, Self, cast, get_args
 
 import numpy as np
@@ -25,56 +22,19 @@ from ....torch.needed import torch
 from ...corpus import training_texts
 from ...rewriting import Rewriter
 from ...vocabulary import Vocabulary
-from ..protected import Protected
-from .learning import Plan, learn
+from ..system import TextSystem
+from ..training import Trained, make_recipe
+from .learning import learn
 from .lstm import RESERVED, Decoder, Encoder, Words
 
-__all__ = ["VARIANTS", "ADePT", "Learnt", "Variant"]
+__all__ = ["VARIANTS", "ADePT", "Variant"]
 
 Variant = Literal["published", "scaled", "l1", "gaussian"]
 VARIANTS: Final[tuple[Variant, ...]] = get_args(Variant)
 """Noise for the L2 distance in every entry, as published; and three repairs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Learnt:
-    """How an auto-encoder was trained.
-
-    Attributes:
-        texts: how many training texts there were.
-        cut: those that had more words than are read.
-        epochs: passes over them.
-        batch: texts in a step.
-        lr: learning rate of the first step.
-        dropout: share of the decoder's input words that were hidden.
-        seed: repeats it.
-        threads: of torch on the CPU.
-        losses: mean loss of a word in each epoch.
-        partial: True if Ctrl-C ended it early: it then holds the last whole epoch.
-    """
-
-    texts: int
-    cut: int
-    epochs: int
-    batch: int
-    lr: float
-    dropout: float
-    seed: int
-    threads: int
-    losses: tuple[float, ...]
-    partial: bool
-
-    def __str__(self) -> str:
-        """One line."""
-        ended = f", INTERRUPTED after {len(self.losses)}" if self.partial else ""
-        return (
-            f"on {self.texts:,} texts ({self.cut:,} of them cut), {self.epochs} epochs{ended} in "
-            f"batches of {self.batch}, learning rate {self.lr:g}, no noise, seed {self.seed}; last "
-            f"loss {self.losses[-1]:.4g}"
-        )
-
-
-class ADePT(Protected):
+class ADePT(TextSystem):
     """An auto-encoder that rewrites texts with noise in the middle; published, its claim is false.
 
     ``z = (h, c)`` is the last state of an LSTM, clipped to norm C; Laplace noise is added, and a
@@ -119,6 +79,8 @@ class ADePT(Protected):
         3
     """
 
+    saved_keys = frozenset({"words"})
+
     @hinted
     def __init__(
         self,
@@ -140,20 +102,12 @@ class ADePT(Protected):
             raise invalid("delta", requirement, delta)
         self.hidden = integer("hidden", hidden, 1)
         self.embedding = integer("embedding", embedding, 1)
-        self.radius = positive("clip", clip)
+        self.clip = positive("clip", clip)
         self.longest = integer("longest", longest, 1)
         self.min_count = integer("min_count", min_count, 1)
-        self.transform = Clip("l1" if variant == "l1" else "l2", self.radius)
-        self.trained: Learnt | None = None
+        self.transform = Clip("l1" if variant == "l1" else "l2", self.clip)
         self.encoder: Any = None
         self.decoder: Any = None
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """What the model is made with, as plain data."""
-        names = ("epsilon", "variant", "delta", "hidden", "embedding")
-        more = {"clip": self.radius, "longest": self.longest, "min_count": self.min_count}
-        return {**{name: getattr(self, name) for name in names}, **more}
 
     def fit(
         self,
@@ -194,7 +148,8 @@ class ADePT(Protected):
             KeyboardInterrupt: on Ctrl-C before the first epoch has ended.
         """
         flag("pair", pair)
-        plan, seed = Plan(epochs, batch, lr, dropout), seed_of(rng)
+        epochs, seed = integer("epochs", epochs, 1), seed_of(rng)
+        recipe = make_recipe(epochs, batch, lr, dropout=dropout)
         self.private = self.trained = None
         texts = training_texts(corpus)
         place = device_of("cpu" if device is None else device)
@@ -208,18 +163,30 @@ class ADePT(Protected):
         self.decoder.to(place)
         rows = self.encoder.words(texts)
         losses, partial = learn(
-            self.encoder, self.decoder, self.transform, rows, plan, source, progress
+            self.encoder, self.decoder, self.transform, rows, recipe, source, progress
         )
-        cut = self.encoder.truncated(texts)
-        self.trained = Learnt(
-            len(texts), cut, **asdict(plan), seed=seed, threads=1, losses=losses, partial=partial
-        )
+        self.trained = Trained(
+            **asdict(recipe), texts=len(texts), cut=self.encoder.truncated(texts), seed=seed,
+            losses=losses, partial=partial,
+        )  # fmt: skip
         self.protect()
-        if pair and not partial and len(set(texts)) > 1:
-            # Whoever ends the search by Ctrl-C keeps the model.
-            with suppress(KeyboardInterrupt):
-                self.worst_pair(texts, progress=progress)
+        if pair:
+            self._find_pair(texts, progress)
         return self
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The words that are known."""
+        return {"words": list(self.encoder.words.vocabulary.words)}
+
+    @property
+    def saved_modules(self) -> dict[str, Any]:
+        """Encoder and decoder."""
+        return {"encoder": self.encoder, "decoder": self.decoder}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Make encoder and decoder."""
+        self.assemble(Vocabulary(state["words"], "token", RESERVED))
 
     def assemble(self, vocabulary: Vocabulary) -> None:
         """Make encoder and decoder for a vocabulary, with fresh weights."""
@@ -265,7 +232,7 @@ class ADePT(Protected):
             >>> adept.private.noise, adept.renoised(80.0, variant="scaled").private.noise
             (LaplaceNoise(scale=1.0), LaplaceNoise(scale=1.0))
         """
-        self.protected("takes other noise")
+        self.require_private("takes other noise")
         changed = {"epsilon": epsilon, "variant": variant or self.variant, "delta": delta}
         found = type(self)(**{**self.arguments, **changed})
         if found.transform.norm != self.transform.norm:
@@ -289,7 +256,7 @@ class ADePT(Protected):
             ValueError: if the model is not fitted, they have another shape or are not finite (an
                 epsilon below 1e-35 has noise beyond all float32 numbers).
         """
-        self.protected("decodes")
+        self.require_private("decodes")
         weight, found = self.decoder.scores.weight, cast(Any, vectors)
         if not isinstance(vectors, torch.Tensor):
             found = torch.tensor(numeric("vectors", "an array of numbers", vectors))
@@ -326,7 +293,7 @@ class ADePT(Protected):
     @property
     def rewriter(self) -> Rewriter:
         """The mechanism text -> text, to be audited: the rewritten text itself is what is seen."""
-        self.protected("rewrites")
+        self.require_private("rewrites")
         return Rewriter(self.rewrite, self.epsilon)
 
     def to(self, device: Any) -> Self:
@@ -335,53 +302,6 @@ class ADePT(Protected):
         self.decoder.to(device_of(device))
         return self
 
-    @property
-    def name(self) -> str:
-        """What reports call the model: its class and its arguments."""
-        usual = ADePT(1.0).arguments if type(self) is ADePT else {}
-        said = {k: v for k, v in self.arguments.items() if k == "epsilon" or usual.get(k) != v}
-        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in said.items())})"
-
     def details(self) -> dict[str, str]:
         """What `print` shows beside what is true of all: the training."""
         return {"trained": str(self.trained)}
-
-    def __str__(self) -> str:
-        """What is claimed, what is true, for whom, and how it was trained."""
-        from ..telling import told
-
-        return told(self)
-
-    def save_pretrained(self, folder: str | PathLike[str]) -> Path:
-        """Write config.json and safetensors; see `from_pretrained`.
-
-        Args:
-            folder: made if it is missing.
-
-        Returns:
-            The folder.
-
-        Raises:
-            TypeError: if the folder is no path.
-            ValueError: if the model is not fitted.
-            OSError: if it cannot be written.
-        """
-        from .saving import save
-
-        return save(self, folder)
-
-    @classmethod
-    def from_pretrained(cls, folder: str | PathLike[str], *, device: Any = None) -> Self:
-        """The model that `save_pretrained` wrote: no pickle is read, no network used.
-
-        Args:
-            folder: a folder of this machine.
-            device: where it is moved; None is the CPU.
-
-        Raises:
-            OSError: if there is no such folder, or a file is missing.
-            ValueError: if it holds another class's model, or a key is unknown or missing.
-        """
-        from .saving import load
-
-        return load(cls, folder, device)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from .learning import Taught
 from .model import NOISES, DPText
 
-__all__ = ["NOISES", "DPText", "Taught"]
+__all__ = ["NOISES", "DPText"]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from functools import partial
-from os import PathLike
-from pathlib import Path
 from typing import Any, Final, Literal, Self, get_args
 
 import numpy as np
@@ -21,13 +20,13 @@ from ....torch import Clip, DPTextNoise, LaplaceNoise, PrivateEncoder
 from ....torch.mechanisms import EncoderMechanism, device_of
 from ....torch.needed import torch
 from ...vocabulary import Vocabulary
-from ..adversarial.attributes import codes_of, names_of, values_of
-from ..adversarial.opponents import Discriminator
-from ..labelling import Labelling
-from ..prepared import training_part
-from ..protected import Protected
+from ..attributes import Discriminator, codes_of, names_of, values_of
+from ..folders import mapping
+from ..prepared import labels_of, training_part
+from ..system import Labelling, TextSystem
+from ..training import Trained, make_recipe
 from .coders import CODERS
-from .learning import Lessons, Parts, Taught, learn, level
+from .learning import Parts, learn, level
 
 __all__ = ["NOISES", "DPText", "Noise"]
 
@@ -37,7 +36,7 @@ NOISES: Final[tuple[Noise, ...]] = get_args(Noise)
 """The published formula, with 0 or another draw where it is undefined; and Laplace noise."""
 
 
-class DPText(Protected, Labelling):
+class DPText(TextSystem, Labelling):
     """A text representation with noise by the published formula: no epsilon bounds its loss.
 
     ``encode(text) = clip(f(text)) + s``: f is the mean over vectors of words, clipped in L1 to C,
@@ -67,10 +66,10 @@ class DPText(Protected, Labelling):
         cap: the largest epsilon that learning can reach; None for no limit.
         extractor: "bag", the mean over words, or "lstm".
         dim: entries of a vector, at least 2; even for "lstm".
-        clip: the L1 norm C.
         words: how many words the bag's decoder knows, None for 2,000; or how many words of a text
             the LSTM reads, None for 20.
         min_count: how often a word must occur in the training texts to be known.
+        clip: the L1 norm C.
 
     Attributes:
         trained: how it was trained; None before `fit`.
@@ -95,6 +94,8 @@ class DPText(Protected, Labelling):
         texts)
     """
 
+    saved_keys = frozenset({"learnt", "words", "labels", "values"})
+
     @hinted
     def __init__(
         self,
@@ -106,9 +107,9 @@ class DPText(Protected, Labelling):
         cap: float | None = None,
         extractor: Literal["bag", "lstm"] = "bag",
         dim: int = 32,
-        clip: float = 1.0,
         words: int | None = None,
         min_count: int = 1,
+        clip: float = 1.0,
     ) -> None:
         self.epsilon = positive("epsilon", epsilon)
         (self.attribute,) = names_of(instance("attribute", attribute, str))
@@ -123,30 +124,13 @@ class DPText(Protected, Labelling):
         self.dim = integer("dim", dim, 2)
         if extractor == "lstm" and self.dim % 2:
             raise invalid("dim", "even for 'lstm', whose state is of two halves", dim)
-        self.radius = positive("clip", clip)
-        self.words = integer("words", _WORDS[extractor] if words is None else words, 1)
+        self.clip = positive("clip", clip)
+        self.words = None if words is None else integer("words", words, 1)
         self.min_count = integer("min_count", min_count, 1)
-        self.transform = Clip("l1", self.radius)
-        self.trained: Taught | None = None
+        self.transform = Clip("l1", self.clip)
         self.labels: npt.NDArray[Any] = np.array([])
         self.values: dict[str, npt.NDArray[Any]] = {}
         self.parts: Parts | None = None
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """What the model is made with, as plain data."""
-        names = (
-            "epsilon",
-            "attribute",
-            "noise",
-            "learn",
-            "cap",
-            "extractor",
-            "dim",
-            "words",
-            "min_count",
-        )
-        return {**{name: getattr(self, name) for name in names}, "clip": self.radius}
 
     def fit(
         self,
@@ -187,13 +171,11 @@ class DPText(Protected, Labelling):
             KeyboardInterrupt: on Ctrl-C before the first epoch has ended.
         """
         flag("pair", pair)
-        lessons, seed = Lessons(epochs, batch, lr, strength, reconstruction), seed_of(rng)
+        epochs, seed = integer("epochs", epochs, 1), seed_of(rng)
+        recipe = make_recipe(epochs, batch, lr, strength=strength, reconstruction=reconstruction)
         self.private = self.trained = self.parts = None
         part = training_part(corpus)
-        self.labels, codes = np.unique(part.labels, return_inverse=True)
-        if len(self.labels) < 2:
-            requirement = "of two values at least in the training texts"
-            raise invalid("labels", requirement, self.labels.tolist())
+        self.labels, truth = labels_of(part)
         self.values = values_of((self.attribute,), part)
         place = device_of("cpu" if device is None else device)
         texts, source = tuple(part.texts), np.random.default_rng(seed)
@@ -207,17 +189,20 @@ class DPText(Protected, Labelling):
         losses, levels, ended = learn(
             self.parts,
             self.parts.coder.rows(texts),
-            torch.from_numpy(codes.reshape(-1).astype(np.int64)).to(place),
+            truth.to(place),
             torch.from_numpy(codes_of(self.values, part)[:, 0]).to(place),
-            lessons,
+            recipe,
             source,
             progress,
         )
         epsilons = tuple(self.epsilon if one is None else one for one in levels)
-        self.trained = Taught(len(texts), lessons, seed, 1, losses, epsilons, ended)
+        self.trained = Trained(
+            **asdict(recipe), texts=len(texts), seed=seed, losses=losses, epsilons=epsilons,
+            partial=ended,
+        )  # fmt: skip
         self.protect()
-        if pair and len(set(texts)) > 1:
-            self.worst_pair(texts, progress=progress)
+        if pair:
+            self._find_pair(texts, progress)
         return self
 
     @property
@@ -233,7 +218,7 @@ class DPText(Protected, Labelling):
         else:
             layer = kind(calibration.laplace(epsilon, self._apart))
         self.parts = Parts(
-            CODERS[self.extractor](vocabulary, self.dim, self.words),
+            CODERS[self.extractor](vocabulary, self.dim, self.words or _WORDS[self.extractor]),
             self.transform,
             layer,
             torch.nn.Linear(self.dim, len(self.labels)),
@@ -247,6 +232,29 @@ class DPText(Protected, Labelling):
         coder = {"encoder": self.parts.coder.encoder, "decoder": self.parts.coder.decoder}
         names = ("noise", "head", "discriminator")
         return coder | {name: getattr(self.parts, name) for name in names}
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The epsilon as it is now, words, labels, and the values of the attribute."""
+        assert self.parts is not None
+        return {
+            "learnt": self.learnt,
+            "words": list(self.parts.coder.vocabulary.words),
+            "labels": self.labels.tolist(),
+            "values": {name: column.tolist() for name, column in self.values.items()},
+        }
+
+    @property
+    def saved_modules(self) -> dict[str, Any]:
+        """All modules but the noise, which `state` and `arguments` describe."""
+        return {name: module for name, module in self.modules.items() if name != "noise"}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Make all parts."""
+        self.labels = np.array(state["labels"])
+        self.values = {name: np.array(found) for name, found in mapping(state, "values").items()}
+        settings = CODERS[self.extractor].settings
+        self.assemble(Vocabulary(state["words"], **settings), state["learnt"])
 
     def protect(self) -> None:
         """Put clip and noise behind the fitted encoder."""
@@ -325,15 +333,6 @@ class DPText(Protected, Labelling):
             module.to(device_of(device))
         return self
 
-    @property
-    def name(self) -> str:
-        """What reports call the model: its class and its arguments."""
-        usual = DPText(1.0, attribute=self.attribute, extractor=self.extractor).arguments
-        usual["extractor"] = "bag"
-        shown = ("epsilon", "attribute")
-        said = {k: v for k, v in self.arguments.items() if k in shown or usual[k] != v}
-        return f"DPText({', '.join(f'{key}={value!r}' for key, value in said.items())})"
-
     def details(self) -> dict[str, str]:
         """What `print` shows beside what is true of all: a learnt epsilon, training, labels."""
         found = {"trained": str(self.trained), "labels": ", ".join(map(str, self.labels.tolist()))}
@@ -356,33 +355,3 @@ class DPText(Protected, Labelling):
         if self.learn:
             made.name = f"{made.name[:-1]}, learnt={self.learnt:.6g})"
         return made
-
-    def __str__(self) -> str:
-        """What is claimed, what is true, for whom, and how it was trained."""
-        from ..telling import told
-
-        return told(self)
-
-    def save_pretrained(self, folder: str | PathLike[str]) -> Path:
-        """Write config.json and safetensors into a folder, made if it is missing; and return it.
-
-        Raises:
-            TypeError: if the folder is no path.
-            ValueError: if the model is not fitted.
-            OSError: if it cannot be written.
-        """
-        from .saving import save
-
-        return save(self, folder)
-
-    @classmethod
-    def from_pretrained(cls, folder: str | PathLike[str], *, device: Any = None) -> Self:
-        """The model that `save_pretrained` wrote, moved to a device: no pickle, no network.
-
-        Raises:
-            OSError: if there is no such folder, or a file is missing.
-            ValueError: if it holds another class's model, or a key is unknown or missing.
-        """
-        from .saving import load
-
-        return load(cls, folder, device)

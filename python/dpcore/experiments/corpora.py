@@ -1,19 +1,29 @@
-"""Files of public corpora, each in its own format."""
+"""Public corpora by name, each file in its own format."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
-from ..corpus import SPLITS
-from .files import File, Row, opened
-from .tables import Layout, table
+from ..errors import choice, invalid, mistyped
+from ..hints import hinted
+from ..text import Corpus, read
+from ..text.corpus import SPLITS
+from ..text.reading.files import File, Row, corpus_of, opened
+from ..text.reading.tables import Layout, table
 
-__all__ = ["ENTITIES", "KNOWN", "Known", "candidates", "places"]
+__all__ = ["ENTITIES", "KNOWN", "Name", "read_corpus"]
+
+Name = Literal[
+    "dpnr_ag", "ag_news", "atis", "snips", "medical", "leakage", "names", "wikitext2", "polarity",
+    "textfooler", "yelp",
+]  # fmt: skip
+"""The keys of `KNOWN` as a type."""
 
 ENTITIES: Final = ("Bush", "Kerry", "Arafat", "Blair", "Sharon")
 """The private attributes of DPNR's AG corpus: who is named in the text."""
@@ -173,7 +183,46 @@ _FOLDERS = {"names": "words", "textfooler": "yelp"}
 """Where a corpus is kept in a folder that bears another name than its own."""
 
 
-def places(kind: str, path: Path) -> list[Path]:
+@hinted
+def read_corpus(path: str | os.PathLike[str], name: Name | None = None) -> Corpus:
+    r"""Read a public corpus from its file or folder.
+
+    Args:
+        path: a file, its folder, or the folder that holds its folder.
+        name: one of `KNOWN`; None goes by the names of files and folders, and what none of them
+            names is read as `dpcore.text.read` does.
+
+    Returns:
+        The corpus, split where its files are.
+
+    Raises:
+        TypeError: if the path is not a path.
+        FileNotFoundError: if a file is missing; the message says where it comes from.
+        ValueError: if a line is not what the format asks for, or a folder holds several corpora
+            and no name is given.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as name:
+        ...     file = Path(name, "textfooler_yelp.txt")
+        ...     _ = file.write_text("1 good food\n0 never again\n")
+        ...     read_corpus(file)
+        Corpus(2 texts; labels 0 1; textfooler: Yelp sample of TextFooler (MIT))
+    """
+    if not isinstance(path, (str, os.PathLike)):
+        raise mistyped("path", "a path of a file or a folder", path)
+    place = Path(path)
+    found = _candidates(place) if name is None else [choice("name", name, tuple(KNOWN))]
+    if len(found) > 1:
+        raise invalid("name", f"given: the folder {place.name} holds {', '.join(found)}", None)
+    if not found:
+        return read(place)
+    known = KNOWN[found[0]]
+    parts = [part for file in _places(found[0], place) for part in known.read(file)]
+    return corpus_of(parts, f"{found[0]}: {known.origin}")
+
+
+def _places(kind: str, path: Path) -> list[Path]:
     """The files of a corpus: the path itself, or all in a folder or in its folder of that name.
 
     A file that a folder lacks is among them, too: whoever opens it says what is missing.
@@ -188,7 +237,7 @@ def places(kind: str, path: Path) -> list[Path]:
     return [file for file in files if file.is_file() or file.name not in known.optional]
 
 
-def candidates(path: Path) -> list[str]:
+def _candidates(path: Path) -> list[str]:
     """The corpora that a file, or what a folder holds, may be by its name; often none."""
     if path.is_dir():
         known = KNOWN.get(path.name)

@@ -7,7 +7,7 @@ import hashlib
 import numpy as np
 import pytest
 
-from dpcore.text.leakage import Embedding
+from dpcore.text.words import Embedding
 
 GLOVE = "the 3 4\n, 0.5 -1\n. . . 1e-1 2\ncaf\u00e9 1 1\n"
 WORDS = ("the", ",", ". . .", "caf\u00e9")

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from .files import File, missing_file, opened
+from ..reading.files import File, missing_file, opened
 
 __all__ = ["text_vectors", "word_vectors"]
 

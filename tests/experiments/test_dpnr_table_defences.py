@@ -1,6 +1,7 @@
 """Defences against attribute leakage: the control, the direction of each step, what is kept."""
 
 import inspect
+import re
 
 import numpy as np
 import pytest
@@ -8,21 +9,20 @@ from shared_extras import needs
 
 torch = needs("torch", "safetensors", "sklearn")
 
-from dpcore.text import (  # noqa: E402
-    DPNR,
+from dpcore import text  # noqa: E402
+from dpcore.experiments.dpnr_table.defences import (  # noqa: E402
     AdversarialClassification,
     AdversarialGeneration,
-    Corpus,
+    ComplementOpponent,
     Declustering,
+    DeclusteringOpponent,
+    DecodingOpponent,
+    Material,
     MinMaxAdversary,
-    generated,
-    inference,
+    MinMaxOpponent,
 )
-from dpcore.text.systems.adversarial.classification import ComplementOpponent  # noqa: E402
-from dpcore.text.systems.adversarial.declustering import DeclusteringOpponent  # noqa: E402
-from dpcore.text.systems.adversarial.generation import DecodingOpponent  # noqa: E402
-from dpcore.text.systems.adversarial.minmax import MinMaxOpponent  # noqa: E402
-from dpcore.text.systems.adversarial.opponents import Discriminator, Material  # noqa: E402
+from dpcore.text import DPNR, Corpus, generated, inference  # noqa: E402
+from dpcore.text.systems.attributes import Discriminator  # noqa: E402
 from dpcore.text.systems.training import one_thread  # noqa: E402
 
 CORPUS = generated("topics", 2000, rng=1)
@@ -60,6 +60,13 @@ def weights(model):
 def equal(model, other):
     pairs = zip(weights(model), weights(other), strict=True)
     return all(torch.equal(one, two) for one, two in pairs)
+
+
+@every
+def test_the_path_of_before_states_the_new_one(defence):
+    new = f"{defence.__module__}.{defence.__name__}"
+    with pytest.raises(AttributeError, match=rf"\(it is {re.escape(new)} now\)"):
+        getattr(text, defence.__name__)
 
 
 def test_without_a_defence_it_learns_and_both_readers_find_the_leak(control):

@@ -1,37 +1,27 @@
-"""Words with vectors: from files, or by gensim's Word2Vec, whose start may hash each word."""
+"""Words with vectors, from files or from gensim."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-import threading
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from ... import _core
 from ...calibration import RealEpsilon
-from ...errors import choice, flag, integer, invalid, mistyped, numeric
+from ...errors import flag, integer, invalid, mistyped, numeric
 from ...hints import hinted
-from ...progress import Progress
 from ...records import Record
-from ..corpus import training_texts
-from ..needed import needed
-from ..reading.vectors import text_vectors, word_vectors
-from ..vocabulary import Tokeniser, words_of
+from .vectors import text_vectors, word_vectors
 
-__all__ = ["STARTS", "Embedding", "Floats", "Start", "embed"]
+__all__ = ["Embedding", "Floats"]
 
 Floats = npt.NDArray[np.float64]
-
-Start = Literal["own", "hashed"]
-STARTS: Final[tuple[Start, ...]] = get_args(Start)
-"""Where vectors start: at gensim's own random numbers, or at those that hash word and seed."""
 
 _MOST_COORDINATES: Final = 4
 """Dimensions up to which distances are sums of squared differences, with no product of matrices."""
@@ -237,141 +227,3 @@ class Embedding(Record):
         if self.real is not None:
             noise = f", epsilon claimed {self.claimed:g}, true {self.real.value:g}"
         return f"<Embedding of {len(self):,} words, dim={self.dim}{origin}{noise}>"
-
-
-@hinted
-def embed(
-    texts: Any,
-    *,
-    start: Start = "own",
-    seed: int = 1,
-    dim: int = 100,
-    window: int = 5,
-    min_count: int = 5,
-    epochs: int = 5,
-    negative: int = 5,
-    tokenise: Tokeniser = words_of,
-    progress: bool | None = None,
-) -> Embedding:
-    """Learn vectors of words from texts by gensim's Word2Vec (CBOW).
-
-    One worker trains, so that a second run repeats the first bit by bit on the same machine. Up to
-    version 3.8 gensim drew the first vector of a word from a generator seeded by the hash of word
-    and seed: two models with one seed start a word at one place, whatever else they read. Today
-    it starts at random numbers in the order of the vocabulary. ``"hashed"`` brings the former
-    back, by a fixed hash: Python's own is salted anew in each process.
-
-    Args:
-        texts: a list of strings, or a `Corpus`, of which the train part is read.
-        start: "own" (today's gensim) or "hashed" (as gensim 3.8: in [-.5/dim, .5/dim)).
-        seed: of the start, the negative words and the down-sampling, in [0, 2**32).
-        dim: numbers in a vector.
-        window: words to either side that count as context, at most.
-        min_count: words that occur less often have no vector.
-        epochs: how often the texts are read.
-        negative: words drawn against each right one.
-        tokenise: from a text to its words.
-        progress: a bar: True, False or None (where somebody is looking).
-
-    Returns:
-        The embedding, the most frequent word first.
-
-    Raises:
-        TypeError: if an argument is of the wrong kind.
-        ValueError: if a number is out of range, or fewer than two words occur `min_count` times.
-        ModuleNotFoundError: without gensim; it says what to install.
-
-    Source:
-        Mikolov et al. (2013); gensim 3.8.3, `Word2Vec.seeded_vector`, for the hashed start.
-
-    Example:
-        >>> from importlib.util import find_spec
-        >>> if find_spec("gensim"):
-        ...     found = embed(["a cat sat", "a dog sat", "a dog ran"], min_count=2, dim=4)
-        ...     assert (len(found), found.words[0]) == (3, "a")
-    """
-    choice("start", start, STARTS)
-    seed = integer("seed", seed, 0, 2**32 - 1)
-    sizes = {"vector_size": dim, "window": window, "min_count": min_count, "negative": negative}
-    for (name, value), shown in zip(sizes.items(), ("dim", *list(sizes)[1:]), strict=True):
-        sizes[name] = integer(shown, value, 1)
-    epochs = integer("epochs", epochs, 1)
-    sentences = [list(words) for words in map(tokenise, training_texts(texts)) if words]
-    model = needed("gensim.models", "embed").Word2Vec(
-        **sizes, epochs=epochs, seed=seed, sg=0, workers=1
-    )
-    model.build_vocab(sentences)
-    if len(model.wv) < 2:
-        requirement = f"texts in which at least two words occur min_count = {min_count} times"
-        found = f"{len(sentences):,} texts with words"
-        raise invalid("texts", requirement, found)
-    if start == "hashed":
-        model.wv.vectors[:] = [_hashed(word, seed, dim) for word in model.wv.index_to_key]
-    with Progress("word2vec", epochs * len(sentences), progress) as bar:
-        _train(model, _Watched(sentences, bar), epochs)
-    origin = f"word2vec, start {start}, seed {seed}"
-    return Embedding(model.wv.index_to_key, model.wv.vectors, origin)
-
-
-def _hashed(word: str, seed: int, dim: int) -> Floats:
-    """Numbers in [-.5/dim, .5/dim) from the SHAKE-256 of word and seed."""
-    drawn = hashlib.shake_256(f"{word}{seed}".encode()).digest(4 * dim)
-    return (np.frombuffer(drawn, dtype="<u4") / 2.0**32 - 0.5) / dim
-
-
-def _train(model: Any, watched: _Watched, epochs: int) -> None:
-    """Train on a thread, where no interrupt can fall between two steps of gensim's queues.
-
-    In this thread one would leave gensim's own threads waiting for ever, and can release a lock
-    that one of them holds.
-    """
-    stop = needed("gensim.models.callbacks", "embed").CallbackAny2Vec()
-    stop.on_epoch_end = watched.end_epoch
-    running, failures = threading.Lock(), list[BaseException]()
-
-    def train() -> None:
-        try:
-            total = len(watched.sentences)
-            model.train(watched, total_examples=total, epochs=epochs, callbacks=[stop])
-        except BaseException as failure:
-            failures.append(failure)
-        finally:
-            running.release()
-
-    running.acquire()
-    thread = threading.Thread(target=train, name="word2vec", daemon=True)
-    try:
-        thread.start()
-        # A lock alone, nothing in steps; without a timeout nothing interrupts it on Windows.
-        while not running.acquire(timeout=0.1):
-            pass
-    except KeyboardInterrupt:
-        watched.stopped = True
-        while thread.is_alive():
-            time.sleep(0.01)
-        raise
-    for failure in failures:
-        raise failure
-
-
-class _Watched:
-    """Sentences that move a bar whenever they are read, until they are stopped."""
-
-    _STEP: Final = 1000
-
-    def __init__(self, sentences: Sequence[list[str]], bar: Progress) -> None:
-        self.stopped = False
-        self.sentences, self._bar = sentences, bar
-
-    def end_epoch(self, _: Any) -> None:
-        """No further epoch after a stop."""
-        if self.stopped:
-            raise KeyboardInterrupt
-
-    def __iter__(self) -> Iterator[list[str]]:
-        for begin in range(0, len(self.sentences), self._STEP):
-            part = self.sentences[begin : begin + self._STEP]
-            if self.stopped:
-                return
-            yield from part
-            self._bar.advance(len(part))

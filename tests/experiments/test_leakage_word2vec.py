@@ -12,8 +12,10 @@ import pytest
 from shared_extras import data, needs
 
 from dpcore.experiments import word2vec_leakage
+from dpcore.experiments.word2vec_leakage import leakage
+from dpcore.experiments.word2vec_leakage.leakage import attack, deal, embed, halves
 from dpcore.text import generated
-from dpcore.text.leakage import Embedding, attack, deal, embed, embedding, halves
+from dpcore.text.words import Embedding
 
 gensim = needs("gensim", "gensim.models")
 
@@ -22,13 +24,13 @@ FIRST, SECOND = halves(TEXTS, rng=1)
 
 
 def test_a_fixed_hash():
-    found = embedding._hashed("cat", 1, 4)
+    found = leakage._hashed("cat", 1, 4)
     assert found.tolist() == pytest.approx(GOLDEN, abs=1e-15)
-    many = np.concatenate([embedding._hashed(word, 1, 100) for word in TEXTS])
+    many = np.concatenate([leakage._hashed(word, 1, 100) for word in TEXTS])
     assert abs(many).max() <= 0.005
     assert abs(many.mean()) < 5 * 0.01 / np.sqrt(12 * many.size)
-    assert not np.array_equal(embedding._hashed("cat", 2, 4), found)
-    assert np.array_equal(embedding._hashed("cat", 1, 3), 4 * found[:3] / 3)
+    assert not np.array_equal(leakage._hashed("cat", 2, 4), found)
+    assert np.array_equal(leakage._hashed("cat", 1, 3), 4 * found[:3] / 3)
 
 
 GOLDEN = [0.01409618032630533, 0.07488295098301023, -0.009925228427164257, -0.08784113905858248]
@@ -37,7 +39,7 @@ GOLDEN = [0.01409618032630533, 0.07488295098301023, -0.009925228427164257, -0.08
 CODE = """
 import sys
 from dpcore.text import generated
-from dpcore.text.leakage import embed
+from dpcore.experiments.word2vec_leakage.leakage import embed
 texts = generated("topics", 200, rng=1).texts
 print([embed(texts, start=start).vectors.sum(axis=1).tolist() for start in ("own", "hashed")])
 """
@@ -131,7 +133,7 @@ def test_stopped_sentences_end():
             self.done += number
 
     bar = Bar()
-    watched = embedding._Watched([["a"]] * 2500, bar)
+    watched = leakage._Watched([["a"]] * 2500, bar)
     assert len(list(watched)) == bar.done == 2500
     through = iter(watched)
     next(through)

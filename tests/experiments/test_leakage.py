@@ -13,11 +13,13 @@ import pytest
 import scipy.linalg
 from scipy.stats import binom, kstest
 
-from dpcore import Laplace
+from dpcore import Laplace, text
 from dpcore.calibration import real_epsilon
+from dpcore.experiments.word2vec_leakage import leakage
+from dpcore.experiments.word2vec_leakage.leakage import attack, deal, halves, noisy
 from dpcore.sensitivity import MinMax, MinMaxRows
-from dpcore.text import Corpus, leakage, needed
-from dpcore.text.leakage import Embedding, attack, deal, halves, noisy
+from dpcore.text import Corpus, needed
+from dpcore.text.words import Embedding
 
 WORDS = [f"word{i}" for i in range(300)]
 RNG = np.random.default_rng(14)
@@ -114,7 +116,7 @@ def test_what_all_vectors_share_is_dropped():
 
 def test_blocks_change_nothing(monkeypatch):
     whole = attack(MINE, NEAR, anchors=WORDS[:30])
-    monkeypatch.setattr(leakage.attacking, "_BLOCK", 900)
+    monkeypatch.setattr(leakage, "_BLOCK", 900)
     assert attack(MINE, NEAR, anchors=WORDS[:30]) == whole
 
 
@@ -258,6 +260,12 @@ def test_without_gensim_it_is_said_what_to_install(monkeypatch):
     with pytest.raises(ModuleNotFoundError, match=r"^embed needs gensim, .* 'dpcore\[word2vec\]'"):
         leakage.embed(["a b"] * 9)
     assert needed.needed("json", "nobody").__name__ == "json"
+
+
+def test_the_path_of_before_states_the_new_ones():
+    new = r"it is dpcore\.experiments\.word2vec_leakage\.leakage, its Embedding dpcore\.text"
+    with pytest.raises(AttributeError, match=new):
+        text.leakage  # noqa: B018
 
 
 def test_the_room_is_imported_without_gensim():

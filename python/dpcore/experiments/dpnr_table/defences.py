@@ -1,0 +1,588 @@
+"""Baselines against attribute leakage: an extractor trained against a reader of its vectors.
+
+They claim no epsilon. They need torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import instance, invalid, mistyped, real
+from ...hints import hinted
+from ...mechanisms.texts import texts_of
+from ...records import Shown
+from ...streams import Rng
+from ...streams.generators import seeded_torch
+from ...text.corpus import Corpus
+from ...text.systems.attributes import (
+    Discriminator,
+    codes_of,
+    descend,
+    make_layers,
+    names_of,
+    values_of,
+)  # fmt: skip
+from ...text.systems.bag import Units
+from ...text.systems.classifier import TextClassifier
+from ...text.systems.folders import mapping
+from ...text.systems.training import make_recipe
+from ...torch import MinMax
+from ...torch.needed import torch
+from ...torch.private import transform_of
+from ...torch.saving import TRANSFORMS, described
+
+__all__ = [
+    "AdversarialClassification",
+    "AdversarialGeneration",
+    "Declustering",
+    "Defended",
+    "MinMaxAdversary",
+]
+
+RATE: Final = 1e-3
+"""Learning rate of Adam, for all that is trained against an extractor."""
+WORDS: Final = 2000
+"""The decoder knows this many words: those most frequent in the training texts."""
+
+
+@contextmanager
+def fixed(module: Any) -> Iterator[None]:
+    """Gradients pass through a module and leave none in its weights."""
+    module.requires_grad_(False)
+    try:
+        yield
+    finally:
+        module.requires_grad_(True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Material:
+    """What an opponent is made of.
+
+    Args:
+        discriminator: not trained yet.
+        codes: of the training texts' attributes, int64, shape `(texts, attributes)`.
+        units: `Units` of the training texts.
+        strength: what the penalty is multiplied with.
+        rng: of whatever the opponent draws; the extractor's training draws from another.
+        device: where vectors are.
+    """
+
+    discriminator: Discriminator
+    codes: Any
+    units: Any
+    strength: float
+    rng: Any
+    device: Any
+
+
+class Opponent:
+    """Trains the discriminator on every batch; a subclass says what the extractor is to lower.
+
+    Args:
+        made: what it is made of.
+    """
+
+    def __init__(self, made: Material) -> None:
+        self.discriminator, self.codes = made.discriminator, made.codes
+        self.strength = made.strength
+        self.weights = list(self.discriminator.parameters())
+        self.optimiser = torch.optim.Adam(self.weights, lr=RATE)
+
+    def step(self, rows: Any, batch: Any) -> None:
+        """One step of the discriminator, on detached vectors of the texts at places `batch`."""
+        descend(self.optimiser, self.discriminator.loss(rows, self.truth(rows, batch)))
+
+    def truth(self, rows: Any, batch: Any) -> Any:
+        """Codes of the texts at places `batch`, a column for each attribute."""
+        return self.codes[batch].to(rows.device).unbind(1)
+
+    def penalty(self, rows: Any, batch: Any) -> Any:
+        """The extractor's loss against this opponent, times `strength`; 0 is left out exactly."""
+        return self.strength * self.against(rows, batch) if self.strength else 0.0
+
+    def against(self, rows: Any, batch: Any) -> Any:
+        """What the extractor is to lower; it must leave the discriminator as it is."""
+        raise NotImplementedError
+
+
+class Defended(Shown, TextClassifier):
+    """An extractor trained against an opponent, so that its vectors tell less of attributes.
+
+    ``encode(text) = m(f(text))`` with the extractor and the transform of `DPNR`, and no noise: it
+    claims no epsilon, and whatever it hides it hides from its own opponent. Every batch makes two
+    steps: the opponent learns from the vectors as they are (Adam at 1e-3), then extractor and
+    classifier descend ``CE(label) + strength L`` (as in `DPNR`), where L is the subclass's. A
+    discriminator with two hidden layers of 128 learns to read the attributes in all of them; where
+    L does not need it, it looks on.
+
+    The transform keeps the vectors in a bounded set, so that no L grows without limit.
+
+    Args:
+        dim: entries of a vector, at least 2; None for 32.
+        attribute: the name of an attribute of the corpus, or several; of two values or more.
+        strength: what L is multiplied with, at least 0; None for the class's own. With 0 the
+            weights are those of plain training, bit for bit.
+        transform: None for min-max, as in `DPNR`; or another of `PrivateEncoder`, such as `Clip`.
+        unknown: "drop" leaves unknown words out of the mean; "token" maps them to a row of their
+            own.
+        min_count: how often a word or word pair must occur in the training texts.
+
+    Attributes:
+        claim: None; it claims no epsilon.
+        trained: how it was trained; None before `fit`.
+        labels: the values that it tells apart.
+        values: those of each attribute.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind.
+        ValueError: if a value is out of range.
+    """
+
+    opponent: ClassVar[type[Opponent]] = Opponent
+    usual: ClassVar[float] = 1.0
+    claim: ClassVar[None] = None
+
+    @hinted
+    def __init__(
+        self,
+        dim: int | None = None,
+        *,
+        attribute: Any,
+        strength: float | None = None,
+        transform: Any = None,
+        unknown: Literal["drop", "token"] = "drop",
+        min_count: int = 1,
+    ) -> None:
+        super().__init__(dim, None, None, unknown, min_count)
+        self.attribute = names_of(attribute)
+        # Weights are float32, and so is what the strength is multiplied with.
+        self.strength = real(
+            "strength", self.usual if strength is None else strength, low=0.0, high=1e30
+        )
+        self.transform = transform_of(MinMax() if transform is None else transform)
+        self.values: dict[str, npt.NDArray[Any]] = {}
+        self.discriminator: Discriminator | None = None
+
+    def fit(
+        self,
+        corpus: Any,
+        *,
+        epochs: int | None = None,
+        batch: int = 64,
+        lr: float = 2.0,
+        decay: float = 0.9,
+        rng: Rng = None,
+        device: Any = None,
+        progress: bool | None = None,
+    ) -> Self:
+        """Train extractor, classifier and opponent.
+
+        Args:
+            corpus: a `Corpus` with labels and attributes, of which the train part is read (all
+                without a split).
+            epochs: passes over the texts; None for as many as make 2,226 steps, from 5 to 35.
+            batch: texts in a step.
+            lr: learning rate of the first epoch, of extractor and classifier.
+            decay: by which it is multiplied after every epoch.
+            rng: None (fresh entropy, recorded), an int in [0, 2**63) or a Generator: initial
+                weights and order follow from it.
+            device: where it is trained and kept, such as "cuda"; None is the CPU.
+            progress: show a bar; None shows it for long work on a terminal or in a notebook.
+
+        Returns:
+            The model itself. After Ctrl-C that of the last whole epoch, `trained.partial` set.
+
+        Raises:
+            TypeError: if an argument is of the wrong kind.
+            ValueError: if the corpus has no labels, no train part or not the attribute, if the
+                training texts have one value of it only, or if training diverges.
+            KeyboardInterrupt: on Ctrl-C before the first epoch has ended.
+        """
+        recipe = make_recipe(epochs, batch, lr, decay=decay)
+        # Before the texts are read: a misspelt name is told at once.
+        whole = instance("corpus", corpus, Corpus)
+        values_of(self.attribute, whole if whole.split is None else whole.train)
+        self._train(corpus, recipe, None, rng, device, progress)
+        return self
+
+    def _adversary(self, part: Corpus, width: int, units: Any, rng: Any) -> Opponent:
+        self.values = values_of(self.attribute, part)
+        codes = torch.from_numpy(codes_of(self.values, part))
+        place = self.head.weight.device
+        with seeded_torch(rng):
+            self.discriminator = self._reader(width).to(place)
+            return self.opponent(
+                Material(self.discriminator, codes, units, self.strength, rng, place)
+            )
+
+    def _reader(self, width: int) -> Discriminator:
+        return Discriminator(width, [len(values) for values in self.values.values()])
+
+    def _transform(self, rows: Any) -> Any:
+        return self.transform(rows)
+
+    def _sent(self, texts: Sequence[str]) -> Any:
+        self.require_fitted("encodes")
+        return self._transform(self._vectors(texts_of("texts", texts)))
+
+    # Nothing is drawn, so there is no `rng` to take: an argument without effect would tell that
+    # there is noise, and `inference.infer` would record its seed.
+    def encode(self, texts: Sequence[str]) -> npt.NDArray[Any]:  # type: ignore[override]
+        """The vectors of texts: the same ones at every call.
+
+        Args:
+            texts: strings, none of them empty.
+
+        Returns:
+            float32, shape `(len(texts), d)`.
+
+        Raises:
+            TypeError: if `texts` is one string, or holds anything but strings.
+            ValueError: if it is not fitted, or a text is empty.
+        """
+        found: npt.NDArray[Any] = self._sent(texts).cpu().numpy()
+        return found
+
+    def predict(self, texts: Sequence[str]) -> npt.NDArray[Any]:  # type: ignore[override]
+        """The labels of texts, shape `(len(texts),)`.
+
+        Args:
+            texts: strings, none of them empty.
+
+        Raises:
+            TypeError: if `texts` is one string, or holds anything but strings.
+            ValueError: if it is not fitted, or a text is empty.
+        """
+        return super().predict(texts)
+
+    def accuracy(self, corpus: Corpus) -> float:  # type: ignore[override]
+        """The share of texts whose label is predicted.
+
+        Args:
+            corpus: texts with labels, such as `corpus.test`.
+
+        Raises:
+            TypeError: if it is no `Corpus`.
+            ValueError: if it has no labels, or the model is not fitted.
+        """
+        return super().accuracy(corpus)
+
+    def discriminated(self, texts: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
+        """What the discriminator of the training takes the attributes of texts for.
+
+        Args:
+            texts: strings, none of them empty.
+
+        Returns:
+            For each attribute a value for each text, shape `(len(texts),)`.
+
+        Raises:
+            TypeError: if `texts` is one string, or holds anything but strings.
+            ValueError: if it is not fitted, or a text is empty.
+        """
+        rows = self._sent(texts)
+        assert self.discriminator is not None
+        with torch.no_grad():
+            codes = self.discriminator.codes(rows).cpu().numpy()
+        columns = zip(self.values.items(), codes.T, strict=True)
+        return {name: values[column] for (name, values), column in columns}
+
+    def discriminator_accuracy(self, corpus: Corpus) -> dict[str, float]:
+        """The share of texts whose attribute the discriminator of the training tells.
+
+        It says how well the discriminator was kept off, not what the vectors tell: an attacker
+        trained afresh (`text.inference.infer`) reads more.
+
+        Args:
+            corpus: texts with the attributes, such as `corpus.test`.
+
+        Returns:
+            Name of the attribute -> share.
+
+        Raises:
+            TypeError: if it is no `Corpus`.
+            ValueError: if it lacks an attribute or has a value that training did not, or the model
+                is not fitted.
+        """
+        self.require_fitted("tells attributes")
+        truth = codes_of(self.values, instance("corpus", corpus, Corpus))
+        found = self.discriminated(corpus.texts)
+        return {
+            name: float(np.mean(found[name] == values[column]))
+            for (name, values), column in zip(self.values.items(), truth.T, strict=True)
+        }
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What the model is made with, as plain data."""
+        return {
+            "dim": self.dim,
+            "attribute": list(self.attribute),
+            "strength": self.strength,
+            "transform": described("transform", self.transform, TRANSFORMS),
+            "unknown": self.unknown,
+            "min_count": self.min_count,
+        }
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """What every classifier has, and the values of the attributes."""
+        values = {name: column.tolist() for name, column in self.values.items()}
+        return {**super().state, "beside": values}
+
+    @property
+    def saved_modules(self) -> dict[str, Any]:
+        """Those of every classifier, and the discriminator."""
+        return {**super().saved_modules, "discriminator": self.discriminator}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Make all modules."""
+        super().restore(state)
+        beside = mapping(state, "beside")
+        if tuple(beside) != self.attribute:
+            requirement = f"the values of {', '.join(self.attribute)}"
+            raise invalid("beside in config.json", requirement, list(beside))
+        if not all(isinstance(values, list) and len(values) > 1 for values in beside.values()):
+            requirement = "a list of two values at least for each attribute"
+            raise mistyped("beside in config.json", requirement, beside)
+        self.values = {name: np.array(values) for name, values in beside.items()}
+        self.discriminator = self._reader(state["width"]).eval()
+
+    def to(self, device: Any) -> Self:
+        """Move the model to a device of this machine."""
+        super().to(device)
+        assert self.discriminator is not None
+        self.discriminator.to(self.head.weight.device)
+        return self
+
+    @property
+    def hidden(self) -> str:
+        """The attributes, as they were given."""
+        return repr(self.attribute[0] if len(self.attribute) == 1 else list(self.attribute))
+
+    def __repr__(self) -> str:
+        """The arguments, and that no epsilon is claimed."""
+        more = [
+            f", {name}={value!r}"
+            for name, value, usual in (
+                ("transform", self.transform, None),
+                ("unknown", self.unknown, "drop"),
+                ("min_count", self.min_count, 1),
+            )
+            if value != usual and not isinstance(value, MinMax)
+        ]
+        return (
+            f"{type(self).__name__}(dim={self.dim}, attribute={self.hidden}, "
+            f"strength={self.strength:g}{''.join(more)}; claims no epsilon)"
+        )
+
+    def __str__(self) -> str:
+        """What is not claimed, how it was trained, and what the labels are."""
+        control = "strength 0: plain training" if not self.strength else "its own opponent only"
+        lines = [
+            ("claim", "claims no epsilon: nothing holds for any two texts"),
+            ("hides", f"{self.hidden}, from {control}; an attacker trained afresh reads more"),
+            ("trained", "not yet: model.fit(corpus)" if self.trained is None else self.trained),
+        ]
+        if self.trained is not None:
+            lines.append(("labels", ", ".join(map(str, self.labels.tolist()))))
+        return "\n".join([repr(self), *(f"  {label:<12} {line}" for label, line in lines)])
+
+
+class MinMaxOpponent(Opponent):
+    """The discriminator's loss with its sign turned."""
+
+    def against(self, rows: Any, batch: Any) -> Any:
+        """``-CE(b)``."""
+        with fixed(self.discriminator):
+            return -self.discriminator.loss(rows, self.truth(rows, batch))
+
+
+class MinMaxAdversary(Defended):
+    """Adversarial training: ``min over M, max over D of CE(label; M) - strength CE(attribute; D)``.
+
+    D, a discriminator, and M, extractor and classifier, make a step each on every batch. For
+    several attributes CE(attribute) is their mean. It claims no epsilon; arguments, `fit`, and what
+    else holds of all defences: `Defended`.
+
+    Args:
+        dim: entries of a vector; None for 32.
+        attribute: the name of an attribute of the corpus, or several.
+        strength: lambda in the paper, at least 0; None for 1.
+
+    Source:
+        Li, Baldwin and Cohn (2018).
+
+    Example:
+        >>> from dpcore.text import generated
+        >>> corpus = generated("topics", 600, rng=1)
+        >>> model = MinMaxAdversary(16, attribute="parent").fit(corpus, epochs=8, rng=1)
+        >>> model
+        MinMaxAdversary(dim=16, attribute='parent', strength=1; claims no epsilon)
+        >>> model.encode(corpus.test.texts).shape, list(model.discriminator_accuracy(corpus.test))
+        ((60, 16), ['parent'])
+    """
+
+    opponent = MinMaxOpponent
+
+
+class ComplementOpponent(Opponent):
+    """The discriminator's loss on what is not true."""
+
+    def against(self, rows: Any, batch: Any) -> Any:
+        """``CE(not b)``: the other of two values; of more, the others in equal shares."""
+        sizes, truth = self.discriminator.sizes, self.truth(rows, batch)
+        wrong = [
+            (1.0 - torch.nn.functional.one_hot(codes, size).to(rows.dtype)) / (size - 1)
+            for codes, size in zip(truth, sizes, strict=True)
+        ]
+        with fixed(self.discriminator):
+            return self.discriminator.loss(rows, wrong)
+
+
+class AdversarialClassification(Defended):
+    """Adversarial classification: the extractor lowers the discriminator's loss on *wrong* values.
+
+    ``L = CE(not b; D)``: after D's own step on the vectors the extractor makes one that lets D
+    take each text for the other value of the attribute. The paper has two values; of more, all
+    wrong ones are equally right here. Unlike the loss of `MinMaxAdversary` L is bounded from below,
+    and its gradient grows with D's certainty: large strengths cost accuracy. It claims no epsilon;
+    arguments, `fit`, and what else holds of all defences: `Defended`.
+
+    Args:
+        dim: entries of a vector; None for 32.
+        attribute: the name of an attribute of the corpus, or several.
+        strength: at least 0; None for 0.1. (The paper has 1, in steps of an optimiser of its own.)
+
+    Source:
+        Coavoux, Narayan and Cohen (2018), section 3.1, and their code.
+
+    Example:
+        >>> AdversarialClassification(attribute=["age", "sex"])
+        AdversarialClassification(dim=32, attribute=['age', 'sex'], strength=0.1; claims no epsilon)
+    """
+
+    opponent = ComplementOpponent
+    usual = 0.1
+
+
+class DecodingOpponent(Opponent):
+    """A decoder of the texts' words, beside the discriminator, which only looks on."""
+
+    def __init__(self, made: Material) -> None:
+        super().__init__(made)
+        self.words, known = _frequent(made.units)
+        self.decoder = make_layers(made.discriminator.width, known, layers=1).to(made.device)
+        self.decoding = torch.optim.Adam(self.decoder.parameters(), lr=RATE)
+
+    def step(self, rows: Any, batch: Any) -> None:
+        """One step of the discriminator, and one of the decoder."""
+        super().step(rows, batch)
+        descend(self.decoding, self.loss(rows, batch))
+
+    def loss(self, rows: Any, batch: Any) -> Any:
+        """``-log p(word | vector)``, averaged over the words of each text and over the texts."""
+        texts = self.words.take(batch)
+        sizes, ids = texts.sizes.to(rows.device), texts.ids.to(rows.device)
+        owner = torch.repeat_interleave(torch.arange(len(batch), device=rows.device), sizes)
+        found = torch.log_softmax(self.decoder(rows), dim=1)[owner, ids]
+        return -(found / sizes[owner]).sum() / len(batch)
+
+    def against(self, rows: Any, batch: Any) -> Any:
+        """The decoder's loss with its sign turned."""
+        with fixed(self.decoder):
+            return -self.loss(rows, batch)
+
+
+def _frequent(units: Units) -> tuple[Units, int]:
+    """The frequent words of texts, numbered anew, and how many there are."""
+    single = units.spans[:, 1] - units.spans[:, 0] == 1
+    counts = torch.bincount(units.ids[single])
+    kept = torch.argsort(counts, descending=True, stable=True)[:WORDS]
+    kept = kept[counts[kept] > 0]
+    if not len(kept):
+        raise invalid("corpus", "one whose training texts have words, for the decoder", units)
+    number = torch.full((int(units.ids.max()) + 1,), -1)
+    number[kept] = torch.arange(len(kept))
+    stays = single & (number[units.ids] >= 0)
+    text = torch.repeat_interleave(torch.arange(len(units)), units.sizes)[stays]
+    sizes = torch.bincount(text, minlength=len(units))
+    return Units(number[units.ids[stays]], units.spans[stays], sizes, sizes), len(kept)
+
+
+class AdversarialGeneration(Defended):
+    """Adversarial generation: the extractor raises the loss of a decoder of the text's words.
+
+    ``L = log p(words | r)``, the mean over the words of a text. The paper decodes letters with a
+    recurrent network; here a hidden layer of 128 gives each of the 2,000 most frequent words of the
+    training texts a probability, whatever their order. Attributes take no part: the discriminator
+    only looks on. It claims no epsilon; arguments, `fit`, and what else holds of all defences:
+    `Defended`.
+
+    Args:
+        dim: entries of a vector; None for 32.
+        attribute: the name of an attribute of the corpus, or several; to be looked at.
+        strength: at least 0; None for 0.1.
+
+    Source:
+        Coavoux, Narayan and Cohen (2018), section 3.2.
+
+    Example:
+        >>> AdversarialGeneration(16, attribute="gender")
+        AdversarialGeneration(dim=16, attribute='gender', strength=0.1; claims no epsilon)
+    """
+
+    opponent = DecodingOpponent
+    usual = 0.1
+
+
+class DeclusteringOpponent(Opponent):
+    """Squared distances of pairs, weighed by how few attributes they share."""
+
+    def __init__(self, made: Material) -> None:
+        super().__init__(made)
+        self.rng = made.rng
+
+    def against(self, rows: Any, batch: Any) -> Any:
+        """``(0.5 - l) |r - r'|^2``, averaged over the texts; x' is another text of the batch."""
+        if len(batch) == 1:
+            # The last batch may be one text, which has no other.
+            return rows.sum() * 0.0
+        shift = int(self.rng.integers(1, len(batch)))
+        codes = self.codes[batch]
+        similar = (codes == codes.roll(shift, 0)).to(rows.dtype).mean(1).to(rows.device)
+        distances = (rows - rows.roll(shift, 0)).square().sum(1)
+        return ((0.5 - similar) * distances).mean()
+
+
+class Declustering(Defended):
+    """Declustering: texts of equal attributes are pushed apart, those of different ones together.
+
+    ``L = (0.5 - l) |r - r'|^2``, with l the share of *equal* attributes of two texts: with one
+    attribute the weight is -1/2 for equal and 1/2 for different ones. (Taken for a distance, as a
+    study has it, l would turn the sign, and make the clusters that it is to prevent.) The second
+    text is another of the batch. There is no opponent: the discriminator only looks on. It claims
+    no epsilon; arguments, `fit`, and what else holds of all defences: `Defended`.
+
+    Args:
+        dim: entries of a vector; None for 32.
+        attribute: the name of an attribute of the corpus, or several.
+        strength: alpha in the paper, at least 0; None for 1. (The paper has 0.1, for vectors of
+            another scale.)
+
+    Source:
+        Coavoux, Narayan and Cohen (2018), section 3.3, and their code.
+
+    Example:
+        >>> Declustering(attribute="gender", strength=0.5)
+        Declustering(dim=32, attribute='gender', strength=0.5; claims no epsilon)
+    """
+
+    opponent = DeclusteringOpponent

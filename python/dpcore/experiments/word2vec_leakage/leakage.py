@@ -1,0 +1,600 @@
+"""What vectors of words give away to somebody who trains vectors of his own (word2vec).
+
+Two halves of a corpus, vectors of the words of each, noise on one of them, and the attack: which of
+the attacker's words lie nearest to a private vector.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from ...bounds import limits
+from ...calibration import laplace, real_epsilon
+from ...errors import (
+    choice,
+    confidence_level,
+    flag,
+    instance,
+    integer,
+    invalid,
+    mistyped,
+    part_of,
+    real,
+)  # fmt: skip
+from ...hints import hinted
+from ...mechanisms import Laplace
+from ...mechanisms.texts import texts_of
+from ...pairs.norms import Norm
+from ...progress import Progress
+from ...records import Record
+from ...sampling.drawing import sample
+from ...sensitivity import MinMax, sensitivity
+from ...streams import Rng, seed_of
+from ...text.corpus import training_texts
+from ...text.inference.judging import Measured
+from ...text.needed import needed
+from ...text.vocabulary import Tokeniser, words_of
+from ...text.words.embedding import Embedding, Floats
+
+__all__ = ["STARTS", "Leakage", "attack", "deal", "embed", "halves", "noisy"]
+
+Start = Literal["own", "hashed"]
+STARTS: Final[tuple[Start, ...]] = get_args(Start)
+"""Where vectors start: at gensim's own random numbers, or at those that hash word and seed."""
+
+_BLOCK: Final = 2**23
+"""Cosines at a time: 64 MiB."""
+
+
+@hinted
+def halves(
+    texts: Any, *, overlap: float = 0.0, rng: Rng = None, tokenise: Tokeniser = words_of
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Two halves of a corpus, drawn at random, disjoint or with a common part.
+
+    Texts of the same words count once, so that disjoint halves have no text in common; those
+    without a word are left out. For one seed the first half is the same whatever the overlap.
+    (Two samples of 50 % each, drawn without regard to each other, have half of each in common.)
+
+    Args:
+        texts: a list of strings, or a `Corpus`, whose split does not matter.
+        overlap: share of each half that is in the other one, too, in [0, 1].
+        rng: None (fresh entropy), an int in [0, 2**63) or a Generator.
+        tokenise: from a text to its words.
+
+    Returns:
+        The texts of the first half and those of the second, as many.
+
+    Raises:
+        TypeError: if `texts` is no list of strings or `overlap` no number.
+        ValueError: if fewer than two texts differ, or `overlap` is out of range.
+
+    Example:
+        >>> halves(["a cat", "A cat!", "a dog", "an owl", "a fox"], rng=1)
+        (('a cat', 'a dog'), ('an owl', 'a fox'))
+        >>> halves(["a cat", "A cat!", "a dog", "an owl", "a fox"], overlap=0.5, rng=1)
+        (('a cat', 'a dog'), ('a dog', 'an owl'))
+    """
+    share, seed = real("overlap", overlap, low=0.0, high=1.0), seed_of(rng)
+    found: dict[tuple[str, ...], str] = {}
+    for text in texts_of("texts", texts):
+        found.setdefault(tuple(tokenise(text)), text)
+    found.pop((), None)
+    size = len(found) // 2
+    if not size:
+        requirement = "at least two texts of different words"
+        raise invalid("texts", requirement, f"{len(found)} of such")
+    kept = list(found.values())
+    order = np.random.default_rng(seed).permutation(len(kept))
+    begin = size - round(share * size)
+    first, second = order[:size], order[begin : begin + size]
+    return tuple(kept[row] for row in first), tuple(kept[row] for row in second)
+
+
+@hinted
+def embed(
+    texts: Any,
+    *,
+    start: Start = "own",
+    seed: int = 1,
+    dim: int = 100,
+    window: int = 5,
+    min_count: int = 5,
+    epochs: int = 5,
+    negative: int = 5,
+    tokenise: Tokeniser = words_of,
+    progress: bool | None = None,
+) -> Embedding:
+    """Learn vectors of words from texts by gensim's Word2Vec (CBOW).
+
+    One worker trains, so that a second run repeats the first bit by bit on the same machine. Up to
+    version 3.8 gensim drew the first vector of a word from a generator seeded by the hash of word
+    and seed: two models with one seed start a word at one place, whatever else they read. Today
+    it starts at random numbers in the order of the vocabulary. ``"hashed"`` brings the former
+    back, by a fixed hash: Python's own is salted anew in each process.
+
+    Args:
+        texts: a list of strings, or a `Corpus`, of which the train part is read.
+        start: "own" (today's gensim) or "hashed" (as gensim 3.8: in [-.5/dim, .5/dim)).
+        seed: of the start, the negative words and the down-sampling, in [0, 2**32).
+        dim: numbers in a vector.
+        window: words to either side that count as context, at most.
+        min_count: words that occur less often have no vector.
+        epochs: how often the texts are read.
+        negative: words drawn against each right one.
+        tokenise: from a text to its words.
+        progress: a bar: True, False or None (where somebody is looking).
+
+    Returns:
+        The embedding, the most frequent word first.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind.
+        ValueError: if a number is out of range, or fewer than two words occur `min_count` times.
+        ModuleNotFoundError: without gensim; it says what to install.
+
+    Source:
+        Mikolov et al. (2013); gensim 3.8.3, `Word2Vec.seeded_vector`, for the hashed start.
+
+    Example:
+        >>> from importlib.util import find_spec
+        >>> if find_spec("gensim"):
+        ...     found = embed(["a cat sat", "a dog sat", "a dog ran"], min_count=2, dim=4)
+        ...     assert (len(found), found.words[0]) == (3, "a")
+    """
+    choice("start", start, STARTS)
+    seed = integer("seed", seed, 0, 2**32 - 1)
+    sizes = {"vector_size": dim, "window": window, "min_count": min_count, "negative": negative}
+    for (name, value), shown in zip(sizes.items(), ("dim", *list(sizes)[1:]), strict=True):
+        sizes[name] = integer(shown, value, 1)
+    epochs = integer("epochs", epochs, 1)
+    sentences = [list(words) for words in map(tokenise, training_texts(texts)) if words]
+    model = needed("gensim.models", "embed").Word2Vec(
+        **sizes, epochs=epochs, seed=seed, sg=0, workers=1
+    )
+    model.build_vocab(sentences)
+    if len(model.wv) < 2:
+        requirement = f"texts in which at least two words occur min_count = {min_count} times"
+        found = f"{len(sentences):,} texts with words"
+        raise invalid("texts", requirement, found)
+    if start == "hashed":
+        model.wv.vectors[:] = [_hashed(word, seed, dim) for word in model.wv.index_to_key]
+    with Progress("word2vec", epochs * len(sentences), progress) as bar:
+        _train(model, _Watched(sentences, bar), epochs)
+    origin = f"word2vec, start {start}, seed {seed}"
+    return Embedding(model.wv.index_to_key, model.wv.vectors, origin)
+
+
+def _hashed(word: str, seed: int, dim: int) -> Floats:
+    """Numbers in [-.5/dim, .5/dim) from the SHAKE-256 of word and seed."""
+    drawn = hashlib.shake_256(f"{word}{seed}".encode()).digest(4 * dim)
+    return (np.frombuffer(drawn, dtype="<u4") / 2.0**32 - 0.5) / dim
+
+
+def _train(model: Any, watched: _Watched, epochs: int) -> None:
+    """Train on a thread, where no interrupt can fall between two steps of gensim's queues.
+
+    In this thread one would leave gensim's own threads waiting for ever, and can release a lock
+    that one of them holds.
+    """
+    stop = needed("gensim.models.callbacks", "embed").CallbackAny2Vec()
+    stop.on_epoch_end = watched.end_epoch
+    running, failures = threading.Lock(), list[BaseException]()
+
+    def train() -> None:
+        try:
+            total = len(watched.sentences)
+            model.train(watched, total_examples=total, epochs=epochs, callbacks=[stop])
+        except BaseException as failure:
+            failures.append(failure)
+        finally:
+            running.release()
+
+    running.acquire()
+    thread = threading.Thread(target=train, name="word2vec", daemon=True)
+    try:
+        thread.start()
+        # A lock alone, nothing in steps; without a timeout nothing interrupts it on Windows.
+        while not running.acquire(timeout=0.1):
+            pass
+    except KeyboardInterrupt:
+        watched.stopped = True
+        while thread.is_alive():
+            time.sleep(0.01)
+        raise
+    for failure in failures:
+        raise failure
+
+
+class _Watched:
+    """Sentences that move a bar whenever they are read, until they are stopped."""
+
+    _STEP: Final = 1000
+
+    def __init__(self, sentences: Sequence[list[str]], bar: Progress) -> None:
+        self.stopped = False
+        self.sentences, self._bar = sentences, bar
+
+    def end_epoch(self, _: Any) -> None:
+        """No further epoch after a stop."""
+        if self.stopped:
+            raise KeyboardInterrupt
+
+    def __iter__(self) -> Iterator[list[str]]:
+        for begin in range(0, len(self.sentences), self._STEP):
+            part = self.sentences[begin : begin + self._STEP]
+            if self.stopped:
+                return
+            yield from part
+            self._bar.advance(len(part))
+
+
+@hinted
+def noisy(
+    embedding: Any,
+    epsilon: float,
+    *,
+    scale: Literal["published", "sound"] = "published",
+    rng: Rng = None,
+) -> Embedding:
+    """An embedding whose vectors are brought to [0, 1] each and get Laplace noise.
+
+    ``(v - min v) / (max v - min v) + Lap(b)``, independent in every entry, with b = 1/epsilon as
+    published: that is epsilon for an entry, and dim times as much for a vector. Covers one release
+    of the vector of one word, for any two vectors; not the texts that the vectors were learnt
+    from.
+
+    Args:
+        embedding: an `Embedding` without noise.
+        epsilon: the claim, above 0.
+        scale: "published" (b = 1/epsilon) or "sound" (b = dim/epsilon, which keeps the claim).
+        rng: None (fresh entropy), an int in [0, 2**63) or a Generator.
+
+    Returns:
+        The noisy `Embedding`, with `claimed` and `real`.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind.
+        ValueError: if `epsilon` is not above 0, a vector is constant, or has noise already.
+
+    Source:
+        Lyu, He and Li (2020), algorithm 2, word by word.
+
+    Example:
+        >>> vectors = np.random.default_rng(1).normal(size=(3, 100))
+        >>> noisy(Embedding(("a", "cat", "sat"), vectors), 5.0, rng=1)
+        <Embedding of 3 words, dim=100, epsilon claimed 5, true 500>
+    """
+    clean = instance("embedding", embedding, Embedding)
+    if clean.real is not None:
+        raise invalid("embedding", "one without noise", clean)
+    epsilon = real("epsilon", epsilon, low=0.0, open_low=True)
+    with part_of("embedding"):
+        rows = MinMax()(clean.vectors)
+    domain = MinMax().range(clean.dim)
+    # What is published takes the largest change of one entry for that of the whole vector.
+    choice("scale", scale, ("published", "sound"))
+    norm: Norm = "linf" if scale == "published" else "l1"
+    noise = Laplace(laplace(epsilon, sensitivity(domain, norm).value))
+    drawn = sample(noise, np.zeros(clean.dim), len(clean), rng=seed_of(rng))
+    return replace(clean, vectors=rows + drawn, claimed=epsilon, real=real_epsilon(noise, domain))
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Leakage(Record):
+    """How many private words are among the attacker's nearest.
+
+    An interval is that of a share of words drawn at random, for these two embeddings alone; other
+    embeddings of the same texts differ by more (see their spread over seeds).
+
+    Attributes:
+        words: how many private words were looked for.
+        unknown: how many of them the attacker has no vector for; they count as not found.
+        vocabulary: words of the attacker, V.
+        anchors: words that the attacker knew before.
+        topn: numbers of nearest words.
+        hits: of each of them, the private words that were found.
+        centred: True if the mean of each vector was subtracted first.
+        dropped: how many leading directions of each embedding were removed first.
+        claimed: the epsilon that noise on the victim's vectors is said to give, None without.
+        true: what it gives for any two words.
+        confidence: of each interval by itself.
+    """
+
+    words: int
+    unknown: int
+    vocabulary: int
+    anchors: int
+    topn: tuple[int, ...]
+    hits: tuple[int, ...]
+    centred: bool
+    dropped: int
+    claimed: float | None
+    true: float | None
+    confidence: float
+
+    @property
+    def shares(self) -> tuple[Measured, ...]:
+        """The share of words found, for each of `topn`, with exact limits."""
+        n, tail = self.words, (1.0 - self.confidence) / 2.0
+        how = "Clopper-Pearson"
+        return tuple(Measured(hit / n, *limits(hit, n, tail), how) for hit in self.hits)
+
+    @property
+    def chance(self) -> tuple[float, ...]:
+        """What guessing finds: ``topn / V`` for each of `topn`."""
+        return tuple(number / self.vocabulary for number in self.topn)
+
+    def share(self, topn: int = 1) -> Measured:
+        """The share of words found among the nearest `topn`.
+
+        Raises:
+            ValueError: if that was not asked for.
+        """
+        shown = tuple(map(str, self.topn))
+        return self.shares[shown.index(choice("topn", str(topn), shown))]
+
+    def __repr__(self) -> str:
+        """One line: the shares."""
+        found = ", ".join(f"top-{n} {s}" for n, s in zip(self.topn, self.shares, strict=True))
+        return f"<Leakage of {self.words:,} words: {found}, {self.anchors:,} anchors>"
+
+    def __str__(self) -> str:
+        """The report."""
+        unknown = f", {self.unknown:,} of them unknown to the attacker" if self.unknown else ""
+        lines = [
+            f"{self.words:,} private words{unknown}; the attacker has {self.vocabulary:,}, and "
+            f"knew {self.anchors:,} before"
+        ]
+        lines += [
+            f"top-{number}: {share} (chance {chance:.4f})"
+            for number, share, chance in zip(self.topn, self.shares, self.chance, strict=True)
+        ]
+        if self.claimed is not None:
+            lines.append(f"noise: epsilon claimed {self.claimed:g}, true {self.true:g} (any words)")
+        return "\n".join(lines)
+
+
+def common(victim: Embedding, *attackers: Embedding) -> tuple[str, ...]:
+    """The words that all embeddings have, in the order of the first.
+
+    Raises:
+        TypeError: if one is no `Embedding`.
+        ValueError: if they have no word in common.
+    """
+    for name, one in (("victim", victim), *(("attacker", one) for one in attackers)):
+        instance(name, one, Embedding)
+    found = tuple(word for word in victim.words if all(word in one for one in attackers))
+    if not found:
+        raise invalid("attacker", "an embedding with words of the victim's", list(victim.words[:4]))
+    return found
+
+
+@hinted
+def deal(
+    victim: Any, *attackers: Any, anchors: int = 1500, rng: Rng = None
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Deal the common words at random into anchors and words that are held out.
+
+    To compare numbers of anchors, use the first 10, 100, ... of them, always with these held-out
+    words: rates on whatever words are left over would be those of other words each time.
+
+    Args:
+        victim: the `Embedding` whose words are private.
+        *attackers: every `Embedding` that is to be used against it.
+        anchors: the largest number of words that the attacker knows before.
+        rng: None (fresh entropy), an int in [0, 2**63) or a Generator.
+
+    Returns:
+        The anchors and the held-out words, in random order.
+
+    Raises:
+        TypeError: if an embedding is none, or `anchors` no integer.
+        ValueError: if there are no common words, or not more of them than `anchors`.
+
+    Example:
+        >>> e = Embedding(("a", "cat", "dog", "fox"), np.eye(4))
+        >>> deal(e, Embedding(("fox", "dog", "a"), np.eye(3)), anchors=1, rng=1)
+        (('a',), ('dog', 'fox'))
+    """
+    found, number = common(victim, *attackers), integer("anchors", anchors, 0)
+    if number >= len(found):
+        requirement = f"below the number of common words, {len(found):,}: some are to be found"
+        raise invalid("anchors", requirement, number)
+    order = np.random.default_rng(seed_of(rng)).permutation(len(found))
+    words = tuple(found[row] for row in order)
+    return words[:number], words[number:]
+
+
+@hinted
+def attack(
+    victim: Any,
+    attacker: Any,
+    words: Any = None,
+    *,
+    anchors: Any = (),
+    topn: Any = (1, 5),
+    centre: bool = False,
+    drop: int = 0,
+    confidence: float = 0.95,
+    progress: bool | None = None,
+) -> Leakage:
+    """Is a private word among the attacker's words that are nearest to its vector?
+
+    Nearest by the cosine; a word that ties with another one comes last. Two embeddings that were
+    learnt apart differ by a rotation, which a few known words settle: with `anchors` the victim's
+    vectors are first turned by the orthogonal matrix that brings theirs closest to the
+    attacker's, ``argmin_R ||V R - A||``, rows scaled to length 1. Directions that fewer anchors
+    than dimensions leave open are not compared.
+
+    Args:
+        victim: the `Embedding` that is attacked (`Embedding.of` makes one of gensim's vectors).
+        attacker: the attacker's own `Embedding`, of the same dimension.
+        words: private words to look for; None are all of the victim's that are no anchors. Words
+            that the attacker lacks count as not found.
+        anchors: words whose vectors the attacker knows in both embeddings; () turns nothing.
+        topn: how many nearest words count, one number or several.
+        centre: True to subtract from each vector the mean of its entries: what min-max shifted.
+        drop: how many leading principal directions of each embedding, and its mean vector, are
+            removed first; 0 removes nothing. The vectors of all words share them, and where few
+            texts were read they hide what is a word's own: its start above all.
+        confidence: of each interval by itself.
+        progress: a bar: True, False or None (where somebody is looking).
+
+    Returns:
+        The `Leakage`.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind.
+        ValueError: if the dimensions differ, no words are common, a word or an anchor is unknown
+            or given twice, a word is an anchor, `topn` is below 1 or above the attacker's number
+            of words, `drop` not below the dimension, or a vector is zero.
+
+    Source:
+        A study of DPNR (Lyu, He and Li, 2020), which tries it without anchors; Schoenemann (1966)
+        for the rotation; Mu and Viswanath (2018) for what is dropped.
+
+    Example:
+        >>> rng = np.random.default_rng(1)
+        >>> words = [f"word{i}" for i in range(200)]
+        >>> mine = Embedding(words, rng.normal(size=(200, 10)))
+        >>> turn = np.linalg.qr(rng.normal(size=(10, 10)))[0]
+        >>> theirs = Embedding(words, mine.vectors @ turn)
+        >>> attack(mine, theirs, words[100:]).share(1).value
+        0.0
+        >>> attack(mine, theirs, words[100:], anchors=words[:20]).share(1).value
+        1.0
+    """
+    common(victim, attacker)
+    if attacker.dim != victim.dim:
+        raise invalid("attacker", f"of the victim's dimension, {victim.dim}", attacker.dim)
+    known = _listed("anchors", anchors, victim, attacker)
+    wanted = _wanted(words, known, victim)
+    numbers = _numbers(topn, len(attacker))
+    confidence, flat = confidence_level(confidence), flag("centre", centre)
+    drop = integer("drop", drop, 0, victim.dim - 1)
+    there = np.array([attacker.rows.get(word, -1) for word in wanted])
+    from threadpoolctl import threadpool_limits
+
+    # One thread: the same bits for every number of cores, and a small SVD takes 3 ms, not 360.
+    with threadpool_limits(1):
+        if drop:
+            victim, attacker = _less(victim, drop), _less(attacker, drop)
+        theirs = _unit("attacker", attacker, attacker.words, flat)
+        mine = _unit("victim", victim, wanted, flat)
+        if known:
+            mine = mine @ _rotation(victim, attacker, known, flat)
+        ranks = _ranks(mine[there >= 0], theirs, there[there >= 0], progress)
+    return Leakage(
+        words=len(wanted),
+        unknown=int(np.sum(there < 0)),
+        vocabulary=len(attacker),
+        anchors=len(known),
+        topn=numbers,
+        hits=tuple(int(np.sum(ranks <= number)) for number in numbers),
+        centred=flat,
+        dropped=drop,
+        claimed=victim.claimed,
+        true=None if victim.real is None else victim.real.value,
+        confidence=confidence,
+    )
+
+
+def _listed(name: str, given: Any, *embeddings: Embedding) -> tuple[str, ...]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise mistyped(name, "a list of words", given)
+    words = tuple(given)
+    for row, word in enumerate(words):
+        if not isinstance(word, str):
+            raise mistyped(f"{name}[{row}]", "a string", word)
+        if not all(word in one for one in embeddings):
+            both = "both embeddings" if len(embeddings) > 1 else "the victim's embedding"
+            raise invalid(f"{name}[{row}]", f"a word of {both}", word)
+    if len(set(words)) < len(words):
+        raise invalid(name, "words that are there once", given)
+    return words
+
+
+def _wanted(words: Any, known: tuple[str, ...], victim: Embedding) -> tuple[str, ...]:
+    taken = set(known)
+    if words is None:
+        wanted = tuple(word for word in victim.words if word not in taken)
+    else:
+        wanted = _listed("words", words, victim)
+        for word in wanted:
+            if word in taken:
+                raise invalid("words", "no anchors: those the attacker knows", word)
+    if not wanted:
+        raise invalid("words", "at least one word that is no anchor", words)
+    return wanted
+
+
+def _numbers(topn: Any, most: int) -> tuple[int, ...]:
+    several = isinstance(topn, Iterable) and not isinstance(topn, str)
+    numbers = tuple(integer("topn", number, 1, most) for number in (topn if several else (topn,)))
+    if not numbers or len(set(numbers)) < len(numbers):
+        raise invalid("topn", "one number, or several different ones", topn)
+    return numbers
+
+
+def _less(embedding: Embedding, drop: int) -> Embedding:
+    """The embedding without its mean vector and its leading principal directions."""
+    rows = embedding.vectors - embedding.vectors.mean(axis=0)
+    leading = np.linalg.eigh(rows.T @ rows)[1][:, -drop:]
+    return replace(embedding, vectors=rows - rows @ leading @ leading.T)
+
+
+def _unit(name: str, embedding: Embedding, words: Iterable[str], flat: bool) -> Floats:
+    """Vectors of some words, of length 1."""
+    chosen = list(words)
+    rows: Floats = embedding.vectors[[embedding.rows[word] for word in chosen]]
+    # The largest entry first: squares of what is left neither overflow nor vanish.
+    largest = np.abs(rows).max(axis=1, keepdims=True)
+    rows = rows / np.where(largest == 0.0, 1.0, largest)
+    constant = rows.min(axis=1) == rows.max(axis=1) if flat else largest[:, 0] == 0.0
+    if constant.any():
+        what = "of unlike entries" if flat else "other than zero"
+        raise invalid(f"{name}'s vectors", what, f"the one of {chosen[int(constant.argmax())]!r}")
+    if flat:
+        rows = rows - rows.mean(axis=1, keepdims=True)
+    found: Floats = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return found
+
+
+def _rotation(victim: Embedding, attacker: Embedding, known: tuple[str, ...], flat: bool) -> Floats:
+    """The orthogonal matrix of Procrustes, on the directions that the anchors determine.
+
+    ``U V'`` from the singular values ``A' B = U S V'``. Fewer anchors than dimensions leave some
+    singular values at zero and their directions to rounding: those are left out.
+    """
+    mine, theirs = (
+        _unit(name, one, known, flat) for name, one in (("victim", victim), ("attacker", attacker))
+    )
+    left, sizes, right = np.linalg.svd(mine.T @ theirs)
+    rank = int(np.sum(sizes > sizes[0] * len(sizes) * np.finfo(np.float64).eps))
+    found: Floats = left[:, :rank] @ right[:rank]
+    return found
+
+
+def _ranks(
+    mine: Floats, theirs: Floats, there: npt.NDArray[np.int64], progress: bool | None
+) -> npt.NDArray[np.int64]:
+    """How many of the attacker's words are at least as near as the right one, itself included."""
+    step = max(1, _BLOCK // len(theirs))
+    ranks = np.zeros(len(mine), dtype=np.int64)
+    with Progress("nearest words", len(mine), progress) as bar:
+        for begin in range(0, len(mine), step):
+            part = slice(begin, begin + step)
+            near = mine[part] @ theirs.T
+            own = near[np.arange(len(near)), there[part]]
+            ranks[part] = np.sum(near >= own[:, np.newaxis], axis=1)
+            bar.advance(len(near))
+    return ranks

@@ -1,0 +1,188 @@
+"""The contract of every text system, found by its class: defaults, folder, words, page, script."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from shared_extras import needs
+
+torch = needs("torch", "safetensors")
+
+import dpcore  # noqa: E402
+from dpcore import text  # noqa: E402
+from dpcore.text import generated  # noqa: E402
+from dpcore.text.systems import TextSystem  # noqa: E402
+
+ROOT = Path(__file__).parent.parent.parent
+CORPUS = generated("topics", 200, rng=1)
+TEXTS = list(CORPUS.test.texts)
+SIZES = {"epsilon": 5.0, "attribute": "parent", "dim": 4, "hidden": 4, "embedding": 4}
+"""Arguments of small models; each system is given those that it takes."""
+
+
+def subclasses(cls):
+    """Every class below a class."""
+    return [cls, *(found for child in cls.__subclasses__() for found in subclasses(child))]
+
+
+SYSTEMS = [
+    cls
+    for cls in subclasses(TextSystem)
+    if cls is not TextSystem and cls.__module__.startswith("dpcore.text.systems.")
+]
+every = pytest.mark.parametrize("cls", SYSTEMS, ids=lambda cls: cls.__name__)
+
+
+def make(cls):
+    """A small model that is not fitted."""
+    taken = inspect.signature(cls).parameters
+    return cls(**{name: value for name, value in SIZES.items() if name in taken})
+
+
+def fit(cls, epochs=1, **given):
+    return make(cls).fit(CORPUS, epochs=epochs, pair=False, rng=1, progress=False, **given)
+
+
+def is_imported(cls, places):
+    """Return True if a page or a script imports the class from `dpcore.text`."""
+    found = re.compile(rf"from dpcore\.text import [^\n]*\b{cls.__name__}\b")
+    return any(found.search(place.read_text("utf-8")) for place in places)
+
+
+def missing_parts(cls, folder):
+    """Name what a system lacks of page, script, JSON word and `save_pretrained`."""
+    found = []
+    if not is_imported(cls, (ROOT / "docs" / "howto").glob("*.md")):
+        found.append("a page in docs/howto")
+    if not is_imported(cls, (ROOT / "examples").glob("plot_*.py")):
+        found.append("a script in examples")
+    model, pair = fit(cls), (TEXTS[0], TEXTS[1])
+    report = dpcore.audit(model, pair, trials=1000, rng=1, progress=False)
+    words = json.loads(report.to_json())["mechanism"]["repr"]
+    if not words.startswith(f"{cls.__name__}(") or getattr(text, cls.__name__, None) is not cls:
+        found.append("a word in JSON that is its name in dpcore.text")
+    try:
+        place = model.save_pretrained(folder)
+        again = cls.from_pretrained(place)
+    except NotImplementedError:
+        return [*found, "save_pretrained"]
+    config = json.loads((place / "config.json").read_text("utf-8"))
+    assert config["format"] == f"dpcore.text.{cls.__name__}/1"
+    assert np.array_equal(again.encode(TEXTS, rng=2), model.encode(TEXTS, rng=2))
+    assert (repr(again), str(again)) == (repr(model), str(model).replace(*counted(model)))
+    return found
+
+
+def counted(model):
+    """The line of `print` on the texts that were encoded, which a folder does not keep."""
+    lines = [line for line in str(model).splitlines() if line.startswith("  texts  ")]
+    return lines[0], lines[0].replace(f"{model.private.counted['texts']}", f"{len(TEXTS)}")
+
+
+@every
+def test_no_system_lacks_page_script_word_or_folder(cls, tmp_path):
+    assert missing_parts(cls, tmp_path) == []
+
+
+def test_what_a_system_lacks_is_named(tmp_path):
+    class Bare(TextSystem):
+        """A system without anything but an encoder."""
+
+        def __init__(self, epsilon):
+            self.epsilon = epsilon
+
+        def fit(self, corpus, **given):
+            model = fit(text.DPNR)
+            self.private, self.trained = model.private, model.trained
+            return self
+
+    assert missing_parts(Bare, tmp_path) == [
+        "a page in docs/howto",
+        "a script in examples",
+        "a word in JSON that is its name in dpcore.text",
+        "save_pretrained",
+    ]
+
+
+@every
+def test_the_defaults_hold(cls):
+    model = fit(cls)
+    assert model.claim == 5.0
+    rows = [model.encode(TEXTS, rng=seed) for seed in (1, 1, 2)]
+    assert rows[0].shape == (len(TEXTS), model.private.width)
+    assert rows[0].dtype == np.float32
+    assert np.array_equal(rows[0], rows[1])
+    assert not np.array_equal(rows[0], rows[2])
+    assert not np.array_equal(model.encode(TEXTS), model.encode(TEXTS))
+    pair = model.worst_pair(TEXTS)
+    assert {pair.x, pair.x_prime} <= set(TEXTS)
+    assert model.worst[0] == pair
+    mechanism = model.as_mechanism()
+    assert (repr(mechanism), mechanism.claim) == (model.name, 5.0)
+    if hasattr(model, "rewrite"):
+        assert model.rewriter.claim == 5.0
+    assert model.to("cpu") is model
+    assert "last loss" in str(model)
+
+
+@every
+@pytest.mark.parametrize("use", ["encode", "clean", "worst_pair", "as_mechanism", "save", "to"])
+def test_nothing_works_before_fit(cls, use, tmp_path):
+    model = make(cls)
+    calls = {
+        "as_mechanism": model.as_mechanism,
+        "save": lambda: model.save_pretrained(tmp_path),
+        "to": lambda: model.to("cpu"),
+    }
+    with pytest.raises(ValueError, match=r"^model must be fitted before it .*: model\.fit"):
+        calls.get(use, lambda: getattr(model, use)(TEXTS))()
+    assert "not yet: model.fit(corpus)" in str(model)
+    assert list(tmp_path.iterdir()) == []
+
+
+@every
+def test_ctrl_c_keeps_the_last_whole_epoch(cls, monkeypatch):
+    loss, calls = torch.nn.functional.cross_entropy, []
+
+    def train(end, epochs=4):
+        def interrupted(*args, **given):
+            calls.append(1)
+            if len(calls) == end:
+                raise KeyboardInterrupt
+            return loss(*args, **given)
+
+        calls.clear()
+        monkeypatch.setattr(torch.nn.functional, "cross_entropy", interrupted)
+        return fit(cls, epochs)
+
+    def weights(model):
+        parts = sorted(model.saved_modules.items())
+        return [weight for _, part in parts for weight in part.parameters()]
+
+    whole = train(0, epochs=1)
+    each = len(calls)
+    early, late, other = (train(end) for end in (2 * each + 2, 3 * each - 1, 3 * each + 2))
+    assert (early.trained.partial, len(early.trained.losses)) == (True, 2)
+    assert "INTERRUPTED after 2" in str(early)
+    assert early.trained == late.trained
+    # The weights are those in between, whenever the third epoch was ended.
+    assert all(map(torch.equal, weights(early), weights(late)))
+    assert not all(map(torch.equal, weights(early), weights(other)))
+    assert len(early.encode(TEXTS)) == len(TEXTS)
+    assert not whole.trained.partial
+    model = make(cls)
+    calls.clear()
+    monkeypatch.setattr(torch.nn.functional, "cross_entropy", stop)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(CORPUS, epochs=2, rng=1)
+    with pytest.raises(ValueError, match="model must be fitted"):
+        model.encode(TEXTS)
+
+
+def stop(*_, **__):
+    raise KeyboardInterrupt
