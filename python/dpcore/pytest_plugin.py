@@ -427,8 +427,9 @@ class DPAudit:
         advice = getattr(found_as, "claim_advice", "")
         if claim is None and settings.get("neighbour") is None and advice:
             raise invalid("claim", f"given, or neighbour= ({advice})", None)
-        own, remark = getattr(found_as, "default_trials", None), ""
+        remark = ""
         if settings["trials"] is None:
+            own = _find_own_trials(found_as, pair)
             settings["trials"] = own or _TRIALS
             remark = f", {own:,} trials (default for {type(found_as).__name__})" if own else ""
         found = audit(mechanism, pair, claim=claim, **settings)
@@ -579,6 +580,20 @@ def _line(audit: Audit | OutputsAudit) -> str:
     found = f"{_claim(audit)} {audit.verdict}"
     found += "" if audit.checks else f", {_certified(audit)} at {level}"
     return f"{audit.name}: {found}, seed {audit.seed}"
+
+
+def _find_own_trials(mechanism: Any, pair: Any) -> int | None:
+    """Return the trials that a mechanism asks for, of a random encoder on these two texts."""
+    from .records import Pair
+
+    make = getattr(mechanism, "as_mechanism", None)
+    found = make() if callable(make) and not isinstance(mechanism, type) else mechanism
+    on_pair = getattr(found, "default_trials_on", None)
+    texts = (pair.x, pair.x_prime) if isinstance(pair, Pair) else pair
+    if callable(on_pair) and isinstance(texts, (tuple, list)) and len(texts) == 2:
+        trials: int | None = on_pair(Pair(*texts))
+        return trials
+    return getattr(found, "default_trials", None)
 
 
 __all__ = ["DPAudit", "Settings", "dp_audit", "seed_of", "trials_needed"]

@@ -44,6 +44,15 @@ def test_the_noise_of_least_error_is_chosen(transform, delta, kind):
     assert all(f"{name} {errors[name]:.4g}" in str(private) for name in errors if name != chosen)
 
 
+def test_what_was_chosen_from_is_known_after_loading(tmp_path):
+    private = PrivateEncoder(hashed, Clip("l2", 1.0), epsilon=8.0, delta=1e-9, noise="best")
+    folder = private.save_pretrained(tmp_path / "best")
+    assert PrivateEncoder.from_pretrained(folder, encoder=hashed).errors == private.errors != {}
+    given = PrivateEncoder(hashed, Clip("l2", 1.0), epsilon=8.0, noise="laplace")
+    folder = given.save_pretrained(tmp_path / "given")
+    assert PrivateEncoder.from_pretrained(folder, encoder=hashed).errors == {}
+
+
 @pytest.mark.parametrize("noise", ["laplace", "l2_laplace", "gaussian"])
 def test_errors_are_those_of_the_layers(noise):
     delta = 1e-5 if noise == "gaussian" else 0.0

@@ -236,3 +236,13 @@ def test_attributes_of_other_meaning_make_no_tensors():
 
     report = dpcore.audit(Own(), ([0.0], [1.0]), claim=1.0, trials=20_000, rng=1)
     assert (report.refuted, report.runs_on) == (False, "")
+
+
+def test_dp_audit_counts_as_few_trials_as_an_audit_where_the_encoder_is_random(dp_audit):
+    def encode(texts):
+        return torch.randn(len(texts), 2) + torch.tensor([[float(len(text))] for text in texts])
+
+    pair = ("a", "ab")
+    assert dp_audit(mechanism(encode, LaplaceNoise(1.0)), pair, claim=9.0).trials == 4000
+    still = mechanism(hashed, LaplaceNoise(1.0))
+    assert dp_audit(still, pair, claim=500.0).trials == 100_000

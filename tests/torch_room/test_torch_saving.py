@@ -106,7 +106,7 @@ def test_transformers_and_sentence_transformers(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"more": 1}, "key of .*config.json must be one of delta, encoder, .*, got 'more'"),
+        ({"more": 1}, "key of .*config.json must be one of chosen, delta, encoder, .*, got 'more'"),
         ({"epsilon": None}, "epsilon"),
         ({"format": "other/1"}, "format of .* must be 'dpcore.PrivateEncoder/1', got 'other/1'"),
         ({"transform": {"class": "Linear"}}, "class of transform in config.json must be one of"),
@@ -142,8 +142,8 @@ def test_wrong_folders(tmp_path):
         FileExistsError, match=r"^folder must be a folder, or a path where there is"
     ):
         private.save_pretrained(tmp_path / "config.json")
-    del_one = {"format": "dpcore.PrivateEncoder/1"}
-    (tmp_path / "config.json").write_text(json.dumps(del_one))
+    without_delta = {"format": "dpcore.PrivateEncoder/1", "chosen": False}
+    (tmp_path / "config.json").write_text(json.dumps(without_delta))
     with pytest.raises(ValueError, match="must be there, got 'delta'"):
         PrivateEncoder.from_pretrained(tmp_path)
 

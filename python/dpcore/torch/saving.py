@@ -8,7 +8,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Final
 
-from ..errors import choice, invalid, message, mistyped
+from ..calibration import noise_errors
+from ..errors import choice, flag, invalid, message, mistyped
 from .encoding import Encoder, Pooled, encoder_of
 from .faults import DPTextNoise, SharedNoise
 from .layers import GaussianNoise, L2LaplaceNoise, LaplaceNoise, NoiseLayer
@@ -19,7 +20,9 @@ from .transforms import Clip, MinMax, Normalise, Project, TransformChain
 __all__ = ["TRANSFORMS", "described", "load", "made", "read_config", "save", "write_config"]
 
 FORMAT: Final = "dpcore.PrivateEncoder/1"
-_KEYS: Final = {"format", "encoder", "transform", "noise", "epsilon", "delta", "strict"}
+_KEYS: Final = {
+    "format", "encoder", "transform", "noise", "epsilon", "delta", "strict", "chosen",
+}  # fmt: skip
 _LAYERS: Final = (LaplaceNoise, GaussianNoise, L2LaplaceNoise, DPTextNoise, SharedNoise)
 TRANSFORMS: Final = (Clip, MinMax, Normalise)
 _STEPS: Final = (*TRANSFORMS, Project)
@@ -46,6 +49,7 @@ def save(private: PrivateEncoder, folder: str | PathLike[str]) -> Path:
         "epsilon": private.epsilon,
         "delta": private.delta,
         "strict": private.strict,
+        "chosen": bool(private.errors),
     }
     place = write_config(folder, config)
     _write(private.encoder, place)
@@ -136,6 +140,9 @@ def load(
     )
     if private.encoder.width != words["width"]:
         raise invalid("encoder", f"of width {words['width']}, as saved", private.encoder.width)
+    if flag("chosen", config["chosen"]):
+        # What `noise="best"` chose from follows from the claim and the transform.
+        private.errors = noise_errors(private.domain, private.epsilon, private.delta)
     return private if device is None else private.to(device_of(device))
 
 
