@@ -147,7 +147,8 @@ def infer(
     if function is None:
         rows = rows_given(encode, vectors, corpus.texts, parts.rows)
     else:
-        rows = vectors_of(function, parts.texts, seed, parts.rows)
+        with Progress("encoding texts", None, progress):
+            rows = vectors_of(function, parts.texts, seed, parts.rows)
         batches = check_encoder(function, parts.texts[0], rounding, parts.rows[0].tolist())
     judges = [Judge(t, target, measures[0], confidence, seed) for t in parts.truth]
 
