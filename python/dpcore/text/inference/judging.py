@@ -425,8 +425,11 @@ class Judge:
         rows = np.concatenate([np.flatnonzero(right), np.repeat(np.flatnonzero(~right), 2)])
         wrong = np.stack([3 * given[~right] + 1, 3 * wanted[~right] + 2], axis=1).ravel()
         columns = np.concatenate([3 * wanted[right], wrong])
-        shape = (len(truth), 3 * len(self.target.values[0]))
-        return csr_array((np.ones(len(rows), np.int64), (rows, columns)), shape=shape)
+        # A code beyond the values is a text of no group, as of an intent with a single text.
+        width = 3 * len(self.target.values[0])
+        known = columns < width
+        cells = (np.ones(known.sum(), np.int64), (rows[known], columns[known]))
+        return csr_array(cells, shape=(len(truth), width))
 
     def _f1_of(self, sums: Any) -> Any:
         return _f1(sums.reshape(*sums.shape[:-1], -1, 3))
