@@ -60,7 +60,7 @@ _LINES: Final = {
 
 _EPSILONS: Final = {False: (8.0, 32.0, 100.0), True: (1.0, 4.0, 8.0, 16.0, 32.0, 100.0, 1000.0)}
 """Without and with `full`."""
-_QUICK_ROWS: Final = 800
+_QUICK_ROWS: Final = 600
 _ROWS: Final = 3_000
 """Texts that are generated, public ones included, with and without `quick`."""
 _OTHER_TEXTS: Final = 1_000

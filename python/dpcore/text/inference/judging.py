@@ -428,8 +428,8 @@ class Judge:
         # A code beyond the values is a text of no group, as of an intent with a single text.
         width = 3 * len(self.target.values[0])
         known = columns < width
-        cells = (np.ones(known.sum(), np.int64), (rows[known], columns[known]))
-        return csr_array(cells, shape=(len(truth), width))
+        ones, places = np.ones(int(known.sum()), np.int64), (rows[known], columns[known])
+        return csr_array((ones, places), shape=(len(truth), width))
 
     def _f1_of(self, sums: Any) -> Any:
         return _f1(sums.reshape(*sums.shape[:-1], -1, 3))
