@@ -168,6 +168,17 @@ def test_an_interrupted_frontier_has_what_was_measured(monkeypatch):
         measured(dims=[2], attribute=None)
 
 
+def test_long_encoding_is_forecast(capsys, monkeypatch):
+    given = {"dims": [2], "epsilons": [1.0], "attribute": None}
+    measured(**given)
+    assert "to encode" not in capsys.readouterr().err
+    monkeypatch.setattr(frontiers, "_LONG_SECONDS", 0.0)
+    measured(**given)
+    assert "dpcore: 600 texts take about" in capsys.readouterr().err
+    measured(**given, progress=False)
+    assert not capsys.readouterr().err
+
+
 class Mixing:
     """An encoder in which the other texts of a batch have a part."""
 

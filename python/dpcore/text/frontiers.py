@@ -16,7 +16,7 @@ from ..errors import choice, confidence_level, delta_level, instance, integer, i
 from ..hints import hinted
 from ..mechanisms import positive
 from ..mechanisms.texts import texts_of
-from ..progress import Progress
+from ..progress import Progress, span
 from ..records import Record
 from ..report.encoding import encode
 from ..report.page import page_of_table
@@ -42,6 +42,8 @@ SNIPS quantiles of .1 to .5 give the same utility within .02, larger ones less."
 
 _BATCH: Final = 256
 """Texts that are encoded between two movements of the progress bar."""
+_LONG_SECONDS: Final = 30.0
+"""Seconds of encoding from which on there is a forecast."""
 _LABEL: Final = "main label"
 _DIRECTIONS: Final = ("principal", "random")
 
@@ -323,7 +325,7 @@ def frontier(
     choice("directions", directions, _DIRECTIONS)
     limits = needed("threadpoolctl", "frontier").threadpool_limits
     with Progress("frontier", 1 + len(widths) * (1 + len(claims)), progress) as bar, limits(1):
-        vectors, rows = _encode(encoder, study.corpus, public)
+        vectors, rows = _encode(encoder, study.corpus, public, bar)
         bar.advance(1)
         makers = _Cells(study, vectors, rows, directions, delta, noise, seed)
         cells, partial = [], False
@@ -520,7 +522,7 @@ def _read_dims(dims: Any) -> list[int | None]:
     return [*_read_ascending("dims", given, lambda name, one: integer(name, one, 1)), *last]
 
 
-def _encode(encoder: Any, corpus: Corpus, public: Any) -> tuple[dict[str, Any], Any]:
+def _encode(encoder: Any, corpus: Corpus, public: Any, bar: Progress) -> tuple[dict[str, Any], Any]:
     """Encode every text of the corpus once, and the public ones where they are texts."""
     import torch
 
@@ -530,27 +532,38 @@ def _encode(encoder: Any, corpus: Corpus, public: Any) -> tuple[dict[str, Any], 
     source = encoder_of(encoder)
     source.array_dtype = torch.float32
     texts = list(dict.fromkeys(corpus.texts))
+    others = _read_public_texts(public, texts)
     check_batches(source, probe_texts(source, None), None, refuse_state=True)
     if probe_randomness(source, texts[0], None).is_random:
         raise invalid("encoder", "the same in every call (eval mode)", source.name)
-
-    def vectors_of(some: Sequence[str]) -> Any:
-        pieces = [source(some[row : row + _BATCH]) for row in range(0, len(some), _BATCH)]
-        return torch.cat(pieces).cpu().float()
-
-    table = dict(zip(texts, vectors_of(texts), strict=True))
-    if isinstance(public, (str, bytes)) or not hasattr(public, "__len__") or not len(public):
-        raise mistyped("public", "a list of texts, or vectors of shape (n, width)", public)
-    if isinstance(public[0], str):
-        given = texts_of("public", public)
-        known = set(map(likeness, texts))
-        if common := sum(likeness(text) in known for text in given):
-            raise invalid("public", "without texts of the corpus", f"{common:,} of them")
-        return table, vectors_of(given).numpy()
+    every, pieces = [*texts, *others], []
+    for start in range(0, len(every), _BATCH):
+        begun = time.perf_counter()
+        pieces.append(source(every[start : start + _BATCH]))
+        each = (time.perf_counter() - begun) / len(pieces[-1])
+        if start == 0 and each * len(every) > _LONG_SECONDS:
+            whole = span(each * len(every))
+            bar.say(f"dpcore: {len(every):,} texts take about {span(each)} each to encode: {whole}")
+    vectors = torch.cat(pieces).cpu().float()
+    table = dict(zip(texts, vectors[: len(texts)], strict=True))
+    if others:
+        return table, vectors[len(texts) :].numpy()
     rows = np.array(public, np.float32)
     if rows.ndim != 2 or rows.shape[1] != source.width or not np.isfinite(rows).all():
         raise invalid("public", f"finite vectors of shape (n, {source.width})", public)
     return table, rows
+
+
+def _read_public_texts(public: Any, texts: Sequence[str]) -> tuple[str, ...]:
+    """Return the public texts, none where vectors were given."""
+    if isinstance(public, (str, bytes)) or not hasattr(public, "__len__") or not len(public):
+        raise mistyped("public", "a list of texts, or vectors of shape (n, width)", public)
+    if isinstance(public, np.ndarray) or not isinstance(next(iter(public)), str):
+        return ()
+    given, known = texts_of("public", public), set(map(likeness, texts))
+    if common := sum(likeness(text) in known for text in given):
+        raise invalid("public", "without texts of the corpus", f"{common:,} of them")
+    return given
 
 
 _HEADER: Final = (
