@@ -18,8 +18,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import numpy as np
 
 from ...records import Record
-from ...report.encoding import encode
-from ...report.style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED
 from ...streams import threads_of
 from ...text import Corpus, FrontierCell, generated
 from ...text.frontiers import (
@@ -32,9 +30,7 @@ from ...text.frontiers import (
 from ...text.inference import Attacker, Inference, usual
 from ...text.needed import needed
 from ..corpora import read_corpus
-from ..drawing import SMALL, canvas, dressed, tidy
 from ..running import Tabled, cell_seed, gathered_in_processes, own
-from ..text import aligned, record
 from ..two_sets import TextOptions
 
 if TYPE_CHECKING:
@@ -45,18 +41,18 @@ NAME = "encoder-frontier"
 SHARES: Final = {"rare": 0.05, "common": 0.5}
 """Share of the texts in which each attribute was planted."""
 
-_CLEAN: Final = "no noise"
+CLEAN: Final = "no noise"
 _OTHERS: Final = "8 directions of WikiText-2"
-_LINES: Final = {
-    _CLEAN: INK,
-    "L1 clip, all columns": ORANGE,
-    "min-max, all columns (DPNR)": RED,
-    "8 directions": BLUE,
-    "16 directions": GREEN,
-    "8 random directions": GREY,
-    _OTHERS: PURPLE,
-}
-"""What is released, each with its colour."""
+LINES: Final = (
+    CLEAN,
+    "L1 clip, all columns",
+    "min-max, all columns (DPNR)",
+    "8 directions",
+    "16 directions",
+    "8 random directions",
+    _OTHERS,
+)
+"""What is released."""
 
 _EPSILONS: Final = {False: (8.0, 32.0, 100.0), True: (1.0, 4.0, 8.0, 16.0, 32.0, 100.0, 1000.0)}
 """Without and with `full`."""
@@ -101,7 +97,7 @@ class Config(TextOptions):
     @property
     def lines(self) -> tuple[str, ...]:
         """What is released: directions of WikiText-2 need `data`."""
-        return tuple(line for line in _LINES if self.data is not None or line != _OTHERS)
+        return tuple(line for line in LINES if self.data is not None or line != _OTHERS)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -235,10 +231,10 @@ def _measure(line: str, number: int, config: Config, corpus: Corpus, vectors: An
         replace(study, corpus=bare, attribute=name, attackers=attackers) for name in SHARES
     ]  # fmt: skip
     found, farthest = [], dict[str, Any]()
-    for epsilon in (1.0,) if line == _CLEAN else config.epsilons:
+    for epsilon in (1.0,) if line == CLEAN else config.epsilons:
         private = PrivateEncoder(table, chain, epsilon=epsilon, noise="best")
         seeds = [cell_seed(config.seed, f"{line} {epsilon} {number} {part}") for part in range(4)]
-        cell, released = measure_release(study, private, seeds, farthest, line != _CLEAN)
+        cell, released = measure_release(study, private, seeds, farthest, line != CLEAN)
         both = [one.infer_attribute(released, 0.0, seeds[3]) for one in attacks]
         found.append(Cell(line, number, cell, *both))  # type: ignore[arg-type]
     return found
@@ -249,7 +245,7 @@ def _make_chain(line: str, public: Any, seed: int) -> list[Any]:
 
     from ...torch import Clip, MinMax, Project
 
-    if line == _CLEAN:
+    if line == CLEAN:
         return [Clip("l2", 1e6)]
     if line.startswith("L1"):
         return [Clip("l1", 1.0)]
@@ -311,7 +307,7 @@ class Result(Tabled):
         """Return sentences on what is useful, on what is inferred, and on the certificates."""
         floor = self.cells[0].release.utility.floors[0].accuracy
         useful, seen = dict[str, list[str]](), dict[str, list[str]]()
-        for line, epsilon in (key for key in self.keys if key[0] != _CLEAN):
+        for line, epsilon in (key for key in self.keys if key[0] != CLEAN):
             utility = self.mean(line, epsilon, "utility")
             if utility > 2.0 * floor:
                 useful.setdefault(line, []).append(f"{epsilon:g} ({utility:.2f})")
@@ -335,59 +331,15 @@ class Result(Tabled):
 
     def table(self) -> str:
         """Return the figures as text."""
-        config = self.config
-        made = " (generated texts: give --data for real ones)" if config.data is None else ""
-        sizes = self.cells[0].release.utility.sizes
-        tried = len(self.cells[0].rare.tried)
-        head = (
-            f"Private vectors of MiniLM: {self.corpus}{made}\n{sizes[0]:,} + {sizes[1]:,} + "
-            f"{sizes[2]:,} texts, repetitions {config.seeds}, seed {config.seed}"
-        )
-        rows = [
-            ["release", "epsilon", "signal", "utility", "AUC 5 %", "AUC 50 %", "certified",
-             "worst loss"]
-        ]  # fmt: skip
-        rows += [self._write_row(line, epsilon) for line, epsilon in self.keys]
-        foot = (
-            "means over repetitions (standard deviation). utility: accuracy of the main label; AUC "
-            f"of the best of {tried} attackers\non an attribute planted in 5 and in 50 % of the "
-            "texts; certified: the largest; worst loss: exact, of the two texts\nfarthest apart; "
-            "signal: share of a vector's energy that is no noise. Directions, mean and radius are "
-            "of public\ntexts of the same corpus but where the line says otherwise."
-        )
-        early = ["INTERRUPTED: only complete lines are shown"] if self.partial else []
-        return "\n\n".join([head, *early, aligned(rows), foot, "\n".join(self.findings())])
+        from .showing import write_table
 
-    def _write_row(self, line: str, epsilon: float) -> list[str]:
-        cells = self.of(line, epsilon)
-
-        def show(name: str) -> str:
-            values = [cell.figure(name) for cell in cells]
-            spread = f" ({statistics.stdev(values):.3f})" if len(values) > 1 else ""
-            return f"{statistics.fmean(values):.3f}{spread}"
-
-        bounds = [one for cell in cells for name in SHARES if (one := cell.certified(name)) >= 0.0]
-        return [
-            line, f"{epsilon:g}", f"{100.0 * self.mean(line, epsilon, 'signal'):.3g} %",
-            show("utility"), show("rare"), show("common"),
-            f"{max(bounds):.2f}" if bounds else "-",
-            f"{max(cell.figure('worst_loss') for cell in cells):.4g}",
-        ]  # fmt: skip
+        return write_table(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data, without any text."""
-        names = ("utility", *SHARES, "worst_loss", "signal")
-        cells = [
-            {
-                "line": cell.line, "number": cell.number, "epsilon": encode(cell.release.epsilon),
-                "dim": cell.release.dim, "noise": cell.release.noise,
-                **{name: encode(cell.figure(name)) for name in names},
-                "certified": {name: encode(cell.certified(name)) for name in SHARES},
-            }
-            for cell in self.cells
-        ]  # fmt: skip
-        own_fields = {"corpus": self.corpus, "findings": self.findings(), "cells": cells}
-        return {**record(NAME, self), **own_fields}
+        from .showing import write_plain_data
+
+        return write_plain_data(self)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw utility and both attacks against epsilon.
@@ -395,35 +347,6 @@ class Result(Tabled):
         Returns:
             A matplotlib figure.
         """
-        picture = canvas(2.9, ax)
-        panels = picture.subplots(1, 3)
-        floor = self.cells[0].release.utility.floors[0].accuracy
-        titles = ("utility: accuracy", "attack, 5 %: AUC", "attack, 50 %: AUC")
-        for panel, name, title in zip(panels, ("utility", *SHARES), titles, strict=True):
-            for line in dict.fromkeys(cell.line for cell in self.cells):
-                epsilons = [epsilon for one, epsilon in self.keys if one == line]
-                values = [self.mean(line, epsilon, name) for epsilon in epsilons]
-                if line == _CLEAN:
-                    panel.axhline(values[0], color=INK, linestyle="--", linewidth=0.8, label=line)
-                    continue
-                spread = [
-                    statistics.pstdev(cell.figure(name) for cell in self.of(line, epsilon))
-                    for epsilon in epsilons
-                ]
-                panel.errorbar(
-                    epsilons, values, spread, color=_LINES[line], marker="o", markersize=3,
-                    linewidth=1.0, label=line,
-                )  # fmt: skip
-            guessing = floor if name == "utility" else 0.5
-            panel.axhline(guessing, color=GREY, linestyle=":", linewidth=0.8, label="guessing")
-            panel.set(xscale="log")
-            panel.set_xlabel("epsilon", fontsize=SMALL)
-            panel.set_xticks(self.config.epsilons, [f"{one:g}" for one in self.config.epsilons])
-            panel.set_xticks([], minor=True)
-            panel.set_title(title, loc="left", fontsize=SMALL)
-            tidy(panel)
-        handles, labels = panels[0].get_legend_handles_labels()
-        picture.legend(
-            handles, labels, loc="outside lower center", ncols=4, frameon=False, fontsize=SMALL
-        )
-        return dressed(picture)
+        from .showing import draw_figure
+
+        return draw_figure(self, ax)
