@@ -11,7 +11,7 @@ from .experiment import NAME, Result, Row
 
 _HEAD = (
     ("noise", "epsilon", "claim", "", "certified", "exact loss", "exact,", "flags", "utility", "",
-     "chosen attacker", "floor", "attacker"),
+     "AUC of the attacker", "floor", "attacker"),
     ("", "", "or learnt", "verdict", "", "as it is", "if right", "", "", "", "", "", ""),
 )  # fmt: skip
 
@@ -38,7 +38,7 @@ def text(result: Result) -> str:
 def _cells(row: Row, result: Result) -> tuple[str, ...]:
     first, case = row.runs[0], row.case
     low, high = first.utility[1:]
-    accuracy, least, most = first.accuracy
+    auc, least, most = first.auc
     return (
         case.noise,
         f"LEARNT {case.level}" if case.learn else f"fixed {case.level}",
@@ -50,7 +50,7 @@ def _cells(row: Row, result: Result) -> tuple[str, ...]:
         ", ".join(row.flags) or "-",
         f"{_spread(row, 'utility', 3)} [{low:.3f}, {high:.3f}]",
         "*" if row.useless(result.majority) else "",
-        f"{accuracy:.3f} [{least:.3f}, {most:.3f}] {first.attacker}",
+        f"{auc:.3f} [{least:.3f}, {most:.3f}] {first.attacker}",
         f"{first.floor:.3f}",
         "above" if first.beaten else "at floor",
     )
@@ -136,7 +136,7 @@ def _run(run: Any) -> dict[str, Any]:
         "flags": list(run.flags),
         "utility": list(run.utility),
         "attacker": run.attacker,
-        "accuracy": list(run.accuracy),
+        "auc": list(run.auc),
         "floor": run.floor,
         "above_floor": run.beaten,
     }
