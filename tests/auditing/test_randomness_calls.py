@@ -85,6 +85,12 @@ def rare_of_the_globals(x, rng):
     return float(np.random.random() < 1e-6)  # noqa: NPY002
 
 
+@pytest.fixture(autouse=True)
+def _seeded_globals():
+    """Of two draws of an unseeded generator one in eighty is so near the other that more follow."""
+    np.random.seed(1)  # noqa: NPY002
+
+
 @pytest.fixture(scope="module")
 def pool():
     with ProcessPoolExecutor(2, mp_context=get_context("fork")) as found:

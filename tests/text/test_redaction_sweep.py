@@ -229,14 +229,14 @@ def test_a_word_planted_in_some_texts_of_one_set_is_found_and_exposed():
 
 
 def test_two_halves_of_one_set_are_not_distinguished():
-    """In 100 sweeps intervals miss the coin, and bounds exceed 0, as rarely as stated (at 1e-4).
+    """In 200 sweeps intervals miss the coin, and bounds exceed 0, as rarely as stated (at 1e-4).
 
     The control: with a word in 30 % of one half the same count is far above the limit.
     """
     needs("sklearn")
-    allowed = binom.ppf(1 - 1e-4, 100, 0.05)
-    missed, divergent, epsilons = (np.zeros(100, bool) for _ in range(3))
-    for seed in range(100):
+    allowed = binom.ppf(1 - 1e-4, 200, 0.05)
+    missed, divergent, epsilons = (np.zeros(200, bool) for _ in range(3))
+    for seed in range(200):
         point = sweep(
             make_texts(2 * seed, 50), make_texts(2 * seed + 1, 50), policies=Random(),
             levels=[0.3], splits=1, nulls=1, rng=seed, progress=False,

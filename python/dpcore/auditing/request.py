@@ -308,8 +308,12 @@ def request_of(
 
 
 def _time_larger_call(request: Request) -> None:
-    """Time a call of more outputs where calls start processes, which take most of the time."""
-    if not isinstance(request.mechanism, Tool):
+    """Time a call of more outputs where a call's own time would be taken for that of an output.
+
+    A tool's calls start processes, an encoder's prepare what torch draws.
+    """
+    encodes = getattr(request.mechanism, "encodes_once", False)
+    if not (encodes or isinstance(request.mechanism, Tool)):
         return
     source = request.drawn()
     rows = min(_TIMED_ROWS, source.block)
