@@ -590,7 +590,9 @@ def _find_own_trials(mechanism: Any, pair: Any) -> int | None:
     found = make() if callable(make) and not isinstance(mechanism, type) else mechanism
     on_pair = getattr(found, "default_trials_on", None)
     texts = (pair.x, pair.x_prime) if isinstance(pair, Pair) else pair
-    if callable(on_pair) and isinstance(texts, (tuple, list)) and len(texts) == 2:
+    # Of several pairs, or none, the audit says which it takes.
+    is_pair = isinstance(texts, (tuple, list)) and [type(text) for text in texts] == [str, str]
+    if callable(on_pair) and is_pair:
         trials: int | None = on_pair(Pair(*texts))
         return trials
     return getattr(found, "default_trials", None)

@@ -64,7 +64,7 @@ def test_both_attributes_have_their_share_of_every_part():
 
 
 def test_an_interrupted_run_has_its_complete_lines(monkeypatch):
-    lines, measure = [], experiment._measure
+    lines, measure = [], experiment._measure_line
 
     def measure_two(*given):
         if len(lines) == 2:
@@ -72,7 +72,7 @@ def test_an_interrupted_run_has_its_complete_lines(monkeypatch):
         lines.append(given[0])
         return measure(*given)
 
-    monkeypatch.setattr(experiment, "_measure", measure_two)
+    monkeypatch.setattr(experiment, "_measure_line", measure_two)
     monkeypatch.setattr(experiment, "_list_attackers", lambda *given: list_attackers(*given)[:1])
     part = encoder_frontier.run(Config(quick=True), threads=1, progress=False)
     assert part.partial

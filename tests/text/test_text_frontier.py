@@ -79,6 +79,9 @@ def test_the_loss_is_that_of_the_farthest_texts_and_above_what_is_certified(foun
         widest = float(torch.cdist(rows, rows).max())
         for cell in found.of(dim)[:-1]:
             assert cell.radius == radius
+            noise = (2.0 * radius / cell.epsilon) ** 2 * (dim + 1)
+            energy = float(rows.square().mean())
+            assert cell.signal == pytest.approx(energy / (energy + noise), 1e-5)
             assert cell.noise.startswith("L2LaplaceNoise")
             assert cell.worst_loss == pytest.approx(cell.epsilon * widest / (2.0 * radius), 1e-6)
             assert cell.worst_loss <= cell.epsilon * (1.0 + 1e-6)
@@ -200,12 +203,26 @@ def draw_rows(texts):
         ({"epsilons": [0.0]}, ValueError, ("epsilons[0]", "above 0")),
         ({"dims": [3, 2]}, ValueError, ("dims", "ascending")),
         ({"dims": [0]}, ValueError, ("dims[0]", "at least 1")),
-        ({"dims": [2, 13]}, ValueError, ("dim", "width", "13")),
-        ({"dims": [4], "public": PUBLIC[:3]}, ValueError, ("dim", "rows", "4")),
+        ({"dims": [2, 13]}, ValueError, ("dims", "width", "13")),
+        ({"dims": [4], "public": PUBLIC[:3]}, ValueError, ("dims", "at most 3", "rows", "4")),
+        ({"dims": [True]}, TypeError, ("dims[0]", "True")),
+        ({"dims": [2.5]}, TypeError, ("dims[0]", "2.5")),
         ({"public": PUBLIC[:, :5]}, ValueError, ("public", "(n, 12)")),
+        ({"public": PUBLIC * np.nan}, ValueError, ("public", "finite")),
+        ({"public": [object()]}, TypeError, ("public", "vectors")),
+        ({"public": 3.0}, TypeError, ("public", "list of texts", "3.0")),
         ({"public": ["TEXT  5"]}, ValueError, ("public", "without texts of the corpus", "1")),
         ({"public": "a text"}, TypeError, ("public", "list of texts")),
-        ({"public": []}, TypeError, ("public", "list of texts")),
+        ({"public": []}, ValueError, ("public", "at least one")),
+        ({"epsilons": [np.nan]}, ValueError, ("epsilons[0]", "nan")),
+        ({"epsilons": ["8"]}, TypeError, ("epsilons[0]", "8")),
+        ({"noise": "gaussian"}, ValueError, ("delta", "above 0")),
+        ({"noise": "laplace", "delta": 1e-5}, ValueError, ("delta", "0 for laplace")),
+        ({"noise": 3}, TypeError, ("noise", "'best'")),
+        ({"label": 3}, TypeError, ("label",)),
+        ({"attribute": ["ill"]}, TypeError, ("attribute",)),
+        ({"confidence": 2.0}, ValueError, ("confidence", "2.0")),
+        ({"rng": -1}, ValueError, ("rng", "-1")),
         ({"attribute": "age"}, ValueError, ("attribute", "'ill'", "'age'")),
         ({"label": "age"}, ValueError, ("'ill'", "'age'")),
         ({"label": "ill"}, ValueError, ("attribute", "another one than label")),

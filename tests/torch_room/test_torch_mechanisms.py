@@ -1,5 +1,7 @@
 """Encoders with noise as mechanisms: a text is encoded once, by a random encoder for each draw."""
 
+import math
+
 import numpy as np
 import pytest
 from shared_encoders import WIDTH, hashed, tiny_bert
@@ -246,3 +248,22 @@ def test_dp_audit_counts_as_few_trials_as_an_audit_where_the_encoder_is_random(d
     assert dp_audit(mechanism(encode, LaplaceNoise(1.0)), pair, claim=9.0).trials == 4000
     still = mechanism(hashed, LaplaceNoise(1.0))
     assert dp_audit(still, pair, claim=500.0).trials == 100_000
+    # Two pairs are no pair of two texts.
+    several = [dpcore.Pair(*pair), dpcore.Pair("b", "bc")]
+    assert dp_audit(still, several, claim=500.0).trials == 100_000
+
+
+@pytest.mark.parametrize(("limit", "times"), [(math.inf, 1), (0.0, 0)])
+def test_a_larger_call_is_timed_before_the_forecast_unless_outputs_are_slow(
+    limit, times, monkeypatch
+):
+    class Noise(torch.nn.Module):
+        def forward(self, x):
+            asked.append(len(x))
+            return x + torch.distributions.Laplace(0.0, 9.0).sample(x.shape)
+
+    asked = []
+    monkeypatch.setattr("dpcore.auditing.request._MAX_OVERHEAD", limit)
+    dpcore.audit(mechanism(hashed, Noise()), PAIR, claim=9.0, trials=32, pilot=32, progress=False)
+    # No other call of so few trials has as many outputs.
+    assert asked.count(64) == times

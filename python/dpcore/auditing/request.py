@@ -78,6 +78,8 @@ them keep eight threads busy. A block costs as much as a call of 0.2 ms."""
 
 _TIMED_ROWS: Final = 64
 """Outputs of the call that is timed before a forecast."""
+_MAX_OVERHEAD: Final = 0.05
+"""Seconds that a call of an encoder may take beside its outputs; one that takes longer is slow."""
 _TIMED_BLOCK: Final = 2**20
 _TRIALS: Final = 10**6
 """Counted draws a side where neither the caller nor the mechanism says otherwise."""
@@ -310,10 +312,12 @@ def request_of(
 def _time_larger_call(request: Request) -> None:
     """Time a call of more outputs where a call's own time would be taken for that of an output.
 
-    A tool's calls start processes, an encoder's prepare what torch draws.
+    A tool's calls start processes, an encoder's prepare what torch draws. Where an output of an
+    encoder takes long by itself, many of them are not waited for.
     """
     encodes = getattr(request.mechanism, "encodes_once", False)
-    if not (encodes or isinstance(request.mechanism, Tool)):
+    is_slow = request.course.estimate_seconds(1) > _MAX_OVERHEAD
+    if not (isinstance(request.mechanism, Tool) or (encodes and not is_slow)):
         return
     source = request.drawn()
     rows = min(_TIMED_ROWS, source.block)

@@ -179,6 +179,7 @@ def page_of_outputs(audit: OutputsAudit, path: str | os.PathLike[str] | None = N
 def page_of_table(
     result: Any,
     name: str,
+    outcome: str,
     kind: str,
     meaning: str,
     figures: list[tuple[str, str]],
@@ -193,16 +194,17 @@ def page_of_table(
     Args:
         result: has `plot` and `to_dict`; its data must be free of what the page may not show.
         name: what the result is about.
+        outcome: a few words, behind the name.
         kind: one line above the name.
         meaning: what the figures do not say.
         figures: names of key figures, and their values.
-        answers: questions, and what was found; the first line of each is the verdict.
+        answers: questions, and what was found.
         picture: its heading, and inches of its height on a screen.
         rows: of the table, the header first.
         notes: what a reader must know.
         path: the file to write the page to, if any.
     """
-    shown = SimpleNamespace(name=name, verdict=answers[0][1], refuted=None, plot=result.plot)
+    shown = SimpleNamespace(name=name, verdict=outcome, refuted=None, plot=result.plot)
     heading, height = picture
     header, *body = (
         "".join(f"<{tag}>{_text(cell)}</{tag}>" for cell in row)

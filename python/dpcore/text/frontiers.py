@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
-from ..errors import choice, confidence_level, delta_level, instance, integer, invalid, mistyped
+from ..errors import (
+    choice,
+    confidence_level,
+    delta_level,
+    instance,
+    integer,
+    invalid,
+    mistyped,
+    numeric,
+)
 from ..hints import hinted
 from ..mechanisms import positive
 from ..mechanisms.texts import texts_of
@@ -44,8 +53,12 @@ _BATCH: Final = 256
 """Texts that are encoded between two movements of the progress bar."""
 _LONG_SECONDS: Final = 30.0
 """Seconds of encoding from which on there is a forecast."""
+_TREES: Final = 30
+"""Rounds of boosted trees on the main label, each with a tree for every value."""
 _LABEL: Final = "main label"
 _DIRECTIONS: Final = ("principal", "random")
+_NOISES: Final = ("best", "laplace", "l2_laplace", "gaussian")
+"""Those that `PrivateEncoder` makes for a claim; its module is not imported, for it needs torch."""
 
 
 def score_attack(attack: Inference) -> Measured:
@@ -73,7 +86,7 @@ def read_certificate(attack: Inference) -> float:
 @hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class FrontierCell(Record):
-    """What was measured at one epsilon in one number of dimensions.
+    """Figures of private vectors at one epsilon in one number of dimensions.
 
     Attributes:
         epsilon: the claim for any two texts; inf for vectors without noise.
@@ -214,7 +227,8 @@ class Frontier(Record):
             ("test texts", f"{self.sizes[2]:,}"),
         ]
         return page_of_table(
-            self, _name(self), "Private vectors of texts: utility and attack",
+            self, _name(self), f"{len(self.cells)} releases",
+            "Private vectors of texts: utility and attack",
             "No figure here is a guarantee but epsilon itself: another attacker may find more.",
             figures, _answer_questions(self), ("Utility, attack and loss", 3.6),
             _list_cells(self), _list_notes(self), path,
@@ -320,17 +334,17 @@ def frontier(
     start, seed = time.perf_counter(), seed_of(rng)
     needed("torch", "frontier")
     study = read_study(corpus, label, attribute, attackers, confidence_level(confidence))
-    claims, delta = _read_ascending("epsilons", epsilons, positive), delta_level(delta)
-    widths = _read_dims(dims)
+    claims, widths = _read_ascending("epsilons", epsilons, positive), _read_dims(dims)
     choice("directions", directions, _DIRECTIONS)
+    delta = _read_delta(noise, delta)
     limits = needed("threadpoolctl", "frontier").threadpool_limits
     with Progress("frontier", 1 + len(widths) * (1 + len(claims)), progress) as bar, limits(1):
-        vectors, rows = _encode(encoder, study.corpus, public, bar)
+        vectors, rows = _encode_texts(encoder, study.corpus, public, widths[-1:], bar)
         bar.advance(1)
-        makers = _Cells(study, vectors, rows, directions, delta, noise, seed)
+        chains = [make_transforms(rows, dim, directions, seed) for dim in widths]
         cells, partial = [], False
         try:
-            for cell in makers.measure(widths, claims):
+            for cell in _measure_cells(study, vectors, chains, claims, (noise, delta), seed):
                 cells.append(cell)
                 bar.advance(1)
         except KeyboardInterrupt:
@@ -368,68 +382,62 @@ class Study:
             measure="accuracy", confidence=self.confidence, rng=seed, progress=False,
         )  # fmt: skip
 
-    def infer_attribute(self, rows: Any, delta: float, seed: int) -> Inference | None:
-        """Infer the private attribute, where there is one, from one release of every text.
+    def infer_attribute(self, rows: Any, delta: float, seed: int) -> Inference:
+        """Infer the private attribute from one release of every text.
 
         No claim is tested: too few texts, or an attribute of many values, certify nothing.
         """
-        if self.attribute is None:
-            return None
         return infer(
             None, self.corpus, self.attribute, vectors=rows, attackers=self.attackers, delta=delta,
             neighbours="any two texts", confidence=self.confidence, rng=seed, progress=False,
         )  # fmt: skip
 
 
-class _Cells:
-    """The cells of a frontier, made one after the other."""
+def _measure_cells(
+    study: Study, vectors: dict[str, Any], chains: Sequence[Any], epsilons: Sequence[float],
+    noise: tuple[str, float], seed: int,
+) -> Iterator[FrontierCell]:  # fmt: skip
+    """Measure every number of dimensions, each without noise first."""
+    from ..torch import PrivateEncoder
 
-    def __init__(
-        self, study: Study, vectors: Any, public: Any, directions: str, delta: float, noise: Any,
-        seed: int,
-    ) -> None:  # fmt: skip
-        self.study, self.vectors, self.public = study, vectors, public
-        self.directions, self.delta, self.noise, self.seed = directions, delta, noise, seed
+    kind, delta = noise
+    for place, chain in enumerate(chains):
+        farthest: dict[str, Any] = {}
+        for row, epsilon in enumerate([np.inf, *epsilons]):
+            sequence = np.random.SeedSequence([seed, place, row])
+            seeds = [int(one) for one in sequence.generate_state(3, np.uint32)]
+            noisy = bool(np.isfinite(epsilon))
+            private = PrivateEncoder(
+                vectors, chain, epsilon=epsilon if noisy else 1.0, delta=delta, noise=kind
+            )
+            yield measure_release(study, private, seeds, farthest, noisy)[0]
 
-    def measure(
-        self, dims: Sequence[int | None], epsilons: Sequence[float]
-    ) -> Iterator[FrontierCell]:
-        """Measure every number of dimensions, each without noise first."""
-        for place, dim in enumerate(dims):
-            chain = self._make_chain(dim)
-            farthest: dict[str, Any] = {}
-            for row, epsilon in enumerate([np.inf, *epsilons]):
-                sequence = np.random.SeedSequence([self.seed, place, row])
-                seeds = [int(one) for one in sequence.generate_state(3, np.uint32)]
-                private = self._make_private(chain, 1.0 if np.isinf(epsilon) else epsilon)
-                noisy = bool(np.isfinite(epsilon))
-                yield measure_release(self.study, private, seeds, farthest, noisy)[0]
 
-    def _make_private(self, chain: Sequence[Any], epsilon: float) -> Any:
-        from ..torch import PrivateEncoder
+def make_transforms(public: Any, dim: int | None, directions: str, seed: int) -> list[Any]:
+    """Make the transforms of public rows: a projection, and a clip around their mean.
 
-        # Delta is what Gaussian noise needs; the others give a pure epsilon.
-        delta = self.delta if self.noise in ("best", "gaussian") else 0.0
-        return PrivateEncoder(
-            self.vectors, list(chain), epsilon=epsilon, delta=delta, noise=self.noise
-        )
+    Args:
+        public: vectors of public texts, float32, shape `(n, width)`.
+        dim: number of directions; None projects on none.
+        directions: "principal" or "random".
+        seed: of random directions.
+    """
+    import torch
 
-    def _make_chain(self, dim: int | None) -> list[Any]:
-        """Project on directions of the public rows, and clip around their mean."""
-        import torch
+    from ..torch import Clip, Project
 
-        from ..torch import Clip, Project
-
-        rows, steps = torch.from_numpy(self.public), []
-        if dim is not None:
-            if self.directions == "principal":
-                steps = [Project(self.public, dim)]
-            else:
-                steps = [Project("random", dim, width=rows.shape[1], rng=self.seed)]
-            rows = steps[0](rows)
-        lengths = (rows - rows.mean(dim=0)).norm(dim=1).numpy()
-        radius = float(np.quantile(lengths, RADIUS_QUANTILE))
-        return [*steps, Clip("l2", radius, center=rows.numpy())]
+    rows, steps = torch.from_numpy(public), list[Any]()
+    if dim is not None:
+        is_random = directions == "random"
+        steps = [
+            Project("random", dim, width=rows.shape[1], rng=seed)
+            if is_random
+            else Project(public, dim)
+        ]
+        rows = steps[0](rows)
+    lengths = (rows - rows.mean(dim=0)).norm(dim=1).numpy()
+    radius = float(np.quantile(lengths, RADIUS_QUANTILE))
+    return [*steps, Clip("l2", radius, center=rows.numpy())]
 
 
 def measure_release(
@@ -458,33 +466,37 @@ def measure_release(
             farthest[kind] = private.clean([pair.x, pair.x_prime]).double().numpy()
         loss = float(private.noise.loss(*farthest[kind], private.delta))
         released, noise = private.encode(texts, rng=seeds[0]), repr(private.noise)
-        measured = private.measure_signal()
+        measured = private.measure_signal(texts)
         signal = np.nan if measured is None else measured[2]
     rows, radius = np.asarray(released), getattr(private.domain, "radius", np.nan)
-    cell = FrontierCell(
-        private.epsilon if noisy else np.inf, private.width, noise, radius,
-        study.predict_label(rows, seeds[1]), study.infer_attribute(rows, private.delta, seeds[2]),
-        loss, signal,
-    )  # fmt: skip
+    utility, attack = study.predict_label(rows, seeds[1]), None
+    if study.attribute is not None:
+        attack = study.infer_attribute(rows, private.delta, seeds[2])
+    claim = private.epsilon if noisy else np.inf
+    cell = FrontierCell(claim, private.width, noise, radius, utility, attack, loss, signal)
     return cell, rows
 
 
 def _list_classifiers() -> tuple[Attacker, ...]:
     """Return the classifiers of the main label, of which validation chooses one."""
-    linear, neighbours, pipeline, scaling = (
+    linear, neighbours, pipeline, scaling, ensemble = (
         needed(f"sklearn.{name}", "frontier")
-        for name in ("linear_model", "neighbors", "pipeline", "preprocessing")
+        for name in ("linear_model", "neighbors", "pipeline", "preprocessing", "ensemble")
     )
+    # What is lost to a linear classifier may be there for trees: see DPText's half-clean rows.
+    trees = ensemble.HistGradientBoostingClassifier(max_iter=_TREES, early_stopping=False)
     logistic = pipeline.make_pipeline(
         scaling.StandardScaler(), linear.LogisticRegression(max_iter=200)
     )
     return (
         Attacker(logistic, "raw", "logistic regression"),
         Attacker(neighbours.KNeighborsClassifier(15), "raw", "15 neighbours"),
+        Attacker(trees, "raw", "boosted trees"),
     )
 
 
 def read_study(corpus: Any, label: Any, attribute: Any, attackers: Any, level: float) -> Study:
+    """Check the corpus and the names of its columns, see `frontier`; `level` is the confidence."""
     if not isinstance(corpus, Corpus):
         raise mistyped("corpus", "a dpcore.text.Corpus", corpus)
     if label is not None:
@@ -492,14 +504,24 @@ def read_study(corpus: Any, label: Any, attribute: Any, attackers: Any, level: f
     if corpus.labels is None:
         raise invalid("corpus", "one with labels, or label= names an attribute", corpus)
     if attribute is not None:
-        column = corpus.attribute(instance("attribute", attribute, str))
+        corpus.attribute(instance("attribute", attribute, str))
         if attribute == label:
             raise invalid("attribute", "another one than label", attribute)
-        del column
     for name in SPLITS:
         getattr(corpus, name)
     labelled = replace(corpus, labels=None, attributes={_LABEL: corpus.labels})
     return Study(corpus, labelled, attribute, attackers, level)
+
+
+def _read_delta(noise: Any, delta: Any) -> float:
+    """Check the noise by its name, and that it can have this delta, before a text is encoded."""
+    choice("noise", noise, _NOISES)
+    level = delta_level(delta)
+    if noise == "gaussian" and level == 0.0:
+        raise invalid("delta", "above 0 for gaussian noise", delta)
+    if noise in ("laplace", "l2_laplace") and level != 0.0:
+        raise invalid("delta", f"0 for {noise} noise, which gives pure epsilon", delta)
+    return level
 
 
 def _read_ascending(name: str, values: Any, check: Any) -> list[Any]:
@@ -522,8 +544,18 @@ def _read_dims(dims: Any) -> list[int | None]:
     return [*_read_ascending("dims", given, lambda name, one: integer(name, one, 1)), *last]
 
 
-def _encode(encoder: Any, corpus: Corpus, public: Any, bar: Progress) -> tuple[dict[str, Any], Any]:
-    """Encode every text of the corpus once, and the public ones where they are texts."""
+def _encode_texts(
+    encoder: Any, corpus: Corpus, public: Any, most: Sequence[int | None], bar: Progress
+) -> tuple[dict[str, Any], Any]:
+    """Encode every text of the corpus once, and the public ones where they are texts.
+
+    Args:
+        encoder: from texts to vectors.
+        corpus: the private texts.
+        public: texts, or vectors of such.
+        most: the largest number of dimensions, or None for all; checked before texts are encoded.
+        bar: says what encoding is going to take.
+    """
     import torch
 
     from ..torch.encoding import encoder_of
@@ -536,6 +568,12 @@ def _encode(encoder: Any, corpus: Corpus, public: Any, bar: Progress) -> tuple[d
     check_batches(source, probe_texts(source, None), None, refuse_state=True)
     if probe_randomness(source, texts[0], None).is_random:
         raise invalid("encoder", "the same in every call (eval mode)", source.name)
+    assert source.width is not None
+    rows = None if others else _read_public_rows(public, source.width)
+    limit = min(source.width, len(others) if rows is None else len(rows))
+    if most[0] is not None and most[0] > limit:
+        requirement = f"at most {limit}, the encoder's width or the number of public rows"
+        raise invalid("dims", requirement, most[0])
     every, pieces = [*texts, *others], []
     for start in range(0, len(every), _BATCH):
         begun = time.perf_counter()
@@ -546,24 +584,30 @@ def _encode(encoder: Any, corpus: Corpus, public: Any, bar: Progress) -> tuple[d
             bar.say(f"dpcore: {len(every):,} texts take about {span(each)} each to encode: {whole}")
     vectors = torch.cat(pieces).cpu().float()
     table = dict(zip(texts, vectors[: len(texts)], strict=True))
-    if others:
-        return table, vectors[len(texts) :].numpy()
-    rows = np.array(public, np.float32)
-    if rows.ndim != 2 or rows.shape[1] != source.width or not np.isfinite(rows).all():
-        raise invalid("public", f"finite vectors of shape (n, {source.width})", public)
-    return table, rows
+    return table, vectors[len(texts) :].numpy() if rows is None else rows
 
 
 def _read_public_texts(public: Any, texts: Sequence[str]) -> tuple[str, ...]:
     """Return the public texts, none where vectors were given."""
-    if isinstance(public, (str, bytes)) or not hasattr(public, "__len__") or not len(public):
+    if isinstance(public, (str, bytes)) or not hasattr(public, "__len__"):
         raise mistyped("public", "a list of texts, or vectors of shape (n, width)", public)
+    if not len(public):
+        raise invalid("public", "at least one text or vector", public)
     if isinstance(public, np.ndarray) or not isinstance(next(iter(public)), str):
         return ()
     given, known = texts_of("public", public), set(map(likeness, texts))
     if common := sum(likeness(text) in known for text in given):
         raise invalid("public", "without texts of the corpus", f"{common:,} of them")
     return given
+
+
+def _read_public_rows(public: Any, width: int) -> Any:
+    """Return public vectors as float32, a copy."""
+    requirement = f"finite vectors of shape (n, {width}), or a list of texts"
+    rows = np.array(numeric("public", requirement, public), np.float32)
+    if rows.ndim != 2 or rows.shape[1] != width or not np.isfinite(rows).all():
+        raise invalid("public", requirement, public)
+    return rows
 
 
 _HEADER: Final = (
@@ -620,7 +664,9 @@ def _answer_questions(found: Frontier) -> list[tuple[str, str]]:
         best = max(cells, key=lambda cell: cell.utility.accuracy.value)
         good = best.utility.above_floor
         figure = f"{best.utility.accuracy.value:.2f} in {best.dim} dimensions"
-        useful.append(f"epsilon {epsilon:g}: {figure if good else 'no more than the majority'}")
+        useful.append(
+            f"epsilon {epsilon:g}: {figure if good else 'not shown to be more than the majority'}"
+        )
         above = [str(cell.dim) for cell in cells if cell.attack and cell.attack.above_floor]
         if above:
             seen.append(f"epsilon {epsilon:g} in {', '.join(above)} dimensions")
@@ -636,9 +682,10 @@ def _list_notes(found: Frontier) -> list[str]:
     fitted = "mean and radius" if found.directions == "random" else "directions, mean and radius"
     cell = found.cells[0]
     notes = [
-        f"utility: accuracy on {found.sizes[2]:,} test texts, majority {found.floor:.3f}; signal: "
-        "share of a vector's energy that is no noise; worst loss: exact, of the two texts that are "
-        "farthest apart",
+        f"utility: accuracy on {found.sizes[2]:,} test texts of the best of "
+        f"{len(cell.utility.tried)} classifiers, chosen on validation, majority {found.floor:.3f}; "
+        "signal: share of a vector's energy that is no noise; worst loss: exact, of the two texts "
+        "that are farthest apart",
         f"{fitted} are of {found.public:,} rows that must be public: no claim covers them",
         "epsilon covers one release of each text; whoever chooses epsilon or dimensions by the "
         "utility of private texts has released more than it covers",

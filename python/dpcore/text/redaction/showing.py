@@ -213,7 +213,7 @@ def make_page(found: Sweep, path: str | os.PathLike[str] | None = None) -> str:
         ("texts tested in each", f"{found.tested:,}"),
     ]
     return page_of_table(
-        found, _name(found), "Redacted texts: what is hidden",
+        found, _name(found), "three questions, three answers", "Redacted texts: what is hidden",
         "No figure here is a guarantee: another attacker may find more.", figures,
         answer_questions(found), ("All levels", 6.4), list_points(found), list_notes(found), path,
     )  # fmt: skip
