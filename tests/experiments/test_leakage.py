@@ -16,7 +16,12 @@ from scipy.stats import binom, kstest
 from dpcore import Laplace, text
 from dpcore.calibration import real_epsilon
 from dpcore.experiments.word2vec_leakage import leakage
-from dpcore.experiments.word2vec_leakage.leakage import attack, deal, halves, noisy
+from dpcore.experiments.word2vec_leakage.leakage import (
+    add_noise,
+    attack_embedding,
+    draw_anchors,
+    split_in_halves,
+)
 from dpcore.sensitivity import MinMax, MinMaxRows
 from dpcore.text import Corpus, needed
 from dpcore.text.words import Embedding
@@ -54,7 +59,7 @@ def naive(victim, attacker, words, anchors, topn):
 @pytest.mark.parametrize("anchors", [0, 5, 60])
 def test_the_attack_is_what_a_plain_loop_finds(anchors):
     known, words = WORDS[:anchors], WORDS[100:160]
-    found = attack(MINE, NEAR, words, anchors=known, topn=(1, 3, 40))
+    found = attack_embedding(MINE, NEAR, words, anchors=known, topn=(1, 3, 40))
     assert found.hits == tuple(naive(MINE, NEAR, words, known, n) for n in (1, 3, 40))
     assert (found.words, found.unknown, found.anchors) == (60, 0, anchors)
     assert found.vocabulary == 300
@@ -62,10 +67,10 @@ def test_the_attack_is_what_a_plain_loop_finds(anchors):
 
 def test_anchors_undo_the_turn_and_nothing_else_does():
     held_out = WORDS[100:]
-    assert attack(MINE, NEAR, held_out).share(1).high < 0.05
-    assert attack(MINE, NEAR, held_out, anchors=WORDS[:100]).share(1).low > 0.9
+    assert attack_embedding(MINE, NEAR, held_out).share(1).high < 0.05
+    assert attack_embedding(MINE, NEAR, held_out, anchors=WORDS[:100]).share(1).low > 0.9
     # The control: anchors of an embedding that has nothing to do with it turn to no avail.
-    assert attack(MINE, OTHER, held_out, anchors=WORDS[:100]).share(1).high < 0.05
+    assert attack_embedding(MINE, OTHER, held_out, anchors=WORDS[:100]).share(1).high < 0.05
 
 
 def test_unrelated_vectors_are_found_at_chance():
@@ -73,7 +78,7 @@ def test_unrelated_vectors_are_found_at_chance():
     words = [str(i) for i in range(2000)]
     one, two = (Embedding(words, rng.normal(size=(2000, 50))) for _ in range(2))
     for known, wanted in (((), words), (words[:500], words[500:])):
-        found = attack(one, two, wanted, anchors=known, topn=20)
+        found = attack_embedding(one, two, wanted, anchors=known, topn=20)
         assert found.chance == (0.01,)
         low, high = binom.ppf([5e-7, 1 - 5e-7], len(wanted), 0.01)
         assert low <= found.hits[0] <= high
@@ -83,7 +88,7 @@ def test_unrelated_vectors_are_found_at_chance():
 
 def test_words_that_the_attacker_lacks_count_as_not_found():
     theirs = Embedding(WORDS[:100], MINE.vectors[:100])
-    found = attack(MINE, theirs)
+    found = attack_embedding(MINE, theirs)
     assert (found.words, found.unknown, found.hits) == (300, 200, (100, 100))
     assert found.share(1).value == pytest.approx(1 / 3)
     assert "200 of them unknown to the attacker" in str(found)
@@ -91,13 +96,16 @@ def test_words_that_the_attacker_lacks_count_as_not_found():
 
 def test_equal_vectors_tell_nothing():
     same = Embedding(("a", "b", "c"), np.ones((3, 4)))
-    assert attack(same, same, topn=(1, 2, 3)).hits == (0, 0, 3)
+    assert attack_embedding(same, same, topn=(1, 2, 3)).hits == (0, 0, 3)
 
 
 def test_centring_undoes_the_shift_of_min_max():
     scaled = Embedding(WORDS, MinMax()(MINE.vectors))
-    assert attack(scaled, MINE, centre=True).hits == attack(MINE, MINE, centre=True).hits
-    assert attack(scaled, MINE).hits < attack(scaled, MINE, centre=True).hits
+    assert (
+        attack_embedding(scaled, MINE, centre=True).hits
+        == attack_embedding(MINE, MINE, centre=True).hits
+    )
+    assert attack_embedding(scaled, MINE).hits < attack_embedding(scaled, MINE, centre=True).hits
 
 
 def test_what_all_vectors_share_is_dropped():
@@ -107,27 +115,27 @@ def test_what_all_vectors_share_is_dropped():
         Embedding(WORDS, MINE.vectors + 30 * (rng.normal(size=(300, 3)) + 2) @ side)
         for side in shared
     )
-    assert attack(mine, theirs).share(1).high < 0.1
-    assert attack(mine, theirs, drop=3).share(1).low > 0.8
+    assert attack_embedding(mine, theirs).share(1).high < 0.1
+    assert attack_embedding(mine, theirs, drop=3).share(1).low > 0.8
     # The control: words that differ are not made alike.
-    assert attack(mine, OTHER, drop=3).share(1).high < 0.05
-    assert attack(mine, theirs, drop=3).dropped == 3
+    assert attack_embedding(mine, OTHER, drop=3).share(1).high < 0.05
+    assert attack_embedding(mine, theirs, drop=3).dropped == 3
 
 
 def test_blocks_change_nothing(monkeypatch):
-    whole = attack(MINE, NEAR, anchors=WORDS[:30])
+    whole = attack_embedding(MINE, NEAR, anchors=WORDS[:30])
     monkeypatch.setattr(leakage, "_BLOCK", 900)
-    assert attack(MINE, NEAR, anchors=WORDS[:30]) == whole
+    assert attack_embedding(MINE, NEAR, anchors=WORDS[:30]) == whole
 
 
 def test_sizes_beyond_the_squares_of_floats():
     for factor in (1e-200, 1e200):
         far = Embedding(WORDS, factor * MINE.vectors)
-        assert attack(far, MINE).hits == (300, 300)
+        assert attack_embedding(far, MINE).hits == (300, 300)
 
 
 def test_the_report():
-    found = attack(noisy(MINE, 5.0, rng=1), NEAR, centre=True)
+    found = attack_embedding(add_noise(MINE, 5.0, rng=1), NEAR, centre=True)
     assert found.true == 100.0
     assert "noise: epsilon claimed 5, true 100 (any words)" in str(found)
     assert "chance 0.0033" in str(found)
@@ -141,82 +149,100 @@ def test_the_report():
 
 
 def test_held_out_words_are_the_same_for_every_number_of_anchors():
-    known, held_out = deal(MINE, NEAR, OTHER, anchors=200, rng=5)
+    known, held_out = draw_anchors(MINE, NEAR, OTHER, anchors=200, rng=5)
     assert (len(known), len(held_out)) == (200, 100)
     assert set(known) | set(held_out) == set(WORDS)
-    fewer, rest = deal(MINE, NEAR, OTHER, anchors=50, rng=5)
+    fewer, rest = draw_anchors(MINE, NEAR, OTHER, anchors=50, rng=5)
     assert (fewer, rest[-100:]) == (known[:50], held_out)
-    assert deal(MINE, NEAR, anchors=200, rng=6)[1] != held_out
+    assert draw_anchors(MINE, NEAR, anchors=200, rng=6)[1] != held_out
 
 
 def test_halves():
     texts = [f"{'Text' if i % 2 else 'text'} {i}" for i in range(101)]
     doubled = [*texts, *(text.upper() for text in texts), "...", "?"]
-    first, second = halves(doubled, rng=4)
+    first, second = split_in_halves(doubled, rng=4)
     assert len(first) == len(second) == 50
     assert not {text.lower() for text in first} & {text.lower() for text in second}
     for overlap, shared in ((0.5, 25), (0.3, 15), (1.0, 50)):
-        again, other = halves(doubled, overlap=overlap, rng=4)
+        again, other = split_in_halves(doubled, overlap=overlap, rng=4)
         assert (again, len(other), len(set(again) & set(other))) == (first, 50, shared)
-    assert halves(Corpus(texts, split=["train", *["test"] * 100]), rng=4) == (first, second)
+    assert split_in_halves(Corpus(texts, split=["train", *["test"] * 100]), rng=4) == (
+        first,
+        second,
+    )
 
 
 # Noise.
 
 
 def test_noise_is_what_it_says():
-    noise = noisy(MINE, 2.0, rng=1)
+    noise = add_noise(MINE, 2.0, rng=1)
     left = (noise.vectors - MinMax()(MINE.vectors)).ravel()
     assert kstest(left, "laplace", args=(0, 0.5)).pvalue > 1e-6
     assert kstest(left, "laplace", args=(0, 0.6)).pvalue < 1e-6
     assert noise.real == real_epsilon(Laplace(0.5), MinMaxRows(20))
     assert (noise.claimed, noise.real.value) == (2.0, 40.0)
     assert repr(noise).endswith("epsilon claimed 2, true 40>")
-    assert noisy(MINE, 2.0, rng=1) == noise
-    assert noisy(MINE, 2.0) != noise
-    assert noisy(MINE, 2.0, scale="sound", rng=1).real.value == pytest.approx(2.0)
+    assert add_noise(MINE, 2.0, rng=1) == noise
+    assert add_noise(MINE, 2.0) != noise
+    assert add_noise(MINE, 2.0, scale="sound", rng=1).real.value == pytest.approx(2.0)
 
 
 # Bad input.
 
 BAD = [
-    (lambda: attack(MINE, "them"), TypeError, "attacker must be a Embedding"),
-    (lambda: attack(MINE, Embedding(("else",), np.ones((1, 20)))), ValueError,
+    (lambda: attack_embedding(MINE, "them"), TypeError, "attacker must be a Embedding"),
+    (lambda: attack_embedding(MINE, Embedding(("else",), np.ones((1, 20)))), ValueError,
      "attacker must be an embedding with words of the victim's"),
-    (lambda: attack(MINE, Embedding(WORDS, np.ones((300, 3)))), ValueError,
+    (lambda: attack_embedding(MINE, Embedding(WORDS, np.ones((300, 3)))), ValueError,
      "attacker must be of the victim's dimension, 20, got 3"),
-    (lambda: attack(MINE, NEAR, "word1"), TypeError, "words must be a list of words"),
-    (lambda: attack(MINE, NEAR, ["no"]), ValueError, r"words\[0\] must be a word of the victim's"),
-    (lambda: attack(MINE, NEAR, []), ValueError, "words must be at least one word"),
-    (lambda: attack(MINE, NEAR, [3]), TypeError, r"words\[0\] must be a string"),
-    (lambda: attack(MINE, NEAR, ["word1"] * 2), ValueError, "words must be words that are there"),
-    (lambda: attack(MINE, NEAR, anchors=WORDS), ValueError, "words must be at least one word"),
-    (lambda: attack(MINE, NEAR, anchors=["no"]), ValueError, r"anchors\[0\] must be a word of bo"),
-    (lambda: attack(MINE, NEAR, anchors=5), TypeError, "anchors must be a list of words"),
-    (lambda: attack(MINE, NEAR, WORDS, anchors=["word1"]), ValueError, "words must be no anchors"),
-    (lambda: attack(MINE, NEAR, topn=0), ValueError, "topn must be an integer from 1 to 300"),
-    (lambda: attack(MINE, NEAR, topn=301), ValueError, "topn must be an integer from 1 to 300"),
-    (lambda: attack(MINE, NEAR, topn=()), ValueError, "topn must be one number, or several"),
-    (lambda: attack(MINE, NEAR, topn="5"), TypeError, "topn must be an integer"),
-    (lambda: attack(MINE, NEAR, centre=1), TypeError, "centre must be True or False"),
-    (lambda: attack(MINE, NEAR, drop=20), ValueError, "drop must be an integer from 0 to 19"),
-    (lambda: attack(MINE, NEAR, confidence=1), ValueError, "confidence must be"),
-    (lambda: attack(Embedding(("a",), [[0.0]]), Embedding(("a",), [[1.0]]), topn=1), ValueError,
+    (lambda: attack_embedding(MINE, NEAR, "word1"), TypeError, "words must be a list of words"),
+    (lambda: attack_embedding(MINE, NEAR, ["no"]), ValueError,
+     r"words\[0\] must be a word of the victim's"),
+    (lambda: attack_embedding(MINE, NEAR, []), ValueError, "words must be at least one word"),
+    (lambda: attack_embedding(MINE, NEAR, [3]), TypeError, r"words\[0\] must be a string"),
+    (lambda: attack_embedding(MINE, NEAR, ["word1"] * 2), ValueError,
+     "words must be words that are there"),
+    (lambda: attack_embedding(MINE, NEAR, anchors=WORDS), ValueError,
+     "words must be at least one word"),
+    (lambda: attack_embedding(MINE, NEAR, anchors=["no"]), ValueError,
+     r"anchors\[0\] must be a word of bo"),
+    (lambda: attack_embedding(MINE, NEAR, anchors=5), TypeError, "anchors must be a list of words"),
+    (lambda: attack_embedding(MINE, NEAR, WORDS, anchors=["word1"]), ValueError,
+     "words must be no anchors"),
+    (lambda: attack_embedding(MINE, NEAR, topn=0), ValueError,
+     "topn must be an integer from 1 to 300"),
+    (lambda: attack_embedding(MINE, NEAR, topn=301), ValueError,
+     "topn must be an integer from 1 to 300"),
+    (lambda: attack_embedding(MINE, NEAR, topn=()), ValueError,
+     "topn must be one number, or several"),
+    (lambda: attack_embedding(MINE, NEAR, topn="5"), TypeError, "topn must be an integer"),
+    (lambda: attack_embedding(MINE, NEAR, centre=1), TypeError, "centre must be True or False"),
+    (lambda: attack_embedding(MINE, NEAR, drop=20), ValueError,
+     "drop must be an integer from 0 to 19"),
+    (lambda: attack_embedding(MINE, NEAR, confidence=1), ValueError, "confidence must be"),
+    (lambda: attack_embedding(Embedding(("a",), [[0.0]]), Embedding(("a",), [[1.0]]), topn=1),
+     ValueError,
      "victim's vectors must be other than zero, got \"the one of 'a'\""),
-    (lambda: attack(*[Embedding(("a",), [[2.0, 2.0]])] * 2, topn=1, centre=True), ValueError,
+    (lambda: attack_embedding(*[Embedding(("a",), [[2.0, 2.0]])] * 2, topn=1, centre=True),
+     ValueError,
      "attacker's vectors must be of unlike entries"),
-    (lambda: deal(MINE, NEAR, anchors=300), ValueError,
+    (lambda: draw_anchors(MINE, NEAR, anchors=300), ValueError,
      "anchors must be below the number of common words, 300: some are to be found, got 300"),
-    (lambda: deal(MINE, NEAR, anchors=-1), ValueError, "anchors must be an integer at least 0"),
-    (lambda: deal(MINE, 3), TypeError, "attacker must be a Embedding"),
-    (lambda: halves("a text"), TypeError, "texts must be a list"),
-    (lambda: halves(["one two", "One, two!"]), ValueError, "texts must be at least two texts"),
-    (lambda: halves(["a", "b"], overlap=1.5), ValueError, "overlap must be"),
-    (lambda: noisy(MINE, 0), ValueError, "epsilon must be a finite number above 0, got 0"),
-    (lambda: noisy(MINE, 1.0, scale="right"), ValueError, "scale must be one of"),
-    (lambda: noisy(noisy(MINE, 1.0), 1.0), ValueError, "embedding must be one without noise"),
-    (lambda: noisy(Embedding(("a",), [[1.0, 1.0]]), 1.0), ValueError, "row 0 of x must be a row"),
-    (lambda: noisy(WORDS, 1.0), TypeError, "embedding must be a Embedding"),
+    (lambda: draw_anchors(MINE, NEAR, anchors=-1), ValueError,
+     "anchors must be an integer at least 0"),
+    (lambda: draw_anchors(MINE, 3), TypeError, "attacker must be a Embedding"),
+    (lambda: split_in_halves("a text"), TypeError, "texts must be a list"),
+    (lambda: split_in_halves(["one two", "One, two!"]), ValueError,
+     "texts must be at least two texts"),
+    (lambda: split_in_halves(["a", "b"], overlap=1.5), ValueError, "overlap must be"),
+    (lambda: add_noise(MINE, 0), ValueError, "epsilon must be a finite number above 0, got 0"),
+    (lambda: add_noise(MINE, 1.0, scale="right"), ValueError, "scale must be one of"),
+    (lambda: add_noise(add_noise(MINE, 1.0), 1.0), ValueError,
+     "embedding must be one without noise"),
+    (lambda: add_noise(Embedding(("a",), [[1.0, 1.0]]), 1.0), ValueError,
+     "row 0 of x must be a row"),
+    (lambda: add_noise(WORDS, 1.0), TypeError, "embedding must be a Embedding"),
     (lambda: Embedding("ab", np.ones((2, 2))), TypeError, "words must be a list of at least one"),
     (lambda: Embedding(("a", 1), np.ones((2, 2))), TypeError, "words must be a list of at least"),
     (lambda: Embedding(("a", "a"), np.ones((2, 2))), ValueError, "words must be each there once"),
@@ -257,8 +283,10 @@ def test_without_gensim_it_is_said_what_to_install(monkeypatch):
     for name in [name for name in sys.modules if name.partition(".")[0] == "gensim"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(sys, "meta_path", [Without(), *sys.meta_path])
-    with pytest.raises(ModuleNotFoundError, match=r"^embed needs gensim, .* 'dpcore\[word2vec\]'"):
-        leakage.embed(["a b"] * 9)
+    with pytest.raises(
+        ModuleNotFoundError, match=r"^train_word2vec needs gensim, .* 'dpcore\[word2vec\]'"
+    ):
+        leakage.train_word2vec(["a b"] * 9)
     assert needed.needed("json", "nobody").__name__ == "json"
 
 

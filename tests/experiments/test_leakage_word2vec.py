@@ -13,24 +13,29 @@ from shared_extras import data, needs
 
 from dpcore.experiments import word2vec_leakage
 from dpcore.experiments.word2vec_leakage import leakage
-from dpcore.experiments.word2vec_leakage.leakage import attack, deal, embed, halves
+from dpcore.experiments.word2vec_leakage.leakage import (
+    attack_embedding,
+    draw_anchors,
+    split_in_halves,
+    train_word2vec,
+)
 from dpcore.text import generated
 from dpcore.text.words import Embedding
 
 gensim = needs("gensim", "gensim.models")
 
 TEXTS = generated("topics", 4000, rng=1).texts
-FIRST, SECOND = halves(TEXTS, rng=1)
+FIRST, SECOND = split_in_halves(TEXTS, rng=1)
 
 
 def test_a_fixed_hash():
-    found = leakage._hashed("cat", 1, 4)
+    found = leakage._hash_to_start("cat", 1, 4)
     assert found.tolist() == pytest.approx(GOLDEN, abs=1e-15)
-    many = np.concatenate([leakage._hashed(word, 1, 100) for word in TEXTS])
+    many = np.concatenate([leakage._hash_to_start(word, 1, 100) for word in TEXTS])
     assert abs(many).max() <= 0.005
     assert abs(many.mean()) < 5 * 0.01 / np.sqrt(12 * many.size)
-    assert not np.array_equal(leakage._hashed("cat", 2, 4), found)
-    assert np.array_equal(leakage._hashed("cat", 1, 3), 4 * found[:3] / 3)
+    assert not np.array_equal(leakage._hash_to_start("cat", 2, 4), found)
+    assert np.array_equal(leakage._hash_to_start("cat", 1, 3), 4 * found[:3] / 3)
 
 
 GOLDEN = [0.01409618032630533, 0.07488295098301023, -0.009925228427164257, -0.08784113905858248]
@@ -39,9 +44,10 @@ GOLDEN = [0.01409618032630533, 0.07488295098301023, -0.009925228427164257, -0.08
 CODE = """
 import sys
 from dpcore.text import generated
-from dpcore.experiments.word2vec_leakage.leakage import embed
+from dpcore.experiments.word2vec_leakage.leakage import train_word2vec
 texts = generated("topics", 200, rng=1).texts
-print([embed(texts, start=start).vectors.sum(axis=1).tolist() for start in ("own", "hashed")])
+found = [train_word2vec(texts, start=start) for start in ("own", "hashed")]
+print([one.vectors.sum(axis=1).tolist() for one in found])
 """
 
 
@@ -59,17 +65,17 @@ def test_processes_repeat_each_other():
 
 
 def test_what_an_embedding_depends_on():
-    found = embed(FIRST, start="hashed", seed=3)
-    assert embed(FIRST, start="hashed", seed=3) == found
+    found = train_word2vec(FIRST, start="hashed", seed=3)
+    assert train_word2vec(FIRST, start="hashed", seed=3) == found
     assert found.dim == 100
     assert repr(found).endswith("word2vec, start hashed, seed 3>")
     for other in ({"seed": 4}, {"start": "own"}, {"epochs": 4}, {"window": 2}, {"negative": 2}):
-        again = embed(FIRST, **{"start": "hashed", "seed": 3, **other})
+        again = train_word2vec(FIRST, **{"start": "hashed", "seed": 3, **other})
         assert set(again.words) == set(found.words)
         assert not np.array_equal(again.vectors, found.vectors)
-    assert len(embed(FIRST, min_count=60)) < len(found)
-    assert embed(FIRST, dim=7).dim == 7
-    assert set(embed(["A cat.", "a CAT"] * 5, tokenise=str.split).words) == {
+    assert len(train_word2vec(FIRST, min_count=60)) < len(found)
+    assert train_word2vec(FIRST, dim=7).dim == 7
+    assert set(train_word2vec(["A cat.", "a CAT"] * 5, tokenise=str.split).words) == {
         "a",
         "A",
         "CAT",
@@ -80,27 +86,27 @@ def test_what_an_embedding_depends_on():
 def test_own_start_is_gensims():
     sentences = [text.lower().split() for text in FIRST]
     model = gensim.models.Word2Vec(sentences, workers=1, seed=3)
-    found = embed(FIRST, seed=3, tokenise=lambda text: text.lower().split())
+    found = train_word2vec(FIRST, seed=3, tokenise=lambda text: text.lower().split())
     assert found.vectors.tolist() == Embedding.of(model).vectors.tolist()
     # The attack is gensim's own search.
-    victim = embed(SECOND, seed=3, tokenise=lambda text: text.lower().split())
-    _, words = deal(victim, found, anchors=0, rng=1)
+    victim = train_word2vec(SECOND, seed=3, tokenise=lambda text: text.lower().split())
+    _, words = draw_anchors(victim, found, anchors=0, rng=1)
     near = [[w for w, _ in model.wv.similar_by_vector(victim[word], topn=5)] for word in words]
     hits = tuple(
         sum(word in found[:n] for word, found in zip(words, near, strict=True)) for n in (1, 5)
     )
-    assert attack(victim, found, words).hits == hits
+    assert attack_embedding(victim, found, words).hits == hits
 
 
 def test_the_start_is_what_leaks():
     """One place for each word in both models; the control has the same hash and another seed."""
-    victim = embed(FIRST, start="hashed", seed=1)
-    same, other = (embed(SECOND, start="hashed", seed=seed) for seed in (1, 2))
-    known, words = deal(victim, same, other, anchors=150, rng=1)
-    shares = [attack(victim, one, words).share(1) for one in (same, other)]
+    victim = train_word2vec(FIRST, start="hashed", seed=1)
+    same, other = (train_word2vec(SECOND, start="hashed", seed=seed) for seed in (1, 2))
+    known, words = draw_anchors(victim, same, other, anchors=150, rng=1)
+    shares = [attack_embedding(victim, one, words).share(1) for one in (same, other)]
     # Ten seeds: above .16 and below .055.
     assert shares[0].low > 0.1 > shares[1].high
-    assert attack(victim, other, words, anchors=known).share(1).low > shares[1].high
+    assert attack_embedding(victim, other, words, anchors=known).share(1).low > shares[1].high
 
 
 @pytest.mark.timeout(120)
@@ -110,7 +116,7 @@ def test_ctrl_c(ctrl_c):
         ctrl_c(seconds)
         # So many epochs never end by themselves.
         with pytest.raises(KeyboardInterrupt):
-            embed(FIRST, epochs=10**7, progress=False)
+            train_word2vec(FIRST, epochs=10**7, progress=False)
     # A timer's thread has no function, whose name stands in brackets.
     left = [thread.name for thread in set(threading.enumerate()) - before]
     assert not [name for name in left if name == "word2vec" or "(" in name]
@@ -122,7 +128,7 @@ def test_failed_training_is_told(monkeypatch):
 
     monkeypatch.setattr(gensim.models.Word2Vec, "train", fail)
     with pytest.raises(MemoryError, match="no room for the training"):
-        embed(FIRST, progress=False)
+        train_word2vec(FIRST, progress=False)
 
 
 def test_stopped_sentences_end():
@@ -133,7 +139,7 @@ def test_stopped_sentences_end():
             self.done += number
 
     bar = Bar()
-    watched = leakage._Watched([["a"]] * 2500, bar)
+    watched = leakage._WatchedSentences([["a"]] * 2500, bar)
     assert len(list(watched)) == bar.done == 2500
     through = iter(watched)
     next(through)
@@ -158,7 +164,7 @@ def test_stopped_sentences_end():
 )
 def test_bad_input(fields, error, text):
     with pytest.raises(error, match=f"^{text}"):
-        embed(**{"texts": FIRST, **fields})
+        train_word2vec(**{"texts": FIRST, **fields})
 
 
 def test_the_figures_on_real_sentences():

@@ -112,7 +112,7 @@ def test_without_anchors_only():
 
 
 def test_ctrl_c_keeps_what_is_done(monkeypatch, tmp_path):
-    real, left = word2vec_leakage.experiment.embed, [4]
+    real, left = word2vec_leakage.experiment.train_word2vec, [4]
 
     def interrupted(*args, **fields):
         left[0] -= 1
@@ -120,7 +120,7 @@ def test_ctrl_c_keeps_what_is_done(monkeypatch, tmp_path):
             raise KeyboardInterrupt
         return real(*args, **fields)
 
-    monkeypatch.setattr(word2vec_leakage.experiment, "embed", interrupted)
+    monkeypatch.setattr(word2vec_leakage.experiment, "train_word2vec", interrupted)
     result = reproduce("word2vec-leakage", tmp_path, trials=1000, progress=False)
     assert result.partial
     assert {cell.start for cell in result.cells} == {"hashed"}

@@ -52,8 +52,8 @@ WORDS: Final = 2000
 
 
 @contextmanager
-def fixed(module: Any) -> Iterator[None]:
-    """Gradients pass through a module and leave none in its weights."""
+def freeze_weights(module: Any) -> Iterator[None]:
+    """Let gradients pass through a module and leave none in its weights."""
     module.requires_grad_(False)
     try:
         yield
@@ -63,7 +63,7 @@ def fixed(module: Any) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Material:
-    """What an opponent is made of.
+    """Parts that an opponent is made of.
 
     Args:
         discriminator: not trained yet.
@@ -401,7 +401,7 @@ class MinMaxOpponent(Opponent):
 
     def against(self, rows: Any, batch: Any) -> Any:
         """``-CE(b)``."""
-        with fixed(self.discriminator):
+        with freeze_weights(self.discriminator):
             return -self.discriminator.loss(rows, self.truth(rows, batch))
 
 
@@ -443,7 +443,7 @@ class ComplementOpponent(Opponent):
             (1.0 - torch.nn.functional.one_hot(codes, size).to(rows.dtype)) / (size - 1)
             for codes, size in zip(truth, sizes, strict=True)
         ]
-        with fixed(self.discriminator):
+        with freeze_weights(self.discriminator):
             return self.discriminator.loss(rows, wrong)
 
 
@@ -478,7 +478,7 @@ class DecodingOpponent(Opponent):
 
     def __init__(self, made: Material) -> None:
         super().__init__(made)
-        self.words, known = _frequent(made.units)
+        self.words, known = _select_frequent(made.units)
         self.decoder = make_layers(made.discriminator.width, known, layers=1).to(made.device)
         self.decoding = torch.optim.Adam(self.decoder.parameters(), lr=RATE)
 
@@ -497,11 +497,11 @@ class DecodingOpponent(Opponent):
 
     def against(self, rows: Any, batch: Any) -> Any:
         """The decoder's loss with its sign turned."""
-        with fixed(self.decoder):
+        with freeze_weights(self.decoder):
             return -self.loss(rows, batch)
 
 
-def _frequent(units: Units) -> tuple[Units, int]:
+def _select_frequent(units: Units) -> tuple[Units, int]:
     """The frequent words of texts, numbered anew, and how many there are."""
     single = units.spans[:, 1] - units.spans[:, 0] == 1
     counts = torch.bincount(units.ids[single])

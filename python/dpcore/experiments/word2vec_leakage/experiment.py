@@ -27,7 +27,14 @@ from ...text.needed import needed
 from ...text.words import Embedding
 from ..corpora import read_corpus
 from ..running import SEED, Tabled, cell_seed, check, gathered, listed, own
-from .leakage import Leakage, attack, deal, embed, halves, noisy
+from .leakage import (
+    Leakage,
+    add_noise,
+    attack_embedding,
+    draw_anchors,
+    split_in_halves,
+    train_word2vec,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -208,7 +215,9 @@ def _halves(config: Config, corpus: Corpus, size: float, seed: int) -> dict[str,
     number = round(size * min(config.trials, len(corpus)))
     order = np.random.default_rng(seed).permutation(len(corpus))[:number]
     texts = [corpus.texts[row] for row in order]
-    pairs = {name: halves(texts, overlap=overlap, rng=seed) for name, overlap in HALVES.items()}
+    pairs = {
+        name: split_in_halves(texts, overlap=overlap, rng=seed) for name, overlap in HALVES.items()
+    }
     # The first half is the same whatever they have in common.
     return {"victim": pairs["disjoint"][0]} | {name: pair[1] for name, pair in pairs.items()}
 
@@ -220,10 +229,10 @@ def _done(config: Config, job: Job, parts: Callable[[float, int], dict[str, Half
     kind: Literal["hashed", "own"] = "hashed" if job.start == "hashed" else "own"
     first = seed % 2**31
     second = first + (job.start == "other")
-    victim = embed(texts["victim"], start=kind, seed=first, progress=False)
+    victim = train_word2vec(texts["victim"], start=kind, seed=first, progress=False)
     cells: list[Cell] = []
     for name in HALVES:
-        attacker = embed(texts[name], start=kind, seed=second, progress=False)
+        attacker = train_word2vec(texts[name], start=kind, seed=second, progress=False)
         cells += _attacks(config, job, victim, attacker, name, seed)
     return cells
 
@@ -232,14 +241,14 @@ def _attacks(
     config: Config, job: Job, victim: Embedding, attacker: Embedding, name: str, seed: int
 ) -> list[Cell]:
     """Without and with anchors on held-out words, without on all words, and through noise."""
-    _, common = deal(victim, attacker, anchors=0, rng=seed)
+    _, common = draw_anchors(victim, attacker, anchors=0, rng=seed)
     numbers = [number for number in config.anchors if 3 * number <= 2 * len(common)]
     known, held_out = common[: numbers[-1]], common[numbers[-1] :]
 
     def cell(
         side: Embedding, words: Any, anchors: int, centre: bool = False, drop: int = 0
     ) -> Cell:
-        found = attack(
+        found = attack_embedding(
             side, attacker, words, anchors=known[:anchors], topn=_TOPN, centre=centre, drop=drop,
             confidence=config.confidence, progress=False,
         )  # fmt: skip
@@ -250,7 +259,7 @@ def _attacks(
     if job.start == "hashed":
         cells.append(cell(victim, None, 0))
     for level in config.epsilons if (job.size, name) == (1.0, "disjoint") else ():
-        side = noisy(victim, level, rng=cell_seed(seed, f"noise/{level:g}"))
+        side = add_noise(victim, level, rng=cell_seed(seed, f"noise/{level:g}"))
         # Without anchors and from another start there is nothing to hide.
         if job.start == "hashed":
             cells += [cell(side, held_out, 0, centre) for centre in (False, True)]

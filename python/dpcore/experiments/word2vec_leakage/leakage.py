@@ -44,7 +44,15 @@ from ...text.needed import needed
 from ...text.vocabulary import Tokeniser, words_of
 from ...text.words.embedding import Embedding, Floats
 
-__all__ = ["STARTS", "Leakage", "attack", "deal", "embed", "halves", "noisy"]
+__all__ = [
+    "STARTS",
+    "Leakage",
+    "add_noise",
+    "attack_embedding",
+    "draw_anchors",
+    "split_in_halves",
+    "train_word2vec",
+]
 
 Start = Literal["own", "hashed"]
 STARTS: Final[tuple[Start, ...]] = get_args(Start)
@@ -55,10 +63,10 @@ _BLOCK: Final = 2**23
 
 
 @hinted
-def halves(
+def split_in_halves(
     texts: Any, *, overlap: float = 0.0, rng: Rng = None, tokenise: Tokeniser = words_of
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Two halves of a corpus, drawn at random, disjoint or with a common part.
+    """Split a corpus in two halves at random, disjoint or with a common part.
 
     Texts of the same words count once, so that disjoint halves have no text in common; those
     without a word are left out. For one seed the first half is the same whatever the overlap.
@@ -78,9 +86,9 @@ def halves(
         ValueError: if fewer than two texts differ, or `overlap` is out of range.
 
     Example:
-        >>> halves(["a cat", "A cat!", "a dog", "an owl", "a fox"], rng=1)
+        >>> split_in_halves(["a cat", "A cat!", "a dog", "an owl", "a fox"], rng=1)
         (('a cat', 'a dog'), ('an owl', 'a fox'))
-        >>> halves(["a cat", "A cat!", "a dog", "an owl", "a fox"], overlap=0.5, rng=1)
+        >>> split_in_halves(["a cat", "A cat!", "a dog", "an owl", "a fox"], overlap=0.5, rng=1)
         (('a cat', 'a dog'), ('a dog', 'an owl'))
     """
     share, seed = real("overlap", overlap, low=0.0, high=1.0), seed_of(rng)
@@ -100,7 +108,7 @@ def halves(
 
 
 @hinted
-def embed(
+def train_word2vec(
     texts: Any,
     *,
     start: Start = "own",
@@ -147,7 +155,7 @@ def embed(
     Example:
         >>> from importlib.util import find_spec
         >>> if find_spec("gensim"):
-        ...     found = embed(["a cat sat", "a dog sat", "a dog ran"], min_count=2, dim=4)
+        ...     found = train_word2vec(["a cat sat", "a dog sat", "a dog ran"], min_count=2, dim=4)
         ...     assert (len(found), found.words[0]) == (3, "a")
     """
     choice("start", start, STARTS)
@@ -157,7 +165,7 @@ def embed(
         sizes[name] = integer(shown, value, 1)
     epochs = integer("epochs", epochs, 1)
     sentences = [list(words) for words in map(tokenise, training_texts(texts)) if words]
-    model = needed("gensim.models", "embed").Word2Vec(
+    model = needed("gensim.models", "train_word2vec").Word2Vec(
         **sizes, epochs=epochs, seed=seed, sg=0, workers=1
     )
     model.build_vocab(sentences)
@@ -166,26 +174,26 @@ def embed(
         found = f"{len(sentences):,} texts with words"
         raise invalid("texts", requirement, found)
     if start == "hashed":
-        model.wv.vectors[:] = [_hashed(word, seed, dim) for word in model.wv.index_to_key]
+        model.wv.vectors[:] = [_hash_to_start(word, seed, dim) for word in model.wv.index_to_key]
     with Progress("word2vec", epochs * len(sentences), progress) as bar:
-        _train(model, _Watched(sentences, bar), epochs)
+        _train_on_a_thread(model, _WatchedSentences(sentences, bar), epochs)
     origin = f"word2vec, start {start}, seed {seed}"
     return Embedding(model.wv.index_to_key, model.wv.vectors, origin)
 
 
-def _hashed(word: str, seed: int, dim: int) -> Floats:
-    """Numbers in [-.5/dim, .5/dim) from the SHAKE-256 of word and seed."""
+def _hash_to_start(word: str, seed: int, dim: int) -> Floats:
+    """Compute numbers in [-.5/dim, .5/dim) from the SHAKE-256 of word and seed."""
     drawn = hashlib.shake_256(f"{word}{seed}".encode()).digest(4 * dim)
     return (np.frombuffer(drawn, dtype="<u4") / 2.0**32 - 0.5) / dim
 
 
-def _train(model: Any, watched: _Watched, epochs: int) -> None:
+def _train_on_a_thread(model: Any, watched: _WatchedSentences, epochs: int) -> None:
     """Train on a thread, where no interrupt can fall between two steps of gensim's queues.
 
     In this thread one would leave gensim's own threads waiting for ever, and can release a lock
     that one of them holds.
     """
-    stop = needed("gensim.models.callbacks", "embed").CallbackAny2Vec()
+    stop = needed("gensim.models.callbacks", "train_word2vec").CallbackAny2Vec()
     stop.on_epoch_end = watched.end_epoch
     running, failures = threading.Lock(), list[BaseException]()
 
@@ -214,7 +222,7 @@ def _train(model: Any, watched: _Watched, epochs: int) -> None:
         raise failure
 
 
-class _Watched:
+class _WatchedSentences:
     """Sentences that move a bar whenever they are read, until they are stopped."""
 
     _STEP: Final = 1000
@@ -224,7 +232,7 @@ class _Watched:
         self.sentences, self._bar = sentences, bar
 
     def end_epoch(self, _: Any) -> None:
-        """No further epoch after a stop."""
+        """Raise after a stop, so that no epoch follows."""
         if self.stopped:
             raise KeyboardInterrupt
 
@@ -238,14 +246,14 @@ class _Watched:
 
 
 @hinted
-def noisy(
+def add_noise(
     embedding: Any,
     epsilon: float,
     *,
     scale: Literal["published", "sound"] = "published",
     rng: Rng = None,
 ) -> Embedding:
-    """An embedding whose vectors are brought to [0, 1] each and get Laplace noise.
+    """Scale the vectors of an embedding to [0, 1] each, and add Laplace noise.
 
     ``(v - min v) / (max v - min v) + Lap(b)``, independent in every entry, with b = 1/epsilon as
     published: that is epsilon for an entry, and dim times as much for a vector. Covers one release
@@ -270,7 +278,7 @@ def noisy(
 
     Example:
         >>> vectors = np.random.default_rng(1).normal(size=(3, 100))
-        >>> noisy(Embedding(("a", "cat", "sat"), vectors), 5.0, rng=1)
+        >>> add_noise(Embedding(("a", "cat", "sat"), vectors), 5.0, rng=1)
         <Embedding of 3 words, dim=100, epsilon claimed 5, true 500>
     """
     clean = instance("embedding", embedding, Embedding)
@@ -290,7 +298,7 @@ def noisy(
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Leakage(Record):
-    """How many private words are among the attacker's nearest.
+    """Counts of private words that are among the attacker's nearest.
 
     An interval is that of a share of words drawn at random, for these two embeddings alone; other
     embeddings of the same texts differ by more (see their spread over seeds).
@@ -363,8 +371,8 @@ class Leakage(Record):
         return "\n".join(lines)
 
 
-def common(victim: Embedding, *attackers: Embedding) -> tuple[str, ...]:
-    """The words that all embeddings have, in the order of the first.
+def find_common_words(victim: Embedding, *attackers: Embedding) -> tuple[str, ...]:
+    """Return the words that all embeddings have, in the order of the first.
 
     Raises:
         TypeError: if one is no `Embedding`.
@@ -379,10 +387,10 @@ def common(victim: Embedding, *attackers: Embedding) -> tuple[str, ...]:
 
 
 @hinted
-def deal(
+def draw_anchors(
     victim: Any, *attackers: Any, anchors: int = 1500, rng: Rng = None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Deal the common words at random into anchors and words that are held out.
+    """Draw anchors from the common words; the others are held out.
 
     To compare numbers of anchors, use the first 10, 100, ... of them, always with these held-out
     words: rates on whatever words are left over would be those of other words each time.
@@ -402,10 +410,10 @@ def deal(
 
     Example:
         >>> e = Embedding(("a", "cat", "dog", "fox"), np.eye(4))
-        >>> deal(e, Embedding(("fox", "dog", "a"), np.eye(3)), anchors=1, rng=1)
+        >>> draw_anchors(e, Embedding(("fox", "dog", "a"), np.eye(3)), anchors=1, rng=1)
         (('a',), ('dog', 'fox'))
     """
-    found, number = common(victim, *attackers), integer("anchors", anchors, 0)
+    found, number = find_common_words(victim, *attackers), integer("anchors", anchors, 0)
     if number >= len(found):
         requirement = f"below the number of common words, {len(found):,}: some are to be found"
         raise invalid("anchors", requirement, number)
@@ -415,7 +423,7 @@ def deal(
 
 
 @hinted
-def attack(
+def attack_embedding(
     victim: Any,
     attacker: Any,
     words: Any = None,
@@ -427,7 +435,7 @@ def attack(
     confidence: float = 0.95,
     progress: bool | None = None,
 ) -> Leakage:
-    """Is a private word among the attacker's words that are nearest to its vector?
+    """Count the private words that are among the attacker's words nearest to their vectors.
 
     Nearest by the cosine; a word that ties with another one comes last. Two embeddings that were
     learnt apart differ by a rotation, which a few known words settle: with `anchors` the victim's
@@ -468,17 +476,17 @@ def attack(
         >>> mine = Embedding(words, rng.normal(size=(200, 10)))
         >>> turn = np.linalg.qr(rng.normal(size=(10, 10)))[0]
         >>> theirs = Embedding(words, mine.vectors @ turn)
-        >>> attack(mine, theirs, words[100:]).share(1).value
+        >>> attack_embedding(mine, theirs, words[100:]).share(1).value
         0.0
-        >>> attack(mine, theirs, words[100:], anchors=words[:20]).share(1).value
+        >>> attack_embedding(mine, theirs, words[100:], anchors=words[:20]).share(1).value
         1.0
     """
-    common(victim, attacker)
+    find_common_words(victim, attacker)
     if attacker.dim != victim.dim:
         raise invalid("attacker", f"of the victim's dimension, {victim.dim}", attacker.dim)
-    known = _listed("anchors", anchors, victim, attacker)
-    wanted = _wanted(words, known, victim)
-    numbers = _numbers(topn, len(attacker))
+    known = _read_words("anchors", anchors, victim, attacker)
+    wanted = _choose_words(words, known, victim)
+    numbers = _read_topn(topn, len(attacker))
     confidence, flat = confidence_level(confidence), flag("centre", centre)
     drop = integer("drop", drop, 0, victim.dim - 1)
     there = np.array([attacker.rows.get(word, -1) for word in wanted])
@@ -487,12 +495,12 @@ def attack(
     # One thread: the same bits for every number of cores, and a small SVD takes 3 ms, not 360.
     with threadpool_limits(1):
         if drop:
-            victim, attacker = _less(victim, drop), _less(attacker, drop)
-        theirs = _unit("attacker", attacker, attacker.words, flat)
-        mine = _unit("victim", victim, wanted, flat)
+            victim, attacker = _drop_directions(victim, drop), _drop_directions(attacker, drop)
+        theirs = _scale_rows("attacker", attacker, attacker.words, flat)
+        mine = _scale_rows("victim", victim, wanted, flat)
         if known:
-            mine = mine @ _rotation(victim, attacker, known, flat)
-        ranks = _ranks(mine[there >= 0], theirs, there[there >= 0], progress)
+            mine = mine @ _find_rotation(victim, attacker, known, flat)
+        ranks = _rank_words(mine[there >= 0], theirs, there[there >= 0], progress)
     return Leakage(
         words=len(wanted),
         unknown=int(np.sum(there < 0)),
@@ -508,7 +516,7 @@ def attack(
     )
 
 
-def _listed(name: str, given: Any, *embeddings: Embedding) -> tuple[str, ...]:
+def _read_words(name: str, given: Any, *embeddings: Embedding) -> tuple[str, ...]:
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise mistyped(name, "a list of words", given)
     words = tuple(given)
@@ -523,12 +531,12 @@ def _listed(name: str, given: Any, *embeddings: Embedding) -> tuple[str, ...]:
     return words
 
 
-def _wanted(words: Any, known: tuple[str, ...], victim: Embedding) -> tuple[str, ...]:
+def _choose_words(words: Any, known: tuple[str, ...], victim: Embedding) -> tuple[str, ...]:
     taken = set(known)
     if words is None:
         wanted = tuple(word for word in victim.words if word not in taken)
     else:
-        wanted = _listed("words", words, victim)
+        wanted = _read_words("words", words, victim)
         for word in wanted:
             if word in taken:
                 raise invalid("words", "no anchors: those the attacker knows", word)
@@ -537,7 +545,7 @@ def _wanted(words: Any, known: tuple[str, ...], victim: Embedding) -> tuple[str,
     return wanted
 
 
-def _numbers(topn: Any, most: int) -> tuple[int, ...]:
+def _read_topn(topn: Any, most: int) -> tuple[int, ...]:
     several = isinstance(topn, Iterable) and not isinstance(topn, str)
     numbers = tuple(integer("topn", number, 1, most) for number in (topn if several else (topn,)))
     if not numbers or len(set(numbers)) < len(numbers):
@@ -545,15 +553,15 @@ def _numbers(topn: Any, most: int) -> tuple[int, ...]:
     return numbers
 
 
-def _less(embedding: Embedding, drop: int) -> Embedding:
-    """The embedding without its mean vector and its leading principal directions."""
+def _drop_directions(embedding: Embedding, drop: int) -> Embedding:
+    """Return the embedding without its mean vector and its leading principal directions."""
     rows = embedding.vectors - embedding.vectors.mean(axis=0)
     leading = np.linalg.eigh(rows.T @ rows)[1][:, -drop:]
     return replace(embedding, vectors=rows - rows @ leading @ leading.T)
 
 
-def _unit(name: str, embedding: Embedding, words: Iterable[str], flat: bool) -> Floats:
-    """Vectors of some words, of length 1."""
+def _scale_rows(name: str, embedding: Embedding, words: Iterable[str], flat: bool) -> Floats:
+    """Return the vectors of some words, scaled to length 1."""
     chosen = list(words)
     rows: Floats = embedding.vectors[[embedding.rows[word] for word in chosen]]
     # The largest entry first: squares of what is left neither overflow nor vanish.
@@ -569,14 +577,17 @@ def _unit(name: str, embedding: Embedding, words: Iterable[str], flat: bool) -> 
     return found
 
 
-def _rotation(victim: Embedding, attacker: Embedding, known: tuple[str, ...], flat: bool) -> Floats:
-    """The orthogonal matrix of Procrustes, on the directions that the anchors determine.
+def _find_rotation(
+    victim: Embedding, attacker: Embedding, known: tuple[str, ...], flat: bool
+) -> Floats:
+    """Find the orthogonal matrix of Procrustes, on the directions that the anchors determine.
 
     ``U V'`` from the singular values ``A' B = U S V'``. Fewer anchors than dimensions leave some
     singular values at zero and their directions to rounding: those are left out.
     """
     mine, theirs = (
-        _unit(name, one, known, flat) for name, one in (("victim", victim), ("attacker", attacker))
+        _scale_rows(name, one, known, flat)
+        for name, one in (("victim", victim), ("attacker", attacker))
     )
     left, sizes, right = np.linalg.svd(mine.T @ theirs)
     rank = int(np.sum(sizes > sizes[0] * len(sizes) * np.finfo(np.float64).eps))
@@ -584,10 +595,10 @@ def _rotation(victim: Embedding, attacker: Embedding, known: tuple[str, ...], fl
     return found
 
 
-def _ranks(
+def _rank_words(
     mine: Floats, theirs: Floats, there: npt.NDArray[np.int64], progress: bool | None
 ) -> npt.NDArray[np.int64]:
-    """How many of the attacker's words are at least as near as the right one, itself included."""
+    """Count the attacker's words that are at least as near as the right one, itself included."""
     step = max(1, _BLOCK // len(theirs))
     ranks = np.zeros(len(mine), dtype=np.int64)
     with Progress("nearest words", len(mine), progress) as bar:

@@ -32,7 +32,7 @@ from ...text.vocabulary import words_of
 from ...text.words import Embedding
 from ..corpora import read_corpus
 from ..running import SEED, Tabled, cell_seed, check, gathered, own
-from ..word2vec_leakage.leakage import embed
+from ..word2vec_leakage.leakage import train_word2vec
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -262,7 +262,9 @@ def _prepare(config: Config) -> tuple[str, _Texts]:
     if size < 50:
         raise invalid("data", "a corpus of at least 50 texts a side", size)
     public = others[size:] + chosen[size:]
-    vectors = embed(public, seed=1, min_count=_MIN_WORD_COUNT, epochs=_EPOCHS, progress=False)
+    vectors = train_word2vec(
+        public, seed=1, min_count=_MIN_WORD_COUNT, epochs=_EPOCHS, progress=False
+    )
     lengths = np.linalg.norm(vectors.vectors, axis=1, keepdims=True)
     vectors = Embedding(vectors.words, vectors.vectors / lengths)
     texts = [" ".join(words_of(text)) for text in (*chosen[:size], *others[:size])]

@@ -47,7 +47,7 @@ class Group(Record):
 @hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class MainTask(Record):
-    """How well the main label is predicted from the vectors.
+    """Accuracy of the main label, predicted from the vectors.
 
     Attributes:
         attacker: the chosen attacker, or the first of all, whichever is better on validation; here

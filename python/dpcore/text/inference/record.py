@@ -93,7 +93,7 @@ class Scores(Record):
 @hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RankFigures(Record):
-    """Where the true value stands among all values, in the order of the attacker's scores.
+    """Ranks of the true value among all values, in the order of the attacker's scores.
 
     Of equal scores the value that is more frequent in train comes first. A value that train lacks
     can never be named: its texts are wrong, and their rank is the one after all known values.
@@ -115,7 +115,7 @@ class RankFigures(Record):
 @hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class NumberFigures(Record):
-    """How well a number, such as an age, is inferred.
+    """Correlation and error of an inferred number, such as an age.
 
     Attributes:
         correlation: Spearman's rank correlation of the answers with the truth.

@@ -226,27 +226,13 @@ class TextClassifier(Labelling, Saved):
         else:
             self.extractor = encoder_of(self.given)
 
-    def save_pretrained(self, folder: str | PathLike[str]) -> Path:
-        """Write config.json and safetensors; see `from_pretrained`.
-
-        Args:
-            folder: made if it is missing.
-
-        Returns:
-            The folder.
-
-        Raises:
-            TypeError: if the folder is no path.
-            ValueError: if the model is not fitted.
-            OSError: if it cannot be written.
-        """
-        place = super().save_pretrained(folder)
+    def write_parts(self, place: Path) -> None:
+        """Write the extractor that was given."""
         if isinstance(self.given, TfidfSVD):
             self.given.save_pretrained(place / _EXTRACTOR)
         elif self.given is not None:
             # Encoders of torch's are written with what stands behind them.
             self.private.save_pretrained(place / _EXTRACTOR)  # type: ignore[attr-defined]
-        return place
 
     @classmethod
     def from_pretrained(

@@ -162,7 +162,12 @@ class Saved:
         self.require_fitted("is saved")
         assert self.trained is not None
         config = {"arguments": self.arguments, **self.state, "trained": asdict(self.trained)}
-        return write(type(self), folder, config, self.saved_modules)
+        place = write(type(self), folder, config, self.saved_modules)
+        self.write_parts(place)
+        return place
+
+    def write_parts(self, place: Path) -> None:
+        """Write parts with folders of their own into the model's; most models have none."""
 
     @classmethod
     def from_pretrained(cls, folder: str | PathLike[str], *, device: Any = None) -> Self:

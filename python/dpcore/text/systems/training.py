@@ -91,7 +91,7 @@ def make_recipe(epochs: Any, batch: Any, lr: Any, **others: Any) -> Recipe:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Trained(Recipe):
-    """How a system was trained: its recipe, and what became of it.
+    """Record of a training: its recipe, and what became of it.
 
     Attributes:
         texts: number of training texts.
