@@ -139,8 +139,12 @@ def test_an_audit_of_few_trials_knows_whose_randomness_has_many_values():
 
 
 def test_calls_of_an_audit_in_processes_are_few_in_this_one(pool):
-    """Global generators are put back before all copies are: 24 calls, not 48; measured 514."""
-    for function, most in ((noise, 26), (constant, 28), (by_the_globals, 28), (by_the_system, 10)):
+    """Global generators are put back before all copies are: 24 calls, not 48; measured 514.
+
+    Nobody can seed the system's generator. Of 400 audits that used it 350 took 10 calls, 47 took
+    20, 3 took 30, since two draws may be near by chance: more than 50 has a chance under 1e-5.
+    """
+    for function, most in ((noise, 26), (constant, 28), (by_the_globals, 28), (by_the_system, 50)):
         CALLS.clear()
         audited(function, 68, executor=pool)
         assert len(CALLS) <= most

@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import math
 
+import numpy as np
 import pytest
+from scipy.stats import mannwhitneyu
 from shared_extras import data, needs
 
 torch = needs("torch", "sklearn")
 
 from dpcore.experiments import dptext_encoder  # noqa: E402
 from dpcore.experiments.dptext_encoder import Config  # noqa: E402
+from dpcore.experiments.running import cell_seed  # noqa: E402
+from dpcore.text import generated  # noqa: E402
 
 SMALL = {"trials": 20_000, "texts": 600, "epochs": 2, "claims": (0.1, 10.0), "starts": (10.0,)}
 
@@ -64,6 +68,18 @@ def test_learnt_epsilons_stay_below_the_cap_and_have_no_claim(result):
     assert "no claim fixed in advance, and it covers none" in result.table()
     records = [row for row in result.to_dict()["rows"] if row["learnt"]]
     assert [row["claim"] for row in records] == [None] * 6
+
+
+def test_the_floor_is_the_area_of_the_main_label_alone(result):
+    corpus = generated("topics", 600, rng=cell_seed(result.config.seed, "corpus"))
+    train, test = ((part.labels, part.attribute("parent")) for part in (corpus.train, corpus.test))
+    share = {label: np.mean(train[1][train[0] == label]) for label in set(train[0])}
+    scores, positive = np.array([share[label] for label in test[0]]), test[1] == 1
+    area = mannwhitneyu(scores[positive], scores[~positive]).statistic
+    area /= positive.sum() * (~positive).sum()
+    assert area > 0.501
+    for row in result.rows:
+        assert row.runs[0].floor == pytest.approx(max(0.5, area))
 
 
 def test_an_attacker_at_its_floor_is_no_evidence_where_the_task_is_lost(result):

@@ -116,6 +116,19 @@ def test_random_directions_and_all_columns_keep_less_and_more():
     assert signals[0] > signals[1]
 
 
+@pytest.mark.parametrize("directions", ["principal", "random"])
+def test_a_shift_of_all_vectors_changes_nothing(directions):
+    """What all texts share is no signal: the ball lies around the mean of the public rows."""
+    given = {"epsilons": [5.0], "attribute": None, "directions": directions, "dims": [2, None]}
+    moved = {text: row + 8.0 for text, row in TABLE.items()}
+    first = measured(**given)
+    other = frontier(moved, CORPUS, **given, public=PUBLIC + 8.0, rng=3)
+    for one, two in zip(first.cells, other.cells, strict=True):
+        assert two.radius == pytest.approx(one.radius, 1e-3)
+        assert two.signal == pytest.approx(one.signal, 1e-3)
+        assert two.worst_loss == pytest.approx(one.worst_loss, 1e-3)
+
+
 def test_no_text_of_the_corpus_is_in_any_output(found, tmp_path):
     page = found.to_html(tmp_path / "frontier.html")
     assert (tmp_path / "frontier.html").read_text(encoding="utf-8") == page

@@ -181,6 +181,13 @@ def test_the_interval_of_a_macro_f1_of_values_with_one_text_holds_it():
     assert result.f1.how == "centred bootstrap of 2,000"
 
 
+def test_a_text_whose_value_training_lacks_counts_against_its_answer_alone():
+    """The last text is answered rightly with a value beyond the three: it has no group."""
+    truth, answers = (np.array(one)[:, np.newaxis] for one in ([0, 1, 2, 3, 3], [0, 2, 2, 1, 3]))
+    found = Judge(truth, Target(("a",), (("x", "y", "z"),)), "f1", 0.95, 1).f1(answers)
+    assert found.value == pytest.approx((1.0 + 0.0 + 2.0 / 3.0) / 3.0)
+
+
 def main_task_of(rows, labels, attribute, attackers=None, **more):
     found = corpus((600, 300, 300), {"secret": attribute}, labels=labels)
     attackers = Centroids() if attackers is None else attackers
