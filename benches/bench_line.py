@@ -9,7 +9,7 @@ import pytest
 
 from dpcore import _core
 from dpcore.divergence.points.line import line_ball
-from dpcore.divergence.points.replicates import plan
+from dpcore.divergence.points.replicates import plan_replicates
 
 ALPHAS = np.concatenate([[1.0], 1.1 ** np.arange(1, 40)])
 K = 20
@@ -25,7 +25,7 @@ def sets(tiny):
 @pytest.fixture(scope="module")
 def groups(sets):
     sizes = len(sets[0]), len(sets[1])
-    return plan("jackknife", sizes, (None, None), np.random.default_rng(2))
+    return plan_replicates("jackknife", sizes, (None, None), np.random.default_rng(2))
 
 
 def dpcore_all_cores(sets, drawn):

@@ -180,8 +180,8 @@ def test_outputs_of_kinds_that_the_pilot_never_showed_are_read(seen):
                     if seen.ndim == 1 else np.tile(seen, (20, 1)), "rows")  # fmt: skip
     found, _ = parts_of(pilot, pilot[::-1], "outputs")
     assert found.parts
-    for outputs in (objects(ODD), np.zeros(3), np.zeros((3, 2)), np.array(["a", "b"]), pilot[:0],
-                    np.array([["a"]]), np.zeros(2, "i4,f8"), np.zeros(2, bool), np.ones(2) * 1j,
+    for outputs in (objects(ODD), np.zeros(3), np.zeros((3, 2)), np.array(["a", "b"]),
+                    pilot[:0], np.array([["a"]]), np.zeros(2, "i4,f8"), np.zeros(2, bool), np.ones(2) * 1j,
                     np.array([[None, 1]]), np.zeros(2, "M8[s]"), np.zeros(2, "V3")):  # fmt: skip
         values = found(outputs)
         assert values.shape == (len(outputs), len(found.parts))

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from dpcore.divergence.estimators import ball as _ball
-from dpcore.divergence.estimators.ball import ball
+from dpcore.divergence.estimators.ball import estimate_by_balls
 from dpcore.divergence.points import lists
-from dpcore.divergence.points.points import points
-from dpcore.divergence.points.replicates import plan
+from dpcore.divergence.points.points import find_points
+from dpcore.divergence.points.replicates import plan_replicates
 from dpcore.divergence.points.task import Task
 
 ALPHAS = np.array([0.5, 1.0, 2.0, 4.0])
@@ -21,7 +21,7 @@ ALPHAS = np.array([0.5, 1.0, 2.0, 4.0])
 def run(found, alphas=ALPHAS, k=5, drawn=None):
     orders = np.asarray(alphas, float)
     task = Task(points=found, alphas=orders, k=k, plan=drawn, threads=2, progress=False)
-    return ball(task)
+    return estimate_by_balls(task)
 
 
 def term(alpha, n, j, size_a, size_b):
@@ -91,30 +91,30 @@ def lattice(size, dim, seed, shift=0.0):
 
 
 SAMPLES = {
-    "plain": lambda: points(normal(70, 3, 1), normal(60, 3, 2, 0.3)),
-    "float32": lambda: points(
+    "plain": lambda: find_points(normal(70, 3, 1), normal(60, 3, 2, 0.3)),
+    "float32": lambda: find_points(
         normal(50, 9, 1).astype(np.float32), normal(60, 9, 2, 0.3).astype(np.float32)
     ),
-    "unequal": lambda: points(normal(30, 2, 1), normal(140, 2, 2, 0.3)),
-    "wide and narrow": lambda: points(0.05 * normal(70, 2, 1), normal(60, 2, 2)),
-    "lattice": lambda: points(lattice(80, 3, 1), lattice(70, 3, 2, 1.0)),
-    "some atoms": lambda: points(
+    "unequal": lambda: find_points(normal(30, 2, 1), normal(140, 2, 2, 0.3)),
+    "wide and narrow": lambda: find_points(0.05 * normal(70, 2, 1), normal(60, 2, 2)),
+    "lattice": lambda: find_points(lattice(80, 3, 1), lattice(70, 3, 2, 1.0)),
+    "some atoms": lambda: find_points(
         np.concatenate([lattice(60, 2, 1), normal(50, 2, 3)]),
         np.concatenate([lattice(50, 2, 2, 1.0), normal(40, 2, 4)]),
     ),
-    "only atoms": lambda: points(
+    "only atoms": lambda: find_points(
         np.eye(3), np.eye(3), counts0=[50, 30, 20], counts1=[20, 30, 50]
     ),
-    "one cell": lambda: points(
+    "one cell": lambda: find_points(
         np.concatenate([np.zeros((40, 2)), normal(20, 2, 1)]),
         np.concatenate([np.zeros((57, 2)), normal(3, 2, 2)]),
     ),
-    "nothing off the atoms": lambda: points(
+    "nothing off the atoms": lambda: find_points(
         np.concatenate([np.zeros((40, 2)), normal(20, 2, 1)]), np.zeros((60, 2))
     ),
-    "line": lambda: points(normal(70, 1, 1), normal(90, 1, 2, 0.3)),
-    "line with atoms": lambda: points(lattice(80, 1, 1), np.round(normal(70, 1, 2), 1)),
-    "counts": lambda: points(
+    "line": lambda: find_points(normal(70, 1, 1), normal(90, 1, 2, 0.3)),
+    "line with atoms": lambda: find_points(lattice(80, 1, 1), np.round(normal(70, 1, 2), 1)),
+    "counts": lambda: find_points(
         normal(30, 2, 1), normal(30, 2, 2), counts0=np.arange(30) % 4 + 1,
         groups0=np.arange(30) // 3, counts1=np.arange(30) % 7 + 1,
     ),
@@ -142,7 +142,7 @@ def test_replicates_equal_a_fresh_search(name, kind, short, monkeypatch):
         monkeypatch.setattr(_ball, "CAP_BYTES", 0)
     found = SAMPLES[name]()
     times = None if kind == "jackknife" else 3
-    drawn = plan(kind, found.sizes, found.groups, np.random.default_rng(3), times)
+    drawn = plan_replicates(kind, found.sizes, found.groups, np.random.default_rng(3), times)
     raw = run(found, drawn=drawn)
     weights = drawn.weights(0, drawn.replicates)
     if raw.replicates is None:
@@ -161,7 +161,7 @@ def test_replicates_equal_a_fresh_search(name, kind, short, monkeypatch):
 
 def test_short_lists_are_searched_again_and_counted(monkeypatch):
     found = SAMPLES["plain"]()
-    drawn = plan("bootstrap", found.sizes, found.groups, np.random.default_rng(3), 3)
+    drawn = plan_replicates("bootstrap", found.sizes, found.groups, np.random.default_rng(3), 3)
     calm = run(found, drawn=drawn).counted
     assert calm["run_outs"] == calm["capped"] == 0
     monkeypatch.setattr(lists, "RUNS_OUT", 1.0)
@@ -175,7 +175,7 @@ def test_short_lists_are_searched_again_and_counted(monkeypatch):
 
 def test_blocks_of_queries_change_nothing(monkeypatch):
     found = SAMPLES["some atoms"]()
-    drawn = plan("jackknife", found.sizes, found.groups, np.random.default_rng(3))
+    drawn = plan_replicates("jackknife", found.sizes, found.groups, np.random.default_rng(3))
     whole = run(found, drawn=drawn)
     monkeypatch.setattr(lists, "_MOST", 7)
     parts = run(found, drawn=drawn)
@@ -197,21 +197,21 @@ def test_golden_values_of_atoms():
 
 
 def test_disjoint_sets_reach_the_ceiling():
-    raw = run(points(normal(60, 2, 1), normal(60, 2, 2, 1e3)), k=4)
+    raw = run(find_points(normal(60, 2, 1), normal(60, 2, 2, 1e3)), k=4)
     assert raw.value == pytest.approx(raw.ceiling, abs=1e-12)
     assert raw.ceiling[0, 1] == pytest.approx(math.log(60 / 4), abs=0.15)
     # Control: overlapping sets stay below it.
-    assert (run(points(normal(60, 2, 1), normal(60, 2, 2)), k=4).value < raw.ceiling - 1).all()
+    assert (run(find_points(normal(60, 2, 1), normal(60, 2, 2)), k=4).value < raw.ceiling - 1).all()
 
 
 def test_atoms_that_the_other_set_lacks():
     # Where only such atoms are left for alpha > 1 the value is infinite, never a falling number.
-    found = points(np.repeat(normal(5, 2, 1), 8, 0), np.repeat(normal(5, 2, 2), 8, 0))
+    found = find_points(np.repeat(normal(5, 2, 1), 8, 0), np.repeat(normal(5, 2, 2), 8, 0))
     raw = run(found, [0.5, 2.0], k=8)
     assert raw.unseen_share.tolist() == [1.0, 1.0]
     assert np.isfinite(raw.value[:, 0]).all()
     assert np.isposinf(raw.value[:, 1]).all()
-    mixed = points([[0, 0]] * 30 + [[1, 1]] * 10, [[0, 0]] * 40)
+    mixed = find_points([[0, 0]] * 30 + [[1, 1]] * 10, [[0, 0]] * 40)
     assert run(mixed, [2.0]).unseen_share.tolist() == [0.25, 0.0]
     # A ball with one row of the other set has j = 0, and is no atom.
     assert run(SAMPLES["plain"](), [2.0], k=1).unseen_share.tolist() == [0.0, 0.0]
@@ -219,7 +219,7 @@ def test_atoms_that_the_other_set_lacks():
 
 def test_unequal_sizes_reach_deeper():
     """At the null, 100 rows against many: the radius grows with the larger set."""
-    raw = run(points(normal(100, 2, 1), normal(5_000, 2, 2)), [1.0, 2.0], k=20)
+    raw = run(find_points(normal(100, 2, 1), normal(5_000, 2, 2)), [1.0, 2.0], k=20)
     assert raw.depth == (1000, 20)
     assert np.abs(raw.value).max() < 0.25
 
@@ -228,7 +228,7 @@ def test_unequal_sizes_reach_deeper():
     ("alphas", "k", "limit"), [([6.5], 5, 6), ([2.0, 70.0], 90, 60), ([71.0], 100, 60)]
 )
 def test_alpha_has_its_limit(alphas, k, limit):
-    found = points(normal(70, 2, 1), normal(60, 2, 2))
+    found = find_points(normal(70, 2, 1), normal(60, 2, 2))
     run(found, [float(limit)], min(k, 60))
     text = rf"alphas must be at most min\(N0, N1, k \+ 1\) = {limit} for ball, got {alphas[-1]}"
     with pytest.raises(ValueError, match=text):
@@ -238,7 +238,7 @@ def test_alpha_has_its_limit(alphas, k, limit):
 def test_notes_say_where_balls_are_not_balls():
     assert run(SAMPLES["plain"]()).notes == ()
     assert any("are one cell" in note for note in run(SAMPLES["one cell"]()).notes)
-    few = points(normal(60, 2, 1), np.repeat(normal(20, 2, 2), 3, 0))
+    few = find_points(normal(60, 2, 1), np.repeat(normal(20, 2, 2), 3, 0))
     assert "k = 21 exceeds the 20 distinct rows of y1" in run(few, [2.0], k=21).notes[0]
     assert run(few, [2.0], k=20).notes == ()
 
@@ -253,16 +253,16 @@ def test_the_effective_number_of_terms():
 
 def test_lists_are_long_enough():
     """The spec's table: a list of K rows falls short of k with probability below 1e-6."""
-    found = points(normal(900, 2, 1), normal(900, 2, 2))
+    found = find_points(normal(900, 2, 1), normal(900, 2, 2))
     drawn = {
-        kind: plan(kind, found.sizes, found.groups, np.random.default_rng(3))
+        kind: plan_replicates(kind, found.sizes, found.groups, np.random.default_rng(3))
         for kind in ("bootstrap", "jackknife", "subsample")
     }
-    counted = [lists.length(k, drawn["bootstrap"], 900) for k in (5, 10, 20, 50, 100)]
+    counted = [lists.list_length(k, drawn["bootstrap"], 900) for k in (5, 10, 20, 50, 100)]
     assert counted == [24, 33, 49, 92, 155]
-    distinct = [lists.length(k, drawn["bootstrap"], 900, single=True) for k in (5, 20, 100)]
+    distinct = [lists.list_length(k, drawn["bootstrap"], 900, single=True) for k in (5, 20, 100)]
     assert distinct == [26, 60, 212]
-    assert lists.length(20, None, 900) == 20
-    assert 20 < lists.length(20, drawn["jackknife"], 900) < 35
-    assert 60 < lists.length(20, drawn["subsample"], 900) < 90
-    assert lists.length(20, drawn["bootstrap"], 30) == 30
+    assert lists.list_length(20, None, 900) == 20
+    assert 20 < lists.list_length(20, drawn["jackknife"], 900) < 35
+    assert 60 < lists.list_length(20, drawn["subsample"], 900) < 90
+    assert lists.list_length(20, drawn["bootstrap"], 30) == 30

@@ -13,7 +13,7 @@ from dpcore.divergence.reliability.belief import (
     SATURATED,
     UNRESOLVED,
     Case,
-    judge,
+    judge_estimate,
 )
 
 ALPHAS = np.array([1.0, 1.5, 2.0, 4.0])
@@ -31,7 +31,7 @@ def case(value, spread=0.01, ceiling=4.0, rows=np.nan, **options):
         atom_share=np.zeros(2),
         rows_per_atom=rows,
     )
-    return judge(Case(alphas=ALPHAS, raw=raw, sizes=(1000, 1000), k=20, **options))
+    return judge_estimate(Case(alphas=ALPHAS, raw=raw, sizes=(1000, 1000), k=20, **options))
 
 
 def test_a_small_flat_curve_is_an_estimate_and_no_more():
@@ -73,7 +73,7 @@ def test_alpha_max_is_where_the_tilted_law_leaves_the_sample():
             ceiling=np.full(shape, 9.0), effective=np.full(shape, np.nan),
             unseen_share=np.zeros(2), atom_share=np.zeros(2), rows_per_atom=np.nan,
         )  # fmt: skip
-        judged = judge(Case(alphas=fine, raw=made, sizes=(1000, 1000), k=20))
+        judged = judge_estimate(Case(alphas=fine, raw=made, sizes=(1000, 1000), k=20))
         limit = judged.alpha_max[0]
         assert limit is not None
         assert limit <= expected < limit * 1.1**2
@@ -84,7 +84,7 @@ def test_alpha_max_is_where_the_tilted_law_leaves_the_sample():
 def test_no_order_beyond_a_fifth_of_the_neighbours():
     few = case(0.1)
     assert few.alpha_max[0] == 4.0
-    raw = judge(
+    raw = judge_estimate(
         Case(alphas=ALPHAS, raw=_raw(0.1), sizes=(1000, 1000), k=10)  # 1 + 10/5 = 3
     )
     assert raw.alpha_max == (2.0, 2.0)

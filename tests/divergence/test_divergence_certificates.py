@@ -18,7 +18,7 @@ from scipy import stats
 from dpcore.bounds import clopper_pearson, limits
 from dpcore.divergence.certificates import certify, epsilon_hat, epsilon_lower
 from dpcore.divergence.estimators import logistic
-from dpcore.divergence.points.points import points
+from dpcore.divergence.points.points import find_points
 from dpcore.divergence.reliability import choosing
 from dpcore.divergence.reliability.held_out import HeldOut, hold_out
 from dpcore.records import Counts
@@ -65,7 +65,7 @@ def test_bounds_hold_at_two_coins():
     truth = np.stack([coins(0.7, 0.3, ALPHAS), coins(0.3, 0.7, ALPHAS)])
     over, wrong, found = np.zeros(2), 0, []
     for _ in range(RUNS):
-        held = hold_out(points(rng.random(size) < 0.7, rng.random(size) < 0.3), rng, first)
+        held = hold_out(find_points(rng.random(size) < 0.7, rng.random(size) < 0.3), rng, first)
         bound = certify(held, ALPHAS, CONFIDENCE).bound
         over += (bound > truth).any(axis=1)
         wrong += epsilon_lower(held, 0.0, CONFIDENCE) > TRUTH
@@ -95,7 +95,7 @@ def test_bounds_hold_at_the_null(score, runs):
     over = np.zeros(2)
     for seed in range(runs):
         y0, y1, rng = null(seed)
-        over += over_null(hold_out(points(y0, y1), rng, score))
+        over += over_null(hold_out(find_points(y0, y1), rng, score))
     assert (over <= allowed(runs)).all()
 
 
@@ -105,7 +105,7 @@ def test_control_a_score_fitted_on_the_counted_rows_overclaims():
     for seed in range(runs):
         rng = np.random.default_rng((seed, 6))
         y0, y1 = rng.normal(size=(60, 20)), rng.normal(size=(60, 20))
-        held = hold_out(points(y0, y1), rng, logistic.fit(y0, y1))
+        held = hold_out(find_points(y0, y1), rng, logistic.fit_regression(y0, y1))
         over += over_null(held)
         epsilon += epsilon_lower(held, 0.0, CONFIDENCE) > 0.0
     assert (over > allowed(runs)).all()
@@ -121,7 +121,7 @@ def test_control_copies_split_by_row_overclaim():
     over, runs = np.zeros(2), 100
     for seed in range(runs):
         y0, y1, rng = copies(seed)
-        over += over_null(hold_out(points(y0, y1), rng))
+        over += over_null(hold_out(find_points(y0, y1), rng))
     assert (over > allowed(runs)).all()
 
 
@@ -130,7 +130,7 @@ def test_copies_split_by_group_and_one_per_group_do_not():
     for seed in range(runs):
         y0, y1, rng = copies(seed)
         groups = np.arange(len(y0)) // 5
-        sets = points(y0, y1, groups0=groups, groups1=groups)
+        sets = find_points(y0, y1, groups0=groups, groups1=groups)
         held = hold_out(sets, rng, None, one_per_group=True)
         assert held.counted_rows == (20, 20)
         over += over_null(held)
@@ -142,7 +142,7 @@ def test_power_at_a_shifted_normal_law():
     orders, found = np.array([1.0, 1.5, 2.0, 4.0, 8.0]), []
     for seed in range(10):
         rng = np.random.default_rng(seed)
-        sets = points(rng.normal(size=1000) + 1.0, rng.normal(size=1000))
+        sets = find_points(rng.normal(size=1000) + 1.0, rng.normal(size=1000))
         found.append(certify(hold_out(sets, rng), orders).bound)
     found = np.array(found)
     assert (np.median(found, axis=0) > [0.11, 0.17, 0.23, 0.36, 0.45]).all()
@@ -154,7 +154,7 @@ def test_power_where_scales_differ_in_five_dimensions():
     orders, found = np.array([1.0, 2.0, 4.0]), []
     for seed in range(5):
         rng = np.random.default_rng(seed)
-        sets = points(rng.normal(size=(2000, 5)) * 2.0, rng.normal(size=(2000, 5)))
+        sets = find_points(rng.normal(size=(2000, 5)) * 2.0, rng.normal(size=(2000, 5)))
         held = hold_out(sets, rng)
         found.append(certify(held, orders).bound[0])
         assert 3.0 < epsilon_lower(held, 0.0) < epsilon_hat(held, 0.0)
@@ -164,7 +164,7 @@ def test_power_where_scales_differ_in_five_dimensions():
 def test_a_bound_is_that_of_its_own_counts():
     """Recomputed from what the certificate says was counted."""
     rng = np.random.default_rng(0)
-    held = hold_out(points(rng.normal(size=2000) + 2.0, rng.normal(size=1600)), rng)
+    held = hold_out(find_points(rng.normal(size=2000) + 2.0, rng.normal(size=1600)), rng)
     certificate = certify(held, ALPHAS, 0.95)
     for side, counts in enumerate(certificate.counts):
         assert (counts.n, counts.n_prime) == ((1000, 800), (800, 1000))[side]
@@ -189,11 +189,11 @@ def test_a_bound_is_that_of_its_own_counts():
 def test_events_of_both_tails_are_found():
     """The set with fewer rows in both tails shows in the middle, and in the other direction."""
     rng = np.random.default_rng(0)
-    sets = points(rng.normal(size=2000) * 3.0, rng.normal(size=2000))
+    sets = find_points(rng.normal(size=2000) * 3.0, rng.normal(size=2000))
     certificate = certify(hold_out(sets, rng, first), np.array([1.0, 2.0]))
     # With x itself as the score no event covers both tails, but either one is rare in set 1.
     assert certificate.bound[0, 1] > 0.5
-    swapped = points(rng.normal(size=2000) * 3.0 - 1.0, rng.normal(size=2000))
+    swapped = find_points(rng.normal(size=2000) * 3.0 - 1.0, rng.normal(size=2000))
     text = certify(hold_out(swapped, rng, first), np.array([1.0])).events[0]
     assert text.startswith("score < ")
 
@@ -238,14 +238,14 @@ def test_the_partition_is_the_best_of_all():
     size, rows, order = 8, (400, 400), np.array([3.0])
     padded = np.column_stack([rows, chosen, [0, 0]])
     start, stop = np.triu_indices(size, 1)
-    rates = choosing._doubtful(padded[:, start] - padded[:, stop], rows)
-    low, high = choosing._expected(rates, rows, 0.01)
+    rates = choosing._pessimistic_rates(padded[:, start] - padded[:, stop], rows)
+    low, high = choosing._expected_limits(rates, rows, 0.01)
     powers = order[:, None] * np.log(np.maximum(low, 1e-300)) - 2.0 * np.log(high)
-    found = choosing._paths(powers, (start, stop), size)[1]
+    found = choosing._best_edges(powers, (start, stop), size)[1]
     totals = {}
     for a, b in itertools.combinations(range(1, size - 1), 2):
         path = np.array([0, a, b, size - 1])
-        at = choosing._index(path[:-1], path[1:], size)
+        at = choosing._pair_index(path[:-1], path[1:], size)
         np.testing.assert_array_equal(start[at], path[:-1])
         np.testing.assert_array_equal(stop[at], path[1:])
         totals[a, b] = np.exp(powers[0, at]).sum()
@@ -283,7 +283,7 @@ def test_the_parts_are_disjoint_and_half_is_counted():
         fits.append((set(train0[:, 0]) | set(train1[:, 0]), seen))
         return lambda rows: seen.append(set(rows[:, 0])) or rows[:, 0]
 
-    held = hold_out(points(y0, y1), np.random.default_rng(0), fitting)
+    held = hold_out(find_points(y0, y1), np.random.default_rng(0), fitting)
     assert held.trained_rows == held.chosen_rows == (50, 30)
     assert held.counted_rows == (51, 30)
     (all_taught, (counted,)), *folds = fits
@@ -296,15 +296,15 @@ def test_the_parts_are_disjoint_and_half_is_counted():
         assert not taught & scored
         assert taught | scored == all_taught
     assert set.union(*(scored for _, (scored,) in folds)) == all_taught
-    fixed = hold_out(points(y0, y1), np.random.default_rng(0), first)
+    fixed = hold_out(find_points(y0, y1), np.random.default_rng(0), first)
     assert (fixed.trained_rows, fixed.chosen_rows) == ((0, 0), (50, 30))
-    assert held == hold_out(points(y0, y1), np.random.default_rng(0), fitting)
-    assert held != hold_out(points(y0, y1), np.random.default_rng(1), fitting)
+    assert held == hold_out(find_points(y0, y1), np.random.default_rng(0), fitting)
+    assert held != hold_out(find_points(y0, y1), np.random.default_rng(1), fitting)
 
 
 def test_counts_are_rows_at_or_above_thresholds():
     y0, y1 = np.arange(400.0), np.arange(390.0) + 0.5
-    held = hold_out(points(y0, y1), np.random.default_rng(0), first)
+    held = hold_out(find_points(y0, y1), np.random.default_rng(0), first)
     assert (np.diff(held.thresholds) > 0.0).all()
     assert 100 < len(held.thresholds) <= 200
     for side, values in enumerate((y0, y1)):
@@ -315,7 +315,7 @@ def test_counts_are_rows_at_or_above_thresholds():
 def test_one_row_of_each_group_is_chosen_on_and_counted():
     """Rows are copies of their group's number, so that the groups can be told apart."""
     groups = np.repeat(np.arange(50), np.arange(50) % 4 + 1)
-    sets = points(groups.astype(float), np.arange(80.0), groups0=groups)
+    sets = find_points(groups.astype(float), np.arange(80.0), groups0=groups)
     held = hold_out(sets, np.random.default_rng(0), first, one_per_group=True)
     assert (held.chosen_rows, held.counted_rows) == ((25, 40), (25, 40))
     both = held.chosen[0] + held.counted[0]
@@ -329,7 +329,7 @@ def test_one_row_of_each_group_is_chosen_on_and_counted():
 def test_rows_beyond_what_a_fit_takes_choose(monkeypatch):
     monkeypatch.setattr("dpcore.divergence.estimators.score.TRAINED", 20)
     monkeypatch.setattr("dpcore.divergence.reliability.held_out.most_trained", lambda dim: 20)
-    held = hold_out(points(np.arange(400.0), np.arange(400.0) + 0.5), np.random.default_rng(0))
+    held = hold_out(find_points(np.arange(400.0), np.arange(400.0) + 0.5), np.random.default_rng(0))
     assert held.trained_rows == (20, 20)
     assert (held.chosen_rows, held.counted_rows) == ((150, 150), (200, 200))
 
@@ -338,12 +338,12 @@ def test_bad_arguments_are_named():
     rng = np.random.default_rng(0)
     y0, y1 = rng.normal(size=(40, 2)), rng.normal(size=(40, 2))
     with pytest.raises(ValueError, match="points must be unscaled"):
-        hold_out(points(y0, y1, scale="std"), rng)
+        hold_out(find_points(y0, y1, scale="std"), rng)
     with pytest.raises(ValueError, match="y1 must be of at least 4 rows for held-out events"):
-        hold_out(points(y0, y1[:3]), rng)
+        hold_out(find_points(y0, y1[:3]), rng)
     with pytest.raises(ValueError, match="y0 must be of at least 4 groups"):
-        hold_out(points(y0, y1, groups0=np.arange(40) % 3), rng, None, one_per_group=True)
-    held = hold_out(points(y0, y1), rng)
+        hold_out(find_points(y0, y1, groups0=np.arange(40) % 3), rng, None, one_per_group=True)
+    held = hold_out(find_points(y0, y1), rng)
     for alphas in ([2.0, 1.0], [0.0, 1.0], [], [np.inf]):
         with pytest.raises(ValueError, match="alphas must be ascending finite orders above 0"):
             certify(held, np.array(alphas))

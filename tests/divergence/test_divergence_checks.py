@@ -14,9 +14,9 @@ import pytest
 from scipy import stats
 
 from dpcore.divergence.estimators.score import CrossFit, Fold, cross_fit
-from dpcore.divergence.points.points import points
+from dpcore.divergence.points.points import find_points
 from dpcore.divergence.reliability import checks as _checks
-from dpcore.divergence.reliability.checks import checks
+from dpcore.divergence.reliability.checks import check_equality
 
 ALPHA = 1e-4
 LEVEL = 0.05
@@ -34,12 +34,12 @@ def normal(seed, size, dim, shift=0.0, scale=1.0):
 
 def checked(sets, seed, score=None, confidence=0.95):
     rng = np.random.default_rng(seed)
-    return checks(sets, cross_fit(sets, rng, score), rng, confidence)
+    return check_equality(sets, cross_fit(sets, rng, score), rng, confidence)
 
 
 def fixed(values0, values1, groups0=None, groups1=None):
     """Points on a line, and their fixed score: the value itself."""
-    sets = points(values0, values1, groups0=groups0, groups1=groups1)
+    sets = find_points(values0, values1, groups0=groups0, groups1=groups1)
     return sets, cross_fit(sets, np.random.default_rng(0), lambda rows: rows[:, 0])
 
 
@@ -62,7 +62,7 @@ def rejections(runs):
 
 @pytest.mark.parametrize(("size", "dim"), [(60, 3), (50, 40)])
 def test_the_level_holds_for_rows(quick, size, dim):
-    found = rejections(checked(points(*normal(s, size, dim)), s) for s in range(RUNS))
+    found = rejections(checked(find_points(*normal(s, size, dim)), s) for s in range(RUNS))
     assert max(found) <= MOST
     # Folds share what they learn from one another, so twice the smaller p costs something.
     assert found[0] <= RUNS * LEVEL
@@ -78,13 +78,13 @@ def test_the_level_holds_for_groups_of_copies(quick):
     runs = []
     for seed in range(RUNS):
         y0, y1, groups = repeated(seed)
-        runs.append(checked(points(y0, y1, groups0=groups, groups1=groups), seed))
+        runs.append(checked(find_points(y0, y1, groups0=groups, groups1=groups), seed))
     assert max(rejections(runs)) <= MOST
     assert all(run.grouped for run in runs)
 
 
 def test_control_copies_permuted_one_by_one_are_found_out(quick):
-    runs = [checked(points(*repeated(seed)[:2]), seed) for seed in range(60)]
+    runs = [checked(find_points(*repeated(seed)[:2]), seed) for seed in range(60)]
     found = rejections(runs)
     assert min(found) > stats.binom.isf(ALPHA, 60, LEVEL)
 
@@ -93,7 +93,7 @@ def test_control_folds_added_up_as_if_independent_are_found_out():
     """The mean of both AUC, standardised as if neither fold had taught the other."""
     wrong = 0
     for seed in range(RUNS):
-        sets = points(*normal(seed, 60, 3))
+        sets = find_points(*normal(seed, 60, 3))
         fit = cross_fit(sets, np.random.default_rng(seed))
         aucs = [_checks._Units.of(fold, sets).auc for fold in fit.folds]
         deviation = np.sqrt(61.0 / (12.0 * 30.0 * 30.0) / 2.0)
@@ -108,7 +108,8 @@ def test_power_at_500_rows(dim, shift, scale):
     """At least .9 is promised; 100 seeds gave 1, .99 and .98. Of these ten, fixed, 8 must reject:
     P(fewer | .9) = .07, and .0016 at .98."""
     found = [
-        checked(points(*normal(s, 500, dim, shift, scale)), s).auc_p <= LEVEL for s in range(10)
+        checked(find_points(*normal(s, 500, dim, shift, scale)), s).auc_p <= LEVEL
+        for s in range(10)
     ]
     assert sum(found) >= 8
 
@@ -117,7 +118,7 @@ def test_the_auc_is_the_share_of_ordered_pairs():
     rng = np.random.default_rng(0)
     y0, y1 = rng.integers(0, 9, 40), rng.integers(0, 6, 31)
     sets, fit = fixed(y0, y1)
-    found = checks(sets, fit, rng)
+    found = check_equality(sets, fit, rng)
     more, same = (y0[:, None] > y1).mean(), (y0[:, None] == y1).mean()
     assert found.auc == pytest.approx(more + same / 2, abs=1e-12)
     assert found.auc > 0.55
@@ -131,7 +132,7 @@ def test_the_p_value_of_a_fixed_score_is_that_of_the_rank_sum():
     exact = stats.mannwhitneyu(y0, y1, method="exact").pvalue
     for sign in (1, -1):
         sets, fit = fixed(sign * y0, sign * y1)
-        ps = [checks(sets, fit, np.random.default_rng(s)).auc_p for s in range(20)]
+        ps = [check_equality(sets, fit, np.random.default_rng(s)).auc_p for s in range(20)]
         # Standard deviation of a mean of 20 * 999 draws.
         assert np.mean(ps) == pytest.approx(exact, abs=0.001 + 4 * np.sqrt(exact / 19980))
         assert 0.01 < exact < 0.3
@@ -141,12 +142,12 @@ def test_the_fitted_score_is_tested_in_the_direction_it_was_fitted_for():
     """A score that ranks set 1 above set 0 on held-out rows is no sign of a difference."""
     halves = np.arange(30), np.arange(30)
     values = np.arange(30.0), np.arange(30.0) + 40.0
-    sets = points(np.arange(30.0), np.arange(30.0) + 40.0)
+    sets = find_points(np.arange(30.0), np.arange(30.0) + 40.0)
     fold = Fold(halves, values, (30, 30))
     swapped = Fold(halves, values[::-1], (30, 30))
     for kind, first, second in (("logistic", 1.0, 0.001), ("fitted", 0.001, 0.001)):
         found = [
-            checks(sets, CrossFit((f,), kind), np.random.default_rng(0)).auc_p
+            check_equality(sets, CrossFit((f,), kind), np.random.default_rng(0)).auc_p
             for f in (fold, swapped)
         ]
         assert found == pytest.approx([first, second])
@@ -156,11 +157,11 @@ def test_two_folds_count_twice():
     rng = np.random.default_rng(3)
     values = rng.normal(size=20) + 5.0, rng.normal(size=20)
     everything = np.arange(20), np.arange(20)
-    sets = points(*values)
+    sets = find_points(*values)
     one = CrossFit((Fold(everything, values, (9, 9)),), "logistic")
     two = CrossFit(one.folds * 2, "logistic")
-    assert checks(sets, one, np.random.default_rng(0)).auc_p == pytest.approx(0.001)
-    assert checks(sets, two, np.random.default_rng(0)).auc_p == pytest.approx(0.002)
+    assert check_equality(sets, one, np.random.default_rng(0)).auc_p == pytest.approx(0.001)
+    assert check_equality(sets, two, np.random.default_rng(0)).auc_p == pytest.approx(0.002)
 
 
 def test_the_interval_is_delongs():
@@ -168,7 +169,7 @@ def test_the_interval_is_delongs():
     rng = np.random.default_rng(0)
     y0, y1 = rng.normal(size=80) + 0.8, rng.normal(size=50)
     sets, fit = fixed(y0, y1)
-    found = checks(sets, fit, rng, 0.9)
+    found = check_equality(sets, fit, rng, 0.9)
     above = y0[:, None] > y1
     variance = above.mean(1).var(ddof=1) / 80 + above.mean(0).var(ddof=1) / 50
     auc = above.mean()
@@ -182,10 +183,10 @@ def test_the_interval_of_groups_of_copies_is_that_of_single_rows():
     rng = np.random.default_rng(0)
     y0, y1 = rng.normal(size=80) + 0.8, rng.normal(size=50)
     sets, fit = fixed(y0, y1)
-    alone = checks(sets, fit, rng)
+    alone = check_equality(sets, fit, rng)
     groups = np.repeat(np.arange(80), 4), np.repeat(np.arange(50), 4)
     sets, fit = fixed(np.repeat(y0, 4), np.repeat(y1, 4), *groups)
-    copied = checks(sets, fit, rng)
+    copied = check_equality(sets, fit, rng)
     assert copied.auc_low == pytest.approx(alone.auc_low, abs=1e-12)
     assert copied.auc_high == pytest.approx(alone.auc_high, abs=1e-12)
     assert copied.grouped
@@ -194,18 +195,18 @@ def test_the_interval_of_groups_of_copies_is_that_of_single_rows():
 
 def test_the_interval_of_separated_sets_is_that_of_independent_pairs():
     sets, fit = fixed(np.arange(30.0) + 100.0, np.arange(40.0))
-    found = checks(sets, fit, np.random.default_rng(0))
+    found = check_equality(sets, fit, np.random.default_rng(0))
     assert (found.auc, found.auc_high) == (1.0, 1.0)
     assert found.auc_low == pytest.approx(0.025 ** (1 / 30))
     sets, fit = fixed(np.arange(30.0) - 100.0, np.arange(40.0))
-    found = checks(sets, fit, np.random.default_rng(0))
+    found = check_equality(sets, fit, np.random.default_rng(0))
     assert (found.auc, found.auc_low) == (0.0, 0.0)
     assert found.auc_high == pytest.approx(1 - 0.025 ** (1 / 30))
 
 
 def test_scores_of_one_value_say_nothing():
     sets, fit = fixed(np.zeros(20), np.zeros(20))
-    found = checks(sets, fit, np.random.default_rng(0))
+    found = check_equality(sets, fit, np.random.default_rng(0))
     assert (found.auc, found.auc_low, found.auc_high, found.auc_p) == (0.5, 0.0, 1.0, 1.0)
     assert (found.energy, found.energy_p) == (0.0, 1.0)
 
@@ -213,7 +214,7 @@ def test_scores_of_one_value_say_nothing():
 def test_the_energy_distance_is_its_definition():
     y0, y1 = normal(0, 40, 3, shift=1.0)
     y1 = y1[:30]
-    found = checked(points(y0, y1), 0)
+    found = checked(find_points(y0, y1), 0)
 
     def between(a, b):
         return np.linalg.norm(a[:, None] - b, axis=2).mean()
@@ -227,7 +228,7 @@ def test_the_energy_distance_is_its_definition():
 def test_rows_of_the_energy_distance_are_drawn_by_whole_groups():
     rng = np.random.default_rng(0)
     groups = np.repeat(np.arange(700), 3)[rng.permutation(2100)]
-    rows, unit = _checks._drawn(2100, groups, rng)
+    rows, unit = _checks._draw_rows(2100, groups, rng)
     assert len(rows) == 999
     assert set(unit) == set(range(333))
     taken, counts = np.unique(groups[rows], return_counts=True)
@@ -236,9 +237,9 @@ def test_rows_of_the_energy_distance_are_drawn_by_whole_groups():
     # One unit is one group.
     assert len(set(zip(groups[rows], unit, strict=True))) == 333
     # Huge groups give 50 rows each, so that there are some to permute.
-    rows, unit = _checks._drawn(8000, np.arange(8000) % 40, rng)
+    rows, unit = _checks._draw_rows(8000, np.arange(8000) % 40, rng)
     assert (len(rows), len(set(unit))) == (1000, 20)
-    rows, unit = _checks._drawn(5000, None, rng)
+    rows, unit = _checks._draw_rows(5000, None, rng)
     assert len(set(rows)) == len(set(unit)) == 1000
 
 
@@ -247,14 +248,14 @@ def test_many_rows_are_tested_on_levels():
     rng = np.random.default_rng(2)
     y0, y1 = rng.normal(size=3000) + 0.12, rng.normal(size=3000)
     sets, fit = fixed(y0, y1)
-    found = checks(sets, fit, rng).auc_p
+    found = check_equality(sets, fit, rng).auc_p
     exact = stats.mannwhitneyu(y0, y1).pvalue
     assert 0.005 < exact < 0.2
     assert found == pytest.approx(exact, abs=0.005 + 4 * np.sqrt(exact / 999))
 
 
 def test_a_seed_repeats_and_the_record_prints():
-    sets = points(*normal(0, 100, 3, shift=1.0))
+    sets = find_points(*normal(0, 100, 3, shift=1.0))
     found = checked(sets, 4)
     assert found == checked(sets, 4)
     assert found != checked(sets, 5)

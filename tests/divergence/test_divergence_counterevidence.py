@@ -10,10 +10,21 @@ from scipy import stats
 
 from dpcore.divergence import renyi
 from dpcore.divergence.estimators.score import cross_fit
-from dpcore.divergence.points.points import points
+from dpcore.divergence.points.points import find_points
 from dpcore.divergence.raw import Raw
-from dpcore.divergence.reliability.belief import ESTIMATE, SATURATED, UNRESOLVED, Case, judge
-from dpcore.divergence.reliability.beyond import RARE, allowed, beyond, edge_p_value
+from dpcore.divergence.reliability.belief import (
+    ESTIMATE,
+    SATURATED,
+    UNRESOLVED,
+    Case,
+    judge_estimate,
+)
+from dpcore.divergence.reliability.beyond import (
+    RARE,
+    edge_p_value,
+    find_outside_units,
+    max_outside_units,
+)
 from dpcore.divergence.reliability.needed import to_see, to_tell
 
 ALPHAS = np.array([0.5, 1.0, 2.0])
@@ -26,7 +37,7 @@ def case(value, spread=0.01, **options):
         depth=(20, 20), ceiling=np.full(shape, 4.0), effective=np.full(shape, np.nan),
         unseen_share=np.zeros(2), atom_share=np.zeros(2), rows_per_atom=np.nan,
     )  # fmt: skip
-    return judge(Case(alphas=ALPHAS, raw=raw, sizes=(1000, 1000), k=20, **options))
+    return judge_estimate(Case(alphas=ALPHAS, raw=raw, sizes=(1000, 1000), k=20, **options))
 
 
 def test_a_ball_three_joint_errors_above_a_score():
@@ -163,8 +174,8 @@ SMOOTH = {
 
 def found(draw, seed, rows):
     rng = np.random.default_rng((seed, 23))
-    sets = points(*draw(rng, rows))
-    return beyond(sets, cross_fit(sets, rng), rng, 1)
+    sets = find_points(*draw(rng, rows))
+    return find_outside_units(sets, cross_fit(sets, rng), rng, 1)
 
 
 @pytest.mark.parametrize("name", SMOOTH)
@@ -185,9 +196,9 @@ def test_the_chance_at_an_edge_is_that_of_all_orders():
 
 
 def test_what_is_allowed_apart():
-    assert allowed(1000, 1000) == stats.binom.isf(RARE, 1000, 0.01 + 1 / 1001)
+    assert max_outside_units(1000, 1000) == stats.binom.isf(RARE, 1000, 0.01 + 1 / 1001)
     # Of a set a thousand times as large, the chance is what counts.
-    assert allowed(100_000, 100) == int(np.log(RARE) / np.log(1000 / 1001))
+    assert max_outside_units(100_000, 100) == int(np.log(RARE) / np.log(1000 / 1001))
 
 
 def test_groups_beyond_are_counted_once():
@@ -196,10 +207,10 @@ def test_groups_beyond_are_counted_once():
     y0, y1 = rng.normal(size=(2, 1000))
     y0[:48] += 50.0
     groups = np.concatenate([np.repeat(np.arange(3), 16), np.arange(3, 955)])
-    grouped = points(y0, y1, groups0=groups, groups1=np.arange(1000))
-    alone = points(y0, y1)
-    assert beyond(grouped, None, rng, 1) == (None, None)
-    assert beyond(alone, None, rng, 1)[0] is not None
+    grouped = find_points(y0, y1, groups0=groups, groups1=np.arange(1000))
+    alone = find_points(y0, y1)
+    assert find_outside_units(grouped, None, rng, 1) == (None, None)
+    assert find_outside_units(alone, None, rng, 1)[0] is not None
 
 
 @pytest.mark.parametrize("blind", [False, True])

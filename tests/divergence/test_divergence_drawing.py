@@ -13,7 +13,7 @@ from dpcore.divergence.certificates import Certificate
 from dpcore.divergence.conversion import line
 from dpcore.divergence.record import Beside, Diagnostics, Estimate
 from dpcore.divergence.reliability.belief import ESTIMATE, REFUTED, SATURATED, UNRESOLVED
-from dpcore.divergence.report.drawing import draw, draw_convergence
+from dpcore.divergence.report.drawing import draw_convergence, draw_estimate
 from dpcore.records import Counts
 
 GRID = np.sort(np.append(1.1 ** np.arange(1, 37), 1.0))
@@ -76,7 +76,7 @@ def written(figure):
 def test_what_is_not_resolved_is_shaded_and_named():
     belief = np.tile(np.where(GRID <= 3.0, ESTIMATE, UNRESOLVED), (2, 1))
     belief[1, GRID > 10.0] = SATURATED
-    figure = draw(made(belief=belief))
+    figure = draw_estimate(made(belief=belief))
     first, second = figure.axes
     assert len(spans(first)) == 1
     low, high = spans(first)[0]
@@ -87,9 +87,9 @@ def test_what_is_not_resolved_is_shaded_and_named():
     assert len(spans(second)) == 2
     assert [panel.get_title(loc="left") for panel in figure.axes] == ["D(P0||P1)", "D(P1||P0)"]
     # Control: nothing is shaded where everything is resolved.
-    clean = draw(made(belief=np.full((2, len(GRID)), ESTIMATE)))
+    clean = draw_estimate(made(belief=np.full((2, len(GRID)), ESTIMATE)))
     assert [spans(panel) for panel in clean.axes] == [[], []]
-    refuted = draw(made(belief=np.full((2, len(GRID)), REFUTED)))
+    refuted = draw_estimate(made(belief=np.full((2, len(GRID)), REFUTED)))
     assert words(refuted.axes[0]) == ["refuted by its own certificate"]
 
 
@@ -99,7 +99,7 @@ def test_certified_bound_other_method_and_line():
         beside=Beside("score", value * 0.9, np.full(value.shape, 0.03)),
         certificate=certificate(value - 0.1),
     )
-    figure = draw(estimate)
+    figure = draw_estimate(estimate)
     told = labels(figure)
     assert "certified from below, 95 %" in told
     assert "score, beside" in told
@@ -116,27 +116,27 @@ def test_certified_bound_other_method_and_line():
         assert ends.get_ydata() == pytest.approx(known.xi + known.rho * ends.get_xdata())
         # The line is above every resolved point.
         assert np.all(known.xi + known.rho * GRID[resolved] >= value[direction][resolved] - 1e-12)
-    assert not any(text.startswith("certified") for text in labels(draw(made())))
+    assert not any(text.startswith("certified") for text in labels(draw_estimate(made())))
 
 
 def test_no_line_without_a_resolved_order_or_with_too_few_rows():
-    none = draw(made(belief=np.full((2, len(GRID)), UNRESOLVED)))
+    none = draw_estimate(made(belief=np.full((2, len(GRID)), UNRESOLVED)))
     assert not any(text.startswith("line") for text in labels(none))
-    few = draw(made(sizes=(10, 1000)))
+    few = draw_estimate(made(sizes=(10, 1000)))
     assert not any(text.startswith("line") for text in labels(few))
     # An order that is not resolved ends the line, though others beyond it are.
     belief = np.full((2, len(GRID)), ESTIMATE, dtype="U40")
     belief[:, 10] = UNRESOLVED
-    drawn = {item.get_label(): item for item in draw(made(belief=belief)).axes[0].lines}
+    drawn = {item.get_label(): item for item in draw_estimate(made(belief=belief)).axes[0].lines}
     label = "line above it, for delta = 10/min(N0, N1) = 0.02"
     assert drawn[label].get_xdata()[-1] == GRID[9]
 
 
 def test_a_ceiling_out_of_the_picture_is_told():
-    near = draw(made())
+    near = draw_estimate(made())
     assert "ceiling: every ball holds all rows" in labels(near)
     low = np.stack([GRID * 0.01, GRID * 0.01])
-    far = draw(made(value=low))
+    far = draw_estimate(made(value=low))
     assert "ceiling from 3.9 up: above this picture" in labels(far)
     assert far.axes[0].get_ylim()[1] < 1.0
 
@@ -146,7 +146,7 @@ def test_a_ceiling_out_of_the_picture_is_told():
 )
 def test_single_orders_and_odd_values_can_be_drawn(value):
     estimate = made([2.0], value, np.full((2, 1), UNRESOLVED))
-    figure = draw(estimate)
+    figure = draw_estimate(estimate)
     low, high = figure.axes[0].get_ylim()
     assert math.isfinite(low)
     assert low < high
@@ -158,7 +158,7 @@ def test_single_orders_and_odd_values_can_be_drawn(value):
 
 def test_every_finite_value_is_inside_the_limits():
     value = np.stack([GRID / 8.0, -GRID])
-    figure = draw(made(value=value))
+    figure = draw_estimate(made(value=value))
     low, high = figure.axes[0].get_ylim()
     assert low < value.min()
     assert high > value.max()
@@ -168,12 +168,12 @@ def test_every_finite_value_is_inside_the_limits():
 def test_given_axes_are_used():
     own = Figure()
     panels = own.subplots(1, 2)
-    assert draw(made(), panels) is own
+    assert draw_estimate(made(), panels) is own
     assert len(own.axes) == 2
     assert own.legends == []
     assert panels[0].get_legend() is not None
     with pytest.raises(ValueError, match=r"^ax must be 2 axes, got 1"):
-        draw(made(), panels[:1])
+        draw_estimate(made(), panels[:1])
 
 
 def test_convergence_shows_running_mean_and_deviation():

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from dpcore.divergence import renyi
-from dpcore.divergence.points.points import points
+from dpcore.divergence.points.points import find_points
 from dpcore.divergence.reliability import group_sizes
 from dpcore.divergence.reliability.group_sizes import LEVEL, size_p_value
 
@@ -29,7 +29,7 @@ def grouped(seed, groups=200, tied="", dim=1):
 
 def p_value(seed, **options):
     y0, labels = grouped(seed, **options)
-    sets = points(y0, y0[::-1], groups0=labels)
+    sets = find_points(y0, y0[::-1], groups0=labels)
     return size_p_value(sets, np.random.default_rng(seed))
 
 
@@ -47,9 +47,9 @@ def test_sizes_that_depend_on_values_are_found(tied):
 
 def test_sets_without_groups_of_several_sizes_are_not_tested():
     rows, rng = np.arange(40.0), np.random.default_rng(0)
-    assert size_p_value(points(rows, rows + 1.0), rng) is None
+    assert size_p_value(find_points(rows, rows + 1.0), rng) is None
     labels = np.arange(40) // 4
-    assert size_p_value(points(rows, rows, groups0=labels, groups1=labels), rng) is None
+    assert size_p_value(find_points(rows, rows, groups0=labels, groups1=labels), rng) is None
 
 
 @pytest.mark.parametrize("tied", ["sign", ""])

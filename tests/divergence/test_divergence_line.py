@@ -8,7 +8,7 @@ from divergence_oracle import freeze, naive_ball
 
 from dpcore import _core
 from dpcore.divergence.points.line import line_ball
-from dpcore.divergence.points.replicates import plan
+from dpcore.divergence.points.replicates import plan_replicates
 
 ALPHA = 1e-4
 """Significance of each statistical test; 3.9 standard errors on both sides."""
@@ -121,7 +121,7 @@ def test_replicates_are_naive_resampling(kind, seed):
         sizes = len(y0), len(y1)
         # Groups of two to five rows in one of the sets.
         groups = (np.arange(60) // 2, None) if seed else (None, np.arange(45) // 5)
-        drawn = plan(kind, sizes, groups, rng, None if kind == "jackknife" else 5)
+        drawn = plan_replicates(kind, sizes, groups, rng, None if kind == "jackknife" else 5)
         raw = line_ball(y0, y1, ALPHAS, k, drawn, 2)
         frozen = freeze(y0, y1, k)
         w0, w1 = drawn.weights(0, drawn.replicates)
@@ -149,7 +149,7 @@ def test_atoms_stay_frozen():
     """The control: the rule applied anew in each replicate gives other numbers."""
     rng = np.random.default_rng(8)
     y0, y1 = rng.normal(size=300).round(2), rng.normal(size=300).round(2)
-    drawn = plan("bootstrap", (300, 300), (None, None), rng, 4)
+    drawn = plan_replicates("bootstrap", (300, 300), (None, None), rng, 4)
     raw = line_ball(y0, y1, ALPHAS, 5, drawn, 1)
     for values, a, b in zip(raw.replicates, *drawn.weights(0, 4), strict=True):
         again = naive_ball(np.repeat(y0, a), np.repeat(y1, b), ALPHAS, 5)
@@ -160,7 +160,7 @@ def test_threads_and_order_change_nothing():
     rng = np.random.default_rng(9)
     y0, y1 = rng.normal(size=150_000), rng.normal(size=140_000) + 0.3
     y0[:40_000], y1[:30_000] = y0[:40_000].round(3), y1[:30_000].round(3)
-    drawn = plan("jackknife", (len(y0), len(y1)), (None, None), rng)
+    drawn = plan_replicates("jackknife", (len(y0), len(y1)), (None, None), rng)
     first = line_ball(y0, y1, ALPHAS, 20, drawn, 1)
     for threads in (2, 5):
         other = line_ball(y0, y1, ALPHAS, 20, drawn, threads)
@@ -203,7 +203,7 @@ def test_it_estimates_the_divergence_of_normals():
     values, errors = [], []
     for _ in range(40):
         y0, y1 = rng.normal(size=20_000) + 0.5, rng.normal(size=20_000)
-        drawn = plan("jackknife", (20_000, 20_000), (None, None), rng)
+        drawn = plan_replicates("jackknife", (20_000, 20_000), (None, None), rng)
         raw = line_ball(y0, y1, alphas, 20, drawn, 2)
         values.append(raw.value)
         errors.append(raw.std_error)

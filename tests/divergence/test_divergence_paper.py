@@ -8,11 +8,11 @@ import warnings
 import numpy as np
 import pytest
 
-from dpcore.divergence.estimators.paper import paper
+from dpcore.divergence.estimators.paper import estimate_by_paper
 from dpcore.divergence.points import lists
 from dpcore.divergence.points.finding import Finder
-from dpcore.divergence.points.points import points
-from dpcore.divergence.points.replicates import plan
+from dpcore.divergence.points.points import find_points
+from dpcore.divergence.points.replicates import plan_replicates
 from dpcore.divergence.points.task import Task
 
 ALPHAS = np.array([0.5, 1.0, 2.0])
@@ -27,7 +27,7 @@ def run(found, alphas=ALPHAS, k=2, drawn=None, own=False, literal=False):
 def of(found, alphas, k, drawn, own, literal):
     orders = np.asarray(alphas, float)
     task = Task(points=found, alphas=orders, k=k, plan=drawn, threads=1, progress=False)
-    return paper(task, self_neighbour=own, literal=literal)
+    return estimate_by_paper(task, self_neighbour=own, literal=literal)
 
 
 def densities(query, among, times, k, own, dim):
@@ -85,7 +85,7 @@ REPEATED = ([0, 0, 0, 1, 3], [0, 1, 1, 2, 5])
     ],
 )
 def test_golden_values(sets, own, literal2, fixed2, kl):
-    found, back = points(*sets), points(*sets[::-1])
+    found, back = find_points(*sets), find_points(*sets[::-1])
     wanted = [(False, [kl, fixed2]), (True, [kl, literal2])]
     for literal, values in wanted:
         raw = run(found, [1.0, 2.0], own=own, literal=literal)
@@ -96,9 +96,9 @@ def test_golden_values(sets, own, literal2, fixed2, kl):
 
 def test_two_equal_sets_without_repeated_rows_give_zero():
     rows = np.random.default_rng(1).normal(size=(40, 2))
-    assert (run(points(rows, rows[::-1]), own=True, k=4).value == 0.0).all()
+    assert (run(find_points(rows, rows[::-1]), own=True, k=4).value == 0.0).all()
     # Control: not so if a row is not its own neighbour.
-    assert (np.abs(run(points(rows, rows[::-1]), own=False, k=4).value) > 0.1).all()
+    assert (np.abs(run(find_points(rows, rows[::-1]), own=False, k=4).value) > 0.1).all()
 
 
 def test_the_printed_formula_is_kl_plus_an_entropy():
@@ -106,19 +106,21 @@ def test_the_printed_formula_is_kl_plus_an_entropy():
     rng = np.random.default_rng(2)
     y0, y1 = rng.normal(size=(50, 3)), rng.normal(size=(60, 3)) + 0.2
     alphas = np.array([0.5, 1.5, 2.0, 8.0])
-    raw = run(points(y0, y1), alphas, 5, literal=True).value
-    kl = run(points(y0, y1), [1.0], 5).value
+    raw = run(find_points(y0, y1), alphas, 5, literal=True).value
+    kl = run(find_points(y0, y1), [1.0], 5).value
     entropy = (raw - kl) * (alphas - 1.0)
     assert np.abs(entropy - entropy[:, :1]).max() < 1e-12
     # Ten times the scale takes 3 ln 10 from every ln P0, and leaves the corrected form alone.
-    grown = run(points(10.0 * y0, 10.0 * y1), alphas, 5, literal=True).value
+    grown = run(find_points(10.0 * y0, 10.0 * y1), alphas, 5, literal=True).value
     assert (raw - grown) * (alphas - 1.0) == pytest.approx(3.0 * math.log(10.0), abs=1e-10)
-    fixed = run(points(y0, y1), alphas, 5).value
-    assert fixed == pytest.approx(run(points(10.0 * y0, 10.0 * y1), alphas, 5).value, abs=1e-12)
+    fixed = run(find_points(y0, y1), alphas, 5).value
+    assert fixed == pytest.approx(
+        run(find_points(10.0 * y0, 10.0 * y1), alphas, 5).value, abs=1e-12
+    )
 
 
 def test_the_printed_formula_warns():
-    found = points(*SINGLE)
+    found = find_points(*SINGLE)
     with pytest.warns(UserWarning, match="not a Renyi divergence"):
         of(found, ALPHAS, 2, None, False, True)
     with warnings.catch_warnings():
@@ -140,8 +142,8 @@ def test_replicates_equal_a_fresh_search(kind, own, literal, short, monkeypatch)
     if short:
         monkeypatch.setattr(lists, "RUNS_OUT", 1.0)
     groups = {"groups0": np.arange(60) // 4} if literal else {}
-    found = points(lattice(1, 60, 0.0), lattice(2, 45, 1.0), counts1=[1, 2, 1] * 15, **groups)
-    drawn = plan(
+    found = find_points(lattice(1, 60, 0.0), lattice(2, 45, 1.0), counts1=[1, 2, 1] * 15, **groups)
+    drawn = plan_replicates(
         kind,
         found.sizes,
         found.groups,
@@ -176,8 +178,8 @@ def test_replicates_equal_a_fresh_search(kind, own, literal, short, monkeypatch)
 )
 def test_sorted_values_are_found_like_any_others(values):
     """One dimension is looked up; the same rows with a second, constant coordinate are searched."""
-    line = points(values, values[::-1])
-    plane = points(*(np.stack([v, np.ones_like(v)], 1) for v in (values, values[::-1])))
+    line = find_points(values, values[::-1])
+    plane = find_points(*(np.stack([v, np.ones_like(v)], 1) for v in (values, values[::-1])))
     ids = np.arange(line.unique, dtype=np.uint32)
     for among in (ids, ids[::2]):
         for width in {1, min(4, len(among)), len(among)}:
@@ -190,10 +192,10 @@ def test_sorted_values_are_found_like_any_others(values):
 
 def test_sorted_values_are_hardly_ever_searched(monkeypatch):
     monkeypatch.delattr(Finder, "_searched")
-    found = points(np.random.default_rng(1).normal(size=300), np.arange(5.0))
+    found = find_points(np.random.default_rng(1).normal(size=300), np.arange(5.0))
     Finder(found, np.arange(300, dtype=np.uint32), 1, {}).nearest(np.arange(305), 7)
     # Control: rounded differences are.
-    far = points(np.arange(40.0), [1e18])
+    far = find_points(np.arange(40.0), [1e18])
     with pytest.raises(AttributeError, match="_searched"):
         Finder(far, np.arange(40, dtype=np.uint32), 1, {}).nearest(np.arange(41), 7)
 
@@ -208,27 +210,27 @@ def test_sorted_values_are_hardly_ever_searched(monkeypatch):
 )
 def test_zero_distances_are_refused_and_counted(y0, y1, own, text):
     with pytest.raises(ValueError, match=r"method must be .*distance zero, .*" + text):
-        run(points(y0, y1), k=1, own=own)
+        run(find_points(y0, y1), k=1, own=own)
     # The second neighbour is another point.
-    assert np.isfinite(run(points(y0, y1), k=2, own=own).value).all()
+    assert np.isfinite(run(find_points(y0, y1), k=2, own=own).value).all()
 
 
 def test_one_distinct_row_has_no_neighbour():
     with pytest.raises(ValueError, match="y1 must be of at least 2 distinct rows"):
-        run(points([0, 1, 2], [5, 5, 5]))
+        run(find_points([0, 1, 2], [5, 5, 5]))
     with pytest.raises(ValueError, match="y0 must be of at least 2 distinct rows"):
-        run(points([0, 0, 0], [5, 6, 5]))
+        run(find_points([0, 0, 0], [5, 6, 5]))
 
 
 def test_more_neighbours_than_points_are_noted():
-    found = points(*SINGLE)
+    found = find_points(*SINGLE)
     assert run(found, k=3).notes == ()
     raw = run(found, k=9)
     assert "k = 9 exceeds the 3 neighbours" in raw.notes[0]
     whole = [multiset(found, side) for side in (0, 1)]
     assert raw.value[0] == pytest.approx(naive(*whole, ALPHAS, 9, False, False), abs=1e-12)
     # Nor has a replicate more: there is nothing to search again for.
-    drawn = plan("jackknife", found.sizes, found.groups, np.random.default_rng(3))
+    drawn = plan_replicates("jackknife", found.sizes, found.groups, np.random.default_rng(3))
     raw = run(found, k=9, drawn=drawn)
     kept = drawn.weights(0, 1)
     new = [multiset(found, side, kept[side][0]) for side in (0, 1)]
@@ -238,13 +240,13 @@ def test_more_neighbours_than_points_are_noted():
 
 
 def test_atoms_are_reported():
-    raw = run(points([0, 1], [1, 2], counts0=[9, 1], counts1=[1, 9]))
+    raw = run(find_points([0, 1], [1, 2], counts0=[9, 1], counts1=[1, 9]))
     assert raw.atom_share.tolist() == [0.9, 0.9]
     assert raw.rows_per_atom == pytest.approx(20 / 3)
 
 
 def test_high_dimensions_are_noted():
     rng = np.random.default_rng(1)
-    assert run(points(rng.normal(size=(9, 20)), rng.normal(size=(9, 20)))).notes == ()
-    notes = run(points(rng.normal(size=(9, 21)), rng.normal(size=(9, 21)))).notes
+    assert run(find_points(rng.normal(size=(9, 20)), rng.normal(size=(9, 20)))).notes == ()
+    notes = run(find_points(rng.normal(size=(9, 21)), rng.normal(size=(9, 21)))).notes
     assert notes[0].startswith("WARNING: the paper's formula raises distances to the power 21")

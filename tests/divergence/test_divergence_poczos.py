@@ -9,10 +9,10 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from dpcore.divergence.estimators.poczos import _log_constants, poczos
+from dpcore.divergence.estimators.poczos import _log_constants, estimate_by_distances
 from dpcore.divergence.points import lists
-from dpcore.divergence.points.points import points
-from dpcore.divergence.points.replicates import plan
+from dpcore.divergence.points.points import find_points
+from dpcore.divergence.points.replicates import plan_replicates
 from dpcore.divergence.points.task import Task
 
 ALPHA = 1e-6
@@ -22,13 +22,13 @@ ALPHAS = np.array([0.5, 1.0, 1.5, 2.0])
 
 
 def run(y0, y1, alphas=ALPHAS, k=3, drawn=None, **options):
-    return of(points(y0, y1, **options), alphas, k, drawn)
+    return of(find_points(y0, y1, **options), alphas, k, drawn)
 
 
 def of(found, alphas, k, drawn):
     orders = np.asarray(alphas, float)
     task = Task(points=found, alphas=orders, k=k, plan=drawn, threads=1, progress=False)
-    return poczos(task)
+    return estimate_by_distances(task)
 
 
 def normal(size, dim, seed, shift=0.0):
@@ -118,8 +118,8 @@ def test_replicates_equal_a_fresh_search(kind, grouped, short, monkeypatch):
         monkeypatch.setattr(lists, "RUNS_OUT", 1.0)
     y0, y1 = normal(50, 2, 3), normal(41, 2, 4, 0.5)
     groups = {"groups0": np.arange(50) // 5, "groups1": np.arange(41) // 3} if grouped else {}
-    found = points(y0, y1, **groups)
-    drawn = plan(
+    found = find_points(y0, y1, **groups)
+    drawn = plan_replicates(
         kind,
         found.sizes,
         found.groups,
@@ -140,8 +140,8 @@ def test_replicates_equal_a_fresh_search(kind, grouped, short, monkeypatch):
 
 
 def test_the_bootstrap_is_refused_with_the_reason():
-    found = points(X0, X1)
-    drawn = plan("bootstrap", found.sizes, found.groups, np.random.default_rng(1), 5)
+    found = find_points(X0, X1)
+    drawn = plan_replicates("bootstrap", found.sizes, found.groups, np.random.default_rng(1), 5)
     text = r"error must be 'jackknife' or 'subsample' .* distance zero, got 'bootstrap'"
     with pytest.raises(ValueError, match=text):
         of(found, ALPHAS, 2, drawn)

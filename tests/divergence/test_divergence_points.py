@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpcore.divergence.points.atoms import atoms
-from dpcore.divergence.points.points import points
+from dpcore.divergence.points.atoms import find_atoms
+from dpcore.divergence.points.points import find_points
 
 
 def normal(*shape, seed=0):
@@ -16,7 +16,7 @@ def normal(*shape, seed=0):
 def test_floats_are_kept_without_a_copy():
     for dtype in (np.float32, np.float64):
         y0, y1 = normal(20, 3).astype(dtype), normal(10, 3, seed=1).astype(dtype)
-        found = points(y0, y1)
+        found = find_points(y0, y1)
         assert found.rows[0] is y0
         assert found.rows[1] is y1
         assert found.sizes == (20, 10)
@@ -24,7 +24,7 @@ def test_floats_are_kept_without_a_copy():
 
 
 def test_ids_number_the_points_by_first_occurrence():
-    found = points([[1, 2], [0, 0], [1, 2]], [[3, 3], [-0.0, 0.0]])
+    found = find_points([[1, 2], [0, 0], [1, 2]], [[3, 3], [-0.0, 0.0]])
     assert found.ids[0].tolist() == [0, 1, 0]
     assert found.ids[1].tolist() == [2, 1]
     assert found.first.tolist() == [0, 1, 3]
@@ -33,23 +33,23 @@ def test_ids_number_the_points_by_first_occurrence():
 
 
 def test_counts_repeat_rows_and_their_groups():
-    found = points([5, 6, 5], [7], counts0=[2, 1, 3], counts1=[4], groups0=["b", "a", "b"])
+    found = find_points([5, 6, 5], [7], counts0=[2, 1, 3], counts1=[4], groups0=["b", "a", "b"])
     assert found.sizes == (6, 4)
     assert found.ids[0].tolist() == [0, 0, 1, 0, 0, 0]
     assert found.groups[0].tolist() == [0, 0, 1, 0, 0, 0]
     assert found.groups[1] is None
     assert [m.tolist() for m in found.multiplicity] == [[5, 1, 0], [0, 0, 4]]
     assert found.sample(0)[:, 0].tolist() == [5, 5, 6, 5, 5, 5]
-    written_out = points([5, 5, 6, 5, 5, 5], [7, 7, 7, 7])
+    written_out = find_points([5, 5, 6, 5, 5, 5], [7, 7, 7, 7])
     assert written_out.sample(0) is written_out.rows[0]
     assert all(map(np.array_equal, found.multiplicity, written_out.multiplicity))
 
 
 def test_equal_multisets_are_identical_in_any_order():
     rows = normal(30, 4)
-    assert points(rows, rows[::-1]).identical
-    assert points(rows, rows, counts0=[2] * 30).identical is False
-    assert points(rows, np.repeat(rows, 2, 0), counts0=[2] * 30).identical
+    assert find_points(rows, rows[::-1]).identical
+    assert find_points(rows, rows, counts0=[2] * 30).identical is False
+    assert find_points(rows, np.repeat(rows, 2, 0), counts0=[2] * 30).identical
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_equal_multisets_are_identical_in_any_order():
     ],
 )
 def test_other_numbers_are_converted_exactly(given, dtype):
-    rows = points(given, given).rows[0]
+    rows = find_points(given, given).rows[0]
     assert rows.dtype == dtype
     assert rows.dtype.isnative
     assert rows[:, 0].tolist() == [float(v) for v in given]
@@ -73,7 +73,7 @@ def test_other_numbers_are_converted_exactly(given, dtype):
 
 def test_sets_of_different_precision_become_float64():
     y0, y1 = normal(5, 2).astype(np.float32), normal(5, 2)
-    found = points(y0, y1)
+    found = find_points(y0, y1)
     assert found.rows[0].dtype == found.rows[1].dtype == np.float64
     assert np.array_equal(found.rows[0], y0)
     assert found.rows[1] is y1
@@ -81,7 +81,7 @@ def test_sets_of_different_precision_become_float64():
 
 def test_strided_rows_are_made_contiguous():
     wide = normal(10, 6)
-    found = points(wide[:, ::2], np.asfortranarray(wide[:, 1::2]))
+    found = find_points(wide[:, ::2], np.asfortranarray(wide[:, 1::2]))
     assert all(rows.flags.c_contiguous for rows in found.rows)
     assert np.array_equal(found.rows[0], wide[:, ::2])
 
@@ -91,7 +91,7 @@ def test_anything_with_numpys_protocol_will_do():
         def __array__(self, dtype=None, copy=None):
             return normal(6, 2).astype(np.float32)
 
-    assert np.array_equal(points(Tensor(), Tensor()).rows[0], normal(6, 2).astype(np.float32))
+    assert np.array_equal(find_points(Tensor(), Tensor()).rows[0], normal(6, 2).astype(np.float32))
 
 
 BAD = [
@@ -134,25 +134,25 @@ BAD = [
 @pytest.mark.parametrize(("bad", "error", "text"), BAD)
 def test_bad_input_is_refused_by_name(bad, error, text):
     good = {"y0": normal(3, 2), "y1": normal(3, 2, seed=1)}
-    points(**good)
+    find_points(**good)
     with pytest.raises(error, match=text):
-        points(**good | bad)
+        find_points(**good | bad)
 
 
 def test_groups_of_any_kind_are_numbered_without_gaps():
     labels = [("x", 1), None, ("x", 1), 7, "7"]
-    found = points(normal(5, 2), normal(3, 2), groups0=labels, groups1=np.array([9, 4, 9]))
+    found = find_points(normal(5, 2), normal(3, 2), groups0=labels, groups1=np.array([9, 4, 9]))
     assert found.groups[0].tolist() == [0, 1, 0, 2, 3]
     assert found.groups[1].tolist() == [0, 1, 0]
 
 
 def test_rounding_comes_before_pooling():
-    found = points([[0.04, 1.0], [-0.04, 1.01]], [[0.0, 1.0]], decimals=1)
+    found = find_points([[0.04, 1.0], [-0.04, 1.01]], [[0.0, 1.0]], decimals=1)
     assert found.unique == 1
     assert found.identical is False
     assert [m.tolist() for m in found.multiplicity] == [[2], [1]]
     assert not np.signbit(found.rows[0]).any()
-    assert points([[0.04, 1.0]], [[0.0, 1.0]]).unique == 2
+    assert find_points([[0.04, 1.0]], [[0.0, 1.0]]).unique == 2
 
 
 def moments(found):
@@ -169,7 +169,7 @@ def test_scales_are_pooled_moments_of_sample_rows(scale, dtype):
         (normal(50, 3, seed=1) @ mix).astype(dtype),
     )
     counts = np.arange(1, 91)
-    found = points(y0, y1, counts0=counts, scale=scale)
+    found = find_points(y0, y1, counts0=counts, scale=scale)
     mean, covariance = moments(found)
     target = np.eye(3) if scale == "whiten" else np.diag(np.diag(covariance))
     tolerance = 2e-5 if dtype == np.float32 else 1e-10
@@ -183,7 +183,7 @@ def test_scales_are_pooled_moments_of_sample_rows(scale, dtype):
     if scale == "whiten":
         assert np.abs(covariance - target).max() < tolerance
     # Counts are rows: writing them out changes nothing.
-    written_out = points(np.repeat(y0, counts, 0), y1, scale=scale)
+    written_out = find_points(np.repeat(y0, counts, 0), y1, scale=scale)
     assert np.abs(moments(written_out)[1] - covariance).max() < tolerance
     assert found.scale == scale
     assert found.rows[0].dtype == dtype
@@ -194,7 +194,7 @@ def test_scales_are_pooled_moments_of_sample_rows(scale, dtype):
 def test_a_constant_column_keeps_its_scale():
     y0, y1 = normal(20, 3), normal(20, 3, seed=1)
     y0[:, 1] = y1[:, 1] = 0.1
-    found = points(y0, y1, scale="std")
+    found = find_points(y0, y1, scale="std")
     assert np.unique(np.concatenate(found.rows)[:, 1]).size == 1
     # Not divided by the rounding error of its mean.
     assert np.abs(found.rows[0][:, 1]).max() < 1e-12
@@ -204,20 +204,20 @@ def test_a_constant_column_keeps_its_scale():
 def test_whitening_says_which_directions_it_drops():
     plane = normal(2, 6, seed=3)
     y0, y1 = normal(60, 2) @ plane, normal(60, 2, seed=1) @ plane
-    found = points(y0, y1, scale="whiten")
+    found = find_points(y0, y1, scale="whiten")
     assert found.dim == 2
     assert "dropped 4 of 6 directions" in found.notes[0]
     assert np.abs(moments(found)[1] - np.eye(2)).max() < 1e-8
-    full = points(normal(60, 2), normal(60, 2, seed=1), scale="whiten")
+    full = find_points(normal(60, 2), normal(60, 2, seed=1), scale="whiten")
     assert full.notes == ()
-    few = points(normal(10, 2), normal(9, 2, seed=1), scale="whiten")
+    few = find_points(normal(10, 2), normal(9, 2, seed=1), scale="whiten")
     assert "rests on 19 distinct points in 2 directions" in few.notes[0]
 
 
 def test_equal_rows_stay_equal_under_whitening():
     y0, y1 = normal(40, 5), normal(40, 5, seed=1)
     y1[:7] = y0[:7]
-    found = points(y0, y1, scale="whiten")
+    found = find_points(y0, y1, scale="whiten")
     assert found.unique == 73
     assert np.array_equal(found.sample(0)[:7], found.sample(1)[:7])
 
@@ -225,18 +225,18 @@ def test_equal_rows_stay_equal_under_whitening():
 def test_one_coordinate_that_rules_the_distances_is_noted():
     y0, y1 = normal(200, 5), normal(200, 5, seed=1)
     loud = np.array([1.0, 1.0, 1.0, 14.0, 1.0])
-    assert "coordinate 3 has" in points(y0 * loud, y1 * loud).notes[0]
-    assert points(y0 * loud, y1 * loud, scale="std").notes == ()
+    assert "coordinate 3 has" in find_points(y0 * loud, y1 * loud).notes[0]
+    assert find_points(y0 * loud, y1 * loud, scale="std").notes == ()
     loud[3] = 7.0
-    assert points(y0 * loud, y1 * loud).notes == ()
+    assert find_points(y0 * loud, y1 * loud).notes == ()
     # A constant column outweighs nothing.
-    assert points(y0 * [0, 0, 0, 1, 1], y1 * [0, 0, 0, 1, 1]).notes == ()
+    assert find_points(y0 * [0, 0, 0, 1, 1], y1 * [0, 0, 0, 1, 1]).notes == ()
 
 
 def test_atoms_are_points_with_five_other_rows():
     m0 = np.array([6, 5, 5, 0, 4, 1] + [1] * 79)
     m1 = np.array([0, 0, 5, 6, 4, 0] + [0] * 79)
-    found = atoms((m0, m1))
+    found = find_atoms((m0, m1))
     # Direction 0: five other rows of set 0, or five rows of set 1.
     assert found.of[0][:6].tolist() == [True, False, True, True, False, False]
     assert found.of[1][:6].tolist() == [True, True, True, True, False, False]
@@ -246,20 +246,20 @@ def test_atoms_are_points_with_five_other_rows():
 
 def test_where_nearly_all_rows_are_on_atoms_every_point_is_one():
     m0, m1 = np.array([495, 1, 4, 0]), np.array([500, 0, 0, 0])
-    found = atoms((m0, m1))
+    found = find_atoms((m0, m1))
     assert found.of[0].all()
     assert found.of[1].all()
     assert found.share.tolist() == pytest.approx([499 / 500, 1.0])
     # 11 of 1,000 rows off the atoms are too many.
-    less = atoms((np.array([489, 4, 4, 3]), np.array([500, 0, 0, 0])))
+    less = find_atoms((np.array([489, 4, 4, 3]), np.array([500, 0, 0, 0])))
     assert less.of[0].tolist() == [True, False, False, False]
 
 
 def test_rows_per_atom_needs_one_row_in_a_hundred():
     m0, m1 = np.repeat([1, 0], 100), np.repeat([0, 1], 100)
-    assert np.isnan(atoms((m0, m1)).rows_per_atom)
+    assert np.isnan(find_atoms((m0, m1)).rows_per_atom)
     # 2 of 201 rows are too few, 4 of 203 are enough.
     m0[0] = 2
-    assert np.isnan(atoms((m0, m1)).rows_per_atom)
+    assert np.isnan(find_atoms((m0, m1)).rows_per_atom)
     m0[0] = 4
-    assert atoms((m0, m1)).rows_per_atom == 4.0
+    assert find_atoms((m0, m1)).rows_per_atom == 4.0

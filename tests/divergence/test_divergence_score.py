@@ -12,8 +12,8 @@ from dpcore.divergence.estimators import logistic
 from dpcore.divergence.estimators import score as _score
 from dpcore.divergence.estimators.score import NOTE, cross_fit, score_ball
 from dpcore.divergence.points.line import line_ball
-from dpcore.divergence.points.points import points
-from dpcore.divergence.points.replicates import plan
+from dpcore.divergence.points.points import find_points
+from dpcore.divergence.points.replicates import plan_replicates
 
 ALPHAS = np.array([1.0, 2.0, 4.0])
 
@@ -28,13 +28,13 @@ def no_plan(sizes, groups):
 
 
 def jackknife(sizes, groups):
-    return plan("jackknife", sizes, groups, np.random.default_rng(3))
+    return plan_replicates("jackknife", sizes, groups, np.random.default_rng(3))
 
 
 def test_the_fit_is_that_of_scikit_learn():
     linear_model = pytest.importorskip("sklearn.linear_model")
     y0, y1 = normal(0, scale=1.3)
-    score = logistic.fit(y0, y1)
+    score = logistic.fit_regression(y0, y1)
     rows = np.concatenate([y0, y1])
     z = (rows - rows.mean(axis=0)) / rows.std(axis=0)
     square = (z**2).sum(axis=1)
@@ -50,7 +50,7 @@ def test_the_fit_is_that_of_scikit_learn():
 def test_the_score_is_the_log_likelihood_ratio_of_normal_laws():
     """With many rows: |x|^2 (1 - 1/1.44)/2 - d ln 1.2 for scale 1.2, up to 2 % in spread."""
     y0, y1 = normal(1, (40000, 40000), shift=0.0, scale=1.2)
-    score = logistic.fit(y0, y1)
+    score = logistic.fit_regression(y0, y1)
     rows = normal(2, (500, 500), shift=0.0, scale=1.2)[0]
     truth = (rows**2).sum(axis=1) * (1 - 1 / 1.44) / 2 - 5 * np.log(1.2)
     assert np.abs(score(rows) - truth).max() < 0.25
@@ -67,7 +67,7 @@ def test_extreme_columns_give_finite_scores(dtype):
         y[:, 2] *= 1e30 if dtype is np.float32 else 1e140
         y[:, 3] *= 1e-30
     y0[0, 0] = 1e30
-    score = logistic.fit(y0, y1)
+    score = logistic.fit_regression(y0, y1)
     assert score.spread[1] == np.inf
     other = y0.copy()
     other[:, 1] = -3.0
@@ -81,11 +81,11 @@ def test_extreme_columns_give_finite_scores(dtype):
 
 def test_equal_sets_give_the_odds_of_their_sizes():
     y = np.zeros((30, 2))
-    np.testing.assert_allclose(logistic.fit(y, y[:10])(y), np.log(3.0))
+    np.testing.assert_allclose(logistic.fit_regression(y, y[:10])(y), np.log(3.0))
 
 
 def test_a_score_can_be_pickled_and_named():
-    score = logistic.fit(*normal(0))
+    score = logistic.fit_regression(*normal(0))
     again = pickle.loads(pickle.dumps(score))
     assert again == score
     assert not again.weights.flags.writeable
@@ -93,7 +93,7 @@ def test_a_score_can_be_pickled_and_named():
 
 
 def test_every_row_is_held_out_once_and_a_seed_repeats():
-    sets = points(*normal(0))
+    sets = find_points(*normal(0))
     first = cross_fit(sets, np.random.default_rng(5))
     second = cross_fit(sets, np.random.default_rng(5))
     other = cross_fit(sets, np.random.default_rng(6))
@@ -117,7 +117,7 @@ def test_a_row_is_scored_by_what_the_other_half_taught():
         given.append((set(train0[:, 0]), set(train1[:, 0])))
         return lambda rows: rows[:, 0] + 1000.0 * len(given)
 
-    fit = cross_fit(points(y0, y1), np.random.default_rng(0), fitting)
+    fit = cross_fit(find_points(y0, y1), np.random.default_rng(0), fitting)
     assert fit.kind == "fitted"
     for number, fold in enumerate(fit.folds, start=1):
         for side, y in enumerate((y0, y1)):
@@ -131,8 +131,8 @@ def test_a_row_is_scored_by_what_the_other_half_taught():
 def test_groups_stay_together_and_keep_their_rows():
     y0, y1 = normal(0, (60, 50))
     groups0, groups1 = np.arange(60) // 4, np.arange(50) % 9
-    fit = cross_fit(points(y0, y1, groups0=groups0, groups1=groups1), np.random.default_rng(0))
-    sets = points(y0, y1, groups0=groups0, groups1=groups1)
+    fit = cross_fit(find_points(y0, y1, groups0=groups0, groups1=groups1), np.random.default_rng(0))
+    sets = find_points(y0, y1, groups0=groups0, groups1=groups1)
     first, second = fit.folds
     for side, groups in enumerate((groups0, groups1)):
         assert not set(groups[first.rows[side]]) & set(groups[second.rows[side]])
@@ -145,7 +145,7 @@ def test_groups_stay_together_and_keep_their_rows():
 def test_equal_rows_have_equal_scores_and_counts_are_rows():
     rng = np.random.default_rng(0)
     y0, y1 = rng.normal(size=(20, 384)), rng.normal(size=(30, 384))
-    fit = cross_fit(points(y0, y1, counts0=np.full(20, 7)), np.random.default_rng(0))
+    fit = cross_fit(find_points(y0, y1, counts0=np.full(20, 7)), np.random.default_rng(0))
     assert sum(fold.sizes[0] for fold in fit.folds) == 140
     for fold in fit.folds:
         at = fold.rows[0] // 7
@@ -156,7 +156,7 @@ def test_equal_rows_have_equal_scores_and_counts_are_rows():
 
 def test_a_fixed_score_is_evaluated_on_all_rows_at_once():
     y0, y1 = normal(0)
-    fit = cross_fit(points(y0, y1), np.random.default_rng(0), lambda rows: rows[:, 0])
+    fit = cross_fit(find_points(y0, y1), np.random.default_rng(0), lambda rows: rows[:, 0])
     assert fit.kind == "fixed"
     assert len(fit.folds) == 1
     assert fit.folds[0].trained == (0, 0)
@@ -197,40 +197,40 @@ def test_how_many_arguments_decide():
 )
 def test_what_a_score_returns_is_checked(returned, error, words):
     with pytest.raises(error, match=words):
-        cross_fit(points(*normal(0)), np.random.default_rng(0), returned)
+        cross_fit(find_points(*normal(0)), np.random.default_rng(0), returned)
 
 
 def test_a_fitting_function_must_return_a_callable():
     with pytest.raises(TypeError, match="score must be a fitting function that returns a callable"):
-        cross_fit(points(*normal(0)), np.random.default_rng(0), lambda a, b: 3.0)
+        cross_fit(find_points(*normal(0)), np.random.default_rng(0), lambda a, b: 3.0)
 
 
 def test_too_little_to_split_is_named():
     y0, y1 = normal(0, (3, 10))
     with pytest.raises(ValueError, match="y0 must be of at least 4 rows to be split"):
-        cross_fit(points(y0, y1), np.random.default_rng(0))
+        cross_fit(find_points(y0, y1), np.random.default_rng(0))
     y0, y1 = normal(0, (30, 30))
     with pytest.raises(ValueError, match="y1 must be of at least 4 groups to be split"):
-        cross_fit(points(y0, y1, groups1=np.arange(30) % 3), np.random.default_rng(0))
+        cross_fit(find_points(y0, y1, groups1=np.arange(30) % 3), np.random.default_rng(0))
 
 
 def test_a_cap_on_training_rows_is_kept_and_told(monkeypatch):
     monkeypatch.setattr(_score, "TRAINED", 60)
-    fit = cross_fit(points(*normal(0)), np.random.default_rng(0))
+    fit = cross_fit(find_points(*normal(0)), np.random.default_rng(0))
     assert [fold.trained for fold in fit.folds] == [(60, 60), (60, 60)]
     assert [sum(fold.sizes[i] for fold in fit.folds) for i in (0, 1)] == [300, 200]
     assert "at most 60 rows of a set" in fit.notes[0]
 
 
 def test_a_cap_that_does_not_bite_is_not_told():
-    assert cross_fit(points(*normal(0)), np.random.default_rng(0)).notes == ()
+    assert cross_fit(find_points(*normal(0)), np.random.default_rng(0)).notes == ()
     assert _score.most_trained(1) == 2**16
     assert _score.most_trained(384) == 2**24 // 384
     assert _score.most_trained(10**6) == 2**12
 
 
 def test_the_divergence_is_the_mean_of_the_folds():
-    sets = points(*normal(0))
+    sets = find_points(*normal(0))
     fit = cross_fit(sets, np.random.default_rng(0))
     raw = score_ball(fit, sets, ALPHAS, 10, jackknife, 1)
     parts = [
@@ -248,7 +248,7 @@ def test_the_divergence_is_the_mean_of_the_folds():
 
 def test_a_fixed_score_gives_the_ball_on_its_values():
     y0, y1 = normal(0)
-    sets = points(y0, y1)
+    sets = find_points(y0, y1)
     fit = cross_fit(sets, np.random.default_rng(0), lambda rows: rows[:, 0])
     raw = score_ball(fit, sets, ALPHAS, 10, no_plan, 1)
     alone = line_ball(y0[:, 0], y1[:, 0], ALPHAS, 10, None, 1)
@@ -262,8 +262,8 @@ def test_both_directions_where_the_ball_in_five_dimensions_fails():
     The recorded means of 20 data sets, to within 4 standard deviations of one.
     """
     y0, y1 = normal(4, (1000, 1000), shift=0.0, scale=2.0)
-    fit = cross_fit(points(y0, y1), np.random.default_rng(0))
-    value = score_ball(fit, points(y0, y1), ALPHAS, 20, no_plan, 1).value
+    fit = cross_fit(find_points(y0, y1), np.random.default_rng(0))
+    value = score_ball(fit, find_points(y0, y1), ALPHAS, 20, no_plan, 1).value
     np.testing.assert_allclose(value, [[1.50, 2.18, 2.46], [1.48, 1.85, 2.07]], atol=0.3)
     # Higher = more like set 0, in both folds.
     assert all(np.mean(f.values[0]) > np.mean(f.values[1]) + 1.0 for f in fit.folds)
@@ -273,7 +273,7 @@ def test_the_null_is_found_to_be_one():
     """The mean over 40 seeds is within 4 standard errors of the bias of the 1-D ball, under .01."""
     values = []
     for seed in range(40):
-        sets = points(*normal(seed, (400, 400), dim=20, shift=0.0))
+        sets = find_points(*normal(seed, (400, 400), dim=20, shift=0.0))
         fit = cross_fit(sets, np.random.default_rng(seed))
         values.append(score_ball(fit, sets, ALPHAS, 20, no_plan, 1).value)
     mean, spread = np.mean(values, axis=0), np.std(values, axis=0, ddof=1)

@@ -12,7 +12,13 @@ from dpcore.divergence import Beside, Diagnostics, Epsilon, Estimate
 from dpcore.divergence.certificates import Certificate
 from dpcore.divergence.conversion import Line
 from dpcore.divergence.reliability.belief import ESTIMATE, REFUTED, SATURATED, UNRESOLVED
-from dpcore.divergence.report.text import belief_lines, epsilon_text, estimate_text, runs, thinned
+from dpcore.divergence.report.text import (
+    belief_lines,
+    choose_table_rows,
+    epsilon_text,
+    estimate_text,
+    find_runs,
+)
 from dpcore.records import Counts
 
 GRID = np.sort(np.append(1.1 ** np.arange(1, 37), 1.0))
@@ -121,8 +127,8 @@ def test_belief_of_each_direction_by_ranges():
 
 
 def test_runs_cover_every_order_once():
-    assert runs(["a", "a", "b", "a"]) == [("a", 0, 2), ("b", 2, 3), ("a", 3, 4)]
-    assert runs([]) == []
+    assert find_runs(["a", "a", "b", "a"]) == [("a", 0, 2), ("b", 2, 3), ("a", 3, 4)]
+    assert find_runs([]) == []
 
 
 def test_every_value_that_is_not_an_estimate_is_marked():
@@ -155,12 +161,12 @@ def test_infinite_values_and_missing_ceilings():
 
 def test_long_grids_are_thinned_and_short_ones_are_not():
     estimate = made(alpha_max=(float(GRID[11]), float(GRID[13])))
-    shown = thinned(estimate)
+    shown = choose_table_rows(estimate)
     assert shown == sorted(set(shown))
     assert 10 <= len(shown) <= 12
     assert {0, 11, 13, len(GRID) - 1} <= set(shown)
     assert GRID[shown[0]] == 1.0
-    assert thinned(made(np.linspace(1.0, 2.0, 12))) == list(range(12))
+    assert choose_table_rows(made(np.linspace(1.0, 2.0, 12))) == list(range(12))
     text = estimate_text(estimate)
     assert f"{len(shown)} of 37 orders" in text
     rows = [line.split()[0] for line in text.splitlines() if line.endswith("3.900")]

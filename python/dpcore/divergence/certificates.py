@@ -16,7 +16,7 @@ import numpy as np
 from ..bounds import clopper_pearson, limits, predicted
 from ..errors import confidence_level, delta_level, instance, invalid
 from ..records import Counts, Record
-from .raw import Reals, freeze
+from .raw import Reals, freeze_arrays
 from .reliability.choosing import best_bins, best_event, event_bound
 from .reliability.held_out import HeldOut
 
@@ -54,7 +54,7 @@ class Certificate(Record):
 
     def __post_init__(self) -> None:
         """Freeze the arrays."""
-        freeze(self, "alphas", "bound")
+        freeze_arrays(self, "alphas", "bound")
 
     def at(self, alphas: Reals) -> Certificate:
         """The same certificate at some of its orders.
@@ -137,7 +137,7 @@ def certify(held_out: HeldOut, alphas: Reals, confidence: float = 0.95) -> Certi
     failure = 1.0 - confidence
     rows, events, counts, bins = [], [], [], []
     for side in (0, 1):
-        found = _direction(held_out, side, alphas, failure)
+        found = _certify_direction(held_out, side, alphas, failure)
         rows.append(found[0])
         events.append(found[1])
         counts.append(found[2])
@@ -206,7 +206,7 @@ def epsilon_hat(held_out: HeldOut, delta: float, confidence: float = 0.95) -> fl
     return max(0.0, math.log(excess / (counts.k_prime / counts.n_prime)))
 
 
-def _direction(
+def _certify_direction(
     held_out: HeldOut, side: int, alphas: Reals, failure: float
 ) -> tuple[Reals, str, Counts, tuple[Counts, ...]]:
     """Bounds of one direction, its event in words, and what was counted."""

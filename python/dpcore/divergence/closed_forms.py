@@ -18,27 +18,27 @@ import numpy.typing as npt
 from ..errors import integer, invalid, real
 from ..mechanisms import positive
 from .families import (
-    atoms,
-    between,
-    correlated,
-    lack,
+    compare_laws,
+    correlated_divergence,
+    discrete_divergence,
     log_ratio,
-    normal,
+    normal_divergence,
     normal_limit,
-    scales,
-    shifts,
-    side,
-    weights,
+    power_gap,
+    ratio_gap,
+    scale_divergence,
+    shift_divergence,
+    split_atom,
 )
 from .orders import (
     by_order,
     by_part,
-    coordinates,
-    deviations,
-    inside,
-    matrix,
-    orders,
-    probabilities,
+    extrapolate_orders,
+    read_coordinates,
+    read_covariance,
+    read_deviations,
+    read_orders,
+    read_probabilities,
     same_length,
 )
 from .raw import Reals
@@ -93,25 +93,29 @@ def gaussian(
         >>> gaussian([1.2, 1.5], 0.0, 2.0, 0.0, 1.0).round(4)
         array([1.5976,    inf])
     """
-    a = orders(alphas)
-    means = coordinates("mean0", mean0), coordinates("mean1", mean1)
+    a = read_orders(alphas)
+    means = read_coordinates("mean0", mean0), read_coordinates("mean1", mean1)
     same_length(mean0=means[0], mean1=means[1])
     shift = means[0] - means[1]
     if max(np.ndim(sigma0), np.ndim(sigma1)) == 2:
-        return correlated(a, shift, matrix("sigma0", sigma0), matrix("sigma1", sigma1))
-    wide = deviations("sigma0", sigma0), deviations("sigma1", sigma1)
+        return correlated_divergence(
+            a, shift, read_covariance("sigma0", sigma0), read_covariance("sigma1", sigma1)
+        )
+    wide = read_deviations("sigma0", sigma0), read_deviations("sigma1", sigma1)
     same_length(mean0=shift, sigma0=wide[0], sigma1=wide[1])
 
     def part(a: Reals, b: Reals, swap: bool) -> Reals:
         s0, s1 = wide[::-1] if swap else wide
-        mid = between(b, s0, s1, 2)
+        mid = power_gap(b, s0, s1, 2)
         # Below order 1 a sum of squares, which does not leave the range of float64.
         low = np.hypot(np.sqrt(a) * s1, np.sqrt(np.abs(b)) * s0)
         root = np.where(b < 0.0, low, s1 * np.sqrt(mid))
-        return normal(a, b, lack(s0, s1, 2), 2.0 * log_ratio(s0, s1), mid, shift / root)
+        return normal_divergence(
+            a, b, ratio_gap(s0, s1, 2), 2.0 * log_ratio(s0, s1), mid, shift / root
+        )
 
     def limit() -> float:
-        return normal_limit(lack(*wide, 2), 2.0 * log_ratio(*wide), shift / wide[1])
+        return normal_limit(ratio_gap(*wide, 2), 2.0 * log_ratio(*wide), shift / wide[1])
 
     return by_part(a, part, limit)
 
@@ -148,20 +152,22 @@ def laplace(
         >>> laplace([0.5, 1.0, 2.0, np.inf], 1.0, 1.0).round(4)
         array([0.1891, 0.3679, 0.6191, 1.    ])
     """
-    a = orders(alphas)
-    apart = np.abs(coordinates("shift", shift))
-    wide0 = deviations("scale", scale)
-    wide1 = wide0 if scale1 is None else deviations("scale1", scale1)
+    a = read_orders(alphas)
+    apart = np.abs(read_coordinates("shift", shift))
+    wide0 = read_deviations("scale", scale)
+    wide1 = wide0 if scale1 is None else read_deviations("scale1", scale1)
     same_length(shift=apart, scale=wide0, scale1=wide1)
     wide = wide0, wide1
 
     def part(a: Reals, b: Reals, swap: bool) -> Reals:
         s0, s1 = wide[::-1] if swap else wide
-        found = scales(a, b, lack(s0, s1, 1), log_ratio(s0, s1), between(b, s0, s1, 1))
+        found = scale_divergence(
+            a, b, ratio_gap(s0, s1, 1), log_ratio(s0, s1), power_gap(b, s0, s1, 1)
+        )
         # The shift's part from the side on which its own terms have one sign.
         w = a * (s1 / s0) + b
-        plain = shifts(b, np.maximum(w, 0.0), apart / s1)
-        other = shifts(-a, np.maximum(-w * (s0 / s1), 0.0), apart / s0) * (a / -b)
+        plain = shift_divergence(b, np.maximum(w, 0.0), apart / s1)
+        other = shift_divergence(-a, np.maximum(-w * (s0 / s1), 0.0), apart / s0) * (a / -b)
         return found + np.where(w < 0.0, other, plain)
 
     def limit() -> float:
@@ -196,13 +202,15 @@ def exponential(alphas: npt.ArrayLike, rate0: float, rate1: float) -> Reals:
         >>> exponential([1.0, 2.0, 4.0], 1.5, 1.0).round(3)
         array([0.072, 0.118, 0.174])
     """
-    a = orders(alphas)
+    a = read_orders(alphas)
     rates = np.array([positive("rate0", rate0)]), np.array([positive("rate1", rate1)])
 
     def part(a: Reals, b: Reals, swap: bool) -> Reals:
         # The ratio of the scales is that of the rates, upside down.
         one, other = rates if swap else rates[::-1]
-        return scales(a, b, lack(one, other, 1), log_ratio(one, other), between(b, one, other, 1))
+        return scale_divergence(
+            a, b, ratio_gap(one, other, 1), log_ratio(one, other), power_gap(b, one, other, 1)
+        )
 
     return by_part(
         a, part, lambda: float(log_ratio(*rates)[0]) if rates[0] >= rates[1] else math.inf
@@ -236,15 +244,15 @@ def discrete(alphas: npt.ArrayLike, p: npt.ArrayLike, q: npt.ArrayLike) -> Reals
         >>> discrete([1.0, 2.0, 4.0], [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]).round(6)
         array([0.274887, 0.48858 , 0.698328])
     """
-    a = orders(alphas)
-    p0, p1 = probabilities("p", p), probabilities("q", q)
+    a = read_orders(alphas)
+    p0, p1 = read_probabilities("p", p), read_probabilities("q", q)
     if p0.size != p1.size:
         raise invalid("q", f"of length {p0.size}, as p is", p1.size)
     sums = math.fsum(p0.tolist()), math.fsum(p1.tolist())
     # ln of the sums' ratio, from the exact difference: laws may differ by less than they round.
     gap = math.log1p(math.fsum([*p0.tolist(), *(-p1).tolist()]) / sums[1])
-    sides = side(p0, p1, -gap, sums), side(p1, p0, gap, sums[::-1])
-    return by_order(a, lambda i, a, b, swap: atoms(a, b, *sides[swap]))
+    sides = compare_laws(p0, p1, -gap, sums), compare_laws(p1, p0, gap, sums[::-1])
+    return by_order(a, lambda i, a, b, swap: discrete_divergence(a, b, *sides[swap]))
 
 
 def mixture_with_atom(
@@ -281,17 +289,17 @@ def mixture_with_atom(
         >>> mixture_with_atom([1.0, 2.0, 4.0], 0.3, 0.1, plane).round(3)
         array([0.241, 0.469, 0.753])
     """
-    a = orders(alphas)
+    a = read_orders(alphas)
     w0 = real("weight0", weight0, low=0.0, high=1.0)
     w1 = real("weight1", weight1, low=0.0, high=1.0)
-    within = inside(rest, a).ravel()
-    sides = weights(w0, w1), weights(w1, w0)
+    within = extrapolate_orders(rest, a).ravel()
+    sides = split_atom(w0, w1), split_atom(w1, w0)
 
     def value(i: int, a: float, b: float, swap: bool) -> float:
         points, has = sides[swap]
         # D_a(C1||C0) from the given D_{1-a}(C0||C1): skew symmetry.
         given = within[i] * (a / -b) if swap else within[i]
-        return atoms(a, b, *points, np.array([0.0, given])[has])
+        return discrete_divergence(a, b, *points, np.array([0.0, given])[has])
 
     return by_order(a, value)
 
@@ -323,7 +331,7 @@ def randomised_response(alphas: npt.ArrayLike, epsilon: float, categories: int =
         >>> randomised_response([1.0, 2.0, np.inf], 1.0).round(4)
         array([0.4621, 0.7353, 1.    ])
     """
-    a = orders(alphas)
+    a = read_orders(alphas)
     loss = positive("epsilon", epsilon)
     others = integer("categories", categories, 2) - 1
     keep = -math.log1p(others * math.exp(-loss))
@@ -333,7 +341,7 @@ def randomised_response(alphas: npt.ArrayLike, epsilon: float, categories: int =
         losses.append(0.0)
     points = np.array(log_p), np.array(losses), 0.0
     # Exchanging the two truths only exchanges their points.
-    return by_order(a, lambda i, a, b, swap: atoms(a, b, *points))
+    return by_order(a, lambda i, a, b, swap: discrete_divergence(a, b, *points))
 
 
 def gaussian_mechanism(alphas: npt.ArrayLike, sensitivity: float, sigma: float) -> Reals:

@@ -109,7 +109,7 @@ def canonne_kamath_steinke(alphas: npt.ArrayLike, values: npt.ArrayLike, delta: 
         >>> print(canonne_kamath_steinke(orders, gaussian_mechanism(orders, 1.0, 1.0), 1e-5))
         epsilon 4.72839 at delta 1e-05 (decided at alpha = 5.428)
     """
-    a, d = _curve(alphas, values, unbounded=True)
+    a, d = _check_curve(alphas, values, unbounded=True)
     delta = confidence_level(delta, "delta")
     b = a - 1.0
     with np.errstate(over="ignore", invalid="ignore"):
@@ -162,26 +162,28 @@ def line(alphas: npt.ArrayLike, values: npt.ArrayLike, delta: float) -> Line:
         >>> print(line(orders, gaussian_mechanism(orders, 1.0, 1.0), 1e-5))
         epsilon 5.29853 at delta 1e-05 (line 0 + 0.5 alpha, at alpha = 5.799)
     """
-    a, d = _curve(alphas, values, unbounded=False)
+    a, d = _check_curve(alphas, values, unbounded=False)
     delta = confidence_level(delta, "delta")
     price = -math.log(delta)
-    found = [_priced(xi, rho, a, price) for xi, rho in _vertices(a, d)]
+    found = [_price_order(xi, rho, a, price) for xi, rho in _find_vertices(a, d)]
     epsilon, xi, rho, alpha = min(found)
     return Line(xi, rho, epsilon, alpha, delta)
 
 
-def _priced(xi: float, rho: float, a: Reals, price: float) -> tuple[float, float, float, float]:
+def _price_order(
+    xi: float, rho: float, a: Reals, price: float
+) -> tuple[float, float, float, float]:
     best = 1.0 + math.sqrt(price / rho) if rho > 0.0 else math.inf
     alpha = min(max(best, float(a[0])), float(a[-1]))
     return xi + rho * alpha + price / (alpha - 1.0), xi, rho, alpha
 
 
-def _vertices(a: Reals, d: Reals) -> list[tuple[float, float]]:
+def _find_vertices(a: Reals, d: Reals) -> list[tuple[float, float]]:
     """(xi, rho) of the lines that may be best."""
     lines = [(max(0.0, float(d.max())), 0.0), (0.0, max(0.0, float((d / a).max())))]
     hull: list[_Point] = []
     for x, y in zip(a.tolist(), d.tolist(), strict=True):
-        while len(hull) > 1 and _below(hull[-2], hull[-1], (x, y)):
+        while len(hull) > 1 and _is_below_chord(hull[-2], hull[-1], (x, y)):
             hull.pop()
         hull.append((x, y))
     for (x0, y0), (x1, y1) in pairwise(hull):
@@ -193,14 +195,14 @@ def _vertices(a: Reals, d: Reals) -> list[tuple[float, float]]:
     return lines
 
 
-def _below(first: _Point, middle: _Point, last: _Point) -> bool:
+def _is_below_chord(first: _Point, middle: _Point, last: _Point) -> bool:
     """True if the middle point is on or below the chord of the others."""
     rise, run = last[1] - first[1], last[0] - first[0]
     return (middle[1] - first[1]) * run <= rise * (middle[0] - first[0])
 
 
-def _curve(alphas: Any, values: Any, unbounded: bool) -> tuple[Reals, Reals]:
-    a, d = _numbers("alphas", alphas), _numbers("values", values)
+def _check_curve(alphas: Any, values: Any, unbounded: bool) -> tuple[Reals, Reals]:
+    a, d = _read_numbers("alphas", alphas), _read_numbers("values", values)
     ends = a[:-1] if unbounded else a
     if not (np.isfinite(ends).all() and (a > 1.0).all() and (np.diff(a) > 0.0).all()):
         kind = "" if unbounded else "finite "
@@ -212,7 +214,7 @@ def _curve(alphas: Any, values: Any, unbounded: bool) -> tuple[Reals, Reals]:
     return a, d
 
 
-def _numbers(name: str, value: Any) -> Reals:
+def _read_numbers(name: str, value: Any) -> Reals:
     requirement = "a non-empty vector of numbers"
     try:
         found = np.asarray(value)

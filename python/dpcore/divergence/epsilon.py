@@ -15,7 +15,7 @@ from .raw import Flags, Reals
 from .reliability.group_sizes import two_laws
 from .reliability.held_out import HeldOut
 
-__all__ = ["SEEN", "Epsilon", "figures", "usable"]
+__all__ = ["SEEN", "Epsilon", "compute_epsilons", "select_resolved_orders"]
 
 SEEN: Final = 10
 """Rows that a share of delta of the smaller set must hold for the sample to see that delta."""
@@ -69,7 +69,7 @@ class Epsilon(Record):
         return epsilon_text(self)
 
 
-def figures(
+def compute_epsilons(
     delta: float,
     *,
     curves: Sequence[tuple[Reals, Reals]],
@@ -83,7 +83,7 @@ def figures(
 
     Args:
         delta: in [0, 1).
-        curves: for each direction what `usable` found.
+        curves: for each direction what `select_resolved_orders` found.
         sizes: rows of the two sets.
         held_out: counts of held-out events, or None.
         stated: True if the caller said that rows (or groups) are independent.
@@ -102,7 +102,7 @@ def figures(
             reasons.append(_NOT_STATED)
     if two_laws(size_p):
         reasons.append(_TWO_LAWS)
-    rdp, alpha, drawn = _converted(curves, delta)
+    rdp, alpha, drawn = _convert_curves(curves, delta)
     if rdp is None:
         reasons.append("epsilon_rdp needs delta above 0" if delta == 0.0 else _NO_ORDER)
     least = SEEN / min(sizes)
@@ -121,7 +121,7 @@ def figures(
     )
 
 
-def usable(alphas: Reals, value: Reals, resolved: Flags) -> tuple[Reals, Reals]:
+def select_resolved_orders(alphas: Reals, value: Reals, resolved: Flags) -> tuple[Reals, Reals]:
     """Orders above one up to the first that is not resolved, and the curve to convert there."""
     above = alphas > 1.0
     kept = above & np.logical_and.accumulate(resolved | ~above)
@@ -129,7 +129,7 @@ def usable(alphas: Reals, value: Reals, resolved: Flags) -> tuple[Reals, Reals]:
     return alphas[kept], np.maximum.accumulate(np.maximum(value[kept], 0.0))
 
 
-def _converted(
+def _convert_curves(
     curves: Sequence[tuple[Reals, Reals]], delta: float
 ) -> tuple[float | None, float | None, Line | None]:
     """The larger direction of both conversions, from resolved orders above one only."""

@@ -11,11 +11,11 @@ import numpy as np
 from ..errors import invalid, mistyped
 from ..hints import hinted
 from ..streams import Rng
-from .points.points import Scale, points
+from .points.points import Scale, find_points
 from .points.replicates import Error
 from .record import Estimate
 from .request import KL_ONLY, METHODS, Method, Request
-from .steps import estimated
+from .steps import run_estimate
 
 __all__ = ["METHODS", "kl", "renyi"]
 
@@ -137,7 +137,7 @@ def renyi(
     """
     begun = time.perf_counter()
     refuse_laws(y0, y1)
-    both = points(
+    both = find_points(
         y0,
         y1,
         counts0=counts0,
@@ -165,7 +165,7 @@ def renyi(
         self_neighbour=self_neighbour,
         begun=begun,
     )
-    return estimated(request)
+    return run_estimate(request)
 
 
 def refuse_laws(y0: Any, y1: Any) -> None:

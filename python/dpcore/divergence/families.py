@@ -20,20 +20,20 @@ from .raw import Reals
 
 __all__ = [
     "Side",
-    "atoms",
-    "between",
-    "correlated",
-    "diagonal",
+    "compare_laws",
+    "correlated_divergence",
+    "diagonalise_covariances",
+    "discrete_divergence",
     "exp_excess",
-    "lack",
     "log_excess",
     "log_ratio",
-    "normal",
+    "normal_divergence",
     "normal_limit",
-    "scales",
-    "shifts",
-    "side",
-    "weights",
+    "power_gap",
+    "ratio_gap",
+    "scale_divergence",
+    "shift_divergence",
+    "split_atom",
 ]
 
 _SMALL: Final = 0.5
@@ -73,17 +73,17 @@ def exp_excess(x: Reals) -> Reals:
     return np.where(small, series, (np.expm1(outer) - outer) / outer / outer)
 
 
-def between(b: Reals, x: Reals, y: Reals, power: int) -> Reals:
+def power_gap(b: Reals, x: Reals, y: Reals, power: int) -> Reals:
     """1 + b (1 - (x/y)^p), by exact fractions where it nearly vanishes."""
     b, x, y = np.broadcast_arrays(b, x, y)
-    found = np.asarray(1.0 + np.where(b == 0.0, 0.0, b * lack(x, y, power)))
+    found = np.asarray(1.0 + np.where(b == 0.0, 0.0, b * ratio_gap(x, y, power)))
     for i in zip(*np.nonzero(np.abs(found) < _NEAR), strict=True):
         step, top, bottom = (Fraction(float(part[i])) for part in (b, x, y))
         found[i] = float(1 + step * (1 - (top / bottom) ** power))
     return found
 
 
-def lack(x: Reals, y: Reals, power: int) -> Reals:
+def ratio_gap(x: Reals, y: Reals, power: int) -> Reals:
     """1 - (x/y)^p for p = 1 or 2; the difference is taken before anything is rounded."""
     first = (y - x) / y
     return first if power == 1 else first * (1.0 + x / y)
@@ -99,7 +99,7 @@ def log_ratio(x: Reals, y: Reals) -> Reals:
     return np.where(near, close, np.where(inside, plain, np.log(x) - np.log(y)))
 
 
-def scales(a: Reals, b: Reals, tau: Reals, log_r: Reals, mid: Reals) -> Reals:
+def scale_divergence(a: Reals, b: Reals, tau: Reals, log_r: Reals, mid: Reals) -> Reals:
     """D_a of a scale family: -ln r - ln(1 + b (1 - r)) / b, r the ratio of the scales.
 
     Args:
@@ -125,13 +125,15 @@ def scales(a: Reals, b: Reals, tau: Reals, log_r: Reals, mid: Reals) -> Reals:
     return np.where(ends, np.inf, np.where((np.abs(tau) < _SMALL) & ~low, close, direct))
 
 
-def normal(a: Reals, b: Reals, tau: Reals, log_r: Reals, mid: Reals, pull: Reals) -> Reals:
-    """D_a of normal laws in each coordinate; `scales`' arguments are those of the variances.
+def normal_divergence(
+    a: Reals, b: Reals, tau: Reals, log_r: Reals, mid: Reals, pull: Reals
+) -> Reals:
+    """D_a of normal laws in each coordinate; the variances are given as to `scale_divergence`.
 
     `pull` is the distance of the means over sqrt(a s1^2 - b s0^2).
     """
     away = np.where(pull == 0.0, 0.0, 0.5 * a * pull * pull)
-    return 0.5 * scales(a, b, tau, log_r, mid) + np.where(mid > 0.0, away, np.inf)
+    return 0.5 * scale_divergence(a, b, tau, log_r, mid) + np.where(mid > 0.0, away, np.inf)
 
 
 def normal_limit(tau: Reals, log_r: Reals, pull: Reals) -> float:
@@ -142,7 +144,9 @@ def normal_limit(tau: Reals, log_r: Reals, pull: Reals) -> float:
     return float(0.5 * (away - log_r).sum())
 
 
-def diagonal(spread0: Reals, spread1: Reals, shift: Reals) -> tuple[Reals, Reals, Reals]:
+def diagonalise_covariances(
+    spread0: Reals, spread1: Reals, shift: Reals
+) -> tuple[Reals, Reals, Reals]:
     """Where both covariances are diagonal and that of P1 is one: 1 - r, ln r and the shift."""
     from scipy.linalg import eigh
 
@@ -151,7 +155,7 @@ def diagonal(spread0: Reals, spread1: Reals, shift: Reals) -> tuple[Reals, Reals
     return tau, np.log(ratio), shift @ axes
 
 
-def shifts(b: Reals, w: Reals, distance: Reals) -> Reals:
+def shift_divergence(b: Reals, w: Reals, distance: Reals) -> Reals:
     """What a shift adds to D_a of two Laplace laws: e + ln(1 - b g) / b, g = (1 - e^-we) / w.
 
     Args:
@@ -169,7 +173,7 @@ def shifts(b: Reals, w: Reals, distance: Reals) -> Reals:
     return np.where(np.isinf(distance), np.inf, found)
 
 
-def atoms(
+def discrete_divergence(
     a: float, b: float, log_p: Reals, loss: Reals, missing: float, rest: Reals | None = None
 ) -> float:
     """D_a of two discrete laws, on the points that P has.
@@ -188,7 +192,7 @@ def atoms(
     if b >= 0.0 and np.isinf(whole).any():
         return float("inf")
     with np.errstate(over="ignore", invalid="ignore"):
-        terms = _terms(b, log_p, loss)
+        terms = _divergence_terms(b, log_p, loss)
         if rest is not None:
             grown = rest if b == 0.0 else np.expm1(b * rest) / b
             terms = terms + np.exp(log_p + b * loss) * grown
@@ -204,7 +208,9 @@ def atoms(
     return float((top + np.log(np.exp(logs - top).sum())) / b)
 
 
-def side(p: Reals, q: Reals, gap: float = 0.0, sums: tuple[float, float] = (1.0, 1.0)) -> Side:
+def compare_laws(
+    p: Reals, q: Reals, gap: float = 0.0, sums: tuple[float, float] = (1.0, 1.0)
+) -> Side:
     """One discrete law against another, both to be divided by their sums.
 
     `gap` is ln of the second sum over the first; the sums themselves are rounded.
@@ -216,17 +222,17 @@ def side(p: Reals, q: Reals, gap: float = 0.0, sums: tuple[float, float] = (1.0,
     return np.log(p[has] / sums[0]), loss[has], float(q[~has].sum()) / sums[1]
 
 
-def weights(w0: float, w1: float) -> tuple[Side, npt.NDArray[np.bool_]]:
+def split_atom(w0: float, w1: float) -> tuple[Side, npt.NDArray[np.bool_]]:
     """Atom and rest as two points, and which of them P0 has."""
     p, q = np.array([w0, 1.0 - w0]), np.array([w1, 1.0 - w1])
-    log_p, loss, missing = side(p, q)
+    log_p, loss, missing = compare_laws(p, q)
     if w0 < 1.0 and w1 < 1.0 and w1 - w0 > -0.5 * q[1]:
         # The complements are rounded, their difference is not.
         loss[-1] = math.log1p((w1 - w0) / q[1])
     return (log_p, loss, missing), p > 0.0
 
 
-def _terms(b: float, log_p: Reals, loss: Reals) -> Reals:
+def _divergence_terms(b: float, log_p: Reals, loss: Reals) -> Reals:
     """The terms p ((e^bl - 1)/b + e^-l - 1) >= 0.
 
     They sum to (sum of p^a q^-b - 1)/b, as p and q sum to 1.
@@ -246,7 +252,7 @@ def _terms(b: float, log_p: Reals, loss: Reals) -> Reals:
     return np.where(near, close, grown + np.exp(log_p - outer) - p)
 
 
-def correlated(alphas: Reals, shift: Reals, spread0: Reals, spread1: Reals) -> Reals:
+def correlated_divergence(alphas: Reals, shift: Reals, spread0: Reals, spread1: Reals) -> Reals:
     """Divergence of two normal laws, one of them at least with correlations."""
     dim = same_length(mean0=shift, sigma0=spread0, sigma1=spread1)
     one, other = (s if len(s) == dim else np.eye(dim) * s[0, 0] for s in (spread0, spread1))
@@ -254,8 +260,8 @@ def correlated(alphas: Reals, shift: Reals, spread0: Reals, spread1: Reals) -> R
     shift = np.broadcast_to(shift, dim)
 
     def part(a: Reals, b: Reals, swap: bool) -> Reals:
-        tau, log_r, pull = diagonal(*(both[::-1] if swap else both), shift)
+        tau, log_r, pull = diagonalise_covariances(*(both[::-1] if swap else both), shift)
         mid = 1.0 + b * tau
-        return normal(a, b, tau, log_r, mid, pull / np.sqrt(mid))
+        return normal_divergence(a, b, tau, log_r, mid, pull / np.sqrt(mid))
 
-    return by_part(alphas, part, lambda: normal_limit(*diagonal(*both, shift)))
+    return by_part(alphas, part, lambda: normal_limit(*diagonalise_covariances(*both, shift)))

@@ -16,19 +16,19 @@ from .raw import Reals
 __all__ = [
     "by_order",
     "by_part",
-    "coordinates",
-    "deviations",
-    "inside",
-    "matrix",
-    "orders",
-    "probabilities",
+    "extrapolate_orders",
+    "read_coordinates",
+    "read_covariance",
+    "read_deviations",
+    "read_orders",
+    "read_probabilities",
     "same_length",
 ]
 
 _SUM_TOLERANCE: Final = 1e-9
 
 
-def orders(alphas: Any) -> Reals:
+def read_orders(alphas: Any) -> Reals:
     """Orders above 0, inf included, in any shape."""
     requirement = "an array of orders above 0"
     try:
@@ -81,20 +81,20 @@ def by_order(alphas: Reals, value: Callable[[int, float, float, bool], float]) -
     return np.array(found, dtype=np.float64).reshape(alphas.shape)
 
 
-def coordinates(name: str, value: Any) -> Reals:
+def read_coordinates(name: str, value: Any) -> Reals:
     """A number or a vector of finite numbers, as a vector."""
     return vector(name, [value] if np.ndim(value) == 0 else value)
 
 
-def deviations(name: str, value: Any) -> Reals:
+def read_deviations(name: str, value: Any) -> Reals:
     """A positive number or a vector of them, as a vector."""
-    found = coordinates(name, value)
+    found = read_coordinates(name, value)
     if not ((found > 0.0) & (found <= LARGEST)).all():
         raise invalid(name, f"above 0 and at most {LARGEST:g} in every entry", value)
     return found
 
 
-def _covariance(name: str, value: Any) -> Reals:
+def _check_covariance(name: str, value: Any) -> Reals:
     """A symmetric positive definite matrix."""
     requirement = "a symmetric positive definite matrix"
     found = np.asarray(value)
@@ -121,7 +121,7 @@ def same_length(**parts: npt.NDArray[Any]) -> int:
     return most
 
 
-def probabilities(name: str, value: Any) -> Reals:
+def read_probabilities(name: str, value: Any) -> Reals:
     """A vector of probabilities, as given: they sum to 1 within 1e-9."""
     found = vector(name, value)
     total = math.fsum(found.tolist())
@@ -130,14 +130,16 @@ def probabilities(name: str, value: Any) -> Reals:
     return found
 
 
-def matrix(name: str, value: Any) -> Reals:
+def read_covariance(name: str, value: Any) -> Reals:
     """A covariance from what `gaussian` takes; a number stays one entry, which stands for all."""
     return (
-        _covariance(name, value) if np.ndim(value) == 2 else np.diag(deviations(name, value) ** 2)
+        _check_covariance(name, value)
+        if np.ndim(value) == 2
+        else np.diag(read_deviations(name, value) ** 2)
     )
 
 
-def inside(rest: Any, alphas: Reals) -> Reals:
+def extrapolate_orders(rest: Any, alphas: Reals) -> Reals:
     """The divergences of the rests, in the shape of the orders."""
     requirement = "a number, an array in the shape of alphas or a function of them, at least 0"
     found = np.asarray(rest(alphas) if callable(rest) else rest)

@@ -9,13 +9,13 @@ import numpy.typing as npt
 
 from ..records import Record, frozen_array
 
-__all__ = ["Flags", "Raw", "Reals", "freeze"]
+__all__ = ["Flags", "Raw", "Reals", "freeze_arrays"]
 
 Reals = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 
-def freeze(record: Record, *names: str) -> None:
+def freeze_arrays(record: Record, *names: str) -> None:
     """Replace arrays of a new record by read-only copies; None stays."""
     for name in names:
         array = getattr(record, name)

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from ..errors import delta_level
 from ..records import Record
 from .certificates import Certificate
-from .epsilon import Epsilon, figures, usable
-from .raw import Flags, Reals, freeze
+from .epsilon import Epsilon, compute_epsilons, select_resolved_orders
+from .raw import Flags, Reals, freeze_arrays
 from .reliability.checks import Checks
 from .reliability.held_out import HeldOut
 
@@ -38,7 +38,7 @@ class Beside(Record):
 
     def __post_init__(self) -> None:
         """Freeze the arrays."""
-        freeze(self, "value", "std_error")
+        freeze_arrays(self, "value", "std_error")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -68,7 +68,7 @@ class Diagnostics(Record):
 
     def __post_init__(self) -> None:
         """Freeze the arrays."""
-        freeze(self, "effective", "unseen_share", "atom_share", "replicates")
+        freeze_arrays(self, "effective", "unseen_share", "atom_share", "replicates")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -135,7 +135,7 @@ class Estimate(Record):
 
     def __post_init__(self) -> None:
         """Freeze the arrays."""
-        freeze(self, "belief", "alphas", "value", "std_error", "resolved", "ceiling", "kl")
+        freeze_arrays(self, "belief", "alphas", "value", "std_error", "resolved", "ceiling", "kl")
 
     @property
     def certified(self) -> Reals | None:
@@ -165,10 +165,11 @@ class Estimate(Record):
             Canonne, Kamath and Steinke (2020), Proposition 12; Gusain and Leith (2025) for the
             line.
         """
-        return figures(
+        return compute_epsilons(
             delta_level(delta),
             curves=[
-                usable(self.alphas, *row) for row in zip(self.value, self.resolved, strict=True)
+                select_resolved_orders(self.alphas, *row)
+                for row in zip(self.value, self.resolved, strict=True)
             ],
             sizes=self.sizes,
             held_out=self.held_out,
@@ -187,9 +188,9 @@ class Estimate(Record):
         Returns:
             The figure.
         """
-        from .report.drawing import draw
+        from .report.drawing import draw_estimate
 
-        return draw(self, ax)
+        return draw_estimate(self, ax)
 
     def plot_convergence(self, ax: Any = None) -> Figure:
         """Running mean and standard deviation over the replicates of a bootstrap or subsampling.

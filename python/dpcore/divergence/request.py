@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import choice, confidence_level, flag, integer, invalid, mistyped
 from ..streams import Rng, seed_of, threads_of
 from .points.points import Points
-from .points.replicates import ERRORS, Labels, Plan, plan
+from .points.replicates import ERRORS, Labels, Plan, plan_replicates
 from .raw import Reals
 from .reliability.needed import to_see
 
@@ -87,9 +87,9 @@ class Request:
         scores = self.checks or self.certified or asked in ("auto", "score")
         if score is not None and not scores:
             raise invalid("score", "None where no score is used (checks=False)", score)
-        k = _neighbours(self.k, points)
-        wanted, grid, notes = _orders(self.alphas, _limit(asked, points, k), k)
-        stated = _stated(self.rows, points, self.certified)
+        k = _choose_neighbours(self.k, points)
+        wanted, grid, notes = _read_order_grid(self.alphas, _max_order(asked, points, k), k)
+        stated = _states_independence(self.rows, points, self.certified)
         checks = self.checks and min(points.units) >= _FEWEST_UNITS
         if self.checks and not checks:
             notes += (
@@ -99,7 +99,7 @@ class Request:
             # Coordinates that dwarf the others.
             for note in points.notes:
                 warnings.warn(note, stacklevel=5)
-        method = _resolved(asked, points)
+        method = _resolve_method(asked, points)
         if self.error is not None:
             choice("error", self.error, ERRORS)
             _warn_few(points, k, method == "score" and score is None)
@@ -125,10 +125,10 @@ class Request:
         self, sizes: tuple[int, int], groups: tuple[Labels | None, Labels | None]
     ) -> Plan | None:
         """How the rows of two sets are resampled."""
-        return plan(self.error, sizes, groups, self.stream(PLAN), self.replicates)
+        return plan_replicates(self.error, sizes, groups, self.stream(PLAN), self.replicates)
 
 
-def _resolved(method: str, points: Points) -> str:
+def _resolve_method(method: str, points: Points) -> str:
     if method != "auto":
         return method
     return "ball" if points.dim <= _PLANE or _mostly_atoms(points) else "score"
@@ -142,7 +142,7 @@ def _mostly_atoms(points: Points) -> bool:
     return bool((m0 + m1)[atom].sum() >= _ATOMS * sum(points.sizes))
 
 
-def _neighbours(given: Any, points: Points) -> int:
+def _choose_neighbours(given: Any, points: Points) -> int:
     k = integer("k", given, 1)
     smaller = min(points.sizes)
     if k > smaller:
@@ -169,7 +169,7 @@ def _warn_few(points: Points, k: int, fitted: bool) -> None:
     warnings.warn(told, stacklevel=6)
 
 
-def _stated(rows: Any, points: Points, certified: bool) -> bool:
+def _states_independence(rows: Any, points: Points, certified: bool) -> bool:
     """Whether the caller said what may be counted as independent."""
     if rows is not None and not (isinstance(rows, str) and rows == "independent"):
         raise invalid("rows", "None or 'independent'", rows)
@@ -184,7 +184,7 @@ def _stated(rows: Any, points: Points, certified: bool) -> bool:
     return stated
 
 
-def _limit(method: str, points: Points, k: int) -> float:
+def _max_order(method: str, points: Points, k: int) -> float:
     """The largest order that the method, and the one shown beside it, can be asked for."""
     if method == "poczos":
         # At k + 1 its constant has a pole.
@@ -192,7 +192,7 @@ def _limit(method: str, points: Points, k: int) -> float:
     return np.inf if method.startswith("paper") else float(min(*points.sizes, k + 1))
 
 
-def _orders(alphas: Any, limit: float, k: int) -> tuple[Reals, Reals, tuple[str, ...]]:
+def _read_order_grid(alphas: Any, limit: float, k: int) -> tuple[Reals, Reals, tuple[str, ...]]:
     """The orders asked for, and the finer grid on which beliefs are decided."""
     usual = _RATIO ** np.arange(1, 64)
     usual = usual[usual <= min(_LARGEST, limit)]
@@ -203,7 +203,7 @@ def _orders(alphas: Any, limit: float, k: int) -> tuple[Reals, Reals, tuple[str,
         short = limit < _LARGEST
         note = f"orders stop at {wanted[-1]:.3g}: the method allows at most {limit:g} here"
         return wanted, wanted, (note,) if short else ()
-    wanted = _given(alphas)
+    wanted = _check_orders(alphas)
     if wanted[-1] > limit:
         raise invalid(
             "alphas",
@@ -216,7 +216,7 @@ def _orders(alphas: Any, limit: float, k: int) -> tuple[Reals, Reals, tuple[str,
     return wanted, np.unique(np.concatenate([wanted, np.ones(1), finer, lower])), ()
 
 
-def _given(alphas: Any) -> Reals:
+def _check_orders(alphas: Any) -> Reals:
     try:
         wanted = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
     except (TypeError, ValueError):

@@ -10,23 +10,23 @@ import numpy as np
 
 from ..streams import threads_of
 from .certificates import Certificate, certify, epsilon_lower
-from .estimators.ball import ball
-from .estimators.paper import paper
-from .estimators.poczos import poczos
+from .estimators.ball import estimate_by_balls
+from .estimators.paper import estimate_by_paper
+from .estimators.poczos import estimate_by_distances
 from .estimators.score import CrossFit, cross_fit, score_ball
 from .points.points import Points
 from .points.task import Task
 from .raw import Raw
 from .record import Beside, Diagnostics, Estimate
-from .reliability.belief import Case, Judged, exact_zero, judge
-from .reliability.beyond import beyond
-from .reliability.checks import Checks, checks
+from .reliability.belief import Case, Judged, exact_zero, judge_estimate
+from .reliability.beyond import find_outside_units
+from .reliability.checks import Checks, check_equality
 from .reliability.group_sizes import size_p_value, two_laws
 from .reliability.held_out import HeldOut, hold_out
 from .reliability.needed import fitting_note
 from .request import BEYOND, CHECKS, DRAWN, FOLDS, GROUPS, HELD_OUT, SINGLE, Request
 
-__all__ = ["estimated"]
+__all__ = ["run_estimate"]
 
 _FEWEST_GROUPS: Final = 40
 _ENOUGH: Final = 10_000
@@ -35,13 +35,13 @@ _TIMES: Final = 20
 more; beside another method the former."""
 
 
-def estimated(request: Request) -> Estimate:
+def run_estimate(request: Request) -> Estimate:
     """Runs the method, the one beside it, the checks and the certificate, and judges them."""
     points = request.points
-    fit = _fitted(request)
-    used = _used(request, request.method)
-    raw = _run(request, request.method, used, fit)
-    other, beside = _other(request, fit)
+    fit = _fit_scores(request)
+    used = _select_points(request, request.method)
+    raw = _run_method(request, request.method, used, fit)
+    other, beside = _run_other_method(request, fit)
     held_out = certificate = None
     if request.checks or request.certified:
         grouped = any(groups is not None for groups in points.groups)
@@ -57,14 +57,14 @@ def estimated(request: Request) -> Estimate:
         if request.stated:
             lower = epsilon_lower(held_out, 0.0, request.confidence)
         checked = replace(
-            checks(points, fit, request.stream(CHECKS), request.confidence),
+            check_equality(points, fit, request.stream(CHECKS), request.confidence),
             certified=None if certificate is None else certificate.at(request.wanted).bound,
             epsilon_lower=lower,
             size_p=size_p,
         )
     above = _seeing_more(request, beside, size_p) if other == "ball" else None
     score = beside if other == "score" else None
-    judged = _judged(
+    judged = _judge_values(
         request,
         raw,
         used,
@@ -72,19 +72,19 @@ def estimated(request: Request) -> Estimate:
         above=above,
         checked=checked,
         certificate=certificate,
-        outside=_outside(request, fit),
+        outside=_describe_outside(request, fit),
     )
     notes = (
         *points.notes,
         *request.notes,
         *raw.notes,
-        *_drawn(points, used),
-        *_few(request, fit),
+        *_note_subsample(points, used),
+        *_note_few_rows(request, fit),
         *two_laws(size_p),
-        *_negative(raw, np.isin(request.grid, request.wanted)),
-        *_above(request, raw, score),
+        *_note_negative(raw, np.isin(request.grid, request.wanted)),
+        *_note_larger_value(request, raw, score),
     )
-    return _record(
+    return _make_estimate(
         request,
         raw,
         judged,
@@ -96,7 +96,7 @@ def estimated(request: Request) -> Estimate:
     )
 
 
-def _used(request: Request, method: str) -> Points:
+def _select_points(request: Request, method: str) -> Points:
     """The rows that a method works on.
 
     The ball needs not many more rows of one set than of the other: the smaller one decides the
@@ -109,10 +109,10 @@ def _used(request: Request, method: str) -> Points:
     return points.drawn((enough, enough), request.stream(DRAWN))
 
 
-def _run(request: Request, method: str, points: Points, fit: CrossFit | None) -> Raw:
+def _run_method(request: Request, method: str, points: Points, fit: CrossFit | None) -> Raw:
     grid, k = request.grid, request.k
     if request.points.identical:
-        return _zero(request)
+        return _make_zero(request)
     if method == "score":
         assert fit is not None
         return score_ball(fit, request.points, grid, k, request.plan, request.threads)
@@ -125,28 +125,28 @@ def _run(request: Request, method: str, points: Points, fit: CrossFit | None) ->
         progress=request.progress,
     )
     if method == "ball":
-        return ball(task)
+        return estimate_by_balls(task)
     if method == "poczos":
-        return poczos(task)
+        return estimate_by_distances(task)
     literal = method == "paper-literal"
-    return paper(task, self_neighbour=request.self_neighbour, literal=literal)
+    return estimate_by_paper(task, self_neighbour=request.self_neighbour, literal=literal)
 
 
-def _fitted(request: Request) -> CrossFit | None:
+def _fit_scores(request: Request) -> CrossFit | None:
     if not (request.checks or request.method == "score"):
         return None
     return cross_fit(request.points, request.stream(FOLDS), request.score)
 
 
-def _other(request: Request, fit: CrossFit | None) -> tuple[str, Raw | None]:
+def _run_other_method(request: Request, fit: CrossFit | None) -> tuple[str, Raw | None]:
     """The method beside: the score where there is one, the ball beside the score."""
     if not request.checks:
         return "", None
     other = "ball" if request.method == "score" else "score"
-    return other, _run(request, other, _used(request, other), fit)
+    return other, _run_method(request, other, _select_points(request, other), fit)
 
 
-def _judged(
+def _judge_values(
     request: Request,
     raw: Raw,
     used: Points,
@@ -159,7 +159,7 @@ def _judged(
 ) -> Judged:
     if request.points.identical and certificate is None:
         return exact_zero(request.grid)
-    return judge(
+    return judge_estimate(
         Case(
             alphas=request.grid,
             raw=raw,
@@ -189,20 +189,20 @@ def _seeing_more(request: Request, ball: Raw | None, size_p: float | None) -> Ra
     if two_laws(size_p) or min(points.units) < max(request.grid[-1], _FEWEST_GROUPS):
         return None
     few = request.on(points.single(request.stream(SINGLE)))
-    return _run(few, "ball", _used(few, "ball"), None)
+    return _run_method(few, "ball", _select_points(few, "ball"), None)
 
 
-def _outside(request: Request, fit: CrossFit | None) -> tuple[str | None, str | None]:
+def _describe_outside(request: Request, fit: CrossFit | None) -> tuple[str | None, str | None]:
     """What of each set lies beyond the other one, in words."""
     if request.points.identical:
         return None, None
     scores = fit if request.method == "score" else None
     rng = request.stream(BEYOND)
-    first, second = beyond(request.points, scores, rng, threads_of(request.threads))
+    first, second = find_outside_units(request.points, scores, rng, threads_of(request.threads))
     return (None if first is None else str(first)), (None if second is None else str(second))
 
 
-def _few(request: Request, fit: CrossFit | None) -> tuple[str, ...]:
+def _note_few_rows(request: Request, fit: CrossFit | None) -> tuple[str, ...]:
     """A word where a score is fitted on too few rows to see much."""
     rows, dim = min(request.points.sizes), request.points.dim
     if request.method != "score" or fit is None or fit.kind != "logistic" or rows >= 2 * dim:
@@ -210,7 +210,7 @@ def _few(request: Request, fit: CrossFit | None) -> tuple[str, ...]:
     return (fitting_note(rows, dim, request.k),)
 
 
-def _record(
+def _make_estimate(
     request: Request,
     raw: Raw,
     judged: Judged,
@@ -267,7 +267,7 @@ def _record(
     )
 
 
-def _zero(request: Request) -> Raw:
+def _make_zero(request: Request) -> Raw:
     """What every method returns for two equal sets."""
     shape = (2, len(request.grid))
     return Raw(
@@ -282,7 +282,7 @@ def _zero(request: Request) -> Raw:
     )
 
 
-def _drawn(points: Points, used: Points) -> tuple[str, ...]:
+def _note_subsample(points: Points, used: Points) -> tuple[str, ...]:
     if used.sizes == points.sizes:
         return ()
     return (
@@ -291,7 +291,7 @@ def _drawn(points: Points, used: Points) -> tuple[str, ...]:
     )
 
 
-def _above(request: Request, raw: Raw, score: Raw | None) -> tuple[str, ...]:
+def _note_larger_value(request: Request, raw: Raw, score: Raw | None) -> tuple[str, ...]:
     """A word where a local method gives more than the score in many dimensions."""
     if score is None or request.points.dim <= 2:
         return ()
@@ -304,7 +304,7 @@ def _above(request: Request, raw: Raw, score: Raw | None) -> tuple[str, ...]:
     )
 
 
-def _negative(raw: Raw, at: Any) -> tuple[str, ...]:
+def _note_negative(raw: Raw, at: Any) -> tuple[str, ...]:
     value = raw.value[:, at]
     if not (value < 0.0).any():
         return ()

@@ -12,9 +12,9 @@ import numpy.typing as npt
 from ... import _core
 from ...errors import invalid
 from ...progress import Progress
-from ..points.atoms import Atoms, atoms
-from ..points.line import ceiling, line_ball
-from ..points.lists import blocks, copies, length
+from ..points.atoms import Atoms, find_atoms
+from ..points.line import compute_ceiling, line_ball
+from ..points.lists import count_copies, iterate_queries, list_length
 from ..points.points import Ids, Points
 from ..points.replicates import Labels
 from ..points.task import Task
@@ -27,7 +27,7 @@ CAP_BYTES = 2**30
 Arrays = tuple[npt.NDArray[Any], ...]
 
 
-def ball(task: Task) -> Raw:
+def estimate_by_balls(task: Task) -> Raw:
     """Estimate Renyi divergences by counting the rows of both sets in common balls.
 
     For a row y of Y0 the ball reaches the row of Y1 at which the rows of Y1, from the nearest
@@ -73,7 +73,7 @@ def ball(task: Task) -> Raw:
     if points.dim == 1:
         values = [points.sample(side)[:, 0].astype(np.float64, copy=False) for side in (0, 1)]
         return line_ball(values[0], values[1], alphas, k, plan, task.threads)
-    sorted_out = atoms(points.multiplicity)
+    sorted_out = find_atoms(points.multiplicity)
     sides = tuple(_Side.of(task, sorted_out, a) for a in (0, 1))
     with Progress("searching", sum(len(side.queries) for side in sides), task.progress) as shown:
         cells = tuple(side.counts(plan is not None, shown) for side in sides)
@@ -83,21 +83,23 @@ def ball(task: Task) -> Raw:
         sizes = points.sizes[side.a], points.sizes[side.b]
         found = _core.ball_values(n, j, atom, weight, sizes[0], sizes[1], alphas)
         value[side.a], effective[side.a] = found
-    error, replicates = _resampled(task, sides)
+    error, replicates = _resample_values(task, sides)
     names = "rescans", "run_outs", "capped"
     return Raw(
         value=value,
         std_error=error,
         depth=(sides[0].depth, sides[1].depth),
-        ceiling=np.stack([ceiling(points.sizes[side.b], side.depth, alphas) for side in sides]),
+        ceiling=np.stack(
+            [compute_ceiling(points.sizes[side.b], side.depth, alphas) for side in sides]
+        ),
         effective=effective,
-        unseen_share=np.array([_unseen(cell) for cell in cells]),
+        unseen_share=np.array([_unseen_share(cell) for cell in cells]),
         atom_share=sorted_out.share,
         rows_per_atom=sorted_out.rows_per_atom,
         replicates=replicates,
         counted={name: sum(side.counted[name] for side in sides) for name in names}
         | {"list": max(side.entries for side in sides)},
-        notes=_notes(points, k, sides),
+        notes=_list_notes(points, k, sides),
     )
 
 
@@ -128,15 +130,15 @@ class _Side:
         size_a, size_b = points.sizes[a], points.sizes[1 - a]
         depth = -(-task.k * max(size_a, size_b) // size_a)
         atom = found.of[a]
-        queries, other = _ids((m_a > 0) & ~atom), _ids((m_b > 0) & ~atom)
+        queries, other = _mask_to_ids((m_a > 0) & ~atom), _mask_to_ids((m_b > 0) & ~atom)
         return cls(
             points,
             a,
             depth,
-            length(depth, task.plan, len(other)),
+            list_length(depth, task.plan, len(other)),
             max(CAP, CAP_BYTES // (4 * max(1, len(queries)))),
             queries,
-            _ids((m_a > 0) & atom),
+            _mask_to_ids((m_a > 0) & atom),
             other,
             task.threads,
             {"rescans": 0, "run_outs": 0, "capped": 0},
@@ -149,7 +151,7 @@ class _Side:
     def counts(self, keep: bool, shown: Progress) -> Arrays:
         """Search, count, and gather equal cells: n, j, atom and weight of each, shape (c,)."""
         m_a, m_b = self.points.multiplicity[self.a], self.points.multiplicity[self.b]
-        copies_a, copies_b = copies(self.points, self.a), copies(self.points, self.b)
+        copies_a, copies_b = count_copies(self.points, self.a), count_copies(self.points, self.b)
         parts = [(m_a[self.atoms] - 1, m_b[self.atoms], np.ones(len(self.atoms), bool))]
         kept = []
         for block, lists in self._searched():
@@ -162,9 +164,9 @@ class _Side:
                 kept.append(lists)
             shown.advance(block.stop - block.start)
         if keep:
-            self.lists = _joined(kept)
+            self.lists = _join_blocks(kept)
         n, j, atom = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return _cells(n, j, atom, m_a[np.concatenate([self.atoms, self.queries])])
+        return _gather_cells(n, j, atom, m_a[np.concatenate([self.atoms, self.queries])])
 
     def replicates(self, copies_a: Any, copies_b: Any, alphas: Reals) -> Reals:
         """Values for copies of every point in R replicates, shapes (R, u), as (R, alphas)."""
@@ -193,7 +195,7 @@ class _Side:
                 yield slice(0, len(self.queries)), _no_lists(len(self.queries))
             return
         each = 20 * self.entries + 4 * min(self.cap, len(self.queries))
-        for block in blocks(len(self.queries), len(self.other), self.points.dim, each):
+        for block in iterate_queries(len(self.queries), len(self.other), self.points.dim, each):
             places = first[self.queries[block]]
             starts, near, squared, again = _core.nearest(
                 *rows, places, first[self.other], self.entries, self.threads
@@ -207,7 +209,7 @@ class _Side:
             yield block, (*other, own_starts, self.queries[inside], upto, inverted, capped)
 
 
-def _ids(mask: npt.NDArray[np.bool_]) -> Ids:
+def _mask_to_ids(mask: npt.NDArray[np.bool_]) -> Ids:
     return np.nonzero(mask)[0].astype(np.uint32)
 
 
@@ -224,7 +226,7 @@ def _no_lists(queries: int) -> Arrays:
     return starts, none, np.zeros(0), starts, none, np.zeros(0, np.int64), flags, flags
 
 
-def _joined(blocks: list[Arrays]) -> Arrays:
+def _join_blocks(blocks: list[Arrays]) -> Arrays:
     """The lists of all blocks as one; empties `blocks` array by array to save memory."""
     if not blocks:
         return _no_lists(0)
@@ -242,7 +244,7 @@ def _joined(blocks: list[Arrays]) -> Arrays:
     return tuple(out)
 
 
-def _cells(
+def _gather_cells(
     n: Labels, j: Labels, atom: npt.NDArray[np.bool_], weight: Labels
 ) -> tuple[Labels, Labels, npt.NDArray[np.bool_], Reals]:
     """Equal (n, j, atom) gathered, with their weights added."""
@@ -254,7 +256,7 @@ def _cells(
     return n[new], j[new], atom[new], np.add.reduceat(weight, begins).astype(np.float64)
 
 
-def _resampled(task: Task, sides: tuple[_Side, ...]) -> tuple[Reals, Reals | None]:
+def _resample_values(task: Task, sides: tuple[_Side, ...]) -> tuple[Reals, Reals | None]:
     """Standard errors and the replicates' values."""
     points, alphas, plan = task.points, task.alphas, task.plan
     if plan is None:
@@ -263,7 +265,7 @@ def _resampled(task: Task, sides: tuple[_Side, ...]) -> tuple[Reals, Reals | Non
     with Progress("resampling", 2 * plan.replicates, task.progress) as shown:
         for start, stop in plan.chunks(sum(points.sizes) + 2 * points.unique):
             drawn = [
-                np.stack([copies(points, a, rows) for rows in weights])
+                np.stack([count_copies(points, a, rows) for rows in weights])
                 for a, weights in enumerate(plan.weights(start, stop))
             ]
             for side in sides:
@@ -273,12 +275,12 @@ def _resampled(task: Task, sides: tuple[_Side, ...]) -> tuple[Reals, Reals | Non
     return plan.std_error(values), values
 
 
-def _unseen(cell: Arrays) -> float:
+def _unseen_share(cell: Arrays) -> float:
     _, j, atom, weight = cell
     return float(weight[atom & (j == 0)].sum() / weight.sum())
 
 
-def _notes(points: Points, k: int, sides: tuple[_Side, ...]) -> tuple[str, ...]:
+def _list_notes(points: Points, k: int, sides: tuple[_Side, ...]) -> tuple[str, ...]:
     notes = []
     for side in sides:
         distinct = int(np.count_nonzero(points.multiplicity[side.b]))

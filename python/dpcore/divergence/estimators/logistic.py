@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...records import Record
-from ..raw import Reals, freeze
+from ..raw import Reals, freeze_arrays
 
 PENALTY: Final = 1.0
 """C of the objective |w|^2 / 2 + C * sum of losses."""
@@ -50,7 +50,7 @@ class Logistic(Record):
 
     def __post_init__(self) -> None:
         """Freeze the arrays."""
-        freeze(self, "center", "spread", "weights")
+        freeze_arrays(self, "center", "spread", "weights")
 
     def __call__(self, rows: npt.NDArray[Any]) -> Reals:
         """The log odds of rows, shape (n, d) to (n,)."""
@@ -60,7 +60,7 @@ class Logistic(Record):
         return np.concatenate(found) if found else np.empty(0)
 
     def _odds(self, rows: npt.NDArray[Any]) -> Reals:
-        z = _standardised(rows, self.center, self.spread)
+        z = _standardise_rows(rows, self.center, self.spread)
         square = (np.einsum("ij,ij->i", z, z) - self.length[0]) / self.length[1]
         odds: Reals = z @ self.weights + self.weight * square + self.intercept
         return odds
@@ -70,7 +70,7 @@ class Logistic(Record):
         return f"log odds of a logistic regression on z and |z|^2, d = {len(self.weights)}"
 
 
-def fit(train0: npt.NDArray[Any], train1: npt.NDArray[Any]) -> Logistic:
+def fit_regression(train0: npt.NDArray[Any], train1: npt.NDArray[Any]) -> Logistic:
     """The regression fitted to rows of both sets, shapes (n0, d) and (n1, d).
 
     The objective is scikit-learn's, |w|^2 / 2 + C * sum of losses with C = 1 and a free intercept,
@@ -80,7 +80,7 @@ def fit(train0: npt.NDArray[Any], train1: npt.NDArray[Any]) -> Logistic:
     """
     from scipy.optimize import minimize
 
-    features, center, spread, length = _features(train0, train1)
+    features, center, spread, length = _make_features(train0, train1)
     signs = np.repeat([1.0, -1.0], [len(train0), len(train1)])
     size, width = features.shape
 
@@ -109,7 +109,7 @@ def fit(train0: npt.NDArray[Any], train1: npt.NDArray[Any]) -> Logistic:
     )
 
 
-def _features(
+def _make_features(
     train0: npt.NDArray[Any], train1: npt.NDArray[Any]
 ) -> tuple[Reals, Reals, Reals, tuple[float, float]]:
     """Standardised coordinates and squared lengths of both sets stacked, and their moments."""
@@ -124,8 +124,8 @@ def _features(
     center, spread = center * largest, spread * largest
     # What differs by rounding only is constant, and says nothing of rows that differ from it.
     spread[spread <= 1e-12 * largest] = np.inf
-    z[: len(train0)] = _standardised(train0, center, spread)
-    z[len(train0) :] = _standardised(train1, center, spread)
+    z[: len(train0)] = _standardise_rows(train0, center, spread)
+    z[len(train0) :] = _standardise_rows(train1, center, spread)
     square = np.einsum("ij,ij->i", z, z)
     mean, deviation = float(np.mean(square)), float(np.std(square))
     # Where the sets differ in scale, d coordinates say so together: with the spread of a single one
@@ -135,13 +135,13 @@ def _features(
     return made, center, spread, (mean, unit)
 
 
-def _standardised(rows: npt.NDArray[Any], center: Reals, spread: Reals) -> Reals:
+def _standardise_rows(rows: npt.NDArray[Any], center: Reals, spread: Reals) -> Reals:
     z: Reals = (rows - center) / spread
     return np.clip(z, -_FARTHEST, _FARTHEST, out=z)
 
 
 @functools.cache
-def _pools() -> Any:
+def _get_thread_pools() -> Any:
     import scipy.optimize  # noqa: F401 - its library of linear algebra has threads of its own
     from threadpoolctl import ThreadpoolController
 
@@ -149,4 +149,4 @@ def _pools() -> Any:
 
 
 def _one_thread() -> Any:
-    return _pools().limit(limits=1, user_api="blas")
+    return _get_thread_pools().limit(limits=1, user_api="blas")

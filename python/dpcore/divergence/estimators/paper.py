@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...errors import invalid
-from ..points.atoms import atoms
-from ..points.lists import Four, averaged, from_lists, refuse_zeros
+from ..points.atoms import find_atoms
+from ..points.lists import Four, average_ratios, from_lists, refuse_zeros
 from ..points.points import Points
 from ..points.replicates import Weights
 from ..points.task import Task
@@ -17,7 +17,7 @@ from ..raw import Raw, Reals
 from .poczos import HIGH
 
 
-def paper(task: Task, *, self_neighbour: bool, literal: bool) -> Raw:
+def estimate_by_paper(task: Task, *, self_neighbour: bool, literal: bool) -> Raw:
     """Estimate Renyi divergences by the formula of Gusain and Leith.
 
     Equal rows are one point with a multiplicity. With n_j(y) the rows on the k points of Y_j
@@ -74,13 +74,13 @@ def paper(task: Task, *, self_neighbour: bool, literal: bool) -> Raw:
     four = Four.of(task, own=self_neighbour)
     refuse_zeros(method, points, four.zeros(k))
     formula = _Formula(points.dim, four, k, task.alphas - 1.0, literal)
-    repeated = atoms(points.multiplicity)
+    repeated = find_atoms(points.multiplicity)
     return replace(
         from_lists(task, four, formula),
         unseen_share=np.full(2, np.nan),
         atom_share=repeated.share,
         rows_per_atom=repeated.rows_per_atom,
-        notes=_notes(points, k, min(distinct) - (0 if self_neighbour else 1)),
+        notes=_list_notes(points, k, min(distinct) - (0 if self_neighbour else 1)),
     )
 
 
@@ -114,7 +114,7 @@ class _Formula:
                 value[a] = self._printed(ratios, log_own, times)
             else:
                 nothing = np.zeros(len(self.orders))
-                value[a], effective[a] = averaged(ratios, times, self.orders, nothing)
+                value[a], effective[a] = average_ratios(ratios, times, self.orders, nothing)
         return value, effective
 
     def _printed(self, ratios: Reals, log_own: Reals, times: Reals) -> Reals:
@@ -124,7 +124,7 @@ class _Formula:
         return np.asarray(kl + entropy / safe)
 
 
-def _notes(points: Points, k: int, most: int) -> tuple[str, ...]:
+def _list_notes(points: Points, k: int, most: int) -> tuple[str, ...]:
     notes = []
     if k > most:
         notes.append(f"k = {k} exceeds the {most} neighbours that a point has: all were used")

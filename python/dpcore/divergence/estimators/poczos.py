@@ -8,7 +8,7 @@ import numpy as np
 
 from ... import _core
 from ...errors import invalid
-from ..points.lists import Four, averaged, from_lists, refuse_zeros
+from ..points.lists import Four, average_ratios, from_lists, refuse_zeros
 from ..points.points import Points
 from ..points.replicates import Plan, Weights
 from ..points.task import Task
@@ -18,7 +18,7 @@ HIGH = 20
 """Dimensions above which a note warns of the exponent."""
 
 
-def poczos(task: Task) -> Raw:
+def estimate_by_distances(task: Task) -> Raw:
     """Estimate Renyi divergences from the distances to the k-th neighbours in both sets.
 
     With rho(y) and nu(y) the distances of a row y of Y0 to its k-th neighbour in Y0 (y itself
@@ -50,14 +50,14 @@ def poczos(task: Task) -> Raw:
         Verdu (2009), equation 5, for alpha = 1.
     """
     points, alphas, k = task.points, task.alphas, task.k
-    _check(points, alphas, k, task.plan)
+    _check_distances(points, alphas, k, task.plan)
     orders = alphas - 1.0
     constants = _log_constants(k, orders)
     four = Four.of(task, own=False)
     refuse_zeros("poczos", points, four.zeros(k))
     formula = _Formula(points.dim, four, k, orders, constants)
     raw = from_lists(task, four, formula)
-    return replace(raw, notes=_notes(points, alphas, k))
+    return replace(raw, notes=_list_notes(points, alphas, k))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,11 +83,11 @@ class _Formula:
             nu = self.four.lists[a][b].reach(weights[b], there, self.k)[1]
             ratios = 0.5 * self.dim * (nu - rho) + np.log(sizes[b] / (sizes[a] - 1))
             every = np.ones(len(ratios))
-            value[a], effective[a] = averaged(ratios, every, self.orders, self.constants)
+            value[a], effective[a] = average_ratios(ratios, every, self.orders, self.constants)
         return value, effective
 
 
-def _check(points: Points, alphas: Reals, k: int, plan: Plan | None) -> None:
+def _check_distances(points: Points, alphas: Reals, k: int, plan: Plan | None) -> None:
     if alphas[-1] >= k + 1 or alphas[0] <= 1 - k:
         beyond = alphas[-1] if alphas[-1] >= k + 1 else alphas[0]
         requirement = f"above {1 - k} and below {k + 1} for poczos with k = {k}"
@@ -116,7 +116,7 @@ def _log_constants(k: int, orders: Reals) -> Reals:
     )
 
 
-def _notes(points: Points, alphas: Reals, k: int) -> tuple[str, ...]:
+def _list_notes(points: Points, alphas: Reals, k: int) -> tuple[str, ...]:
     notes = []
     if points.dim > HIGH:
         notes.append(

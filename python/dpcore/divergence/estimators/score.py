@@ -103,13 +103,13 @@ def cross_fit(
     """
     if score is not None and is_fixed(score):
         everything = np.arange(points.sizes[0]), np.arange(points.sizes[1])
-        return CrossFit((scored(points, everything, score, (0, 0)),), "fixed")
-    halves0 = split("y0", points.sizes[0], points.groups[0], 2, rng)
-    halves1 = split("y1", points.sizes[1], points.groups[1], 2, rng)
+        return CrossFit((score_rows(points, everything, score, (0, 0)),), "fixed")
+    halves0 = split_units("y0", points.sizes[0], points.groups[0], 2, rng)
+    halves1 = split_units("y1", points.sizes[1], points.groups[1], 2, rng)
     folds = []
     for held, taught in ((0, 1), (1, 0)):
-        fitted, trained = learn(points, (halves0[taught], halves1[taught]), rng, score)
-        folds.append(scored(points, (halves0[held], halves1[held]), fitted, trained))
+        fitted, trained = fit_score(points, (halves0[taught], halves1[taught]), rng, score)
+        folds.append(score_rows(points, (halves0[held], halves1[held]), fitted, trained))
     kind = "logistic" if score is None else "fitted"
     return CrossFit(tuple(folds), kind, fitting_notes(points, folds))
 
@@ -138,7 +138,7 @@ def score_ball(
         line_ball(*fold.values, alphas, k, make_plan(fold.sizes, fold.groups(points)), threads)
         for fold in fit.folds
     ]
-    raw = raws[0] if len(raws) == 1 else _averaged(raws)
+    raw = raws[0] if len(raws) == 1 else _average_folds(raws)
     told = dict.fromkeys(note for each in raws for note in each.notes)
     return replace(raw, notes=(NOTE, *fit.notes, *told))
 
@@ -164,7 +164,7 @@ def is_fixed(score: Callable[..., Any]) -> bool:
     return required == 1
 
 
-def split(
+def split_units(
     name: str, size: int, groups: Labels | None, parts: int, rng: np.random.Generator
 ) -> list[Labels]:
     """Rows dealt at random into parts of equal numbers of units (rows, or groups)."""
@@ -177,7 +177,7 @@ def split(
     return [np.flatnonzero(part == i) for i in range(parts)]
 
 
-def learn(
+def fit_score(
     points: Points,
     rows: tuple[Labels, Labels],
     rng: np.random.Generator,
@@ -187,7 +187,7 @@ def learn(
     most = most_trained(points.dim)
     drawn = [r if len(r) <= most else np.sort(rng.choice(r, most, replace=False)) for r in rows]
     train0, train1 = (points.coordinates(points.ids[side][drawn[side]]) for side in (0, 1))
-    fitted = (score or logistic.fit)(train0, train1)
+    fitted = (score or logistic.fit_regression)(train0, train1)
     if not callable(fitted):
         raise mistyped("score", "a fitting function that returns a callable", fitted)
     return fitted, (len(drawn[0]), len(drawn[1]))
@@ -198,7 +198,7 @@ def most_trained(dim: int) -> int:
     return min(TRAINED, max(_FEWEST, _NUMBERS // dim))
 
 
-def scored(
+def score_rows(
     points: Points, rows: tuple[Labels, Labels], score: Score, trained: tuple[int, int]
 ) -> Fold:
     """The scores of sample rows, each distinct point scored once."""
@@ -207,11 +207,11 @@ def scored(
     wanted[ids[0]] = wanted[ids[1]] = True
     distinct = np.flatnonzero(wanted)
     values = np.empty(points.unique)
-    values[distinct] = _checked(score, points, distinct)
+    values[distinct] = _evaluate_score(score, points, distinct)
     return Fold(rows, (values[ids[0]], values[ids[1]]), trained)
 
 
-def _checked(score: Score, points: Points, ids: Labels) -> Reals:
+def _evaluate_score(score: Score, points: Points, ids: Labels) -> Reals:
     """What a score says about points, in blocks that bound the memory."""
     step = max(1, _NUMBERS // points.dim)
     found = []
@@ -239,7 +239,7 @@ def fitting_notes(points: Points, folds: list[Fold]) -> tuple[str, ...]:
     return (f"the score is fitted on at most {most} rows of a set, drawn at random",)
 
 
-def _averaged(raws: list[Raw]) -> Raw:
+def _average_folds(raws: list[Raw]) -> Raw:
     first, second = raws
     with np.errstate(invalid="ignore"):
         value = (first.value + second.value) / 2.0
@@ -257,13 +257,13 @@ def _averaged(raws: list[Raw]) -> Raw:
         unseen_share=(first.unseen_share + second.unseen_share) / 2.0,
         atom_share=(first.atom_share + second.atom_share) / 2.0,
         rows_per_atom=min(per_atom, default=math.nan),
-        replicates=_joined(first, second),
+        replicates=_average_replicates(first, second),
         counted={name: sum(raw.counted.get(name, 0) for raw in raws) for name in names},
         beyond_share=(first.beyond_share + second.beyond_share) / 2.0,
     )
 
 
-def _joined(first: Raw, second: Raw) -> Reals | None:
+def _average_replicates(first: Raw, second: Raw) -> Reals | None:
     """Replicates of the average: fold by fold where both have the same number of them."""
     if first.replicates is None or second.replicates is None:
         return None

@@ -39,7 +39,7 @@ class Atoms:
     rows_per_atom: float
 
 
-def atoms(multiplicity: tuple[Labels, Labels]) -> Atoms:
+def find_atoms(multiplicity: tuple[Labels, Labels]) -> Atoms:
     """Atoms of two sets, from the rows of each set at every distinct point."""
     m0, m1 = multiplicity
     both, rows = m0 + m1, int((m0 + m1).sum())

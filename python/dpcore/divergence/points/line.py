@@ -72,24 +72,24 @@ def line_ball(
         value=value.reshape(shape[1:]),
         std_error=error,
         depth=(depth[0], depth[1]),
-        ceiling=np.stack([ceiling(len(other), reach, alphas) for other, reach in others]),
+        ceiling=np.stack([compute_ceiling(len(other), reach, alphas) for other, reach in others]),
         effective=effective.reshape(shape[1:]),
         unseen_share=np.array(unseen_share),
         atom_share=np.array(atom_share),
         rows_per_atom=rows_per_atom,
         replicates=replicates,
         counted={"replicates": counted},
-        beyond_share=np.array([_beyond(*sets), _beyond(*sets[::-1])]),
+        beyond_share=np.array([_share_outside(*sets), _share_outside(*sets[::-1])]),
     )
 
 
-def _beyond(values: Reals, others: Reals) -> float:
+def _share_outside(values: Reals, others: Reals) -> float:
     """Share of the values below or above all others."""
     outside = np.count_nonzero(values < others.min()) + np.count_nonzero(values > others.max())
     return outside / len(values)
 
 
-def ceiling(size: int, depth: int, alphas: Reals) -> Reals:
+def compute_ceiling(size: int, depth: int, alphas: Reals) -> Reals:
     """The value if every ball held all of the numerator and `depth` rows of the denominator."""
     ends = np.array([size + 1.0, float(depth)])
     out = np.empty(len(alphas))

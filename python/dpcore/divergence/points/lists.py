@@ -25,7 +25,7 @@ _PRODUCTS = 3e10
 _FEWEST, _MOST = 256, 8192
 
 
-def length(needed: int, plan: Plan | None, points: int, *, single: bool = False) -> int:
+def list_length(needed: int, plan: Plan | None, points: int, *, single: bool = False) -> int:
     """Entries of a list such that `needed` of them, copies counted, are left in a replicate.
 
     Args:
@@ -54,7 +54,7 @@ def length(needed: int, plan: Plan | None, points: int, *, single: bool = False)
     return min(int(entries[np.argmax(falls_short < RUNS_OUT)]), points)
 
 
-def blocks(queries: int, points: int, dim: int, each: int) -> Iterator[slice]:
+def iterate_queries(queries: int, points: int, dim: int, each: int) -> Iterator[slice]:
     """Queries a second or so at a time, at `each` bytes `BLOCK_BYTES` or 256 of them."""
     work = int(_PRODUCTS / max(1, points * dim))
     room = BLOCK_BYTES // max(1, each)
@@ -113,7 +113,7 @@ class Lists:
             threads,
         )
         finder = lists._finder(among)
-        for block in blocks(len(queries), finder.work, points.dim, 12 * entries):
+        for block in iterate_queries(len(queries), finder.work, points.dim, 12 * entries):
             found = lists._search(queries[block], finder, entries)
             lists.listed[block], lists.log_squared[block] = found
             progress.advance(block.stop - block.start)
@@ -145,7 +145,7 @@ class Lists:
             block = slice(start, start + step)
             mine = places[block]
             goal = reached[mine]
-            copies[block], log_squared[block], ran_out = _walked(
+            copies[block], log_squared[block], ran_out = _walk_copies(
                 weights[self.listed[mine]], self.log_squared[mine], goal
             )
             short.append(start + np.nonzero(ran_out)[0])
@@ -154,7 +154,7 @@ class Lists:
             self.counted["run_outs"] += len(again)
             mine = places[again]
             listed, logs = self._search(self.queries[mine], self._finder(self.among[there]), k)
-            found = _walked(weights[listed], logs, np.minimum(reached[mine], listed.shape[1]))
+            found = _walk_copies(weights[listed], logs, np.minimum(reached[mine], listed.shape[1]))
             copies[again], log_squared[again] = found[:2]
         return copies, log_squared
 
@@ -175,7 +175,7 @@ class Lists:
             return listed, np.log(squared)
 
 
-def _walked(
+def _walk_copies(
     copies: npt.NDArray[Any], log_squared: Reals, goal: npt.NDArray[np.int64]
 ) -> tuple[Any, Reals, npt.NDArray[np.bool_]]:
     """Copies up to the goal-th point with any, its distance, and whether the list ran out."""
@@ -207,7 +207,7 @@ class Four:
         with Progress("searching", 2 * (len(first) + len(second)), task.progress) as shown:
 
             def search(queries: Ids, among: Ids) -> Lists:
-                entries = length(task.k, task.plan, len(among), single=True)
+                entries = list_length(task.k, task.plan, len(among), single=True)
                 with_self = own or among is not queries
                 return Lists.of(points, queries, among, entries, with_self, task.threads, shown)
 
@@ -235,7 +235,7 @@ class Four:
         return found
 
 
-def copies(points: Points, side: int, rows: Weights | None = None) -> Weights:
+def count_copies(points: Points, side: int, rows: Weights | None = None) -> Weights:
     """Copies of every point on one side, shape (u,).
 
     `rows` says how often each sample row is present, shape (N,); None for once each.
@@ -246,7 +246,7 @@ def copies(points: Points, side: int, rows: Weights | None = None) -> Weights:
     return counted.astype(np.uint32)
 
 
-def averaged(
+def average_ratios(
     log_ratios: Reals, copies: npt.NDArray[Any], orders: Reals, constants: Reals
 ) -> tuple[Reals, Reals]:
     """ln(e^constant times the mean of e^(order * log ratio)) / order, and the effective terms.
@@ -284,7 +284,7 @@ def from_lists(
             shapes (2, A).
     """
     points, plan = task.points, task.plan
-    value, effective = formula(copies(points, 0), copies(points, 1))
+    value, effective = formula(count_copies(points, 0), count_copies(points, 1))
     error, replicates = np.full(value.shape, np.nan), None
     if plan is not None:
         replicates = np.empty((plan.replicates, *value.shape))
@@ -292,7 +292,7 @@ def from_lists(
             for start, stop in plan.chunks(sum(points.sizes)):
                 weights = plan.weights(start, stop)
                 for i, (rows0, rows1) in enumerate(zip(*weights, strict=True), start):
-                    there = copies(points, 0, rows0), copies(points, 1, rows1)
+                    there = count_copies(points, 0, rows0), count_copies(points, 1, rows1)
                     replicates[i] = formula(*there)[0]
                     shown.advance(1)
         error = plan.std_error(replicates)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ... import _core
 from ...errors import choice, integer, invalid, mistyped
 from .replicates import Labels
-from .scaling import apart, scaled
+from .scaling import note_unequal_scales, scale_rows
 
 Rows = npt.NDArray[np.floating[Any]]
 """float32 or float64."""
@@ -46,7 +46,7 @@ class Pool:
     def found(self) -> tuple[tuple[Ids, Ids], tuple[Labels, Labels], Labels]:
         """Pooled id of every sample row, sample rows of each set at each point, first places."""
         ids0, ids1, first = _core.pool_rows(*self.rows)
-        ids = _repeated(ids0, self._counts[0]), _repeated(ids1, self._counts[1])
+        ids = _repeat_by_counts(ids0, self._counts[0]), _repeat_by_counts(ids1, self._counts[1])
         counted = [np.bincount(side, minlength=len(first)) for side in ids]
         return ids, (counted[0], counted[1]), first
 
@@ -154,7 +154,7 @@ class Points:
     @property
     def identical(self) -> bool:
         """True if both sets hold the same points equally often."""
-        if self.sizes[0] != self.sizes[1] or _unlike(self.rows):
+        if self.sizes[0] != self.sizes[1] or _extremes_differ(self.rows):
             return False
         return np.array_equal(*self.multiplicity)
 
@@ -183,7 +183,7 @@ class Points:
         return rows if same else self.coordinates(self.ids[side])
 
 
-def points(
+def find_points(
     y0: Any,
     y1: Any,
     *,
@@ -226,27 +226,27 @@ def points(
             infinite, beyond 1e150 or an integer beyond 2^53, if counts or groups do not fit the
             rows, or if there are too few distinct points to whiten.
     """
-    both = _alike(_rows("y0", y0), _rows("y1", y1))
+    both = _align_types(_read_rows("y0", y0), _read_rows("y1", y1))
     if decimals is not None:
         places = integer("decimals", decimals, -300, 300)
-        both = _rounded("y0", both[0], places), _rounded("y1", both[1], places)
+        both = _round_rows("y0", both[0], places), _round_rows("y1", both[1], places)
     if scale is not None:
         choice("scale", scale, SCALES)
     sizes = len(both[0]), len(both[1])
-    counts = _counts("counts0", counts0, sizes[0]), _counts("counts1", counts1, sizes[1])
-    groups = _labels("groups0", groups0, sizes[0]), _labels("groups1", groups1, sizes[1])
+    counts = _read_counts("counts0", counts0, sizes[0]), _read_counts("counts1", counts1, sizes[1])
+    groups = _read_groups("groups0", groups0, sizes[0]), _read_groups("groups1", groups1, sizes[1])
     pool = Pool(both, counts)
     seen = [size if c is None else int(c.sum()) for size, c in zip(sizes, counts, strict=True)]
-    notes = apart(both, counts) if scale is None else ()
+    notes = note_unequal_scales(both, counts) if scale is None else ()
     if scale is not None:
-        both, notes = scaled(both, counts, scale, len(pool.found[2]))
+        both, notes = scale_rows(both, counts, scale, len(pool.found[2]))
     return Points(
         both,
         pool,
         (seen[0], seen[1]),
         (
-            None if groups[0] is None else _repeated(groups[0], counts[0]),
-            None if groups[1] is None else _repeated(groups[1], counts[1]),
+            None if groups[0] is None else _repeat_by_counts(groups[0], counts[0]),
+            None if groups[1] is None else _repeat_by_counts(groups[1], counts[1]),
         ),
         scale,
         notes,
@@ -260,7 +260,7 @@ def one_of_each(groups: Labels, rng: np.random.Generator) -> Labels:
     return np.asarray(order[np.unique(groups[order], return_index=True)[1]])
 
 
-def _rows(name: str, value: Any) -> Rows:
+def _read_rows(name: str, value: Any) -> Rows:
     """The rows of a set as a C-contiguous array of finite float32 or float64."""
     requirement = "rows of real numbers, shape (n, d) or (n,), as float64, float32 or integers"
     if np.ma.is_masked(value):
@@ -282,29 +282,31 @@ def _rows(name: str, value: Any) -> Rows:
         raise invalid(name, "integers of at most 2^53, which float64 holds exactly", largest)
     wanted = np.float32 if kind == "f" and size < 8 else np.float64
     rows: Rows = np.require(array, wanted, ("C", "A"))
-    _finite(name, rows)
+    _require_finite(name, rows)
     return rows
 
 
-def _unlike(rows: tuple[Rows, Rows]) -> bool:
+def _extremes_differ(rows: tuple[Rows, Rows]) -> bool:
     """True if the extremes already tell the two sets apart."""
     least, most = ([f(side) for side in rows] for f in (np.min, np.max))
     return bool(least[0] != least[1] or most[0] != most[1])
 
 
-def _blocks(rows: Rows) -> Iterator[tuple[int, Rows]]:
+def _iterate_blocks(rows: Rows) -> Iterator[tuple[int, Rows]]:
     step = max(1, _BLOCK // rows.shape[1])
     for start in range(0, len(rows), step):
         yield start, rows[start : start + step]
 
 
-def _finite(name: str, rows: Rows) -> None:
+def _require_finite(name: str, rows: Rows) -> None:
     """Refuse rows with NaN, infinity or numbers whose squares overflow."""
     largest = min(_LARGEST, float(np.finfo(rows.dtype).max))
     # Comparing extremes takes no memory, and a NaN makes the comparison false.
-    if all(b.min() >= -largest and b.max() <= largest for _, b in _blocks(rows)):
+    if all(b.min() >= -largest and b.max() <= largest for _, b in _iterate_blocks(rows)):
         return
-    bad = [start + np.nonzero(~(np.abs(b) <= largest).all(1))[0] for start, b in _blocks(rows)]
+    bad = [
+        start + np.nonzero(~(np.abs(b) <= largest).all(1))[0] for start, b in _iterate_blocks(rows)
+    ]
     where = np.concatenate(bad)
     row = rows[where[0]]
     told = f"({len(where)} of {len(rows)} rows are not, the first is row {where[0]})"
@@ -312,7 +314,7 @@ def _finite(name: str, rows: Rows) -> None:
     raise invalid(name, f"finite and at most 1e150 in every row {told}", worst)
 
 
-def _alike(rows0: Rows, rows1: Rows) -> tuple[Rows, Rows]:
+def _align_types(rows0: Rows, rows1: Rows) -> tuple[Rows, Rows]:
     if rows0.shape[1] != rows1.shape[1]:
         raise invalid("y1", f"of as many columns as y0, {rows0.shape[1]}", rows1.shape[1])
     if rows0.dtype != rows1.dtype:
@@ -320,18 +322,18 @@ def _alike(rows0: Rows, rows1: Rows) -> tuple[Rows, Rows]:
     return rows0, rows1
 
 
-def _rounded(name: str, rows: Rows, decimals: int) -> Rows:
+def _round_rows(name: str, rows: Rows, decimals: int) -> Rows:
     with np.errstate(over="ignore", invalid="ignore"):
         out: Rows = np.round(rows, decimals)
         # Turns -0.0 into 0.0.
         out += 0.0
-    if not all(np.isfinite(b.min()) and np.isfinite(b.max()) for _, b in _blocks(out)):
+    if not all(np.isfinite(b.min()) and np.isfinite(b.max()) for _, b in _iterate_blocks(out)):
         requirement = f"so small that the {rows.dtype} numbers of {name} can be rounded"
         raise invalid("decimals", requirement, decimals)
     return out
 
 
-def _counts(name: str, value: Any, size: int) -> Labels | None:
+def _read_counts(name: str, value: Any, size: int) -> Labels | None:
     if value is None:
         return None
     requirement = f"positive integers, one for each of the {size} rows"
@@ -380,9 +382,9 @@ def number_labels(labels: list[Hashable]) -> Labels:
     return np.array([numbers.setdefault(label, len(numbers)) for label in labels], np.int64)
 
 
-def _labels(name: str, value: Any, size: int) -> Labels | None:
+def _read_groups(name: str, value: Any, size: int) -> Labels | None:
     return None if value is None else number_labels(read_labels(name, value, size))
 
 
-def _repeated(values: npt.NDArray[Any], counts: Labels | None) -> npt.NDArray[Any]:
+def _repeat_by_counts(values: npt.NDArray[Any], counts: Labels | None) -> npt.NDArray[Any]:
     return values if counts is None else np.repeat(values, counts)

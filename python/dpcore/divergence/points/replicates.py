@@ -82,11 +82,11 @@ class Plan:
             kept[side][unit] = 0
             return kept[0], kept[1]
         rng = np.random.default_rng((self.seed, i))
-        draw = _half if self.kind == "subsample" else _multinomial
+        draw = _draw_half if self.kind == "subsample" else _draw_multinomial
         return draw(self.units[0], rng), draw(self.units[1], rng)
 
 
-def plan(
+def plan_replicates(
     kind: str | None,
     sizes: tuple[int, int],
     groups: tuple[Labels | None, Labels | None],
@@ -116,25 +116,25 @@ def plan(
         return Plan(kind, labels, units, replicates, seed)  # type: ignore[arg-type]
     if replicates is not None:
         raise invalid("replicates", "None for the jackknife (one per group)", replicates)
-    labels = tuple(_dealt(n, g, rng) for n, g in zip(sizes, groups, strict=True))
+    labels = tuple(_deal_groups(n, g, rng) for n, g in zip(sizes, groups, strict=True))
     units = tuple(int(label.max()) + 1 for label in labels)
     if min(units) < 2:
         raise invalid("groups", "at least 2 in each set for an error bar", min(units))
     return Plan(kind, labels, units, sum(units), seed)  # type: ignore[arg-type]
 
 
-def _dealt(rows: int, groups: Labels | None, rng: np.random.Generator) -> Labels:
+def _deal_groups(rows: int, groups: Labels | None, rng: np.random.Generator) -> Labels:
     """Rows (or the caller's groups) dealt at random into at most 20 groups of equal size."""
     units = rows if groups is None else int(groups.max()) + 1
     dealt = rng.permutation(units) % min(JACKKNIFE_GROUPS, units)
     return dealt if groups is None else dealt[groups]
 
 
-def _half(units: int, rng: np.random.Generator) -> Weights:
+def _draw_half(units: int, rng: np.random.Generator) -> Weights:
     kept = np.zeros(units, np.uint32)
     kept[rng.permutation(units)[: max(1, units // 2)]] = 1
     return kept
 
 
-def _multinomial(units: int, rng: np.random.Generator) -> Weights:
+def _draw_multinomial(units: int, rng: np.random.Generator) -> Weights:
     return np.bincount(rng.integers(units, size=units), minlength=units).astype(np.uint32)

@@ -24,11 +24,11 @@ FEW = 10
 _BLOCK = 2**20
 
 
-def apart(both: Both, counts: Counts) -> tuple[str, ...]:
+def note_unequal_scales(both: Both, counts: Counts) -> tuple[str, ...]:
     """A note if one coordinate's variance outweighs the median of those that vary at all."""
     if both[0].shape[1] == 1:
         return ()
-    variances = _moments(both, counts)[1]
+    variances = _column_moments(both, counts)[1]
     varying = variances[variances > 0.0]
     if not varying.size or varying.max() <= UNEQUAL * np.median(varying):
         return ()
@@ -38,30 +38,30 @@ def apart(both: Both, counts: Counts) -> tuple[str, ...]:
     )
 
 
-def scaled(both: Both, counts: Counts, scale: str, unique: int) -> tuple[Both, tuple[str, ...]]:
+def scale_rows(both: Both, counts: Counts, scale: str, unique: int) -> tuple[Both, tuple[str, ...]]:
     """Both sets in the new coordinates, and notes; `unique` is the number of distinct points."""
-    mean, variances = _moments(both, counts)
+    mean, variances = _column_moments(both, counts)
     if scale == "std":
         deviation = np.sqrt(np.where(variances > 0.0, variances, 1.0))
-        return _mapped(both, lambda block: (block - mean) / deviation, len(mean)), ()
-    values, vectors = np.linalg.eigh(_covariance(both, counts, mean))
+        return _map_blocks(both, lambda block: (block - mean) / deviation, len(mean)), ()
+    values, vectors = np.linalg.eigh(_weighted_covariance(both, counts, mean))
     # Below this a direction holds the rounding of the numbers themselves, or of the moments.
     size = max(float(np.abs(extreme(rows))) for rows in both for extreme in (np.max, np.min))
     rounding = float(np.finfo(both[0].dtype).eps) * size
     floor = max(rounding**2, len(values) * float(np.finfo(np.float64).eps) * values[-1])
     kept = values > floor
     rank = int(kept.sum())
-    notes = _whitening(rank, len(values), unique)
+    notes = _note_whitening(rank, len(values), unique)
     if not rank:
         return both, notes
     # The largest entry of each direction is positive: an eigenvector's sign is arbitrary.
     vectors = vectors[:, kept]
     vectors = vectors * np.sign(vectors[np.abs(vectors).argmax(0), np.arange(rank)])
     change = vectors / np.sqrt(values[kept])
-    return _mapped(both, lambda block: (block - mean) @ change, rank), notes
+    return _map_blocks(both, lambda block: (block - mean) @ change, rank), notes
 
 
-def _whitening(rank: int, dim: int, unique: int) -> tuple[str, ...]:
+def _note_whitening(rank: int, dim: int, unique: int) -> tuple[str, ...]:
     if rank and unique <= rank + 1:
         # Whitened, such points are corners of a simplex, all equally far from each other.
         requirement = f'None or "std" for {unique} distinct points that span {rank} dimensions'
@@ -80,7 +80,7 @@ def _whitening(rank: int, dim: int, unique: int) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _blocks(both: Both, counts: Counts) -> Iterator[tuple[Reals, Reals]]:
+def _iterate_weighted_blocks(both: Both, counts: Counts) -> Iterator[tuple[Reals, Reals]]:
     """Rows in float64 and their counts as a column, about 8 MiB at a time."""
     step = max(1, _BLOCK // both[0].shape[1])
     for rows, count in zip(both, counts, strict=True):
@@ -92,27 +92,29 @@ def _blocks(both: Both, counts: Counts) -> Iterator[tuple[Reals, Reals]]:
             yield block, weight
 
 
-def _moments(both: Both, counts: Counts) -> tuple[Reals, Reals]:
+def _column_moments(both: Both, counts: Counts) -> tuple[Reals, Reals]:
     """Mean and variance of every column over the sample rows of both sets.
 
     Rows are added one after another, never by a matrix product, so that every CPU agrees. The
     variance of a constant column is exactly 0.
     """
-    total = sum(float(weight.sum()) for _, weight in _blocks(both, counts))
-    mean = sum((b * w).sum(0) for b, w in _blocks(both, counts)) / total
-    squares = sum(((b - mean) ** 2 * w).sum(0) for b, w in _blocks(both, counts))
+    total = sum(float(weight.sum()) for _, weight in _iterate_weighted_blocks(both, counts))
+    mean = sum((b * w).sum(0) for b, w in _iterate_weighted_blocks(both, counts)) / total
+    squares = sum(((b - mean) ** 2 * w).sum(0) for b, w in _iterate_weighted_blocks(both, counts))
     low = np.minimum(both[0].min(0), both[1].min(0))
     high = np.maximum(both[0].max(0), both[1].max(0))
     return np.asarray(mean), np.where(low == high, 0.0, squares / total)
 
 
-def _covariance(both: Both, counts: Counts, mean: Reals) -> Reals:
-    total = sum(float(weight.sum()) for _, weight in _blocks(both, counts))
-    products = sum(((b - mean) * w).T @ (b - mean) for b, w in _blocks(both, counts))
+def _weighted_covariance(both: Both, counts: Counts, mean: Reals) -> Reals:
+    total = sum(float(weight.sum()) for _, weight in _iterate_weighted_blocks(both, counts))
+    products = sum(
+        ((b - mean) * w).T @ (b - mean) for b, w in _iterate_weighted_blocks(both, counts)
+    )
     return np.asarray(products / total)
 
 
-def _mapped(both: Both, change: Callable[[Reals], Reals], dim: int) -> Both:
+def _map_blocks(both: Both, change: Callable[[Reals], Reals], dim: int) -> Both:
     """Both sets through a map of blocks of rows, in their own precision."""
     out = []
     for rows in both:

@@ -108,7 +108,7 @@ class Case:
     asked: Mask | None = None
 
 
-def judge(case: Case) -> Judged:
+def judge_estimate(case: Case) -> Judged:
     """Belief by belief, in the order of the rules."""
     value, spread = case.raw.value, np.nan_to_num(case.raw.std_error, nan=0.0, posinf=0.0)
     largest = tuple(_alpha_max(case, direction) for direction in (0, 1))
@@ -117,10 +117,10 @@ def judge(case: Case) -> Judged:
     if case.certified is not None:
         # A bound of 0 says nothing, though it is above a negative value.
         refuted = (case.certified > value + _APART * spread) & (case.certified > 0.0)
-    unseen = np.array([_unseen(case, direction) is not None for direction in (0, 1)])
+    unseen = np.array([_describe_unseen(case, direction) is not None for direction in (0, 1)])
     saturated = (value > case.raw.ceiling - np.log(2.0)) | np.isposinf(value)
     saturated |= unseen[:, None] & (case.alphas >= 1.0)
-    causes = _causes(case, beyond, spread)
+    causes = _list_causes(case, beyond, spread)
     unresolved = np.logical_or.reduce([mask for mask, _ in causes])
     chosen = [refuted, saturated, unresolved]
     belief = np.select(chosen, [REFUTED, SATURATED, UNRESOLVED], ESTIMATE)
@@ -128,7 +128,7 @@ def judge(case: Case) -> Judged:
     return Judged(
         belief=belief,
         resolved=resolved,
-        reason=_reason(case, refuted, saturated & ~refuted, causes, resolved),
+        reason=_choose_reason(case, refuted, saturated & ~refuted, causes, resolved),
         alpha_max=(largest[0], largest[1]),
         std_error=np.where(beyond, np.nan, case.raw.std_error),
     )
@@ -158,7 +158,7 @@ def _alpha_max(case: Case, direction: int) -> float | None:
     return float(kept[-1]) if len(kept) else None
 
 
-def _causes(case: Case, beyond: Mask, spread: Reals) -> list[tuple[Mask, str]]:
+def _list_causes(case: Case, beyond: Mask, spread: Reals) -> list[tuple[Mask, str]]:
     """Why a value may not be resolved: where, and in words."""
     value, above_one = case.raw.value, np.broadcast_to(case.alphas > 1.0, beyond.shape)
     rows = case.raw.rows_per_atom
@@ -170,8 +170,8 @@ def _causes(case: Case, beyond: Mask, spread: Reals) -> list[tuple[Mask, str]]:
             f"repeated values have {rows:.3g} rows each: 3 are needed, 10 for orders above one",
         ),
     ]
-    causes += _contradicted(case, spread)
-    causes.append(_blurred(case, spread))
+    causes += _find_contradictions(case, spread)
+    causes.append(_find_blurred(case, spread))
     if case.beside is not None:
         other, error = case.beside
         apart = np.hypot(spread, np.nan_to_num(error, nan=0.0))
@@ -184,14 +184,14 @@ def _causes(case: Case, beyond: Mask, spread: Reals) -> list[tuple[Mask, str]]:
     return causes
 
 
-def _contradicted(case: Case, spread: Reals) -> list[tuple[Mask, str]]:
+def _find_contradictions(case: Case, spread: Reals) -> list[tuple[Mask, str]]:
     """What was found beside the estimate and speaks against it."""
     value, causes = case.raw.value, []
     if case.above is not None:
         other, error = case.above
-        apart = np.hypot(*(_usual(case, each) for each in (case.raw.std_error, error)))
+        apart = np.hypot(*(_fill_errors(case, each) for each in (case.raw.std_error, error)))
         mask = other > value + _ABOVE * apart
-        causes.append((mask, _blind(case, mask)))
+        causes.append((mask, _explain_blindness(case, mask)))
     if case.energy_p <= ENERGY_LEVEL:
         text = (
             f"the energy test tells the sets apart (p = {case.energy_p:.3g}), where the value is 0 "
@@ -205,7 +205,7 @@ def _contradicted(case: Case, spread: Reals) -> list[tuple[Mask, str]]:
     return causes
 
 
-def _usual(case: Case, error: Reals) -> Reals:
+def _fill_errors(case: Case, error: Reals) -> Reals:
     """Standard errors; where none were asked for, those of equal laws, roughly and from above."""
     if np.isfinite(error).any():
         return np.nan_to_num(error, nan=0.0, posinf=0.0)
@@ -213,7 +213,7 @@ def _usual(case: Case, error: Reals) -> Reals:
     return np.broadcast_to(rough, error.shape)
 
 
-def _blind(case: Case, mask: Mask) -> str:
+def _explain_blindness(case: Case, mask: Mask) -> str:
     if not mask.any() or case.above is None:
         return ""
     i, j = min(np.argwhere(mask), key=lambda where: (where[1], where[0]))
@@ -225,7 +225,7 @@ def _blind(case: Case, mask: Mask) -> str:
     )
 
 
-def _blurred(case: Case, spread: Reals) -> tuple[Mask, str]:
+def _find_blurred(case: Case, spread: Reals) -> tuple[Mask, str]:
     """Values that cannot be told from 0, and how many rows would tell the first of them."""
     value = case.raw.value
     mask = (spread > SHARP) & (np.abs(value) < TOLD * spread)
@@ -238,7 +238,7 @@ def _blurred(case: Case, spread: Reals) -> tuple[Mask, str]:
     return mask, text
 
 
-def _reason(
+def _choose_reason(
     case: Case,
     refuted: Mask,
     saturated: Mask,
@@ -253,7 +253,8 @@ def _reason(
         i, j = np.unravel_index(np.argmax(gap), gap.shape)
         return (
             f"a held-out event certifies at least {case.certified[i, j]:.3g} for "
-            f"{_named(int(i), case.alphas[j])}, where the estimate is {case.raw.value[i, j]:.3g}"
+            f"{_format_order(int(i), case.alphas[j])}, where the estimate is "
+            f"{case.raw.value[i, j]:.3g}"
         )
     if (saturated & asked).any():
         i, j = np.argwhere(saturated & asked)[0]
@@ -263,10 +264,10 @@ def _reason(
     # The cause of the lowest order that is not resolved.
     i, j = min(np.argwhere(~resolved & asked), key=lambda where: (where[1], where[0]))
     text = next(text for mask, text in causes if mask[i, j])
-    return f"from {_named(int(i), case.alphas[j])} on, {text}"
+    return f"from {_format_order(int(i), case.alphas[j])} on, {text}"
 
 
-def _unseen(case: Case, i: int) -> str | None:
+def _describe_unseen(case: Case, i: int) -> str | None:
     """What of the numerator the denominator has nothing of, in words; None if it is little."""
     share, beyond = case.raw.unseen_share[i], case.raw.beyond_share[i]
     if share > _UNSEEN:
@@ -277,18 +278,18 @@ def _unseen(case: Case, i: int) -> str | None:
 
 
 def _too_far(case: Case, i: int, j: int) -> str:
-    unseen = _unseen(case, i)
+    unseen = _describe_unseen(case, i)
     if unseen is not None:
         return f"{unseen}: no sample tells how rare they are, and {DIRECTIONS[i]} may be infinite"
     if case.raw.ceiling[i, j] <= np.log(2.0):
         return too_few(case.sizes, case.dim, case.k, case.fitted)
     return (
-        f"{_named(i, case.alphas[j])} is {case.raw.value[i, j]:.3g}, as large as "
+        f"{_format_order(i, case.alphas[j])} is {case.raw.value[i, j]:.3g}, as large as "
         f"{case.sizes[0]} and {case.sizes[1]} rows can show: the sets lie farther apart than "
         "this sample can tell"
     )
 
 
-def _named(direction: int, alpha: float) -> str:
+def _format_order(direction: int, alpha: float) -> str:
     order = "KL" if alpha == 1.0 else f"order {alpha:.4g}"
     return f"{DIRECTIONS[direction]} at {order}"

@@ -68,7 +68,7 @@ class Beyond:
         return f"{self.number:,} of {self.units:,} {self.where}"
 
 
-def beyond(
+def find_outside_units(
     points: Points, fit: CrossFit | None, rng: np.random.Generator, threads: int
 ) -> tuple[Beyond | None, Beyond | None]:
     """What of each set lies beyond the other one, as far as the estimate cannot explain it.
@@ -91,7 +91,7 @@ def beyond(
         seen = _in_coordinates(points, side)
         if seen is None and fit is not None:
             seen = _in_scores(points, fit, side)
-        found.append(_apart(few, side, threads) if seen is None else seen)
+        found.append(_find_separate_rows(few, side, threads) if seen is None else seen)
     return found[0], found[1]
 
 
@@ -111,7 +111,7 @@ def edge_p_value(beyond: int, within: int, others: int) -> float:
     return float(np.exp(log_ways(within - beyond) - log_ways(within)))
 
 
-def allowed(units: int, others: int, level: float = RARE) -> int:
+def max_outside_units(units: int, others: int, level: float = RARE) -> int:
     """Units of a set that may lie apart from the other one, which has `others` units."""
     from scipy.special import bdtrc
 
@@ -124,11 +124,11 @@ def allowed(units: int, others: int, level: float = RARE) -> int:
 def _in_coordinates(points: Points, side: int) -> Beyond | None:
     rows, others = points.rows[side], points.rows[1 - side]
     low, high = others.min(axis=0), others.max(axis=0)
-    outside: Any = sum(((b < low) | (b > high)).sum(axis=0) for b in _blocks(rows))
+    outside: Any = sum(((b < low) | (b > high)).sum(axis=0) for b in _split_rows(rows))
     columns = np.flatnonzero(outside > _FEW)
     if not len(columns):
         return None
-    labels = _labels(points, side), _labels(points, 1 - side)
+    labels = _unit_labels(points, side), _unit_labels(points, 1 - side)
     samples = points.sample(side), points.sample(1 - side)
     level = RARE / (2 * points.dim)
     found = []
@@ -137,17 +137,17 @@ def _in_coordinates(points: Points, side: int) -> Beyond | None:
         found.append((_at_ends(values, labels, level), -int(column)))
     number, place = max(found)
     where = f" in coordinate {-place}" if points.dim > 1 else ""
-    return _told(points, side, number, f"lie beyond all of y{1 - side}{where}")
+    return _make_beyond(points, side, number, f"lie beyond all of y{1 - side}{where}")
 
 
 def _in_scores(points: Points, fit: CrossFit, side: int) -> Beyond | None:
-    labels, number = (_labels(points, side), _labels(points, 1 - side)), 0
+    labels, number = (_unit_labels(points, side), _unit_labels(points, 1 - side)), 0
     level = RARE / (2 * len(fit.folds))
     for fold in fit.folds:
         values = fold.values[side], fold.values[1 - side]
         own = labels[0][fold.rows[side]], labels[1][fold.rows[1 - side]]
         number += _at_ends(values, own, level)
-    return _told(points, side, number, f"have held-out scores beyond all of y{1 - side}")
+    return _make_beyond(points, side, number, f"have held-out scores beyond all of y{1 - side}")
 
 
 def _at_ends(values: tuple[Any, Any], labels: tuple[Any, Any], level: float) -> int:
@@ -163,66 +163,68 @@ def _at_top(values: tuple[Any, Any], labels: tuple[Any, Any], sign: float, level
     # The outermost units of the other set: a group counts once, at its outermost row.
     reach = min(EDGE, len(others))
     edge = np.partition(others, -reach)[-reach]
-    while reach < len(others) and _distinct(labels[1][others >= edge]) < EDGE:
+    while reach < len(others) and _count_distinct(labels[1][others >= edge]) < EDGE:
         reach = min(2 * reach, len(others))
         edge = np.partition(others, -reach)[-reach]
-    number = _distinct(labels[0][above])
-    within = _distinct(labels[0][own >= edge])
-    p = edge_p_value(number, within, _distinct(labels[1][others >= edge]))
+    number = _count_distinct(labels[0][above])
+    within = _count_distinct(labels[0][own >= edge])
+    p = edge_p_value(number, within, _count_distinct(labels[1][others >= edge]))
     return number if p <= level else 0
 
 
-def _apart(points: Points, side: int, threads: int) -> Beyond | None:
+def _find_separate_rows(points: Points, side: int, threads: int) -> Beyond | None:
     both = [np.flatnonzero(m).astype(np.uint32) for m in points.multiplicity]
     own, others = both[side], both[1 - side]
     if min(len(own), len(others)) < 2:
         return None
-    largest = float(_nearest(points, others, others, threads).max())
+    largest = float(_nearest_distances(points, others, others, threads).max())
     if points.dim == 1:
         # Its ends have a rule of their own, which knows how a tail grows thin.
         values, ends = points.coordinates(own)[:, 0], points.rows[1 - side]
         own = own[(values > ends.min()) & (values < ends.max())]
     if not len(own):
         return None
-    far = own[_nearest(points, own, others, threads) > _FARTHER**2 * largest]
+    far = own[_nearest_distances(points, own, others, threads) > _FARTHER**2 * largest]
     if len(far) <= _FEW:
         return None
-    number = _distinct(_labels(points, side)[np.isin(points.ids[side], far)])
-    if number <= allowed(_units(points, side), _units(points, 1 - side)):
+    number = _count_distinct(_unit_labels(points, side)[np.isin(points.ids[side], far)])
+    if number <= max_outside_units(_count_units(points, side), _count_units(points, 1 - side)):
         return None
     where = f"lie farther from y{1 - side} than three times any row of it from the next"
-    return _told(points, side, number, where)
+    return _make_beyond(points, side, number, where)
 
 
-def _nearest(points: Points, queries: Ids, among: Ids, threads: int) -> Reals:
+def _nearest_distances(points: Points, queries: Ids, among: Ids, threads: int) -> Reals:
     """Squared distances from the nearest other point."""
     own = int(queries is among)
     finder = Finder(points, among, threads, {"rescans": 0})
     return np.asarray(finder.nearest(queries, 1 + own)[1][:, own])
 
 
-def _told(points: Points, side: int, number: int, where: str) -> Beyond | None:
+def _make_beyond(points: Points, side: int, number: int, where: str) -> Beyond | None:
     kind = "distinct rows" if points.groups[side] is None else "groups"
-    return Beyond(number, _units(points, side), f"{kind} of y{side} {where}") if number else None
+    return (
+        Beyond(number, _count_units(points, side), f"{kind} of y{side} {where}") if number else None
+    )
 
 
-def _labels(points: Points, side: int) -> Labels | Ids:
+def _unit_labels(points: Points, side: int) -> Labels | Ids:
     """The unit of every sample row."""
     groups = points.groups[side]
     return points.ids[side] if groups is None else groups
 
 
-def _units(points: Points, side: int) -> int:
+def _count_units(points: Points, side: int) -> int:
     groups = points.groups[side]
     if groups is None:
         return int(np.count_nonzero(points.multiplicity[side]))
     return int(groups.max()) + 1
 
 
-def _distinct(labels: npt.NDArray[Any]) -> int:
+def _count_distinct(labels: npt.NDArray[Any]) -> int:
     return len(np.unique(labels))
 
 
-def _blocks(rows: npt.NDArray[Any]) -> Iterator[npt.NDArray[Any]]:
+def _split_rows(rows: npt.NDArray[Any]) -> Iterator[npt.NDArray[Any]]:
     step = max(1, 2**20 // rows.shape[1])
     return (rows[start : start + step] for start in range(0, len(rows), step))

@@ -12,7 +12,7 @@ from ...records import Record
 from ..estimators.score import CrossFit, Fold
 from ..points.points import Points
 from ..points.replicates import Labels
-from ..raw import Reals, freeze
+from ..raw import Reals, freeze_arrays
 
 AUC_PERMUTATIONS: Final = 999
 ENERGY_PERMUTATIONS: Final = 199
@@ -73,7 +73,7 @@ class Checks(Record):
 
     def __post_init__(self) -> None:
         """Freeze the bounds."""
-        freeze(self, "certified")
+        freeze_arrays(self, "certified")
 
     def __str__(self) -> str:
         """Two or three lines for a report; the bounds of D_alpha are left to the table."""
@@ -100,7 +100,7 @@ class Checks(Record):
         )
 
 
-def checks(
+def check_equality(
     points: Points, fit: CrossFit, rng: np.random.Generator, confidence: float = 0.95
 ) -> Checks:
     """Test P0 = P1 by held-out scores and by the energy distance.
@@ -135,7 +135,7 @@ def checks(
         permutations = max(_FEWEST, min(permutations, _DRAWS // most))
     sided = 2 if fit.kind != "logistic" else 1
     ps = [each.p_value(permutations, sided, rng) for each in units]
-    auc, low, high = _interval(units, confidence)
+    auc, low, high = _auc_interval(units, confidence)
     energy, energy_p, rows = _energy_test(points, rng)
     return Checks(
         auc=auc,
@@ -217,13 +217,13 @@ class _Units:
         How many permuted rows fall on each level is a multivariate hypergeometric draw. Levels
         are quantiles of all scores together: the same whatever the labels.
         """
-        level = _levels(self.counts)
+        level = _rank_levels(self.counts)
         counts = np.bincount(level, self.counts).astype(np.int64)
         middle = np.cumsum(counts) - counts / 2.0
         own = np.bincount(level[self.ranks[0]], minlength=len(counts))
         drawn = rng.multivariate_hypergeometric(counts, int(own.sum()), permutations)
         ranked = np.concatenate([[own @ middle], drawn @ middle]) / own.sum()
-        return _centred(ranked, int(own.sum()), int(counts.sum()))
+        return _centred_auc(ranked, int(own.sum()), int(counts.sum()))
 
     def _grouped(self, permutations: int, rng: np.random.Generator) -> Reals:
         """The centred AUC as it is and for permuted units, shape (1 + permutations,)."""
@@ -246,12 +246,12 @@ def _one_auc(here: Flags, sums: Reals, sizes: Reals) -> float:
     return (float(sums @ here) / rows - both / 2.0) / (both - rows)
 
 
-def _centred(mean_rank: Reals, size: float, both: float) -> Reals:
+def _centred_auc(mean_rank: Reals, size: float, both: float) -> Reals:
     """AUC - 1/2 from the mean midrank (counted from 1/2) of `size` of `both` rows."""
     return (mean_rank - both / 2.0) / (both - size)
 
 
-def _levels(counts: Labels) -> Labels:
+def _rank_levels(counts: Labels) -> Labels:
     """The level of each of the distinct scores, from 0 without gaps; at most `_LEVELS`."""
     if len(counts) <= _LEVELS:
         return np.arange(len(counts))
@@ -265,7 +265,7 @@ def permutation_p(drawn: Reals) -> float:
     return (1.0 + float(np.count_nonzero(drawn[1:] >= least))) / len(drawn)
 
 
-def _interval(units: list[_Units], confidence: float) -> tuple[float, float, float]:
+def _auc_interval(units: list[_Units], confidence: float) -> tuple[float, float, float]:
     """The mean AUC with a normal interval on the logit scale.
 
     At an AUC of 0 or 1 the variance is 0 and the exact limit of independent pairs takes its place:
@@ -290,14 +290,14 @@ def _interval(units: list[_Units], confidence: float) -> tuple[float, float, flo
 
 def _energy_test(points: Points, rng: np.random.Generator) -> tuple[float, float, tuple[int, int]]:
     """Squared energy distance of drawn rows, its p-value, and how many rows were drawn."""
-    drawn = [_drawn(n, g, rng) for n, g in zip(points.sizes, points.groups, strict=True)]
+    drawn = [_draw_rows(n, g, rng) for n, g in zip(points.sizes, points.groups, strict=True)]
     (rows0, unit0), (rows1, unit1) = drawn
     ids = np.concatenate([points.ids[0][rows0], points.ids[1][rows1]])
-    between = distances(points.coordinates(ids).astype(np.float64))
+    between = pairwise_distances(points.coordinates(ids).astype(np.float64))
     unit = np.concatenate([unit0, unit1 + unit0.max() + 1])
     here = np.arange(unit.max() + 1) <= unit0.max()
     labels = np.stack([here, *(rng.permutation(here) for _ in range(ENERGY_PERMUTATIONS))])
-    values = _energies(between, labels[:, unit].T)
+    values = _energy_distances(between, labels[:, unit].T)
     return (
         max(0.0, float(values[0])),
         permutation_p(values / max(between.max(), 1e-300)),
@@ -308,7 +308,7 @@ def _energy_test(points: Points, rng: np.random.Generator) -> tuple[float, float
     )
 
 
-def _drawn(size: int, groups: Labels | None, rng: np.random.Generator) -> tuple[Labels, Labels]:
+def _draw_rows(size: int, groups: Labels | None, rng: np.random.Generator) -> tuple[Labels, Labels]:
     """Rows for the energy distance, and their units from 0 without gaps.
 
     Whole groups in random order as long as they fit, of each at most `_GROUP_ROWS` rows: one rule
@@ -330,7 +330,7 @@ def _drawn(size: int, groups: Labels | None, rng: np.random.Generator) -> tuple[
     return rows[kept], number[kept]
 
 
-def distances(rows: Reals) -> Reals:
+def pairwise_distances(rows: Reals) -> Reals:
     """Euclidean distances between rows, by their products after centring."""
     rows = rows - np.mean(rows, axis=0)
     squares = np.einsum("ij,ij->i", rows, rows)
@@ -343,7 +343,7 @@ def distances(rows: Reals) -> Reals:
     return np.sqrt(out, out=out)
 
 
-def _energies(distances: Reals, labels: Flags) -> Reals:
+def _energy_distances(distances: Reals, labels: Flags) -> Reals:
     """2 E|X - Y| - E|X - X'| - E|Y - Y'| for each column of labels."""
     count = np.count_nonzero(labels, axis=0)
     weights = np.where(labels, 1.0 / count, -1.0 / (len(labels) - count))

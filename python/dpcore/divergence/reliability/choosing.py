@@ -67,7 +67,7 @@ def best_event(
     """
     totals = np.array(chosen_rows)[:, None]
     hits = np.concatenate([chosen, totals - chosen], axis=1)
-    p_low, q_high = _expected(_doubtful(hits, chosen_rows), counted_rows, tail)
+    p_low, q_high = _expected_limits(_pessimistic_rates(hits, chosen_rows), counted_rows, tail)
     told = event_bound(p_low, q_high, alphas)
     merit = _on_average(told)
     rates = hits / totals
@@ -95,15 +95,15 @@ def best_bins(
     hits = padded[:, start] - padded[:, stop]
     aims = alphas[np.unique(np.linspace(0, len(alphas) - 1, _AIMS).astype(np.int64))]
     # What the bins of a partition add to the sum; limits get wider with the number of bins.
-    rates, powers = _doubtful(hits, chosen_rows), {}
+    rates, powers = _pessimistic_rates(hits, chosen_rows), {}
     for bins in _BINS:
-        p_low, q_high = _expected(rates, counted_rows, failure / (2 * bins))
+        p_low, q_high = _expected_limits(rates, counted_rows, failure / (2 * bins))
         with np.errstate(divide="ignore"):
             powers[bins] = aims[:, None] * np.log(p_low) + (1.0 - aims[:, None]) * np.log(q_high)
-    paths = _paths(powers[_BINS[-1]], (start, stop), len(edges))
+    paths = _best_edges(powers[_BINS[-1]], (start, stop), len(edges))
     told, partitions = [np.zeros(len(aims))], [edges[[0, -1]]]
     for path in paths:
-        place = _index(path[:-1], path[1:], len(edges))
+        place = _pair_index(path[:-1], path[1:], len(edges))
         most = powers[min(b for b in _BINS if b >= len(place))][:, place]
         told.append(np.maximum(0.0, np.logaddexp.reduce(most, axis=1) / (aims - 1.0)))
         partitions.append(edges[path])
@@ -116,25 +116,25 @@ def _on_average(told: Reals) -> Reals:
     return np.asarray(np.mean(told / np.where(best > 0.0, best, 1.0), axis=1))
 
 
-def _doubtful(hits: Whole, chosen_rows: tuple[int, ...]) -> tuple[Reals, Reals]:
+def _pessimistic_rates(hits: Whole, chosen_rows: tuple[int, ...]) -> tuple[Reals, Reals]:
     """Rates of the numerator taken for lower, and of the denominator for higher than they look."""
     return (
-        _wilson(hits[0] / chosen_rows[0], chosen_rows[0], -_DOUBT),
-        _wilson(hits[1] / chosen_rows[1], chosen_rows[1], _DOUBT),
+        _wilson_limit(hits[0] / chosen_rows[0], chosen_rows[0], -_DOUBT),
+        _wilson_limit(hits[1] / chosen_rows[1], chosen_rows[1], _DOUBT),
     )
 
 
-def _expected(
+def _expected_limits(
     rates: tuple[Reals, Reals], counted_rows: tuple[int, int], tail: float
 ) -> tuple[Reals, Reals]:
     """The limits that the counted rows would give at these rates."""
     from scipy.special import ndtri
 
     z = -float(ndtri(tail))
-    return _wilson(rates[0], counted_rows[0], -z), _wilson(rates[1], counted_rows[1], z)
+    return _wilson_limit(rates[0], counted_rows[0], -z), _wilson_limit(rates[1], counted_rows[1], z)
 
 
-def _wilson(rate: Reals, size: int, z: float) -> Reals:
+def _wilson_limit(rate: Reals, size: int, z: float) -> Reals:
     """Wilson's limit for a rate among `size` rows: the lower one for z < 0."""
     square = z * z
     middle = rate + square / (2.0 * size)
@@ -151,13 +151,13 @@ def _few_edges(chosen: Whole) -> Whole:
     return np.concatenate([[0], inside, [chosen.shape[1] + 1]])
 
 
-def _index(start: Whole, stop: Whole, size: int) -> Whole:
+def _pair_index(start: Whole, stop: Whole, size: int) -> Whole:
     """Where the pair (start, stop) stands among the pairs start < stop in order."""
     place: Whole = start * (2 * size - start - 1) // 2 + stop - start - 1
     return place
 
 
-def _paths(powers: Reals, pairs: tuple[Whole, Whole], size: int) -> list[Whole]:
+def _best_edges(powers: Reals, pairs: tuple[Whole, Whole], size: int) -> list[Whole]:
     """For each order and number of bins the edges whose terms e^power add up to most."""
     terms = np.full((len(powers), size, size), -np.inf)
     largest = np.maximum(powers.max(axis=1, keepdims=True), -1e300)

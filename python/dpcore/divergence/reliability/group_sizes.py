@@ -14,7 +14,7 @@ import numpy as np
 from ..points.points import Points, one_of_each
 from ..points.replicates import Labels
 from ..raw import Reals
-from .checks import distances, permutation_p
+from .checks import pairwise_distances, permutation_p
 
 LEVEL: Final = 0.01
 """Chance, at most, of a word about two laws where sizes do not depend on values."""
@@ -68,7 +68,7 @@ def _p_value(
     if len(single) > _GROUPS:
         kept = rng.choice(len(single), _GROUPS, replace=False)
         single, sizes = single[kept], sizes[kept]
-    between = distances(points.coordinates(points.ids[side][single]).astype(np.float64))
+    between = pairwise_distances(points.coordinates(points.ids[side][single]).astype(np.float64))
     # How much more a group weighs by its rows than as a group.
     surplus: Reals = sizes / sizes.sum() - 1.0 / len(sizes)
     drawn = np.stack([surplus, *(rng.permutation(surplus) for _ in range(_PERMUTATIONS))], axis=1)

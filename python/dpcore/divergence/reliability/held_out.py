@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from ...errors import invalid
 from ...records import Record
-from ..estimators.score import Score, is_fixed, learn, most_trained, scored
+from ..estimators.score import Score, fit_score, is_fixed, most_trained, score_rows
 from ..points.points import Points, one_of_each
 from ..points.replicates import Labels
-from ..raw import Reals, freeze
+from ..raw import Reals, freeze_arrays
 
 THRESHOLDS: Final = 200
 FOLDS: Final = 4
@@ -57,7 +57,7 @@ class HeldOut(Record):
 
     def __post_init__(self) -> None:
         """Freeze the arrays."""
-        freeze(self, "thresholds", "chosen", "counted")
+        freeze_arrays(self, "thresholds", "chosen", "counted")
 
 
 def hold_out(
@@ -99,22 +99,24 @@ def hold_out(
     fitted: Score
     if score is not None and is_fixed(score):
         fitted, trained = score, (0, 0)
-        chosen = _values(points, [part.choosing(None) for part in parts], fitted, trained)
+        chosen = _held_out_scores(points, [part.choosing(None) for part in parts], fitted, trained)
     elif min(len(part.other) for part in parts) >= 2 * FOLDS * most_trained(points.dim):
         # Enough for a full fit in one fold; the other folds choose.
-        fitted, trained = learn(points, _pair(part.inside(0) for part in parts), rng, score)
+        fitted, trained = fit_score(
+            points, _pair_rows(part.inside(0) for part in parts), rng, score
+        )
         left = [np.concatenate([part.choosing(f) for f in range(1, FOLDS)]) for part in parts]
-        chosen = _values(points, left, fitted, trained)
+        chosen = _held_out_scores(points, left, fitted, trained)
     else:
-        fitted, trained = learn(points, _pair(part.other for part in parts), rng, score)
+        fitted, trained = fit_score(points, _pair_rows(part.other for part in parts), rng, score)
         chosen = _out_of_fold(points, parts, rng, score)
-    counted = _values(points, [part.counted for part in parts], fitted, trained)
-    thresholds = _thresholds(*chosen)
+    counted = _held_out_scores(points, [part.counted for part in parts], fitted, trained)
+    thresholds = _candidate_thresholds(*chosen)
     return HeldOut(
         thresholds=thresholds,
-        chosen=_reached(chosen, thresholds),
+        chosen=_count_above(chosen, thresholds),
         chosen_rows=(len(chosen[0]), len(chosen[1])),
-        counted=_reached(counted, thresholds),
+        counted=_count_above(counted, thresholds),
         counted_rows=(len(counted[0]), len(counted[1])),
         trained_rows=trained,
         one_per_group=one_per_group,
@@ -177,15 +179,15 @@ class _Parts:
         return np.asarray(self.other[here])
 
 
-def _pair(rows: Iterable[Labels]) -> tuple[Labels, Labels]:
+def _pair_rows(rows: Iterable[Labels]) -> tuple[Labels, Labels]:
     first, second = rows
     return first, second
 
 
-def _values(
+def _held_out_scores(
     points: Points, rows: list[Labels], score: Score, trained: tuple[int, int]
 ) -> tuple[Reals, Reals]:
-    return scored(points, _pair(rows), score, trained).values
+    return score_rows(points, _pair_rows(rows), score, trained).values
 
 
 def _out_of_fold(
@@ -197,12 +199,16 @@ def _out_of_fold(
     """Scores of the choosing rows by fits that have not seen their fold."""
     found: list[tuple[Reals, Reals]] = []
     for fold in range(min(FOLDS, *(int(part.fold.max()) + 1 for part in parts))):
-        fitted, trained = learn(points, _pair(part.outside(fold) for part in parts), rng, score)
-        found.append(_values(points, [part.choosing(fold) for part in parts], fitted, trained))
+        fitted, trained = fit_score(
+            points, _pair_rows(part.outside(fold) for part in parts), rng, score
+        )
+        found.append(
+            _held_out_scores(points, [part.choosing(fold) for part in parts], fitted, trained)
+        )
     return np.concatenate([v for v, _ in found]), np.concatenate([v for _, v in found])
 
 
-def _thresholds(scores0: Reals, scores1: Reals) -> Reals:
+def _candidate_thresholds(scores0: Reals, scores1: Reals) -> Reals:
     """About 200 of the choosing scores: dense at both ends of each set, even in between."""
     found = []
     for scores in (scores0, scores1):
@@ -214,7 +220,7 @@ def _thresholds(scores0: Reals, scores1: Reals) -> Reals:
     return np.unique(np.concatenate(found))
 
 
-def _reached(scores: tuple[Reals, Reals], thresholds: Reals) -> Whole:
+def _count_above(scores: tuple[Reals, Reals], thresholds: Reals) -> Whole:
     """Rows of each set with score >= threshold."""
     below = [np.searchsorted(np.sort(values), thresholds, "left") for values in scores]
     return np.stack([len(v) - b for v, b in zip(scores, below, strict=True)]).astype(np.int64)

@@ -25,7 +25,7 @@ def to_tell(value: float, spread: float, rows: int) -> int:
         rows: those.
     """
     wanted = max(SHARP, abs(value) / TOLD)
-    return _rounded(rows * (spread / wanted) ** 2)
+    return _round_up(rows * (spread / wanted) ** 2)
 
 
 def to_see(dim: int, k: int, fitted: bool) -> int:
@@ -65,7 +65,7 @@ def fitting_note(rows: int, dim: int, k: int) -> str:
     )
 
 
-def _rounded(rows: float) -> int:
+def _round_up(rows: float) -> int:
     """Upwards to two digits: it is a guess."""
     unit: int = 10 ** max(0, math.floor(math.log10(max(rows, 1.0))) - 1)
     return math.ceil(rows / unit) * unit

@@ -10,11 +10,11 @@ import numpy as np
 from ...errors import invalid
 from ...report.style import canvas, colour, ink, share, thin, whole
 from ..conversion import line
-from ..epsilon import SEEN, usable
+from ..epsilon import SEEN, select_resolved_orders
 from ..raw import Reals
 from ..record import Estimate
 from ..reliability.belief import DIRECTIONS, ESTIMATE, REFUTED, SATURATED, UNRESOLVED
-from .text import runs
+from .text import find_runs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,26 +32,26 @@ _NARROW: Final = 0.16
 """A range below this share of the axis has no room for words across it."""
 
 
-def draw(estimate: Estimate, ax: Any = None) -> Figure:
+def draw_estimate(estimate: Estimate, ax: Any = None) -> Figure:
     """D_alpha in both directions; what is not resolved is grey."""
-    figure, axes = _panels(ax, 2)
+    figure, axes = _get_panels(ax, 2)
     own = not isinstance(ax, (list, tuple, np.ndarray))
-    edges = _edges(estimate.alphas)
-    low, high = _limits(estimate)
+    edges = _order_edges(estimate.alphas)
+    low, high = _value_limits(estimate)
     for direction, panel in enumerate(axes):
         panel.set_xscale("log")
         panel.set(xlim=(edges[0], edges[-1]), ylim=(low, high))
-        _shade(panel, estimate, direction, edges)
-        _ceiling(panel, estimate, direction)
-        _others(panel, estimate, direction)
-        _curve(panel, estimate, direction)
-        _line(panel, estimate, direction)
-        _orders(panel)
+        _shade_unresolved(panel, estimate, direction, edges)
+        _draw_ceiling(panel, estimate, direction)
+        _draw_other_estimates(panel, estimate, direction)
+        _draw_curve(panel, estimate, direction)
+        _draw_line(panel, estimate, direction)
+        _set_order_ticks(panel)
         panel.set_title(DIRECTIONS[direction], loc="left", fontsize=_TEXT)
         panel.set_xlabel("order alpha (1 is KL)", fontsize=_TEXT)
         panel.axhline(0.0, color=ink(), alpha=0.5, linewidth=0.5, zorder=1)
     axes[0].set_ylabel("nats", fontsize=_TEXT)
-    _finish(figure, axes, own)
+    _finish_figure(figure, axes, own)
     if own:
         n0, n1 = estimate.sizes
         title = f"Estimate by {estimate.method}: {n0:,} and {n1:,} rows, d = {estimate.dim:,}"
@@ -69,15 +69,15 @@ def draw_convergence(estimate: Estimate, ax: Any = None) -> Figure:
     if values is None:
         need = "'bootstrap' or 'subsample' for this picture: only their replicates are kept"
         raise invalid("error", need, estimate.error)
-    shown = _followed(estimate, values)
+    shown = _choose_orders(estimate, values)
     if not shown:
         raise invalid("replicates", "finite at one order at least", "none such")
-    figure, axes = _panels(ax, 2)
+    figure, axes = _get_panels(ax, 2)
     own = not isinstance(ax, (list, tuple, np.ndarray))
     count = np.arange(1, len(values) + 1)
     for i, hue in zip(shown, map(colour, range(3)), strict=False):
         for direction, dashes in enumerate(("-", (0, (4, 1.5)))):
-            mean, spread = _running(values[:, direction, i])
+            mean, spread = _running_moments(values[:, direction, i])
             label = f"{DIRECTIONS[direction]}, order {estimate.alphas[i]:.4g}"
             style: dict[str, Any] = {"color": hue, "linestyle": dashes, "linewidth": 1.0}
             axes[0].plot(count, mean, label=label, **style)
@@ -87,11 +87,11 @@ def draw_convergence(estimate: Estimate, ax: Any = None) -> Figure:
         panel.set_xlabel(f"{estimate.error} replicates", fontsize=_TEXT)
         panel.set_xlim(1, max(len(values), 2))
     axes[1].set_ylim(bottom=0.0)
-    _finish(figure, axes, own)
+    _finish_figure(figure, axes, own)
     return whole(figure)
 
 
-def _panels(ax: Any, number: int) -> tuple[Figure, list[Axes]]:
+def _get_panels(ax: Any, number: int) -> tuple[Figure, list[Axes]]:
     """The picture and its panels: those given, or new ones."""
     if not isinstance(ax, (list, tuple, np.ndarray)):
         picture = canvas(ax, share(1.15, 0.85))
@@ -102,7 +102,7 @@ def _panels(ax: Any, number: int) -> tuple[Figure, list[Axes]]:
     return given[0].figure, given
 
 
-def _finish(figure: Figure, axes: list[Axes], own: bool) -> None:
+def _finish_figure(figure: Figure, axes: list[Axes], own: bool) -> None:
     """Thin axes, and one legend for all panels."""
     handles: dict[str, Any] = {}
     for panel in axes:
@@ -121,7 +121,7 @@ def _finish(figure: Figure, axes: list[Axes], own: bool) -> None:
     where.legend(list(handles.values()), list(handles), **place, **options)
 
 
-def _edges(alphas: Reals) -> Reals:
+def _order_edges(alphas: Reals) -> Reals:
     """Where the stretch of each order ends: half way to its neighbours, on the log scale."""
     logs = np.log(alphas)
     inner = (logs[1:] + logs[:-1]) / 2.0
@@ -130,7 +130,7 @@ def _edges(alphas: Reals) -> Reals:
     return np.asarray(np.exp(np.concatenate([[logs[0] - edge], inner, [logs[-1] + edge]])))
 
 
-def _limits(estimate: Estimate) -> tuple[float, float]:
+def _value_limits(estimate: Estimate) -> tuple[float, float]:
     """Common limits that hold every finite value and error bar."""
     values = [estimate.value + sign * np.nan_to_num(estimate.std_error) for sign in (-1, 1)]
     if estimate.certified is not None:
@@ -148,10 +148,10 @@ def _limits(estimate: Estimate) -> tuple[float, float]:
     return low - room, high + 3.0 * room
 
 
-def _shade(panel: Axes, estimate: Estimate, direction: int, edges: Reals) -> None:
+def _shade_unresolved(panel: Axes, estimate: Estimate, direction: int, edges: Reals) -> None:
     """Grey behind every order that is not resolved, with the reason in words."""
     whole = math.log(edges[-1] / edges[0])
-    for word, start, stop in runs(estimate.belief[direction]):
+    for word, start, stop in find_runs(estimate.belief[direction]):
         if word == ESTIMATE:
             continue
         words, shade = _SHADES[word]
@@ -165,7 +165,7 @@ def _shade(panel: Axes, estimate: Estimate, direction: int, edges: Reals) -> Non
         )  # fmt: skip
 
 
-def _ceiling(panel: Axes, estimate: Estimate, direction: int) -> None:
+def _draw_ceiling(panel: Axes, estimate: Estimate, direction: int) -> None:
     """What the method gives at most; in words where it lies above the picture."""
     ceiling = estimate.ceiling[direction]
     if not np.isfinite(ceiling).any():
@@ -177,15 +177,15 @@ def _ceiling(panel: Axes, estimate: Estimate, direction: int) -> None:
             panel.lines[-1].set_marker("_")
         return
     least = np.nanmin(estimate.ceiling)
-    _word(panel, f"ceiling from {least:.3g} up: above this picture")
+    _add_legend_text(panel, f"ceiling from {least:.3g} up: above this picture")
 
 
-def _word(panel: Axes, words: str) -> None:
+def _add_legend_text(panel: Axes, words: str) -> None:
     """Words in the legend that stand for nothing drawn."""
     panel.plot([], [], linestyle="none", label=words)
 
 
-def _others(panel: Axes, estimate: Estimate, direction: int) -> None:
+def _draw_other_estimates(panel: Axes, estimate: Estimate, direction: int) -> None:
     """The certified lower bound, and the other method's estimate."""
     alphas = estimate.alphas
     single = len(alphas) == 1
@@ -206,7 +206,7 @@ def _others(panel: Axes, estimate: Estimate, direction: int) -> None:
         )  # fmt: skip
 
 
-def _curve(panel: Axes, estimate: Estimate, direction: int) -> None:
+def _draw_curve(panel: Axes, estimate: Estimate, direction: int) -> None:
     """Values with error bars: filled where resolved, hollow elsewhere, arrows where infinite."""
     alphas, value = estimate.alphas, estimate.value[direction]
     error, resolved = estimate.std_error[direction], estimate.resolved[direction]
@@ -223,11 +223,11 @@ def _curve(panel: Axes, estimate: Estimate, direction: int) -> None:
                 markersize=3.2, elinewidth=0.8, label=label, **face,
             )  # fmt: skip
     if (value[np.isfinite(value)] < 0.0).any():
-        _word(panel, "below 0: raw values, kept")
-    _infinite(panel, alphas, value)
+        _add_legend_text(panel, "below 0: raw values, kept")
+    _draw_infinite(panel, alphas, value)
 
 
-def _infinite(panel: Axes, alphas: Reals, value: Reals) -> None:
+def _draw_infinite(panel: Axes, alphas: Reals, value: Reals) -> None:
     low, high = panel.get_ylim()
     for mask, marker, height, words in (
         (np.isposinf(value), "^", high, "+inf"),
@@ -241,9 +241,11 @@ def _infinite(panel: Axes, alphas: Reals, value: Reals) -> None:
             )  # fmt: skip
 
 
-def _line(panel: Axes, estimate: Estimate, direction: int) -> None:
+def _draw_line(panel: Axes, estimate: Estimate, direction: int) -> None:
     """Gusain and Leith's line above the resolved curve, for the least delta that is seen."""
-    alphas, curve = usable(estimate.alphas, estimate.value[direction], estimate.resolved[direction])
+    alphas, curve = select_resolved_orders(
+        estimate.alphas, estimate.value[direction], estimate.resolved[direction]
+    )
     delta = SEEN / min(estimate.sizes)
     if not len(alphas) or not np.isfinite(curve).all() or delta >= 1.0:
         return
@@ -253,7 +255,7 @@ def _line(panel: Axes, estimate: Estimate, direction: int) -> None:
     panel.plot(ends, drawn.xi + drawn.rho * ends, color=ink(), linewidth=1.0, label=label)
 
 
-def _orders(panel: Axes) -> None:
+def _set_order_ticks(panel: Axes) -> None:
     """Ticks at round orders: as many as the axis has room for."""
     from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
 
@@ -263,7 +265,7 @@ def _orders(panel: Axes) -> None:
     panel.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
 
 
-def _followed(estimate: Estimate, values: Reals) -> list[int]:
+def _choose_orders(estimate: Estimate, values: Reals) -> list[int]:
     """Up to three orders with finite replicates: the lowest, near 2, and the highest resolved."""
     finite = np.isfinite(values).all(axis=(0, 1))
     wanted = np.flatnonzero(finite & estimate.resolved.any(axis=0))
@@ -275,7 +277,7 @@ def _followed(estimate: Estimate, values: Reals) -> list[int]:
     return sorted({int(wanted[0]), int(two), int(wanted[-1])})
 
 
-def _running(values: Reals) -> tuple[Reals, Reals]:
+def _running_moments(values: Reals) -> tuple[Reals, Reals]:
     """Mean and standard deviation (one less in the divisor) of the first 1, 2, ... values."""
     count = np.arange(1, len(values) + 1)
     # Deviations from the first value: squares of the values themselves would cancel.

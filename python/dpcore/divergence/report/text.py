@@ -28,26 +28,28 @@ _NEGATIVE: Final = "-"
 
 def estimate_text(estimate: Estimate) -> str:
     """The report of an estimate, at most 100 columns wide; its last line is the time."""
-    shown = thinned(estimate)
+    shown = choose_table_rows(estimate)
     rows = [("belief", line) for line in belief_lines(estimate)]
     rows.append(("reason", estimate.reason))
-    parts = [_labelled(rows), "", _heading(estimate, shown), _table(estimate, shown)]
-    marks = _legend(estimate, shown)
-    return "\n".join([*parts, *marks, "", _labelled([*_rows(estimate, shown), _time(estimate)])])
+    parts = [_wrap_rows(rows), "", _format_heading(estimate, shown), _format_table(estimate, shown)]
+    marks = _explain_marks(estimate, shown)
+    return "\n".join(
+        [*parts, *marks, "", _wrap_rows([*_list_rows(estimate, shown), _format_time(estimate)])]
+    )
 
 
 def epsilon_text(epsilon: Epsilon) -> str:
     """Three figures, each with what it is, and the reasons for what is missing."""
     certified = f"certified, {100 * epsilon.confidence:g} % confidence: held-out event"
     rows = [
-        ("epsilon_lower", _figure(epsilon.epsilon_lower), certified),
-        ("epsilon_hat", _figure(epsilon.epsilon_hat), "estimate: plug-in of the same event"),
-        ("epsilon_rdp", _figure(epsilon.epsilon_rdp), _converted(epsilon)),
+        ("epsilon_lower", _format_figure(epsilon.epsilon_lower), certified),
+        ("epsilon_hat", _format_figure(epsilon.epsilon_hat), "estimate: plug-in of the same event"),
+        ("epsilon_rdp", _format_figure(epsilon.epsilon_rdp), _format_conversion(epsilon)),
     ]
     if epsilon.line is not None:
         drawn = epsilon.line
         words = f"conversion of the line {drawn.xi:.4g} + {drawn.rho:.4g} alpha above the curve"
-        rows.append(("  its line", _figure(drawn.epsilon), words))
+        rows.append(("  its line", _format_figure(drawn.epsilon), words))
     flag = " (EXTRAPOLATED)" if epsilon.extrapolated else ""
     lines = [f"epsilon at delta = {epsilon.delta:g}{flag}"]
     for label, figure, words in rows:
@@ -58,12 +60,14 @@ def epsilon_text(epsilon: Epsilon) -> str:
     return "\n".join(lines)
 
 
-def _converted(epsilon: Epsilon) -> str:
+def _format_conversion(epsilon: Epsilon) -> str:
     words = "estimate: conversion of the curve, neither an upper nor a lower bound"
-    return words if epsilon.alpha is None else f"{words}; order {_order(epsilon.alpha)} decided"
+    return (
+        words if epsilon.alpha is None else f"{words}; order {_format_order(epsilon.alpha)} decided"
+    )
 
 
-def _figure(value: float | None) -> str:
+def _format_figure(value: float | None) -> str:
     if value is None:
         return "none"
     return f"{value:.4f}" if np.isfinite(value) else "infinite"
@@ -71,16 +75,16 @@ def _figure(value: float | None) -> str:
 
 def belief_lines(estimate: Estimate) -> list[str]:
     """The belief by direction and ranges of orders; one line if both directions agree."""
-    told = [_ranges(estimate, direction) for direction in (0, 1)]
+    told = [_format_ranges(estimate, direction) for direction in (0, 1)]
     if told[0] == told[1]:
         return [f"both directions: {told[0]}"]
     return [f"{name}: {text}" for name, text in zip(DIRECTIONS, told, strict=True)]
 
 
-def _ranges(estimate: Estimate, direction: int) -> str:
+def _format_ranges(estimate: Estimate, direction: int) -> str:
     found: dict[str, list[str]] = {}
-    for word, start, stop in runs(estimate.belief[direction]):
-        first, last = (_order(estimate.alphas[i]) for i in (start, stop - 1))
+    for word, start, stop in find_runs(estimate.belief[direction]):
+        first, last = (_format_order(estimate.alphas[i]) for i in (start, stop - 1))
         found.setdefault(word, []).append(first if first == last else f"{first} to {last}")
     if len(found) == 1 and len(estimate.alphas) > 1:
         return f"{next(iter(found))}, at every order"
@@ -89,7 +93,7 @@ def _ranges(estimate: Estimate, direction: int) -> str:
     return "; ".join(f"{word}, order{'s'[: ' ' in s]} {s}" for word, s in spans.items())
 
 
-def runs(words: Sequence[str]) -> list[tuple[str, int, int]]:
+def find_runs(words: Sequence[str]) -> list[tuple[str, int, int]]:
     """Runs of one belief along the orders: (belief, start, stop)."""
     found: list[tuple[str, int, int]] = []
     for i, word in enumerate(map(str, words)):
@@ -100,7 +104,7 @@ def runs(words: Sequence[str]) -> list[tuple[str, int, int]]:
     return found
 
 
-def thinned(estimate: Estimate) -> list[int]:
+def choose_table_rows(estimate: Estimate) -> list[int]:
     """Positions of the orders that a table shows: all, or about ten of many.
 
     Always the first and the last, order 1, and what is nearest to alpha_max of each direction and
@@ -120,27 +124,29 @@ def thinned(estimate: Estimate) -> list[int]:
     return sorted(kept)
 
 
-def _heading(estimate: Estimate, shown: Sequence[int]) -> str:
+def _format_heading(estimate: Estimate, shown: Sequence[int]) -> str:
     some = len(shown) < len(estimate.alphas)
     orders = f"; {len(shown)} of {len(estimate.alphas)} orders" if some else ""
     return f"  Estimates in nats by the method {estimate.method}, +- standard error{orders}"
 
 
-def _table(estimate: Estimate, shown: Sequence[int]) -> str:
+def _format_table(estimate: Estimate, shown: Sequence[int]) -> str:
     """One row for each order; a direction takes its value, error, mark, ceiling, certificate."""
-    columns = [["order", *(_order(estimate.alphas[i]) for i in shown)]]
+    columns = [["order", *(_format_order(estimate.alphas[i]) for i in shown)]]
     for direction, name in enumerate(DIRECTIONS):
         parts = [
-            [_number(estimate.value[direction, i]) for i in shown],
-            [_error(estimate.std_error[direction, i]) for i in shown],
-            [_mark(estimate, direction, i) for i in shown],
+            [_format_number(estimate.value[direction, i]) for i in shown],
+            [_format_error(estimate.std_error[direction, i]) for i in shown],
+            [_choose_mark(estimate, direction, i) for i in shown],
         ]
-        columns.append([name, *_joined(parts)])
+        columns.append([name, *_join_columns(parts)])
         if not np.isnan(estimate.ceiling[direction][shown]).all():
-            columns.append(["ceiling", *(_number(estimate.ceiling[direction, i]) for i in shown)])
+            columns.append(
+                ["ceiling", *(_format_number(estimate.ceiling[direction, i]) for i in shown)]
+            )
         if estimate.certified is not None:
             bounds = estimate.certified[direction]
-            columns.append(["certified", *(_number(bounds[i]) for i in shown)])
+            columns.append(["certified", *(_format_number(bounds[i]) for i in shown)])
     widths = [max(map(len, column)) for column in columns]
     return "\n".join(
         "  " + "  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)).rstrip()
@@ -148,7 +154,7 @@ def _table(estimate: Estimate, shown: Sequence[int]) -> str:
     )
 
 
-def _joined(parts: Sequence[Sequence[str]]) -> list[str]:
+def _join_columns(parts: Sequence[Sequence[str]]) -> list[str]:
     """Value, error and mark of each row, each kind in a column of its own; empty kinds left out."""
     filled = [part for part in parts if any(part)]
     widths = [max(map(len, part)) for part in filled]
@@ -159,12 +165,12 @@ def _joined(parts: Sequence[Sequence[str]]) -> list[str]:
     return rows
 
 
-def _mark(estimate: Estimate, direction: int, i: int) -> str:
+def _choose_mark(estimate: Estimate, direction: int, i: int) -> str:
     negative = estimate.value[direction, i] < 0.0
     return _MARKS[str(estimate.belief[direction, i])] + (_NEGATIVE if negative else "")
 
 
-def _legend(estimate: Estimate, shown: Sequence[int]) -> list[str]:
+def _explain_marks(estimate: Estimate, shown: Sequence[int]) -> list[str]:
     """What the marks in the table mean, those that occur."""
     words = {str(word) for word in np.unique(estimate.belief[:, shown])}
     told = [f"{mark} {word}" for word, mark in _MARKS.items() if mark and word in words]
@@ -179,26 +185,28 @@ def _legend(estimate: Estimate, shown: Sequence[int]) -> list[str]:
     return lines
 
 
-def _rows(estimate: Estimate, shown: Sequence[int]) -> list[tuple[str, str]]:
+def _list_rows(estimate: Estimate, shown: Sequence[int]) -> list[tuple[str, str]]:
     """Everything below the table, as (label, text)."""
     rows = []
     if 1.0 not in estimate.alphas:
-        rows.append(("KL", " and ".join(map(_number, estimate.kl)) + " (D_1 in both directions)"))
-    tops = ["none" if top is None else _order(top) for top in estimate.alpha_max]
+        rows.append(
+            ("KL", " and ".join(map(_format_number, estimate.kl)) + " (D_1 in both directions)")
+        )
+    tops = ["none" if top is None else _format_order(top) for top in estimate.alpha_max]
     rows.append(("alpha_max", f"{tops[0]} and {tops[1]}: the largest order that N rows decide"))
     if estimate.beside is not None:
-        rows += [("beside", line) for line in _beside(estimate, shown)]
+        rows += [("beside", line) for line in _format_other_method(estimate, shown)]
     if estimate.checks is not None:
         rows += [("checks", line) for line in str(estimate.checks).splitlines()]
     if estimate.certificate is not None:
         rows += [("certificate", line) for line in str(estimate.certificate).splitlines()]
     rows += [("note", note) for note in estimate.notes]
-    rows += [("sample", _sample(estimate)), ("method", _method(estimate))]
+    rows += [("sample", _describe_sample(estimate)), ("method", _describe_method(estimate))]
     rows.append(("seed", str(estimate.seed)))
     return rows
 
 
-def _beside(estimate: Estimate, shown: Sequence[int]) -> list[str]:
+def _format_other_method(estimate: Estimate, shown: Sequence[int]) -> list[str]:
     """The other method at the first, a middle and the last order that the table resolves."""
     other = estimate.beside
     assert other is not None
@@ -207,34 +215,36 @@ def _beside(estimate: Estimate, shown: Sequence[int]) -> list[str]:
     lines = []
     for i in picked:
         both = [
-            f"{_number(value[i])} {_error(error[i])}".strip()
+            f"{_format_number(value[i])} {_format_error(error[i])}".strip()
             for value, error in zip(other.value, other.std_error, strict=True)
         ]
-        lines.append(f"{other.method} at order {_order(estimate.alphas[i])}: {' and '.join(both)}")
+        lines.append(
+            f"{other.method} at order {_format_order(estimate.alphas[i])}: {' and '.join(both)}"
+        )
     return lines
 
 
-def _sample(estimate: Estimate) -> str:
+def _describe_sample(estimate: Estimate) -> str:
     seen = estimate.diagnostics
     n0, n1 = estimate.sizes
     told = [f"{n0:,} and {n1:,} rows of {estimate.dim:,} coordinate{'s'[: estimate.dim > 1]}"]
     if seen.scale is not None:
         told.append(f"scale {seen.scale}")
     if seen.atom_share.any():
-        shares = _shares(seen.atom_share)
+        shares = _format_shares(seen.atom_share)
         told.append(f"{shares} of them on repeated values")
     if seen.unseen_share.any():
-        shares = _shares(seen.unseen_share)
+        shares = _format_shares(seen.unseen_share)
         told.append(f"{shares} on repeated values that the other set lacks")
     return ", ".join(told)
 
 
-def _shares(shares: Reals) -> str:
+def _format_shares(shares: Reals) -> str:
     # A rounding error around no share at all may have a sign.
     return " and ".join(f"{100 * abs(share):.3g} %" for share in shares)
 
 
-def _method(estimate: Estimate) -> str:
+def _describe_method(estimate: Estimate) -> str:
     error = "no standard errors" if estimate.error is None else f"{estimate.error} standard errors"
     reach = "" if not any(estimate.depth) else f", balls reach {estimate.depth[0]:,}"
     if reach and estimate.depth[1] != estimate.depth[0]:
@@ -246,25 +256,25 @@ def _method(estimate: Estimate) -> str:
     return ", ".join([f"{estimate.method}, k = {estimate.k}{reach}", error, *counted])
 
 
-def _time(estimate: Estimate) -> tuple[str, str]:
+def _format_time(estimate: Estimate) -> tuple[str, str]:
     return "time", f"{estimate.seconds:.3g} s"
 
 
-def _order(alpha: float) -> str:
+def _format_order(alpha: float) -> str:
     return f"{alpha:.4g}"
 
 
-def _number(value: float) -> str:
+def _format_number(value: float) -> str:
     if not np.isfinite(value):
         return "" if np.isnan(value) else f"{value:+}"
     return f"{value:.3g}" if abs(value) >= 1000.0 else f"{value:.3f}"
 
 
-def _error(value: float) -> str:
-    return f"+- {_number(value)}" if np.isfinite(value) else ""
+def _format_error(value: float) -> str:
+    return f"+- {_format_number(value)}" if np.isfinite(value) else ""
 
 
-def _labelled(rows: Sequence[tuple[str, str]]) -> str:
+def _wrap_rows(rows: Sequence[tuple[str, str]]) -> str:
     """Rows of (label, text), wrapped; a label that repeats is printed once."""
     lines, last = [], None
     for label, text in rows:
