@@ -9,7 +9,7 @@ import numpy as np
 import dpcore
 from dpcore import Counts, Laplace, Pair, published
 from dpcore.attacks import MajorityVote
-from dpcore.report.page import page
+from dpcore.report.page import make_page
 
 
 def noisy(x, size, rng):
@@ -74,7 +74,7 @@ class _Pages(dict):
     """Each page is made when it is first asked for: not by whoever collects tests."""
 
     def __missing__(self, name):
-        self[name] = page(AUDITS[name])
+        self[name] = make_page(AUDITS[name])
         return self[name]
 
 

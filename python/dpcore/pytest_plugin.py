@@ -488,14 +488,19 @@ class DPAudit:
         return audit
 
     def _fail(self, audit: Audit | OutputsAudit | TableAudit, outcome: str) -> None:
-        from .report.script import call
-        from .report.text import rows
+        from .report.script import format_call
+        from .report.text import list_report_rows
         from .results.audits import Audit
 
         table = [("audit", f"{self._calls} of {self._node.nodeid}")]
         again = [("repeat", _command(self._node))]
         if isinstance(audit, Audit):
-            table += [("mechanism", audit.name), *rows(audit), *again, ("or", call(audit))]
+            table += [
+                ("mechanism", audit.name),
+                *list_report_rows(audit),
+                *again,
+                ("or", format_call(audit)),
+            ]
         else:
             table += [("outputs", audit.name), *audit.lines(), *again]
         found = audit.verdict if getattr(audit, "checks", ()) else _certified(audit)

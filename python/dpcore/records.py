@@ -81,9 +81,9 @@ class Shown:
         return full(self) if type(self).__repr__ is Shown.__repr__ else repr(self)
 
     def _repr_html_(self) -> str:
-        from .report.short import html
+        from .report.short import record_to_html
 
-        return html(self)
+        return record_to_html(self)
 
 
 class Record(Shown):

@@ -212,9 +212,9 @@ def test_scores_pickle(model):
 def test_json_keeps_the_regression_and_names_the_trees():
     sides = rng(16).normal(size=(2, 500, 2))
     linear, boosted = Classifier().candidates(*sides, UNIT)
-    text = json.dumps(encoding.encode(Above(linear, 0.25)), allow_nan=False)
-    assert encoding.decode(json.loads(text)) == Above(linear, 0.25)
-    named = json.dumps(encoding.encode(Above(boosted, 0.25)), allow_nan=False)
+    text = json.dumps(encoding.encode_value(Above(linear, 0.25)), allow_nan=False)
+    assert encoding.decode_value(json.loads(text)) == Above(linear, 0.25)
+    named = json.dumps(encoding.encode_value(Above(boosted, 0.25)), allow_nan=False)
     assert "log odds of boosted trees on 2 features" in named
 
 

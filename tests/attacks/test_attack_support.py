@@ -83,8 +83,8 @@ def test_scores_pickle_and_are_kept_by_json(score):
     event = Above(score, 0.38)
     assert pickle.loads(pickle.dumps(event)) == event
     assert hash(pickle.loads(pickle.dumps(event))) == hash(event)
-    text = json.dumps(encoding.encode(event), allow_nan=False)
-    assert encoding.decode(json.loads(text)) == event
+    text = json.dumps(encoding.encode_value(event), allow_nan=False)
+    assert encoding.decode_value(json.loads(text)) == event
 
 
 def test_scores_read_as_sentences():

@@ -99,8 +99,8 @@ SCORES = [
 @pytest.mark.parametrize("score", SCORES, ids=str)
 def test_scores_pickle_and_are_kept_by_json(score):
     assert pickle.loads(pickle.dumps(score)) == score
-    text = json.dumps(encoding.encode(Above(score, 0.25, "below")), allow_nan=False)
-    assert encoding.decode(json.loads(text)) == Above(score, 0.25, "below")
+    text = json.dumps(encoding.encode_value(Above(score, 0.25, "below")), allow_nan=False)
+    assert encoding.decode_value(json.loads(text)) == Above(score, 0.25, "below")
     assert hash(pickle.loads(pickle.dumps(score))) == hash(score)
 
 

@@ -11,7 +11,7 @@ import dpcore
 from dpcore import Audit, Laplace, Pair, audit, pairs
 from dpcore.pairs import L1, L2, AddRemove, Box, Linf, Replace
 from dpcore.published import ADePT, LaplaceMechanism
-from dpcore.report.script import call, code
+from dpcore.report.script import format_call, make_script
 
 FEW = {"trials": 1000, "rng": 1}
 
@@ -115,8 +115,8 @@ def test_a_relation_of_ones_own_is_asked_whether_it_holds():
     assert found.neighbour == "Twins"
     with pytest.raises(ValueError, match=r"^pair must be two neighbours by Twins, got .*'l1': 1.0"):
         audit(noisy, ([0.0], [1.0]), neighbour=Twins(), claim=3.0, **FEW)
-    assert "neighbour=neighbour" in call(found)
-    assert "neighbour = ...  # Twins\n" in code(found)
+    assert "neighbour=neighbour" in format_call(found)
+    assert "neighbour = ...  # Twins\n" in make_script(found)
 
 
 # Every pair that an audit could choose is checked.
@@ -237,19 +237,22 @@ def test_equal_inputs_are_an_error_unless_they_are_asked_for(pair):
         found = audit(mechanism, pair, null=True, claim=1.0, **FEW)
         assert found.refuted is False
         assert "equal: whatever is found is a false alarm" in str(found)
-        assert "null=True" in call(found)
+        assert "null=True" in format_call(found)
 
 
 @pytest.mark.parametrize("pair", DIFFERENT, ids=str)
 def test_inputs_that_differ_pass(pair):
     found = audit(blind, pair, claim=1.0, **FEW)
     assert "equal:" not in str(found)
-    assert "null=True" not in call(found)
+    assert "null=True" not in format_call(found)
 
 
 def test_equal_inputs_are_neighbours_by_any_relation():
     found = audit(noisy, ([0.0], [0.0]), null=True, neighbour=L1(1.0), claim=1.0, **FEW)
-    assert eval(call(found, "noisy"), {"dpcore": dpcore, __name__: __import__(__name__)}) == found
+    assert (
+        eval(format_call(found, "noisy"), {"dpcore": dpcore, __name__: __import__(__name__)})
+        == found
+    )
 
 
 # The record, and what a reader sees of it.
@@ -262,7 +265,7 @@ def test_the_relation_is_part_of_the_record():
     assert found.counts == bare.counts
     assert found != bare
     assert Audit.from_json(found.to_json()) == found
-    assert eval(call(found)) == found
+    assert eval(format_call(found)) == found
     later = audit(Laplace(1.0), neighbour=L1(1.0), claim=1.0, start=1000, **FEW)
     assert (found + later).neighbour == found.neighbour
     with pytest.raises(ValueError, match=r"^neighbour of the second audit must be"):
@@ -324,6 +327,6 @@ def test_without_a_relation_a_report_says_what_it_speaks_of():
 
 def test_a_relation_that_python_can_write_is_written():
     found = audit(length, ("a b", "a"), neighbour=AddRemove(("a", "b")), claim=9.0, **FEW)
-    assert "neighbour=dpcore.pairs.AddRemove(values=('a', 'b'))" in call(found)
+    assert "neighbour=dpcore.pairs.AddRemove(values=('a', 'b'))" in format_call(found)
     odd = audit(length, ("a b", "a"), neighbour=AddRemove([L1(1.0)]), claim=9.0, **FEW)
-    assert "neighbour=neighbour" in call(odd)
+    assert "neighbour=neighbour" in format_call(odd)

@@ -35,7 +35,7 @@ import dpcore
 from dpcore import Audit
 from dpcore.auditing.randomness import compare, whose
 from dpcore.records import Pair
-from dpcore.report.script import code
+from dpcore.report.script import make_script
 from dpcore.sampling.calling import CallableDraws
 
 pytest_plugins = ["pytester"]
@@ -139,13 +139,13 @@ def test_the_report_the_page_and_the_script_say_it():
     own, seeds, rounding = audited(by_the_system), audited(noise), audited(Rounded())
     assert "draws its own randomness, which no seed repeats" in str(own)
     assert "draws its own randomness, which no seed repeats" in own.to_html()
-    assert "the seed does not repeat it" in code(own)
+    assert "the seed does not repeat it" in make_script(own)
     assert "the seed does not repeat it" in own.to_html()
     for words in ("own randomness", "repeat"):
         assert words not in str(seeds)
-    assert "the seed does not repeat" not in code(seeds)
+    assert "the seed does not repeat" not in make_script(seeds)
     assert "up to rounding, not bit for bit" in str(rounding)
-    assert "not bit for bit" in code(rounding)
+    assert "not bit for bit" in make_script(rounding)
     assert "whether the seed repeats the outputs is not known" in str(audited(constant))
 
 

@@ -51,7 +51,7 @@ OWN = audit(
 
 def run(found, **names):
     space = dict(names)
-    exec(script.code(found), space)
+    exec(script.make_script(found), space)
     return space["report"]
 
 
@@ -59,14 +59,17 @@ def run(found, **names):
 def test_the_code_repeats_the_audit(name):
     found = AUDITS[name]
     assert run(found) == found
-    assert eval(script.call(found)) == found
+    assert eval(script.format_call(found)) == found
 
 
 def test_the_code_repeats_an_audit_of_a_function():
     found = audit(noisy, ([0.0], [1.0]), trials=1000, start=0, claim=1.0, rng=3, block=100)
-    assert f"import {__name__}\n" in script.code(found)
+    assert f"import {__name__}\n" in script.make_script(found)
     assert run(found) == found
-    assert eval(script.call(found), {"dpcore": dpcore, __name__: sys.modules[__name__]}) == found
+    assert (
+        eval(script.format_call(found), {"dpcore": dpcore, __name__: sys.modules[__name__]})
+        == found
+    )
 
 
 def test_the_code_keeps_start_block_route_and_every_range():
@@ -74,25 +77,27 @@ def test_the_code_keeps_start_block_route_and_every_range():
     first = audit(Laplace(1.0), trials=1000, **options)
     later = audit(Laplace(1.0), trials=500, start=2048, **options)
     assert run(later) == later
-    assert "start=2048" in script.call(later)
+    assert "start=2048" in script.format_call(later)
     both = first + later
     assert run(both).counts == both.counts
-    assert script.call(both).count("dpcore.audit(") == 2
-    assert "# Not one whole run" in script.code(both)
-    assert "# Not one whole run" in script.code(PARTIAL)
-    assert "# Not one" not in script.code(first)
+    assert script.format_call(both).count("dpcore.audit(") == 2
+    assert "# Not one whole run" in script.make_script(both)
+    assert "# Not one whole run" in script.make_script(PARTIAL)
+    assert "# Not one" not in script.make_script(first)
 
 
 def test_what_no_record_holds_is_left_open():
-    code = script.code(OWN)
+    code = script.make_script(OWN)
     assert re.search(r"^mechanism = \.\.\.  # .*<lambda>$", code, re.M)
     assert re.search(rf"^attack = \.\.\.  # {__name__}\.positive$", code, re.M)
     assert re.search(r"^pair = \.\.\.  # \(", code, re.M)
     assert "attack=attack" in code
-    line = script.call(OWN, mechanism="mine", pair="ours")
+    line = script.format_call(OWN, mechanism="mine", pair="ours")
     assert line.startswith("dpcore.audit(mine, ours, attack=attack, ")
     # A name with a line break must not end the comment.
-    compile(script.code(replace(AUDITS["refuted"], mechanism="a\nimport nothing")), "", "exec")
+    compile(
+        script.make_script(replace(AUDITS["refuted"], mechanism="a\nimport nothing")), "", "exec"
+    )
 
 
 def test_a_long_pair_is_read_from_the_data():
@@ -100,8 +105,8 @@ def test_a_long_pair_is_read_from_the_data():
     found = audit(noisy, pair, trials=1000, claim=1.0, rng=1)
     assert run(found, text=found.to_json()) == found
     ones = audit(Laplace(1.0), dpcore.pairs.zeros_ones(200), trials=100, claim=1.0, rng=1)
-    assert "[0.0] * 200, [1.0] * 200" in script.call(ones)
-    assert eval(script.call(ones)) == ones
+    assert "[0.0] * 200, [1.0] * 200" in script.format_call(ones)
+    assert eval(script.format_call(ones)) == ones
 
 
 @pytest.mark.parametrize(

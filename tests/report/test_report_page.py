@@ -21,7 +21,7 @@ from dpcore.bounds import limits
 from dpcore.report import proof as report_proof
 from dpcore.report import style
 from dpcore.report import text as report
-from dpcore.report.page import page
+from dpcore.report.page import make_page
 
 SPACE = "{http://www.w3.org/1999/xhtml}"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -58,12 +58,12 @@ def known(text):
 @every
 def test_every_row_of_the_report_is_in_the_page(name):
     found, shown = AUDITS[name], words(name)
-    for label, line in report.rows(found):
+    for label, line in report.list_report_rows(found):
         assert known(f"{label} {line}") in shown
     assert known(found.name) in shown
     assert f"confidence {100 * found.confidence:g} %" in shown
-    assert f"epsilon certified {report.epsilon(found.epsilon_lower)}" in shown
-    assert f"epsilon estimated {report.epsilon(found.epsilon_hat)}" in shown
+    assert f"epsilon certified {report.format_epsilon(found.epsilon_lower)}" in shown
+    assert f"epsilon estimated {report.format_epsilon(found.epsilon_hat)}" in shown
     assert (f"delta of the claim {found.delta:g}" in shown) is (found.delta > 0)
     assert ("NaN entries" in shown) is (found.nan + found.nan_prime > 0)
     footer = words(name, "footer")
@@ -155,9 +155,9 @@ def test_the_comparison_follows_the_verdict(name):
 
 def test_a_bound_of_another_kind_is_not_explained_as_a_quotient(monkeypatch):
     monkeypatch.setattr(report_proof, "limits", lambda k, n, alpha: (0.5, 0.6))
-    shown = page(AUDITS["refuted"])
+    shown = make_page(AUDITS["refuted"])
     assert "Clopper-Pearson limits" not in shown
-    bound = report.epsilon(AUDITS["refuted"].epsilon_lower)
+    bound = report.format_epsilon(AUDITS["refuted"].epsilon_lower)
     assert f"With 95 % confidence epsilon &gt;= {bound}." in shown
 
 
@@ -181,7 +181,7 @@ def test_what_users_write_stays_text():
         assert "&lt;script&gt;alert" in text
         scripts = [node for node in tree(name).iter() if node.tag.endswith("script")]
         assert [node.get("type") for node in scripts] == ["application/json"]
-    text = page(replace(AUDITS["refuted"], event="a < b & 'c' \"d\""))
+    text = make_page(replace(AUDITS["refuted"], event="a < b & 'c' \"d\""))
     assert "a &lt; b &amp; &#x27;c&#x27; &quot;d&quot;" in text
 
 
@@ -207,8 +207,8 @@ def test_the_json_in_the_page_is_the_audit(name):
 @pytest.mark.parametrize("name", ["refuted", "nan", "callable", "own objects"])
 def test_one_audit_gives_one_page(name):
     found = AUDITS[name]
-    assert page(found) == PAGES[name]
-    slower = page(replace(found, seconds=123.0, threads=7)).splitlines()
+    assert make_page(found) == PAGES[name]
+    slower = make_page(replace(found, seconds=123.0, threads=7)).splitlines()
     lines = PAGES[name].splitlines()
     assert len(slower) == len(lines)
     changed = {lines[i][:12] for i in range(len(lines)) if lines[i] != slower[i]}
@@ -224,7 +224,7 @@ def test_a_users_style_of_pictures_does_not_matter():
     import matplotlib
 
     with matplotlib.rc_context({"text.color": "#ff00ff", "figure.facecolor": "#123456"}):
-        assert page(AUDITS["refuted"]) == PAGES["refuted"]
+        assert make_page(AUDITS["refuted"]) == PAGES["refuted"]
         assert matplotlib.rcParams["text.color"] == "#ff00ff"
 
 
@@ -235,10 +235,10 @@ def test_pictures(name):
     assert [node.get("class") for node in drawings] == ["wide", "narrow"]
     for node in drawings:
         assert node.get("role") == "img"
-        assert f"certified {report.epsilon(found.epsilon_lower)}" in node.get("aria-label")
+        assert f"certified {report.format_epsilon(found.epsilon_lower)}" in node.get("aria-label")
         texts = ["".join(text.itertext()).strip() for text in node.iter(f"{SVG}text")]
-        assert report.epsilon(found.epsilon_lower) in texts
-        assert report.epsilon(found.epsilon_hat) in texts
+        assert report.format_epsilon(found.epsilon_lower) in texts
+        assert report.format_epsilon(found.epsilon_hat) in texts
         assert ("closed form" in texts) is (found.exact is not None)
         assert not any("script" in text for text in texts)
 
@@ -271,7 +271,7 @@ class Richer(Audit):
 def test_an_audit_with_more_pictures_shows_them():
     plain = AUDITS["nasty name"]
     richer = Richer(**{field.name: getattr(plain, field.name) for field in fields(Audit)})
-    text = page(richer)
+    text = make_page(richer)
     drawings = list(ElementTree.fromstring(text.encode()).iter(f"{SVG}svg"))
     assert len(drawings) == 4
     # The name stands in an attribute here, quotes and all.
@@ -314,4 +314,4 @@ def test_the_code_in_the_page_repeats_the_audit():
 
 def test_counts_of_every_kind_have_a_page():
     for counts in (Counts(0, 10, 0, 10), Counts(10, 10, 0, 10), Counts(0, 10, 10, 10)):
-        ElementTree.fromstring(page(replace(AUDITS["refuted"], counts=counts)).encode())
+        ElementTree.fromstring(make_page(replace(AUDITS["refuted"], counts=counts)).encode())

@@ -14,7 +14,7 @@ from dpcore import Counts, Laplace, Pair, audit, cli, published
 from dpcore.attacks import Coordinatewise, MajorityVote, Threshold, Timing
 from dpcore.errors import AssumptionWarning
 from dpcore.report.next_step import more_rows, next_step
-from dpcore.report.text import rows
+from dpcore.report.text import list_report_rows
 
 PAIR = Pair(0.0, 1.0)
 STANDING = audit(Laplace(0.8), trials=10**4, claim=1.4, rng=1)
@@ -34,7 +34,7 @@ def never(outputs, outputs_prime, pair):
 
 
 def of(report, label):
-    return [line for name, line in rows(report) if name == label]
+    return [line for name, line in list_report_rows(report) if name == label]
 
 
 # Events of probability 0 and 1.
@@ -248,7 +248,9 @@ def standing(request):
 
 def find_contradictions(report):
     """The rules that the rows of an audit break, and the advice that is not short."""
-    advice = [text for label, text in rows(report) if label in ("needed", "plan", "note")]
+    advice = [
+        text for label, text in list_report_rows(report) if label in ("needed", "plan", "note")
+    ]
     more, nothing = (any(map(words.search, advice)) for words in (MORE_HELPS, NOTHING_HELPS))
     seen = report.bound_counts
     found = []
@@ -260,7 +262,7 @@ def find_contradictions(report):
         seen_by_vote = report.exact > report.claim
         if more > seen_by_vote or nothing > (not seen_by_vote):
             found.append("the closed form says otherwise")
-    if len([label for label, _ in rows(report) if label == "needed"]) != 1:
+    if len([label for label, _ in list_report_rows(report) if label == "needed"]) != 1:
         found.append("not one next step")
     found += [line for line in advice if line.count(". ") > 1 or len(line) > 220]
     return found

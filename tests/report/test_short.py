@@ -15,7 +15,7 @@ from shared_records import reachable
 import dpcore
 from dpcore import Counts, Laplace, Pair, calibration, divergence, pairs, sensitivity, structure
 from dpcore.records import Record, Shown
-from dpcore.report.short import card, html
+from dpcore.report.short import make_card, record_to_html
 
 WORKINGS = (
     "dpcore.sampling.", "dpcore.auditing.", "dpcore.attacks.choosing.", "dpcore.attacks.scores.", 
@@ -111,7 +111,7 @@ class Odd(Record):
 
 def test_fields_are_escaped_opened_and_cut():
     odd = Odd(numbers=np.arange(50.0))
-    shown = html(odd)
+    shown = record_to_html(odd)
     assert "<b>" not in shown
     assert "<i>" not in shown
     assert shown.count("<details>") == 2
@@ -125,8 +125,8 @@ def test_fields_are_escaped_opened_and_cut():
 
 
 def test_a_style_speaks_of_its_own_cards_only():
-    style = ElementTree.fromstring(card("a", [("b", "c")]))[0].text
-    name = re.search(r'class="(dpcore-\w+)"', card("a", []))[1]
+    style = ElementTree.fromstring(make_card("a", [("b", "c")]))[0].text
+    name = re.search(r'class="(dpcore-\w+)"', make_card("a", []))[1]
     bare = re.sub(r"@media[^{]*\{(.*?\})\s*\}", r"\1", style, flags=re.DOTALL)
     rules = re.findall(r"([^{}]+)\{[^{}]*\}", bare)
     assert len(rules) > 10

@@ -15,7 +15,17 @@ from shared_records import reachable
 
 import dpcore
 from dpcore import Laplace, divergence
-from dpcore.report.style import BLUE, GREY, INK, RED, WHITE, axes_of, canvas, dressed, house
+from dpcore.report.style import (
+    BLUE,
+    GREY,
+    INK,
+    RED,
+    WHITE,
+    apply_style,
+    axes_of,
+    get_canvas,
+    use_own_style,
+)
 
 AUDIT = dpcore.audit(Laplace(1.0), trials=10**4, claim=1.0, rng=1)
 REFUTED = dpcore.audit(Laplace(1.0), trials=10**4, claim=0.3, rng=1)
@@ -158,7 +168,7 @@ def test_pages_and_files_leave_pyplot_alone(monkeypatch, tmp_path, run):
 
 
 def test_a_figure_of_ones_own_is_drawn_on_in_the_style_of_the_house():
-    with plt.style.context("dark_background"), house() as figure:
+    with plt.style.context("dark_background"), use_own_style() as figure:
         assert AUDIT.plot(ax=figure) is figure
         assert to_rgb(figure.get_facecolor()) == (1, 1, 1)
         assert to_rgb(figure.axes[0].patches[0].get_facecolor()) == to_rgb(BLUE)
@@ -167,13 +177,13 @@ def test_a_figure_of_ones_own_is_drawn_on_in_the_style_of_the_house():
 
 def test_the_package_s_colours_become_those_of_the_style():
     with plt.style.context("dark_background"):
-        picture = canvas(None, (4, 3))
+        picture = get_canvas(None, (4, 3))
         axes = picture.subplots()
         axes.plot([0, 1], color=BLUE, marker="o", markerfacecolor=WHITE)
         axes.fill_between([0, 1], [1, 2], color=RED, alpha=0.5)
         axes.annotate("a", (0, 0), color=INK, bbox={"facecolor": WHITE})
         axes.bar([1], [1], color=GREY)
-        assert dressed(picture) is picture
+        assert apply_style(picture) is picture
         cycle = matplotlib.rcParams["axes.prop_cycle"].by_key()["color"]
     line, band, text = axes.lines[0], axes.collections[0], axes.texts[0]
     assert to_rgb(line.get_color()) == to_rgb(cycle[0])
@@ -207,7 +217,7 @@ def test_a_notebook_shows_a_picture_on_given_axes_once(monkeypatch, panels):
     assert "image/png" in formatter.format(figure)[0]
     assert plt.get_fignums() == [figure.number]
     if panels:
-        canvas(left, (1.0, 1.0))
+        get_canvas(left, (1.0, 1.0))
     else:
         assert AUDIT.plot(left) is figure
     assert right.figure is figure

@@ -11,7 +11,7 @@ import pytest
 import dpcore
 from dpcore import Audit, audit_outputs
 from dpcore.attacks.reading import exploring
-from dpcore.report.page import page
+from dpcore.report.page import make_page
 
 ANSWERS = np.array(["never", "weekly", "daily"])
 FIELDS = [f"question_{number:02d}" for number in range(12)]
@@ -50,7 +50,7 @@ def test_a_report_says_that_all_was_read():
     assert report.read.found == report.read.compared > len(FIELDS)
     said = f"all {report.read.found:,} parts, in {report.read.outputs:,} pilot outputs a side"
     assert f"  read         {said}\n" in str(report)
-    assert said in page(report)
+    assert said in make_page(report)
     assert said in report._repr_html_()
     assert json.loads(report.to_json())["read"]["found"] == report.read.found
     assert Audit.from_json(report.to_json()).read == report.read

@@ -17,7 +17,7 @@ from dpcore import Audit, OutputsAudit, audit, calibration
 from dpcore.attacks import MajorityVote
 from dpcore.published import NATIVE
 from dpcore.records import Record, class_of, declare, word_of
-from dpcore.report.encoding import decode, encode
+from dpcore.report.encoding import decode_value, encode_value
 
 MECHANISMS = [
     (calibration.L2Laplace(0.5), ([0.0, 0.0], [1.0, 0.0])),
@@ -50,8 +50,8 @@ from dpcore import calibration
 print(dpcore.audit(calibration.L2Laplace(0.5), ([0.0], [1.0]), trials=100, rng=1).to_json())
 """
     mechanism = json.loads(fresh(code, ""))["mechanism"]
-    assert mechanism == encode(calibration.L2Laplace(0.5))
-    assert decode(mechanism) == calibration.L2Laplace(0.5)
+    assert mechanism == encode_value(calibration.L2Laplace(0.5))
+    assert decode_value(mechanism) == calibration.L2Laplace(0.5)
 
 
 RESULTS = {"Audit", "Evidence", "OutputsAudit", "Plan", "TableAudit"}
@@ -118,7 +118,7 @@ def test_a_users_subclass_is_no_record_of_ours():
         pass
 
     assert word_of(Mine) is None
-    assert "record" not in encode(Mine(0.5))
+    assert "record" not in encode_value(Mine(0.5))
 
 
 REPORT = audit(dpcore.Laplace(1.0), attack=MajorityVote(), trials=100, rng=1)

@@ -15,7 +15,7 @@ from shared_tables import ClosedRows, exponential_mechanism, points_and_distance
 
 import dpcore
 from dpcore import TableAudit, audit_table
-from dpcore.report.style import house
+from dpcore.report.style import use_own_style
 
 pytest_plugins = ["pytester"]
 
@@ -103,13 +103,13 @@ def test_the_page_is_well_formed_and_holds_all(metric, tmp_path):
 
 
 def test_the_picture_shows_every_input_and_the_claim(metric):
-    with house() as figure:
+    with use_own_style() as figure:
         metric.plot(ax=figure)
         (axes,) = figure.axes
         assert axes.get_lines()[0].get_ydata().tolist() == sorted(metric.per_input)[::-1]
         assert axes.get_lines()[1].get_ydata()[0] == 1.0
     mixed = audit_table([[1.0, 0.0], [0.5, 0.5], [0.25, 0.75]])
-    with house() as figure:
+    with use_own_style() as figure:
         mixed.plot(ax=figure)
         assert "2 infinite" in [text.get_text() for text in figure.axes[0].texts]
     with pytest.raises(TypeError, match="ax must be"):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpcore.report.encoding import encode
+from dpcore.report.encoding import encode_value
 from dpcore.text import schedules
 from dpcore.text.schedules import (
     Constant,
@@ -68,7 +68,7 @@ def test_they_are_records(schedule, title):
     assert pickle.loads(pickle.dumps(schedule)) == schedule
     assert eval(repr(schedule), dict(vars(schedules))) == schedule
     # The word keeps the schedule `Uniform` apart from the noise.
-    found = json.loads(json.dumps(encode(schedule)))
+    found = json.loads(json.dumps(encode_value(schedule)))
     assert found["record"] == f"text.schedules.{type(schedule).__name__}"
     assert every_of(schedule) == ("batch" if "batch" in title else "epoch")
     with pytest.raises((AttributeError, TypeError)):

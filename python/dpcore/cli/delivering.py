@@ -10,7 +10,7 @@ from pathlib import Path
 from ..auditing.run import Audit
 from ..published import is_native
 from ..recorded.run import OutputsAudit
-from ..report.style import house
+from ..report.style import use_own_style
 from ..tables.run import TableAudit
 from .options import Asked, AskedOutputs, AskedTable
 from .status import Usage, say
@@ -59,7 +59,7 @@ def _save(
 ) -> None:
     if asked.plot is not None:
         sys.stdout.flush()
-        with house() as picture:
+        with use_own_style() as picture:
             report.plot(ax=picture)
             picture.savefig(asked.plot)
         say(f"wrote {asked.plot}")

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..report import style
-from ..report.style import dressed
+from ..report.style import apply_style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["WIDTH", "canvas", "dressed", "save", "tidy"]
+__all__ = ["WIDTH", "apply_style", "canvas", "save", "tidy"]
 
 TEXT, SMALL = 8.0, 7.0
 """Text sizes in points: readable where the picture is printed at its own width."""
@@ -23,7 +23,7 @@ WIDTH = 7.2
 
 def canvas(height: float, ax: Any = None) -> Figure:
     """An empty picture of the common width, `height` inches high, that lays itself out."""
-    return style.canvas(ax, (WIDTH, height))
+    return style.get_canvas(ax, (WIDTH, height))
 
 
 def tidy(axes: Axes) -> None:
@@ -41,7 +41,7 @@ def save(result: Any, stem: Path) -> None:
         result: what an experiment returned.
         stem: path of the files without their endings.
     """
-    with style.house() as figure:
+    with style.use_own_style() as figure:
         result.plot(ax=figure)
         figure.savefig(stem.with_name(f"{stem.name}.png"), dpi=250)
         # A date would make every SVG differ from the last.

@@ -6,7 +6,7 @@ from dataclasses import fields
 from typing import Any
 
 from .._core import __version__
-from ..report.encoding import encode
+from ..report.encoding import encode_value
 from ..report.text import align_rows as aligned
 
 __all__ = ["FORMAT", "aligned", "record"]
@@ -16,7 +16,7 @@ FORMAT = "dpcore.experiment/1"
 
 def record(name: str, result: Any) -> dict[str, Any]:
     """What every experiment's JSON begins with: format, name, version, configuration."""
-    config = {f.name: encode(getattr(result.config, f.name)) for f in fields(result.config)}
+    config = {f.name: encode_value(getattr(result.config, f.name)) for f in fields(result.config)}
     return {
         "format": FORMAT,
         "experiment": name,

@@ -10,8 +10,16 @@ import numpy as np
 from ..claims.claim import Claim
 from ..results.audits import Audit
 from ..results.recorded import OutputsAudit
-from .style import axes_of, colour, ground, ink, share, thin, whole
-from .text import epsilon
+from .style import (
+    axes_of,
+    background_box,
+    cycle_colour,
+    get_whole_figure,
+    relative_size,
+    text_colour,
+    thin_axes,
+)
+from .text import format_epsilon
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,56 +28,61 @@ if TYPE_CHECKING:
 _POINTS = 400
 
 
-def figure(audit: Audit | OutputsAudit, ax: Any = None) -> Figure:
+def draw_bounds(audit: Audit | OutputsAudit, ax: Any = None) -> Figure:
     """What is certified, estimated, exact and claimed, on one axis."""
-    axes = axes_of(ax, share(1.0, 0.55))
+    axes = axes_of(ax, relative_size(1.0, 0.55))
     apart = audit.pair.distance if audit.delta else 1.0
     claim = None if audit.claimed_epsilon is None else audit.claimed_epsilon * apart
     figures = [audit.epsilon_lower, audit.epsilon_hat, audit.exact, claim]
     finite = [value for value in figures if value is not None and math.isfinite(value)]
     right = 1.25 * max([*finite, 0.1])
     if not audit.checks:
-        bar = colour(1 if audit.refuted else 0)
+        bar = cycle_colour(1 if audit.refuted else 0)
         axes.barh([2], [audit.epsilon_lower], height=0.5, color=bar)
-    _mark(axes, 1, audit.epsilon_hat, right, ink(), "o")
+    _draw_point(axes, 1, audit.epsilon_hat, right, text_colour(), "o")
     labels = {2: "certified", 1: "estimate"}
     if audit.exact is not None:
-        _mark(axes, 0, audit.exact, right, colour(2), "D")
+        _draw_point(axes, 0, audit.exact, right, cycle_colour(2), "D")
         labels[0] = "closed form"
     low = min(labels) - 0.9
     if claim is not None:
-        axes.axvline(claim, color=ink(), linestyle="--")
+        axes.axvline(claim, color=text_colour(), linestyle="--")
         axes.annotate(
             f"claim {claim:.6g}", (claim, low), (4, 3), textcoords="offset points", va="bottom"
         )
-    certified = "no bound holds" if audit.checks else epsilon(audit.epsilon_lower)
-    _label(axes, audit.epsilon_lower, 2, certified)
+    certified = "no bound holds" if audit.checks else format_epsilon(audit.epsilon_lower)
+    _write_label(axes, audit.epsilon_lower, 2, certified)
     axes.set(xlim=(0, right), ylim=(low, 2.6), xlabel="privacy loss epsilon")
     axes.set_yticks(list(labels), list(labels.values()))
     verdict = "invalid: no bound holds" if audit.checks else audit.verdict
-    axes.set_title(f"{_wrapped(audit.name)}\n{verdict}", loc="left", fontsize="medium")
-    thin(axes)
-    return whole(axes.figure)
+    axes.set_title(f"{_shorten_name(audit.name)}\n{verdict}", loc="left", fontsize="medium")
+    thin_axes(axes)
+    return get_whole_figure(axes.figure)
 
 
-def _wrapped(name: str) -> str:
+def _shorten_name(name: str) -> str:
     # A pair of dollars would be read as mathematics.
     name = name.replace("$", r"\$")
     return name if len(name) <= 60 else f"{name[:57]}..."
 
 
-def _label(axes: Axes, value: float, row: float, words: str) -> None:
+def _write_label(axes: Axes, value: float, row: float, words: str) -> None:
     """Words to the right of a point, on the ground's colour in case the claim's line runs there."""
     axes.annotate(
-        words, (value, row), (7, 0), textcoords="offset points", va="center", bbox=ground(axes)
+        words,
+        (value, row),
+        (7, 0),
+        textcoords="offset points",
+        va="center",
+        bbox=background_box(axes),
     )
 
 
-def _mark(axes: Axes, row: float, value: float, right: float, hue: Any, marker: str) -> None:
+def _draw_point(axes: Axes, row: float, value: float, right: float, hue: Any, marker: str) -> None:
     """One figure as a point; an infinite one as an arrow that leaves the picture."""
     if math.isfinite(value):
         axes.plot([value], [row], marker, color=hue)
-        _label(axes, value, row, epsilon(value))
+        _write_label(axes, value, row, format_epsilon(value))
         return
     tip = {"arrowstyle": "->", "color": hue, "lw": 1.5}
     axes.annotate("", (right, row), (0.86 * right, row), arrowprops=tip)
@@ -78,30 +91,30 @@ def _mark(axes: Axes, row: float, value: float, right: float, hue: Any, marker: 
 
 def tradeoff_figure(audit: Audit, ax: Any = None) -> Figure:
     """The upper confidence band on the trade-off function, against what the claim allows."""
-    axes = axes_of(ax, share(0.8, 1.0))
+    axes = axes_of(ax, relative_size(0.8, 1.0))
     band = audit.tradeoff
     errors = np.linspace(0.0, 1.0, _POINTS)
     upper = band.at(errors)
-    hue = colour(0)
+    hue = cycle_colour(0)
     axes.fill_between(errors, upper, 1.0, step=None, color=hue, alpha=0.15, linewidth=0)
     axes.plot(errors, upper, color=hue)
     words = f"ruled out:\nabove the band, {100 * audit.confidence:g} %"
     axes.text(0.97, 0.97, words, ha="right", va="top")
-    axes.plot([0, 1], [1, 0], color=ink(), alpha=0.5, linewidth=0.8)
+    axes.plot([0, 1], [1, 0], color=text_colour(), alpha=0.5, linewidth=0.8)
     turned: dict[str, Any] = {"rotation": -45, "rotation_mode": "anchor", "fontsize": "small"}
     axes.annotate(
         "no information", (0.62, 0.38), (2, 2), textcoords="offset points", ha="center",
         va="bottom", alpha=0.8, **turned,
     )  # fmt: skip
     if audit.claimed_epsilon is not None:
-        axes.plot(errors, _allowed(audit, errors), color=ink(), linestyle="--")
+        axes.plot(errors, _claimed_trade_off(audit, errors), color=text_colour(), linestyle="--")
         _at_the_bend(axes, audit)
     axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="type I error", ylabel="type II error")
     title = "Trade-off function: at or below the band"
     axes.set_title(title, loc="left", fontsize="medium")
     axes.set_aspect("equal")
-    thin(axes)
-    return whole(axes.figure)
+    thin_axes(axes)
+    return get_whole_figure(axes.figure)
 
 
 def _at_the_bend(axes: Axes, audit: Audit) -> None:
@@ -113,7 +126,7 @@ def _at_the_bend(axes: Axes, audit: Audit) -> None:
         axes.annotate(claim, (bend, bend), ha="right", **place)
         return
     # Nothing is drawn beyond the line of no information.
-    leader = {"arrowstyle": "-", "color": ink(), "lw": 0.6, "alpha": 0.6}
+    leader = {"arrowstyle": "-", "color": text_colour(), "lw": 0.6, "alpha": 0.6}
     axes.annotate(claim, (bend, bend), (0.55, 0.7), arrowprops=leader)
 
 
@@ -127,7 +140,7 @@ def _find_bend(audit: Audit) -> float:
     return (1.0 - audit.delta) / (1.0 + grow)
 
 
-def _allowed(audit: Audit, errors: np.ndarray) -> np.ndarray:
+def _claimed_trade_off(audit: Audit, errors: np.ndarray) -> np.ndarray:
     """The least trade-off function that the claim (epsilon, delta) leaves.
 
     Source:
@@ -144,14 +157,14 @@ def _allowed(audit: Audit, errors: np.ndarray) -> np.ndarray:
 
 def profile_figure(audit: Audit, ax: Any = None) -> Figure:
     """The certified lower bound on delta at every epsilon."""
-    axes = axes_of(ax, share(1.0, 0.8))
+    axes = axes_of(ax, relative_size(1.0, 0.8))
     band = audit.tradeoff
     claimed = 0.0 if audit.claimed_epsilon is None else audit.claimed_epsilon * audit.pair.distance
     right = 1.3 * max(audit.epsilon_lower, claimed, 0.2)
     epsilons = np.linspace(0.0, right, _POINTS)
     deltas = np.asarray(band.delta(epsilons))
     shown = deltas > 0.0
-    hue = colour(0)
+    hue = cycle_colour(0)
     axes.fill_between(epsilons[shown], 0.0, deltas[shown], color=hue, alpha=0.15, linewidth=0)
     axes.plot(epsilons[shown], deltas[shown], color=hue)
     # The curve falls: above it on the right nothing else is drawn.
@@ -161,7 +174,7 @@ def profile_figure(audit: Audit, ax: Any = None) -> Figure:
         least = float(deltas[shown].min()) if shown.any() else 1e-6
         height = audit.delta if audit.delta > 0.0 else least
         marker = "o" if audit.delta > 0.0 else "v"
-        axes.plot([claimed], [height], marker, color=colour(1), clip_on=False, zorder=3)
+        axes.plot([claimed], [height], marker, color=cycle_colour(1), clip_on=False, zorder=3)
         axes.annotate(
             f"claim ({audit.claimed_epsilon:.4g}, {audit.delta:.4g})", (claimed, height), (7, 4),
             textcoords="offset points", va="bottom",
@@ -171,5 +184,5 @@ def profile_figure(audit: Audit, ax: Any = None) -> Figure:
     axes.set(xlim=(0, right), xlabel="epsilon", ylabel="delta")
     title = "Privacy profile: no (epsilon, delta) below the line holds"
     axes.set_title(title, loc="left", fontsize="medium")
-    thin(axes)
-    return whole(axes.figure)
+    thin_axes(axes)
+    return get_whole_figure(axes.figure)

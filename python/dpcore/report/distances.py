@@ -11,18 +11,18 @@ from ..results.audits import Audit
 _SHOWN = {"l1": "L1", "l2": "L2", "linf": "Linf"}
 
 
-def rows(audit: Audit) -> list[tuple[str, str]]:
+def list_distance_rows(audit: Audit) -> list[tuple[str, str]]:
     """The rows of a report about the pair: its distances, and whose neighbours they are."""
-    encoded = "" if audit.clean is None else _words(distances(audit.clean))
+    encoded = "" if audit.clean is None else _format_distances(distances(audit.clean))
     found = [
-        ("distances", _words(distances(audit.pair))),
+        ("distances", _format_distances(distances(audit.pair))),
         ("encoded", encoded),
-        ("neighbours", neighbours(audit)),
+        ("neighbours", describe_neighbours(audit)),
     ]
     return [(label, text) for label, text in found if text]
 
 
-def neighbours(audit: Audit) -> str:
+def describe_neighbours(audit: Audit) -> str:
     """Which inputs the claim of an audit calls neighbours, in one sentence; empty without a claim.
 
     Args:
@@ -39,10 +39,11 @@ def neighbours(audit: Audit) -> str:
     if audit.claim is None:
         return ""
     apart = "" if audit.pair.distance == 1.0 else f", at distance {audit.pair.distance:g}"
-    return f"not given: the claim is read as one about these two inputs{apart}{_own(audit)}"
+    own = _describe_own_neighbours(audit)
+    return f"not given: the claim is read as one about these two inputs{apart}{own}"
 
 
-def _own(audit: Audit) -> str:
+def _describe_own_neighbours(audit: Audit) -> str:
     """What a mechanism says of neighbours, where its own claim was tested."""
     norm, most = (getattr(audit.mechanism, name, None) for name in ("norm", "sensitivity"))
     if audit.own_claim != audit.claim or norm not in _SHOWN or most is None:
@@ -50,18 +51,22 @@ def _own(audit: Audit) -> str:
     return f" (the mechanism speaks of {_SHOWN[norm]} distance at most {most:g})"
 
 
-def _words(found: dict[str, Any]) -> str:
+def _format_distances(found: dict[str, Any]) -> str:
     parts = [f"{shown} {found[norm]:.6g}" for norm, shown in _SHOWN.items() if norm in found]
     if "changed" in found:
-        parts.append(f"{found['changed']:,} of {_many(found['entries'], 'entry')} changed")
+        parts.append(
+            f"{found['changed']:,} of {_format_number_of(found['entries'], 'entry')} changed"
+        )
     if "replaced" in found:
-        parts.append(f"{found['replaced']:,} of {_many(found['size'], found['unit'])} replaced")
+        parts.append(
+            f"{found['replaced']:,} of {_format_number_of(found['size'], found['unit'])} replaced"
+        )
     if "added_or_removed" in found:
-        parts.append(_changes(found))
+        parts.append(_format_changes(found))
     return ", ".join(parts)
 
 
-def _changes(found: dict[str, Any]) -> str:
+def _format_changes(found: dict[str, Any]) -> str:
     number = found["added_or_removed"]
     shown = f"{number:,}" if number <= MOST_CHANGES else f"more than {MOST_CHANGES}"
     if "replaced" in found:
@@ -71,6 +76,6 @@ def _changes(found: dict[str, Any]) -> str:
     return f"{shown} {unit} added or removed ({sizes})"
 
 
-def _many(number: int, what: str) -> str:
+def _format_number_of(number: int, what: str) -> str:
     plural = f"{what[:-1]}ies" if what.endswith("y") else f"{what}s"
     return f"{number:,} {what if number == 1 else plural}"

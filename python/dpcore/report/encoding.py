@@ -21,7 +21,7 @@ from ..records import Pair, Record, class_of, word_of
 from ..results.audits import Audit
 from ..results.fields import may_lack, read_field, tuples
 from ..results.findings import Finding, Slice
-from .distances import neighbours
+from .distances import describe_neighbours
 
 
 class _Result(Protocol):
@@ -45,37 +45,41 @@ _ROOMS = ("calibration", "sensitivity", "training", "mechanisms.texts")
 """Rooms with words of their own that `import dpcore` does not load."""
 
 
-def number(value: float) -> float | str:
+def encode_float(value: float) -> float | str:
     """A float, or the word for one that JSON lacks."""
     return value if math.isfinite(value) else "nan" if value != value else f"{value:g}"
 
 
-def encode(value: Any) -> Any:
+def encode_value(value: Any) -> Any:
     """Plain data for one field of an audit."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, (float, np.floating)):
-        return number(float(value))
+        return encode_float(float(value))
     if isinstance(value, np.integer):
         return int(value)
     if is_native(value):
-        values = {f.name: encode(getattr(value, f.name)) for f in fields(value)}
+        values = {f.name: encode_value(getattr(value, f.name)) for f in fields(value)}
         return {"native": type(value).__name__, **values}
     if type(value) is Vote:
         return value.to_dict()
     word = word_of(type(value))
     if word is not None:
-        return _record(word, value)
+        return _encode_record(word, value)
     if isinstance(value, np.ndarray) and value.dtype.kind in "buif":
-        return {"dtype": value.dtype.str, "shape": list(value.shape), "array": _flat(value)}
+        return {
+            "dtype": value.dtype.str,
+            "shape": list(value.shape),
+            "array": _flatten_array(value),
+        }
     if isinstance(value, (tuple, list)):
-        return [encode(item) for item in value]
-    return {"repr": repr(value) if not callable(value) else _name(value)}
+        return [encode_value(item) for item in value]
+    return {"repr": repr(value) if not callable(value) else _encode_name(value)}
 
 
-def _record(word: str, value: Any) -> dict[str, Any]:
+def _encode_record(word: str, value: Any) -> dict[str, Any]:
     """The fields of a record; its text alone where one of them cannot be kept."""
-    values = {f.name: encode(getattr(value, f.name)) for f in fields(value)}
+    values = {f.name: encode_value(getattr(value, f.name)) for f in fields(value)}
     whole = type(value) in _LOOSE or not any(_is_name(item) for item in values.values())
     return {"record": word, **values} if whole else {"repr": str(value)}
 
@@ -84,13 +88,13 @@ def _is_name(item: Any) -> bool:
     return isinstance(item, dict) and "repr" in item
 
 
-def _native(name: Any) -> type:
+def _native_type(name: Any) -> type:
     if not isinstance(name, str) or name not in _NATIVES:
         raise invalid("native", "the name of one of dpcore's mechanisms", name)
     return _NATIVES[name]
 
 
-def _declared(word: Any) -> type:
+def _find_class(word: Any) -> type:
     """The class of a word; no file can name a module, for only our own are imported."""
     found = class_of(word)
     for room in _ROOMS:
@@ -102,34 +106,34 @@ def _declared(word: Any) -> type:
     return found
 
 
-def _flat(array: np.ndarray[Any, Any]) -> list[Any]:
+def _flatten_array(array: np.ndarray[Any, Any]) -> list[Any]:
     flat = array.ravel().tolist()
-    return [number(item) for item in flat] if array.dtype.kind == "f" else flat
+    return [encode_float(item) for item in flat] if array.dtype.kind == "f" else flat
 
 
-def _name(value: Any) -> str:
+def _encode_name(value: Any) -> str:
     from ..mechanisms.callables import name_of
 
     return name_of(value)
 
 
-def decode(value: Any) -> Any:
-    """What `encode` made plain; of objects that JSON cannot hold, their name."""
+def decode_value(value: Any) -> Any:
+    """What `encode_value` made plain; of objects that JSON cannot hold, their name."""
     if isinstance(value, list):
-        return [decode(item) for item in value]
+        return [decode_value(item) for item in value]
     if not isinstance(value, Mapping):
         return value
     if "native" in value:
-        rest = {key: decode(item) for key, item in value.items() if key != "native"}
-        return _native(value["native"])(**rest)
+        rest = {key: decode_value(item) for key, item in value.items() if key != "native"}
+        return _native_type(value["native"])(**rest)
     if "array" in value:
         if np.dtype(value["dtype"]).kind not in "buif":
             raise invalid("dtype", "one of real numbers", value["dtype"])
         items = [_WORDS.get(item, item) for item in value["array"]]
         return np.array(items, dtype=np.dtype(value["dtype"])).reshape(value["shape"])
     if "record" in value:
-        cls = _declared(value["record"])
-        rest = {key: decode(item) for key, item in value.items() if key != "record"}
+        cls = _find_class(value["record"])
+        rest = {key: decode_value(item) for key, item in value.items() if key != "record"}
         # An input may be a list of its own; every other sequence in a record is a tuple.
         return cls(**rest if cls is Pair else {key: tuples(rest[key]) for key in rest})
     if value.get("event") == "Vote":
@@ -144,20 +148,22 @@ _DERIVED = (
 )  # fmt: skip
 
 
-def plain(audit: Audit) -> dict[str, Any]:
+def audit_to_dict(audit: Audit) -> dict[str, Any]:
     """The plain data of an audit, and the figures that follow from it."""
     record: dict[str, Any] = {"format": FORMAT}
-    record.update({f.name: encode(getattr(audit, f.name)) for f in fields(audit)})
+    record.update({f.name: encode_value(getattr(audit, f.name)) for f in fields(audit)})
     record["seed"] = str(audit.seed)
-    record["derived"] = {name: encode(getattr(audit, name)) for name in _DERIVED}
+    record["derived"] = {name: encode_value(getattr(audit, name)) for name in _DERIVED}
     record["derived"]["source_sha256"] = [one.sha256 for one in audit.provenance]
     apart = distances(audit.pair)
-    record["derived"]["distances"] = {name: encode(value) for name, value in apart.items()} or None
-    record["derived"]["neighbours"] = neighbours(audit)
+    record["derived"]["distances"] = {
+        name: encode_value(value) for name, value in apart.items()
+    } or None
+    record["derived"]["neighbours"] = describe_neighbours(audit)
     return record
 
 
-def parse(text: Any) -> dict[str, Any]:
+def parse_object(text: Any) -> dict[str, Any]:
     """A JSON object from its text."""
     if not isinstance(text, (str, bytes)):
         raise mistyped("text", "a string of JSON", text)
@@ -170,19 +176,19 @@ def parse(text: Any) -> dict[str, Any]:
     return record
 
 
-def text(audit: _Result, indent: int | None) -> str:
+def write_json(audit: _Result, indent: int | None) -> str:
     """Strict JSON of what `to_dict` gives."""
     return json.dumps(audit.to_dict(), allow_nan=False, indent=indent)
 
 
-def read(cls: type[_Some], text: Any) -> _Some:
+def read_json(cls: type[_Some], text: Any) -> _Some:
     """What `from_dict` makes of a JSON object."""
-    return cls.from_dict(parse(text))
+    return cls.from_dict(parse_object(text))
 
 
-def audit(cls: type[Audit], record: Mapping[str, Any]) -> Audit:
+def audit_from_dict(cls: type[Audit], record: Mapping[str, Any]) -> Audit:
     """An audit from its plain data."""
-    return from_plain(cls, record, FORMAT, _check)
+    return from_plain(cls, record, FORMAT, _check_fields)
 
 
 def from_plain(
@@ -212,7 +218,7 @@ def from_plain(
         raise invalid("format", repr(form), record.get("format"))
     try:
         declared = [f for f in fields(cls) if f.name in record or not may_lack(f)]  # type: ignore[arg-type]
-        values = {f.name: read_field(f, record[f.name], decode) for f in declared}
+        values = {f.name: read_field(f, record[f.name], decode_value) for f in declared}
         found = cls(**values)
         check(found)
         return found
@@ -221,7 +227,7 @@ def from_plain(
         raise ValueError(f"{requirement}, got {error!r}") from None
 
 
-def _check(audit: Audit) -> None:
+def _check_fields(audit: Audit) -> None:
     """Refuse fields that no audit has together, as far as a figure or a verdict rests on them."""
     total = sum(stop - start for start, stop in audit.ranges)
     for name in ("n", "n_prime"):

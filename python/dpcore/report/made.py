@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..results.provenance import Provenance
 
 
-def made(provenance: Provenance) -> list[tuple[str, str]]:
+def list_run_rows(provenance: Provenance) -> list[tuple[str, str]]:
     """The rows (label, text) of one run, its source text left to whoever shows them."""
     cores = f"{provenance.cores:,} core{'s' if provenance.cores != 1 else ''}"
     machine = (provenance.cpu, cores, provenance.system, provenance.architecture)

@@ -190,7 +190,9 @@ def size_for_a_tenth(audit: Audit | OutputsAudit) -> str:
         seen = Counts(seen.k, seen.n // 2, seen.k_prime, seen.n_prime // 2)
     claim, delta = audit.claimed_epsilon * audit.pair.distance, audit.delta
     true = loss_of_factor(claim, _FACTOR, delta)
-    mass, trials = _tenth(claim, true, _mass(seen, true), delta, audit.confidence)
+    mass, trials = _plan_smaller_claim(
+        claim, true, _event_frequency(seen, true), delta, audit.confidence
+    )
     shown = true if delta else true / audit.pair.distance
     noise = f"{'Gaussian ' if delta else ''}noise a tenth too small (loss {shown:.4g})"
     rows = "trials" if isinstance(audit, Audit) else "counted rows"
@@ -209,7 +211,7 @@ def _sees_little(audit: Audit | OutputsAudit) -> bool:
     return audit.epsilon_lower < _LITTLE * (audit.claimed_epsilon or 0.0)
 
 
-def _mass(seen: Counts, true: float) -> float:
+def _event_frequency(seen: Counts, true: float) -> float:
     """Return how often the event happened, .5 where it shows nothing, and at most what it may."""
     if tells_nothing(seen) or seen.k == 0:
         return 0.5
@@ -218,7 +220,7 @@ def _mass(seen: Counts, true: float) -> float:
 
 
 @lru_cache(maxsize=64)
-def _tenth(
+def _plan_smaller_claim(
     claim: float, true: float, mass: float, delta: float, confidence: float
 ) -> tuple[float, int | None]:
     """Return the event's mass, and the trials, rounded up to two digits."""

@@ -21,29 +21,29 @@ _DERIVED: Final = (
 )  # fmt: skip
 
 
-def plain(audit: OutputsAudit) -> dict[str, Any]:
+def outputs_audit_to_dict(audit: OutputsAudit) -> dict[str, Any]:
     """The plain data of an audit, and the figures that follow from it."""
     record: dict[str, Any] = {"format": FORMAT}
-    record.update({f.name: encoding.encode(getattr(audit, f.name)) for f in fields(audit)})
+    record.update({f.name: encoding.encode_value(getattr(audit, f.name)) for f in fields(audit)})
     evidence = audit.evidence
     record["evidence"] = {f.name: getattr(evidence, f.name) for f in fields(evidence)}
     record["seed"] = str(audit.seed)
-    record["derived"] = {name: encoding.encode(getattr(audit, name)) for name in _DERIVED}
+    record["derived"] = {name: encoding.encode_value(getattr(audit, name)) for name in _DERIVED}
     record["derived"]["source_sha256"] = [one.sha256 for one in audit.provenance]
     record["derived"]["witness"] = dict(audit.lines())["witness"]
     return record
 
 
-def audit(cls: type[OutputsAudit], record: Mapping[str, Any]) -> OutputsAudit:
+def outputs_audit_from_dict(cls: type[OutputsAudit], record: Mapping[str, Any]) -> OutputsAudit:
     """An audit from its plain data."""
     evidence = record.get("evidence") if isinstance(record, Mapping) else None
     if isinstance(evidence, Mapping):
         kind = Guesses if record.get("rows") == "one_run" else Counts
         record = {**record, "evidence": {**evidence, "record": kind.__name__}}
-    return encoding.from_plain(cls, record, FORMAT, _check)
+    return encoding.from_plain(cls, record, FORMAT, _check_fields)
 
 
-def _check(audit: OutputsAudit) -> None:
+def _check_fields(audit: OutputsAudit) -> None:
     """Refuse fields that no audit of recorded outputs has together."""
     instance("evidence", audit.evidence, Guesses if audit.rows == "one_run" else Counts)
     bound = choice("bound", audit.bound, tuple(BOUNDS[audit.rows]))

@@ -25,10 +25,10 @@ from ..results.audits import Audit
 from ..results.provenance import Provenance
 from ..results.recorded import OutputsAudit
 from . import text as report
-from .made import made
-from .proof import steps, steps_of_outputs
-from .script import code
-from .style import BLUE, GREY, RED, house
+from .made import list_run_rows
+from .proof import list_proof_steps, steps_of_outputs
+from .script import make_script
+from .style import BLUE, GREY, RED, use_own_style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -134,7 +134,7 @@ table + details { margin-top: 0.75rem }
 """
 
 
-def page(audit: Audit, path: str | os.PathLike[str] | None = None) -> str:
+def make_page(audit: Audit, path: str | os.PathLike[str] | None = None) -> str:
     """The page of an audit.
 
     Args:
@@ -152,28 +152,28 @@ def page(audit: Audit, path: str | os.PathLike[str] | None = None) -> str:
         ('<!DOCTYPE html>', True)
     """
     sections = [
-        ("Pictures", _pictures(audit)),
-        ("Report", make_table(report.rows(audit))),
-        ("Counts", _counts(audit)),
-        ("How the bound is proved", _proof(audit)),
-        ("Repeat it", f"<pre><code>{_text(code(audit))}</code></pre>"),
+        ("Pictures", _make_pictures(audit)),
+        ("Report", make_table(report.list_report_rows(audit))),
+        ("Counts", _make_count_table(audit)),
+        ("How the bound is proved", _make_proof(audit)),
+        ("Repeat it", f"<pre><code>{_escape_text(make_script(audit))}</code></pre>"),
         ("How this was made", make_origins(audit)),
         ("Data", make_data(audit)),
     ]
-    return save_page(make_document(audit, _head(audit), sections, _footer(audit)), path)
+    return save_page(make_document(audit, _make_head(audit), sections, _make_footer(audit)), path)
 
 
 def page_of_outputs(audit: OutputsAudit, path: str | os.PathLike[str] | None = None) -> str:
-    """The page of an audit of recorded outputs, see `page`."""
+    """The page of an audit of recorded outputs, see `make_page`."""
     sections = [
-        ("Pictures", _pictures(audit)),
+        ("Pictures", _make_pictures(audit)),
         ("Report", make_table(audit.lines())),
-        *([("Counts", _counts(audit))] if audit.counts is not None else []),
-        ("How the bound is proved", _proof(audit)),
+        *([("Counts", _make_count_table(audit))] if audit.counts is not None else []),
+        ("How the bound is proved", _make_proof(audit)),
         ("How this was made", make_origins(audit)),
         ("Data", make_data(audit)),
     ]
-    return save_page(make_document(audit, _head(audit), sections, _list_seed(audit)), path)
+    return save_page(make_document(audit, _make_head(audit), sections, _list_seed(audit)), path)
 
 
 def page_of_table(
@@ -207,7 +207,7 @@ def page_of_table(
     shown = SimpleNamespace(name=name, verdict=outcome, refuted=None, plot=result.plot)
     heading, height = picture
     header, *body = (
-        "".join(f"<{tag}>{_text(cell)}</{tag}>" for cell in row)
+        "".join(f"<{tag}>{_escape_text(cell)}</{tag}>" for cell in row)
         for tag, row in zip(["th", *["td"] * (len(rows) - 1)], rows, strict=True)
     )
     table = "\n".join(f"<tr>{row}</tr>" for row in body)
@@ -224,10 +224,10 @@ def page_of_table(
         (
             "Data",
             "<details>\n<summary>The figures as JSON</summary>\n"
-            f"<pre><code>{_text(data)}</code></pre>\n</details>",
+            f"<pre><code>{_escape_text(data)}</code></pre>\n</details>",
         ),
     ]
-    head = make_header(shown, meaning, [(one, _text(other)) for one, other in figures], kind)
+    head = make_header(shown, meaning, [(one, _escape_text(other)) for one, other in figures], kind)
     return save_page(make_document(shown, head, sections, list_versions()), path)
 
 
@@ -250,7 +250,7 @@ def make_document(audit: Paged, head: str, sections: list[tuple[str, str]], foot
 <meta http-equiv="Content-Security-Policy"
  content="default-src 'none'; style-src 'unsafe-inline'; img-src data:" />
 <link rel="icon" href="data:," />
-<title>{_text(f"{audit.name}: {audit.verdict}")}</title>
+<title>{_escape_text(f"{audit.name}: {audit.verdict}")}</title>
 <style>{_STYLE}</style>
 </head>
 <body>
@@ -266,12 +266,12 @@ def make_document(audit: Paged, head: str, sections: list[tuple[str, str]], foot
 """
 
 
-def _text(words: object) -> str:
+def _escape_text(words: object) -> str:
     """Words for an element or an attribute; what XML cannot hold becomes U+FFFD."""
     return html.escape(_UNKNOWN.sub("\ufffd", str(words)))
 
 
-def _head(audit: _Result) -> str:
+def _make_head(audit: _Result) -> str:
     claimed, apart = "epsilon claimed", audit.pair.distance
     invalid = audit.verdict.startswith("invalid")
     claim = "none" if audit.claimed_epsilon is None else f"{audit.claimed_epsilon:g}"
@@ -279,8 +279,8 @@ def _head(audit: _Result) -> str:
         claimed, claim = f"{claimed} at distance {apart:g}", f"{audit.claimed_epsilon * apart:g}"
     figures = [
         (claimed, claim),
-        ("epsilon certified", "none" if invalid else report.epsilon(audit.epsilon_lower)),
-        ("epsilon estimated", report.epsilon(audit.epsilon_hat)),
+        ("epsilon certified", "none" if invalid else report.format_epsilon(audit.epsilon_lower)),
+        ("epsilon estimated", report.format_epsilon(audit.epsilon_hat)),
         ("confidence", f"{100 * audit.confidence:g} %"),
     ]
     curve = isinstance(audit.claim, Claim)
@@ -301,13 +301,13 @@ def make_header(
     """Make the header of a page: its kind, name, verdict, what that means, and key figures."""
     # Not green: a claim that stands is not a claim that was proved.
     colour = {None: GREY, True: RED, False: BLUE}[audit.refuted]
-    verdict = _text(audit.verdict)
+    verdict = _escape_text(audit.verdict)
     if audit.refuted:
         verdict = f"<strong>{verdict}</strong>"
     key = "\n".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in figures)
     return f"""<header>
 <p class="soft">{kind}</p>
-<h1>{_text(audit.name)}</h1>
+<h1>{_escape_text(audit.name)}</h1>
 <p class="verdict" style="background:{colour}">{verdict}</p>
 <p>{meaning}</p>
 <dl class="key">
@@ -319,13 +319,13 @@ def make_header(
 def make_table(rows: list[tuple[str, str]]) -> str:
     """Make a table of rows (label, text)."""
     lines = "\n".join(
-        f'<tr><th scope="row">{_text(label)}</th><td>{_text(line)}</td></tr>'
+        f'<tr><th scope="row">{_escape_text(label)}</th><td>{_escape_text(line)}</td></tr>'
         for label, line in rows
     )
     return f'<table class="rows">\n<tbody>\n{lines}\n</tbody>\n</table>'
 
 
-def _counts(audit: _Result) -> str:
+def _make_count_table(audit: _Result) -> str:
     c = audit.counts
     assert c is not None
     table = [
@@ -339,18 +339,18 @@ def _counts(audit: _Result) -> str:
         f'<tr><th scope="row">{label}</th><td>{on_x}</td><td>{on_x_prime}</td></tr>'
         for label, on_x, on_x_prime in table
     )
-    head = "".join(f'<th scope="col">{_text(side)}</th>' for side in ("input", "x", "x'"))
+    head = "".join(f'<th scope="col">{_escape_text(side)}</th>' for side in ("input", "x", "x'"))
     return (
-        f"<p>The event: {_text(audit.event)}.</p>\n"
+        f"<p>The event: {_escape_text(audit.event)}.</p>\n"
         f'<div class="scroll">\n<table class="counts">\n<thead><tr>{head}</tr></thead>\n'
         f"<tbody>\n{lines}\n</tbody>\n</table>\n</div>"
     )
 
 
-def _proof(audit: _Result) -> str:
+def _make_proof(audit: _Result) -> str:
     """The steps from pilot draws to the bound, or why no bound holds."""
-    proof = steps(audit) if isinstance(audit, Audit) else steps_of_outputs(audit)
-    shown = "\n".join(f"<li>{_text(said)}</li>" for said in audit.checks or proof)
+    proof = list_proof_steps(audit) if isinstance(audit, Audit) else steps_of_outputs(audit)
+    shown = "\n".join(f"<li>{_escape_text(said)}</li>" for said in audit.checks or proof)
     if audit.checks:
         return f"<p>{_INVALID}</p>\n<ol>\n{shown}\n</ol>"
     taken = "The draws are taken to be independent."
@@ -365,10 +365,10 @@ def _proof(audit: _Result) -> str:
     )
 
 
-def _pictures(audit: _Result) -> str:
+def _make_pictures(audit: _Result) -> str:
     shown: list[str] = []
     for name, title, height in _PICTURES:
-        words = _described(audit) if name == "plot" else audit.name
+        words = _describe_picture(audit) if name == "plot" else audit.name
         shown += filter(None, [make_picture(audit, name, (title, words), height)])
     if len(shown) > 1:
         shown.insert(0, _BY_ITSELF.format(level=f"{100 * audit.confidence:g} %"))
@@ -387,33 +387,35 @@ def make_picture(audit: Paged, name: str, words: tuple[str, str], height: float)
     title, described = words
     versions = []
     for kind, size in (("wide", (WIDE, height)), ("narrow", (NARROW, min(height, 3.4)))):
-        drawing = _svg(audit, name, size, f"{name}-{kind}")
-        start = f'<svg class="{kind}" role="img" aria-label="{_text(f"{title}. {described}")}" '
+        drawing = _picture_to_svg(audit, name, size, f"{name}-{kind}")
+        start = (
+            f'<svg class="{kind}" role="img" aria-label="{_escape_text(f"{title}. {described}")}" '
+        )
         versions.append(drawing.replace("<svg ", start, 1))
     inner = "\n".join(versions)
     return f"<h3>{title}</h3>\n<figure>\n{inner}\n</figure>" if all(versions) else ""
 
 
-def _described(audit: _Result) -> str:
+def _describe_picture(audit: _Result) -> str:
     """What a picture shows, for those who cannot see it."""
     parts = [
-        f"certified {'none' if audit.checks else report.epsilon(audit.epsilon_lower)}",
-        f"estimate {report.epsilon(audit.epsilon_hat)}",
+        f"certified {'none' if audit.checks else report.format_epsilon(audit.epsilon_lower)}",
+        f"estimate {report.format_epsilon(audit.epsilon_hat)}",
     ]
     if audit.exact is not None:
-        parts.append(f"closed form {report.epsilon(audit.exact)}")
+        parts.append(f"closed form {report.format_epsilon(audit.exact)}")
     parts.append(
         "no claim" if audit.claimed_epsilon is None else f"claim {audit.claimed_epsilon:g}"
     )
     return f"Epsilon: {', '.join(parts)}."
 
 
-def _svg(audit: Paged, name: str, size: tuple[float, float], prefix: str) -> str:
+def _picture_to_svg(audit: Paged, name: str, size: tuple[float, float], prefix: str) -> str:
     """One picture as an SVG element, or nothing where the audit has no such picture."""
     draw: Any = getattr(audit, name, None)
     if draw is None:
         return ""
-    with house(letters="none") as figure:
+    with use_own_style(letters="none") as figure:
         try:
             draw(ax=figure)
         except ValueError:
@@ -423,10 +425,10 @@ def _svg(audit: Paged, name: str, size: tuple[float, float], prefix: str) -> str
             # The page says above what the title says, in letters that wrap.
             for side in ("left", "center", "right"):
                 figure.axes[0].set_title("", loc=side)
-        return _element(figure, prefix)
+        return _figure_to_element(figure, prefix)
 
 
-def _element(figure: Figure, prefix: str) -> str:
+def _figure_to_element(figure: Figure, prefix: str) -> str:
     file = io.StringIO()
     # Date and version would make every page differ from the last.
     nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
@@ -446,11 +448,11 @@ def make_origins(audit: Paged) -> str:
     for number, one in enumerate(audit.provenance, 1):
         if len(audit.provenance) > 1:
             parts.append(f"<h3>Run {number} of {len(audit.provenance)}</h3>")
-        parts.append(make_table(made(one)))
+        parts.append(make_table(list_run_rows(one)))
         if one.source and one.source not in shown:
             shown.add(one.source)
-            summary = f"<summary>Source text of {_text(one.origin)}</summary>"
-            text = f"<pre><code>{_text(one.source)}</code></pre>"
+            summary = f"<summary>Source text of {_escape_text(one.origin)}</summary>"
+            text = f"<pre><code>{_escape_text(one.source)}</code></pre>"
             parts.append(f"<details>\n{summary}\n{text}\n</details>")
     return "\n".join(parts) or '<p class="soft">This record does not tell.</p>'
 
@@ -468,7 +470,7 @@ def make_data(audit: Paged) -> str:
     return (
         f"<details>\n<summary>The audit as JSON (dpcore.{type(audit).__name__}.from_json reads it)"
         "</summary>\n"
-        f"<pre><code>{_text(record)}</code></pre>\n</details>\n"
+        f"<pre><code>{_escape_text(record)}</code></pre>\n</details>\n"
         f'<script type="application/json" id="audit">\n{inert}\n</script>'
     )
 
@@ -476,13 +478,13 @@ def make_data(audit: Paged) -> str:
 def list_versions(before: str = "") -> str:
     """Write the line with the versions that made the page."""
     made_with = f"dpcore {__version__}, numpy {np.__version__}, Python {platform.python_version()}"
-    return f'<p class="soft">{before}Page made with {_text(made_with)}.</p>'
+    return f'<p class="soft">{before}Page made with {_escape_text(made_with)}.</p>'
 
 
 def _list_seed(audit: _Result) -> str:
     return list_versions(f"Seed {audit.seed}. ")
 
 
-def _footer(audit: Audit) -> str:
-    time = report.text(audit).splitlines()[-1].strip().removeprefix("time").strip()
-    return f'{_list_seed(audit)}\n<p class="soft">Time: {_text(time)}</p>'
+def _make_footer(audit: Audit) -> str:
+    time = report.format_report(audit).splitlines()[-1].strip().removeprefix("time").strip()
+    return f'{_list_seed(audit)}\n<p class="soft">Time: {_escape_text(time)}</p>'

@@ -10,7 +10,7 @@ import numpy as np
 from ..bounds.violations import guesses_for
 from ..claims.claim import Claim
 from ..results.planned import AUTO_FACTOR, Plan, middle_of
-from .style import axes_of, ink, share, thin, whole
+from .style import axes_of, get_whole_figure, relative_size, text_colour, thin_axes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,42 +18,47 @@ if TYPE_CHECKING:
 _POINTS = 41
 
 
-def rows(plan: Plan) -> list[tuple[str, str]]:
+def list_plan_rows(plan: Plan) -> list[tuple[str, str]]:
     """The plan as (label, text) rows, without time."""
     delta = f", delta = {plan.delta:g}" if plan.delta else ""
     percent = f"{100 * plan.reached:.4g} % probability at {100 * plan.confidence:g} % confidence"
     claim = f"epsilon <= {plan.claim:.4g}{delta}"
     claim = claim if plan.curve is None else f"{plan.curve}; its tangent {claim}"
-    table = [("claim", claim), ("true loss", _true(plan))]
+    table = [("claim", claim), ("true loss", _describe_true_loss(plan))]
     if plan.guesses is None:
         who = ", for an attacker who knows the event" if _is_event_known(plan) else ""
         table.append(
             ("trials", f"{plan.trials:,} on each side refute the claim with {percent}{who}")
         )
-        table += _event(plan)
+        table += _list_event_rows(plan)
     else:
         table.append(("canaries", f"{plan.canaries:,}, each included by its own fair coin"))
         table.append(("guesses", f"{plan.guesses:,} refute the claim with {percent}"))
         table.append(("assuming", f"a guess is right with probability {plan.guess_rate:.6g}"))
     table.append(
-        ("at most", f"epsilon >= {plan.certifiable:.4f} could be certified: {_best(plan)}")
+        (
+            "at most",
+            f"epsilon >= {plan.certifiable:.4f} could be certified: {_describe_best_event(plan)}",
+        )
     )
     if plan.reached < plan.power:
-        table.append(("needed", _needed(plan)))
-    table.append(("next", _call(plan)))
+        table.append(("needed", _describe_need(plan)))
+    table.append(("next", _format_call(plan)))
     return table
 
 
-def text(plan: Plan) -> str:
+def format_plan(plan: Plan) -> str:
     """The plan as lines of text; with a mechanism, the last one with the time."""
-    lines = rows(plan)
+    lines = list_plan_rows(plan)
     if plan.seconds is not None:
-        lines.append(("time", f"about {_span(plan.seconds)}, at the speed of the pilots"))
+        lines.append(
+            ("time", f"about {_format_duration(plan.seconds)}, at the speed of the pilots")
+        )
     name = "Plan" if plan.mechanism is None else f"Plan for {plan.mechanism}"
     return "\n".join([name, *(f"  {label:<12} {line}" for label, line in lines)])
 
 
-def _true(plan: Plan) -> str:
+def _describe_true_loss(plan: Plan) -> str:
     loss = f"{plan.true_epsilon:.4g}"
     if plan.factor is not None:
         kind = "Gaussian noise" if plan.delta else "noise"
@@ -71,7 +76,7 @@ def _auto_trials(plan: Plan) -> int:
     return plan.size * (AUTO_FACTOR if _is_event_known(plan) else 1)
 
 
-def _event(plan: Plan) -> list[tuple[str, str]]:
+def _list_event_rows(plan: Plan) -> list[tuple[str, str]]:
     p, q = middle_of(plan.rates)
     rates = f"probability {p:.4g} on one side, {q:.4g} on the other"
     if plan.event is None:
@@ -81,13 +86,13 @@ def _event(plan: Plan) -> list[tuple[str, str]]:
     return [("event", f"such as {plan.event}"), ("rates", f"{rates} (limits from {seed})")]
 
 
-def _best(plan: Plan) -> str:
+def _describe_best_event(plan: Plan) -> str:
     if plan.guesses is not None:
         return "all guesses right"
     return "the event as often as expected on one side, never on the other"
 
 
-def _needed(plan: Plan) -> str:
+def _describe_need(plan: Plan) -> str:
     rate, settings = plan.guess_rate, (plan.delta, plan.confidence, plan.power)
     found = guesses_for(
         lambda guesses: max(guesses, plan.canaries or 1), plan.claim, rate, *settings
@@ -105,7 +110,7 @@ def _make_call(claim: Claim) -> str:
     return f"dpcore.claims.{type(claim).__name__}({getattr(claim, claim.parameter):g})"
 
 
-def _call(plan: Plan) -> str:
+def _format_call(plan: Plan) -> str:
     stated = f"claim={plan.claim:g}" + (f", delta={plan.delta:g}" if plan.delta else "")
     if plan.curve is not None:
         stated = f"claim={_make_call(plan.curve)}"
@@ -116,7 +121,7 @@ def _call(plan: Plan) -> str:
     return f"dpcore.audit_outputs(scores_in, scores_out, {rows}, {stated})"
 
 
-def _span(seconds: float) -> str:
+def _format_duration(seconds: float) -> str:
     """A time in words, to two digits."""
     for unit, length in (("days", 86400.0), ("hours", 3600.0), ("min", 60.0)):
         if seconds >= 2.0 * length:
@@ -124,11 +129,11 @@ def _span(seconds: float) -> str:
     return f"{seconds:.2g} s"
 
 
-def figure(plan: Plan, ax: Any = None) -> Figure:
+def draw_power(plan: Plan, ax: Any = None) -> Figure:
     """Power against size: the curve, the size planned, the power wanted."""
     from matplotlib.ticker import LogLocator, NullLocator
 
-    axes = axes_of(ax, share(0.9, 0.7))
+    axes = axes_of(ax, relative_size(0.9, 0.7))
     what = "trials on each side" if plan.guesses is None else "guesses"
     spread = np.linspace(math.log(0.1), math.log(3.0), _POINTS)
     sizes = np.unique(np.maximum(1.0, np.rint(plan.size * np.exp(spread))).astype(np.int64))
@@ -136,7 +141,7 @@ def figure(plan: Plan, ax: Any = None) -> Figure:
     axes.plot([plan.size], [plan.reached], "o", color=line.get_color())
     label = f"{plan.size:,} {what}"
     axes.annotate(label, (plan.size, plan.reached), (6, -12), textcoords="offset points", va="top")
-    axes.axhline(plan.power, color=ink(), alpha=0.6, linewidth=0.8, linestyle="--")
+    axes.axhline(plan.power, color=text_colour(), alpha=0.6, linewidth=0.8, linestyle="--")
     axes.annotate(
         f"{100 * plan.power:g} %", (sizes[0], plan.power), (0, 3), textcoords="offset points",
         alpha=0.8,
@@ -150,5 +155,5 @@ def figure(plan: Plan, ax: Any = None) -> Figure:
     axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(lambda size, _: f"{size:,.0f}" if size < 1e7 else f"{size:.0e}")
-    thin(axes)
-    return whole(axes.figure)
+    thin_axes(axes)
+    return get_whole_figure(axes.figure)

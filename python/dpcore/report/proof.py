@@ -12,10 +12,10 @@ from ..results.audits import Audit
 from ..results.figures import numerator_first
 from ..results.guesses import BOUNDS, Guesses
 from ..results.recorded import OutputsAudit
-from .text import epsilon
+from .text import format_epsilon
 
 
-def steps(audit: Audit) -> list[str]:
+def list_proof_steps(audit: Audit) -> list[str]:
     """The four steps from pilot draws to the bound, with the numbers of this audit."""
     up, down = ("x", "x'") if audit.direction == "x" else ("x'", "x")
     pilot = (
@@ -35,8 +35,9 @@ def steps_of_outputs(audit: OutputsAudit) -> list[str]:
             f"Of {found.canaries:,} canaries, each in or out by its own fair coin, "
             f"{found.guesses:,} were guessed: {audit.attack}.",
             f"{found.correct:,} of {found.guesses:,} guesses are right.",
-            f"With {_level(audit)} confidence epsilon >= {epsilon(audit.epsilon_lower)} ({title}).",
-            *_compared(audit),
+            f"With {_format_confidence(audit)} confidence "
+            f"epsilon >= {format_epsilon(audit.epsilon_lower)} ({title}).",
+            *_list_verdict_steps(audit),
         ]
     up, down = ("x", "x'") if audit.direction == "x" else ("x'", "x")
     chosen = (
@@ -46,7 +47,7 @@ def steps_of_outputs(audit: OutputsAudit) -> list[str]:
     return [chosen, *_of_counts(audit, audit.evidence, up, down, "On the other rows")]
 
 
-def _level(audit: Audit | OutputsAudit) -> str:
+def _format_confidence(audit: Audit | OutputsAudit) -> str:
     return f"{100 * audit.confidence:g} %"
 
 
@@ -58,21 +59,23 @@ def _of_counts(
     return [
         f"{where} E happened {counts.k:,} times in {counts.n:,} on {up} and "
         f"{counts.k_prime:,} times in {counts.n_prime:,} on {down}.",
-        *_quotient(audit, counts, up, down),
-        *_compared(audit),
+        *_list_quotient_steps(audit, counts, up, down),
+        *_list_verdict_steps(audit),
     ]
 
 
-def _quotient(audit: Audit | OutputsAudit, counts: Counts, up: str, down: str) -> list[str]:
+def _list_quotient_steps(
+    audit: Audit | OutputsAudit, counts: Counts, up: str, down: str
+) -> list[str]:
     """The two limits and their quotient, where these are what the audit's bound rests on."""
-    level, alpha = _level(audit), (1.0 - audit.confidence) / 2.0
+    level, alpha = _format_confidence(audit), (1.0 - audit.confidence) / 2.0
     p_low = limits(counts.k, counts.n, alpha)[0]
     q_high = limits(counts.k_prime, counts.n_prime, alpha)[1]
     value = math.log((p_low - audit.delta) / q_high) if p_low > audit.delta else -math.inf
     apart = 1.0 if audit.delta else audit.pair.distance
     if not math.isclose(max(0.0, value) / apart, audit.epsilon_lower, rel_tol=1e-9, abs_tol=1e-12):
         # Another bound than the quotient of two limits.
-        return [f"With {level} confidence epsilon >= {epsilon(audit.epsilon_lower)}."]
+        return [f"With {level} confidence epsilon >= {format_epsilon(audit.epsilon_lower)}."]
     top = f"({p_low:.6g} - {audit.delta:g})" if audit.delta else f"{p_low:.6g}"
     limit = (
         f"With probability at least {level} both hold: P(E | {up}) >= {p_low:.6g} and "
@@ -86,11 +89,11 @@ def _quotient(audit: Audit | OutputsAudit, counts: Counts, up: str, down: str) -
         return [limit, f"{law}, which is not above 0: nothing is certified."]
     result = f" = {value:.4f}"
     if apart != 1.0:
-        result += f"; over the distance {apart:g} that is {epsilon(audit.epsilon_lower)}"
+        result += f"; over the distance {apart:g} that is {format_epsilon(audit.epsilon_lower)}"
     return [limit, f"{law}{result}."]
 
 
-def _compared(audit: Audit | OutputsAudit) -> list[str]:
+def _list_verdict_steps(audit: Audit | OutputsAudit) -> list[str]:
     if audit.claimed_epsilon is None:
         return []
     if isinstance(audit.claim, Claim):
@@ -100,7 +103,7 @@ def _compared(audit: Audit | OutputsAudit) -> list[str]:
     if audit.delta and apart != 1.0:
         claimed += f" x distance {apart:g} = {claim * apart:g}"
     relation = "exceeds" if audit.refuted else "does not exceed"
-    return [f"The certified {epsilon(audit.epsilon_lower)} {relation} {claimed}."]
+    return [f"The certified {format_epsilon(audit.epsilon_lower)} {relation} {claimed}."]
 
 
 def _compared_with_curve(audit: Audit | OutputsAudit) -> str:

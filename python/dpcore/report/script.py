@@ -26,7 +26,7 @@ _SHOWN_ORDERS = 16
 """Entries of an array that are written out; beyond, a reader is helped by its name alone."""
 
 
-def call(audit: Audit, mechanism: str = "mechanism", pair: str = "pair") -> str:
+def format_call(audit: Audit, mechanism: str = "mechanism", pair: str = "pair") -> str:
     """The call of `dpcore.audit` that repeats an audit, on one line.
 
     Args:
@@ -49,11 +49,11 @@ def call(audit: Audit, mechanism: str = "mechanism", pair: str = "pair") -> str:
         True
     """
     inputs = [mechanism_expression(audit.mechanism) or mechanism, pair_expression(audit) or pair]
-    calls = [f"dpcore.audit({', '.join(inputs + one)})" for one in keywords(audit)]
+    calls = [f"dpcore.audit({', '.join(inputs + one)})" for one in list_call_keywords(audit)]
     return " + ".join(calls)
 
 
-def code(audit: Audit) -> str:
+def make_script(audit: Audit) -> str:
     """A script that repeats an audit, as far as its record tells how.
 
     Args:
@@ -69,18 +69,18 @@ def code(audit: Audit) -> str:
     if mechanism is not None and not mechanism.startswith("dpcore."):
         imports.insert(0, f"import {audit.mechanism.__module__}")
     lines = [*imports, ""]
-    lines.append(f"mechanism = {mechanism or f'...  # {_comment(audit.name)}'}")
-    lines.append(f"pair = {pair_expression(audit) or _stored(audit)}")
+    lines.append(f"mechanism = {mechanism or f'...  # {_shorten_comment(audit.name)}'}")
+    lines.append(f"pair = {pair_expression(audit) or _stored_pair_code(audit)}")
     if attack_expression(audit) is None:
-        lines.append(f"attack = ...  # {_comment(audit.attack)}")
+        lines.append(f"attack = ...  # {_shorten_comment(audit.attack)}")
     if audit.neighbour and neighbour_expression(audit) is None:
-        lines.append(f"neighbour = ...  # {_comment(audit.neighbour)}")
+        lines.append(f"neighbour = ...  # {_shorten_comment(audit.neighbour)}")
     if not _is_one_run(audit):
         lines.append(f"# {_DIFFERENT}")
     if audit.randomness in _UNREPEATED:
         lines.append(f"# {_UNREPEATED[audit.randomness]}")
     calls = []
-    for arguments in keywords(audit):
+    for arguments in list_call_keywords(audit):
         body = "".join(f"    {argument},\n" for argument in ["mechanism", "pair", *arguments])
         calls.append(f"dpcore.audit(\n{body})")
     return "\n".join([*lines, f"report = {' + '.join(calls)}"])
@@ -101,9 +101,9 @@ _UNREPEATED = {
 }
 
 
-def keywords(audit: Audit) -> list[list[str]]:
+def list_call_keywords(audit: Audit) -> list[list[str]]:
     """The keyword arguments of every call that repeats an audit, one call a range of trials."""
-    common = [f"claim={_claim(audit.claim)}"] if audit.claim is not None else []
+    common = [f"claim={_claim_to_code(audit.claim)}"] if audit.claim is not None else []
     common += [f"delta={audit.delta!r}"] if audit.delta and audit.tangent is None else []
     common += [f"confidence={audit.confidence!r}", f"rng={audit.seed}"]
     common += [f"block={audit.block}"] if audit.block != block_of(audit.elements) else []
@@ -125,7 +125,7 @@ def keywords(audit: Audit) -> list[list[str]]:
     return found
 
 
-def _claim(claim: Any) -> str:
+def _claim_to_code(claim: Any) -> str:
     """Return the claim as Python, or the name `claim` where it is a long table."""
     if isinstance(claim, RDP) and claim.alphas.size <= _SHOWN_ORDERS:
         return f"dpcore.claims.RDP({claim.alphas.tolist()}, {claim.epsilons.tolist()})"
@@ -183,16 +183,16 @@ def mechanism_expression(mechanism: Any) -> str | None:
 
 def pair_expression(audit: Audit) -> str | None:
     """The pair as Python, or None where it is long or no plain data."""
-    inputs = [_value(audit.pair.x), _value(audit.pair.x_prime)]
+    inputs = [_value_to_code(audit.pair.x), _value_to_code(audit.pair.x_prime)]
     if None in inputs:
         return None
     apart = [f"distance={audit.pair.distance!r}"] if audit.pair.distance != 1.0 else []
     return f"dpcore.Pair({', '.join([str(text) for text in inputs] + apart)})"
 
 
-def _value(value: Any) -> str | None:
+def _value_to_code(value: Any) -> str | None:
     if isinstance(value, np.ndarray):
-        return _vector(value)
+        return _vector_to_code(value)
     shown = repr(value)
     try:
         same = len(shown) <= 200 and ast.literal_eval(shown) == value
@@ -202,7 +202,7 @@ def _value(value: Any) -> str | None:
     return shown if same is True and isinstance(value, (str, bytes, bool, int, float)) else None
 
 
-def _vector(array: np.ndarray[Any, Any]) -> str | None:
+def _vector_to_code(array: np.ndarray[Any, Any]) -> str | None:
     """A vector of float64, which is what a `Pair` makes of a list."""
     if array.dtype != np.float64 or array.ndim != 1 or not array.size:
         return None
@@ -216,12 +216,12 @@ def _vector(array: np.ndarray[Any, Any]) -> str | None:
     return text if short and all(map(math.isfinite, entries)) else None
 
 
-def _stored(audit: Audit) -> str:
+def _stored_pair_code(audit: Audit) -> str:
     if all(isinstance(side, np.ndarray) for side in (audit.pair.x, audit.pair.x_prime)):
         return "dpcore.Audit.from_json(text).pair  # text: the JSON of this audit"
-    return f"...  # {_comment(repr((audit.pair.x, audit.pair.x_prime)))}"
+    return f"...  # {_shorten_comment(repr((audit.pair.x, audit.pair.x_prime)))}"
 
 
-def _comment(text: str) -> str:
+def _shorten_comment(text: str) -> str:
     text = " ".join(text.split())
     return text if len(text) <= 200 else f"{text[:197]}..."

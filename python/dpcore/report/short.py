@@ -18,7 +18,7 @@ import numpy as np
 
 from ..records import Shown, full, list_shown_fields, one_line
 
-__all__ = ["card", "html"]
+__all__ = ["make_card", "record_to_html"]
 
 _LIGHT: Final = (
     "--ink: #222; --soft: #595959; --line: #d0d0d0; --ground: #fff; --refuted: #a84300; "
@@ -70,7 +70,7 @@ _DEPTH: Final = 3
 """Records in records are opened so deep."""
 
 
-def card(name: str, rows: Iterable[tuple[str, str]], refuted: bool | None = None) -> str:
+def make_card(name: str, rows: Iterable[tuple[str, str]], refuted: bool | None = None) -> str:
     """The rows of a report as HTML for a notebook.
 
     Args:
@@ -86,11 +86,11 @@ def card(name: str, rows: Iterable[tuple[str, str]], refuted: bool | None = None
         >>> "a &lt; b" in text, '<td class="stands">not refuted</td>' in text
         (True, True)
     """
-    lines = [(label, _escaped(text), label == "verdict") for label, text in rows]
-    return _framed(_table(name, lines, refuted))
+    lines = [(label, _escape_html(text), label == "verdict") for label, text in rows]
+    return _frame_html(_make_table(name, lines, refuted))
 
 
-def html(record: Any) -> str:
+def record_to_html(record: Any) -> str:
     """Any record as HTML for a notebook.
 
     Its report if it has one (`lines()`, or a `str` of its own), and its fields.
@@ -106,59 +106,61 @@ def html(record: Any) -> str:
         >>> html(Counts(3, 10, 1, 10)).count("<tr>")
         4
     """
-    return _framed(_body(record, _DEPTH))
+    return _frame_html(_make_body(record, _DEPTH))
 
 
-def _framed(body: str) -> str:
+def _frame_html(body: str) -> str:
     return f'<div class="{_NAME}"><style>{_STYLE.replace(".@", f".{_NAME}")}</style>{body}</div>'
 
 
-def _escaped(text: object) -> str:
+def _escape_html(text: object) -> str:
     return markup.escape(str(text))
 
 
-def _table(name: str, lines: Iterable[tuple[str, str, bool]], refuted: bool | None = None) -> str:
+def _make_table(
+    name: str, lines: Iterable[tuple[str, str, bool]], refuted: bool | None = None
+) -> str:
     """Rows of (label, HTML, whether it is the verdict)."""
     cells = []
     for label, line, verdict in lines:
         style = f' class="{_WORDS[refuted]}"' if verdict else ""
-        cells.append(f'<tr><th scope="row">{_escaped(label)}</th><td{style}>{line}</td></tr>')
-    caption = f"<caption>{_escaped(name)}</caption>" if name else ""
+        cells.append(f'<tr><th scope="row">{_escape_html(label)}</th><td{style}>{line}</td></tr>')
+    caption = f"<caption>{_escape_html(name)}</caption>" if name else ""
     return f"<table>{caption}<tbody>{''.join(cells)}</tbody></table>"
 
 
-def _body(record: Any, depth: int) -> str:
+def _make_body(record: Any, depth: int) -> str:
     kind = type(record).__name__
-    inner = _fields(record, depth)
-    text = _report(record)
+    inner = _list_fields(record, depth)
+    text = _get_report(record)
     if not text:
-        return _table(kind, inner)
+        return _make_table(kind, inner)
     first, *rest = text.splitlines()
-    if rest and _row(first) is None and all(map(_row, rest)):
-        shown = _named(first, _blocks(rest, record))
+    if rest and _split_row(first) is None and all(map(_split_row, rest)):
+        shown = _put_name_above(first, _make_blocks(rest, record))
     elif rest:
-        shown = _named(kind, _blocks([first, *rest], record))
+        shown = _put_name_above(kind, _make_blocks([first, *rest], record))
     else:
-        shown = _named(kind, f"<div>{_escaped(text)}</div>")
-    return shown + (_folded("fields", _table("", inner)) if inner else "")
+        shown = _put_name_above(kind, f"<div>{_escape_html(text)}</div>")
+    return shown + (_fold_html("fields", _make_table("", inner)) if inner else "")
 
 
-def _named(name: str, inner: str) -> str:
-    return f'<div class="name">{_escaped(name)}</div>{inner}'
+def _put_name_above(name: str, inner: str) -> str:
+    return f'<div class="name">{_escape_html(name)}</div>{inner}'
 
 
-def _row(line: str) -> tuple[str, str] | None:
+def _split_row(line: str) -> tuple[str, str] | None:
     """Label and words of a line of a report; None of any other, such as one of a table."""
     found = _ROW.fullmatch(line)
     return None if found is None or "  " in found[1].rstrip() else (found[1].strip(), found[2])
 
 
-def _blocks(lines: list[str], record: Any) -> str:
+def _make_blocks(lines: list[str], record: Any) -> str:
     """A report: its rows as rows, which wrap, and all else as it is."""
     blocks: list[tuple[list[tuple[str, str]], list[str]]] = [([], [])]
     for line in lines:
         rows, plain = blocks[-1]
-        row = _row(line)
+        row = _split_row(line)
         if row is not None:
             if plain:
                 blocks.append(([row], []))
@@ -171,44 +173,46 @@ def _blocks(lines: list[str], record: Any) -> str:
             plain.append(line)
     shown = []
     for rows, plain in blocks:
-        told = [(label, _escaped(words), label == "verdict") for label, words in rows]
-        shown.append(_table("", told, getattr(record, "refuted", None)) if told else "")
-        shown.append(f"<pre>{_escaped(chr(10).join(plain))}</pre>" if any(plain) else "")
+        told = [(label, _escape_html(words), label == "verdict") for label, words in rows]
+        shown.append(_make_table("", told, getattr(record, "refuted", None)) if told else "")
+        shown.append(f"<pre>{_escape_html(chr(10).join(plain))}</pre>" if any(plain) else "")
     return "".join(shown)
 
 
-def _report(record: Any) -> str:
+def _get_report(record: Any) -> str:
     """The report of a record, empty where it is no more than its fields."""
     own = type(record).__str__
     return "" if own in _PLAIN and is_dataclass(record) else str(record)
 
 
-def _fields(record: Any, depth: int) -> list[tuple[str, str, bool]]:
+def _list_fields(record: Any, depth: int) -> list[tuple[str, str, bool]]:
     if not is_dataclass(record):
         return []
-    return [(name, _value(value, depth), False) for name, value in list_shown_fields(record)]
+    return [(name, _show_value(value, depth), False) for name, value in list_shown_fields(record)]
 
 
-def _value(value: Any, depth: int) -> str:
+def _show_value(value: Any, depth: int) -> str:
     """A field: a record or several to be opened, anything else in a line."""
     if isinstance(value, Shown) and depth > 1 and len(full(value)) > 100:
-        return _folded(one_line(repr(value), 80), _body(value, depth - 1))
+        return _fold_html(one_line(repr(value), 80), _make_body(value, depth - 1))
     many = type(value) is tuple and len(value) > 1 and all(isinstance(v, Shown) for v in value)
     if many and depth > 1:
-        inner = "".join(f"<div>{_escaped(one_line(str(item), 300))}</div>" for item in value[:50])
+        inner = "".join(
+            f"<div>{_escape_html(one_line(str(item), 300))}</div>" for item in value[:50]
+        )
         more = f"<div>and {len(value) - 50:,} more</div>" if len(value) > 50 else ""
         kinds = {type(item).__name__ for item in value}
-        return _folded(f"{len(value):,} of {' and '.join(sorted(kinds)[:3])}", inner + more)
+        return _fold_html(f"{len(value):,} of {' and '.join(sorted(kinds)[:3])}", inner + more)
     if type(value) is np.ndarray and 8 < value.size <= 100:
-        return f"<pre>{_escaped(np.array2string(value, max_line_width=80, precision=4))}</pre>"
+        return f"<pre>{_escape_html(np.array2string(value, max_line_width=80, precision=4))}</pre>"
     if isinstance(value, str):
-        return _escaped(one_line(value, 300))
+        return _escape_html(one_line(value, 300))
     if type(value) is np.ndarray:
         shown = np.array2string(value, threshold=8, edgeitems=3, precision=5)
         shape = f", shape {value.shape}, {value.dtype}" if value.size > 8 else ""
-        return _escaped(" ".join(shown.split()) + shape)
-    return _escaped(one_line(repr(value), 300))
+        return _escape_html(" ".join(shown.split()) + shape)
+    return _escape_html(one_line(repr(value), 300))
 
 
-def _folded(summary: str, inner: str) -> str:
-    return f"<details><summary>{_escaped(summary)}</summary>{inner}</details>"
+def _fold_html(summary: str, inner: str) -> str:
+    return f"<details><summary>{_escape_html(summary)}</summary>{inner}</details>"

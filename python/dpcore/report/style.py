@@ -2,7 +2,7 @@
 
 A user's `plot()` goes through pyplot and follows the style in force: its size, letters, ground and
 cycle of colours. Pages, experiments' files and the command line draw on figures that pyplot does
-not know, in one style: `house`.
+not know, in one style: `use_own_style`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,26 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
-    "BLUE", "GREEN", "GREY", "INK", "ORANGE", "PALE", "PURPLE", "RED", "SKY", "WHITE", "axes_of",
-    "canvas", "colour", "dressed", "ground", "house", "ink", "share", "thin", "whole",
+    "BLUE",
+    "GREEN",
+    "GREY",
+    "INK",
+    "ORANGE",
+    "PALE",
+    "PURPLE",
+    "RED",
+    "SKY",
+    "WHITE",
+    "apply_style",
+    "axes_of",
+    "background_box",
+    "cycle_colour",
+    "get_canvas",
+    "get_whole_figure",
+    "relative_size",
+    "text_colour",
+    "thin_axes",
+    "use_own_style",
 ]  # fmt: skip
 
 # Okabe and Ito's palette: told apart with any colour vision.
@@ -34,7 +52,7 @@ _CYCLE: Final = (BLUE, RED, GREEN, PURPLE, ORANGE, SKY)
 
 
 @contextmanager
-def house(letters: str = "path") -> Iterator[Figure]:
+def use_own_style(letters: str = "path") -> Iterator[Figure]:
     """The package's own style, and an empty figure that pyplot does not know.
 
     A user's own style, such as white on black, would not fit a page; and one result has one
@@ -55,7 +73,7 @@ def house(letters: str = "path") -> Iterator[Figure]:
         yield Figure(layout="constrained")
 
 
-def share(width: float, height: float) -> tuple[float, float]:
+def relative_size(width: float, height: float) -> tuple[float, float]:
     """A size in inches, as shares of the one that the style in force gives a figure."""
     from matplotlib import rcParams
 
@@ -63,7 +81,7 @@ def share(width: float, height: float) -> tuple[float, float]:
     return width * wide, height * high
 
 
-def canvas(ax: Any, size: tuple[float, float]) -> Figure:
+def get_canvas(ax: Any, size: tuple[float, float]) -> Figure:
     """Where a picture of several panels is drawn.
 
     Args:
@@ -88,7 +106,7 @@ def canvas(ax: Any, size: tuple[float, float]) -> Figure:
         _show_once(figure)
         return figure
     if isinstance(ax, (Axes, FigureBase)):
-        _show_once(whole(ax.figure or ax))
+        _show_once(get_whole_figure(ax.figure or ax))
     if isinstance(ax, FigureBase):
         if isinstance(ax, Figure) and not ax.axes:
             ax.set_size_inches(size)
@@ -99,29 +117,29 @@ def canvas(ax: Any, size: tuple[float, float]) -> Figure:
     if place is None:
         raise invalid("ax", "axes that plt.subplots made, for a picture of several panels", ax)
     ax.remove()
-    if whole(around).get_layout_engine() is None:
-        whole(around).set_layout_engine("constrained")
+    if get_whole_figure(around).get_layout_engine() is None:
+        get_whole_figure(around).set_layout_engine("constrained")
     part: Any = around.add_subfigure(place)
     part.set_facecolor("none")
     return part  # type: ignore[no-any-return]
 
 
 def axes_of(ax: Any, size: tuple[float, float]) -> Axes:
-    """The axes of a picture of one panel: those given, or new ones, see `canvas`."""
+    """The axes of a picture of one panel: those given, or new ones, see `get_canvas`."""
     from matplotlib.axes import Axes
 
     if not isinstance(ax, Axes):
-        return canvas(ax, size).subplots()
-    _show_once(whole(ax.figure))
+        return get_canvas(ax, size).subplots()
+    _show_once(get_whole_figure(ax.figure))
     return ax
 
 
 def _show_once(figure: Figure) -> None:
     """Show a figure that is the value of a notebook's cell not again at the end of the cell."""
-    figure._ipython_display_ = partial(_once, figure)  # type: ignore[attr-defined]
+    figure._ipython_display_ = partial(_close_figure, figure)  # type: ignore[attr-defined]
 
 
-def _once(figure: Figure) -> None:
+def _close_figure(figure: Figure) -> None:
     """Before IPython shows a figure: the inline backend would show what is still open again."""
     import matplotlib
 
@@ -132,7 +150,7 @@ def _once(figure: Figure) -> None:
     raise NotImplementedError("shown like any other figure")
 
 
-def colour(place: int) -> Any:
+def cycle_colour(place: int) -> Any:
     """A colour of the cycle of the style in force."""
     from matplotlib import rcParams
 
@@ -140,24 +158,24 @@ def colour(place: int) -> Any:
     return cycle[place % len(cycle)]
 
 
-def ink() -> Any:
+def text_colour() -> Any:
     """The colour of letters in the style in force: what is no data is drawn with it, too."""
     from matplotlib import rcParams
 
     return rcParams["text.color"]
 
 
-def ground(axes: Axes) -> dict[str, Any]:
+def background_box(axes: Axes) -> dict[str, Any]:
     """A box in the colour of the ground, for words that a line may run through."""
     return {"facecolor": axes.get_facecolor(), "edgecolor": "none", "pad": 1.0, "alpha": 0.8}
 
 
-def thin(axes: Axes) -> None:
+def thin_axes(axes: Axes) -> None:
     """Axes on two sides only."""
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def dressed(picture: Figure) -> Figure:
+def apply_style(picture: Figure) -> Figure:
     """The whole figure, the package's own colours replaced by those of the style in force.
 
     Pictures of many parts are drawn in the package's colours; here blue becomes the first of the
@@ -166,8 +184,8 @@ def dressed(picture: Figure) -> Figure:
     from matplotlib import rcParams
     from matplotlib.colors import to_rgb, to_rgba
 
-    plain = {name: to_rgba(colour(place)) for place, name in enumerate(_CYCLE)}
-    plain |= {WHITE: to_rgba(rcParams["axes.facecolor"]), INK: to_rgba(ink())}
+    plain = {name: to_rgba(cycle_colour(place)) for place, name in enumerate(_CYCLE)}
+    plain |= {WHITE: to_rgba(rcParams["axes.facecolor"]), INK: to_rgba(text_colour())}
     letters, white = plain[INK], plain[WHITE]
     for name, part in ((GREY, 0.65), (PALE, 0.1)):
         mixed = [part * a + (1.0 - part) * b for a, b in zip(letters, white, strict=True)]
@@ -180,17 +198,17 @@ def dressed(picture: Figure) -> Figure:
         return given if new is None or rgba[3] == 0.0 else (*new[:3], rgba[3] * new[3])
 
     for artist in picture.findobj(include_self=False):
-        _recolour(artist, meant)
-    return whole(picture)
+        _recolour_artist(artist, meant)
+    return get_whole_figure(picture)
 
 
-def whole(picture: Any) -> Figure:
+def get_whole_figure(picture: Any) -> Figure:
     """The figure that a part belongs to, or the figure itself."""
     root: Any = picture.figure
-    return picture if root is None or root is picture else whole(root)
+    return picture if root is None or root is picture else get_whole_figure(root)
 
 
-def _recolour(artist: Any, meant: Any) -> None:
+def _recolour_artist(artist: Any, meant: Any) -> None:
     """One artist in other colours."""
     from matplotlib.collections import Collection
     from matplotlib.lines import Line2D
@@ -204,7 +222,7 @@ def _recolour(artist: Any, meant: Any) -> None:
         names = ("color",)
         for part in (artist.get_bbox_patch(), getattr(artist, "arrow_patch", None)):
             if part is not None:
-                _recolour(part, meant)
+                _recolour_artist(part, meant)
     elif isinstance(artist, Patch):
         names = "facecolor", "edgecolor"
     elif isinstance(artist, Collection):

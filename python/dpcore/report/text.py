@@ -19,7 +19,7 @@ from ..results.recorded import OutputsAudit
 from ..sampling.slicing import shared_block
 from . import distances
 from .next_step import next_step, size_for_a_tenth
-from .short import card
+from .short import make_card
 
 
 def align_rows(rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> str:
@@ -48,48 +48,50 @@ def align_rows(rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> str
     return "\n".join(lines)
 
 
-def epsilon(value: float | None) -> str:
+def format_epsilon(value: float | None) -> str:
     """An epsilon in a report: four decimals, or the word infinite."""
     if value is None:
         return "none"
     return f"{value:.4f}" if math.isfinite(value) else "infinite"
 
 
-def rows(audit: Audit) -> list[tuple[str, str]]:
+def list_report_rows(audit: Audit) -> list[tuple[str, str]]:
     """The report as (label, text) rows, without time and speed."""
     unit = "" if audit.pair.distance == 1.0 or audit.delta else " per unit of distance"
-    bound = f"{certified(audit)}{unit} ({how(audit)})"
+    bound = f"{format_certified(audit)}{unit} ({describe_bound(audit)})"
     if audit.checks:
         bound = NOTHING
     table = [
         ("verdict", audit.verdict),
-        ("claim", _claim(audit)),
+        ("claim", _describe_claim(audit)),
         ("certified", bound),
-        ("estimate", f"{epsilon(audit.epsilon_hat)} (empirical loss, certifies nothing)"),
+        ("estimate", f"{format_epsilon(audit.epsilon_hat)} (empirical loss, certifies nothing)"),
     ]
     if audit.exact is not None:
-        table.append(("closed form", f"{epsilon(audit.exact)} (the loss this attack can see)"))
+        table.append(
+            ("closed form", f"{format_epsilon(audit.exact)} (the loss this attack can see)")
+        )
     elif not isinstance(audit.mechanism, str):
         reason = explain_infinite_loss(audit.mechanism, audit.pair)
         if reason is not None:
             table.append(("closed form", f"infinite loss: {reason}"))
     if audit.declared_loss is not None:
-        table.append(("exact loss", _declared(audit)))
+        table.append(("exact loss", _describe_declared_loss(audit)))
     table += [
-        ("witness", f"{audit.event}, {_side(audit.direction)} in the numerator"),
-        *inside(audit),
-        ("counts", counted(audit.counts)),
-        *_pooled(audit),
-        ("pair", f"x = {_short(audit.pair.x)}, x' = {_short(audit.pair.x_prime)}"),
-        *_search(audit),
-        *distances.rows(audit),
-        *read(audit),
+        ("witness", f"{audit.event}, {_format_side(audit.direction)} in the numerator"),
+        *list_inside_rows(audit),
+        ("counts", format_counts(audit.counts)),
+        *_list_pooled_rows(audit),
+        ("pair", f"x = {_shorten_value(audit.pair.x)}, x' = {_shorten_value(audit.pair.x_prime)}"),
+        *_list_search_rows(audit),
+        *distances.list_distance_rows(audit),
+        *list_read_rows(audit),
     ]
     if audit.nan or audit.nan_prime:
         table.append(("NaN entries", f"{audit.nan:,} on x, {audit.nan_prime:,} on x'"))
     if audit.floating_point is not None and not audit.checks:
-        table += [("rounding", _floats(audit)), ("meaning", ROUNDING)]
-    table.append(("seed", _seed(audit)))
+        table += [("rounding", _describe_floats(audit)), ("meaning", ROUNDING)]
+    table.append(("seed", _describe_seed(audit)))
     if audit.runs_on:
         table.append(("device", audit.runs_on))
     needed = next_step(audit)
@@ -103,14 +105,14 @@ def rows(audit: Audit) -> list[tuple[str, str]]:
     return [*table, *(("note", note) for note in notes if note)]
 
 
-def certified(audit: Audit | OutputsAudit) -> str:
+def format_certified(audit: Audit | OutputsAudit) -> str:
     """Return the certified figure: mu or rho of such a claim, the epsilon at its tangent."""
-    shown = f"epsilon >= {epsilon(audit.epsilon_lower)}"
+    shown = f"epsilon >= {format_epsilon(audit.epsilon_lower)}"
     if not isinstance(audit.claim, Claim):
         return shown
     shown += f" at delta {audit.delta:.4g}"
     if audit.claim.parameter is not None:
-        return f"{audit.claim.parameter} >= {epsilon(audit.parameter_lower)}; {shown}"
+        return f"{audit.claim.parameter} >= {format_epsilon(audit.parameter_lower)}; {shown}"
     if audit.point is None:
         return shown
     one, two, least = audit.point
@@ -120,31 +122,33 @@ def certified(audit: Audit | OutputsAudit) -> str:
     )
 
 
-def inside(audit: Audit | OutputsAudit) -> list[tuple[str, str]]:
+def list_inside_rows(audit: Audit | OutputsAudit) -> list[tuple[str, str]]:
     """Return a row for each output inside the event that the pilot drew most often."""
     return [("inside", str(one)) for one in audit.inside]
 
 
-def read(audit: Audit | OutputsAudit) -> list[tuple[str, str]]:
+def list_read_rows(audit: Audit | OutputsAudit) -> list[tuple[str, str]]:
     """Return the row of how much of the outputs was read; none where a single number is all."""
     return [("read", str(audit.read))] if audit.read is not None and audit.read.found > 1 else []
 
 
-def _declared(audit: Audit) -> str:
+def _describe_declared_loss(audit: Audit) -> str:
     """The loss of the pair under the noise that the mechanism declares."""
     at = f" at delta {audit.delta:g}" if audit.delta else ""
-    loss = epsilon(audit.declared_loss)
+    loss = format_epsilon(audit.declared_loss)
     return f"{loss}{at} for this pair (computed from the declared noise, not certified)"
 
 
-def _search(audit: Audit) -> list[tuple[str, str]]:
+def _list_search_rows(audit: Audit) -> list[tuple[str, str]]:
     """What the search for the pair took."""
     found = audit.searched
     if found is None:
         return []
-    rounds = f"{found.finished} of {_many(found.rounds, 'round')} finished"
+    rounds = f"{found.finished} of {_format_number_of(found.rounds, 'round')} finished"
     ended = f": its {found.seconds:g} s were over" if found.ended else ""
-    return [("search", f"{_many(found.evaluations, 'pilot')} compared, {rounds}{ended}")]
+    return [
+        ("search", f"{_format_number_of(found.evaluations, 'pilot')} compared, {rounds}{ended}")
+    ]
 
 
 def by_itself(audit: Audit) -> str:
@@ -176,10 +180,10 @@ REPEATED = {
 """What the seed repeats of a callable's draws, by `Audit.randomness`."""
 
 
-def how(audit: Audit) -> str:
+def describe_bound(audit: Audit) -> str:
     """Confidence, bound and stopping rule in a few words."""
     stops = {
-        "refuted": f", test martingale over {_many(len(audit.slices), 'slice')}",
+        "refuted": f", test martingale over {_format_number_of(len(audit.slices), 'slice')}",
         "interrupted": ", interrupted",
         "looked": ", merged after looking",
     }
@@ -188,22 +192,22 @@ def how(audit: Audit) -> str:
     return f"{100 * audit.confidence:g} % confidence{split}, {name}{stops.get(audit.stop, '')}"
 
 
-def _many(number: int, what: str) -> str:
+def _format_number_of(number: int, what: str) -> str:
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
-def _pooled(audit: Audit) -> list[tuple[str, str]]:
+def _list_pooled_rows(audit: Audit) -> list[tuple[str, str]]:
     """What pooled coordinates rest on: the assumption, and the counts of each group."""
     if not audit.pooled:
         return []
     told = [
-        f"{counted(c)} (group of {many})"
+        f"{format_counts(c)} (group of {many})"
         for c, many in zip(audit.pooled, audit.event.multiplicities, strict=True)
     ]
     return [("assuming", audit.event.assumption), *(("coordinates", line) for line in told)]
 
 
-def _floats(audit: Audit) -> str:
+def _describe_floats(audit: Audit) -> str:
     """The floating-point finding in one line."""
     found = audit.floating_point
     assert found is not None
@@ -211,12 +215,12 @@ def _floats(audit: Audit) -> str:
     lower = clopper_pearson(found.bound_counts, found.delta, level(audit))
     counts = "counted in the verdict" if audit.floats else "not part of the verdict"
     return (
-        f"the code as it runs: epsilon >= {epsilon(lower)} ({counts}): "
-        f"{found.event}; {counted(found.counts)}"
+        f"the code as it runs: epsilon >= {format_epsilon(lower)} ({counts}): "
+        f"{found.event}; {format_counts(found.counts)}"
     )
 
 
-def claimed(audit: Audit | OutputsAudit) -> str:
+def format_claim(audit: Audit | OutputsAudit) -> str:
     """The claim in words."""
     if audit.claimed_epsilon is None:
         return "none given"
@@ -228,8 +232,8 @@ def claimed(audit: Audit | OutputsAudit) -> str:
     return f"epsilon <= {audit.claimed_epsilon:g}{delta}"
 
 
-def _claim(audit: Audit) -> str:
-    text = claimed(audit)
+def _describe_claim(audit: Audit) -> str:
+    text = format_claim(audit)
     if audit.claimed_epsilon is None:
         return text
     if audit.delta and audit.pair.distance != 1.0:
@@ -239,16 +243,16 @@ def _claim(audit: Audit) -> str:
     return text if own is None or own == audit.claim else f"{text} (the mechanism's own: {own:g})"
 
 
-def _side(name: str) -> str:
+def _format_side(name: str) -> str:
     return "x'" if name == "x_prime" else "x"
 
 
-def counted(c: Counts) -> str:
+def format_counts(c: Counts) -> str:
     """How often an event happened on each side, in words."""
     return f"{c.k:,} of {c.n:,} on x, {c.k_prime:,} of {c.n_prime:,} on x'"
 
 
-def _short(value: Any) -> str:
+def _shorten_value(value: Any) -> str:
     if isinstance(value, np.ndarray):
         edge: dict[str, Any] = {"separator": ", ", "threshold": 6, "edgeitems": 2, "precision": 4}
         text = " ".join(np.array2string(value, **edge).split())
@@ -257,7 +261,7 @@ def _short(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def _seed(audit: Audit) -> str:
+def _describe_seed(audit: Audit) -> str:
     trials = " and ".join(f"{start:,} to {stop:,}" for start, stop in audit.ranges)
     repeated = REPEATED[audit.randomness if audit.route == "callable" else "seed"]
     return (
@@ -266,10 +270,10 @@ def _seed(audit: Audit) -> str:
     )
 
 
-def _time(audit: Audit) -> str:
+def _describe_time(audit: Audit) -> str:
     """Where time went, how many outputs were made in all, and how fast they were counted."""
-    speed = f"{audit.draws_per_second:.3g} draws/s on {_many(audit.threads, 'thread')}"
-    speed += _idle(audit)
+    speed = f"{audit.draws_per_second:.3g} draws/s on {_format_number_of(audit.threads, 'thread')}"
+    speed += _describe_idle_threads(audit)
     if not audit.spent:
         return f"{audit.seconds:.3g} s, {speed}"
     total = math.fsum(one.seconds for one in audit.spent)
@@ -278,7 +282,7 @@ def _time(audit: Audit) -> str:
     return f"{total:.3g} s, {made:,} outputs in all ({steps}); counted {speed}"
 
 
-def _idle(audit: Audit) -> str:
+def _describe_idle_threads(audit: Audit) -> str:
     """That threads had nothing to do, and what would give them work."""
     blocks = sum(-(-stop // audit.block) - start // audit.block for start, stop in audit.ranges)
     if audit.route != "callable" or audit.threads <= blocks:
@@ -286,12 +290,17 @@ def _idle(audit: Audit) -> str:
     return f", of which {blocks} had work: block={shared_block(audit.trials, audit.threads)}"
 
 
-def text(audit: Audit) -> str:
+def format_report(audit: Audit) -> str:
     """The report as lines of text, the last one with time and speed."""
-    lines = [f"  {label:<12} {line}" for label, line in [*rows(audit), ("time", _time(audit))]]
+    lines = [
+        f"  {label:<12} {line}"
+        for label, line in [*list_report_rows(audit), ("time", _describe_time(audit))]
+    ]
     return "\n".join([audit.name, *lines])
 
 
-def html(audit: Audit) -> str:
+def report_to_html(audit: Audit) -> str:
     """The report as HTML for a notebook."""
-    return card(audit.name, [*rows(audit), ("time", _time(audit))], audit.refuted)
+    return make_card(
+        audit.name, [*list_report_rows(audit), ("time", _describe_time(audit))], audit.refuted
+    )

@@ -263,14 +263,14 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
 
     def __str__(self) -> str:
         """The report; its last line holds time and speed."""
-        from ..report.text import text
+        from ..report.text import format_report
 
-        return text(self)
+        return format_report(self)
 
     def _repr_html_(self) -> str:
-        from ..report.text import html
+        from ..report.text import report_to_html
 
-        return html(self)
+        return report_to_html(self)
 
     def plot_tradeoff(self, ax: Any = None) -> Figure:
         """A matplotlib figure of `tradeoff`: type II against type I error; see `plot`."""
@@ -290,9 +290,9 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
         Raises:
             OSError: if the file cannot be written.
         """
-        from ..report.page import page
+        from ..report.page import make_page
 
-        return page(self, path)
+        return make_page(self, path)
 
     def plot(self, ax: Any = None) -> Figure:
         """Certified bound, estimate, closed form and claim on one axis, in the style in force.
@@ -306,21 +306,21 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
         Raises:
             TypeError: if `ax` is no axes.
         """
-        from ..report.curves import figure
+        from ..report.curves import draw_bounds
 
-        return figure(self, ax)
+        return draw_bounds(self, ax)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data: what `from_dict` needs, and the figures that follow."""
-        from ..report.encoding import plain
+        from ..report.encoding import audit_to_dict
 
-        return plain(self)
+        return audit_to_dict(self)
 
     def to_json(self, *, indent: int | None = None) -> str:
         """Strict JSON: the seed as a string, non-finite numbers as "inf", "-inf" and "nan"."""
-        from ..report.encoding import text
+        from ..report.encoding import write_json
 
-        return text(self, indent)
+        return write_json(self, indent)
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Audit:
@@ -330,9 +330,9 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
             TypeError: if the record is not a mapping.
             ValueError: if it is not of that form.
         """
-        from ..report.encoding import audit
+        from ..report.encoding import audit_from_dict
 
-        return audit(cls, record)
+        return audit_from_dict(cls, record)
 
     @classmethod
     def from_json(cls, text: str) -> Audit:
@@ -350,6 +350,6 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
             >>> dpcore.Audit.from_json(report.to_json()) == report
             True
         """
-        from ..report.encoding import read
+        from ..report.encoding import read_json
 
-        return read(cls, text)
+        return read_json(cls, text)

@@ -173,9 +173,9 @@ class Plan(Record):
 
     def __str__(self) -> str:
         """The plan as a report; with a mechanism its last line holds the time."""
-        from ..report.planning import text
+        from ..report.planning import format_plan
 
-        return text(self)
+        return format_plan(self)
 
     def plot(self, ax: Any = None) -> Figure:
         """Power against trials (for one run, against guesses), with the size that was planned.
@@ -189,9 +189,9 @@ class Plan(Record):
         Raises:
             TypeError: if `ax` is no axes.
         """
-        from ..report.planning import figure
+        from ..report.planning import draw_power
 
-        return figure(self, ax)
+        return draw_power(self, ax)
 
     def to_dict(self) -> dict[str, Any]:
         """Every field and figure as plain data, the seed as a string."""

@@ -305,20 +305,20 @@ class OutputsAudit(Record):
 
     def __str__(self) -> str:
         """The report."""
-        from ..report.outputs_text import text
+        from ..report.outputs_text import format_outputs_report
 
-        return text(self)
+        return format_outputs_report(self)
 
     def lines(self) -> list[tuple[str, str]]:
         """The report as (label, text) rows."""
-        from ..report.outputs_text import rows
+        from ..report.outputs_text import list_outputs_rows
 
-        return rows(self)
+        return list_outputs_rows(self)
 
     def _repr_html_(self) -> str:
-        from ..report.outputs_text import html
+        from ..report.outputs_text import outputs_report_to_html
 
-        return html(self)
+        return outputs_report_to_html(self)
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
         """A page that holds the whole report by itself, as text and in the file `path` if given.
@@ -348,21 +348,21 @@ class OutputsAudit(Record):
         Raises:
             TypeError: if `ax` is no axes.
         """
-        from ..report.curves import figure
+        from ..report.curves import draw_bounds
 
-        return figure(self, ax)
+        return draw_bounds(self, ax)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data: what `from_dict` needs, and the figures that follow."""
-        from ..report.outputs_encoding import plain
+        from ..report.outputs_encoding import outputs_audit_to_dict
 
-        return plain(self)
+        return outputs_audit_to_dict(self)
 
     def to_json(self, *, indent: int | None = None) -> str:
         """Strict JSON: the seed as a string, non-finite numbers as "inf", "-inf" and "nan"."""
-        from ..report.encoding import text
+        from ..report.encoding import write_json
 
-        return text(self, indent)
+        return write_json(self, indent)
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> OutputsAudit:
@@ -378,9 +378,9 @@ class OutputsAudit(Record):
             TypeError: if the record is not a mapping.
             ValueError: if it is not of that form.
         """
-        from ..report.outputs_encoding import audit
+        from ..report.outputs_encoding import outputs_audit_from_dict
 
-        return audit(cls, record)
+        return outputs_audit_from_dict(cls, record)
 
     @classmethod
     def from_json(cls, text: str) -> OutputsAudit:
@@ -402,6 +402,6 @@ class OutputsAudit(Record):
             >>> dpcore.OutputsAudit.from_json(report.to_json()) == report
             True
         """
-        from ..report.encoding import read
+        from ..report.encoding import read_json
 
-        return read(cls, text)
+        return read_json(cls, text)

@@ -236,9 +236,9 @@ class TableAudit(Record):
         Returns:
             The text.
         """
-        from ..report.encoding import text
+        from ..report.encoding import write_json
 
-        return text(self, indent)
+        return write_json(self, indent)
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> TableAudit:
@@ -278,6 +278,6 @@ class TableAudit(Record):
             >>> dpcore.TableAudit.from_json(report.to_json()) == report
             True
         """
-        from ..report.encoding import read
+        from ..report.encoding import read_json
 
-        return read(cls, text)
+        return read_json(cls, text)

@@ -12,9 +12,16 @@ import numpy as np
 from ..errors import invalid
 from ..report import encoding
 from ..report import page as pages
-from ..report.short import card
-from ..report.style import axes_of, colour, ink, share, thin, whole
-from ..report.text import epsilon
+from ..report.short import make_card
+from ..report.style import (
+    axes_of,
+    cycle_colour,
+    get_whole_figure,
+    relative_size,
+    text_colour,
+    thin_axes,
+)
+from ..report.text import format_epsilon
 from .result import TableAudit
 
 if TYPE_CHECKING:
@@ -52,7 +59,7 @@ def list_rows(audit: TableAudit) -> list[tuple[str, str]]:
     return [
         ("verdict", audit.verdict),
         ("claim", _format_claim(audit)),
-        ("exact", f"epsilon = {epsilon(audit.epsilon)}{unit}"),
+        ("exact", f"epsilon = {format_epsilon(audit.epsilon)}{unit}"),
         ("witness", _format_witness(audit)),
         ("loss", _format_loss(audit)),
         *([("beyond", _format_excess(audit))] if audit.refuted else []),
@@ -71,7 +78,7 @@ def write_text(audit: TableAudit) -> str:
 
 def write_html(audit: TableAudit) -> str:
     """Return the report as HTML for a notebook."""
-    return card(audit.name, list_rows(audit), audit.refuted)
+    return make_card(audit.name, list_rows(audit), audit.refuted)
 
 
 def _format_claim(audit: TableAudit) -> str:
@@ -92,7 +99,7 @@ def _format_witness(audit: TableAudit) -> str:
 
 def _format_loss(audit: TableAudit) -> str:
     at = f" at distance {audit.distance:g}" if audit.metric else ""
-    return f"{epsilon(audit.loss)} nats{at}"
+    return f"{format_epsilon(audit.loss)} nats{at}"
 
 
 def _format_excess(audit: TableAudit) -> str:
@@ -100,23 +107,23 @@ def _format_excess(audit: TableAudit) -> str:
     assert audit.excess_pair is not None
     allowed = "claim x distance" if audit.metric else "the claim"
     place = "x = {}, x' = {}".format(*audit.excess_pair)
-    return f"{epsilon(audit.excess)} nats more than {allowed}, at most, for {place}"
+    return f"{format_epsilon(audit.excess)} nats more than {allowed}, at most, for {place}"
 
 
 def draw_figure(audit: TableAudit, ax: Any = None) -> Figure:
     """Draw the greatest loss of every input in falling order, and the claim."""
-    axes = axes_of(ax, share(1.0, 0.7))
+    axes = axes_of(ax, relative_size(1.0, 0.7))
     found = np.sort(audit.per_input)[::-1]
     infinite = int(np.count_nonzero(np.isinf(found)))
     number = np.arange(1, found.size + 1)[infinite:]
-    hue = colour(1 if audit.refuted else 0)
+    hue = cycle_colour(1 if audit.refuted else 0)
     axes.plot(number, found[infinite:], color=hue, marker="." if found.size < 50 else "")
     top = 1.2 * max([*found[infinite:][:1].tolist(), audit.claim or 0.0, 0.1])
     if infinite:
         axes.plot([1, infinite], [top, top], color=hue, linewidth=3)
         axes.annotate(f"{infinite:,} infinite", (1, top), (0, 4), textcoords="offset points")
     if audit.claim is not None:
-        axes.axhline(audit.claim, color=ink(), linestyle="--")
+        axes.axhline(audit.claim, color=text_colour(), linestyle="--")
         axes.annotate(
             f"claim {audit.claim:g}", (found.size, audit.claim), (0, 3),
             textcoords="offset points", ha="right",
@@ -127,8 +134,8 @@ def draw_figure(audit: TableAudit, ax: Any = None) -> Figure:
     name = audit.name.replace("$", r"\$")
     title = name if len(name) <= 60 else f"{name[:57]}..."
     axes.set_title(f"{title}\n{audit.verdict}", loc="left", fontsize="medium")
-    thin(axes)
-    return whole(axes.figure)
+    thin_axes(axes)
+    return get_whole_figure(axes.figure)
 
 
 def make_page(audit: TableAudit, path: str | os.PathLike[str] | None = None) -> str:
@@ -136,10 +143,10 @@ def make_page(audit: TableAudit, path: str | os.PathLike[str] | None = None) -> 
     claim = "none" if audit.claim is None else f"{audit.claim:g}"
     figures = [
         ("epsilon claimed", claim),
-        ("epsilon, exact", epsilon(audit.epsilon)),
+        ("epsilon, exact", format_epsilon(audit.epsilon)),
         ("infinite pairs", f"{100 * audit.infinite_share:.3g} %"),
     ]
-    words = f"Exact epsilon {epsilon(audit.epsilon)}, claim {claim}."
+    words = f"Exact epsilon {format_epsilon(audit.epsilon)}, claim {claim}."
     sections = [
         ("Pictures", pages.make_picture(audit, "plot", ("Worst loss of every input", words), 3.4)),
         ("Report", pages.make_table(list_rows(audit))),
@@ -154,8 +161,8 @@ def write_plain_data(audit: TableAudit) -> dict[str, Any]:
     """Return the plain data of an audit, and the figures that follow from it."""
     names = [f.name for f in fields(audit) if f.name != "comparison"]
     record: dict[str, Any] = {"format": FORMAT}
-    record.update({name: encoding.encode(getattr(audit, name)) for name in names})
-    record["derived"] = {name: encoding.encode(getattr(audit, name)) for name in _DERIVED}
+    record.update({name: encoding.encode_value(getattr(audit, name)) for name in names})
+    record["derived"] = {name: encoding.encode_value(getattr(audit, name)) for name in _DERIVED}
     record["derived"]["witness"] = _format_witness(audit)
     record["derived"]["source_sha256"] = [one.sha256 for one in audit.provenance]
     return record

@@ -27,10 +27,17 @@ from ..mechanisms import positive
 from ..mechanisms.texts import texts_of
 from ..progress import Progress, span
 from ..records import Record
-from ..report.encoding import encode
+from ..report.encoding import encode_value
 from ..report.page import page_of_table
-from ..report.short import card
-from ..report.style import canvas, colour, ink, share, thin, whole
+from ..report.short import make_card
+from ..report.style import (
+    cycle_colour,
+    get_canvas,
+    get_whole_figure,
+    relative_size,
+    text_colour,
+    thin_axes,
+)
 from ..report.text import align_rows
 from ..streams import Rng, seed_of
 from .corpus import SPLITS, Corpus
@@ -194,7 +201,7 @@ class Frontier(Record):
         """Return the figures as plain data for strict JSON, without any text of the corpus."""
         names = [name for name in type(self).__slots__ if name not in ("cells", "seconds", "seed")]
         record = {"format": FORMAT, "seed": str(self.seed)}
-        record |= {name: encode(getattr(self, name)) for name in names}
+        record |= {name: encode_value(getattr(self, name)) for name in names}
         return {**record, "cells": [_write_cell(cell) for cell in self.cells]}
 
     def plot(self, ax: Any = None) -> Figure:
@@ -254,7 +261,7 @@ class Frontier(Record):
             figures = ", ".join(map(" ".join, zip(header[2:], rest, strict=True)))
             shown.append((f"{dim} dimensions, epsilon {epsilon}", figures))
         notes = [("note", note) for note in _list_notes(self)]
-        return card(_name(self), [*_answer_questions(self), *shown, *notes])
+        return make_card(_name(self), [*_answer_questions(self), *shown, *notes])
 
 
 @hinted
@@ -642,7 +649,7 @@ def _write_cell(cell: FrontierCell) -> dict[str, Any]:
     names = ("epsilon", "dim", "noise", "radius", "worst_loss", "signal", "certified")
     attack, score = cell.attack, cell.attack_score
     return {
-        **{name: encode(getattr(cell, name)) for name in names},
+        **{name: encode_value(getattr(cell, name)) for name in names},
         "utility": _write_measured(cell.utility.accuracy, cell.utility),
         "attack": None if attack is None or score is None else _write_measured(score, attack),
     }
@@ -710,12 +717,12 @@ def _name(found: Frontier) -> str:
 def _draw_figure(found: Frontier, ax: Any) -> Figure:
     """Draw utility, attack (where there is one), and loss, each against epsilon."""
     with_attack = found.attribute is not None
-    picture = canvas(ax, share(1.6 if with_attack else 1.3, 0.62))
+    picture = get_canvas(ax, relative_size(1.6 if with_attack else 1.3, 0.62))
     panels = picture.subplots(1, 2 + with_attack).ravel()
     for place, dim in enumerate(found.dims):
         # The cell without noise is measured first: it is always there.
         noisy, clean = found.of(dim)[:-1], found.of(dim)[-1]
-        hue, name = colour(place), f"{dim} dimensions"
+        hue, name = cycle_colour(place), f"{dim} dimensions"
         _draw_measured(panels[0], noisy, [c.utility.accuracy for c in noisy], hue, name)
         top = clean.utility.accuracy.value
         panels[0].axhline(top, color=hue, linestyle="--", linewidth=0.8)
@@ -724,15 +731,15 @@ def _draw_figure(found: Frontier, ax: Any) -> Figure:
             panels[-1].plot(*_select_finite(noisy, "certified"), "s", color=hue, markersize=4)
         panels[-1].plot(*_select_finite(noisy, "worst_loss"), "-", color=hue)
     claims = [cell.epsilon for cell in found.cells if np.isfinite(cell.epsilon)]
-    panels[0].axhline(found.floor, color=ink(), linestyle=":", linewidth=0.9)
+    panels[0].axhline(found.floor, color=text_colour(), linestyle=":", linewidth=0.9)
     panels[0].set(ylabel="accuracy", title="Utility (dashed: without\nnoise; dotted: majority)")
     if (attack := found.cells[0].attack) is not None:
         kind, shown = name_score(attack), str(found.attribute).replace("$", r"\$")
         guessing = {"AUC": 0.5, "correlation": 0.0}.get(kind, attack.floors[0].accuracy)
-        panels[1].axhline(guessing, color=ink(), linestyle=":", linewidth=0.9)
+        panels[1].axhline(guessing, color=text_colour(), linestyle=":", linewidth=0.9)
         panels[1].set(ylabel=kind, title=f"Attack on {shown}\n(dotted: guessing)")
     if claims:
-        panels[-1].plot(claims, claims, color=ink(), linestyle=":", linewidth=0.9)
+        panels[-1].plot(claims, claims, color=text_colour(), linestyle=":", linewidth=0.9)
     squares = "; squares: certified" if with_attack else ""
     panels[-1].set(ylabel="loss", yscale="log", title=f"Worst two texts (dotted:\nclaim{squares})")
     for panel in panels:
@@ -742,11 +749,11 @@ def _draw_figure(found: Frontier, ax: Any) -> Figure:
             panel.set_xticks(ticks, [f"{one:g}" for one in ticks])
             panel.set_xticks([], minor=True)
         panel.title.set(fontsize="medium")
-        thin(panel)
+        thin_axes(panel)
     picture.legend(
         *panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False
     )
-    return whole(picture)
+    return get_whole_figure(picture)
 
 
 def _draw_measured(

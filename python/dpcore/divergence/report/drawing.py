@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ...errors import invalid
-from ...report.style import canvas, colour, ink, share, thin, whole
+from ...report.style import (
+    cycle_colour,
+    get_canvas,
+    get_whole_figure,
+    relative_size,
+    text_colour,
+    thin_axes,
+)
 from ..conversion import line
 from ..epsilon import SEEN, select_resolved_orders
 from ..raw import Reals
@@ -49,14 +56,14 @@ def draw_estimate(estimate: Estimate, ax: Any = None) -> Figure:
         _set_order_ticks(panel)
         panel.set_title(DIRECTIONS[direction], loc="left", fontsize=_TEXT)
         panel.set_xlabel("order alpha (1 is KL)", fontsize=_TEXT)
-        panel.axhline(0.0, color=ink(), alpha=0.5, linewidth=0.5, zorder=1)
+        panel.axhline(0.0, color=text_colour(), alpha=0.5, linewidth=0.5, zorder=1)
     axes[0].set_ylabel("nats", fontsize=_TEXT)
     _finish_figure(figure, axes, own)
     if own:
         n0, n1 = estimate.sizes
         title = f"Estimate by {estimate.method}: {n0:,} and {n1:,} rows, d = {estimate.dim:,}"
         figure.suptitle(f"{title}, k = {estimate.k}", fontsize="medium", x=0.01, ha="left")
-    return whole(figure)
+    return get_whole_figure(figure)
 
 
 def draw_convergence(estimate: Estimate, ax: Any = None) -> Figure:
@@ -75,7 +82,7 @@ def draw_convergence(estimate: Estimate, ax: Any = None) -> Figure:
     figure, axes = _get_panels(ax, 2)
     own = not isinstance(ax, (list, tuple, np.ndarray))
     count = np.arange(1, len(values) + 1)
-    for i, hue in zip(shown, map(colour, range(3)), strict=False):
+    for i, hue in zip(shown, map(cycle_colour, range(3)), strict=False):
         for direction, dashes in enumerate(("-", (0, (4, 1.5)))):
             mean, spread = _running_moments(values[:, direction, i])
             label = f"{DIRECTIONS[direction]}, order {estimate.alphas[i]:.4g}"
@@ -88,13 +95,13 @@ def draw_convergence(estimate: Estimate, ax: Any = None) -> Figure:
         panel.set_xlim(1, max(len(values), 2))
     axes[1].set_ylim(bottom=0.0)
     _finish_figure(figure, axes, own)
-    return whole(figure)
+    return get_whole_figure(figure)
 
 
 def _get_panels(ax: Any, number: int) -> tuple[Figure, list[Axes]]:
     """The picture and its panels: those given, or new ones."""
     if not isinstance(ax, (list, tuple, np.ndarray)):
-        picture = canvas(ax, share(1.15, 0.85))
+        picture = get_canvas(ax, relative_size(1.15, 0.85))
         return picture, list(picture.subplots(1, number))
     given = list(np.ravel(np.array(ax, dtype=object)))
     if len(given) != number:
@@ -106,14 +113,14 @@ def _finish_figure(figure: Figure, axes: list[Axes], own: bool) -> None:
     """Thin axes, and one legend for all panels."""
     handles: dict[str, Any] = {}
     for panel in axes:
-        thin(panel)
+        thin_axes(panel)
         panel.tick_params(labelsize=_SMALL)
         panel.tick_params(which="minor", length=0)
         for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
     options: dict[str, Any] = {"frameon": False, "fontsize": _SMALL}
     where: Any = figure if own else axes[0]
-    wide = figure.bbox.width / whole(figure).dpi > 6.5
+    wide = figure.bbox.width / get_whole_figure(figure).dpi > 6.5
     place: dict[str, Any] = {"loc": "outside lower center", "ncols": 3 if wide else 2}
     if not own:
         # Below the axes that were given: on them it would lie on a curve.
@@ -156,7 +163,7 @@ def _shade_unresolved(panel: Axes, estimate: Estimate, direction: int, edges: Re
             continue
         words, shade = _SHADES[word]
         left, right = edges[start], edges[stop]
-        panel.axvspan(left, right, color=ink(), alpha=0.7 * shade, linewidth=0, zorder=0)
+        panel.axvspan(left, right, color=text_colour(), alpha=0.7 * shade, linewidth=0, zorder=0)
         narrow = math.log(right / left) < _NARROW * whole
         panel.text(
             math.sqrt(left * right), 0.94, words.replace("\n", " ") if narrow else words,
@@ -171,7 +178,7 @@ def _draw_ceiling(panel: Axes, estimate: Estimate, direction: int) -> None:
     if not np.isfinite(ceiling).any():
         return
     if np.nanmin(ceiling) <= panel.get_ylim()[1]:
-        panel.plot(estimate.alphas, ceiling, color=ink(), linestyle=":", linewidth=1.0)
+        panel.plot(estimate.alphas, ceiling, color=text_colour(), linestyle=":", linewidth=1.0)
         panel.lines[-1].set_label("ceiling: every ball holds all rows")
         if len(ceiling) == 1:
             panel.lines[-1].set_marker("_")
@@ -193,14 +200,14 @@ def _draw_other_estimates(panel: Axes, estimate: Estimate, direction: int) -> No
         label = f"certified from below, {100 * estimate.confidence:g} %"
         marker = "^" if single else ""
         panel.plot(
-            alphas, estimate.certified[direction], marker=marker, color=colour(2), label=label,
-            linestyle="-", linewidth=1.4, markersize=5,
+            alphas, estimate.certified[direction], marker=marker, color=cycle_colour(2),
+            label=label, linestyle="-", linewidth=1.4, markersize=5,
         )  # fmt: skip
     if estimate.beside is not None:
         other = estimate.beside
         value, error = other.value[direction], np.nan_to_num(other.std_error[direction])
         panel.errorbar(
-            alphas * (1.03 if single else 1.0), value, error, color=colour(1),
+            alphas * (1.03 if single else 1.0), value, error, color=cycle_colour(1),
             label=f"{other.method}, beside", linewidth=1.0, linestyle=(0, (4, 1.5)),
             elinewidth=0.5, marker="s" if single else "", markersize=3.5,
         )  # fmt: skip
@@ -210,7 +217,9 @@ def _draw_curve(panel: Axes, estimate: Estimate, direction: int) -> None:
     """Values with error bars: filled where resolved, hollow elsewhere, arrows where infinite."""
     alphas, value = estimate.alphas, estimate.value[direction]
     error, resolved = estimate.std_error[direction], estimate.resolved[direction]
-    panel.plot(alphas, np.where(np.isfinite(value), value, np.nan), color=colour(0), linewidth=0.6)
+    panel.plot(
+        alphas, np.where(np.isfinite(value), value, np.nan), color=cycle_colour(0), linewidth=0.6
+    )
     hollow: dict[str, Any] = {"markerfacecolor": panel.get_facecolor(), "markeredgewidth": 0.8}
     for mask, label, face in (
         (resolved, f"{estimate.method}, +- standard error", {}),
@@ -219,8 +228,8 @@ def _draw_curve(panel: Axes, estimate: Estimate, direction: int) -> None:
         kept = mask & np.isfinite(value)
         if kept.any():
             panel.errorbar(
-                alphas[kept], value[kept], np.nan_to_num(error[kept]), fmt="o", color=colour(0),
-                markersize=3.2, elinewidth=0.8, label=label, **face,
+                alphas[kept], value[kept], np.nan_to_num(error[kept]), fmt="o",
+                color=cycle_colour(0), markersize=3.2, elinewidth=0.8, label=label, **face,
             )  # fmt: skip
     if (value[np.isfinite(value)] < 0.0).any():
         _add_legend_text(panel, "below 0: raw values, kept")
@@ -236,8 +245,8 @@ def _draw_infinite(panel: Axes, alphas: Reals, value: Reals) -> None:
         if mask.any():
             inside = height - math.copysign(0.03 * (high - low), height - (low + high) / 2.0)
             panel.plot(
-                alphas[mask], np.full(mask.sum(), inside), marker, color=colour(0), markersize=4.5,
-                label=words, clip_on=False, zorder=4,
+                alphas[mask], np.full(mask.sum(), inside), marker, color=cycle_colour(0),
+                markersize=4.5, label=words, clip_on=False, zorder=4,
             )  # fmt: skip
 
 
@@ -252,7 +261,7 @@ def _draw_line(panel: Axes, estimate: Estimate, direction: int) -> None:
     drawn = line(alphas, curve, delta)
     ends = alphas[[0, -1]] if len(alphas) > 1 else alphas[0] * np.array([0.93, 1.07])
     label = f"line above it, for delta = 10/min(N0, N1) = {delta:.2g}"
-    panel.plot(ends, drawn.xi + drawn.rho * ends, color=ink(), linewidth=1.0, label=label)
+    panel.plot(ends, drawn.xi + drawn.rho * ends, color=text_colour(), linewidth=1.0, label=label)
 
 
 def _set_order_ticks(panel: Axes) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...report.style import BLUE, GREY, INK, RED, WHITE
-from ..drawing import SMALL, TEXT, canvas, dressed, tidy
+from ..drawing import SMALL, TEXT, apply_style, canvas, tidy
 from .corpora import Texts
 from .experiment import Result
 from .rewriting import DELTA, Row
@@ -45,7 +45,7 @@ def figure(result: Result, ax: Any = None) -> Figure:
     picture.legend(
         handles, labels, loc="outside upper center", ncols=6, frameon=False, fontsize=SMALL
     )
-    return dressed(picture)
+    return apply_style(picture)
 
 
 def _accuracy(axes: Axes, rows: list[Row], texts: Texts, result: Result) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...report.encoding import number
+from ...report.encoding import encode_float
 from ...text.inference.judging import Measured
 from ..text import aligned, record
 from .corpora import MADE_UP, Texts, shown
@@ -204,8 +204,8 @@ def _model(one: Fitted) -> dict[str, Any]:
     return {
         "corpus": setup.corpus, "clip": setup.clip, "hidden": setup.hidden,
         "number": setup.number, "seed": str(how.seed), "threads": how.threads,
-        "losses": [number(loss) for loss in how.losses], "cut": how.cut, "pair": list(one.pair),
-        "bleu": one.bleu, "memorised": one.memorised,
+        "losses": [encode_float(loss) for loss in how.losses], "cut": how.cut,
+        "pair": list(one.pair), "bleu": one.bleu, "memorised": one.memorised,
         "accuracy": _measured(one.plain.accuracy), "f1": _measured(one.plain.f1),
         "examples": list(one.examples),
     }  # fmt: skip
@@ -214,13 +214,13 @@ def _model(one: Fitted) -> dict[str, Any]:
 def _row(row: Row) -> dict[str, Any]:
     return {
         "corpus": row.corpus, "hidden": row.hidden, "variant": row.variant,
-        "claimed": row.claimed, "true": number(row.true),
+        "claimed": row.claimed, "true": encode_float(row.true),
         "accuracy": _measured(row.accuracy), "f1": _measured(row.f1),
         "runs": [
             {
-                "seed": str(cell.seed), "exact": number(cell.exact),
-                "certified_vector": number(cell.on_vector),
-                "certified_text": number(cell.on_text), "event_text": cell.event,
+                "seed": str(cell.seed), "exact": encode_float(cell.exact),
+                "certified_vector": encode_float(cell.on_vector),
+                "certified_text": encode_float(cell.on_text), "event_text": cell.event,
                 "refuted_vector": cell.refuted[0], "refuted_text": cell.refuted[1],
                 "bleu": cell.bleu, "unchanged": cell.unchanged, "memorised": cell.memorised,
                 "accuracy": _measured(cell.told.accuracy), "f1": _measured(cell.told.f1),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ...report.style import BLUE, GREEN, GREY, INK, RED, WHITE
-from ..drawing import SMALL, TEXT, canvas, dressed, tidy
+from ..drawing import SMALL, TEXT, apply_style, canvas, tidy
 from .cases import ALPHAS, CASES
 from .experiment import Cell, Result
 
@@ -58,7 +58,7 @@ def figure(result: Result, ax: Any = None) -> Figure:
         handles=_legend(methods), loc="outside upper center", ncols=3, frameon=False,
         fontsize=SMALL,
     )  # fmt: skip
-    return dressed(picture)
+    return apply_style(picture)
 
 
 def _ordered(result: Result) -> list[str]:

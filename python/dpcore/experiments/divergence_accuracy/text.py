@@ -146,7 +146,7 @@ def _numbers(array: Any) -> Any:
     """Nested lists of floats, infinite and missing ones as words."""
     if isinstance(array, (list, tuple)):
         return [_numbers(item) for item in array]
-    return array if isinstance(array, (int, str)) or array is None else encoding.number(array)
+    return array if isinstance(array, (int, str)) or array is None else encoding.encode_float(array)
 
 
 def _case(name: str) -> dict[str, Any]:

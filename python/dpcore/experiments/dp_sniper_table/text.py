@@ -6,8 +6,8 @@ import statistics
 import textwrap
 from typing import Any
 
-from ...report.encoding import number
-from ...report.text import epsilon
+from ...report.encoding import encode_float
+from ...report.text import format_epsilon
 from ..text import aligned, record
 from .experiment import NAME, Result, Row
 
@@ -65,11 +65,11 @@ def _cells(row: Row) -> tuple[str, ...]:
     return (
         row.name,
         "true" if known.private else "false",
-        epsilon(known.supremum),
-        epsilon(known.oracle_at_1e8),
+        format_epsilon(known.supremum),
+        format_epsilon(known.oracle_at_1e8),
         f"{audit.trials:.3g}".replace("e+0", "e").replace("e+", "e"),
-        epsilon(row.certified),
-        "" if row.certified_exact is None else epsilon(row.certified_exact),
+        format_epsilon(row.certified),
+        "" if row.certified_exact is None else format_epsilon(row.certified_exact),
         f"{statistics.median(row.seconds):.1f}" if row.seconds else "",
         _both(known.dp_sniper, known.supremum),
         "/".join(map(str, known.dp_sniper_seconds)),
@@ -96,7 +96,7 @@ def _plain(row: Row) -> dict[str, Any]:
         "mechanism": row.name,
         "private": known.private,
         "claim": known.claim,
-        "supremum": number(known.supremum),
+        "supremum": encode_float(known.supremum),
         "oracle_at_1e8": known.oracle_at_1e8,
         "certified": row.certified,
         "certified_exact": beside,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from ...report.style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, SKY
-from ..drawing import SMALL, TEXT, canvas, dressed, tidy
+from ..drawing import SMALL, TEXT, apply_style, canvas, tidy
 from .cases import DATA, LINES, MASKS, MU_EPSILON
 from .compared import crossing, spread, true_epsilon
 from .experiment import Result, Size
@@ -55,7 +55,7 @@ def figure(result: Result, ax: Any = None) -> Figure:
         if labels:
             where: Any = f"outside {place} center"
             picture.legend(handles, labels, loc=where, ncols=ncols, frameon=False, fontsize=SMALL)
-    return dressed(picture)
+    return apply_style(picture)
 
 
 def _panel(axes: Axes, result: Result, size: Size, dim: int) -> None:

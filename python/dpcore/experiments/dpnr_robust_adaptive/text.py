@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any
 
-from ...report.encoding import number
+from ...report.encoding import encode_float
 from ..text import aligned, record
 from . import published
 from .cases import DATA, LINES, MASKS, MU_EPSILON
@@ -179,7 +179,7 @@ def plain(result: Result) -> dict[str, Any]:
             for size in result.sizes
         ],
         "true": [
-            {"dim": dim, "claimed": level, "true": number(true_epsilon(level, dim))}
+            {"dim": dim, "claimed": level, "true": encode_float(true_epsilon(level, dim))}
             for dim in result.config.dims
             for level in epsilons
         ],
@@ -206,7 +206,7 @@ def _model(model: Model) -> dict[str, Any]:
         {"epsilon": test.epsilon, "mu": test.mu, "mask": test.mask, "accuracy": value}
         for test, value in model.accuracies
     ]
-    return {**job, "loss": number(model.loss), "clean": model.clean, "accuracies": tests}
+    return {**job, "loss": encode_float(model.loss), "clean": model.clean, "accuracies": tests}
 
 
 def _known(result: Result) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...report.encoding import number
+from ...report.encoding import encode_float
 from ..text import aligned, record
 from .attacks import Run
 from .claims import Verdict
@@ -236,14 +236,14 @@ def _plain_run(run: Run) -> dict[str, Any]:
     certified = run.certified
     return {
         "seed": str(run.seed),
-        "true": None if run.true is None else number(run.true),
-        "loss_of_largest_pair": None if run.loss is None else number(run.loss),
+        "true": None if run.true is None else encode_float(run.true),
+        "loss_of_largest_pair": None if run.loss is None else encode_float(run.loss),
         "main": run.main, "main_unseen": run.main_unseen, "main_refitted": run.refitted,
         "naive": [
             {"start": one.start, "epochs": one.epochs, "f1": one.f1, "f1_unseen": one.unseen}
             for one in run.naive
         ],
-        "certified": certified if isinstance(certified, str) else number(certified),
+        "certified": certified if isinstance(certified, str) else encode_float(certified),
         "refuted": run.refuted,
         "discriminator": run.discriminator,
         "empirical_privacy": run.chosen.empirical_privacy_f1,
@@ -256,7 +256,7 @@ def _plain_claim(one: Verdict) -> dict[str, Any]:
     counts = [getattr(one.counts, name) for name in ("k", "n", "k_prime", "n_prime")]
     return {
         "system": one.claim.system, "encoder": one.claim.encoder, "claim": one.claim.claim,
-        "true": number(one.true), "exact": number(one.exact), "certified": number(one.certified),
-        "refuted": one.refuted, "flags": list(one.flags), "counts": counts,
+        "true": encode_float(one.true), "exact": encode_float(one.exact),
+        "certified": encode_float(one.certified), "refuted": one.refuted, "flags": list(one.flags), "counts": counts,
         "seed": str(one.seed),
     }  # fmt: skip

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ...report.encoding import encode
+from ...report.encoding import encode_value
 from ...report.style import BLUE, INK, RED
-from ..drawing import SMALL, TEXT, canvas, dressed, tidy
+from ..drawing import SMALL, TEXT, apply_style, canvas, tidy
 from ..text import aligned, record
 from .experiment import (
     MANY_SIGMA,
@@ -79,7 +79,9 @@ def _write_cell(cell: Cell | None) -> list[str]:
 
 def write_plain_data(result: Result) -> dict[str, Any]:
     """Return everything as plain data for strict JSON."""
-    cells = [{name: encode(value) for name, value in asdict(cell).items()} for cell in result.cells]
+    cells = [
+        {name: encode_value(value) for name, value in asdict(cell).items()} for cell in result.cells
+    ]
     return {**record(NAME, result), "faults": FAULTS, "cells": cells}
 
 
@@ -97,7 +99,7 @@ def draw_figure(result: Result, ax: Any = None) -> Figure:
     picture.legend(
         handles, labels, loc="outside upper center", ncols=3, fontsize=SMALL, frameon=False
     )
-    return dressed(picture)
+    return apply_style(picture)
 
 
 def _draw_way(axes: Axes, result: Result, way: str) -> None:

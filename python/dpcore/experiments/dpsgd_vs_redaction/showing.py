@@ -7,9 +7,9 @@ import statistics
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any, Final
 
-from ...report.encoding import encode
+from ...report.encoding import encode_value
 from ...report.style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, WHITE
-from ..drawing import SMALL, TEXT, canvas, dressed, tidy
+from ..drawing import SMALL, TEXT, apply_style, canvas, tidy
 from ..text import aligned, record
 from .experiment import NAME, Result
 from .recipes import CANARY_WORDS, CORPORA_DELTA, POLICIES, Cell, Kind, Recipe
@@ -93,8 +93,8 @@ def write_plain_data(result: Result) -> dict[str, Any]:
 
 def _write_cell(cell: Cell) -> dict[str, Any]:
     level = cell.recipe.level or None
-    data = {one.name: encode(getattr(cell, one.name)) for one in fields(cell)}
-    measured = {name: encode(value) for name, value in asdict(cell.measured).items()}
+    data = {one.name: encode_value(getattr(cell, one.name)) for one in fields(cell)}
+    measured = {name: encode_value(value) for name, value in asdict(cell.measured).items()}
     return data | {"recipe": cell.recipe.kind, "level": level, "measured": measured}
 
 
@@ -139,7 +139,7 @@ def draw_figure(result: Result, ax: Any = None) -> Figure:
     picture.legend(
         handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=SMALL
     )
-    return dressed(picture)
+    return apply_style(picture)
 
 
 def _draw_lines(axes: Axes, result: Result, named: bool) -> None:

@@ -6,7 +6,7 @@ import statistics
 from typing import TYPE_CHECKING, Any, Final
 
 from ...report.style import BLUE, GREEN, GREY, INK, RED, WHITE
-from ..drawing import SMALL, TEXT, canvas, dressed, tidy
+from ..drawing import SMALL, TEXT, apply_style, canvas, tidy
 from .cases import NOISES
 from .experiment import Result, Row
 
@@ -39,7 +39,7 @@ def figure(result: Result, ax: Any = None) -> Figure:
     picture.legend(
         handles=_legend(), loc="outside lower center", ncols=4, frameon=False, fontsize=SMALL
     )
-    return dressed(picture)
+    return apply_style(picture)
 
 
 def _certified(axes: Axes, result: Result) -> None:

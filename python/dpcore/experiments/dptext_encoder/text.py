@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...report.encoding import number
+from ...report.encoding import encode_float
 from ..text import aligned, record
 from .experiment import NAME, Result, Row
 
@@ -130,9 +130,9 @@ def _run(run: Any) -> dict[str, Any]:
         "counts": [getattr(run.counts, key) for key in ("k", "n", "k_prime", "n_prime")],
         "event": run.event,
         "refuted": run.refuted,
-        "certified": number(run.certified),
-        "exact": number(run.exact),
-        "exact_if_right": number(run.right),
+        "certified": encode_float(run.certified),
+        "exact": encode_float(run.exact),
+        "exact_if_right": encode_float(run.right),
         "flags": list(run.flags),
         "utility": list(run.utility),
         "attacker": run.attacker,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import statistics
 from typing import TYPE_CHECKING, Any, Final
 
-from ...report.encoding import encode
+from ...report.encoding import encode_value
 from ...report.style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED
-from ..drawing import SMALL, canvas, dressed, tidy
+from ..drawing import SMALL, apply_style, canvas, tidy
 from ..text import aligned, record
 from .experiment import CLEAN, LINES, NAME, SHARES, Result
 
@@ -65,10 +65,10 @@ def write_plain_data(result: Result) -> dict[str, Any]:
     names = ("utility", *SHARES, "worst_loss", "signal")
     cells = [
         {
-            "line": cell.line, "number": cell.number, "epsilon": encode(cell.release.epsilon),
+            "line": cell.line, "number": cell.number, "epsilon": encode_value(cell.release.epsilon),
             "dim": cell.release.dim, "noise": cell.release.noise,
-            **{name: encode(cell.figure(name)) for name in names},
-            "certified": {name: encode(cell.certified(name)) for name in SHARES},
+            **{name: encode_value(cell.figure(name)) for name in names},
+            "certified": {name: encode_value(cell.certified(name)) for name in SHARES},
         }
         for cell in result.cells
     ]  # fmt: skip
@@ -109,4 +109,4 @@ def draw_figure(result: Result, ax: Any = None) -> Figure:
     picture.legend(
         handles, labels, loc="outside lower center", ncols=4, frameon=False, fontsize=SMALL
     )
-    return dressed(picture)
+    return apply_style(picture)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...report.style import BLUE, GREY, INK, RED
-from ..drawing import SMALL, TEXT, canvas, dressed, tidy
+from ..drawing import SMALL, TEXT, apply_style, canvas, tidy
 from .experiment import Result
 
 if TYPE_CHECKING:
@@ -53,4 +53,4 @@ def figure(result: Result, ax: Any = None) -> Figure:
     picture.legend(
         handles=handles, loc="outside upper center", ncols=3, frameon=False, fontsize=SMALL
     )
-    return dressed(picture)
+    return apply_style(picture)

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from ...events import event_of
-from ...report.text import epsilon
+from ...report.text import format_epsilon
 from ..text import aligned, record
 from .experiment import NAME, Result, Row
 
@@ -56,7 +56,7 @@ def _cells(row: Row) -> tuple[str, ...]:
         f"{counts.n:,}",
         f"{counts.k:,}",
         f"{counts.k_prime:,}",
-        epsilon(row.audit.epsilon_lower),
+        format_epsilon(row.audit.epsilon_lower),
         claim,
         row.audit.verdict,
         f"{row.seconds:.2f}" if math.isfinite(row.seconds) else "-",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from ...report.style import BLUE, GREEN, GREY, INK, RED
-from ..drawing import SMALL, TEXT, canvas, dressed, tidy
+from ..drawing import SMALL, TEXT, apply_style, canvas, tidy
 from .cost import LAWS
 from .experiment import Result
 
@@ -34,7 +34,7 @@ def figure(result: Result, ax: Any = None) -> Figure:
     _shares(panels["share"], result)
     _scales(panels["scale"], result)
     _ratios(panels["ratio"], result)
-    return dressed(picture)
+    return apply_style(picture)
 
 
 def _shares(axes: Axes, result: Result) -> None:

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ...report.style import INK, PALE
-from ..drawing import SMALL, TEXT, canvas, dressed, tidy
+from ..drawing import SMALL, TEXT, apply_style, canvas, tidy
 from .experiment import Cell, Result
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def figure(result: Result, ax: Any = None) -> Figure:
     _legend(panels[len(names)], colours, result.config.confidence)
     picture.supxlabel("claimed epsilon", fontsize=TEXT)
     picture.supylabel("privacy loss (nats)", fontsize=TEXT)
-    return dressed(picture)
+    return apply_style(picture)
 
 
 def _colours(dims: tuple[int, ...]) -> dict[int, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
-from ...report.encoding import encode, number
+from ...report.encoding import encode_float, encode_value
 from ..text import aligned, record
 from .experiment import NAME, Cell, Result
 
@@ -66,11 +66,11 @@ def _plain(cell: Cell) -> dict[str, Any]:
         "counts": {f.name: getattr(audit.counts, f.name) for f in fields(audit.counts)},
         "vote": audit.event.vote,
         "direction": audit.direction,
-        "epsilon_hat": number(audit.epsilon_hat),
-        "epsilon_lower": number(audit.epsilon_lower),
-        "exact": number(cell.exact),
+        "epsilon_hat": encode_float(audit.epsilon_hat),
+        "epsilon_lower": encode_float(audit.epsilon_lower),
+        "exact": encode_float(cell.exact),
         "verdict": audit.verdict,
-        "native": encode(audit.mechanism),
+        "native": encode_value(audit.mechanism),
         "seed": str(audit.seed),
         "block": audit.block,
         "partial": audit.partial,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...report.style import BLUE, INK, RED
-from ..drawing import SMALL, TEXT, canvas, dressed, tidy
+from ..drawing import SMALL, TEXT, apply_style, canvas, tidy
 from .experiment import BINS, HIGH, LOW, Histogram, Result
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def figure(result: Result, ax: Any = None) -> Figure:
     )
     place = {"transform": panels[-1].transAxes, "va": "bottom", "fontsize": SMALL}
     panels[-1].text(0.04, 0.0, note, linespacing=1.35, **place)
-    return dressed(picture)
+    return apply_style(picture)
 
 
 def _panel(axes: Axes, drawn: Histogram) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...report.encoding import encode
+from ...report.encoding import encode_value
 from ..text import aligned, record
 from .experiment import BINS, HIGH, LOW, NAME, Histogram, Result
 
@@ -48,7 +48,7 @@ def plain(result: Result) -> dict[str, Any]:
 def _plain(drawn: Histogram) -> dict[str, Any]:
     return {
         "name": drawn.name,
-        "native": encode(drawn.law.noise),
+        "native": encode_value(drawn.law.noise),
         "seed": str(drawn.seed),
         "trials": drawn.trials,
         "mean": drawn.mean,

@@ -434,7 +434,7 @@ class Result(Tabled):
         Returns:
             A matplotlib figure.
         """
-        from ...report.style import BLUE, GREY, INK, RED, dressed
+        from ...report.style import BLUE, GREY, INK, RED, apply_style
         from ..drawing import SMALL, canvas, tidy
 
         picture = canvas(4.6, ax)
@@ -464,7 +464,7 @@ class Result(Tabled):
         picture.suptitle(head, fontsize=SMALL + 1)
         lines = panels[0, 0].get_legend_handles_labels()
         picture.legend(*lines, loc="outside lower center", ncols=3, frameon=False, fontsize=SMALL)
-        return dressed(picture)
+        return apply_style(picture)
 
 
 def _write_mean(values: Floats) -> str:

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ...report.style import BLUE, GREY, INK, RED, WHITE
-from ..drawing import SMALL, TEXT, canvas, dressed, tidy
+from ..drawing import SMALL, TEXT, apply_style, canvas, tidy
 from .experiment import Result, Row, spread
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def figure(result: Result, ax: Any = None) -> Figure:
     picture.legend(
         handles=_legend(), loc="outside upper center", ncols=3, frameon=False, fontsize=SMALL
     )
-    return dressed(picture)
+    return apply_style(picture)
 
 
 def _line(axes: Axes, place: int, row: Row, claim: float, right: float) -> None:

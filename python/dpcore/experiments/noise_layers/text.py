@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...report.encoding import number
-from ...report.text import epsilon
+from ...report.encoding import encode_float
+from ...report.text import format_epsilon
 from ..text import aligned, record
 from .cases import CASES, PAIR
 from .experiment import NAME, Result, Row, spread
@@ -51,7 +51,7 @@ def _cells(row: Row, level: float) -> tuple[str, ...]:
         row.dtype,
         "fault" if row.faulty else "",
         claim,
-        epsilon(row.exact),
+        format_epsilon(row.exact),
         _spread(row.certified),
         _spread(row.rounding),
         ", ".join(row.flags) or "-",
@@ -75,11 +75,11 @@ def plain(result: Result) -> dict[str, Any]:
             "repair": row.case.repair if row.faulty else "",
             "claim": result.config.epsilon,
             "delta": row.case.delta,
-            "exact": number(row.exact),
-            "certified": [number(value) for value in row.certified],
-            "rounding": [number(value) for value in row.rounding],
-            "mean": number(spread(row.certified)[0]),
-            "spread": number(spread(row.certified)[1]),
+            "exact": encode_float(row.exact),
+            "certified": [encode_float(value) for value in row.certified],
+            "rounding": [encode_float(value) for value in row.rounding],
+            "mean": encode_float(spread(row.certified)[0]),
+            "spread": encode_float(spread(row.certified)[1]),
             "flags": list(row.flags),
             "counts": [
                 [getattr(audit.counts, name) for name in ("k", "n", "k_prime", "n_prime")]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...published import SYSTEMS
 from ...report.style import BLUE, GREY, INK, RED, WHITE
-from ..drawing import SMALL, TEXT, canvas, dressed, tidy
+from ..drawing import SMALL, TEXT, apply_style, canvas, tidy
 from .experiment import ATTACKS, Result, Row
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def figure(result: Result, ax: Any = None) -> Figure:
     picture.legend(
         handles=_legend(), loc="outside upper center", ncols=4, frameon=False, fontsize=SMALL
     )
-    return dressed(picture)
+    return apply_style(picture)
 
 
 def _system(axes: Axes, place: int, rows: dict[str, Row], claim: float) -> None:

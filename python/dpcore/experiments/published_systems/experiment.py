@@ -22,7 +22,7 @@ from ...mechanisms.systems import System
 from ...pairs import distance
 from ...published import SYSTEMS
 from ...records import Shown
-from ...report.text import epsilon
+from ...report.text import format_epsilon
 from ..running import SEED, Job, Tabled, check, listed, own, run_audits
 
 if TYPE_CHECKING:
@@ -269,7 +269,7 @@ def _sees(row: Row) -> str:
     """What an attack that left a false claim standing sees of it."""
     seen, claim = row.audit.exact, row.audit.claimed_epsilon
     if seen is None or claim is None:
-        return f"{row.attack} certifies {epsilon(row.audit.epsilon_lower)} of it"
+        return f"{row.attack} certifies {format_epsilon(row.audit.epsilon_lower)} of it"
     reach = "no number of trials helps" if seen <= claim else "more trials refute it"
     only = "only " if seen <= claim else ""
-    return f"the {row.attack} sees {only}{epsilon(seen)} of it ({reach})"
+    return f"the {row.attack} sees {only}{format_epsilon(seen)} of it ({reach})"

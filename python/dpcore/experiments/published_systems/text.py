@@ -5,8 +5,8 @@ from __future__ import annotations
 from textwrap import fill
 from typing import Any
 
-from ...report.encoding import number
-from ...report.text import epsilon
+from ...report.encoding import encode_float
+from ...report.text import format_epsilon
 from ..text import aligned, record
 from .experiment import ATTACKS, CLASSES, NAME, VOTE, Result, Row, refuting
 
@@ -62,8 +62,8 @@ def _cells(name: str, rows: dict[str, Row]) -> tuple[str, ...]:
     return (
         name,
         "true" if CLASSES[name].sound else "false",
-        epsilon(first.true_loss),
-        epsilon(rows[VOTE].audit.exact),
+        format_epsilon(first.true_loss),
+        format_epsilon(rows[VOTE].audit.exact),
         *(_certified(rows.get(attack)) for attack in ATTACKS),
         _verdict(rows),
     )
@@ -93,7 +93,7 @@ def plain(result: Result) -> dict[str, Any]:
             "sound": row.sound,
             "fault": CLASSES[row.system].fault,
             "source": CLASSES[row.system].source,
-            "true_loss": number(row.true_loss),
+            "true_loss": encode_float(row.true_loss),
             "audit": row.audit.to_dict(),
         }
         for row in result.rows

@@ -6,9 +6,9 @@ import statistics
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
-from ...report.encoding import encode
+from ...report.encoding import encode_value
 from ...report.style import BLUE, GREEN, GREY, INK, RED, WHITE
-from ..drawing import SMALL, TEXT, canvas, dressed, tidy
+from ..drawing import SMALL, TEXT, apply_style, canvas, tidy
 from ..text import aligned, record
 from .experiment import NAME, POLICIES, TOPIC, Cell, Masking, Result
 
@@ -112,7 +112,7 @@ def write_plain_data(result: Result) -> dict[str, Any]:
         "texts": result.texts,
         "people": list(result.people),
         "findings": describe_findings(result),
-        **{name: [{key: encode(v) for key, v in asdict(one).items()} for one in found]
+        **{name: [{key: encode_value(v) for key, v in asdict(one).items()} for one in found]
            for name, found in (("maskings", result.maskings), ("cells", result.cells))},
     }  # fmt: skip
 
@@ -136,7 +136,7 @@ def draw_figure(result: Result, ax: Any = None) -> Figure:
         *people.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False,
         fontsize=SMALL,
     )  # fmt: skip
-    return dressed(picture)
+    return apply_style(picture)
 
 
 def _draw_targets(axes: Axes, result: Result, targets: list[str]) -> None:

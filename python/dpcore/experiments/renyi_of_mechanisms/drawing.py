@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ...report.style import BLUE, GREEN, GREY, INK, WHITE
-from ..drawing import SMALL, TEXT, canvas, dressed, tidy
+from ..drawing import SMALL, TEXT, apply_style, canvas, tidy
 from .cases import CASES
 from .experiment import Result, Row
 from .text import DIRECTIONS
@@ -42,7 +42,7 @@ def figure(result: Result, ax: Any = None) -> Figure:
     picture.legend(
         handles=_legend(), loc="outside upper center", ncols=4, frameon=False, fontsize=SMALL
     )
-    return dressed(picture)
+    return apply_style(picture)
 
 
 def _panel(axes: Axes, row: Row, side: int) -> None:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ...divergence import Line
-from ...report.encoding import encode
+from ...report.encoding import encode_value
 from ...report.style import BLUE, GREEN, GREY, INK, PALE, RED, WHITE
-from ..drawing import SMALL, TEXT, canvas, dressed, tidy
+from ..drawing import SMALL, TEXT, apply_style, canvas, tidy
 from ..text import aligned, record
 from .experiment import DELTA, DIM, METHODS, NAME, ORDERS, Floats, Result
 
@@ -161,7 +161,9 @@ def write_plain_data(result: Result) -> dict[str, Any]:
         "orders": list(ORDERS),
         "findings": describe_findings(result),
         "lines": lines,
-        "cells": [{key: encode(v) for key, v in asdict(cell).items()} for cell in result.cells],
+        "cells": [
+            {key: encode_value(v) for key, v in asdict(cell).items()} for cell in result.cells
+        ],
     }
 
 
@@ -183,7 +185,7 @@ def draw_figure(result: Result, ax: Any = None) -> Figure:
     picture.legend(
         handles=_make_legend(), loc="outside lower center", ncols=4, frameon=False, fontsize=SMALL
     )
-    return dressed(picture)
+    return apply_style(picture)
 
 
 def _draw_curves(panel: Axes, result: Result, method: str) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...report.style import BLUE, GREY, INK, WHITE
-from ...report.text import epsilon
-from ..drawing import SMALL, TEXT, canvas, dressed, tidy
+from ...report.text import format_epsilon
+from ..drawing import SMALL, TEXT, apply_style, canvas, tidy
 from .experiment import Result
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def figure(result: Result, ax: Any = None) -> Figure:
             ticks[at] = f"{row.name}, {kind} pair"
             axes.barh(at, report.epsilon_lower, height=0.34, color=BLUE)
             axes.plot([row.supremum(report)], [at], "D", color=INK, markersize=4.0)
-            text = epsilon(report.epsilon_lower)
+            text = format_epsilon(report.epsilon_lower)
             axes.text(0.002, at, text, va="center", color=WHITE, fontsize=SMALL)
     claim = result.rows[0].usual.claimed_epsilon or 0.0
     axes.axvline(claim, color=GREY, linestyle="--", linewidth=1.0)
@@ -38,4 +38,4 @@ def figure(result: Result, ax: Any = None) -> Figure:
         fontsize=TEXT,
     )
     tidy(axes)
-    return dressed(picture)
+    return apply_style(picture)

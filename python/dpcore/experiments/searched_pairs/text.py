@@ -8,7 +8,7 @@ import numpy as np
 
 from ...auditing.run import Audit
 from ...pairs import distance
-from ...report.text import epsilon
+from ...report.text import format_epsilon
 from ..text import aligned, record
 from .experiment import NAME, Result
 
@@ -25,8 +25,8 @@ def text(result: Result) -> str:
                     row.name,
                     f"{report.claim:g}",
                     kind,
-                    epsilon(report.epsilon_lower),
-                    epsilon(row.supremum(report)),
+                    format_epsilon(report.epsilon_lower),
+                    format_epsilon(row.supremum(report)),
                     _shown(report),
                 )
             )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...pairs import NORMS
 from ...report.style import BLUE, GREEN, GREY, INK, RED
-from ..drawing import SMALL, TEXT, canvas, dressed, tidy
+from ..drawing import SMALL, TEXT, apply_style, canvas, tidy
 from .experiment import ENTRIES, Result, Row
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def figure(result: Result, ax: Any = None) -> Figure:
     picture.legend(
         handles=_legend(), loc="outside upper center", ncols=4, frameon=False, fontsize=SMALL
     )
-    return dressed(picture)
+    return apply_style(picture)
 
 
 def _marks(axes: Axes, place: float, row: Row) -> None:

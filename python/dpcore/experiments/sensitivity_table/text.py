@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...report.encoding import encode
+from ...report.encoding import encode_value
 from ..text import aligned, record
 from .experiment import ENTRIES, HIGH, LOW, NAME, RADIUS, Result, Row
 
@@ -57,10 +57,10 @@ def _plain(row: Row) -> dict[str, Any]:
         "norm": row.norm,
         "formula": row.formula,
         "value": row.closed.value,
-        "pair": [encode(x) for x in (row.closed.pair.x, row.closed.pair.x_prime)],
+        "pair": [encode_value(x) for x in (row.closed.pair.x, row.closed.pair.x_prime)],
         "attained_by_pair": row.attained,
         "attained_by_search": row.found.attained,
-        "search_pair": [encode(x) for x in (row.found.pair.x, row.found.pair.x_prime)],
+        "search_pair": [encode_value(x) for x in (row.found.pair.x, row.found.pair.x_prime)],
         "found_by": row.found.found_by,
         "evaluations": row.found.evaluations,
         "seed": str(row.found.seed),

@@ -6,7 +6,7 @@ import statistics
 from typing import TYPE_CHECKING, Any, Final
 
 from ...report.style import BLUE, GREEN, GREY, INK, RED, WHITE
-from ..drawing import SMALL, TEXT, canvas, dressed, tidy
+from ..drawing import SMALL, TEXT, apply_style, canvas, tidy
 from .experiment import STARTS, Result
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def figure(result: Result, ax: Any = None) -> Figure:
     picture.legend(
         handles=_legend(), loc="outside lower center", ncols=4, frameon=False, fontsize=SMALL
     )
-    return dressed(picture)
+    return apply_style(picture)
 
 
 def _anchors(axes: Axes, result: Result) -> None:

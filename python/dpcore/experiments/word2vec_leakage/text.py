@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from ...report.encoding import encode
+from ...report.encoding import encode_value
 from ..text import aligned, record
 from .earlier import SENTENCES, SINGLE, STUDY
 from .experiment import DROPPED, HALVES, NAME, STARTS, Result
@@ -193,8 +193,8 @@ def plain(result: Result) -> dict[str, Any]:
             "anchors": cell.found.anchors,
             "centred": cell.found.centred,
             "dropped": cell.found.dropped,
-            "claimed": encode(cell.found.claimed),
-            "true": encode(cell.found.true),
+            "claimed": encode_value(cell.found.claimed),
+            "true": encode_value(cell.found.true),
             "top": {
                 str(n): {
                     "hits": hits,

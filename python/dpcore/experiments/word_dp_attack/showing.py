@@ -9,9 +9,9 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from ...divergence.reliability.belief import ESTIMATE
-from ...report.encoding import encode
+from ...report.encoding import encode_value
 from ...report.style import BLUE, GREEN, GREY, INK, ORANGE, RED, WHITE
-from ..drawing import SMALL, TEXT, canvas, dressed, tidy
+from ..drawing import SMALL, TEXT, apply_style, canvas, tidy
 from ..text import aligned, record
 from .experiment import GRID, NAME, Cell, Result
 
@@ -122,7 +122,9 @@ def write_plain_data(result: Result) -> dict[str, Any]:
         "texts": result.texts,
         "claim": describe_claim(result),
     }
-    cells = [{key: encode(value) for key, value in asdict(cell).items()} for cell in result.cells]
+    cells = [
+        {key: encode_value(value) for key, value in asdict(cell).items()} for cell in result.cells
+    ]
     return {**plain, "cells": cells}
 
 
@@ -171,7 +173,7 @@ def draw_figure(result: Result, ax: Any = None) -> Figure:
     )
     handles = attack.get_legend_handles_labels()
     picture.legend(*handles, loc="outside lower center", ncols=6, frameon=False, fontsize=SMALL)
-    return dressed(picture)
+    return apply_style(picture)
 
 
 def _style(name: str, *, is_full: bool) -> dict[str, Any]:

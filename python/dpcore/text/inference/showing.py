@@ -7,10 +7,17 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final
 
 from ...records import Record
-from ...report.encoding import encode
-from ...report.short import card
-from ...report.style import axes_of, colour, ink, share, thin, whole
-from ...report.text import claimed, counted, epsilon
+from ...report.encoding import encode_value
+from ...report.short import make_card
+from ...report.style import (
+    axes_of,
+    cycle_colour,
+    get_whole_figure,
+    relative_size,
+    text_colour,
+    thin_axes,
+)
+from ...report.text import format_claim, format_counts, format_epsilon
 from .certifying import ASSUMING
 from .groups import MainTask
 from .judging import TOP, Measured
@@ -55,7 +62,7 @@ def text(found: Inference) -> str:
 
 def html(found: Inference) -> str:
     """The report as HTML for a notebook."""
-    return card(_name(found), rows(found))
+    return make_card(_name(found), rows(found))
 
 
 def _name(found: Inference) -> str:
@@ -167,10 +174,10 @@ def _certified(found: Inference) -> str:
     if audit.doubts:
         return f"nothing: {'; '.join(audit.doubts)}"
     level = f"{100 * audit.confidence:g} % confidence"
-    told = f"epsilon >= {epsilon(audit.epsilon_lower)} ({level}), {ASSUMING}"
-    claim = "" if audit.claim is None else f"; claim {claimed(audit)}: {audit.verdict}"
+    told = f"epsilon >= {format_epsilon(audit.epsilon_lower)} ({level}), {ASSUMING}"
+    claim = "" if audit.claim is None else f"; claim {format_claim(audit)}: {audit.verdict}"
     pair = f"x {audit.pair.x}, x' {audit.pair.x_prime}"
-    return f"{told}{claim}; {audit.event}, {counted(audit.counts)}; {pair}"
+    return f"{told}{claim}; {audit.event}, {format_counts(audit.counts)}; {pair}"
 
 
 def _groups(found: Inference) -> list[str]:
@@ -237,7 +244,7 @@ def plain(found: Inference) -> dict[str, Any]:
         "above_floor", "certified_leak", "main_at_floor", "empirical_privacy",
         "empirical_privacy_f1",
     )  # fmt: skip
-    record["derived"] = {name: encode(getattr(found, name)) for name in derived}
+    record["derived"] = {name: encode_value(getattr(found, name)) for name in derived}
     return record
 
 
@@ -256,7 +263,7 @@ def _plain(value: Any) -> Any:
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, (tuple, list)):
         return [_plain(item) for item in value]
-    return encode(value)
+    return encode_value(value)
 
 
 def figure(found: Inference, ax: Any = None) -> Figure:
@@ -271,11 +278,13 @@ def figure(found: Inference, ax: Any = None) -> Figure:
     if found.number is not None:
         lines = [("Spearman's correlation", found.number.correlation, [0.0])]
     lines += [(f"accuracy, {one.name}", one.accuracy, [one.majority]) for one in found.each]
-    axes = axes_of(ax, share(1.1, 0.35 + 0.1 * len(lines)))
-    marks = ((ink(), "|"), (colour(2), "|"))
+    axes = axes_of(ax, relative_size(1.1, 0.35 + 0.1 * len(lines)))
+    marks = ((text_colour(), "|"), (cycle_colour(2), "|"))
     for row, (_, measured, floors) in enumerate(lines):
-        axes.plot([measured.low, measured.high], [row, row], color=colour(0))
-        axes.plot([measured.value], [row], "o", color=colour(0), label="" if row else "attacker")
+        axes.plot([measured.low, measured.high], [row, row], color=cycle_colour(0))
+        axes.plot(
+            [measured.value], [row], "o", color=cycle_colour(0), label="" if row else "attacker"
+        )
         for floor, value, (hue, mark) in zip(found.floors, floors, marks, strict=False):
             name = "" if row else floor.name
             axes.plot([value], [row], mark, color=hue, markersize=16, mew=2.0, label=name)
@@ -288,8 +297,8 @@ def figure(found: Inference, ax: Any = None) -> Figure:
     axes.set_yticks(range(len(lines)), [name.replace("$", r"\$") for name, *_ in lines])
     title = f"{_name(found)}\n{found.attacker}, {found.transform}".replace("$", r"\$")
     axes.set_title(title, loc="left", fontsize="medium")
-    thin(axes)
+    thin_axes(axes)
     # Below the axes: on them it would lie on a line.
     below: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.15), "ncols": 3}
     axes.legend(frameon=False, fontsize="small", **below)
-    return whole(axes.figure)
+    return get_whole_figure(axes.figure)

@@ -10,10 +10,17 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ...divergence.reliability.belief import ESTIMATE
-from ...report.encoding import encode
+from ...report.encoding import encode_value
 from ...report.page import page_of_table
-from ...report.short import card
-from ...report.style import canvas, colour, ink, share, thin, whole
+from ...report.short import make_card
+from ...report.style import (
+    cycle_colour,
+    get_canvas,
+    get_whole_figure,
+    relative_size,
+    text_colour,
+    thin_axes,
+)
 from ...report.text import align_rows
 from .measuring import FIGURES, ORDERS
 from .sweeping import Sweep, SweepPoint
@@ -172,14 +179,14 @@ def write_html(found: Sweep) -> str:
     for policy, level, *figures in list_points(found)[1:]:
         named = zip(_HEADER[2:], figures, strict=True)
         rows.append((f"{policy} {level}", ", ".join(map(" ".join, named))))
-    return card(_name(found), [*rows, *(("note", note) for note in list_notes(found))])
+    return make_card(_name(found), [*rows, *(("note", note) for note in list_notes(found))])
 
 
 def write_plain_data(found: Sweep) -> dict[str, Any]:
     """Return the figures as plain data for strict JSON, without any text of a document."""
     names = [name for name in Sweep.__slots__ if name not in ("points", "seconds", "seed")]
     record = {"format": FORMAT, "seed": str(found.seed)}
-    record |= {name: encode(getattr(found, name)) for name in names}
+    record |= {name: encode_value(getattr(found, name)) for name in names}
     return {**record, "points": [_write_point(point) for point in found.points]}
 
 
@@ -188,17 +195,17 @@ def _write_point(point: SweepPoint) -> dict[str, Any]:
     arrays = {name: getattr(orders, name) for name in ("alphas", "value", "std_error", "certified")}
     return {
         "policy": point.policy, "level": point.level, "empty": point.empty,
-        **{name: encode(point.values(name).tolist()) for name in FIGURES},
+        **{name: encode_value(point.values(name).tolist()) for name in FIGURES},
         "attack": {
             "attacker": point.attack.attacker, "low": accuracy.low, "high": accuracy.high,
             "above_floor": point.attack.above_floor,
         },
         "curve": {
             "belief": orders.belief.tolist(),
-            **{name: encode(array.tolist()) for name, array in arrays.items()},
+            **{name: encode_value(array.tolist()) for name, array in arrays.items()},
         },
         "epsilon": {
-            name: encode(getattr(epsilon, name))
+            name: encode_value(getattr(epsilon, name))
             for name in ("epsilon_lower", "epsilon_hat", "epsilon_rdp")
         },
         "linked": {one.by: [one.right, one.texts] for one in point.linkages},
@@ -221,17 +228,17 @@ def make_page(found: Sweep, path: str | os.PathLike[str] | None = None) -> str:
 
 def draw_figure(found: Sweep, ax: Any = None) -> Figure:
     """Draw divergence, attack and linkage against the share masked, and utility where there is."""
-    picture = canvas(ax, share(1.6, 1.5))
+    picture = get_canvas(ax, relative_size(1.6, 1.5))
     panels = picture.subplots(2, 2).ravel()
     has_utility = not np.isnan(found.points[0].mean("utility"))
     for place, name in enumerate(found.policies):
-        _draw_policy(panels, found.of(name), colour(place), has_utility)
+        _draw_policy(panels, found.of(name), cycle_colour(place), has_utility)
     nulls = max(found.points, key=_null_quantile)
-    panels[0].axhspan(0.0, _null_quantile(nulls), color=ink(), alpha=0.15, linewidth=0)
+    panels[0].axhspan(0.0, _null_quantile(nulls), color=text_colour(), alpha=0.15, linewidth=0)
     panels[0].annotate(
         "permuted labels", (0.0, 0.0), (0, 2), textcoords="offset points", fontsize="small"
     )
-    panels[1].axhline(found.points[0].attack.floors[0].accuracy, color=ink(), linestyle=":")
+    panels[1].axhline(found.points[0].attack.floors[0].accuracy, color=text_colour(), linestyle=":")
     rows = f"{found.rows[0]:,} and {found.rows[1]:,} rows"
     panels[0].set(
         ylabel=f"nats, {rows}",
@@ -255,14 +262,14 @@ def draw_figure(found: Sweep, ax: Any = None) -> Figure:
         panel.set(xlabel="share of words masked", xlim=(-0.03, 1.03))
     for panel in panels:
         panel.title.set(fontsize="medium")
-        thin(panel)
+        thin_axes(panel)
     if not has_utility:
         panels[3].set_axis_off()
         panels[3].set_title("")
     picture.legend(
         *panels[1].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False
     )
-    return whole(picture)
+    return get_whole_figure(picture)
 
 
 def _draw_policy(

@@ -17,7 +17,7 @@ from ...divergence import canonne_kamath_steinke
 from ...errors import choice, confidence_level
 from ...hints import hinted
 from ...records import Record
-from ...report.encoding import encode
+from ...report.encoding import encode_value
 from ...sensitivity import Ball
 from ...streams import Rng, seed_of
 
@@ -157,9 +157,9 @@ class TextReport(Record, word="TextReport"):
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data, ready for JSON; infinite losses as "inf"."""
         return {
-            **encode(self),
-            "one_word": encode(self.one_word),
-            "any_text": encode(self.any_text),
+            **encode_value(self),
+            "one_word": encode_value(self.one_word),
+            "any_text": encode_value(self.any_text),
         }
 
     def __str__(self) -> str:
